@@ -19,6 +19,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/te/ops"
@@ -181,7 +182,7 @@ func multiply(t testing.TB, m *runtime.Module, typ string, shapes [][]int64) []f
 			x[j] = math.Sin(float64(j*(i+3) + 1))
 		}
 		if typ == "float32" {
-			args = append(args, tensor(t, narrowed(x), shape...))
+			args = append(args, modules.Tensor(t, narrowed(x), shape...))
 		} else {
 			v, err := runtime.FromSlice(x, shape...)
 			require.NoError(t, err)
@@ -289,11 +290,11 @@ func TestCblas_Views(t *testing.T) {
 		store[i] = float32(math.Sin(float64(i)))
 	}
 	for _, strides := range [][]int64{{3, 1}, {7, 1}, {1, 4}, {10, 2}, {0, 1}, {1, 1}} {
-		base := tensor(t, store, 64)
+		base := modules.Tensor(t, store, 64)
 		view, err := base.View(dlpack.Float32, []int64{4, 3}, strides, 0)
 		require.NoError(t, err)
-		b, want, got := tensor(t, store[:15], 3, 5), tensor(t, make([]float32, 20), 4, 5),
-			tensor(t, make([]float32, 20), 4, 5)
+		b, want, got := modules.Tensor(t, store[:15], 3, 5), modules.Tensor(t, make([]float32, 20), 4, 5),
+			modules.Tensor(t, make([]float32, 20), 4, 5)
 		for from, out := range map[*runtime.Module]*runtime.Tensor{m: got, plain: want} {
 			f, err := from.Function("mm")
 			require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 	"tvmgo/te"
@@ -115,7 +116,7 @@ func TestRoundTrip_Here(t *testing.T) {
 		out, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
 		require.NoError(t, err)
 		defer out.Close()
-		_, err = f.Call(tensor(t, a, n), tensor(t, b, n), out)
+		_, err = f.Call(modules.Tensor(t, a, n), modules.Tensor(t, b, n), out)
 		require.NoError(t, err)
 		got, err := runtime.ToSlice[float32](out)
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -80,8 +81,8 @@ func TestBuild_TensorExpressions(t *testing.T) {
 		f, err := from.Function("dense")
 		require.NoError(t, err)
 		out := make([]float32, rows*cols)
-		tensors := []any{tensor(t, a, rows, inner), tensor(t, b, inner, cols), tensor(t, bias, cols),
-			tensor(t, out, rows, cols)}
+		tensors := []any{modules.Tensor(t, a, rows, inner), modules.Tensor(t, b, inner, cols), modules.Tensor(t, bias, cols),
+			modules.Tensor(t, out, rows, cols)}
 		_, err = f.Call(tensors...)
 		require.NoError(t, err)
 		out, err = runtime.ToSlice[float32](tensors[3].(*runtime.Tensor))
@@ -92,12 +93,4 @@ func TestBuild_TensorExpressions(t *testing.T) {
 		require.ErrorContains(t, err, "dense: argument 3 (out)")
 		f.Close()
 	}
-}
-
-func tensor(t testing.TB, values []float32, shape ...int64) *runtime.Tensor {
-	t.Helper()
-	x, err := runtime.FromSlice(values, shape...)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
 }

@@ -12,6 +12,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
@@ -84,14 +85,14 @@ func TestRun_Halves(t *testing.T) {
 					all = append(all, math.Float32frombits(b), -math.Float32frombits(b))
 				}
 			}
-			narrow, back := empty(t, row.dtype, int64(len(all))), empty(t, dlpack.Float32, int64(len(all)))
-			_, err = call(t, m, row.name, tensor(t, all), narrow)
+			narrow, back := modules.Empty(t, row.dtype, int64(len(all))), modules.Empty(t, dlpack.Float32, int64(len(all)))
+			_, err = modules.Call(t, m, row.name, modules.Tensor(t, all), narrow)
 			require.NoError(t, err)
-			_, err = call(t, m, row.name+"_back", narrow, back)
+			_, err = modules.Call(t, m, row.name+"_back", narrow, back)
 			require.NoError(t, err)
 			view, err := narrow.View(dlpack.UInt16, []int64{int64(len(all))}, nil, 0)
 			require.NoError(t, err)
-			bits, values := slice[uint16](t, view), slice[float32](t, back)
+			bits, values := modules.Slice[uint16](t, view), modules.Slice[float32](t, back)
 			for i, x := range all {
 				want := nearest16(float64(x), row.digits+1, row.least, row.greatest)
 				for _, got := range []float64{value16(bits[i], row.digits, row.bias), float64(values[i])} {
@@ -138,8 +139,8 @@ func TestRun_HalvesOfIntegers(t *testing.T) {
 			name := fmt.Sprintf("%s_%s", from, to)
 			_, err = reference.Call(name, in, want)
 			require.NoError(t, err)
-			got := empty(t, to, int64(len(all)))
-			_, err = call(t, m, name, like(t, in), got)
+			got := modules.Empty(t, to, int64(len(all)))
+			_, err = modules.Call(t, m, name, like(t, in), got)
 			require.NoError(t, err)
 			same(t, want, got, name)
 		}

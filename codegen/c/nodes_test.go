@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/tir"
 )
 
@@ -46,10 +47,10 @@ func TestRun_Intrinsics(t *testing.T) {
 	m := loaded(t, c.Emitter{}, module(t, funcs...))
 	x := []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2.5, -0.5, -1.5, -2.5, math.Inf(1), math.NaN()}
 	check := func(name string, f func(float64) float64) {
-		b := empty(t, dlpack.Float64, int64(len(x)))
-		_, err := call(t, m, name+"_64", tensor(t, x), b)
+		b := modules.Empty(t, dlpack.Float64, int64(len(x)))
+		_, err := modules.Call(t, m, name+"_64", modules.Tensor(t, x), b)
 		require.NoError(t, err)
-		for i, got := range slice[float64](t, b) {
+		for i, got := range modules.Slice[float64](t, b) {
 			near(t, f(x[i]), got, 1e-12, "%s(%v)", name, x[i])
 		}
 	}
@@ -59,10 +60,10 @@ func TestRun_Intrinsics(t *testing.T) {
 		for i := range x {
 			y[i] = float32(x[i])
 		}
-		b := empty(t, dlpack.Float32, int64(len(x)))
-		_, err := call(t, m, name+"_32", tensor(t, y), b)
+		b := modules.Empty(t, dlpack.Float32, int64(len(x)))
+		_, err := modules.Call(t, m, name+"_32", modules.Tensor(t, y), b)
 		require.NoError(t, err)
-		for i, got := range slice[float32](t, b) {
+		for i, got := range modules.Slice[float32](t, b) {
 			near(t, f(x[i]), float64(got), 1e-5, "%s(%v)", name, x[i])
 		}
 	}
@@ -130,45 +131,45 @@ func TestRun_OtherNodes(t *testing.T) {
 	compile(t, "nodes", emit(t, c.Emitter{}, both), "-O0", "-O2")
 	m := loaded(t, c.Emitter{}, both)
 
-	out := empty(t, dlpack.Int64, 4)
-	_, err := call(t, m, "power", tensor(t, []int64{1, 5, 8, 1000}), out)
+	out := modules.Empty(t, dlpack.Int64, 4)
+	_, err := modules.Call(t, m, "power", modules.Tensor(t, []int64{1, 5, 8, 1000}), out)
 	require.NoError(t, err)
-	require.Equal(t, []int64{1, 4, 8, 512}, slice[int64](t, out))
+	require.Equal(t, []int64{1, 4, 8, 512}, modules.Slice[int64](t, out))
 
-	whole := tensor(t, numbers[float32](24, func(i int) float64 { return float64(i) }), 4, 6)
+	whole := modules.Tensor(t, numbers[float32](24, func(i int) float64 { return float64(i) }), 4, 6)
 	part, err := whole.View(dlpack.Float32, []int64{2, 3}, []int64{6, 1}, 7*4)
 	require.NoError(t, err)
 	defer part.Close()
-	res := empty(t, dlpack.Float32, 3, 2)
-	_, err = call(t, m, "transpose", part, res)
+	res := modules.Empty(t, dlpack.Float32, 3, 2)
+	_, err = modules.Call(t, m, "transpose", part, res)
 	require.NoError(t, err)
-	require.Equal(t, []float32{7, 13, 8, 14, 9, 15}, slice[float32](t, res))
+	require.Equal(t, []float32{7, 13, 8, 14, 9, 15}, modules.Slice[float32](t, res))
 	bad, err := whole.View(dlpack.Float32, []int64{2, 3}, []int64{6, 2}, 0)
 	require.NoError(t, err)
 	defer bad.Close()
-	_, err = call(t, m, "transpose", bad, res)
+	_, err = modules.Call(t, m, "transpose", bad, res)
 	require.ErrorContains(t, err, "transpose: argument 0 (P): strides[1] is 2, expected 1")
 
-	four := empty(t, dlpack.Float32, 4)
-	_, err = call(t, m, "odd", tensor(t, []float32{0, 1, 2, 3, 4, 5, 6, 7}), four)
+	four := modules.Empty(t, dlpack.Float32, 4)
+	_, err = modules.Call(t, m, "odd", modules.Tensor(t, []float32{0, 1, 2, 3, 4, 5, 6, 7}), four)
 	require.NoError(t, err)
-	require.Equal(t, []float32{1, 3, 5, 7}, slice[float32](t, four))
+	require.Equal(t, []float32{1, 3, 5, 7}, modules.Slice[float32](t, four))
 
-	square := empty(t, dlpack.Float64, 2, 2)
-	_, err = call(t, m, "nested", tensor(t, []float64{1, 2, 3, 4}, 2, 2), square)
+	square := modules.Empty(t, dlpack.Float64, 2, 2)
+	_, err = modules.Call(t, m, "nested", modules.Tensor(t, []float64{1, 2, 3, 4}, 2, 2), square)
 	require.NoError(t, err)
-	require.Equal(t, []float64{1, 4, 6, 8}, slice[float64](t, square))
+	require.Equal(t, []float64{1, 4, 6, 8}, modules.Slice[float64](t, square))
 
-	x, y := tensor(t, []float32{1, -2}), empty(t, dlpack.UInt32, 2)
-	_, err = call(t, m, "seen", x, y)
+	x, y := modules.Tensor(t, []float32{1, -2}), modules.Empty(t, dlpack.UInt32, 2)
+	_, err = modules.Call(t, m, "seen", x, y)
 	require.NoError(t, err)
-	require.Equal(t, []float32{-1, 2}, slice[float32](t, x))
-	require.Equal(t, []uint32{math.Float32bits(-1), math.Float32bits(2)}, slice[uint32](t, y))
+	require.Equal(t, []float32{-1, 2}, modules.Slice[float32](t, x))
+	require.Equal(t, []uint32{math.Float32bits(-1), math.Float32bits(2)}, modules.Slice[uint32](t, y))
 
-	z := tensor(t, make([]int32, 10))
-	_, err = call(t, m, "unrolled", z)
+	z := modules.Tensor(t, make([]int32, 10))
+	_, err = modules.Call(t, m, "unrolled", z)
 	require.NoError(t, err)
-	require.Equal(t, []int32{0, 0, 0, 3, 4, 5, 6, 0, 0, 0}, slice[int32](t, z))
+	require.Equal(t, []int32{0, 0, 0, 3, 4, 5, 6, 0, 0, 0}, modules.Slice[int32](t, z))
 }
 
 // Division rounds towards minus infinity where it is asked to, and the remainder has the divisor's sign; that of C
@@ -194,7 +195,7 @@ func TestRun_Divisions(t *testing.T) {
 		}
 	}
 	m := loaded(t, c.Emitter{}, module(t, funcs...))
-	a, b := tensor(t, []float64{7, -7, 7, -7, 6, -6}), tensor(t, []float64{2, 2, -2, -2, -3, 3})
+	a, b := modules.Tensor(t, []float64{7, -7, 7, -7, 6, -6}), modules.Tensor(t, []float64{2, 2, -2, -2, -3, 3})
 	want := map[string][]float64{"floordiv": {3, -4, -4, 3, -2, -2}, "floormod": {1, 1, -1, -1, 0, 0},
 		"div": {3, -3, -3, 3, -2, -2}, "mod": {1, -1, 1, -1, 0, 0}}
 	for k, op := range ops {
@@ -204,10 +205,10 @@ func TestRun_Divisions(t *testing.T) {
 				w = []float64{3.5, -3.5, -3.5, 3.5, -2, -2}
 			}
 			for _, name := range []string{names[k] + "_" + e.String(), names[k] + "_lanes_" + e.String()} {
-				out := empty(t, dlpack.Float64, 6)
-				_, err := call(t, m, name, a, b, out)
+				out := modules.Empty(t, dlpack.Float64, 6)
+				_, err := modules.Call(t, m, name, a, b, out)
 				require.NoError(t, err)
-				got := slice[float64](t, out)
+				got := modules.Slice[float64](t, out)
 				for i := range w {
 					require.True(t, w[i] == got[i], "%s: %v, want %v", name, got, w)
 				}
@@ -234,14 +235,14 @@ func TestRun_BoolsOfAnyByte(t *testing.T) {
 	vectors := tensors("vectors", store(b, tir.NewCast(tir.Int32, at(a, r)), r), a, b)
 	one := elementwise("one", tir.Bool, tir.Int32, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Int32, x) })
 	m := loaded(t, c.Emitter{}, module(t, one, vectors))
-	x, err := tensor(t, []uint8{0, 1, 2, 255}).View(dlpack.Bool, []int64{4}, nil, 0)
+	x, err := modules.Tensor(t, []uint8{0, 1, 2, 255}).View(dlpack.Bool, []int64{4}, nil, 0)
 	require.NoError(t, err)
 	defer x.Close()
 	for _, name := range []string{"one", "vectors"} {
-		out := empty(t, dlpack.Int32, 4)
-		_, err = call(t, m, name, x, out)
+		out := modules.Empty(t, dlpack.Int32, 4)
+		_, err = modules.Call(t, m, name, x, out)
 		require.NoError(t, err)
-		require.Equal(t, []int32{0, 1, 1, 1}, slice[int32](t, out), name)
+		require.Equal(t, []int32{0, 1, 1, 1}, modules.Slice[int32](t, out), name)
 	}
 }
 
@@ -257,13 +258,13 @@ func TestRun_NarrowFloats(t *testing.T) {
 		5e-324, math.Inf(-1), math.NaN(), 3.3895313892515355e38, 3.3961775292304957e38, 3.4e38, 9.2e-41, 4e-41,
 		math.MaxFloat64}
 	bits := func(name string, to dlpack.DataType) []uint16 {
-		b := empty(t, to, int64(len(x)))
-		_, err := call(t, m, name, tensor(t, x), b)
+		b := modules.Empty(t, to, int64(len(x)))
+		_, err := modules.Call(t, m, name, modules.Tensor(t, x), b)
 		require.NoError(t, err)
 		v, err := b.View(dlpack.UInt16, []int64{int64(len(x))}, nil, 0)
 		require.NoError(t, err)
 		defer v.Close()
-		return slice[uint16](t, v)
+		return modules.Slice[uint16](t, v)
 	}
 	require.Equal(t, []uint16{0, 0x8000, 0x3c00, 0x3c00, 0x3c02, 0x7bff, 0x7bff, 0x7c00, 0xfc00, 1, 0, 0, 1, 0, 0, 0xfc00,
 		0x7e00, 0x7c00, 0x7c00, 0x7c00, 0, 0, 0x7c00},
@@ -274,14 +275,14 @@ func TestRun_NarrowFloats(t *testing.T) {
 	for i := range every {
 		every[i] = uint16(i)
 	}
-	u := tensor(t, every)
+	u := modules.Tensor(t, every)
 	v, err := u.View(dlpack.Float16, []int64{1 << 16}, nil, 0)
 	require.NoError(t, err)
 	defer v.Close()
-	out := empty(t, dlpack.Float64, 1<<16)
-	_, err = call(t, m, "back", v, out)
+	out := modules.Empty(t, dlpack.Float64, 1<<16)
+	_, err = modules.Call(t, m, "back", v, out)
 	require.NoError(t, err)
-	for i, got := range slice[float64](t, out) {
+	for i, got := range modules.Slice[float64](t, out) {
 		e, f := i>>10&31, float64(i&1023)
 		want := math.Ldexp(1024+f, e-25)
 		switch {

@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -116,16 +117,16 @@ func TestRun_OffsetsInElements(t *testing.T) {
 		for typ, want := range types {
 			dtype, err := dlpack.ParseDataType(typ)
 			require.NoError(t, err)
-			memory := empty(t, dlpack.UInt8, 128)
+			memory := modules.Empty(t, dlpack.UInt8, 128)
 			part, err := memory.View(dtype, []int64{8}, nil, 12)
 			if typ == "float64" {
 				part, err = memory.View(dtype, []int64{8}, nil, 8)
 			}
 			require.NoError(t, err, typ)
-			out := empty(t, dlpack.Int64, 1)
-			_, err = call(t, m, "f_"+typ, part, out)
+			out := modules.Empty(t, dlpack.Int64, 1)
+			_, err = modules.Call(t, m, "f_"+typ, part, out)
 			require.NoError(t, err, typ)
-			require.Equal(t, []int64{want}, slice[int64](t, out), typ)
+			require.Equal(t, []int64{want}, modules.Slice[int64](t, out), typ)
 			require.NoError(t, part.Close())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )
@@ -47,37 +48,37 @@ func TestRun_PackedCalls(t *testing.T) {
 				module(t, scratch("scratch", tir.Serial), scratch("scratch_parallel", tir.Parallel)))
 			for _, name := range []string{"scratch", "scratch_parallel"} {
 				failAt.Store(-1)
-				a := tensor(t, []float32{1, 2, 3, 4})
-				_, err := call(t, m, name, a)
+				a := modules.Tensor(t, []float32{1, 2, 3, 4})
+				_, err := modules.Call(t, m, name, a)
 				require.NoError(t, err)
-				require.Equal(t, []float32{10.5, 11.5, 12.5, 13.5}, slice[float32](t, a))
+				require.Equal(t, []float32{10.5, 11.5, 12.5, 13.5}, modules.Slice[float32](t, a))
 
 				failAt.Store(2)
-				_, err = call(t, m, name, a)
+				_, err = modules.Call(t, m, name, a)
 				require.ErrorContains(t, err, "the check fails")
 				failAt.Store(-1)
 
-				_, err = call(t, m, name, tensor(t, []float32{1, 2, -3, 4}))
+				_, err = modules.Call(t, m, name, modules.Tensor(t, []float32{1, 2, -3, 4}))
 				require.ErrorContains(t, err, name+": A is 100% negative")
 
 				value = "text"
-				_, err = call(t, m, name, a)
+				_, err = modules.Call(t, m, name, a)
 				require.ErrorContains(t, err, name+": the packed function test.value returned a string, expected float")
 				value = 10.5
 			}
-			_, err := call(t, m, "scratch", tensor(t, []float32{}, 0))
+			_, err := modules.Call(t, m, "scratch", modules.Tensor(t, []float32{}, 0))
 			require.NoError(t, err, "of nothing")
-			a := tensor(t, []float32{1, 200, -3, 4})
-			_, err = call(t, m, "scratch", a)
+			a := modules.Tensor(t, []float32{1, 200, -3, 4})
+			_, err = modules.Call(t, m, "scratch", a)
 			require.NoError(t, err, "it returns before it comes to -3")
-			require.Equal(t, []float32{1, 200, -3, 4}, slice[float32](t, a))
+			require.Equal(t, []float32{1, 200, -3, 4}, modules.Slice[float32](t, a))
 		})
 	}
 }
 
 func TestRun_PackedCallOfNothing(t *testing.T) {
 	m := loaded(t, c.Emitter{}, module(t, scratch("scratch", tir.Serial)))
-	_, err := call(t, m, "scratch", tensor(t, []float32{1}))
+	_, err := modules.Call(t, m, "scratch", modules.Tensor(t, []float32{1}))
 	require.ErrorContains(t, err, "test.check")
 }
 
@@ -92,7 +93,7 @@ func TestRun_ScratchMemoryComesBack(t *testing.T) {
 	global(t, "test.value", func(args ...any) (any, error) { return 1.0, nil })
 	m := loaded(t, c.Emitter{}, module(t, scratch("scratch", tir.Serial)))
 	for range 3 {
-		_, err := call(t, m, "scratch", tensor(t, []float32{1, 1, 1, 1}))
+		_, err := modules.Call(t, m, "scratch", modules.Tensor(t, []float32{1, 1, 1, 1}))
 		require.Error(t, err)
 	}
 	s, err := runtime.WorkspaceMemory(runtime.CPU)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/tirgen"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -42,10 +43,10 @@ func TestEmit_UnrollByCompiler(t *testing.T) {
 	code := emit(t, c.Emitter{}, m)
 	require.Contains(t, code, "    tvmgo_unroll(8)\n    for (int64_t j = 0; j < 8; ++j) {")
 	compile(t, "unroll", code, "-O0", "-O2")
-	out := empty(t, tir.Float32, 2, 8)
-	_, err := call(t, loaded(t, c.Emitter{}, m), "ones", out)
+	out := modules.Empty(t, tir.Float32, 2, 8)
+	_, err := modules.Call(t, loaded(t, c.Emitter{}, m), "ones", out)
 	require.NoError(t, err)
-	for _, v := range slice[float32](t, out) {
+	for _, v := range modules.Slice[float32](t, out) {
 		require.Equal(t, float32(1), v)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
@@ -209,17 +210,17 @@ func TestRandom_LikeInterpreter(t *testing.T) {
 		out := f.Buffers[f.Params[len(f.Params)-1]].DType
 		want, err := tirrun.New(out, elements)
 		require.NoError(t, err)
-		got := empty(t, out, elements)
+		got := modules.Empty(t, out, elements)
 		args := []any{}
 		tensors := []any{}
 		for k, in := range inputs {
-			x := empty(t, elementTypes[k], elements)
+			x := modules.Empty(t, elementTypes[k], elements)
 			require.NoError(t, x.CopyFromBytes(in.Data))
 			args, tensors = append(args, in), append(tensors, x)
 		}
 		_, err = reference.Call(f.Name, append(args, want)...)
 		require.NoError(t, err)
-		_, err = call(t, l, f.Name, append(tensors, got)...)
+		_, err = modules.Call(t, l, f.Name, append(tensors, got)...)
 		require.NoError(t, err)
 		same(t, want, got, f.Name)
 	}

@@ -13,6 +13,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 	"tvmgo/tir"
@@ -47,41 +48,6 @@ func loaded(t testing.TB, e c.Emitter, m *tir.IRModule) *runtime.Module {
 	return l
 }
 
-// call calls a function of a module.
-func call(t testing.TB, m *runtime.Module, name string, args ...any) (any, error) {
-	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
-	defer f.Close()
-	return f.Call(args...)
-}
-
-func tensor[T dlpack.Scalar](t testing.TB, data []T, shape ...int64) *runtime.Tensor {
-	t.Helper()
-	if shape == nil {
-		shape = []int64{int64(len(data))}
-	}
-	x, err := runtime.FromSlice(data, shape...)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
-}
-
-func empty(t testing.TB, dtype dlpack.DataType, shape ...int64) *runtime.Tensor {
-	t.Helper()
-	x, err := runtime.NewTensor(dtype, shape, runtime.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
-}
-
-func slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
-	t.Helper()
-	s, err := runtime.ToSlice[T](x)
-	require.NoError(t, err)
-	return s
-}
-
 func numbers[T float32 | float64](n int, f func(i int) float64) []T {
 	s := make([]T, n)
 	for i := range s {
@@ -104,16 +70,16 @@ func TestRun_Vadd(t *testing.T) {
 				numbers[float32](n, func(i int) float64 { return 0.5 * float64(i*i) })
 			want := numbers[float32](n, func(i int) float64 { return float64(a[i] + b[i]) })
 			for _, name := range []string{"vadd", "vadd_parallel", "vadd_vectors"} {
-				out := empty(t, dlpack.Float32, int64(n))
-				_, err := call(t, m, name, tensor(t, a), tensor(t, b), out)
+				out := modules.Empty(t, dlpack.Float32, int64(n))
+				_, err := modules.Call(t, m, name, modules.Tensor(t, a), modules.Tensor(t, b), out)
 				require.NoError(t, err)
-				require.Equal(t, want, slice[float32](t, out), "%s of %d", name, n)
+				require.Equal(t, want, modules.Slice[float32](t, out), "%s of %d", name, n)
 			}
 			x := numbers[float64](n, func(i int) float64 { return 1.0 / float64(i+1) })
-			out := empty(t, dlpack.Float64, int64(n))
-			_, err := call(t, m, "vadd_six", tensor(t, x), tensor(t, x), out)
+			out := modules.Empty(t, dlpack.Float64, int64(n))
+			_, err := modules.Call(t, m, "vadd_six", modules.Tensor(t, x), modules.Tensor(t, x), out)
 			require.NoError(t, err)
-			require.Equal(t, numbers[float64](n, func(i int) float64 { return 2 * x[i] }), slice[float64](t, out))
+			require.Equal(t, numbers[float64](n, func(i int) float64 { return 2 * x[i] }), modules.Slice[float64](t, out))
 		}
 	})
 }
@@ -131,10 +97,10 @@ func TestRun_Matmul(t *testing.T) {
 				}
 			}
 		}
-		out := empty(t, dlpack.Float32, n, w)
-		_, err := call(t, m, "matmul", tensor(t, a, n, k), tensor(t, b, k, w), out)
+		out := modules.Empty(t, dlpack.Float32, n, w)
+		_, err := modules.Call(t, m, "matmul", modules.Tensor(t, a, n, k), modules.Tensor(t, b, k, w), out)
 		require.NoError(t, err)
-		require.Equal(t, want, slice[float32](t, out))
+		require.Equal(t, want, modules.Slice[float32](t, out))
 	})
 }
 
@@ -142,10 +108,10 @@ func TestRun_Softmax(t *testing.T) {
 	both(t, func(t *testing.T, m *runtime.Module) {
 		const n, w = 33, 500
 		a := numbers[float32](n*w, func(i int) float64 { return math.Sin(float64(i)) * 20 })
-		out := empty(t, dlpack.Float32, n, w)
-		_, err := call(t, m, "softmax", tensor(t, a, n, w), out)
+		out := modules.Empty(t, dlpack.Float32, n, w)
+		_, err := modules.Call(t, m, "softmax", modules.Tensor(t, a, n, w), out)
 		require.NoError(t, err)
-		got := slice[float32](t, out)
+		got := modules.Slice[float32](t, out)
 		for i := range n {
 			row, sum, greatest := a[i*w:(i+1)*w], 0.0, math.Inf(-1)
 			for _, x := range row {
@@ -164,12 +130,12 @@ func TestRun_Softmax(t *testing.T) {
 func TestRun_Gather(t *testing.T) {
 	both(t, func(t *testing.T, m *runtime.Module) {
 		a := numbers[float32](8, func(i int) float64 { return float64(i) })
-		out := empty(t, dlpack.Float32, 3, 2)
-		_, err := call(t, m, "gather", tensor(t, a, 4, 2), tensor(t, []int64{3, -4, 1}), out)
+		out := modules.Empty(t, dlpack.Float32, 3, 2)
+		_, err := modules.Call(t, m, "gather", modules.Tensor(t, a, 4, 2), modules.Tensor(t, []int64{3, -4, 1}), out)
 		require.NoError(t, err)
-		require.Equal(t, []float32{6, 7, 0, 1, 2, 3}, slice[float32](t, out))
+		require.Equal(t, []float32{6, 7, 0, 1, 2, 3}, modules.Slice[float32](t, out))
 
-		_, err = call(t, m, "gather", tensor(t, a, 4, 2), tensor(t, []int64{0, 4, 1}), out)
+		_, err = modules.Call(t, m, "gather", modules.Tensor(t, a, 4, 2), modules.Tensor(t, []int64{0, 4, 1}), out)
 		require.ErrorContains(t, err, "gather: a row is not within A")
 		var e *runtime.Error
 		require.ErrorAs(t, err, &e)
@@ -186,21 +152,21 @@ func TestRun_Bools(t *testing.T) {
 			want[i] = a[i] < b[i]
 		}
 		for _, name := range []string{"less", "less_vectors"} {
-			out := empty(t, dlpack.Bool, 16)
-			_, err := call(t, m, name, tensor(t, a), tensor(t, b), out)
+			out := modules.Empty(t, dlpack.Bool, 16)
+			_, err := modules.Call(t, m, name, modules.Tensor(t, a), modules.Tensor(t, b), out)
 			require.NoError(t, err)
-			require.Equal(t, want, slice[bool](t, out), name)
+			require.Equal(t, want, modules.Slice[bool](t, out), name)
 		}
 	})
 }
 
 func TestRun_FunctionsOfOneLibrary(t *testing.T) {
 	both(t, func(t *testing.T, m *runtime.Module) {
-		out := empty(t, dlpack.Float32, 3)
-		_, err := call(t, m, "twice", tensor(t, []float32{1, 2, 3}), out)
+		out := modules.Empty(t, dlpack.Float32, 3)
+		_, err := modules.Call(t, m, "twice", modules.Tensor(t, []float32{1, 2, 3}), out)
 		require.NoError(t, err)
-		require.Equal(t, []float32{2, 4, 6}, slice[float32](t, out))
-		got, err := call(t, m, "doubled", 2.5)
+		require.Equal(t, []float32{2, 4, 6}, modules.Slice[float32](t, out))
+		got, err := modules.Call(t, m, "doubled", 2.5)
 		require.NoError(t, err)
 		require.Equal(t, 5.0, got)
 	})
@@ -229,7 +195,7 @@ func TestRun_Results(t *testing.T) {
 				case tir.IsBool(e) && !classic:
 					in, want = true, true
 				}
-				got, err := call(t, m, "same_"+e.String()+suffix, in)
+				got, err := modules.Call(t, m, "same_"+e.String()+suffix, in)
 				require.NoError(t, err)
 				require.Equal(t, want, got, e)
 			}
@@ -240,8 +206,8 @@ func TestRun_Results(t *testing.T) {
 // What callers do wrong, and what they read.
 func TestRun_WrongArguments(t *testing.T) {
 	m := loaded(t, c.Emitter{}, all(t))
-	f := func(shape ...int64) any { return empty(t, dlpack.Float32, shape...) }
-	wide := tensor(t, make([]float32, 8), 4, 2)
+	f := func(shape ...int64) any { return modules.Empty(t, dlpack.Float32, shape...) }
+	wide := modules.Tensor(t, make([]float32, 8), 4, 2)
 	aligned := vadd("aligned", tir.Float32, tir.Serial)
 	for _, b := range aligned.Buffers {
 		b.Alignment = 64
@@ -275,12 +241,13 @@ func TestRun_WrongArguments(t *testing.T) {
 		{m, "vadd", []any{f(4), 3, f(4)}, "TypeError: vadd: argument 1 (B): expected float32[n], got int"},
 		{m, "vadd", []any{f(4), "text", f(4)}, "TypeError: vadd: argument 1 (B): expected float32[n], got a string"},
 		{m, "vadd", []any{nil, f(4), f(4)}, "TypeError: vadd: argument 0 (A): expected float32[n], got None"},
-		{m, "vadd", []any{f(4), f(4), empty(t, dlpack.Int32, 4)},
+		{m, "vadd", []any{f(4), f(4), modules.Empty(t, dlpack.Int32, 4)},
 			"TypeError: vadd: argument 2 (C): expected float32, got int32"},
-		{m, "less", []any{f(4), f(4), empty(t, dlpack.UInt8, 4)},
+		{m, "less", []any{f(4), f(4), modules.Empty(t, dlpack.UInt8, 4)},
 			"TypeError: less: argument 2 (C): expected bool, got uint8"},
-		{m, "vadd_half", []any{empty(t, dlpack.BFloat16, 4), f(4), f(4)}, "TypeError: vadd_half: argument 0 (A): expected " +
-			"float16, got bfloat16"},
+		{m, "vadd_half", []any{modules.Empty(t, dlpack.BFloat16, 4), f(4), f(4)},
+			"TypeError: vadd_half: argument 0 (A): expected " +
+				"float16, got bfloat16"},
 		{m, "doubled", []any{f(1)}, "TypeError: doubled: argument 0 (x): expected float32, got a tensor"},
 		{more, "aligned", []any{part(4), f(3), f(3)},
 			"ValueError: aligned: argument 0 (A): the elements begin 4 bytes behind a multiple of 64: copy them to aligned memory"},
@@ -293,13 +260,13 @@ func TestRun_WrongArguments(t *testing.T) {
 		{more, "sized", []any{4, f(4), f(9)}, "ValueError: sized: argument 2 (B): shape[0] is 9, expected n * 2 = 8 " +
 			"(argument 0 (n))"},
 	} {
-		_, err := call(t, c.m, c.function, c.args...)
+		_, err := modules.Call(t, c.m, c.function, c.args...)
 		require.Error(t, err, c.want)
 		var e *runtime.Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, c.want, e.Code+": "+e.Message)
 	}
-	_, err = call(t, m, "vadd", part(4), f(3), f(3))
+	_, err = modules.Call(t, m, "vadd", part(4), f(3), f(3))
 	require.NoError(t, err, "an element's alignment is enough")
 }
 

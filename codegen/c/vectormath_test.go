@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/tir"
 )
 
@@ -47,11 +48,11 @@ func TestRun_VectorExp(t *testing.T) {
 	}
 	for name, exact := range map[string]func(float64) float64{"exp4": math.Exp, "exp16": math.Exp,
 		"sigmoid16": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }} {
-		out := tensor(t, make([]float32, len(values)), int64(len(values)))
-		_, err := call(t, m, name, tensor(t, values, int64(len(values))), out)
+		out := modules.Tensor(t, make([]float32, len(values)), int64(len(values)))
+		_, err := modules.Call(t, m, name, modules.Tensor(t, values, int64(len(values))), out)
 		require.NoError(t, err)
 		worst, where := int64(0), float32(0)
-		for i, got := range slice[float32](t, out) {
+		for i, got := range modules.Slice[float32](t, out) {
 			want := float32(exact(float64(values[i])))
 			if math.IsNaN(float64(values[i])) {
 				require.True(t, math.IsNaN(float64(got)), name)
@@ -113,11 +114,11 @@ func TestRun_VectorExtremes(t *testing.T) {
 			}
 			want = append(want, math.Float64bits(x))
 		}
-		out := tensor(t, make([]float64, 8), 8)
-		_, err := call(t, m, name+"64", tensor(t, a, 8), tensor(t, b, 8), out)
+		out := modules.Tensor(t, make([]float64, 8), 8)
+		_, err := modules.Call(t, m, name+"64", modules.Tensor(t, a, 8), modules.Tensor(t, b, 8), out)
 		require.NoError(t, err)
 		var got []uint64
-		for _, x := range slice[float64](t, out) {
+		for _, x := range modules.Slice[float64](t, out) {
 			got = append(got, math.Float64bits(x))
 		}
 		require.Equal(t, want, got, name)
@@ -129,10 +130,10 @@ func TestRun_VectorExtremes(t *testing.T) {
 			}
 			return s
 		}
-		out = tensor(t, make([]float32, 8), 8)
-		_, err = call(t, m, name+"32", tensor(t, small(a), 8), tensor(t, small(b), 8), out)
+		out = modules.Tensor(t, make([]float32, 8), 8)
+		_, err = modules.Call(t, m, name+"32", modules.Tensor(t, small(a), 8), modules.Tensor(t, small(b), 8), out)
 		require.NoError(t, err)
-		for i, x := range slice[float32](t, out) {
+		for i, x := range modules.Slice[float32](t, out) {
 			w := float32(math.Float64frombits(want[i]))
 			require.Equal(t, math.Signbit(float64(w)), math.Signbit(float64(x)), "%s: %d", name, i)
 			require.Equal(t, w != w, x != x, "%s: %d", name, i)

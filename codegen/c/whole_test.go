@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
@@ -184,9 +185,9 @@ func TestWhole_Edges(t *testing.T) {
 		for k, l := range libs {
 			args := []any{like(t, left), like(t, right)}
 			for _, p := range x.f.Params[2:] {
-				args = append(args, empty(t, x.f.Buffers[p].DType, n))
+				args = append(args, modules.Empty(t, x.f.Buffers[p].DType, n))
 			}
-			_, err = call(t, l, x.f.Name, args...)
+			_, err = modules.Call(t, l, x.f.Name, args...)
 			require.NoError(t, err)
 			for c := range args[2:] {
 				same(t, wanted[c+2].(*tirrun.Array), args[c+2].(*runtime.Tensor),
@@ -198,7 +199,7 @@ func TestWhole_Edges(t *testing.T) {
 
 // like is an array of the interpreter as a tensor.
 func like(t *testing.T, a *tirrun.Array) *runtime.Tensor {
-	x := empty(t, a.DType, a.Shape...)
+	x := modules.Empty(t, a.DType, a.Shape...)
 	require.NoError(t, x.CopyFromBytes(a.Data))
 	return x
 }
@@ -234,8 +235,8 @@ func TestWhole_WhatTheInterpreterRefuses(t *testing.T) {
 					require.NoError(t, err)
 					z, err := tirrun.From(e, want, 4)
 					require.NoError(t, err)
-					got := empty(t, e, 4)
-					_, err = call(t, l, fmt.Sprintf("%s_%s_%d", name, e, lanes), like(t, x), like(t, y), got)
+					got := modules.Empty(t, e, 4)
+					_, err = modules.Call(t, l, fmt.Sprintf("%s_%s_%d", name, e, lanes), like(t, x), like(t, y), got)
 					require.NoError(t, err)
 					same(t, z, got, fmt.Sprintf("%s of %s", name, e))
 				}
@@ -273,10 +274,10 @@ func TestWhole_GreatSizes(t *testing.T) {
 			continue // once is enough, and sanitized it takes long
 		}
 		const size = math.MaxInt32
-		result := tensor(t, []int64{0, 0})
-		x := empty(t, tir.Int8, size) // zeros, which the system has not to give memory for
-		_, err := call(t, l, "total", x, result)
+		result := modules.Tensor(t, []int64{0, 0})
+		x := modules.Empty(t, tir.Int8, size) // zeros, which the system has not to give memory for
+		_, err := modules.Call(t, l, "total", x, result)
 		require.NoError(t, err)
-		require.Equal(t, []int64{0, size - 1}, slice[int64](t, result))
+		require.Equal(t, []int64{0, size - 1}, modules.Slice[int64](t, result))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/llvm"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -110,32 +111,6 @@ func source(t testing.TB, m *runtime.Module, format string) string {
 	return s
 }
 
-func tensor(t testing.TB, data []float32, shape ...int64) *runtime.Tensor {
-	t.Helper()
-	if shape == nil {
-		shape = []int64{int64(len(data))}
-	}
-	x, err := runtime.FromSlice(data, shape...)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
-}
-
-func empty(t testing.TB, shape ...int64) *runtime.Tensor {
-	t.Helper()
-	x, err := runtime.NewTensor(dlpack.Float32, shape, runtime.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
-}
-
-func floats(t testing.TB, x *runtime.Tensor) []float32 {
-	t.Helper()
-	v, err := runtime.ToSlice[float32](x)
-	require.NoError(t, err)
-	return v
-}
-
 func call(t testing.TB, m *runtime.Module, name string, args ...any) error {
 	t.Helper()
 	f, err := m.Function(name)
@@ -148,9 +123,10 @@ func call(t testing.TB, m *runtime.Module, name string, args ...any) error {
 // requireAdds calls add.
 func requireAdds(t testing.TB, m *runtime.Module) {
 	t.Helper()
-	c := empty(t, 3)
-	require.NoError(t, call(t, m, "add", tensor(t, []float32{1, 2, 3}), tensor(t, []float32{10, 20, 30}), c))
-	require.Equal(t, []float32{11, 22, 33}, floats(t, c))
+	c := modules.Empty(t, dlpack.Float32, 3)
+	require.NoError(t, call(t, m, "add", modules.Tensor(t, []float32{1, 2, 3}), modules.Tensor(t, []float32{10, 20, 30}),
+		c))
+	require.Equal(t, []float32{11, 22, 33}, modules.Slice[float32](t, c))
 }
 
 // script makes a program of a shell's lines, in a folder of its own.

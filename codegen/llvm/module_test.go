@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/runtime"
@@ -26,17 +27,18 @@ func TestModule_CallsAtOnce(t *testing.T) {
 		require.Equal(t, "llvm", m.Kind())
 		require.Equal(t, []string{"add"}, m.Functions())
 		requireAdds(t, m)
-		require.ErrorContains(t, call(t, m, "add", tensor(t, []float32{1}), tensor(t, []float32{1, 2}), empty(t, 1)),
+		require.ErrorContains(t, call(t, m, "add", modules.Tensor(t, []float32{1}), modules.Tensor(t, []float32{1, 2}),
+			modules.Empty(t, dlpack.Float32, 1)),
 			"add: argument 1 (b): shape[0] is 2")
 		_, err := m.Function("missing")
 		require.ErrorIs(t, err, runtime.ErrNotFound)
 		f, err := m.Function("add") // lives longer than the module
 		require.NoError(t, err)
 		require.NoError(t, m.Close())
-		out := empty(t, 1)
-		_, err = f.Call(tensor(t, []float32{1}), tensor(t, []float32{2}), out)
+		out := modules.Empty(t, dlpack.Float32, 1)
+		_, err = f.Call(modules.Tensor(t, []float32{1}), modules.Tensor(t, []float32{2}), out)
 		require.NoError(t, err)
-		require.Equal(t, []float32{3}, floats(t, out))
+		require.Equal(t, []float32{3}, modules.Slice[float32](t, out))
 		require.NoError(t, f.Close())
 	})
 	require.Equal(t, before, runtime.Live())
@@ -159,11 +161,11 @@ func TestModule_ExportsImports(t *testing.T) {
 	require.NoError(t, export.Library(context.Background(), m, path))
 	l := modules.Load(t, path)
 	requireAdds(t, l)
-	out := empty(t, 1)
-	require.NoError(t, call(t, l, "dot", tensor(t, []float32{3}), tensor(t, []float32{0}), out))
-	require.Equal(t, []float32{1}, floats(t, out))
-	require.NoError(t, call(t, l, "sum", tensor(t, []float32{3}), tensor(t, []float32{2}), out))
-	require.Equal(t, []float32{5}, floats(t, out))
+	out := modules.Empty(t, dlpack.Float32, 1)
+	require.NoError(t, call(t, l, "dot", modules.Tensor(t, []float32{3}), modules.Tensor(t, []float32{0}), out))
+	require.Equal(t, []float32{1}, modules.Slice[float32](t, out))
+	require.NoError(t, call(t, l, "sum", modules.Tensor(t, []float32{3}), modules.Tensor(t, []float32{2}), out))
+	require.Equal(t, []float32{5}, modules.Slice[float32](t, out))
 }
 
 // A function that is called at once sees what the module imports, also what it imports later.
@@ -177,11 +179,11 @@ func TestModule_ImportsAtOnce(t *testing.T) {
 	before := runtime.Live()
 	t.Run("", func(t *testing.T) {
 		m := built(t, parsed(t, twice), "llvm")
-		out := empty(t, 3)
-		require.ErrorContains(t, call(t, m, "twice", tensor(t, []float32{1, 2, 3}), out), "Cannot find function add")
+		out := modules.Empty(t, dlpack.Float32, 3)
+		require.ErrorContains(t, call(t, m, "twice", modules.Tensor(t, []float32{1, 2, 3}), out), "Cannot find function add")
 		require.NoError(t, m.Import(built(t, parsed(t, addProgram), "c")))
-		require.NoError(t, call(t, m, "twice", tensor(t, []float32{1, 2, 3}), out))
-		require.Equal(t, []float32{2, 4, 6}, floats(t, out))
+		require.NoError(t, call(t, m, "twice", modules.Tensor(t, []float32{1, 2, 3}), out))
+		require.Equal(t, []float32{2, 4, 6}, modules.Slice[float32](t, out))
 	})
 	require.Equal(t, before, runtime.Live())
 }

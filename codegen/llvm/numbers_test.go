@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/tirgen/gentest"
@@ -72,16 +73,16 @@ func TestNumbers_Wheel(t *testing.T) {
 	read := func(name string, shape ...int64) *runtime.Tensor { // as NumPy wrote it
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
-		x := empty(t, shape...)
+		x := modules.Empty(t, dlpack.Float32, shape...)
 		require.NoError(t, x.CopyFromBytes(data))
 		return x
 	}
 	loaded := modules.Load(t, path)
 	for _, run := range []*runtime.Module{m, loaded} {
-		dense, soft := empty(t, 37, 130), empty(t, 37, 130)
+		dense, soft := modules.Empty(t, dlpack.Float32, 37, 130), modules.Empty(t, dlpack.Float32, 37, 130)
 		require.NoError(t, call(t, run, "dense", read("a", 37, 64), read("b", 64, 130), dense))
 		require.NoError(t, call(t, run, "softmax", dense, soft))
-		require.Equal(t, floats(t, read("dense", 37, 130)), floats(t, dense))
-		require.Equal(t, floats(t, read("softmax", 37, 130)), floats(t, soft))
+		require.Equal(t, modules.Slice[float32](t, read("dense", 37, 130)), modules.Slice[float32](t, dense))
+		require.Equal(t, modules.Slice[float32](t, read("softmax", 37, 130)), modules.Slice[float32](t, soft))
 	}
 }

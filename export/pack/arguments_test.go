@@ -32,18 +32,18 @@ func argumentsModule(t *testing.T) *runtime.Module {
 func TestArguments(t *testing.T) {
 	m := argumentsModule(t)
 	all := function(t, m, "all")
-	out, a, b := tensor(t, make([]float64, 9)), tensor(t, []float32{2, 3, 4, 5}, 2, 2),
-		tensor(t, []int16{-7, 0, 0, 0}, 1, 2, 2)
+	out, a, b := modules.Tensor(t, make([]float64, 9)), modules.Tensor(t, []float32{2, 3, 4, 5}, 2, 2),
+		modules.Tensor(t, []int16{-7, 0, 0, 0}, 1, 2, 2)
 	good := []any{out, a, b, -128, 65535, 2, int64(math.MaxInt64), true, 0.5, 3}
 	_, err := all.Call(good...)
 	require.NoError(t, err)
-	require.Equal(t, []float64{-128, 65535, 2, math.MaxInt64, 1, 0.5, 3, 2, -7}, slice[float64](t, out))
+	require.Equal(t, []float64{-128, 65535, 2, math.MaxInt64, 1, 0.5, 3, 2, -7}, modules.Slice[float64](t, out))
 
 	minus := append([]any(nil), good...)
 	minus[6] = -1 // a number of 64 bits without a sign, as the ABI passes it
 	_, err = all.Call(minus...)
 	require.NoError(t, err)
-	require.Equal(t, float64(math.MaxUint64), slice[float64](t, out)[3])
+	require.Equal(t, float64(math.MaxUint64), modules.Slice[float64](t, out)[3])
 
 	for _, c := range []struct {
 		at      int
@@ -54,13 +54,13 @@ func TestArguments(t *testing.T) {
 		{0, "text", "all: argument 0: expected a tensor, got a string"},
 		{0, nil, "all: argument 0: expected a tensor, got None"},
 		{0, []byte("x"), "all: argument 0: expected a tensor, got bytes"},
-		{1, tensor(t, []int8{1, 2, 3, 4}, 2, 2), "all: argument 1 (a): expected float32, got int8"},
-		{1, tensor(t, []bool{true}, 1, 1), "all: argument 1 (a): expected float32, got bool"},
-		{1, tensor(t, []float32{1, 2}), "all: argument 1 (a): expected 2 dimensions (float32[n, 2]), got 1"},
-		{1, tensor(t, []float32{1, 2}, 2, 1), "all: argument 1 (a): shape[1] is 1, expected 2"},
-		{1, tensor(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2),
+		{1, modules.Tensor(t, []int8{1, 2, 3, 4}, 2, 2), "all: argument 1 (a): expected float32, got int8"},
+		{1, modules.Tensor(t, []bool{true}, 1, 1), "all: argument 1 (a): expected float32, got bool"},
+		{1, modules.Tensor(t, []float32{1, 2}), "all: argument 1 (a): expected 2 dimensions (float32[n, 2]), got 1"},
+		{1, modules.Tensor(t, []float32{1, 2}, 2, 1), "all: argument 1 (a): shape[1] is 1, expected 2"},
+		{1, modules.Tensor(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2),
 			"all: argument 1 (a): shape[0] is 3, expected n = 2 (argument 5 (n))"},
-		{2, tensor(t, []int16{1, 2}, 1, 2, 1),
+		{2, modules.Tensor(t, []int16{1, 2}, 1, 2, 1),
 			"all: argument 2 (b): shape[2] is 1, expected m = 2 (argument 2 (b): shape[1])"},
 		{3, 128, "all: argument 3: 128 does not fit int8"},
 		{3, -129, "all: argument 3: -129 does not fit int8"},
@@ -90,14 +90,14 @@ func TestArguments(t *testing.T) {
 
 func TestArguments_Layout(t *testing.T) {
 	two := function(t, argumentsModule(t), "two")
-	whole := tensor(t, make([]float32, 64), 8, 8)
+	whole := modules.Tensor(t, make([]float32, 64), 8, 8)
 	view := func(x *runtime.Tensor, shape, strides []int64, offset int64) *runtime.Tensor {
 		v, err := x.View(x.DType(), shape, strides, offset)
 		require.NoError(t, err)
 		t.Cleanup(func() { v.Close() })
 		return v
 	}
-	numbers := tensor(t, make([]float64, 64))
+	numbers := modules.Tensor(t, make([]float64, 64))
 	for _, c := range []struct {
 		a, b    *runtime.Tensor
 		failure string
@@ -125,7 +125,7 @@ func TestArguments_Layout(t *testing.T) {
 // A tensor of one dimension has strides as well, of which only those matter that lead to another element.
 func TestArguments_LayoutOfOneDimension(t *testing.T) {
 	line := function(t, argumentsModule(t), "line")
-	numbers := tensor(t, make([]float32, 16))
+	numbers := modules.Tensor(t, make([]float32, 16))
 	for _, c := range []struct {
 		n, stride int64
 		failure   string

@@ -345,7 +345,7 @@ func TestLibrary_DeviceTensors(t *testing.T) {
 	_, err := k.Call(one, two)
 	require.ErrorContains(t, err,
 		"k: argument 1: the tensor is on cuda:1, expected cuda:0, the device of argument 0: copy it")
-	_, err = k.Call(tensor(t, make([]float32, 4)), tensor(t, make([]float32, 4)))
+	_, err = k.Call(modules.Tensor(t, make([]float32, 4)), modules.Tensor(t, make([]float32, 4)))
 	require.ErrorContains(t, err, "k: the tensors are on cpu:0, and the file has the function for cuda, opencl")
 }
 

@@ -59,24 +59,6 @@ func function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
 	return f
 }
 
-func tensor[T dlpack.Scalar](t testing.TB, data []T, shape ...int64) *runtime.Tensor {
-	t.Helper()
-	if shape == nil {
-		shape = []int64{int64(len(data))}
-	}
-	x, err := runtime.FromSlice(data, shape...)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
-}
-
-func slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
-	t.Helper()
-	s, err := runtime.ToSlice[T](x)
-	require.NoError(t, err)
-	return s
-}
-
 // array is the content of a test vector's tensor.
 func array[T dlpack.Scalar](data []T, shape ...int64) *pack.Array {
 	if shape == nil {

@@ -23,20 +23,21 @@ func TestLibrary_CPU(t *testing.T) {
 		"twice=index(int64[1], int64[1])")))
 	require.ElementsMatch(t, []string{"add", "scale", "twice"}, m.Functions())
 
-	a, b, c := tensor(t, []float32{1, 2, 3}), tensor(t, []float32{10, 20, 30}), tensor(t, make([]float32, 3))
+	a, b, c := modules.Tensor(t, []float32{1, 2, 3}), modules.Tensor(t, []float32{10, 20, 30}),
+		modules.Tensor(t, make([]float32, 3))
 	_, err := function(t, m, "add").Call(a, b, c, 3)
 	require.NoError(t, err)
-	require.Equal(t, []float32{11, 22, 33}, slice[float32](t, c))
+	require.Equal(t, []float32{11, 22, 33}, modules.Slice[float32](t, c))
 
-	in, out := tensor(t, []float32{1, 2, 3, 4}, 1, 4), tensor(t, make([]float32, 4), 1, 4)
+	in, out := modules.Tensor(t, []float32{1, 2, 3, 4}, 1, 4), modules.Tensor(t, make([]float32, 4), 1, 4)
 	_, err = function(t, m, "scale").Call(in, out, 1, 2.0, 1) // an integer will do for shift
 	require.NoError(t, err)
-	require.Equal(t, []float32{3, 5, 7, 9}, slice[float32](t, out))
+	require.Equal(t, []float32{3, 5, 7, 9}, modules.Slice[float32](t, out))
 
-	x, y := tensor(t, []int64{21}), tensor(t, []int64{0})
+	x, y := modules.Tensor(t, []int64{21}), modules.Tensor(t, []int64{0})
 	_, err = function(t, m, "twice").Call(x, y)
 	require.NoError(t, err)
-	require.Equal(t, []int64{42}, slice[int64](t, y), "not index of the C library")
+	require.Equal(t, []int64{42}, modules.Slice[int64](t, y), "not index of the C library")
 }
 
 // object compiles C into an object file.
@@ -60,10 +61,10 @@ func TestLibrary_ObjectsAndSeveralSources(t *testing.T) {
 	m := modules.Load(t, packed(t, kernelsOf([]string{one, o, two}, "f(float32[1])", "g(float32[1])", "h(float32[1])",
 		"i(float32[1])", "again=h(handle)")))
 	for name, want := range map[string]float32{"f": 6, "g": 3, "h": -2, "i": 9, "again": -2} {
-		x := tensor(t, []float32{2})
+		x := modules.Tensor(t, []float32{2})
 		_, err := function(t, m, name).Call(x)
 		require.NoError(t, err)
-		require.Equal(t, []float32{want}, slice[float32](t, x), name)
+		require.Equal(t, []float32{want}, modules.Slice[float32](t, x), name)
 	}
 }
 
@@ -161,7 +162,7 @@ func TestModule_Cubin(t *testing.T) {
 }
 
 func TestNothingLeaks(t *testing.T) {
-	a := tensor(t, []float32{1, 2, 3})
+	a := modules.Tensor(t, []float32{1, 2, 3})
 	k := kernelsOf([]string{"testdata/k.c"}, addSignature)
 	k.Functions[0].Vectors = addVectors()
 	path := packed(t, k)

@@ -1,4 +1,4 @@
-// Package modules loads modules for tests.
+// Package modules loads modules, calls their functions and makes tensors for tests.
 package modules
 
 import (
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
 	"tvmgo/runtime"
 )
 
@@ -17,4 +18,42 @@ func Load(t testing.TB, path string, options ...runtime.LoadOption) *runtime.Mod
 	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
+}
+
+// Call calls a function of a module.
+func Call(t testing.TB, m *runtime.Module, name string, args ...any) (any, error) {
+	t.Helper()
+	f, err := m.Function(name)
+	require.NoError(t, err)
+	defer f.Close()
+	return f.Call(args...)
+}
+
+// Tensor is a tensor of the CPU with data, of one dimension if no shape is given. It is closed at the end of the test.
+func Tensor[T dlpack.Scalar](t testing.TB, data []T, shape ...int64) *runtime.Tensor {
+	t.Helper()
+	if shape == nil {
+		shape = []int64{int64(len(data))}
+	}
+	x, err := runtime.FromSlice(data, shape...)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+// Empty is a tensor of the CPU that is not initialized. It is closed at the end of the test.
+func Empty(t testing.TB, dtype dlpack.DataType, shape ...int64) *runtime.Tensor {
+	t.Helper()
+	x, err := runtime.NewTensor(dtype, shape, runtime.CPU)
+	require.NoError(t, err)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+// Slice is a copy of a tensor's elements.
+func Slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
+	t.Helper()
+	s, err := runtime.ToSlice[T](x)
+	require.NoError(t, err)
+	return s
 }

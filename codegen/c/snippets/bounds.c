@@ -1,11 +1,13 @@
 //// outside: raise
-static __attribute__((noinline, cold)) int32_t tvmgo_outside(const char* function, const char* buffer, int dim, long long index, long long size) {
-  return tvmgo_raise("IndexError", "%s: index %lld is outside of dimension %d of buffer %s, which has %lld: pass a larger tensor, or other indices",
-                     function, index, dim, buffer, size);
+static __attribute__((noinline, cold)) int32_t tvmgo_outside(const char* function, const char* buffer, int dim,
+                                                             long long index, long long size) {
+  return tvmgo_raise("IndexError",
+                     "%s: index %lld is outside of dimension %d of buffer %s, which has %lld: pass a larger tensor, or "
+                     "other indices", function, index, dim, buffer, size);
 }
 
 //// report
-/* Keeps the first index that was outside. It is false. */
+/* Records the first index outside of its dimension. Returns false. */
 static bool tvmgo_report(int64_t* record, int32_t access, int64_t index, int64_t size) {
   int32_t none = 0;
   if (__atomic_compare_exchange_n((int32_t*)record, &none, access, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -16,19 +18,20 @@ static bool tvmgo_report(int64_t* record, int32_t access, int64_t index, int64_t
 }
 
 //// reports: outside call
-/* What a kernel's access is of. */
+/* The buffer and the dimension of an access of a kernel. */
 typedef struct {
   const char* buffer;
   int dim;
 } tvmgo_access;
 
-/* What kernels report of the first index that was outside; access counts from 1 on, 0 is none. */
+/* The first index outside of its dimension, as kernels report it. access counts from 1; 0: there is none. */
 typedef struct {
   int32_t access, unused;
   int64_t index, size;
 } tvmgo_record;
 
-static int32_t tvmgo_copy_record(tvmgo_import* known, const char* name, int type, int id, void* on_device, tvmgo_record* here) {
+static int32_t tvmgo_copy_record(tvmgo_import* known, const char* name, int type, int id, void* on_device,
+                                 tvmgo_record* here) {
   int64_t shape[1] = {3};
   DLTensor t;
   TVMFFIAny args[3], result;
@@ -56,7 +59,8 @@ static int32_t tvmgo_clear_reports(tvmgo_import* copy, int type, int id, void* o
   return tvmgo_copy_record(copy, "runtime.TVMTensorCopyFromBytes", type, id, on_device, &none);
 }
 
-static int32_t tvmgo_check_reports(tvmgo_import* copy, int type, int id, void* on_device, const char* function, const tvmgo_access* accesses, int n) {
+static int32_t tvmgo_check_reports(tvmgo_import* copy, int type, int id, void* on_device, const char* function,
+                                   const tvmgo_access* accesses, int n) {
   tvmgo_record got = {0, 0, 0, 0};
   const int32_t rc = tvmgo_copy_record(copy, "runtime.TVMTensorCopyToBytes", type, id, on_device, &got);
   if (rc != 0 || got.access < 1 || got.access > n) return rc;

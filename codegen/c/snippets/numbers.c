@@ -11,7 +11,7 @@ static inline float tvmgo_from_float16(uint16_t x) {
   return __builtin_ia32_vcvtph2ps((tvmgo_halves){(short)x, 0, 0, 0, 0, 0, 0, 0})[0];
 }
 #else
-/* The nearest number, ties to even. Below 2^-14 it is the addition that rounds: the last digit of 0.5 + x is one of float16. */
+/* Rounds to nearest, ties to even. Below 2^-14 the addition rounds: the last digit of 0.5 + x is one of float16. */
 static inline __attribute__((unused)) uint16_t tvmgo_to_float16(float x) {
   union { float number; uint32_t bits; } all = {x}, sum;
   const uint32_t sign = all.bits >> 16 & 0x8000;
@@ -33,10 +33,12 @@ static inline float tvmgo_from_float16(uint16_t x) {
 }
 #endif
 
-static inline __attribute__((unused)) float tvmgo_round_float16(float x) { return tvmgo_from_float16(tvmgo_to_float16(x)); }
+static inline __attribute__((unused)) float tvmgo_round_float16(float x) {
+  return tvmgo_from_float16(tvmgo_to_float16(x));
+}
 
 //// bfloat16
-/* The nearest number, ties to even. */
+/* Rounds to nearest, ties to even. */
 static inline __attribute__((unused)) uint16_t tvmgo_to_bfloat16(float x) {
   union { float number; uint32_t bits; } u = {x};
   const uint32_t result = (u.bits + 0x7fff + (u.bits >> 16 & 1)) >> 16;
@@ -48,10 +50,12 @@ static inline float tvmgo_from_bfloat16(uint16_t x) {
   return u.to;
 }
 
-static inline __attribute__((unused)) float tvmgo_round_bfloat16(float x) { return tvmgo_from_bfloat16(tvmgo_to_bfloat16(x)); }
+static inline __attribute__((unused)) float tvmgo_round_bfloat16(float x) {
+  return tvmgo_from_bfloat16(tvmgo_to_bfloat16(x));
+}
 
 //// narrow
-/* The nearest number of 16 bits, ties to even, of which so many hold digits behind the point. */
+/* Rounds to a 16-bit float with so many mantissa bits (digits): to nearest, ties to even. */
 static inline uint16_t tvmgo_narrow(double x, int digits, int bias) {
   union { double from; uint64_t to; } u = {x};
   const uint64_t sign = u.to >> 63 << 15, infinity = 0x7fff >> digits << digits;
@@ -77,9 +81,10 @@ static inline float tvmgo_round_float16_of_double(double x) { return tvmgo_from_
 static inline float tvmgo_round_bfloat16_of_double(double x) { return tvmgo_from_bfloat16(tvmgo_narrow(x, 7, 127)); }
 
 //// bfloat16_of_int: bfloat16_of_double
-/* Digits that a double cannot hold are rounded to an odd one, so that the second rounding is as good as one alone. */
+/* Digits that a double cannot hold are rounded to odd, so that rounding twice gives the same as rounding once. */
 static inline __attribute__((unused)) float tvmgo_round_bfloat16_of_uint(uint64_t x) {
-  return tvmgo_round_bfloat16_of_double((double)(x >> 53 != 0 && (x & 0x7ff) != 0 ? (x & ~(uint64_t)0x7ff) | 0x800 : x));
+  const uint64_t odd = x >> 53 != 0 && (x & 0x7ff) != 0 ? (x & ~(uint64_t)0x7ff) | 0x800 : x;
+  return tvmgo_round_bfloat16_of_double((double)odd);
 }
 static inline __attribute__((unused)) float tvmgo_round_bfloat16_of_int(int64_t x) {
   return x < 0 ? -tvmgo_round_bfloat16_of_uint(-(uint64_t)x) : tvmgo_round_bfloat16_of_uint((uint64_t)x);

@@ -1,7 +1,7 @@
 /* The C core: what devices and the C ABI use of its packages, each of which states its contract in its own header
  * (object/object.h, call/call.h, ...). Packages depend on each other in one direction only (docs/architecture.md).
  *
- * Mechanism, never policy: whatever happens once is decided in Go, whatever happens per call is dispatched here. */
+ * Mechanism, never policy: what happens once is decided in Go; what happens per call is dispatched here. */
 #ifndef TVMGO_CORE_H_
 #define TVMGO_CORE_H_
 

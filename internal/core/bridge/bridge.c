@@ -190,7 +190,7 @@ static int constants_in(void* ctx, tvmgo_module* m) {
 }
 
 tvmgo_ret tvmgo_bridge_constants(uintptr_t m, const char* name, size_t len, tvmgo_part* parts, int32_t cap,
-                                 int32_t* n) {
+    int32_t* n) {
   constants c = {name, len, NULL, parts, cap, n};
   *n = 0;
   int rc = tvmgo_module_walk((tvmgo_module*)m, constants_in, &c);

@@ -1,5 +1,5 @@
 /* What ffi.GetGlobalFuncMetadata says of built-in functions: the types of arguments and result, in the
- * JSON that Apache TVM's libraries give them. It is written when it is asked for. */
+ * JSON that Apache TVM's libraries give them. It is written on first use. */
 #include "call/builtin.h"
 #include "object/text.h"
 
@@ -100,7 +100,7 @@ static const struct {
     {"ffi.StructuralVisitorWithDefRegionKind", "(ffi.StructuralVisitor, int, ffi.Function) -> Any"},
     {"ffi.StructuralWalk",
      "(Any, ffi.Array<Tuple<int, ffi.Function>>, ffi.Array<Tuple<int, ffi.Function>>, int) -> "
-     "Optional<ffi.VisitInterrupt>"},
+         "Optional<ffi.VisitInterrupt>"},
     {"ffi.ToJSONGraph", "(Any, Any) -> Any"},
     {"ffi.ToJSONGraphString", "(Any, Any) -> ffi.String"},
     {"ffi.VisitErrorContext.FindAccessPaths",

@@ -52,8 +52,8 @@ static void register_all(void) {
     if (tvmgo_global_builtin_add(declared[i].name, declared[i].entry, declared[i].flag) != 0)
       note_taken(&taken, declared[i].name);
   if (taken.size > 0 && !taken.failed)
-    fprintf(stderr,
-            "tvmgo: another library has registered %.*s before targets were used here: they are left as they are\n",
+    fprintf(stderr, "tvmgo: another library has registered %.*s before targets were used here: they are left as "
+        "they are\n",
             (int)taken.size, taken.data);
   tvmgo_text_free(&taken);
   tvmgo_error_put_back(raised);
@@ -69,7 +69,7 @@ void tvmgo_deferred_register(void) {
   pthread_mutex_unlock(&tvmgo_deferred_lock);
 }
 
-/* What type.c asks about a key that no type has. */
+/* Called by type.c for a key that no type has. */
 static int find_type(const TVMFFIByteArray* key) {
   if (!types->has_key(key)) return 0;
   tvmgo_deferred_register();

@@ -5,7 +5,7 @@
 
 /* ---- the three trampolines: what cell.safe_call of our functions points at ---- */
 
-/* The end of a call that succeeded: what was raised on the way to it is nobody's error, and the next
+/* The end of a call that succeeded: errors that were raised on the way to it are dropped, and the next
  * function that fails without raising one must not be answered with it. before: the number of errors
  * from before the call. What the thread had before the call stays. */
 static __attribute__((noinline)) void drop_error(void) {
@@ -61,7 +61,7 @@ typedef struct {
   TVMValue* values;
   int* codes;
   void* heap;
-  TVMByteArray* bytes; /* of arguments that are short bytes: those have no array of their own */
+  TVMByteArray* bytes; /* for arguments that are short bytes, which have no TVMByteArray */
 } classic_args;
 
 static int short_bytes(const TVMFFIAny* args, int32_t i, int32_t n, classic_args* out) {
@@ -333,7 +333,7 @@ static int any_bool(const int* codes, int n) {
   return 0;
 }
 
-/* Any call; TVMFuncCall itself knows the most frequent ones. */
+/* Any call; TVMFuncCall handles the most frequent ones itself. */
 static __attribute__((noinline)) int call_classic(TVMFunctionHandle func, TVMValue* arg_values,
                                                   int* type_codes, int num_args, TVMValue* ret_val,
                                                   int* ret_type_code) {

@@ -50,8 +50,8 @@ int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int flags);
 void tvmgo_global_describe(const char* name, size_t len);
 TVMFFIObject* tvmgo_global_get(const char* name, size_t len);
 int tvmgo_global_remove(const char* name, size_t len); /* 1 when there was one */
-/* JSON that came with a function, or describes a built-in; "" when there is none: 1 with *out owned, 0 without such
- * a function. */
+/* JSON that came with a function, or describes a built-in; "" when there is none: 1 with *out owned, 0 without such a
+ * function. */
 int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out);
 /* Array of Str with every name, sorted; owned. */
 TVMFFIObject* tvmgo_global_names(void);

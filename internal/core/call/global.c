@@ -40,7 +40,7 @@ static uint64_t hash_name(const char* s, size_t n) {
   return h;
 }
 
-/* The link that points at the entry, or at the NULL where it would stand. Under the lock. */
+/* The link that points to the entry, or the NULL link at its position. Under the lock. */
 static entry** find(const char* name, size_t len, uint64_t hash) {
   entry** at = &buckets[hash & (num_buckets - 1)];
   while (*at != NULL &&
@@ -292,7 +292,7 @@ void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry) {
   tvmgo_global_builtin_flag(name, entry, 0);
 }
 
-/* What a table of functions takes: a Function, under a name that can be asked for. */
+/* The arguments of a table of functions: a Function, and a name that can be looked up. */
 static int check_function(const TVMFFIByteArray* name, const TVMFFIAny* f) {
   static const char op[] = "register global function";
   if (tvmgo_check_name(op, "the name", name) != 0) return -1;

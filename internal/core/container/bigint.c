@@ -47,7 +47,7 @@ TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny* value) {
   if (value == NULL) return none;
   if (value->type_index == kTVMFFIInt)
     return (TVMFFIByteArray){(const char*)&value->v_int64, sizeof value->v_int64};
-  if (value->type_index != kTVMFFIBigInt) return none; /* there is no room for an error */
+  if (value->type_index != kTVMFFIBigInt) return none; /* an error cannot be returned */
   const big_int* b = (const big_int*)value->v_obj;
   if (b == NULL || b->header.type_index != kTVMFFIBigInt) return none;
   return (TVMFFIByteArray){(const char*)b->words, b->num_words * sizeof *b->words};

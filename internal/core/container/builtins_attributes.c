@@ -38,7 +38,7 @@ static int is_one(const conversion* c, const TVMFFIAny* v) {
   return tvmgo_any_is_object(v) && tvmgo_type_derived_from(v->type_index, c->type);
 }
 
-/* 0 with *out NULL when an element is no whole number. */
+/* 0 with *out NULL if an element is not an integer. */
 static int shape_of(TVMFFIObject* seq, TVMFFIObject** out) {
   const TVMFFISeqCell* cell = tvmgo_seq_cell(seq);
   const TVMFFIAny* items = cell->data;
@@ -65,7 +65,7 @@ static int mapping_of(TVMFFIObject* from, int32_t type, TVMFFIObject** out) {
   return 0;
 }
 
-/* A new object of the type from a value of another; 0 with *out NULL when that stands for none. */
+/* A new object of the type from a value of another type; 0 with *out NULL if that is not possible. */
 static int made_of(const conversion* c, const TVMFFIAny* v, TVMFFIObject** out) {
   *out = NULL;
   if (is_sequence(v->type_index)) {

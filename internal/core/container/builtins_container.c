@@ -108,7 +108,7 @@ static int bytes_make(const char* fname, const TVMFFIAny* args, int32_t n, TVMFF
   return TVMFFIAnyViewToOwnedAny(&args[0], result);
 }
 
-/* Bools need no box here: a bool is a value of its own. */
+/* Bools need no box here: bool is a separate kind of value. */
 static int bool_make(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   int64_t v;
   if (tvmgo_check_count(fname, n, 1, 1) != 0 || tvmgo_arg_int(fname, args, 0, &v) != 0) return -1;

@@ -68,7 +68,7 @@ int tvmgo_list_replace(TVMFFIObject* list, int64_t begin, int64_t end, const TVM
   int64_t removed = end - begin, size;
   if (removed == 0 && n == 0) return 0;
   if (__builtin_add_overflow(cell->size - removed, n, &size)) return tvmgo_raise_oom();
-  /* Owned copies of what comes, then room for what goes: one element of each needs no memory. */
+  /* Owned copies of the new elements, then space for the removed ones: one of each needs no allocation. */
   TVMFFIAny few[2], *many = few;
   if (n > 1 || removed > 1) {
     if ((uint64_t)n > PTRDIFF_MAX / sizeof *many - (uint64_t)removed) return tvmgo_raise_oom();

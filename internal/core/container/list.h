@@ -1,8 +1,8 @@
-/* Lists: sequences that change in place, for everyone who holds them (docs/abi.md B.1). Elements lie in a
+/* Lists: mutable sequences, shared by all owners (docs/abi.md B.1). Elements lie in a
  * buffer apart, which C++ code reads, fills, and replaces by one of its own when it grows it: so a
  * buffer is always given back through the cell's data_deleter.
  *
- * Not for two threads at once. What leaves a list is released when the list is whole again, because
+ * Not for two threads at once. Removed elements are released when the list is consistent again, because
  * a release may run foreign code. */
 #ifndef TVMGO_LIST_H_
 #define TVMGO_LIST_H_
@@ -11,7 +11,7 @@
 
 /* Elements are views that get converted to owned values. NULL with an error raised. */
 TVMFFIObject* tvmgo_list_new(const TVMFFIAny* items, int64_t n);
-/* Makes room for n elements in all. */
+/* Reserves space for n elements in total. */
 int tvmgo_list_reserve(TVMFFIObject* list, int64_t n);
 /* Puts n views in the place of the elements [begin, end), which must be within the list. items may
  * lie in the list itself. */

@@ -40,7 +40,7 @@ static void map_delete(void* self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
 
-/* An empty small map; capacity is at least SMALL_FIRST, which leaves room for the dense fields. */
+/* An empty small map; capacity is at least SMALL_FIRST, which leaves space for the fields of the dense form. */
 static tvmgo_map* small_new(int32_t type_index, uint64_t capacity) {
   tvmgo_map* m = tvmgo_object_new_uninit(
       offsetof(tvmgo_map, inline_entries) + capacity * sizeof(tvmgo_map_entry), type_index,
@@ -58,7 +58,7 @@ TVMFFIObject* tvmgo_map_new(int32_t type_index) {
   return m == NULL ? NULL : &m->header;
 }
 
-/* A map of its own with the same entries in the same slots. */
+/* A copy with the same entries in the same slots. */
 static tvmgo_map* copy(const tvmgo_map* m) {
   uint64_t capacity = tvmgo_map_capacity(m);
   if (!tvmgo_map_is_small(m) || capacity < SMALL_FIRST) capacity = SMALL_FIRST;

@@ -41,8 +41,8 @@ TVMGO_BUILTIN(device_attr) {
   return tvmgo_device_attr(type, id, kind, result);
 }
 
-/* The global function whose presence RuntimeEnabled reports for a name (docs/abi.md A.6). For other names of devices
- * it is "device_api." and the name. */
+/* The global function whose presence RuntimeEnabled reports for a name (docs/abi.md A.6). For other names of devices it
+ * is "device_api." and the name. */
 static const struct {
   const char *name, *global;
   int prefix; /* the name may have text behind it */

@@ -51,7 +51,7 @@ static int text_is(const char* s, const char* name, size_t len) {
   return strlen(s) == len && memcmp(s, name, len) == 0;
 }
 
-/* Number under which a name stands; -1. Under the lock. */
+/* The number of a name, or -1. Under the lock. */
 static int32_t find_name(const char* name, size_t len) {
   for (const device_name* d = device_names; d->name != NULL; d++) {
     if (text_is(d->name, name, len)) return d->number;
@@ -242,7 +242,7 @@ static int install(const TVMGODeviceSpec* spec, char* name, char** aliases) {
   return 0;
 }
 
-enum { MAX_DEVICE_NAME = 40 }; /* "device_api." and it have room in a message, and in RuntimeEnabled */
+enum { MAX_DEVICE_NAME = 40 }; /* with "device_api." it fits into a message, and into RuntimeEnabled */
 
 int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
   if (spec == NULL || spec->struct_size < sizeof *spec)
@@ -298,7 +298,7 @@ int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
 }
 
 void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api,
-                          int (*create)(void* ctx, const TVMGODeviceAPI** out),
+    int (*create)(void* ctx, const TVMGODeviceAPI** out),
                           void* ctx) {
   const TVMGODeviceSpec spec = {.struct_size = sizeof spec,
                                 .device_type = device_type,
@@ -375,10 +375,10 @@ int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out) {
 static const TVMGODeviceAPI* with_priorities(DLDevice dev) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL || (TVMGODeviceAPIHas(api, create_stream_with_priority) &&
-                      TVMGODeviceAPIHas(api, stream_priority_range)))
+      TVMGODeviceAPIHas(api, stream_priority_range)))
     return api;
   tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "streams of device %s have no priorities",
-              tvmgo_device_type_name(dev.device_type));
+      tvmgo_device_type_name(dev.device_type));
   return NULL;
 }
 
@@ -410,11 +410,11 @@ int tvmgo_device_check_alignment(DLDevice dev, size_t alignment) {
   const char* name = tvmgo_device_type_name(dev.device_type);
   if (!is_power)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "allocate on %s:%d: alignment %zu is not a power of two", name,
-                       (int)dev.device_id, alignment);
+        (int)dev.device_id, alignment);
   return tvmgo_raise(TVMGO_VALUE_ERROR,
                      "allocate on %s:%d: alignment %zu is more than %d bytes, the most that memory of a device is "
-                     "aligned to: ask for at most that",
-                     name, (int)dev.device_id, alignment, TVMGO_DEVICE_ALIGNMENT);
+                         "aligned to: ask for "
+                     "at most that", name, (int)dev.device_id, alignment, TVMGO_DEVICE_ALIGNMENT);
 }
 
 int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out) {

@@ -31,17 +31,17 @@ const char* tvmgo_device_type_name(int32_t device_type);
 /* Number of a name or alias; -1 when unknown. */
 int32_t tvmgo_device_type_number(const char* name, size_t len);
 
-/* Types of one hardware share streams and copy to each other: its own memory, and the kinds of memory of the host
- * that its driver makes. The number that stands for all of them. */
+/* Types of one hardware share streams and copy to each other: its own memory, and the kinds of memory of the host that
+ * its driver makes. The number that stands for all of them. */
 static inline int32_t tvmgo_device_family(int32_t device_type) {
   if (device_type == kDLCUDAHost || device_type == kDLCUDAManaged) return kDLCUDA;
   return device_type == kDLROCMHost ? (int32_t)kDLROCM : device_type;
 }
 
-/* Registers a device type of this program, in a constructor: with its table, or with create (and its ctx), which
- * makes the table when it is first asked for. Ends the process if the number is taken. */
+/* Registers a device type of this program, in a constructor: with its table, or with create (and its ctx), which makes
+ * the table on first use. Aborts if the number is taken. */
 void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api,
-                          int (*create)(void* ctx, const TVMGODeviceAPI** out),
+    int (*create)(void* ctx, const TVMGODeviceAPI** out),
                           void* ctx);
 /* Registers one that this build does not contain: every use of it is the error `why`, which lives as long as the
  * process. */
@@ -56,12 +56,12 @@ int tvmgo_device_set(int32_t device_type, int32_t device_id);
 /* Attribute of a device, owned; kind 0 of a device that is absent or not enabled is 0. */
 int tvmgo_device_attr(int32_t device_type, int32_t device_id, int32_t kind, TVMFFIAny* out);
 
-/* What a device is under the name of a target's option, owned; None when unknown, or when the device describes
- * itself to nobody. */
+/* The device's property with the name of a target option, owned; None if it is unknown or the device has no
+ * properties. */
 int tvmgo_device_property(int32_t device_type, int32_t device_id, const char* name, TVMFFIAny* out);
 
-/* What memory of devices may be aligned to, in bytes: the most that code for any of them asks for, and what drivers
- * give without being asked. The CPU gives any power of two. */
+/* The alignment in bytes that memory of every device can have: the maximum that generated code needs, and the default
+ * of drivers. The CPU supports any power of two. */
 enum { TVMGO_DEVICE_ALIGNMENT = 256 };
 /* The alignment of a request: 0, or -1 with an error raised. For devices but the CPU. */
 int tvmgo_device_check_alignment(DLDevice dev, size_t alignment);
@@ -72,7 +72,7 @@ void tvmgo_device_list(char* buf, size_t cap);
 /* Waits for a stream of a device. */
 int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream);
 
-/* Streams of a device: NULL where there is one queue only, and nothing to free. The pool of workspaces hears
+/* Streams of a device: NULL if there is only one queue, and nothing to free. The pool of workspaces is notified
  * of both. */
 int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out);
 /* The same with a priority, and which there are; an error where the device knows none. */
@@ -84,7 +84,7 @@ int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream);
 int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out);
 
 /* Timers: the device's own, or, where it has none, the host's clock read when the stream is done.
- * stop 0 sets the first mark, 1 the second. timer.c */
+ * stop 0 records the first event, 1 the second. timer.c */
 int tvmgo_timer_new(DLDevice dev, void** timer);
 int tvmgo_timer_mark(DLDevice dev, void* timer, TVMFFIStreamHandle stream, int stop);
 int tvmgo_timer_read(DLDevice dev, void* timer, int64_t* ns);

@@ -82,7 +82,7 @@ static DLTensor shown(TVMFFIObjectHandle obj) {
 }
 
 /* Whether the memory came as read-only, to the tensor itself or to the one that it is a view of. The
- * first generation has no place to say so. */
+ * first generation has no field for it. */
 static int is_read_only(const tvmgo_tensor* t) {
   while (t->release == tvmgo_tensor_release_source && ((TVMFFIObject*)t->owner)->type_index == kTVMFFITensor)
     t = t->owner;

@@ -45,7 +45,7 @@ static int has_graphs(const TVMGODeviceAPI* api) {
 static tvmgo_graph* find(DLDevice dev, TVMFFIStreamHandle stream) {
   tvmgo_graph* g = recording;
   while (g != NULL && (g->stream != stream || g->dev.device_type != dev.device_type ||
-                       g->dev.device_id != dev.device_id))
+      g->dev.device_id != dev.device_id))
     g = g->next;
   return g;
 }
@@ -98,7 +98,7 @@ tvmgo_graph* tvmgo_graph_begin(DLDevice dev, TVMFFIStreamHandle stream) {
   tvmgo_graph* g = graph_new(api, dev, stream);
   if (g == NULL) return NULL;
   if (enlist(g) == 0) {
-    /* The pool would put marks into the stream to learn when idle workspaces of it are free. It does so now:
+    /* The pool would record events on the stream to find out when its idle workspaces are free. It does so now:
      * in a recording they would not be reached. */
     tvmgo_pool_stream_gone(dev, stream);
     if (api->capture_begin(api, dev, stream) == 0) return g;
@@ -110,7 +110,7 @@ tvmgo_graph* tvmgo_graph_begin(DLDevice dev, TVMFFIStreamHandle stream) {
 
 int tvmgo_graph_end(tvmgo_graph* g, int discard) {
   int rc = g->api->capture_end(g->api, g->dev, g->stream, discard ? NULL : &g->graph);
-  delist(g); /* after the end: whoever closes something meanwhile lets the recording keep it */
+  delist(g); /* after the end: until then, the recording keeps what other threads close */
   if (rc == 0 && !discard && g->graph == NULL)
     rc = tvmgo_raise(TVMGO_INTERNAL_ERROR, "the device gave no graph");
   return rc;
@@ -145,8 +145,8 @@ int tvmgo_recording_on(DLDevice dev, TVMFFIStreamHandle stream) {
 
 int tvmgo_recording_refuses(const char* op, DLDevice dev, TVMFFIStreamHandle stream) {
   if (!tvmgo_recording_on(dev, stream)) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the stream records: nothing of it is done before a launch of the graph",
-                     op);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the stream records: nothing of it is done before a launch of "
+      "the graph", op);
 }
 
 static int keep(DLDevice dev, TVMFFIStreamHandle stream, tvmgo_kept* what, int of_stream) {

@@ -19,7 +19,7 @@ typedef struct tvmgo_kept {
  * record by thread. */
 tvmgo_graph* tvmgo_graph_begin(DLDevice dev, TVMFFIStreamHandle stream);
 
-/* Ends it; the stream does again what is queued on it, whatever is returned. discard 1: nothing can be launched
+/* Ends the recording; the stream executes its work again, whatever is returned. discard 1: nothing can be launched
  * afterwards. The caller releases g in every case. */
 int tvmgo_graph_end(tvmgo_graph* g, int discard);
 
@@ -31,7 +31,7 @@ extern _Atomic int tvmgo_recordings;
 
 /* Whether a stream records. */
 int tvmgo_recording_on(DLDevice dev, TVMFFIStreamHandle stream);
-/* Fails, with op in front, when it does: for what asks after work that is only written down. */
+/* Fails, with op in front, when it does: for calls that depend on work that is only recorded. */
 int tvmgo_recording_refuses(const char* op, DLDevice dev, TVMFFIStreamHandle stream);
 /* 1: the recording of this stream has taken it over. 0: the stream doesn't record. */
 int tvmgo_recording_keep(DLDevice dev, TVMFFIStreamHandle stream, tvmgo_kept* what);

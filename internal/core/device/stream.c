@@ -17,7 +17,7 @@ TVMFFIStreamHandle tvmgo_stream_get(int32_t device_type, int32_t device_id) {
   return e == NULL ? NULL : e->stream;
 }
 
-/* Keeps a value in the thread's table; the default stream takes no room. */
+/* Stores a value in the thread's table; the default stream needs no entry. */
 static int keep(tvmgo_thread* t, int32_t device_type, int32_t device_id, TVMFFIStreamHandle stream) {
   tvmgo_stream_entry* e = find(t, device_type, device_id);
   if (stream == NULL) {
@@ -58,7 +58,7 @@ int tvmgo_stream_set(int32_t device_type, int32_t device_id, TVMFFIStreamHandle 
     return 0;
   DLDevice dev = {device_type, device_id};
   if (api->set_stream(api, dev, stream) == 0) return 0;
-  keep(t, device_type, device_id, before); /* room is there: it held the refused value */
+  keep(t, device_type, device_id, before); /* there is an entry: it held the rejected value */
   return -1;
 }
 

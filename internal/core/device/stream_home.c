@@ -83,7 +83,7 @@ void tvmgo_stream_home_gone(DLDevice dev, TVMFFIStreamHandle stream) {
   }
   int busy = h != NULL && h->inside > 0;
   tvmgo_spin_unlock(&lock);
-  while (busy) { /* those calls return at once */
+  while (busy) { /* those calls do not block */
     sched_yield();
     tvmgo_spin_lock(&lock);
     busy = h->inside > 0;

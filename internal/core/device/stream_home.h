@@ -11,7 +11,7 @@ typedef struct tvmgo_stream_home tvmgo_stream_home;
 tvmgo_stream_home* tvmgo_stream_home_get(DLDevice dev, TVMFFIStreamHandle stream);
 void tvmgo_stream_home_put(tvmgo_stream_home* h);
 
-/* 1 when the stream is there: then it stays so until leave, for a call that returns at once. Else 0. */
+/* 1 if the stream exists: then it exists until leave, for a call that does not block. Else 0. */
 int tvmgo_stream_home_enter(tvmgo_stream_home* h);
 void tvmgo_stream_home_leave(tvmgo_stream_home* h);
 

@@ -117,7 +117,7 @@ static void tensor_delete(void* self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
 
-/* An object with room for shape, strides and extra bytes behind them. */
+/* An object followed by memory for shape, strides and extra bytes. */
 static tvmgo_tensor* tensor_alloc(const DLTensor* dl, size_t extra) {
   size_t dims = (size_t)dl->ndim * sizeof(int64_t);
   tvmgo_tensor* t =

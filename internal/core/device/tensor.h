@@ -15,7 +15,7 @@ typedef struct {
   int64_t dims[];               /* shape, then strides */
 } tvmgo_tensor;
 
-/* Data space of its own, uninitialised, compact. scope NULL, "" or "global" is flat memory. */
+/* New data space, uninitialised, compact. scope NULL, "" or "global" is flat memory. */
 tvmgo_tensor* tvmgo_tensor_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
                                const char* scope);
 /* A tensor in a workspace for work on a stream (tvmgo_workspace_take); the last reference gives it back,
@@ -26,8 +26,8 @@ tvmgo_tensor* tvmgo_tensor_workspace(const int64_t* shape, int32_t ndim, DLDataT
  * stream, or, when the stream is gone, to the device. Ordinary data space where the device has no such memory. */
 tvmgo_tensor* tvmgo_tensor_on_stream(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,
                                      TVMFFIStreamHandle stream);
-/* Whether the memory of a tensor, or of the one that it is a view of, goes back to a stream whose next work may
- * have it at once. */
+/* Whether the memory of a tensor, or of the one that it is a view of, is returned to a stream whose next work may use
+ * it immediately. */
 int tvmgo_tensor_goes_to_stream(TVMFFIObject* obj);
 /* A tensor on the CPU in page-locked memory of a device, compact. */
 tvmgo_tensor* tvmgo_tensor_pinned(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev);

@@ -14,7 +14,7 @@ typedef struct {
   TVMFFIStreamHandle stream;
 } lent;
 
-/* A destructor has nobody to tell of an error. */
+/* A destructor cannot report an error. */
 static void forget_error(int rc) {
   if (rc != 0) tvmgo_validate_forget_error();
 }

@@ -57,5 +57,5 @@ void tvmgo_timer_free(DLDevice dev, void* timer) {
   if (api != NULL && !has_own(api))
     free(timer);
   else if (api == NULL || api->timer_free(api, timer) != 0)
-    tvmgo_object_release(tvmgo_error_take()); /* a destructor has nobody to tell */
+    tvmgo_object_release(tvmgo_error_take()); /* a destructor cannot report it */
 }

@@ -36,7 +36,7 @@ static DLDevice any_index(API) { return (DLDevice){(DLDeviceType)((const layer*)
 
 static int has_workspaces(const TVMGODeviceAPI* real, DLDevice dev) {
   return dev.device_type != kDLCPU && TVMGODeviceAPIHas(real, alloc_workspace) &&
-         TVMGODeviceAPIHas(real, free_workspace);
+      TVMGODeviceAPIHas(real, free_workspace);
 }
 
 static int give_back(const tvmgo_tracked* b) {
@@ -49,7 +49,7 @@ static int give_back(const tvmgo_tracked* b) {
   }
 }
 
-/* The caller that frees something is told when the device refuses to take another thing back. */
+/* A caller that frees something gets the error if the device fails to free another thing. */
 static int give_all_back(tvmgo_tracked* list) {
   TVMFFIObject* error = NULL;
   for (tvmgo_tracked* next; list != NULL; list = next) {
@@ -146,7 +146,7 @@ static int free_workspace(API, DLDevice dev, void* p) {
 }
 
 static int alloc_on_stream(API, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
-                           TVMFFIStreamHandle stream,
+    TVMFFIStreamHandle stream,
                            void** out) {
   static const char op[] = "validate: allocate on stream";
   if (tvmgo_track_check_stream(op, dev, -1, stream) != 0) return -1;
@@ -181,7 +181,7 @@ static int memory_stats(API, DLDevice dev, TVMGOMemoryStats* out) {
 
 /* ---- copies ---- */
 
-/* An event behind all that a stream holds; NULL where there is none to be had. */
+/* An event after all work of a stream; NULL if events are not available. */
 static void* mark(const TVMGODeviceAPI* real, DLDevice dev, TVMFFIStreamHandle stream) {
   void* event = NULL;
   if (tvmgo_track_records(dev, stream)) return NULL; /* it would be recorded */
@@ -195,7 +195,7 @@ static void* mark(const TVMGODeviceAPI* real, DLDevice dev, TVMFFIStreamHandle s
   return NULL;
 }
 
-/* Whether a stream is known to have nothing to do. The mark itself takes the device a moment. */
+/* Whether a stream certainly has no work. The event itself takes the device a moment. */
 static int is_idle(const TVMGODeviceAPI* real, DLDevice dev, TVMFFIStreamHandle stream) {
   int32_t done = 0;
   void* event = mark(real, dev, stream);
@@ -219,14 +219,15 @@ static int check_side(const char* op, API, const DLTensor* t, size_t n, TVMFFISt
   } else {
     tvmgo_object_release(tvmgo_error_take());
   }
-  return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     "%s: wrong stream: the copy is on stream %p, the workspace is for stream %p: %s", op, stream,
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: wrong stream: the copy is on stream %p, the workspace is for "
+      "stream %p: %s", op, stream,
                      side.workspace_of, side.name);
 }
 
 static void note_flight(API, const DLTensor* t, DLDevice dev, TVMFFIStreamHandle stream) {
   if (is_mine(api, t) || !tvmgo_track_is_pinned(t->data)) return;
-  if (tvmgo_track_records(dev, stream)) return; /* nothing is in flight before a launch, and then nobody knows what */
+  /* before the launch there is no work, and then it is unknown what the work uses */
+  if (tvmgo_track_records(dev, stream)) return;
   void* event = mark(REAL, dev, stream);
   if (!tvmgo_track_flight(t->data, REAL, event) && event != NULL && REAL->event_free(REAL, event) != 0)
     tvmgo_object_release(tvmgo_error_take());
@@ -284,7 +285,7 @@ static int set_stream(API, DLDevice dev, TVMFFIStreamHandle stream) {
 }
 
 static int sync_stream_from_to(API, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst) {
-  /* The one that is waited for may be another device's of the type, for data that goes from there to here. */
+  /* The awaited stream may belong to another device of the type, for copies between them. */
   if (tvmgo_track_check_stream("validate: order streams", any_index(api), -1, src) != 0 ||
       tvmgo_track_check_stream("validate: order streams", dev, -1, dst) != 0)
     return -1;
@@ -343,7 +344,7 @@ static int graph_launch(API, DLDevice dev, void* graph, TVMFFIStreamHandle strea
 
 static int graph_free(API, DLDevice dev, void* graph) {
   if (tvmgo_track_check_graph("validate: free graph", dev, graph) != 0) return -1;
-  tvmgo_track_graph_freed(dev, graph); /* first: the device may make another of this address at once */
+  tvmgo_track_graph_freed(dev, graph); /* first: the device may immediately make another one with this address */
   return REAL->graph_free(REAL, dev, graph);
 }
 

@@ -15,14 +15,14 @@ const TVMGODeviceAPI* tvmgo_validate_wrap(const TVMGODeviceAPI* real, int32_t de
 /* Freed memory is kept for a while, so that its address means nothing else. Gives all of it back. */
 void tvmgo_validate_flush(void);
 
-/* Takes the thread's error where nobody can be told of it, as in destructors; the layer prints its own to
+/* Drops the thread's error where it cannot be reported, as in destructors; the layer prints its own to
  * stderr then. */
 void tvmgo_validate_forget_error(void);
 
 /* ---- what is tracked: validate_tracker.c ---- */
 
 typedef enum { TVMGO_TRACKED_DATA, TVMGO_TRACKED_WORKSPACE, TVMGO_TRACKED_PINNED,
-              TVMGO_TRACKED_ORDERED } tvmgo_tracked_kind;
+    TVMGO_TRACKED_ORDERED } tvmgo_tracked_kind;
 
 /* An allocation. Addresses are the device's: handles, where its data is no address. */
 typedef struct tvmgo_tracked {
@@ -77,7 +77,7 @@ int tvmgo_track_check_graph(const char* op, DLDevice dev, void* graph);
 /* It is tracked no more. */
 void tvmgo_track_graph_freed(DLDevice dev, void* graph);
 
-/* Streams that were made through the layer; others are nobody's business. */
+/* Streams that were made through the layer; others are not tracked. */
 void tvmgo_track_stream_made(DLDevice dev, TVMFFIStreamHandle s);
 void tvmgo_track_stream_freed(DLDevice dev, TVMFFIStreamHandle s);
 /* other is a second index that it may belong to, or -1; id -1: any. */

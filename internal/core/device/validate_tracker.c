@@ -194,7 +194,7 @@ int tvmgo_track_free(const char* op, DLDevice dev, void* p, tvmgo_tracked_kind k
   int freed = b != NULL && b->freed, other_kind = b != NULL && !may_free(b->kind, kind);
   int elsewhere = b != NULL && (b->dev.device_type != dev.device_type || b->dev.device_id != dev.device_id);
   if (b != NULL && !freed && !other_kind && !elsewhere) {
-    flights = b->flights; /* from here on nobody else frees it */
+    flights = b->flights; /* from here on no other thread frees it */
     b->flights = NULL;
     b->freed = 1;
     b->gone = ++calls;
@@ -229,9 +229,9 @@ int tvmgo_track_free(const char* op, DLDevice dev, void* p, tvmgo_tracked_kind k
     return 0;
   }
   return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     "%s: freed while in flight: call #%" PRIu64 " queued a copy of it that is not done: "
-                     "wait for its stream: %s",
-                     op, busy, name);
+                     "%s: freed while in flight: call #%" PRIu64 " queued a copy of it that is not done: wait for its "
+                         "stream: %s", op,
+                     busy, name);
 }
 
 /* ---- copies ---- */
@@ -312,8 +312,8 @@ void tvmgo_track_landed(const TVMGODeviceAPI* real) {
 
 static stream_entry* find_stream(DLDevice dev, TVMFFIStreamHandle s) {
   for (size_t i = 0; i < num_streams; i++)
-    if (streams[i].handle == s &&
-        tvmgo_device_family(streams[i].dev.device_type) == tvmgo_device_family(dev.device_type))
+    if (streams[i].handle == s && tvmgo_device_family(streams[i].dev.device_type) == tvmgo_device_family(
+        dev.device_type))
       return &streams[i];
   return NULL;
 }
@@ -357,12 +357,12 @@ int tvmgo_track_check_stream(const char* op, DLDevice dev, int32_t other, TVMFFI
   const char* owner = tvmgo_device_type_name(found.dev.device_type);
   const char* device = tvmgo_device_type_name(dev.device_type);
   if (found.freed)
-    return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: stream %p of %s:%d, made by call #%" PRIu64 ", was freed by call #%" PRIu64, op, s,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: stream %p of %s:%d, made "
+        "by call #%" PRIu64 ", was freed by call #%" PRIu64, op, s,
                        owner, (int)found.dev.device_id, found.made, found.gone);
   if (e == NULL || (dev.device_id >= 0 && found.dev.device_id != dev.device_id && found.dev.device_id != other))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: wrong stream: %p was made by call #%" PRIu64 " for %s:%d, not for %s:%d",
-                       op, s,
+        op, s,
                        found.made, owner, (int)found.dev.device_id, device, (int)dev.device_id);
   return 0;
 }
@@ -443,8 +443,8 @@ int tvmgo_track_check_graph(const char* op, DLDevice dev, void* graph) {
   tvmgo_spin_unlock(&lock);
   const char* device = tvmgo_device_type_name(dev.device_type);
   if (e == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is no graph of %s:%d: it was freed, or is something else", op, graph,
-                       device,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is no graph of %s:%d: it was freed, or is something else", op,
+        graph, device,
                        (int)dev.device_id);
   if (found.dev.device_id != dev.device_id)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: wrong device: the graph %p is of %s:%d, not of %s:%d", op, graph, device,

@@ -44,7 +44,7 @@ struct tvmgo_workspace_cache {
   _Atomic int64_t misses;    /* blocks made */
   _Atomic uint32_t countdown; /* blocks to come back until the window ends */
   _Atomic int ended;  /* the thread is gone; live > 0 */
-  _Atomic int trim;   /* another thread asks to give everything idle back */
+  _Atomic int trim;   /* another thread requests that all idle memory be freed */
   block* idle[CLASSES];
 };
 
@@ -78,19 +78,19 @@ static void shrink(tvmgo_thread* t, tvmgo_workspace_cache* c, int64_t keep) {
     while (bytes - freed > keep && (b = c->idle[i]) != NULL) {
       c->idle[i] = b->next;
       freed += (int64_t)b->size;
-      b->state = 0; /* whoever gets the memory next is not taken for a workspace */
+      b->state = 0; /* the next user of the memory is not mistaken for a workspace */
       free(b);
     }
   }
   tvmgo_thread_live(t, TVMGO_LIVE_WORKSPACE_CACHED, -freed);
 }
 
-/* Idle bytes that a thread may keep beside `live` bytes in use. */
+/* Idle bytes that a thread may keep in addition to `live` bytes in use. */
 static int64_t idle_limit(const tvmgo_workspace_cache* c, int64_t live) {
   return tvmgo_workspace_idle_limit(live, get(&c->peak), get(&c->last_peak));
 }
 
-/* The same, or nothing when another thread asked for that. */
+/* The same, or 0 if another thread requested that. */
 static int64_t allowed(tvmgo_workspace_cache* c, int64_t live) {
   if (atomic_load_explicit(&c->trim, memory_order_relaxed) == 0) return idle_limit(c, live);
   atomic_store_explicit(&c->trim, 0, memory_order_relaxed);
@@ -276,8 +276,8 @@ static __attribute__((no_sanitize("address", "thread"), noinline)) int is_block(
 int tvmgo_workspace_refuse(DLDevice dev, const void* p) {
   int mine = dev.device_type == kDLCPU && (uintptr_t)p % ALIGNMENT == sizeof(block) && is_block(p);
   if (TVMGO_LIKELY(!mine && !tvmgo_pool_has(dev, p))) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     "free: %p is a workspace of %s:%d, no data space: give it back with TVMBackendFreeWorkspace", p,
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "free: %p is a workspace of %s:%d, no data space: give it back with "
+      "TVMBackendFreeWorkspace", p,
                      tvmgo_device_type_name(dev.device_type), (int)dev.device_id);
 }
 
@@ -301,7 +301,7 @@ int tvmgo_workspace_give(DLDevice dev, void* p, TVMFFIStreamHandle on) {
 }
 
 int tvmgo_workspace_give_late(DLDevice dev, void* p) {
-  static char no_stream; /* the pool asks the device to wait for all of them */
+  static char no_stream; /* the pool makes the device wait for all of them */
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return -1;
   if (has_own(api, dev)) return api->free_workspace(api, dev, p);

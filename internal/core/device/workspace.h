@@ -19,8 +19,8 @@ size_t tvmgo_workspace_trim(void);
 int tvmgo_workspace_take(DLDevice dev, size_t nbytes, DLDataType hint, TVMFFIStreamHandle stream,
                          void** out);
 int tvmgo_workspace_give(DLDevice dev, void* p, TVMFFIStreamHandle on);
-/* What free_data_space of every device asks first: 0, or -1 with an error raised when p is a workspace, which goes
- * back by free_workspace alone. */
+/* Called first by free_data_space of every device: 0, or -1 with an error raised if p is a workspace, which is freed by
+ * free_workspace alone. */
 int tvmgo_workspace_refuse(DLDevice dev, const void* p);
 /* Gives back what work on any stream may have used. */
 int tvmgo_workspace_give_late(DLDevice dev, void* p);

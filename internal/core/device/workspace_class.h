@@ -23,8 +23,8 @@ static inline size_t tvmgo_workspace_class_size(unsigned class) {
   return ((size_t)(class + 3) % 4 + 5) << ((class + 3) / 4 + TVMGO_WORKSPACE_SMALLEST_LOG2 - 3);
 }
 
-/* What may lie idle beside `live` bytes in use: what was in use at one time lately, and a little more,
- * so that a size that is never asked for again does not stay for ever. */
+/* The bytes that may be idle in addition to `live` bytes in use: the recent maximum in use, and a little more,
+ * so that memory of a size that is not needed again is freed. */
 static inline int64_t tvmgo_workspace_idle_limit(int64_t live, int64_t peak, int64_t last_peak) {
   int64_t most = peak > last_peak ? peak : last_peak;
   return (most > live ? most - live : 0) + (64 << 20);

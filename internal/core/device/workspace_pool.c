@@ -1,10 +1,10 @@
 /* The pool of workspaces of one device.
  *
  * A block belongs to the stream that it was made for. Given back, it lies in that stream's list of its
- * class, newest first, under the number of the give-back. The stream's own later work may have it at once,
+ * class, newest first, under the number of the give-back. Later work of the same stream may use it immediately,
  * since a stream is in order. Another stream gets it once the stream is known to have done all it held
  * at that give-back (`done`): because somebody waited for the stream, or because an event of ours was
- * recorded later and has been reached. Events are made and asked only when a request would otherwise go to
+ * recorded later and has been reached. Events are made and queried only if a request would otherwise go to
  * the device; giving back and taking from one's own stream call no driver.
  *
  * The lock of a pool is never held while a driver is called: drivers wait, and may be written in Go. */
@@ -136,7 +136,7 @@ static void ask(pool* d, pool_stream* s) {
   int32_t reached = 0;
   if (!pending && !closed) pending = record(d, s, handle, freed);
   if (pending && d->api->event_query(d->api, s->event, &reached) != 0) {
-    tvmgo_object_release(tvmgo_error_take()); /* whoever waits for the stream hears of it */
+    tvmgo_object_release(tvmgo_error_take()); /* a wait for the stream reports it */
     reached = 0;
   }
   if (reached) {
@@ -355,7 +355,7 @@ void tvmgo_pool_stream_gone(DLDevice dev, TVMFFIStreamHandle stream) {
   uint64_t freed = s != NULL ? s->freed : 0;
   tvmgo_spin_unlock(&d->lock);
   if (s == NULL) return;
-  tvmgo_spin_lock(&s->marking); /* nobody asks about the stream any more */
+  tvmgo_spin_lock(&s->marking); /* no thread queries the stream any more */
   int marked = s->done == freed || record(d, s, stream, freed);
   pool_block* list = NULL;
   int64_t bytes = 0;
@@ -392,7 +392,7 @@ void tvmgo_pool_after_sync(DLDevice dev, tvmgo_pool_mark mark) {
 
 /* ---- statistics ---- */
 
-/* Where nothing is idle, nobody needs to know how far a stream is. */
+/* If nothing is idle, the progress of a stream does not matter. */
 static void free_events(pool* d) {
   for (pool_stream* s = atomic_load_explicit(&d->streams, memory_order_acquire); s != NULL; s = s->next) {
     if (!try_lock(&s->marking)) continue;

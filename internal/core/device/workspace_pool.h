@@ -1,4 +1,4 @@
-/* Workspaces of a device that has none of its own: its data space, kept for reuse in the order of its
+/* Workspaces of a device without workspace functions: its data space, kept for reuse in the order of its
  * streams. Any thread may call any of these. */
 #ifndef TVMGO_WORKSPACE_POOL_H_
 #define TVMGO_WORKSPACE_POOL_H_
@@ -15,7 +15,7 @@ int tvmgo_pool_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, TVM
  * the one that it was made for, it goes back to the device, which waits for every stream. */
 int tvmgo_pool_free(DLDevice dev, void* p, TVMFFIStreamHandle on);
 
-/* Whether p was lent out by the pool, or lies idle in it. */
+/* Whether p is memory of the pool, in use or idle. */
 int tvmgo_pool_has(DLDevice dev, const void* p);
 
 /* A stream is about to be freed, or was made and may have the handle of a former one. */

@@ -25,15 +25,15 @@ typedef struct pool_block {
 
 struct pool_stream {
   TVMFFIStreamHandle handle;
-  pool_stream* next;  /* all streams of the pool, for ever; immutable */
+  pool_stream* next;  /* all streams of the pool; never removed, immutable */
   pool_stream* chain; /* in the table of handles, while open */
   int closed;         /* the stream is gone; nothing is given back to it any more */
   int64_t blocks;
-  uint64_t freed; /* give-backs so far, whatever stream had this struct */
+  uint64_t freed; /* returned workspaces so far, for all streams that used this struct */
   uint64_t done;  /* those up to here are done with */
-  tvmgo_spin marking; /* held while a driver is asked about what follows, and while the stream closes */
+  tvmgo_spin marking; /* held while a driver is queried about the fields below, and while the stream closes */
   void* event;
-  uint64_t marked; /* give-backs that the event stands for */
+  uint64_t marked; /* returned workspaces that precede the event */
   pool_block* idle[CLASSES];
 };
 

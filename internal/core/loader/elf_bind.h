@@ -11,15 +11,15 @@ static inline void* tvmgo_binding_address(const tvmgo_binding* b, tvmgo_generati
   return generation == TVMGO_GENERATION_CLASSIC ? b->classic : b->modern;
 }
 
-/* True when the dynamic linker, asked for any of our names that elf imports, finds our definition:
+/* True if the dynamic linker resolves each of our names that elf imports to our definition:
  * the program is linked with this library. */
 int tvmgo_elf_sees_us(const tvmgo_elf* elf);
 
 /* Writes our addresses into the file loaded at base. Call it before any function of the file runs
- * and while no other thread knows the mapping. */
+ * and while no other thread uses the mapping. */
 int tvmgo_elf_bind(const tvmgo_elf* elf, char* base);
 
-/* Raises the error of a file that imports what nobody defines; returns -1. */
+/* Raises the error of a file that imports undefined symbols; returns -1. */
 int tvmgo_elf_raise_missing(const tvmgo_elf* elf, const char* symbol);
 
 /* Raises an error naming the first imported function that neither this runtime nor a library that

@@ -76,13 +76,13 @@ typedef struct tvmgo_elf {
   tvmgo_elf_table dynamic, strtab, symtab, hash, gnu_hash, rela, jmprel;
   size_t num_hashed;          /* symbols that a look-up can find lie below */
   size_t num_symbols;         /* entries of symtab that have been checked */
-  size_t max_symbols;         /* entries of symtab that the file has room for */
+  size_t max_symbols;         /* entries of symtab that fit into the file */
   uint64_t versym;            /* address of the symbols' version numbers; 0 = none */
   unsigned max_version;
   size_t num_relative;        /* leading entries of rela without a symbol */
   int bind_now, text_relocations, has_constructors, has_relr;
   int needs_runtime;          /* a DT_NEEDED names a TVM runtime library */
-  int runtime_versioned;      /* and symbol versions of it are asked for */
+  int runtime_versioned;      /* and symbol versions of it are required */
   int needs_libm;             /* a DT_NEEDED names the C library's mathematics */
   int uses_origin;            /* DT_RPATH or DT_RUNPATH speaks of $ORIGIN */
 

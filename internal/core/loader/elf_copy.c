@@ -89,8 +89,8 @@ static void define_ours(tvmgo_elf* elf, changed* c) {
 }
 
 /* Makes unique definitions ordinary ones. gcc binds the inline statics of C++ as unique: one in the process, whoever
- * else defines the name. A private copy shares nothing, and glibc never unmaps a library of which it has bound such
- * a name. */
+ * else defines the name. A private copy shares nothing, and glibc never unmaps a library of which it has bound such a
+ * name. */
 static void own_unique(tvmgo_elf* elf, changed* c) {
   Elf64_Sym* symbols = elf->symtab.data;
   for (size_t i = 1; i < elf->num_symbols; i++) {

@@ -1,5 +1,5 @@
 /* Opening a file as a private copy: no other user of the path shares its memory, and the copy's
- * symbol table already holds our addresses, so that ld.so itself binds it whatever the file was
+ * symbol table already holds our addresses, so that ld.so itself binds it, whatever the file was
  * linked with (-z now, -fno-plt, constructors that call us). */
 #ifndef TVMGO_ELF_COPY_H_
 #define TVMGO_ELF_COPY_H_

@@ -47,7 +47,7 @@ static int read_tags(const tvmgo_elf* elf, tags* t) {
   return i < n ? 0 : tvmgo_elf_corrupt(elf, "the dynamic section has no end");
 }
 
-/* Says where a table lies in the file; its data is read by whoever needs it. */
+/* Returns the position of a table in the file; its data is read on use. */
 static int place(const tvmgo_elf* elf, const char* what, uint64_t vaddr, uint64_t size,
                  uint64_t align, tvmgo_elf_table* out) {
   const Elf64_Phdr* p = tvmgo_elf_load_at(elf, vaddr, size, 1);

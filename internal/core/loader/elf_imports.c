@@ -24,7 +24,7 @@ enum {
   CLASSIC = 4,      /* also the slot of v0.21 to v0.25 */
   CLASSIC_ONLY = 8,
   FFI_SLOT = 16,
-  STATEFUL = 32,    /* asks for functions of its own module */
+  STATEFUL = 32,    /* looks up functions of its own module */
   REGISTERS = 64,
   REGISTERS_GLOBALS = 128
 };
@@ -135,7 +135,7 @@ static int read_relocations(tvmgo_elf* elf, tvmgo_elf_table* t) {
   return 0;
 }
 
-/* Twice the room for an array that starts inside elf. */
+/* Doubles the capacity of an array that starts inside elf. */
 static void* grow(void* array, const void* room, size_t* cap, size_t width) {
   void* p = realloc(array == room ? NULL : array, *cap * 2 * width);
   if (p == NULL) {

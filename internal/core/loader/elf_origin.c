@@ -57,7 +57,7 @@ static int open_one(const tvmgo_elf* elf, const char* file, const char* needed, 
                        elf->name, why == NULL ? file : why);
   }
   grown[(*n)++] = h;
-  /* ld.so matches the name that the file asks for with the soname of what is loaded. */
+  /* ld.so compares the name in the file with the sonames of loaded libraries. */
   void* same = dlopen(needed, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
   if (same != NULL) dlclose(same);
   if (same == h) return 0;

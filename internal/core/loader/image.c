@@ -39,7 +39,7 @@ typedef enum {
   FAILED = -1, /* an error is raised; so it is for the last two */
   OPENED = 0,
   TAKEN,       /* ld.so has another library under this path, or somebody else has the file */
-  UNRESOLVED,  /* it binds at once, and does not know one of our names */
+  UNRESOLVED,  /* it binds immediately, and one of our names is undefined */
   UNMAPPED     /* the path itself cannot be opened or mapped */
 } outcome;
 
@@ -405,7 +405,7 @@ size_t tvmgo_image_extent(const tvmgo_image* image, const void* p) {
 }
 
 void tvmgo_image_constants(const tvmgo_image* image, void (*each)(void* ctx, const void* data, size_t size),
-                           void* ctx) {
+    void* ctx) {
   const tvmgo_mapping* m = mapping_of(image);
   for (size_t i = 0; i < m->num_ranges; i++) {
     const tvmgo_range* r = &m->ranges[i];

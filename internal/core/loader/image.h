@@ -75,7 +75,7 @@ extern const tvmgo_binding tvmgo_bindings[];
  * TVMFFIEnvModRegisterContextSymbol. context_symbols.c */
 void tvmgo_context_symbols_fill(tvmgo_image* image);
 
-/* What the file has mapped and nobody can write: calls each with the parts that the file has bytes for. */
+/* The read-only mappings of the file: calls each with the parts that the file has bytes for. */
 void tvmgo_image_constants(const tvmgo_image* image, void (*each)(void* ctx, const void* data, size_t size), void* ctx);
 
 /* Policy set by the program: 1 = every load is a private copy (environment TVMGO_PRIVATE_LOAD=1). */

@@ -51,7 +51,7 @@ int tvmgo_image_file_bytes(const tvmgo_image* image, TVMFFIAny* out) {
   int fd = open(image->name, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     return tvmgo_raise_system(errno, TVMGO_NOT_FOUND_ERROR, "save %s: the file that it was loaded from: %s",
-                              image->name,
+        image->name,
                               strerror(errno));
   int rc = read_file(image, fd, &m->file, out);
   close(fd);

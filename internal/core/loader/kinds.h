@@ -16,7 +16,7 @@ enum {
 /* Whether the global function of this name is one of ours, not one that was registered since. */
 int tvmgo_kind_is_builtin(const char* name, size_t len);
 
-/* Puts ours back, whatever stands there; nothing for a name that is none of them. */
+/* Restores our loader, whatever is registered; does nothing for other names. */
 int tvmgo_kind_restore(const char* name, size_t len);
 
 #endif

@@ -164,7 +164,7 @@ int tvmgo_mapping_attach(tvmgo_mapping* m, const tvmgo_elf* elf, void* handle) {
     uintptr_t start = (uintptr_t)m->base + p->p_vaddr;
     m->ranges[k++] =
         (tvmgo_range){start, start + p->p_filesz, start + p->p_memsz, (p->p_flags & PF_W) != 0,
-                      (p->p_flags & PF_R) != 0};
+            (p->p_flags & PF_R) != 0};
   }
   m->relro = (uintptr_t)m->base + elf->relro_vaddr;
   m->relro_end = m->relro + elf->relro_size;

@@ -1,8 +1,8 @@
 /* A file in memory, and the table of those that this library has open.
  *
  * One path is one mapping for ld.so, with one context slot and one set of bound addresses. The table
- * decides who may have the file itself: the first load; others share it where a file keeps no
- * state, or get a copy of their own. */
+ * decides who uses the file itself: the first load; later loads share it if the file has no state, or get a separate
+ * copy. */
 #ifndef TVMGO_MAPPING_H_
 #define TVMGO_MAPPING_H_
 

@@ -124,7 +124,7 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
                        m->kind);
   TVMFFIObject* earlier = tvmgo_error_take();
   pthread_mutex_lock(&tvmgo_import_lock); /* the check and the change belong together */
-  /* What nobody ever imported is not reached from anywhere. */
+  /* A module that was never imported cannot be reached. */
   int was_imported = atomic_load_explicit(&m->is_imported, memory_order_relaxed);
   int found = was_imported ? tvmgo_module_walk(dep, is_target, m) : 0, rc = 0;
   if (found < 0) {
@@ -156,7 +156,7 @@ int tvmgo_module_clear_imports(tvmgo_module* m) {
 }
 
 typedef struct {
-  tvmgo_module* skip; /* asked already */
+  tvmgo_module* skip; /* already searched */
   const char* name;
   size_t len;
   TVMFFIObject* found;

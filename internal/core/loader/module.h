@@ -17,7 +17,7 @@ typedef struct {
   int property_mask;
   /* Owned function, or *out = NULL when there is none of this name (no error). */
   int (*get_function)(tvmgo_module* m, const char* name, size_t len, TVMFFIObject** out);
-  int (*implements)(tvmgo_module* m, const char* name, size_t len); /* NULL: asks get_function */
+  int (*implements)(tvmgo_module* m, const char* name, size_t len); /* NULL: calls get_function */
   /* Owned text, or None when there is none. */
   int (*metadata)(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out);
   int (*function_names)(tvmgo_module* m, TVMFFIObject** out); /* Array of Str, owned */
@@ -32,7 +32,7 @@ typedef struct {
 struct tvmgo_module {
   TVMFFIObject header;
   TVMFFIObject* imports;         /* Array of Module, never NULL; changes under lock, or is replaced */
-  TVMFFIObject* lookup_cache;    /* Map, never NULL: part of the layout that C++ knows */
+  TVMFFIObject* lookup_cache;    /* Map, never NULL: part of the layout in the C++ headers */
   const tvmgo_module_class* cls;
   char* kind;
   int property_mask;
@@ -95,7 +95,7 @@ int tvmgo_module_all_function_names(tvmgo_module* m, TVMFFIObject** out);
 /* Borrowed function for generated code: imports, then globals; cached while m lives. */
 int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** out);
 
-/* Writes m into the context slot of its own library. */
+/* Writes m into the context slot of its library. */
 void tvmgo_module_bind_context(tvmgo_module* m);
 
 /* Undoes what a library module left behind: its context slot and cached addresses. library.c */
@@ -106,7 +106,7 @@ void tvmgo_library_forget(tvmgo_module* m);
 int tvmgo_blob_load(tvmgo_module* library, void* blob, size_t extent, int legacy,
                     tvmgo_module** root);
 
-/* Bytes from p to the end of the file-backed part of whatever loaded object holds it; else 0. */
+/* Bytes from p to the end of the file-backed part of the loaded object that contains it; else 0. */
 size_t tvmgo_address_extent(const void* p);
 
 /* Process-wide singleton per prefix, over symbols registered by linked-in code; owned. */

@@ -23,7 +23,7 @@ static void array_delete(void* self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
 
-/* An empty array with room for n elements. */
+/* An empty array with capacity for n elements. */
 static array_object* array_alloc(int64_t n) {
   if (n < 0 || (uint64_t)n > (PTRDIFF_MAX - sizeof(array_object)) / sizeof(TVMFFIAny)) {
     tvmgo_raise_oom();

@@ -49,8 +49,8 @@ static uintptr_t object_of(const void* at) {
 static uintptr_t object_of(const void* at) { return (void)at, 0; }
 #endif
 
-/* The frames of this thread, up to most of them: in few, which has this much room, or in memory that is to be freed.
- * A walk takes much of the time that an error takes, so there is a second one only for stacks that are deeper than
+/* The frames of this thread, at most `most`: in few, which has this capacity, or in memory that the caller frees. A
+ * walk takes much of the time that an error takes, so there is a second one only for stacks that are deeper than
  * most. */
 static int walk_all(void** few, int room, int most, void*** pcs) {
   *pcs = few;

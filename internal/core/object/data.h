@@ -22,9 +22,9 @@ TVMFFIObject* tvmgo_shape_new(const int64_t* dims, size_t n);
 
 /* array.c: elements are views that get converted to owned values. NULL with an error raised. */
 TVMFFIObject* tvmgo_array_new(const TVMFFIAny* items, int64_t n);
-/* A new array with one more element, and room for as many again. */
+/* A new array with one more element, and capacity for as many again. */
 TVMFFIObject* tvmgo_array_append(TVMFFIObject* array, const TVMFFIAny* item);
-/* Adds an owned or plain value in place if the array has room and nobody else holds it, which a lock of
+/* Adds an owned or plain value in place if the array has capacity and no other owner, which a lock of
  * the caller's must keep so. 0 when it was left as it is. Allocates and raises nothing. */
 int tvmgo_array_push_alone(TVMFFIObject* array, const TVMFFIAny* item);
 static inline TVMFFISeqCell* tvmgo_seq_cell(void* obj) {

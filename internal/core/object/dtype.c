@@ -125,7 +125,7 @@ static int mini(reader* r, DLDataType* t) {
 
 int (*tvmgo_dtype_call_first)(const char* const names[2], const TVMFFIAny* arg, TVMFFIAny* result);
 
-/* After "custom": [name], whose number the program's own table knows. */
+/* After "custom": [name], whose number is in the program's table. */
 static int custom(reader* r, DLDataType* t) {
   static const char* const getters[2] = {"dtype.get_custom_type_code",
                                          "runtime._datatype_get_type_code"};

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kind, message and the first backtrace stand behind the cell in the same allocation; a backtrace that
+/* Kind, message and the first backtrace follow the cell in the same allocation; a backtrace that
  * replaces it has its own. */
 typedef struct {
   TVMFFIObject header;
@@ -244,7 +244,7 @@ static int bad_text(const TVMFFIByteArray* b) {
   return b == NULL || (b->data == NULL && b->size > 0);
 }
 
-/* The ABI asks that a failure leaves the thread's slot as it was: it is told by -1 alone. */
+/* The ABI requires that a failure does not change the thread's slot: -1 is the only sign. */
 int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray* kind,
                                               const TVMFFIByteArray* message,
                                               const TVMFFIByteArray* backtrace,

@@ -1,7 +1,7 @@
 /* Processes made by fork. The child has one thread: the one that forked. What is C goes on there; Go
  * cannot be entered, because the threads that its runtime needs stayed in the parent. Nor can ld.so be
- * asked to open, close or list libraries: another thread of the parent, whoever's, may have been at
- * that, and its lock is then held for ever or its lists are half changed. */
+ * asked to open, close or list libraries: another thread of the parent may have been doing that; then its lock is held
+ * forever, or its lists are inconsistent. */
 #ifndef TVMGO_FORK_H_
 #define TVMGO_FORK_H_
 

@@ -20,7 +20,7 @@ enum { NESTED_DELETERS = 64 };
 
 static __thread struct {
   int depth;
-  TVMFFIObject* put_off; /* dead objects, linked through their counts, which nobody reads any more */
+  TVMFFIObject* put_off; /* dead objects, linked through their counts, which are no longer used */
 } deleting __attribute__((tls_model("initial-exec")));
 
 static void delete_with_nested(TVMFFIObject* obj, int flags) {
@@ -36,7 +36,7 @@ static void delete_with_nested(TVMFFIObject* obj, int flags) {
 }
 
 void tvmgo_object_drop(TVMFFIObject* obj, uint64_t old) {
-#ifdef __SANITIZE_THREAD__ /* which knows no fences */
+#ifdef __SANITIZE_THREAD__ /* which does not model fences */
   (void)__atomic_load_n(&obj->combined_ref_count, __ATOMIC_ACQUIRE);
 #else
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -75,7 +75,7 @@ int tvmgo_object_promote(void* obj) {
   return 0;
 }
 
-/* An object that only weak references keep can still be told from a live one. */
+/* An object with only weak references can be distinguished from a live one. */
 static int is_live(const char* op, TVMFFIObjectHandle obj) {
   if (obj == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the handle is NULL", op);
   if ((uint32_t)__atomic_load_n(&((TVMFFIObject*)obj)->combined_ref_count, __ATOMIC_RELAXED) != 0)
@@ -126,7 +126,7 @@ int TVMFFIObjectCreateOpaque(void* handle, int32_t type_index, void (*deleter)(v
   return 0;
 }
 
-/* Kept for those who ask; our own objects come from malloc, as those of the C++ headers do. */
+/* Stored for callers; our own objects come from malloc, as those of the C++ headers do. */
 static _Atomic(TVMFFICustomAllocator*) custom_allocator;
 
 static void* allocate_plain(size_t size, size_t alignment, int32_t type_index, void* context) {

@@ -210,7 +210,7 @@ static __attribute__((noinline)) int own(const TVMFFIAny* any_view, TVMFFIAny* o
       *out = tvmgo_any_object(taken);
       return 0;
     }
-    default: /* a bare DLTensor stays a view: nobody owns it */
+    default: /* a bare DLTensor stays a view: it has no owner */
       if (tvmgo_any_is_object(&view)) tvmgo_object_retain(view.v_obj);
       *out = without_garbage(&view);
       return 0;

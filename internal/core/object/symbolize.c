@@ -1,4 +1,4 @@
-/* Names of functions: those that dladdr knows from the dynamic symbol table, and for the others those of
+/* Names of functions: those that dladdr finds in the dynamic symbol table, and for the others those of
  * the file's .symtab, which has local functions and is not in memory. It is read when a name is wanted,
  * and only the names are kept. */
 #include "object/symbolize.h"
@@ -52,7 +52,7 @@ static int is_mapped(int fd, const char* base, Elf64_Ehdr* ehdr, uintptr_t* bias
 
 /* The function of the table that holds an address: its name in *name, its beginning in *start. */
 static int scan(tvmgo_symbolizer* s, int fd, const Elf64_Shdr* table, const Elf64_Shdr* strings, uint64_t vaddr,
-                char* name,
+    char* name,
                 uint64_t* start) {
   Elf64_Sym few[SYMBOLS_AT_ONCE / 16], *symbols = malloc(SYMBOLS_AT_ONCE * sizeof *symbols);
   size_t at_once = symbols == NULL ? sizeof few / sizeof *few : SYMBOLS_AT_ONCE;
@@ -61,8 +61,8 @@ static int scan(tvmgo_symbolizer* s, int fd, const Elf64_Shdr* table, const Elf6
   int found = 0;
   for (uint64_t done = 0; !found && done < count;) {
     size_t n = count - done < at_once ? (size_t)(count - done) : at_once;
-    if (s->symbols_left < n ||
-        read_at(fd, batch, n * sizeof *batch, table->sh_offset + done * sizeof *batch) != 0) break;
+    if (s->symbols_left < n || read_at(fd, batch, n * sizeof *batch,
+        table->sh_offset + done * sizeof *batch) != 0) break;
     s->symbols_left -= n;
     done += n;
     for (size_t i = 0; !found && i < n; i++) {
@@ -211,7 +211,7 @@ void tvmgo_symbolizer_begin(tvmgo_symbolizer* s) {
   pthread_mutex_unlock(&tvmgo_symbolize_lock);
 }
 
-/* Keeps what stands in t from offset on as the line of pc. Without memory it is written anew next time. */
+/* Caches the text in t from offset on as the line of pc. If memory is exhausted, it is computed again next time. */
 static void keep(const tvmgo_symbolizer* s, const tvmgo_text* t, size_t offset, uintptr_t pc, int of_interpreter) {
   if (t->failed || t->size - offset > UINT32_MAX) return;
   size_t size = t->size - offset;

@@ -17,8 +17,8 @@ typedef struct {
 
 void tvmgo_symbolizer_begin(tvmgo_symbolizer* s);
 
-/* Adds the line of the code at pc: `  File "FILE", line 0, in NAME+0xOFFSET`. Lines are kept, so that an error that
- * is raised again costs a look-up per frame. 0 when the code is Python's own, and that is not to be shown. */
+/* Adds the line of the code at pc: ` File "FILE", line 0, in NAME+0xOFFSET`. Lines are kept, so that an error that is
+ * raised again costs a look-up per frame. 0 when the code is Python's own, and that is not to be shown. */
 int tvmgo_symbolize(tvmgo_symbolizer* s, tvmgo_text* t, uintptr_t pc, int hide_interpreter);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <locale.h>
 
-/* All zero is the empty text. Out of memory is noted and told at the end: what is added after it is
+/* All zero is the empty text. Exhausted memory is recorded and reported at the end: what is added after it is
  * lost. */
 typedef struct {
   char* data;
@@ -16,11 +16,11 @@ typedef struct {
 
 void tvmgo_text_add(tvmgo_text* t, const char* data, size_t size);
 void tvmgo_text_put(tvmgo_text* t, const char* s);
-/* At most 63 bytes at once. */
+/* At most 63 bytes per call. */
 void tvmgo_text_printf(tvmgo_text* t, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* A double in a printf format of its own, with a decimal point. At most 63 bytes. */
+/* A double in a given printf format, with a decimal point. At most 63 bytes. */
 void tvmgo_text_double(tvmgo_text* t, const char* format, double v);
-/* Adds size bytes that stand in t at offset. */
+/* Appends size bytes of t from offset on. */
 void tvmgo_text_again(tvmgo_text* t, size_t offset, size_t size);
 /* What begins at offset, as an owned Str; raises MemoryError for what was lost on the way. */
 int tvmgo_text_string(const tvmgo_text* t, size_t offset, TVMFFIAny* out);

@@ -52,7 +52,7 @@ extern __thread tvmgo_thread* tvmgo_tls __attribute__((tls_model("initial-exec")
 /* How many errors were raised on this thread: what a call compares with the number from before it. */
 extern __thread uint32_t tvmgo_errors_raised __attribute__((tls_model("initial-exec")));
 
-/* Makes the calling thread's block. Never NULL: aborts only when a few hundred bytes can't be had. */
+/* Makes the calling thread's block. Never NULL: aborts if a few hundred bytes cannot be allocated. */
 tvmgo_thread* tvmgo_thread_init(void);
 
 /* Guards the list of threads and the sums of counters of threads that have ended; at_fork.c takes it. */

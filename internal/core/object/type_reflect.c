@@ -1,4 +1,4 @@
-/* What types carry beside their index: fields, methods, metadata, and columns of attributes
+/* What types have besides their index: fields, methods, metadata, and columns of attributes
  * (docs/abi.md B.1, B.5, B.11).
  *
  * C++ code reads these arrays without asking, while another thread may add to them: an array that
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An array that readers may hold for ever; chained so that what is kept stays reachable. */
+/* An array that readers may keep; arrays are chained so that old ones stay reachable. */
 typedef struct block {
   struct block* older;
   _Alignas(16) char items[];
@@ -78,7 +78,7 @@ static enum outcome add_field(tvmgo_type* t, const TVMFFIFieldInfo* field) {
   return ADDED;
 }
 
-/* A field can be read, and written if it says so; its setter is what the flag says. */
+/* A field can be read, and written if its flags allow it; a flag determines the kind of setter. */
 static int check_field(const char* op, const TVMFFIFieldInfo* f) {
   const char* wrong = NULL;
   if (missing_text(&f->doc) || missing_text(&f->metadata))
@@ -151,7 +151,7 @@ static enum outcome add_method(tvmgo_type* t, const TVMFFIMethodInfo* method) {
   return ADDED;
 }
 
-/* Methods of one name are all kept: overloads are told apart by their metadata. */
+/* Methods of one name are all kept: overloads differ in their metadata. */
 int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo* info) {
   const char* op = "register method";
   tvmgo_type* t = check(op, type_index, info, info == NULL ? NULL : &info->name);

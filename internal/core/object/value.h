@@ -73,7 +73,7 @@ int tvmgo_classic_result_from_any(TVMFFIAny* in, TVMValue* v, int* code);
 /* Classic result -> owned value; the classic reference is consumed. Codes 11 and 12 are copied. */
 int tvmgo_any_from_classic_result(const TVMValue* v, int code, TVMFFIAny* out);
 
-/* What a tensor object shows: its DLTensor stands behind the header. */
+/* The DLTensor of a tensor object, which follows the header. */
 static inline DLTensor* tvmgo_tensor_dl(void* obj) { return (DLTensor*)((TVMFFIObject*)obj + 1); }
 
 /* Classic array handles are DLTensor*: 24 bytes into the tensor object. */

@@ -32,7 +32,7 @@ int tvmgo_check_value(const TVMFFIAny* v) {
     case kTVMFFIOpaquePtr:
     case kTVMFFIDataType:
     case kTVMFFIDevice:
-    case kTVMFFIDLTensorPtr: /* whoever looks into it asks for NULL */
+    case kTVMFFIDLTensorPtr: /* code that reads it checks for NULL */
     case kTVMFFIUnchanged:
       return 0;
     case kTVMFFIRawStr:

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic int num_threads; /* 0 = not asked yet */
+static _Atomic int num_threads; /* 0 = not determined yet */
 
 int tvmgo_parallel_threads(void) {
   int n = atomic_load_explicit(&num_threads, memory_order_relaxed);
   if (TVMGO_LIKELY(n != 0)) return n;
   int found = tvmgo_parallel_default();
-  /* Whoever comes first decides: a size set in the meantime stays. */
+  /* The first thread decides: a size that was set in the meantime stays. */
   return atomic_compare_exchange_strong(&num_threads, &n, found) ? found : n;
 }
 

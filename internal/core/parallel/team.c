@@ -61,7 +61,7 @@ static int default_spin_count(void) {
     int64_t took = now_ns() - start;
     if (took < best) best = took;
   }
-  if (best < PAUSES) best = PAUSES; /* a pause of less than 1 ns is a clock that stands still */
+  if (best < PAUSES) best = PAUSES; /* less than 1 ns per pause means that the clock does not advance */
   return (int)((int64_t)SPIN_NS * PAUSES / best);
 }
 
@@ -82,7 +82,7 @@ static void pool_init(void) {
     pool.spin_count = pool.crowded_spin_count = n < INT_MAX ? (int)n : INT_MAX;
   } else {
     pool.spin_count = default_spin_count();
-    /* With more threads than cores, who spins keeps others from the work that it waits for. */
+    /* With more threads than cores, a spinning thread delays the work that it waits for. */
     pool.crowded_spin_count = pool.spin_count / 100;
   }
   pool.cores = tvmgo_parallel_cores();
@@ -90,7 +90,7 @@ static void pool_init(void) {
   pthread_atfork(NULL, NULL, forked_child);
 }
 
-/* Publishes a job, or QUIT, and wakes who sleeps. Either a worker that goes to sleep sees the new
+/* Publishes a job, or QUIT, and wakes sleeping workers. Either a worker that goes to sleep sees the new
  * word, or this sees the worker in sleeping: both sides write before they read, in one total order.
  * The fence is apart from the store so that its line and that of the job travel at the same time. */
 static void publish(tvmgo_team* g, uint64_t word) {
@@ -106,7 +106,7 @@ static void unref(tvmgo_team* g) {
   if (atomic_fetch_sub_explicit(&g->refs, 1, memory_order_acq_rel) == 1) free(g);
 }
 
-/* Gives back room for n threads. */
+/* Releases capacity for n threads. */
 static void uncount_workers(int n) {
   if (n == 0) return;
   tvmgo_spin_lock(&pool.lock);
@@ -239,7 +239,7 @@ static void* worker_main(void* arg) {
   tvmgo_thread* t = tvmgo_thread_get();
   t->parallel_depth = 1;
   uint64_t word = w->start;
-  int spin_count = g->spin_count; /* read once: callers keep writing beside it */
+  int spin_count = g->spin_count; /* read once: callers write next to it */
   while ((word = await_job(w, word, spin_count)) != QUIT)
     if (w->task_id < WORD_TASKS(word)) run_task(w, t, word);
   unref(g);

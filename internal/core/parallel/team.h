@@ -49,7 +49,7 @@ struct tvmgo_team {
   _Alignas(64) _Atomic uint32_t sleeping; /* workers that sleep on wake, or are about to */
   _Atomic uint32_t wake;                  /* a futex: changes when sleepers have to look */
 
-  _Alignas(64) _Atomic int refs; /* one of each thread, one of who holds the team */
+  _Alignas(64) _Atomic int refs; /* one per thread, and one of the team's owner */
   int size;                /* tasks of a full launch */
   int count;               /* workers there are: size - 1, fewer when threads could not be made */
   int spin_count;          /* iterations of a waiting loop before a thread goes to sleep */

@@ -19,7 +19,7 @@ tvmgo_stored tvmgo_record_stored(const TVMFFIFieldInfo* f);
 
 /* An empty record, owned, of size bytes with the header. NULL with an error raised. */
 void* tvmgo_record_new(int32_t type_index, size_t size);
-/* The deleter of records, for types that hold more beside their fields. */
+/* The deleter of records, for types with more than their fields. */
 void tvmgo_record_delete(void* self, int flags);
 /* A record with the same fields. */
 void* tvmgo_record_copy(const TVMFFIObject* source, size_t size);

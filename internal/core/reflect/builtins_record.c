@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a front end turns a value into what a field of its class holds. *converted is owned. */
+/* How a front end converts a value to the type of a field of its class. *converted is owned. */
 typedef int (*converter)(void* how, const TVMFFIAny* value, TVMFFIAny* converted);
 
 typedef struct {

@@ -2,7 +2,7 @@
  *
  * A copy is in the table before its children are copied, and filled as they come: what is shared
  * stays shared, and what contains itself is copied into something that does. Only the copies of
- * Arrays and Maps that nobody has got yet are changed in this. */
+ * Only new Arrays and Maps without other owners are changed. */
 #include "reflect/enum.h"
 #include "container/list.h"
 #include "container/map_internal.h"
@@ -159,7 +159,7 @@ static int copy_any(copier* c, const TVMFFIAny* v, TVMFFIAny* out) {
   return 0;
 }
 
-/* Takes unfinished copies apart: those that contain themselves would stay for ever. */
+/* Clears unfinished copies: those that contain themselves would never be freed. */
 static void abandon(copier* c) {
   for (uint32_t i = 0; i < c->seen.size; i++) {
     TVMFFIObject* copy = c->seen.entries[i].value.v_obj;

@@ -21,7 +21,7 @@ static int read_node(reader* r, int64_t index, TVMFFIAny* v);
 static int bad(const reader* r, const char* what, const TVMFFIAny* got) {
   tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s, got %s", r->op, what,
               got == NULL ? "nothing" : tvmgo_type_name(got->type_index));
-  return -1; /* said here, so that the compiler knows what is set when 0 is returned */
+  return -1; /* returned here, so that the compiler sees that the result is set when 0 is returned */
 }
 
 /* The value of a name in a JSON object, borrowed; NULL when it is absent, or v is no object. */

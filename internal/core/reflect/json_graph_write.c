@@ -110,7 +110,7 @@ static int big_int_data(const TVMFFIAny* v, TVMFFIAny* data) {
   return rc;
 }
 
-/* *value becomes what stands for a field in its object's data. */
+/* Sets *value to the representation of a field in its object's data. */
 static int field_data(writer* w, int32_t static_type, TVMFFIAny* value) {
   int64_t index;
   TVMFFIAny text;
@@ -180,7 +180,7 @@ static int object_data(writer* w, TVMFFIObject* obj, TVMFFIAny* data) {
   return tvmgo_function_call(hook.v_obj, &view, 1, data);
 }
 
-/* Parts stand before the whole, so an object inside itself can't be written. */
+/* Parts precede the whole, so an object that contains itself cannot be written. */
 static int around_object(writer* w, TVMFFIObject* obj, TVMFFIAny* data) {
   if (tvmgo_visited_find(&w->around, obj, NULL) != NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: a %s contains itself", w->op,

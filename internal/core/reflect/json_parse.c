@@ -106,7 +106,7 @@ static int read_code(reader* r, const char* where, uint32_t* code) {
   return 0;
 }
 
-/* Behind "\u", whose letter stands at u; two of them make a character beyond 16 bits. */
+/* After "\u", whose letter is at u; two of them make a character beyond 16 bits. */
 static int read_unicode(reader* r, const char* u) {
   static const char surrogate[] = "Invalid surrogate pair of \\uXXXX escapes";
   uint32_t code = 0, low = 0;

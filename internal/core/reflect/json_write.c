@@ -36,7 +36,7 @@ static void write_string(tvmgo_text* t, TVMFFIByteArray s) {
 }
 
 /* A fraction or an exponent shows that it is no Int; 17 digits bring back the same double. Below 1e17,
- * %.17g would write a whole number without either. */
+ * %.17g would write an integral value without either. */
 static void write_float(tvmgo_text* t, double v) {
   if (isnan(v))
     tvmgo_text_put(t, "NaN");

@@ -34,7 +34,7 @@ typedef struct {
  * is added. */
 typedef struct {
   tvmgo_visited_entry* entries;
-  uint32_t* buckets; /* newest entry of each, as many as there is room for entries */
+  uint32_t* buckets; /* the newest entry of each; their number is the capacity */
   uint32_t size, capacity;
 } tvmgo_visited;
 

@@ -142,7 +142,7 @@ static int compare_fields(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* or
   return 0;
 }
 
-/* What a hook asks for: the order of two children, or whether they are equal. */
+/* Called by hooks: the order of two children, or whether they are equal. */
 static int answer(comparer* c, const TVMFFIAny* args, int32_t n, int* order) {
   TVMFFIAny a, b;
   if (tvmgo_check_count(c->op, n, 2, 2) != 0 || TVMFFIAnyViewToOwnedAny(&args[0], &a) != 0)

@@ -106,7 +106,7 @@ static int hash_reflected(hasher* h, TVMFFIObject* obj, uint64_t* out) {
   return 0;
 }
 
-/* Where an object contains itself, its type stands for it. */
+/* An object inside itself is represented by its type. */
 static int hash_object(hasher* h, TVMFFIObject* obj, uint64_t* out) {
   int32_t type = obj->type_index;
   const tvmgo_visited_entry* e = tvmgo_visited_find(&h->seen, obj, NULL);

@@ -120,7 +120,7 @@ static int print_fields(printer* p, TVMFFIObject* obj) {
   return rc;
 }
 
-/* What a hook asks for: the text of a child. */
+/* Called by hooks: the text of a child. */
 static int answer(void* state, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   printer* p = state;
   TVMFFIAny v;
@@ -212,7 +212,7 @@ static int print_object(printer* p, TVMFFIObject* obj) {
   return 0;
 }
 
-/* The markers of Python front ends, which have no type of their own. */
+/* The markers of Python front ends, which have no special type. */
 static const char* marker_name(const TVMFFIObject* obj) {
   if (obj == &tvmgo_missing_object) return "<MISSING>";
   static const char getter[] = "ffi.GetKwargsObject";

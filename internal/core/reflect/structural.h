@@ -1,5 +1,5 @@
 /* Values compared by structure: as ffi.RecursiveEq does, but in the way that each type chose
- * (TVMFFISEqHashKind), with variables that stand for each other, and tensors by their content.
+ * (TVMFFISEqHashKind), with a mapping of variables, and tensors by their content.
  *
  * A variable is one that a field with a "Def" flag defines: below such a field two variables that
  * agree in their own fields are taken for each other from then on. Any other variable equals only
@@ -27,7 +27,7 @@ int tvmgo_structural_hash(const char* op, const TVMFFIAny* v, tvmgo_structural_o
 int tvmgo_structural_kind(const char* op, const TVMFFIObject* obj, TVMFFISEqHashKind* kind);
 /* The region inside a field, a part of a region. */
 TVMFFIDefRegionKind tvmgo_structural_region(TVMFFIDefRegionKind outside, int64_t field_flags);
-/* The region that a hook asks for: number 0 is the one that it is in. */
+/* The region in a call of a hook: 0 is the current one. */
 TVMFFIDefRegionKind tvmgo_structural_hook_region(TVMFFIDefRegionKind outside, int64_t number);
 /* Raises an error for tensors whose content can't be read here. */
 int tvmgo_structural_tensor(const char* op, const DLTensor* t, size_t* nbytes);

@@ -9,7 +9,7 @@ typedef struct {
   const char* op;
   TVMFFIDefRegionKind region;
   int skip_tensor_content;
-  tvmgo_visited left, right; /* what an object stands for on the other side: the entry's value */
+  tvmgo_visited left, right; /* the value of an entry is the corresponding object on the other side */
   int level;
   tvmgo_difference first;
 } comparer;
@@ -73,7 +73,7 @@ static int compare_seqs(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* equa
   }
 }
 
-/* The key that stands for this one on the other side; borrowed. */
+/* The corresponding key on the other side; borrowed. */
 static TVMFFIAny counterpart(const tvmgo_visited* map, const TVMFFIAny* key) {
   const tvmgo_visited_entry* e =
       tvmgo_any_is_object(key) ? tvmgo_visited_find(map, key->v_obj, NULL) : NULL;
@@ -150,7 +150,7 @@ static int compare_in(comparer* c, TVMFFIDefRegionKind region, const TVMFFIAny* 
   return rc;
 }
 
-/* What a hook asks for: are two children equal, in a region, below a name. */
+/* Called by hooks: whether two children are equal, in a region, below a name. */
 static int answer(void* state, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   comparer* c = state;
   TVMFFIAny a, b;
@@ -202,7 +202,7 @@ static int compare_fields(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* eq
   return 0;
 }
 
-/* From here on each of the two stands for the other. */
+/* From here on the two correspond to each other. */
 static int pair_up(comparer* c, TVMFFIObject* a, TVMFFIObject* b) {
   tvmgo_visited_entry* e = tvmgo_visited_add(&c->left, a, NULL);
   if (e == NULL) return -1;

@@ -122,7 +122,7 @@ static int hash_in(hasher* h, TVMFFIDefRegionKind region, const TVMFFIAny* v, ui
   return rc;
 }
 
-/* What a hook asks for: a hash so far combined with that of a child, in a region. */
+/* Called by hooks: combines a hash with that of a child, in a region. */
 static int answer(void* state, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   hasher* h = state;
   TVMFFIAny v;

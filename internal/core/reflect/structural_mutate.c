@@ -20,7 +20,7 @@ typedef struct {
   order order;
   int level;
   TVMFFIObject *callbacks, *region_callbacks; /* owned; the latter may be NULL */
-  tvmgo_visited remap;                           /* variables, and what stands for each */
+  tvmgo_visited remap;                           /* variables and their replacements */
 } our_mutator;
 
 static int32_t mutator_type;

@@ -1,7 +1,7 @@
 /* Making a value anew by structure (ffi.StructuralMap, ffi.StructuralMutate).
  *
  * A mutation of a value answers the value that takes its place, or kTVMFFIUnchanged: the value
- * stays. What others hold is never changed: a copy takes its place. A value that nobody else holds
+ * stays. Shared objects are never changed, but replaced by copies. A value without other owners
  * may be changed in place, if everything on the way to it from the root may (TVMGO_IN_PLACE).
  *
  * A mutator is an object that C++ code can call and derive from too. The functions of its table
@@ -16,7 +16,7 @@ typedef TVMFFIAny (*tvmgo_mutate_call)(tvmgo_mutator* m, TVMFFIAny value);
 
 typedef struct {
   tvmgo_mutate_call mutate, mutate_in_place;
-  /* What stands for a variable, or None; and: from now on, mapped stands for it (answers None). */
+  /* The replacement of a variable, or None; and: sets the replacement (returns None). */
   tvmgo_mutate_call remap_get;
   TVMFFIAny (*remap_set)(tvmgo_mutator* m, TVMFFIAny variable, TVMFFIAny mapped);
 } tvmgo_mutator_table;
@@ -55,7 +55,7 @@ static inline int tvmgo_is_same(const TVMFFIAny* a, const TVMFFIAny* b) {
   return a->type_index == b->type_index && a->zero_padding == b->zero_padding &&
          a->v_uint64 == b->v_uint64;
 }
-/* An object of which nobody but the asker has a reference. */
+/* An object to which only the caller has a reference. */
 static inline int tvmgo_is_unique(const TVMFFIAny* v) {
   return tvmgo_any_is_object(v) &&
          __atomic_load_n(&v->v_obj->combined_ref_count, __ATOMIC_ACQUIRE) == TVMGO_REF_UNIQUE;

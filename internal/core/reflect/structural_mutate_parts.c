@@ -41,7 +41,7 @@ static void put_element(TVMFFIObject* seq, int64_t i, TVMFFIAny* value) {
   tvmgo_any_clear(value);
 }
 
-/* An element is looked at where it lies, so that its count tells who else holds it. */
+/* An element is visited in place, so that its count shows whether it has other owners. */
 static int mutate_element(tvmgo_mutator* m, TVMFFIObject* seq, int64_t i, tvmgo_mutate_mode mode,
                           TVMFFIAny* old, TVMFFIAny* out) {
   const TVMFFIAny* item = (const TVMFFIAny*)tvmgo_seq_cell(seq)->data + i;
@@ -183,7 +183,7 @@ static int mutate_fields(tvmgo_mutator* m, TVMFFIObject* obj, TVMFFISEqHashKind 
   return rc;
 }
 
-/* A variable is made anew where it is defined; where it is used, what stands for it is taken. An
+/* A variable is rebuilt where it is defined; where it is used, its replacement is taken. An
  * object of a graph is made anew once. */
 static int mutate_object(tvmgo_mutator* m, const TVMFFIAny* value, TVMFFIAny* out) {
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(value->type_index);

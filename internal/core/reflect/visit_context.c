@@ -145,7 +145,7 @@ static int find_in(finder* f, const TVMFFIAny* v, tvmgo_access_path* path, int64
   return rc;
 }
 
-/* The pattern turned round; whoever rethrows may have named an object twice. */
+/* The reversed pattern; code that rethrows may have added an object twice. */
 static TVMFFIObject* wanted_of(const visit_context* c) {
   TVMFFIObject* wanted = tvmgo_list_new(NULL, 0);
   for (int64_t i = c->pattern == NULL ? 0 : count(c->pattern); wanted != NULL && i-- > 0;) {

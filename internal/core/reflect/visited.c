@@ -19,7 +19,7 @@ tvmgo_visited_entry* tvmgo_visited_find(const tvmgo_visited* s, const void* a, c
   return NULL;
 }
 
-/* Later entries stand before earlier ones in a bucket, so the last one is always first in its own. */
+/* Later entries precede earlier ones in a bucket, so the last entry is always the first of its bucket. */
 static void link_entry(tvmgo_visited* s, uint32_t i) {
   tvmgo_visited_entry* e = &s->entries[i];
   uint32_t* bucket = &s->buckets[bucket_of(e->a, e->b, s->capacity)];

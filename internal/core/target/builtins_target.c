@@ -1,5 +1,5 @@
-/* Targets through the table of global functions, which has them from their first use on (deferred.h). Bodies are in
- * Go (runtime/targetbuiltin.go), but those of a thread's current targets. */
+/* Targets through the table of global functions, which has them from their first use on (deferred.h). Bodies are in Go
+ * (runtime/targetbuiltin.go), but those of a thread's current targets. */
 #include "call/deferred.h"
 #include "target/target.h"
 #include "record/record.h"
@@ -8,12 +8,12 @@
 
 /* Absent in programs that link the core alone. */
 __attribute__((weak)) int tvmgoTargetCall(int action, const char* name, const TVMFFIAny* args, int32_t n,
-                                          TVMFFIAny* result);
+    TVMFFIAny* result);
 
 static int call_go(int action, const char* name, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   if (tvmgoTargetCall == NULL)
-    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: this build of the core has no targets: link the whole library",
-                       name);
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: this build of the core has no targets: link the "
+        "whole library", name);
   if (tvmgo_enter_go(name) != 0) return -1;
   return tvmgoTargetCall(action, name, args, n, result);
 }
@@ -86,14 +86,14 @@ static int exit_scope(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* r
   (void)result;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_object(f, args, 0, tvmgo_target_type, &target) != 0) return -1;
   if (t->num_targets == 0)
-    return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: this thread is in no target's scope: call target.TargetEnterScope before", f);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: this thread is in no target's scope: call "
+        "target.TargetEnterScope before", f);
   TVMFFIObject* innermost = t->targets[t->num_targets - 1];
   same = innermost == target;
   if (!same && are_equal(innermost, target, &same) != 0) return -1;
   if (!same)
-    return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: argument 0 is not the innermost current target of this thread: leave scopes in "
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 0 is not the innermost current target of this thread: leave "
+        "scopes in "
                        "the reverse order of entering them", f);
   t->num_targets--;
   tvmgo_object_release(innermost); /* last, because it may run foreign code */
@@ -106,8 +106,8 @@ static int current(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resu
   int64_t allow_none;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_int(f, args, 0, &allow_none) != 0) return -1;
   if (t->num_targets == 0 && !allow_none)
-    return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: this thread has no current target: call target.TargetEnterScope before, or pass "
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: this thread has no current target: call target.TargetEnterScope "
+        "before, or pass "
                        "true to get None", f);
   *result = t->num_targets == 0 ? tvmgo_any_none() : tvmgo_any_object(t->targets[t->num_targets - 1]);
   if (t->num_targets > 0) tvmgo_object_retain(result->v_obj);

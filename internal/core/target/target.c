@@ -8,7 +8,7 @@
 #include <string.h>
 
 _Static_assert(offsetof(tvmgo_target_kind, default_device_type) == 40 && sizeof(tvmgo_target_kind) == 56,
-               "target.TargetKind");
+    "target.TargetKind");
 _Static_assert(offsetof(tvmgo_target, tag) == 40 && offsetof(tvmgo_target, attrs) == 64, "target.Target");
 
 int32_t tvmgo_target_type = -1, tvmgo_target_kind_type = -1;
@@ -22,7 +22,7 @@ static void target_delete(void* self, int flags) {
     ((tvmgo_target*)self)->hold = NULL;
     hold->next = atomic_load_explicit(&dropped, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&dropped, &hold->next, hold, memory_order_release,
-                                                  memory_order_relaxed)) {
+        memory_order_relaxed)) {
     }
   }
   tvmgo_record_delete(self, flags);
@@ -46,8 +46,8 @@ static int have_types(void) {
   if (tvmgo_target_type >= 0) return 0;
   return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                      "targets are not passed as objects here: another library has registered the types "
-                     "target.Target and target.TargetKind, or memory was out: use targets before loading "
-                     "it, or pass them as text");
+                         "target.Target and "
+                     "target.TargetKind, or memory was out: use targets before loading it, or pass them as text");
 }
 
 tvmgo_ret tvmgo_bridge_target_kind(const TVMFFIAny* parts) {
@@ -107,14 +107,14 @@ static const tvmgo_record_field kind_fields[] = {
 };
 static const tvmgo_record_field target_fields[] = {
     {"kind", "{\"type\":\"target.TargetKind\"}", "The code generator.", kTVMFFIObject, 8, 24, 0,
-     &tvmgo_target_kind_type},
+        &tvmgo_target_kind_type},
     {"tag", STR, "The name that the target was made from, or none.", kTVMFFIAny, 16, 40, 0, &text_type},
     {"keys", STRINGS, "Names that schedules are chosen by.", kTVMFFIArray, 8, 56, 0, NULL},
     {"attrs", "{\"type\":\"ffi.Map\",\"args\":[" STR ",{\"type\":\"Any\"}]}", "Values of options, and features.",
-     kTVMFFIMap,
+        kTVMFFIMap,
      8, 64, 0, NULL},
-    {"host", "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.Object\"}]}", "What launches the kernels.", kTVMFFIAny,
-     8, 32, 0,
+    {"host", "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.Object\"}]}", "What launches the kernels.",
+        kTVMFFIAny, 8, 32, 0,
      &tvmgo_target_type},
     {0},
 };
@@ -141,8 +141,8 @@ static int is_target_type_key(const TVMFFIByteArray* key) {
 static int is_foreign(const char* key) {
   TVMFFIByteArray text = {key, strlen(key)};
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(TVMFFITypeGetOrAllocIndex(&text, -1, 1, 0, 0, kTVMFFIObject));
-  return info == NULL || info->type_depth != 1 || info->num_fields > 0 ||
-         info->num_methods > 0 || info->metadata != NULL;
+  return info == NULL || info->type_depth != 1 || info->num_fields > 0 || info->num_methods > 0 ||
+      info->metadata != NULL;
 }
 
 static int register_types(void) {
@@ -157,8 +157,8 @@ static int register_types(void) {
   if (kind_type < 0 || tvmgo_record_type(kind_type, sizeof(tvmgo_target_kind)) != 0 ||
       tvmgo_record_try_hook(kind_type, "__ffi_repr__", kind_text) != 0 ||
       tvmgo_record_try_hook(kind_type, "__data_to_json__", kind_text) != 0 ||
-      (target_type = tvmgo_record_try_describe(&target)) < 0 ||
-      tvmgo_register_target_hooks(target_type, kind_type) != 0)
+      (target_type = tvmgo_record_try_describe(&target)) < 0 || tvmgo_register_target_hooks(target_type,
+          kind_type) != 0)
     return -1;
   tvmgo_target_kind_type = kind_type;
   tvmgo_target_type = target_type;

@@ -17,7 +17,7 @@ typedef struct {
   TVMFFIObject* default_keys; /* Array of Str */
 } tvmgo_target_kind;
 
-/* Go's hold on a target of its own, for an object. */
+/* Go's reference to one of its targets, for an object. */
 typedef struct tvmgo_target_hold {
   struct tvmgo_target_hold* next; /* among those that Go may let go of */
   uintptr_t handle;
@@ -30,7 +30,7 @@ typedef struct {
   TVMFFIAny tag;       /* Str or SmallStr */
   TVMFFIObject* keys;  /* Array of Str */
   TVMFFIObject* attrs; /* Map of Str to any value */
-  tvmgo_target_hold* hold; /* NULL in an object that reflection made of fields */
+  tvmgo_target_hold* hold; /* NULL in an object that reflection made from fields */
 } tvmgo_target;
 
 /* -1 until targets are used (deferred.h), and when another library has these types. */
@@ -60,8 +60,8 @@ enum {
 tvmgo_ret tvmgo_bridge_target_kind(const TVMFFIAny* parts);
 tvmgo_ret tvmgo_bridge_target(const TVMFFIAny* parts, uintptr_t handle);
 
-/* The holds of objects that went since the last call, which Go ends and frees. An object goes on any thread, at the
- * end of a thread and in a forked child too, where Go can't be entered. */
+/* The holds of objects that went since the last call, which Go ends and frees. An object goes on any thread, at the end
+ * of a thread and in a forked child too, where Go can't be entered. */
 tvmgo_target_hold* tvmgo_bridge_target_dropped(void);
 
 #endif

@@ -125,8 +125,8 @@ static void test_memory_finds_its_way(void) {
   CHECK_OK(tvmgo_device_stream_create(on(DEVICE), &s));
   CHECK_OK(tvmgo_device_stream_create(on(DEVICE), &r));
   int on_stream = stream_frees, frees = data_frees;
-  tvmgo_tensor *a = tensor_on(DEVICE, s), *b = tensor_on(DEVICE, s), *c = tensor_on(DEVICE, r);
-  tvmgo_tensor* d = tensor_on(DEVICE, NULL);
+  tvmgo_tensor *a = tensor_on(DEVICE, s), *b = tensor_on(DEVICE, s), *c = tensor_on(DEVICE, r),
+      *d = tensor_on(DEVICE, NULL);
   stream_is_there = 1;
   tvmgo_object_release(a);
   CHECK_EQ_INT(stream_frees, on_stream + 1);

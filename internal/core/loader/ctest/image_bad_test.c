@@ -216,8 +216,8 @@ static void test_first_beyond_the_end(void) {
     Elf64_Xword old = d->d_un.d_val;
     if (d->d_tag != DT_NEEDED && d->d_tag != DT_SONAME) continue;
     d->d_un.d_val = elf.strtab.size;
-    CHECK_FAILS(check_bytes(whole, whole_size), TVMGO_CORRUPT_ERROR,
-                "a name of the dynamic section lies outside its string table");
+    CHECK_FAILS(check_bytes(whole, whole_size), TVMGO_CORRUPT_ERROR, "a name of the dynamic section lies outside its "
+        "string table");
     d->d_un.d_val = old;
     changed++;
   }

@@ -118,9 +118,8 @@ func TestUnproven(t *testing.T) {
 		"within.body.alloc(t).body[1].for(i).body[1].indices[0]", "callee.body.indices[0]", "rows.body.indices[1]",
 		"far.body.indices[0]"}, paths(m))
 	a := transform.Unproven(m)[0]
-	require.Equal(t, "serial.body.for(i).body.indices[0]: this write of buffer A may be out of bounds: index i is not "+
-		"proved to be within dimension 0, which has 4",
-		a.String())
+	require.Equal(t, "serial.body.for(i).body.indices[0]: this write of buffer A may be out of bounds: index i is "+
+		"not proved to be within dimension 0, which has 4", a.String())
 
 	proved := parsed(t, `
 func guarded(A: handle, n: int32) {

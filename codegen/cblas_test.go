@@ -314,7 +314,8 @@ func TestCblas_BadInput(t *testing.T) {
 	require.ErrorContains(t, err, `libs: no code for kind "c" calls library "cblass": there is cblas`)
 
 	cc := filepath.Join(t.TempDir(), "cc") // a compiler that has no such library
-	script := "#!/bin/sh\nfor a; do case $a in -print-file-name=lib*blas*) echo \"${a#*=}\"; exit;; esac; done\nexec gcc " +
+	script := "#!/bin/sh\nfor a; do case $a in -print-file-name=lib*blas*) echo \"${a#*=}\"; exit;; esac; " +
+		"done\nexec gcc " +
 		"\"$@\"\n"
 	require.NoError(t, os.WriteFile(cc, []byte(script), 0o777))
 	t.Setenv("CC", cc)

@@ -215,9 +215,8 @@ func (b *build) checkListed() error {
 		}
 		for _, name := range listed {
 			if q := owner[name]; q != nil && q != p {
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build: the code for kind %q brings a function %s, as does that "+
-					"for kind %q: give one another name",
-					p.target.Kind(), name, q.target.Kind())
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: the code for kind %q brings a function %s, "+
+					"as does that for kind %q: give one another name", p.target.Kind(), name, q.target.Kind())
 			}
 		}
 	}

@@ -61,7 +61,8 @@ func TestBuild_Metadata(t *testing.T) {
 	require.NoError(t, loaded.Close())
 	require.Equal(t, before, runtime.Live())
 
-	require.Equal(t, "Callable[[Tensor, int, float, bool, ctypes.c_void_p], int]\nMultiplies; \"quoted\"?? é\nsecond line.\n", string(wheel.Run(t, nil, "testdata/metadata.py", path)))
+	require.Equal(t, "Callable[[Tensor, int, float, bool, ctypes.c_void_p], int]\nMultiplies; \"quoted\"?? "+
+		"é\nsecond line.\n", string(wheel.Run(t, nil, "testdata/metadata.py", path)))
 
 	_, err = codegen.Build(parsed(t, inPlace("_metadata_f", "", "1.0", "")), kind(t, "c"))
 	require.ErrorContains(t, err, `libraries have something else under names that begin like "_metadata_f"`)

@@ -81,18 +81,18 @@ func (p *placing) visit(f *tir.PrimFunc) error {
 		first := all[0]
 		for _, u := range all[1:] {
 			if u.device != first.device {
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s passes tensor %s to %s, which takes it on "+
-					"%s, and to %s, which takes it on %s: "+
-					"copy it in between", f.Name, f.Buffers[v].Name, first.by, deviceName(first.device), u.by, deviceName(u.device))
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s passes tensor %s to %s, which "+
+					"takes it on %s, and to %s, which takes it on %s: copy it in between", f.Name, f.Buffers[v].Name,
+					first.by, deviceName(first.device), u.by, deviceName(u.device))
 			}
 		}
 		if first.device == int64(dlpack.CPU) {
 			continue
 		}
 		if touched[f.Buffers[v]] {
-			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s reads or writes tensor %s, and passes it to "+
-				"%s, which takes it on %s: "+
-				"the host cannot see the device's memory", f.Name, f.Buffers[v].Name, first.by, deviceName(first.device))
+			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s reads or writes tensor %s, and "+
+				"passes it to %s, which takes it on %s: the host cannot see the "+
+				"device's memory", f.Name, f.Buffers[v].Name, first.by, deviceName(first.device))
 		}
 		attrs[transform.AttrDeviceOf(i)] = first.device
 	}

@@ -93,15 +93,13 @@ func generator(kind *target.Kind) (BuildFunc, error) {
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: the function in column %s is nil", kind,
 			ColumnExternal)
 	case set && build != nil:
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: it has a code generator %s%s and another "+
-			"one in column %s: "+
-			"leave one out", kind, prefix, kind, ColumnExternal)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: it has a code generator %s%s and "+
+			"another one in column %s: leave one out", kind, prefix, kind, ColumnExternal)
 	case set:
 		return external, nil
 	case build == nil:
-		return nil, runtime.Errorf(runtime.ErrNotSupported, "build for kind %q: no code generator %s%s is enabled: there "+
-			"are those of %s: %s",
-			kind, prefix, kind, strings.Join(Kinds(), ", "), wayToGenerator(kind.Name()))
+		return nil, runtime.Errorf(runtime.ErrNotSupported, "build for kind %q: no code generator %s%s is enabled: "+
+			"there are those of %s: %s", kind, prefix, kind, strings.Join(Kinds(), ", "), wayToGenerator(kind.Name()))
 	}
 	return build, nil
 }

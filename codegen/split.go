@@ -98,13 +98,11 @@ func checkConvention(f *tir.PrimFunc, t *target.Target) error {
 	conv, ok := v.(int64)
 	switch {
 	case !ok || conv < ConvDefault || conv > ConvLaunch:
-		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: attribute %s is %v: want 0 or 1 (a packed "+
-			"function), or 2 (a kernel)",
-			f.Name, AttrConv, v)
+		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: attribute %s is %v: want 0 or 1 (a "+
+			"packed function), or 2 (a kernel)", f.Name, AttrConv, v)
 	case conv == ConvLaunch && !t.Kind().IsComposite() && isHost(t):
-		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s is a kernel (attribute %s is 2), and the "+
-			"target's kind %q has no device to launch "+
-			"it on: give it the target of one", f.Name, AttrConv, t.Kind())
+		return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s is a kernel (attribute %s is 2), and "+
+			"the target's kind %q has no device to launch it on: give it the target of one", f.Name, AttrConv, t.Kind())
 	}
 	return nil
 }
@@ -141,9 +139,8 @@ func checkCircle(funcs []*tir.PrimFunc) error {
 			case g == nil || state[name] == done:
 			case state[name] == open:
 				circle := append(slices.Clone(way[slices.Index(way, name):]), name)
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build: functions call each other in a circle: %s: recursion is "+
-					"not supported",
-					strings.Join(circle, " calls "))
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: functions call each other in a circle: %s: "+
+					"recursion is not supported", strings.Join(circle, " calls "))
 			default:
 				if err := visit(g); err != nil {
 					return err
@@ -208,10 +205,9 @@ func canPass(f, g *tir.PrimFunc, c *tir.Call) error {
 			continue
 		}
 		if v, ok := c.Args[i].(*tir.Var); !ok || f.Buffers[v] == nil {
-			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s calls %s, which is built for another target: "+
-				"argument %d (%s) must be a "+
-				"tensor that is a parameter of %s: an address says nothing of its shape", f.Name, g.Name, i, g.Buffers[p].Name,
-				f.Name)
+			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s calls %s, which is built for another "+
+				"target: argument %d (%s) must be a tensor that is a parameter of %s: an address says nothing "+
+				"of its shape", f.Name, g.Name, i, g.Buffers[p].Name, f.Name)
 		}
 	}
 	return nil
@@ -223,9 +219,8 @@ func (b *build) checkNames() error {
 	for _, p := range b.parts {
 		for _, f := range p.funcs {
 			if other := owner[f.Name]; other != nil {
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build: there are two functions %s: one for kind %q, and one "+
-					"for kind %q: give one another name",
-					f.Name, other.target.Kind(), p.target.Kind())
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: there are two functions %s: one for kind "+
+					"%q, and one for kind %q: give one another name", f.Name, other.target.Kind(), p.target.Kind())
 			}
 			owner[f.Name] = p
 		}

@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// DataType is the type of one tensor element (DLDataType, 4 bytes). Lanes read as an int16 that is below -1 is a scalable
-// vector: -4 means 4 × vscale lanes.
+// DataType is the type of one tensor element (DLDataType, 4 bytes). Lanes read as an int16 that is below -1 is a
+// scalable vector: -4 means 4 × vscale lanes.
 type DataType struct {
 	Code  uint8
 	Bits  uint8 // of one lane
@@ -60,14 +60,15 @@ var (
 	Float4E2M1FN = DataType{CodeFloat4E2M1FN, 4, 1}
 )
 
-// Scalar is what [DataTypeOf] maps: Go's numbers and truth values, and by [Float16Bits] and [BFloat16Bits] the floats that Go lacks.
+// Scalar is what [DataTypeOf] maps: Go's numbers and truth values, and by [Float16Bits] and [BFloat16Bits] the floats
+// that Go lacks.
 type Scalar interface {
 	~bool | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 |
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// DataTypeOf returns the element type with the memory layout of T; bool is the modern [Bool]. [Float16Bits] is [Float16] and
-// [BFloat16Bits] is [BFloat16]; every other type over uint16 is [UInt16].
+// DataTypeOf returns the element type with the memory layout of T; bool is the modern [Bool]. [Float16Bits] is
+// [Float16] and [BFloat16Bits] is [BFloat16]; every other type over uint16 is [UInt16].
 func DataTypeOf[T Scalar]() DataType {
 	switch any(*new(T)).(type) {
 	case Float16Bits:

@@ -99,26 +99,31 @@ func TestDataType_RoundTrip(t *testing.T) {
 
 func TestDataTypeClassic(t *testing.T) {
 	for text, want := range map[string]DataType{
-		"int8": Int8, "int": Int32, "uint1x4": {1, 1, 4}, "float16": Float16, "float32x4": {2, 32, 4}, "float32xvscalex4": {2, 32, 65532},
-		"handle": Handle, "handle64": Handle, "bool": ClassicBool, "uint1": ClassicBool, "bfloat16": BFloat16, "bfloat": BFloat16, "": Void, "void": Void,
+		"int8": Int8, "int": Int32, "uint1x4": {1, 1, 4}, "float16": Float16, "float32x4": {2, 32,
+			4}, "float32xvscalex4": {2, 32, 65532},
+		"handle": Handle, "handle64": Handle, "bool": ClassicBool, "uint1": ClassicBool, "bfloat16": BFloat16,
+		"bfloat": BFloat16, "": Void, "void": Void,
 		"e4m3_float8": Float8E4M3FN, "e5m2_float8x4": {CodeFloat8E5M2, 8, 4}, "e5m2_float": Float8E5M2,
 	} {
 		got, err := ParseDataTypeClassic(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"boolx4", "i8", "f32", "float8_e4m3fn", "int8x", "int8xvscale", "int300", "custom[none]8", "custom", "float32 ", "xfloat", "Void"} {
+	for _, text := range []string{"boolx4", "i8", "f32", "float8_e4m3fn", "int8x", "int8xvscale", "int300",
+		"custom[none]8", "custom", "float32 ", "xfloat", "Void"} {
 		_, err := ParseDataTypeClassic(text)
 		require.ErrorContains(t, err, "parse classic data type", text)
 	}
 	for want, dt := range map[string]DataType{
-		"bool": ClassicBool, "uint1x2": {1, 1, 2}, "": Void, "handle": Handle, "e4m3_float8": Float8E4M3FN, "e5m2_float8x2": {CodeFloat8E5M2, 8, 2}, "int4": {0, 4, 1},
+		"bool": ClassicBool, "uint1x2": {1, 1, 2}, "": Void, "handle": Handle, "e4m3_float8": Float8E4M3FN,
+		"e5m2_float8x2": {CodeFloat8E5M2, 8, 2}, "int4": {0, 4, 1},
 	} {
 		got, err := dt.ClassicString()
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	for _, dt := range []DataType{Bool, {6, 1, 1}, {5, 64, 1}, Float4E2M1FN, {CodeFloat8E4M3, 8, 1}, {255, 8, 1}, {18, 8, 1}, {0, 0, 1}} {
+	for _, dt := range []DataType{Bool, {6, 1, 1}, {5, 64, 1}, Float4E2M1FN, {CodeFloat8E4M3, 8, 1}, {255, 8, 1},
+		{18, 8, 1}, {0, 0, 1}} {
 		_, err := dt.ClassicString()
 		require.Error(t, err, "%v", dt)
 	}
@@ -164,8 +169,10 @@ func TestDataTypeOf(t *testing.T) {
 }
 
 func FuzzParseDataType(f *testing.F) {
-	for _, s := range []string{"", "void", "int8", "float32x4", "bf16xvscalex4", "fp4_e2m1fn_x2", "float8_e4m3b11fnuz", "bool", "bool1", "custom[x]8",
-		"handle32x4", "u1", "complex64", "int8x65535", "float32xvscalex32768", "float32xvscale", "e4m3_float8", "int99999999999999999999"} {
+	for _, s := range []string{"", "void", "int8", "float32x4", "bf16xvscalex4", "fp4_e2m1fn_x2", "float8_e4m3b11fnuz",
+		"bool", "bool1", "custom[x]8",
+		"handle32x4", "u1", "complex64", "int8x65535", "float32xvscalex32768", "float32xvscale", "e4m3_float8",
+		"int99999999999999999999"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// modernNames are the printed names by code. Up to CodeBool the number of bits follows, after it the name contains it. Complex
-// numbers have no printed form in either generation.
+// modernNames are the printed names by code. Up to CodeBool the number of bits follows, after it the name contains it.
+// Complex numbers have no printed form in either generation.
 var modernNames = [...]string{
 	CodeInt: "int", CodeUInt: "uint", CodeFloat: "float", CodeHandle: "handle", CodeBFloat: "bfloat", CodeBool: "bool",
 	CodeFloat8E3M4: "float8_e3m4", CodeFloat8E4M3: "float8_e4m3", CodeFloat8E4M3B11FNUZ: "float8_e4m3b11fnuz",
@@ -16,8 +16,9 @@ var modernNames = [...]string{
 	CodeFloat6E3M2FN: "float6_e3m2fn", CodeFloat4E2M1FN: "float4_e2m1fn",
 }
 
-// String returns the modern text: "float32", "int8x4", "float32xvscalex4", "bool", "" for void. A type without one (complex,
-// an unknown code) gives "dtype(code=5,bits=64,lanes=1)", which no parser accepts; [DataType.MarshalText] tells them apart.
+// String returns the modern text: "float32", "int8x4", "float32xvscalex4", "bool", "" for void. A type without one
+// (complex, an unknown code) gives "dtype(code=5,bits=64,lanes=1)", which no parser accepts; [DataType.MarshalText]
+// tells them apart.
 func (t DataType) String() string {
 	s, err := t.modernText()
 	if err != nil {
@@ -50,7 +51,8 @@ func (t DataType) modernText() (string, error) {
 	case t.Code >= CodeCustomBegin:
 		name = customTypeName(t.Code)
 		if name == "" {
-			return "", fmt.Errorf("print data type: no custom type has code %d: register it with dlpack.RegisterCustomType", t.Code)
+			return "", fmt.Errorf("print data type: no custom type has code %d: register it with dlpack.RegisterCustomType",
+				t.Code)
 		}
 		name = "custom[" + name + "]"
 		if t.Bits == 32 { // the width that the parsers assume
@@ -80,11 +82,13 @@ func lanesText(lanes uint16) string {
 	return ""
 }
 
-// ParseDataType reads the modern text (tvm-ffi): the printed forms, the short forms i8, u8, f32, bf16, fp8_… and f8_…, default
-// widths (int, uint, float and custom 32, bfloat 16, bool 8, handle 64), "void" and "" for void, and `_x2` as lanes of float4.
+// ParseDataType reads the modern text (tvm-ffi): the printed forms, the short forms i8, u8, f32, bf16, fp8_… and f8_…,
+// default widths (int, uint, float and custom 32, bfloat 16, bool 8, handle 64), "void" and "" for void, and `_x2` as
+// lanes of float4.
 //
-// Text that the reference reads as something else than it says (zero bits, a scalable factor that is missing or above 32768)
-// is an error here. Like there, 32768 to 65535 plain lanes are kept as they are, which is how scalable vectors are stored.
+// Text that the reference reads as something else than it says (zero bits, a scalable factor that is missing or above
+// 32768) is an error here. Like there, 32768 to 65535 plain lanes are kept as they are, which is how scalable vectors
+// are stored.
 func ParseDataType(s string) (DataType, error) {
 	fail := func(format string, args ...any) (DataType, error) {
 		return DataType{}, fmt.Errorf("parse data type %q: %w", s, fmt.Errorf(format, args...))
@@ -104,7 +108,8 @@ func ParseDataType(s string) (DataType, error) {
 		if tail == "" {
 			return fail("the short form %q needs a width, for instance %s16", family, family)
 		}
-		t, rest = DataType{map[string]uint8{"i": CodeInt, "u": CodeUInt, "f": CodeFloat, "bf": CodeBFloat}[family], 0, 1}, tail
+		t, rest = DataType{map[string]uint8{"i": CodeInt, "u": CodeUInt, "f": CodeFloat, "bf": CodeBFloat}[family], 0,
+			1}, tail
 	case "bfloat":
 		t, rest = BFloat16, tail
 	case "bool":
@@ -149,7 +154,8 @@ func splitFamily(s string) (family, tail string) {
 			return "small float", tail
 		}
 	}
-	for _, family := range []string{"int", "uint", "float", "bfloat", "bool", "handle", "custom", "complex", "bf", "i", "u", "f"} {
+	for _, family := range []string{"int", "uint", "float", "bfloat", "bool", "handle", "custom", "complex", "bf",
+		"i", "u", "f"} {
 		if tail, ok := strings.CutPrefix(s, family); ok {
 			return family, tail
 		}

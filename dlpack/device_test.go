@@ -37,8 +37,9 @@ func TestParseDeviceType(t *testing.T) {
 		require.Equal(t, want, got, name)
 	}
 	for name, want := range map[string]string{
-		"cuad": `did you mean "cuda"`, "CUDA": `did you mean "cuda"`, "vulcan": `did you mean "vulkan"`, "gpu": "use cuda, opencl",
-		"": "the known ones are cpu, cuda,", "quantum": "the known ones are", "rpc": "unknown name",
+		"cuad": `did you mean "cuda"`, "CUDA": `did you mean "cuda"`, "vulcan": `did you mean "vulkan"`,
+		"gpu": "use cuda, opencl",
+		"":    "the known ones are cpu, cuda,", "quantum": "the known ones are", "rpc": "unknown name",
 	} {
 		_, err := ParseDeviceType(name)
 		require.ErrorContains(t, err, want, name)
@@ -160,9 +161,12 @@ func TestParseDevice(t *testing.T) {
 	for s, want := range map[string]string{
 		"": "missing", ":1": "missing", "cuda:": "a number is missing", "cuda:-1": "not a number", "cuda:+1": "not a number",
 		"cuda:1:2": "not a number", "cuda: 1": "not a number", "cuda:2147483648": "larger than 2147483647",
-		"cuda:99999999999999999999999": "larger than", "cuda:0x1": "not a number", "cuda -x:1": "unknown name", "cuad:1": `did you mean "cuda"`,
-		"remote[0]cuda:1": "remote[session]-name", "remote[x]-cuda": "session", "remote[16777215]-cuda": "session", "remote[]-cuda": "session",
-		"remote[0]-": "missing", "remote[0]-remote[0]-cuda": "unknown name", "cuda:1_0": "not a number", "cuda:١": "not a number",
+		"cuda:99999999999999999999999": "larger than", "cuda:0x1": "not a number", "cuda -x:1": "unknown name",
+		"cuad:1":          `did you mean "cuda"`,
+		"remote[0]cuda:1": "remote[session]-name", "remote[x]-cuda": "session", "remote[16777215]-cuda": "session",
+		"remote[]-cuda": "session",
+		"remote[0]-":    "missing", "remote[0]-remote[0]-cuda": "unknown name", "cuda:1_0": "not a number",
+		"cuda:١": "not a number",
 	} {
 		_, err := ParseDevice(s)
 		require.ErrorContains(t, err, want, s)
@@ -170,7 +174,8 @@ func TestParseDevice(t *testing.T) {
 }
 
 func FuzzParseDevice(f *testing.F) {
-	for _, s := range []string{"cpu", "cuda:1", "remote[0]-cuda:1", "remote[16777214]-trn:2147483647", "cuda:-1", "remote[", ":", "sdaccel:1", "gpu"} {
+	for _, s := range []string{"cpu", "cuda:1", "remote[0]-cuda:1", "remote[16777214]-trn:2147483647", "cuda:-1",
+		"remote[", ":", "sdaccel:1", "gpu"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -186,7 +191,8 @@ func FuzzParseDevice(f *testing.F) {
 }
 
 func TestDeviceType_Family(t *testing.T) {
-	for of, family := range map[DeviceType]DeviceType{CPU: CPU, CUDA: CUDA, CUDAHost: CUDA, CUDAManaged: CUDA, ROCM: ROCM, ROCMHost: ROCM, OpenCL: OpenCL, 20: 20} {
+	for of, family := range map[DeviceType]DeviceType{CPU: CPU, CUDA: CUDA, CUDAHost: CUDA, CUDAManaged: CUDA, ROCM: ROCM,
+		ROCMHost: ROCM, OpenCL: OpenCL, 20: 20} {
 		require.Equal(t, family, of.Family(), "%v", of)
 	}
 }

@@ -34,8 +34,8 @@ type DeviceTypeInfo struct {
 	Aliases []DeviceAlias
 }
 
-// builtinDeviceTypes is the only place where the numbers above get their names (ABI: DLPack and TVMDeviceExtType). The name
-// sdaccel is special: type 33 prints it, yet the classic parser always read it as OpenCL, and so does ours.
+// builtinDeviceTypes is the only place where the numbers above get their names (ABI: DLPack and TVMDeviceExtType). The
+// name sdaccel is special: type 33 prints it, yet the classic parser always read it as OpenCL, and so does ours.
 var builtinDeviceTypes = []DeviceTypeInfo{
 	{CPU, "cpu", Classic | Modern, classicAliases("llvm", "stackvm", "c", "test", "hybrid", "composite")},
 	{CUDA, "cuda", Classic | Modern, classicAliases("nvptx")},

@@ -92,7 +92,8 @@ func (t DeviceType) SplitRemote() (base DeviceType, session int) {
 	return t % RPCSessionMask, int(t/RPCSessionMask) - 1
 }
 
-// String returns the canonical name ("cuda"), "remote[0]-cuda" for a remote type and "device_type(N)" for an unknown number.
+// String returns the canonical name ("cuda"), "remote[0]-cuda" for a remote type and "device_type(N)" for an unknown
+// number.
 func (t DeviceType) String() string {
 	base, session := t.SplitRemote()
 	name := fmt.Sprintf("device_type(%d)", int32(base))
@@ -138,5 +139,6 @@ func lookUpDeviceType(name string) (DeviceType, error) {
 	if near := table.nearest(name); near != "" {
 		return 0, fmt.Errorf("parse device type: unknown name %q: did you mean %q?", name, near)
 	}
-	return 0, fmt.Errorf("parse device type: unknown name %q: the known ones are %s", name, strings.Join(table.names(), ", "))
+	return 0, fmt.Errorf("parse device type: unknown name %q: the known ones are %s", name,
+		strings.Join(table.names(), ", "))
 }

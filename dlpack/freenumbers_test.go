@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One rule for numbers of new devices: each between those of kDLExtDev and MaxDeviceAPI that nobody has. Headers, docs and the example
-// have the same words for it.
+// One rule for numbers of new devices: each between those of kDLExtDev and MaxDeviceAPI that nobody has. Headers, docs
+// and the example have the same words for it.
 func TestFreeDeviceNumbers(t *testing.T) {
 	withTable(t)
 	taken := map[DeviceType]bool{}
@@ -24,7 +24,8 @@ func TestFreeDeviceNumbers(t *testing.T) {
 			require.Error(t, err, n)
 		}
 	}
-	for _, file := range []string{"../include/tvm/runtime/c_runtime_api.h", "../include/tvmgo/device_api.h", "devicetable.go", "../examples/hello_device/device.go"} {
+	for _, file := range []string{"../include/tvm/runtime/c_runtime_api.h", "../include/tvmgo/device_api.h",
+		"devicetable.go", "../examples/hello_device/device.go"} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Regexp(t, `kDLExtDev( \(12\))? < n < (36|kMaxDeviceAPI)`, string(text), file)

@@ -63,8 +63,9 @@ func (t DataType) ClassicBytes(elements int64) (int64, error) {
 	return t.wholeBytes(elements, (int64(t.Bits)*int64(t.Lanes)+7)/8)
 }
 
-// SerializedBytes is the size field of a tensor in a parameter file or a blob: the width of one lane in whole bytes times
-// the elements. Lanes are not counted there (a quirk of the format that readers verify), so vectors don't survive a save.
+// SerializedBytes is the size field of a tensor in a parameter file or a blob: the width of one lane in whole bytes
+// times the elements. Lanes are not counted there (a quirk of the format that readers verify), so vectors don't survive
+// a save.
 func (t DataType) SerializedBytes(elements int64) (int64, error) {
 	return t.wholeBytes(elements, (int64(t.Bits)+7)/8)
 }
@@ -90,8 +91,8 @@ func (t DataType) checkSize(elements int64) error {
 // DataSize is the size in bytes of a compact tensor in the modern ABI, see [DataType.Bytes].
 func DataSize(shape []int64, t DataType) (int64, error) { return sizeBy(shape, t.Bytes) }
 
-// ClassicDataSize is the size in bytes of a compact tensor in the classic ABI, see [DataType.ClassicBytes]. It differs from
-// [DataSize] for elements that are not whole bytes.
+// ClassicDataSize is the size in bytes of a compact tensor in the classic ABI, see [DataType.ClassicBytes]. It differs
+// from [DataSize] for elements that are not whole bytes.
 func ClassicDataSize(shape []int64, t DataType) (int64, error) { return sizeBy(shape, t.ClassicBytes) }
 
 // SerializedDataSize is the size in bytes of a saved tensor's data, see [DataType.SerializedBytes].

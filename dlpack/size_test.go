@@ -13,13 +13,15 @@ func TestNumElements(t *testing.T) {
 		want  int64
 	}{
 		{nil, 1}, {[]int64{}, 1}, {[]int64{3}, 3}, {[]int64{2, 3, 4}, 24}, {[]int64{0}, 0}, {[]int64{5, 0, 7}, 0},
-		{[]int64{math.MaxInt64}, math.MaxInt64}, {[]int64{1, math.MaxInt64, 1}, math.MaxInt64}, {[]int64{1 << 31, 1 << 31}, 1 << 62},
+		{[]int64{math.MaxInt64}, math.MaxInt64}, {[]int64{1, math.MaxInt64, 1}, math.MaxInt64}, {[]int64{1 << 31, 1 << 31},
+			1 << 62},
 	} {
 		got, err := NumElements(c.shape)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got, c.shape)
 	}
-	for _, shape := range [][]int64{{-1}, {0, -1}, {math.MinInt64}, {1 << 32, 1 << 31}, {1 << 32, 1 << 32}, {math.MaxInt64, 2}, {0, math.MaxInt64, 2}, {3037000500, 3037000500}} {
+	for _, shape := range [][]int64{{-1}, {0, -1}, {math.MinInt64}, {1 << 32, 1 << 31}, {1 << 32, 1 << 32},
+		{math.MaxInt64, 2}, {0, math.MaxInt64, 2}, {3037000500, 3037000500}} {
 		_, err := NumElements(shape)
 		require.Error(t, err, shape)
 	}

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// Tensor is a view of memory that somebody else owns: the fields of a DLTensor. Data is an address of the device's own kind:
-// a pointer on the CPU, a device pointer under CUDA, the address of a buffer descriptor under OpenCL and Vulkan.
+// Tensor is a view of memory that somebody else owns: the fields of a DLTensor. Data is an address of the device's own
+// kind: a pointer on the CPU, a device pointer under CUDA, the address of a buffer descriptor under OpenCL and Vulkan.
 type Tensor struct {
 	Data       uintptr
 	Device     Device
@@ -88,7 +88,8 @@ func (t *Tensor) lastElement(elements int64) (int64, error) {
 		}
 		reach, ok := multiply(t.Shape[i]-1, stride)
 		if !ok || last > math.MaxInt64-1-reach {
-			return 0, fmt.Errorf("tensor of shape %v, strides %v: its elements reach beyond the address space", t.Shape, t.Strides)
+			return 0, fmt.Errorf("tensor of shape %v, strides %v: its elements reach beyond the address space",
+				t.Shape, t.Strides)
 		}
 		last += reach
 	}

@@ -24,7 +24,8 @@ func BenchmarkNew_JSON(b *testing.B) {
 func BenchmarkNew_CLI(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := target.New("cuda -arch=sm_90a -libs=cudnn,cublas -host='llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v2'"); err != nil {
+		if _, err := target.New("cuda -arch=sm_90a -libs=cudnn,cublas -host='llvm -mtriple=aarch64-linux-gnu " +
+			"-mcpu=neoverse-v2'"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -14,9 +14,9 @@ const (
 	ColumnGenerator   = "generator"   // bool: package codegen has a code generator of the kind
 )
 
-// SetAttr attaches a value to a kind, in the column of a name: passes that run before code is generated, a partitioner, a code
-// generator. A column has one value a kind, of any type, and keeps it: a second one is an error. The columns named above have the types
-// named there, for which a plain function will do.
+// SetAttr attaches a value to a kind, in the column of a name: passes that run before code is generated, a partitioner,
+// a code generator. A column has one value a kind, of any type, and keeps it: a second one is an error. The columns
+// named above have the types named there, for which a plain function will do.
 func SetAttr[T any](kind, column string, value T) error {
 	if kept, err := setEarly(kind, column, value); kept {
 		return err
@@ -31,7 +31,8 @@ func SetAttr[T any](kind, column string, value T) error {
 	return setAttr(k, column, value)
 }
 
-var errNoComposite = errors.New("a strategy divides work among members, and the kind has none: declare it with target.Composite")
+var errNoComposite = errors.New("a strategy divides work among members, and the kind has none: declare it with " +
+	"target.Composite")
 
 func setAttr(k *Kind, column string, value any) error {
 	value, err := typed(column, value)

@@ -10,9 +10,9 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// Parser completes and checks a target that is being made, once what was given has been checked for itself, and a device, if one was to
-// be asked, has answered; defaults are filled in after it. What it returns as an error is the error of [New]; see [Config.Wrong].
-// It may be called by many at once.
+// Parser completes and checks a target that is being made, once what was given has been checked for itself, and a
+// device, if one was to be asked, has answered; defaults are filled in after it. What it returns as an error is the
+// error of [New]; see [Config.Wrong]. It may be called by many at once.
 type Parser func(*Config) error
 
 // Config is a target under construction, as a Parser sees it. It must not be used after the parser returns.
@@ -79,7 +79,8 @@ func (c *Config) Text(name string) string {
 func (c *Config) Set(name string, v any) error {
 	slot, ok := c.kind.slots[name]
 	if !ok || c.kind.options[slot].common {
-		return wrong(jsonpos.Member(c.path, name), ErrRegister, "the parser of kind %q sets what is no option of the kind", c.kind.name)
+		return wrong(jsonpos.Member(c.path, name), ErrRegister, "the parser of kind %q sets what is no option of the kind",
+			c.kind.name)
 	}
 	value, err := c.kind.options[slot].check(c.at(name), v)
 	if err != nil {
@@ -89,8 +90,8 @@ func (c *Config) Set(name string, v any) error {
 	return nil
 }
 
-// SetFeature records "feature.name": an int, bool, float or str of any type of Go. What is none, or a malformed name, is an error of the
-// parser's.
+// SetFeature records "feature.name": an int, bool, float or str of any type of Go. What is none, or a malformed name,
+// is an error of the parser's.
 func (c *Config) SetFeature(name string, v any) {
 	value, err := featureValue(jsonpos.Member(c.path, featurePrefix+name), name, v)
 	if err != nil {
@@ -102,7 +103,9 @@ func (c *Config) SetFeature(name string, v any) {
 
 // putFeature is SetFeature for what is known to be one.
 func (c *Config) putFeature(name string, v any) {
-	i, found := slices.BinarySearchFunc(c.features, name, func(f feature, name string) int { return compare(f.name, name) })
+	i, found := slices.BinarySearchFunc(c.features, name, func(f feature, name string) int {
+		return compare(f.name, name)
+	})
 	if found {
 		c.features[i].value = v
 		return
@@ -141,7 +144,8 @@ func (t text) guess() any {
 	if n, err := strconv.ParseInt(one, 10, 64); err == nil {
 		return n
 	}
-	if x, err := strconv.ParseFloat(one, 64); err == nil && strings.ContainsAny(one, "0123456789") && !strings.ContainsAny(one, "xX_") && x-x == 0 {
+	if x, err := strconv.ParseFloat(one, 64); err == nil && strings.ContainsAny(one, "0123456789") &&
+		!strings.ContainsAny(one, "xX_") && x-x == 0 {
 		return x
 	}
 	return one

@@ -11,7 +11,8 @@ import (
 func TestNew_ArmFeatures(t *testing.T) {
 	got, err := target.New("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -keys=mine")
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"is_aarch64": true, "has_asimd": true, "has_sve": true, "has_dotprod": true, "has_matmul_i8": true,
+	require.Equal(t, map[string]any{"is_aarch64": true, "has_asimd": true, "has_sve": true, "has_dotprod": true,
+		"has_matmul_i8": true,
 		"has_fp16_simd": true, "has_sme": false}, got.Features())
 	require.Equal(t, []string{"mine", "arm_cpu", "cpu"}, got.Keys())
 	has, err := target.Get[bool](got, "feature.has_sve")
@@ -52,7 +53,8 @@ func TestNew_WarnsOfCPUs(t *testing.T) {
 		require.Len(t, got.Warnings(), 1, text)
 		require.Contains(t, got.Warnings()[0], want)
 	}
-	for _, text := range []string{"llvm -mcpu=haswell -mtriple=x86_64-linux-gnu", "llvm -mtriple=wasm32 -mcpu=own", "c -mcpu=cortex-m4+nodsp",
+	for _, text := range []string{"llvm -mcpu=haswell -mtriple=x86_64-linux-gnu", "llvm -mtriple=wasm32 -mcpu=own",
+		"c -mcpu=cortex-m4+nodsp",
 		"llvm -mtriple=arm-none-eabi -mcpu=cortex-m55+nomve"} {
 		got, err := target.New(text)
 		require.NoError(t, err)

@@ -21,5 +21,6 @@ func TestReplaceTag_Cycle(t *testing.T) {
 	x, err := target.New("test-cycle/c")
 	require.NoError(t, err)
 	require.Equal(t, "test-cycle/c", x.Tag())
-	require.NoError(t, target.ReplaceTag("test-cycle/a", map[string]any{"tag": "test-cycle/c", "kind": "c"})) // a kind of its own: no cycle
+	// a kind of its own: no cycle
+	require.NoError(t, target.ReplaceTag("test-cycle/a", map[string]any{"tag": "test-cycle/c", "kind": "c"}))
 }

@@ -14,7 +14,8 @@ type Devices interface {
 	Registered(t dlpack.DeviceType) bool
 	// Exists says whether a device is there and usable.
 	Exists(dev dlpack.Device) bool
-	// TargetProperty is what a device is under the name of an option: int64, bool or string; nil where it has no such thing.
+	// TargetProperty is what a device is under the name of an option: int64, bool or string; nil where it has no such
+	// thing.
 	TargetProperty(dev dlpack.Device, name string) (any, error)
 }
 
@@ -35,7 +36,8 @@ func Property(name string) OptionSetting {
 	return func(o *OptionInfo) error { o.property = &name; return nil }
 }
 
-// askDevice fills in what is not given. Without an API for the device, defaults stay; without the device it is an error.
+// askDevice fills in what is not given. Without an API for the device, defaults stay; without the device it is an
+// error.
 func (c *Config) askDevice() (err error) {
 	if !c.asked {
 		return nil

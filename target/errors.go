@@ -8,16 +8,18 @@ import (
 
 // What is wrong with a target, for errors.Is.
 var (
-	ErrSyntax    = errors.New("malformed target")             // not JSON, not a command line, invalid text
-	ErrUnknown   = errors.New("unknown name")                 // a kind, tag or option that is not there
-	ErrType      = errors.New("wrong type")                   // a value of another type than the option's
-	ErrRange     = errors.New("value out of range")           // of the right type, and yet not allowed
-	ErrDuplicate = errors.New("defined twice")                // a key, a kind, a tag, an alias
-	ErrTooDeep   = errors.New("nested too deeply")            // more levels than MaxDepth, a map that holds itself, or too large
-	ErrScope     = errors.New("not part of a target")         // it does not change the generated module
-	ErrDevice    = errors.New("device cannot be asked")       // from_device names one that is not there
-	ErrNotSet    = errors.New("option is not set")            // Get: known, and without a value
-	ErrPartition = errors.New("graph cannot be partitioned")  // package target/partition: for example no member takes an operation
+	ErrSyntax    = errors.New("malformed target")   // not JSON, not a command line, invalid text
+	ErrUnknown   = errors.New("unknown name")       // a kind, tag or option that is not there
+	ErrType      = errors.New("wrong type")         // a value of another type than the option's
+	ErrRange     = errors.New("value out of range") // of the right type, and yet not allowed
+	ErrDuplicate = errors.New("defined twice")      // a key, a kind, a tag, an alias
+	// more levels than MaxDepth, a map that holds itself, or too large
+	ErrTooDeep = errors.New("nested too deeply")
+	ErrScope   = errors.New("not part of a target")   // it does not change the generated module
+	ErrDevice  = errors.New("device cannot be asked") // from_device names one that is not there
+	ErrNotSet  = errors.New("option is not set")      // Get: known, and without a value
+	// package target/partition: for example no member takes an operation
+	ErrPartition = errors.New("graph cannot be partitioned")
 	ErrRegister  = errors.New("registration is not possible") // a kind, an attribute or a tag that contradicts itself
 )
 

@@ -9,7 +9,8 @@ import (
 
 // A tag names a whole configuration; your options override it.
 func ExampleNew() {
-	t, err := target.New(map[string]any{"tag": "nvidia/h100", "libs": []string{"cublas"}, "host": "llvm -mtriple=aarch64-linux-gnu"})
+	t, err := target.New(map[string]any{"tag": "nvidia/h100", "libs": []string{"cublas"},
+		"host": "llvm -mtriple=aarch64-linux-gnu"})
 	if err != nil {
 		fmt.Println(err)
 		return

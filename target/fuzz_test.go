@@ -14,13 +14,17 @@ import (
 
 // seeds are texts of targets, right and wrong.
 var seeds = []string{
-	``, ` `, `{}`, `[]`, `null`, `"cuda"`, `cuda`, `nvidia/h100`, `{"kind":"cuda"}`, `{"id":"cuda","target_host":"llvm -mcpu=cortex-a72"}`,
+	``, ` `, `{}`, `[]`, `null`, `"cuda"`, `cuda`, `nvidia/h100`, `{"kind":"cuda"}`,
+	`{"id":"cuda","target_host":"llvm -mcpu=cortex-a72"}`,
 	`{"kind":"cuda","arch":"sm_90a","libs":["cudnn","cu,blas"],"host":{"kind":"llvm","mattr":"+neon,+sve","num-cores":4.0}}`,
 	`{"tag":"nvidia/h100","max_num_threads":1e3}`, `{"kind":"composite","targets":[{"kind":"cuda"},"llvm"],"host":"c"}`,
 	`{"kind":"llvm","feature.x":1.5,"feature.y":"1","feature.z":-0.0,"feature.w":true,"model":"\ud83d\ude80 \u00e9 \u0000"}`,
-	`{"kind":"llvm","model":"\ud800"}`, `{"kind":"c","kind":"c"}`, `{"kind":"c","model":"a'b\\c, d"}`, `{"kind":"every-type","floats":[1,2.5,1e300],"ints":"1"}`,
-	`cuda -arch=sm_90 -libs=cudnn,cublas -model='h 100'`, `llvm --mcpu x -fast-math -host='c -model=\'a b\''`, `c -keys= -model=\'x\' -feature.a='1' -feature.b=1e3`,
-	`nvidia/h100 -host=llvm`, `composite -devices='cuda -libs=a,b','llvm -mattr=\'+a\''`, `{"kind":"every-type","strs":["","a b","'"],"target":{"kind":"c"}}`,
+	`{"kind":"llvm","model":"\ud800"}`, `{"kind":"c","kind":"c"}`, `{"kind":"c","model":"a'b\\c, d"}`,
+	`{"kind":"every-type","floats":[1,2.5,1e300],"ints":"1"}`,
+	`cuda -arch=sm_90 -libs=cudnn,cublas -model='h 100'`, `llvm --mcpu x -fast-math -host='c -model=\'a b\''`,
+	`c -keys= -model=\'x\' -feature.a='1' -feature.b=1e3`,
+	`nvidia/h100 -host=llvm`, `composite -devices='cuda -libs=a,b','llvm -mattr=\'+a\''`,
+	`{"kind":"every-type","strs":["","a b","'"],"target":{"kind":"c"}}`,
 }
 
 func fuzzNew(t *testing.T, in any) *target.Target {
@@ -45,7 +49,8 @@ func isClear(t testing.TB, err error) {
 	require.True(t, utf8.ValidString(err.Error()) && !strings.ContainsRune(err.Error(), 0), "%q", err)
 	require.Less(t, len(err.Error()), 4000, "%v", err)
 	var known error
-	for _, sort := range []error{target.ErrSyntax, target.ErrUnknown, target.ErrType, target.ErrRange, target.ErrDuplicate, target.ErrTooDeep, target.ErrScope} {
+	for _, sort := range []error{target.ErrSyntax, target.ErrUnknown, target.ErrType, target.ErrRange, target.ErrDuplicate,
+		target.ErrTooDeep, target.ErrScope} {
 		if errors.Is(err, sort) {
 			known = sort
 		}
@@ -82,7 +87,8 @@ func FuzzRegisterTag(f *testing.F) {
 	everyType()
 	quiet(f)
 	for i, s := range seeds {
-		f.Add([]string{"fuzz/a", "fuzz/b:1", "fuzz/b:1.10", "x", "cuda", "", "nvidia/h100", "a b", "-x", "a:b:c"}[i%10], []byte(s), []string{"fuzz-alias", "", "t4"}[i%3])
+		f.Add([]string{"fuzz/a", "fuzz/b:1", "fuzz/b:1.10", "x", "cuda", "", "nvidia/h100", "a b", "-x", "a:b:c"}[i%10],
+			[]byte(s), []string{"fuzz-alias", "", "t4"}[i%3])
 	}
 	f.Fuzz(func(t *testing.T, name string, config []byte, alias string) {
 		var m map[string]any

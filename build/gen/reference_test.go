@@ -22,8 +22,8 @@ func (r reference) flags() []string {
 	return []string{"-I", filepath.Dir(r.file)}
 }
 
-// wheel returns the path of a file of the virtual environment that build/scripts/deps.sh makes, or, where there is none,
-// a path that says so.
+// wheel returns the path of a file of the virtual environment that build/scripts/deps.sh makes, or, where there is
+// none, a path that says so.
 func wheel(path string) string {
 	found, err := filepath.Glob(filepath.Join(root, "build/.cache/venv/lib/python3*/site-packages", path))
 	if err != nil || len(found) == 0 {
@@ -35,9 +35,10 @@ func wheel(path string) string {
 var references = map[string]reference{
 	"cuda": {
 		// The driver's names, not what programs call them; the function that the binding uses takes the first layout.
-		includes: "#define __CUDA_API_VERSION_INTERNAL 1\n#include <cuda.h>\n#define CUDA_KERNEL_NODE_PARAMS CUDA_KERNEL_NODE_PARAMS_v1\n",
-		file:     wheel("nvidia/cu13/include/cuda.h"),
-		pkg:      "the wheel nvidia-cuda-runtime",
+		includes: "#define __CUDA_API_VERSION_INTERNAL 1\n#include <cuda.h>\n#define CUDA_KERNEL_NODE_PARAMS " +
+			"CUDA_KERNEL_NODE_PARAMS_v1\n",
+		file: wheel("nvidia/cu13/include/cuda.h"),
+		pkg:  "the wheel nvidia-cuda-runtime",
 	},
 	"opencl": {
 		includes: "#define CL_TARGET_OPENCL_VERSION 300\n#include <CL/cl.h>\n#include <CL/cl_ext.h>\n",
@@ -67,7 +68,8 @@ func report(s *spec, includes string, ours bool) string {
 		for _, f := range t.entries {
 			name := f.name
 			if ours {
-				name = fmt.Sprintf("NULL; __attribute__((unused)) static __typeof__(((tvmgo_%s_%s*)0)->%s)* typed_%s = &check_%s", s.driver, t.name, f.name, f.name, f.name)
+				name = fmt.Sprintf("NULL; __attribute__((unused)) static __typeof__(((tvmgo_%s_%s*)0)->%s)* typed_%s = &check_%s",
+					s.driver, t.name, f.name, f.name, f.name)
 			}
 			fmt.Fprintf(&b, "__attribute__((unused)) static %s = %s;\n", f.prototype("(*check_"+f.name+")"), name)
 		}
@@ -107,7 +109,8 @@ func build(t *testing.T, program string, flags ...string) (string, error) {
 	dir := t.TempDir()
 	source, exe := filepath.Join(dir, "report.c"), filepath.Join(dir, "report")
 	require.NoError(t, os.WriteFile(source, []byte(program), 0o644))
-	args := append([]string{"-std=gnu11", "-Werror", "-Wall", "-Wno-deprecated-declarations", "-O2", source, "-o", exe}, flags...)
+	args := append([]string{"-std=gnu11", "-Werror", "-Wall", "-Wno-deprecated-declarations", "-O2", source, "-o", exe},
+		flags...)
 	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
@@ -127,7 +130,8 @@ func TestReference(t *testing.T) {
 			theirs, err := build(t, report(s, ref.includes, false), ref.flags()...)
 			require.NoError(t, err)
 			require.Equal(t, theirs, ours)
-			require.Equal(t, len(s.consts), strings.Count(strings.SplitN(ours, " bytes", 2)[0], "\n"), "every constant was compared")
+			require.Equal(t, len(s.consts), strings.Count(strings.SplitN(ours, " bytes", 2)[0], "\n"),
+				"every constant was compared")
 		})
 	}
 }
@@ -168,8 +172,10 @@ func TestReference_SeesMistakes(t *testing.T) {
 		{"VK_STRUCTURE_TYPE_SUBMIT_INFO 4", "VK_STRUCTURE_TYPE_SUBMIT_INFO 5"},
 		{"field     VkDeviceSize dstOffset", "field     uint32_t dstOffset"},
 		{"field     VkBool32 timelineSemaphore", "field     uint64_t timelineSemaphore"},
-		{"vkCmdDispatch(VkCommandBuffer, uint32_t, uint32_t, uint32_t)", "vkCmdDispatch(VkCommandBuffer, uint32_t, uint32_t)"},
-		{"vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo*, uint64_t)", "vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo*, uint32_t)"},
+		{"vkCmdDispatch(VkCommandBuffer, uint32_t, uint32_t, uint32_t)", "vkCmdDispatch(VkCommandBuffer, " +
+			"uint32_t, uint32_t)"},
+		{"vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo*, uint64_t)", "vkWaitSemaphores(VkDevice, const " +
+			"VkSemaphoreWaitInfo*, uint32_t)"},
 	})
 }
 

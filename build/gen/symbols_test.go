@@ -28,7 +28,8 @@ func archive(t *testing.T, tag, pkg string) string {
 	include, err := filepath.Abs(filepath.Join(root, "build/include"))
 	require.NoError(t, err)
 	c := exec.Command("go", "list", "-export", "-tags", tag, "-f", "{{.Export}}", pkg)
-	c.Env = append(os.Environ(), "CGO_CFLAGS=-I"+include+" -O2 -g") // as the Makefile has them: what it has built serves here
+	// as the Makefile has them: what it has built serves here
+	c.Env = append(os.Environ(), "CGO_CFLAGS=-I"+include+" -O2 -g")
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	require.NoError(t, err)

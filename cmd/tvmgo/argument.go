@@ -10,7 +10,8 @@ import (
 	"tvmgo/internal/npyfile"
 )
 
-// parseArg reads the value of an --in: an int64, a float64, a string, a place or a file. Integers from 2⁶³ on are a uint64.
+// parseArg reads the value of an --in: an int64, a float64, a string, a place or a file. Integers from 2⁶³ on are a
+// uint64.
 func parseArg(text string) (any, error) {
 	kind, value, found := strings.Cut(text, ":")
 	if !found {

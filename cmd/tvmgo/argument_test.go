@@ -15,7 +15,8 @@ import (
 
 func TestParseArg(t *testing.T) {
 	for text, want := range map[string]any{
-		"i:3": int64(3), "i:-0x10": int64(-16), "i:-9223372036854775808": int64(math.MinInt64), "f:0.5": 0.5, "f:1e3": 1000.0, "f:inf": math.Inf(1),
+		"i:3": int64(3), "i:-0x10": int64(-16), "i:-9223372036854775808": int64(
+			math.MinInt64), "f:0.5": 0.5, "f:1e3": 1000.0, "f:inf": math.Inf(1),
 		"s:": "", "s:a:b": "a:b",
 	} {
 		got, err := parseArg(text)
@@ -37,14 +38,16 @@ func TestParseLike(t *testing.T) {
 	}
 }
 
-// Every kind of argument arrives as what it is, in order, outputs last; what the function writes and returns comes back.
+// Every kind of argument arrives as what it is, in order, outputs last; what the function writes and returns comes
+// back.
 func TestCall_ArgumentsAndResult(t *testing.T) {
 	fn, err := runtime.NewFunction(func(args ...any) (any, error) {
 		if len(args) != 5 {
 			return nil, runtime.ErrInvalidArgument
 		}
 		out := args[4].(*runtime.Tensor)
-		return out.DType().String() + " " + args[2].(string), runtime.CopyFrom(out, []float64{float64(args[0].(int64)) + args[1].(float64)})
+		return out.DType().String() + " " + args[2].(string), runtime.CopyFrom(out,
+			[]float64{float64(args[0].(int64)) + args[1].(float64)})
 	})
 	require.NoError(t, err)
 	defer fn.Close()
@@ -103,7 +106,8 @@ func TestTimes(t *testing.T) {
 	one := &times{seconds: []float64{2}}
 	require.Equal(t, 2.0, one.percentile(50))
 	require.Equal(t, 2.0, one.percentile(99))
-	for seconds, want := range map[float64]string{1.5: "1.50 s", 0.0123: "12.3 ms", 123e-6: "123 µs", 0.812e-6: "812 ns", 3.8e-9: "3.80 ns"} {
+	for seconds, want := range map[float64]string{1.5: "1.50 s", 0.0123: "12.3 ms", 123e-6: "123 µs", 0.812e-6: "812 ns",
+		3.8e-9: "3.80 ns"} {
 		require.Equal(t, want, duration(seconds))
 	}
 }

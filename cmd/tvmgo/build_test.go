@@ -29,7 +29,8 @@ func TestBuild(t *testing.T) {
 	dir := t.TempDir()
 	program, library := filepath.Join(dir, "add.tir"), filepath.Join(dir, "add.so")
 	require.NoError(t, os.WriteFile(program, []byte(addProgram), 0o600))
-	status, stdout, stderr := builtWith(t, dir, nil, "build", "add.tir", "-o", "add.so", "--target", "c -march=x86-64-v2", "--flag", "-O3")
+	status, stdout, stderr := builtWith(t, dir, nil, "build", "add.tir", "-o", "add.so", "--target", "c -march=x86-64-v2",
+		"--flag", "-O3")
 	require.Zero(t, status, stderr)
 	require.Equal(t, "wrote add.so\n", stdout)
 
@@ -39,7 +40,8 @@ func TestBuild(t *testing.T) {
 		return npyFile(t, dict("<f4", "False", "(3,)"), data.Bytes())
 	}
 	a, b := array(1, 2, 3), array(10, 20, 30)
-	status, _, stderr = builtWith(t, dir, nil, "run", library, "add", "--in", a, "--in", b, "--out", "c.npy", "--like", "float32[3]")
+	status, _, stderr = builtWith(t, dir, nil, "run", library, "add", "--in", a, "--in", b, "--out", "c.npy", "--like",
+		"float32[3]")
 	require.Zero(t, status, stderr)
 	require.Equal(t, []float32{11, 22, 33}, floats(t, filepath.Join(dir, "c.npy")))
 }
@@ -92,7 +94,8 @@ func TestBuild_BadInput(t *testing.T) {
 		{[]string{"broken.json", "-o", "x.so"}, 1, "tvmgo: broken.json:2:11: "},
 		{[]string{"version.json", "-o", "x.so"}, 1, "tvmgo: version.json:2:10: tir: read JSON: $.tir: found number 2"},
 		{[]string{"twice.json", "-o", "x.so"}, 1, "tvmgo: twice.json:1:6: tir: read JSON: $.a: the field is there twice"},
-		{[]string{"wide.json", "-o", "x.so"}, 1, "tvmgo: wide.json:1:1: tir: read JSON: $: an object has more than 10000 fields"},
+		{[]string{"wide.json", "-o", "x.so"}, 1, "tvmgo: wide.json:1:1: tir: read JSON: $: an object has more than " +
+			"10000 fields"},
 		{[]string{"early.json", "-o", "x.so"}, 1, "tvmgo: early.json:1:10: unexpected end of JSON input"},
 		{[]string{"lacking.json", "-o", "x.so"}, 1, "tvmgo: lacking.json:1:1: tir: read JSON: $: field \"vars\" is missing"},
 		{[]string{"empty.tir", "-o", "x.so"}, 1, "there is no function in it"},
@@ -104,7 +107,8 @@ func TestBuild_BadInput(t *testing.T) {
 		{[]string{"add.tir", "--emit", "c", "-o", "none/x.c"}, 1, "write none/x.c: there is no such folder: create it"},
 		{[]string{"add.tir", "--emit", "c", "-o", "."}, 1, "write .: it is a directory"},
 		{[]string{"add.tir", "--emit", "ll"}, 1, "--emit ll: kind c has no such text: kind llvm has (--target llvm)"},
-		{[]string{"add.tir", "-o", "x.so", "--target", "llvm -mcpu=haswel -mtriple=x86_64-linux-gnu"}, 1, "target option mcpu \"haswel\""},
+		{[]string{"add.tir", "-o", "x.so", "--target", "llvm -mcpu=haswel -mtriple=x86_64-linux-gnu"}, 1,
+			"target option mcpu \"haswel\""},
 		{[]string{"add.tir", "-o", "x.so", "--target", "llvm -mattr=+nosuch"}, 1, "target option mattr \"+nosuch\""},
 		{[]string{"add.tir", "-o", "x.so", "--target", "c -march=x86-64-v9"}, 1, "x86-64-v9"},
 		{[]string{"add.tir", "-o", "x.txt"}, 2, "-o x.txt: want a name that ends in .so, .a, .tar or .o; --emit writes text"},
@@ -119,20 +123,24 @@ func TestBuild_BadInput(t *testing.T) {
 	}
 }
 
-// TestBuild_Bounds refuses what is outside for certain, warns of what may be, and has it checked where that is asked for.
+// TestBuild_Bounds refuses what is outside for certain, warns of what may be, and has it checked where that is asked
+// for.
 func TestBuild_Bounds(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("outside.tir", "func f(A: handle) {\n  buffer A: float32[4], param A\n  for i in range(10) { A[i] = 1.0 }\n}\n")
-	write("perhaps.tir", "func f(A: handle, n: int32) {\n  buffer A: float32[4], param A\n  for i in range(n) { A[i] = 1.0 }\n}\n")
+	write("perhaps.tir", "func f(A: handle, n: int32) {\n  buffer A: float32[4], param A\n  for i in range(n) { A[i] "+
+		"= 1.0 }\n}\n")
 	status, _, stderr := builtWith(t, dir, nil, "build", "outside.tir", "-o", "f.so")
 	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "outside.tir:1:1: tir: check f.body.for(i).body.indices[0]: index i is outside of dimension 0 of buffer A: it is 9 where i = 9")
+	require.Contains(t, stderr, "outside.tir:1:1: tir: check f.body.for(i).body.indices[0]: index i is outside of "+
+		"dimension 0 of buffer A: it is 9 where i = 9")
 	require.NoFileExists(t, filepath.Join(dir, "f.so"))
 
-	const warning = "warning: f.body.for(i).body.indices[0]: this write of buffer A may be out of bounds: index i is not proved to be within dimension 0, which has 4\n"
+	const warning = "warning: f.body.for(i).body.indices[0]: this write of buffer A may be out of bounds: index i is " +
+		"not proved to be within dimension 0, which has 4\n"
 	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "-v")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stderr, warning)
@@ -143,11 +151,13 @@ func TestBuild_Bounds(t *testing.T) {
 	for _, target := range []string{"c", "llvm", `{"kind": "composite", "devices": ["c"]}`} {
 		status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds", "--target", target)
 		require.Zero(t, status, stderr)
-		status, _, stderr = builtWith(t, dir, nil, "run", "f.so", "f", "--in", "o:1", "--in", "i:5", "--out", "a.npy", "--like", "float32[4]")
+		status, _, stderr = builtWith(t, dir, nil, "run", "f.so", "f", "--in", "o:1", "--in", "i:5", "--out", "a.npy",
+			"--like", "float32[4]")
 		require.Equal(t, 1, status)
 		require.Contains(t, stderr, "f: index 4 is outside of dimension 0 of buffer A, which has 4", target)
 	}
-	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds", "--target", "vulkan")
+	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds",
+		"--target", "vulkan")
 	require.Equal(t, 2, status)
 	require.Contains(t, stderr, "bounds-check")
 }
@@ -155,7 +165,8 @@ func TestBuild_Bounds(t *testing.T) {
 // The place of an error in JSON is that of what it names, or of what is around it where that is missing.
 func TestFindPath(t *testing.T) {
 	const text = `{"ab": {"b": 1}, "a": {"b": [0, [{"c": {}}, 2]]}, "d": "x"}`
-	for path, at := range map[string]string{"$": `{"ab"`, "$.a": `{"b": [`, "$.a.b": `[0`, "$.a.b[1]": `[{`, "$.a.b[1][0].c": `{}}`, "$.d": `"x"`,
+	for path, at := range map[string]string{"$": `{"ab"`, "$.a": `{"b": [`, "$.a.b": `[0`, "$.a.b[1]": `[{`,
+		"$.a.b[1][0].c": `{}}`, "$.d": `"x"`,
 		"$.a.b[1][0].missing": `{"c"`, "$.a.b[7]": `[0`, "$.ab.b": `1}`, "$.none.at.all": `{"ab"`} {
 		require.Equal(t, strings.Index(text, at), findPath([]byte(text), path), path)
 	}

@@ -21,8 +21,10 @@ import (
 // answersFile is where a child process writes its answers, since its standard output belongs to the code of a module.
 const answersFile = 3
 
-// newChildCommand is a hidden command, which command by starts by runChild: run does the task, and writes answers to out.
-func newChildCommand[T any](name, by string, run func(task *T, ctx context.Context, out io.Writer) error) *cobra.Command {
+// newChildCommand is a hidden command, which command by starts by runChild: run does the task, and writes answers to
+// out.
+func newChildCommand[T any](name, by string, run func(task *T, ctx context.Context,
+	out io.Writer) error) *cobra.Command {
 	return &cobra.Command{
 		Use:    name,
 		Hidden: true,
@@ -39,9 +41,11 @@ func newChildCommand[T any](name, by string, run func(task *T, ctx context.Conte
 	}
 }
 
-// runChild starts this program again with a hidden command, which gets a task as JSON on its standard input, and has read take its answers;
-// read says whether they were complete. died says how the process ended before that. It ends with ctx. The error is about this program.
-func runChild(ctx context.Context, command string, task any, read func(answers io.Reader) bool) (died string, err error) {
+// runChild starts this program again with a hidden command, which gets a task as JSON on its standard input, and has
+// read take its answers; read says whether they were complete. died says how the process ended before that. It ends
+// with ctx. The error is about this program.
+func runChild(ctx context.Context, command string, task any, read func(answers io.Reader) bool) (died string,
+	err error) {
 	input, err := json.Marshal(task)
 	if err != nil {
 		return "", err
@@ -78,7 +82,8 @@ func runChild(ctx context.Context, command string, task any, read func(answers i
 	return errs.cause(err), nil
 }
 
-// childCommand is this program with other arguments, which ends with this process. Whoever starts it does that from a thread that stays.
+// childCommand is this program with other arguments, which ends with this process. Whoever starts it does that from a
+// thread that stays.
 func childCommand(ctx context.Context, args ...string) (*unfinished.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -85,8 +85,10 @@ func builtWith(t *testing.T, dir string, env []string, args ...string) (status i
 
 // cases are the functions of the CPU artifacts with their files.
 func cases() (list []struct{ file, function, like string }) {
-	likes := map[string]string{"addone": "float32[1001]", "vadd": "float32[1001]", "matmul": "float32[64,64]", "softmax": "float32[8,1000]"}
-	for _, file := range []string{"modern/addone_llvm.so", "modern/multi_llvm.so", "modern/multi_c.so", "classic/addone_llvm.so", "classic/multi_llvm.so"} {
+	likes := map[string]string{"addone": "float32[1001]", "vadd": "float32[1001]", "matmul": "float32[64,64]",
+		"softmax": "float32[8,1000]"}
+	for _, file := range []string{"modern/addone_llvm.so", "modern/multi_llvm.so", "modern/multi_c.so",
+		"classic/addone_llvm.so", "classic/multi_llvm.so"} {
 		for _, function := range []string{"addone", "vadd", "matmul", "softmax"} {
 			if function == "addone" || strings.Contains(file, "multi") {
 				list = append(list, struct{ file, function, like string }{file, function, likes[function]})
@@ -133,7 +135,8 @@ func TestRun_Artifacts(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range cases() {
 		out := filepath.Join(dir, "out.npy")
-		args := append([]string{"run", filepath.Join(artifacts, c.file), c.function, "--out", out, "--like", c.like}, inputsOf(t, c.function)...)
+		args := append([]string{"run", filepath.Join(artifacts, c.file), c.function, "--out", out, "--like", c.like},
+			inputsOf(t, c.function)...)
 		want := floats(t, filepath.Join(artifacts, c.function+"_out.npy"))
 
 		status, stdout, stderr := cli(args...)
@@ -159,7 +162,8 @@ func TestRun_ModuleRefusesArguments(t *testing.T) {
 			{"float64" + dims, "dtype", "dtype"},
 			{"float32[2,2,2]", "ndim", "ndim"},
 		} {
-			status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, c.file), c.function, "--out", out, "--like", bad.like}, inputsOf(t, c.function)...)...)
+			status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, c.file), c.function, "--out",
+				out, "--like", bad.like}, inputsOf(t, c.function)...)...)
 			require.Equal(t, 1, status)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, bad.modern, "%s %s", c.file, c.function)
@@ -178,8 +182,10 @@ func TestRun_PlaceOfAnOutput(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want float32
-	}{{[]string{"--in", "o:1", "--in", in}, 0}, {[]string{"--in", in, "--in", "o:1"}, floats(t, filepath.Join(artifacts, "addone_out.npy"))[5]}} {
-		status, _, stderr := cli(append([]string{"run", lib, "addone", "--out", out, "--like", "float32[1001]"}, c.args...)...)
+	}{{[]string{"--in", "o:1", "--in", in}, 0}, {[]string{"--in", in, "--in", "o:1"},
+		floats(t, filepath.Join(artifacts, "addone_out.npy"))[5]}} {
+		status, _, stderr := cli(append([]string{"run", lib, "addone", "--out", out, "--like", "float32[1001]"},
+			c.args...)...)
 		require.Zero(t, status, stderr)
 		require.Equal(t, c.want, floats(t, out)[5])
 	}
@@ -187,7 +193,8 @@ func TestRun_PlaceOfAnOutput(t *testing.T) {
 
 func TestRun_Repeat(t *testing.T) {
 	dir := t.TempDir()
-	status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, "modern/multi_c.so"), "vadd", "--repeat", "20",
+	status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, "modern/multi_c.so"), "vadd",
+		"--repeat", "20",
 		"--out", filepath.Join(dir, "c.npy"), "--like", "float32[1001]"}, inputsOf(t, "vadd")...)...)
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `time of a call: median [0-9.]+ .s, min .*, mean .*, p90 .*, p99 .*, max`, stdout)
@@ -204,7 +211,8 @@ func TestRun_BadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{vadd("--in", "none.npy"), "read none.npy: no such file: check the path (other arguments are written i:3, f:0.5, s:text, o:1)"},
+		{vadd("--in", "none.npy"), "read none.npy: no such file: check the path (other arguments are written i:3, " +
+			"f:0.5, s:text, o:1)"},
 		{vadd("--in", dir), "not a regular file"},
 		{vadd("--in", text), "not a .npy file: save it with numpy.save"},
 		{vadd("--in", "i:three"), `--in i:three: "three" is not an integer`},
@@ -232,8 +240,10 @@ func TestRun_BadInput(t *testing.T) {
 		{vadd("--out", os.DevNull, "--like", "float32[8]"), "not a regular file"},
 		{vadd("--out", filepath.Join(dir, "no", "c.npy"), "--like", "float32[8]"), "there is no such folder: create it"},
 		{vadd("--out", filepath.Join(text, "c.npy"), "--like", "float32[8]"), "not a directory"},
-		{vadd("--out", filepath.Join(dir, "c.npy"), "--like", "float32[8]", "--out", filepath.Join(dir, ".", "c.npy"), "--like", "float32[8]"), "it is named twice"},
-		{[]string{"run", lib, "vad", "--in", in}, `has no function "vad"; did you mean "vadd"?; it has: addone, matmul, softmax, vadd, wsfunc`},
+		{vadd("--out", filepath.Join(dir, "c.npy"), "--like", "float32[8]", "--out", filepath.Join(dir, ".", "c.npy"),
+			"--like", "float32[8]"), "it is named twice"},
+		{[]string{"run", lib, "vad", "--in", in},
+			`has no function "vad"; did you mean "vadd"?; it has: addone, matmul, softmax, vadd, wsfunc`},
 		{[]string{"run", lib, "expf"}, `has no function "expf"`},
 		{[]string{"run", filepath.Join(dir, "none.so"), "f"}, "no such file"},
 		{[]string{"run", text, "f"}, "no"},
@@ -268,7 +278,8 @@ func TestDevices(t *testing.T) {
 	require.Positive(t, report.Devices[0].Threads)
 	for _, row := range report.Devices {
 		if row.Present {
-			require.Len(t, row.Attributes, int(runtime.AttrImagePitchAlignment)+1, "%s: all that there are, null where the device has none", row.Device)
+			require.Len(t, row.Attributes, int(runtime.AttrImagePitchAlignment)+1, "%s: all that there are, null "+
+				"where the device has none", row.Device)
 			require.Equal(t, float64(1), row.Attributes["exist"])
 		}
 	}
@@ -276,7 +287,8 @@ func TestDevices(t *testing.T) {
 
 func TestSnakeCase(t *testing.T) {
 	for name, want := range map[string]string{
-		"Exist": "exist", "MaxThreadsPerBlock": "max_threads_per_block", "APIVersion": "api_version", "L2CacheSizeBytes": "l2_cache_size_bytes",
+		"Exist": "exist", "MaxThreadsPerBlock": "max_threads_per_block", "APIVersion": "api_version",
+		"L2CacheSizeBytes": "l2_cache_size_bytes",
 	} {
 		require.Equal(t, want, snakeCase(name))
 	}

@@ -13,8 +13,8 @@ import (
 	"tvmgo/target"
 )
 
-// A command sets ValidArgsFunction to complete its arguments, and calls completeFlag for its flags. Without them, a shell
-// completes names of files.
+// A command sets ValidArgsFunction to complete its arguments, and calls completeFlag for its flags. Without them, a
+// shell completes names of files.
 
 // complete offers the entries of a list that begin with what was typed.
 func complete(list func(args []string) []string) cobra.CompletionFunc {

@@ -47,7 +47,8 @@ func completes(t *testing.T, rows []completion) {
 func TestCompletion(t *testing.T) {
 	multi, gpu := filepath.Join(artifacts, "modern/multi_c.so"), filepath.Join(artifacts, "modern/gpu_opencl.so")
 	completes(t, []completion{
-		{[]string{""}, []string{"build", "run", "verify", "target"}, []string{describeCommand, vectorCommand, runCommand}, noFiles},
+		{[]string{""}, []string{"build", "run", "verify", "target"}, []string{describeCommand, vectorCommand, runCommand},
+			noFiles},
 		{[]string{"run", ""}, nil, []string{"vadd"}, orFiles},
 		{[]string{"run", multi, ""}, []string{"addone", "matmul", "softmax", "vadd"}, nil, noFiles},
 		{[]string{"run", multi, "v"}, []string{"vadd"}, []string{"addone"}, noFiles},

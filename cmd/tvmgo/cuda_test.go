@@ -53,7 +53,8 @@ func TestDevices_CUDA(t *testing.T) {
 		require.Equal(t, "9.0", row.Attributes["compute_version"])
 		require.Nil(t, row.Attributes["driver_version"])
 		require.Equal(t, "sm_90", row.Properties["arch"])
-		for _, p := range []string{"memory_clock_rate", "memory_bus_width", "max_shared_memory_per_block_optin", "max_threads_per_multi_processor"} {
+		for _, p := range []string{"memory_clock_rate", "memory_bus_width", "max_shared_memory_per_block_optin",
+			"max_threads_per_multi_processor"} {
 			require.Positive(t, row.Properties[p], p)
 		}
 		require.Regexp(t, `^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, row.Properties["uuid"])
@@ -65,7 +66,8 @@ func TestDevices_CUDA(t *testing.T) {
 	require.Len(t, uuids, 2)
 }
 
-// What is wrong with CUDA is said with its cause and its cure, by doctor, by devices and in the errors of whoever wants a device.
+// What is wrong with CUDA is said with its cause and its cure, by doctor, by devices and in the errors of whoever wants
+// a device.
 func TestDoctor_WhatIsWrongWithCUDA(t *testing.T) {
 	base := fakeCUDA(t)
 	notALibrary := filepath.Join(t.TempDir(), "libtext.so")
@@ -74,12 +76,17 @@ func TestDoctor_WhatIsWrongWithCUDA(t *testing.T) {
 		env         []string
 		cause, cure string
 	}{
-		"no driver":     {[]string{"TVMGO_CUDA_LIBRARY=/no/such/libcuda.so.1"}, "/no/such/libcuda.so.1: cannot open", "install NVIDIA's driver"},
+		"no driver": {[]string{"TVMGO_CUDA_LIBRARY=/no/such/libcuda.so.1"}, "/no/such/libcuda.so.1: cannot open",
+			"install NVIDIA's driver"},
 		"not a library": {[]string{"TVMGO_CUDA_LIBRARY=" + notALibrary}, notALibrary, "install NVIDIA's driver"},
-		"not a driver":  {[]string{"TVMGO_CUDA_LIBRARY=libm.so.6"}, "has no function cuInit", "name the driver's library in TVMGO_CUDA_LIBRARY"},
-		"no device":     {[]string{"FAKECUDA_DEVICES=0"}, "(CUDA_ERROR_NO_DEVICE, 100)", "a container must be started with them"},
-		"none visible":  {[]string{"FAKECUDA_DEVICES=0", "CUDA_VISIBLE_DEVICES=7"}, "(CUDA_ERROR_NO_DEVICE, 100)", `CUDA_VISIBLE_DEVICES is "7": take it away`},
-		"old driver":    {[]string{"FAKECUDA_VERSION=10020"}, "is the driver of CUDA 10.2, and 11.0 is needed", "update NVIDIA's driver"},
+		"not a driver": {[]string{"TVMGO_CUDA_LIBRARY=libm.so.6"}, "has no function cuInit",
+			"name the driver's library in TVMGO_CUDA_LIBRARY"},
+		"no device": {[]string{"FAKECUDA_DEVICES=0"}, "(CUDA_ERROR_NO_DEVICE, 100)", "a container must be " +
+			"started with them"},
+		"none visible": {[]string{"FAKECUDA_DEVICES=0", "CUDA_VISIBLE_DEVICES=7"}, "(CUDA_ERROR_NO_DEVICE, 100)",
+			`CUDA_VISIBLE_DEVICES is "7": take it away`},
+		"old driver": {[]string{"FAKECUDA_VERSION=10020"}, "is the driver of CUDA 10.2, and 11.0 is needed",
+			"update NVIDIA's driver"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := append(base[:len(base):len(base)], c.env...)

@@ -44,8 +44,10 @@ TEXT(last, "a kernel") TEXT(_doc_last, "still answers")
 	return path
 }
 
-// described is the report of inspect --load, which ends with a status. It has all the time that a slow machine needs unless args say otherwise.
-func described(t *testing.T, want int, args ...string) (byName map[string]*inspect.Description, report inspect.Report, stderr string) {
+// described is the report of inspect --load, which ends with a status. It has all the time that a slow machine needs
+// unless args say otherwise.
+func described(t *testing.T, want int, args ...string) (byName map[string]*inspect.Description, report inspect.Report,
+	stderr string) {
 	t.Helper()
 	status, stdout, stderr := cli(append([]string{"inspect", "--load", "--json", "--timeout", "10m"}, args...)...)
 	require.Equal(t, want, status, stderr)
@@ -87,13 +89,15 @@ functions        add (safe_call, metadata, doc)
 	status, stdout, _ = cli("inspect", file)
 	require.Zero(t, status)
 	require.Contains(t, stdout, "add (safe_call, metadata, doc)\n                 add_one")
-	require.True(t, strings.HasSuffix(stdout, "\nmetadata and docs are functions of the file: tvmgo inspect --load "+file+" runs them\n"), stdout)
+	require.True(t, strings.HasSuffix(stdout, "\nmetadata and docs are functions of the file: tvmgo inspect --load "+
+		file+" runs them\n"), stdout)
 }
 
 // Without --load, and with it where nothing has metadata, no code of the file runs.
 func TestInspect_RunsNothing(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "ran")
-	constructor := `__attribute__((constructor)) static void run(void) { fclose(fopen(` + strconv.Quote(trace) + `, "w")); }`
+	constructor := `__attribute__((constructor)) static void run(void) { fclose(fopen(` + strconv.Quote(trace) +
+		`, "w")); }`
 	file := kernels(t, constructor)
 	status, _, stderr := cli("inspect", file)
 	require.Zero(t, status, stderr)
@@ -115,21 +119,28 @@ func TestInspectLoad_BadFunctions(t *testing.T) {
 			"metadata of f: its code ended the process: SIGSEGV: segmentation violation"},
 		{"aborts", `KERNEL(f) FUNCTION(_doc_f) { fputs("this is why\n", stderr); abort(); }`,
 			"documentation of f: its code ended the process: this is why: SIGABRT: abort"},
-		{"is killed", `KERNEL(f) FUNCTION(_doc_f) { kill(getpid(), SIGKILL); return 0; }`, "documentation of f: its code ended the process: signal: killed"},
-		{"exits", `KERNEL(f) FUNCTION(_doc_f) { _exit(3); }`, "documentation of f: its code ended the process: exit status 3"},
-		{"exits well", `KERNEL(f) FUNCTION(_doc_f) { _exit(0); }`, "documentation of f: its code ended the process: exit status 0"},
+		{"is killed", `KERNEL(f) FUNCTION(_doc_f) { kill(getpid(), SIGKILL); return 0; }`, "documentation of f: its " +
+			"code ended the process: signal: killed"},
+		{"exits", `KERNEL(f) FUNCTION(_doc_f) { _exit(3); }`, "documentation of f: its code ended the process: " +
+			"exit status 3"},
+		{"exits well", `KERNEL(f) FUNCTION(_doc_f) { _exit(0); }`, "documentation of f: its code ended the process: " +
+			"exit status 0"},
 		{"fails", `KERNEL(f) FUNCTION(_metadata_f) { TVMFFIErrorSetRaisedFromCStr("ValueError", "no idea"); return -1; }`,
 			"metadata of f: get metadata: no idea"},
 		{"fails in silence", `KERNEL(f) FUNCTION(_metadata_f) { return 9; }`, "returned 9 without setting an error"},
-		{"gives a number", `KERNEL(f) FUNCTION(_doc_f) { r->type_index = kTVMFFIInt; return 0; }`, "returned int instead of a text"},
-		{"no JSON", `KERNEL(f) TEXT(_metadata_f, "type: int\n")`, `metadata of f: get metadata: that of function "f": not a JSON object`},
-		{"no schema", `KERNEL(f) TEXT(_metadata_f, "{\"type_schema\": \"int\"}")`, `type_schema: the text is not a JSON object`},
+		{"gives a number", `KERNEL(f) FUNCTION(_doc_f) { r->type_index = kTVMFFIInt; return 0; }`,
+			"returned int instead of a text"},
+		{"no JSON", `KERNEL(f) TEXT(_metadata_f, "type: int\n")`,
+			`metadata of f: get metadata: that of function "f": not a JSON object`},
+		{"no schema", `KERNEL(f) TEXT(_metadata_f, "{\"type_schema\": \"int\"}")`,
+			`type_schema: the text is not a JSON object`},
 		{"is huge", `KERNEL(f) FUNCTION(_doc_f) { size_t size = ` + big + `; char* p = malloc(size); memset(p, 'x', size);
 			int rc = TVMFFIStringFromByteArray(&(TVMFFIByteArray){p, size}, r); free(p); return rc; }`,
 			"documentation of f: it is " + big + " bytes long, and at most 1048576 are shown"},
 		{"closes everything", `KERNEL(f) FUNCTION(_doc_f) { for (int i = 3; i < 64; i++) close(i); return give("", r); }`,
 			"documentation of f: its code ended the process: "},
-		{"writes on our line", `KERNEL(f) FUNCTION(_doc_f) { return write(3, "{\"question\": 77}\n", 17) < 0 || give("", r); }`,
+		{"writes on our line",
+			`KERNEL(f) FUNCTION(_doc_f) { return write(3, "{\"question\": 77}\n", 17) < 0 || give("", r); }`,
 			"documentation of f: its code ended the process: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,9 +156,12 @@ func TestInspectLoad_BadFunctions(t *testing.T) {
 
 func TestInspectLoad_FilesThatDoNotLoad(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
-		{"crash", `__attribute__((constructor)) static void run(void) { raise(SIGSEGV); }`, "loading it: its code ended the process: SIGSEGV"},
-		{"exit", `__attribute__((constructor)) static void run(void) { _exit(5); }`, "loading it: its code ended the process: exit status 5"},
-		{"missing symbol", `void nobody_has_this(void); KERNEL(f) TEXT(_doc_g, "x") FUNCTION(h) { nobody_has_this(); return 0; }`,
+		{"crash", `__attribute__((constructor)) static void run(void) { raise(SIGSEGV); }`, "loading it: its code " +
+			"ended the process: SIGSEGV"},
+		{"exit", `__attribute__((constructor)) static void run(void) { _exit(5); }`, "loading it: its code ended the " +
+			"process: exit status 5"},
+		{"missing symbol",
+			`void nobody_has_this(void); KERNEL(f) TEXT(_doc_g, "x") FUNCTION(h) { nobody_has_this(); return 0; }`,
 			`it needs "nobody_has_this", which no loaded library defines`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,10 +177,13 @@ func TestInspectLoad_FilesThatDoNotLoad(t *testing.T) {
 func TestInspectLoad_Hangs(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	for _, c := range []struct{ name, body, want string }{
-		{"metadata", `KERNEL(f) FUNCTION(_metadata_f) { for (;;) pause(); } KERNEL(g) TEXT(_doc_g, "first") KERNEL(a) TEXT(_doc_a, "before")`,
+		{"metadata",
+			`KERNEL(f) FUNCTION(_metadata_f) { for (;;) pause(); } KERNEL(g) TEXT(_doc_g, "first") KERNEL(a) TEXT(_doc_a, "before")`,
 			"metadata of f: no answer within LIMIT: give more with --timeout; 2 more texts were not asked for"},
-		{"load", `__attribute__((constructor)) static void run(void) { for (;;) pause(); }`, "loading it: no answer within LIMIT"},
-		{"a child of its own", `KERNEL(f) FUNCTION(_metadata_f) { pid_t p = fork(); if (p != 0) { FILE* o = fopen(` + strconv.Quote(pidFile) +
+		{"load", `__attribute__((constructor)) static void run(void) { for (;;) pause(); }`, "loading it: no answer " +
+			"within LIMIT"},
+		{"a child of its own", `KERNEL(f) FUNCTION(_metadata_f) { pid_t p = fork(); if (p != 0) { FILE* o = fopen(` +
+			strconv.Quote(pidFile) +
 			`, "w"); fprintf(o, "%d", p); fclose(o); } for (;;) pause(); }`, "metadata of f: no answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,7 +254,8 @@ func TestDescribeCommand_Alone(t *testing.T) {
 // Typed C++ functions run from the command line, and what they find wrong is said.
 func TestRun_Cpp(t *testing.T) {
 	dir := t.TempDir()
-	file := cpptest.Library(t, dir, "../../runtime/testdata/cpp/typed.cc", "-L"+filepath.Join(cpptest.Wheel(t), "lib"), "-ltvm_ffi")
+	file := cpptest.Library(t, dir, "../../runtime/testdata/cpp/typed.cc", "-L"+filepath.Join(cpptest.Wheel(t), "lib"),
+		"-ltvm_ffi")
 	for _, c := range []struct {
 		args   string
 		status int
@@ -257,7 +275,8 @@ func TestRun_Cpp(t *testing.T) {
 		require.Contains(t, stdout+stderr, c.want)
 	}
 	in, out := filepath.Join(artifacts, "addone_in0.npy"), filepath.Join(dir, "y.npy")
-	status, stdout, stderr := cli("run", file, "add_one", "--in", in, "--out", out, "--like", "float32[1001]", "--repeat", "2")
+	status, stdout, stderr := cli("run", file, "add_one", "--in", in, "--out", out, "--like", "float32[1001]",
+		"--repeat", "2")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "time of a call")
 	requireClose(t, floats(t, filepath.Join(artifacts, "addone_out.npy")), floats(t, out), "add_one")

@@ -60,9 +60,12 @@ type line struct {
 	value any
 }
 
-// properties are what devices may say of themselves beyond the attributes, under the names of target options where there are such.
-var properties = []string{"arch", "uuid", "pci_bus_id", "memory_clock_rate", "memory_bus_width", "max_shared_memory_per_block_optin",
-	"max_shared_memory_per_multi_processor", "max_threads_per_multi_processor", "async_engine_count", "memory_pools_supported"}
+// properties are what devices may say of themselves beyond the attributes, under the names of target options where
+// there are such.
+var properties = []string{"arch", "uuid", "pci_bus_id", "memory_clock_rate", "memory_bus_width",
+	"max_shared_memory_per_block_optin",
+	"max_shared_memory_per_multi_processor", "max_threads_per_multi_processor", "async_engine_count",
+	"memory_pools_supported"}
 
 func listDevices() []*deviceRow {
 	var list []*deviceRow

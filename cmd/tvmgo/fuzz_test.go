@@ -13,27 +13,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// words are the parts of command lines: commands, flags, and values that are valid for some of them and invalid for others.
+// words are the parts of command lines: commands, flags, and values that are valid for some of them and invalid for
+// others.
 var words = map[string][]string{
-	"file": {"multi.so", "multi", "opencl.so", "half.so", "text.so", "text", "one.npy", "two.npy", "huge.npy", "k.c", "p.tir", "p.json", "empty", "none", "none.so", "new.so", "new.npy", ".",
+	"file": {"multi.so", "multi", "opencl.so", "half.so", "text.so", "text", "one.npy", "two.npy", "huge.npy", "k.c",
+		"p.tir", "p.json", "empty", "none", "none.so", "new.so", "new.npy", ".",
 		"folder", "/dev/null", "/dev/zero", "-", "", strings.Repeat("x", 300) + ".so", "\xff\xfe.so", "a\nb.so"},
 	"function": {"vadd", "addone", "wsfunc", "nope", "", "\xff", "__tvm_main__", strings.Repeat("f", 100_000)},
-	"--in":     {"one.npy", "two.npy", "huge.npy", "i:3", "i:9223372036854775808", "f:1e999", "s:", "o:1", "o:2", "folder", "text"},
-	"--out":    {"new.npy", "newer.npy", "one.npy/x", "folder", "none/new.npy", "", "-", strings.Repeat("x", 300)},
-	"--like":   {"float32[1001]", "float32[99999999999999]", "float32[5000000000]", "int8[9223372036854775807,0]", "float64[2,3,4]", "bool[]", "float32[4294967296,4294967296]"},
-	"value": {"i:3", "i:-9223372036854775808", "i:9223372036854775808", "i:0x", "f:0.5", "f:nan", "f:1e999", "s:text", "s:", "o:1", "o:0", "o:99999999999999999999", "x:y",
-		"float32[1001]", "float32[99999999999999]", "float32[5000000000]", "float32[9223372036854775807]", "float32[4294967296,4294967296]", "int8[9223372036854775807,0]", "bool[]", "float32[",
-		"float32[-1]", "flat32[1]", "float32x4[1]", "[1]", "float32[" + strings.Repeat("1,", 10_000) + "1]", "cpu", "cpu:0", "cpu:1", "cpu:99999999999", "opencl:0", "cuda", "metal", "gpuu:",
+	"--in": {"one.npy", "two.npy", "huge.npy", "i:3", "i:9223372036854775808", "f:1e999", "s:", "o:1", "o:2",
+		"folder", "text"},
+	"--out": {"new.npy", "newer.npy", "one.npy/x", "folder", "none/new.npy", "", "-", strings.Repeat("x", 300)},
+	"--like": {"float32[1001]", "float32[99999999999999]", "float32[5000000000]", "int8[9223372036854775807,0]",
+		"float64[2,3,4]", "bool[]", "float32[4294967296,4294967296]"},
+	"value": {"i:3", "i:-9223372036854775808", "i:9223372036854775808", "i:0x", "f:0.5", "f:nan", "f:1e999", "s:text",
+		"s:", "o:1", "o:0", "o:99999999999999999999", "x:y",
+		"float32[1001]", "float32[99999999999999]", "float32[5000000000]", "float32[9223372036854775807]",
+		"float32[4294967296,4294967296]", "int8[9223372036854775807,0]", "bool[]", "float32[",
+		"float32[-1]", "flat32[1]", "float32x4[1]", "[1]", "float32[" + strings.Repeat("1,", 10_000) +
+			"1]", "cpu", "cpu:0", "cpu:1", "cpu:99999999999", "opencl:0", "cuda", "metal", "gpuu:",
 		"0", "1", "-1", "1000001", "99999999999999999999", "x", "0s", "1ns", "-1s", "30s", "1h1", "nan", "1e-5", "-inf",
-		"f(handle)", "neg(inout float32[1])", "vadd(a: const float32[n], b: const float32[n], c: out float32[n], n: int32)", "f(", "f(float32[99999999999999999999])", "f(int32) launch x", ")",
-		"c", "llvm", "cuda -arch=sm_90", "c -march=nope", "{", "{}", `{"kind": "c"}`, `{"kind": [[[]]]}`, "nvidia/nvidia-h100", "nope/", "tir", "ll", "one.npy=two.npy", "=", ",=,", "i:1=one.npy", "-DX=1", "m"},
+		"f(handle)", "neg(inout float32[1])", "vadd(a: const float32[n], b: const float32[n], c: out " +
+			"float32[n], n: int32)", "f(", "f(float32[99999999999999999999])", "f(int32) launch x", ")",
+		"c", "llvm", "cuda -arch=sm_90", "c -march=nope", "{", "{}", `{"kind": "c"}`, `{"kind": [[[]]]}`,
+		"nvidia/nvidia-h100", "nope/", "tir", "ll", "one.npy=two.npy", "=", ",=,", "i:1=one.npy", "-DX=1", "m"},
 }
 
 // ofCommands has the flags of each command, so that more than the first check is reached.
 var ofCommands = map[string][]string{}
 
 func init() {
-	words["command"] = []string{"run", "run", "run", "pack", "verify", "nope", "", "-", "--", "--version", "--help", "__complete", "__completeNoDesc"}
+	words["command"] = []string{"run", "run", "run", "pack", "verify", "nope", "", "-", "--", "--version", "--help",
+		"__complete", "__completeNoDesc"}
 	words["flag"] = []string{"--what", "-x", "--=", "---", "-"}
 	all := everyCommand()
 	for _, path := range slices.Sorted(maps.Keys(all)) {
@@ -85,7 +95,8 @@ func commandLine(next func(n int) int) []string {
 // allowed keeps command lines from what is not theirs to do: to write elsewhere, or to take long.
 func allowed(args []string) bool {
 	return !slices.ContainsFunc(args, func(a string) bool {
-		return strings.ContainsRune(a, 0) || strings.HasPrefix(a, "--flag") || strings.HasPrefix(a, "--compiler") || strings.Contains(a, "..") || strings.HasPrefix(a, "/") && !strings.HasPrefix(a, "/dev/")
+		return strings.ContainsRune(a, 0) || strings.HasPrefix(a, "--flag") || strings.HasPrefix(a, "--compiler") ||
+			strings.Contains(a, "..") || strings.HasPrefix(a, "/") && !strings.HasPrefix(a, "/dev/")
 	})
 }
 
@@ -117,7 +128,8 @@ func playground(t testing.TB) string {
 	put("p.json", []byte(`{"tir": 1}`))
 	header := "{'descr': '<f4', 'fortran_order': False, 'shape': (25000000000,), }\n"
 	put("huge.npy", []byte("\x93NUMPY\x01\x00"+string([]byte{byte(len(header)), 0})+header))
-	_ = os.Truncate(filepath.Join(dir, "huge.npy"), int64(10+len(header))+100_000_000_000) // where the file system has holes
+	// where the file system has holes
+	_ = os.Truncate(filepath.Join(dir, "huge.npy"), int64(10+len(header))+100_000_000_000)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
 	return dir
 }
@@ -128,7 +140,8 @@ func requireOrderly(t *testing.T, args []string, status int, stdout, stderr stri
 	what := strings.Join(args, " ")
 	what = what[:min(len(what), 1000)]
 	require.Contains(t, []int{0, 1, 2}, status, "%s: %s", what, stderr)
-	for _, trace := range []string{"goroutine ", "panic: ", "runtime error", "fatal error", "/usr/local/go/", "[recovered]", "internal error"} {
+	for _, trace := range []string{"goroutine ", "panic: ", "runtime error", "fatal error", "/usr/local/go/",
+		"[recovered]", "internal error"} {
 		require.NotContains(t, stderr, trace, what)
 	}
 	usage := strings.Contains(stderr, "\nusage: tvmgo")

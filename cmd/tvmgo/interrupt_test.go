@@ -20,7 +20,8 @@ func slowTool(t *testing.T, real, at string) (tool, reached string) {
 	dir := t.TempDir()
 	tool, reached = filepath.Join(dir, real), filepath.Join(dir, "reached")
 	require.NoError(t, syscall.Mkfifo(reached, 0o600))
-	lines := "#!/bin/sh\ncase \" $* \" in *\" " + at + " \"*) echo here >" + reached + "; exec sleep 600;; esac\nexec " + real + " \"$@\"\n"
+	lines := "#!/bin/sh\ncase \" $* \" in *\" " + at + " \"*) echo here >" + reached + "; exec sleep 600;; esac\nexec " +
+		real + " \"$@\"\n"
 	require.NoError(t, os.WriteFile(tool, []byte(lines), 0o777))
 	return tool, reached
 }
@@ -97,7 +98,8 @@ func TestBuild_ProgressOnTerminal(t *testing.T) {
 	slow := filepath.Join(t.TempDir(), "cc")
 	seen := filepath.Join(t.TempDir(), "seen")
 	require.NoError(t, syscall.Mkfifo(seen, 0o600))
-	require.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\ncase \" $* \" in *\" -shared \"*) read x <"+seen+";; esac\nexec gcc \"$@\"\n"), 0o777))
+	require.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\ncase \" $* \" in *\" -shared \"*) read x <"+seen+
+		";; esac\nexec gcc \"$@\"\n"), 0o777))
 	ours, theirs := terminal(t)
 	cmd := exec.Command(path, "build", "two.tir", "-o", "two.so")
 	var stdout bytes.Buffer

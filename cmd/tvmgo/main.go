@@ -51,7 +51,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 	return statusFailure
 }
 
-// inOneLine makes a panic, which is a mistake of this program, a failure that says so, unless somebody asked for what Go writes of it.
+// inOneLine makes a panic, which is a mistake of this program, a failure that says so, unless somebody asked for what
+// Go writes of it.
 func inOneLine(stderr io.Writer, status *int) {
 	wanted := os.Getenv("GOTRACEBACK")
 	if wanted != "" && wanted != "none" {

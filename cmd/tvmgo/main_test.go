@@ -15,9 +15,12 @@ func TestExecute_Panic(t *testing.T) {
 	var errs strings.Builder
 	status := execute(context.Background(), []string{"version"}, panics{}, &errs)
 	require.Equal(t, 1, status)
-	require.Equal(t, "tvmgo: internal error: no room: report it, with what is written where GOTRACEBACK=all is set\n", errs.String())
+	require.Equal(t, "tvmgo: internal error: no room: report it, with what is written where GOTRACEBACK=all is set\n",
+		errs.String())
 	t.Setenv("GOTRACEBACK", "all")
-	require.PanicsWithValue(t, "no room", func() { execute(context.Background(), []string{"version"}, panics{}, io.Discard) })
+	require.PanicsWithValue(t, "no room", func() {
+		execute(context.Background(), []string{"version"}, panics{}, io.Discard)
+	})
 }
 
 type panics struct{}

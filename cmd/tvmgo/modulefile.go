@@ -13,7 +13,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// checkModuleFile says what is wrong with the path of a module before anything is loaded. The error does not name the path.
+// checkModuleFile says what is wrong with the path of a module before anything is loaded. The error does not name the
+// path.
 func checkModuleFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -31,7 +32,8 @@ func checkModuleFile(path string) error {
 	return nil
 }
 
-// loadModule loads a module by its path. What has no suffix, or a version behind it, is a shared library, or nothing that could be loaded.
+// loadModule loads a module by its path. What has no suffix, or a version behind it, is a shared library, or nothing
+// that could be loaded.
 func loadModule(ctx context.Context, path string) (*runtime.Module, error) {
 	if filepath.Ext(path) != "" && !strings.Contains(filepath.Base(path), ".so.") {
 		return runtime.Load(ctx, path)

@@ -50,7 +50,8 @@ func readNPY(path string) (*array, error) {
 	a, err := readArray(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("read %s: no such file: check the path (other arguments are written i:3, f:0.5, s:text, o:1)", path)
+		return nil, fmt.Errorf("read %s: no such file: check the path (other arguments are written i:3, f:0.5, "+
+			"s:text, o:1)", path)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -120,8 +121,8 @@ func bare(err error) error {
 	return err
 }
 
-// readHeader leaves f at the first element. The reader of headers takes lengths on trust and slices without looking, so both are
-// seen to here.
+// readHeader leaves f at the first element. The reader of headers takes lengths on trust and slices without looking, so
+// both are seen to here.
 func readHeader(f io.ReadSeeker) (h npy.Header, err error) {
 	var begin [12]byte // magic, version, length of the header in 2 or 4 bytes
 	if n, _ := io.ReadFull(f, begin[:]); n < len(begin) || string(begin[:6]) != string(npy.Magic[:]) {

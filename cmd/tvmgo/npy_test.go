@@ -98,7 +98,8 @@ func TestReadNPY_Damaged(t *testing.T) {
 		{npyFile(t, dict("<f4", "False", "(99999999999999999999,)"), nil), "save it again"},
 		{npyFile(t, dict("<f4", "False", "(4294967296,)"), nil), "the file has 0"},
 		{npyFile(t, dict("<f4", "Maybe", "(2,)"), nil), "save it again"},
-		{npyFile(t, dict("<V2", "False", "(2,)"), make([]byte, 4)), `NumPy's type "<V2" are not supported: save it as one of bool, int8`},
+		{npyFile(t, dict("<V2", "False", "(2,)"), make([]byte, 4)),
+			`NumPy's type "<V2" are not supported: save it as one of bool, int8`},
 		{npyFile(t, dict("<U3", "False", "(2,)"), make([]byte, 24)), "not supported"},
 		{npyFile(t, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", make([]byte, 4)), "not supported"},
 		{npyFile(t, "", nil), "not a .npy file: save it with numpy.save"},
@@ -139,7 +140,8 @@ func only(a *array) func(int, io.Writer) error {
 // What is written is read back by an independent reader, and is laid out as NumPy lays it out.
 func TestArrayWrite(t *testing.T) {
 	var b bytes.Buffer
-	a := &array{dtype: dlpack.Int32, shape: []int64{2, 2}, data: []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}}
+	a := &array{dtype: dlpack.Int32, shape: []int64{2, 2}, data: []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0xff, 0xff,
+		0xff, 0xff}}
 	require.NoError(t, write(&b, a))
 	require.Equal(t, 128, b.Len()-len(a.data))
 	r, err := npy.NewReader(bytes.NewReader(b.Bytes()))

@@ -26,7 +26,8 @@ func TestObjects(t *testing.T) {
 		status, stdout, stderr := built(t, dir, "inspect", file)
 		require.Zero(t, status, stderr)
 		require.Contains(t, stdout, "functions        add (safe_call, metadata)", file)
-		status, stdout, stderr = built(t, dir, "run", file, "add", "--in", x, "--in", x, "--out", "sum.npy", "--like", "float32[3]")
+		status, stdout, stderr = built(t, dir, "run", file, "add", "--in", x, "--in", x, "--out", "sum.npy", "--like",
+			"float32[3]")
 		require.Zero(t, status, stderr)
 		require.Contains(t, stdout, "add of "+file+" ran on cpu:0")
 		require.Equal(t, []float32{2, 4, 6}, floats(t, filepath.Join(dir, "sum.npy")), file)

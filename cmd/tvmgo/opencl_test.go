@@ -35,16 +35,20 @@ func TestRun_OpenCL(t *testing.T) {
 	for _, generation := range []string{"modern", "classic"} {
 		file := filepath.Join(artifacts, generation, "gpu_opencl.so")
 		for _, device := range []string{"opencl:0", "opencl:1"} {
-			for function, like := range map[string]string{"addone": "float32[1001]", "vadd": "float32[1001]", "matmul": "float32[64,64]"} {
-				args := append([]string{"run", file, function, "--device", device, "--out", out, "--like", like}, inputsOf(t, function)...)
+			for function, like := range map[string]string{"addone": "float32[1001]", "vadd": "float32[1001]",
+				"matmul": "float32[64,64]"} {
+				args := append([]string{"run", file, function, "--device", device, "--out", out, "--like", like},
+					inputsOf(t, function)...)
 				status, stdout, stderr := builtWith(t, ".", env, args...)
 				require.Zero(t, status, stderr)
 				require.Contains(t, stdout, function+" of "+file+" ran on "+device)
-				requireClose(t, floats(t, filepath.Join(artifacts, function+"_out.npy")), floats(t, out), file+" "+function+" "+device)
+				requireClose(t, floats(t, filepath.Join(artifacts, function+"_out.npy")), floats(t, out),
+					file+" "+function+" "+device)
 				require.NoError(t, os.Remove(out))
 			}
 		}
-		status, _, stderr := builtWith(t, ".", env, append([]string{"run", file, "vadd", "--out", out, "--like", "float32[1001]"}, inputsOf(t, "vadd")...)...)
+		status, _, stderr := builtWith(t, ".", env,
+			append([]string{"run", file, "vadd", "--out", out, "--like", "float32[1001]"}, inputsOf(t, "vadd")...)...)
 		require.Equal(t, 1, status)
 		require.Contains(t, stderr, "device_type")
 		status, _, stderr = builtWith(t, ".", env, "run", file, "vadd", "--device", "opencl:2")
@@ -72,7 +76,8 @@ func TestDevices_OpenCL(t *testing.T) {
 		require.Contains(t, text, row.Device)
 		require.Contains(t, text, row.Name)
 		names[row.Name] = true
-		for _, a := range []string{"max_threads_per_block", "warp_size", "max_shared_memory_per_block", "max_clock_rate", "multi_processor_count",
+		for _, a := range []string{"max_threads_per_block", "warp_size", "max_shared_memory_per_block", "max_clock_rate",
+			"multi_processor_count",
 			"api_version", "total_global_memory"} {
 			require.Positive(t, row.Attributes[a], a)
 		}
@@ -112,7 +117,8 @@ func TestDoctor_OpenCL(t *testing.T) {
 	require.Contains(t, f.Verdict, "; not used: "+f.LeftOut[0])
 }
 
-// What is wrong with OpenCL is said with its cause and its cure, by doctor, by devices and in the errors of whoever wants a device.
+// What is wrong with OpenCL is said with its cause and its cure, by doctor, by devices and in the errors of whoever
+// wants a device.
 func TestDoctor_WhatIsWrong(t *testing.T) {
 	base := twoDevices(t)
 	needOpenCL(t, base)
@@ -126,15 +132,20 @@ func TestDoctor_WhatIsWrong(t *testing.T) {
 	notADriver := filepath.Join(t.TempDir(), "libtext.so")
 	require.NoError(t, os.WriteFile(notADriver, []byte("no library"), 0o644))
 	for name, c := range map[string]struct{ env, cause, cure string }{
-		"no loader":         {"TVMGO_OPENCL_LIBRARY=/no/such/libOpenCL.so", "/no/such/libOpenCL.so: cannot open", "install the OpenCL loader"},
-		"not a loader":      {"TVMGO_OPENCL_LIBRARY=libm.so.6", "has no function clGetPlatformIDs", "name the loader's file in TVMGO_OPENCL_LIBRARY"},
-		"no driver":         {vendors(), "finds no OpenCL driver: no file in ", "install a driver"},
-		"driver missing":    {vendors("/no/such/driver.so\n"), "x.icd names a driver that cannot be opened: /no/such/driver.so: cannot open", "install a driver"},
-		"driver broken":     {vendors(notADriver), "x.icd names a driver that cannot be opened: " + notADriver + ": ", "install a driver"},
-		"not a driver":      {vendors("libm.so.6"), "x.icd: what is named there has no platform", "install a driver"},
-		"empty file":        {vendors(""), "x.icd does not name one library", "install a driver"},
-		"no device":         {"POCL_DEVICES=", "no device that can be used: platform 0: ", "install a driver for the device"},
-		"no such platform":  {"TVMGO_OPENCL_PLATFORM=absent", `TVMGO_OPENCL_PLATFORM is "absent", and no platform is that`, "there are 0: "},
+		"no loader": {"TVMGO_OPENCL_LIBRARY=/no/such/libOpenCL.so", "/no/such/libOpenCL.so: cannot open",
+			"install the OpenCL loader"},
+		"not a loader": {"TVMGO_OPENCL_LIBRARY=libm.so.6", "has no function clGetPlatformIDs",
+			"name the loader's file in TVMGO_OPENCL_LIBRARY"},
+		"no driver": {vendors(), "finds no OpenCL driver: no file in ", "install a driver"},
+		"driver missing": {vendors("/no/such/driver.so\n"), "x.icd names a driver that cannot be opened: " +
+			"/no/such/driver.so: cannot open", "install a driver"},
+		"driver broken": {vendors(notADriver), "x.icd names a driver that cannot be opened: " + notADriver + ": ",
+			"install a driver"},
+		"not a driver": {vendors("libm.so.6"), "x.icd: what is named there has no platform", "install a driver"},
+		"empty file":   {vendors(""), "x.icd does not name one library", "install a driver"},
+		"no device":    {"POCL_DEVICES=", "no device that can be used: platform 0: ", "install a driver for the device"},
+		"no such platform": {"TVMGO_OPENCL_PLATFORM=absent", `TVMGO_OPENCL_PLATFORM is "absent", and no platform is that`,
+			"there are 0: "},
 		"no such platforms": {"TVMGO_OPENCL_PLATFORM=7", `TVMGO_OPENCL_PLATFORM is "7"`, "there are 0: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,8 +173,13 @@ func TestPack_OpenCL(t *testing.T) {
 	env := twoDevices(t)
 	needOpenCL(t, env)
 	dir := t.TempDir()
-	inC, inCL, library, out := filepath.Join(dir, "k.c"), filepath.Join(dir, "k.cl"), filepath.Join(dir, "k.so"), filepath.Join(dir, "out.npy")
-	require.NoError(t, os.WriteFile(inC, []byte(`void add(const float* a, const float* b, int n, float* c) { for (int i = 0; i < n; i++) c[i] = a[i] + b[i]; }`), 0o644))
+	inC, inCL, library, out := filepath.Join(dir, "k.c"), filepath.Join(dir, "k.cl"), filepath.Join(dir,
+		"k.so"), filepath.Join(dir, "out.npy")
+	require.NoError(t,
+		os.WriteFile(inC,
+			[]byte(
+				`void add(const float* a, const float* b, int n, float* c) { for (int i = 0; i < n; i++) c[i] = a[i] + b[i]; }`),
+			0o644))
 	require.NoError(t, os.WriteFile(inCL, []byte(`__kernel void add(__global const float* a, __global const float* b, int n, __global float* c) {
   int i = get_global_id(0);
   if (i < n) c[i] = a[i] + b[i];
@@ -174,11 +190,13 @@ func TestPack_OpenCL(t *testing.T) {
 		return path
 	}
 	status, _, stderr := builtWith(t, dir, env, "pack", inC, inCL, "-o", library,
-		"--func", "add(a: const float32[n], b: const float32[n], n: int32, c: out float32[n]) launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64",
+		"--func", "add(a: const float32[n], b: const float32[n], n: int32, c: out float32[n]) launch blockIdx.x=ceildiv(n, "+
+			"64), threadIdx.x=64",
 		"--test", npy("in0")+","+npy("in1")+",i:1001="+npy("out"))
 	require.Zero(t, status, stderr)
 	for _, device := range []string{"cpu:0", "opencl:0", "opencl:1"} {
-		status, _, stderr := builtWith(t, dir, env, "run", library, "add", "--device", device, "--in", npy("in0"), "--in", npy("in1"),
+		status, _, stderr := builtWith(t, dir, env, "run", library, "add", "--device", device, "--in", npy("in0"),
+			"--in", npy("in1"),
 			"--in", "i:1001", "--out", out, "--like", "float32[1001]")
 		require.Zero(t, status, stderr)
 		requireClose(t, floats(t, npy("out")), floats(t, out), device)

@@ -25,7 +25,8 @@ func kernelFile(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.c"), []byte(vaddSource), 0o666))
-	for name, data := range map[string][]byte{"one.npy": {0, 0, 128, 63}, "minus.npy": {0, 0, 128, 191}, "two.npy": {0, 0, 0, 64}} {
+	for name, data := range map[string][]byte{"one.npy": {0, 0, 128, 63}, "minus.npy": {0, 0, 128, 191},
+		"two.npy": {0, 0, 0, 64}} {
 		like, err := parseLike("float32[1]")
 		require.NoError(t, err)
 		like.data = data
@@ -46,7 +47,8 @@ func TestPack_AndVerify(t *testing.T) {
 	dir := kernelFile(t)
 	out := filepath.Join(dir, "k.so")
 	at := func(name string) string { return filepath.Join(dir, name) }
-	status, stdout, stderr := cli("pack", at("k.c"), "--func", vaddSignature, "--func", negSignature, "--target", "llvm -mcpu=native", "--doc", "vadd:adds: two vectors",
+	status, stdout, stderr := cli("pack", at("k.c"), "--func", vaddSignature, "--func", negSignature, "--target",
+		"llvm -mcpu=native", "--doc", "vadd:adds: two vectors",
 		"--test", "vadd:"+vaddTest("vadd_out.npy"), "--test", "neg:"+at("one.npy")+"="+at("minus.npy"), "-o", out)
 	require.Zero(t, status, stderr)
 	require.Equal(t, "wrote "+out+"\n", stdout)
@@ -60,7 +62,8 @@ func TestPack_AndVerify(t *testing.T) {
 
 	status, stdout, stderr = cli("inspect", "--load", out)
 	require.Zero(t, status, stderr)
-	for _, want := range []string{"vadd(Tensor, Tensor, Tensor, int) -> None", "adds: two vectors", `"llvm -mcpu=native"`, `builder: "tvmgo `} {
+	for _, want := range []string{"vadd(Tensor, Tensor, Tensor, int) -> None", "adds: two vectors", `"llvm -mcpu=native"`,
+		`builder: "tvmgo `} {
 		require.Contains(t, stdout, want)
 	}
 	m, err := runtime.Load(t.Context(), out)
@@ -79,7 +82,8 @@ func TestVerify_SaysWhatDiffers(t *testing.T) {
 	out := filepath.Join(dir, "k.so")
 	at := func(name string) string { return filepath.Join(dir, name) }
 	status, _, stderr := cli("pack", at("k.c"), "--func", vaddSignature, "--func", negSignature, "-o", out,
-		"--test", "vadd:"+vaddTest("vadd_in0.npy"), "--test", "neg:"+at("one.npy")+"="+at("minus.npy"), "--test", "neg:"+at("one.npy")+"="+at("two.npy"))
+		"--test", "vadd:"+vaddTest("vadd_in0.npy"), "--test", "neg:"+at("one.npy")+"="+at("minus.npy"), "--test", "neg:"+
+			at("one.npy")+"="+at("two.npy"))
 	require.Zero(t, status, stderr)
 	status, stdout, stderr := cli("verify", out)
 	require.Equal(t, 1, status)
@@ -111,7 +115,8 @@ func TestVerify_CannotSay(t *testing.T) {
 		failure string
 		status  int
 	}{
-		{[]string{artifacts + "/modern/multi_c.so"}, "it carries no test vectors: tvmgo pack --test puts them into a file", 1},
+		{[]string{artifacts + "/modern/multi_c.so"}, "it carries no test vectors: tvmgo pack --test puts them " +
+			"into a file", 1},
 		{[]string{artifacts + "/classic/multi_llvm.so"}, "it carries no test vectors", 1},
 		{[]string{"missing.so"}, "missing.so", 1},
 		{[]string{"./missing.so"}, "verify ./missing.so: no such file: check the path", 1},
@@ -136,7 +141,8 @@ func TestPack_BadInput(t *testing.T) {
 	k, out := filepath.Join(dir, "k.c"), filepath.Join(dir, "k.so")
 	notNumPy := filepath.Join(dir, "text.npy")
 	require.NoError(t, os.WriteFile(notNumPy, []byte("text"), 0o666))
-	one, both := []string{k, "-o", out, "--func", vaddSignature}, []string{k, "-o", out, "--func", vaddSignature, "--func", negSignature}
+	one, both := []string{k, "-o", out, "--func", vaddSignature}, []string{k, "-o", out, "--func", vaddSignature, "--func",
+		negSignature}
 	with := func(args []string, more ...string) []string { return append(append([]string(nil), args...), more...) }
 	for _, c := range []struct {
 		args    []string
@@ -148,11 +154,13 @@ func TestPack_BadInput(t *testing.T) {
 		{[]string{k, "-o", out}, "give the signature of a function", 2},
 		{[]string{k, "-o", out, "--func", "vadd(handle"}, "--func: signature, column 12: expected", 2},
 		{[]string{k, "-o", k, "--func", vaddSignature}, "k.c: want a name that ends in .so", 2},
-		{[]string{k, "-o", dir + "/k.dll", "--func", vaddSignature}, "k.dll: want a name that ends in .so, .a, .tar or .o", 2},
+		{[]string{k, "-o", dir + "/k.dll", "--func", vaddSignature}, "k.dll: want a name that ends in .so, " +
+			".a, .tar or .o", 2},
 		{[]string{dir + "/x.c", "-o", out, "--func", vaddSignature}, "x.c: no such file", 1},
 		{with(one, "--target", "cuda"), "is of kind", 1},
 		{with(one, "--target", "c", "--target", "llvm"), "has one already", 2},
-		{with(both, "--doc", "text"), `--doc text: say which it is for, and put one of these and ":" before it: vadd, neg`, 2},
+		{with(both, "--doc", "text"), `--doc text: say which it is for, and put one of these and ":" before it: vadd, neg`,
+			2},
 		{with(one, "--doc", "a", "--doc", "b"), "vadd has one already", 2},
 		{with(one, "--test", "x.npy"), "write inputs, =, and outputs, for example in0.npy,in1.npy=out.npy", 2},
 		{with(one, "--test", "x.npy=y.npy"), "read x.npy: no such file", 1},
@@ -160,7 +168,8 @@ func TestPack_BadInput(t *testing.T) {
 		{with(one, "--test", "s:text=y.npy"), "s:text: kernels take no strings", 2},
 		{with(one, "--test", "o:1=y.npy"), "o:1: outputs stand behind the =", 2},
 		{with(one, "--flag=-nothing-that-a-compiler-takes"), "the option KeepFiles (--keep)", 1},
-		{with(one, "--test", "i:1="+filepath.Join(dir, "one.npy")), "test vector 0 of vadd: argument 0 (a): it is no tensor, expected float32[n]", 1},
+		{with(one, "--test", "i:1="+filepath.Join(dir, "one.npy")), "test vector 0 of vadd: argument 0 (a): it is no " +
+			"tensor, expected float32[n]", 1},
 		{with(one, "--compiler", "no-such-compiler"), "no-such-compiler", 1},
 		{with(one, "--lib", "no-such-library"), "no-such-library", 1},
 	} {
@@ -179,9 +188,11 @@ func TestPack_BadInput(t *testing.T) {
 func TestPack_Options(t *testing.T) {
 	dir := kernelFile(t)
 	k := filepath.Join(dir, "k.c")
-	require.NoError(t, os.WriteFile(k, []byte("#include <math.h>\nvoid f(double* a) { a[0] = pow(a[0], FACTOR); }\n"), 0o666))
+	require.NoError(t, os.WriteFile(k, []byte("#include <math.h>\nvoid f(double* a) { a[0] = pow(a[0], FACTOR); }\n"),
+		0o666))
 	out, keep := filepath.Join(dir, "k.so"), filepath.Join(dir, "kept")
-	status, _, stderr := cli("pack", k, "--func", "f(float64[1])", "--flag=-DFACTOR=2", "--lib", "m", "--keep", keep, "--no-load", "--compiler", "gcc", "-o", out)
+	status, _, stderr := cli("pack", k, "--func", "f(float64[1])", "--flag=-DFACTOR=2", "--lib", "m", "--keep", keep,
+		"--no-load", "--compiler", "gcc", "-o", out)
 	require.Zero(t, status, stderr)
 	require.FileExists(t, filepath.Join(keep, "lib0.c"))
 	status, _, stderr = cli("pack", k, "--func", "f(float64[1])", "--flag=-DFACTOR=2", "-o", filepath.Join(dir, "k.tar"))

@@ -23,7 +23,8 @@ type progress struct {
 	gone  chan struct{}
 }
 
-// newProgress writes to the standard error output of a command: lines if verbose, else one that changes if it is a terminal.
+// newProgress writes to the standard error output of a command: lines if verbose, else one that changes if it is a
+// terminal.
 func newProgress(w io.Writer, verbose bool) *progress {
 	return &progress{w: w, verbose: verbose, terminal: !verbose && isTerminal(w)}
 }

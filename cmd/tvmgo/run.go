@@ -76,7 +76,8 @@ func newRunChildCommand() *cobra.Command {
 func (f *runFlags) define(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.in, "in", nil, "argument: a .npy file, i:3, f:0.5, s:text or o:1; may be repeated")
 	cmd.Flags().StringArrayVar(&f.out, "out", nil, ".npy file for an output; may be repeated")
-	cmd.Flags().StringArrayVar(&f.like, "like", nil, "type and shape of the output, for example float32[8,8]; one for each --out")
+	cmd.Flags().StringArrayVar(&f.like, "like", nil, "type and shape of the output, for example float32[8,8]; one "+
+		"for each --out")
 	cmd.Flags().StringVar(&f.device, "device", "cpu", "device of the arrays, for example cpu or cuda:1")
 	cmd.Flags().IntVar(&f.repeat, "repeat", 0, "measure the time of the call with this number of samples")
 	completeFlag(cmd, "device", devicesHere)

@@ -25,7 +25,8 @@ func TestRun_TooLarge(t *testing.T) {
 		said, err := cmd.CombinedOutput()
 		require.Error(t, err)
 		require.Equal(t, 1, cmd.ProcessState.ExitCode(), "%s", said)
-		require.True(t, strings.HasPrefix(string(said), "tvmgo: --like "+c.like+": "+c.bytes+" are needed, and this process can have "), "%s", said)
+		require.True(t, strings.HasPrefix(string(said), "tvmgo: --like "+c.like+": "+c.bytes+" are needed, and this "+
+			"process can have "), "%s", said)
 		require.True(t, strings.HasSuffix(string(said), ": use a smaller shape\n"), "%s", said)
 		require.NoFileExists(t, out)
 	}
@@ -54,12 +55,13 @@ func TestRun_Crashes(t *testing.T) {
 		status         int
 		stdout, stderr string
 	}{
-		"good":    {0, "good of kernels.so ran on cpu:0\n", ""},
-		"crashes": {1, "", "before\ntvmgo: crashes of kernels.so: its code ended the process: SIGSEGV: segmentation violation\n"},
-		"aborts":  {1, "", "tvmgo: aborts of kernels.so: its code ended the process: SIGABRT: abort\n"},
-		"quits":   {1, "", "tvmgo: quits of kernels.so: its code ended the process: exit status 7\n"},
-		"killed":  {1, "", "tvmgo: killed of kernels.so: its code ended the process: signal: killed\n"},
-		"talks":   {0, "to stdout\ntalks of kernels.so ran on cpu:0\n", "fatal error: not really\nno end"},
+		"good": {0, "good of kernels.so ran on cpu:0\n", ""},
+		"crashes": {1, "", "before\ntvmgo: crashes of kernels.so: its code ended the process: SIGSEGV: segmentation " +
+			"violation\n"},
+		"aborts": {1, "", "tvmgo: aborts of kernels.so: its code ended the process: SIGABRT: abort\n"},
+		"quits":  {1, "", "tvmgo: quits of kernels.so: its code ended the process: exit status 7\n"},
+		"killed": {1, "", "tvmgo: killed of kernels.so: its code ended the process: signal: killed\n"},
+		"talks":  {0, "to stdout\ntalks of kernels.so ran on cpu:0\n", "fatal error: not really\nno end"},
 	} {
 		status, stdout, stderr := built(t, dir, "run", "kernels.so", function)
 		require.Equal(t, want.status, status, "%s: %s", function, stderr)

@@ -48,8 +48,8 @@ func interruptionOf(ctx context.Context) *interruption {
 // lastWait is how long an interrupted command has to clean up by itself.
 const lastWait = 10 * time.Second
 
-// withSignals is a context that the first signal ends. The second one, or a command that goes on nevertheless, ends the process at once;
-// child processes are killed and temporary files removed before.
+// withSignals is a context that the first signal ends. The second one, or a command that goes on nevertheless, ends the
+// process at once; child processes are killed and temporary files removed before.
 func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	caught := make(chan os.Signal, 2)
@@ -90,8 +90,8 @@ var running atomic.Pointer[cobra.Command]
 // foreignCalls counts what foreign runs.
 var foreignCalls atomic.Int32
 
-// foreign runs what nobody can interrupt, such as a kernel, a driver, a code generator, or a read from a terminal: a signal ends the process
-// meanwhile, with all that package unfinished knows.
+// foreign runs what nobody can interrupt, such as a kernel, a driver, a code generator, or a read from a terminal: a
+// signal ends the process meanwhile, with all that package unfinished knows.
 func foreign(ctx context.Context, run func() error) error {
 	foreignCalls.Add(1)
 	defer foreignCalls.Add(-1)

@@ -24,7 +24,8 @@ type waiting struct {
 	child  int    // a process that it started
 }
 
-// await starts a command and waits until something that it runs writes its process number to the pipe that the variable REACHED names.
+// await starts a command and waits until something that it runs writes its process number to the pipe that the variable
+// REACHED names.
 func await(t *testing.T, dir string, env []string, args ...string) *waiting {
 	t.Helper()
 	path, err := buildOnce()
@@ -70,7 +71,8 @@ func left(t *testing.T, dir string, before ...string) (names []string) {
 func stuck(t *testing.T, real, at string) string {
 	t.Helper()
 	tool := filepath.Join(t.TempDir(), real)
-	lines := "#!/bin/sh\ncase \" $* \" in *\" " + at + " \"*) touch \"$TMPDIR/left\"; sleep 600 & echo $! >$REACHED; wait;; esac\nexec " + real + " \"$@\"\n"
+	lines := "#!/bin/sh\ncase \" $* \" in *\" " + at + " \"*) touch \"$TMPDIR/left\"; sleep 600 & echo $! >$REACHED; " +
+		"wait;; esac\nexec " + real + " \"$@\"\n"
 	require.NoError(t, os.WriteFile(tool, []byte(lines), 0o777))
 	return tool
 }
@@ -86,13 +88,16 @@ static void endless(void) { FILE* f = fopen(getenv("REACHED"), "w"); fprintf(f, 
 func packedEndless(t *testing.T) (dir string) {
 	t.Helper()
 	dir = kernelFile(t)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "e.c"), []byte(endless+"void f(float* a) { if (getenv(\"REACHED\")) endless(); a[0] = 2; }\n"), 0o666))
-	status, _, stderr := built(t, dir, "pack", "e.c", "--func", "f(inout float32[1])", "--test", "one.npy=two.npy", "-o", "e.so")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "e.c"),
+		[]byte(endless+"void f(float* a) { if (getenv(\"REACHED\")) endless(); a[0] = 2; }\n"), 0o666))
+	status, _, stderr := built(t, dir, "pack", "e.c", "--func", "f(inout float32[1])", "--test", "one.npy=two.npy",
+		"-o", "e.so")
 	require.Zero(t, status, stderr)
 	return dir
 }
 
-// Every command that works for long ends by a signal, with the status that shells know, and leaves nothing behind: no process, no file.
+// Every command that works for long ends by a signal, with the status that shells know, and leaves nothing behind: no
+// process, no file.
 func TestSignals(t *testing.T) {
 	dir := packedEndless(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.tir"), []byte(`func f() { }`), 0o666))
@@ -104,8 +109,10 @@ func TestSignals(t *testing.T) {
 		args []string
 		says string
 	}{
-		{"pack, compiling", "CC=" + stuck(t, "gcc", "-c"), []string{"pack", "k.c", "--func", negSignature, "-o", "new.so"}, "pack: %s: nothing was written\n"},
-		{"pack, linking", "CC=" + stuck(t, "gcc", "-shared"), []string{"pack", "k.c", "--func", negSignature, "-o", "new.so"}, "pack: %s: nothing was written\n"},
+		{"pack, compiling", "CC=" + stuck(t, "gcc", "-c"), []string{"pack", "k.c", "--func", negSignature, "-o", "new.so"},
+			"pack: %s: nothing was written\n"},
+		{"pack, linking", "CC=" + stuck(t, "gcc", "-shared"), []string{"pack", "k.c", "--func", negSignature, "-o", "new.so"},
+			"pack: %s: nothing was written\n"},
 		{"verify", "", []string{"verify", "e.so"}, "verify: %s\n"},
 		{"run", "", []string{"run", "e.so", "f", "--in", "o:1", "--out", "new.npy", "--like", "float32[1]"}, "run: %s\n"},
 		{"inspect --load", "", []string{"inspect", "--load", loads}, "inspect: %s\n"},
@@ -128,7 +135,8 @@ func TestSignals_Twice(t *testing.T) {
 	dir := kernelFile(t)
 	// it holds the pipe of its standard error open in a process of another group, for which the first signal waits
 	tool := filepath.Join(t.TempDir(), "gcc")
-	lines := "#!/bin/sh\ncase \" $* \" in *\" -shared \"*) setsid sh -c 'echo $$ >$REACHED; exec sleep 600' & wait;; esac\nexec gcc \"$@\"\n"
+	lines := "#!/bin/sh\ncase \" $* \" in *\" -shared \"*) setsid sh -c 'echo $$ >$REACHED; exec sleep 600' & wait;; " +
+		"esac\nexec gcc \"$@\"\n"
 	require.NoError(t, os.WriteFile(tool, []byte(lines), 0o777))
 	before := left(t, dir, "k.c", "minus.npy", "one.npy", "two.npy")
 	w := await(t, dir, []string{"CC=" + tool}, "pack", "k.c", "--func", negSignature, "-o", "new.so")

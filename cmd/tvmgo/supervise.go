@@ -11,8 +11,8 @@ import (
 	"runtime"
 )
 
-// supervise starts this program again with other arguments, lets it write where this process does, and ends as it does. A crash is an error
-// in a line instead of what Go writes then; what names who crashed.
+// supervise starts this program again with other arguments, lets it write where this process does, and ends as it does.
+// A crash is an error in a line instead of what Go writes then; what names who crashed.
 func supervise(ctx context.Context, what string, args []string, stdout, stderr io.Writer) error {
 	cmd, err := childCommand(ctx, args...)
 	if err != nil {
@@ -53,7 +53,8 @@ type crashFilter struct {
 }
 
 // crashes are how Go begins to tell of one.
-var crashes = [][]byte{[]byte("SIG"), []byte("fatal error: "), []byte("panic: "), []byte("runtime: "), []byte("[signal ")}
+var crashes = [][]byte{[]byte("SIG"), []byte("fatal error: "), []byte("panic: "), []byte("runtime: "),
+	[]byte("[signal ")}
 
 func (f *crashFilter) Write(p []byte) (int, error) {
 	n := len(p)

@@ -34,7 +34,8 @@ or a tag has the same name), or - for JSON on standard input.`,
 			slog.SetDefault(slog.New(slog.DiscardHandler))
 		},
 	}
-	cmd.AddCommand(newTargetListCommand(), newTargetShowCommand(), newTargetTagsCommand(), newTargetCheckCommand(), newTargetSchemaCommand())
+	cmd.AddCommand(newTargetListCommand(), newTargetShowCommand(), newTargetTagsCommand(), newTargetCheckCommand(),
+		newTargetSchemaCommand())
 	cmd.SetFlagErrorFunc(targetFlagError)
 	return cmd
 }
@@ -107,11 +108,13 @@ func newTargetListCommand() *cobra.Command {
 }
 
 func rowOfKind(k *target.Kind) kindRow {
-	row := kindRow{Kind: k.Name(), Device: k.DeviceType().String(), DeviceType: int32(k.DeviceType()), Keys: append([]string{}, k.DefaultKeys()...),
+	row := kindRow{Kind: k.Name(), Device: k.DeviceType().String(), DeviceType: int32(k.DeviceType()),
+		Keys:      append([]string{}, k.DefaultKeys()...),
 		Composite: k.IsComposite()}
 	for _, o := range k.Options() {
-		row.Options = append(row.Options, optionRow{Name: o.Name, Type: o.Type.String(), Aliases: o.Aliases, Default: o.Default,
-			Min: o.Min, Max: o.Max, Values: o.Values, Prefix: o.Prefix, Pattern: o.Pattern, Help: o.Help})
+		row.Options = append(row.Options, optionRow{Name: o.Name, Type: o.Type.String(), Aliases: o.Aliases,
+			Default: o.Default,
+			Min:     o.Min, Max: o.Max, Values: o.Values, Prefix: o.Prefix, Pattern: o.Pattern, Help: o.Help})
 	}
 	return row
 }
@@ -185,7 +188,8 @@ func newTargetShowCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), map[string]any{"target": t, "cli": t.String(), "hash": hashOf(t), "warnings": orEmpty(t.Warnings())})
+				return writeJSON(cmd.OutOrStdout(), map[string]any{"target": t, "cli": t.String(), "hash": hashOf(t),
+					"warnings": orEmpty(t.Warnings())})
 			}
 			warn(cmd.ErrOrStderr(), t)
 			return writeTarget(cmd.OutOrStdout(), t)
@@ -254,7 +258,8 @@ func argumentTarget(cmd *cobra.Command, arg string) (t *target.Target, err error
 	return t, err
 }
 
-// readTarget makes a target of an argument: a kind or a tag, also where a file has that name; else of a file, else of the text itself.
+// readTarget makes a target of an argument: a kind or a tag, also where a file has that name; else of a file, else of
+// the text itself.
 func readTarget(stdin io.Reader, arg string) (*target.Target, error) {
 	if arg == "-" {
 		return readTargetText(stdin, "standard input")
@@ -268,7 +273,8 @@ func readTarget(stdin io.Reader, arg string) (*target.Target, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
-		return nil, fmt.Errorf("%s is a directory: want the name of a file with JSON, a tag, a kind, a command line or JSON", arg)
+		return nil, fmt.Errorf("%s is a directory: want the name of a file with JSON, a tag, a kind, a command "+
+			"line or JSON", arg)
 	case err == nil:
 		file, err := os.Open(arg)
 		if err != nil {
@@ -345,7 +351,9 @@ func newTargetTagsCommand() *cobra.Command {
 
 // startsWith says whether a tag's name or one of its aliases starts so.
 func startsWith(t target.TagInfo, prefix string) bool {
-	return slices.ContainsFunc(append(t.Aliases, t.Name), func(name string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc(append(t.Aliases, t.Name), func(name string) bool {
+		return strings.HasPrefix(name, prefix)
+	})
 }
 
 // noTags is the error for a list in which nothing is left, as after a misspelled name.
@@ -386,7 +394,8 @@ type tagRow struct {
 func writeTagsJSON(w io.Writer, list []target.TagInfo) error {
 	rows := make([]tagRow, len(list))
 	for i, t := range list {
-		rows[i] = tagRow{Tag: t.Name, Version: t.Version, Aliases: orEmpty(t.Aliases), Kind: t.Kind, Keys: orEmpty(t.Keys), Hash: t.Hash}
+		rows[i] = tagRow{Tag: t.Name, Version: t.Version, Aliases: orEmpty(t.Aliases), Kind: t.Kind, Keys: orEmpty(t.Keys),
+			Hash: t.Hash}
 	}
 	return writeJSON(w, map[string]any{"tags": rows})
 }

@@ -40,8 +40,10 @@ func TestTarget_List(t *testing.T) {
 	require.Contains(t, one.Options, optionRow{Name: "supports_subgroups", Type: "bool", Default: false})
 	targetJSON(t, &one, "list", "llvm")
 	least, most := int64(0), int64(3)
-	require.Contains(t, one.Options, optionRow{Name: "opt-level", Type: "int", Min: &least, Max: &most, Help: "how hard LLVM optimises"})
-	require.Contains(t, one.Options, optionRow{Name: "jit", Type: "str", Values: []string{"mcjit", "orcjit"}, Help: "how LLVM runs code at once"})
+	require.Contains(t, one.Options, optionRow{Name: "opt-level", Type: "int", Min: &least, Max: &most,
+		Help: "how hard LLVM optimises"})
+	require.Contains(t, one.Options, optionRow{Name: "jit", Type: "str", Values: []string{"mcjit", "orcjit"},
+		Help: "how LLVM runs code at once"})
 	_, text, _ = builtWith(t, ".", nil, "target", "list", "llvm")
 	require.Regexp(t, `(?m)^  opt-level +int +how hard LLVM optimises \(0 to 3\)$`, text)
 	require.Regexp(t, `(?m)^  num-cores .* \(at least 1\)$`, text)
@@ -55,10 +57,12 @@ func TestTarget_List(t *testing.T) {
 }
 
 func TestTarget_Show(t *testing.T) {
-	status, text, stderr := builtWith(t, ".", nil, "target", "show", "nvidia/h100", "--host", "llvm -mtriple=aarch64-linux-gnu")
+	status, text, stderr := builtWith(t, ".", nil, "target", "show", "nvidia/h100", "--host",
+		"llvm -mtriple=aarch64-linux-gnu")
 	require.Zero(t, status, stderr)
 	require.Empty(t, stderr)
-	for _, want := range []string{`(?m)^tag +nvidia/nvidia-h100$`, `(?m)^arch +sm_90a$`, `(?m)^keys +cuda,gpu$`, `(?m)^host +llvm -keys=arm_cpu,cpu .*-mtriple=aarch64-linux-gnu$`} {
+	for _, want := range []string{`(?m)^tag +nvidia/nvidia-h100$`, `(?m)^arch +sm_90a$`, `(?m)^keys +cuda,gpu$`,
+		`(?m)^host +llvm -keys=arm_cpu,cpu .*-mtriple=aarch64-linux-gnu$`} {
 		require.Regexp(t, want, text)
 	}
 	var shown struct {
@@ -105,10 +109,13 @@ func TestTarget_Tags(t *testing.T) {
 // A list in which nothing is left says what may have been meant.
 func TestTarget_NoTags(t *testing.T) {
 	for want, args := range map[string][]string{
-		`no tag has a name that starts with "h100"; did you mean "nvidia/h100"?`:                          {"h100"},
-		`no tag has the key "maly"; did you mean "mali"?`:                                                 {"--key", "maly", "--json"},
-		`no tag has a name that starts with "rockchip/" and the key "cuda"`:                               {"rockchip/", "--key", "cuda"},
-		`no tag has a name that starts with "nvidia/h10x" and the key "gpu"; did you mean "nvidia/h100"?`: {"nvidia/h10x", "--key", "gpu"},
+		`no tag has a name that starts with "h100"; did you mean "nvidia/h100"?`: {"h100"},
+		`no tag has the key "maly"; did you mean "mali"?`: {"--key",
+			"maly", "--json"},
+		`no tag has a name that starts with "rockchip/" and the key "cuda"`: {"rockchip/",
+			"--key", "cuda"},
+		`no tag has a name that starts with "nvidia/h10x" and the key "gpu"; did you mean "nvidia/h100"?`: {"nvidia/h10x",
+			"--key", "gpu"},
 	} {
 		status, stdout, stderr := builtWith(t, ".", nil, append([]string{"target", "tags"}, args...)...)
 		require.Equal(t, 1, status, "%v", args)
@@ -166,9 +173,12 @@ func TestTarget_Files(t *testing.T) {
 	}
 	for arg, want := range map[string]string{
 		"folder": "folder is a directory", "./folder": "./folder is a directory", "./none": "./none: there is no such file",
-		"none.json": "none.json: there is no such file", "list.json": "list.json: target: $: wrong type: expected an object, found a list",
-		"mark.json": "mark.json: target: $: not JSON: at byte 0 (line 1): the text starts with a byte order mark", "loop.json": "loop.json: too many",
-		"none": `there is no target kind and no tag "none"`, "/dev/null": "/dev/null: target: $: not JSON", "/dev/zero": "/dev/zero: target: $: the text has more than 1048576 bytes: that is no target",
+		"none.json": "none.json: there is no such file", "list.json": "list.json: target: $: wrong type: expected an " +
+			"object, found a list",
+		"mark.json": "mark.json: target: $: not JSON: at byte 0 (line 1): the text starts with a " +
+			"byte order mark", "loop.json": "loop.json: too many",
+		"none": `there is no target kind and no tag "none"`, "/dev/null": "/dev/null: target: " +
+			"$: not JSON", "/dev/zero": "/dev/zero: target: $: the text has more than 1048576 bytes: that is no target",
 	} {
 		status, text, stderr := builtWith(t, dir, nil, "target", "check", arg)
 		require.Equal(t, 1, status, arg)
@@ -202,7 +212,8 @@ func TestTarget_Schema(t *testing.T) {
 }
 
 func TestTarget_WrongCommandLines(t *testing.T) {
-	for _, args := range [][]string{{"lst"}, {"list", "cuda", "llvm"}, {"show"}, {"check"}, {"show", "cuda", "--hosts=x"}} {
+	for _, args := range [][]string{{"lst"}, {"list", "cuda", "llvm"}, {"show"}, {"check"},
+		{"show", "cuda", "--hosts=x"}} {
 		status, stdout, stderr := builtWith(t, ".", nil, append([]string{"target"}, args...)...)
 		require.Equal(t, 2, status, "%v: %s%s", args, stdout, stderr)
 		require.Contains(t, stderr, "usage: tvmgo target")

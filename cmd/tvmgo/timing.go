@@ -119,7 +119,8 @@ func (c *wallClock) stop() (time.Duration, error) {
 
 func (c *wallClock) close() {}
 
-// percentile is the smallest sample that at least p percent do not exceed; the median of an even number is the mean of two.
+// percentile is the smallest sample that at least p percent do not exceed; the median of an even number is the mean of
+// two.
 func (t *times) percentile(p float64) float64 {
 	n := len(t.seconds)
 	if p == 50 && n%2 == 0 {
@@ -137,9 +138,10 @@ func (t *times) mean() float64 {
 }
 
 func (t *times) text() string {
-	return fmt.Sprintf("time of a call: median %s, min %s, mean %s, p90 %s, p99 %s, max %s\nmeasured by %s: %d samples of %d calls\n",
-		duration(t.percentile(50)), duration(t.seconds[0]), duration(t.mean()), duration(t.percentile(90)), duration(t.percentile(99)),
-		duration(t.seconds[len(t.seconds)-1]), t.clock, len(t.seconds), t.batch)
+	return fmt.Sprintf("time of a call: median %s, min %s, mean %s, p90 %s, p99 %s, max %s\nmeasured by %s: %d samples "+
+		"of %d calls\n", duration(t.percentile(50)), duration(t.seconds[0]), duration(t.mean()), duration(
+		t.percentile(90)), duration(t.percentile(99)), duration(t.seconds[len(t.seconds)-1]), t.clock,
+		len(t.seconds), t.batch)
 }
 
 // duration prints seconds with three digits that count.

@@ -119,11 +119,13 @@ func (f *verifyFlags) verify(ctx context.Context, file string) (*pack.Report, er
 }
 
 // ask has a child process run a test vector, or list them. The problem is one of the file's code.
-func (f *verifyFlags) ask(ctx context.Context, file string, vector int) (report *pack.Report, problem string, err error) {
+func (f *verifyFlags) ask(ctx context.Context, file string, vector int) (report *pack.Report, problem string,
+	err error) {
 	limited, cancel := context.WithTimeout(ctx, f.limit)
 	defer cancel()
 	var a vectorAnswer
-	died, err := runChild(limited, vectorCommand, vectorTask{file, f.device, float64(f.tol.Rel), float64(f.tol.Abs), vector}, a.read)
+	died, err := runChild(limited, vectorCommand, vectorTask{file, f.device, float64(f.tol.Rel), float64(f.tol.Abs),
+		vector}, a.read)
 	switch {
 	case ctx.Err() != nil:
 		return nil, "", context.Cause(ctx)
@@ -174,6 +176,7 @@ func differenceText(d *pack.Difference) string {
 	if d.Untouched > 0 && !d.Const {
 		text += fmt.Sprintf("    %d of them were not written\n", d.Untouched)
 	}
-	text += fmt.Sprintf("    first at %s: got %s, want %s\n", strings.ReplaceAll(fmt.Sprint(d.First), " ", ","), d.Got, d.Want)
+	text += fmt.Sprintf("    first at %s: got %s, want %s\n", strings.ReplaceAll(fmt.Sprint(d.First), " ", ","),
+		d.Got, d.Want)
 	return text + fmt.Sprintf("    largest difference %.6g, relative %.6g\n", float64(d.MaxAbs), float64(d.MaxRel))
 }

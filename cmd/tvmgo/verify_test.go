@@ -33,7 +33,8 @@ func packBad(t *testing.T, functions ...string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad.c"), []byte(badKernels), 0o666))
 	args := []string{"pack", filepath.Join(dir, "bad.c"), "-o", filepath.Join(dir, "bad.so")}
 	for _, f := range functions {
-		args = append(args, "--func", f+"(inout float32[1])", "--test", f+":"+filepath.Join(dir, "one.npy")+"="+filepath.Join(dir, "two.npy"))
+		args = append(args, "--func", f+"(inout float32[1])", "--test", f+":"+filepath.Join(dir, "one.npy")+"="+
+			filepath.Join(dir, "two.npy"))
 	}
 	status, _, stderr := cli(args...)
 	require.Zero(t, status, stderr)
@@ -96,7 +97,8 @@ func TestVerify_LargeIntegers(t *testing.T) {
 		require.NoError(t, f.Close())
 	}
 	args := []string{"pack", at("bad.c"), "--func", "big(out float64[1], uint64)", "-o", at("big.so")}
-	status, _, stderr := cli(append(args, "--test", "i:18446744073709551615="+at("two64.npy"), "--test", "i:0x8000000000000000="+at("three64.npy"))...)
+	status, _, stderr := cli(append(args, "--test", "i:18446744073709551615="+at("two64.npy"), "--test",
+		"i:0x8000000000000000="+at("three64.npy"))...)
 	require.Zero(t, status, stderr)
 	status, stdout, stderr := cli("verify", at("big.so"), "--timeout", "10m")
 	require.Zero(t, status, stderr)
@@ -109,5 +111,6 @@ func TestVerify_LargeIntegers(t *testing.T) {
 	args[3] = "big(out float64[1], int64)"
 	status, _, stderr = cli(append(args, "--test", "i:9223372036854775808="+at("two64.npy"))...)
 	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "9223372036854775808 is out of range: it goes from -9223372036854775808 to 9223372036854775807")
+	require.Contains(t, stderr, "9223372036854775808 is out of range: it goes from -9223372036854775808 to "+
+		"9223372036854775807")
 }

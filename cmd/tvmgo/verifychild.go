@@ -10,7 +10,8 @@ import (
 	"tvmgo/export/pack"
 )
 
-// vectorCommand is the hidden command of the child processes of verify: it reads a vectorTask and writes a vectorAnswer.
+// vectorCommand is the hidden command of the child processes of verify: it reads a vectorTask and writes a
+// vectorAnswer.
 const vectorCommand = "vector-for-verify"
 
 // vectorTask is what the child is to do.

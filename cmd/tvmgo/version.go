@@ -89,6 +89,7 @@ func (v versionInfo) text() string {
 	if v.Modified {
 		out.WriteString(", modified")
 	}
-	fmt.Fprintf(&out, "\n%s %s\nclassic ABI %s, tvm-ffi ABI %s, DLPack %s\n", v.Go, v.Platform, v.ABI.Classic, v.ABI.TVMFFI, v.ABI.DLPack)
+	fmt.Fprintf(&out, "\n%s %s\nclassic ABI %s, tvm-ffi ABI %s, DLPack %s\n", v.Go, v.Platform, v.ABI.Classic,
+		v.ABI.TVMFFI, v.ABI.DLPack)
 	return out.String()
 }

@@ -20,7 +20,8 @@ func TestRun_VulkanShaders(t *testing.T) {
 	status, _, stderr := builtWith(t, ".", env, "pack", "../../runtime/vulkan/testdata/artifacts.spv", "-o", file,
 		"--func", "vadd=vadd_kernel(float32[n], float32[n], inout float32[n]) launch blockIdx.x=n")
 	require.Zero(t, status, stderr)
-	args := append([]string{"run", file, "vadd", "--device", "vulkan:0", "--out", out, "--like", "float32[1001]"}, inputsOf(t, "vadd")...)
+	args := append([]string{"run", file, "vadd", "--device", "vulkan:0", "--out", out, "--like", "float32[1001]"},
+		inputsOf(t, "vadd")...)
 	status, stdout, stderr := builtWith(t, ".", env, args...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "vadd of "+file+" ran on vulkan:0")

@@ -26,7 +26,8 @@ func mixed() *tir.PrimFunc {
 	return f
 }
 
-const mixedSignature = "mixed(A: float32[n, k], B: float32[k, m], C: int8[n * 2], D: float64[], s: int16, x: float32, " +
+const mixedSignature = "mixed(A: float32[n, k], B: float32[k, m], C: int8[n * 2], D: float64[], s: int16, " +
+	"x: float32, " +
 	"flag: bool, any: handle)"
 
 // wrongArguments are what testdata/arguments.c does to the arguments, and the error that comes of it, in order; "" of
@@ -76,7 +77,8 @@ var wrongArguments = [][2]string{
 	{"a.data = NULL", "ValueError: mixed: argument 0 (A): the tensor's data is NULL"},
 	{"(a.data = NULL, a_shape[0] = 0, c_shape[0] = 0)", ""},
 	{"a.data = (char*)a.data + 32",
-		"ValueError: mixed: argument 0 (A): the elements begin 32 bytes behind a multiple of 64: copy them to aligned memory"},
+		"ValueError: mixed: argument 0 (A): the elements begin 32 bytes behind a multiple of 64: copy them to " +
+			"aligned memory"},
 	{"a.byte_offset = 64", ""},
 	{"a.byte_offset = 4", "ValueError: mixed: argument 0 (A): the elements begin 4 bytes behind a multiple of 64: copy " +
 		"them to aligned memory"},
@@ -86,11 +88,13 @@ var wrongArguments = [][2]string{
 	{"d.data = (char*)d.data + 1", "ValueError: mixed: argument 3 (D): the elements begin 1 bytes behind a multiple of " +
 		"8: copy them to aligned memory"},
 	{"a.strides = NULL", ""},
-	{"a_strides[0] = 5", "ValueError: mixed: argument 0 (A): strides[0] is 5, expected 4: the tensor is not contiguous, copy it"},
+	{"a_strides[0] = 5", "ValueError: mixed: argument 0 (A): strides[0] is 5, expected 4: the tensor is not " +
+		"contiguous, copy it"},
 	{"(a_strides[0] = 1, a_strides[1] = 3)",
 		"ValueError: mixed: argument 0 (A): strides[1] is 3, expected 1: the tensor " +
 			"is not contiguous, copy it"},
-	{"a_strides[1] = 0", "ValueError: mixed: argument 0 (A): strides[1] is 0, expected 1: the tensor is not contiguous, copy it"},
+	{"a_strides[1] = 0", "ValueError: mixed: argument 0 (A): strides[1] is 0, expected 1: the tensor is not " +
+		"contiguous, copy it"},
 	{"(a_shape[0] = 1, c_shape[0] = 2, a_strides[0] = 99)", ""}, // of one row no stride matters
 	{"b_strides[0] = 20", ""},
 	{"b_strides[1] = 2", "ValueError: mixed: argument 1 (B): strides[1] is 2, expected 1"},

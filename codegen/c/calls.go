@@ -117,9 +117,8 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		}
 		c := w.valueType(t)
 		name := "tvmgo_abs_" + strings.TrimSuffix(c, "_t")
-		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a) { return a < 0 ? (%s)(0 - (%s)a) : a; }\n", w.inline(), c, name,
-			c, c,
-			w.valueType(unsignedType(t))))
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a) { return a < 0 ? (%s)(0 - (%s)a) : a; }\n", w.inline(), c,
+			name, c, c, w.valueType(unsignedType(t))))
 		return atom(name + "(" + texts[0] + ")")
 	case "isnan", "isinf", "isfinite":
 		if from := e.Args[0].DType(); !tir.IsFloat(from) {
@@ -305,9 +304,8 @@ func (w *writer) functionCall(e *tir.Call) code {
 	}
 	if len(f.extras) > 0 {
 		x := f.extras[0]
-		w.fail("the call of %s: it takes %s from a tensor's description, and gets addresses from functions of its module: "+
-			"make %s a parameter",
-			e.Name, x.name, x.name)
+		w.fail("the call of %s: it takes %s from a tensor's description, and gets addresses from functions of its "+
+			"module: make %s a parameter", e.Name, x.name, x.name)
 		return atom("0")
 	}
 	want := f.Result

@@ -32,9 +32,9 @@ func (w *writer) checkIndex(e *tir.Call, i string) code {
 	w.line("const int64_t %s = (int64_t)%s, %s = (int64_t)%s;", index, c.in(precUnary), size,
 		w.lane(e.Args[1], "").in(precUnary))
 	w.snippet("outside")
-	w.line("if ((uint64_t)%s >= (uint64_t)%s) %s", index, size, w.leaving(fmt.Sprintf("tvmgo_outside(%s, %s, %d, (long "+
-		"long)%s, (long long)%s)",
-		abi.Literal(w.fn.Name), abi.Literal(buffer.Value), dim.Value, index, size)))
+	w.line("if ((uint64_t)%s >= (uint64_t)%s) %s", index, size,
+		w.leaving(fmt.Sprintf("tvmgo_outside(%s, %s, %d, (long long)%s, (long long)%s)", abi.Literal(w.fn.Name),
+			abi.Literal(buffer.Value), dim.Value, index, size)))
 	return atom(index)
 }
 
@@ -45,8 +45,7 @@ func (w *writer) report(e *tir.Call, i string) code {
 			if l, ok := a.Args[0].(*tir.BufferLoad); ok {
 				w.snippet("report")
 				return atom(fmt.Sprintf("tvmgo_report(&%s, %s, %s, %s)", w.element(l.Buffer, l.Indices, ""),
-					w.lane(e.Args[1], i).text, w.lane(e.Args[2], i).text,
-					w.lane(e.Args[3], i).text))
+					w.lane(e.Args[1], i).text, w.lane(e.Args[2], i).text, w.lane(e.Args[3], i).text))
 			}
 		}
 	}
@@ -80,8 +79,7 @@ func (w *writer) reports(e *tir.Call) code {
 		w.line("    {%s, %d},", abi.Literal(buffer.Value), dim.Value)
 	}
 	w.line("};")
-	w.try(fmt.Sprintf("tvmgo_check_reports(&%s, %d, %s, %s, %s, %s, %d)", w.lookUp("runtime.TVMTensorCopyToBytes"), device,
-		w.deviceID, record,
-		abi.Literal(w.fn.Name), accesses, len(e.Args)/2))
+	w.try(fmt.Sprintf("tvmgo_check_reports(&%s, %d, %s, %s, %s, %s, %d)", w.lookUp("runtime.TVMTensorCopyToBytes"),
+		device, w.deviceID, record, abi.Literal(w.fn.Name), accesses, len(e.Args)/2))
 	return code{}
 }

@@ -224,22 +224,19 @@ func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 		return name
 	case tir.OpFloorDiv:
 		name := "tvmgo_floordiv_" + short
-		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)(a / b - (a %% b != 0 && (a < 0) != (b < "+
-			"0))); }\n",
-			w.inline(), c, name, c, c, c))
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) { return (%s)(a / b - (a %% b != 0 && (a < 0) != "+
+			"(b < 0))); }\n", w.inline(), c, name, c, c, c))
 		return name
 	}
 	name := "tvmgo_floormod_" + short
 	if tir.IsFloat(t) {
 		fmod := w.mathName("fmod", t)
-		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && (r < 0) "+
-			"!= (b < 0) ? r + b : r;\n}\n",
-			w.inline(), c, name, c, c, c, fmod))
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && "+
+			"(r < 0) != (b < 0) ? r + b : r;\n}\n", w.inline(), c, name, c, c, c, fmod))
 		return name
 	}
-	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = (%s)(a %% b);\n  return r != 0 && (r < "+
-		"0) != (b < 0) ? (%s)(r + b) : r;\n}\n",
-		w.inline(), c, name, c, c, c, c, c))
+	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = (%s)(a %% b);\n  return r != 0 && "+
+		"(r < 0) != (b < 0) ? (%s)(r + b) : r;\n}\n", w.inline(), c, name, c, c, c, c, c))
 	return name
 }
 

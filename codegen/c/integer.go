@@ -405,9 +405,9 @@ func (w *writer) shift(e *tir.Call, a, b code) code {
 	if left {
 		text = fmt.Sprintf("(%s)((%s)a << b)", c, u)
 	}
-	w.snippetText(name, fmt.Sprintf("/* By less than 0 or more bits than there are: what is left when all have gone. */\n"+
-		"%sinline %s %s(%s a, %s b) {\n  if (%s) return (%s)(%s);\n  return %s;\n}\n", w.inline(), c, name, c, c, beyond, c,
-		gone, text))
+	w.snippetText(name, fmt.Sprintf("/* By less than 0 or more bits than there are: what is left when all have gone. "+
+		"*/\n%sinline %s %s(%s a, %s b) {\n  if (%s) return (%s)(%s);\n  "+
+		"return %s;\n}\n", w.inline(), c, name, c, c, beyond, c, gone, text))
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
 

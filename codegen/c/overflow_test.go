@@ -37,8 +37,8 @@ func TestOverflow_Division(t *testing.T) {
 	for _, e := range []tir.Type{tir.Int32, tir.Int64} {
 		for _, op := range divisions {
 			funcs = append(funcs, byConstant(fmt.Sprintf("constant_%s_%d", e, op), op, e, -1),
-				byConstant(fmt.Sprintf("below_%s_%d", e, op), op, e, -2),
-				byRange(fmt.Sprintf("negative_%s_%d", e, op), op, e, -3, 3), byRange(fmt.Sprintf("zero_%s_%d", e, op), op, e, 0, 3))
+				byConstant(fmt.Sprintf("below_%s_%d", e, op), op, e, -2), byRange(fmt.Sprintf("negative_%s_%d", e, op),
+					op, e, -3, 3), byRange(fmt.Sprintf("zero_%s_%d", e, op), op, e, 0, 3))
 		}
 	}
 	for _, l := range undefinedFree(t, module(t, funcs...)) {

@@ -42,11 +42,20 @@ func TestEmit_Refuses(t *testing.T) {
 			n, nothing), buffer(tir.Float32))},
 		"buffer s in scope \"shared\": the CPU has \"global\" and \"local\"": {with(&tir.Alloc{Buffer: shared,
 			Body: nothing})},
-		"storage_sync waits for threads of a device":                                   {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared")))},
-		"tvm_struct_get takes a parameter that is a tensor, 0, and one of the numbers": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Int32, "tvm_struct_get", tir.I32(1)))},
-		"report_index takes the address of a record":                                   {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Bool, "report_index", tir.NewVar("h", tir.Handle), tir.I32(1), tir.I64(1), tir.I64(1)))},
-		"check_reports is for functions that launch kernels":                           {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "check_reports", tir.NewVar("h", tir.Handle)))},
-		"an assertion's kind is \"Oops\": known are":                                   {with(&tir.Assert{Cond: tir.BoolConst(true), Kind: "Oops"})},
+		"storage_sync waits for threads " +
+			"of a device": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync",
+			tir.Text("shared")))},
+		"tvm_struct_get takes a parameter that is a tensor, 0, and one of " +
+			"the numbers": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Int32, "tvm_struct_get", tir.I32(1)))},
+		"report_index takes the address " +
+			"of a record": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Bool, "report_index",
+			tir.NewVar("h", tir.Handle), tir.I32(1), tir.I64(1), tir.I64(1)))},
+		"check_reports is for functions that " +
+			"launch kernels": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "check_reports",
+			tir.NewVar("h", tir.Handle)))},
+		"an assertion's kind is " +
+			"\"Oops\": known are": {with(&tir.Assert{Cond: tir.BoolConst(true),
+			Kind: "Oops"})},
 		"the call of g: the module has no such function": {evaluate(tir.NewCall(tir.CallFunc,
 			tir.Void, "g"))},
 		"the call of g: it takes n from a tensor's description": {evaluate(tir.NewCall(tir.CallFunc,
@@ -57,12 +66,19 @@ func TestEmit_Refuses(t *testing.T) {
 			tir.I64(2), &tir.Evaluate{Value: tir.NewCall(tir.CallFunc, tir.Void, "g")})), launching},
 		"ret_none within a parallel loop": {with(loop(tir.Parallel, i,
 			tir.I64(2), &tir.Evaluate{Value: tir.Intrin("ret_none")}))},
-		"ret of a value of type int32 in a function whose result":                                 {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "ret", tir.I32(1)))},
-		"a reduction is still one: lower the tensor expression first":                             {evaluate(&tir.Reduce{Sources: []tir.Expr{tir.F32(1)}})},
-		"buffer E: shape[0] is n + 1, and nothing says what n is":                                 {with(nothing, extents)},
-		"a value of type float64 is stored in buffer A of type float32":                           {with(store(buffer(tir.Float32), tir.F64(1), zero), buffer(tir.Float32))},
-		"the C function h is called as \"extern void h(int32_t);\" and as \"extern void h(float)": {with(tir.Sequence(&tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "h", tir.I32(1))}, &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "h", tir.F32(1))}))},
-		"the call of the C function \"a b\": that is no name in C":                                {evaluate(tir.NewCall(tir.CallExtern, tir.Void, "a b"))},
+		"ret of a value of type int32 in a function " +
+			"whose result": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "ret",
+			tir.I32(1)))},
+		"a reduction is still one: lower the tensor " +
+			"expression first": {evaluate(&tir.Reduce{Sources: []tir.Expr{tir.F32(1)}})},
+		"buffer E: shape[0] is n + 1, and nothing says what n is": {with(nothing, extents)},
+		"a value of type float64 is stored in buffer A of " +
+			"type float32": {with(store(buffer(tir.Float32), tir.F64(1), zero), buffer(tir.Float32))},
+		"the C function h is called as \"extern void h(int32_t);\" and as \"extern " +
+			"void h(float)": {with(tir.Sequence(&tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "h", tir.I32(1))},
+			&tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "h", tir.F32(1))}))},
+		"the call of the C function \"a b\": that is " +
+			"no name in C": {evaluate(tir.NewCall(tir.CallExtern, tir.Void, "a b"))},
 	} {
 		m := &tir.IRModule{Funcs: f}
 		_, err := new(c.Emitter).Emit(m, nil)

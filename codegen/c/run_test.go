@@ -250,7 +250,8 @@ func TestRun_WrongArguments(t *testing.T) {
 				"float16, got bfloat16"},
 		{m, "doubled", []any{f(1)}, "TypeError: doubled: argument 0 (x): expected float32, got a tensor"},
 		{more, "aligned", []any{part(4), f(3), f(3)},
-			"ValueError: aligned: argument 0 (A): the elements begin 4 bytes behind a multiple of 64: copy them to aligned memory"},
+			"ValueError: aligned: argument 0 (A): the elements begin 4 bytes behind a multiple of 64: copy them to " +
+				"aligned memory"},
 		{m, "vadd", []any{strided, f(4), f(4)},
 			"ValueError: vadd: argument 0 (A): strides[0] is 2, expected 1: the tensor is not contiguous, copy it"},
 		{more, "sized", []any{5000000000, f(4), f(8)}, "ValueError: sized: argument 0 (n): 5000000000 does not fit int32"},
@@ -282,5 +283,6 @@ func sized() *tir.PrimFunc {
 // Apache TVM's own runtime.
 func TestRun_InWheel(t *testing.T) {
 	out := wheel.Run(t, nil, "testdata/wheel.py", exported(t, c.Emitter{}, all(t)))
-	require.Equal(t, "ok\nValueError: matmul: argument 1 (B): shape[0] is 63, expected k = 64 (argument 0 (A): shape[1])\n", string(out))
+	require.Equal(t, "ok\nValueError: matmul: argument 1 (B): shape[0] is 63, expected k = 64 (argument 0 (A): "+
+		"shape[1])\n", string(out))
 }

@@ -44,8 +44,7 @@ func (g *generator) valueType(t tir.Type) string {
 	s, ok := scalarTypes[t]
 	if !ok {
 		g.fail("type %s has no counterpart in %s: cast it to a wider one, of 8 bits at least for integers and 16 for "+
-			"floats, or run "+
-			"transform.LegalizeTypes before", t, g.hooks.language())
+			"floats, or run transform.LegalizeTypes before", t, g.hooks.language())
 		return "int"
 	}
 	return s

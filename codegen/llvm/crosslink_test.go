@@ -93,9 +93,8 @@ func TestCross_NoLinker(t *testing.T) {
 	err := export.Library(context.Background(), m, filepath.Join(dir, "a.so"))
 	require.ErrorIs(t, err, runtime.ErrNotFound)
 	require.ErrorContains(t, err, "lib0.o is for another machine (EM_RISCV), and there is no linker for it: install "+
-		"riscv64-linux-gnu-gcc "+
-		"(Debian: apt install gcc-riscv64-linux-gnu) or clang and lld (apt install clang lld), name one by the option "+
-		"Compiler, or export the object (.o)")
+		"riscv64-linux-gnu-gcc (Debian: apt install gcc-riscv64-linux-gnu) or clang and lld (apt install clang lld), "+
+		"name one by the option Compiler, or export the object (.o)")
 	require.NoError(t, export.Library(context.Background(), m, filepath.Join(dir, "a.tar")))
 	require.NoError(t, export.Library(context.Background(), m, filepath.Join(dir, "a.o")))
 	saved := filepath.Join(dir, "b.o")

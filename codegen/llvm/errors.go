@@ -41,7 +41,9 @@ var causes = []struct {
 	{"mfloat-abi", lazy(`-mfloat-abi=|float ABI`), "way of passing floats"},
 	{"vector-width", lazy(`-mprefer-vector-width`), "width"},
 	{"cl-opt", lazy(`LLVM option parsing|for the -?-[a-z-]+ option|-mllvm`), "option of LLVM"},
-	{"mtriple", lazy(`unknown target triple|unable to create target|[Nn]o available targets|version '[^']*' in target triple`), "machine"},
+	{"mtriple",
+		lazy(`unknown target triple|unable to create target|[Nn]o available targets|version '[^']*' in target triple`),
+		"machine"},
 }
 
 // explain turns clang's message about a target into an error that names the option.

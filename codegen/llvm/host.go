@@ -22,9 +22,9 @@ var machines = map[string]elf.Machine{
 // hostOnly is an error unless this process can run the module's code.
 func (m *module) hostOnly() error {
 	if found := m.compiler.machine; found != hostMachine() {
-		return runtime.Errorf(runtime.ErrNotSupported, "its code is for %s (mtriple %q), and this machine is %s: export it "+
-			"by export.Library, or save it by "+
-			"SaveToFile, and call it there", found, m.compiler.options.triple, hostMachine())
+		return runtime.Errorf(runtime.ErrNotSupported, "its code is for %s (mtriple %q), and this machine is %s: "+
+			"export it by export.Library, or save it by SaveToFile, and "+
+			"call it there", found, m.compiler.options.triple, hostMachine())
 	}
 	missing, err := m.compiler.missingFeatures(context.Background())
 	if err != nil {
@@ -32,11 +32,10 @@ func (m *module) hostOnly() error {
 	}
 	missing = slices.DeleteFunc(missing, func(f string) bool { return f == "sgx" }) // compilers make no instructions of it
 	if len(missing) > 0 {
-		return runtime.Errorf(runtime.ErrNotSupported, "its code may use %s, which this machine's CPU does not have (mcpu "+
-			"%q, mattr %q): leave that out of the "+
-			"target, or export the module and call it where the CPU has it", strings.Join(missing, ", "),
-			textOf(m.compiler.target, "mcpu"),
-			strings.Join(listOf(m.compiler.target, "mattr"), ","))
+		return runtime.Errorf(runtime.ErrNotSupported, "its code may use %s, which this machine's CPU does not have "+
+			"(mcpu %q, mattr %q): leave that out of the target, or export the module and call it where "+
+			"the CPU has it", strings.Join(missing, ", "), textOf(m.compiler.target, "mcpu"), strings.Join(
+			listOf(m.compiler.target, "mattr"), ","))
 	}
 	return nil
 }

@@ -146,9 +146,8 @@ func (m *module) SaveToFile(path, format string) error {
 	data := []byte(m.Code)
 	if f != "c" {
 		if _, known := forms[f]; !known {
-			return runtime.Errorf(runtime.ErrNotSupported,
-				"save a module of kind %s as %s: there is no format %q: want one of %s", Kind, path, format,
-				strings.Join(m.WriteFormats(), ", "))
+			return runtime.Errorf(runtime.ErrNotSupported, "save a module of kind %s as %s: there is no format %q: "+
+				"want one of %s", Kind, path, format, strings.Join(m.WriteFormats(), ", "))
 		}
 		var err error
 		if data, err = m.as(f); err != nil {

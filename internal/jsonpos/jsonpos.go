@@ -1,7 +1,7 @@
-// Package jsonpos reads JSON and reports where an error is: path, byte and line. It is stricter than encoding/json: a key
-// must not be repeated in an object, and text must be valid UTF-8 with complete surrogate pairs. [Parse] returns a
-// document as a tree. A [Reader] reads one part after another without building a tree, and without copying text that has
-// no escapes.
+// Package jsonpos reads JSON and reports where an error is: path, byte and line. It is stricter than encoding/json: a
+// key must not be repeated in an object, and text must be valid UTF-8 with complete surrogate pairs. [Parse] returns a
+// document as a tree. A [Reader] reads one part after another without building a tree, and without copying text that
+// has no escapes.
 package jsonpos
 
 import (

@@ -49,8 +49,9 @@ func TestParse_Errors(t *testing.T) {
 		"{\"a\": 1,\n\"a\": 1}":       "$.a: at byte 9 (line 2): the key is repeated",
 		"{\"a b\": [0, {\"\": {\n: 1": `$["a b"][1][""]: at byte 19 (line 2): want a key in quotes, not ':'`,
 		"[\"a\xffb\"]":                "$: at byte 3 (line 1): the text is not valid UTF-8",
-		ByteOrderMark + "{}":          "$: at byte 0 (line 1): the text starts with a byte order mark: save it as UTF-8 without one",
-		strings.Repeat("[", 33):       "$" + strings.Repeat("[0]", 32) + ": at byte 32 (line 1): more than 32 levels",
+		ByteOrderMark + "{}": "$: at byte 0 (line 1): the text starts with a byte order mark: save it as " +
+			"UTF-8 without one",
+		strings.Repeat("[", 33): "$" + strings.Repeat("[0]", 32) + ": at byte 32 (line 1): more than 32 levels",
 	} {
 		_, err := Parse(text, depth)
 		require.EqualError(t, err, want, text)
@@ -105,7 +106,8 @@ func TestReader(t *testing.T) {
 		{`[]`, func(r *Reader) { r.Object(func(string) {}) }, "want an object, not '['"},
 		{`{}`, func(r *Reader) { r.List(func() {}) }, "want a list, not '{'"},
 		{`{"a": 1}`, func(r *Reader) { r.Object(func(string) {}) }, "$: at byte 6 (line 1): want a comma or }, not '1'"},
-		{`{"a": 1}`, func(r *Reader) { r.Object(func(string) { r.Fail("no %q", "a"); r.Fail("later") }) }, `$.a: at byte 5 (line 1): no "a"`},
+		{`{"a": 1}`, func(r *Reader) { r.Object(func(string) { r.Fail("no %q", "a"); r.Fail("later") }) },
+			`$.a: at byte 5 (line 1): no "a"`},
 		{`[1.5]`, func(r *Reader) { r.Value() }, `$[0]: at byte 1 (line 1): strconv.Atoi: parsing "1.5": invalid syntax`},
 		{`{} {}`, func(r *Reader) { r.Value() }, "more text follows the end"},
 	} {
@@ -131,7 +133,8 @@ func TestMember(t *testing.T) {
 // depth are rejected in addition.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		`{"a": [1, -2, true, {"b": ""}], "c": false}`, "[]", " {} ", "-9223372036854775808", `{"a":{"a":1}}`, `"\ud83d\ude00"`,
+		`{"a": [1, -2, true, {"b": ""}], "c": false}`, "[]", " {} ", "-9223372036854775808", `{"a":{"a":1}}`,
+		`"\ud83d\ude00"`,
 		`{"a":1,"a":2}`, "1e5", "nul", `"\ud800"`, "[[[[1]]]]", `{"":null}`, "01", "\xff", "2.", `"\b\f"`,
 	} {
 		f.Add(text)

@@ -54,8 +54,8 @@ func Descr(t dlpack.DataType) string {
 	return ""
 }
 
-// WriteHeader writes what comes before the elements, which follow in row-major order: version 1.0 of the format, padded so that
-// they are 64-byte aligned in the file, as NumPy does. The type must have a [Descr].
+// WriteHeader writes what comes before the elements, which follow in row-major order: version 1.0 of the format, padded
+// so that they are 64-byte aligned in the file, as NumPy does. The type must have a [Descr].
 func WriteHeader(w io.Writer, t dlpack.DataType, shape []int64) error {
 	dims := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
 	if len(shape) == 1 {

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// BenchmarkFirstUse is of fresh processes; first-use-ns is what Find takes there, ns/op that and the start of a process.
+// BenchmarkFirstUse is of fresh processes; first-use-ns is what Find takes there, ns/op that and the start of a
+// process.
 func BenchmarkFirstUse(b *testing.B) {
 	self, err := os.Executable()
 	require.NoError(b, err)

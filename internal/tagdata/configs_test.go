@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cuda_tags.txt has a line for each card of Apache TVM: name, arch, registers of a block, and the L2 cache's bytes or "-".
+// cuda_tags.txt has a line for each card of Apache TVM: name, arch, registers of a block, and the L2 cache's bytes or
+// "-".
 //
 //go:embed testdata/cuda_tags.txt
 var cudaTags string
@@ -72,12 +73,14 @@ func ec2(cpu string, cores int64) object {
 }
 
 func graviton(cpu string, cores int64) object {
-	return object{"kind": "llvm", "keys": list{"arm_cpu", "cpu"}, "mtriple": "aarch64-linux-gnu", "mcpu": cpu, "num-cores": cores}
+	return object{"kind": "llvm", "keys": list{"arm_cpu", "cpu"}, "mtriple": "aarch64-linux-gnu", "mcpu": cpu,
+		"num-cores": cores}
 }
 
 func hexagon(version string, vtcm int64, mattr ...any) object {
-	return object{"kind": "hexagon", "mtriple": "hexagon", "mcpu": "hexagon" + version, "num-cores": int64(4), "vtcm-capacity": vtcm,
-		"mattr": append(list{"+hvx" + version, "+hvx-length128b"}, mattr...)}
+	return object{"kind": "hexagon", "mtriple": "hexagon", "mcpu": "hexagon" + version, "num-cores": int64(4),
+		"vtcm-capacity": vtcm,
+		"mattr":         append(list{"+hvx" + version, "+hvx-length128b"}, mattr...)}
 }
 
 func adreno(kind string, more ...any) object {
@@ -151,19 +154,21 @@ func TestFind_Configs(t *testing.T) {
 		"arm/ultra96":                armCPU("ultra96", linux, "mattr", neon),
 		"arm/beagleai":               armCPU("beagleai", "armv7a-linux-gnueabihf", "mattr", older, "mcpu", "cortex-a15"),
 		"arm/stm32mp1":               armCPU("stm32mp1", "armv7a-linux-gnueabihf", "mattr", older, "mcpu", "cortex-a7"),
-		"arm/thunderx":               armCPU("thunderx", linux, "mattr", list{"+neon", "+crc", "+lse"}, "mcpu", "thunderxt88"),
-		"riscv/sifive-e31":           riscv("riscv32", "sifive-e31", "ilp32", "model", "sifive-e31"),
-		"riscv/sifive-e76":           riscv("riscv32", "sifive-e76", "ilp32", "model", "sifive-e76"),
-		"riscv/sifive-u54":           riscv("riscv64", "sifive-u54", "lp64d", "model", "sifive-u54"),
-		"riscv/sifive-u74":           riscv("riscv64", "sifive-u74", "lp64d", "model", "sifive-u74"),
-		"riscv/licheepi3a":           riscv("riscv64", "spacemit-x60", "lp64d", hard...),
-		"riscv/spacemit-k3":          riscv("riscv64", "spacemit-x100", "lp64d", hard...),
-		"aws/trn1/trn1.2xlarge":      trn(2),
-		"aws/trn1/trn1.32xlarge":     trn(32),
+		"arm/thunderx": armCPU("thunderx", linux, "mattr", list{"+neon", "+crc", "+lse"}, "mcpu",
+			"thunderxt88"),
+		"riscv/sifive-e31":       riscv("riscv32", "sifive-e31", "ilp32", "model", "sifive-e31"),
+		"riscv/sifive-e76":       riscv("riscv32", "sifive-e76", "ilp32", "model", "sifive-e76"),
+		"riscv/sifive-u54":       riscv("riscv64", "sifive-u54", "lp64d", "model", "sifive-u54"),
+		"riscv/sifive-u74":       riscv("riscv64", "sifive-u74", "lp64d", "model", "sifive-u74"),
+		"riscv/licheepi3a":       riscv("riscv64", "spacemit-x60", "lp64d", hard...),
+		"riscv/spacemit-k3":      riscv("riscv64", "spacemit-x100", "lp64d", hard...),
+		"aws/trn1/trn1.2xlarge":  trn(2),
+		"aws/trn1/trn1.32xlarge": trn(32),
 		// those of the design proposal
 		"nvidia/tx2-cudnn": {"kind": "cuda", "arch": "sm_62", "libs": list{"cudnn"}, "keys": list{"cuda", "gpu"},
 			"host": host(linux, "mattr", neon, "system-lib", true)},
-		"apple/iphone8-cpu":   with(host("arm64-apple-ios", "mcpu", "apple-a11", "mattr", neon), "keys", list{"arm_cpu", "cpu"}),
+		"apple/iphone8-cpu": with(host("arm64-apple-ios", "mcpu", "apple-a11", "mattr", neon), "keys",
+			list{"arm_cpu", "cpu"}),
 		"aws/cpu/c4.xlarge":   ec2("haswell", 2),
 		"rockchip/rk3399-gpu": mali("rk3399", linux),
 		// newer ones

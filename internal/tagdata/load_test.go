@@ -50,13 +50,17 @@ func TestLoad_Errors(t *testing.T) {
 		{`a.json: $: at byte 61 (line 2): more text follows the end`, []string{good + "\n{}"}},
 		{`a.json: $.group: at byte 9 (line 1): a file has no "group"`, []string{`{"group": []}`}},
 		{`a.json: $.groups[0].name: at byte 20 (line 1): a group has no "name"`, []string{`{"groups": [{"name": "x"}]}`}},
-		{`a.json: $.groups[0].rows[0].tags: at byte 30 (line 1): a row has no "tags"`, []string{`{"groups": [{"rows": [{"tags": "x"}]}]}`}},
+		{`a.json: $.groups[0].rows[0].tags: at byte 30 (line 1): a row has no "tags"`,
+			[]string{`{"groups": [{"rows": [{"tags": "x"}]}]}`}},
 		{`a.json: $.groups[0].rows[0]: at byte 24 (line 1): a row has no names`, []string{`{"groups": [{"rows": [{}]}]}`}},
-		{`a.json: $.groups[0].rows[0]: at byte 35 (line 1): a row has no names`, []string{`{"groups": [{"rows": [{"names": []}]}]}`}},
+		{`a.json: $.groups[0].rows[0]: at byte 35 (line 1): a row has no names`,
+			[]string{`{"groups": [{"rows": [{"names": []}]}]}`}},
 		{`a.json: a row of group "v/" has an empty line of names`,
 			[]string{`{"groups": [{"prefix": "v/", "rows": [{"names": [" "]}]}]}`}},
-		{`a.json: $.groups[0].config: at byte 23 (line 1): want an object or a list, not '5'`, []string{`{"groups": [{"config": 5}]}`}},
-		{`a.json: $.groups[0].config: at byte 35 (line 1): the text ends early: a bracket is not closed`, []string{`{"groups": [{"config": {"kind": "c"`}},
+		{`a.json: $.groups[0].config: at byte 23 (line 1): want an object or a list, not '5'`,
+			[]string{`{"groups": [{"config": 5}]}`}},
+		{`a.json: $.groups[0].config: at byte 35 (line 1): the text ends early: a bracket is not closed`,
+			[]string{`{"groups": [{"config": {"kind": "c"`}},
 		{`a.json: tag "v/one" is there twice`, []string{`{"groups": [{"prefix": "v/", "rows": [{"names": ["one one"]}]}]}`}},
 		{`b.json: tag "v/one" is there twice`, []string{good, `{"groups": [{"rows": [{"names": ["v/one"]}]}]}`}},
 		{`a.json: alias "x" is of tag "v/two", which is not there`, []string{`{"aliases": {"x": "v/two"}}`, good}},
@@ -66,7 +70,8 @@ func TestLoad_Errors(t *testing.T) {
 			[]string{`{"groups": [{"prefix": "v/", "optional": ["b-"], "rows": [{"names": ["b-one"]}]}]}`, good}},
 		{`b.json: alias "x" is of two tags, "v/one" and "v/one"`,
 			[]string{`{"aliases": {"x": "v/one"}}`, `{"aliases": {"x": "v/one"}}`, good}},
-		{`a.json: alias "x" is of two tags, "v/one" and "v/one"`, []string{`{"aliases": {"x": "v/one", "x": "v/one"}}`, good}},
+		{`a.json: alias "x" is of two tags, "v/one" and "v/one"`,
+			[]string{`{"aliases": {"x": "v/one", "x": "v/one"}}`, good}},
 	} {
 		_, err := load(folder(c.files...))
 		require.EqualError(t, err, "read target tags: "+c.want, c.files)
@@ -92,7 +97,8 @@ func TestAll_BrokenConfig(t *testing.T) {
 }
 
 func TestAll_ListsOfObjectsAreCopied(t *testing.T) {
-	x, err := load(folder(`{"groups": [{"config": {"kind": "composite", "devices": [{"kind": "c"}]}, "rows": [{"names": ["a b"]}]}]}`))
+	x, err := load(
+		folder(`{"groups": [{"config": {"kind": "composite", "devices": [{"kind": "c"}]}, "rows": [{"names": ["a b"]}]}]}`))
 	require.NoError(t, err)
 	tags, err := x.all([]string{"a", "b"})
 	require.NoError(t, err)

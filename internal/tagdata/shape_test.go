@@ -23,9 +23,11 @@ var (
 			texture_spatial_limit int, max_function_args int, texture_depth_limit int, image_base_address_alignment int`),
 		"metal": options(`max_num_threads int, max_threads_per_block int, max_shared_memory_per_block int, thread_warp_size int,
 			max_function_args int`),
-		"vulkan":  options(`max_num_threads int, max_threads_per_block int, thread_warp_size int, max_shared_memory_per_block int`),
+		"vulkan": options(
+			`max_num_threads int, max_threads_per_block int, thread_warp_size int, max_shared_memory_per_block int`),
 		"hexagon": options(`mattr list, mcpu string, mtriple string, llvm-options list, num-cores int, vtcm-capacity int`),
-		"trn":     options(`partition_size int, max_sbuf_size_per_partition int, max_psum_size_per_partition int, num-cores int`),
+		"trn": options(
+			`partition_size int, max_sbuf_size_per_partition int, max_psum_size_per_partition int, num-cores int`),
 	}
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Tag is a tag of the data. Numbers of its config are int64, lists []any, objects map[string]any; true and texts are bool and
-// string. A Tag shares nothing with the data or with another Tag: its owner may change it.
+// Tag is a tag of the data. Numbers of its config are int64, lists []any, objects map[string]any; true and texts are
+// bool and string. A Tag shares nothing with the data or with another Tag: its owner may change it.
 type Tag struct {
 	Name    string   // the canonical name
 	Aliases []string // sorted
@@ -30,7 +30,8 @@ var (
 	})
 )
 
-// All returns every tag, sorted by name. It fails only where the package was built with broken data, and says where it broke.
+// All returns every tag, sorted by name. It fails only where the package was built with broken data, and says where it
+// broke.
 func All() ([]Tag, error) {
 	x, err := builtin()
 	if err != nil {

@@ -62,7 +62,8 @@ func TestNames_AndAllAndFindAgree(t *testing.T) {
 }
 
 func TestFind_UnknownName(t *testing.T) {
-	for _, name := range []string{"", "nvidia/", "nvidia/nvidia-h1000", "nvidia-h100", "h100", "NVIDIA/H100", "nvidia/h100 "} {
+	for _, name := range []string{"", "nvidia/", "nvidia/nvidia-h1000", "nvidia-h100", "h100", "NVIDIA/H100",
+		"nvidia/h100 "} {
 		tag, ok := Find(name)
 		require.False(t, ok, name)
 		require.Zero(t, tag)
@@ -91,7 +92,8 @@ func TestFind_Aliases(t *testing.T) {
 	} {
 		require.Equal(t, name, find(t, alias).Name, alias)
 	}
-	require.Equal(t, []string{"nvidia/a100", "nvidia/a100-40gb", "nvidia/a100-80gb"}, find(t, "nvidia/nvidia-a100").Aliases)
+	require.Equal(t, []string{"nvidia/a100", "nvidia/a100-40gb", "nvidia/a100-80gb"},
+		find(t, "nvidia/nvidia-a100").Aliases)
 	require.Empty(t, find(t, "nvidia/quadro-p620").Aliases, "nvidia/p620 is another card")
 }
 

@@ -184,7 +184,8 @@ func (f *function) body(call string, results []param) (string, error) {
 // renderC writes the functions of the table, and the function that makes a table.
 func renderC(functions []*function) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "/* %s */\n#include <stdlib.h>\n\n#include \"bridge/bridge.h\"\n#include \"_cgo_export.h\"\n\n", generated)
+	fmt.Fprintf(&b, "/* %s */\n#include <stdlib.h>\n\n#include \"bridge/bridge.h\"\n#include \"_cgo_export.h\"\n\n",
+		generated)
 	fmt.Fprintf(&b, "#define IN_GO(call) (tvmgo_enter_go(\"a device written in Go\") != 0 ? -1 : (call))\n")
 	for _, f := range functions {
 		params, passed := []string{"const TVMGODeviceAPI* api"}, []string{"(uintptr_t)api->self"}

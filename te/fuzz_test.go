@@ -215,20 +215,20 @@ func (d *drawer) vectorize(st *Stage, x *tir.IterVar) {
 	st.Vectorize(x)
 }
 
-// place is a loop that a stage can be attached to.
-type place struct {
+// position is a loop that a stage can be attached to.
+type position struct {
 	st *Stage
 	x  *tir.IterVar
 }
 
 // around returns the loops around the computation of a stage, including its own.
-func around(st *Stage) (all []place) {
+func around(st *Stage) (all []position) {
 	for _, x := range st.leaves {
-		all = append(all, place{st, x})
+		all = append(all, position{st, x})
 	}
 	for at, x := st.at, st.atAxis; at != nil; at, x = at.at, at.atAxis {
 		for _, leaf := range at.leaves[:slices.Index(at.leaves, x)+1] {
-			all = append(all, place{at, leaf})
+			all = append(all, position{at, leaf})
 		}
 	}
 	return all
@@ -240,7 +240,7 @@ func (d *drawer) attach(st *Stage) {
 	if st.output {
 		return
 	}
-	var all []place
+	var all []position
 	if d.IntN(10) == 0 {
 		for _, o := range d.stages() {
 			if o != st && o.needs(st) {
@@ -255,10 +255,10 @@ func (d *drawer) attach(st *Stage) {
 			if i == 0 {
 				all = loops
 			}
-			all = slices.DeleteFunc(all, func(p place) bool { return !slices.Contains(loops, p) })
+			all = slices.DeleteFunc(all, func(p position) bool { return !slices.Contains(loops, p) })
 		}
 	}
-	all = slices.DeleteFunc(all, func(p place) bool {
+	all = slices.DeleteFunc(all, func(p position) bool {
 		return p.st == st || p.st.inlined || p.st.op.kind != opCompute || !p.st.needs(st)
 	})
 	if at, ok := pick(d, all); ok {

@@ -48,12 +48,12 @@ func compileAndCompare(t *testing.T, all []*drawn) {
 	t.Helper()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	turns := make(chan struct{}, 2)
+	slots := make(chan struct{}, 2)
 	for i := 0; i < len(all); i += perLibrary {
 		batch := all[i:min(i+perLibrary, len(all))]
-		turns <- struct{}{}
+		slots <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-turns }()
+			defer func() { <-slots }()
 			which, err := compiled(t.Context(), t.TempDir(), batch)
 			if err == nil {
 				return

@@ -101,20 +101,20 @@ func (st *Stage) Fuse(outer, inner *tir.IterVar) *tir.IterVar {
 // positions.
 func (st *Stage) Reorder(axes ...*tir.IterVar) {
 	const primitive = "reorder"
-	var places []int
+	var positions []int
 	for _, a := range axes {
 		i := st.leaf(primitive, a)
 		if i < 0 {
 			return
 		}
-		if slices.Contains(places, i) {
+		if slices.Contains(positions, i) {
 			st.fail(primitive, "axis %s is given twice", a.Var.Name)
 			return
 		}
-		places = append(places, i)
+		positions = append(positions, i)
 	}
-	slices.Sort(places)
-	for n, i := range places {
+	slices.Sort(positions)
+	for n, i := range positions {
 		st.leaves[i] = axes[n]
 	}
 }

@@ -207,15 +207,15 @@ func argReduce(better tir.BinaryOp, start func(tir.Type) tir.Expr, e tir.Expr, a
 		bad := &tir.Bad{Err: fmt.Errorf("reduction: %w", err)}
 		return []tir.Expr{bad, bad}
 	}
-	place := tir.Sub(axes[0].Var, axes[0].Min)
+	position := tir.Sub(axes[0].Var, axes[0].Min)
 	for _, a := range axes[1:] {
-		place = tir.Add(tir.Mul(place, a.Extent), tir.Sub(a.Var, a.Min))
+		position = tir.Add(tir.Mul(position, a.Extent), tir.Sub(a.Var, a.Min))
 	}
 	r := NewReducer(func(l, r []tir.Expr) []tir.Expr {
 		keep := tir.Or(tir.NewBinary(better, l[1], r[1]), tir.And(tir.EQ(l[1], r[1]), tir.LE(l[0], r[0])))
 		return []tir.Expr{tir.NewSelect(keep, l[0], r[0]), tir.NewSelect(keep, l[1], r[1])}
 	}, func(types []tir.Type) []tir.Expr { return []tir.Expr{greatest(types[0]), start(types[1])} })
-	return r.Over([]tir.Expr{newAnalyzer().Simplify(place), e}, axes...)
+	return r.Over([]tir.Expr{newAnalyzer().Simplify(position), e}, axes...)
 }
 
 // least is the least value of a type.

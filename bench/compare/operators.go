@@ -127,7 +127,7 @@ type operatorSide struct {
 	hand   string // program/hand.c as a library
 	batch  time.Duration
 	run    map[string]func() error
-	turns  map[string]int
+	calls  map[string]int
 }
 
 // serveOperators reads names of rows and answers with nanoseconds per operation, as bench/program does. Its arguments are
@@ -141,7 +141,7 @@ func serveOperators(args []string) error {
 		return err
 	}
 	s := &operatorSide{hand: args[1], batch: time.Duration(sample) / batches, run: map[string]func() error{},
-		turns: map[string]int{}}
+		calls: map[string]int{}}
 	if s.target, err = target.New(generatedFor); err != nil {
 		return err
 	}
@@ -169,12 +169,12 @@ func (s *operatorSide) sample(row string) (float64, error) {
 			if err != nil {
 				return 0, err
 			}
-			if s.turns[row] = n; took*float64(n) >= float64(s.batch) {
+			if s.calls[row] = n; took*float64(n) >= float64(s.batch) {
 				break
 			}
 		}
 	}
-	return best(s.turns[row], run)
+	return best(s.calls[row], run)
 }
 
 // prepare prepares a row, and checks that hand-written and generated code have the same results.

@@ -26,17 +26,17 @@ static int check_id(int32_t id) {
 
 /* ---- queues ---- */
 
-typedef struct mark { /* reached once; freed with its last reference */
+typedef struct marker { /* reached once; freed with its last reference */
   int reached, users;
   struct timespec when;
-} mark;
+} marker;
 
 typedef struct op {
   struct op* next;
   char *dst, *src;
   size_t n;
   char* staged; /* freed afterwards */
-  mark *wait, *reach;
+  marker *wait, *reach;
 } op;
 
 typedef struct queue {
@@ -52,7 +52,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static queue* queues;
 static queue* defaults[DEVICES];
 
-static void unuse(mark* m) {
+static void unuse(marker* m) {
   if (m != NULL && --m->users == 0) free(m);
 }
 
@@ -332,16 +332,16 @@ static int set_stream(API, DLDevice dev, TVMFFIStreamHandle stream) {
   return (void)api, (void)stream, check_id(dev.device_id);
 }
 
-static mark* new_mark(void) {
-  mark* m = calloc(1, sizeof *m);
+static marker* new_marker(void) {
+  marker* m = calloc(1, sizeof *m);
   if (m != NULL) m->users = 1;
   return m;
 }
 
-/* Queues a mark after a stream's work, and stores it in *slot, which may hold an earlier one. */
-static int put_mark(int32_t id, void* stream, mark** slot) {
-  mark* m = new_mark();
-  if (m == NULL) return fail("MemoryError", "no memory for a mark");
+/* Queues a marker after a stream's work, and stores it in *slot, which may hold an earlier one. */
+static int put_marker(int32_t id, void* stream, marker** slot) {
+  marker* m = new_marker();
+  if (m == NULL) return fail("MemoryError", "no memory for a marker");
   pthread_mutex_lock(&lock);
   queue* q = queue_of(id, stream);
   int rc = q == NULL ? -1 : put(q, (op){.reach = m});
@@ -355,7 +355,7 @@ static int put_mark(int32_t id, void* stream, mark** slot) {
   return rc;
 }
 
-static int put_wait(int32_t id, void* stream, mark* m) {
+static int put_wait(int32_t id, void* stream, marker* m) {
   pthread_mutex_lock(&lock);
   queue* q = queue_of(id, stream);
   int rc = q == NULL ? -1 : m == NULL ? 0 : put(q, (op){.wait = m});
@@ -363,13 +363,13 @@ static int put_wait(int32_t id, void* stream, mark* m) {
   return rc;
 }
 
-static void drop_mark(mark* m) {
+static void drop_marker(marker* m) {
   pthread_mutex_lock(&lock);
   unuse(m);
   pthread_mutex_unlock(&lock);
 }
 
-static void await(mark* m) {
+static void await(marker* m) {
   pthread_mutex_lock(&lock);
   while (m != NULL && !m->reached) pthread_cond_wait(&changed, &lock);
   pthread_mutex_unlock(&lock);
@@ -377,12 +377,12 @@ static void await(mark* m) {
 
 static int order(API, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst) {
   (void)api;
-  mark* m = NULL;
+  marker* m = NULL;
   if (check_id(dev.device_id) != 0) return -1;
   if (is("one stream does not wait for another")) return 0;
-  if (put_mark(dev.device_id, src, &m) != 0) return -1;
+  if (put_marker(dev.device_id, src, &m) != 0) return -1;
   int rc = put_wait(dev.device_id, dst, m);
-  drop_mark(m);
+  drop_marker(m);
   return rc;
 }
 
@@ -390,13 +390,13 @@ static int order(API, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle d
 
 typedef struct {
   int32_t id;
-  mark *first, *second;
-} marks;
+  marker *first, *second;
+} markers;
 
 static int marks_create(API, DLDevice dev, void** out) {
   (void)api;
   if (check_id(dev.device_id) != 0) return -1;
-  marks* m = calloc(1, sizeof *m);
+  markers* m = calloc(1, sizeof *m);
   if (m == NULL) return fail("MemoryError", "no memory for an event");
   m->id = dev.device_id;
   *out = m;
@@ -405,44 +405,44 @@ static int marks_create(API, DLDevice dev, void** out) {
 
 static int marks_free(API, void* e) {
   (void)api;
-  marks* m = e;
-  drop_mark(m->first);
-  drop_mark(m->second);
+  markers* m = e;
+  drop_marker(m->first);
+  drop_marker(m->second);
   free(m);
   return 0;
 }
 
 static int event_record(API, void* e, TVMFFIStreamHandle s) {
-  return (void)api, put_mark(((marks*)e)->id, s, &((marks*)e)->first);
+  return (void)api, put_marker(((markers*)e)->id, s, &((markers*)e)->first);
 }
 static int event_wait(API, void* e, TVMFFIStreamHandle s) {
-  return (void)api, put_wait(((marks*)e)->id, s, ((marks*)e)->first);
+  return (void)api, put_wait(((markers*)e)->id, s, ((markers*)e)->first);
 }
-static int event_sync(API, void* e) { return (void)api, await(((marks*)e)->first), 0; }
+static int event_sync(API, void* e) { return (void)api, await(((markers*)e)->first), 0; }
 static int event_query(API, void* e, int32_t* done) {
   (void)api;
   pthread_mutex_lock(&lock);
-  mark* m = ((marks*)e)->first;
+  marker* m = ((markers*)e)->first;
   *done = m == NULL || m->reached || is("events are reached at once");
   pthread_mutex_unlock(&lock);
   return 0;
 }
 
 static int timer_start(API, void* t, TVMFFIStreamHandle s) {
-  marks* m = t;
+  markers* m = t;
   (void)api;
-  drop_mark(m->second);
+  drop_marker(m->second);
   m->second = NULL;
-  return put_mark(m->id, s, &m->first);
+  return put_marker(m->id, s, &m->first);
 }
 static int timer_stop(API, void* t, TVMFFIStreamHandle s) {
-  marks* m = t;
+  markers* m = t;
   (void)api;
   if (m->first == NULL) return fail("ValueError", "the timer was not started");
-  return put_mark(m->id, s, &m->second);
+  return put_marker(m->id, s, &m->second);
 }
 static int timer_elapsed_ns(API, void* t, int64_t* ns) {
-  marks* m = t;
+  markers* m = t;
   (void)api;
   if (m->second == NULL) return fail("ValueError", "the timer was not stopped");
   await(m->second);

@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&c.device, "device", "cpu", "where the vectors are: cpu, cuda:0, opencl:1, …")
 	flag.StringVar(&c.addr, "addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
 	flag.DurationVar(&c.grace, "grace", 10*time.Second, "how long requests in progress may take when the service ends")
-	flag.BoolVar(&c.selftest, "selftest", false, "serve one request of its own and exit")
+	flag.BoolVar(&c.selftest, "selftest", false, "send one request to the service and exit")
 	flag.Parse()
 	if c.module == "" || flag.NArg() > 0 {
 		flag.Usage()

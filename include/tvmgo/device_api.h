@@ -115,7 +115,7 @@ struct TVMGODeviceAPI {
   /* Tells that the calling thread's current stream is another one now; the runtime keeps the value itself. */
   int (*set_stream)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream);
 
-  /* Lets dst wait for what src holds now; returns at once. */
+  /* Makes dst wait for the work that is queued on src now. Does not block. */
   int (*sync_stream_from_to)(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst);
 
   /* ---- workspaces: both or none; without them the runtime keeps its own pool over the data space ----

@@ -6,8 +6,8 @@
  *   std::vector<float> sum = c.to_vector<float>();
  *
  * Conventions, unless a comment says otherwise
- *   - What fails throws tvmgo::Error. No exception crosses the C border: one that leaves a callback becomes an error
- *     there, and is an Error again in a C++ caller.
+ *   - What fails throws tvmgo::Error. No exception crosses the boundary to C: one that leaves a callback becomes an
+ *     error there, and is an Error again in a C++ caller.
  *   - Tensor, Module, Function and Object are counted references: a copy is a second reference to the same thing, a
  *     moved-from one is empty. They may be used by many threads; a single variable follows the rules of a shared_ptr.
  *   - Arguments are borrowed for the call. Pointers and Spans that a method returns live as long as its object.

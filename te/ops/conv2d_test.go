@@ -220,9 +220,9 @@ func poolCases() []opCase {
 			}
 		}
 	}
-	for place := range 4 {
+	for position := range 4 {
 		x := &nd{tir.Float32, []int{1, 1, 2, 2}, []float64{1, 2, 3, 4}}
-		x.v[place] = math.NaN()
+		x.v[position] = math.NaN()
 		add("no number", tir.Float32, x, Window{Kernel: [2]int{2, 2}})
 	}
 	for k, layout := range []string{"", "NHWC"} {

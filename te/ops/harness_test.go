@@ -124,9 +124,9 @@ func sample(t tir.Type, shape ...int) *nd {
 }
 
 // at returns the element at indices.
-func (a *nd) at(i ...int) float64 { return a.v[a.place(i)] }
+func (a *nd) at(i ...int) float64 { return a.v[a.position(i)] }
 
-func (a *nd) place(i []int) int {
+func (a *nd) position(i []int) int {
 	n := 0
 	for d, x := range i {
 		n = n*a.shape[d] + x

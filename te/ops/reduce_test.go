@@ -36,7 +36,7 @@ func folded(x *nd, t tir.Type, axes []int, keep bool, f func(v []float64) float6
 				at = append(at, 0)
 			}
 		}
-		lists[out.place(at)] = append(lists[out.place(at)], x.at(i...))
+		lists[out.position(at)] = append(lists[out.position(at)], x.at(i...))
 		return 0
 	})
 	for n := range lists {
@@ -147,13 +147,13 @@ func reduceCases() []opCase {
 	}
 	for _, dt := range floatTypes {
 		nan := math.NaN()
-		for place := range 3 {
+		for position := range 3 {
 			x := &nd{dt, []int{3}, []float64{1, 2, 3}}
-			x.v[place] = nan
+			x.v[position] = nan
 			for name, make := range map[string]func(*te.Tensor, string, []int, bool) *te.Tensor{
 				"max": Max, "min": Min,
 			} {
-				cases = append(cases, opCase{name: fmt.Sprintf("%s of no number at %d", name, place), ins: []*nd{x},
+				cases = append(cases, opCase{name: fmt.Sprintf("%s with NaN at %d", name, position), ins: []*nd{x},
 					want: &nd{dt, []int{}, []float64{nan}},
 					make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", nil, false) }})
 			}
@@ -208,7 +208,7 @@ func argmaxCases() []opCase {
 	for want, v := range map[float64][]float64{0: {nan, 9, nan}, 1: {1, nan, 2}, 2: {5, 6, nan}} {
 		x := &nd{tir.Float32, []int{3}, v}
 		for _, make := range []func(x *te.Tensor, name string, axes []int, keep bool) *te.Tensor{ArgMax, ArgMin} {
-			cases = append(cases, opCase{name: fmt.Sprint("place of ", v), ins: []*nd{x},
+			cases = append(cases, opCase{name: fmt.Sprint("position of ", v), ins: []*nd{x},
 				want: &nd{tir.Int64, []int{}, []float64{want}},
 				make: func(x []*te.Tensor) *te.Tensor { return make(x[0], "Y", nil, false) }})
 		}

@@ -107,12 +107,12 @@ func (a *Analyzer) loop(s *tir.For) tir.Stmt {
 		return s
 	}
 	a.begin()
-	turns := a.rangeOf(extent)
+	count := a.rangeOf(extent)
 	if isIndex(a.info(extent).t) && a.provedLE(extent, makeInt(a.info(extent).t, 0), a.info(extent).t) {
-		turns = point(0)
+		count = point(0)
 	}
 	a.end()
-	if turns.hi <= 0 && turns.hi >= turns.lo && a.pure(low) && a.pure(extent) {
+	if count.hi <= 0 && count.hi >= count.lo && a.pure(low) && a.pure(extent) {
 		a.hit(ruleLoopNone)
 		return nil
 	}

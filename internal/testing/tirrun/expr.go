@@ -236,8 +236,8 @@ func (c *compiler) zip(t tir.Type, in []value, do func(f *frame, out int, in []i
 		for _, x := range in {
 			x.v(f)
 		}
-		var room [4]int
-		at := room[:len(in)]
+		var buf [4]int
+		at := buf[:len(in)]
 		for l := range lanes {
 			for i, x := range in {
 				at[i] = x.off + l

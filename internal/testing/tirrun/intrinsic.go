@@ -279,7 +279,7 @@ func (c *compiler) reinterpret(t tir.Type, v value) value {
 	}
 	do := func(f *frame) {
 		compute(f)
-		room := make([]byte, size)
+		buf := make([]byte, size)
 		for l := range int(v.t.Lanes) {
 			var b uint64
 			if write.float {
@@ -287,10 +287,10 @@ func (c *compiler) reinterpret(t tir.Type, v value) value {
 			} else {
 				b = uint64(f.i[in+l])
 			}
-			put(room, int64(l)*int64(from.Bits), b)
+			put(buf, int64(l)*int64(from.Bits), b)
 		}
 		for l := range int(t.Lanes) {
-			b := get(room, int64(l)*int64(to.Bits))
+			b := get(buf, int64(l)*int64(to.Bits))
 			if read.float {
 				f.f[out+l] = floatOf(to, b)
 			} else {

@@ -18,8 +18,8 @@ DESTDIR ?=
 GO ?= go
 CC ?= cc
 
-# The drivers that are built in. Their Go bindings need headers that machines without development files lack; ours are in
-# build/include. Without tags and headers, plain go build works too: the devices then say that they are not built in.
+# The drivers that are built in. Their Go bindings need headers that machines without development files lack; ours are
+# in build/include. Without tags and headers, plain go build works too: the devices then say that they are not built in.
 TAGS ?= cuda,opencl
 HEADERS_FLAG := -I$(CURDIR)/build/include
 ifeq ($(findstring $(HEADERS_FLAG),$(CGO_CFLAGS)),)

@@ -99,8 +99,8 @@ func TestDataType_RoundTrip(t *testing.T) {
 
 func TestDataTypeClassic(t *testing.T) {
 	for text, want := range map[string]DataType{
-		"int8": Int8, "int": Int32, "uint1x4": {1, 1, 4}, "float16": Float16, "float32x4": {2, 32,
-			4}, "float32xvscalex4": {2, 32, 65532},
+		"int8": Int8, "int": Int32, "uint1x4": {1, 1, 4}, "float16": Float16, "float32x4": {2, 32, 4}, "float32xvscalex4": {2,
+			32, 65532},
 		"handle": Handle, "handle64": Handle, "bool": ClassicBool, "uint1": ClassicBool, "bfloat16": BFloat16,
 		"bfloat": BFloat16, "": Void, "void": Void,
 		"e4m3_float8": Float8E4M3FN, "e5m2_float8x4": {CodeFloat8E5M2, 8, 4}, "e5m2_float": Float8E5M2,
@@ -115,8 +115,9 @@ func TestDataTypeClassic(t *testing.T) {
 		require.ErrorContains(t, err, "parse classic data type", text)
 	}
 	for want, dt := range map[string]DataType{
-		"bool": ClassicBool, "uint1x2": {1, 1, 2}, "": Void, "handle": Handle, "e4m3_float8": Float8E4M3FN,
-		"e5m2_float8x2": {CodeFloat8E5M2, 8, 2}, "int4": {0, 4, 1},
+		"bool": ClassicBool, "uint1x2": {1, 1,
+			2}, "": Void, "handle": Handle, "e4m3_float8": Float8E4M3FN, "e5m2_float8x2": {CodeFloat8E5M2, 8, 2},
+		"int4": {0, 4, 1},
 	} {
 		got, err := dt.ClassicString()
 		require.NoError(t, err)

@@ -19,8 +19,8 @@ func (t DataType) ClassicString() (string, error) {
 	name := ""
 	switch {
 	case t.Code == CodeBool:
-		return "", fmt.Errorf("print %s for the classic ABI: it has no such type: a classic bool is "+
-			"dlpack.ClassicBool {1,1,1}", t)
+		return "", fmt.Errorf("print %s for the classic ABI: it has no such type: a classic bool is dlpack.ClassicBool "+
+			"{1,1,1}", t)
 	case t.Code == CodeHandle:
 		return "handle", nil
 	case t.Code <= CodeBFloat:

@@ -154,8 +154,8 @@ func splitFamily(s string) (family, tail string) {
 			return "small float", tail
 		}
 	}
-	for _, family := range []string{"int", "uint", "float", "bfloat", "bool", "handle", "custom", "complex", "bf",
-		"i", "u", "f"} {
+	for _, family := range []string{"int", "uint", "float", "bfloat", "bool", "handle", "custom", "complex", "bf", "i",
+		"u", "f"} {
 		if tail, ok := strings.CutPrefix(s, family); ok {
 			return family, tail
 		}

@@ -106,7 +106,7 @@ func (t DeviceType) String() string {
 	return name
 }
 
-// APIName is what follows "device_api." in the registry: the canonical name, or "rpc" for every remote type.
+// APIName returns the name after "device_api." in the registry: the canonical name, or "rpc" for every remote type.
 func (t DeviceType) APIName() string {
 	if t.IsRemote() {
 		return rpcName

@@ -26,8 +26,8 @@ func (t *Tensor) Size() (int64, error) { return DataSize(t.Shape, t.DType) }
 // IsContiguous is [IsContiguous] of the shape and strides.
 func (t *Tensor) IsContiguous() bool { return IsContiguous(t.Shape, t.Strides) }
 
-// IsAligned says whether the first element lies at a multiple of align bytes. It means something only where Data is an
-// address: generated code for the CPU and CUDA assumes [AllocAlignment] and does not check.
+// IsAligned reports whether the first element lies at a multiple of align bytes. It means something only where Data is
+// an address: generated code for the CPU and CUDA assumes [AllocAlignment] and does not check.
 func (t *Tensor) IsAligned(align uint64) bool {
 	return align != 0 && (uint64(t.Data)+t.ByteOffset)%align == 0
 }
@@ -88,8 +88,8 @@ func (t *Tensor) lastElement(elements int64) (int64, error) {
 		}
 		reach, ok := multiply(t.Shape[i]-1, stride)
 		if !ok || last > math.MaxInt64-1-reach {
-			return 0, fmt.Errorf("tensor of shape %v, strides %v: its elements reach beyond the address space",
-				t.Shape, t.Strides)
+			return 0, fmt.Errorf("tensor of shape %v, strides %v: its elements reach beyond the address space", t.Shape,
+				t.Strides)
 		}
 		last += reach
 	}

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds a network that is written as tensor expressions, and runs it from C, C++, Go, the command line and, where they are, Python and Apache TVM; then
-# kernels written by hand, on every device. All against what `make` put into dist/ (or into the folder that is given). Ends with an error as
-# soon as anything fails or a result is wrong.
+# Builds a network that is written as tensor expressions, and runs it from C, C++, Go, the command line and, where they
+# are, Python and Apache TVM; then kernels written by hand, on every device. All against what `make` put into dist/ (or
+# into the folder that is given). Ends with an error as soon as anything fails or a result is wrong.
 set -eu
 
 dist=$(cd "${1:-dist}" && pwd) || { echo "demo: there is no ${1:-dist}: run make first" >&2; exit 1; }

@@ -91,13 +91,13 @@ func TestNew_BadInput(t *testing.T) {
 		"number 1e":     {`{"kind":"c","from_device":1e`, "$.from_device", target.ErrSyntax, "want a digit"},
 		"NaN":           {`{"kind":"c","from_device":NaN}`, "$.from_device", target.ErrSyntax, "want a value, not 'N'"},
 
-		"surrogate high": {`{"kind":"c","model":"x\ud800y"}`, "$.model", target.ErrSyntax, "at byte 22 (line 1): " +
-			"half of a surrogate pair"},
+		"surrogate high": {`{"kind":"c","model":"x\ud800y"}`, "$.model", target.ErrSyntax,
+			"at byte 22 (line 1): half of a surrogate pair"},
 		"surrogate low":    {`{"kind":"c","model":"\udc00"}`, "$.model", target.ErrSyntax, "half of a surrogate pair"},
 		"surrogate twice":  {`{"kind":"c","model":"\ud800\ud800"}`, "$.model", target.ErrSyntax, "half of a surrogate pair"},
 		"surrogate in key": {`{"kind":"c","\ud800":1}`, "$", target.ErrSyntax, "half of a surrogate pair"},
-		"UTF-8 in JSON": {"{\"kind\":\"c\",\n\"model\":\"\xff\"}", "$", target.ErrSyntax, "at byte 22 (line 2): " +
-			"the text is not valid UTF-8"},
+		"UTF-8 in JSON": {"{\"kind\":\"c\",\n\"model\":\"\xff\"}", "$", target.ErrSyntax,
+			"at byte 22 (line 2): the text is not valid UTF-8"},
 		"UTF-8 in bytes": {[]byte("\xff"), "$", target.ErrSyntax, "at byte 0 (line 1): the text is not valid UTF-8"},
 		"UTF-8 in CLI":   {"cuda -model=\xff", "$", target.ErrSyntax, "not valid UTF-8"},
 		"UTF-8 in map":   {map[string]any{"kind": "c", "model": "\xff"}, "$.model", target.ErrSyntax, "not valid UTF-8"},
@@ -124,7 +124,8 @@ func TestNew_BadInput(t *testing.T) {
 		"unknown in host": {"cuda -host='llvm -mccpu=x'", "$.host.mccpu", target.ErrUnknown, `did you mean "mcpu"?`},
 		"of an alias": {`{"kind":"llvm","taget_host":"c"}`, "$.taget_host", target.ErrUnknown,
 			`did you mean "target_host"?`},
-		"type at depth": {`{"kind":"composite","targets":["c",{"kind":"cuda","target_host":{"kind":"llvm","mattr":["+a",1]}}]}`, "$.targets[1].target_host.mattr[1]", target.ErrType, "expected str, found int 1"},
+		"type at depth": {`{"kind":"composite","targets":["c",{"kind":"cuda","target_host":{"kind":"llvm","mattr":["+a",` +
+			`1]}}]}`, "$.targets[1].target_host.mattr[1]", target.ErrType, "expected str, found int 1"},
 		"in text in JSON": {`{"kind":"cuda","host":"{\"kind\":\"llvm\",\"num-cores\":0}"}`, `$.host.num-cores`,
 			target.ErrRange, "at least 1"},
 		"duplicate": {`{"kind":"c","host":{"kind":"c","mcpu":"a","mcpu":"a"}}`, "$.host.mcpu",

@@ -48,7 +48,8 @@ func registerBuiltins() {
 
 // checks are the options of kinds whose functions can check what they do. Without alias-check it is done.
 func checks() []KindOption {
-	return []KindOption{flag("alias-check", Help("functions refuse arguments that overlap one that they write; 0 leaves that out")),
+	return []KindOption{flag("alias-check",
+		Help("functions refuse arguments that overlap one that they write; 0 leaves that out")),
 		flag("bounds-check", Help("functions check each index that is not proved to be within its buffer"))}
 }
 
@@ -181,8 +182,10 @@ func gpuKinds() []builtin {
 
 func vulkanOptions() []KindOption {
 	parts := []KindOption{DefaultKeys("vulkan", "gpu"), texts("mattr", Property(""))}
-	for _, name := range []string{"float16", "float32", "float64", "int8", "int16", "int32", "int64", "8bit_buffer", "16bit_buffer",
-		"storage_buffer_storage_class", "push_descriptor", "dedicated_allocation", "integer_dot_product", "cooperative_matrix"} {
+	for _, name := range []string{"float16", "float32", "float64", "int8", "int16", "int32", "int64", "8bit_buffer",
+		"16bit_buffer",
+		"storage_buffer_storage_class", "push_descriptor", "dedicated_allocation", "integer_dot_product",
+		"cooperative_matrix"} {
 		if name == "float32" || name == "int32" {
 			parts = append(parts, flag("supports_"+name, Default(true)))
 			continue

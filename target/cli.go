@@ -26,8 +26,8 @@ func readCLI(s string) (map[string]any, error) {
 	}
 	m := map[string]any{"kind": tokens[0]}
 	if strings.HasPrefix(tokens[0], "-") {
-		return nil, wrong("$", ErrSyntax, "command line %s: the first word must be a kind or a tag, as in \"cuda "+
-			"-arch=sm_90\"", brief(s))
+		return nil, wrong("$", ErrSyntax,
+			"command line %s: the first word must be a kind or a tag, as in \"cuda -arch=sm_90\"", brief(s))
 	}
 	for i := 1; i < len(tokens); i++ {
 		word := tokens[i]
@@ -44,8 +44,8 @@ func readCLI(s string) (map[string]any, error) {
 		}
 		at := jsonpos.Member("$", name)
 		if name == "kind" {
-			return nil, wrong(at, ErrDuplicate, "command line %s: the first word says the kind, or the tag; "+
-				"leave -kind out", brief(s))
+			return nil, wrong(at, ErrDuplicate, "command line %s: the first word says the kind, or the tag; leave -kind out",
+				brief(s))
 		}
 		if _, twice := m[name]; twice {
 			return nil, wrong(at, ErrDuplicate, "command line %s: the option stands there twice", brief(s))

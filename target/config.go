@@ -104,7 +104,8 @@ func (c *Config) SetFeature(name string, v any) {
 // putFeature is SetFeature for what is known to be one.
 func (c *Config) putFeature(name string, v any) {
 	i, found := slices.BinarySearchFunc(c.features, name, func(f feature, name string) int {
-		return compare(f.name, name)
+		return compare(f.name,
+			name)
 	})
 	if found {
 		c.features[i].value = v

@@ -10,9 +10,9 @@ import (
 
 // Devices answers questions about devices for from_device. Package runtime implements it.
 type Devices interface {
-	// Registered says whether there is an API for devices of a type.
+	// Registered reports whether there is an API for devices of a type.
 	Registered(t dlpack.DeviceType) bool
-	// Exists says whether a device is there and usable.
+	// Exists reports whether a device is there and usable.
 	Exists(dev dlpack.Device) bool
 	// TargetProperty is what a device is under the name of an option: int64, bool or string; nil where it has no such
 	// thing.

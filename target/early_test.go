@@ -51,7 +51,10 @@ func TestSetAttr_Early(t *testing.T) {
 	require.True(t, declared)
 	require.Nil(t, kinds.all.Load(), "they still are not made")
 
-	require.ErrorIs(t, SetAttr("llvm", ColumnStrategy, Strategy(func(*Graph, *Target) ([]Assignment, error) { return nil, nil })), ErrRegister)
+	require.ErrorIs(t, SetAttr("llvm", ColumnStrategy, Strategy(func(*Graph, *Target) ([]Assignment, error) {
+		return nil,
+			nil
+	})), ErrRegister)
 	require.NotNil(t, kinds.all.Load(), "a strategy asks for the kind")
 	for name, want := range map[string]int{"llvm": 7, "cuda": 8} {
 		k, err := LookupKind(name)

@@ -1,6 +1,7 @@
 package target_test
 
 import (
+	"errors"
 	"fmt"
 
 	"tvmgo/dlpack"
@@ -20,11 +21,12 @@ func ExampleNew() {
 	fmt.Println(t.Libs(), t.Host().Keys())
 
 	_, err = target.New(`{"kind": "cuda", "arch": "sm_90", "host": {"kind": "llvm", "num_cores": "4"}}`)
-	fmt.Println(err)
+	var wrong *target.Error
+	fmt.Println(errors.As(err, &wrong), wrong.Path, wrong.Nearest)
 	// Output:
 	// cuda nvidia/nvidia-h100 sm_90a <nil>
 	// [cublas] [arm_cpu cpu]
-	// target: $.host.num_cores: kind "llvm" has no option "num_cores": it has kind, keys, tag, device, model, libs, host, from_device, target_device_type, alias-check, bounds-check, mattr, mcpu, mtriple, mfloat-abi, mabi, num-cores, fast-math, fast-math-nnan, fast-math-ninf, fast-math-nsz, fast-math-arcp, fast-math-contract, fast-math-reassoc, opt-level, cl-opt, jit, vector-width, system-lib; did you mean "num-cores"?
+	// true $.host.num_cores num-cores
 }
 
 // A kind of your own: options with types, ranges and defaults, and a parser that derives further values.

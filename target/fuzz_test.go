@@ -16,9 +16,11 @@ import (
 var seeds = []string{
 	``, ` `, `{}`, `[]`, `null`, `"cuda"`, `cuda`, `nvidia/h100`, `{"kind":"cuda"}`,
 	`{"id":"cuda","target_host":"llvm -mcpu=cortex-a72"}`,
-	`{"kind":"cuda","arch":"sm_90a","libs":["cudnn","cu,blas"],"host":{"kind":"llvm","mattr":"+neon,+sve","num-cores":4.0}}`,
+	`{"kind":"cuda","arch":"sm_90a","libs":["cudnn","cu,blas"],"host":{"kind":"llvm","mattr":"+neon,+sve",` +
+		`"num-cores":4.0}}`,
 	`{"tag":"nvidia/h100","max_num_threads":1e3}`, `{"kind":"composite","targets":[{"kind":"cuda"},"llvm"],"host":"c"}`,
-	`{"kind":"llvm","feature.x":1.5,"feature.y":"1","feature.z":-0.0,"feature.w":true,"model":"\ud83d\ude80 \u00e9 \u0000"}`,
+	`{"kind":"llvm","feature.x":1.5,"feature.y":"1","feature.z":-0.0,"feature.w":true,"model":"\ud83d\ude80 \u00e9 ` +
+		`\u0000"}`,
 	`{"kind":"llvm","model":"\ud800"}`, `{"kind":"c","kind":"c"}`, `{"kind":"c","model":"a'b\\c, d"}`,
 	`{"kind":"every-type","floats":[1,2.5,1e300],"ints":"1"}`,
 	`cuda -arch=sm_90 -libs=cudnn,cublas -model='h 100'`, `llvm --mcpu x -fast-math -host='c -model=\'a b\''`,

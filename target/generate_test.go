@@ -18,7 +18,8 @@ import (
 	"tvmgo/target"
 )
 
-// Configurations that are right by construction, from what the kinds declare alone, and the places where they can be made wrong.
+// Configurations that are right by construction, from what the kinds declare alone, and the places where they can be
+// made wrong.
 
 // everyType has options of every type, and every setting.
 var everyType = sync.OnceValue(func() *target.Kind {
@@ -142,7 +143,8 @@ func (g *generator) config(path string, k *target.Kind, depth int, all bool) map
 	}
 	for range g.IntN(3) {
 		name := g.pick([]string{"feature.has_sve", "feature.is_test", "feature.a.b-c", "feature.0"})
-		m[name] = g.pickAny([]any{true, "text", "", json.Number("3"), json.Number("0.25"), json.Number("1e3"), json.Number("-9223372036854775808")})
+		m[name] = g.pickAny([]any{true, "text", "", json.Number("3"), json.Number("0.25"), json.Number("1e3"),
+			json.Number("-9223372036854775808")})
 		g.add(place{path: member(path, name), set: func(v any) { m[name] = v }, object: m, kind: k, within: path})
 	}
 	for _, o := range k.Options() { // what one option demands of another
@@ -167,7 +169,7 @@ func (g *generator) config(path string, k *target.Kind, depth int, all bool) map
 	return m
 }
 
-// byDefault says whether a flag is true where it is not given.
+// byDefault reports whether a flag is true where it is not given.
 func byDefault(k *target.Kind, flag string) bool {
 	return slices.ContainsFunc(k.Options(), func(o target.OptionInfo) bool { return o.Name == flag && o.Default == true })
 }
@@ -191,7 +193,8 @@ func (g *generator) pick(all []string) string { return all[g.IntN(len(all))] }
 func (g *generator) pickAny(all []any) any    { return all[g.IntN(len(all))] }
 
 var elementOf = map[target.Type]target.Type{
-	target.ListOf(target.Int): target.Int, target.ListOf(target.Bool): target.Bool, target.ListOf(target.Float): target.Float,
+	target.ListOf(target.Int): target.Int, target.ListOf(target.Bool): target.Bool,
+	target.ListOf(target.Float):  target.Float,
 	target.ListOf(target.String): target.String, target.ListOf(target.Nested): target.Nested,
 }
 
@@ -232,7 +235,8 @@ func (g *generator) one(p place, t target.Type, depth int) any {
 	case target.Int:
 		return g.integer(p.option)
 	case target.Float:
-		return json.Number(g.pick([]string{"0", "-0.0", "1.5", "-3", "1e3", "1.7976931348623157e308", "5e-324", "9007199254740993", "0.1"}))
+		return json.Number(g.pick([]string{"0", "-0.0", "1.5", "-3", "1e3", "1.7976931348623157e308", "5e-324",
+			"9007199254740993", "0.1"}))
 	case target.String:
 		return g.str(p.option)
 	}
@@ -242,7 +246,8 @@ func (g *generator) one(p place, t target.Type, depth int) any {
 	case 0:
 		return k.Name()
 	case 1:
-		return g.pick([]string{"llvm -mcpu=cortex-a72 -mattr=+neon,+sve", "cuda -arch=sm_90", `{"kind": "c"}`, "nvidia/h100", " c ", "aws/cpu/c5.large"})
+		return g.pick([]string{"llvm -mcpu=cortex-a72 -mattr=+neon,+sve", "cuda -arch=sm_90", `{"kind": "c"}`, "nvidia/h100",
+			" c ", "aws/cpu/c5.large"})
 	}
 	return g.config(p.path, k, depth+1, false)
 }
@@ -275,7 +280,8 @@ func (g *generator) integer(o target.OptionInfo) json.Number {
 	return json.Number(g.pick(writing))
 }
 
-var samples = []string{"", "a", "cortex-a72", "x,y", "it's", `back\slash`, "two words", "a\tb", "new\nline", "return\r", "ünïcode 日本 🚀", "\u00a0", "\x01\x7f", `"quoted"`, "-x=1", "{", "1", "true"}
+var samples = []string{"", "a", "cortex-a72", "x,y", "it's", `back\slash`, "two words", "a\tb", "new\nline", "return\r",
+	"ünïcode 日本 🚀", "\u00a0", "\x01\x7f", `"quoted"`, "-x=1", "{", "1", "true"}
 
 func (g *generator) str(o target.OptionInfo) string {
 	switch {
@@ -306,7 +312,8 @@ type mutation struct {
 	nearest  string
 }
 
-var typeWord = map[target.Type]string{target.Int: "int", target.Bool: "bool", target.Float: "float", target.String: "str", target.Nested: "target.Target"}
+var typeWord = map[target.Type]string{target.Int: "int", target.Bool: "bool", target.Float: "float",
+	target.String: "str", target.Nested: "target.Target"}
 
 // wrongly is a value that is not of a type, and what an error calls it.
 func (g *generator) wrongly(t target.Type) (any, string) {
@@ -358,7 +365,8 @@ func (g *generator) mutateAt(p place) (mutation, bool) {
 	case o.Name == "" && g.IntN(4) > 0:
 		v, found := g.pickAny([]any{nil, []any{}, map[string]any{}}), ""
 		p.set(v)
-		return mutation{name: "type of a feature", path: p.path, sort: target.ErrType, expected: "int, bool, float or str", found: found}, true
+		return mutation{name: "type of a feature", path: p.path, sort: target.ErrType, expected: "int, bool, float or str",
+			found: found}, true
 	case o.Name == "":
 		p.set("a\x00b")
 		return mutation{name: "NUL", path: p.path, sort: target.ErrSyntax}, true
@@ -412,13 +420,15 @@ func (g *generator) mutateString(p place) (mutation, bool) {
 	switch {
 	case o.Values != nil:
 		p.set(misspelled(o.Values[0]))
-		return mutation{name: "enumeration", path: p.path, sort: target.ErrRange, expected: "one of ", found: "str ", nearest: o.Values[0]}, true
+		return mutation{name: "enumeration", path: p.path, sort: target.ErrRange, expected: "one of ", found: "str ",
+			nearest: o.Values[0]}, true
 	case o.Pattern != "":
 		p.set(g.pick([]string{"", "sm_", "sm_9", "sm_9000", "sm_90af", "SM_90", " sm_90", "sm_90\n", "sm_9x"}))
 		return mutation{name: "pattern", path: p.path, sort: target.ErrRange, found: "str "}, true
 	case o.Prefix != "":
 		p.set(g.pick([]string{"", o.Prefix, "x" + o.Prefix + "y", strings.ToUpper(o.Prefix) + "9"}))
-		return mutation{name: "prefix", path: p.path, sort: target.ErrRange, expected: "a str that starts with", found: "str "}, true
+		return mutation{name: "prefix", path: p.path, sort: target.ErrRange, expected: "a str that starts with",
+			found: "str "}, true
 	}
 	return mutation{}, false
 }
@@ -461,7 +471,8 @@ func (g *generator) mutateObject(p place) (mutation, bool) {
 		m[name] = true
 		return mutation{name: "name of a feature", path: path(name), sort: target.ErrSyntax}, true
 	case 4:
-		if bounded := slices.DeleteFunc(slices.Clone(options), func(o target.OptionInfo) bool { return o.Unless == "" }); len(bounded) > 0 {
+		if bounded := slices.DeleteFunc(slices.Clone(options),
+			func(o target.OptionInfo) bool { return o.Unless == "" }); len(bounded) > 0 {
 			o = bounded[g.IntN(len(bounded))]
 		}
 		_, hasKind := m["kind"]
@@ -486,7 +497,8 @@ func (g *generator) mutateObject(p place) (mutation, bool) {
 				}
 			}
 		}
-		return mutation{name: "limit", path: path(name), sort: target.ErrRange, expected: fmt.Sprintf("at most %d", o.Limit), found: "int "}, true
+		return mutation{name: "limit", path: path(name), sort: target.ErrRange, expected: fmt.Sprintf("at most %d", o.Limit),
+			found: "int "}, true
 	}
 	return mutation{}, false
 }

@@ -14,8 +14,8 @@ import (
 	"tvmgo/target"
 )
 
-// TestHammer has many goroutines use everything that is global at once; go test -race watches. Each name is given by exactly one of those
-// that try to, and whoever sees a name sees all of it.
+// TestHammer has many goroutines use everything that is global at once; go test -race watches. Each name is given by
+// exactly one of those that try to, and whoever sees a name sees all of it.
 func TestHammer(t *testing.T) {
 	if os.Getenv("TVMGO_TEST_HAMMER") == "" { // kinds are for good: it makes them in a process of its own
 		c := exec.Command(os.Args[0], "-test.run=^TestHammer$", "-test.v")
@@ -42,8 +42,10 @@ func TestHammer(t *testing.T) {
 		wg.Go(func() {
 			<-start
 			for i := range rounds {
-				kind, tag, column := fmt.Sprintf("test-hammer-%d", i), fmt.Sprintf("test-hammer/board-%d", i), fmt.Sprintf("column-%d", i)
-				if _, err := target.RegisterKind(kind, dlpack.CPU, target.DefaultKeys("hammer"), target.Option("n", target.Int, target.Default(i))); err == nil {
+				kind, tag, column := fmt.Sprintf("test-hammer-%d", i), fmt.Sprintf("test-hammer/board-%d",
+					i), fmt.Sprintf("column-%d", i)
+				if _, err := target.RegisterKind(kind, dlpack.CPU, target.DefaultKeys("hammer"),
+					target.Option("n", target.Int, target.Default(i))); err == nil {
 					kindsMade.Add(1)
 				}
 				x, err := target.New(kind)

@@ -58,7 +58,8 @@ func TestHash_Golden(t *testing.T) {
 // TestHash_Order has the order of keys mean nothing, in JSON, in a map and on a command line.
 func TestHash_Order(t *testing.T) {
 	quiet(t)
-	members := map[string]string{"kind": `"cuda"`, "arch": `"sm_90"`, "libs": `["b","a"]`, "max_num_threads": "512", "model": `"m"`, "feature.b": "1",
+	members := map[string]string{"kind": `"cuda"`, "arch": `"sm_90"`, "libs": `["b","a"]`, "max_num_threads": "512",
+		"model": `"m"`, "feature.b": "1",
 		"feature.a": "true", "host": `{"kind":"c","mcpu":"x","march":"y"}`, "device": `"d"`}
 	names := slices.Sorted(maps.Keys(members))
 	var first *target.Target
@@ -92,7 +93,8 @@ func TestHash_Order(t *testing.T) {
 			require.Equal(t, first.JSON(), x.JSON())
 		}
 	}
-	for _, other := range []string{"cuda", "cuda -arch=sm_90", "cuda -arch=sm_90 -libs=a,b"} { // and what differs is told apart
+	// and what differs is told apart
+	for _, other := range []string{"cuda", "cuda -arch=sm_90", "cuda -arch=sm_90 -libs=a,b"} {
 		x, err := target.New(other)
 		require.NoError(t, err)
 		require.NotEqual(t, first.Hash(), x.Hash())

@@ -30,7 +30,7 @@ type Kind struct {
 	attrs   atomic.Pointer[map[string]any] // copied on write
 }
 
-// Name is what a target's "kind" says; "" for a nil kind.
+// Name returns the value of "kind" in targets; "" for a nil kind.
 func (k *Kind) Name() string {
 	if k == nil {
 		return ""
@@ -186,8 +186,8 @@ func StartsWith(prefix string) OptionSetting {
 	return func(o *OptionInfo) error { o.Prefix = prefix; return o.needs(baseString, "StartsWith") }
 }
 
-// Matches says what a str, or each element of a list, is from end to end, as a regular expression that Go and ECMA-262 read alike:
-// classes, groups and counts. Errors say the meaning instead: "sm_ and two or three digits".
+// Matches says what a str, or each element of a list, is from end to end, as a regular expression that Go and ECMA-262
+// read alike: classes, groups and counts. Errors say the meaning instead: "sm_ and two or three digits".
 func Matches(pattern, meaning string) OptionSetting {
 	return func(o *OptionInfo) (err error) {
 		o.Pattern, o.example = pattern, meaning

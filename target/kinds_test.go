@@ -21,35 +21,51 @@ type kindRow struct {
 }
 
 // everyKind are the options that each kind has, in their order.
-const everyKind = `kind str; keys []str; tag str; device str; model str; libs []str; host Target; from_device int; target_device_type int`
+const everyKind = `kind str; keys []str; tag str; device str; model str; libs []str; host Target; from_device int;
+	target_device_type int`
 
 var kindRows = []kindRow{
-	{"llvm", 1, "cpu", `alias-check bool; bounds-check bool; mattr []str; mcpu str; mtriple str; mfloat-abi str; mabi str; num-cores int; fast-math bool; fast-math-nnan bool;
-		fast-math-ninf bool; fast-math-nsz bool; fast-math-arcp bool; fast-math-contract bool; fast-math-reassoc bool; opt-level int;
+	{"llvm", 1, "cpu", `alias-check bool; bounds-check bool; mattr []str; mcpu str; mtriple str; mfloat-abi str;
+		mabi str; num-cores int; fast-math bool; fast-math-nnan bool;
+		fast-math-ninf bool; fast-math-nsz bool; fast-math-arcp bool; fast-math-contract bool; fast-math-reassoc bool;
+			opt-level int;
 		cl-opt []str; jit str; vector-width int; system-lib bool`, ""},
-	{"c", 1, "cpu", `alias-check bool; bounds-check bool; mcpu str; march str; workspace-byte-alignment int; constants-byte-alignment int; system-lib bool`, ""},
-	{"cuda", 2, "cuda gpu", `mcpu str; arch str; max_shared_memory_per_block int; max_threads_per_block int; thread_warp_size int=32;
+	{"c", 1, "cpu", `alias-check bool; bounds-check bool; mcpu str; march str; workspace-byte-alignment int;
+		constants-byte-alignment int; system-lib bool`, ""},
+	{"cuda", 2, "cuda gpu", `mcpu str; arch str; max_shared_memory_per_block int; max_threads_per_block int;
+		thread_warp_size int=32;
 		registers_per_block int; l2_cache_size_bytes int; max_num_threads int=1024`, ""},
-	{"nvptx", 2, "cuda gpu", `mcpu str; mtriple str=nvptx64-nvidia-cuda; max_num_threads int=1024; thread_warp_size int=32`, ""},
-	{"rocm", 10, "rocm gpu", `mcpu str; mtriple str=amdgcn-amd-amdhsa-hcc; mattr []str; max_num_threads int=256; max_threads_per_block int=256;
+	{"nvptx", 2, "cuda gpu", `mcpu str; mtriple str=nvptx64-nvidia-cuda; max_num_threads int=1024;
+		thread_warp_size int=32`, ""},
+	{"rocm", 10, "rocm gpu", `mcpu str; mtriple str=amdgcn-amd-amdhsa-hcc; mattr []str; max_num_threads int=256;
+		max_threads_per_block int=256;
 		max_shared_memory_per_block int=65536; thread_warp_size int=64`, ""},
-	{"opencl", 4, "opencl gpu", `alias-check bool; bounds-check bool; max_threads_per_block int=256; max_shared_memory_per_block int=16384; max_num_threads int=256;
+	{"opencl", 4, "opencl gpu", `alias-check bool; bounds-check bool; max_threads_per_block int=256;
+		max_shared_memory_per_block int=16384; max_num_threads int=256;
 		thread_warp_size int=1; texture_spatial_limit int=16384; max_function_args int=128; texture_depth_limit int=2048;
 		image_base_address_alignment int=64`, ""},
-	{"metal", 8, "metal gpu", `max_num_threads int=256; max_threads_per_block int=256; max_shared_memory_per_block int=32768;
+	{"metal", 8, "metal gpu", `max_num_threads int=256; max_threads_per_block int=256;
+		max_shared_memory_per_block int=32768;
 		thread_warp_size int=16; max_function_args int=31`, ""},
-	{"vulkan", 7, "vulkan gpu", `mattr []str; supports_float16 bool; supports_float32 bool=true; supports_float64 bool; supports_int8 bool;
-		supports_int16 bool; supports_int32 bool=true; supports_int64 bool; supports_8bit_buffer bool; supports_16bit_buffer bool;
+	{"vulkan", 7, "vulkan gpu", `mattr []str; supports_float16 bool; supports_float32 bool=true; supports_float64 bool;
+		supports_int8 bool;
+		supports_int16 bool; supports_int32 bool=true; supports_int64 bool; supports_8bit_buffer bool;
+			supports_16bit_buffer bool;
 		supports_storage_buffer_storage_class bool; supports_push_descriptor bool; supports_dedicated_allocation bool;
-		supports_integer_dot_product bool; supports_cooperative_matrix bool; supported_subgroup_operations int; max_num_threads int=256;
-		max_threads_per_block int=256; thread_warp_size int=1; max_block_size_x int; max_block_size_y int; max_block_size_z int;
+		supports_integer_dot_product bool; supports_cooperative_matrix bool; supported_subgroup_operations int;
+			max_num_threads int=256;
+		max_threads_per_block int=256; thread_warp_size int=1; max_block_size_x int; max_block_size_y int;
+			max_block_size_z int;
 		max_push_constants_size int; max_uniform_buffer_range int; max_storage_buffer_range int;
 		max_per_stage_descriptor_storage_buffer int; max_shared_memory_per_block int; device_type str; device_name str;
 		driver_name str; driver_version int; vulkan_api_version int; max_spirv_version int`, ""},
-	{"webgpu", 15, "webgpu gpu", `max_num_threads int=256; max_shared_memory_per_block int=32768; supports_subgroups bool=false;
+	{"webgpu", 15, "webgpu gpu", `max_num_threads int=256; max_shared_memory_per_block int=32768;
+		supports_subgroups bool=false;
 		thread_warp_size int=1`, ""},
-	{"hexagon", 16, "hexagon cpu", `mattr []str; mcpu str; mtriple str; llvm-options []str; num-cores int; vtcm-capacity int`, ""},
-	{"trn", 18, "", `partition_size int; max_sbuf_size_per_partition int; max_psum_size_per_partition int; num-cores int`, "modern"},
+	{"hexagon", 16, "hexagon cpu",
+		`mattr []str; mcpu str; mtriple str; llvm-options []str; num-cores int; vtcm-capacity int`, ""},
+	{"trn", 18, "", `partition_size int; max_sbuf_size_per_partition int; max_psum_size_per_partition int; num-cores int`,
+		"modern"},
 	{"ext_dev", 12, "", "", ""},
 	{"composite", 1, "", `devices []Target`, ""},
 	{"test", 1, "", "", ""},
@@ -94,8 +110,9 @@ func optionRows(t testing.TB, text string) []optionRow {
 	return rows
 }
 
-var optionTypes = map[string]target.Type{"int": target.Int, "bool": target.Bool, "str": target.String, "Target": target.Nested,
-	"[]str": target.ListOf(target.String), "[]Target": target.ListOf(target.Nested)}
+var optionTypes = map[string]target.Type{"int": target.Int, "bool": target.Bool, "str": target.String,
+	"Target": target.Nested,
+	"[]str":  target.ListOf(target.String), "[]Target": target.ListOf(target.Nested)}
 
 func TestKinds_Table(t *testing.T) {
 	for _, row := range kindRows {
@@ -166,14 +183,17 @@ func TestKinds_NothingGiven(t *testing.T) {
 	}
 }
 
-// TestKinds_EveryOptionIsSetAndRead gives each option a value of its type, in the three forms, and others of wrong types.
+// TestKinds_EveryOptionIsSetAndRead gives each option a value of its type, in the three forms, and others of wrong
+// types.
 func TestKinds_EveryOptionIsSetAndRead(t *testing.T) {
 	quiet(t)
 	values := map[string]any{"int": int64(2), "bool": true, "str": "some text", "[]str": []string{"a", "b c"}}
-	special := map[string]any{"cuda.arch": "sm_86", "nvptx.mcpu": "sm_86", "nvptx.mtriple": "nvptx64-nvidia-cuda", "rocm.mcpu": "gfx906",
+	special := map[string]any{"cuda.arch": "sm_86", "nvptx.mcpu": "sm_86", "nvptx.mtriple": "nvptx64-nvidia-cuda",
+		"rocm.mcpu":    "gfx906",
 		"rocm.mtriple": "amdgcn-amd-amdhsa-hcc", "llvm.mfloat-abi": "soft", "llvm.jit": "orcjit"}
-	wrong := map[string][]any{"int": {true, "2", 1.5, nil, []int{2}, map[string]any{}}, "bool": {1, 0, "true", nil, []bool{true}},
-		"str": {1, true, nil, []string{"a"}}, "[]str": {1, true, nil, []int{1}, []any{"a", nil}}}
+	wrong := map[string][]any{"int": {true, "2", 1.5, nil, []int{2}, map[string]any{}},
+		"bool": {1, 0, "true", nil, []bool{true}},
+		"str":  {1, true, nil, []string{"a"}}, "[]str": {1, true, nil, []int{1}, []any{"a", nil}}}
 	for _, row := range kindRows {
 		for _, o := range row.rows(t) {
 			if o.typ == "[]Target" {
@@ -217,8 +237,9 @@ func TestKinds_Ranges(t *testing.T) {
 		{"llvm", "opt-level", []any{0, 3}, []any{-1, 4}},
 		{"llvm", "mfloat-abi", []any{"hard", "soft", "softfp"}, []any{"", "hardfp", "Hard"}},
 		{"llvm", "jit", []any{"mcjit", "orcjit"}, []any{"", "jit"}},
-		{"cuda", "arch", []any{"sm_50", "sm_90a", "sm_100f", "sm_120"}, []any{"", "sm_", "sm_9", "sm_9a", "sm_90ab", "sm_1000", "90",
-			"compute_90", "SM_90"}},
+		{"cuda", "arch", []any{"sm_50", "sm_90a", "sm_100f", "sm_120"},
+			[]any{"", "sm_", "sm_9", "sm_9a", "sm_90ab", "sm_1000", "90",
+				"compute_90", "SM_90"}},
 		{"nvptx", "mcpu", []any{"sm_50", "sm_90a"}, []any{"", "sm_", "sm_9", "gfx906"}},
 		{"nvptx", "mtriple", []any{"nvptx64-nvidia-cuda"}, []any{"", "nvptx-nvidia-cuda"}},
 		{"rocm", "mcpu", []any{"gfx906", "gfx90a:sramecc+"}, []any{"", "gfx", "agfx906", "mi300x"}},
@@ -227,13 +248,15 @@ func TestKinds_Ranges(t *testing.T) {
 		{"vulkan", "vulkan_api_version", []any{-1, 0, 1 << 40}, nil},
 	}
 	for _, k := range kindRows {
-		rows = append(rows, row{k.name, "target_device_type", []any{1, 35}, []any{0, 36, -1}}, row{k.name, "from_device", []any{-1,
-			1<<31 - 1}, []any{-2, 1 << 31}})
+		rows = append(rows, row{k.name, "target_device_type", []any{1, 35}, []any{0, 36, -1}},
+			row{k.name, "from_device", []any{-1,
+				1<<31 - 1}, []any{-2, 1 << 31}})
 		for _, o := range k.rows(t) {
 			switch {
 			case o.typ != "int" || o.name == "opt-level" || strings.HasSuffix(o.name, "_version") ||
 				k.name == "webgpu" && o.name == "thread_warp_size":
-			case o.name == "num-cores" || o.name == "thread_warp_size" || o.name == "vector-width" || strings.HasSuffix(o.name, "-alignment") ||
+			case o.name == "num-cores" || o.name == "thread_warp_size" || o.name == "vector-width" ||
+				strings.HasSuffix(o.name, "-alignment") ||
 				o.name == "max_num_threads" || o.name == "max_threads_per_block":
 				rows = append(rows, row{k.name, o.name, []any{1, 1 << 40}, []any{0, -1}})
 			default:

@@ -13,7 +13,8 @@ import (
 // What is longer than any target is not read, in no form; so what takes long to refuse is refused at once.
 func TestNew_MaxText(t *testing.T) {
 	long := `{"kind": "c", ` + strings.Repeat(`"a": 1, `, target.MaxText/8) + `"a": 1}`
-	for _, x := range []any{long, []byte(long), "c " + strings.Repeat(" -keys=x", target.MaxText/8), map[string]any{"kind": "llvm", "host": long}} {
+	for _, x := range []any{long, []byte(long), "c " + strings.Repeat(" -keys=x", target.MaxText/8),
+		map[string]any{"kind": "llvm", "host": long}} {
 		_, err := target.New(x)
 		require.ErrorContains(t, err, fmt.Sprintf("the text has more than %d bytes: that is no target", target.MaxText))
 	}

@@ -10,13 +10,15 @@ import (
 	"tvmgo/target"
 )
 
-// native becomes the name of this machine's CPU as the target is made, and the target says so; its JSON names the CPU, and gives the same target.
+// native becomes the name of this machine's CPU as the target is made, and the target says so; its JSON names the CPU,
+// and gives the same target.
 func TestNew_Native(t *testing.T) {
 	cpu, more := cpufeatures.HostCPU()
 	if cpu == "" {
 		t.Skip("this machine's CPU is not known")
 	}
-	for _, text := range []string{"llvm -mcpu=native", "c -march=native", "c -mcpu=native", `{"kind":"cuda","arch":"sm_80","host":{"kind":"llvm","mcpu":"native"}}`} {
+	for _, text := range []string{"llvm -mcpu=native", "c -march=native", "c -mcpu=native",
+		`{"kind":"cuda","arch":"sm_80","host":{"kind":"llvm","mcpu":"native"}}`} {
 		t.Run(text, func(t *testing.T) {
 			made, err := target.New(text)
 			require.NoError(t, err)
@@ -56,7 +58,8 @@ func TestNew_NativeOfAnotherArchitecture(t *testing.T) {
 // A feature that the architecture has not is a warning with the nearest name.
 func TestNew_UnknownFeature(t *testing.T) {
 	for text, want := range map[string]string{
-		"llvm -mtriple=x86_64-linux-gnu -mattr=+nosuch":        "mattr \"+nosuch\" is no feature of x86_64-linux-gnu that is known here",
+		"llvm -mtriple=x86_64-linux-gnu -mattr=+nosuch": "mattr \"+nosuch\" is no feature of x86_64-linux-gnu that " +
+			"is known here",
 		"llvm -mtriple=x86_64-linux-gnu -mattr=+avx2,-avx512q": `did you mean "-avx512`,
 		"llvm -mtriple=aarch64-linux-gnu -mattr=+avx2":         "mattr \"+avx2\" is no feature of aarch64-linux-gnu",
 		"llvm -mcpu=generic -mattr=+nosuch":                    "this machine's architecture",

@@ -21,18 +21,20 @@ const (
 
 // New makes a target from
 //
-//   - a string: a tag or its alias ("nvidia/h100"), the name of a kind ("cuda"), the command line form ("cuda -arch=sm_90"; the first word
-//     may be a tag), or JSON;
+//   - a string: a tag or its alias ("nvidia/h100"), the name of a kind ("cuda"), the command line form ("cuda
+//     -arch=sm_90"; the first word may be a tag), or JSON;
 //   - []byte or json.RawMessage: JSON;
-//   - map[string]any, or another map of names: what the JSON would say. Values and lists may be of a program's own types (type CPU string,
-//     []int32, dlpack.DeviceType), integers of any type of Go, and of float64 if whole; targets within may be strings, maps or *Target;
-//   - *Target: itself.
+//   - map[string]any, or another map with string keys: the same as an object in JSON. Values and lists may have a
+//     program's own types (type CPU string, []int32, dlpack.DeviceType); integers may have any integer type, or
+//     float64 without a fraction; nested targets may be strings, maps or *Target;
+//   - *Target: returned unchanged.
 //
-// Under "tag" stands the configuration of that tag, in which the other keys replace what they name; a kind beside it must be the tag's.
-// Beside a kind, a tag that is not registered is a label. "id" is another name of "kind", "target_host" of "host". With from_device a device is asked for what is not given (see [SetDevices]).
-// Nothing else is asked. Assumptions are in Warnings, and go to the default logger of log/slog.
+// "tag" selects the configuration of a tag; the other keys replace its values. A kind given with it must be that of the
+// tag. If the tag is not registered but a kind is given, the tag is only a label. "id" is another name of "kind",
+// "target_host" of "host". With from_device, a device is queried for values that are not given (see [SetDevices]).
+// Nothing else is queried. Assumptions are listed in Warnings and written to the default logger of log/slog.
 //
-// Errors are of type *Error, and name the place as a JSON path.
+// Errors are of type *Error and have the JSON path of the value.
 func New(x any) (*Target, error) {
 	t, err := newAt("$", x, 0)
 	if err != nil {
@@ -120,7 +122,8 @@ func readString(s string) (map[string]any, error) {
 		return nil, err
 	}
 	if s = strings.Trim(s, " \t\r\n"); s == "" {
-		return nil, wrong("$", ErrSyntax, "the text is empty: want a tag, a kind such as \"cuda\", \"cuda -arch=sm_90\", or JSON")
+		return nil, wrong("$", ErrSyntax,
+			"the text is empty: want a tag, a kind such as \"cuda\", \"cuda -arch=sm_90\", or JSON")
 	}
 	if _, ok := findTag(s); ok {
 		return map[string]any{"tag": s}, nil
@@ -162,7 +165,8 @@ func unknownTarget(s string) error {
 		near = n
 	}
 	return &Error{Path: "$", Err: ErrUnknown, Nearest: near,
-		Message: fmt.Sprintf("there is no target kind and no tag %s: kinds are %s; `tvmgo target tags` lists the tags", brief(s), listed(Kinds()))}
+		Message: fmt.Sprintf("there is no target kind and no tag %s: kinds are %s; `tvmgo target tags` lists the tags",
+			brief(s), listed(Kinds()))}
 }
 
 // kindOf is what a configuration says under "kind" or "id", and which of the two it is.
@@ -237,11 +241,14 @@ func noKind(path, tag string, m map[string]any) error {
 			Message: fmt.Sprintf("there is no target tag %s; `tvmgo target tags` lists them", brief(tag))}
 	}
 	if _, given := m["tag"]; given {
-		return wrong(jsonpos.Member(path, "tag"), ErrUnknown, `the tag is empty, and no "kind" is given: name a tag such as "nvidia/h100", or a kind`)
+		return wrong(jsonpos.Member(path, "tag"), ErrUnknown,
+			`the tag is empty, and no "kind" is given: name a tag such as "nvidia/h100", or a kind`)
 	}
 	for _, given := range slices.Sorted(maps.Keys(m)) {
-		if strings.EqualFold(given, "id") || strings.EqualFold(given, "tag") || nearest.Distance(strings.ToLower(given), "kind", 2) < 2 {
-			return &Error{Path: jsonpos.Member(path, given), Err: ErrUnknown, Nearest: nearest.Name(given, []string{"kind", "id", "tag"}),
+		if strings.EqualFold(given, "id") || strings.EqualFold(given, "tag") ||
+			nearest.Distance(strings.ToLower(given), "kind", 2) < 2 {
+			return &Error{Path: jsonpos.Member(path, given), Err: ErrUnknown,
+				Nearest: nearest.Name(given, []string{"kind", "id", "tag"}),
 				Message: `neither "kind" nor "tag" is given`}
 		}
 	}
@@ -385,8 +392,9 @@ func (c *Config) finish() (*Target, error) {
 			c.values[i] = c.kind.options[i].Default
 		}
 	}
-	t := &Target{kind: c.kind, tag: c.tag, keys: c.allKeys(), host: c.host, values: c.values, features: c.features, warnings: c.warnings,
-		says: c.says}
+	t := &Target{kind: c.kind, tag: c.tag, keys: c.allKeys(), host: c.host, values: c.values, features: c.features,
+		warnings: c.warnings,
+		says:     c.says}
 	if err := t.lendHost(c.at("devices")); err != nil {
 		return nil, err
 	}
@@ -427,7 +435,8 @@ func (c *Config) runParser() (err error) {
 	err = c.kind.parser(c)
 	var e *Error
 	if err == nil && errors.As(c.failed, &e) {
-		return wrong(e.Path, ErrRegister, "the parser of kind %q sets a feature that is none: %s", c.kind.name, strings.TrimPrefix(e.Error(), "target: "))
+		return wrong(e.Path, ErrRegister, "the parser of kind %q sets a feature that is none: %s", c.kind.name,
+			strings.TrimPrefix(e.Error(), "target: "))
 	}
 	if err != nil && !errors.As(err, &e) {
 		return &Error{Path: c.path, Err: fmt.Errorf("%w: %w", ErrRange, err), Message: err.Error()}

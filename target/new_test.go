@@ -16,7 +16,8 @@ func TestNew_Forms(t *testing.T) {
 		"cuda -arch=sm_90 -libs=cudnn,cublas -model=h100",
 		"cuda --arch=sm_90  -libs cudnn,cublas   -model 'h100'",
 		[]byte(`{"id":"cuda","arch":"sm_90","libs":"cudnn,cublas","model":"h100"}`),
-		map[string]any{"kind": "cuda", "arch": "sm_90", "libs": []string{"cudnn", "cublas"}, "model": "h100", "max_num_threads": 1024.0},
+		map[string]any{"kind": "cuda", "arch": "sm_90", "libs": []string{"cudnn", "cublas"}, "model": "h100",
+			"max_num_threads": 1024.0},
 		want.JSON(), want.String(), want, want.Export(),
 	} {
 		got, err := target.New(x)
@@ -29,7 +30,8 @@ func TestNew_Forms(t *testing.T) {
 // TestNew_TagWithOptions has a tag for the first word of a command line, whether it looks like one or not.
 func TestNew_TagWithOptions(t *testing.T) {
 	require.NoError(t, target.RegisterTag("board-of-mine", map[string]any{"kind": "opencl", "device": "mali"}))
-	for text, tag := range map[string]string{"nvidia/h100 -libs=cublas": "nvidia/nvidia-h100", "board-of-mine -libs=cublas": "board-of-mine"} {
+	for text, tag := range map[string]string{"nvidia/h100 -libs=cublas": "nvidia/nvidia-h100",
+		"board-of-mine -libs=cublas": "board-of-mine"} {
 		got, err := target.New(text)
 		require.NoError(t, err)
 		require.Equal(t, tag, got.Tag())

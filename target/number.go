@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// wholeNumber reads a number of JSON. Whether it is whole is a matter of its value, not of its writing: 1024.0, 1e3 and 20e-1 are.
+// wholeNumber reads a number of JSON. Whether it is whole is a matter of its value, not of its writing: 1024.0, 1e3 and
+// 20e-1 are.
 func wholeNumber(s string) (n int64, isWhole, fits bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true, true

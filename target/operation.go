@@ -2,10 +2,11 @@ package target
 
 // Op is an operation of a graph. Its name stands for its result, or for all of them if it has several.
 type Op struct {
-	Name   string         // unique in the graph
-	Kind   string         // what it computes: "matmul"
-	Inputs []string       // in the order of its arguments: names of operations, or of inputs of the graph
-	Attrs  map[string]any // further properties, such as "dtype"; the maker of a graph and the predicates agree on the names
+	Name   string   // unique in the graph
+	Kind   string   // what it computes: "matmul"
+	Inputs []string // in the order of its arguments: names of operations, or of inputs of the graph
+	// further properties, such as "dtype"; the maker of a graph and the predicates agree on the names
+	Attrs map[string]any
 }
 
 // Graph is a set of operations, in any order, that use each other's results. Package target/partition divides it among
@@ -16,8 +17,9 @@ type Graph struct {
 	Outputs []string // operations whose results are wanted, in addition to those that no operation uses
 }
 
-// Predicate reports whether a target supports an operation, and the reason for either answer. [ColumnPartitioner] of the
-// target's kind holds it. The operation is a copy whose attributes must not be changed. Several goroutines may call it.
+// Predicate reports whether a target supports an operation, and the reason for either answer. [ColumnPartitioner] of
+// the target's kind holds it. The operation is a copy whose attributes must not be changed. Several goroutines may call
+// it.
 type Predicate func(t *Target, op *Op) (takes bool, reason string)
 
 // Strategy divides a graph among the members of a composite target. [ColumnStrategy] of the target's kind holds it. The

@@ -22,8 +22,10 @@ func commonOptions() []KindOption {
 		Option("model", String, Help("the hardware's model")),
 		Option("libs", ListOf(String), Help("libraries that generated code may call")),
 		Option("host", Nested, Alias("target_host"), mark, Help("what the code that launches kernels is generated for")),
-		Option("from_device", Int, mark, Min(-1), Max(math.MaxInt32), Help("the device that is asked for what is not given; -1: none")),
-		Option("target_device_type", Int, Min(1), Max(int64(dlpack.MaxDeviceAPI)-1), Help("the device type that code runs on, instead of the kind's")),
+		Option("from_device", Int, mark, Min(-1), Max(math.MaxInt32),
+			Help("the device that is asked for what is not given; -1: none")),
+		Option("target_device_type", Int, Min(1), Max(int64(dlpack.MaxDeviceAPI)-1),
+			Help("the device type that code runs on, instead of the kind's")),
 	}
 }
 
@@ -41,7 +43,8 @@ const (
 	numCommon
 )
 
-// text is a value of a command line, whose type only the option knows. The parts are those between commas outside quotes.
+// text is a value of a command line, whose type only the option knows. The parts are those between commas outside
+// quotes.
 type text struct {
 	raw    string
 	parts  []string // unquoted; empty: no value at all
@@ -139,13 +142,15 @@ func (o *OptionInfo) checkOne(path string, v any, depth int) (any, error) {
 			return nil, err
 		}
 		if !strings.HasPrefix(s, o.Prefix) || len(s) == len(o.Prefix) && o.Prefix != "" {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: fmt.Sprintf("a str that starts with %q and goes on", o.Prefix), Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: fmt.Sprintf("a str that starts with %q and goes on",
+				o.Prefix), Found: describe(v)}
 		}
 		if o.pattern != nil && !o.pattern.MatchString(s) {
 			return nil, &Error{Path: path, Err: ErrRange, Expected: o.example, Found: describe(v)}
 		}
 		if o.Values != nil && !slices.Contains(o.Values, s) {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: "one of " + listed(o.Values), Found: describe(v), Nearest: nearest.Name(s, o.Values)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "one of " + listed(o.Values), Found: describe(v),
+				Nearest: nearest.Name(s, o.Values)}
 		}
 		return s, nil
 	case baseTarget:

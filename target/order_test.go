@@ -54,14 +54,18 @@ func mustNew(t *testing.T, x any) *target.Target {
 // TestOrder_TagWithoutKind: the other keys go over the tag's configuration, whatever name they have.
 func TestOrder_TagWithoutKind(t *testing.T) {
 	quiet(t)
-	got := mustNew(t, `{"tag":"nvidia/jetson-orin-nano","thread_warp_size":64,"libs":["cudnn"],"target_host":"c","feature.x":1}`)
+	got := mustNew(t, `{"tag":"nvidia/jetson-orin-nano","thread_warp_size":64,"libs":["cudnn"],"target_host":"c",`+
+		`"feature.x":1}`)
 	require.Equal(t, "nvidia/jetson-orin-nano", got.Tag())
-	require.Equal(t, map[string]any{"arch": "sm_87", "max_shared_memory_per_block": int64(49152), "max_threads_per_block": int64(1024),
-		"thread_warp_size": int64(64), "registers_per_block": int64(65536), "max_num_threads": int64(1024), "libs": []string{"cudnn"},
+	require.Equal(t, map[string]any{"arch": "sm_87", "max_shared_memory_per_block": int64(49152),
+		"max_threads_per_block": int64(1024),
+		"thread_warp_size":      int64(64), "registers_per_block": int64(65536), "max_num_threads": int64(1024),
+		"libs":      []string{"cudnn"},
 		"feature.x": int64(1)}, got.Attrs())
 	require.Equal(t, "c", got.Host().Kind().Name(), "a host is replaced as a whole, by its other name too")
 	require.Equal(t, []string{"mine"}, mustNew(t, "nvidia/h100 -keys=mine").Keys(), "and so are keys")
-	require.Equal(t, []string{"cuda", "gpu", "dev"}, mustNew(t, "nvidia/h100 -device=dev").Keys(), "the tag's keys count as given")
+	require.Equal(t, []string{"cuda", "gpu", "dev"}, mustNew(t, "nvidia/h100 -device=dev").Keys(),
+		"the tag's keys count as given")
 	got = mustNew(t, "nvidia/tx2-cudnn -libs=cublas")
 	require.Equal(t, "nvidia/tx2-cudnn", got.Tag())
 	require.Equal(t, []string{"cublas"}, got.Libs())
@@ -81,7 +85,8 @@ func TestOrder_TagWithoutKind(t *testing.T) {
 // TestOrder_OverlayByAlias: an option of a tag is replaced also under the other name of the option.
 func TestOrder_OverlayByAlias(t *testing.T) {
 	kind, tag := fresh("aliased"), fresh("vendor/aliased")
-	_, err := target.RegisterKind(kind, dlpack.CPU, target.Option("cores", target.Int, target.Alias("num_cores", "ncores")))
+	_, err := target.RegisterKind(kind, dlpack.CPU, target.Option("cores", target.Int, target.Alias("num_cores",
+		"ncores")))
 	require.NoError(t, err)
 	require.NoError(t, target.RegisterTag(tag, map[string]any{"kind": kind, "num_cores": 2}))
 	for _, name := range []string{"cores", "num_cores", "ncores"} {
@@ -95,15 +100,18 @@ func TestOrder_OverlayByAlias(t *testing.T) {
 	require.ErrorIs(t, err, target.ErrDuplicate)
 }
 
-// TestOrder_TagWithKind: beside the kind that a tag is of, the tag is the base; beside another one it is an error. What is no tag is a label.
+// TestOrder_TagWithKind: beside the kind that a tag is of, the tag is the base; beside another one it is an error. What
+// is no tag is a label.
 func TestOrder_TagWithKind(t *testing.T) {
 	quiet(t)
 	h100 := mustNew(t, "nvidia/h100")
-	for _, x := range []any{`{"kind":"cuda","tag":"nvidia/h100"}`, `{"id":"cuda","tag":"nvidia/nvidia-h100"}`, "cuda -tag=nvidia/h100",
+	for _, x := range []any{`{"kind":"cuda","tag":"nvidia/h100"}`, `{"id":"cuda","tag":"nvidia/nvidia-h100"}`,
+		"cuda -tag=nvidia/h100",
 		map[string]any{"kind": "cuda", "tag": "nvidia/h100"}} {
 		require.True(t, h100.Equal(mustNew(t, x)), "%v", x)
 	}
-	over := mustNew(t, `{"kind":"cuda","tag":"nvidia/h100","arch":"sm_90","libs":["cudnn"],"host":{"id":"llvm","tag":"raspberry-pi/4b-aarch64","num-cores":2}}`)
+	over := mustNew(t, `{"kind":"cuda","tag":"nvidia/h100","arch":"sm_90","libs":["cudnn"],"host":{"id":"llvm",`+
+		`"tag":"raspberry-pi/4b-aarch64","num-cores":2}}`)
 	require.Equal(t, "sm_90", archOf(t, over))
 	require.Equal(t, int64(52428800), over.Attrs()["l2_cache_size_bytes"])
 	require.Equal(t, "cortex-a72", over.Host().Attrs()["mcpu"])
@@ -127,7 +135,8 @@ func TestOrder_TagWithKind(t *testing.T) {
 	}
 	_, err := target.New(`{"kind":"cuda","tag":"qcom/adreno-opencl"}`)
 	require.ErrorIs(t, err, target.ErrRange)
-	require.ErrorIs(t, target.RegisterTag(fresh("good/wrong"), map[string]any{"kind": "opencl", "tag": "nvidia/h100"}), target.ErrRange)
+	require.ErrorIs(t, target.RegisterTag(fresh("good/wrong"), map[string]any{"kind": "opencl", "tag": "nvidia/h100"}),
+		target.ErrRange)
 	_, err = target.New(`{"kind":"nope","tag":"nvidia/h100"}`)
 	require.ErrorIs(t, err, target.ErrUnknown)
 
@@ -137,7 +146,8 @@ func TestOrder_TagWithKind(t *testing.T) {
 	require.True(t, got.Equal(mustNew(t, got.String())))
 }
 
-// TestOrder_TagComesBack writes targets of tags that say more than a target has kept: a host that was taken away, a device to ask.
+// TestOrder_TagComesBack writes targets of tags that say more than a target has kept: a host that was taken away, a
+// device to ask.
 func TestOrder_TagComesBack(t *testing.T) {
 	quiet(t)
 	d := &fakeDevices{}
@@ -152,7 +162,8 @@ func TestOrder_TagComesBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "nvidia/nvidia-h100", hosted.Tag(), "the tag has none")
 	member := mustNew(t, map[string]any{"kind": "composite", "devices": []any{asks, "c"}, "host": asks})
-	for _, x := range []*target.Target{xavier, bare, hosted, member, mustNew(t, asks), mustNew(t, map[string]any{"tag": asks, "from_device": -1})} {
+	for _, x := range []*target.Target{xavier, bare, hosted, member, mustNew(t, asks),
+		mustNew(t, map[string]any{"tag": asks, "from_device": -1})} {
 		d.asked = 0
 		for _, form := range []any{x.JSON(), x.String(), x.Export()} {
 			require.True(t, x.Equal(mustNew(t, form)), "%v", form)
@@ -195,7 +206,8 @@ func TestOrder_Keys(t *testing.T) {
 func TestOrder_Features(t *testing.T) {
 	got := mustNew(t, `{"kind":"test","feature.is_test":false,"feature.mine":"x"}`)
 	require.Equal(t, map[string]any{"is_test": true, "mine": "x"}, got.Features())
-	got = mustNew(t, `{"kind":"llvm","mtriple":"aarch64-linux-gnu","mcpu":"cortex-a53","feature.has_sve":true,"feature.mine":2.5}`)
+	got = mustNew(t, `{"kind":"llvm","mtriple":"aarch64-linux-gnu","mcpu":"cortex-a53","feature.has_sve":true,`+
+		`"feature.mine":2.5}`)
 	require.Equal(t, false, got.Feature("has_sve"))
 	require.Equal(t, 2.5, got.Feature("mine"))
 	require.Equal(t, true, got.Feature("has_asimd"))
@@ -248,7 +260,8 @@ func TestOrder_HostBesideMembers(t *testing.T) {
 	require.True(t, got.Equal(mustNew(t, got.JSON())))
 
 	// So do WithHost, and a composite target within: every host is in the JSON, which makes the same target again.
-	got = mustNew(t, `{"kind":"composite","devices":["nvidia/h100",{"kind":"composite","devices":["vulkan",{"kind":"metal","host":"ext_dev"}]}]}`)
+	got = mustNew(t, `{"kind":"composite","devices":["nvidia/h100",{"kind":"composite","devices":["vulkan",`+
+		`{"kind":"metal","host":"ext_dev"}]}]}`)
 	with, err := got.WithHost(mustNew(t, "c"))
 	require.NoError(t, err)
 	inner := with.Members()[1]
@@ -263,8 +276,9 @@ func TestOrder_HostBesideMembers(t *testing.T) {
 
 // TestOrder_Device: what a device answers wins over defaults, and never over the user.
 func TestOrder_Device(t *testing.T) {
-	d := &fakeDevices{properties: map[string]any{"max_threads_per_block": int64(512), "max_shared_memory_per_block": int64(65536),
-		"thread_warp_size": int64(64), "max_num_threads": nil}}
+	d := &fakeDevices{properties: map[string]any{"max_threads_per_block": int64(512),
+		"max_shared_memory_per_block": int64(65536),
+		"thread_warp_size":            int64(64), "max_num_threads": nil}}
 	setDevices(t, d)
 	got := mustNew(t, `{"kind":"opencl","from_device":2,"max_threads_per_block":128}`)
 	require.Equal(t, []dlpack.Device{{Type: dlpack.OpenCL, ID: 2}}, d.devices)
@@ -299,8 +313,9 @@ func TestOrder_DeviceBeforeParser(t *testing.T) {
 	d := &fakeDevices{properties: map[string]any{"arch": "sm_90a", "compute_version": "9.0"}}
 	setDevices(t, d)
 	kind := fresh("asking")
-	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.Option("speed", target.Int, target.Default(1)), target.Option("name",
-		target.String, target.Property("device_name")),
+	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.Option("speed", target.Int, target.Default(1)),
+		target.Option("name",
+			target.String, target.Property("device_name")),
 		target.Option("silent", target.Int, target.Property(""), target.Default(5)), target.Option("fine",
 			target.Bool), target.Option("inner", target.Nested),
 		target.WithParser(func(c *target.Config) error {
@@ -313,13 +328,16 @@ func TestOrder_DeviceBeforeParser(t *testing.T) {
 			return nil
 		}))
 	require.NoError(t, err)
-	d.properties = map[string]any{"speed": int64(9), "device_name": "Fake 1", "silent": int64(7), "fine": true, "inner": "cuda",
-		"name": "wrong"}
+	d.properties = map[string]any{"speed": int64(9), "device_name": "Fake 1", "silent": int64(7), "fine": true,
+		"inner": "cuda",
+		"name":  "wrong"}
 	got := mustNew(t, map[string]any{"kind": kind, "from_device": 0})
-	require.Equal(t, map[string]any{"speed": int64(9), "name": "Fake 1", "silent": int64(5), "fine": true, "feature.speed": int64(9),
+	require.Equal(t, map[string]any{"speed": int64(9), "name": "Fake 1", "silent": int64(5), "fine": true,
+		"feature.speed":        int64(9),
 		"feature.silent_known": false}, got.Attrs())
 	require.Equal(t, []string{"speed", "device_name", "fine"}, d.names)
-	require.Equal(t, map[string]any{"speed": int64(1), "silent": int64(5), "feature.silent_known": false}, mustNew(t, kind).Attrs())
+	require.Equal(t, map[string]any{"speed": int64(1), "silent": int64(5), "feature.silent_known": false},
+		mustNew(t, kind).Attrs())
 }
 
 func TestOrder_DeviceFails(t *testing.T) {

@@ -16,7 +16,8 @@ func assumeArch(c *Config, option string) error {
 	if c.Text(option) != "" {
 		return nil
 	}
-	c.Warn(`kind %q without %q: %s is assumed; say which card it is for, by a tag such as "nvidia/h100" or by %s=sm_90a, or ask one by from_device`,
+	c.Warn(`kind %q without %q: %s is assumed; say which card it is for, by a tag such as "nvidia/h100" or by `+
+		`%s=sm_90a, or ask one by from_device`,
 		c.kind.name, option, DefaultCUDAArch, option)
 	return c.Set(option, DefaultCUDAArch)
 }
@@ -37,8 +38,10 @@ func parseWebGPU(c *Config) error {
 	return nil
 }
 
-// spirvOf is the newest SPIR-V that each version of Vulkan takes, as both are encoded: 1.3 in 0x00403000 and 0x00010600.
-var spirvOf = []struct{ vulkan, spirv int64 }{{0x00403000, 0x10600}, {0x00402000, 0x10500}, {0x00401000, 0x10300}, {0x00400000, 0x10000}}
+// spirvOf is the newest SPIR-V that each version of Vulkan takes, as both are encoded: 1.3 in 0x00403000 and
+// 0x00010600.
+var spirvOf = []struct{ vulkan, spirv int64 }{{0x00403000, 0x10600}, {0x00402000, 0x10500}, {0x00401000, 0x10300},
+	{0x00400000, 0x10000}}
 
 // parseVulkan completes what follows from the version.
 func parseVulkan(c *Config) error {

@@ -8,8 +8,8 @@ import (
 	"tvmgo/internal/nearest"
 )
 
-// parseLLVM fills in the machine that this program was built for where neither machine nor CPU is given, and finds out from tables what
-// an Arm CPU can do.
+// parseLLVM fills in the machine that this program was built for where neither machine nor CPU is given, and finds out
+// from tables what an Arm CPU can do.
 func parseLLVM(c *Config) error {
 	_, hasTriple := c.Value("mtriple")
 	_, hasCPU := c.Value("mcpu")
@@ -59,11 +59,12 @@ func setArm(c *Config, features map[string]bool) {
 	c.AddKeys("arm_cpu", "cpu")
 }
 
-// native is what compilers call the machine that they run on.
+// native is the compilers' name for the machine on which they run.
 const native = "native"
 
-// resolveNative gives an option that is "native" the name of this machine's CPU, so that the target means the same everywhere. It returns the features that
-// this CPU has beside those of that name. Where the CPU is not known, the option stays.
+// resolveNative gives an option that is "native" the name of this machine's CPU, so that the target means the same
+// everywhere. It returns the features that this CPU has beside those of that name. Where the CPU is not known, the
+// option stays.
 func resolveNative(c *Config, option, triple string) (more []string, err error) {
 	if c.Text(option) != native {
 		return nil, nil
@@ -77,7 +78,8 @@ func resolveNative(c *Config, option, triple string) (more []string, err error) 
 	}
 	cpu, more := cpufeatures.HostCPU()
 	if cpu == "" {
-		c.Warn(`%s "native" stays as it is, since this machine's CPU is not known here: its features are taken to be those of a generic one`, option)
+		c.Warn(`%s "native" stays as it is, since this machine's CPU is not known here: its features are taken to be `+
+			`those of a generic one`, option)
 		return nil, nil
 	}
 	c.Warn(`%s "native" is %q here: the target now names this machine, and its code may not run on others`, option, cpu)
@@ -126,12 +128,13 @@ func warnOfCPU(c *Config, triple, cpu string) {
 	if n := nearest.Name(name, known); n != "" {
 		advice = `; did you mean "` + n + `"?`
 	}
-	c.Warn("mcpu %s is no CPU of %s that is known here: its features are taken to be those of a generic one%s", brief(cpu), archText(triple), advice)
+	c.Warn("mcpu %s is no CPU of %s that is known here: its features are taken to be those of a generic one%s", brief(cpu),
+		archText(triple), advice)
 }
 
-// CPUFeatures are the features of the CPU that the code of a target of kind llvm or c is for, as LLVM names them ("avx512f"), sorted: those
-// of mcpu on mtriple, with mattr applied. They come from tables; no machine is asked. nil for other kinds, and for architectures without a
-// table.
+// CPUFeatures are the features of the CPU that the code of a target of kind llvm or c is for, as LLVM names them
+// ("avx512f"), sorted: those of mcpu on mtriple, with mattr applied. They come from tables; no machine is asked. nil
+// for other kinds, and for architectures without a table.
 func (t *Target) CPUFeatures() []string {
 	set, ok := t.cpuFeatures()
 	if !ok {

@@ -21,8 +21,9 @@ var proposalKinds = sync.OnceValue(func() error {
 		"acl":  {target.DefaultKeys("acl", "arm_cpu")},
 		"ethosn": {target.DefaultKeys("ethosn"), target.Option("variant", target.String, target.OneOf("n77", "n78")),
 			target.Option("sram_size", target.Int, target.Min(1)), target.Option("tops", target.Int, target.Default(4))},
-		"packaged": {target.Option("runner", target.String), target.Option("driver", target.Nested), target.Option("target", target.Nested)},
-		"aot":      nil,
+		"packaged": {target.Option("runner", target.String), target.Option("driver", target.Nested),
+			target.Option("target", target.Nested)},
+		"aot": nil,
 	} {
 		if _, err := target.RegisterKind(name, dlpack.CPU, parts...); err != nil {
 			return err
@@ -48,8 +49,8 @@ func proposal(t testing.TB) map[string]string {
 	return all
 }
 
-// TestProposal holds what becomes of them against golden files: the canonical JSON, in which the CPU of this machine, that a bare
-// "llvm" stands for, has a name of its own.
+// TestProposal holds what becomes of them against golden files: the canonical JSON, in which the CPU of this machine,
+// that a bare "llvm" stands for, has a name of its own.
 func TestProposal(t *testing.T) {
 	quiet(t)
 	require.NoError(t, proposalKinds())
@@ -62,7 +63,8 @@ func TestProposal(t *testing.T) {
 			for _, form := range []any{got.JSON(), got.String(), got.Export()} {
 				require.True(t, got.Equal(mustNew(t, form)), "%s", form)
 			}
-			json := strings.NewReplacer(hosted.JSON(), `"llvm here, with itself as host"`, here.JSON(), `"llvm here"`).Replace(got.JSON()) + "\n"
+			json := strings.NewReplacer(hosted.JSON(), `"llvm here, with itself as host"`, here.JSON(),
+				`"llvm here"`).Replace(got.JSON()) + "\n"
 			golden.Text(t, strings.TrimSuffix(path, filepath.Ext(path))+".golden", json)
 		})
 	}

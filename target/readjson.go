@@ -9,8 +9,8 @@ import (
 // MaxDepth is the number of levels that a target may have: objects and lists in JSON, maps and slices in Go.
 const MaxDepth = 32
 
-// MaxText is the number of bytes that the text of a target may have: far more than a target needs, and little enough that
-// other text is rejected soon.
+// MaxText is the number of bytes that the text of a target may have: far more than a target needs, and little enough
+// that other text is rejected soon.
 const MaxText = 1 << 20
 
 // readJSON reads one object; its numbers stay json.Number.

@@ -21,7 +21,8 @@ func partsOfEveryType() []target.KindOption {
 		target.Option("i", target.Int, target.Default(3), target.Min(-5), target.Max(5), target.Help("an int")),
 		target.Option("b", target.Bool, target.Default(true)),
 		target.Option("f", target.Float, target.Default(2)),
-		target.Option("s", target.String, target.Default("x1"), target.StartsWith("x"), target.OneOf("x1", "x2"), target.Alias("str", "text")),
+		target.Option("s", target.String, target.Default("x1"), target.StartsWith("x"), target.OneOf("x1", "x2"),
+			target.Alias("str", "text")),
 		target.Option("is", target.ListOf(target.Int), target.Default([]int{1, 2}), target.Min(0)),
 		target.Option("bs", target.ListOf(target.Bool), target.Default([]bool{true})),
 		target.Option("fs", target.ListOf(target.Float), target.Default([]float64{0.5})),
@@ -51,7 +52,8 @@ func TestRegisterKind_EveryType(t *testing.T) {
 		"fs": []float64{0.5},
 		"ss": []string{"a", "b"}, "t": ext, "ts": []*target.Target{c, ext}}, plain.Attrs())
 
-	given := map[string]any{"kind": name, "i": -5, "b": false, "f": -1.5e300, "text": "x2", "is": []any{0, 7.0}, "bs": []any{},
+	given := map[string]any{"kind": name, "i": -5, "b": false, "f": -1.5e300, "text": "x2", "is": []any{0, 7.0},
+		"bs": []any{},
 		"fs": []any{1, 2.5},
 		"ss": []any{"c d", "a"}, "t": map[string]any{"kind": name, "i": 1}, "ts": []*target.Target{ext}}
 	got := mustNew(t, given)
@@ -118,14 +120,18 @@ func TestRegisterKind_ValuesRefused(t *testing.T) {
 			"$.i"}, {"i", "1", target.ErrType, "$.i"},
 		{"f", math.NaN(), target.ErrRange, "$.f"}, {"f", math.Inf(1), target.ErrRange, "$.f"}, {"f", "1", target.ErrType,
 			"$.f"}, {"f", true, target.ErrType, "$.f"},
-		{"s", "y", target.ErrRange, "$.s"}, {"s", "x", target.ErrRange, "$.s"}, {"s", "x3", target.ErrRange, "$.s"}, {"text", 1,
+		{"s", "y", target.ErrRange, "$.s"}, {"s", "x", target.ErrRange, "$.s"}, {"s", "x3", target.ErrRange, "$.s"}, {"text",
+			1,
 			target.ErrType, "$.text"},
-		{"is", []int{0, -1}, target.ErrRange, "$.is[1]"}, {"is", []any{0, "1"}, target.ErrType, "$.is[1]"}, {"is", 1, target.ErrType, "$.is"},
-		{"bs", []any{true, 1}, target.ErrType, "$.bs[1]"}, {"fs", []any{"x"}, target.ErrType, "$.fs[0]"}, {"ss", []string{"a", "d"},
+		{"is", []int{0, -1}, target.ErrRange, "$.is[1]"}, {"is", []any{0, "1"}, target.ErrType, "$.is[1]"}, {"is", 1,
+			target.ErrType, "$.is"},
+		{"bs", []any{true, 1}, target.ErrType, "$.bs[1]"}, {"fs", []any{"x"}, target.ErrType, "$.fs[0]"}, {"ss",
+			[]string{"a", "d"},
 			target.ErrRange, "$.ss[1]"},
 		{"t", "nope", target.ErrUnknown, "$.t"}, {"t", 1, target.ErrType, "$.t"}, {"t", map[string]any{"kind": name, "i": 9},
 			target.ErrRange, "$.t.i"},
-		{"ts", []any{"c", "nope"}, target.ErrUnknown, "$.ts[1]"}, {"ts", "c", target.ErrType, "$.ts"}, {"t", (*target.Target)(nil),
+		{"ts", []any{"c", "nope"}, target.ErrUnknown, "$.ts[1]"}, {"ts", "c", target.ErrType, "$.ts"}, {"t",
+			(*target.Target)(nil),
 			target.ErrType, "$.t"},
 	} {
 		_, err := target.New(map[string]any{"kind": name, c.option: c.v})
@@ -146,7 +152,8 @@ func TestRegisterKind_Refused(t *testing.T) {
 		parts []target.KindOption
 		says  string
 	}{
-		{"", 1, nil, "empty"}, {"a b", 1, nil, "kind name"}, {"-a", 1, nil, "kind name"}, {"a/b", 1, nil, "kind name"}, {"ä", 1, nil,
+		{"", 1, nil, "empty"}, {"a b", 1, nil, "kind name"}, {"-a", 1, nil, "kind name"}, {"a/b", 1, nil, "kind name"}, {"ä",
+			1, nil,
 			"kind name"}, {"a:b", 1, nil, "kind name"},
 		{name, 0, nil, "device type"}, {name, -1, nil, "device type"}, {name, dlpack.MaxDeviceAPI, nil, "device type"},
 		{name, 1, []target.KindOption{one, one}, "twice"},
@@ -180,7 +187,8 @@ func TestRegisterKind_Refused(t *testing.T) {
 		{name, 1, []target.KindOption{target.Option("x", target.String, target.OneOf())}, "OneOf names no value"},
 		{name, 1, []target.KindOption{target.Option("x", target.Int, nil)}, "nil"},
 		{name, 1, []target.KindOption{target.Option("x", target.Int, target.Min(3), target.Max(2))}, "Min"},
-		{name, 1, []target.KindOption{target.Option("x", target.Int, target.Default(4), target.MaxUnless(3, "y")), target.Option("y", target.Bool)},
+		{name, 1, []target.KindOption{target.Option("x", target.Int, target.Default(4), target.MaxUnless(3, "y")),
+			target.Option("y", target.Bool)},
 			"Default is 4, and MaxUnless 3"},
 	} {
 		before := target.Kinds()
@@ -264,11 +272,13 @@ func TestRegisterKind_Parser(t *testing.T) {
 		}))
 	require.NoError(t, err)
 	make := func(what string) (*target.Target, error) {
-		return target.New(map[string]any{"kind": name, "what": what, "list": []string{"a"}, "host": "ext_dev", "tag": "label"})
+		return target.New(map[string]any{"kind": name, "what": what, "list": []string{"a"}, "host": "ext_dev",
+			"tag": "label"})
 	}
 	got, err := make("set")
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"n": int64(4), "what": "set", "list": []string{"a"}, "feature.found": 2.5}, got.Attrs())
+	require.Equal(t, map[string]any{"n": int64(4), "what": "set", "list": []string{"a"}, "feature.found": 2.5},
+		got.Attrs())
 	require.Equal(t, []string{"added", "d"}, got.Keys())
 	require.Equal(t, []string{"n is taken to be 4"}, got.Warnings())
 	got, err = make("look")
@@ -279,15 +289,18 @@ func TestRegisterKind_Parser(t *testing.T) {
 		sort error
 		says string
 	}{
-		"set wrong": {target.ErrRange, "$.n"}, "set type": {target.ErrType, "$.n"}, "set unknown": {target.ErrRegister, "$.nope"},
-		"set common": {target.ErrRegister, "$.keys"}, "fail": {target.ErrRange, "no such board"}, "wrong": {target.ErrRange, "$.n: 7 is odd"},
+		"set wrong": {target.ErrRange, "$.n"}, "set type": {target.ErrType, "$.n"}, "set unknown": {target.ErrRegister,
+			"$.nope"},
+		"set common": {target.ErrRegister, "$.keys"}, "fail": {target.ErrRange, "no such board"}, "wrong": {target.ErrRange,
+			"$.n: 7 is odd"},
 		"panic": {target.ErrRegister, "a mistake"}, "nil map": {target.ErrRegister, "nil map"},
 	} {
 		got, err := make(what)
 		require.Nil(t, got, what)
 		require.ErrorIs(t, err, want.sort, what)
 		require.ErrorContains(t, err, want.says)
-		_, err = target.New(map[string]any{"kind": "cuda", "arch": "sm_80", "host": map[string]any{"kind": name, "what": what}})
+		_, err = target.New(map[string]any{"kind": "cuda", "arch": "sm_80",
+			"host": map[string]any{"kind": name, "what": what}})
 		require.ErrorContains(t, err, "$.host", what)
 	}
 	require.ErrorIs(t, func() error { _, err := make("fail"); return err }(), failure, "the parser's own error is within")
@@ -379,7 +392,8 @@ func TestConfig_SetFeature(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	type own uint8
-	for in, want := range map[any]any{4: int64(4), own(3): int64(3), uint32(7): int64(7), float32(0.5): 0.5, "s": "s", true: true, int64(-1): int64(-1)} {
+	for in, want := range map[any]any{4: int64(4), own(3): int64(3), uint32(7): int64(7), float32(0.5): 0.5, "s": "s",
+		true: true, int64(-1): int64(-1)} {
 		value = in
 		got := mustNew(t, name)
 		require.Equal(t, want, got.Feature("x"), "%T", in)
@@ -392,7 +406,8 @@ func TestConfig_SetFeature(t *testing.T) {
 		feature, value = c.feature, c.value
 		_, err := target.New(map[string]any{"kind": "c", "host": name})
 		require.ErrorIs(t, err, target.ErrRegister, "%v", c)
-		require.ErrorContains(t, err, fmt.Sprintf(`["feature.%s"]: the parser of kind %q sets a feature that is none: `, c.feature, name))
+		require.ErrorContains(t, err, fmt.Sprintf(`["feature.%s"]: the parser of kind %q sets a feature that is none: `,
+			c.feature, name))
 		require.ErrorContains(t, err, "target: $.host[")
 	}
 }

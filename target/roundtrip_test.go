@@ -14,7 +14,8 @@ import (
 func roundTrip(t testing.TB, x *target.Target) {
 	t.Helper()
 	require.True(t, json.Valid([]byte(x.JSON())), "%s", x.JSON())
-	for form, in := range map[string]any{"JSON": x.JSON(), "JSON in bytes": []byte(x.JSON()), "command line": x.String(), "export": x.Export()} {
+	for form, in := range map[string]any{"JSON": x.JSON(), "JSON in bytes": []byte(x.JSON()), "command line": x.String(),
+		"export": x.Export()} {
 		y, err := target.New(in)
 		require.NoError(t, err, "%s: %v", form, in)
 		require.True(t, x.Equal(y), "%s: %v\n%s\n%s", form, in, x.JSON(), y.JSON())

@@ -20,9 +20,9 @@ const (
 	commaPattern   = `^` + itemPattern + `(,` + itemPattern + `)*$`
 )
 
-// Schema is a JSON Schema (draft 2020-12) of the objects that [New] takes as JSON for targets of a kind; of those of any kind for "".
-// It holds the schemas of all kinds that are registered now, since a host may be of any, and its text depends on nothing else.
-// It says everything that New demands, but for
+// Schema is a JSON Schema (draft 2020-12) of the objects that [New] takes as JSON for targets of a kind; of those of
+// any kind for "". It holds the schemas of all kinds that are registered now, since a host may be of any, and its text
+// depends on nothing else. It says everything that New demands, but for
 //
 //   - which tags there are, and that a tag stands for one of the schema's kind;
 //   - what stands in strings that are targets themselves, or lists with commas whose elements are restricted;
@@ -43,7 +43,8 @@ func Schema(kind string) ([]byte, error) {
 	defs := map[string]any{
 		"text": schema{"type": "string", "pattern": textPattern, "description": "any text without a NUL character"},
 		"commas": schema{"type": "string", "pattern": commaPattern,
-			"description": `a list written with commas: "+neon,+sve". What holds commas or quotes stands in '…', where \ takes the next character as it is`},
+			"description": `a list written with commas: "+neon,+sve". What holds commas or quotes stands in '…', where \ ` +
+				`takes the next character as it is`},
 		"feature": schema{"description": "what is known of the hardware, such as has_sve",
 			"anyOf": []any{schema{"type": "boolean"}, schema{"$ref": "#/$defs/text"}, floatSchema()}},
 		"nested": schema{"description": "a target within a target",
@@ -61,7 +62,8 @@ func Schema(kind string) ([]byte, error) {
 		one = append(one, ref)
 		rules = append(rules, schema{"if": kindIs(schema{"const": n}), "then": ref})
 	}
-	defs["target"] = schema{"type": "object", "description": "a target of any kind", // a rule for each kind, so that errors are those of the one meant
+	// a rule for each kind, so that errors are those of the one meant
+	defs["target"] = schema{"type": "object", "description": "a target of any kind",
 		"properties": schema{"kind": schema{"enum": names}, "id": schema{"enum": names}},
 		"allOf":      append(rules, schema{"if": schema{"not": kindIs(schema{})}, "then": schema{"anyOf": one}})}
 	title := "target"
@@ -72,7 +74,8 @@ func Schema(kind string) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	err := e.Encode(schema{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, "$ref": root, "$defs": defs})
+	err := e.Encode(schema{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, "$ref": root,
+		"$defs": defs})
 	return b.Bytes(), err
 }
 
@@ -126,7 +129,8 @@ func (k *Kind) schema() schema {
 		"oneOf": []any{
 			schema{"required": []string{"kind"}},
 			schema{"required": []string{"id"}},
-			schema{"required": []string{"tag"}, "properties": schema{"kind": false, "id": false, "tag": schema{"pattern": tagPattern}}},
+			schema{"required": []string{"tag"}, "properties": schema{"kind": false, "id": false,
+				"tag": schema{"pattern": tagPattern}}},
 		},
 	}
 	if len(rules) > 0 {

@@ -85,10 +85,12 @@ func TestSchema_AgreesOnInvalid(t *testing.T) {
 			require.Equal(t, change.path, e.Path, "seed %d: %s: %v\n%s", seed, change.name, err, after)
 			require.ErrorIs(t, err, change.sort, "seed %d: %s: %v\n%s", seed, change.name, err, after)
 			if change.expected != "" {
-				require.True(t, strings.HasPrefix(e.Expected, change.expected), "seed %d: %s: want %q: %v", seed, change.name, change.expected, err)
+				require.True(t, strings.HasPrefix(e.Expected, change.expected), "seed %d: %s: want %q: %v", seed, change.name,
+					change.expected, err)
 			}
 			if change.found != "" {
-				require.True(t, strings.HasPrefix(e.Found, change.found), "seed %d: %s: want %q: %v", seed, change.name, change.found, err)
+				require.True(t, strings.HasPrefix(e.Found, change.found), "seed %d: %s: want %q: %v", seed, change.name,
+					change.found, err)
 			}
 			if change.nearest != "" {
 				require.Equal(t, change.nearest, e.Nearest, "seed %d: %s: %v", seed, change.name, err)
@@ -107,7 +109,8 @@ func TestSchema_AgreesOnInvalid(t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	for _, name := range []string{"type", "range", "range of a float", "misspelled key", "two names", "no kind", "unknown kind", "enumeration",
+	for _, name := range []string{"type", "range", "range of a float", "misspelled key", "two names", "no kind",
+		"unknown kind", "enumeration",
 		"pattern", "prefix", "NUL", "list with commas", "empty target", "name of a feature", "type of a feature", "limit"} {
 		require.Greater(t, seen[name], 5, "%s: %v", name, seen)
 	}

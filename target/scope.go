@@ -6,8 +6,8 @@ import (
 	"tvmgo/internal/nearest"
 )
 
-// outOfScope says where an option belongs that does not change the generated module; nil for any other name. The rule: a Target holds
-// what changes the code, and the place where the code is linked or loaded holds the rest.
+// outOfScope says where an option belongs that does not change the generated module; nil for any other name. The rule:
+// a Target holds what changes the code, and the place where the code is linked or loaded holds the rest.
 func outOfScope(path, name string) error {
 	name = strings.TrimSpace(name)
 	advice, ok := elsewhere[nearest.Plain(strings.TrimLeft(name, "-"))]
@@ -22,37 +22,48 @@ func outOfScope(path, name string) error {
 }
 
 const (
-	linking   = "it is for linking: give it to export.Library (export.Flags, export.Libraries, export.Compiler, export.Sysroot, export.KeepFiles), or to `tvmgo pack`"
+	linking = "it is for linking: give it to export.Library (export.Flags, export.Libraries, export.Compiler, " +
+		"export.Sysroot, export.KeepFiles), or to `tvmgo pack`"
 	loading   = "it is for running: choose it when the module is loaded or called"
-	executing = "it is for the executor that calls the generated functions: choose it where the model is compiled, or when the module is loaded"
+	executing = "it is for the executor that calls the generated functions: choose it where the model is compiled, or " +
+		"when the module is loaded"
 )
 
 // elsewhere has the names under which such options are known, as plain writes them.
 var elsewhere = func() map[string]string {
 	m := map[string]string{}
-	for _, n := range strings.Fields(`cc cxx fcompile compiler linker ld ldflags ldlibs link-flags link-options link-args lto flto fno-lto fuse-ld
-		link-time-optimization thinlto library lib libraries library-path lib-path libs-path libpath rpath rpath-link soname install-name sysroot
-		sdk toolchain output output-dir output-file output-format out o format so-path export export-library export-symbols version-script shared
-		static static-lib static-libgcc static-libstdc++ rdynamic code-location section text-section linker-script strip pie fpie pic fpic
-		no-pie pthread fopenmp nostdlib nodefaultlibs as-needed whole-archive cflags cxxflags cppflags compile-flags compile-options nvcc nvcc-options
+	for _, n := range strings.Fields(`cc cxx fcompile compiler linker ld ldflags ldlibs link-flags link-options link-args
+		lto flto fno-lto fuse-ld
+		link-time-optimization thinlto library lib libraries library-path lib-path libs-path libpath rpath rpath-link soname
+			install-name sysroot
+		sdk toolchain output output-dir output-file output-format out o format so-path export export-library export-symbols
+			version-script shared
+		static static-lib static-libgcc static-libstdc++ rdynamic code-location section text-section linker-script strip pie
+			fpie pic fpic
+		no-pie pthread fopenmp nostdlib nodefaultlibs as-needed whole-archive cflags cxxflags cppflags compile-flags
+			compile-options nvcc nvcc-options
 		nvcc-flags include include-path keep keep-files save-temps temp-dir debug-info-file addons
 		lm lc lpthread ldl lrt lz lstdc++ lgcc lgomp latomic lcuda lcudart lcublas lcudnn lnvrtc lopencl lvulkan`) {
 		m[n] = linking
 	}
-	for _, n := range strings.Fields(`device-id device-index gpu-id stream streams num-streams num-threads omp-num-threads threads thread-pool
-		num-workers affinity cpu-affinity thread-affinity workspace-size max-workspace memory-limit memory-pool memory-pools allocator priority timeout
-		load-options preload lazy lazy-loading cache-dir pre-compiled-programs rpc rpc-server rpc-key tracker profile profiling trace verbose validate
+	for _, n := range strings.Fields(`device-id device-index gpu-id stream streams num-streams num-threads omp-num-threads
+		threads thread-pool
+		num-workers affinity cpu-affinity thread-affinity workspace-size max-workspace memory-limit memory-pool memory-pools
+			allocator priority timeout
+		load-options preload lazy lazy-loading cache-dir pre-compiled-programs rpc rpc-server rpc-key tracker profile
+			profiling trace verbose validate
 		log-level`) {
 		m[n] = loading
 	}
-	for _, n := range strings.Fields(`runtime executor relay-executor aot graph vm crt link-params unpacked-api interface-api usmp workspace-pool
+	for _, n := range strings.Fields(`runtime executor relay-executor aot graph vm crt link-params unpacked-api
+		interface-api usmp workspace-pool
 		workspace-pools workspace-memory-pools constant-pools constant-memory-pools`) {
 		m[n] = executing
 	}
 	return m
 }()
 
-// attached says whether a name is a flag of compilers with what it is about in the same word: Wl,-rpath, L/usr/lib.
+// attached reports whether a name is a flag of compilers with what it is about in the same word: Wl,-rpath, L/usr/lib.
 func attached(name string) bool {
 	if name == "L" || name == "I" {
 		return true

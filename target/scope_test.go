@@ -9,17 +9,23 @@ import (
 	"tvmgo/target"
 )
 
-// What does not change the generated module is refused, in each form in which one might try it, with the place where it belongs.
+// What does not change the generated module is refused, in each form in which one might try it, with the place where it
+// belongs.
 func TestNew_OutOfScope(t *testing.T) {
 	for where, names := range map[string]string{
-		"export.Library": `shared L I fPIC fpic lm lcudart L/usr/lib I/usr/include Wl,-rpath,/opt Wl,--as-needed ldflags cc link-options link_options LDFLAGS rpath
-			export output o keep static pthread nostdlib cflags soname sysroot strip flto library lib-path save-temps version-script`,
-		"when the module is loaded or called": `device_id num-threads num-streams cpu-affinity timeout memory-limit rpc-key verbose`,
-		"for the executor":                    `runtime executor link-params link_params unpacked-api interface-api workspace-pools usmp aot`,
+		"export.Library": `shared L I fPIC fpic lm lcudart L/usr/lib I/usr/include Wl,-rpath,/opt Wl,--as-needed ldflags cc
+			link-options link_options LDFLAGS rpath
+			export output o keep static pthread nostdlib cflags soname sysroot strip flto library lib-path save-temps
+				version-script`,
+		"when the module is loaded or called": `device_id num-threads num-streams cpu-affinity timeout memory-limit rpc-key
+			verbose`,
+		"for the executor": `runtime executor link-params link_params unpacked-api interface-api
+			workspace-pools usmp aot`,
 	} {
 		for _, name := range strings.Fields(names) {
 			for _, x := range []any{"llvm -" + name + "=x", "llvm --" + name, "nvidia/h100 -host='c -" + name + "=1'",
-				map[string]any{"kind": "cuda", "arch": "sm_90", name: true}, map[string]any{"kind": "composite", "devices": []any{map[string]any{"kind": "c", name: 1}}}} {
+				map[string]any{"kind": "cuda", "arch": "sm_90", name: true}, map[string]any{"kind": "composite",
+					"devices": []any{map[string]any{"kind": "c", name: 1}}}} {
 				_, err := target.New(x)
 				require.ErrorIs(t, err, target.ErrScope, "%v", x)
 				require.ErrorContains(t, err, where, "%v", x)

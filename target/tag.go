@@ -53,7 +53,8 @@ func checkTag(name string) error {
 		c := name[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		if !letter && (i == 0 || !strings.ContainsRune("/._-,+", rune(c))) {
-			return fmt.Errorf("tag name %s: want letters and digits, after the first also / . _ - , and +, and at most one : before a version", brief(name))
+			return fmt.Errorf("tag name %s: want letters and digits, after the first also / . _ - , and +, and at most one : "+
+				"before a version", brief(name))
 		}
 	}
 	if _, err := LookupKind(name); err == nil {
@@ -105,7 +106,7 @@ func (t *tag) full() string {
 	return t.name + ":" + t.version
 }
 
-// target is what the tag stands for, but that no device is asked.
+// target returns the target of the tag; no device is queried.
 func (t *tag) target() (*Target, error) {
 	x, _, err := t.targetBy(findTag)
 	return x, err
@@ -218,7 +219,8 @@ func findAmong(more *tag, ref string) (*tag, bool) {
 func tagNames() []string {
 	tags.RLock()
 	defer tags.RUnlock()
-	all := slices.Concat(tagdata.Names(), tagdata.Aliases(), slices.Sorted(maps.Keys(tags.byName)), slices.Sorted(maps.Keys(tags.aliases)))
+	all := slices.Concat(tagdata.Names(), tagdata.Aliases(), slices.Sorted(maps.Keys(tags.byName)),
+		slices.Sorted(maps.Keys(tags.aliases)))
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -251,13 +253,14 @@ func TagsWithKey(key string) []TagInfo {
 func LookupTag(ref string) (TagInfo, error) {
 	t, ok := findTag(ref)
 	if !ok {
-		return TagInfo{}, &Error{Err: ErrUnknown, Nearest: nearest.Name(ref, tagNames()), Message: "there is no target tag " + brief(ref)}
+		return TagInfo{}, &Error{Err: ErrUnknown, Nearest: nearest.Name(ref, tagNames()), Message: "there is no target tag " +
+			brief(ref)}
 	}
 	return t.info()
 }
 
-// Target is what the tag stands for; no device is asked, also where its configuration says from_device, and no warning is logged. The
-// error is that of [LookupTag], for a name that is none.
+// Target is what the tag stands for; no device is asked, also where its configuration says from_device, and no warning
+// is logged. The error is that of [LookupTag], for a name that is none.
 func (i TagInfo) Target() (*Target, error) {
 	t, ok := findTag(i.Name)
 	if !ok {

@@ -9,18 +9,21 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// What a configuration that names a tag comes to: the tag's own configuration with the other fields over it, and the targets within it.
+// What a configuration that names a tag comes to: the tag's own configuration with the other fields over it, and the
+// targets within it.
 
 // finder finds a tag by its name or alias, with or without a version.
 type finder func(ref string) (*tag, bool)
 
-// within is a target within the configuration of a tag, once the tag that it named has been replaced by what it stands for.
+// within is a target within the configuration of a tag, once the tag that it named has been replaced by what it stands
+// for.
 type within struct {
 	config map[string]any // without "tag"
 	name   string         // canonical, of the tag; or the label
 }
 
-// own is the configuration of a tag, in which no other tag is the base any more; nil where a tag is not there, or stands for itself.
+// own is the configuration of a tag, in which no other tag is the base any more; nil where a tag is not there, or
+// stands for itself.
 func (t *tag) own(find finder, depth int) map[string]any {
 	ref := baseOf(t.config)
 	if ref == "" {
@@ -83,7 +86,8 @@ func kindNamed(config map[string]any) *Kind {
 func overlay(path string, t *tag, user map[string]any, given *Kind) (map[string]any, error) {
 	base := t.own(findTag, 0)
 	if base == nil {
-		return nil, wrong(jsonpos.Member(path, "tag"), ErrTooDeep, "the tag %s stands for itself, or for no kind", brief(t.full()))
+		return nil, wrong(jsonpos.Member(path, "tag"), ErrTooDeep, "the tag %s stands for itself, or for no kind",
+			brief(t.full()))
 	}
 	if k := kindNamed(base); given != nil && k != given {
 		_, key, _ := kindOf(path, user)
@@ -97,9 +101,10 @@ func overlay(path string, t *tag, user map[string]any, given *Kind) (map[string]
 	return merge(base, user), nil
 }
 
-// expand is a configuration in which no tag is left that has to be looked up: they are replaced by what find makes of them. Without all,
-// this is done only to tags that stand beside a kind; others are left, to be followed. With frozen, targets within lose the names of tags
-// that may be replaced. What makes no target stays as it is, for New to say what is wrong with it.
+// expand is a configuration in which no tag is left that has to be looked up: they are replaced by what find makes of
+// them. Without all, this is done only to tags that stand beside a kind; others are left, to be followed. With frozen,
+// targets within lose the names of tags that may be replaced. What makes no target stays as it is, for New to say what
+// is wrong with it.
 func expand(config map[string]any, find finder, all, frozen bool) map[string]any {
 	e := expander{find: find, all: all, frozen: frozen}
 	expanded, _ := e.config(config, 0)
@@ -169,7 +174,8 @@ func (e expander) within(v any, depth int) any {
 	return given
 }
 
-// eachWithin is a configuration in which each target that is an option's value has been replaced, in the order of their names.
+// eachWithin is a configuration in which each target that is an option's value has been replaced, in the order of their
+// names.
 func eachWithin(k *Kind, config map[string]any, replace func(any) any) map[string]any {
 	if k == nil {
 		return config
@@ -227,7 +233,7 @@ func unasked(config map[string]any) (quiet map[string]any, asked []any) {
 	return quiet, asked
 }
 
-// follows says whether a configuration is made of a tag by way of names that are looked up each time.
+// follows reports whether a configuration is made of a tag by way of names that are looked up each time.
 func follows(config map[string]any, find finder, self *tag, depth int) bool {
 	if depth > MaxDepth {
 		return true

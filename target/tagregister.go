@@ -8,19 +8,21 @@ import (
 	"strings"
 )
 
-// RegisterTag gives a configuration, as [New] takes in a map, a name: "vendor/board", or with a version, "vendor/board:2". Without a
-// version a name stands for what was registered, or is built in, without one; for its newest version if nothing was. Aliases are further
-// names of it, whatever the version. It fails, and nothing is registered, when the configuration makes no target, or a name is malformed,
-// taken, or that of a kind, or when a tag that is made of this one would make no target any more.
+// RegisterTag gives a configuration, as [New] takes in a map, a name: "vendor/board", or with a version,
+// "vendor/board:2". Without a version a name stands for what was registered, or is built in, without one; for its
+// newest version if nothing was. Aliases are further names of it, whatever the version. It fails, and nothing is
+// registered, when the configuration makes no target, or a name is malformed, taken, or that of a kind, or when a tag
+// that is made of this one would make no target any more.
 //
-// A version is for good: tags that its configuration names, also in hosts and other targets within, stand for what they are when it is
-// registered. To register it again with the same configuration changes nothing; with another one it is an error. A tag without version
-// follows the tags that it names, but for those beside a kind.
+// A version is for good: tags that its configuration names, also in hosts and other targets within, stand for what they
+// are when it is registered. To register it again with the same configuration changes nothing; with another one it is
+// an error. A tag without version follows the tags that it names, but for those beside a kind.
 func RegisterTag(name string, config map[string]any, aliases ...string) error {
 	return registerTag(name, config, aliases, false)
 }
 
-// ReplaceTag is RegisterTag for a name without version that may be taken: the new configuration takes the place of the old.
+// ReplaceTag is RegisterTag for a name without version that may be taken: the new configuration takes the place of the
+// old.
 func ReplaceTag(name string, config map[string]any, aliases ...string) error {
 	return registerTag(name, config, aliases, true)
 }
@@ -126,7 +128,8 @@ func (r *registration) checkFollowers(t, old *tag) error {
 		return nil
 	}
 	tags.RLock()
-	if lookupTag(r.name, "") == nil || exactTag(r.name, r.version) != nil && !r.replace { // nobody can name it; it will not be recorded
+	// nobody can name it; it will not be recorded
+	if lookupTag(r.name, "") == nil || exactTag(r.name, r.version) != nil && !r.replace {
 		tags.RUnlock()
 		return nil
 	}
@@ -138,7 +141,9 @@ func (r *registration) checkFollowers(t, old *tag) error {
 			continue
 		}
 		if _, _, err := f.targetBy(among); err != nil {
-			return r.fail(ErrRegister, "tag %s is made of it, and would make no target: %s; replace that one first, or register this one under another name",
+			return r.fail(ErrRegister,
+				"tag %s is made of it, and would make no target: %s; replace that one first, or register this one under another "+
+					"name",
 				brief(f.full()), strings.TrimPrefix(err.Error(), "target: "))
 		}
 	}
@@ -162,7 +167,8 @@ func (r *registration) record(t, old *tag, changes uint64) (bool, error) {
 		case r.version != "" && r.replace:
 			return false, r.fail(ErrDuplicate, "a version is for good: give the change a new one")
 		case r.version != "" && t != old:
-			return false, r.fail(ErrDuplicate, "the version is recorded with another configuration (hash %.12s, now %.12s): give the change a new version",
+			return false, r.fail(ErrDuplicate,
+				"the version is recorded with another configuration (hash %.12s, now %.12s): give the change a new version",
 				old.sum, t.sum)
 		}
 	}

@@ -24,9 +24,11 @@ func fresh(name string) string { return fmt.Sprintf("%s-%d", name, numFresh.Add(
 
 func TestRegisterTag(t *testing.T) {
 	name, alias := fresh("vendor/board"), fresh("vendor/nick")
-	config := map[string]any{"kind": "cuda", "arch": "sm_87", "keys": []string{"board", "cuda", "gpu"}, "host": map[string]any{"kind": "c"}}
+	config := map[string]any{"kind": "cuda", "arch": "sm_87", "keys": []string{"board", "cuda", "gpu"},
+		"host": map[string]any{"kind": "c"}}
 	require.NoError(t, target.RegisterTag(name, config, alias))
-	config["arch"], config["keys"].([]string)[0], config["host"].(map[string]any)["kind"] = "sm_50", "changed", "llvm" // the tag has its own
+	// the tag has its own
+	config["arch"], config["keys"].([]string)[0], config["host"].(map[string]any)["kind"] = "sm_50", "changed", "llvm"
 	for _, ref := range []string{name, alias} {
 		got, err := target.New(ref)
 		require.NoError(t, err)
@@ -37,8 +39,9 @@ func TestRegisterTag(t *testing.T) {
 	}
 	info, err := target.LookupTag(alias)
 	require.NoError(t, err)
-	require.Equal(t, target.TagInfo{Name: name, Aliases: []string{alias}, Hash: info.Hash, Kind: "cuda", Keys: []string{"board",
-		"cuda", "gpu"}}, info)
+	require.Equal(t, target.TagInfo{Name: name, Aliases: []string{alias}, Hash: info.Hash, Kind: "cuda",
+		Keys: []string{"board",
+			"cuda", "gpu"}}, info)
 	require.Contains(t, target.Tags(), info)
 	require.Contains(t, target.TagsWithKey("board"), info)
 	require.NotContains(t, target.TagsWithKey("mali"), info)
@@ -80,7 +83,8 @@ func TestRegisterTag_Refused(t *testing.T) {
 		{name, map[string]any{"kind": "cuda", "arch": 1}, nil, target.ErrType, "$.arch"},
 		{name, map[string]any{"kind": "cuda", "arch": "x"}, nil, target.ErrRange, "$.arch"},
 		{name, map[string]any{"kind": "cuda", "from_device": "x"}, nil, target.ErrType, "$.from_device"},
-		{name, map[string]any{"kind": "cuda", "host": map[string]any{"kind": "llvm", "from_device": -7}}, nil, target.ErrRange, "from_device"},
+		{name, map[string]any{"kind": "cuda", "host": map[string]any{"kind": "llvm", "from_device": -7}}, nil,
+			target.ErrRange, "from_device"},
 		{name, map[string]any{"tag": "nope/nope"}, nil, target.ErrUnknown, "nope/nope"},
 		{name, map[string]any{"tag": name}, nil, target.ErrUnknown, name},
 		{name, good, []string{""}, target.ErrRegister, "alias"},
@@ -169,7 +173,8 @@ func TestTagInfo_HashIsOfTheConfiguration(t *testing.T) {
 		return info.Hash
 	}
 	base := hash(map[string]any{"kind": "cuda", "arch": "sm_80"})
-	require.Equal(t, base, hash(map[string]any{"id": "cuda", "arch": "sm_80", "thread_warp_size": 32.0}), "another writing of the same")
+	require.Equal(t, base, hash(map[string]any{"id": "cuda", "arch": "sm_80", "thread_warp_size": 32.0}),
+		"another writing of the same")
 	all := []string{base}
 	for _, config := range []map[string]any{
 		{"kind": "cuda", "arch": "sm_81"},
@@ -186,7 +191,8 @@ func TestTagInfo_HashIsOfTheConfiguration(t *testing.T) {
 	h100, err := target.LookupTag("nvidia/h100")
 	require.NoError(t, err)
 	sum := sha256.Sum256([]byte(`{"kind":"cuda","tag":"","keys":["cuda","gpu"],"arch":"sm_90a",` +
-		`"l2_cache_size_bytes":52428800,"max_num_threads":1024,"max_shared_memory_per_block":49152,"max_threads_per_block":1024,"registers_per_block":65536,"thread_warp_size":32}`))
+		`"l2_cache_size_bytes":52428800,"max_num_threads":1024,"max_shared_memory_per_block":49152,` +
+		`"max_threads_per_block":1024,"registers_per_block":65536,"thread_warp_size":32}`))
 	require.Equal(t, hex.EncodeToString(sum[:]), h100.Hash, "hashes are the same on every machine")
 }
 
@@ -208,13 +214,15 @@ func TestReplaceTag(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, count)
-	require.ErrorIs(t, target.ReplaceTag("nvidia/h100", map[string]any{"kind": "c"}), target.ErrDuplicate, "an alias is no tag")
+	require.ErrorIs(t, target.ReplaceTag("nvidia/h100", map[string]any{"kind": "c"}), target.ErrDuplicate,
+		"an alias is no tag")
 }
 
 func TestRegisterTag_OfAnotherTag(t *testing.T) {
 	a, b := fresh("vendor/a"), fresh("vendor/b")
 	require.NoError(t, target.RegisterTag(a, map[string]any{"tag": "nvidia/h100", "libs": []string{"cudnn"}, "host": "c"}))
-	require.NoError(t, target.RegisterTag(b, map[string]any{"tag": a, "libs": "cublas", "keys": "mine", "target_host": "llvm -mcpu=core2"}))
+	require.NoError(t, target.RegisterTag(b, map[string]any{"tag": a, "libs": "cublas", "keys": "mine",
+		"target_host": "llvm -mcpu=core2"}))
 	got, err := target.New(map[string]any{"tag": b, "model": "m"})
 	require.NoError(t, err)
 	require.Equal(t, b, got.Tag())
@@ -226,12 +234,14 @@ func TestRegisterTag_OfAnotherTag(t *testing.T) {
 	// No circle can be made, whichever way it runs.
 	for _, config := range []map[string]any{{"tag": b}, {"tag": a}, {"kind": "cuda", "host": b}, {"kind": "cuda",
 		"host": map[string]any{"tag": b}},
-		{"kind": "composite", "devices": []any{"c", b}}, {"kind": "composite", "devices": []any{map[string]any{"kind": "c", "host": a}}}} {
+		{"kind": "composite", "devices": []any{"c", b}}, {"kind": "composite",
+			"devices": []any{map[string]any{"kind": "c", "host": a}}}} {
 		err := target.ReplaceTag(a, config)
 		require.ErrorIs(t, err, target.ErrRegister, "%v", config)
 		require.ErrorContains(t, err, "made of this very tag")
 	}
-	require.NoError(t, target.ReplaceTag(a, map[string]any{"kind": "cuda", "tag": a, "arch": "sm_70"}), "beside a kind, a tag is what it is now")
+	require.NoError(t, target.ReplaceTag(a, map[string]any{"kind": "cuda", "tag": a, "arch": "sm_70"}),
+		"beside a kind, a tag is what it is now")
 	got, err = target.New(b)
 	require.NoError(t, err)
 	require.Equal(t, "sm_70", got.Attrs()["arch"], "b follows a")
@@ -239,7 +249,8 @@ func TestRegisterTag_OfAnotherTag(t *testing.T) {
 
 func TestRegisterTag_OfAThirdPartysKind(t *testing.T) {
 	kind, name := fresh("acme"), fresh("acme/card")
-	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.DefaultKeys("acme"), target.Option("cores", target.Int, target.Default(4)))
+	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.DefaultKeys("acme"),
+		target.Option("cores", target.Int, target.Default(4)))
 	require.NoError(t, err)
 	require.NoError(t, target.RegisterTag(name, map[string]any{"kind": kind, "cores": 8}))
 	got, err := target.New(name)
@@ -259,8 +270,10 @@ func TestRegisterTag_AsksNoDevice(t *testing.T) {
 	base := fresh("vendor/asks")
 	require.NoError(t, target.RegisterTag(base, map[string]any{"kind": "cuda", "arch": "sm_80", "from_device": 0}))
 	for _, config := range []map[string]any{
-		{"tag": base}, {"kind": "cuda", "arch": "sm_80", "host": host}, {"kind": "cuda", "arch": "sm_80", "target_host": "llvm -from_device=0"},
-		{"kind": "composite", "devices": []any{host, "llvm -from_device=0", base}}, {"kind": "cuda", "arch": "sm_80", "host": base},
+		{"tag": base}, {"kind": "cuda", "arch": "sm_80", "host": host}, {"kind": "cuda", "arch": "sm_80",
+			"target_host": "llvm -from_device=0"},
+		{"kind": "composite", "devices": []any{host, "llvm -from_device=0", base}}, {"kind": "cuda", "arch": "sm_80",
+			"host": base},
 		{"kind": "cuda", "arch": "sm_80", "host": `{"kind":"c","host":{"kind":"llvm","from_device":0}}`},
 	} {
 		name := fresh("vendor/asks")
@@ -309,7 +322,8 @@ func TestTagInfo_Target(t *testing.T) {
 	defer slog.SetDefault(before)
 	base, live := fresh("vendor/base"), fresh("vendor/live")
 	require.NoError(t, target.RegisterTag(base+":2", map[string]any{"kind": "rocm", "model": "m"}))
-	require.NoError(t, target.RegisterTag(live, map[string]any{"tag": base, "host": map[string]any{"kind": "cuda", "from_device": 0}}))
+	require.NoError(t, target.RegisterTag(live, map[string]any{"tag": base, "host": map[string]any{"kind": "cuda",
+		"from_device": 0}}))
 	d := &fakeDevices{}
 	setDevices(t, d)
 	for _, info := range target.Tags() {

@@ -13,8 +13,8 @@ import (
 	"tvmgo/target"
 )
 
-// TestTags_CUDA has the table in the appendix of docs/abi.md: name, arch, registers of a block, and the L2 cache's bytes or
-// "-" in a line.
+// TestTags_CUDA has the table in the appendix of docs/abi.md: name, arch, registers of a block, and the L2 cache's
+// bytes or "-" in a line.
 func TestTags_CUDA(t *testing.T) {
 	text, err := os.ReadFile("../internal/tagdata/testdata/cuda_tags.txt")
 	require.NoError(t, err)
@@ -24,8 +24,9 @@ func TestTags_CUDA(t *testing.T) {
 		f := strings.Fields(line)
 		got, err := target.New("nvidia/" + f[0])
 		require.NoError(t, err)
-		want := map[string]any{"arch": f[1], "max_shared_memory_per_block": int64(49152), "max_threads_per_block": int64(1024),
-			"thread_warp_size": int64(32), "max_num_threads": int64(1024)}
+		want := map[string]any{"arch": f[1], "max_shared_memory_per_block": int64(49152),
+			"max_threads_per_block": int64(1024),
+			"thread_warp_size":      int64(32), "max_num_threads": int64(1024)}
 		registers, err := strconv.ParseInt(f[2], 10, 64)
 		require.NoError(t, err)
 		want["registers_per_block"] = registers
@@ -48,7 +49,8 @@ func TestTags_CUDA(t *testing.T) {
 func TestTags_Others(t *testing.T) {
 	// attrs and host: name=value, separated by spaces; [a,b] is a list.
 	type row struct{ tag, keys, kind, attrs, host string }
-	const jetson = "max_shared_memory_per_block=49152 max_threads_per_block=1024 thread_warp_size=32 registers_per_block=65536 arch="
+	const jetson = "max_shared_memory_per_block=49152 max_threads_per_block=1024 thread_warp_size=32 " +
+		"registers_per_block=65536 arch="
 	const linux = "mtriple=aarch64-linux-gnu mcpu="
 	rows := []row{
 		{"nvidia/jetson-agx-xavier", "cuda gpu", "cuda", jetson + "sm_72", linux + "carmel num-cores=8"},
@@ -57,22 +59,27 @@ func TestTags_Others(t *testing.T) {
 		{"nvidia/jetson-agx-orin-64gb", "cuda gpu", "cuda", jetson + "sm_87", linux + "cortex-a78 num-cores=12"},
 		{"raspberry-pi/4b-aarch64", "arm_cpu cpu", "llvm", linux + "cortex-a72 mattr=[+neon] num-cores=4",
 			linux + "cortex-a72 mattr=[+neon] num-cores=4"},
-		{"apple/m1-gpu", "metal gpu", "metal", "max_threads_per_block=1024 max_shared_memory_per_block=32768 thread_warp_size=32",
+		{"apple/m1-gpu", "metal gpu", "metal",
+			"max_threads_per_block=1024 max_shared_memory_per_block=32768 thread_warp_size=32",
 			"mtriple=arm64-apple-macos mcpu=apple-m1"},
 		{"apple/m1-gpu-restricted", "metal gpu", "metal",
-			"max_threads_per_block=256 max_shared_memory_per_block=32768 thread_warp_size=32", "mtriple=arm64-apple-macos mcpu=apple-m1"},
-		{"apple/m2-gpu", "metal gpu", "metal", "max_threads_per_block=1024 max_shared_memory_per_block=32768 thread_warp_size=32",
+			"max_threads_per_block=256 max_shared_memory_per_block=32768 thread_warp_size=32", "mtriple=arm64-apple-macos " +
+				"mcpu=apple-m1"},
+		{"apple/m2-gpu", "metal gpu", "metal",
+			"max_threads_per_block=1024 max_shared_memory_per_block=32768 thread_warp_size=32",
 			"mtriple=arm64-apple-macos mcpu=apple-m2"},
 		{"aws/trn1/trn1.2xlarge", "", "trn",
 			"num-cores=2 partition_size=128 max_sbuf_size_per_partition=196608 max_psum_size_per_partition=16384", ""},
 		{"aws/trn1/trn1.32xlarge", "", "trn",
 			"num-cores=32 partition_size=128 max_sbuf_size_per_partition=196608 max_psum_size_per_partition=16384", ""},
 		{"arm/rk3399", "arm_cpu cpu", "llvm", "device=arm_cpu model=rk3399 mtriple=aarch64-linux-gnu mattr=[+neon]", ""},
-		{"arm/rasp4b64", "arm_cpu cpu", "llvm", "device=arm_cpu model=bcm2711 mtriple=aarch64-linux-gnu mcpu=cortex-a72 mattr=[+neon]", ""},
+		{"arm/rasp4b64", "arm_cpu cpu", "llvm",
+			"device=arm_cpu model=bcm2711 mtriple=aarch64-linux-gnu mcpu=cortex-a72 mattr=[+neon]", ""},
 		{"riscv/sifive-u54", "riscv_cpu cpu", "llvm",
 			"device=riscv_cpu model=sifive-u54 mtriple=riscv64-unknown-linux-gnu mcpu=sifive-u54 mabi=lp64d", ""},
 	}
-	for name, cores := range map[string]int{"large": 1, "xlarge": 2, "2xlarge": 4, "4xlarge": 8, "9xlarge": 18, "12xlarge": 24,
+	for name, cores := range map[string]int{"large": 1, "xlarge": 2, "2xlarge": 4, "4xlarge": 8, "9xlarge": 18,
+		"12xlarge": 24,
 		"18xlarge": 36, "24xlarge": 48} {
 		cpu := "skylake-avx512"
 		if name == "12xlarge" || name == "24xlarge" {
@@ -80,7 +87,8 @@ func TestTags_Others(t *testing.T) {
 		}
 		rows = append(rows, row{"aws/cpu/c5." + name, "x86 cpu", "llvm", fmt.Sprintf("mcpu=%s num-cores=%d", cpu, cores), ""})
 	}
-	for version, vtcm := range map[string]int{"65": 256 << 10, "66": 256 << 10, "68": 4 << 20, "69": 8 << 20, "73": 8 << 20, "75": 8 << 20} {
+	for version, vtcm := range map[string]int{"65": 256 << 10, "66": 256 << 10, "68": 4 << 20, "69": 8 << 20,
+		"73": 8 << 20, "75": 8 << 20} {
 		mattr, options := "+hvxv"+version+",+hvx-length128b", ""
 		if version >= "68" {
 			mattr += ",+hvx-qfloat,-hvx-ieee-fp"
@@ -89,9 +97,11 @@ func TestTags_Others(t *testing.T) {
 			options = " llvm-options=[-force-hvx-float]"
 		}
 		rows = append(rows, row{"qcom/hexagon-v" + version, "hexagon cpu", "hexagon",
-			fmt.Sprintf("mtriple=hexagon mcpu=hexagonv%s mattr=[%s] num-cores=4 vtcm-capacity=%d%s", version, mattr, vtcm, options), ""})
+			fmt.Sprintf("mtriple=hexagon mcpu=hexagonv%s mattr=[%s] num-cores=4 vtcm-capacity=%d%s", version, mattr, vtcm,
+				options), ""})
 	}
-	for name, keys := range map[string]string{"opencl": "", "opencl-clml": " clml", "opencl-texture": " texture", "vulkan": "",
+	for name, keys := range map[string]string{"opencl": "", "opencl-clml": " clml", "opencl-texture": " texture",
+		"vulkan":         "",
 		"vulkan-texture": " texture"} {
 		kind, _, _ := strings.Cut(name, "-")
 		rows = append(rows, row{"qcom/adreno-" + name, "adreno " + kind + " gpu" + keys, kind, "device=adreno", ""})
@@ -161,7 +171,8 @@ func TestTags_BuiltIn(t *testing.T) {
 			require.True(t, got.Equal(other), a)
 		}
 		group, _, _ := strings.Cut(info.Name, "-")
-		for _, g := range []string{"aws/cpu/c5.", "aws/trn1/", "apple/m", "arm/", "riscv/", "qcom/hexagon", "qcom/adreno", "raspberry-pi/"} {
+		for _, g := range []string{"aws/cpu/c5.", "aws/trn1/", "apple/m", "arm/", "riscv/", "qcom/hexagon", "qcom/adreno",
+			"raspberry-pi/"} {
 			if strings.HasPrefix(info.Name, g) {
 				group = g
 			}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// compareVersions orders versions by the numbers and words in them: 1.9 before 1.10, v2 before v10, 2024-9-1 before 2024-10-1. A word is older
-// than nothing, and nothing is older than a number: 1.0-rc1, 1.0, 1.0.1.
+// compareVersions orders versions by the numbers and words in them: 1.9 before 1.10, v2 before v10, 2024-9-1 before
+// 2024-10-1. A word is older than nothing, and nothing is older than a number: 1.0-rc1, 1.0, 1.0.1.
 func compareVersions(a, b string) int {
 	for x, y := a, b; x != "" || y != ""; {
 		var m, n string

@@ -24,17 +24,21 @@ func hashOf(t *testing.T, ref string) string {
 	return info.Hash
 }
 
-// TestRegisterTag_VersionIsForGood names another tag wherever a target can stand in a version; whatever becomes of that tag, the version
-// is what it was, has the hash that it had, and can be registered again.
+// TestRegisterTag_VersionIsForGood names another tag wherever a target can stand in a version; whatever becomes of that
+// tag, the version is what it was, has the hash that it had, and can be registered again.
 func TestRegisterTag_VersionIsForGood(t *testing.T) {
 	kind := fresh("holder")
-	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.Option("driver", target.Nested), target.Option("parts", target.ListOf(target.Nested)))
+	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.Option("driver", target.Nested),
+		target.Option("parts", target.ListOf(target.Nested)))
 	require.NoError(t, err)
 	for what, config := range map[string]func(ref string) map[string]any{
 		"base":              func(ref string) map[string]any { return map[string]any{"tag": ref} },
 		"base beside kind":  func(ref string) map[string]any { return map[string]any{"kind": "cuda", "tag": ref} },
 		"base, fields over": func(ref string) map[string]any { return map[string]any{"tag": ref, "libs": "cudnn"} },
-		"host":              func(ref string) map[string]any { return map[string]any{"kind": "cuda", "arch": "sm_50", "host": ref} },
+		"host": func(ref string) map[string]any {
+			return map[string]any{"kind": "cuda", "arch": "sm_50",
+				"host": ref}
+		},
 		"host, alias": func(ref string) map[string]any {
 			return map[string]any{"kind": "cuda", "arch": "sm_50", "target_host": ref}
 		},
@@ -56,8 +60,11 @@ func TestRegisterTag_VersionIsForGood(t *testing.T) {
 		"composite, alias": func(ref string) map[string]any {
 			return map[string]any{"kind": "composite", "targets": []string{"c", ref}}
 		},
-		"option of a kind":  func(ref string) map[string]any { return map[string]any{"kind": kind, "driver": ref} },
-		"options of a kind": func(ref string) map[string]any { return map[string]any{"kind": kind, "parts": []any{"c", ref}} },
+		"option of a kind": func(ref string) map[string]any { return map[string]any{"kind": kind, "driver": ref} },
+		"options of a kind": func(ref string) map[string]any {
+			return map[string]any{"kind": kind,
+				"parts": []any{"c", ref}}
+		},
 	} {
 		for how, change := range map[string]func(base string) error{
 			"newer version": func(base string) error {
@@ -101,7 +108,8 @@ func TestRegisterTag_VersionIsForGood(t *testing.T) {
 func TestRegisterTag_VersionOfAFollower(t *testing.T) {
 	base, through, name := fresh("good/y"), fresh("good/z"), fresh("good/x")
 	require.NoError(t, target.RegisterTag(base+":1", map[string]any{"kind": "cuda", "arch": "sm_70"}))
-	require.NoError(t, target.RegisterTag(through, map[string]any{"tag": base, "host": map[string]any{"kind": "c", "model": "of z"}}))
+	require.NoError(t, target.RegisterTag(through, map[string]any{"tag": base, "host": map[string]any{"kind": "c",
+		"model": "of z"}}))
 	config := map[string]any{"tag": through, "registers_per_block": 65536}
 	require.NoError(t, target.RegisterTag(name+":1", config))
 	before, hash := mustNew(t, name+":1"), hashOf(t, name+":1")
@@ -112,7 +120,8 @@ func TestRegisterTag_VersionOfAFollower(t *testing.T) {
 	require.Equal(t, hash, hashOf(t, name+":1"))
 	require.NoError(t, target.RegisterTag(name+":1", config))
 	require.Equal(t, "of z", mustNew(t, name+":1").Host().Attrs()["model"])
-	require.ErrorIs(t, target.RegisterTag(name+":2", config), target.ErrUnknown, "what is registered now is another matter: kind c has no such option")
+	require.ErrorIs(t, target.RegisterTag(name+":2", config), target.ErrUnknown,
+		"what is registered now is another matter: kind c has no such option")
 }
 
 // TestReplaceTag_LeavesNoTagBroken has tags made of others, which keep making targets.
@@ -122,7 +131,8 @@ func TestReplaceTag_LeavesNoTagBroken(t *testing.T) {
 	require.NoError(t, target.RegisterTag(base, map[string]any{"kind": "cuda", "arch": "sm_70"}))
 	require.NoError(t, target.RegisterTag(second, map[string]any{"tag": base, "registers_per_block": 65536}))
 	require.NoError(t, target.RegisterTag(hosted, map[string]any{"kind": "c", "host": base + " -arch=sm_75"}))
-	require.NoError(t, target.RegisterTag(composite, map[string]any{"kind": "composite", "devices": []any{"c", map[string]any{"tag": second}}}))
+	require.NoError(t, target.RegisterTag(composite, map[string]any{"kind": "composite", "devices": []any{"c",
+		map[string]any{"tag": second}}}))
 	all := []string{base, second, hosted, composite}
 	before := map[string]*target.Target{}
 	for _, ref := range all {
@@ -130,7 +140,8 @@ func TestReplaceTag_LeavesNoTagBroken(t *testing.T) {
 	}
 	err := target.ReplaceTag(base, map[string]any{"kind": "opencl"})
 	require.ErrorIs(t, err, target.ErrRegister)
-	require.ErrorContains(t, err, "register tag \""+base+"\": tag \""+hosted+"\" is made of it, and would make no target: $.host.arch")
+	require.ErrorContains(t, err,
+		"register tag \""+base+"\": tag \""+hosted+"\" is made of it, and would make no target: $.host.arch")
 	require.ErrorContains(t, err, "replace that one first")
 	for _, ref := range all {
 		require.True(t, before[ref].Equal(mustNew(t, ref)), "nothing was registered")
@@ -147,12 +158,14 @@ func TestReplaceTag_LeavesNoTagBroken(t *testing.T) {
 	require.NoError(t, target.RegisterTag(follower, map[string]any{"tag": versioned, "arch": "sm_75"}))
 	require.ErrorContains(t, target.RegisterTag(versioned+":2", map[string]any{"kind": "c"}), follower)
 	require.NoError(t, target.RegisterTag(versioned+":0.9", map[string]any{"kind": "c"}), "an older one changes nothing")
-	require.NoError(t, target.RegisterTag(versioned+":2", map[string]any{"kind": "cuda", "arch": "sm_80", "libs": "cudnn"}))
+	require.NoError(t, target.RegisterTag(versioned+":2", map[string]any{"kind": "cuda", "arch": "sm_80",
+		"libs": "cudnn"}))
 	require.Equal(t, []string{"cudnn"}, mustNew(t, follower).Libs())
 
 	// Beside a kind a name that is no tag is a label; it stays one for those that are registered.
 	label, labelled := fresh("good/label"), fresh("good/labelled")
-	require.NoError(t, target.RegisterTag(labelled, map[string]any{"kind": "cuda", "arch": "sm_70", "host": map[string]any{"kind": "c", "tag": label}}))
+	require.NoError(t, target.RegisterTag(labelled, map[string]any{"kind": "cuda", "arch": "sm_70",
+		"host": map[string]any{"kind": "c", "tag": label}}))
 	require.NoError(t, target.RegisterTag(label, map[string]any{"kind": "opencl"}))
 	require.Equal(t, "c", mustNew(t, labelled).Host().Kind().Name())
 }

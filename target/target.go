@@ -30,7 +30,7 @@ type feature struct {
 	value any
 }
 
-// none is what a nil target tells: t.Host().HasKey("arm_cpu") needs no check of Host.
+// none has the values of a nil target, so that t.Host().HasKey("arm_cpu") needs no check of Host.
 var none Target
 
 func (t *Target) orNone() *Target {
@@ -91,7 +91,8 @@ func (t *Target) Warnings() []string {
 	return t.orNone().collectWarnings(nil, "", nil)
 }
 
-// collectWarnings adds the warnings of a target at a place. Those of the outer target's host are told once, also where members have it, too.
+// collectWarnings adds the warnings of a target at a place. Those of the outer target's host are told once, also where
+// members have it, too.
 func (t *Target) collectWarnings(all []string, place string, outer *Target) []string {
 	for _, w := range t.warnings {
 		all = append(all, place+w)
@@ -115,8 +116,8 @@ func (t *Target) collectWarnings(all []string, place string, outer *Target) []st
 	return all
 }
 
-// Attrs are the options that have a value, given or by default, and the features as "feature.name". The Go types are int64, bool,
-// float64, string, *Target, and slices of these. Kind, tag, keys and host are not among them.
+// Attrs are the options that have a value, given or by default, and the features as "feature.name". The Go types are
+// int64, bool, float64, string, *Target, and slices of these. Kind, tag, keys and host are not among them.
 func (t *Target) Attrs() map[string]any {
 	all := map[string]any{}
 	for i, v := range t.orNone().values {
@@ -130,7 +131,8 @@ func (t *Target) Attrs() map[string]any {
 	return all
 }
 
-// Features are what the kind's parser found out about the hardware from options alone, as has_sve: int64, bool, float64 or string.
+// Features are what the kind's parser found out about the hardware from options alone, as has_sve: int64, bool, float64
+// or string.
 func (t *Target) Features() map[string]any {
 	all := map[string]any{}
 	for _, f := range t.orNone().features {
@@ -141,7 +143,8 @@ func (t *Target) Features() map[string]any {
 
 // Feature returns the value of a feature; nil if the target does not have it.
 func (t *Target) Feature(name string) any {
-	i, ok := slices.BinarySearchFunc(t.orNone().features, name, func(f feature, name string) int { return compare(f.name, name) })
+	i, ok := slices.BinarySearchFunc(t.orNone().features, name,
+		func(f feature, name string) int { return compare(f.name, name) })
 	if !ok {
 		return nil
 	}
@@ -182,7 +185,8 @@ func Get[T Value](t *Target, name string) (T, error) {
 	}
 	out, ok := as[T](v)
 	if !ok {
-		return out, &Error{Path: jsonpos.Member("$", name), Err: ErrType, Expected: fmt.Sprintf("type %T in Get", v), Found: fmt.Sprintf("%T", out)}
+		return out, &Error{Path: jsonpos.Member("$", name), Err: ErrType, Expected: fmt.Sprintf("type %T in Get", v),
+			Found: fmt.Sprintf("%T", out)}
 	}
 	return out, nil
 }
@@ -207,7 +211,8 @@ func (t *Target) lookup(name string) (any, error) {
 		if v := t.Feature(name[len(featurePrefix):]); v != nil {
 			return v, nil
 		}
-		return nil, &Error{Path: jsonpos.Member("$", name), Err: ErrNotSet, Message: fmt.Sprintf("kind %q found no such feature", t.kind.name)}
+		return nil, &Error{Path: jsonpos.Member("$", name), Err: ErrNotSet,
+			Message: fmt.Sprintf("kind %q found no such feature", t.kind.name)}
 	}
 	slot, ok := t.kind.slots[name]
 	if !ok {
@@ -229,7 +234,8 @@ func (t *Target) lookup(name string) (any, error) {
 		v = t.values[slot]
 	}
 	if v == nil {
-		return nil, &Error{Path: jsonpos.Member("$", name), Err: ErrNotSet, Message: "the option is not set, and has no default"}
+		return nil, &Error{Path: jsonpos.Member("$", name), Err: ErrNotSet,
+			Message: "the option is not set, and has no default"}
 	}
 	return v, nil
 }
@@ -266,7 +272,8 @@ func (t *Target) WithHost(host *Target) (*Target, error) {
 	return &u, nil
 }
 
-// lendHost gives the host of a composite target to those of its members, and of theirs, that have none. path is that of the members.
+// lendHost gives the host of a composite target to those of its members, and of theirs, that have none. path is that of
+// the members.
 func (t *Target) lendHost(path string) error {
 	members := t.Members()
 	if t.host == nil || len(members) == 0 {
@@ -299,7 +306,7 @@ func (t *Target) valid() error {
 	return nil
 }
 
-// tagHasHost says whether the target's tag is one that has a host.
+// tagHasHost reports whether the target's tag is one that has a host.
 func (t *Target) tagHasHost() bool {
 	tag, ok := findTag(t.tag)
 	if !ok {

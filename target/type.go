@@ -35,7 +35,8 @@ var (
 	Nested = Type{base: baseTarget} // a target within a target
 )
 
-// ListOf is the type of lists of one of the types above: []int64, []bool, []float64, []string, []*Target. There are no lists of lists.
+// ListOf is the type of lists of one of the types above: []int64, []bool, []float64, []string, []*Target. There are no
+// lists of lists.
 func ListOf(t Type) Type {
 	if t.list {
 		return Type{}
@@ -92,11 +93,12 @@ func describe(v any) string {
 	return fmt.Sprintf("a Go value of type %T", v)
 }
 
-// basic gives values of a program's own types (type CPU string, []int32, map[string]string) the type that options know; lists and maps one
-// level deep. All else stays as it is.
+// basic gives values of a program's own types (type CPU string, []int32, map[string]string) the type that options know;
+// lists and maps one level deep. All else stays as it is.
 func basic(v any) any {
 	switch v.(type) {
-	case nil, bool, int, int64, float64, string, json.Number, text, *Target, []any, []string, map[string]any, []byte, json.RawMessage:
+	case nil, bool, int, int64, float64, string, json.Number, text, *Target, []any, []string, map[string]any, []byte,
+		json.RawMessage:
 		return v
 	}
 	r := reflect.ValueOf(v)

@@ -26,7 +26,8 @@ func starts(warnings []string) []string {
 // Each assumption is told once, with its place, whatever the way in which the target came to have its parts.
 func TestWarnings_OfTargetsWithin(t *testing.T) {
 	name := fresh("warns")
-	_, err := target.RegisterKind(name, dlpack.ExtDev, target.Option("one", target.Nested), target.Option("many", target.ListOf(target.Nested)))
+	_, err := target.RegisterKind(name, dlpack.ExtDev, target.Option("one", target.Nested),
+		target.Option("many", target.ListOf(target.Nested)))
 	require.NoError(t, err)
 	for config, want := range map[string][]string{
 		`{"kind":"cuda","host":"rocm"}`:                            {`kind "cuda"`, `host: kind "rocm"`},
@@ -67,7 +68,8 @@ func TestUnmarshalJSON(t *testing.T) {
 		ByName map[string]*target.Target
 	}
 	want := mustNew(t, `{"kind":"cuda","arch":"sm_90","host":"c"}`)
-	in := config{Name: "a", One: want, Value: *want, List: []*target.Target{want, nil}, ByName: map[string]*target.Target{"x": want}}
+	in := config{Name: "a", One: want, Value: *want, List: []*target.Target{want, nil},
+		ByName: map[string]*target.Target{"x": want}}
 	text, err := json.Marshal(&in)
 	require.NoError(t, err)
 	var out config
@@ -85,8 +87,10 @@ func TestUnmarshalJSON(t *testing.T) {
 	require.Nil(t, none.Kind())
 	require.ErrorIs(t, json.Unmarshal([]byte(`{"kind":"c"}`), out.One), target.ErrDuplicate, "a target does not change")
 	require.True(t, want.Equal(out.One))
-	require.ErrorContains(t, json.Unmarshal([]byte(`{"One":{"kind":"cuda","host":{"kind":"llvm","mcqu":"x"}}}`), &out), "targets do not change")
-	for text, says := range map[string]string{`{"One":{"kind":"cuda","host":{"kind":"llvm","mcqu":"x"}}}`: `$.host.mcqu`, `{"One":3}`: "$: wrong type",
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"One":{"kind":"cuda","host":{"kind":"llvm","mcqu":"x"}}}`), &out),
+		"targets do not change")
+	for text, says := range map[string]string{`{"One":{"kind":"cuda","host":{"kind":"llvm","mcqu":"x"}}}`: `$.host.mcqu`,
+		`{"One":3}`:        "$: wrong type",
 		`{"One":["cuda"]}`: "$: wrong type", `{"One":"cudda"}`: `did you mean "cuda"?`, `{"Value":{}}`: "$.kind"} {
 		var fresh config
 		require.ErrorContains(t, json.Unmarshal([]byte(text), &fresh), says, text)

@@ -190,7 +190,8 @@ func TestWheel_Kinds(t *testing.T) {
 	const script = `
 import json
 from tvm.target import Target, TargetKind
-print(json.dumps({str(k): {str(n): str(t) for n, t in TargetKind.options_from_name(k).items()} for k in Target.list_kinds()}))`
+print(json.dumps({str(k): {str(n): str(t) for n, t in TargetKind.options_from_name(k).items()}
+                  for k in Target.list_kinds()}))`
 	out := wheel.Run(t, nil, "-c", script)
 	var theirs map[string]map[string]string
 	require.NoError(t, json.Unmarshal(out, &theirs))

@@ -45,24 +45,29 @@ var writtenCases = []string{
 	`"cuda"`, `" cuda"`, `"cuda "`, `"Cuda"`, `"cud"`, `""`, `" "`, `"{"`, `"{}"`, `"[1]"`, `"\"cuda\""`, `"-cuda"`,
 	`"cuda llvm"`, `"{\"kind\":\"cuda\",\"arch\":\"sm_80\"}"`, `" {\"kind\":\"cuda\",\"arch\":\"sm_80\"} "`,
 	`"{\"kind\":\"cuda\"} x"`, `5`, `null`, `[]`, `{}`, `{"kind":5}`, `{"kind":null}`, `{"kind":""}`, `{"kind":"nope"}`,
-	`{"kind":["cuda"]}`, `{"keys":["cpu"]}`, `"nvidia/nvidia-h100"`, `"nvidia/nvidia-h100 "`, `"nvidia/h100"`, `"nvidia/nope"`,
+	`{"kind":["cuda"]}`, `{"keys":["cpu"]}`, `"nvidia/nvidia-h100"`, `"nvidia/nvidia-h100 "`, `"nvidia/h100"`,
+	`"nvidia/nope"`,
 	`"raspberry-pi/4b-aarch64x"`, `"aws/cpu/c5.large"`, `{"tag":"nvidia/nvidia-h100"}`, `{"tag":"nvidia/h100"}`,
 	`{"tag":"nope"}`, `{"tag":""}`, `{"tag":5}`, `{"tag":null}`, `{"tag":"nvidia/nvidia-h100","kind":"metal"}`,
 	`{"tag":"nvidia/h100","kind":"cuda"}`, `{"tag":"nope","kind":"metal"}`, `{"kind":"cuda","tag":5}`,
 	`{"kind":"cuda","tag":""}`, `{"kind":"cuda","tag":null}`,
-	`{"tag":"nvidia/nvidia-h100","thread_warp_size":64,"keys":["mine"],"model":"m"}`, `{"tag":"nvidia/nvidia-h100","nope":1}`,
+	`{"tag":"nvidia/nvidia-h100","thread_warp_size":64,"keys":["mine"],"model":"m"}`,
+	`{"tag":"nvidia/nvidia-h100","nope":1}`,
 	`{"tag":"nvidia/nvidia-h100","arch":"x"}`, `{"tag":"nvidia/nvidia-h100","device":"d"}`,
 	`{"tag":"qcom/adreno-opencl","device":"d"}`, `{"tag":"nvidia/nvidia-h100","host":"c"}`,
 	`{"kind":"cuda","host":{"tag":"aws/cpu/c5.large"}}`, `{"kind":"cuda","host":"aws/cpu/c5.large"}`,
 	`{"kind":"cuda","keys":[],"device":""}`, `{"kind":"cuda","device":""}`, `{"kind":"cuda","keys":["a"],"device":"a"}`,
-	`{"kind":"cuda","keys":["a","b","a"],"device":"b"}`, `{"kind":"cuda","keys":["a","","a"]}`, `{"kind":"cuda","keys":[]}`,
+	`{"kind":"cuda","keys":["a","b","a"],"device":"b"}`, `{"kind":"cuda","keys":["a","","a"]}`,
+	`{"kind":"cuda","keys":[]}`,
 	`{"kind":"cuda","device":"gpu"}`, `{"kind":"cuda","device":"x"}`, `{"kind":"cuda","keys":["a"],"device":"x"}`,
-	`{"kind":"cuda","keys":"a"}`, `{"kind":"cuda","keys":"a,b"}`, `{"kind":"cuda","keys":[1]}`, `{"kind":"cuda","keys":null}`,
+	`{"kind":"cuda","keys":"a"}`, `{"kind":"cuda","keys":"a,b"}`, `{"kind":"cuda","keys":[1]}`,
+	`{"kind":"cuda","keys":null}`,
 	`{"kind":"cuda","libs":"a,b"}`, `{"kind":"cuda","libs":[]}`, `{"kind":"cuda","libs":["a","a",""]}`,
 	`{"kind":"cuda","libs":{"a":1}}`, `{"kind":"cuda","model":"a b"}`, `{"kind":"cuda","model":"größer 日本 \"'\\"}`,
 	`{"kind":"cuda","model":1}`, `{"kind":"cuda","model":null}`, `{"id":"cuda"}`, `{"id":"cuda","target_host":{"id":"c"}}`,
 	`{"kind":"cuda","id":"cuda"}`, `{"kind":"cuda","host":"c","target_host":"c"}`, `{"kind":"cuda","host":5}`,
-	`{"kind":"cuda","host":null}`, `{"kind":"cuda","host":[]}`, `{"kind":"cuda","host":"nope"}`, `{"kind":"cuda","host":{}}`,
+	`{"kind":"cuda","host":null}`, `{"kind":"cuda","host":[]}`, `{"kind":"cuda","host":"nope"}`,
+	`{"kind":"cuda","host":{}}`,
 	`{"kind":"cuda","host":{"kind":"c","host":{"kind":"llvm","mcpu":"core2"}}}`, `{"kind":"cuda","host":"cuda"}`,
 	`{"kind":"cuda","feature.a":1,"feature.b":"x","feature.c":1.5,"feature.e":true}`, `{"kind":"cuda","feature.a":2.0}`,
 	`{"kind":"cuda","feature.d":null}`, `{"kind":"cuda","feature.d":[1]}`, `{"kind":"cuda","feature.d":{}}`,
@@ -87,7 +92,8 @@ var writtenCases = []string{
 	`{"kind":"composite","targets":["cuda"]}`,
 	`{"kind":"composite","devices":["cuda",{"kind":"metal","host":"llvm"}],"host":"c"}`,
 	`{"kind":"composite","devices":[{"kind":"composite","devices":["cuda"]}],"host":"c"}`,
-	`{"kind":"composite","devices":["nvidia/nvidia-h100",{"tag":"aws/cpu/c5.large"}]}`, `{"kind":"cuda","devices":["cuda"]}`,
+	`{"kind":"composite","devices":["nvidia/nvidia-h100",{"tag":"aws/cpu/c5.large"}]}`,
+	`{"kind":"cuda","devices":["cuda"]}`,
 	`{"kind":"c","mcpu":"cortex-m7"}`, `{"kind":"c","mcpu":"cortex-m55+nomve","keys":["mine"],"device":"board"}`,
 	`{"kind":"c","mcpu":"cortex-m1"}`, `{"kind":"llvm","mtriple":"aarch64-linux-gnu","mattr":["+neon"]}`,
 	`{"kind":"llvm","mtriple":"aarch64-linux-gnu","mcpu":"cortex-a53","keys":[]}`, `{"kind":"llvm","mcpu":"cortex-a53"}`,
@@ -97,16 +103,19 @@ var writtenCases = []string{
 	`{"kind":"llvm","fast-math":0}`, `{"kind":"webgpu","supports_subgroups":2}`, `{"kind":"cuda","max_num_threads":true}`,
 	`{"kind":"trn","num-cores":false}`, `{"kind":"cuda","thread_warp_size":32.0}`, `{"kind":"cuda","max_num_threads":1e3}`,
 	`{"kind":"cuda","max_num_threads":1.5}`, `{"kind":"cuda","thread_warp_size":"32"}`,
-	`{"kind":"cuda","registers_per_block":9223372036854775807}`, `{"kind":"cuda","registers_per_block":9223372036854775808}`,
+	`{"kind":"cuda","registers_per_block":9223372036854775807}`,
+	`{"kind":"cuda","registers_per_block":9223372036854775808}`,
 	`{"kind":"llvm","opt-level":4,"mcpu":"core2"}`, `{"kind":"llvm","opt-level":3,"mcpu":"core2"}`,
 	`{"kind":"llvm","jit":"jit"}`, `{"kind":"llvm","mfloat-abi":"hardfp"}`, `{"kind":"cuda","arch":"sm_"}`,
-	`{"kind":"cuda","arch":"sm_9"}`, `{"kind":"cuda","arch":"sm_90aa"}`, `{"kind":"llvm","system-lib":true,"mcpu":"core2"}`,
+	`{"kind":"cuda","arch":"sm_9"}`, `{"kind":"cuda","arch":"sm_90aa"}`,
+	`{"kind":"llvm","system-lib":true,"mcpu":"core2"}`,
 	`{"kind":"c","system_lib":false}`, `{"kind":"cuda","system-lib":true}`,
 }
 
 // hostCases are pairs: a target and the host that it is given.
 var hostCases = []string{
-	`[{"kind":"composite","devices":["cuda",{"kind":"metal","host":"ext_dev"},{"kind":"composite","devices":["vulkan"]}]},"c"]`,
+	`[{"kind":"composite","devices":["cuda",{"kind":"metal","host":"ext_dev"},{"kind":"composite",` +
+		`"devices":["vulkan"]}]},"c"]`,
 	`["cuda","c"]`, `["nvidia/nvidia-h100",{"kind":"c"}]`, `[{"kind":"cuda","host":"llvm"},"c"]`, `["cuda","nope"]`,
 	`["nope","c"]`, `[{"kind":"cuda","host":{"kind":"llvm","mcpu":"core2"}},{"kind":"llvm","mtriple":"x86_64-linux-gnu"}]`,
 	`["cuda",{"kind":"c","host":"llvm"}]`, `["cuda","{\"kind\":\"c\"}"]`, `["cuda","aws/cpu/c5.large"]`,
@@ -125,26 +134,31 @@ func (g wheelGenerator) chance(n int) bool { return g.IntN(100) < n }
 
 // words are what options of type str are given, by kind and option, and by option.
 var words = map[string][]string{
-	"llvm.mcpu": {"core2", "skylake-avx512", "nonsense", "", "cortex-a72", "cortex-a76", "neoverse-v1", "apple-m1", "cortex-m55",
+	"llvm.mcpu": {"core2", "skylake-avx512", "nonsense", "", "cortex-a72", "cortex-a76", "neoverse-v1", "apple-m1",
+		"cortex-m55",
 		"cortex-m7+nodsp"},
-	"llvm.mtriple": {"x86_64-linux-gnu", "x86_64-unknown-linux-gnu", "riscv64-unknown-linux-gnu", "nonsense", "", "aarch64-linux-gnu",
+	"llvm.mtriple": {"x86_64-linux-gnu", "x86_64-unknown-linux-gnu", "riscv64-unknown-linux-gnu", "nonsense", "",
+		"aarch64-linux-gnu",
 		"aarch64-linux-gnu", "arm64-apple-macos", "armv7l-linux-gnueabihf", "arm-none-eabi", "armv8l-linux-gnueabihf"},
 	"nvptx.mcpu": {"sm_70", "sm_70", "sm_90a", "gfx900", "sm_", "sm_9x", ""}, "cuda.mcpu": {"sm_70", "anything"},
 	"nvptx.mtriple": {"nvptx64-nvidia-cuda", "nvptx64-nvidia-cuda", "nvptx-nvidia-cuda"},
 	"rocm.mcpu":     {"gfx906", "gfx942", "gfx90a:sramecc+:xnack-", "gfx", "mi300x"},
 	"rocm.mtriple":  {"amdgcn-amd-amdhsa-hcc", "amdgcn-amd-amdhsa-hcc", "amdgcn"},
 	"hexagon.mcpu":  {"hexagonv68", "v75"}, "hexagon.mtriple": {"hexagon"},
-	"c.mcpu": {"core2", "nehalem", "cortex-m0", "cortex-m4", "cortex-m7", "cortex-m33+nodsp", "cortex-m55+nomve", "cortex-m85",
+	"c.mcpu": {"core2", "nehalem", "cortex-m0", "cortex-m4", "cortex-m7", "cortex-m33+nodsp", "cortex-m55+nomve",
+		"cortex-m85",
 		"cortex-a72"}, "c.march": {"x86-64-v3", "armv7e-m"},
 	"arch":       {"sm_50", "sm_86", "sm_90a", "sm_100f", "sm_90a", "sm_120", "sm_", "sm_x", "90", "compute_90", ""},
 	"mfloat-abi": {"hard", "soft", "softfp", "firm"}, "jit": {"mcjit", "orcjit", "ojit"}, "mabi": {"lp64d", "ilp32"},
 	"device": {"mali", "gpu", "cpu", "x", ""}, "model": {"1080ti", "a b", "größer", ""},
-	"device_type": {"discrete", "integrated"}, "device_name": {"llvmpipe (LLVM 15, 256 bits)"}, "driver_name": {"lavapipe", "it's"},
+	"device_type": {"discrete", "integrated"}, "device_name": {"llvmpipe (LLVM 15, 256 bits)"}, "driver_name": {"lavapipe",
+		"it's"},
 }
 
 func (g wheelGenerator) value(kind string, o optionRow) any {
 	if g.chance(4) {
-		return pick[any](g, true, int64(1), int64(0), int64(-3), number(1.5), number(32), number(1e9), "32", "text", nil, []any{},
+		return pick[any](g, true, int64(1), int64(0), int64(-3), number(1.5), number(32), number(1e9), "32", "text", nil,
+			[]any{},
 			[]any{int64(1)}, object{})
 	}
 	switch o.typ {
@@ -198,7 +212,8 @@ func (g wheelGenerator) config(row kindRow, depth int) object {
 		}
 	}
 	if g.chance(25) {
-		o["keys"] = pick[any](g, []any{"a"}, []any{"cpu", "gpu"}, []any{"a", "b", "a"}, []any{}, []any{"mali", "opencl", "gpu"},
+		o["keys"] = pick[any](g, []any{"a"}, []any{"cpu", "gpu"}, []any{"a", "b", "a"}, []any{},
+			[]any{"mali", "opencl", "gpu"},
 			[]any{"a", ""}, "a,b")
 	}
 	if g.chance(15) {
@@ -214,7 +229,8 @@ func (g wheelGenerator) config(row kindRow, depth int) object {
 		o["tag"] = pick(g, "mine", "nvidia/nvidia-h100", "nvidia/h100", "a b", "")
 	}
 	if g.chance(12) {
-		o["feature."+pick(g, "has_sve", "has_dsp", "is_aarch64", "a", "x.y", "a-b", "a b")] = pick[any](g, true, false, int64(7),
+		o["feature."+pick(g, "has_sve", "has_dsp", "is_aarch64", "a", "x.y", "a-b", "a b")] = pick[any](g, true, false,
+			int64(7),
 			int64(-1), number(2.5), number(3), "x", "", []any{int64(1)})
 	}
 	if g.chance(4) {
@@ -241,9 +257,11 @@ func (g wheelGenerator) nested(depth int) any {
 
 // tagged draws a configuration that stands on a tag.
 func (g wheelGenerator) tagged() object {
-	tag := pick(g, "nvidia/nvidia-h100", "nvidia/geforce-rtx-4090", "nvidia/tesla-p40", "qcom/adreno-vulkan", "nvidia/h100",
+	tag := pick(g, "nvidia/nvidia-h100", "nvidia/geforce-rtx-4090", "nvidia/tesla-p40", "qcom/adreno-vulkan",
+		"nvidia/h100",
 		"apple/m1-gpu-restricted", "apple/m2-gpu",
-		"nvidia/jetson-orin-nano", "arm/rasp4b64", "arm/pynq", "raspberry-pi/4b-aarch64", "aws/cpu/c5.24xlarge", "qcom/hexagon-v68",
+		"nvidia/jetson-orin-nano", "arm/rasp4b64", "arm/pynq", "raspberry-pi/4b-aarch64", "aws/cpu/c5.24xlarge",
+		"qcom/hexagon-v68",
 		"aws/trn1/trn1.2xlarge", "riscv/sifive-u54", "riscv/licheepi3a", "qcom/adreno-opencl-texture")
 	kind := map[string]string{"nvidia": "cuda", "apple": "metal", "aws": "llvm", "riscv": "llvm", "arm": "llvm",
 		"raspberry-pi": "llvm"}[strings.Split(tag, "/")[0]]

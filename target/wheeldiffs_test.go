@@ -9,12 +9,13 @@ import (
 	"tvmgo/target"
 )
 
-// difference is where this package means to answer otherwise than Apache TVM's wheel. Exactly one of rewrite, refuse and adjust is
-// there. A difference that no case shows fails the test.
+// difference is where this package means to answer otherwise than Apache TVM's wheel. Exactly one of rewrite, refuse
+// and adjust is there. A difference that no case shows fails the test.
 type difference struct {
 	name, why string
 
-	// rewrite turns what stands for a target into what the wheel reads as this package reads the original; false: nothing to do.
+	// rewrite turns what stands for a target into what the wheel reads as this package reads the original; false: nothing
+	// to do.
 	rewrite     func(target object) bool
 	rewriteText func(s string) string
 
@@ -86,7 +87,7 @@ func rename(from, to string) func(object) bool {
 	}
 }
 
-// anyOption says whether an option of a type has a value of a sort.
+// anyOption reports whether an option of a type has a value of a sort.
 func anyOption(typ string, is func(name string, v any) bool) func(object) bool {
 	return func(o object) bool {
 		for name, t := range optionTypesOf(o) {
@@ -99,7 +100,8 @@ func anyOption(typ string, is func(name string, v any) bool) func(object) bool {
 }
 
 // leastOf is the least value of options that count something; the least of others is 0.
-var leastOf = map[string]int64{"thread_warp_size": 1, "max_threads_per_block": 1, "max_num_threads": 1, "num-cores": 1, "vector-width": 1,
+var leastOf = map[string]int64{"thread_warp_size": 1, "max_threads_per_block": 1, "max_num_threads": 1, "num-cores": 1,
+	"vector-width":             1,
 	"workspace-byte-alignment": 1, "constants-byte-alignment": 1, "target_device_type": 1, "from_device": -1,
 	"driver_version": math.MinInt64, "vulkan_api_version": math.MinInt64, "max_spirv_version": math.MinInt64}
 
@@ -115,7 +117,8 @@ var differences = []difference{
 	{name: "target_host", why: "the 2020 design calls the host so", rewrite: rename("target_host", "host")},
 	{name: "targets", why: "the 2020 design calls the members of a composite target so",
 		rewrite: func(o object) bool { return kindOf(o) == "composite" && rename("targets", "devices")(o) }},
-	{name: "whole floats", why: "other programs write 1024.0 where they mean the int, and JSON does not tell the two apart",
+	{name: "whole floats", why: "other programs write 1024.0 where they mean the int, and JSON does not tell the two " +
+		"apart",
 		rewrite: func(o object) bool {
 			return changeOptions(o, "int", func(v any) (any, bool) {
 				n, ok := v.(number)
@@ -160,7 +163,8 @@ var differences = []difference{
 			}
 			return changed
 		}},
-	{name: "a tag beside its kind", why: "the 2020 design writes both, and a target that names a card is one for that card",
+	{name: "a tag beside its kind",
+		why: "the 2020 design writes both, and a target that names a card is one for that card",
 		rewrite: func(o object) bool {
 			if kind, ok := o["kind"]; !ok || kind != kindOfTag(o) {
 				return false
@@ -173,7 +177,8 @@ var differences = []difference{
 			kind, ok := o["kind"]
 			return ok && kindOfTag(o) != "" && kind != kindOfTag(o)
 		}},
-	{name: "system-lib is taken", why: "v0.18 has the option, and the 2020 design uses it; its value is held against the original below",
+	{name: "system-lib is taken",
+		why: "v0.18 has the option, and the 2020 design uses it; its value is held against the original below",
 		rewrite: func(o object) bool {
 			v, given := o["system-lib"]
 			if !given {
@@ -198,7 +203,8 @@ var differences = []difference{
 			return ok
 		}},
 
-	{name: "int is no bool", why: "true where a number belongs is a mistake, which the wheel turns into 1", sort: target.ErrType,
+	{name: "int is no bool", why: "true where a number belongs is a mistake, which the wheel turns into 1",
+		sort:   target.ErrType,
 		refuse: anyOption("int", func(_ string, v any) bool { _, is := v.(bool); return is })},
 	{name: "bool is no int", why: "a number where true or false belongs is a mistake", sort: target.ErrType,
 		refuse: anyOption("bool", func(_ string, v any) bool { _, is := v.(int64); return is })},
@@ -215,7 +221,8 @@ var differences = []difference{
 			s, isText := v.(string)
 			return isText && known != nil && !slices.Contains(known, s)
 		})},
-	{name: "compute capability", why: "NVCC takes sm_ and digits with a letter at most; the wheel takes all that starts with sm_",
+	{name: "compute capability",
+		why:  "NVCC takes sm_ and digits with a letter at most; the wheel takes all that starts with sm_",
 		sort: target.ErrRange,
 		refuse: func(o object) bool {
 			name := map[string]string{"cuda": "arch", "nvptx": "mcpu"}[kindOf(o)]
@@ -236,7 +243,8 @@ var differences = []difference{
 		refuse: func(o object) bool {
 			return anyFeature(o, func(name string, _ any) bool { return strings.ContainsAny(name, " ,'") })
 		}},
-	{name: "null", why: "what is not given is left out; null is most often a mistake of a program that writes JSON", sort: target.ErrType,
+	{name: "null", why: "what is not given is left out; null is most often a mistake of a program that writes JSON",
+		sort: target.ErrType,
 		refuse: func(o object) bool {
 			types := optionTypesOf(o)
 			for name, v := range o {

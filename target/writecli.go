@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// String is the command line form: kind, keys, tag, host, then attributes sorted by name. A target made from it equals this one.
+// String is the command line form: kind, keys, tag, host, then attributes sorted by name. A target made from it equals
+// this one.
 func (t *Target) String() string {
 	if t.valid() != nil {
 		return "<nil>"

@@ -10,8 +10,8 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// JSON is the canonical form: kind, tag, keys, host, then attributes sorted by name, with defaults filled in. A target made from it
-// equals this one.
+// JSON is the canonical form: kind, tag, keys, host, then attributes sorted by name, with defaults filled in. A target
+// made from it equals this one.
 func (t *Target) JSON() string { return t.orNone().json }
 
 // MarshalJSON gives the canonical form.
@@ -22,11 +22,12 @@ func (t *Target) MarshalJSON() ([]byte, error) {
 	return []byte(t.json), nil
 }
 
-// UnmarshalJSON makes the target that an object, or text as in [New], describes; so a program's own configuration may hold a *Target.
-// It fails on a target that is one already, since targets do not change.
+// UnmarshalJSON makes the target that an object, or text as in [New], describes; so a program's own configuration may
+// hold a *Target. It fails on a target that is one already, since targets do not change.
 func (t *Target) UnmarshalJSON(data []byte) error {
 	if t.kind != nil {
-		return wrong("$", ErrDuplicate, "the target to read into is one already, and targets do not change: read into a new one")
+		return wrong("$", ErrDuplicate,
+			"the target to read into is one already, and targets do not change: read into a new one")
 	}
 	var x any = data
 	switch text := strings.TrimLeft(string(data), " \t\r\n"); {
@@ -82,7 +83,8 @@ func (t *Target) Export() map[string]any {
 // maxSize bounds the canonical JSON: maps and targets in Go may share parts, and stand for far more than they take.
 const maxSize = 1 << 20
 
-// seal computes what is asked of a finished target often. It fails if too many targets are within each other, or the target is huge.
+// seal computes what is asked of a finished target often. It fails if too many targets are within each other, or the
+// target is huge.
 func (t *Target) seal(path string) error {
 	size := 0
 	t.depth = 1
@@ -139,7 +141,8 @@ func tooLarge(path string) error {
 	return wrong(path, ErrTooDeep, "the target is more than %d bytes of JSON: say less in it", maxSize)
 }
 
-// keepsFromAsking says whether what is written of the target has to say that no device is asked: its tag may say that one is.
+// keepsFromAsking reports whether what is written of the target has to say that no device is asked: its tag may say
+// that one is.
 func (t *Target) keepsFromAsking() bool { return t.says && t.tag != "" }
 
 // sorted lists the attributes by name; the values are not copied.

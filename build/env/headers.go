@@ -36,7 +36,8 @@ func writeHeaders(cache string) (string, error) {
 	}
 	dir := filepath.Join(cache, folder, fmt.Sprintf("%x", sum.Sum(nil)[:8]))
 	if strings.ContainsAny(dir, "'\"") {
-		return "", fmt.Errorf("the path %s has a quote in it, which go cannot pass on: set XDG_CACHE_HOME to another folder", dir)
+		return "", fmt.Errorf("the path %s has a quote in it, which go cannot pass on: set XDG_CACHE_HOME to another folder",
+			dir)
 	}
 	for path, text := range files {
 		if err := writeFile(filepath.Join(dir, filepath.FromSlash(path)), text); err != nil {
@@ -86,7 +87,8 @@ func withPath(flags, dir string) string {
 	return strings.Join(append([]string{add}, kept...), " ")
 }
 
-// splitFlags cuts at spaces and leaves quotes where they are. As go reads it, a quote opens only at the beginning of a flag.
+// splitFlags cuts at spaces and leaves quotes where they are. As go reads it, a quote opens only at the beginning of a
+// flag.
 func splitFlags(flags string) []string {
 	var list []string
 	for flags = strings.TrimSpace(flags); flags != ""; flags = strings.TrimSpace(flags) {

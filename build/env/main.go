@@ -34,7 +34,8 @@ func run(args []string, out io.Writer) error {
 	if len(args) > 0 {
 		mode = args[0]
 	}
-	if (mode != "" && mode != "-w" && mode != "--") || (mode == "-w" && len(args) > 1) || (mode == "--" && len(args) == 1) {
+	if (mode != "" && mode != "-w" && mode != "--") || (mode == "-w" && len(args) > 1) ||
+		(mode == "--" && len(args) == 1) {
 		return errors.New(usage)
 	}
 	cache, err := os.UserCacheDir()

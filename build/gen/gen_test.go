@@ -104,14 +104,14 @@ func TestParseSpec_More(t *testing.T) {
 		"typedef union __attribute__((aligned(16))) _d_value {\n  d_dim dim;\n} d_value;",
 		"int d_init(unsigned);", "typedef struct d_world d_world;",
 		"typedef struct {\n  int (*dLate)(num);\n  void (*dMay)(d_world*);\n} tvmgo_d_late;\n#define TVMGO_D_LATE(must, " +
-			"may) \\\n  must(dLate) \\\n  may(dMay)\n", "struct d_work;\nvoid d_run(struct d_work*);\n#pragma GCC " +
-			"visibility pop"} {
+			"may) \\\n  must(dLate) \\\n  may(dMay)\n", "struct d_work;\nvoid d_run(struct d_work*);\n#pragma GCC visibility " +
+			"pop"} {
 		require.Contains(t, h, want)
 	}
 	for _, want := range []string{`{"dInit", (void**)&at.d_init},`, "static void start(void) { at.d_init(0); }",
 		".start = start,",
-		"return HAS(dGet_v2) ? at.dGet_v2(a0) : (int)LACKS(\"dGet_v2\", -7);", "int dInit(unsigned a0) {\n  (void)a0;\n " +
-			" return 0;\n}"} {
+		"return HAS(dGet_v2) ? at.dGet_v2(a0) : (int)LACKS(\"dGet_v2\", -7);", "int dInit(unsigned a0) {\n  (void)a0;\n  " +
+			"return 0;\n}"} {
 		require.Contains(t, c, want)
 	}
 	require.NotContains(t, c, "d_run")

@@ -172,10 +172,10 @@ func TestReference_SeesMistakes(t *testing.T) {
 		{"VK_STRUCTURE_TYPE_SUBMIT_INFO 4", "VK_STRUCTURE_TYPE_SUBMIT_INFO 5"},
 		{"field     VkDeviceSize dstOffset", "field     uint32_t dstOffset"},
 		{"field     VkBool32 timelineSemaphore", "field     uint64_t timelineSemaphore"},
-		{"vkCmdDispatch(VkCommandBuffer, uint32_t, uint32_t, uint32_t)", "vkCmdDispatch(VkCommandBuffer, " +
-			"uint32_t, uint32_t)"},
-		{"vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo*, uint64_t)", "vkWaitSemaphores(VkDevice, const " +
-			"VkSemaphoreWaitInfo*, uint32_t)"},
+		{"vkCmdDispatch(VkCommandBuffer, uint32_t, uint32_t, uint32_t)",
+			"vkCmdDispatch(VkCommandBuffer, uint32_t, uint32_t)"},
+		{"vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo*, uint64_t)",
+			"vkWaitSemaphores(VkDevice, const VkSemaphoreWaitInfo*, uint32_t)"},
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 //	answer    TYPE VALUE         what functions of this result answer then
 //	answer    FUNCTION VALUE     the same for one function
 //	offline   FUNCTION VALUE     a function that always answers this and never opens the library
-//	start     CALL               what is called as soon as the library is open; the answer is left to whoever calls it again
+//	start     CALL               what is called as soon as the library is open; its result is ignored
 //	quiet     FUNCTION …         signal handlers are put back after these
 //	type      NAME TYPE          a name of another type
 //	handle    NAME STRUCT        a pointer to a structure that nobody sees
@@ -288,7 +288,7 @@ func (s *spec) check() error {
 	return nil
 }
 
-// answer is what a function answers when the library is missing.
+// answer returns the result of a function when the library is missing.
 func (s *spec) answer(f function) string {
 	if v := s.answers[f.name]; v != "" {
 		return v

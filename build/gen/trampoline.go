@@ -100,14 +100,15 @@ func (s *spec) trampoline(b *bytes.Buffer, f function) {
 	missing := "  return " + answer + ";\n"
 	for t, code := range s.answers { // a handle's error goes through the last argument
 		if answer == "NULL" && f.last() == t+"*" {
-			missing = fmt.Sprintf("  if (%s != NULL) *%s = (%s)LACKS(\"%s\", %s);\n", args[len(args)-1], args[len(args)-1],
-				t, f.symbol, code) + missing
+			missing = fmt.Sprintf("  if (%s != NULL) *%s = (%s)LACKS(\"%s\", %s);\n", args[len(args)-1], args[len(args)-1], t,
+				f.symbol, code) + missing
 		}
 	}
 	switch {
 	case s.quiet[f.name]:
-		fmt.Fprintf(b, "  if (HAS(%s)) {\n    tvmgo_dl_quiet_begin();\n    %s r = %s;\n    tvmgo_dl_quiet_end();\n   "+
-			" return r;\n  }\n%s", f.name, f.result, call, missing)
+		fmt.Fprintf(b, "  if (HAS(%s)) {\n    tvmgo_dl_quiet_begin();\n    %s r = %s;\n    tvmgo_dl_quiet_end();\n    "+
+			"return r;\n  }\n%s",
+			f.name, f.result, call, missing)
 	case missing == "  return "+answer+";\n":
 		fmt.Fprintf(b, "  return HAS(%s) ? %s : %s;\n", f.name, call, answer)
 	default:

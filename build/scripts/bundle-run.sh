@@ -1,11 +1,12 @@
 #!/bin/sh
-# Runs the bundle on this machine: says which drivers there are, runs the tests, compares with CUDA's driver alone, writes results to
-# $OUT (default: results/ beside this file), summary.txt and cuda.json among them. Exits non-zero when a test failed, or when there is
-# a driver that nothing can use. What this machine cannot tell, for want of a driver or a compiler, is listed as not measured.
+# Runs the bundle on this machine: says which drivers there are, runs the tests, compares with CUDA's driver alone,
+# writes results to $OUT (default: results/ beside this file), summary.txt and cuda.json among them. Exits non-zero when
+# a test failed, or when there is a driver that nothing can use. What this machine cannot tell, for want of a driver or
+# a compiler, is listed as not measured.
 #
-# Drivers are looked for in $DRIVERS, folders with colons between them, then where the system has libraries. What is found of
-# NVIDIA's drivers for OpenCL and Vulkan is told to the loaders, unless drivers are registered already (/etc/OpenCL/vendors,
-# OCL_ICD_VENDORS; /etc/vulkan/icd.d, /usr/share/vulkan/icd.d, VK_DRIVER_FILES).
+# Drivers are looked for in $DRIVERS, folders with colons between them, then where the system has libraries. What is
+# found of NVIDIA's drivers for OpenCL and Vulkan is told to the loaders, unless drivers are registered already
+# (/etc/OpenCL/vendors, OCL_ICD_VENDORS; /etc/vulkan/icd.d, /usr/share/vulkan/icd.d, VK_DRIVER_FILES).
 # TVMGO_CUDA_LIBRARY names another CUDA driver; CARD_FLAGS are options of bin/cuda_card, as --quick.
 set -u
 cd "$(dirname "$0")"
@@ -52,14 +53,16 @@ found() { # name, files to look for
 
 # The driver's own libraries lie beside it. A driver that is found has to work.
 driver=
-if [ -z "${OCL_ICD_VENDORS:-}" ] && ! ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 && driver=$(path_of libnvidia-opencl.so.1); then
+if [ -z "${OCL_ICD_VENDORS:-}" ] && ! ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 &&
+  driver=$(path_of libnvidia-opencl.so.1); then
   mkdir -p "$OUT/vendors"
   printf '%s\n' "$driver" >"$OUT/vendors/nvidia.icd"
   export OCL_ICD_VENDORS="$OUT/vendors"
   export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$(dirname "$driver")"
 fi
 vulkan= # the file that describes the driver lies beside the folder of its libraries
-if [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ] && ! ls /etc/vulkan/icd.d/*.json /usr/share/vulkan/icd.d/*.json >/dev/null 2>&1; then
+if [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ] &&
+  ! ls /etc/vulkan/icd.d/*.json /usr/share/vulkan/icd.d/*.json >/dev/null 2>&1; then
   for dir in $(printf '%s' "$DRIVERS" | tr : ' '); do
     for file in "$dir"/../share/vulkan/icd.d/*.json; do
       if [ -z "$vulkan" ] && [ -e "$file" ]; then vulkan=$file; fi
@@ -72,7 +75,10 @@ if [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ] && ! ls /etc/vulkan/icd.d/
 fi
 cuda=${TVMGO_CUDA_LIBRARY:-}
 if [ -z "$cuda" ] && cuda=$(path_of libcuda.so.1); then
-  case ":$LD_LIBRARY_PATH:" in *":$(dirname "$cuda"):"*) ;; *) export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$(dirname "$cuda")" ;; esac
+  case ":$LD_LIBRARY_PATH:" in
+    *":$(dirname "$cuda"):"*) ;;
+    *) export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$(dirname "$cuda")" ;;
+  esac
 fi
 export TVMGO_CACHE_DIR="${TVMGO_CACHE_DIR:-$work/cache}"
 
@@ -93,11 +99,16 @@ fi
   grep -m 1 'model name' /proc/cpuinfo
   nproc
   found 'CUDA driver' libcuda.so.1
-  if [ -n "$nvrtc" ]; then echo 'NVRTC: of the bundle'; else found 'NVRTC' libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2; fi
+  if [ -n "$nvrtc" ]; then
+    echo 'NVRTC: of the bundle'
+  else
+    found 'NVRTC' libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2
+  fi
   found 'OpenCL loader' libOpenCL.so.1
   found 'NVIDIA OpenCL' libnvidia-opencl.so.1
   found 'Vulkan loader' libvulkan.so.1
-  for dir in /usr/local/nvidia/share/vulkan/icd.d /usr/share/vulkan/icd.d /etc/vulkan/icd.d /etc/OpenCL/vendors ${OCL_ICD_VENDORS:+"$OCL_ICD_VENDORS"}; do
+  for dir in /usr/local/nvidia/share/vulkan/icd.d /usr/share/vulkan/icd.d /etc/vulkan/icd.d \
+    /etc/OpenCL/vendors ${OCL_ICD_VENDORS:+"$OCL_ICD_VENDORS"}; do
     if [ -d "$dir" ]; then printf 'drivers in %s: %s\n' "$dir" "$(ls "$dir" | tr '\n' ' ')"; fi
   done
   if command -v nvidia-smi >/dev/null 2>&1; then
@@ -118,7 +129,8 @@ try_artifact() {
   log="$OUT/$2_$(basename "$(dirname "$1")")_$(basename "$1" .so)_$4.log"
   if bin/gpu_artifact_test "$1" tree/testdata/artifacts "$3" "$4" addone vadd matmul >"$log" 2>&1 &&
     bin/tvmgo run "$1" vadd --device "$2:$4" --in tree/testdata/artifacts/vadd_in0.npy \
-      --in tree/testdata/artifacts/vadd_in1.npy --out "$work/vadd.npy" --like 'float32[1001]' --repeat 100 >>"$log" 2>&1 &&
+      --in tree/testdata/artifacts/vadd_in1.npy \
+      --out "$work/vadd.npy" --like 'float32[1001]' --repeat 100 >>"$log" 2>&1 &&
     cmp -i 128 "$work/vadd.npy" tree/testdata/artifacts/vadd_out.npy >>"$log" 2>&1; then
     say "ok $1 on $2:$4: $(grep 'time of a call' "$log")"
   elif [ -z "$nvrtc" ] && grep -q 'NVRTC is not usable' "$log"; then
@@ -159,7 +171,8 @@ for type in cuda opencl vulkan; do
     log="$OUT/gpu_$type$id.log"
     if bin/deploy_c bin/gpu.so add 32768 "$type:$id" >"$log" 2>&1 &&
       bin/tvmgo run bin/gpu.so add --device "$type:$id" --in tree/testdata/artifacts/vadd_in0.npy \
-        --in tree/testdata/artifacts/vadd_in1.npy --out "$work/add.npy" --like 'float32[1001]' --repeat 100 >>"$log" 2>&1 &&
+        --in tree/testdata/artifacts/vadd_in1.npy \
+        --out "$work/add.npy" --like 'float32[1001]' --repeat 100 >>"$log" 2>&1 &&
       cmp -i 128 "$work/add.npy" tree/testdata/artifacts/vadd_out.npy >>"$log" 2>&1; then
       say "ok gpu.so on $type:$id: $(grep -m 1 'time of a call' "$log")"
     else
@@ -171,7 +184,8 @@ done
 for packed in tree/*/suite.test.gz tree/*/*/suite.test.gz; do
   folder=$(dirname "$packed")
   name=$(printf '%s' "${folder#tree/}" | tr / _)
-  if { [ "$name" = runtime_cuda ] && [ -z "$(devices_of cuda)" ]; } || { [ "$name" = runtime_vulkan ] && [ -z "$(devices_of vulkan)" ]; }; then
+  if { [ "$name" = runtime_cuda ] && [ -z "$(devices_of cuda)" ]; } ||
+    { [ "$name" = runtime_vulkan ] && [ -z "$(devices_of vulkan)" ]; }; then
     say "not measured: $name: there is no device"
     continue
   fi
@@ -180,7 +194,8 @@ for packed in tree/*/suite.test.gz tree/*/*/suite.test.gz; do
   if [ "$name" = runtime_cuda ]; then library=$cuda; fi
   if ! gzip -dc "$packed" >"$work/$name.test" || ! chmod +x "$work/$name.test"; then
     fail "unpack $packed"
-  elif (cd "$folder" && TVMGO_CUDA_LIBRARY=$library "$work/$name.test" -test.v -test.short -test.timeout 8m) >"$OUT/$name.log" 2>&1; then
+  elif (cd "$folder" && TVMGO_CUDA_LIBRARY=$library "$work/$name.test" -test.v -test.short -test.timeout 8m) \
+    >"$OUT/$name.log" 2>&1; then
     say "ok $name: $(grep -c -- '--- PASS' "$OUT/$name.log") passed, $(grep -c -- '--- SKIP' "$OUT/$name.log") skipped"
   else
     grep -vE '^(=== |--- PASS|    --- PASS)' "$OUT/$name.log" >"$work/$name.log"
@@ -194,10 +209,12 @@ if bin/deploy_c bin/add.so >"$OUT/deploy_c.txt" 2>&1; then say 'ok deploy_c'; el
 # One result, of the first device. A target that is missed is no failure: it is said.
 if [ -z "$(devices_of cuda)" ]; then
   say 'not measured: cuda_card: there is no device'
-elif bin/cuda_card ${CARD_FLAGS:-} --json "$OUT/cuda.json" tree/bench/card tree/testdata/artifacts/classic/gpu_cuda.so >"$OUT/cuda_card.log" 2>&1; then
+elif bin/cuda_card ${CARD_FLAGS:-} --json "$OUT/cuda.json" tree/bench/card \
+    tree/testdata/artifacts/classic/gpu_cuda.so >"$OUT/cuda_card.log" 2>&1; then
   say 'ok cuda_card'
-  sed -n 's/.*"name": "\([^"]*\)", "unit": "\([^"]*\)", "ours": \([^,]*\),.* "raw": \([^,}]*\),.* "met": \([a-z]*\).*/  \1: \3 \2, the driver alone \4, target met: \5/p' \
-    "$OUT/cuda.json" | sed 's/, target met: null//' | tee -a "$OUT/summary.txt"
+  fields='"name": "\([^"]*\)", "unit": "\([^"]*\)", "ours": \([^,]*\),.* "raw": \([^,}]*\),.* "met": \([a-z]*\)'
+  sed -n "s/.*$fields.*/  \\1: \\3 \\2, the driver alone \\4, target met: \\5/p" "$OUT/cuda.json" |
+    sed 's/, target met: null//' | tee -a "$OUT/summary.txt"
 else
   fail cuda_card "$OUT/cuda_card.log"
 fi

@@ -33,7 +33,8 @@ packages() {
 
 drivers() {
   ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 || packages pocl-opencl-icd ocl-icd-libopencl1 # OpenCL on the CPU
-  ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || packages mesa-vulkan-drivers libvulkan1 # Vulkan on the CPU
+  ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 ||
+    packages mesa-vulkan-drivers libvulkan1 # Vulkan on the CPU
 }
 
 if [ "$only" = devices ]; then

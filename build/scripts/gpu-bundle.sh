@@ -2,9 +2,9 @@
 # Puts everything that a machine with a GPU needs into one folder: test programs, the command line, a
 # C host, artifacts and run.sh. That machine needs neither Go nor a compiler nor a network.
 #
-# The loaders of OpenCL and Vulkan (libOpenCL.so.1, libvulkan.so.1) come along, from Debian's packages; drivers belong to that machine. Test programs are
-# compressed with gzip, and so is NVRTC, from NVIDIA's wheel, which comes along when all stays within LIMIT_MIB (60). Without
-# it run.sh uses what that machine has.
+# The loaders of OpenCL and Vulkan (libOpenCL.so.1, libvulkan.so.1) come along, from Debian's packages; drivers belong
+# to that machine. Test programs are compressed with gzip, and so is NVRTC, from NVIDIA's wheel, which comes along when
+# all stays within LIMIT_MIB (60). Without it run.sh uses what that machine has.
 #
 #   build/scripts/gpu-bundle.sh FOLDER     as make gpu-bundle calls it: TAGS and CGO_CFLAGS are set
 set -eu
@@ -17,7 +17,8 @@ rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib" "$out/tree"
 
 # Test programs run in the folder of their package, with its testdata beside them.
-for pkg in dlpack blob runtime runtime/cuda runtime/opencl runtime/vulkan internal/dl internal/inspect internal/nvrtc; do
+for pkg in dlpack blob runtime runtime/cuda runtime/opencl runtime/vulkan \
+  internal/dl internal/inspect internal/nvrtc; do
   mkdir -p "$out/tree/$pkg"
   "$go" test -c ${TAGS:+-tags "$TAGS"} -trimpath -ldflags='-s -w' -o "$out/tree/$pkg/suite.test" "./$pkg"
   gzip "$out/tree/$pkg/suite.test"
@@ -26,14 +27,15 @@ done
 cp -r testdata include "$out/tree/"  # tests that compile their own modules use the headers
 cp -P "$dist"/lib/libtvmgo.so* "$out/lib/"
 cp "$dist/bin/tvmgo" "$out/bin/"
-cc -O2 -I"$dist/include" examples/deploy_c/main.c -L"$dist/lib" -ltvmgo -Wl,-rpath,'$ORIGIN/../lib' -o "$out/bin/deploy_c"
+cc -O2 -I"$dist/include" examples/deploy_c/main.c -L"$dist/lib" -ltvmgo -Wl,-rpath,'$ORIGIN/../lib' \
+  -o "$out/bin/deploy_c"
 cc -O2 -fPIC -shared -I"$dist/include" examples/kernel/add.c -o "$out/bin/add.so"
-cc -std=gnu11 -O2 -I"$dist/include" capi/testdata/gpu_artifact_test.c -L"$dist/lib" -ltvmgo -Wl,-rpath,'$ORIGIN/../lib' -pthread \
-  -o "$out/bin/gpu_artifact_test"
+cc -std=gnu11 -O2 -I"$dist/include" capi/testdata/gpu_artifact_test.c -L"$dist/lib" -ltvmgo \
+  -Wl,-rpath,'$ORIGIN/../lib' -pthread -o "$out/bin/gpu_artifact_test"
 
 # The comparison with CUDA's driver alone, and its kernels.
-cc -std=c11 -D_GNU_SOURCE -O2 -Ibuild/include -I"$dist/include" bench/card/*.c -L"$dist/lib" -ltvmgo -Wl,-rpath,'$ORIGIN/../lib' -ldl -lm \
-  -o "$out/bin/cuda_card"
+cc -std=c11 -D_GNU_SOURCE -O2 -Ibuild/include -I"$dist/include" bench/card/*.c -L"$dist/lib" -ltvmgo \
+  -Wl,-rpath,'$ORIGIN/../lib' -ldl -lm -o "$out/bin/cuda_card"
 mkdir -p "$out/tree/bench/card"
 cp bench/card/kernels.* "$out/tree/bench/card/"
 
@@ -67,7 +69,7 @@ cp "${nvrtc%/nvidia/*}"/nvidia_cuda_nvrtc-*.dist-info/licenses/* "$out/nvrtc/"
 if [ "$(size_of "$out")" -le "$limit" ]; then
   echo "NVRTC: $(size_of "$out/nvrtc") MiB of the bundle"
 else
-  echo "NVRTC: left out, since its $(size_of "$out/nvrtc") MiB would make the bundle $(size_of "$out") MiB: that machine's own is used, or none"
+  echo "NVRTC: left out: with its $(size_of "$out/nvrtc") MiB the bundle would have $(size_of "$out") MiB"
   rm -r "$out/nvrtc"
 fi
 

@@ -15,9 +15,9 @@ import (
 
 func TestParseArg(t *testing.T) {
 	for text, want := range map[string]any{
-		"i:3": int64(3), "i:-0x10": int64(-16), "i:-9223372036854775808": int64(
-			math.MinInt64), "f:0.5": 0.5, "f:1e3": 1000.0, "f:inf": math.Inf(1),
-		"s:": "", "s:a:b": "a:b",
+		"i:3": int64(3), "i:-0x10": int64(-16), "i:-9223372036854775808": int64(math.MinInt64), "f:0.5": 0.5, "f:1e3": 1000.0,
+		"f:inf": math.Inf(1),
+		"s:":    "", "s:a:b": "a:b",
 	} {
 		got, err := parseArg(text)
 		require.NoError(t, err, text)
@@ -46,8 +46,8 @@ func TestCall_ArgumentsAndResult(t *testing.T) {
 			return nil, runtime.ErrInvalidArgument
 		}
 		out := args[4].(*runtime.Tensor)
-		return out.DType().String() + " " + args[2].(string), runtime.CopyFrom(out,
-			[]float64{float64(args[0].(int64)) + args[1].(float64)})
+		return out.DType().String() + " " + args[2].(string), runtime.CopyFrom(out, []float64{float64(args[0].(int64)) +
+			args[1].(float64)})
 	})
 	require.NoError(t, err)
 	defer fn.Close()

@@ -94,8 +94,8 @@ func TestBuild_BadInput(t *testing.T) {
 		{[]string{"broken.json", "-o", "x.so"}, 1, "tvmgo: broken.json:2:11: "},
 		{[]string{"version.json", "-o", "x.so"}, 1, "tvmgo: version.json:2:10: tir: read JSON: $.tir: found number 2"},
 		{[]string{"twice.json", "-o", "x.so"}, 1, "tvmgo: twice.json:1:6: tir: read JSON: $.a: the field is there twice"},
-		{[]string{"wide.json", "-o", "x.so"}, 1, "tvmgo: wide.json:1:1: tir: read JSON: $: an object has more than " +
-			"10000 fields"},
+		{[]string{"wide.json", "-o", "x.so"}, 1,
+			"tvmgo: wide.json:1:1: tir: read JSON: $: an object has more than 10000 fields"},
 		{[]string{"early.json", "-o", "x.so"}, 1, "tvmgo: early.json:1:10: unexpected end of JSON input"},
 		{[]string{"lacking.json", "-o", "x.so"}, 1, "tvmgo: lacking.json:1:1: tir: read JSON: $: field \"vars\" is missing"},
 		{[]string{"empty.tir", "-o", "x.so"}, 1, "there is no function in it"},
@@ -131,12 +131,13 @@ func TestBuild_Bounds(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("outside.tir", "func f(A: handle) {\n  buffer A: float32[4], param A\n  for i in range(10) { A[i] = 1.0 }\n}\n")
-	write("perhaps.tir", "func f(A: handle, n: int32) {\n  buffer A: float32[4], param A\n  for i in range(n) { A[i] "+
-		"= 1.0 }\n}\n")
+	write("perhaps.tir", "func f(A: handle, n: int32) {\n  buffer A: float32[4], param A\n  for i in range(n) { A[i] = "+
+		"1.0 }\n}\n")
 	status, _, stderr := builtWith(t, dir, nil, "build", "outside.tir", "-o", "f.so")
 	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "outside.tir:1:1: tir: check f.body.for(i).body.indices[0]: index i is outside of "+
-		"dimension 0 of buffer A: it is 9 where i = 9")
+	require.Contains(t, stderr,
+		"outside.tir:1:1: tir: check f.body.for(i).body.indices[0]: index i is outside of dimension 0 of buffer A: it is 9 "+
+			"where i = 9")
 	require.NoFileExists(t, filepath.Join(dir, "f.so"))
 
 	const warning = "warning: f.body.for(i).body.indices[0]: this write of buffer A may be out of bounds: index i is " +
@@ -156,8 +157,8 @@ func TestBuild_Bounds(t *testing.T) {
 		require.Equal(t, 1, status)
 		require.Contains(t, stderr, "f: index 4 is outside of dimension 0 of buffer A, which has 4", target)
 	}
-	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds",
-		"--target", "vulkan")
+	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds", "--target",
+		"vulkan")
 	require.Equal(t, 2, status)
 	require.Contains(t, stderr, "bounds-check")
 }

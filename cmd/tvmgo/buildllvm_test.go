@@ -94,7 +94,8 @@ func TestBuild_SeveralFunctions(t *testing.T) {
 func TestBuild_EmitLLVM(t *testing.T) {
 	needLLVM(t)
 	dir := programs(t)
-	for emit, want := range map[string]string{"ll": `"target-cpu"="haswell"`, "s": "%ymm", "c": "int32_t add_body(", "tir": "parallel i in range(n)"} {
+	for emit, want := range map[string]string{"ll": `"target-cpu"="haswell"`, "s": "%ymm", "c": "int32_t add_body(",
+		"tir": "parallel i in range(n)"} {
 		args := []string{"build", "two.tir", "--target", "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell", "--emit", emit}
 		status, text, stderr := builtWith(t, dir, nil, args...)
 		require.Zero(t, status, stderr)
@@ -119,7 +120,8 @@ func TestBuild_OtherMachine(t *testing.T) {
 	needLLVM(t)
 	dir := programs(t)
 	for _, name := range []string{"two.so", "two.o"} {
-		status, _, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", name, "--target", "llvm -mtriple=riscv64-linux-gnu")
+		status, _, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", name, "--target",
+			"llvm -mtriple=riscv64-linux-gnu")
 		require.Zero(t, status, stderr)
 		f, err := elf.Open(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -145,7 +147,8 @@ func TestBuild_SystemLib(t *testing.T) {
 
 func TestBuild_NoClang(t *testing.T) {
 	dir := programs(t)
-	status, _, stderr := builtWith(t, dir, []string{"PATH=" + t.TempDir()}, "build", "two.tir", "-o", "two.so", "--target", "llvm")
+	status, _, stderr := builtWith(t, dir, []string{"PATH=" + t.TempDir()}, "build", "two.tir", "-o", "two.so", "--target",
+		"llvm")
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "there is no clang in PATH: install it (Debian: apt install clang;")
 	require.NoFileExists(t, filepath.Join(dir, "two.so"))
@@ -157,5 +160,6 @@ func TestBuild_Verbose(t *testing.T) {
 	status, stdout, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", "two.so", "-v")
 	require.Zero(t, status, stderr)
 	require.Equal(t, "wrote two.so\n", stdout)
-	require.Regexp(t, `^generate code for kind c of 2 functions: [0-9.]+ s\ncompile and link two\.so: [0-9.]+ s\n$`, stderr)
+	require.Regexp(t, `^generate code for kind c of 2 functions: [0-9.]+ s\ncompile and link two\.so: [0-9.]+ s\n$`,
+		stderr)
 }

@@ -42,7 +42,7 @@ func newChildCommand[T any](name, by string, run func(task *T, ctx context.Conte
 }
 
 // runChild starts this program again with a hidden command, which gets a task as JSON on its standard input, and has
-// read take its answers; read says whether they were complete. died says how the process ended before that. It ends
+// read take its answers; read reports whether they were complete. died says how the process ended before that. It ends
 // with ctx. The error is about this program.
 func runChild(ctx context.Context, command string, task any, read func(answers io.Reader) bool) (died string,
 	err error) {

@@ -162,8 +162,8 @@ func TestRun_ModuleRefusesArguments(t *testing.T) {
 			{"float64" + dims, "dtype", "dtype"},
 			{"float32[2,2,2]", "ndim", "ndim"},
 		} {
-			status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, c.file), c.function, "--out",
-				out, "--like", bad.like}, inputsOf(t, c.function)...)...)
+			status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, c.file), c.function, "--out", out,
+				"--like", bad.like}, inputsOf(t, c.function)...)...)
 			require.Equal(t, 1, status)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, bad.modern, "%s %s", c.file, c.function)
@@ -193,8 +193,8 @@ func TestRun_PlaceOfAnOutput(t *testing.T) {
 
 func TestRun_Repeat(t *testing.T) {
 	dir := t.TempDir()
-	status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, "modern/multi_c.so"), "vadd",
-		"--repeat", "20",
+	status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, "modern/multi_c.so"), "vadd", "--repeat",
+		"20",
 		"--out", filepath.Join(dir, "c.npy"), "--like", "float32[1001]"}, inputsOf(t, "vadd")...)...)
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `time of a call: median [0-9.]+ .s, min .*, mean .*, p90 .*, p99 .*, max`, stdout)
@@ -211,8 +211,8 @@ func TestRun_BadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{vadd("--in", "none.npy"), "read none.npy: no such file: check the path (other arguments are written i:3, " +
-			"f:0.5, s:text, o:1)"},
+		{vadd("--in", "none.npy"),
+			"read none.npy: no such file: check the path (other arguments are written i:3, f:0.5, s:text, o:1)"},
 		{vadd("--in", dir), "not a regular file"},
 		{vadd("--in", text), "not a .npy file: save it with numpy.save"},
 		{vadd("--in", "i:three"), `--in i:three: "three" is not an integer`},
@@ -278,8 +278,8 @@ func TestDevices(t *testing.T) {
 	require.Positive(t, report.Devices[0].Threads)
 	for _, row := range report.Devices {
 		if row.Present {
-			require.Len(t, row.Attributes, int(runtime.AttrImagePitchAlignment)+1, "%s: all that there are, null "+
-				"where the device has none", row.Device)
+			require.Len(t, row.Attributes, int(runtime.AttrImagePitchAlignment)+1,
+				"%s: all that there are, null where the device has none", row.Device)
 			require.Equal(t, float64(1), row.Attributes["exist"])
 		}
 	}

@@ -81,8 +81,8 @@ func TestDoctor_WhatIsWrongWithCUDA(t *testing.T) {
 		"not a library": {[]string{"TVMGO_CUDA_LIBRARY=" + notALibrary}, notALibrary, "install NVIDIA's driver"},
 		"not a driver": {[]string{"TVMGO_CUDA_LIBRARY=libm.so.6"}, "has no function cuInit",
 			"name the driver's library in TVMGO_CUDA_LIBRARY"},
-		"no device": {[]string{"FAKECUDA_DEVICES=0"}, "(CUDA_ERROR_NO_DEVICE, 100)", "a container must be " +
-			"started with them"},
+		"no device": {[]string{"FAKECUDA_DEVICES=0"}, "(CUDA_ERROR_NO_DEVICE, 100)",
+			"a container must be started with them"},
 		"none visible": {[]string{"FAKECUDA_DEVICES=0", "CUDA_VISIBLE_DEVICES=7"}, "(CUDA_ERROR_NO_DEVICE, 100)",
 			`CUDA_VISIBLE_DEVICES is "7": take it away`},
 		"old driver": {[]string{"FAKECUDA_VERSION=10020"}, "is the driver of CUDA 10.2, and 11.0 is needed",

@@ -17,7 +17,7 @@ const (
 	maxErrors  = 64 << 10 // bytes of what a child writes to stderr
 )
 
-// question is one text to ask the file for.
+// question asks the file for one text.
 type question struct {
 	Function string `json:"function"`
 	Doc      bool   `json:"doc,omitempty"` // else the metadata
@@ -30,13 +30,13 @@ func (q question) String() string {
 	return "metadata of " + q.Function
 }
 
-// task is what the child reads from stdin.
+// task is the standard input of the child process.
 type task struct {
 	File      string     `json:"file"`
 	Questions []question `json:"questions"`
 }
 
-// answer is a line of what the child writes: which question it is about to ask, then what came of it.
+// answer is a line that the child process writes: which question it begins with, and then the result.
 type answer struct {
 	Question    int                  `json:"question"`
 	Loading     bool                 `json:"loading,omitempty"` // about the file, not about a question

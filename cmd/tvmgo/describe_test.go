@@ -34,7 +34,9 @@ func kernels(t *testing.T, body string) string {
 #include <tvm/ffi/c_api.h>
 #include <unistd.h>
 #define FUNCTION(name) int __tvm_ffi_##name(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r)
-static int give(const char* text, TVMFFIAny* r) { return TVMFFIStringFromByteArray(&(TVMFFIByteArray){text, strlen(text)}, r); }
+static int give(const char* text, TVMFFIAny* r) {
+  return TVMFFIStringFromByteArray(&(TVMFFIByteArray){text, strlen(text)}, r);
+}
 #define TEXT(name, text) FUNCTION(name) { return give(text, r); }
 #define KERNEL(name) FUNCTION(name) { return 0; }
 TEXT(last, "a kernel") TEXT(_doc_last, "still answers")
@@ -89,8 +91,8 @@ functions        add (safe_call, metadata, doc)
 	status, stdout, _ = cli("inspect", file)
 	require.Zero(t, status)
 	require.Contains(t, stdout, "add (safe_call, metadata, doc)\n                 add_one")
-	require.True(t, strings.HasSuffix(stdout, "\nmetadata and docs are functions of the file: tvmgo inspect --load "+
-		file+" runs them\n"), stdout)
+	require.True(t, strings.HasSuffix(stdout,
+		"\nmetadata and docs are functions of the file: tvmgo inspect --load "+file+" runs them\n"), stdout)
 }
 
 // Without --load, and with it where nothing has metadata, no code of the file runs.
@@ -119,12 +121,12 @@ func TestInspectLoad_BadFunctions(t *testing.T) {
 			"metadata of f: its code ended the process: SIGSEGV: segmentation violation"},
 		{"aborts", `KERNEL(f) FUNCTION(_doc_f) { fputs("this is why\n", stderr); abort(); }`,
 			"documentation of f: its code ended the process: this is why: SIGABRT: abort"},
-		{"is killed", `KERNEL(f) FUNCTION(_doc_f) { kill(getpid(), SIGKILL); return 0; }`, "documentation of f: its " +
-			"code ended the process: signal: killed"},
-		{"exits", `KERNEL(f) FUNCTION(_doc_f) { _exit(3); }`, "documentation of f: its code ended the process: " +
-			"exit status 3"},
-		{"exits well", `KERNEL(f) FUNCTION(_doc_f) { _exit(0); }`, "documentation of f: its code ended the process: " +
-			"exit status 0"},
+		{"is killed", `KERNEL(f) FUNCTION(_doc_f) { kill(getpid(), SIGKILL); return 0; }`,
+			"documentation of f: its code ended the process: signal: killed"},
+		{"exits", `KERNEL(f) FUNCTION(_doc_f) { _exit(3); }`,
+			"documentation of f: its code ended the process: exit status 3"},
+		{"exits well", `KERNEL(f) FUNCTION(_doc_f) { _exit(0); }`,
+			"documentation of f: its code ended the process: exit status 0"},
 		{"fails", `KERNEL(f) FUNCTION(_metadata_f) { TVMFFIErrorSetRaisedFromCStr("ValueError", "no idea"); return -1; }`,
 			"metadata of f: get metadata: no idea"},
 		{"fails in silence", `KERNEL(f) FUNCTION(_metadata_f) { return 9; }`, "returned 9 without setting an error"},
@@ -139,8 +141,8 @@ func TestInspectLoad_BadFunctions(t *testing.T) {
 			"documentation of f: it is " + big + " bytes long, and at most 1048576 are shown"},
 		{"closes everything", `KERNEL(f) FUNCTION(_doc_f) { for (int i = 3; i < 64; i++) close(i); return give("", r); }`,
 			"documentation of f: its code ended the process: "},
-		{"writes on our line",
-			`KERNEL(f) FUNCTION(_doc_f) { return write(3, "{\"question\": 77}\n", 17) < 0 || give("", r); }`,
+		{"writes on our line", `KERNEL(f) FUNCTION(_doc_f) { return write(3, "{\"question\": 77}\n", 17) < 0 || give("", ` +
+			`r); }`,
 			"documentation of f: its code ended the process: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -156,12 +158,12 @@ func TestInspectLoad_BadFunctions(t *testing.T) {
 
 func TestInspectLoad_FilesThatDoNotLoad(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
-		{"crash", `__attribute__((constructor)) static void run(void) { raise(SIGSEGV); }`, "loading it: its code " +
-			"ended the process: SIGSEGV"},
-		{"exit", `__attribute__((constructor)) static void run(void) { _exit(5); }`, "loading it: its code ended the " +
-			"process: exit status 5"},
-		{"missing symbol",
-			`void nobody_has_this(void); KERNEL(f) TEXT(_doc_g, "x") FUNCTION(h) { nobody_has_this(); return 0; }`,
+		{"crash", `__attribute__((constructor)) static void run(void) { raise(SIGSEGV); }`,
+			"loading it: its code ended the process: SIGSEGV"},
+		{"exit", `__attribute__((constructor)) static void run(void) { _exit(5); }`,
+			"loading it: its code ended the process: exit status 5"},
+		{"missing symbol", `void nobody_has_this(void); KERNEL(f) TEXT(_doc_g, "x") FUNCTION(h) { nobody_has_this(); ` +
+			`return 0; }`,
 			`it needs "nobody_has_this", which no loaded library defines`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -177,11 +179,11 @@ func TestInspectLoad_FilesThatDoNotLoad(t *testing.T) {
 func TestInspectLoad_Hangs(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	for _, c := range []struct{ name, body, want string }{
-		{"metadata",
-			`KERNEL(f) FUNCTION(_metadata_f) { for (;;) pause(); } KERNEL(g) TEXT(_doc_g, "first") KERNEL(a) TEXT(_doc_a, "before")`,
+		{"metadata", `KERNEL(f) FUNCTION(_metadata_f) { for (;;) pause(); } KERNEL(g) TEXT(_doc_g, "first") KERNEL(a) ` +
+			`TEXT(_doc_a, "before")`,
 			"metadata of f: no answer within LIMIT: give more with --timeout; 2 more texts were not asked for"},
-		{"load", `__attribute__((constructor)) static void run(void) { for (;;) pause(); }`, "loading it: no answer " +
-			"within LIMIT"},
+		{"load", `__attribute__((constructor)) static void run(void) { for (;;) pause(); }`,
+			"loading it: no answer within LIMIT"},
 		{"a child of its own", `KERNEL(f) FUNCTION(_metadata_f) { pid_t p = fork(); if (p != 0) { FILE* o = fopen(` +
 			strconv.Quote(pidFile) +
 			`, "w"); fprintf(o, "%d", p); fclose(o); } for (;;) pause(); }`, "metadata of f: no answer"},
@@ -225,8 +227,10 @@ func TestInspectLoad_Hangs(t *testing.T) {
 
 // What the file's code prints is not mixed with the report, and what it says is safe on a terminal.
 func TestInspectLoad_Output(t *testing.T) {
-	file := kernels(t, `KERNEL(f) TEXT(_doc_f, "one\x1b[31m\n\ttwo\n") FUNCTION(_metadata_f) { puts("noise"); fflush(stdout);
-		return give("{\"author\": \"me\", \"b\": [1,\n2], \"type_schema\": {\"type\": \"ffi.Function\", \"args\": [{\"type\": \"evil\\u001b\"}]}}", r); }`)
+	file := kernels(t, `KERNEL(f) TEXT(_doc_f, "one\x1b[31m\n\ttwo\n") FUNCTION(_metadata_f) {
+		puts("noise"); fflush(stdout);
+		return give("{\"author\": \"me\", \"b\": [1,\n2], \"type_schema\": {\"type\": \"ffi.Function\", "
+			"\"args\": [{\"type\": \"evil\\u001b\"}]}}", r); }`)
 	status, stdout, stderr := built(t, filepath.Dir(file), "inspect", "--load", filepath.Base(file))
 	require.Zero(t, status, stderr)
 	require.Empty(t, stderr)
@@ -275,8 +279,8 @@ func TestRun_Cpp(t *testing.T) {
 		require.Contains(t, stdout+stderr, c.want)
 	}
 	in, out := filepath.Join(artifacts, "addone_in0.npy"), filepath.Join(dir, "y.npy")
-	status, stdout, stderr := cli("run", file, "add_one", "--in", in, "--out", out, "--like", "float32[1001]",
-		"--repeat", "2")
+	status, stdout, stderr := cli("run", file, "add_one", "--in", in, "--out", out, "--like", "float32[1001]", "--repeat",
+		"2")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "time of a call")
 	requireClose(t, floats(t, filepath.Join(artifacts, "addone_out.npy")), floats(t, out), "add_one")

@@ -80,8 +80,8 @@ func (q question) ask(m *runtime.Module) (*inspect.Description, error) {
 
 func tooLong(text string) error {
 	if len(text) > maxText {
-		return fmt.Errorf("it is %d bytes long, and at most %d are shown: Module.Metadata and Module.Doc give all",
-			len(text), maxText)
+		return fmt.Errorf("it is %d bytes long, and at most %d are shown: Module.Metadata and Module.Doc give all", len(text),
+			maxText)
 	}
 	return nil
 }

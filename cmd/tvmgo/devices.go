@@ -39,7 +39,7 @@ func newDevicesCommand() *cobra.Command {
 	return cmd
 }
 
-// deviceRow is a device, or a type that has none and why.
+// deviceRow is a device, or a type without devices and the reason.
 type deviceRow struct {
 	Device     string         `json:"device"` // as --device takes it
 	Type       string         `json:"type"`
@@ -83,7 +83,7 @@ func listDevices() []*deviceRow {
 	return list
 }
 
-// reason is an error's message without what was being done, which is plain here.
+// reason returns an error's message without the description of the operation.
 func reason(err error) string {
 	var e *runtime.Error
 	if errors.As(err, &e) && e.Message != "" {
@@ -92,7 +92,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// readAttributes asks for everything that a device may say of itself. One attribute that fails hides no other.
+// readAttributes queries all attributes and properties of a device. An attribute that fails does not hide the others.
 func (row *deviceRow) readAttributes(dev dlpack.Device) {
 	for kind := runtime.AttrExist; kind <= runtime.AttrImagePitchAlignment; kind++ {
 		value, err := runtime.DeviceAttr(dev, kind)
@@ -152,7 +152,7 @@ func writeDevices(w io.Writer, list []*deviceRow) error {
 	return err
 }
 
-// snakeCase turns MaxThreadsPerBlock into max_threads_per_block, and APIVersion into api_version.
+// snakeCase converts MaxThreadsPerBlock into max_threads_per_block, and APIVersion into api_version.
 func snakeCase(name string) string {
 	var out strings.Builder
 	runes := []rune(name)

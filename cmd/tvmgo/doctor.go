@@ -39,7 +39,7 @@ func newDoctorCommand() *cobra.Command {
 	return cmd
 }
 
-// finding is what there is to say of an API.
+// finding is the report on a device API.
 type finding struct {
 	device dlpack.DeviceType
 
@@ -52,8 +52,9 @@ type finding struct {
 	Platforms []string `json:"platforms,omitempty"`
 	Drivers   []string `json:"drivers,omitempty"`
 	Devices   []string `json:"devices,omitempty"`
-	Lacks     []string `json:"lacks,omitempty"`    // functions that the library does not have; what needs them fails, and says so
-	LeftOut   []string `json:"left_out,omitempty"` // drivers and devices that are not used, and why
+	// functions that the library does not have; what needs them fails, and says so
+	Lacks   []string `json:"lacks,omitempty"`
+	LeftOut []string `json:"left_out,omitempty"` // drivers and devices that are not used, and why
 }
 
 // apis are those that have a line even where this program does not know them: of the CPU, and of the module kinds that

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// doctor runs the command in a process of its own and returns its findings, as JSON has them; the text must have the same.
+// doctor runs the command in a process of its own and returns its findings, as JSON has them; the text must have the
+// same.
 func doctor(t *testing.T, env ...string) map[string]finding {
 	t.Helper()
 	status, stdout, stderr := builtWith(t, ".", env, "doctor", "--json")

@@ -20,8 +20,8 @@ var words = map[string][]string{
 		"p.tir", "p.json", "empty", "none", "none.so", "new.so", "new.npy", ".",
 		"folder", "/dev/null", "/dev/zero", "-", "", strings.Repeat("x", 300) + ".so", "\xff\xfe.so", "a\nb.so"},
 	"function": {"vadd", "addone", "wsfunc", "nope", "", "\xff", "__tvm_main__", strings.Repeat("f", 100_000)},
-	"--in": {"one.npy", "two.npy", "huge.npy", "i:3", "i:9223372036854775808", "f:1e999", "s:", "o:1", "o:2",
-		"folder", "text"},
+	"--in": {"one.npy", "two.npy", "huge.npy", "i:3", "i:9223372036854775808", "f:1e999", "s:", "o:1", "o:2", "folder",
+		"text"},
 	"--out": {"new.npy", "newer.npy", "one.npy/x", "folder", "none/new.npy", "", "-", strings.Repeat("x", 300)},
 	"--like": {"float32[1001]", "float32[99999999999999]", "float32[5000000000]", "int8[9223372036854775807,0]",
 		"float64[2,3,4]", "bool[]", "float32[4294967296,4294967296]"},
@@ -32,8 +32,8 @@ var words = map[string][]string{
 		"float32[-1]", "flat32[1]", "float32x4[1]", "[1]", "float32[" + strings.Repeat("1,", 10_000) +
 			"1]", "cpu", "cpu:0", "cpu:1", "cpu:99999999999", "opencl:0", "cuda", "metal", "gpuu:",
 		"0", "1", "-1", "1000001", "99999999999999999999", "x", "0s", "1ns", "-1s", "30s", "1h1", "nan", "1e-5", "-inf",
-		"f(handle)", "neg(inout float32[1])", "vadd(a: const float32[n], b: const float32[n], c: out " +
-			"float32[n], n: int32)", "f(", "f(float32[99999999999999999999])", "f(int32) launch x", ")",
+		"f(handle)", "neg(inout float32[1])", "vadd(a: const float32[n], b: const float32[n], c: out float32[n], n: int32)",
+		"f(", "f(float32[99999999999999999999])", "f(int32) launch x", ")",
 		"c", "llvm", "cuda -arch=sm_90", "c -march=nope", "{", "{}", `{"kind": "c"}`, `{"kind": [[[]]]}`,
 		"nvidia/nvidia-h100", "nope/", "tir", "ll", "one.npy=two.npy", "=", ",=,", "i:1=one.npy", "-DX=1", "m"},
 }

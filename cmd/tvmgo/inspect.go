@@ -61,8 +61,8 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&load, "load", false, "run code of the file to show signatures, metadata and documentation "+
-		"of its functions")
+	cmd.Flags().BoolVar(&load, "load", false,
+		"run code of the file to show signatures, metadata and documentation of its functions")
 	cmd.Flags().DurationVar(&limit, "timeout", limit, "with --load, the time limit of all code of the file together")
 	return cmd
 }

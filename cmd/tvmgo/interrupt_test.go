@@ -98,8 +98,8 @@ func TestBuild_ProgressOnTerminal(t *testing.T) {
 	slow := filepath.Join(t.TempDir(), "cc")
 	seen := filepath.Join(t.TempDir(), "seen")
 	require.NoError(t, syscall.Mkfifo(seen, 0o600))
-	require.NoError(t, os.WriteFile(slow, []byte("#!/bin/sh\ncase \" $* \" in *\" -shared \"*) read x <"+seen+
-		";; esac\nexec gcc \"$@\"\n"), 0o777))
+	require.NoError(t, os.WriteFile(slow,
+		[]byte("#!/bin/sh\ncase \" $* \" in *\" -shared \"*) read x <"+seen+";; esac\nexec gcc \"$@\"\n"), 0o777))
 	ours, theirs := terminal(t)
 	cmd := exec.Command(path, "build", "two.tir", "-o", "two.so")
 	var stdout bytes.Buffer

@@ -64,5 +64,5 @@ func inOneLine(stderr io.Writer, status *int) {
 	}
 }
 
-// silentError is a failure that has been shown.
+// silentError is a failure that was already reported.
 type silentError struct{ error }

@@ -19,7 +19,8 @@ func TestExecute_Panic(t *testing.T) {
 		errs.String())
 	t.Setenv("GOTRACEBACK", "all")
 	require.PanicsWithValue(t, "no room", func() {
-		execute(context.Background(), []string{"version"}, panics{}, io.Discard)
+		execute(context.Background(), []string{"version"}, panics{},
+			io.Discard)
 	})
 }
 

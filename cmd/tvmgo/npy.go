@@ -17,7 +17,7 @@ import (
 	"tvmgo/internal/npyfile"
 )
 
-// array is what a .npy file holds: elements in row-major order and little-endian.
+// array is the contents of a .npy file: elements in row-major order, little-endian.
 type array struct {
 	dtype dlpack.DataType
 	shape []int64
@@ -50,8 +50,8 @@ func readNPY(path string) (*array, error) {
 	a, err := readArray(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("read %s: no such file: check the path (other arguments are written i:3, f:0.5, "+
-			"s:text, o:1)", path)
+		return nil, fmt.Errorf("read %s: no such file: check the path (other arguments are written i:3, f:0.5, s:text, o:1)",
+			path)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}

@@ -140,8 +140,8 @@ func only(a *array) func(int, io.Writer) error {
 // What is written is read back by an independent reader, and is laid out as NumPy lays it out.
 func TestArrayWrite(t *testing.T) {
 	var b bytes.Buffer
-	a := &array{dtype: dlpack.Int32, shape: []int64{2, 2}, data: []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0xff, 0xff,
-		0xff, 0xff}}
+	a := &array{dtype: dlpack.Int32, shape: []int64{2, 2},
+		data: []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}}
 	require.NoError(t, write(&b, a))
 	require.Equal(t, 128, b.Len()-len(a.data))
 	r, err := npy.NewReader(bytes.NewReader(b.Bytes()))

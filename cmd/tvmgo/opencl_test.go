@@ -47,8 +47,8 @@ func TestRun_OpenCL(t *testing.T) {
 				require.NoError(t, os.Remove(out))
 			}
 		}
-		status, _, stderr := builtWith(t, ".", env,
-			append([]string{"run", file, "vadd", "--out", out, "--like", "float32[1001]"}, inputsOf(t, "vadd")...)...)
+		status, _, stderr := builtWith(t, ".", env, append([]string{"run", file, "vadd", "--out", out, "--like",
+			"float32[1001]"}, inputsOf(t, "vadd")...)...)
 		require.Equal(t, 1, status)
 		require.Contains(t, stderr, "device_type")
 		status, _, stderr = builtWith(t, ".", env, "run", file, "vadd", "--device", "opencl:2")
@@ -137,8 +137,8 @@ func TestDoctor_WhatIsWrong(t *testing.T) {
 		"not a loader": {"TVMGO_OPENCL_LIBRARY=libm.so.6", "has no function clGetPlatformIDs",
 			"name the loader's file in TVMGO_OPENCL_LIBRARY"},
 		"no driver": {vendors(), "finds no OpenCL driver: no file in ", "install a driver"},
-		"driver missing": {vendors("/no/such/driver.so\n"), "x.icd names a driver that cannot be opened: " +
-			"/no/such/driver.so: cannot open", "install a driver"},
+		"driver missing": {vendors("/no/such/driver.so\n"),
+			"x.icd names a driver that cannot be opened: /no/such/driver.so: cannot open", "install a driver"},
 		"driver broken": {vendors(notADriver), "x.icd names a driver that cannot be opened: " + notADriver + ": ",
 			"install a driver"},
 		"not a driver": {vendors("libm.so.6"), "x.icd: what is named there has no platform", "install a driver"},
@@ -175,12 +175,11 @@ func TestPack_OpenCL(t *testing.T) {
 	dir := t.TempDir()
 	inC, inCL, library, out := filepath.Join(dir, "k.c"), filepath.Join(dir, "k.cl"), filepath.Join(dir,
 		"k.so"), filepath.Join(dir, "out.npy")
-	require.NoError(t,
-		os.WriteFile(inC,
-			[]byte(
-				`void add(const float* a, const float* b, int n, float* c) { for (int i = 0; i < n; i++) c[i] = a[i] + b[i]; }`),
-			0o644))
-	require.NoError(t, os.WriteFile(inCL, []byte(`__kernel void add(__global const float* a, __global const float* b, int n, __global float* c) {
+	require.NoError(t, os.WriteFile(inC,
+		[]byte(`void add(const float* a, const float* b, int n, float* c) { for (int i = 0; i < n; i++) c[i] = a[i] + `+
+			`b[i]; }`), 0o644))
+	require.NoError(t, os.WriteFile(inCL, []byte(`__kernel void add(__global const float* a, __global const float* b,
+		int n, __global float* c) {
   int i = get_global_id(0);
   if (i < n) c[i] = a[i] + b[i];
 }`), 0o644))
@@ -195,8 +194,8 @@ func TestPack_OpenCL(t *testing.T) {
 		"--test", npy("in0")+","+npy("in1")+",i:1001="+npy("out"))
 	require.Zero(t, status, stderr)
 	for _, device := range []string{"cpu:0", "opencl:0", "opencl:1"} {
-		status, _, stderr := builtWith(t, dir, env, "run", library, "add", "--device", device, "--in", npy("in0"),
-			"--in", npy("in1"),
+		status, _, stderr := builtWith(t, dir, env, "run", library, "add", "--device", device, "--in", npy("in0"), "--in",
+			npy("in1"),
 			"--in", "i:1001", "--out", out, "--like", "float32[1001]")
 		require.Zero(t, status, stderr)
 		requireClose(t, floats(t, npy("out")), floats(t, out), device)

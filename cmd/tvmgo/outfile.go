@@ -12,7 +12,7 @@ import (
 	"tvmgo/internal/atomicfile"
 )
 
-// outFiles are files that appear together, when all are whole.
+// outFiles are files that appear together when all of them are complete.
 type outFiles struct {
 	names   []string // as the user wrote them
 	targets []string // with links followed
@@ -68,7 +68,7 @@ func checkWritable(path string) error {
 	return nil
 }
 
-// create makes a file that is not at its path yet.
+// create makes a file that appears at its path later.
 func create(path string) (*atomicfile.File, error) {
 	f, err := atomicfile.Create(path, 0o666, atomicfile.FollowLinks)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func create(path string) (*atomicfile.File, error) {
 	return f, err
 }
 
-// writeEach fills the files by a function, and puts them in place: none of them unless all could be written.
+// writeEach writes the files with a function. They appear only if all of them could be written.
 func (o *outFiles) writeEach(content func(i int, w io.Writer) error) error {
 	var files []*atomicfile.File
 	defer func() {

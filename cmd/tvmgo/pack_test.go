@@ -82,8 +82,8 @@ func TestVerify_SaysWhatDiffers(t *testing.T) {
 	out := filepath.Join(dir, "k.so")
 	at := func(name string) string { return filepath.Join(dir, name) }
 	status, _, stderr := cli("pack", at("k.c"), "--func", vaddSignature, "--func", negSignature, "-o", out,
-		"--test", "vadd:"+vaddTest("vadd_in0.npy"), "--test", "neg:"+at("one.npy")+"="+at("minus.npy"), "--test", "neg:"+
-			at("one.npy")+"="+at("two.npy"))
+		"--test", "vadd:"+vaddTest("vadd_in0.npy"), "--test", "neg:"+at("one.npy")+"="+at("minus.npy"), "--test",
+		"neg:"+at("one.npy")+"="+at("two.npy"))
 	require.Zero(t, status, stderr)
 	status, stdout, stderr := cli("verify", out)
 	require.Equal(t, 1, status)
@@ -115,8 +115,8 @@ func TestVerify_CannotSay(t *testing.T) {
 		failure string
 		status  int
 	}{
-		{[]string{artifacts + "/modern/multi_c.so"}, "it carries no test vectors: tvmgo pack --test puts them " +
-			"into a file", 1},
+		{[]string{artifacts + "/modern/multi_c.so"}, "it carries no test vectors: tvmgo pack --test puts them into a file",
+			1},
 		{[]string{artifacts + "/classic/multi_llvm.so"}, "it carries no test vectors", 1},
 		{[]string{"missing.so"}, "missing.so", 1},
 		{[]string{"./missing.so"}, "verify ./missing.so: no such file: check the path", 1},
@@ -154,8 +154,8 @@ func TestPack_BadInput(t *testing.T) {
 		{[]string{k, "-o", out}, "give the signature of a function", 2},
 		{[]string{k, "-o", out, "--func", "vadd(handle"}, "--func: signature, column 12: expected", 2},
 		{[]string{k, "-o", k, "--func", vaddSignature}, "k.c: want a name that ends in .so", 2},
-		{[]string{k, "-o", dir + "/k.dll", "--func", vaddSignature}, "k.dll: want a name that ends in .so, " +
-			".a, .tar or .o", 2},
+		{[]string{k, "-o", dir + "/k.dll", "--func", vaddSignature}, "k.dll: want a name that ends in .so, .a, .tar or .o",
+			2},
 		{[]string{dir + "/x.c", "-o", out, "--func", vaddSignature}, "x.c: no such file", 1},
 		{with(one, "--target", "cuda"), "is of kind", 1},
 		{with(one, "--target", "c", "--target", "llvm"), "has one already", 2},
@@ -168,8 +168,8 @@ func TestPack_BadInput(t *testing.T) {
 		{with(one, "--test", "s:text=y.npy"), "s:text: kernels take no strings", 2},
 		{with(one, "--test", "o:1=y.npy"), "o:1: outputs stand behind the =", 2},
 		{with(one, "--flag=-nothing-that-a-compiler-takes"), "the option KeepFiles (--keep)", 1},
-		{with(one, "--test", "i:1="+filepath.Join(dir, "one.npy")), "test vector 0 of vadd: argument 0 (a): it is no " +
-			"tensor, expected float32[n]", 1},
+		{with(one, "--test", "i:1="+filepath.Join(dir, "one.npy")),
+			"test vector 0 of vadd: argument 0 (a): it is no tensor, expected float32[n]", 1},
 		{with(one, "--compiler", "no-such-compiler"), "no-such-compiler", 1},
 		{with(one, "--lib", "no-such-library"), "no-such-library", 1},
 	} {

@@ -89,7 +89,8 @@ func position(text []byte, offset int) string {
 		return ""
 	}
 	before := text[:offset]
-	return fmt.Sprintf(":%d:%d", bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])+1)
+	return fmt.Sprintf(":%d:%d", bytes.Count(before, []byte("\n"))+1,
+		utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])+1)
 }
 
 // findFunction is where a function begins, -1 if that is not found.
@@ -102,8 +103,8 @@ func findFunction(text []byte, name string) int {
 	return at[2]
 }
 
-// findPath is where the value of a path such as $.funcs[0].name begins, or else what is around it; -1 if nothing of it is found. It reads the
-// text once, and nothing beside the path.
+// findPath is where the value of a path such as $.funcs[0].name begins, or else what is around it; -1 if nothing of it
+// is found. It reads the text once, and nothing beside the path.
 func findPath(text []byte, path string) int {
 	d := json.NewDecoder(bytes.NewReader(text))
 	found := -1

@@ -81,7 +81,7 @@ func (p *progress) end() {
 	p.stage = ""
 }
 
-// isTerminal says whether a person may be looking.
+// isTerminal reports whether the output is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

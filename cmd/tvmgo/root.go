@@ -35,7 +35,7 @@ is then 130 or 143. A second signal ends the command at once.`,
 
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetOut(stdout) // which the commands of completion take as they are made
+	root.SetOut(stdout) // cobra's completion commands copy it when they are made
 	root.SetErr(stderr)
 	root.SetVersionTemplate("tvmgo {{.Version}}\n")
 	root.SetHelpCommand(newHelpCommand())
@@ -55,7 +55,7 @@ is then 130 or 143. A second signal ends the command at once.`,
 
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// newHelpCommand is cobra's, but that it knows which commands there are.
+// newHelpCommand replaces cobra's help command: it rejects unknown commands.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

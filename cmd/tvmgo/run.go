@@ -16,7 +16,7 @@ import (
 // maxRepeat bounds the samples that --repeat keeps.
 const maxRepeat = 1_000_000
 
-// runFlags is the command line of run as the user wrote it.
+// runFlags holds the flags of run.
 type runFlags struct {
 	in, out, like []string
 	device        string
@@ -76,15 +76,15 @@ func newRunChildCommand() *cobra.Command {
 func (f *runFlags) define(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.in, "in", nil, "argument: a .npy file, i:3, f:0.5, s:text or o:1; may be repeated")
 	cmd.Flags().StringArrayVar(&f.out, "out", nil, ".npy file for an output; may be repeated")
-	cmd.Flags().StringArrayVar(&f.like, "like", nil, "type and shape of the output, for example float32[8,8]; one "+
-		"for each --out")
+	cmd.Flags().StringArrayVar(&f.like, "like", nil,
+		"type and shape of the output, for example float32[8,8]; one for each --out")
 	cmd.Flags().StringVar(&f.device, "device", "cpu", "device of the arrays, for example cpu or cuda:1")
 	cmd.Flags().IntVar(&f.repeat, "repeat", 0, "measure the time of the call with this number of samples")
 	completeFlag(cmd, "device", devicesHere)
 	completeFlagBy(cmd, "like", completeLike)
 }
 
-// again is the command line of the child.
+// again returns the command line of the child process.
 func (f *runFlags) again(args []string) []string {
 	line := []string{runCommand, "--device=" + f.device, fmt.Sprintf("--repeat=%d", f.repeat)}
 	for name, list := range map[string][]string{"in": f.in, "out": f.out, "like": f.like} {
@@ -95,13 +95,13 @@ func (f *runFlags) again(args []string) []string {
 	return append(append(line, "--"), args...)
 }
 
-// parsed is a command line of run that makes sense.
+// parsed is a valid command line of run.
 type parsed struct {
 	inputs  []any // int64, float64, string, place or file
 	outputs []*array
 }
 
-// parse reads all that can be wrong whatever files and devices there are.
+// parse checks everything that does not depend on files and devices.
 func (f *runFlags) parse() (*parsed, error) {
 	if f.repeat < 0 || f.repeat > maxRepeat {
 		return nil, fmt.Errorf("--repeat %d: give a number up to %d", f.repeat, maxRepeat)
@@ -134,7 +134,7 @@ func (f *runFlags) parse() (*parsed, error) {
 	return p, err
 }
 
-// run checks everything that can be wrong before it loads the file.
+// run checks the arguments before it loads the file.
 func (f *runFlags) run(ctx context.Context, path, name string, w io.Writer) error {
 	p, err := f.parse()
 	if err != nil {
@@ -202,7 +202,7 @@ func (f *runFlags) run(ctx context.Context, path, name string, w io.Writer) erro
 	return err
 }
 
-// checkMemory refuses outputs that this machine has no memory for.
+// checkMemory rejects outputs that do not fit into the machine's memory.
 func checkMemory(outputs []*array, like []string) error {
 	total := int64(0)
 	for i, a := range outputs {
@@ -224,7 +224,7 @@ func checkMemory(outputs []*array, like []string) error {
 	return nil
 }
 
-// isClassic says whether the file's functions know truth values by the classic type, one bit in name.
+// isClassic reports whether the file's functions take booleans as the classic ABI does, as uint1.
 func isClassic(file string) bool {
 	report, err := inspect.File(file)
 	return err == nil && report.Generation == inspect.Classic

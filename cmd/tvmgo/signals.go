@@ -16,14 +16,14 @@ import (
 	"tvmgo/internal/unfinished"
 )
 
-// interruption is the cause of a context's end: a signal that asked for the end of the program.
+// interruption is the cause of a cancelled context: a signal that asked the program to end.
 type interruption struct{ signal syscall.Signal }
 
 func (i *interruption) Error() string { return i.signal.String() }
 
 func (i *interruption) status() int { return statusSignal + int(i.signal) }
 
-// text is what is said of it.
+// text returns the message for the user.
 func (i *interruption) text(cmd *cobra.Command) string {
 	if cmd == nil {
 		return i.Error()
@@ -38,14 +38,14 @@ func (i *interruption) text(cmd *cobra.Command) string {
 // writesAtTheEnd marks commands whose last step is to write.
 const writesAtTheEnd = "writes at the end"
 
-// interruptionOf is the signal that ended a context; nil if none did.
+// interruptionOf returns the signal that cancelled a context; nil if none did.
 func interruptionOf(ctx context.Context) *interruption {
 	var i *interruption
 	errors.As(context.Cause(ctx), &i)
 	return i
 }
 
-// lastWait is how long an interrupted command has to clean up by itself.
+// lastWait is the time that an interrupted command has for its own cleanup.
 const lastWait = 10 * time.Second
 
 // withSignals is a context that the first signal ends. The second one, or a command that goes on nevertheless, ends the

@@ -71,8 +71,8 @@ func left(t *testing.T, dir string, before ...string) (names []string) {
 func stuck(t *testing.T, real, at string) string {
 	t.Helper()
 	tool := filepath.Join(t.TempDir(), real)
-	lines := "#!/bin/sh\ncase \" $* \" in *\" " + at + " \"*) touch \"$TMPDIR/left\"; sleep 600 & echo $! >$REACHED; " +
-		"wait;; esac\nexec " + real + " \"$@\"\n"
+	lines := "#!/bin/sh\ncase \" $* \" in *\" " + at +
+		" \"*) touch \"$TMPDIR/left\"; sleep 600 & echo $! >$REACHED; wait;; esac\nexec " + real + " \"$@\"\n"
 	require.NoError(t, os.WriteFile(tool, []byte(lines), 0o777))
 	return tool
 }
@@ -81,7 +81,12 @@ func stuck(t *testing.T, real, at string) string {
 const endless = `#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-static void endless(void) { FILE* f = fopen(getenv("REACHED"), "w"); fprintf(f, "%d", getpid()); fclose(f); for (volatile int i = 0;; i++) {} }
+static void endless(void) {
+  FILE* f = fopen(getenv("REACHED"), "w");
+  fprintf(f, "%d", getpid());
+  fclose(f);
+  for (volatile int i = 0;; i++) {}
+}
 `
 
 // packedEndless packs a kernel that never returns where REACHED is set, and its test vector.
@@ -90,8 +95,8 @@ func packedEndless(t *testing.T) (dir string) {
 	dir = kernelFile(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "e.c"),
 		[]byte(endless+"void f(float* a) { if (getenv(\"REACHED\")) endless(); a[0] = 2; }\n"), 0o666))
-	status, _, stderr := built(t, dir, "pack", "e.c", "--func", "f(inout float32[1])", "--test", "one.npy=two.npy",
-		"-o", "e.so")
+	status, _, stderr := built(t, dir, "pack", "e.c", "--func", "f(inout float32[1])", "--test", "one.npy=two.npy", "-o",
+		"e.so")
 	require.Zero(t, status, stderr)
 	return dir
 }

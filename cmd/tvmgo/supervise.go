@@ -44,7 +44,7 @@ func supervise(ctx context.Context, what string, args []string, stdout, stderr i
 	return fmt.Errorf("%s: its code ended the process: %s", what, kept.cause(err))
 }
 
-// crashFilter passes lines on until one with which a crash begins, and holds back the rest.
+// crashFilter passes lines on until the report of a crash begins, and holds back the rest.
 type crashFilter struct {
 	to      io.Writer
 	line    bytes.Buffer // that is not complete
@@ -52,7 +52,7 @@ type crashFilter struct {
 	holding bool
 }
 
-// crashes are how Go begins to tell of one.
+// crashes are the beginnings of lines with which Go reports a crash.
 var crashes = [][]byte{[]byte("SIG"), []byte("fatal error: "), []byte("panic: "), []byte("runtime: "),
 	[]byte("[signal ")}
 
@@ -84,7 +84,7 @@ func (f *crashFilter) Write(p []byte) (int, error) {
 
 func (f *crashFilter) crashed() bool { return f.holding }
 
-// flush passes on what is left: it was no crash.
+// flush passes on the remaining text, if it was no crash.
 func (f *crashFilter) flush() error {
 	_, err := f.to.Write(append(f.held.Bytes(), f.line.Bytes()...))
 	return err

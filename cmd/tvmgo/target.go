@@ -40,7 +40,7 @@ or a tag has the same name), or - for JSON on standard input.`,
 	return cmd
 }
 
-// targetFlagError tells who writes a target's options as the program's what to do.
+// targetFlagError explains quoting to users who write options of a target as flags of the program.
 func targetFlagError(cmd *cobra.Command, err error) error {
 	if strings.HasPrefix(cmd.Use, "show ") || strings.HasPrefix(cmd.Use, "check ") {
 		err = fmt.Errorf("%w: a target with options is one argument, in quotes: 'cuda -arch=sm_90'", err)
@@ -149,7 +149,7 @@ func writeKind(w io.Writer, r kindRow) error {
 	return err
 }
 
-// limits says what a value must be, besides its type.
+// limits describes the valid values, in addition to the type.
 func (o optionRow) limits() string {
 	var all string
 	switch {
@@ -249,7 +249,7 @@ func writeTarget(w io.Writer, t *target.Target) error {
 	return err
 }
 
-// argumentTarget is readTarget for a command.
+// argumentTarget calls readTarget for an argument of a command.
 func argumentTarget(cmd *cobra.Command, arg string) (t *target.Target, err error) {
 	err = foreign(cmd.Context(), func() error { // standard input may be a terminal
 		t, err = readTarget(cmd.InOrStdin(), arg)
@@ -273,8 +273,8 @@ func readTarget(stdin io.Reader, arg string) (*target.Target, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
-		return nil, fmt.Errorf("%s is a directory: want the name of a file with JSON, a tag, a kind, a command "+
-			"line or JSON", arg)
+		return nil, fmt.Errorf("%s is a directory: want the name of a file with JSON, a tag, a kind, a command line or JSON",
+			arg)
 	case err == nil:
 		file, err := os.Open(arg)
 		if err != nil {
@@ -290,7 +290,7 @@ func readTarget(stdin io.Reader, arg string) (*target.Target, error) {
 	return nil, err
 }
 
-// isPath tells names of files from kinds, tags, command lines and JSON, none of which starts or ends so.
+// isPath reports whether an argument is a file name: kinds, tags, command lines and JSON do not start or end like that.
 func isPath(arg string) bool {
 	for _, start := range []string{"/", "./", "../", "~"} {
 		if strings.HasPrefix(arg, start) {
@@ -300,7 +300,7 @@ func isPath(arg string) bool {
 	return strings.HasSuffix(arg, ".json")
 }
 
-// readTargetText reads the JSON of a target to its end.
+// readTargetText reads the JSON of a target.
 func readTargetText(r io.Reader, name string) (*target.Target, error) {
 	text, err := io.ReadAll(io.LimitReader(r, target.MaxText+1))
 	var t *target.Target
@@ -349,14 +349,15 @@ func newTargetTagsCommand() *cobra.Command {
 	return cmd
 }
 
-// startsWith says whether a tag's name or one of its aliases starts so.
+// startsWith reports whether a tag's name or one of its aliases starts with a prefix.
 func startsWith(t target.TagInfo, prefix string) bool {
 	return slices.ContainsFunc(append(t.Aliases, t.Name), func(name string) bool {
-		return strings.HasPrefix(name, prefix)
+		return strings.HasPrefix(name,
+			prefix)
 	})
 }
 
-// noTags is the error for a list in which nothing is left, as after a misspelled name.
+// noTags is the error for an empty list, for example after a misspelled name.
 func noTags(key string, prefix []string) error {
 	all, wanted, near := target.Tags(), []string(nil), ""
 	meant := func(name string, of func(target.TagInfo) []string) {

@@ -110,8 +110,8 @@ func TestTarget_Tags(t *testing.T) {
 func TestTarget_NoTags(t *testing.T) {
 	for want, args := range map[string][]string{
 		`no tag has a name that starts with "h100"; did you mean "nvidia/h100"?`: {"h100"},
-		`no tag has the key "maly"; did you mean "mali"?`: {"--key",
-			"maly", "--json"},
+		`no tag has the key "maly"; did you mean "mali"?`: {"--key", "maly",
+			"--json"},
 		`no tag has a name that starts with "rockchip/" and the key "cuda"`: {"rockchip/",
 			"--key", "cuda"},
 		`no tag has a name that starts with "nvidia/h10x" and the key "gpu"; did you mean "nvidia/h100"?`: {"nvidia/h10x",
@@ -175,10 +175,10 @@ func TestTarget_Files(t *testing.T) {
 		"folder": "folder is a directory", "./folder": "./folder is a directory", "./none": "./none: there is no such file",
 		"none.json": "none.json: there is no such file", "list.json": "list.json: target: $: wrong type: expected an " +
 			"object, found a list",
-		"mark.json": "mark.json: target: $: not JSON: at byte 0 (line 1): the text starts with a " +
-			"byte order mark", "loop.json": "loop.json: too many",
-		"none": `there is no target kind and no tag "none"`, "/dev/null": "/dev/null: target: " +
-			"$: not JSON", "/dev/zero": "/dev/zero: target: $: the text has more than 1048576 bytes: that is no target",
+		"mark.json": "mark.json: target: $: not JSON: at byte 0 (line 1): the text starts with a byte order mark",
+		"loop.json": "loop.json: too many",
+		"none":      `there is no target kind and no tag "none"`, "/dev/null": "/dev/null: target: $: not JSON",
+		"/dev/zero": "/dev/zero: target: $: the text has more than 1048576 bytes: that is no target",
 	} {
 		status, text, stderr := builtWith(t, dir, nil, "target", "check", arg)
 		require.Equal(t, 1, status, arg)

@@ -139,9 +139,10 @@ func (t *times) mean() float64 {
 
 func (t *times) text() string {
 	return fmt.Sprintf("time of a call: median %s, min %s, mean %s, p90 %s, p99 %s, max %s\nmeasured by %s: %d samples "+
-		"of %d calls\n", duration(t.percentile(50)), duration(t.seconds[0]), duration(t.mean()), duration(
-		t.percentile(90)), duration(t.percentile(99)), duration(t.seconds[len(t.seconds)-1]), t.clock,
-		len(t.seconds), t.batch)
+		"of %d calls\n",
+		duration(t.percentile(50)), duration(t.seconds[0]), duration(t.mean()), duration(t.percentile(90)),
+		duration(t.percentile(99)),
+		duration(t.seconds[len(t.seconds)-1]), t.clock, len(t.seconds), t.batch)
 }
 
 // duration prints seconds with three digits that count.

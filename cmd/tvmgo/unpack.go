@@ -43,7 +43,7 @@ machine. Of a damaged file it writes the readable part, and the exit status is 1
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&force, "force", false, "write into a folder that is not empty, and replace its files of "+
-		"the same names")
+	cmd.Flags().BoolVar(&force, "force", false,
+		"write into a folder that is not empty, and replace its files of the same names")
 	return cmd
 }

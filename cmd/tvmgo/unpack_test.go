@@ -59,7 +59,8 @@ func limited(t *testing.T, blocks string, args ...string) (status int, stderr st
 	path, err := buildOnce()
 	require.NoError(t, err)
 	var errs bytes.Buffer
-	cmd := exec.Command("sh", append([]string{"-c", `trap "" XFSZ; ulimit -f ` + blocks + `; exec "$0" "$@"`, path}, args...)...)
+	cmd := exec.Command("sh", append([]string{"-c", `trap "" XFSZ; ulimit -f ` + blocks + `; exec "$0" "$@"`, path},
+		args...)...)
 	cmd.Stderr = &errs
 	err = cmd.Run()
 	if _, exited := err.(*exec.ExitError); err != nil && !exited {

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// failure is an error of a command that was run. Every other one is about the command line.
+// failure is an error of a command that ran. All other errors are about the command line.
 type failure struct{ error }
 
 func (e *failure) Unwrap() error { return e.error }
 
-// usageError is a command line that the user has to write differently, found while the command runs.
+// usageError is an invalid command line, found while the command runs.
 type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
@@ -29,14 +29,14 @@ func wrong(err error) error {
 // wrongf is an error about the command line.
 func wrongf(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// isUsage tells a command line that makes no sense from a failure.
+// isUsage reports whether an error is about the command line.
 func isUsage(err error) bool {
 	var usage *usageError
 	var failed *failure
 	return errors.As(err, &usage) || !errors.As(err, &failed)
 }
 
-// mark makes what commands return tell itself apart from what is found before they run.
+// mark wraps the errors that commands return, so that they differ from errors found before the commands run.
 func mark(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ func mark(cmd *cobra.Command) {
 	}
 }
 
-// usageOf is the form that a command line should have.
+// usageOf returns the usage line of a command.
 func usageOf(cmd *cobra.Command) string {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -66,7 +66,7 @@ func usageOf(cmd *cobra.Command) string {
 	return cmd.CommandPath() + " " + strings.Join(names, " | ")
 }
 
-// exactly asks for so many arguments.
+// exactly requires n arguments.
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == n {
@@ -76,7 +76,7 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
-// atMost allows so many arguments.
+// atMost allows n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) <= n {
@@ -86,7 +86,7 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// noSuchCommand refuses arguments of a command that has only further commands.
+// noSuchCommand rejects arguments of a command that only has subcommands.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

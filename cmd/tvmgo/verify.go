@@ -15,7 +15,7 @@ import (
 	"tvmgo/export/pack"
 )
 
-// verifyFlags is the command line of verify as the user wrote it.
+// verifyFlags holds the flags of verify.
 type verifyFlags struct {
 	device string
 	tol    pack.Tolerance
@@ -74,7 +74,7 @@ no test vectors, the device does not exist, or the file cannot be loaded. With
 	return cmd
 }
 
-// check refuses command lines that make no sense.
+// check rejects invalid command lines.
 func (f *verifyFlags) check() error {
 	if _, err := dlpack.ParseDevice(f.device); err != nil {
 		return fmt.Errorf("--device %s: %w", f.device, err)
@@ -90,7 +90,7 @@ func (f *verifyFlags) check() error {
 	return nil
 }
 
-// verify runs each test vector in a process. What goes wrong with one is its result; the error is one of all.
+// verify runs each test vector in its own process. A failure of one vector is its result, not the error.
 func (f *verifyFlags) verify(ctx context.Context, file string) (*pack.Report, error) {
 	if err := checkModuleFile(file); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func differenceText(d *pack.Difference) string {
 	if d.Untouched > 0 && !d.Const {
 		text += fmt.Sprintf("    %d of them were not written\n", d.Untouched)
 	}
-	text += fmt.Sprintf("    first at %s: got %s, want %s\n", strings.ReplaceAll(fmt.Sprint(d.First), " ", ","),
-		d.Got, d.Want)
+	text += fmt.Sprintf("    first at %s: got %s, want %s\n", strings.ReplaceAll(fmt.Sprint(d.First), " ", ","), d.Got,
+		d.Want)
 	return text + fmt.Sprintf("    largest difference %.6g, relative %.6g\n", float64(d.MaxAbs), float64(d.MaxRel))
 }

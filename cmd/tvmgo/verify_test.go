@@ -33,8 +33,8 @@ func packBad(t *testing.T, functions ...string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad.c"), []byte(badKernels), 0o666))
 	args := []string{"pack", filepath.Join(dir, "bad.c"), "-o", filepath.Join(dir, "bad.so")}
 	for _, f := range functions {
-		args = append(args, "--func", f+"(inout float32[1])", "--test", f+":"+filepath.Join(dir, "one.npy")+"="+
-			filepath.Join(dir, "two.npy"))
+		args = append(args, "--func", f+"(inout float32[1])", "--test",
+			f+":"+filepath.Join(dir, "one.npy")+"="+filepath.Join(dir, "two.npy"))
 	}
 	status, _, stderr := cli(args...)
 	require.Zero(t, status, stderr)
@@ -111,6 +111,6 @@ func TestVerify_LargeIntegers(t *testing.T) {
 	args[3] = "big(out float64[1], int64)"
 	status, _, stderr = cli(append(args, "--test", "i:9223372036854775808="+at("two64.npy"))...)
 	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "9223372036854775808 is out of range: it goes from -9223372036854775808 to "+
-		"9223372036854775807")
+	require.Contains(t, stderr,
+		"9223372036854775808 is out of range: it goes from -9223372036854775808 to 9223372036854775807")
 }

@@ -14,7 +14,7 @@ import (
 // vectorAnswer.
 const vectorCommand = "vector-for-verify"
 
-// vectorTask is what the child is to do.
+// vectorTask is the task of the child process.
 type vectorTask struct {
 	File   string  `json:"file"`
 	Device string  `json:"device"`
@@ -23,13 +23,13 @@ type vectorTask struct {
 	Vector int     `json:"vector"` // -1: list them
 }
 
-// vectorAnswer is what came of it: a report of the one vector, or of all with nothing but their names.
+// vectorAnswer is the result: a report of one vector, or a list of all with only their names.
 type vectorAnswer struct {
 	Error  string       `json:"error,omitempty"`
 	Report *pack.Report `json:"report,omitempty"`
 }
 
-// read takes the answer; true if it is there.
+// read reads the answer and reports whether it is complete.
 func (a *vectorAnswer) read(r io.Reader) bool {
 	return json.NewDecoder(io.LimitReader(r, maxAnswers)).Decode(a) == nil
 }

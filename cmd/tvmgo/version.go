@@ -18,7 +18,7 @@ import (
 	"tvmgo/internal/version"
 )
 
-// versionInfo is what a bug report needs to say.
+// versionInfo has the versions that a bug report needs.
 type versionInfo struct {
 	Version  string      `json:"version"`
 	Revision string      `json:"revision,omitempty"`

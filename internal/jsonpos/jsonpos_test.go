@@ -25,19 +25,21 @@ func TestParse(t *testing.T) {
 
 func TestParse_Errors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                            "$: at byte 0 (line 1): the text ends early: want a value",
-		"nul":                         `$: at byte 0 (line 1): want a value, not 'n'`,
-		"01":                          "$: at byte 1 (line 1): more text follows the end",
-		"+1":                          `$: at byte 0 (line 1): want a value, not '+'`,
-		"1.":                          "$: at byte 2 (line 1): the text ends early: want a digit",
-		"-a":                          `$: at byte 1 (line 1): want a digit, not 'a'`,
-		"1e":                          "$: at byte 2 (line 1): the text ends early: want a digit",
-		"[1,\n\"a\nb\"]":              `$[1]: at byte 6 (line 2): a control character in text: write \u000a`,
-		`"\n` + "\n\"":                `$: at byte 3 (line 1): a control character in text: write \u000a`,
-		`"a`:                          `$: at byte 2 (line 1): the text ends early: a " is not closed`,
-		`"a\`:                         `$: at byte 2 (line 1): the text ends early: a " is not closed`,
-		`"\x"`:                        `$: at byte 1 (line 1): no such escape: want one of \" \\ \/ \b \f \n \r \t, or \u and four hexadecimal digits`,
-		`"\u12g4"`:                    `$: at byte 1 (line 1): no such escape: want one of \" \\ \/ \b \f \n \r \t, or \u and four hexadecimal digits`,
+		"":               "$: at byte 0 (line 1): the text ends early: want a value",
+		"nul":            `$: at byte 0 (line 1): want a value, not 'n'`,
+		"01":             "$: at byte 1 (line 1): more text follows the end",
+		"+1":             `$: at byte 0 (line 1): want a value, not '+'`,
+		"1.":             "$: at byte 2 (line 1): the text ends early: want a digit",
+		"-a":             `$: at byte 1 (line 1): want a digit, not 'a'`,
+		"1e":             "$: at byte 2 (line 1): the text ends early: want a digit",
+		"[1,\n\"a\nb\"]": `$[1]: at byte 6 (line 2): a control character in text: write \u000a`,
+		`"\n` + "\n\"":   `$: at byte 3 (line 1): a control character in text: write \u000a`,
+		`"a`:             `$: at byte 2 (line 1): the text ends early: a " is not closed`,
+		`"a\`:            `$: at byte 2 (line 1): the text ends early: a " is not closed`,
+		`"\x"`: `$: at byte 1 (line 1): no such escape: want one of \" \\ \/ \b \f \n \r \t, or \u ` +
+			`and four hexadecimal digits`,
+		`"\u12g4"`: `$: at byte 1 (line 1): no such escape: want one of \" \\ \/ \b \f \n \r \t, or \u ` +
+			`and four hexadecimal digits`,
 		`"\ud800x"`:                   "$: at byte 1 (line 1): half of a surrogate pair",
 		"[1,]":                        `$[1]: at byte 3 (line 1): want a value, not ']'`,
 		"[1 2]":                       `$[0]: at byte 3 (line 1): want a comma or ], not '2'`,
@@ -49,8 +51,8 @@ func TestParse_Errors(t *testing.T) {
 		"{\"a\": 1,\n\"a\": 1}":       "$.a: at byte 9 (line 2): the key is repeated",
 		"{\"a b\": [0, {\"\": {\n: 1": `$["a b"][1][""]: at byte 19 (line 2): want a key in quotes, not ':'`,
 		"[\"a\xffb\"]":                "$: at byte 3 (line 1): the text is not valid UTF-8",
-		ByteOrderMark + "{}": "$: at byte 0 (line 1): the text starts with a byte order mark: save it as " +
-			"UTF-8 without one",
+		ByteOrderMark + "{}": "$: at byte 0 (line 1): the text starts with a byte order mark: save it as UTF-8 " +
+			"without one",
 		strings.Repeat("[", 33): "$" + strings.Repeat("[0]", 32) + ": at byte 32 (line 1): more than 32 levels",
 	} {
 		_, err := Parse(text, depth)

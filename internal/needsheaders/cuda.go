@@ -5,7 +5,7 @@ package needsheaders
 /*
 #if defined __has_include
 #if !__has_include(<cuda.h>)
-#error "tag cuda needs the headers of tvmgo: go run tvmgo/build/env -- build -tags cuda (or: go run tvmgo/build/env -w, once)"
+#error "tag cuda needs the headers of tvmgo: go run tvmgo/build/env -- build -tags cuda, or with -w, once"
 #endif
 #endif
 */

@@ -9,7 +9,7 @@ package needsheaders
 #endif
 #endif
 #ifndef TVMGO_CL_OPENCL_H_
-#error "tag opencl needs the headers of tvmgo, not those of the system or none: go run tvmgo/build/env -- build -tags opencl (or: go run tvmgo/build/env -w, once)"
+#error "tag opencl needs the headers of tvmgo: go run tvmgo/build/env -- build -tags opencl, or with -w, once"
 #endif
 */
 import "C"

@@ -97,8 +97,8 @@ func TestAll_BrokenConfig(t *testing.T) {
 }
 
 func TestAll_ListsOfObjectsAreCopied(t *testing.T) {
-	x, err := load(
-		folder(`{"groups": [{"config": {"kind": "composite", "devices": [{"kind": "c"}]}, "rows": [{"names": ["a b"]}]}]}`))
+	x, err := load(folder(`{"groups": [{"config": {"kind": "composite", "devices": [{"kind": "c"}]}, "rows": ` +
+		`[{"names": ["a b"]}]}]}`))
 	require.NoError(t, err)
 	tags, err := x.all([]string{"a", "b"})
 	require.NoError(t, err)

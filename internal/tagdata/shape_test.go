@@ -13,21 +13,25 @@ import (
 var (
 	everywhere = options(`kind string, keys list, device string, model string, libs list, host object`)
 	ofKind     = map[string]map[string]string{
-		"llvm": options(`mattr list, mcpu string, mtriple string, mfloat-abi string, mabi string, num-cores int, fast-math int,
+		"llvm": options(`mattr list, mcpu string, mtriple string, mfloat-abi string, mabi string, num-cores int, fast-math
+			int,
 			opt-level int, cl-opt list, jit string, vector-width int, system-lib bool`),
-		"cuda": options(`mcpu string, arch string, max_shared_memory_per_block int, max_threads_per_block int, thread_warp_size int,
+		"cuda": options(`mcpu string, arch string, max_shared_memory_per_block int, max_threads_per_block int,
+			thread_warp_size int,
 			registers_per_block int, l2_cache_size_bytes int, max_num_threads int`),
 		"rocm": options(`mcpu string, mtriple string, mattr list, max_num_threads int, max_threads_per_block int,
 			max_shared_memory_per_block int, thread_warp_size int`),
-		"opencl": options(`max_threads_per_block int, max_shared_memory_per_block int, max_num_threads int, thread_warp_size int,
+		"opencl": options(`max_threads_per_block int, max_shared_memory_per_block int, max_num_threads int, thread_warp_size
+			int,
 			texture_spatial_limit int, max_function_args int, texture_depth_limit int, image_base_address_alignment int`),
-		"metal": options(`max_num_threads int, max_threads_per_block int, max_shared_memory_per_block int, thread_warp_size int,
+		"metal": options(`max_num_threads int, max_threads_per_block int, max_shared_memory_per_block int, thread_warp_size
+			int,
 			max_function_args int`),
-		"vulkan": options(
-			`max_num_threads int, max_threads_per_block int, thread_warp_size int, max_shared_memory_per_block int`),
+		"vulkan": options(`max_num_threads int, max_threads_per_block int, thread_warp_size int, max_shared_memory_per_block
+			int`),
 		"hexagon": options(`mattr list, mcpu string, mtriple string, llvm-options list, num-cores int, vtcm-capacity int`),
-		"trn": options(
-			`partition_size int, max_sbuf_size_per_partition int, max_psum_size_per_partition int, num-cores int`),
+		"trn": options(`partition_size int, max_sbuf_size_per_partition int, max_psum_size_per_partition int, num-cores
+			int`),
 	}
 )
 

@@ -37,11 +37,13 @@ func TestPartition_Strategy(t *testing.T) {
 		{"member refuses", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
 			return []target.Assignment{{Op: "x", Member: 0}, {Op: "y", Member: 0}}, nil
 		}, `gives operation "y" (b) to member 0, which refuses it: `},
-		{"error", func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, lost }, "failed: lost the way"},
+		{"error", func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, lost },
+			"failed: lost the way"},
 		{"panic", func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
 			return nil, g.Ops[9].Attrs["e"].(error)
 		}, "panicked: runtime error"},
-		{"nothing", func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, nil }, `names 0 of 2 operations: "x" is left`},
+		{"nothing", func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, nil },
+			`names 0 of 2 operations: "x" is left`},
 	} {
 		kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, c.answer))
 		soc := newTarget(t, map[string]any{"kind": kind, "devices": []any{onlyKinds(t, "a"), "llvm"}})
@@ -59,8 +61,10 @@ func TestPartition_StrategyRefused(t *testing.T) {
 	within := noting(t, composite(t, b, b), new([]string))
 	_, err := partition.New(graph(t, "x:b y:c(x)"), composite(t, composite(t, a), within))
 	requirePartitionError(t, err)
-	require.EqualError(t, err, fmt.Sprintf(`target: partition: the strategy of %s (member 1) gives operation "y" (c) to member 0, which refuses it: `+
-		`%s (member 1.0.0): kinds are b; %[2]s (member 1.0.1): kinds are b`, within.Kind(), b.Kind()))
+	require.EqualError(t, err,
+		fmt.Sprintf(`target: partition: the strategy of %s (member 1) gives operation "y" (c) to member 0, which refuses `+
+			`it: `+
+			`%s (member 1.0.0): kinds are b; %[2]s (member 1.0.1): kinds are b`, within.Kind(), b.Kind()))
 }
 
 func requirePartitionError(t testing.TB, err error, what ...any) {
@@ -88,26 +92,34 @@ func TestPartition_BadInput(t *testing.T) {
 		{"nil graph", nil, llvm, "the graph is nil"},
 		{"nil target", graph(t, "x:a"), nil, "the target is nil"},
 		{"zero target", graph(t, "x:a"), &target.Target{}, "the target is nil, or was not made by New"},
-		{"no members", graph(t, "x:a"), newTarget(t, "composite"), `composite is composite and has no members: list them in "devices"`},
-		{"no members within", graph(t, "x:a"), composite(t, llvm, newTarget(t, "composite")), "composite (member 1) is composite and has no members"},
+		{"no members", graph(t, "x:a"), newTarget(t, "composite"),
+			`composite is composite and has no members: list them in "devices"`},
+		{"no members within", graph(t, "x:a"), composite(t, llvm, newTarget(t, "composite")),
+			"composite (member 1) is composite and has no members"},
 		{"no members, nothing to do", graph(t, ""), composite(t), "has no members"},
 		{"two of one name", graph(t, "x:a y:a x:b"), llvm, `operations 0 and 2 are both named "x"`},
 		{"no name", of(target.Op{Kind: "a"}), llvm, `the name of operation 0 of the graph (kind "a") is empty`},
 		{"no kind", of(target.Op{Name: "a"}), llvm, `operation "a": its kind is empty`},
-		{"input without a name", of(target.Op{Name: "a", Kind: "k", Inputs: []string{"x", ""}}), llvm, `operation "a": the name of input 1 is empty`},
-		{"a name that is no text", of(target.Op{Name: "a\xff", Kind: "k"}), llvm, `the name of operation 0 of the graph (kind "k") is no text`},
+		{"input without a name", of(target.Op{Name: "a", Kind: "k", Inputs: []string{"x", ""}}), llvm,
+			`operation "a": the name of input 1 is empty`},
+		{"a name that is no text", of(target.Op{Name: "a\xff", Kind: "k"}), llvm,
+			`the name of operation 0 of the graph (kind "k") is no text`},
 		{"NUL", of(target.Op{Name: "a", Kind: "k\x00"}), llvm, `operation "a": its kind is no text`},
 		{"uses itself", graph(t, "x:a(x)"), llvm, `the graph has a cycle: "x" -> "x"`},
 		{"cycle", graph(t, "u:a(d) d:a(c) c:a(b,in) b:a(d) in:a"), llvm, `the graph has a cycle: "b" -> "c" -> "d" -> "b"`},
 		{"behind a cycle", graph(t, "a:k(b) b:k(c) c:k(d) d:k(b)"), llvm, `the graph has a cycle: "b" -> "d" -> "c" -> "b":`},
-		{"unknown input", with("x:a(weight)", []string{"weights"}, nil), llvm, `operation "x": input 0 is "weight", which is no operation and no input of the graph; did you mean "weights"?`},
+		{"unknown input", with("x:a(weight)", []string{"weights"}, nil), llvm,
+			`operation "x": input 0 is "weight", which is no operation and no input of the graph; did you mean "weights"?`},
 		{"no inputs at all", with("x:a(weight)", []string{}, nil), llvm, `"weight", which is no operation and no input`},
-		{"input like an operation", with("x:a", []string{"x"}, nil), llvm, `input 0 of the graph is named "x", as an operation or another input is`},
+		{"input like an operation", with("x:a", []string{"x"}, nil), llvm,
+			`input 0 of the graph is named "x", as an operation or another input is`},
 		{"input twice", with("x:a(y)", []string{"y", "y"}, nil), llvm, `input 1 of the graph is named "y"`},
 		{"nameless input", with("x:a", []string{""}, nil), llvm, "the name of input 0 of the graph is empty"},
-		{"unknown output", with("conv1:a(y)", nil, []string{"conv2"}), llvm, `output 0 of the graph is "conv2", which is no operation; did you mean "conv1"?`},
-		{"nobody takes it", graph(t, "x:a y:c(x) z:c"), both, `operation "z" (c) is taken by no member (and so are 1 more): ` +
-			a.Kind().Name() + ` (member 0): kinds are a; test`},
+		{"unknown output", with("conv1:a(y)", nil, []string{"conv2"}), llvm,
+			`output 0 of the graph is "conv2", which is no operation; did you mean "conv1"?`},
+		{"nobody takes it", graph(t, "x:a y:c(x) z:c"), both,
+			`operation "z" (c) is taken by no member (and so are 1 more): ` +
+				a.Kind().Name() + ` (member 0): kinds are a; test`},
 	} {
 		p, err := partition.New(c.graph, c.target)
 		requirePartitionError(t, err, c.name)
@@ -130,11 +142,13 @@ func TestPartition_PredicatePanics(t *testing.T) {
 	bad := taking(t, func(_ *target.Target, op *target.Op) (bool, string) { return op.Attrs["shape"].([]int)[0] > 1, "" })
 	_, err := partition.New(graph(t, "x:a"), composite(t, bad, newTarget(t, "llvm")))
 	requirePartitionError(t, err)
-	require.ErrorContains(t, err, `the partitioner of `+bad.Kind().Name()+` (member 0) panicked at operation "x": interface conversion`)
+	require.ErrorContains(t, err,
+		`the partitioner of `+bad.Kind().Name()+` (member 0) panicked at operation "x": interface conversion`)
 }
 
 func TestPartition_TooManyMembers(t *testing.T) {
-	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
+	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph,
+		_ *target.Target) ([]target.Assignment, error) {
 		var answer []target.Assignment
 		for i, op := range g.Ops {
 			answer = append(answer, target.Assignment{Op: op.Name, Member: i})

@@ -21,8 +21,8 @@ var shapes = []struct {
 		return target.Op{Kind: evenOdd(i * 7 / 3), Inputs: append(after(i, 1), after(i, 100)...)}
 	}},
 	{"no edges", func(i int) target.Op { return target.Op{Kind: evenOdd(i)} }},
-	// A line hangs on the first group, which one operation after the other joins that waits for another line: each makes the whole
-	// first line wait for more.
+	// A line hangs on the first group, which one operation after the other joins that waits for another line: each makes
+	// the whole first line wait for more.
 	{"late joins", func(i int) target.Op {
 		switch i % 3 {
 		case 0:
@@ -56,7 +56,8 @@ func shaped(n int, op func(i int) target.Op) *target.Graph {
 }
 
 func BenchmarkPartition(b *testing.B) {
-	pair := composite(b, onlyKinds(b, "even"), onlyKinds(b, "odd"), onlyKinds(b, "third"), onlyKinds(b, "fourth"), onlyKinds(b, "fifth"))
+	pair := composite(b, onlyKinds(b, "even"), onlyKinds(b, "odd"), onlyKinds(b, "third"), onlyKinds(b, "fourth"),
+		onlyKinds(b, "fifth"))
 	for _, s := range shapes {
 		g := shaped(10_000, s.op)
 		b.Run(s.name, func(b *testing.B) {

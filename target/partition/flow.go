@@ -12,7 +12,8 @@ import (
 	"tvmgo/target"
 )
 
-// flow is a graph that has been checked. Its operations are numbered by depth, then by name: one that uses another comes behind it.
+// flow is a graph that has been checked. Its operations are numbered by depth, then by name: one that uses another
+// comes behind it.
 type flow struct {
 	ops    []target.Op // copies
 	inputs []string
@@ -43,7 +44,8 @@ func newFlow(g *target.Graph) (*flow, error) {
 	}
 	depth, whole := depths(uses, inverse(uses))
 	if !whole {
-		return nil, noPartition("the graph has a cycle: %s: an operation cannot wait for its own result", cycle(g, uses, depth))
+		return nil, noPartition("the graph has a cycle: %s: an operation cannot wait for its own result",
+			cycle(g, uses, depth))
 	}
 	order := make([]int32, len(g.Ops))
 	for i := range order {
@@ -56,7 +58,8 @@ func newFlow(g *target.Graph) (*flow, error) {
 	for i, old := range order {
 		place[old] = int32(i)
 	}
-	f := &flow{ops: make([]target.Op, len(order)), wanted: make([]bool, len(order)), uses: make([][]int32, len(order)), inputs: slices.Clone(g.Inputs)}
+	f := &flow{ops: make([]target.Op, len(order)), wanted: make([]bool, len(order)), uses: make([][]int32, len(order)),
+		inputs: slices.Clone(g.Inputs)}
 	for i, old := range order {
 		f.ops[i] = clone(&g.Ops[old])
 		for _, j := range uses[old] {
@@ -96,7 +99,8 @@ func number(g *target.Graph) (map[string]int32, error) {
 			return nil, noPartition("operation %s: its kind %v", brief(op.Name), err)
 		}
 		if first, twice := number[op.Name]; twice {
-			return nil, noPartition("operations %d and %d are both named %s: a name stands for one operation", first, i, brief(op.Name))
+			return nil, noPartition("operations %d and %d are both named %s: a name stands for one operation", first, i,
+				brief(op.Name))
 		}
 		number[op.Name] = int32(i)
 	}
@@ -116,7 +120,8 @@ func number(g *target.Graph) (map[string]int32, error) {
 				return nil, noPartition("operation %s: the name of input %d %v", brief(g.Ops[i].Name), j, err)
 			}
 			if _, ok := number[name]; !ok && g.Inputs != nil && !inputs[name] {
-				e := noPartition("operation %s: input %d is %s, which is no operation and no input of the graph", brief(g.Ops[i].Name), j, brief(name))
+				e := noPartition("operation %s: input %d is %s, which is no operation and no input of the graph",
+					brief(g.Ops[i].Name), j, brief(name))
 				e.Nearest = nearest.Name(name, append(slices.Sorted(maps.Keys(number)), g.Inputs...))
 				return nil, e
 			}
@@ -160,7 +165,8 @@ func inverse(uses [][]int32) [][]int32 {
 	return users
 }
 
-// depths counts the edges of the longest way to each node; -1 and false where a way has no start, as in a cycle or behind it.
+// depths counts the edges of the longest way to each node; -1 and false where a way has no start, as in a cycle or
+// behind it.
 func depths(uses, users [][]int32) (depth []int32, whole bool) {
 	depth = make([]int32, len(uses))
 	missing := make([]int, len(uses))

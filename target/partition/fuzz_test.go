@@ -13,7 +13,8 @@ import (
 // fuzzNames are what operations, their inputs and outputs may be called; not all are names.
 var fuzzNames = []string{"", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "in", "\xff"}
 
-// decodeGraph makes a graph of any bytes: of each operation its name, its kind and its inputs, then outputs and inputs of the graph.
+// decodeGraph makes a graph of any bytes: of each operation its name, its kind and its inputs, then outputs and inputs
+// of the graph.
 func decodeGraph(data []byte) *target.Graph {
 	next := func() byte {
 		if len(data) == 0 {
@@ -46,7 +47,7 @@ func decodeGraph(data []byte) *target.Graph {
 	return g
 }
 
-// soundGraph says whether a graph has a plan: by repeated removal of operations that wait for nothing.
+// soundGraph reports whether a graph has a plan: by repeated removal of operations that wait for nothing.
 func soundGraph(g *target.Graph) bool {
 	isName := func(s string) bool { return s != "" && s != "\xff" }
 	left := map[string]target.Op{}

@@ -2,26 +2,30 @@ package partition
 
 import "sort"
 
-// grouping puts the operations of one member into groups, one operation after the other, each behind those that it uses.
+// grouping puts the operations of one member into groups, one operation after the other, each behind those that it
+// uses.
 //
-// An operation may join a group unless a third group would have to run both after and before it. One that may join no group of its
-// member starts a new one; so every earlier group of that member has to run before the new one with others in between, now and for
-// good. It follows that the groups of a member form a chain, that no two of them could be merged in the end, and that what has to
-// run before a group is known by one number for each member: how much of that member's chain.
+// An operation may join a group unless a third group would have to run both after and before it. One that may join no
+// group of its member starts a new one; so every earlier group of that member has to run before the new one with others
+// in between, now and for good. It follows that the groups of a member form a chain, that no two of them could be
+// merged in the end, and that what has to run before a group is known by one number for each member: how much of that
+// member's chain.
 type grouping struct {
 	members int
 	of      []int32   // by operation: its group
 	member  []int32   // by group
 	place   []int32   // by group: in its member's chain, from 1 on
 	chains  [][]int32 // by member: its groups
-	before  []int32   // by group and member: how many of the member's groups have to run before this group, itself not counted
-	users   [][]int32 // by group: those that use its results
-	edges   map[[2]int32]struct{}
+	// by group and member: how many of the member's groups have to run before this group, itself not counted
+	before []int32
+	users  [][]int32 // by group: those that use its results
+	edges  map[[2]int32]struct{}
 }
 
 // groups gives every operation its group; member says whose each operation is, of so many.
 func groups(f *flow, member []int32, members int) *grouping {
-	g := &grouping{members: members, of: make([]int32, len(member)), chains: make([][]int32, members), edges: map[[2]int32]struct{}{}}
+	g := &grouping{members: members, of: make([]int32, len(member)), chains: make([][]int32, members),
+		edges: map[[2]int32]struct{}{}}
 	var used []int32
 	for i := range member {
 		used = used[:0]
@@ -60,7 +64,8 @@ func (g *grouping) put(op, member int32, used []int32) {
 	}
 }
 
-// waits says whether group x runs after all of used as it is. What a group waits for, those behind it in the chain wait for, too.
+// waits reports whether group x runs after all of used as it is. What a group waits for, those behind it in the chain
+// wait for, too.
 func (g *grouping) waits(x int32, used []int32) bool {
 	for _, u := range used {
 		if u != x && g.done(x, g.member[u]) < g.place[u] {

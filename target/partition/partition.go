@@ -1,5 +1,5 @@
-// Package partition divides a graph of operations among the members of a composite target, such as a system of a CPU and
-// an accelerator, and gives the reason of each decision. The attributes of the members' kinds decide:
+// Package partition divides a graph of operations among the members of a composite target, such as a system of a CPU
+// and an accelerator, and gives the reason of each decision. The attributes of the members' kinds decide:
 // [target.ColumnPartitioner] and [target.ColumnStrategy].
 package partition
 
@@ -29,8 +29,8 @@ const maxMembers = 256
 // The plan does not depend on the order of Ops.
 //
 // All errors are of type *[target.Error] and wrap [target.ErrPartition]: a cycle, two operations of one name, an
-// operation that no member accepts (with the reason of each), a strategy that fails (its error is wrapped, too) or whose
-// answer is wrong, a predicate or a strategy that panics. At most 256 members can have groups in a plan.
+// operation that no member accepts (with the reason of each), a strategy that fails (its error is wrapped, too) or
+// whose answer is wrong, a predicate or a strategy that panics. At most 256 members can have groups in a plan.
 func New(g *target.Graph, t *target.Target) (*Plan, error) {
 	if t.Kind() == nil {
 		return nil, noPartition("the target is nil, or was not made by New")
@@ -42,7 +42,8 @@ func New(g *target.Graph, t *target.Target) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sharing{flow: f, owner: make([]int32, len(f.ops)), known: map[string]int32{}, decisions: make([]Decision, len(f.ops))}
+	s := &sharing{flow: f, owner: make([]int32, len(f.ops)), known: map[string]int32{},
+		decisions: make([]Decision, len(f.ops))}
 	all := make([]int32, len(f.ops))
 	for i := range all {
 		all[i] = int32(i)

@@ -13,7 +13,8 @@ import (
 	"tvmgo/target/partition"
 )
 
-// TestPartition_Groups has two members, of which the first takes kind a and the second b; c goes to a third that takes everything.
+// TestPartition_Groups has two members, of which the first takes kind a and the second b; c goes to a third that takes
+// everything.
 func TestPartition_Groups(t *testing.T) {
 	soc := composite(t, onlyKinds(t, "a"), onlyKinds(t, "b"), newTarget(t, "llvm"))
 	for _, c := range []struct{ name, graph, want string }{
@@ -31,7 +32,8 @@ func TestPartition_Groups(t *testing.T) {
 		{"two lines that cross", "x:a y:b(x) p:b q:a(p)", "1:p 0:x,q 1:y"},
 		{"three members", "x:a y:b(x) z:c(x) u:a(y,z)", "0:x 1:y 2:z 0:u"},
 		{"twice the same input", "x:a y:b(x,x)", "0:x 1:y"},
-		{"joins the first group that waits anyhow", "x:a y:b(x) z:a(y) w:b(z,p) u:a(w) k:b(u) p:c q:c(p) r:c(q) s:c(r) l:c(s) m:c(l) v:b(m)",
+		{"joins the first group that waits anyhow",
+			"x:a y:b(x) z:a(y) w:b(z,p) u:a(w) k:b(u) p:c q:c(p) r:c(q) s:c(r) l:c(s) m:c(l) v:b(m)",
 			"2:p,q,r,s,l,m 0:x 1:y 0:z 1:w,v 0:u 1:k"},
 		{"stays where its inputs are", "x:a y:b(x) z:a(y) x2:a(x) x3:a(x2) x4:a(x3)", "0:x,x2,x3,x4 1:y 0:z"},
 		{"joins the last group otherwise", "x:a y:c(x) z:a(y) p:b q:b(p) r:b(q) v:a(r)", "1:p,q,r 0:x 2:y 0:z,v"},
@@ -120,23 +122,27 @@ func TestPartition_Reasons(t *testing.T) {
 
 // TestPartition_SameMemberTwice keeps members apart that are equal.
 func TestPartition_SameMemberTwice(t *testing.T) {
-	even := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph, t *target.Target) ([]target.Assignment, error) {
+	even := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph,
+		t *target.Target) ([]target.Assignment, error) {
 		var answer []target.Assignment
 		for i, op := range g.Ops {
 			answer = append(answer, target.Assignment{Op: op.Name, Member: i % 2})
 		}
 		return answer, nil
 	}))
-	p, err := partition.New(graph(t, "a:k b:k c:k d:k"), newTarget(t, map[string]any{"kind": even, "devices": []any{"llvm", "llvm"}}))
+	p, err := partition.New(graph(t, "a:k b:k c:k d:k"), newTarget(t, map[string]any{"kind": even, "devices": []any{"llvm",
+		"llvm"}}))
 	require.NoError(t, err)
 	require.Equal(t, "0:a,c 1:b,d", groupsOf(p))
 	why, _ := p.Why("a")
-	require.Equal(t, fmt.Sprintf(`the strategy of kind %q gives no reason; kind "llvm" takes every operation`, even), why.Reason)
+	require.Equal(t, fmt.Sprintf(`the strategy of kind %q gives no reason; kind "llvm" takes every operation`, even),
+		why.Reason)
 }
 
 // noting is a composite whose strategy notes which operations it is given, and gives them all to its only member.
 func noting(t testing.TB, member *target.Target, seen *[]string) *target.Target {
-	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
+	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph,
+		_ *target.Target) ([]target.Assignment, error) {
 		var answer []target.Assignment
 		for i := len(g.Ops) - 1; i >= 0; i-- { // an answer may have any order
 			answer = append(answer, target.Assignment{Op: g.Ops[i].Name})
@@ -150,11 +156,13 @@ func noting(t testing.TB, member *target.Target, seen *[]string) *target.Target 
 // TestPartition_Order has a strategy see operations behind those that they use, whatever became of them before.
 func TestPartition_Order(t *testing.T) {
 	var outer, inner []string
-	guarded := newKind(t, target.Composite(), target.WithAttr(target.ColumnPartitioner, func(_ *target.Target, op *target.Op) (bool, string) {
+	guarded := newKind(t, target.Composite(), target.WithAttr(target.ColumnPartitioner, func(_ *target.Target,
+		op *target.Op) (bool, string) {
 		return op.Name != "z", "no z"
 	}))
 	first := newTarget(t, map[string]any{"kind": guarded, "devices": []any{onlyKinds(t, "a")}})
-	p, err := partition.New(graph(t, "v:c(z) z:a(y) x:c y:a(x)"), composite(t, first, noting(t, noting(t, newTarget(t, "llvm"), &inner), &outer)))
+	p, err := partition.New(graph(t, "v:c(z) z:a(y) x:c y:a(x)"),
+		composite(t, first, noting(t, noting(t, newTarget(t, "llvm"), &inner), &outer)))
 	require.NoError(t, err)
 	require.Equal(t, "1.0.0:x 0.0:y 1.0.0:z,v", groupsOf(p))
 	require.Equal(t, []string{"x", "z", "v"}, outer)
@@ -173,7 +181,8 @@ func TestPartition_Nested(t *testing.T) {
 		{Member: []int{0, 0}, Target: a, Reason: "kinds are a"}, {Member: []int{0, 1}, Target: b, Reason: "kinds are b"},
 	}, z.Refused)
 
-	guarded := newKind(t, target.Composite(), target.WithAttr(target.ColumnPartitioner, func(_ *target.Target, op *target.Op) (bool, string) {
+	guarded := newKind(t, target.Composite(), target.WithAttr(target.ColumnPartitioner, func(_ *target.Target,
+		op *target.Op) (bool, string) {
 		return op.Name != "x", "no x"
 	}))
 	soc = composite(t, newTarget(t, map[string]any{"kind": guarded, "devices": []any{a, b}}), newTarget(t, "llvm"))
@@ -189,8 +198,12 @@ func TestPartition_Nested(t *testing.T) {
 func TestPartition_NestedStrategy(t *testing.T) {
 	var seen *target.Graph
 	kind := newKind(t, target.Composite(),
-		target.WithAttr(target.ColumnPartitioner, target.Predicate(func(_ *target.Target, op *target.Op) (bool, string) { return op.Kind != "c", "no c" })),
-		target.WithAttr(target.ColumnStrategy, target.Strategy(func(g *target.Graph, of *target.Target) ([]target.Assignment, error) {
+		target.WithAttr(target.ColumnPartitioner, target.Predicate(func(_ *target.Target, op *target.Op) (bool,
+			string) {
+			return op.Kind != "c", "no c"
+		})),
+		target.WithAttr(target.ColumnStrategy, target.Strategy(func(g *target.Graph, of *target.Target) ([]target.Assignment,
+			error) {
 			seen = g
 			var answer []target.Assignment
 			for _, op := range g.Ops {
@@ -198,7 +211,8 @@ func TestPartition_NestedStrategy(t *testing.T) {
 			}
 			return answer, nil
 		})))
-	soc := composite(t, onlyKinds(t, "a"), newTarget(t, map[string]any{"kind": kind, "devices": []any{"cuda -arch=sm_90", "c"}}), newTarget(t, "llvm"))
+	soc := composite(t, onlyKinds(t, "a"), newTarget(t, map[string]any{"kind": kind, "devices": []any{"cuda -arch=sm_90",
+		"c"}}), newTarget(t, "llvm"))
 	p, err := partition.New(graph(t, "w:c(z) z:b(y,q) y:b(x,p) x:a(in) v:b(y)"), soc)
 	require.NoError(t, err)
 	require.Equal(t, "0:x 1.1:y,v,z 2:w", groupsOf(p))
@@ -217,15 +231,18 @@ func TestPartition_Copies(t *testing.T) {
 		op.Inputs[0], op.Attrs["dtype"], op.Name, op.Kind = "spoilt", "spoilt", "spoilt", "spoilt"
 	}
 	bad := taking(t, func(_ *target.Target, op *target.Op) (bool, string) { spoils(op); return false, "" })
-	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
+	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph,
+		_ *target.Target) ([]target.Assignment, error) {
 		name := g.Ops[0].Name
 		spoils(&g.Ops[0])
 		return []target.Assignment{{Op: name, Member: 0}}, nil
 	}))
 	fresh := func() *target.Graph {
-		return &target.Graph{Ops: []target.Op{{Name: "x", Kind: "a", Inputs: []string{"in"}, Attrs: map[string]any{"dtype": "int8"}}}}
+		return &target.Graph{Ops: []target.Op{{Name: "x", Kind: "a", Inputs: []string{"in"},
+			Attrs: map[string]any{"dtype": "int8"}}}}
 	}
-	for _, soc := range []*target.Target{composite(t, bad, newTarget(t, "llvm")), newTarget(t, map[string]any{"kind": kind, "devices": []any{"llvm"}})} {
+	for _, soc := range []*target.Target{composite(t, bad, newTarget(t, "llvm")),
+		newTarget(t, map[string]any{"kind": kind, "devices": []any{"llvm"}})} {
 		g := fresh()
 		p, err := partition.New(g, soc)
 		require.NoError(t, err)
@@ -255,7 +272,10 @@ func TestSetAttr_KnownColumns(t *testing.T) {
 		target.SetAttr[any](plain, target.ColumnPartitioner, nil),
 		target.SetAttr(mixed, target.ColumnStrategy, takesAll),
 		target.SetAttr(mixed, target.ColumnStrategy, target.Strategy(nil)),
-		target.SetAttr(plain, target.ColumnStrategy, func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, nil }),
+		target.SetAttr(plain, target.ColumnStrategy, func(*target.Graph, *target.Target) ([]target.Assignment,
+			error) {
+			return nil, nil
+		}),
 	} {
 		require.ErrorIs(t, err, target.ErrRegister)
 	}
@@ -315,6 +335,8 @@ func TestPlan_Foreign(t *testing.T) {
 	p := &partition.Plan{Target: &target.Target{}, Groups: []partition.Group{{Ops: []target.Op{{Name: "x", Kind: "a"}}}},
 		Decisions: []partition.Decision{{Op: "x", Refused: []partition.Refusal{{Reason: "not \xff"}}}}}
 	require.Equal(t, "group 0: \n  in: \n  out: \n  x = a(): \n    not : not \xff\n", p.String())
-	require.Equal(t, `{"target":null,"inputs":null,"outputs":null,"groups":[{"member":null,"kind":"","after":null,"inputs":null,"outputs":null,`+
-		`"ops":[{"name":"x","kind":"a","inputs":[],"reason":"","refused":[{"member":[],"kind":"","reason":"not \ufffd"}]}]}]}`, p.JSON())
+	require.Equal(t, `{"target":null,"inputs":null,"outputs":null,"groups":[{"member":null,"kind":"","after":null,`+
+		`"inputs":null,"outputs":null,`+
+		`"ops":[{"name":"x","kind":"a","inputs":[],"reason":"","refused":[{"member":[],"kind":"","reason":"not `+
+		`\ufffd"}]}]}]}`, p.JSON())
 }

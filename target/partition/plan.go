@@ -22,7 +22,8 @@ type Plan struct {
 
 // Group is a set of operations that one member computes together: its code generator makes one function of them.
 type Group struct {
-	Member  []int          // the member's place: in Members of the target, then in Members of that one, …; empty for the target itself
+	// the member's place: in Members of the target, then in Members of that one, …; empty for the target itself
+	Member  []int
 	Target  *target.Target // the member
 	Ops     []target.Op    // each behind those that it uses
 	Inputs  []string       // results of other groups and inputs of the graph, in the order of their first use
@@ -66,7 +67,8 @@ func newPlan(t *target.Target, s *sharing) *Plan {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(depth[a], depth[b]), cmp.Compare(a, b)) })
 	place := make([]int, len(order))
-	p := &Plan{Target: t, Inputs: append([]string{}, f.inputs...), Outputs: []string{}, Groups: make([]Group, len(order)), Decisions: s.decisions}
+	p := &Plan{Target: t, Inputs: append([]string{}, f.inputs...), Outputs: []string{}, Groups: make([]Group, len(order)),
+		Decisions: s.decisions}
 	for n, x := range order {
 		place[x] = n
 		o := s.owners[g.member[x]]

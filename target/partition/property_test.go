@@ -12,7 +12,8 @@ import (
 	"tvmgo/target/partition"
 )
 
-// requirePlan checks a plan against what Partition promises, by other means than its own. owner is the member whose each operation is.
+// requirePlan checks a plan against what Partition promises, by other means than its own. owner is the member whose
+// each operation is.
 func requirePlan(t testing.TB, g *target.Graph, p *partition.Plan, owner func(op *target.Op) int) {
 	ops := map[string]*target.Op{}
 	for i := range g.Ops {
@@ -91,7 +92,8 @@ func requirePlan(t testing.TB, g *target.Graph, p *partition.Plan, owner func(op
 	requireUnmergeable(t, p, direct)
 }
 
-// requireUnmergeable fails if two groups of one member could be one: if no way from the earlier one to the later goes through others.
+// requireUnmergeable fails if two groups of one member could be one: if no way from the earlier one to the later goes
+// through others.
 func requireUnmergeable(t testing.TB, p *partition.Plan, direct [][]bool) {
 	n := len(p.Groups)
 	for i := range n {
@@ -130,7 +132,8 @@ func randomGraph(r *rand.Rand, n, kinds int, density float64) *target.Graph {
 	return g
 }
 
-// sieve is a composite whose first three members take some kinds of operation, which overlap, and whose last takes everything.
+// sieve is a composite whose first three members take some kinds of operation, which overlap, and whose last takes
+// everything.
 func sieve(t testing.TB) (soc *target.Target, owner func(op *target.Op) int) {
 	sets := [][]string{{"k0", "k3"}, {"k0", "k1"}, {"k2", "k3"}}
 	members := []*target.Target{}
@@ -170,7 +173,8 @@ func TestPartition_Large(t *testing.T) {
 	for _, s := range shapes {
 		g := shaped(300, s.op)
 		for i := range g.Ops {
-			g.Ops[i].Kind = map[string]string{"even": "k0", "odd": "k1", "third": "k2", "fourth": "k4", "fifth": "k1"}[g.Ops[i].Kind]
+			g.Ops[i].Kind = map[string]string{"even": "k0", "odd": "k1", "third": "k2", "fourth": "k4",
+				"fifth": "k1"}[g.Ops[i].Kind]
 		}
 		p, err := partition.New(g, soc)
 		require.NoError(t, err)

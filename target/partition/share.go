@@ -92,10 +92,12 @@ func (s *sharing) ownerAt(t *target.Target, path []int) int32 {
 }
 
 // ask keeps the panic of a predicate within the error.
-func (s *sharing) ask(p target.Predicate, t *target.Target, path []int, i int32) (takes bool, reason string, err error) {
+func (s *sharing) ask(p target.Predicate, t *target.Target, path []int, i int32) (takes bool, reason string,
+	err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = noPartition("the partitioner of %s panicked at operation %s: %v", nameMember(t, path), brief(s.flow.ops[i].Name), v)
+			err = noPartition("the partitioner of %s panicked at operation %s: %v", nameMember(t, path),
+				brief(s.flow.ops[i].Name), v)
 		}
 	}()
 	op := clone(&s.flow.ops[i])
@@ -156,14 +158,16 @@ func (s *sharing) obey(strategy target.Strategy, t *target.Target, path []int, o
 		}
 		if len(refused) > 0 {
 			i := refused[0]
-			return fail("gives operation %s to member %d, which refuses it: %s", s.flow.describe(i), m, s.decisions[i].refusals(step(path, m)))
+			return fail("gives operation %s to member %d, which refuses it: %s", s.flow.describe(i), m,
+				s.decisions[i].refusals(step(path, m)))
 		}
 	}
 	return nil
 }
 
 // decide keeps the panic of a strategy within the error.
-func (s *sharing) decide(strategy target.Strategy, g *target.Graph, t *target.Target, path []int) (answer []target.Assignment, err error) {
+func (s *sharing) decide(strategy target.Strategy, g *target.Graph, t *target.Target,
+	path []int) (answer []target.Assignment, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = noPartition("the strategy of %s panicked: %v", nameMember(t, path), v)
@@ -184,7 +188,8 @@ func (s *sharing) untaken(ops []int32) error {
 	if n := len(ops) - 1; n > 0 {
 		others = fmt.Sprintf(" (and so are %d more)", n)
 	}
-	return noPartition("operation %s is taken by no member%s: %s: add a member that takes it, such as \"llvm\", which takes every operation",
+	return noPartition("operation %s is taken by no member%s: %s: add a member that takes it, such as \"llvm\", which "+
+		"takes every operation",
 		s.flow.describe(i), others, s.decisions[i].refusals(nil))
 }
 

@@ -113,7 +113,7 @@ func (g *graph) rules() []rule {
 			"the core links without the rest"})
 }
 
-// matches says whether a path is one of a rule's.
+// matches reports whether a path matches one of a rule's paths.
 func matches(paths []string, path string) bool {
 	return slices.Contains(paths, "...") || (&layer{paths: paths}).has(path)
 }
@@ -195,7 +195,7 @@ func (g *graph) arrange() error {
 	return nil
 }
 
-// reached is what a package imports, directly or through others.
+// reached returns the direct and indirect imports of a package.
 func (g *graph) reached(p *pkg) map[string]bool {
 	seen := map[string]bool{}
 	var visit func(p *pkg)

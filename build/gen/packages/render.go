@@ -15,7 +15,7 @@ func isDrawn(p *pkg) bool {
 	return p.layer.id != "" && (p.layer.id != "internal" || len(p.Imports) > 0)
 }
 
-// drawn is what a package imports in the diagram: not what one of its imports imports, too.
+// drawn returns the imports of a package that the diagram shows: without those that another import reaches.
 func (g *graph) drawn(p *pkg) []string {
 	var direct []string
 	for _, path := range p.Imports {

@@ -2,7 +2,7 @@
 
 One file a family of architectures, text compressed with gzip, lines of words separated by spaces:
   feature NAME IMPLIED...   a feature and those that it turns on directly; in the order of the bits of the cpu lines
-  cpu NAME BITS             a CPU and, as a hexadecimal number, those of its features that no other of its features turns on
+  cpu NAME BITS             a CPU and, as a hexadecimal number, its features that no other of its features turns on
   alias NAME CPU            another name of a CPU, one that LLVM knows but doesn't list
   arch NAME FEATURE...      arm: a version of the architecture in a triple and what it turns on for the CPU "generic"
 """
@@ -50,7 +50,8 @@ class LLVM:
 
 def names(triple):
     """All features of an architecture: LLVM prints them, once a process, when it is asked for help."""
-    script = "import sys; sys.path.insert(0, sys.argv[1]); import tables; tables.LLVM(sys.argv[2]).features('generic', ['+help'])"
+    script = ("import sys; sys.path.insert(0, sys.argv[1]); import tables; "
+              "tables.LLVM(sys.argv[2]).features('generic', ['+help'])")
     here = os.path.dirname(os.path.abspath(__file__))
     run = subprocess.run([sys.executable, "-B", "-c", script, here, triple], capture_output=True, text=True, check=True)
     text = run.stderr[run.stderr.index("Available features"):]
@@ -60,7 +61,7 @@ def names(triple):
 
 
 def words():
-    """What could be another name of a CPU in the library that LLVM is part of: LLVM lists none of them, but tells of each whether it is one."""
+    """Texts in the library that may be other names of a CPU: LLVM does not list these names, but accepts each."""
     import tvm
 
     with open(os.path.join(os.path.dirname(tvm.__file__), "lib", "libtvm_compiler.so"), "rb") as f:

@@ -1,5 +1,5 @@
-// Package nvrtctest gives tests the compilers of CUDA that build/scripts/deps.sh installs: NVRTC and ptxas. They need no
-// card.
+// Package nvrtctest gives tests the compilers of CUDA that build/scripts/deps.sh installs: NVRTC and ptxas. They need
+// no card.
 package nvrtctest
 
 import (
@@ -31,12 +31,13 @@ func environment() string {
 	return ""
 }
 
-// Need is NVRTC: what TVMGO_NVRTC names, else that of the tests' virtual environment, for which it sets TVMGO_NVRTC in this
-// process, else the machine's. Where there is none the test is skipped; on CI it fails.
+// Need is NVRTC: what TVMGO_NVRTC names, else that of the tests' virtual environment, for which it sets TVMGO_NVRTC in
+// this process, else the machine's. Where there is none the test is skipped; on CI it fails.
 func Need(t testing.TB) *nvrtc.Compiler {
 	t.Helper()
 	if os.Getenv(nvrtc.Variable) == "" {
-		if found, _ := filepath.Glob(filepath.Join(environment(), wheel, "lib", "libnvrtc.so*")); len(found) > 0 && environment() != "" {
+		if found, _ := filepath.Glob(filepath.Join(environment(), wheel, "lib", "libnvrtc.so*")); len(found) > 0 &&
+			environment() != "" {
 			os.Setenv(nvrtc.Variable, environment())
 		}
 	}
@@ -80,7 +81,8 @@ func Ptxas(t testing.TB, ptx []byte, arch string) (cubin []byte) {
 func Assemble(t testing.TB, ptx []byte, arch string) ([]byte, error) {
 	t.Helper()
 	var tool string
-	if found, _ := filepath.Glob(filepath.Join(environment(), wheel, "bin", "ptxas")); len(found) > 0 && environment() != "" {
+	if found, _ := filepath.Glob(filepath.Join(environment(), wheel, "bin", "ptxas")); len(found) > 0 &&
+		environment() != "" {
 		tool = found[0]
 	} else if path, err := exec.LookPath("ptxas"); err == nil {
 		tool = path

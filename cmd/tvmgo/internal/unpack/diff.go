@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/inspect"
 )
 
-// Comparison is what Diff finds. The JSON keys are stable.
+// Comparison is the result of Diff. The JSON keys are stable.
 type Comparison struct {
 	A           string       `json:"a"` // the files
 	B           string       `json:"b"`
@@ -51,7 +51,7 @@ func Diff(a, b string) (*Comparison, error) {
 	return d, nil
 }
 
-// Damaged says whether something could not be compared.
+// Damaged reports whether something could not be compared.
 func (d *Comparison) Damaged() bool { return len(d.DamageA)+len(d.DamageB) > 0 }
 
 // library compares what the files are outside their blobs.

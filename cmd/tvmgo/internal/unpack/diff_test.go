@@ -194,7 +194,8 @@ func TestDiff_TextIsUnified(t *testing.T) {
 	d, err := Diff(a, b)
 	require.NoError(t, err)
 	require.Len(t, d.Differences, 1)
-	require.Equal(t, "--- a/1\n+++ b/1\n@@ -1,3 +1,3 @@\n one\n-two\n-three\n+2\n+three\n\\ No newline at end of file\n", d.Differences[0].Diff)
+	require.Equal(t, "--- a/1\n+++ b/1\n@@ -1,3 +1,3 @@\n one\n-two\n-three\n+2\n+three\n\\ No newline at end of file\n",
+		d.Differences[0].Diff)
 	require.Equal(t, 1, *d.Differences[0].ModuleA)
 }
 
@@ -232,19 +233,20 @@ func TestDiff_Library(t *testing.T) {
 			Entry:     "main",
 			Functions: []inspect.Function{{Name: "f", Convention: inspect.SafeCall, Metadata: true}}}
 	}
-	for want, change := range map[string]func(r *inspect.Report){
-		"~ architecture: x86-64 -> arm":                                 func(r *inspect.Report) { r.Architecture = "arm" },
-		"~ bits: 64 -> 32":                                              func(r *inspect.Report) { r.Bits = 32 },
-		"~ byte order: little -> big":                                   func(r *inspect.Report) { r.ByteOrder = "big" },
-		"~ generation: modern -> plain":                                 func(r *inspect.Report) { r.Generation = inspect.Plain },
-		"- entry: main":                                                 func(r *inspect.Report) { r.Entry = "" },
-		"~ function f: safe_call, metadata -> safe_call":                func(r *inspect.Report) { r.Functions[0].Metadata = false },
-		"~ function f: safe_call, metadata -> safe_call, metadata, doc": func(r *inspect.Report) { r.Functions[0].Doc = true },
-		"- function f: safe_call, metadata":                             func(r *inspect.Report) { r.Functions = nil },
-		"+ context slot s":                                              func(r *inspect.Report) { r.ContextSlots = []string{"s"} },
-		"+ runtime import s":                                            func(r *inspect.Report) { r.RuntimeImports = []string{"s"} },
-		"+ other import s":                                              func(r *inspect.Report) { r.OtherImports = []string{"s"} },
-		`+ needed library "s\n"`:                                        func(r *inspect.Report) { r.Libraries = []string{"s\n"} },
+	type R = inspect.Report
+	for want, change := range map[string]func(r *R){
+		"~ architecture: x86-64 -> arm":                                 func(r *R) { r.Architecture = "arm" },
+		"~ bits: 64 -> 32":                                              func(r *R) { r.Bits = 32 },
+		"~ byte order: little -> big":                                   func(r *R) { r.ByteOrder = "big" },
+		"~ generation: modern -> plain":                                 func(r *R) { r.Generation = inspect.Plain },
+		"- entry: main":                                                 func(r *R) { r.Entry = "" },
+		"~ function f: safe_call, metadata -> safe_call":                func(r *R) { r.Functions[0].Metadata = false },
+		"~ function f: safe_call, metadata -> safe_call, metadata, doc": func(r *R) { r.Functions[0].Doc = true },
+		"- function f: safe_call, metadata":                             func(r *R) { r.Functions = nil },
+		"+ context slot s":                                              func(r *R) { r.ContextSlots = []string{"s"} },
+		"+ runtime import s":                                            func(r *R) { r.RuntimeImports = []string{"s"} },
+		"+ other import s":                                              func(r *R) { r.OtherImports = []string{"s"} },
+		`+ needed library "s\n"`:                                        func(r *R) { r.Libraries = []string{"s\n"} },
 	} {
 		other := report()
 		change(other)

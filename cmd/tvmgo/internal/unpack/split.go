@@ -137,7 +137,7 @@ func (c *contents) splitGraph(form modulekind.Form, payload []byte) {
 	}
 }
 
-// isText says whether people can read it, on a terminal too.
+// isText reports whether data is text that a terminal can show.
 func isText(data []byte) bool {
 	for len(data) > 0 {
 		r, n := utf8.DecodeRune(data)

@@ -52,7 +52,7 @@ type File struct {
 	Size int64  `json:"size"`
 }
 
-// Role is what a file is to its module.
+// Role is the role of a file in its module.
 type Role string
 
 // The roles. Payload is all of a module in its binary form.

@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// Summary is what was written. The JSON keys are stable.
+// Summary lists the written files. The JSON keys are stable.
 type Summary struct {
 	Dir      string    `json:"dir"`
 	Modules  int       `json:"modules"`

@@ -264,5 +264,5 @@ func TestForHost_LegalizesAndReusesStorage(t *testing.T) {
 		}
 		return true
 	})
-	require.Equal(t, 1, allocs, tir.Print(m))
+	require.Equal(t, 1, allocs, text.Print(m))
 }

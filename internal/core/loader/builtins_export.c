@@ -5,7 +5,7 @@
 
 /* Go: calls the body that a package gave for a name. Absent in programs that link the core alone. */
 __attribute__((weak)) int tvmgoCallGlobal(const char* name, const char* provider, const TVMFFIAny* args, int32_t n,
-                                        TVMFFIAny* result);
+                                          TVMFFIAny* result);
 
 static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const char* name = ((const tvmgo_builtin*)self)->name;

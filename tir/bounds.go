@@ -126,6 +126,16 @@ func (w *boundsWalk) stmtParts(s Stmt) {
 		w.sequence(s.Stmts, 0)
 	case *Evaluate:
 		w.part(path.At("value"), s.Value)
+	default: // nothing is known of when its parts are executed
+		w.under(around{}, func() {
+			eachPart(s, func(f *Field, index int, part any) {
+				if e, ok := part.(Expr); ok {
+					w.part(stepTo(f, index), e)
+				} else if body, ok := part.(Stmt); ok {
+					w.push(stepTo(f, index), func() { w.stmt(body) })
+				}
+			})
+		})
 	}
 }
 

@@ -129,7 +129,8 @@ func (c *checker) exprParts(e Expr) (Type, bool) {
 		t, err := typeOfParts(e, types)
 		return t, c.failed(err)
 	}
-	return Void, false
+	_, ok := c.parts(e) // nothing is known of it but its parts
+	return e.DType(), ok
 }
 
 // typeOfParts is the type of an expression whose parts have the given ones.

@@ -116,6 +116,15 @@ func (c *checker) stmtParts(s Stmt) {
 		c.push(path.At("value"))
 		c.evaluate(s.Value)
 		c.pop()
+	default: // of which nothing is known but its parts; statements in it may be executed or not
+		eachPart(s, func(f *Field, index int, part any) {
+			if e, ok := part.(Expr); ok {
+				c.part(stepTo(f, index), e)
+			} else {
+				body, _ := part.(Stmt)
+				c.behind(stepTo(f, index), body)
+			}
+		})
 	}
 }
 

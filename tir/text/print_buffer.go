@@ -73,16 +73,6 @@ func (p *writer) declareOf(s tir.Stmt) {
 		p.declare(s.Buffer)
 		p.declareIn(s.Indices...)
 		p.declareIn(s.Value)
-	case *tir.For:
-		p.declareIn(s.Min, s.Extent)
-	case *tir.While:
-		p.declareIn(s.Cond)
-	case *tir.If:
-		p.declareIn(s.Cond)
-	case *tir.LetStmt:
-		p.declareIn(s.Value)
-	case *tir.Assert:
-		p.declareIn(s.Cond)
 	case *tir.Alloc:
 		p.declareIn(exprsOf(s.Buffer)...)
 	case *tir.AttrStmt:
@@ -95,8 +85,9 @@ func (p *writer) declareOf(s tir.Stmt) {
 			}
 		}
 		p.declareIn(s.Value)
-	case *tir.Evaluate:
-		p.declareIn(s.Value)
+	default:
+		exprs, _ := tir.Parts(s)
+		p.declareIn(exprs...)
 	}
 }
 

@@ -104,7 +104,8 @@ func cpuKinds() []builtin {
 		}},
 		{"hexagon", dlpack.Hexagon, func() []KindOption {
 			return options(DefaultKeys("hexagon", "cpu"),
-				texts("mattr"), text1("mcpu"), text1("mtriple"), texts("llvm-options"), atLeastOne("num-cores"), count("vtcm-capacity", Help("bytes")))
+				texts("mattr"), text1("mcpu"), text1("mtriple"), texts("llvm-options"), atLeastOne("num-cores"),
+				count("vtcm-capacity", Help("bytes")))
 		}},
 	}
 }

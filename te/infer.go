@@ -310,9 +310,9 @@ func (l *lowering) widen() (changed bool, err error) {
 				changed = true
 			default:
 				return false, fmt.Errorf("bind: axis %s of tensor %s has %s iterations, and axis %s of tensor %s has "+
-					"%s: both are %s of one kernel, and extents that differ must "+
-					"be constant", f.lp.axis.Var.Name, f.n.st.op.name, text.Print(f.lp.width), lp.axis.Var.Name, st.op.name, text.Print(
-					need), lp.attrs.thread)
+					"%s: both are %s of one kernel, and extents that differ must be constant",
+					f.lp.axis.Var.Name, f.n.st.op.name, text.Print(f.lp.width), lp.axis.Var.Name, st.op.name,
+					text.Print(need), lp.attrs.thread)
 			}
 		}
 	}

@@ -1,5 +1,5 @@
-// Package globals holds the bodies of global functions that C declares and packages above package runtime implement. Such
-// a package sets its bodies when it is initialised; runtime, which cannot import it, calls them.
+// Package globals holds the bodies of global functions that C declares and packages above package runtime implement.
+// Such a package sets its bodies when it is initialised; runtime, which cannot import it, calls them.
 package globals
 
 import "sync"

@@ -56,7 +56,7 @@ static void run_classic(const char* file, sample* s) {
   CHECK(TVMFuncCall(f, args, codes, n, &ret, &ret_code) == -1);
   const char* said = TVMGetLastError(); /* by code of TVM's compiler, or of ours */
   readable("an array of the host", said, strstr(said, "device_type") != NULL
-      ? "device_type" : "and argument 0 on cpu:0");
+      ? "device_type" : "expected cpu:0, the device of argument 0");
   CHECK(TVMStreamFree(type, id, stream) == 0);
   for (int i = 0; i < n; i++) CHECK(TVMArrayFree(array[i]) == 0);
   CHECK(TVMFuncFree(f) == 0);

@@ -637,7 +637,7 @@ static void test_on_device(Device device, const std::string& file, const std::st
     FAIL("a tensor of the host was accepted");
   } catch (const Error& e) {
     bool told = false; /* by TVM's generated code, or by ours */
-    for (const char* said : {"device_type", "and argument 0 on cpu:0"}) told = told ||
+    for (const char* said : {"device_type", "expected cpu:0, the device of argument 0"}) told = told ||
         e.message().find(said) != e.message().npos;
     if (!told) FAIL("%s", e.what());
   }

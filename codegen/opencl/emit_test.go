@@ -155,7 +155,7 @@ func TestBuild_Refuses(t *testing.T) {
   thread t in range(8), thread "threadIdx.x" {
     S[t] = 1.0
   }`),
-		"another loop of the kernel has 4: a launch has one extent": body(`
+		"another one of the kernel 4: a launch has one extent": body(`
   thread b in range(2), thread "blockIdx.x" {
     thread t in range(4), thread "threadIdx.x" {
       A[t] = 1.0

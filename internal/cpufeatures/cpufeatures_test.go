@@ -114,7 +114,7 @@ func manyFeatures() string {
 func TestParseTable_Damaged(t *testing.T) {
 	for text, message := range map[string]string{
 		"feature a b\n": "feature a implies b, which does not exist",
-		manyFeatures():  "385 features, the limit is 384",
+		manyFeatures():  "385 features: the limit is 384",
 	} {
 		_, err := parseTable(text)
 		require.ErrorContains(t, err, message)

@@ -80,5 +80,5 @@ func TestSchedule_Network(t *testing.T) {
 	_, err := Schedule(newTarget(t, "opencl"), Sum(x, "total", nil, false))
 	require.ErrorContains(t, err,
 		`ops: schedule of tensor total (sum) for key "gpu": tensor total has no dimensions, `+
-			`and a kernel needs one to give to threads: keep one of size 1`)
+			`but a kernel needs one to distribute over threads: keep one of size 1`)
 }

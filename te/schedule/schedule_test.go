@@ -37,7 +37,7 @@ func TestSchedule_Keys(t *testing.T) {
 	require.NoError(t, ops.RegisterSchedule("opstest-big", "matmul", ask("big matmul", true)))
 	require.NoError(t, ops.RegisterSchedule("opstest-big", "", ask("big", true)))
 	require.ErrorContains(t, ops.RegisterSchedule("opstest-big", "", ask("again", true)),
-		`for key "opstest-big": there is one already`)
+		`for key "opstest-big": it is already registered`)
 	require.ErrorContains(t, ops.RegisterSchedule("", "matmul", ask("", true)), "want a key of targets")
 	require.ErrorContains(t, ops.RegisterSchedule("cpu", "conv", nil), "and a function")
 

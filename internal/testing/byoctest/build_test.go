@@ -221,7 +221,7 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 		`{"kind": "composite", "devices": ["dnnl", "metal"]}`: `function biased: build for kind "metal": ` +
 			`no code generator target.build.metal is enabled: there are those of c, dnnl`,
 		`{"kind": "composite", "devices": []}`: `composite is composite and has no members`,
-		"dnnl":                                 `build for kind "dnnl": pass 0: function dense1 is no product`,
+		"dnnl":                                 `build for kind "dnnl": pass 0: function dense1 is not a product`,
 	} {
 		to, err := target.New(soc)
 		require.NoError(t, err, soc)

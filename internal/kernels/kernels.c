@@ -166,8 +166,7 @@ int tvmgo_kernel_bad_handle(const tvmgo_kernel* k, int i, int32_t device, const 
 int tvmgo_kernel_bad_offset(const tvmgo_kernel* k, int i, int32_t device, size_t offset, size_t nbytes, size_t align) {
   return tvmgo_raise(TVMGO_VALUE_ERROR,
                      TVMGO_ARG " begins %zu bytes into its memory of %zu: %s:%d takes parts of a buffer that begin "
-                               "at a "
-                               "multiple of %zu bytes: copy it to an array of its own",
+                               "at a multiple of %zu bytes: copy it to an array of its own",
                      k->name, i, offset, nbytes, type_name(k), (int)device, align);
 }
 

@@ -113,8 +113,7 @@ static int check_cluster(const cu_function* f, const cu_device* d, const size_t*
   if (!d->has_clusters)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                        SHAPE ": a %s of [%zu, %zu, %zu] blocks: %s has compute capability %d.%d; clusters need 9.0 "
-                             "and a "
-                             "driver of CUDA 11.8 or newer",
+                             "and a driver of CUDA 11.8 or newer",
                        SHAPE_ARGS(f, s, d), what, c[0], c[1], c[2], d->name, d->major, d->minor);
   for (int i = 0; i < 3; i++)
     if (c[i] > s[i] || s[i] % c[i] != 0) /* also keeps the volume below 2^64 */

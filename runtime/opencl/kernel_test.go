@@ -103,6 +103,11 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 	defer odd.Close()
 	requireError(t, k.Launch(nil, runtime.Dim3{32}, runtime.Dim3{}, odd, 3, 32), runtime.ErrInvalidArgument,
 		"kernel scale: argument 0 begins 4 bytes into its memory of 512", "multiple of 128")
+	end, err := x.View(dlpack.Float32, []int64{0}, nil, 512)
+	require.NoError(t, err)
+	defer end.Close()
+	requireError(t, k.Launch(nil, runtime.Dim3{32}, runtime.Dim3{}, end, 3, 32), runtime.ErrInvalidArgument,
+		"kernel scale: argument 0 begins 512 bytes into its memory of 512")
 }
 
 func TestKernel_BadCalls(t *testing.T) {

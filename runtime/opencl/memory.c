@@ -87,8 +87,7 @@ static int channel_type(DLDataType t, cl_channel_type* out) {
     }
   return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                      "a texture has no channels of dtype code %d, %d bits, %d lanes: use float32, float16 or an "
-                     "integer of at "
-                     "most 32 bits",
+                     "integer of at most 32 bits",
                      (int)t.code, (int)t.bits, (int)t.lanes);
 }
 

@@ -38,8 +38,7 @@ static int raise(VkResult code, const char* format, va_list list) {
   if (code == VK_ERROR_DEVICE_LOST)
     return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR,
                        "%s: VK_ERROR_DEVICE_LOST (-4): the driver gave the device up (a kernel ran too long, or "
-                       "reached beyond "
-                       "its memory); its data is lost, and this process cannot use it any more",
+                       "reached beyond its memory); its data is lost, and this process cannot use it any more",
                        what);
   return tvmgo_raise(kind, "%s: %s (%d)", what, tvmgo_vk_code_name(code), (int)code);
 }

@@ -92,9 +92,10 @@ static int exit_scope(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* r
   same = innermost == target;
   if (!same && are_equal(innermost, target, &same) != 0) return -1;
   if (!same)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument 0 is not the innermost current target of this thread: leave "
-        "scopes in "
-                       "the reverse order of entering them", f);
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "%s: argument 0 is not the innermost current target of this thread: leave scopes in the reverse "
+                       "order of entering them",
+                       f);
   t->num_targets--;
   tvmgo_object_release(innermost); /* last, because it may run foreign code */
   return 0;

@@ -20,6 +20,6 @@
 // A blob comes from a file and is not trusted. Whatever the bytes, the functions here return a value or an error, never
 // panic, and allocate no more than a small multiple of the input. Damage is a [FormatError], for which errors.Is(err,
 // [ErrCorrupt]) holds; a kind without scanner is an [UnknownKindError]. The import tree only points forward (a child
-// comes after its parent), so it has no cycle. It can share children, so code that walks it must remember what it has seen; and a
-// chain can be as long as there are modules, so code that walks it must not recurse in C.
+// comes after its parent), so it has no cycle. It can share children, so code that walks it must remember what it has
+// seen; and a chain can be as long as there are modules, so code that walks it must not recurse in C.
 package blob

@@ -24,7 +24,8 @@ func (e *FormatError) Error() string {
 // Is reports true for [ErrCorrupt].
 func (e *FormatError) Is(target error) bool { return target == ErrCorrupt }
 
-// UnknownKindError says that a legacy blob contains a module of a kind without a scanner: where its payload ends is unknown.
+// UnknownKindError says that a legacy blob contains a module of a kind without a scanner: where its payload ends is
+// unknown.
 type UnknownKindError struct {
 	Kind   string
 	Offset int64  // of the payload, from the start of the blob

@@ -2,11 +2,13 @@ package tir
 
 import "tvmgo/tir/internal/path"
 
-// What [Check] knows of indices: it refuses an access that is outside of its buffer whenever the program comes to it, as long as the program can come to it.
-// Indices are numbers of mathematics here, sums of products of variables, with any other expression as a variable of its own. Package arith proves the
-// opposite, that indices are within: see transform.Unproven.
+// What [Check] knows of indices: it refuses an access that is outside of its buffer whenever the program comes to it,
+// as long as the program can come to it. Indices are numbers of mathematics here, sums of products of variables, with
+// any other expression as a variable of its own. Package arith proves the opposite, that indices are within: see
+// transform.Unproven.
 
-// around is one of what an access stands in: a loop, a value of a variable, a condition, or something of which nothing is known.
+// around is one of what an access stands in: a loop, a value of a variable, a condition, or something of which nothing
+// is known.
 type around struct {
 	loop  *For
 	v     *Var // with value
@@ -139,8 +141,8 @@ func (w *boundsWalk) stmtParts(s Stmt) {
 	}
 }
 
-// sequence goes through the statements from i on. What follows an assertion stands behind its condition, and what follows something that may end the
-// function behind what nobody knows.
+// sequence goes through the statements from i on. What follows an assertion stands behind its condition, and what
+// follows something that may end the function behind what nobody knows.
 func (w *boundsWalk) sequence(all []Stmt, i int) {
 	depth := len(w.around)
 	for ; i < len(all); i++ {
@@ -209,7 +211,8 @@ func (w *boundsWalk) let(v *Var, value Expr, walk func()) {
 	w.under(around{v: v, value: value}, walk)
 }
 
-// isFixed says whether an expression has the same value wherever it stands: it reads no memory, and calls nothing but intrinsics without effects.
+// isFixed says whether an expression has the same value wherever it stands: it reads no memory, and calls nothing but
+// intrinsics without effects.
 func isFixed(e Expr, spend func() bool) bool {
 	if !spend() {
 		return false
@@ -325,7 +328,8 @@ func (w *boundsWalk) view(b *Buffer) {
 	}
 }
 
-// constantBytes is how many bytes a buffer spans from its address on, if that is constant and its elements have whole bytes.
+// constantBytes is how many bytes a buffer spans from its address on, if that is constant and its elements have whole
+// bytes.
 func constantBytes(b *Buffer) (int64, bool) {
 	bits := int64(b.DType.Bits) * int64(b.DType.Lanes)
 	if IsBool(b.DType) {

@@ -10,8 +10,8 @@ import (
 	"tvmgo/tir/text"
 )
 
-// boundsCases are bodies of f(A: float32[4], N: float32[n], M: float32[n, m], I: int32[8], k: int32), and what Check says of their indices; "" where nothing is
-// outside for certain.
+// boundsCases are bodies of f(A: float32[4], N: float32[n], M: float32[n, m], I: int32[8], k: int32), and what Check
+// says of their indices; "" where nothing is outside for certain.
 var boundsCases = []struct{ name, body, want string }{
 	{"the issue's", "for i in range(10) { A[i] = 1.0 }", "index i is outside of dimension 0 of buffer A: it is 9 where i = 9, and the dimension has 4"},
 	{"within", "for i in range(4) { A[i] = 1.0 }", ""},

@@ -17,8 +17,8 @@ func (w *boundsWalk) access(b *Buffer, indices []Expr) {
 	}
 }
 
-// index refuses an index that is outside of its dimension in some iteration of the loops around, whatever the function's arguments are, as long as there
-// are some by which the program comes to it.
+// index refuses an index that is outside of its dimension in some iteration of the loops around, whatever the
+// function's arguments are, as long as there are some by which the program comes to it.
 func (w *boundsWalk) index(b *Buffer, d int, x Expr) {
 	size := b.Shape[d]
 	t := Element(x.DType())

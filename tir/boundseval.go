@@ -2,7 +2,8 @@ package tir
 
 import "math/bits"
 
-// eval computes an expression of ints and truth values of one lane; false where it reads what is not known, is not defined, or overflows.
+// eval computes an expression of ints and truth values of one lane; false where it reads what is not known, is not
+// defined, or overflows.
 func (p *indexProof) eval(e Expr, env values) (int64, bool) {
 	if e == nil || !p.w.spend() {
 		return 0, false

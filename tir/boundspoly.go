@@ -144,8 +144,8 @@ func (p *indexProof) split(a polynomial, v *Var) (factor, rest polynomial, ok bo
 	return factor, rest, true
 }
 
-// extreme is a polynomial with each loop's variable at the end of its range where it is greatest (up) or least, from the innermost loop out, and
-// which ends these are; false where that is not known.
+// extreme is a polynomial with each loop's variable at the end of its range where it is greatest (up) or least, from
+// the innermost loop out, and which ends these are; false where that is not known.
 func (p *indexProof) extreme(a polynomial, up bool) (polynomial, map[*Var]bool, bool) {
 	ends := map[*Var]bool{}
 	for i := len(p.around) - 1; i >= 0; i-- {

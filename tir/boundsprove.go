@@ -2,8 +2,8 @@ package tir
 
 import "slices"
 
-// violation finds values of all variables by which the program comes to the access with an index that is outside, where it is so for all arguments that
-// bring it there.
+// violation finds values of all variables by which the program comes to the access with an index that is outside, where
+// it is so for all arguments that bring it there.
 func (p *indexProof) violation(x, size Expr) (values, bool) {
 	index, ok := p.poly(p.plain(x))
 	n, fine := p.poly(p.plain(size))
@@ -69,8 +69,8 @@ func (p *indexProof) isLet(v *Var) bool {
 	return slices.ContainsFunc(p.around, func(a around) bool { return a.v == v && p.w.lets[v] == nil })
 }
 
-// closed says whether loops alone decide an access: no argument of the function has a say in the index, in the size, in the loops that they depend on, and in
-// the conditions that these loops decide.
+// closed says whether loops alone decide an access: no argument of the function has a say in the index, in the size, in
+// the loops that they depend on, and in the conditions that these loops decide.
 func (p *indexProof) closed(x, size Expr) bool {
 	loops := map[*Var]*For{}
 	for _, a := range p.around {
@@ -127,8 +127,8 @@ func (p *indexProof) closed(x, size Expr) bool {
 	return true
 }
 
-// manyTries is how many values of variables are tried for an access in loops that have no more iterations, fewTries for one in more: the ends of loops come
-// first, and the rest is too much to be tried.
+// manyTries is how many values of variables are tried for an access in loops that have no more iterations, fewTries for
+// one in more: the ends of loops come first, and the rest is too much to be tried.
 const (
 	manyTries = 1 << 14
 	fewTries  = 1 << 11
@@ -152,7 +152,8 @@ func (p *indexProof) tries() int {
 	return manyTries
 }
 
-// witness finds values by which the program comes to the access, and outside holds. ends says which loops are in their last (true) or first iteration.
+// witness finds values by which the program comes to the access, and outside holds. ends says which loops are in their
+// last (true) or first iteration.
 func (p *indexProof) witness(ends map[*Var]bool, outside func(env values) bool, x, size Expr) (values, bool) {
 	bound := map[*Var]bool{}
 	deciding := []Expr{x, size}

@@ -68,7 +68,8 @@ func typeSpan(t Type) span {
 	return span{0, 1<<t.Bits - 1}
 }
 
-// span bounds an expression of one lane. Variables of int32 and int64 have no bounds by their types: they are numbers of mathematics.
+// span bounds an expression of one lane. Variables of int32 and int64 have no bounds by their types: they are numbers
+// of mathematics.
 func (p *indexProof) span(e Expr) span {
 	all := span{-infinite, infinite}
 	if e == nil || !p.w.spend() {

@@ -8,8 +8,8 @@ import (
 // NewVar makes a variable.
 func NewVar(name string, t Type) *Var { return &Var{Name: name, Type: t} }
 
-// Const is a constant of a type: of whole numbers, truth values, or floats, and with several lanes a Broadcast of it. Floats become the
-// nearest one of the type. It is Bad where the type cannot have the value.
+// Const is a constant of a type: of whole numbers, truth values, or floats, and with several lanes a Broadcast of it.
+// Floats become the nearest one of the type. It is Bad where the type cannot have the value.
 func Const(t Type, v float64) Expr {
 	if IsInt(t) || IsBool(t) {
 		switch {
@@ -124,9 +124,10 @@ func firstNoValue(what string, all ...Expr) Expr {
 	return nil
 }
 
-// Add is a + b. This and the functions below make both operands of one type: a scalar goes with a vector as a Broadcast; a constant takes
-// the other's type if that can have it, of two constants the narrower first; of two ints that are both signed or both not, or of two
-// floats of one sort, the narrower becomes the wider. All else is Bad: cast one.
+// Add is a + b. This and the functions below make both operands of one type: a scalar goes with a vector as a
+// Broadcast; a constant takes the other's type if that can have it, of two constants the narrower first; of two ints
+// that are both signed or both not, or of two floats of one sort, the narrower becomes the wider. All else is Bad: cast
+// one.
 func Add(a, b Expr) Expr { return NewBinary(OpAdd, a, b) }
 
 // Sub is a - b.
@@ -253,7 +254,8 @@ func match(a, b Expr) (Expr, Expr, error) {
 	return a, &Cast{x, b}, nil
 }
 
-// ConstantAs is a constant as another type; nil if the expression is no constant, or the type cannot have its value. Ints become floats, and not the other way round.
+// ConstantAs is a constant as another type; nil if the expression is no constant, or the type cannot have its value.
+// Ints become floats, and not the other way round.
 func ConstantAs(e Expr, t Type) Expr {
 	lanes := int(t.Lanes)
 	var c Expr
@@ -329,7 +331,8 @@ func NewSelect(cond, then, otherwise Expr) Expr {
 	return &Select{Cond: cond, Then: then, Else: otherwise}
 }
 
-// NewCast is a value as another type, of whose lanes only one need be said. A value of the type itself stays what it is.
+// NewCast is a value as another type, of whose lanes only one need be said. A value of the type itself stays what it
+// is.
 func NewCast(t Type, v Expr) Expr {
 	if e := firstNoValue("cast", v); e != nil {
 		return e
@@ -412,8 +415,8 @@ func checkIndices(what string, dims int, indices []Expr) Expr {
 	return nil
 }
 
-// NewCall is a call of a C function (CallExtern), of a packed function or one of the module's, or of an intrinsic, whose arguments are
-// checked against Intrinsics.
+// NewCall is a call of a C function (CallExtern), of a packed function or one of the module's, or of an intrinsic,
+// whose arguments are checked against Intrinsics.
 func NewCall(kind CallKind, t Type, name string, args ...Expr) Expr {
 	if e := firstBad("call of "+name, args...); e != nil {
 		return e

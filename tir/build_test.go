@@ -22,8 +22,8 @@ var everyType = []Type{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64,
 // strange are the types that no expression has.
 func strange(t Type) bool { return t.Code == dlpack.CodeComplex || t.Bits == 24 || t.Lanes > 1024 }
 
-// matched are the rules by which operands that are no constants get one type, written down on their own: one lane goes with many; of two ints of
-// one signedness, or two floats of one code, the wider one is it.
+// matched are the rules by which operands that are no constants get one type, written down on their own: one lane goes
+// with many; of two ints of one signedness, or two floats of one code, the wider one is it.
 func matched(x, y Type) (Type, bool) {
 	if strange(x) || strange(y) || x == Void || y == Void {
 		return Void, false

@@ -35,12 +35,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // maxErrors is how many errors CheckAll lists.
 const maxErrors = 100
 
-// Check says what is wrong with a module, as an *[Error]: the first in the order of the program; nil if it is well-formed. Well-formed means that
-// nothing is missing, that types are what the functions that make nodes make them, that each variable and buffer is defined once and used
-// within, that loops are what their kinds ask for, that functions that are called exist and do not call each other in a circle, that nothing
-// is left that lowering replaces, and that no index is outside of its buffer for certain. An index is so if some iteration of the loops around has it
-// outside, whatever arguments bring the program there, and if there are such arguments: conditions, loops without iterations, and values that are read from
-// memory are taken into account. Accesses that may be outside are no error: transform.Unproven lists them. Any garbage may be checked.
+// Check says what is wrong with a module, as an *[Error]: the first in the order of the program; nil if it is
+// well-formed. Well-formed means that nothing is missing, that types are what the functions that make nodes make them,
+// that each variable and buffer is defined once and used within, that loops are what their kinds ask for, that
+// functions that are called exist and do not call each other in a circle, that nothing is left that lowering replaces,
+// and that no index is outside of its buffer for certain. An index is so if some iteration of the loops around has it
+// outside, whatever arguments bring the program there, and if there are such arguments: conditions, loops without
+// iterations, and values that are read from memory are taken into account. Accesses that may be outside are no error:
+// transform.Unproven lists them. Any garbage may be checked.
 func Check(m *IRModule) error {
 	if all := checkModule(m, 1); len(all) > 0 {
 		return all[0]
@@ -212,8 +214,8 @@ func (c *checker) parameterBuffers(f *PrimFunc) {
 	}
 }
 
-// isIdentifier says whether a name may stand in C, and as a symbol in a library. Words that C keeps for itself are for the generator
-// to see to.
+// isIdentifier says whether a name may stand in C, and as a symbol in a library. Words that C keeps for itself are for
+// the generator to see to.
 func isIdentifier(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'

@@ -172,7 +172,8 @@ func (g *callGraph) of(name string) []string {
 	return g.callees[name]
 }
 
-// circle is the shortest way from a call of one function by another back to the caller; nil if there is none, or it was given before.
+// circle is the shortest way from a call of one function by another back to the caller; nil if there is none, or it was
+// given before.
 func (g *callGraph) circle(caller, callee string) []string {
 	from := map[string]string{callee: ""}
 	for todo := []string{callee}; len(todo) > 0; todo = todo[1:] {

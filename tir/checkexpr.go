@@ -302,7 +302,8 @@ func (c *checker) within(x Expr, b *Buffer, dim int) {
 	}
 }
 
-// constantRange is the least and the greatest lane of a constant of whole numbers. Floats have them exactly where it matters.
+// constantRange is the least and the greatest lane of a constant of whole numbers. Floats have them exactly where it
+// matters.
 func constantRange(x Expr) (least, greatest float64, ok bool) {
 	switch x := x.(type) {
 	case *IntImm:

@@ -2,8 +2,9 @@ package tir
 
 import "reflect"
 
-// Expr is an expression: *Var, *IntImm, *FloatImm, *StringImm, *Binary, *Not, *Select, *Cast, *BufferLoad, *ProducerLoad, *Ramp, *Broadcast,
-// *Shuffle, *Let, *Call, *Reduce, or *Bad. Expressions are shared: they are made, and not changed any more.
+// Expr is an expression: *Var, *IntImm, *FloatImm, *StringImm, *Binary, *Not, *Select, *Cast, *BufferLoad,
+// *ProducerLoad, *Ramp, *Broadcast, *Shuffle, *Let, *Call, *Reduce, or *Bad. Expressions are shared: they are made, and
+// not changed any more.
 type Expr interface {
 	// DType is the type of the expression's value; Void of one that lacks what has the type.
 	DType() Type
@@ -43,10 +44,10 @@ type Binary struct {
 // BinaryOp is what a Binary does.
 type BinaryOp uint8
 
-// The operations. Div and Mod round towards zero as C does, FloorDiv and FloorMod towards minus infinity, so that FloorMod has the sign of
-// its second operand. Division by zero is not defined for whole numbers. Overflow of signed ones isn't either, in that passes take for granted
-// that there is none; what is then computed wraps around, in whatever order they leave sums. And and Or
-// do not look at their second operand where the first decides.
+// The operations. Div and Mod round towards zero as C does, FloorDiv and FloorMod towards minus infinity, so that
+// FloorMod has the sign of its second operand. Division by zero is not defined for whole numbers. Overflow of signed
+// ones isn't either, in that passes take for granted that there is none; what is then computed wraps around, in
+// whatever order they leave sums. And and Or do not look at their second operand where the first decides.
 const (
 	OpAdd BinaryOp = iota
 	OpSub
@@ -102,7 +103,8 @@ type Cast struct {
 	Value Expr `tir:"cast"`
 }
 
-// BufferLoad is the element of a buffer at indices, one for each dimension; with a vector for the last one, several elements.
+// BufferLoad is the element of a buffer at indices, one for each dimension; with a vector for the last one, several
+// elements.
 type BufferLoad struct {
 	Buffer  *Buffer `tir:"load"`
 	Indices []Expr
@@ -179,16 +181,17 @@ type Call struct {
 	Args []Expr
 }
 
-// Combiner says how a reduction puts values together: of the variables Left (what has been found) and Right (what comes now) are
-// computed the Results, beginning with Identity. All have the same length: one for each value that is reduced at once.
+// Combiner says how a reduction puts values together: of the variables Left (what has been found) and Right (what comes
+// now) are computed the Results, beginning with Identity. All have the same length: one for each value that is reduced
+// at once.
 type Combiner struct {
 	Left, Right []*Var
 	Results     []Expr
 	Identity    []Expr
 }
 
-// Reduce is one of the values that a combiner makes of Sources over all points of Axes where Cond holds. Tensor expressions have it;
-// no generator sees it.
+// Reduce is one of the values that a combiner makes of Sources over all points of Axes where Cond holds. Tensor
+// expressions have it; no generator sees it.
 type Reduce struct {
 	Combiner *Combiner
 	Sources  []Expr     `tir:",scoped"`

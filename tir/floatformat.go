@@ -7,8 +7,9 @@ import (
 	"tvmgo/dlpack"
 )
 
-// FloatFormat is what values a type of floating point numbers has: those of an IEEE format with so many bits of fraction, but for what
-// is said here. Sources: IEEE 754, and the OCP 8-bit and Microscaling formats with their relatives without infinities (fn) and without -0 (uz).
+// FloatFormat is what values a type of floating point numbers has: those of an IEEE format with so many bits of
+// fraction, but for what is said here. Sources: IEEE 754, and the OCP 8-bit and Microscaling formats with their
+// relatives without infinities (fn) and without -0 (uz).
 type FloatFormat struct {
 	Fraction int     // bits
 	Least    int     // the exponent of the least normal number
@@ -17,7 +18,8 @@ type FloatFormat struct {
 	NoMinus0 bool
 }
 
-// FormatOf is the format of floats of at most 16 bits; false of others, and of float8_e8m0fnu, which has powers of two alone.
+// FormatOf is the format of floats of at most 16 bits; false of others, and of float8_e8m0fnu, which has powers of two
+// alone.
 func FormatOf(t Type) (FloatFormat, bool) {
 	if f, ok := floatFormats[t.Code]; ok {
 		return f, true
@@ -41,7 +43,8 @@ var floatFormats = map[uint8]FloatFormat{
 	dlpack.CodeFloat4E2M1FN:      {1, 0, 6, false, false, false},
 }
 
-// roundFloat is the value of a type of floats that is nearest to v, ties to even; ok is false if v is outside of what the type has.
+// roundFloat is the value of a type of floats that is nearest to v, ties to even; ok is false if v is outside of what
+// the type has.
 func roundFloat(t Type, v float64) (nearest float64, ok bool) {
 	f := floatFormats[t.Code]
 	switch {

@@ -2,19 +2,20 @@ package tir
 
 import "unsafe"
 
-// Mutator makes a new program of an old one. Its functions are called for each node after its parts have been replaced, and give what stands in its
-// place; nil functions leave nodes alone. For a statement, nil takes it away. What does not change is shared with the old program.
+// Mutator makes a new program of an old one. Its functions are called for each node after its parts have been replaced,
+// and give what stands in its place; nil functions leave nodes alone. For a statement, nil takes it away. What does not
+// change is shared with the old program.
 type Mutator struct {
 	Expr func(Expr) Expr
 	Stmt func(Stmt) Stmt
 
-	// PreExpr and PreStmt are asked before the parts; where they answer true, their first result stands instead of the node, and its
-	// parts are not looked at.
+	// PreExpr and PreStmt are asked before the parts; where they answer true, their first result stands instead of the
+	// node, and its parts are not looked at.
 	PreExpr func(Expr) (Expr, bool)
 	PreStmt func(Stmt) (Stmt, bool)
 
-	// Memo, where it is not nil, has what became of expressions: one that stands in several places is replaced once. The functions must
-	// not depend on the place then.
+	// Memo, where it is not nil, has what became of expressions: one that stands in several places is replaced once. The
+	// functions must not depend on the place then.
 	Memo map[Expr]Expr
 }
 
@@ -200,7 +201,8 @@ func (m *Mutator) stmts(all []Stmt) (out []Stmt, changed bool) {
 // Substitute replaces variables by expressions of their types.
 func Substitute(e Expr, values map[*Var]Expr) Expr { return substituter(values).MutateExpr(e) }
 
-// SubstituteStmt replaces variables by expressions of their types. Variables that are bound within are not to be among them.
+// SubstituteStmt replaces variables by expressions of their types. Variables that are bound within are not to be among
+// them.
 func SubstituteStmt(s Stmt, values map[*Var]Expr) Stmt { return substituter(values).MutateStmt(s) }
 
 func substituter(values map[*Var]Expr) *Mutator {

@@ -180,8 +180,8 @@ func (t *NodeType) New() any {
 	return t.newExpr()
 }
 
-// address is where a node is, which is a pointer: nil of a nil one. It is what reflect.Value.UnsafePointer returns, in the
-// second word of an interface, without the checks: walks ask for it at every node.
+// address is where a node is, which is a pointer: nil of a nil one. It is what reflect.Value.UnsafePointer returns, in
+// the second word of an interface, without the checks: walks ask for it at every node.
 func address(node any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&node))[1] }
 
 func (f *Field) expr(node unsafe.Pointer) *Expr    { return (*Expr)(unsafe.Add(node, f.offset)) }

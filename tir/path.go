@@ -67,7 +67,8 @@ func NodeName(node any) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", node), "*tir.")
 }
 
-// WalkPaths is [Walk] of a function, with the path to each node as [Check] writes it, as in "body[0].for(i).body.value".
+// WalkPaths is [Walk] of a function, with the path to each node as [Check] writes it, as in
+// "body[0].for(i).body.value".
 func WalkPaths(f *PrimFunc, visit func(node any, path func() string) bool) {
 	if f == nil {
 		return

@@ -75,8 +75,8 @@ type Alloc struct {
 	Body   Stmt    `tir:",scoped"`
 }
 
-// AttrStmt says something of Body, under a key. Node may be nil; it is a *Var, *Buffer or *IterVar that is spoken of. One whose key is
-// [AttrView] defines the buffer, others speak of what is defined already.
+// AttrStmt says something of Body, under a key. Node may be nil; it is a *Var, *Buffer or *IterVar that is spoken of.
+// One whose key is [AttrView] defines the buffer, others speak of what is defined already.
 type AttrStmt struct {
 	Key   string `tir:"attr"`
 	Node  any    `tir:",optional"`
@@ -84,14 +84,16 @@ type AttrStmt struct {
 	Body  Stmt
 }
 
-// AttrView is the key of an AttrStmt that defines its Node, a buffer, within Body: as another one over memory that is there already, which
-// Value, the buffer's Data, is the address of. See [View].
+// AttrView is the key of an AttrStmt that defines its Node, a buffer, within Body: as another one over memory that is
+// there already, which Value, the buffer's Data, is the address of. See [View].
 const AttrView = "buffer_view"
 
-// AttrWrites is the key of an AttrStmt that says of its Node, a buffer, that calls within Body write to it if they are given its address.
+// AttrWrites is the key of an AttrStmt that says of its Node, a buffer, that calls within Body write to it if they are
+// given its address.
 const AttrWrites = "writes"
 
-// View runs body, in which b is a buffer over the memory at b.Data. The memory is a parameter's, or allocated around this.
+// View runs body, in which b is a buffer over the memory at b.Data. The memory is a parameter's, or allocated around
+// this.
 func View(b *Buffer, body Stmt) Stmt {
 	return &AttrStmt{Key: AttrView, Node: b, Value: b.Data, Body: body}
 }
@@ -123,8 +125,8 @@ func (*AttrStmt) stmt()    {}
 func (*Seq) stmt()         {}
 func (*Evaluate) stmt()    {}
 
-// Sequence is statements one after the other: nil ones are left out, sequences within are spread, and one alone is itself. Of
-// none it is an empty Seq.
+// Sequence is statements one after the other: nil ones are left out, sequences within are spread, and one alone is
+// itself. Of none it is an empty Seq.
 func Sequence(stmts ...Stmt) Stmt {
 	var all []Stmt
 	for _, s := range stmts {

@@ -28,8 +28,8 @@ var (
 	Void     = dlpack.Void   // of calls that give nothing
 )
 
-// Vector is a type with so many lanes; of a vector's element if t is one. More lanes than [MaxLanes], or fewer than none, make a type of 0
-// lanes, which no expression has.
+// Vector is a type with so many lanes; of a vector's element if t is one. More lanes than [MaxLanes], or fewer than
+// none, make a type of 0 lanes, which no expression has.
 func Vector(t Type, lanes int) Type {
 	if lanes < 0 || lanes > MaxLanes {
 		lanes = 0
@@ -90,8 +90,8 @@ func CheckType(t Type) error {
 	return fmt.Errorf("type %s is not one that expressions have", TypeName(t))
 }
 
-// intRange is the least and the greatest value of a type of whole numbers; greatest of uint64 is that of int64, since constants are
-// int64.
+// intRange is the least and the greatest value of a type of whole numbers; greatest of uint64 is that of int64, since
+// constants are int64.
 func intRange(t Type) (least, greatest int64) {
 	switch {
 	case t.Code == dlpack.CodeUInt && t.Bits >= 64:

@@ -2,8 +2,8 @@ package tir
 
 import "sync/atomic"
 
-// typeMemo keeps the type of an expression that is as deep as its parts are, so that the types of a chain are not found by going down all of it each time. It
-// may be asked by many at once.
+// typeMemo keeps the type of an expression that is as deep as its parts are, so that the types of a chain are not found
+// by going down all of it each time. It may be asked by many at once.
 type typeMemo struct{ bits uint32 } // 0: not known yet
 
 // of is the type that find gives; Void, which something that lacks has, is not kept.

@@ -2,7 +2,8 @@ package tir
 
 import "fmt"
 
-// NewRamp makes the vector base, base+stride, …: of two numbers of one lane, which become of one type as those of [Add] do.
+// NewRamp makes the vector base, base+stride, …: of two numbers of one lane, which become of one type as those of [Add]
+// do.
 func NewRamp(base, stride Expr, lanes int) Expr {
 	if e := firstNoValue("ramp", base, stride); e != nil {
 		return e

@@ -20,7 +20,8 @@ func viewed(lines int32) (f *PrimFunc, matrix, row *Buffer) {
 	return &PrimFunc{Name: "f", Params: []*Var{a}, Buffers: map[*Var]*Buffer{a: matrix}, Result: Void, Body: body}, matrix, row
 }
 
-// A view is another buffer over memory that is there: it is well-formed, comes back from text and JSON, and is the same by its place.
+// A view is another buffer over memory that is there: it is well-formed, comes back from text and JSON, and is the same
+// by its place.
 func TestView(t *testing.T) {
 	f, _, _ := viewed(2)
 	m := &IRModule{Funcs: []*PrimFunc{f}}

@@ -2,12 +2,12 @@ package tir
 
 import "unsafe"
 
-// Walk visits an expression or a statement and all that is within, each before its parts, in the order in which they are run or
-// computed. Where visit answers false, the parts are left out. A node that stands in several places is visited in each. nil is not
-// visited.
+// Walk visits an expression or a statement and all that is within, each before its parts, in the order in which they
+// are run or computed. Where visit answers false, the parts are left out. A node that stands in several places is
+// visited in each. nil is not visited.
 //
-// Variables are visited where they are used, not where they are bound. Of reductions the sources and the condition are visited, the combiner
-// and the axes are not; of buffers neither the shape nor the address.
+// Variables are visited where they are used, not where they are bound. Of reductions the sources and the condition are
+// visited, the combiner and the axes are not; of buffers neither the shape nor the address.
 func Walk(node any, visit func(node any) bool) {
 	w := walker{visit}
 	switch n := node.(type) {

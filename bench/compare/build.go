@@ -131,8 +131,8 @@ func packShader(out string) error {
 			"64), threadIdx.x=64"}}}, out)
 }
 
-// fakeDriver measures the CUDA rows with a driver that launches nothing (program/cudriver.c), for machines without a card:
-// the time that the library adds to a launch is the same.
+// fakeDriver measures the CUDA rows with a driver that launches nothing (program/cudriver.c), for machines without a
+// card: the time that the library adds to a launch is the same.
 func fakeDriver(dir string) error {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil || os.Getenv("TVMGO_CUDA_LIBRARY") != "" {
 		return nil

@@ -130,8 +130,8 @@ type operatorSide struct {
 	calls  map[string]int
 }
 
-// serveOperators reads names of rows and answers with nanoseconds per operation, as bench/program does. Its arguments are
-// the minimal duration of a sample in nanoseconds, and the library of program/hand.c.
+// serveOperators reads names of rows and answers with nanoseconds per operation, as bench/program does. Its arguments
+// are the minimal duration of a sample in nanoseconds, and the library of program/hand.c.
 func serveOperators(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("usage: %s SAMPLE_NS HAND.so", operatorsCommand)

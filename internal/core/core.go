@@ -1,5 +1,5 @@
-// Package core is the C core that every program of this module links. It imports the packages that make it up, each with
-// a contract in its own header, and handles forks. It has no Go API; package runtime is the one above it.
+// Package core is the C core that every program of this module links. It imports the packages that make it up, each
+// with a contract in its own header, and handles forks. It has no Go API; package runtime is the one above it.
 package core
 
 /*

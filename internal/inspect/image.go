@@ -83,8 +83,8 @@ func (m *image) checkType() error {
 	return m.damaged("unknown ELF type %d", uint16(m.Type))
 }
 
-// segmentAt returns the segment that holds the address in its file-backed part, and the bytes from there to the end of that
-// part.
+// segmentAt returns the segment that holds the address in its file-backed part, and the bytes from there to the end of
+// that part.
 func (m *image) segmentAt(vaddr uint64) (*elf.Prog, uint64) {
 	for _, p := range m.loads {
 		if vaddr >= p.Vaddr && vaddr-p.Vaddr < p.Filesz {

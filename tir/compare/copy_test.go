@@ -6,8 +6,8 @@ import (
 	"tvmgo/tir"
 )
 
-// copier copies a program: variables and buffers that are bound within get others, of other names, and nothing is shared. One place of those
-// that can be changed is, if there are so many.
+// copier copies a program: variables and buffers that are bound within get others, of other names, and nothing is
+// shared. One place of those that can be changed is, if there are so many.
 type copier struct {
 	vars          map[*tir.Var]*tir.Var
 	buffers       map[*tir.Buffer]*tir.Buffer

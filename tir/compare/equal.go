@@ -9,26 +9,27 @@ import (
 	"tvmgo/tir/internal/scopes"
 )
 
-// Equal says whether two nodes are the same program: expressions, statements, buffers, functions or modules. What is bound within
-// (parameters, loop variables, lets, allocations, axes) is the same by its place, whatever its name; variables, buffers and producers
-// from outside are the same only if they are the same pointers. Floats are compared bit by bit, so that no number equals itself, and 0 is not -0;
-// attributes by value.
+// Equal says whether two nodes are the same program: expressions, statements, buffers, functions or modules. What is
+// bound within (parameters, loop variables, lets, allocations, axes) is the same by its place, whatever its name;
+// variables, buffers and producers from outside are the same only if they are the same pointers. Floats are compared
+// bit by bit, so that no number equals itself, and 0 is not -0; attributes by value.
 //
-// It takes time in proportion to the nodes, shared ones counted once, where every variable is bound in one place. What is nested more
-// than 200000 deep is not equal.
+// It takes time in proportion to the nodes, shared ones counted once, where every variable is bound in one place. What
+// is nested more than 200000 deep is not equal.
 func Equal(a, b any) bool {
 	c := newComparer(false)
 	return c.any(a, b)
 }
 
-// EqualFree is Equal, but variables, buffers and producers from outside are the same by their place, too: each of a goes with one of b.
+// EqualFree is Equal, but variables, buffers and producers from outside are the same by their place, too: each of a
+// goes with one of b.
 func EqualFree(a, b any) bool {
 	c := newComparer(true)
 	return c.any(a, b)
 }
 
-// Difference says where two nodes differ first, and how, as in "main.body[0].for(i).body.value.a: constant 1 is not 2"; it is empty if they are
-// [Equal].
+// Difference says where two nodes differ first, and how, as in "main.body[0].for(i).body.value.a: constant 1 is not 2";
+// it is empty if they are [Equal].
 func Difference(a, b any) string {
 	c := newComparer(false)
 	if c.any(a, b) {
@@ -41,7 +42,8 @@ func Difference(a, b any) string {
 	return path.Short(c.path) + ": " + c.why
 }
 
-// comparer compares two programs. Its methods answer true, or note why not; the path is written from its end, on the way back.
+// comparer compares two programs. Its methods answer true, or note why not; the path is written from its end, on the
+// way back.
 type comparer struct {
 	scopes.Scopes
 	free        bool

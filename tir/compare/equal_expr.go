@@ -74,7 +74,8 @@ func (c *comparer) node(l, r any) bool {
 	return c.deeper(l, r, func() bool { return c.fields(t, l, r) })
 }
 
-// fields compares the fields of nodes of one type: those in the scope of what the node binds at last, after it is bound.
+// fields compares the fields of nodes of one type: those in the scope of what the node binds at last, after it is
+// bound.
 func (c *comparer) fields(t *tir.NodeType, l, r any) bool {
 	if a, ok := l.(*tir.AttrStmt); ok && a.ViewBuffer() != nil && r.(*tir.AttrStmt).ViewBuffer() != nil {
 		return c.view(a, r.(*tir.AttrStmt))

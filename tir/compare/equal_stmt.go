@@ -109,7 +109,8 @@ func (c *comparer) functionParts(l, r *tir.PrimFunc) bool {
 	return true
 }
 
-// parameterBuffers binds the buffers of parameters, after the sizes that they bring along: variables that are a dimension of theirs.
+// parameterBuffers binds the buffers of parameters, after the sizes that they bring along: variables that are a
+// dimension of theirs.
 func (c *comparer) parameterBuffers(l, r *tir.PrimFunc) bool {
 	for i := range l.Params {
 		a, b := l.Buffers[l.Params[i]], r.Buffers[r.Params[i]]

@@ -12,7 +12,8 @@ import (
 	"tvmgo/tir"
 )
 
-// boundSample is a function with all that can be bound: parameters, a dimension of a parameter's buffer, loops, lets, and memory.
+// boundSample is a function with all that can be bound: parameters, a dimension of a parameter's buffer, loops, lets,
+// and memory.
 func boundSample(names func(string) string) *tir.PrimFunc {
 	n, a, k := tir.NewVar(names("n"), tir.Int32), tir.NewVar(names("a"), tir.Handle), tir.NewVar(names("k"), tir.Int32)
 	i, x, y := tir.NewVar(names("i"), tir.Int32), tir.NewVar(names("x"), tir.Int32), tir.NewVar(names("y"), tir.Float32)

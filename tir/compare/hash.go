@@ -11,8 +11,8 @@ import (
 	"tvmgo/tir/internal/scopes"
 )
 
-// Hash is a number for a node such as [Equal] takes: the same for equal ones, and for those that are [EqualFree], in every process. Names of
-// variables and buffers don't count; which variable stands where does.
+// Hash is a number for a node such as [Equal] takes: the same for equal ones, and for those that are [EqualFree], in
+// every process. Names of variables and buffers don't count; which variable stands where does.
 func Hash(node any) uint64 {
 	h := &hasher{numbers: map[any]*numbered{}, memo: map[hashedAt]hashed{}}
 	h.any(node)
@@ -52,8 +52,8 @@ func (s sum) finish() uint64 {
 	return x ^ x>>32
 }
 
-// hasher hashes a program. A variable that is bound within is known by how many scopes are open outside of its own, and its place in
-// it; one from outside by how many were met before.
+// hasher hashes a program. A variable that is bound within is known by how many scopes are open outside of its own, and
+// its place in it; one from outside by how many were met before.
 type hasher struct {
 	scopes.Scopes
 	numbers map[any]*numbered
@@ -179,8 +179,8 @@ func (h *hasher) variable(v *tir.Var) {
 	h.same(v)
 }
 
-// buffer is where a buffer is used. One from outside is known by what can be seen of it without its parts: Equal compares pointers,
-// EqualFree the parts where it is met first.
+// buffer is where a buffer is used. One from outside is known by what can be seen of it without its parts: Equal
+// compares pointers, EqualFree the parts where it is met first.
 func (h *hasher) buffer(b *tir.Buffer) {
 	if b == nil {
 		h.sum.add(hashNil)

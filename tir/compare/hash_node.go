@@ -9,7 +9,8 @@ import (
 	"tvmgo/tir/internal/scopes"
 )
 
-// deeper hashes a node that has parts, and adds it. What was hashed before in the same surroundings is not looked at again.
+// deeper hashes a node that has parts, and adds it. What was hashed before in the same surroundings is not looked at
+// again.
 func (h *hasher) deeper(node any, parts func()) {
 	for _, level := range [2]int{-1, len(h.Open)} {
 		if f, ok := h.memo[hashedAt{node, level}]; ok {

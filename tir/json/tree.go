@@ -19,7 +19,8 @@ import (
 // maxJSONDepth is how deep lists and objects may be within one another; encoding/json takes no more either.
 const maxJSONDepth = 10_000
 
-// maxJSONFields is how many fields an object may have: a module has as many functions and statements as it wants, but these are lists.
+// maxJSONFields is how many fields an object may have: a module has as many functions and statements as it wants, but
+// these are lists.
 const maxJSONFields = 10_000
 
 // JSONError says what is wrong in a module's JSON, and where: "$.funcs[0].body".

@@ -25,9 +25,10 @@ const jsonVersion = 1
 //	 "buffers":[{"name":"A","data":1,"type":"float32","shape":[…]}, …],
 //	 "functions":[{"name":"main","params":[0,1],"buffers":[{"param":1,"buffer":0}],"result":"void","attrs":[…],"body":…}]}
 //
-// Variables and buffers are said by their place in "vars" and "buffers", so that what is one stays one. A sequence is a list; every other node is an
-// object: {"op":"+","a":…,"b":…}. Numbers have 64 bits, and need a reader that keeps them. Floats without a number are "inf", "-inf", "nan" and
-// "nan:" with their bits; text that isn't UTF-8 is {"base64":"…"}. What a finished module doesn't have (*Bad, *ProducerLoad, *Reduce) is an error.
+// Variables and buffers are said by their place in "vars" and "buffers", so that what is one stays one. A sequence is a
+// list; every other node is an object: {"op":"+","a":…,"b":…}. Numbers have 64 bits, and need a reader that keeps them.
+// Floats without a number are "inf", "-inf", "nan" and "nan:" with their bits; text that isn't UTF-8 is {"base64":"…"}.
+// What a finished module doesn't have (*Bad, *ProducerLoad, *Reduce) is an error.
 func Marshal(m *tir.IRModule) ([]byte, error) {
 	if m == nil {
 		return nil, errors.New("tir: write JSON: the module is nil")

@@ -29,8 +29,9 @@ type Scope struct {
 	Buffers []*tir.Buffer
 }
 
-// Parse reads a module from text, as [Print] writes it and as people write it: layout is free, "#" and "//" begin comments, constants of
-// type int32 and float32 become what stands beside them needs, and names may be used again where a block has ended. Errors are of type *ParseError.
+// Parse reads a module from text, as [Print] writes it and as people write it: layout is free, "#" and "//" begin
+// comments, constants of type int32 and float32 become what stands beside them needs, and names may be used again where
+// a block has ended. Errors are of type *ParseError.
 //
 //	module    = [ "attrs" attrs ] { function }
 //	function  = "func" NAME "(" [ NAME ":" TYPE { "," NAME ":" TYPE } ] ")" [ "->" TYPE ] "{" [ "attrs" attrs ] { statement } "}"
@@ -68,9 +69,9 @@ type Scope struct {
 //	call      = [ "intrin" | "extern" | "packed" | "func" ] NAME [ "[" TYPE "]" ] "(" exprs ")"
 //	exprs     = [ expr { "," expr } ]
 //
-// A NAME is letters, digits, "_", and dots between, or $"any text". TEXT is a string as Go writes it. A call has the type of an intrinsic's last
-// argument (bool of isnan and the like), or void for others, unless one stands in brackets. A buffer without "data" has an address of its own; with
-// a type after it, "data" names it. A function looks so:
+// A NAME is letters, digits, "_", and dots between, or $"any text". TEXT is a string as Go writes it. A call has the
+// type of an intrinsic's last argument (bool of isnan and the like), or void for others, unless one stands in brackets.
+// A buffer without "data" has an address of its own; with a type after it, "data" names it. A function looks so:
 //
 //	func scale(A: handle, B: handle, n: int32) {
 //	  buffer A: float32[n], param A
@@ -86,7 +87,8 @@ func Parse(text string) (m *tir.IRModule, err error) {
 	return m, nil
 }
 
-// ParseExpr reads an expression that speaks of the variables and buffers of a scope. Of two of one name it takes the last.
+// ParseExpr reads an expression that speaks of the variables and buffers of a scope. Of two of one name it takes the
+// last.
 func ParseExpr(text string, scope Scope) (e tir.Expr, err error) {
 	p := newParser(text)
 	defer p.caught(&err)

@@ -16,7 +16,8 @@ func (p *parser) allocStmt() tir.Stmt {
 	return &tir.Alloc{Buffer: b, Body: p.body()}
 }
 
-// declaration reads a buffer that is known to the function's end, or that a parameter stands for one that is known already.
+// declaration reads a buffer that is known to the function's end, or that a parameter stands for one that is known
+// already.
 func (p *parser) declaration() {
 	name, _ := p.name("a buffer")
 	if p.peek().is(",") {

@@ -9,9 +9,10 @@ import (
 	"tvmgo/tir/internal/printer"
 )
 
-// Print is the text of an expression, a statement, a function or a module, as [Parse] and [ParseExpr] read it. Variables and
-// buffers of one name are told apart: the first is "i", others are "i_1", "i_2" and so on. Of a part of a function what stands outside it is
-// not declared. Nodes that a finished module doesn't have (*Bad, *ProducerLoad, *Reduce) have a text for people only.
+// Print is the text of an expression, a statement, a function or a module, as [Parse] and [ParseExpr] read it.
+// Variables and buffers of one name are told apart: the first is "i", others are "i_1", "i_2" and so on. Of a part of a
+// function what stands outside it is not declared. Nodes that a finished module doesn't have (*Bad, *ProducerLoad,
+// *Reduce) have a text for people only.
 func Print(node any) string {
 	switch n := node.(type) {
 	case *tir.PrimFunc:
@@ -77,7 +78,8 @@ func newWriter(fragment bool) *writer {
 	return &writer{out: &strings.Builder{}, fragment: fragment, vars: newNames[*tir.Var](), buffers: newNames[*tir.Buffer](), survey: newSurvey()}
 }
 
-// names are the names of what can be named at one place of a text, each of which stands for one thing in the whole text.
+// names are the names of what can be named at one place of a text, each of which stands for one thing in the whole
+// text.
 type names[K comparable] struct {
 	of    map[K]string
 	taken map[string]bool

@@ -47,8 +47,8 @@ func (p *writer) layout(b *tir.Buffer, param string) (undo func()) {
 	return undo
 }
 
-// data writes a buffer's address if it has to be said: with a type where this is the place that brings it. It goes without saying where it is of the
-// buffer's name, and nothing else speaks of it.
+// data writes a buffer's address if it has to be said: with a type where this is the place that brings it. It goes
+// without saying where it is of the buffer's name, and nothing else speaks of it.
 func (p *writer) data(b *tir.Buffer) (undo func()) {
 	if _, known := p.vars.of[b.Data]; known || b.Data == nil {
 		p.write(", data ", p.varName(b.Data))

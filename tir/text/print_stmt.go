@@ -35,7 +35,8 @@ func (p *writer) braces(s tir.Stmt) {
 	p.line("}")
 }
 
-// rest writes the body of a statement that binds something: what follows in the block if the statement is the last there, else in braces.
+// rest writes the body of a statement that binds something: what follows in the block if the statement is the last
+// there, else in braces.
 func (p *writer) rest(body tir.Stmt, last bool) {
 	if !last {
 		p.braces(body)
@@ -140,7 +141,8 @@ func (p *writer) forStmt(s *tir.For) {
 	undo()
 }
 
-// span writes "range(extent)", or "range(min, count=extent)" where the range does not begin with 0 of the extent's type.
+// span writes "range(extent)", or "range(min, count=extent)" where the range does not begin with 0 of the extent's
+// type.
 func (p *writer) span(low, n tir.Expr) {
 	p.write("range(")
 	if zero, ok := low.(*tir.IntImm); !ok || tir.IsNil(low) || tir.IsNil(n) || zero.Value != 0 || zero.Type != printedType(n) {
@@ -196,7 +198,8 @@ func (p *writer) attrStmt(s *tir.AttrStmt, last bool) {
 	p.rest(s.Body, last)
 }
 
-// iter writes an axis. A type tells that it brings its variable, which is then known to the function's end: other attributes may speak of it again.
+// iter writes an axis. A type tells that it brings its variable, which is then known to the function's end: other
+// attributes may speak of it again.
 func (p *writer) iter(x *tir.IterVar) {
 	if x == nil {
 		p.write("<nil>")

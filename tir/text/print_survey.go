@@ -2,8 +2,8 @@ package text
 
 import "tvmgo/tir"
 
-// survey is what the printer knows of a function before it writes: which variables are used for more than to be a buffer's address.
-// Others need no name in the text.
+// survey is what the printer knows of a function before it writes: which variables are used for more than to be a
+// buffer's address. Others need no name in the text.
 type survey struct {
 	used      map[*tir.Var]bool
 	addresses map[*tir.Var]bool // of buffers; of two, the variable is used, too

@@ -43,7 +43,8 @@ func TestPrint_Constants(t *testing.T) {
 	}
 }
 
-// Of two things of one name the second has another, even where that is somebody's name; what is bound twice has two names.
+// Of two things of one name the second has another, even where that is somebody's name; what is bound twice has two
+// names.
 func TestPrint_Names(t *testing.T) {
 	i, j, k := tir.NewVar("i", tir.Int32), tir.NewVar("i", tir.Int32), tir.NewVar("i_1", tir.Int32)
 	require.Equal(t, "i + i_1 + i_1_1 + i", Print(tir.Add(tir.Add(tir.Add(i, j), k), i)))
@@ -73,7 +74,8 @@ func TestPrint_Names(t *testing.T) {
 	require.Equal(t, want, m.String())
 }
 
-// A buffer that nothing allocates is declared where it is first used, and known from there on; so are a function's free variables at its head.
+// A buffer that nothing allocates is declared where it is first used, and known from there on; so are a function's free
+// variables at its head.
 func TestPrint_Declares(t *testing.T) {
 	data, n := tir.NewVar("p", tir.Handle), tir.NewVar("n", tir.Int32)
 	b := &tir.Buffer{Name: "B", Data: data, DType: tir.Float32, Shape: []tir.Expr{n}, Strides: []tir.Expr{tir.I32(2)}, Offset: tir.I32(1), Scope: "shared", Alignment: 64}

@@ -21,7 +21,8 @@ var reserved = map[string]bool{
 	"parallel": true, "seq": true, "thread": true, "true": true, "unrolled": true, "var": true, "vectorized": true, "while": true,
 }
 
-// isPlainName says whether a name is written as it is: letters, digits and "_", with dots between, that are neither a type nor reserved.
+// isPlainName says whether a name is written as it is: letters, digits and "_", with dots between, that are neither a
+// type nor reserved.
 func isPlainName(s string) bool {
 	if s == "" || reserved[s] || isTypeName(s) {
 		return false
@@ -86,7 +87,8 @@ func intText(t tir.Type, v int64) string {
 	return form.TypeText(t) + "(" + strconv.FormatInt(v, 10) + ")"
 }
 
-// floatText is a constant of floats. A float32 that is no float32's value, as 0.1 is, carries its type: the number is then not rounded.
+// floatText is a constant of floats. A float32 that is no float32's value, as 0.1 is, carries its type: the number is
+// then not rounded.
 func floatText(t tir.Type, v float64) string {
 	if t == tir.Float32 && (math.IsNaN(v) || float64(float32(v)) == v) {
 		return form.Number(v, 32)

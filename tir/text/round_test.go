@@ -12,7 +12,8 @@ import (
 	"tvmgo/tir/json"
 )
 
-// TestRoundTrip_RandomModules writes modules as text and as JSON, and reads them again: they are the same, and are written the same.
+// TestRoundTrip_RandomModules writes modules as text and as JSON, and reads them again: they are the same, and are
+// written the same.
 func TestRoundTrip_RandomModules(t *testing.T) {
 	cases := uint64(2500)
 	if testing.Short() {
@@ -53,7 +54,8 @@ func roundTrip(t *testing.T, name string, m *tir.IRModule) {
 	require.Equal(t, text, read.String(), name)
 }
 
-// textSame says where two modules differ, "" if they don't. Variables and buffers that nothing binds stand for those of the same place.
+// textSame says where two modules differ, "" if they don't. Variables and buffers that nothing binds stand for those of
+// the same place.
 func textSame(a, b any) string {
 	if compare.EqualFree(a, b) {
 		return ""

@@ -62,7 +62,8 @@ func corePackages(core fs.FS) (map[string]*corePackage, error) {
 	return all, err
 }
 
-// coreMistakes are what is wrong with the packages among themselves: no contract, an include of what is no package, a cycle.
+// coreMistakes are what is wrong with the packages among themselves: no contract, an include of what is no package, a
+// cycle.
 func coreMistakes(all map[string]*corePackage) []string {
 	var found []string
 	const begun, done = 1, 2

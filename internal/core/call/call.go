@@ -1,5 +1,5 @@
-// Package call holds function objects of the C core, calls between the two ABIs, and the table of global functions. Its contract is in
-// call.h.
+// Package call holds function objects of the C core, calls between the two ABIs, and the table of global functions. Its
+// contract is in call.h.
 package call
 
 /*

@@ -1,5 +1,5 @@
-// Package container holds maps, lists and big integers of the C core, and hash and equality of values as keys. Its contract is in
-// container.h.
+// Package container holds maps, lists and big integers of the C core, and hash and equality of values as keys. Its
+// contract is in container.h.
 package container
 
 /*

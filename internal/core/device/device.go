@@ -1,5 +1,5 @@
-// Package device holds the C core's table of devices, with streams, memory, tensors, workspaces and recorded graphs. Its contract is
-// in device.h.
+// Package device holds the C core's table of devices, with streams, memory, tensors, workspaces and recorded graphs.
+// Its contract is in device.h.
 package device
 
 /*

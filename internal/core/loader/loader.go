@@ -1,4 +1,5 @@
-// Package loader opens shared libraries for their functions, and holds modules of the C core. Its contract is in loader.h.
+// Package loader opens shared libraries for their functions, and holds modules of the C core. Its contract is in
+// loader.h.
 package loader
 
 /*

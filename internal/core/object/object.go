@@ -1,5 +1,5 @@
-// Package object holds the base of the C core: counted objects, values, types, errors, and the state of a thread. Its contract is in
-// object.h.
+// Package object holds the base of the C core: counted objects, values, types, errors, and the state of a thread. Its
+// contract is in object.h.
 package object
 
 /*

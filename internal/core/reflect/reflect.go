@@ -1,5 +1,5 @@
-// Package reflect holds operations on whole values of the C core: text, order, copy, comparison, visits, JSON. Its contract is in
-// reflect.h. A build with the tag noreflect leaves it out.
+// Package reflect holds operations on whole values of the C core: text, order, copy, comparison, visits, JSON. Its
+// contract is in reflect.h. A build with the tag noreflect leaves it out.
 package reflect
 
 /*

@@ -1,4 +1,5 @@
-// Package target holds targets as objects of the C core, and each thread's current targets. Its contract is in target.h.
+// Package target holds targets as objects of the C core, and each thread's current targets. Its contract is in
+// target.h.
 package target
 
 /*

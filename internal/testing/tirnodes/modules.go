@@ -8,7 +8,8 @@ import (
 	"tvmgo/tir"
 )
 
-// textGen makes random modules that are well formed: all types match, and variables and buffers are used where they are known.
+// textGen makes random modules that are well formed: all types match, and variables and buffers are used where they are
+// known.
 type moduleMaker struct {
 	r       *rand.Rand
 	vars    []*tir.Var

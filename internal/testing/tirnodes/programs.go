@@ -38,7 +38,8 @@ func (g *programMaker) scope(make func()) {
 	g.ints, g.floats, g.truths, g.buffers = ints, floats, truths, buffers
 }
 
-// reuse is something of a list that was made before, or what is made now and kept there. What has a let within stands once only.
+// reuse is something of a list that was made before, or what is made now and kept there. What has a let within stands
+// once only.
 func (g *programMaker) reuse(list *[]tir.Expr, make func() tir.Expr) tir.Expr {
 	if n := len(*list); n > 0 && g.next(3) == 0 {
 		return (*list)[g.next(n)]

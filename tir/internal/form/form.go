@@ -10,8 +10,8 @@ import (
 	"tvmgo/tir"
 )
 
-// How deep a text or JSON may be. An expression that is made of so many within one another is no formula that people or passes write;
-// lets, allocations and attributes count as a level each.
+// How deep a text or JSON may be. An expression that is made of so many within one another is no formula that people or
+// passes write; lets, allocations and attributes count as a level each.
 const (
 	MaxExprDepth = 1000
 	MaxStmtDepth = 3500
@@ -34,8 +34,8 @@ func Trimmed(err error) error {
 	return err
 }
 
-// Const is a constant of a type, written as a number, which may have a sign. Numbers of ints may be hexadecimal, and those of
-// uint64 go to 2^64-1.
+// Const is a constant of a type, written as a number, which may have a sign. Numbers of ints may be hexadecimal, and
+// those of uint64 go to 2^64-1.
 func Const(t tir.Type, text string) (tir.Expr, error) {
 	switch {
 	case tir.IsInt(t) && tir.IsSigned(t), tir.IsBool(t):

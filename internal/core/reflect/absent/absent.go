@@ -1,4 +1,5 @@
-// Package absent stands in for package reflect of the C core in a build with the tag noreflect. Its contract is in absent.h.
+// Package absent stands in for package reflect of the C core in a build with the tag noreflect. Its contract is in
+// absent.h.
 package absent
 
 /*

@@ -175,7 +175,8 @@ func TestParse_RealLibrariesDamaged(t *testing.T) {
 
 // What TVM exported is written again as the same bytes, each payload too.
 func TestEncode_RealLibraries(t *testing.T) {
-	files := []string{"classic/gpu_cuda", "classic/gpu_opencl", "classic/graph_mlp", "modern/gpu_cuda", "modern/gpu_cuda_ptx",
+	files := []string{"classic/gpu_cuda", "classic/gpu_opencl", "classic/graph_mlp", "modern/gpu_cuda",
+		"modern/gpu_cuda_ptx",
 		"modern/gpu_cuda_src", "modern/gpu_opencl", "modern/relax_mlp"}
 	payloads := 0
 	for _, f := range files {

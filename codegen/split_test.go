@@ -320,7 +320,8 @@ func TestBuild_SplitBadInput(t *testing.T) {
 		inPlace("f", `"calling_conv": 7`, "1.0",
 			""): "function f: attribute calling_conv is 7: want 0 or 1",
 		inPlace("f", "", "1.0", "func g(intrin address_of[handle](A_[2]))") + inPlace("g", `"target": "`+a.name+`"`, "1.0",
-			""): "function f calls g, which is built for another target: argument 0 (A_) must be a tensor that is a parameter of f",
+			""): "function f calls g, which is built for another target: argument 0 (A_) must be a tensor that is a parameter " +
+			"of f",
 		inPlace("f", `"target": "`+closed+`"`, "1.0",
 			""): "gave a module that is closed",
 		inPlace("f", `"target": "`+other+`"`, "1.0",

@@ -29,7 +29,8 @@ func replaceBlob(file []byte, symbol string, content []byte) ([]byte, error) {
 	}
 	defer f.Close()
 	if f.Class != elf.ELFCLASS64 || f.Data != elf.ELFDATA2LSB {
-		return nil, invalid("the imports of a loaded library can be changed in 64-bit little-endian files only, not in %v, %v",
+		return nil, invalid("the imports of a loaded library can be changed in 64-bit little-endian files only, not in %v, "+
+			"%v",
 			f.Class, f.Data)
 	}
 	entry, err := symbolOffset(f, symbol)

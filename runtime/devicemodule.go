@@ -140,7 +140,8 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 		}
 	}
 	if slices.Contains(m.functions(true), name) {
-		return nil, fail(op, ErrNotFound, "%q is a function, not a kernel of a device module: Module.Function returns it", name)
+		return nil, fail(op, ErrNotFound, "%q is a function, not a kernel of a device module: Module.Function returns it",
+			name)
 	}
 	return nil, m.noFunction(op, name)
 }

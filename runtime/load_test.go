@@ -356,7 +356,8 @@ int f(void) { return 0; }
 __attribute__((constructor)) static void start(void) { TVMBackendRegisterSystemLibSymbol("f", f); }`, "system library"},
 		{"system library, modern", `extern int TVMFFIEnvModRegisterSystemLibSymbol(const char*, void*);
 int f(void) { return 0; }
-__attribute__((constructor)) static void start(void) { TVMFFIEnvModRegisterSystemLibSymbol("f", f); }`, "system library"},
+__attribute__((constructor)) static void start(void) { TVMFFIEnvModRegisterSystemLibSymbol("f", f); }`,
+			"system library"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := runtime.Load(ctx, buildC(t, c.source))

@@ -42,7 +42,8 @@ func (w *boundsWalk) spend() bool {
 
 // bounds checks the indices of a function.
 func (c *checker) bounds(f *PrimFunc) {
-	w := &boundsWalk{f: f, lets: map[*Var]Expr{}, sizes: map[*Var]bool{}, buffers: map[*Var]*Buffer{}, seen: map[Expr]bool{}, ends: map[Stmt]bool{}}
+	w := &boundsWalk{f: f, lets: map[*Var]Expr{}, sizes: map[*Var]bool{}, buffers: map[*Var]*Buffer{},
+		seen: map[Expr]bool{}, ends: map[Stmt]bool{}}
 	if c.calls != nil {
 		w.module = c.calls.functions
 	}
@@ -311,7 +312,8 @@ func (w *boundsWalk) passed(e *Call) {
 		n, known := constantBytes(have)
 		if m, ok := constantBytes(want); ok && known && m > n {
 			w.push(path.AtIndex("args", i), func() {
-				w.report(w.path, "function %s uses %d bytes of buffer %s, and gets buffer %s of %d bytes: pass a larger one, or declare %s smaller", e.Name, m,
+				w.report(w.path, "function %s uses %d bytes of buffer %s, and gets buffer %s of %d bytes: pass a larger one, or "+
+					"declare %s smaller", e.Name, m,
 					want.Name, have.Name, n, want.Name)
 			})
 		}
@@ -323,7 +325,8 @@ func (w *boundsWalk) view(b *Buffer) {
 	if memory := w.buffers[b.Data]; memory != nil {
 		n, known := constantBytes(memory)
 		if m, ok := constantBytes(b); ok && known && m > n {
-			w.report(w.path, "buffer %s spans %d bytes of the memory of buffer %s, which has %d: make its shape smaller", b.Name, m, memory.Name, n)
+			w.report(w.path, "buffer %s spans %d bytes of the memory of buffer %s, which has %d: make its shape smaller",
+				b.Name, m, memory.Name, n)
 		}
 	}
 }

@@ -51,7 +51,8 @@ func (w *boundsWalk) index(b *Buffer, d int, x Expr) {
 	}
 	n, _ := p.eval(size, env)
 	i, _ := p.eval(x, env)
-	w.report(w.path, "index %s is outside of dimension %d of buffer %s: it is %d%s, and the dimension has %d: shorten the loop, make the buffer longer, or put "+
+	w.report(w.path, "index %s is outside of dimension %d of buffer %s: it is %d%s, and the dimension has %d: shorten "+
+		"the loop, make the buffer longer, or put "+
 		"the access behind a condition", shortText(x), d, b.Name, i, env.where(p.mentioned(x, size)), n)
 }
 
@@ -233,7 +234,8 @@ func (p *indexProof) isWithin(x, size Expr) bool {
 		if l, ok := c.(*Call); ok && l.Kind == CallIntrinsic && l.Name == "likely" {
 			c = l.Args[0]
 		}
-		if b, ok := c.(*Binary); ok && !a.not && b.Op == OpLT && i.lo >= 0 && (b.A == x || same(b.A, x)) && (b.B == size || same(b.B, size)) {
+		if b, ok := c.(*Binary); ok && !a.not && b.Op == OpLT && i.lo >= 0 && (b.A == x || same(b.A, x)) && (b.B == size ||
+			same(b.B, size)) {
 			return true
 		}
 	}

@@ -92,7 +92,8 @@ func (p *indexProof) span(e Expr) span {
 			return span{0, all.hi}
 		}
 	case *Cast:
-		if r := p.span(e.Value); IsInt(t) && (IsInt(e.Value.DType()) || IsBool(e.Value.DType())) && r.lo >= all.lo && r.hi <= all.hi {
+		if r := p.span(e.Value); IsInt(t) && (IsInt(e.Value.DType()) || IsBool(e.Value.DType())) && r.lo >= all.lo &&
+			r.hi <= all.hi {
 			return r
 		}
 	case *Select:

@@ -384,7 +384,8 @@ func BufferAt(b *Buffer, indices ...Expr) Expr {
 		return e
 	}
 	if n := len(indices); n > 0 && int(b.DType.Lanes)*int(indices[n-1].DType().Lanes) > MaxLanes {
-		return bad("buffer %s: %d elements of type %s are more than %d lanes", b.Name, indices[n-1].DType().Lanes, b.DType, MaxLanes)
+		return bad("buffer %s: %d elements of type %s are more than %d lanes", b.Name, indices[n-1].DType().Lanes, b.DType,
+			MaxLanes)
 	}
 	return &BufferLoad{Buffer: b, Indices: indices}
 }

@@ -15,9 +15,12 @@ import (
 )
 
 // everyType is one of each sort of type, for tables over pairs.
-var everyType = []Type{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, BFloat16, Float32, Float64, dlpack.Float8E4M3FN,
-	dlpack.Float8E5M2, Bool, Handle, Void, Vector(Int32, 4), Vector(Int64, 4), Vector(Float32, 4), Vector(Float32, 8), Vector(Bool, 4),
-	{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}, {Code: dlpack.CodeInt, Bits: 24, Lanes: 1}, {Code: dlpack.CodeFloat, Bits: 32, Lanes: 2000}}
+var everyType = []Type{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, BFloat16, Float32, Float64,
+	dlpack.Float8E4M3FN,
+	dlpack.Float8E5M2, Bool, Handle, Void, Vector(Int32, 4), Vector(Int64, 4), Vector(Float32, 4), Vector(Float32, 8),
+	Vector(Bool, 4),
+	{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}, {Code: dlpack.CodeInt, Bits: 24, Lanes: 1}, {Code: dlpack.CodeFloat,
+		Bits: 32, Lanes: 2000}}
 
 // strange are the types that no expression has.
 func strange(t Type) bool { return t.Code == dlpack.CodeComplex || t.Bits == 24 || t.Lanes > 1024 }
@@ -264,7 +267,8 @@ func TestConst_Limits(t *testing.T) {
 		{Const(dlpack.Float4E2M1FN, 5.1), &FloatImm{dlpack.Float4E2M1FN, 6}},
 		{Const(dlpack.Float4E2M1FN, math.NaN()), nil},
 		{Const(Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}, 0), nil},
-		{Const(Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}, 0x1p-127), &FloatImm{Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}, 0x1p-127}},
+		{Const(Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}, 0x1p-127),
+			&FloatImm{Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}, 0x1p-127}},
 		{Const(Type{Code: dlpack.CodeFloat8E4M3FN, Bits: 3, Lanes: 1}, 0), nil},
 	} {
 		if c.want == nil {
@@ -295,7 +299,8 @@ func TestNegate(t *testing.T) {
 	require.Equal(t, "", compare.Difference(Sub(F32(float32(math.Copysign(0, -1))), x), Negate(x)), "-0 - 0 is -0")
 	i := NewVar("i", Vector(Int8, 4))
 	require.Equal(t, "", compare.Difference(Sub(IntConst(Vector(Int8, 4), 0), i), Negate(i)))
-	for _, e := range []Expr{Negate(nil), Negate((*Var)(nil)), Negate(Text("a")), Negate(BoolConst(true)), Negate(NewVar("h", Handle))} {
+	for _, e := range []Expr{Negate(nil), Negate((*Var)(nil)), Negate(Text("a")), Negate(BoolConst(true)),
+		Negate(NewVar("h", Handle))} {
 		require.IsType(t, &Bad{}, e)
 	}
 }
@@ -334,16 +339,21 @@ func TestBuild_NoValue(t *testing.T) {
 // What lacks its parts has no type, and nothing is made of it.
 func TestBuild_MissingParts(t *testing.T) {
 	b, x := NewBuffer("b", Int32, I32(4)), NewVar("x", Int32)
-	for _, e := range []Expr{(*Var)(nil), (*IntImm)(nil), (*FloatImm)(nil), (*Binary)(nil), (*Not)(nil), (*Select)(nil), (*Cast)(nil), (*BufferLoad)(nil),
-		(*ProducerLoad)(nil), (*Ramp)(nil), (*Broadcast)(nil), (*Shuffle)(nil), (*Let)(nil), (*Call)(nil), (*Reduce)(nil), (*Bad)(nil),
-		&Binary{}, &Not{}, &Select{}, &BufferLoad{}, &ProducerLoad{}, &Let{}, &Reduce{}, &Reduce{Value: -1}, &Shuffle{}, &Not{A: (*Var)(nil)}} {
+	for _, e := range []Expr{(*Var)(nil), (*IntImm)(nil), (*FloatImm)(nil), (*Binary)(nil), (*Not)(nil), (*Select)(nil),
+		(*Cast)(nil), (*BufferLoad)(nil),
+		(*ProducerLoad)(nil), (*Ramp)(nil), (*Broadcast)(nil), (*Shuffle)(nil), (*Let)(nil), (*Call)(nil), (*Reduce)(nil),
+		(*Bad)(nil),
+		&Binary{}, &Not{}, &Select{}, &BufferLoad{}, &ProducerLoad{}, &Let{}, &Reduce{}, &Reduce{Value: -1}, &Shuffle{},
+		&Not{A: (*Var)(nil)}} {
 		require.Equal(t, Void, e.DType(), "%T", e)
-		for _, made := range []Expr{Add(e, x), Add(x, e), EQ(e, e), NewNot(e), NewSelect(e, x, x), NewSelect(BoolConst(true), x, e), NewCast(Int64, e),
+		for _, made := range []Expr{Add(e, x), Add(x, e), EQ(e, e), NewNot(e), NewSelect(e, x, x), NewSelect(BoolConst(true),
+			x, e), NewCast(Int64, e),
 			BufferAt(b, e), Intrin("exp", e), NewCall(CallExtern, Int32, "f", e), Negate(e)} {
 			require.IsType(t, &Bad{}, made, "%T", e)
 		}
 	}
-	for _, e := range []Expr{&Ramp{}, &Broadcast{}, &Broadcast{Lanes: 4}, &Shuffle{Vectors: []Expr{nil}}, &BufferLoad{Buffer: b, Indices: []Expr{nil}}} {
+	for _, e := range []Expr{&Ramp{}, &Broadcast{}, &Broadcast{Lanes: 4}, &Shuffle{Vectors: []Expr{nil}},
+		&BufferLoad{Buffer: b, Indices: []Expr{nil}}} {
 		require.NotPanics(t, func() { e.DType() })
 	}
 }

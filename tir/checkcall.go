@@ -51,7 +51,8 @@ func (c *checker) callParts(e *Call) (Type, bool) {
 		return e.Type, c.callee(e, types)
 	case e.Kind == CallIntrinsic && e.Name == "address_of":
 		if len(e.Args) != 1 || e.Type != Handle {
-			c.fail("intrinsic address_of of type %s takes an element of a buffer: want type handle and 1 argument, found %d", TypeName(e.Type), len(e.Args))
+			c.fail("intrinsic address_of of type %s takes an element of a buffer: want type handle and 1 argument, found %d",
+				TypeName(e.Type), len(e.Args))
 			return Void, false
 		}
 		if _, isLoad := e.Args[0].(*BufferLoad); !isLoad {

@@ -8,7 +8,8 @@ import (
 )
 
 // threadNames are the indices of threads that a loop may be bound to.
-var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread", "vthread.x", "vthread.y",
+var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
+	"vthread", "vthread.x", "vthread.y",
 	"vthread.z"}
 
 // body checks the statement that another one, or a function, is around.

@@ -16,7 +16,8 @@ func ExampleIRModule_String() {
 	m, err := tir.NewModule(&tir.PrimFunc{
 		Name: "squares", Params: []*tir.Var{out}, Buffers: map[*tir.Var]*tir.Buffer{out: b}, Result: tir.Void,
 		Attrs: map[string]any{"tir.noalias": true},
-		Body:  &tir.For{Kind: tir.ThreadBind, Var: i, Min: tir.I32(0), Extent: tir.I32(10), Thread: "threadIdx.x", Body: square},
+		Body: &tir.For{Kind: tir.ThreadBind, Var: i, Min: tir.I32(0), Extent: tir.I32(10), Thread: "threadIdx.x",
+			Body: square},
 	})
 	fmt.Print(m, err, "\n")
 	// Output:

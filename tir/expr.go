@@ -69,7 +69,8 @@ const (
 	numBinaryOps
 )
 
-var binaryNames = [numBinaryOps]string{"+", "-", "*", "/", "%", "floordiv", "floormod", "min", "max", "==", "!=", "<", "<=", ">", ">=", "&&", "||"}
+var binaryNames = [numBinaryOps]string{"+", "-", "*", "/", "%", "floordiv", "floormod", "min", "max", "==", "!=", "<",
+	"<=", ">", ">=", "&&", "||"}
 
 // String is the operation as the printer writes it.
 func (op BinaryOp) String() string {

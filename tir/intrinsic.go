@@ -31,7 +31,8 @@ var intrinsics = func() map[string]*Intrinsic {
 			all[n] = &Intrinsic{Name: n, Args: args, Pure: pure, Takes: takes}
 		}
 	}
-	add(TakesFloats, 1, true, "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+	add(TakesFloats, 1, true, "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos",
+		"tan", "asin", "acos", "atan", "sinh",
 		"cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "round", "nearbyint", "sigmoid", "fabs")
 	add(TakesFloats, 2, true, "pow", "fmod", "atan2", "hypot", "copysign")
 	add(TakesFloats, 3, true, "fma")
@@ -39,7 +40,8 @@ var intrinsics = func() map[string]*Intrinsic {
 	add(TakesInts, 1, true, "bitwise_not", "popcount", "clz", "abs")
 	add(TakesAny, 1, true, "isnan", "isinf", "isfinite", "likely", "reinterpret")
 	add(TakesAny, 3, true, "if_then_else") // only the branch that is taken is computed
-	add(TakesAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of", "check_index", "report_index",
+	add(TakesAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of", "check_index",
+		"report_index",
 		"clear_reports", "check_reports")
 	add(TakesAny, 0, false, "ret_none")
 	add(TakesAny, 1, false, "ret")
@@ -127,7 +129,8 @@ func (c *Call) checkTypes(types []Type) error {
 		}
 	case "isnan", "isinf", "isfinite":
 		if t := types[0]; !IsFloat(t) || c.Type != Vector(Bool, int(t.Lanes)) {
-			return fmt.Errorf("intrinsic %s takes floats and gives as many truth values: found %s and %s", c.Name, t, TypeName(c.Type))
+			return fmt.Errorf("intrinsic %s takes floats and gives as many truth values: found %s and %s", c.Name, t,
+				TypeName(c.Type))
 		}
 	case "likely":
 		if !IsBool(c.Type) || types[0] != c.Type {
@@ -139,11 +142,13 @@ func (c *Call) checkTypes(types []Type) error {
 		}
 	case "check_index": // an index, the size, the buffer's name, and the dimension
 		if len(types) != 4 || types[0] != c.Type || !IsInt(c.Type) || !IsInt(types[1]) || types[1].Lanes != 1 {
-			return fmt.Errorf("intrinsic check_index takes an index of type %s, a size, the name of a buffer, and a dimension", TypeName(c.Type))
+			return fmt.Errorf("intrinsic check_index takes an index of type %s, a size, the name of a buffer, and a dimension",
+				TypeName(c.Type))
 		}
 	case "report_index": // the record, the number of the access, the index, and the size
 		if c.Type != Bool || !slices.Equal(types, []Type{Handle, Int32, Int64, Int64}) {
-			return fmt.Errorf("intrinsic report_index takes an address, an int32, and two int64, and gives a bool: found %v and %s", types, TypeName(c.Type))
+			return fmt.Errorf("intrinsic report_index takes an address, an int32, and two int64, and gives a bool: found %v "+
+				"and %s", types, TypeName(c.Type))
 		}
 	case "clear_reports", "check_reports": // the record, then a name and a dimension for each access
 		if c.Type != Void || len(types) == 0 || types[0] != Handle {

@@ -28,9 +28,11 @@ func TestWalk_Order(t *testing.T) {
 		return node != w.branch && node != w.while && node != w.vector
 	})
 	require.Equal(t, []string{"For", "0", "rows", "Alloc", "Seq",
-		"LetStmt", "Binary", "i", "n", "BufferStore", "Binary", "x", "4", "Let", "2", "Binary", "y", "BufferLoad", "i", "Binary", "x", "4",
+		"LetStmt", "Binary", "i", "n", "BufferStore", "Binary", "x", "4", "Let", "2", "Binary", "y", "BufferLoad", "i",
+		"Binary", "x", "4",
 		"Assert", "Binary", "i", "rows", "If", "While",
-		"AttrStmt", "1", "BufferStore", "i", "0", "Binary", "Call", "BufferLoad", "3", "Call", "Cast", "n", "BufferStore", "Evaluate", "Call"}, got)
+		"AttrStmt", "1", "BufferStore", "i", "0", "Binary", "Call", "BufferLoad", "3", "Call", "Cast", "n", "BufferStore",
+		"Evaluate", "Call"}, got)
 }
 
 func TestWalk_Nothing(t *testing.T) {
@@ -38,7 +40,8 @@ func TestWalk_Nothing(t *testing.T) {
 		require.Fail(t, "visited", "%T", node)
 		return true
 	}
-	for _, n := range []any{nil, (*Var)(nil), (*For)(nil), (*PrimFunc)(nil), (*IRModule)(nil), &IRModule{Funcs: []*PrimFunc{nil}}, &PrimFunc{}, 1} {
+	for _, n := range []any{nil, (*Var)(nil), (*For)(nil), (*PrimFunc)(nil), (*IRModule)(nil),
+		&IRModule{Funcs: []*PrimFunc{nil}}, &PrimFunc{}, 1} {
 		Walk(n, never)
 	}
 	count := 0
@@ -72,7 +75,8 @@ func TestMutator_EveryPart(t *testing.T) {
 				out = m.MutateStmt(root.(Stmt))
 			}
 			require.NotSame(t, root, out)
-			require.Contains(t, compare.Difference(root, out), fmt.Sprintf("value %d is not %d", k.Value, k.Value+100), "%T", root)
+			require.Contains(t, compare.Difference(root, out), fmt.Sprintf("value %d is not %d", k.Value, k.Value+100), "%T",
+				root)
 			k.Value += 100
 			require.Equal(t, "", compare.Difference(root, out), "nothing but the part is another")
 			k.Value -= 100
@@ -167,7 +171,8 @@ func TestMutator_Before(t *testing.T) {
 func TestSubstitute(t *testing.T) {
 	x, y := NewVar("x", Int32), NewVar("y", Int32)
 	e := Add(Mul(x, y), I32(1))
-	require.Equal(t, "", compare.Difference(Add(Mul(Add(y, I32(2)), x), I32(1)), Substitute(e, map[*Var]Expr{x: Add(y, I32(2)), y: x})), "all at once")
+	require.Equal(t, "", compare.Difference(Add(Mul(Add(y, I32(2)), x), I32(1)), Substitute(e, map[*Var]Expr{x: Add(y,
+		I32(2)), y: x})), "all at once")
 	require.Same(t, e, Substitute(e, map[*Var]Expr{NewVar("x", Int32): y}))
 	b := NewBuffer("b", Int32, I32(4))
 	s := &BufferStore{b, x, []Expr{x}}

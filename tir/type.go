@@ -49,7 +49,8 @@ func IsSigned(t Type) bool { return t.Code == dlpack.CodeInt }
 
 // IsFloat says whether t is of floating point numbers, those of 16 bits and less among them.
 func IsFloat(t Type) bool {
-	return t.Code == dlpack.CodeFloat || t.Code == dlpack.CodeBFloat || t.Code >= dlpack.CodeFloat8E3M4 && t.Code <= dlpack.CodeFloat4E2M1FN
+	return t.Code == dlpack.CodeFloat || t.Code == dlpack.CodeBFloat || t.Code >= dlpack.CodeFloat8E3M4 &&
+		t.Code <= dlpack.CodeFloat4E2M1FN
 }
 
 // IsBool says whether t is of truth values.
@@ -81,10 +82,12 @@ func CheckType(t Type) error {
 	case t.Lanes < 1 || t.Lanes > MaxLanes:
 		return fmt.Errorf("type %s has %d lanes: want 1 to %d", TypeName(t), t.Lanes, MaxLanes)
 	case IsInt(t) && (t.Bits == 8 || t.Bits == 16 || t.Bits == 32 || t.Bits == 64 || t.Bits == 4 || t.Bits == 1),
-		t.Code == dlpack.CodeFloat && (t.Bits == 16 || t.Bits == 32 || t.Bits == 64), t.Code == dlpack.CodeBFloat && t.Bits == 16,
+		t.Code == dlpack.CodeFloat && (t.Bits == 16 || t.Bits == 32 || t.Bits == 64), t.Code == dlpack.CodeBFloat &&
+			t.Bits == 16,
 		IsBool(t) && t.Bits == 8, IsHandle(t) && t.Bits == 64 && t.Lanes == 1,
 		t.Code >= dlpack.CodeFloat8E3M4 && t.Code <= dlpack.CodeFloat8E8M0FNU && t.Bits == 8,
-		(t.Code == dlpack.CodeFloat6E2M3FN || t.Code == dlpack.CodeFloat6E3M2FN) && t.Bits == 6, t.Code == dlpack.CodeFloat4E2M1FN && t.Bits == 4:
+		(t.Code == dlpack.CodeFloat6E2M3FN || t.Code == dlpack.CodeFloat6E3M2FN) && t.Bits == 6,
+		t.Code == dlpack.CodeFloat4E2M1FN && t.Bits == 4:
 		return nil
 	}
 	return fmt.Errorf("type %s is not one that expressions have", TypeName(t))

@@ -17,7 +17,8 @@ func viewed(lines int32) (f *PrimFunc, matrix, row *Buffer) {
 	matrix = NewBuffer("A", Float32, I32(lines), I32(4))
 	row = &Buffer{Name: "A_row", Data: matrix.Data, DType: Int32, Shape: []Expr{I32(lines * 4)}}
 	body := View(row, &BufferStore{row, I32(1), []Expr{I32(3)}})
-	return &PrimFunc{Name: "f", Params: []*Var{a}, Buffers: map[*Var]*Buffer{a: matrix}, Result: Void, Body: body}, matrix, row
+	return &PrimFunc{Name: "f", Params: []*Var{a}, Buffers: map[*Var]*Buffer{a: matrix}, Result: Void, Body: body},
+		matrix, row
 }
 
 // A view is another buffer over memory that is there: it is well-formed, comes back from text and JSON, and is the same
@@ -58,14 +59,26 @@ func TestView_Malformed(t *testing.T) {
 			row.Data = NewVar("stray", Handle)
 			row.Name = "A_row"
 		},
-		"buffer A_row is a view of other memory than its address": func(f *PrimFunc, _, _ *Buffer) { f.Body.(*AttrStmt).Value = I32(1) },
-		`the attribute "buffer_view" is of a *tir.Var`:            func(f *PrimFunc, m, _ *Buffer) { f.Body.(*AttrStmt).Node = m.Data },
-		"buffer A is defined twice":                               func(f *PrimFunc, m, _ *Buffer) { f.Body = View(m, &Evaluate{I32(0)}) },
+		"buffer A_row is a view of other memory than its address": func(f *PrimFunc, _,
+			_ *Buffer) {
+			f.Body.(*AttrStmt).Value = I32(1)
+		},
+		`the attribute "buffer_view" is of a *tir.Var`: func(f *PrimFunc, m,
+			_ *Buffer) {
+			f.Body.(*AttrStmt).Node = m.Data
+		},
+		"buffer A is defined twice": func(f *PrimFunc, m, _ *Buffer) {
+			f.Body = View(m,
+				&Evaluate{I32(0)})
+		},
 		"buffer A_row is used outside of its scope": func(f *PrimFunc, _, row *Buffer) {
 			f.Body = Sequence(f.Body, &BufferStore{row, I32(1), []Expr{I32(3)}})
 		},
-		"buffer A_row has no address":              func(_ *PrimFunc, _, row *Buffer) { row.Data = nil },
-		"variable k is not defined":                func(_ *PrimFunc, _, row *Buffer) { row.Shape = []Expr{NewVar("k", Int32)} },
+		"buffer A_row has no address": func(_ *PrimFunc, _, row *Buffer) { row.Data = nil },
+		"variable k is not defined": func(_ *PrimFunc, _, row *Buffer) {
+			row.Shape = []Expr{NewVar("k",
+				Int32)}
+		},
 		"buffer A_row: alignment 3 is no power of": func(_ *PrimFunc, _, row *Buffer) { row.Alignment = 3 },
 	} {
 		f, matrix, row := viewed(2)

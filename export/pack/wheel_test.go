@@ -25,7 +25,8 @@ func TestWheel_CallsPackedKernels(t *testing.T) {
 		"library",
 		"TypeError: add: argument 1 (b): expected float32, got int8",
 		"ValueError: add: argument 0 (a): shape[0] is 1000, expected n = 999 (argument 3 (n))",
-		"TypeError: add: expected 4 arguments, got 3: add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32)",
+		"TypeError: add: expected 4 arguments, got 3: add(a: const float32[n], b: const float32[n], c: out float32[n], n: " +
+			"int32)",
 		"Callable[[Tensor, Tensor, Tensor, int], None]",
 		addSignature,
 		"adds",

@@ -64,7 +64,8 @@ func TestImage_Errors(t *testing.T) {
 	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "gone", Args: args}), corrupt,
 		"kernel gone is not in the image; there are: count, few, scale, shape, shape_static, types, words")
 	mangled := strings.ReplaceAll(text, ".entry shape(", ".entry _Z5shapePi(")
-	requireError(t, launchOne(t, "ptx", []byte(mangled), shape), corrupt, `kernel shape is not in the image, but _Z5shapePi: put extern "C" before it`)
+	requireError(t, launchOne(t, "ptx", []byte(mangled), shape), corrupt,
+		`kernel shape is not in the image, but _Z5shapePi: put extern "C" before it`)
 	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "scale", Args: args}), corrupt,
 		"kernel scale has 3 arguments in its image, but 1 in its description")
 	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "scale", Args: []dlpack.DataType{handle,
@@ -148,7 +149,8 @@ func TestModule_IsLazy(t *testing.T) {
 	const n = 100
 	var functions []string
 	for i := range n {
-		functions = append(functions, fmt.Sprintf(`"k%d": {"name": "shape", "arg_types": ["handle"], "launch_param_tags": ["threadIdx.x"]}`, i))
+		functions = append(functions,
+			fmt.Sprintf(`"k%d": {"name": "shape", "arg_types": ["handle"], "launch_param_tags": ["threadIdx.x"]}`, i))
 	}
 	fake.FailAt(1, 1, "cuModule*")
 	m, err := withMeta(t, "{"+strings.Join(functions, ",")+"}")
@@ -283,10 +285,12 @@ func TestSource(t *testing.T) {
 		"kernel shape on cuda:0 (", "compile kernels.cu for sm_", "the code does not compile", "kernels.cu(3): error:",
 		"undeclared")
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "--no-such-option")
-	requireError(t, launchOne(t, "cuda", []byte(vary), k), runtime.ErrInvalidArgument, `TVMGO_NVRTC_OPTIONS is "--no-such-option"`)
+	requireError(t, launchOne(t, "cuda", []byte(vary), k), runtime.ErrInvalidArgument,
+		`TVMGO_NVRTC_OPTIONS is "--no-such-option"`)
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "")
 	plain := strings.Replace(vary, `extern "C"`, "", 1)
-	requireError(t, launchOne(t, "cuda", []byte(plain), k), runtime.ErrCorruptModule, `kernel shape is not in the image, but _Z5shapePi: put extern "C" before it`)
+	requireError(t, launchOne(t, "cuda", []byte(plain), k), runtime.ErrCorruptModule,
+		`kernel shape is not in the image, but _Z5shapePi: put extern "C" before it`)
 	m := handMade(t, "", []byte(vary), k)
 	source, err := m.GetSource("")
 	require.NoError(t, err)
@@ -328,7 +332,8 @@ func TestSource_OwnInstructions(t *testing.T) {
 		require.NoError(t, launchOne(t, "cuda", source(c.body), k), "%q: %s", c.options, c.body)
 	}
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "-arch=sm_90")
-	requireError(t, launchOne(t, "cuda", source(`asm volatile("wgmma.fence.sync.aligned;");`), k), runtime.ErrFailed, "for sm_90", "wgmma")
+	requireError(t, launchOne(t, "cuda", source(`asm volatile("wgmma.fence.sync.aligned;");`), k), runtime.ErrFailed,
+		"for sm_90", "wgmma")
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "-arch")
 	requireError(t, launchOne(t, "cuda", source(""), k), runtime.ErrInvalidArgument,
 		"-arch names no architecture: write -arch=sm_90a")

@@ -284,7 +284,8 @@ func TestKernel_BadDescriptions(t *testing.T) {
 			"argument 0 is of type float16"},
 		{"ptx", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule,
 			"300 arguments, more than 256"},
-		{"hsaco", runtime.KernelType{Name: "f", Args: args}, runtime.ErrNotSupported, `a module of kind "cuda" holds "hsaco"`},
+		{"hsaco", runtime.KernelType{Name: "f", Args: args}, runtime.ErrNotSupported,
+			`a module of kind "cuda" holds "hsaco"`},
 	} {
 		_, err := runtime.NewDeviceModule("cuda", c.format, []byte("x"), c.kernel)
 		requireError(t, err, c.kind, c.want)
@@ -294,11 +295,14 @@ func TestKernel_BadDescriptions(t *testing.T) {
 		kind error
 		want string
 	}{
-		{`"launch_param_tags": ["vthread"]`, runtime.ErrNotSupported, `launch parameter "vthread": on CUDA there are blockIdx.x`},
+		{`"launch_param_tags": ["vthread"]`, runtime.ErrNotSupported,
+			`launch parameter "vthread": on CUDA there are blockIdx.x`},
 		{`"launch_param_tags": ["tir.nothing"]`, runtime.ErrNotSupported, `launch parameter "tir.nothing"`},
 		{`"launch_param_tags": ["threadIdx.x", "threadIdx.x"]`, runtime.ErrCorruptModule, `"threadIdx.x" comes twice`},
-		{`"launch_param_tags": ["tir.use_cooperative_launch", "tirx.use_cooperative_launch"]`, runtime.ErrCorruptModule, `"tirx.use_cooperative_launch" comes twice`},
-		{`"launch_param_tags": ["tir.use_dyn_shared_memory", "threadIdx.x"]`, runtime.ErrCorruptModule, `"tir.use_dyn_shared_memory" must be the last`},
+		{`"launch_param_tags": ["tir.use_cooperative_launch", "tirx.use_cooperative_launch"]`, runtime.ErrCorruptModule,
+			`"tirx.use_cooperative_launch" comes twice`},
+		{`"launch_param_tags": ["tir.use_dyn_shared_memory", "threadIdx.x"]`, runtime.ErrCorruptModule,
+			`"tir.use_dyn_shared_memory" must be the last`},
 		{`"launch_param_tags": [], "arg_extra_tags": [2]`, runtime.ErrNotSupported, "argument 0 has the tag 2"},
 	} {
 		_, err := withMeta(t, `{"shape": {"name": "shape", "arg_types": ["handle"], `+c.meta+`}}`)
@@ -311,7 +315,8 @@ func withMeta(t testing.TB, functions string) (*runtime.Module, error) {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.ptx"), testdata(t, "kernels.ptx"), 0o666))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.tvm_meta.json"), []byte(`{"tvm_version": "0.1.0", "func_info": `+functions+`}`), 0o666))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.tvm_meta.json"),
+		[]byte(`{"tvm_version": "0.1.0", "func_info": `+functions+`}`), 0o666))
 	m, err := runtime.Load(t.Context(), filepath.Join(dir, "k.ptx"))
 	if err == nil {
 		t.Cleanup(func() { m.Close() })
@@ -323,7 +328,8 @@ func withMeta(t testing.TB, functions string) (*runtime.Module, error) {
 func TestKernel_NewerTags(t *testing.T) {
 	need(t)
 	leavesNothing(t)
-	m, err := withMeta(t, `{"k": {"name": "shape", "arg_types": ["handle"], "launch_param_tags": ["threadIdx.x", "clusterCtaIdx.x",
+	m, err := withMeta(t,
+		`{"k": {"name": "shape", "arg_types": ["handle"], "launch_param_tags": ["threadIdx.x", "clusterCtaIdx.x",
 		"tirx.use_programtic_dependent_launch", "blockIdx.x", "preferredClusterCtaIdx.x", "tirx.use_dyn_shared_memory"]}}`)
 	require.NoError(t, err)
 	out := empty(t, dlpack.Int32, []int64{10}, first)
@@ -347,7 +353,8 @@ func TestKernel_NewerTags(t *testing.T) {
 func TestKernel_TensorMap(t *testing.T) {
 	need(t)
 	leavesNothing(t)
-	m, err := withMeta(t, `{"words": {"name": "words", "arg_types": ["handle", "handle"], "launch_param_tags": ["threadIdx.x"], "arg_extra_tags": [0, 1]}}`)
+	m, err := withMeta(t,
+		`{"words": {"name": "words", "arg_types": ["handle", "handle"], "launch_param_tags": ["threadIdx.x"], "arg_extra_tags": [0, 1]}}`)
 	require.NoError(t, err)
 	f := function(t, m, "words")
 	out := empty(t, dlpack.UInt64, []int64{16}, first)

@@ -67,7 +67,8 @@ func TestTarget_DriverFails(t *testing.T) {
 // askNobody makes targets of every way that asks no device.
 func askNobody(t *testing.T) {
 	t.Helper()
-	for _, x := range []any{"cuda", "nvptx", "cuda -arch=sm_80", "nvidia/nvidia-h100", "llvm", `{"kind":"cuda","from_device":-1}`,
+	for _, x := range []any{"cuda", "nvptx", "cuda -arch=sm_80", "nvidia/nvidia-h100", "llvm",
+		`{"kind":"cuda","from_device":-1}`,
 		map[string]any{"kind": "composite", "devices": []any{"cuda", "llvm"}, "host": "llvm"}, "llvm -from_device=0"} {
 		made, err := target.New(x)
 		require.NoError(t, err)

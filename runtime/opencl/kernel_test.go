@@ -206,14 +206,19 @@ func TestKernel_BadSource(t *testing.T) {
 			"argument 0 is of type float16"},
 		{"x", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule,
 			"300 arguments, more than 256"},
-		{"x", runtime.KernelType{Name: "f", DynamicShared: true}, runtime.ErrNotSupported, `launch parameter "tir.use_dyn_shared_memory": on OpenCL there are blockIdx.x`},
-		{"x", runtime.KernelType{Name: "f", Cluster: true}, runtime.ErrNotSupported, `launch parameter "clusterCtaIdx.x": on OpenCL there are blockIdx.x`},
-		{"x", runtime.KernelType{Name: "f", Cooperative: true}, runtime.ErrNotSupported, `launch parameter "tir.use_cooperative_launch": on OpenCL`},
-		{"x", runtime.KernelType{Name: "f", Programmatic: true}, runtime.ErrNotSupported, `launch parameter "tir.use_programtic_dependent_launch": on OpenCL`},
+		{"x", runtime.KernelType{Name: "f", DynamicShared: true}, runtime.ErrNotSupported,
+			`launch parameter "tir.use_dyn_shared_memory": on OpenCL there are blockIdx.x`},
+		{"x", runtime.KernelType{Name: "f", Cluster: true}, runtime.ErrNotSupported,
+			`launch parameter "clusterCtaIdx.x": on OpenCL there are blockIdx.x`},
+		{"x", runtime.KernelType{Name: "f", Cooperative: true}, runtime.ErrNotSupported,
+			`launch parameter "tir.use_cooperative_launch": on OpenCL`},
+		{"x", runtime.KernelType{Name: "f", Programmatic: true}, runtime.ErrNotSupported,
+			`launch parameter "tir.use_programtic_dependent_launch": on OpenCL`},
 		{"", runtime.KernelType{Name: "f"}, runtime.ErrInvalidArgument, "0 bytes of code"},
 		{"x", runtime.KernelType{}, runtime.ErrInvalidArgument, "no name"},
 		{"// Function: g\nx", runtime.KernelType{Name: "f"}, runtime.ErrCorruptModule, `no line "// Function: f"`},
-		{"// Function: f\nx\n// Function: f\n", runtime.KernelType{Name: "f"}, runtime.ErrCorruptModule, `function "f" comes twice`},
+		{"// Function: f\nx\n// Function: f\n", runtime.KernelType{Name: "f"}, runtime.ErrCorruptModule,
+			`function "f" comes twice`},
 	} {
 		_, err := runtime.NewDeviceModule("opencl", "", []byte(c.code), c.kernel)
 		requireError(t, err, c.kind, c.want)
@@ -257,7 +262,8 @@ func TestPacked_Offsets(t *testing.T) {
 	}
 	dir := t.TempDir()
 	code, library := filepath.Join(dir, "add.cl"), filepath.Join(dir, "add.so")
-	require.NoError(t, os.WriteFile(code, []byte(`__kernel void add(__global const float* a, __global const float* b, __global float* c, int n) {
+	require.NoError(t, os.WriteFile(code,
+		[]byte(`__kernel void add(__global const float* a, __global const float* b, __global float* c, int n) {
   int i = get_global_id(0);
   if (i < n) c[i] = a[i] + b[i];
 }

@@ -54,7 +54,8 @@ func load(p runtime.Payload) (runtime.ModuleImpl, error) {
 // fromCode makes a module of one SPIR-V module with all kernels.
 func fromCode(m *blob.DeviceModule) (runtime.ModuleImpl, error) {
 	if !slices.Contains(formats, m.Format) {
-		return nil, kernels.NotSupported(`code of the format %q: modules of kind %q are made from SPIR-V, "spv"`, m.Format, Kind)
+		return nil, kernels.NotSupported(`code of the format %q: modules of kind %q are made from SPIR-V, "spv"`, m.Format,
+			Kind)
 	}
 	words, err := parse(m.Data)
 	if err != nil {

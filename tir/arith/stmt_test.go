@@ -15,7 +15,8 @@ import (
 func program(s tir.Stmt, indent string) string {
 	switch s := s.(type) {
 	case *tir.BufferStore:
-		return fmt.Sprintf("%s%s = %s\n", indent, textOf(&tir.BufferLoad{Buffer: s.Buffer, Indices: s.Indices}), textOf(s.Value))
+		return fmt.Sprintf("%s%s = %s\n", indent, textOf(&tir.BufferLoad{Buffer: s.Buffer, Indices: s.Indices}),
+			textOf(s.Value))
 	case *tir.For:
 		return fmt.Sprintf("%s%s %s from %s, %s\n", indent, s.Kind, s.Var.Name, textOf(s.Min), textOf(s.Extent)) +
 			program(s.Body, indent+" ")

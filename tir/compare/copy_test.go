@@ -62,7 +62,8 @@ func (c *copier) bind(v *tir.Var) *tir.Var {
 }
 
 func (c *copier) bindBuffer(b *tir.Buffer) *tir.Buffer {
-	w := &tir.Buffer{Name: b.Name + "_copy", Data: c.bind(b.Data), DType: b.DType, Shape: c.exprs(b.Shape), Scope: b.StorageScope(), Alignment: b.Alignment}
+	w := &tir.Buffer{Name: b.Name + "_copy", Data: c.bind(b.Data), DType: b.DType, Shape: c.exprs(b.Shape),
+		Scope: b.StorageScope(), Alignment: b.Alignment}
 	if c.here("scope") {
 		w.Scope = "warp"
 	}
@@ -203,7 +204,8 @@ func (c *copier) stmt(s tir.Stmt) tir.Stmt {
 	case *tir.BufferStore:
 		return &tir.BufferStore{Buffer: c.buffer(s.Buffer), Value: c.expr(s.Value), Indices: c.exprs(s.Indices)}
 	case *tir.For:
-		f := &tir.For{Kind: s.Kind, Min: c.expr(s.Min), Extent: c.expr(s.Extent), Thread: s.Thread, Annotations: maps.Clone(s.Annotations)}
+		f := &tir.For{Kind: s.Kind, Min: c.expr(s.Min), Extent: c.expr(s.Extent), Thread: s.Thread,
+			Annotations: maps.Clone(s.Annotations)}
 		if c.here("kind ") {
 			f.Kind = tir.Vectorized
 		}

@@ -26,7 +26,8 @@ func TestEqual_Deep(t *testing.T) {
 		require.True(t, EqualFree(a, b))
 		step := map[bool]string{true: ".a", false: ".b"}[left]
 		end := strings.Repeat(step, path.Ends)[1:]
-		require.Equal(t, fmt.Sprintf("%s…(%d more)….%s: variable x is not variable y", end, 100_000-2*path.Ends, end), Difference(a, b))
+		require.Equal(t, fmt.Sprintf("%s…(%d more)….%s: variable x is not variable y", end, 100_000-2*path.Ends, end),
+			Difference(a, b))
 	}
 	deeper := tirnodes.Nested(x, scopes.MaxDepth+1, true)
 	require.False(t, Equal(deeper, deeper))
@@ -60,7 +61,8 @@ func TestEqual_SharedNodes(t *testing.T) {
 				}}).MutateExpr(e)
 			}
 			v := tir.NewVar("v", tir.Int32)
-			e = &tir.Let{Var: v, Value: tir.I32(1), Body: &tir.Binary{Op: tir.OpSub, A: &tir.Binary{Op: tir.OpAdd, A: one, B: v}, B: other}}
+			e = &tir.Let{Var: v, Value: tir.I32(1), Body: &tir.Binary{Op: tir.OpSub, A: &tir.Binary{Op: tir.OpAdd, A: one,
+				B: v}, B: other}}
 		}
 		return e
 	}
@@ -77,8 +79,10 @@ func TestEqual_SharedNodesUnderBinders(t *testing.T) {
 		s := tir.Stmt(&tir.Evaluate{Value: tir.I32(0)})
 		for range 60 {
 			i, j := tir.NewVar("i", tir.Int32), tir.NewVar("j", tir.Int32)
-			s = tir.Sequence(&tir.For{Var: i, Min: tir.I32(0), Extent: tir.I32(2), Body: &tir.If{Cond: tir.GT(i, tir.I32(0)), Then: s, Else: nil}},
-				&tir.For{Var: j, Min: tir.I32(0), Extent: tir.I32(3), Body: &tir.If{Cond: tir.GT(j, tir.I32(0)), Then: s, Else: nil}})
+			s = tir.Sequence(&tir.For{Var: i, Min: tir.I32(0), Extent: tir.I32(2), Body: &tir.If{Cond: tir.GT(i, tir.I32(0)),
+				Then: s, Else: nil}},
+				&tir.For{Var: j, Min: tir.I32(0), Extent: tir.I32(3), Body: &tir.If{Cond: tir.GT(j, tir.I32(0)), Then: s,
+					Else: nil}})
 		}
 		return s
 	}
@@ -116,17 +120,20 @@ func TestEqual_AroundSharedNodeLeavesScope(t *testing.T) {
 	program := func(v, after *tir.Var) tir.Stmt {
 		e := &tir.Binary{Op: tir.OpAdd, A: v, B: tir.I32(1)}
 		around := &tir.Binary{Op: tir.OpMul, A: e, B: tir.I32(2)}
-		loop := &tir.For{Var: v, Min: tir.I32(0), Extent: tir.I32(2), Body: tir.Sequence(&tir.Evaluate{Value: e}, &tir.Evaluate{Value: around})}
+		loop := &tir.For{Var: v, Min: tir.I32(0), Extent: tir.I32(2), Body: tir.Sequence(&tir.Evaluate{Value: e},
+			&tir.Evaluate{Value: around})}
 		if v == after {
 			return tir.Sequence(loop, &tir.Evaluate{Value: around})
 		}
-		return tir.Sequence(loop, &tir.Evaluate{Value: &tir.Binary{Op: tir.OpMul, A: &tir.Binary{Op: tir.OpAdd, A: after, B: tir.I32(1)}, B: tir.I32(2)}})
+		return tir.Sequence(loop, &tir.Evaluate{Value: &tir.Binary{Op: tir.OpMul, A: &tir.Binary{Op: tir.OpAdd, A: after,
+			B: tir.I32(1)}, B: tir.I32(2)}})
 	}
 	i, j := tir.NewVar("i", tir.Int32), tir.NewVar("j", tir.Int32)
 	require.False(t, Equal(program(i, i), program(j, j)))
 	require.True(t, EqualFree(program(i, i), program(j, j)))
 	k := tir.NewVar("k", tir.Int32)
-	require.True(t, EqualFree(program(i, i), program(j, k)), "after the loop it comes from outside, whatever it was within")
+	require.True(t, EqualFree(program(i, i), program(j, k)),
+		"after the loop it comes from outside, whatever it was within")
 	require.Equal(t, Hash(program(i, i)), Hash(program(j, k)))
 	err := tir.CheckFunc(&tir.PrimFunc{Name: "f", Result: tir.Void, Body: program(i, i)})
 	require.EqualError(t, err, "tir: check f.body[1].value.a.a: variable i is used outside of its scope")
@@ -139,16 +146,19 @@ func TestHash_SharedBindersAtTwoDepths(t *testing.T) {
 		return &tir.Let{Var: u, Value: tir.I32(1), Body: &tir.Binary{Op: tir.OpAdd, A: u, B: tir.I32(1)}}
 	}
 	v, w, e := tir.NewVar("v", tir.Int32), tir.NewVar("w", tir.Int32), inner()
-	shared, copied := &tir.Let{Var: v, Value: e, Body: &tir.Binary{Op: tir.OpAdd, A: e, B: v}}, &tir.Let{Var: w, Value: inner(), Body: &tir.Binary{Op: tir.OpAdd, A: inner(), B: w}}
+	shared, copied := &tir.Let{Var: v, Value: e, Body: &tir.Binary{Op: tir.OpAdd, A: e, B: v}}, &tir.Let{Var: w,
+		Value: inner(), Body: &tir.Binary{Op: tir.OpAdd, A: inner(), B: w}}
 	require.True(t, Equal(shared, copied))
 	require.Equal(t, Hash(shared), Hash(copied))
 
 	around := func(e func() tir.Expr) func() tir.Expr { return func() tir.Expr { return &tir.Not{A: e()} } }
 	program := func(e, around func() tir.Expr) tir.Expr {
-		return &tir.Binary{Op: tir.OpAdd, A: &tir.Binary{Op: tir.OpAdd, A: e(), B: around()}, B: &tir.Let{Var: tir.NewVar("v", tir.Int32), Value: tir.I32(1), Body: around()}}
+		return &tir.Binary{Op: tir.OpAdd, A: &tir.Binary{Op: tir.OpAdd, A: e(), B: around()},
+			B: &tir.Let{Var: tir.NewVar("v", tir.Int32), Value: tir.I32(1), Body: around()}}
 	}
 	p := around(func() tir.Expr { return e })()
-	require.Equal(t, Hash(program(func() tir.Expr { return e }, func() tir.Expr { return p })), Hash(program(inner, around(inner))))
+	require.Equal(t, Hash(program(func() tir.Expr { return e }, func() tir.Expr { return p })), Hash(program(inner,
+		around(inner))))
 }
 
 // A variable that is bound again within its scope is the inner one there, in shared nodes, too.

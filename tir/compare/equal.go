@@ -239,7 +239,8 @@ func (c *comparer) bufferParts(l, r *tir.Buffer) bool {
 	case l.Alignment != r.Alignment:
 		return c.differ("buffer %s of alignment %d is not of alignment %d", l.Name, l.Alignment, r.Alignment)
 	}
-	return c.exprs("shape", l.Shape, r.Shape) && c.exprs("strides", l.Strides, r.Strides) && c.in(path.At("offset"), c.expr(l.Offset, r.Offset))
+	return c.exprs("shape", l.Shape, r.Shape) && c.exprs("strides", l.Strides, r.Strides) && c.in(path.At("offset"),
+		c.expr(l.Offset, r.Offset))
 }
 
 // in passes on an answer, and notes where it was no.

@@ -218,7 +218,8 @@ func (c *comparer) combiner(l, r *tir.Combiner) bool {
 		return l == r || c.differ("a combiner is nil, the other is not")
 	}
 	if len(l.Left) != len(r.Left) || len(l.Right) != len(r.Right) {
-		return c.differ("a combiner of %d and %d variables is not of %d and %d", len(l.Left), len(l.Right), len(r.Left), len(r.Right))
+		return c.differ("a combiner of %d and %d variables is not of %d and %d", len(l.Left), len(l.Right), len(r.Left),
+			len(r.Right))
 	}
 	if !c.exprs("identity", l.Identity, r.Identity) {
 		return false

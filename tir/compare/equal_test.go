@@ -22,12 +22,16 @@ func boundSample(names func(string) string) *tir.PrimFunc {
 	return &tir.PrimFunc{
 		Name: "main", Params: []*tir.Var{a, k}, Buffers: map[*tir.Var]*tir.Buffer{a: in}, Result: tir.Void,
 		Attrs: map[string]any{"pi": 3.5, "on": true, "id": int64(3), "text": "x"},
-		Body: &tir.For{Kind: tir.Serial, Var: i, Min: tir.I32(0), Extent: n, Annotations: map[string]any{"unroll": int64(2)}, Body: &tir.Alloc{Buffer: tmp, Body: tir.Sequence(
-			&tir.LetStmt{Var: x, Value: tir.Add(i, k), Body: &tir.BufferStore{Buffer: tmp, Value: &tir.Let{Var: y, Value: tir.F32(2), Body: tir.Mul(y, tir.BufferAt(in, i, x))}, Indices: []tir.Expr{tir.FloorMod(x, tir.I32(4))}}},
-			&tir.Assert{Cond: tir.LT(i, n), Kind: "ValueError", Message: "i < n"},
-			&tir.If{Cond: tir.GT(k, tir.I32(0)), Then: &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "f", tmp.Data, tir.Text("t"))}, Else: nil},
-			&tir.AttrStmt{Key: "pragma", Node: i, Value: tir.I32(1), Body: &tir.BufferStore{Buffer: in, Value: tir.BufferAt(tmp, tir.I32(0)), Indices: []tir.Expr{i, tir.I32(0)}}},
-		)}},
+		Body: &tir.For{Kind: tir.Serial, Var: i, Min: tir.I32(0), Extent: n, Annotations: map[string]any{"unroll": int64(2)},
+			Body: &tir.Alloc{Buffer: tmp, Body: tir.Sequence(
+				&tir.LetStmt{Var: x, Value: tir.Add(i, k), Body: &tir.BufferStore{Buffer: tmp, Value: &tir.Let{Var: y,
+					Value: tir.F32(2), Body: tir.Mul(y, tir.BufferAt(in, i, x))}, Indices: []tir.Expr{tir.FloorMod(x, tir.I32(4))}}},
+				&tir.Assert{Cond: tir.LT(i, n), Kind: "ValueError", Message: "i < n"},
+				&tir.If{Cond: tir.GT(k, tir.I32(0)), Then: &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "f", tmp.Data,
+					tir.Text("t"))}, Else: nil},
+				&tir.AttrStmt{Key: "pragma", Node: i, Value: tir.I32(1), Body: &tir.BufferStore{Buffer: in, Value: tir.BufferAt(tmp,
+					tir.I32(0)), Indices: []tir.Expr{i, tir.I32(0)}}},
+			)}},
 	}
 }
 
@@ -47,8 +51,10 @@ func reducerOf(identity float32, swap bool) tir.Expr {
 	if swap {
 		result = tir.Sub(r, l)
 	}
-	return &tir.Reduce{Combiner: &tir.Combiner{Left: []*tir.Var{l}, Right: []*tir.Var{r}, Results: []tir.Expr{result}, Identity: []tir.Expr{tir.F32(identity)}}, Sources: []tir.Expr{tir.NewCast(tir.Float32, k)},
-		Axes: []*tir.IterVar{{Var: k, Min: tir.I32(0), Extent: tir.I32(8), Kind: tir.IterReduce, Thread: ""}}, Cond: tir.LT(k, tir.I32(4)), Value: 0}
+	return &tir.Reduce{Combiner: &tir.Combiner{Left: []*tir.Var{l}, Right: []*tir.Var{r}, Results: []tir.Expr{result},
+		Identity: []tir.Expr{tir.F32(identity)}}, Sources: []tir.Expr{tir.NewCast(tir.Float32, k)},
+		Axes: []*tir.IterVar{{Var: k, Min: tir.I32(0), Extent: tir.I32(8), Kind: tir.IterReduce, Thread: ""}},
+		Cond: tir.LT(k, tir.I32(4)), Value: 0}
 }
 
 func TestEqual_Expressions(t *testing.T) {
@@ -70,7 +76,8 @@ func TestEqual_Expressions(t *testing.T) {
 		{"a variable twice", tir.Add(x, x), tir.Add(x, y), "b: variable x is not variable x"},
 		{"no number", tir.F64(nan), tir.F64(nan), ""},
 		{"no number, as Go makes it", tir.F64(nan), tir.F64(math.NaN()), ""},
-		{"no number of another payload", tir.F64(nan), tir.F64(math.Float64frombits(0x7ff8000000000002)), "value NaN is not NaN"},
+		{"no number of another payload", tir.F64(nan), tir.F64(math.Float64frombits(0x7ff8000000000002)),
+			"value NaN is not NaN"},
 		{"zeros", tir.F64(0), tir.F64(math.Copysign(0, -1)), "value 0 is not -0"},
 		{"widths", tir.I32(1), tir.I64(1), "type int32 is not int64"},
 		{"operations", tir.Add(x, tir.I32(1)), tir.Sub(x, tir.I32(1)), "op + is not -"},
@@ -81,20 +88,28 @@ func TestEqual_Expressions(t *testing.T) {
 		{"buffers from outside", tir.BufferAt(b, x), tir.BufferAt(b2, x), "buffer b is not buffer b"},
 		{"casts", &tir.Cast{Type: tir.Int8, Value: x}, &tir.Cast{Type: tir.Int16, Value: x}, "type int8 is not int16"},
 		{"ramps", &tir.Ramp{Base: x, Stride: x, Lanes: 4}, &tir.Ramp{Base: x, Stride: x, Lanes: 8}, "lanes 4 is not 8"},
-		{"strides", &tir.Ramp{Base: x, Stride: tir.I32(1), Lanes: 4}, &tir.Ramp{Base: x, Stride: tir.I32(2), Lanes: 4}, "stride: value 1 is not 2"},
+		{"strides", &tir.Ramp{Base: x, Stride: tir.I32(1), Lanes: 4}, &tir.Ramp{Base: x, Stride: tir.I32(2), Lanes: 4},
+			"stride: value 1 is not 2"},
 		{"broadcasts", &tir.Broadcast{Value: x, Lanes: 4}, &tir.Broadcast{Value: x, Lanes: 8}, "lanes 4 is not 8"},
-		{"shuffles", &tir.Shuffle{Vectors: []tir.Expr{x}, Indices: []int{0}}, &tir.Shuffle{Vectors: []tir.Expr{x}, Indices: []int{0, 0}}, "indices [0] is not [0 0]"},
+		{"shuffles", &tir.Shuffle{Vectors: []tir.Expr{x}, Indices: []int{0}}, &tir.Shuffle{Vectors: []tir.Expr{x},
+			Indices: []int{0, 0}}, "indices [0] is not [0 0]"},
 		{"calls", tir.Intrin("exp", tir.F32(1)), tir.Intrin("log", tir.F32(1)), `name "exp" is not "log"`},
 		{"arguments", tir.Intrin("exp", tir.F32(1)), tir.Intrin("exp", tir.F32(2)), "args[0]: value 1 is not 2"},
-		{"numbers of arguments", tir.NewCall(tir.CallExtern, tir.Void, "f"), tir.NewCall(tir.CallExtern, tir.Void, "f", x), "args: 0 are not 1"},
+		{"numbers of arguments", tir.NewCall(tir.CallExtern, tir.Void, "f"), tir.NewCall(tir.CallExtern, tir.Void, "f", x),
+			"args: 0 are not 1"},
 		{"lets", &tir.Let{Var: x, Value: tir.I32(1), Body: x}, &tir.Let{Var: y, Value: tir.I32(1), Body: y}, ""},
-		{"what a let is of", &tir.Let{Var: x, Value: tir.I32(1), Body: x}, &tir.Let{Var: y, Value: tir.I32(2), Body: y}, "value: value 1 is not 2"},
-		{"a let's value is outside of it", &tir.Let{Var: x, Value: x, Body: x}, &tir.Let{Var: y, Value: y, Body: y}, "value: variable x is not variable x"},
-		{"a let does not reach beyond", tir.Add(&tir.Let{Var: x, Value: tir.I32(1), Body: x}, x), tir.Add(&tir.Let{Var: y, Value: tir.I32(1), Body: y}, y), "b: variable x is not variable x"},
-		{"bound here, from outside there", &tir.Let{Var: x, Value: tir.I32(1), Body: y}, &tir.Let{Var: y, Value: tir.I32(1), Body: y}, "body: variable x is not variable x"},
+		{"what a let is of", &tir.Let{Var: x, Value: tir.I32(1), Body: x}, &tir.Let{Var: y, Value: tir.I32(2), Body: y},
+			"value: value 1 is not 2"},
+		{"a let's value is outside of it", &tir.Let{Var: x, Value: x, Body: x}, &tir.Let{Var: y, Value: y, Body: y},
+			"value: variable x is not variable x"},
+		{"a let does not reach beyond", tir.Add(&tir.Let{Var: x, Value: tir.I32(1), Body: x}, x), tir.Add(&tir.Let{Var: y,
+			Value: tir.I32(1), Body: y}, y), "b: variable x is not variable x"},
+		{"bound here, from outside there", &tir.Let{Var: x, Value: tir.I32(1), Body: y}, &tir.Let{Var: y, Value: tir.I32(1),
+			Body: y}, "body: variable x is not variable x"},
 		{"reductions", reducerOf(0, false), reducerOf(0, false), ""},
 		{"a reduction's identity", reducerOf(0, false), reducerOf(1, false), "combiner.identity[0]: value 0 is not 1"},
-		{"a reduction's variables", reducerOf(0, false), reducerOf(0, true), "combiner.results[0].a: variable l is not variable r"},
+		{"a reduction's variables", reducerOf(0, false), reducerOf(0, true),
+			"combiner.results[0].a: variable l is not variable r"},
 		{"nil", nil, nil, ""},
 		{"nil pointers", (*tir.Var)(nil), (*tir.Binary)(nil), ""},
 		{"nil and not", (*tir.Var)(nil), x, "nil is not Var"},
@@ -134,8 +149,10 @@ func TestDifference_Path(t *testing.T) {
 }
 
 func TestEqualFree(t *testing.T) {
-	x, y, u, v := tir.NewVar("x", tir.Int32), tir.NewVar("y", tir.Int32), tir.NewVar("u", tir.Int32), tir.NewVar("v", tir.Int32)
-	b, c, d := tir.NewBuffer("b", tir.Float32, x), tir.NewBuffer("c", tir.Float32, u), tir.NewBuffer("d", tir.Float32, tir.I32(4))
+	x, y, u, v := tir.NewVar("x", tir.Int32), tir.NewVar("y", tir.Int32), tir.NewVar("u", tir.Int32), tir.NewVar("v",
+		tir.Int32)
+	b, c, d := tir.NewBuffer("b", tir.Float32, x), tir.NewBuffer("c", tir.Float32, u), tir.NewBuffer("d", tir.Float32,
+		tir.I32(4))
 	require.True(t, EqualFree(tir.Add(x, y), tir.Add(u, v)))
 	require.False(t, Equal(tir.Add(x, y), tir.Add(u, v)))
 	require.Equal(t, Hash(tir.Add(x, y)), Hash(tir.Add(u, v)))

@@ -15,7 +15,8 @@ func ExampleDifference() {
 			Body: &tir.For{Var: i, Min: tir.I32(0), Extent: tir.I32(16),
 				Body: &tir.BufferStore{Buffer: b, Indices: []tir.Expr{i}, Value: tir.Mul(tir.BufferAt(b, i), tir.F32(factor))}}}
 	}
-	fmt.Println(compare.Equal(double("A", 2), double("B", 2)), compare.Hash(double("A", 2)) == compare.Hash(double("B", 2)))
+	fmt.Println(compare.Equal(double("A", 2), double("B", 2)), compare.Hash(double("A", 2)) == compare.Hash(double("B",
+		2)))
 	fmt.Println(compare.Difference(double("A", 2), double("A", 3)))
 	// Output:
 	// true true

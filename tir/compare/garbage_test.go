@@ -42,7 +42,8 @@ func (g *garbage) next(n int) int {
 }
 
 func (g *garbage) typ() tir.Type {
-	return []tir.Type{tir.Int32, tir.Float32, tir.Bool, tir.Handle, tir.Void, tir.Vector(tir.Int32, 4), tir.Vector(tir.Bool, 4), tir.UInt64, {}, {Code: 200, Bits: 3, Lanes: 9}, {Lanes: 65535}}[g.next(11)]
+	return []tir.Type{tir.Int32, tir.Float32, tir.Bool, tir.Handle, tir.Void, tir.Vector(tir.Int32, 4),
+		tir.Vector(tir.Bool, 4), tir.UInt64, {}, {Code: 200, Bits: 3, Lanes: 9}, {Lanes: 65535}}[g.next(11)]
 }
 
 func (g *garbage) expr() tir.Expr {
@@ -74,18 +75,23 @@ func (g *garbage) text() string {
 	return []string{"", "exp", "ret", "f", "g", "if_then_else", "address_of"}[g.next(7)]
 }
 func (g *garbage) value() any {
-	return []any{nil, int64(1), 1, "x", (*target.Target)(nil), &target.Target{}, []int{1}, g.variable(), g.buffer(), &tir.IterVar{Var: g.variable(), Min: g.expr(), Extent: nil, Kind: 9, Thread: ""}}[g.next(10)]
+	return []any{nil, int64(1), 1, "x", (*target.Target)(nil), &target.Target{}, []int{1}, g.variable(), g.buffer(),
+		&tir.IterVar{Var: g.variable(), Min: g.expr(), Extent: nil, Kind: 9, Thread: ""}}[g.next(10)]
 }
 
 func (g *garbage) module() *tir.IRModule {
-	g.vars = []*tir.Var{nil, tir.NewVar("i", tir.Int32), tir.NewVar("", g.typ()), tir.NewVar("x", g.typ()), tir.NewVar("p", tir.Handle)}
+	g.vars = []*tir.Var{nil, tir.NewVar("i", tir.Int32), tir.NewVar("", g.typ()), tir.NewVar("x", g.typ()),
+		tir.NewVar("p", tir.Handle)}
 	g.bufs = []*tir.Buffer{nil, {}, tir.NewBuffer("a", g.typ()), tir.NewBuffer("b", tir.Float32, nil, nil)}
-	g.exprs = []tir.Expr{&tir.Binary{}, &tir.Not{}, &tir.Select{}, &tir.Cast{}, &tir.BufferLoad{}, &tir.ProducerLoad{}, &tir.Ramp{}, &tir.Broadcast{}, &tir.Shuffle{}, &tir.Let{}, &tir.Call{}, &tir.Call{}, &tir.Reduce{},
-		&tir.Bad{}, &tir.IntImm{}, &tir.FloatImm{}, &tir.StringImm{}, tir.I32(1), tir.BoolConst(true), &tir.Binary{}, &tir.Let{}}
+	g.exprs = []tir.Expr{&tir.Binary{}, &tir.Not{}, &tir.Select{}, &tir.Cast{}, &tir.BufferLoad{}, &tir.ProducerLoad{},
+		&tir.Ramp{}, &tir.Broadcast{}, &tir.Shuffle{}, &tir.Let{}, &tir.Call{}, &tir.Call{}, &tir.Reduce{},
+		&tir.Bad{}, &tir.IntImm{}, &tir.FloatImm{}, &tir.StringImm{}, tir.I32(1), tir.BoolConst(true), &tir.Binary{},
+		&tir.Let{}}
 	for _, v := range g.vars {
 		g.exprs = append(g.exprs, v)
 	}
-	g.stmts = []tir.Stmt{&tir.BufferStore{}, &tir.For{}, &tir.While{}, &tir.If{}, &tir.LetStmt{}, &tir.Assert{}, &tir.Alloc{}, &tir.AttrStmt{}, &tir.Seq{}, &tir.Evaluate{}, &tir.For{}, &tir.Seq{}, &tir.Alloc{}}
+	g.stmts = []tir.Stmt{&tir.BufferStore{}, &tir.For{}, &tir.While{}, &tir.If{}, &tir.LetStmt{}, &tir.Assert{},
+		&tir.Alloc{}, &tir.AttrStmt{}, &tir.Seq{}, &tir.Evaluate{}, &tir.For{}, &tir.Seq{}, &tir.Alloc{}}
 	for _, e := range g.exprs {
 		switch e := e.(type) {
 		case *tir.Binary:
@@ -99,7 +105,8 @@ func (g *garbage) module() *tir.IRModule {
 		case *tir.BufferLoad:
 			*e = tir.BufferLoad{Buffer: g.buffer(), Indices: g.list()}
 		case *tir.ProducerLoad:
-			*e = tir.ProducerLoad{Producer: []tir.Producer{nil, (*tirnodes.NoProducer)(nil), &tirnodes.NoProducer{}}[g.next(3)], Indices: g.list()}
+			*e = tir.ProducerLoad{Producer: []tir.Producer{nil, (*tirnodes.NoProducer)(nil), &tirnodes.NoProducer{}}[g.next(3)],
+				Indices: g.list()}
 		case *tir.Ramp:
 			*e = tir.Ramp{Base: g.expr(), Stride: g.expr(), Lanes: g.number()}
 		case *tir.Broadcast:
@@ -111,9 +118,11 @@ func (g *garbage) module() *tir.IRModule {
 		case *tir.Call:
 			*e = tir.Call{Kind: tir.CallKind(g.next(6)), Name: g.text(), Type: g.typ(), Args: g.list()}
 		case *tir.Reduce:
-			*e = tir.Reduce{Combiner: nil, Sources: g.list(), Axes: []*tir.IterVar{nil, {Var: g.variable(), Min: g.expr(), Extent: g.expr(), Kind: 9, Thread: ""}}, Cond: g.expr(), Value: g.number()}
+			*e = tir.Reduce{Combiner: nil, Sources: g.list(), Axes: []*tir.IterVar{nil, {Var: g.variable(), Min: g.expr(),
+				Extent: g.expr(), Kind: 9, Thread: ""}}, Cond: g.expr(), Value: g.number()}
 			if g.next(2) == 0 {
-				e.Combiner = &tir.Combiner{Left: g.vars[:g.next(3)], Right: g.vars[:g.next(3)], Results: g.list(), Identity: g.list()}
+				e.Combiner = &tir.Combiner{Left: g.vars[:g.next(3)], Right: g.vars[:g.next(3)], Results: g.list(),
+					Identity: g.list()}
 			}
 		case *tir.IntImm:
 			if e.Value == 0 && e.Type == (tir.Type{}) {
@@ -131,7 +140,8 @@ func (g *garbage) module() *tir.IRModule {
 		case *tir.BufferStore:
 			*s = tir.BufferStore{Buffer: g.buffer(), Value: g.expr(), Indices: g.list()}
 		case *tir.For:
-			*s = tir.For{Kind: tir.ForKind(g.next(7)), Var: g.variable(), Min: g.expr(), Extent: g.expr(), Thread: g.text(), Annotations: map[string]any{g.text(): g.value()}, Body: g.stmt()}
+			*s = tir.For{Kind: tir.ForKind(g.next(7)), Var: g.variable(), Min: g.expr(), Extent: g.expr(), Thread: g.text(),
+				Annotations: map[string]any{g.text(): g.value()}, Body: g.stmt()}
 		case *tir.While:
 			*s = tir.While{Cond: g.expr(), Body: g.stmt()}
 		case *tir.If:
@@ -151,10 +161,13 @@ func (g *garbage) module() *tir.IRModule {
 		}
 	}
 	function := func(name string) *tir.PrimFunc {
-		return &tir.PrimFunc{Name: name, Params: []*tir.Var{g.variable(), g.variable()}, Buffers: map[*tir.Var]*tir.Buffer{g.variable(): g.buffer(), g.variable(): g.buffer()}, Result: g.typ(), Body: g.stmt(),
+		return &tir.PrimFunc{Name: name, Params: []*tir.Var{g.variable(), g.variable()},
+			Buffers: map[*tir.Var]*tir.Buffer{g.variable(): g.buffer(), g.variable(): g.buffer()}, Result: g.typ(),
+			Body:  g.stmt(),
 			Attrs: map[string]any{g.text(): g.value()}}
 	}
-	return &tir.IRModule{Funcs: []*tir.PrimFunc{function("f"), nil, function("g"), function(g.text())}, Attrs: map[string]any{g.text(): g.value()}}
+	return &tir.IRModule{Funcs: []*tir.PrimFunc{function("f"), nil, function("g"), function(g.text())},
+		Attrs: map[string]any{g.text(): g.value()}}
 }
 
 // survive runs all that takes any garbage over a module.

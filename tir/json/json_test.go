@@ -42,7 +42,8 @@ func f(A: handle) {
 func TestJSON_Identity(t *testing.T) {
 	n, b := tir.NewVar("n", tir.Int32), tir.NewBuffer("B", tir.Int32, tir.I32(4))
 	f := func(name string) *tir.PrimFunc {
-		return &tir.PrimFunc{Name: name, Params: []*tir.Var{n, b.Data}, Result: tir.Void, Body: &tir.BufferStore{Buffer: b, Value: n, Indices: []tir.Expr{n}}}
+		return &tir.PrimFunc{Name: name, Params: []*tir.Var{n, b.Data}, Result: tir.Void, Body: &tir.BufferStore{Buffer: b,
+			Value: n, Indices: []tir.Expr{n}}}
 	}
 	data, err := Marshal(&tir.IRModule{Funcs: []*tir.PrimFunc{f("f"), f("g")}})
 	require.NoError(t, err)
@@ -81,28 +82,41 @@ func TestJSON_ReadErrors(t *testing.T) {
 		{`"shape":[`, `"shape":5,"x":[`, `$.buffers[0].shape: found number 5, want a list`},
 		{`"name":"f"`, `"name":""`, `$.functions[0]: function name "": want one that no other function has`},
 		{`"params":[0]`, `"params":[0.5]`, `$.functions[0].params[0]: found number 0.5`},
-		{`{"param":0,"buffer":0}`, `{"param":0,"buffer":0},{"param":0,"buffer":0}`, `$.functions[0].buffers[1]: parameter A stands for a buffer already`},
+		{`{"param":0,"buffer":0}`, `{"param":0,"buffer":0},{"param":0,"buffer":0}`,
+			`$.functions[0].buffers[1]: parameter A stands for a buffer already`},
 		{`"for":1`, `"far":1`, `$.functions[0].body[0]: is no statement: want one of the fields`},
 		{`"for":1`, `"for":1,"let":1`, `$.functions[0].body[0]: is both "for" and "let"`},
 		{`"for":1`, `"for":0`, `$.functions[0].body[0]: variable A of type handle in a range of types int32 and int32`},
 		{`"kind":"parallel"`, `"kind":"par"`, `$.functions[0].body[0].kind: "par" is no kind of loop`},
 		{`"store":0`, `"store":1`, `$.functions[0].body[0].body.store: found number 1, want a whole number from 0 to 0`},
-		{`"store":0,"indices":[{"var":1}]`, `"store":0,"indices":[]`, `$.functions[0].body[0].body: buffer A has 1 dimensions, and 0 indices`},
-		{`{"float":0.5,"type":"float32"}`, `{"float":0.5,"type":"float64"}`, `$.functions[0].body[0].body.value: operands of types float32 and float64: cast one`},
-		{`{"float":0.5,"type":"float32"}`, `{"int":1,"type":"int32"}`, `$.functions[0].body[0].body.value: operands of types float32 and int32`},
+		{`"store":0,"indices":[{"var":1}]`, `"store":0,"indices":[]`,
+			`$.functions[0].body[0].body: buffer A has 1 dimensions, and 0 indices`},
+		{`{"float":0.5,"type":"float32"}`, `{"float":0.5,"type":"float64"}`,
+			`$.functions[0].body[0].body.value: operands of types float32 and float64: cast one`},
+		{`{"float":0.5,"type":"float32"}`, `{"int":1,"type":"int32"}`,
+			`$.functions[0].body[0].body.value: operands of types float32 and int32`},
 		{`{"float":0.5,"type":"float32"}`, `{"text":"x"}`, `$.functions[0].body[0].body.value: *: `},
 		{`"op":"*"`, `"op":"**"`, `$.functions[0].body[0].body.value.op: "**" is no operation`},
 		{`"op":"*"`, `"op":"=="`, `$.functions[0].body[0].body: a value of type bool is stored in buffer A as float32`},
-		{`{"int":1,"type":"bool"}`, `{"int":2,"type":"bool"}`, `$.functions[0].body[1].assert: constant 2 is not within bool`},
+		{`{"int":1,"type":"bool"}`, `{"int":2,"type":"bool"}`,
+			`$.functions[0].body[1].assert: constant 2 is not within bool`},
 		{`{"int":1,"type":"bool"}`, `{"int":2,"type":"int8"}`, `$.functions[0].body[1].assert: type int8: want bool`},
-		{`{"int":1,"type":"bool"}`, `{"int":1,"type":"float32"}`, `$.functions[0].body[1].assert.int: type float32 has no such constants`},
-		{`{"int":1,"type":"bool"}`, `{"not":{"int":1,"type":"int8"}}`, `$.functions[0].body[1].assert: not of type int8: want bool`},
-		{`{"int":1,"type":"bool"}`, `{"call":"foo","kind":"intrin","type":"bool","args":[]}`, `$.functions[0].body[1].assert: there is no intrinsic "foo"`},
-		{`{"int":1,"type":"bool"}`, `{"call":"foo","kind":"x","type":"bool","args":[]}`, `$.functions[0].body[1].assert.kind: "x" is no kind of call`},
-		{`{"int":1,"type":"bool"}`, `{"select":[{"int":1,"type":"bool"}]}`, `$.functions[0].body[1].assert: select of 1 expressions`},
-		{`{"int":1,"type":"bool"}`, `{"let":1,"value":{"int":1,"type":"bool"},"in":{"var":1}}`, `$.functions[0].body[1].assert: variable i is of type int32, and its value of type bool`},
-		{`{"int":1,"type":"bool"}`, `{"broadcast":{"int":1,"type":"bool"},"lanes":1025}`, `$.functions[0].body[1].assert.lanes: found number 1025`},
-		{`{"int":1,"type":"bool"}`, `{"shuffle":[{"int":1,"type":"bool"}],"indices":[1]}`, `$.functions[0].body[1].assert: shuffle: index 1: the vectors have 1 lanes`},
+		{`{"int":1,"type":"bool"}`, `{"int":1,"type":"float32"}`,
+			`$.functions[0].body[1].assert.int: type float32 has no such constants`},
+		{`{"int":1,"type":"bool"}`, `{"not":{"int":1,"type":"int8"}}`,
+			`$.functions[0].body[1].assert: not of type int8: want bool`},
+		{`{"int":1,"type":"bool"}`, `{"call":"foo","kind":"intrin","type":"bool","args":[]}`,
+			`$.functions[0].body[1].assert: there is no intrinsic "foo"`},
+		{`{"int":1,"type":"bool"}`, `{"call":"foo","kind":"x","type":"bool","args":[]}`,
+			`$.functions[0].body[1].assert.kind: "x" is no kind of call`},
+		{`{"int":1,"type":"bool"}`, `{"select":[{"int":1,"type":"bool"}]}`,
+			`$.functions[0].body[1].assert: select of 1 expressions`},
+		{`{"int":1,"type":"bool"}`, `{"let":1,"value":{"int":1,"type":"bool"},"in":{"var":1}}`,
+			`$.functions[0].body[1].assert: variable i is of type int32, and its value of type bool`},
+		{`{"int":1,"type":"bool"}`, `{"broadcast":{"int":1,"type":"bool"},"lanes":1025}`,
+			`$.functions[0].body[1].assert.lanes: found number 1025`},
+		{`{"int":1,"type":"bool"}`, `{"shuffle":[{"int":1,"type":"bool"}],"indices":[1]}`,
+			`$.functions[0].body[1].assert: shuffle: index 1: the vectors have 1 lanes`},
 		{`{"int":1,"type":"bool"}`, `{}`, `$.functions[0].body[1].assert: is no expression`},
 	} {
 		data := strings.Replace(jsonExample, c.old, c.new, 1)
@@ -121,16 +135,20 @@ func TestJSON_ReadErrors(t *testing.T) {
 
 func TestJSON_Deep(t *testing.T) {
 	deep := func(old, before, inner, after string, n int) error {
-		_, err := Unmarshal([]byte(strings.Replace(jsonExample, old, strings.Repeat(before, n)+inner+strings.Repeat(after, n), 1)))
+		_, err := Unmarshal([]byte(strings.Replace(jsonExample, old, strings.Repeat(before, n)+inner+strings.Repeat(after,
+			n), 1)))
 		return err
 	}
 	const bool1 = `{"int":1,"type":"bool"}`
 	const all = `{"assert":{"int":1,"type":"bool"},"kind":"E","message":"m"}`
 	require.NoError(t, deep(bool1, `{"not":`, bool1, `}`, form.MaxExprDepth-1))
-	require.ErrorContains(t, deep(bool1, `{"not":`, bool1, `}`, form.MaxExprDepth), "more than 1000 expressions are within one another")
-	require.ErrorContains(t, deep(all, `{"while":{"int":1,"type":"bool"},"body":`, `[]`, `}`, form.MaxStmtDepth), "more than 3500 statements are within one another")
+	require.ErrorContains(t, deep(bool1, `{"not":`, bool1, `}`, form.MaxExprDepth),
+		"more than 1000 expressions are within one another")
+	require.ErrorContains(t, deep(all, `{"while":{"int":1,"type":"bool"},"body":`, `[]`, `}`, form.MaxStmtDepth),
+		"more than 3500 statements are within one another")
 	require.ErrorContains(t, deep(all, `[`, ``, `]`, 1<<20), "more than 10000 lists and objects are within one another")
-	require.ErrorContains(t, deep(bool1, `{"a":`, `1`, `}`, 1<<20), "$.functions[0].body[1].assert.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a….a.a.a.a.a.a.a.a.a.a: more than") // the place, shortened
+	require.ErrorContains(t, deep(bool1, `{"a":`, `1`, `}`, 1<<20),
+		"$.functions[0].body[1].assert.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a….a.a.a.a.a.a.a.a.a.a: more than") // the place, shortened
 }
 
 func TestJSON_WriteErrors(t *testing.T) {
@@ -143,12 +161,14 @@ func TestJSON_WriteErrors(t *testing.T) {
 		{&tir.Evaluate{Value: &tir.Reduce{}}, "function f: a *tir.Reduce is of no finished module: lower it first"},
 		{&tir.Evaluate{Value: &tir.ProducerLoad{}}, "a *tir.ProducerLoad is of no finished module"},
 		{&tir.Evaluate{Value: &tir.Binary{Op: 99, A: tir.I32(1), B: tir.I32(1)}}, "tir.BinaryOp(99) does not exist"},
-		{&tir.Evaluate{Value: &tir.IntImm{Type: tir.Type{Code: 2, Bits: 7, Lanes: 1}, Value: 1}}, "type float7 is not one that expressions have"},
+		{&tir.Evaluate{Value: &tir.IntImm{Type: tir.Type{Code: 2, Bits: 7, Lanes: 1}, Value: 1}},
+			"type float7 is not one that expressions have"},
 		{&tir.Evaluate{Value: &tir.BufferLoad{}}, "a buffer is nil"},
 		{&tir.AttrStmt{Key: "k", Node: 3, Body: &tir.Seq{}}, "an attribute refers to a int: want"},
 		{&tir.AttrStmt{Key: "k", Node: (*tir.IterVar)(nil), Body: &tir.Seq{}}, "an axis is nil"},
 		{&tir.For{Var: nil, Min: tir.I32(0), Extent: tir.I32(1), Body: &tir.Seq{}}, "a variable is nil"},
-		{&tir.For{Kind: 77, Var: tir.NewVar("i", tir.Int32), Min: tir.I32(0), Extent: tir.I32(1), Body: &tir.Seq{}}, "tir.ForKind(77) does not exist"},
+		{&tir.For{Kind: 77, Var: tir.NewVar("i", tir.Int32), Min: tir.I32(0), Extent: tir.I32(1), Body: &tir.Seq{}},
+			"tir.ForKind(77) does not exist"},
 		{&tir.Alloc{Buffer: &tir.Buffer{Name: "B", DType: tir.Int8}, Body: &tir.Seq{}}, "buffer B: a variable is nil"},
 	} {
 		_, err := Marshal(&tir.IRModule{Funcs: []*tir.PrimFunc{{Name: "f", Result: tir.Void, Body: c.body}}})

@@ -85,7 +85,8 @@ func (r *reader) bufferTable(o *object) {
 		x := r.object(&place{up: at, index: i}, v)
 		all[i] = x
 		shape, _ := x.list("shape")
-		r.buffers = append(r.buffers, &tir.Buffer{Name: x.text("name"), Data: r.varField(x, "data"), DType: x.typ("type"), Shape: make([]tir.Expr, len(shape))})
+		r.buffers = append(r.buffers, &tir.Buffer{Name: x.text("name"), Data: r.varField(x, "data"), DType: x.typ("type"),
+			Shape: make([]tir.Expr, len(shape))})
 	}
 	for i, x := range all {
 		b := r.buffers[i]
@@ -105,7 +106,8 @@ func (r *reader) bufferTable(o *object) {
 }
 
 func (r *reader) function(o *object) *tir.PrimFunc {
-	f := &tir.PrimFunc{Name: o.text("name"), Buffers: map[*tir.Var]*tir.Buffer{}, Result: o.typ("result"), Attrs: r.attrs(o)}
+	f := &tir.PrimFunc{Name: o.text("name"), Buffers: map[*tir.Var]*tir.Buffer{}, Result: o.typ("result"),
+		Attrs: r.attrs(o)}
 	list, at := o.list("params")
 	for i, v := range list {
 		f.Params = append(f.Params, r.variable(v, &place{up: at, index: i}))

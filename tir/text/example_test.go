@@ -46,7 +46,8 @@ func ExampleParse_error() {
 func ExamplePrint() {
 	i, j := tir.NewVar("i", tir.Int32), tir.NewVar("i", tir.Int32)
 	a := tir.NewBuffer("A", tir.Float32, tir.I32(16), tir.I32(16))
-	fmt.Println(text.Print(tir.Mul(tir.Add(tir.BufferAt(a, i, j), tir.F32(0.5)), tir.Intrin("exp", tir.BufferAt(a, j, i)))))
+	fmt.Println(text.Print(tir.Mul(tir.Add(tir.BufferAt(a, i, j), tir.F32(0.5)), tir.Intrin("exp", tir.BufferAt(a, j,
+		i)))))
 	// Output:
 	// (A[i, i_1] + 0.5) * exp(A[i_1, i])
 }

@@ -114,7 +114,8 @@ func lexText(s string, kind tokenKind, start int) (token, int) {
 		case '"':
 			text, err := strconv.Unquote(s[start : i+1])
 			if err != nil {
-				return badToken("text %s has an escape that means nothing: known are \\n \\t \\\" \\\\ \\xff \\u00e9", form.Clip(s[start:i+1])), 0
+				return badToken("text %s has an escape that means nothing: known are \\n \\t \\\" \\\\ \\xff \\u00e9",
+					form.Clip(s[start:i+1])), 0
 			}
 			return token{kind: kind, text: text}, i + 1
 		}

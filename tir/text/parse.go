@@ -315,7 +315,8 @@ func (p *parser) typ() tir.Type {
 		if err == nil {
 			return dt
 		}
-		p.fail(t, "%q is no type%s; types are int32, float16, bool, handle, float32x4, …", form.Clip(t.text), didYouMeanWord(t.text, typeNames))
+		p.fail(t, "%q is no type%s; types are int32, float16, bool, handle, float32x4, …", form.Clip(t.text),
+			didYouMeanWord(t.text, typeNames))
 	}
 	p.fail(t, "found %s, want a type: int32, float16, bool, handle, float32x4, …", t)
 	return tir.Void

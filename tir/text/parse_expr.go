@@ -86,7 +86,8 @@ func (p *parser) binding() (*tir.Var, parsed) {
 	if typed {
 		x.e = asType(x.e, t)
 		if found := x.e.DType(); found != t {
-			p.fail(at, "variable %s is of type %s, and its value of type %s: cast the value", nameText(name), form.TypeText(t), form.TypeText(found))
+			p.fail(at, "variable %s is of type %s, and its value of type %s: cast the value", nameText(name), form.TypeText(t),
+				form.TypeText(found))
 		}
 	}
 	return tir.NewVar(name, x.e.DType()), x
@@ -222,7 +223,8 @@ func (p *parser) named(t token) parsed {
 	}
 	if err != nil || dt == tir.Void {
 		names := append(intrinsicNames(), slices.Collect(maps.Keys(builtins))...)
-		p.fail(t, "there is no intrinsic %s%s; a function of C is called by extern %s(…)", form.Clip(t.text), didYouMeanWord(t.text, names), form.Clip(t.text))
+		p.fail(t, "there is no intrinsic %s%s; a function of C is called by extern %s(…)", form.Clip(t.text),
+			didYouMeanWord(t.text, names), form.Clip(t.text))
 	}
 	p.at += 2
 	after := 0

@@ -126,7 +126,8 @@ func (p *parser) storeOrCall(t token) tir.Stmt {
 		at := p.peek()
 		x := asType(p.expr().e, e.DType())
 		if found, want := x.DType(), e.DType(); found != want {
-			p.fail(at, "a value of type %s is stored in buffer %s as %s: cast it", form.TypeText(found), nameText(e.Buffer.Name), form.TypeText(want))
+			p.fail(at, "a value of type %s is stored in buffer %s as %s: cast it", form.TypeText(found),
+				nameText(e.Buffer.Name), form.TypeText(want))
 		}
 		return &tir.BufferStore{Buffer: e.Buffer, Value: x, Indices: e.Indices}
 	}
@@ -134,7 +135,8 @@ func (p *parser) storeOrCall(t token) tir.Stmt {
 	return nil
 }
 
-var statementWords = []string{"for", "parallel", "vectorized", "unrolled", "thread", "while", "if", "let", "assert", "alloc", "attr", "eval", "buffer"}
+var statementWords = []string{"for", "parallel", "vectorized", "unrolled", "thread", "while", "if", "let", "assert",
+	"alloc", "attr", "eval", "buffer"}
 
 // cond reads a truth value.
 func (p *parser) cond(of string) tir.Expr {

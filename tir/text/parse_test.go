@@ -27,7 +27,8 @@ func TestParse_Errors(t *testing.T) {
 		{"func f(x: int32, x: int32) {}", "line 1, column 18: two parameters are named x"},
 		{"func f(x: in32) {}", `"in32" is no type; did you mean int32?`},
 		{"func f(x: float33) {}", `"float33" is no type`},
-		{"func f(for: int32) {}", `found "for", want the name of a parameter: the word means something else, $"for" is a name`},
+		{"func f(for: int32) {}",
+			`found "for", want the name of a parameter: the word means something else, $"for" is a name`},
 		{"func f() é", `line 1, column 10: character 'é' begins nothing; a name with such characters is written $"…"`},
 		{"# é\nfunc f(é", "line 2, column 8: character 'é'"},
 		{"func f() { attrs {\"a\": 1, \"a\": 2} }", `attribute "a" is there already`},
@@ -50,7 +51,8 @@ func TestParse_Errors(t *testing.T) {
 		{inFunction("n = 1"), `variables have a value by "let n = …"`},
 		{inFunction("A[n, 0]"), `want "=" and a value after an element of a buffer`},
 		{inFunction("min(1, 2)"), "an expression alone does nothing: write eval before it"},
-		{inFunction("fr i in range(3) {}"), `found "fr", want a statement: for, if, let, alloc, a store A[i] = x, a call, …; did you mean for?`},
+		{inFunction("fr i in range(3) {}"),
+			`found "fr", want a statement: for, if, let, alloc, a store A[i] = x, a call, …; did you mean for?`},
 		{inFunction("1"), `found "1", want a statement`},
 		{inFunction("eval n +"), `line 4, column 1: found "}", want an expression`},
 		{inFunction("eval (n"), `found "}", want ")" after an expression`},
@@ -71,7 +73,8 @@ func TestParse_Errors(t *testing.T) {
 		{inFunction("eval bool(2)"), "constant 2 is not within bool"},
 		{inFunction("eval nan(0x1)"), "want the 64 bits of a NaN"},
 		{inFunction("eval -nan"), "nan has no sign"},
-		{inFunction("eval epx(1.0)"), "there is no intrinsic epx; did you mean exp?; a function of C is called by extern epx(…)"},
+		{inFunction("eval epx(1.0)"),
+			"there is no intrinsic epx; did you mean exp?; a function of C is called by extern epx(…)"},
 		{inFunction(`eval intrin $"min"(1, 2)`), "there is no intrinsic min"},
 		{inFunction("eval exp(1)"), "intrinsic exp takes floats, found int32"},
 		{inFunction("eval exp(1.0, 2.0)"), "intrinsic exp takes 1 arguments, found 2"},
@@ -223,7 +226,8 @@ func TestRoundTrip_Deepest(t *testing.T) {
 	loops := strings.Repeat("for i in range(m) {\n eval m\n", blocks) + "eval " + calls + strings.Repeat("}\n", blocks)
 	elses := "if p {}" + strings.Repeat(" else if p {}", blocks-1)
 	flat := strings.Repeat("let x = m\n", blocks) + "eval " + sum
-	for name, body := range map[string]string{"sum": "eval " + sum, "right": "eval " + right, "lets": "eval " + lets, "calls": "eval " + calls, "nots": "eval " + nots,
+	for name, body := range map[string]string{"sum": "eval " + sum, "right": "eval " + right, "lets": "eval " + lets,
+		"calls": "eval " + calls, "nots": "eval " + nots,
 		"loops": loops, "elses": elses, "flat": flat} {
 		m, err := Parse(inFunction(body))
 		require.NoError(t, err, name)

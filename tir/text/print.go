@@ -75,7 +75,8 @@ type writer struct {
 }
 
 func newWriter(fragment bool) *writer {
-	return &writer{out: &strings.Builder{}, fragment: fragment, vars: newNames[*tir.Var](), buffers: newNames[*tir.Buffer](), survey: newSurvey()}
+	return &writer{out: &strings.Builder{}, fragment: fragment, vars: newNames[*tir.Var](),
+		buffers: newNames[*tir.Buffer](), survey: newSurvey()}
 }
 
 // names are the names of what can be named at one place of a text, each of which stands for one thing in the whole

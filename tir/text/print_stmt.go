@@ -145,7 +145,8 @@ func (p *writer) forStmt(s *tir.For) {
 // type.
 func (p *writer) span(low, n tir.Expr) {
 	p.write("range(")
-	if zero, ok := low.(*tir.IntImm); !ok || tir.IsNil(low) || tir.IsNil(n) || zero.Value != 0 || zero.Type != printedType(n) {
+	if zero, ok := low.(*tir.IntImm); !ok || tir.IsNil(low) || tir.IsNil(n) || zero.Value != 0 ||
+		zero.Type != printedType(n) {
 		p.expr(low, precLet)
 		p.write(", count=")
 	}

@@ -78,7 +78,8 @@ func TestPrint_Names(t *testing.T) {
 // variables at its head.
 func TestPrint_Declares(t *testing.T) {
 	data, n := tir.NewVar("p", tir.Handle), tir.NewVar("n", tir.Int32)
-	b := &tir.Buffer{Name: "B", Data: data, DType: tir.Float32, Shape: []tir.Expr{n}, Strides: []tir.Expr{tir.I32(2)}, Offset: tir.I32(1), Scope: "shared", Alignment: 64}
+	b := &tir.Buffer{Name: "B", Data: data, DType: tir.Float32, Shape: []tir.Expr{n}, Strides: []tir.Expr{tir.I32(2)},
+		Offset: tir.I32(1), Scope: "shared", Alignment: 64}
 	store := &tir.BufferStore{Buffer: b, Value: tir.F32(0), Indices: []tir.Expr{tir.I32(0)}}
 	cond := tir.EQ(tir.BufferAt(b, tir.I32(0)), tir.F32(1))
 	f := &tir.PrimFunc{Name: "f", Params: []*tir.Var{data}, Result: tir.Void, Body: tir.Sequence(
@@ -100,7 +101,8 @@ func TestPrint_Declares(t *testing.T) {
 `
 	require.Equal(t, want, f.String())
 	roundTrip(t, "declares", &tir.IRModule{Funcs: []*tir.PrimFunc{f}})
-	require.Equal(t, "attr \"k\" buffer B = n\nB[0] = 0.0", Print(f.Body.(*tir.Seq).Stmts[1]), "a part alone declares nothing")
+	require.Equal(t, "attr \"k\" buffer B = n\nB[0] = 0.0", Print(f.Body.(*tir.Seq).Stmts[1]),
+		"a part alone declares nothing")
 	require.Equal(t, `buffer B: float32[n], data p: handle, strides [2], offset 1, scope "shared", align 64`, Print(b))
 }
 
@@ -108,7 +110,8 @@ func TestPrint_Declares(t *testing.T) {
 func TestPrint_SharedBuffer(t *testing.T) {
 	a, b := tir.NewVar("a", tir.Handle), tir.NewVar("b", tir.Handle)
 	buf := tir.NewBuffer("A", tir.Float32, tir.I32(4))
-	f := &tir.PrimFunc{Name: "f", Params: []*tir.Var{a, b}, Buffers: map[*tir.Var]*tir.Buffer{a: buf, b: buf}, Result: tir.Void, Body: &tir.Seq{}}
+	f := &tir.PrimFunc{Name: "f", Params: []*tir.Var{a, b}, Buffers: map[*tir.Var]*tir.Buffer{a: buf, b: buf},
+		Result: tir.Void, Body: &tir.Seq{}}
 	require.Equal(t, "func f(a: handle, b: handle) {\n  buffer A: float32[4], param a\n  buffer A, param b\n}\n", Print(f))
 	roundTrip(t, "shared", &tir.IRModule{Funcs: []*tir.PrimFunc{f}})
 }
@@ -118,7 +121,8 @@ func TestPrint_Addresses(t *testing.T) {
 	b, c, d := tir.NewBuffer("B", tir.Int8), tir.NewBuffer("B", tir.Int8), tir.NewBuffer("B", tir.Int8)
 	c.Data.Name, d.Data.Name = "B_1", "other"
 	d.Strides = []tir.Expr{}
-	f := &tir.PrimFunc{Name: "f", Result: tir.Void, Body: &tir.Alloc{Buffer: b, Body: &tir.Alloc{Buffer: c, Body: &tir.Alloc{Buffer: d, Body: &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "g", d.Data)}}}}}
+	f := &tir.PrimFunc{Name: "f", Result: tir.Void, Body: &tir.Alloc{Buffer: b, Body: &tir.Alloc{Buffer: c,
+		Body: &tir.Alloc{Buffer: d, Body: &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "g", d.Data)}}}}}
 	want := `func f() {
   alloc B: int8[]
   alloc B_1: int8[]
@@ -147,19 +151,31 @@ func (textProducer) ProducerDType() tir.Type   { return tir.Float32 }
 // What no finished module has, and what is broken, has a text, too.
 func TestPrint_Unfinished(t *testing.T) {
 	x, y, k := tir.NewVar("x", tir.Float32), tir.NewVar("y", tir.Float32), tir.NewVar("k", tir.Int32)
-	sum := &tir.Reduce{Combiner: &tir.Combiner{Left: []*tir.Var{x}, Right: []*tir.Var{y}, Results: []tir.Expr{tir.Add(x, y)}, Identity: []tir.Expr{tir.F32(0)}}, Sources: []tir.Expr{tir.ProducerAt(textProducer{}, k)},
-		Axes: []*tir.IterVar{{Var: k, Min: tir.I32(0), Extent: tir.I32(4), Kind: tir.IterReduce}}, Cond: tir.LT(k, tir.I32(3)), Value: 0}
-	require.Equal(t, "reduce([tensor T[k]], over [k in range(4), kind reduce], by (x, y) => [x + y] from [0.0], where k < 3)[0]", Print(sum))
+	sum := &tir.Reduce{Combiner: &tir.Combiner{Left: []*tir.Var{x}, Right: []*tir.Var{y}, Results: []tir.Expr{tir.Add(x,
+		y)}, Identity: []tir.Expr{tir.F32(0)}}, Sources: []tir.Expr{tir.ProducerAt(textProducer{}, k)},
+		Axes: []*tir.IterVar{{Var: k, Min: tir.I32(0), Extent: tir.I32(4), Kind: tir.IterReduce}}, Cond: tir.LT(k,
+			tir.I32(3)), Value: 0}
+	require.Equal(t, "reduce([tensor T[k]], over [k in range(4), kind reduce], by (x, y) => [x + y] from [0.0], where k "+
+		"< 3)[0]", Print(sum))
 	require.Equal(t, "<bad: tir: oh>", Print(&tir.Bad{Err: errors.New("tir: oh")}))
 	long := tir.NewVar("n", tir.Int64)
-	require.Equal(t, "let n: int64 = 1\neval n", Print(&tir.LetStmt{Var: long, Value: tir.I32(1), Body: &tir.Evaluate{Value: long}}), "types that differ are seen")
-	require.Equal(t, "for n: int64 in range(0, count=int64(4)) {}", Print(&tir.For{Var: long, Min: tir.I32(0), Extent: tir.I64(4)}))
+	require.Equal(t, "let n: int64 = 1\neval n", Print(&tir.LetStmt{Var: long, Value: tir.I32(1),
+		Body: &tir.Evaluate{Value: long}}), "types that differ are seen")
+	require.Equal(t, "for n: int64 in range(0, count=int64(4)) {}", Print(&tir.For{Var: long, Min: tir.I32(0),
+		Extent: tir.I64(4)}))
 	var none *tir.Var
-	for _, n := range []any{nil, 3, none, &tir.Binary{}, &tir.Binary{Op: 99, A: k, B: k}, &tir.Select{}, &tir.Cast{}, &tir.BufferLoad{}, &tir.ProducerLoad{}, &tir.Ramp{}, &tir.Broadcast{}, &tir.Shuffle{},
-		&tir.Let{}, &tir.Let{Value: &tir.BufferLoad{}}, &tir.Call{}, &tir.Call{Name: "exp", Args: []tir.Expr{&tir.Binary{}}}, &tir.Reduce{}, &tir.Bad{}, &tir.BufferStore{}, &tir.For{}, &tir.For{Min: &tir.Select{}, Extent: &tir.Not{}}, &tir.While{},
-		&tir.If{}, &tir.If{Else: &tir.If{}}, &tir.LetStmt{}, &tir.Assert{}, &tir.Alloc{}, &tir.Alloc{Buffer: &tir.Buffer{}}, &tir.AttrStmt{}, &tir.AttrStmt{Node: none}, &tir.AttrStmt{Node: 3},
-		&tir.AttrStmt{Node: (*tir.IterVar)(nil)}, &tir.AttrStmt{Node: &tir.IterVar{}}, &tir.Seq{Stmts: []tir.Stmt{nil}}, &tir.Evaluate{}, &tir.PrimFunc{}, &tir.PrimFunc{Params: []*tir.Var{nil}, Buffers: map[*tir.Var]*tir.Buffer{nil: nil, k: {}}},
-		&tir.IRModule{Funcs: []*tir.PrimFunc{nil}, Attrs: map[string]any{"a": 3}}, (*tir.IRModule)(nil), (*tir.PrimFunc)(nil), &tir.Buffer{}, (*tir.Buffer)(nil), &tir.IterVar{}, (*tir.IterVar)(nil)} {
+	for _, n := range []any{nil, 3, none, &tir.Binary{}, &tir.Binary{Op: 99, A: k, B: k}, &tir.Select{}, &tir.Cast{},
+		&tir.BufferLoad{}, &tir.ProducerLoad{}, &tir.Ramp{}, &tir.Broadcast{}, &tir.Shuffle{},
+		&tir.Let{}, &tir.Let{Value: &tir.BufferLoad{}}, &tir.Call{}, &tir.Call{Name: "exp", Args: []tir.Expr{&tir.Binary{}}},
+		&tir.Reduce{}, &tir.Bad{}, &tir.BufferStore{}, &tir.For{}, &tir.For{Min: &tir.Select{}, Extent: &tir.Not{}},
+		&tir.While{},
+		&tir.If{}, &tir.If{Else: &tir.If{}}, &tir.LetStmt{}, &tir.Assert{}, &tir.Alloc{}, &tir.Alloc{Buffer: &tir.Buffer{}},
+		&tir.AttrStmt{}, &tir.AttrStmt{Node: none}, &tir.AttrStmt{Node: 3},
+		&tir.AttrStmt{Node: (*tir.IterVar)(nil)}, &tir.AttrStmt{Node: &tir.IterVar{}}, &tir.Seq{Stmts: []tir.Stmt{nil}},
+		&tir.Evaluate{}, &tir.PrimFunc{}, &tir.PrimFunc{Params: []*tir.Var{nil}, Buffers: map[*tir.Var]*tir.Buffer{nil: nil,
+			k: {}}},
+		&tir.IRModule{Funcs: []*tir.PrimFunc{nil}, Attrs: map[string]any{"a": 3}}, (*tir.IRModule)(nil),
+		(*tir.PrimFunc)(nil), &tir.Buffer{}, (*tir.Buffer)(nil), &tir.IterVar{}, (*tir.IterVar)(nil)} {
 		require.NotPanics(t, func() { require.NotEmpty(t, Print(n), "%T", n) }, "%T", n)
 		if s, ok := n.(tir.Stmt); ok {
 			require.NotPanics(t, func() { require.NotEmpty(t, Print(&tir.PrimFunc{Body: s})) }, "%T", n)

@@ -16,9 +16,12 @@ import (
 
 // reserved are the words that a text reads as something else than a name.
 var reserved = map[string]bool{
-	"alloc": true, "assert": true, "attr": true, "attrs": true, "buffer": true, "else": true, "eval": true, "extern": true, "false": true,
-	"for": true, "func": true, "if": true, "in": true, "inf": true, "intrin": true, "let": true, "nan": true, "none": true, "packed": true,
-	"parallel": true, "seq": true, "thread": true, "true": true, "unrolled": true, "var": true, "vectorized": true, "while": true,
+	"alloc": true, "assert": true, "attr": true, "attrs": true, "buffer": true, "else": true, "eval": true,
+	"extern": true, "false": true,
+	"for": true, "func": true, "if": true, "in": true, "inf": true, "intrin": true, "let": true, "nan": true,
+	"none": true, "packed": true,
+	"parallel": true, "seq": true, "thread": true, "true": true, "unrolled": true, "var": true, "vectorized": true,
+	"while": true,
 }
 
 // isPlainName says whether a name is written as it is: letters, digits and "_", with dots between, that are neither a

@@ -202,7 +202,8 @@ func TestVerifyLanguage(t *testing.T) {
 	for source, want := range map[string]string{
 		"func f(a: int64) { intrin ret_none() }": "parameter a: Tiny " +
 			"C has no type int64",
-		"func f(a: handle) {\nbuffer A: float32[8], scope \"texture\", param a\nintrin ret_none()\n}": `parameter a: buffer A in scope "texture"`,
+		"func f(a: handle) {\nbuffer A: float32[8], scope \"texture\", param a\nintrin " +
+			"ret_none()\n}": `parameter a: buffer A in scope "texture"`,
 	} {
 		m, err := text.Parse(source)
 		require.NoError(t, err)

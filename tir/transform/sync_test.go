@@ -285,7 +285,8 @@ func withoutBarrier(m *tir.IRModule, i int) *tir.IRModule {
 
 func TestThreadSync_Refuses(t *testing.T) {
 	for want, body := range map[string]string{
-		"a thread reads buffer S after another one stores to it, which takes a barrier between, and both stand below the condition x < 4": `if x < 4 {
+		"a thread reads buffer S after another one stores to it, which takes a barrier between, and both stand below the " +
+			"condition x < 4": `if x < 4 {
   S[y * 8 + x] = x
   B[y] = S[y * 8 + 3 - x]
 }`,

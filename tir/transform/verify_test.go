@@ -37,10 +37,11 @@ func TestVerifyMemory(t *testing.T) {
 			"body[1].while.cond.a",
 		bound + "\nassert out[0] > 1, ValueError, \"x\"": "is read by the host, at " +
 			"body[1].cond.a",
-		"parallel i in range(64) { out[i] = i }":                         "is written by the host",
-		`thread v in range(2), thread "vthread" { out[v] = 1 }`:          "is written by the host",
-		`thread i in range(out[0]), thread "threadIdx.x" { out[i] = i }`: "buffer out, in memory of opencl, is read by the host, at body.for(i): the range of threads is computed before they start",
-		"packed g(address_of[handle](out[3]))":                           "",
+		"parallel i in range(64) { out[i] = i }":                "is written by the host",
+		`thread v in range(2), thread "vthread" { out[v] = 1 }`: "is written by the host",
+		`thread i in range(out[0]), thread "threadIdx.x" { out[i] = i }`: "buffer out, in memory of opencl, is read by the " +
+			"host, at body.for(i): the range of threads is computed before they start",
+		"packed g(address_of[handle](out[3]))": "",
 		"alloc a: int32[4]\nfor i in range(4) { a[i] = 1 }": "buffer a, in memory of opencl, " +
 			"is written by the host, at body.alloc(a).body.for(i).body",
 		"attr \"thread_extent\" = 4\nout[0] = 1":                                         "",

@@ -18,24 +18,32 @@ type moduleMaker struct {
 	left    int // nodes that may still be made in this function
 }
 
-var textGenTypes = []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int32, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64, tir.Float16, tir.BFloat16, tir.Float32, tir.Float32, tir.Float64, tir.Bool, tir.Bool,
-	{Code: dlpack.CodeInt, Bits: 4, Lanes: 1}, dlpack.ClassicBool, dlpack.Float8E4M3FN, dlpack.Float8E5M2, dlpack.Float4E2M1FN,
-	tir.Vector(tir.Float32, 4), tir.Vector(tir.Int32, 8), tir.Vector(tir.Bool, 4), tir.Vector(tir.Int64, 2), tir.Vector(tir.UInt8, 16)}
+var textGenTypes = []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int32, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16,
+	tir.UInt32, tir.UInt64, tir.Float16, tir.BFloat16, tir.Float32, tir.Float32, tir.Float64, tir.Bool, tir.Bool,
+	{Code: dlpack.CodeInt, Bits: 4, Lanes: 1}, dlpack.ClassicBool, dlpack.Float8E4M3FN, dlpack.Float8E5M2,
+	dlpack.Float4E2M1FN,
+	tir.Vector(tir.Float32, 4), tir.Vector(tir.Int32, 8), tir.Vector(tir.Bool, 4), tir.Vector(tir.Int64, 2),
+	tir.Vector(tir.UInt8, 16)}
 
-var textGenNames = []string{"i", "i", "i", "j", "n", "A", "B", "i_1", "i_2", "A_1", "i.outer", "x.1", "threadIdx.x", "for", "let", "none", "inf", "nan",
-	"float32", "i8", "i1", "int", "data", "range", "scope", "target", "min", "exp", "cast", "ret", "", " ", "1x", "a-b", "a..b", "a.", "é", "名前", "a\"b", "a\nb", "$", "#", "//x",
+var textGenNames = []string{"i", "i", "i", "j", "n", "A", "B", "i_1", "i_2", "A_1", "i.outer", "x.1", "threadIdx.x",
+	"for", "let", "none", "inf", "nan",
+	"float32", "i8", "i1", "int", "data", "range", "scope", "target", "min", "exp", "cast", "ret", "", " ", "1x", "a-b",
+	"a..b", "a.", "é", "名前", "a\"b", "a\nb", "$", "#", "//x",
 	"\xff", "\x00", "extern", "true", "kind", "count", "param", "strides", "_", "__", "X"}
 
 func (g *moduleMaker) name() string { return textGenNames[g.r.IntN(len(textGenNames))] }
 
 func (g *moduleMaker) oneIn(n int) bool { return g.r.IntN(n) == 0 }
 
-var textGenTexts = []string{"", "global", "shared", "a \"quoted\" text", "two\nlines\t", "é 名前 \u2028", "\xff\xfe", "# no comment // here", "{}[]()", "$x", "\\", "nan"}
+var textGenTexts = []string{"", "global", "shared", "a \"quoted\" text", "two\nlines\t", "é 名前 \u2028", "\xff\xfe",
+	"# no comment // here", "{}[]()", "$x", "\\", "nan"}
 
 func (g *moduleMaker) text() string { return textGenTexts[g.r.IntN(len(textGenTexts))] }
 
-var textGenFloats = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, float64(float32(0.1)), 1e-45, 5e-324, math.MaxFloat64, math.MaxFloat32, -math.MaxFloat32, math.Inf(1),
-	math.Inf(-1), math.NaN(), math.Float64frombits(0xfff8000000000000), math.Float64frombits(0x7ff8000000000123), 65504, 1e6, 1e21, 16777217, math.Pi}
+var textGenFloats = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, float64(float32(0.1)), 1e-45, 5e-324,
+	math.MaxFloat64, math.MaxFloat32, -math.MaxFloat32, math.Inf(1),
+	math.Inf(-1), math.NaN(), math.Float64frombits(0xfff8000000000000), math.Float64frombits(0x7ff8000000000123), 65504,
+	1e6, 1e21, 16777217, math.Pi}
 
 func (g *moduleMaker) float() float64 {
 	if g.oneIn(3) {
@@ -63,7 +71,8 @@ func (g *moduleMaker) floatOf(t tir.Type) float64 {
 		values = append(values, 0x1.fep127, 0x1p-133)
 	}
 	if t.Bits >= 16 {
-		values = append(values, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), math.Float64frombits(0xfff8000000000000))
+		values = append(values, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(),
+			math.Float64frombits(0xfff8000000000000))
 	}
 	return values[g.r.IntN(len(values))]
 }
@@ -190,7 +199,8 @@ func (g *moduleMaker) tryExpr(t tir.Type, depth int) tir.Expr {
 			return &tir.Binary{Op: tir.OpAnd + tir.BinaryOp(g.r.IntN(2)), A: g.expr(t, depth), B: g.expr(t, depth)}
 		}
 	case 5:
-		return &tir.Select{Cond: g.expr(tir.Vector(tir.Bool, int(t.Lanes)), depth), Then: g.expr(t, depth), Else: g.expr(t, depth)}
+		return &tir.Select{Cond: g.expr(tir.Vector(tir.Bool, int(t.Lanes)), depth), Then: g.expr(t, depth), Else: g.expr(t,
+			depth)}
 	case 6:
 		if t == tir.Handle {
 			return &tir.Cast{Type: t, Value: g.expr(tir.Int64, depth)}
@@ -262,7 +272,8 @@ func (g *moduleMaker) call(t tir.Type, depth int) tir.Expr {
 			if tir.IsBool(t) && t.Bits == 8 {
 				fit = append(fit, i)
 			}
-		case i.Takes == tir.TakesFloats && tir.IsFloat(t) || i.Takes == tir.TakesInts && tir.IsInt(t) || i.Takes == tir.TakesAny:
+		case i.Takes == tir.TakesFloats && tir.IsFloat(t) || i.Takes == tir.TakesInts && tir.IsInt(t) ||
+			i.Takes == tir.TakesAny:
 			fit = append(fit, i)
 		}
 	}
@@ -284,7 +295,8 @@ func (g *moduleMaker) call(t tir.Type, depth int) tir.Expr {
 			c.Args = append(c.Args, g.arg(depth))
 		}
 	case "report_index":
-		c.Args = append(append(g.exprs(tir.Handle, 1, depth), g.exprs(tir.Int32, 1, depth)...), g.exprs(tir.Int64, 2, depth)...)
+		c.Args = append(append(g.exprs(tir.Handle, 1, depth), g.exprs(tir.Int32, 1, depth)...), g.exprs(tir.Int64, 2,
+			depth)...)
 	case "check_index":
 		c.Args = append(g.exprs(t, 1, depth), append(g.exprs(tir.Int64, 1, depth), tir.Text("A"), tir.I32(0))...)
 	case "address_of":

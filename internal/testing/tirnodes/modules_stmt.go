@@ -96,7 +96,8 @@ func (g *moduleMaker) stmt(depth int) tir.Stmt {
 	switch g.r.IntN(14) {
 	case 0, 1, 2:
 		t := []tir.Type{tir.Int32, tir.Int64, tir.UInt32}[g.r.IntN(3)]
-		f := &tir.For{Kind: tir.ForKind(g.r.IntN(len(tir.Names[tir.ForKind]()))), Var: tir.NewVar(g.name(), t), Min: &tir.IntImm{Type: t, Value: 0}, Extent: g.expr(t, 2)}
+		f := &tir.For{Kind: tir.ForKind(g.r.IntN(len(tir.Names[tir.ForKind]()))), Var: tir.NewVar(g.name(), t),
+			Min: &tir.IntImm{Type: t, Value: 0}, Extent: g.expr(t, 2)}
 		if g.oneIn(3) {
 			f.Min = g.expr(t, 2)
 		}
@@ -121,7 +122,8 @@ func (g *moduleMaker) stmt(depth int) tir.Stmt {
 		v := tir.NewVar(g.name(), t)
 		return &tir.LetStmt{Var: v, Value: g.expr(t, 3), Body: g.within(v, nil, depth)}
 	case 6:
-		return &tir.Assert{Cond: g.expr(tir.Bool, 3), Kind: []string{"ValueError", "TypeError", "odd error", ""}[g.r.IntN(4)], Message: g.text()}
+		return &tir.Assert{Cond: g.expr(tir.Bool, 3), Kind: []string{"ValueError", "TypeError", "odd error",
+			""}[g.r.IntN(4)], Message: g.text()}
 	case 7:
 		b := g.buffer(nil)
 		return &tir.Alloc{Buffer: b, Body: g.within(nil, b, depth)}
@@ -157,7 +159,8 @@ func (g *moduleMaker) attr(depth int) tir.Stmt {
 			s.Node = b
 		}
 	case 2:
-		x := &tir.IterVar{Var: tir.NewVar(g.name(), tir.Int32), Kind: tir.IterKind(g.r.IntN(len(tir.Names[tir.IterKind]()))), Thread: g.text()}
+		x := &tir.IterVar{Var: tir.NewVar(g.name(), tir.Int32), Kind: tir.IterKind(g.r.IntN(len(tir.Names[tir.IterKind]()))),
+			Thread: g.text()}
 		bound = x.Var
 		if v, ok := g.pickVar(tir.Int32).(*tir.Var); ok && g.oneIn(3) {
 			x.Var, bound = v, nil

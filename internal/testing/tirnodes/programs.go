@@ -119,7 +119,8 @@ func (g *programMaker) stmt(depth int) tir.Stmt {
 		b := g.buffers[g.next(len(g.buffers))]
 		if g.next(4) == 0 {
 			lanes := 2 + g.next(3)
-			return &tir.BufferStore{Buffer: b, Value: &tir.Broadcast{Value: g.float(1), Lanes: lanes}, Indices: []tir.Expr{&tir.Ramp{Base: g.int(1), Stride: tir.I32(1), Lanes: lanes}}}
+			return &tir.BufferStore{Buffer: b, Value: &tir.Broadcast{Value: g.float(1), Lanes: lanes},
+				Indices: []tir.Expr{&tir.Ramp{Base: g.int(1), Stride: tir.I32(1), Lanes: lanes}}}
 		}
 		return &tir.BufferStore{Buffer: b, Value: g.float(2), Indices: []tir.Expr{g.int(2)}}
 	}
@@ -128,7 +129,8 @@ func (g *programMaker) stmt(depth int) tir.Stmt {
 	}
 	switch g.next(9) {
 	case 0:
-		f := &tir.For{Kind: []tir.ForKind{tir.Serial, tir.Parallel, tir.Unrolled}[g.next(3)], Var: g.variable(tir.Int32), Min: g.int(1), Extent: tir.I32(int32(g.next(64)))}
+		f := &tir.For{Kind: []tir.ForKind{tir.Serial, tir.Parallel, tir.Unrolled}[g.next(3)], Var: g.variable(tir.Int32),
+			Min: g.int(1), Extent: tir.I32(int32(g.next(64)))}
 		if g.next(3) == 0 {
 			f.Annotations = map[string]any{"a": int64(g.next(4)), "b": []any{true, 0.5, "x"}[g.next(3)]}
 		}
@@ -138,7 +140,8 @@ func (g *programMaker) stmt(depth int) tir.Stmt {
 		})
 		return f
 	case 1:
-		b := tir.NewBuffer("b", tir.Float32, tir.Add(g.ints[0], tir.I32(int32(g.next(256))))) // no constant: indices may be any
+		b := tir.NewBuffer("b", tir.Float32, tir.Add(g.ints[0],
+			tir.I32(int32(g.next(256))))) // no constant: indices may be any
 		b.Scope = []string{"", "shared", "local"}[g.next(3)]
 		s := &tir.Alloc{Buffer: b}
 		g.scope(func() {
@@ -182,7 +185,8 @@ func Program(data []byte) *tir.PrimFunc {
 	a, n, m := tir.NewVar("a", tir.Handle), tir.NewVar("n", tir.Int32), tir.NewVar("m", tir.Int32)
 	in := tir.NewBuffer("A", tir.Float32, m)
 	g.buffers, g.ints = []*tir.Buffer{in}, []tir.Expr{n, m}
-	f := &tir.PrimFunc{Name: "main", Params: []*tir.Var{a, n}, Buffers: map[*tir.Var]*tir.Buffer{a: in}, Result: tir.Void, Attrs: map[string]any{"a": int64(1)}}
+	f := &tir.PrimFunc{Name: "main", Params: []*tir.Var{a, n}, Buffers: map[*tir.Var]*tir.Buffer{a: in}, Result: tir.Void,
+		Attrs: map[string]any{"a": int64(1)}}
 	f.Body = g.stmt(5)
 	return f
 }

@@ -13,7 +13,7 @@ type Buffer struct {
 	Name      string
 	Data      *Var   // the address; of type Handle
 	DType     Type   // of an element
-	Shape     []Expr // the number of elements of each dimension, outermost first; whole numbers
+	Shape     []Expr // the number of elements of each dimension, outermost first; integers
 	Strides   []Expr // elements from one index to the next; nil: compact, the last dimension densest
 	Offset    Expr   // of the first element from Data, in elements; nil: 0
 	Scope     string // "global", "shared", "local", "warp", "texture", …; "" is "global"

@@ -8,7 +8,7 @@ import (
 // NewVar makes a variable.
 func NewVar(name string, t Type) *Var { return &Var{Name: name, Type: t} }
 
-// Const is a constant of a type: of whole numbers, truth values, or floats, and with several lanes a Broadcast of it.
+// Const is a constant of a type: of integers, truth values, or floats, and with several lanes a Broadcast of it.
 // Floats become the nearest one of the type. It is Bad where the type cannot have the value.
 func Const(t Type, v float64) Expr {
 	if IsInt(t) || IsBool(t) {
@@ -30,7 +30,7 @@ func Const(t Type, v float64) Expr {
 	return spread(&FloatImm{Element(t), nearest}, int(t.Lanes))
 }
 
-// IntConst is a constant of whole numbers, of truth values, or of floats that have exactly that value.
+// IntConst is a constant of integers, of truth values, or of floats that have exactly that value.
 func IntConst(t Type, v int64) Expr {
 	if IsFloat(t) {
 		c := Const(t, float64(v))
@@ -136,7 +136,7 @@ func Sub(a, b Expr) Expr { return NewBinary(OpSub, a, b) }
 // Mul is a * b.
 func Mul(a, b Expr) Expr { return NewBinary(OpMul, a, b) }
 
-// Div is a / b; of whole numbers rounded towards zero.
+// Div is a / b; of integers rounded towards zero.
 func Div(a, b Expr) Expr { return NewBinary(OpDiv, a, b) }
 
 // Mod is the remainder of Div.
@@ -410,7 +410,7 @@ func checkIndices(what string, dims int, indices []Expr) Expr {
 	}
 	for i, x := range indices {
 		if t := x.DType(); !IsInt(t) || t.Lanes > 1 && i < dims-1 {
-			return bad("%s: index %d is of type %s: want a whole number", what, i, t)
+			return bad("%s: index %d is of type %s: want an integer", what, i, t)
 		}
 	}
 	return nil

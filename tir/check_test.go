@@ -159,7 +159,7 @@ var spoiledPrograms = []spoiled{
 		"main.body.for(i).body.alloc().buffer: a buffer has no name"},
 	{"buffer's type", func(w *wellFormed) { w.in.DType = Void }, "main.buffer(A): buffer A: elements of type void"},
 	{"buffer's shape", func(w *wellFormed) { w.in.Shape[1] = F32(4) },
-		"main.buffer(A).shape[1]: of type float32: want a whole number"},
+		"main.buffer(A).shape[1]: of type float32: want an integer"},
 	{"buffer's shape of nil", func(w *wellFormed) { w.in.Shape[1] = nil },
 		"main.buffer(A).shape[1]: the expression is nil"},
 	{"buffer's negative shape", func(w *wellFormed) { w.tmp.Shape[0] = I32(-1) },
@@ -169,7 +169,7 @@ var spoiledPrograms = []spoiled{
 	{"buffer's strides", func(w *wellFormed) { w.in.Strides = []Expr{I32(1)} },
 		"main.buffer(A).strides: buffer A has 2 dimensions, and 1 strides"},
 	{"buffer's stride", func(w *wellFormed) { w.in.Strides = []Expr{I32(1), BoolConst(true)} },
-		"main.buffer(A).strides[1]: of type bool: want a whole number"},
+		"main.buffer(A).strides[1]: of type bool: want an integer"},
 	{"buffer's offset", func(w *wellFormed) { w.in.Offset = I64(-8) }, "main.buffer(A).offset: -8 is negative"},
 	{"buffer's alignment", func(w *wellFormed) { w.in.Alignment = 24 },
 		"main.buffer(A): buffer A: alignment 24 is no power of two"},
@@ -205,7 +205,7 @@ var spoiledPrograms = []spoiled{
 	{"loop's kind", func(w *wellFormed) { w.loop.Kind = 9 }, "main.body.for(i): kind 9 of loops does not exist"},
 	{"loop over nothing", func(w *wellFormed) { w.loop.Var = nil }, "main.body.for(nil): a variable is nil"},
 	{"loop over floats", func(w *wellFormed) { w.i.Type = Float32 },
-		"main.body.for(i): loop over a variable of type float32: want a whole number"},
+		"main.body.for(i): loop over a variable of type float32: want an integer"},
 	{"loop from another type", func(w *wellFormed) { w.loop.Min = I64(0) },
 		"main.body.for(i): loop over a variable of type int32 from a value of type int64: cast it"},
 	{"loop as often as another type", func(w *wellFormed) { w.loop.Extent = I64(4) },
@@ -240,7 +240,7 @@ var spoiledPrograms = []spoiled{
 	{"too few indices", func(w *wellFormed) { w.vector.Indices = []Expr{w.ramp} }, inLoop +
 		"[5]: buffer A has 2 dimensions, and 1 indices"},
 	{"index that is none", func(w *wellFormed) { w.store.Indices[0] = F32(1) }, inLoop +
-		"[0].let(x).body.indices[0]: index of type float32: want a whole number"},
+		"[0].let(x).body.indices[0]: index of type float32: want an integer"},
 	{"vector that is not last", func(w *wellFormed) { w.vector.Indices = []Expr{w.ramp, w.ramp} }, inLoop +
 		"[5].indices[0]: index of type int32x4: only the last one may be a vector"},
 	{"index beyond", func(w *wellFormed) { w.index.Value = 4 }, inLoop +
@@ -311,9 +311,9 @@ var spoiledPrograms = []spoiled{
 	{"cast to an address", func(w *wellFormed) { w.cast.Type = Handle }, inLoop +
 		"[4].attr(pragma).body.value.b.args[0]: cast of int32 to handle: an address goes with ints of 64 bits alone"},
 	{"ramp of two types", func(w *wellFormed) { w.ramp.Stride = I64(1) }, inLoop +
-		"[5].indices[1]: ramp of types int32 and int64: want two scalar whole numbers of one type"},
+		"[5].indices[1]: ramp of types int32 and int64: want two scalar integers of one type"},
 	{"ramp of floats", func(w *wellFormed) { w.ramp.Base, w.ramp.Stride = F32(1), F32(1) }, inLoop +
-		"[5].indices[1]: ramp of types float32 and float32: want two scalar whole numbers of one type"},
+		"[5].indices[1]: ramp of types float32 and float32: want two scalar integers of one type"},
 	{"ramp of a lane", func(w *wellFormed) { w.ramp.Lanes = 1 }, inLoop + "[5].indices[1]: 1 lanes: want 2 to 1024"},
 	{"ramp of 65540 lanes", func(w *wellFormed) { w.ramp.Lanes = 65540 }, inLoop +
 		"[5].indices[1]: 65540 lanes: want 2 to 1024"},
@@ -334,9 +334,9 @@ var spoiledPrograms = []spoiled{
 	{"constant beyond its type", func(w *wellFormed) { w.value.Value = 1 << 31 }, inLoop +
 		"[2].if.cond.b: constant 2147483648 is not within int32"},
 	{"constant of another type", func(w *wellFormed) { w.value.Type = Float32 }, inLoop +
-		"[2].if.cond.b: constant 3: type float32 has no constants of whole numbers"},
+		"[2].if.cond.b: constant 3: type float32 has no constants of integers"},
 	{"constant of lanes", func(w *wellFormed) { w.value.Type = Vector(Int32, 4) }, inLoop +
-		"[2].if.cond.b: constant 3: type int32x4 has no constants of whole numbers"},
+		"[2].if.cond.b: constant 3: type int32x4 has no constants of integers"},
 	{"float beyond its type", func(w *wellFormed) { w.letExpr.Value = &FloatImm{Float32, 1e300} }, inLoop +
 		"[0].let(x).body.value.value: constant 1e+300 is not within float32"},
 	{"float of another type", func(w *wellFormed) { w.letExpr.Value = &FloatImm{Int32, 1} }, inLoop +

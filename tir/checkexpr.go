@@ -154,7 +154,7 @@ func typeOfParts(e Expr, types []Type) (Type, error) {
 	case *Ramp:
 		base, stride := types[0], types[1]
 		if !IsInt(base) || base.Lanes != 1 || base != stride {
-			return base, fmt.Errorf("ramp of types %s and %s: want two scalar whole numbers of one type", base, stride)
+			return base, fmt.Errorf("ramp of types %s and %s: want two scalar integers of one type", base, stride)
 		}
 		return vectorOf(base, e.Lanes)
 	case *Broadcast:
@@ -255,7 +255,7 @@ func (c *checker) element(b *Buffer, indices []Expr) (Type, bool) {
 		c.push(path.AtIndex("indices", i))
 		t, fine := c.value(x)
 		if fine && !IsInt(t) {
-			c.fail("index of type %s: want a whole number", t)
+			c.fail("index of type %s: want an integer", t)
 			fine = false
 		} else if fine && t.Lanes > 1 && i < len(indices)-1 {
 			c.fail("index of type %s: only the last one may be a vector", t)
@@ -302,7 +302,7 @@ func (c *checker) within(x Expr, b *Buffer, dim int) {
 	}
 }
 
-// constantRange is the least and the greatest lane of a constant of whole numbers. Floats have them exactly where it
+// constantRange is the least and the greatest lane of a constant of integers. Floats have them exactly where it
 // matters.
 func constantRange(x Expr) (least, greatest float64, ok bool) {
 	switch x := x.(type) {

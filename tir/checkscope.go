@@ -125,7 +125,7 @@ func (c *checker) size(e Expr, positive bool) {
 		return
 	}
 	if !IsInt(t) || t.Lanes != 1 {
-		c.fail("of type %s: want a whole number", t)
+		c.fail("of type %s: want an integer", t)
 	} else if k, isConst := e.(*IntImm); isConst && positive && k.Value < 0 {
 		c.fail("%d is negative", k.Value)
 	}

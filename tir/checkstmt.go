@@ -148,7 +148,7 @@ func (c *checker) loop(s *For) {
 		t := s.Var.Type
 		switch {
 		case !IsInt(t) || t.Lanes != 1:
-			c.fail("loop over a variable of type %s: want a whole number", t)
+			c.fail("loop over a variable of type %s: want an integer", t)
 		case okLow && low != t:
 			c.fail("loop over a variable of type %s from a value of type %s: cast it", t, low)
 		case okN && n != t:

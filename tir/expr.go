@@ -17,7 +17,7 @@ type Var struct {
 	Type Type
 }
 
-// IntImm is a constant of whole numbers, or of truth values (0 and 1). A uint64 beyond int64 is the same 64 bits.
+// IntImm is a constant of integers, or of truth values (0 and 1). A uint64 beyond int64 is the same 64 bits.
 type IntImm struct {
 	Type  Type  // one lane
 	Value int64 `tir:"int"`
@@ -45,7 +45,7 @@ type Binary struct {
 type BinaryOp uint8
 
 // The operations. Div and Mod round towards zero as C does, FloorDiv and FloorMod towards minus infinity, so that
-// FloorMod has the sign of its second operand. Division by zero is not defined for whole numbers. Overflow of signed
+// FloorMod has the sign of its second operand. Division by zero is not defined for integers. Overflow of signed
 // ones isn't either, in that passes take for granted that there is none; what is then computed wraps around, in
 // whatever order they leave sums. And and Or do not look at their second operand where the first decides.
 const (

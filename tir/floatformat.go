@@ -77,10 +77,10 @@ func roundFloat(t Type, v float64) (nearest float64, ok bool) {
 	return v, math.Abs(v) <= f.Greatest
 }
 
-// constantError says why a type has no such constant of whole numbers or truth values.
+// constantError says why a type has no such constant of integers or truth values.
 func constantError(t Type, v int64) error {
 	if err := CheckType(t); err != nil || !IsInt(t) && !IsBool(t) || t.Lanes != 1 {
-		return fmt.Errorf("constant %d: type %s has no constants of whole numbers", v, t)
+		return fmt.Errorf("constant %d: type %s has no constants of integers", v, t)
 	}
 	least, greatest := int64(0), int64(1)
 	if IsInt(t) {

@@ -116,7 +116,7 @@ func (c *Call) checkTypes(types []Type) error {
 		case i.Takes == TakesFloats && !IsFloat(t):
 			return fmt.Errorf("intrinsic %s takes floats, found %s", c.Name, t)
 		case i.Takes == TakesInts && !IsInt(t):
-			return fmt.Errorf("intrinsic %s takes whole numbers, found %s", c.Name, t)
+			return fmt.Errorf("intrinsic %s takes integers, found %s", c.Name, t)
 		}
 	}
 	switch c.Name {

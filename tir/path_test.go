@@ -25,7 +25,7 @@ func TestWalkPaths(t *testing.T) {
 		require.True(t, want[i] == visited[i], "node %d is %T, want %T", i, visited[i], want[i])
 	}
 
-	w.value.Type = Float32 // which no whole number has
+	w.value.Type = Float32 // which no integer has
 	err := Check(w.module)
 	require.ErrorContains(t, err, "main."+paths[w.branch.Cond]+".b: ")
 	require.Contains(t, paths[w.exp], ".attr(pragma).body.value.b")

@@ -41,10 +41,10 @@ func Vector(t Type, lanes int) Type {
 // Element is the type of one lane.
 func Element(t Type) Type { return Vector(t, 1) }
 
-// IsInt says whether t is of whole numbers, signed or not, with any number of lanes.
+// IsInt says whether t is of integers, signed or not, with any number of lanes.
 func IsInt(t Type) bool { return t.Code == dlpack.CodeInt || t.Code == dlpack.CodeUInt }
 
-// IsSigned says whether t is of signed whole numbers.
+// IsSigned says whether t is of signed integers.
 func IsSigned(t Type) bool { return t.Code == dlpack.CodeInt }
 
 // IsFloat says whether t is of floating point numbers, those of 16 bits and less among them.
@@ -93,7 +93,7 @@ func CheckType(t Type) error {
 	return fmt.Errorf("type %s is not one that expressions have", TypeName(t))
 }
 
-// intRange is the least and the greatest value of a type of whole numbers; greatest of uint64 is that of int64, since
+// intRange is the least and the greatest value of a type of integers; greatest of uint64 is that of int64, since
 // constants are int64.
 func intRange(t Type) (least, greatest int64) {
 	switch {

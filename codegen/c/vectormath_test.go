@@ -142,7 +142,7 @@ func TestRun_VectorExtremes(t *testing.T) {
 	}
 }
 
-// TestEmit_VectorExtremes has vectors of floats go to the processor's instruction, and those of whole numbers to what
+// TestEmit_VectorExtremes has vectors of floats go to the processor's instruction, and those of integers to what
 // compilers make of it.
 func TestEmit_VectorExtremes(t *testing.T) {
 	for typ, own := range map[tir.Type]bool{tir.Float32: true, tir.Float64: true, tir.Int32: false} {

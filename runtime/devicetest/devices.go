@@ -108,7 +108,7 @@ func plus(data []float32, k float32) []float32 {
 func (s *suite) modules(t *testing.T) {
 	f := s.function(t)
 	const n = 1000
-	data := make([]float32, n) // small whole numbers: sums are exact
+	data := make([]float32, n) // small integers: sums are exact
 	for i := range data {
 		data[i] = float32(i)
 	}

@@ -143,7 +143,7 @@ func TestKernel_Reduce(t *testing.T) {
 		const blocks = 37
 		k := shader(t, file)
 		for _, dev := range present() {
-			// sums are whole numbers: the order does not matter
+			// sums are integers: the order does not matter
 			data := numbers(blocks*size, func(i int) float32 { return float32(i % 113) })
 			x, sums := array(t, dev, data), array(t, dev, make([]float32, blocks))
 			err := k.Launch(nil, runtime.Dim3{blocks}, runtime.Dim3{size}, x, sums)

@@ -223,7 +223,7 @@ func (o *object) typ(name string) tir.Type {
 	return t
 }
 
-// whole is a field's whole number from least to greatest.
+// whole is a field's integer from least to greatest.
 func (o *object) whole(name string, least, greatest int) int {
 	v, at := o.get(name)
 	return wholeOf(v, at, least, greatest)
@@ -233,7 +233,7 @@ func wholeOf(v any, at *place, least, greatest int) int {
 	n, _ := v.(json.Number)
 	i, err := strconv.Atoi(n.String())
 	if err != nil || i < least || i > greatest {
-		failJSON(at, "found %s, want a whole number from %d to %d", sortOf(v), least, greatest)
+		failJSON(at, "found %s, want an integer from %d to %d", sortOf(v), least, greatest)
 	}
 	return i
 }

@@ -294,12 +294,12 @@ func (p *parser) text(of string) string {
 	return t.text
 }
 
-// whole reads a whole number that is no expression.
+// whole reads an integer that is no expression.
 func (p *parser) whole(of string) int {
 	t := p.next()
 	v, err := strconv.ParseInt(t.text, 10, 32)
 	if t.kind != tokenNumber || err != nil {
-		p.fail(t, "found %s, want %s as a whole number", t, of)
+		p.fail(t, "found %s, want %s as an integer", t, of)
 	}
 	return int(v)
 }

@@ -40,7 +40,7 @@ func (p *parser) number(t token) (text string, bits float64, isNaN bool) {
 	return "nan", bits, true
 }
 
-// isWholeNumber says whether a number's text is a whole number's.
+// isWholeNumber says whether a number's text is an integer's.
 func isWholeNumber(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	return digits[0] != 'i' && digits[0] != 'n' && (strings.HasPrefix(digits, "0x") || !strings.ContainsAny(digits, ".eE"))

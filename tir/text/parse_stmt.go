@@ -176,7 +176,7 @@ func (p *parser) span(v *tir.Var, typed bool) (low, n tir.Expr) {
 	}
 	low = asType(low, v.Type)
 	if !tir.IsInt(v.Type) || v.Type.Lanes != 1 || low.DType() != v.Type || n.DType() != v.Type {
-		p.fail(at, "variable %s of type %s in a range of types %s and %s: want one of whole numbers, of one lane",
+		p.fail(at, "variable %s of type %s in a range of types %s and %s: want one of integers, of one lane",
 			nameText(v.Name), form.TypeText(v.Type), form.TypeText(low.DType()), form.TypeText(n.DType()))
 	}
 	return low, n

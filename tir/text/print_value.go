@@ -75,7 +75,7 @@ func nameText(s string) string {
 	return "$" + strconv.Quote(s)
 }
 
-// intText is a constant of whole numbers or truth values.
+// intText is a constant of integers or truth values.
 func intText(t tir.Type, v int64) string {
 	switch {
 	case t == tir.Int32 && v == int64(int32(v)):

@@ -76,7 +76,7 @@ func Float(t tir.Type, v float64) (tir.Expr, error) {
 	return spreadOver(e, int(t.Lanes)), nil
 }
 
-// Digits is a whole number's text as strconv takes it: without 0x, and the base. A leading 0 alone is decimal.
+// Digits is an integer's text as strconv takes it: without 0x, and the base. A leading 0 alone is decimal.
 func Digits(text string) (digits string, base, bits int) {
 	sign, rest := "", text
 	if text != "" && text[0] == '-' {
@@ -123,7 +123,7 @@ func TypeText(t tir.Type) string {
 	return t.String()
 }
 
-// Number is the shortest text that gives v again, and is no whole number's. What isn't the usual NaN has its bits.
+// Number is the shortest text that gives v again, and is no integer's. What isn't the usual NaN has its bits.
 func Number(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v) && math.Float64bits(v) == math.Float64bits(math.NaN()):

@@ -2,6 +2,7 @@
 # make dist       the same without the static library
 # make demo       builds tensor expressions and kernels, and runs them from C, C++, Go, Python and the command line
 # make test       every test (installs what the tests need)
+# make test-long  fuzz tests, random tests with new seeds, the race detector on everything: about an hour
 # make bench      benchmarks against Apache TVM's own libraries, in the same run
 # make gpu-bundle everything that a machine with a GPU needs to test, in one folder
 # make install    PREFIX=/usr/local, under DESTDIR if that is given
@@ -41,7 +42,7 @@ PACKAGE := lib/pkgconfig/tvmgo.pc lib/cmake/tvmgo/tvmgoConfig.cmake lib/cmake/tv
 LINKS := lib/libtvmgo.so.$(SOVERSION) lib/libtvmgo.so
 INSTALLED := $(HEADERS) $(PACKAGE) lib/libtvmgo.a lib/libtvmgo.so.$(VERSION) bin/tvmgo
 
-.PHONY: all dist static demo test core-test bench gpu-bundle deps clean install uninstall docs-diagram generators
+.PHONY: all dist static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram generators
 all: dist static
 
 # Go decides what is out of date, so these run every time; a build without changes takes a second.
@@ -85,6 +86,9 @@ deps:
 
 test: deps dist
 	@sh build/scripts/test.sh
+
+test-long: deps dist
+	@sh build/scripts/test-long.sh
 
 demo: dist
 

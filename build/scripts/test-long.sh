@@ -1,0 +1,57 @@
+#!/bin/sh
+# Runs the tests that take too long for every change. `make test-long` calls it, after it has built dist/ and installed
+# what is needed. It generates new cases on each run, so a failure may be older than your change: the seed or the input
+# that failed is in the output.
+#   FUZZTIME   how long each fuzz test runs (20s)
+#   ROUNDS     how often the packages with random tests and the tests of concurrency run (3)
+set -eu
+cd "$(dirname "$0")/../.."
+mkdir -p build/.cache
+go=${GO:-go}
+TVMGO_DIST=${TVMGO_DIST:-$PWD/${DIST:-dist}}
+export TVMGO_DIST
+log=build/.cache/test-long.log
+: >"$log"
+
+step() { printf '\n== %s\n' "$*" | tee -a "$log"; }
+
+# Runs a command and appends its output to the log. On failure prints what failed, and goes on with the next command.
+failed=0
+logged() {
+  if "$@" >build/.cache/test-long.last 2>&1; then
+    cat build/.cache/test-long.last >>"$log"
+    return 0
+  fi
+  cat build/.cache/test-long.last >>"$log"
+  awk -f build/scripts/failures.awk build/.cache/test-long.last
+  printf 'failed: %s\n' "$*"
+  failed=$((failed + 1))
+}
+
+step "fuzz tests, ${FUZZTIME:=20s} each"
+fuzzed=0
+for test in $(git grep -ohE '^func Fuzz[A-Za-z_0-9]+' -- '*_test.go' | sed 's/func //' | sort -u); do
+  for file in $(git grep -lE "^func $test\(" -- '*_test.go'); do
+    logged "$go" test -tags "$TAGS" -run '^$' -fuzz "^$test\$" -fuzztime "$FUZZTIME" "./${file%/*}"
+    fuzzed=$((fuzzed + 1))
+  done
+done
+printf '%s fuzz tests ran\n' "$fuzzed"
+
+step "packages with random tests, ${ROUNDS:=3} random seeds"
+packages=$(git grep -l 'internal/testing/testseed"' -- '*_test.go' | sed 's|^|./|; s|/[^/]*$||' | sort -u)
+for round in $(seq "$ROUNDS"); do
+  # shellcheck disable=SC2086 # a list
+  TVMGO_TEST_SEED=random logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m $packages
+done
+
+step "tests of concurrency, $ROUNDS times"
+logged "$go" test -tags "$TAGS" -count="$ROUNDS" -timeout 60m -run 'Hammer|Concurren|Threads|Parallel|Race|Goroutine' \
+  ./runtime/... ./target/... ./export/... ./codegen/... ./cmd/...
+
+step "every Go test with the race detector"
+logged "$go" test -tags "$TAGS" -race -count=1 -timeout 60m ./...
+
+step "summary"
+printf '%s commands failed; the output: %s\n' "$failed" "$log"
+[ "$failed" -eq 0 ]

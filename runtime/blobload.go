@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"tvmgo/blob"
+	"tvmgo/internal/fault"
 )
 
 // Prefixes of the global functions that load a module kind: one reads the payload of a modern
@@ -51,9 +52,9 @@ func tvmgoLoadBlob(library *C.tvmgo_module, data unsafe.Pointer, extent C.size_t
 func blobError(err error) error {
 	var unknown *blob.UnknownKindError
 	if errors.As(err, &unknown) {
-		return &Error{Kind: ErrNotFound, Code: CodeOf(ErrNotFound), Message: err.Error(), Err: err}
+		return fault.Wrap("", ErrNotFound, err)
 	}
-	return &Error{Kind: ErrCorruptModule, Code: CodeOf(ErrCorruptModule), Message: err.Error(), Err: err}
+	return fault.Wrap("", ErrCorruptModule, err)
 }
 
 // tree is an import tree under construction.
@@ -91,7 +92,7 @@ func (t *tree) build(b *blob.Blob) error {
 		}
 		t.modules[i] = m
 		if seen[m] {
-			return fail("", ErrFailed, "the loader of module kind %q returned a module that is in the tree already",
+			return fault.New("", ErrFailed, "the loader of module kind %q returned a module that is in the tree already",
 				e.Kind)
 		}
 		seen[m] = true
@@ -108,12 +109,12 @@ func (t *tree) load(e *blob.Entry, layout blob.Layout) (object, error) {
 	name, n := cText(prefix + e.Kind)
 	loader := object(uintptr(cPointer(C.tvmgo_global_get(name, n))))
 	if loader == 0 {
-		return 0, fail("", ErrNotFound, "module kind %q has no loader: %s", e.Kind, loaderHint(e.Kind, prefix))
+		return 0, fault.New("", ErrNotFound, "module kind %q has no loader: %s", e.Kind, loaderHint(e.Kind, prefix))
 	}
 	defer loader.release()
 	var view C.TVMFFIAny
 	if C.tvmgo_bytes_view(cBytes(e.Payload), C.size_t(len(e.Payload)), unsafe.Pointer(t.library.image), &view) != 0 {
-		return 0, fail("", ErrOutOfMemory, "no memory for a view of module %q", e.Kind)
+		return 0, fault.New("", ErrOutOfMemory, "no memory for a view of module %q", e.Kind)
 	}
 	payload := (*anyValue)(unsafe.Pointer(&view))
 	defer object(payload.bits).release()
@@ -125,7 +126,7 @@ func (t *tree) load(e *blob.Entry, layout blob.Layout) (object, error) {
 		if v.index >= indexObject {
 			object(v.bits).release()
 		}
-		return 0, fail("", ErrFailed, "the loader of module kind %q returned no module", e.Kind)
+		return 0, fault.New("", ErrFailed, "the loader of module kind %q returned no module", e.Kind)
 	}
 	return object(v.bits), nil
 }
@@ -164,7 +165,7 @@ func (t *tree) connect(b *blob.Blob) error {
 
 func (t *tree) setImports(m object, deps []object) error {
 	if m.typeIndex() != indexModule {
-		return fail("", ErrFailed, "a loader returned no module")
+		return fault.New("", ErrFailed, "a loader returned no module")
 	}
 	views := make([]anyValue, len(deps))
 	for i, d := range deps {

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 )
 
 // AttrKind is an attribute that a device may have. The numbers are those of the global function runtime.GetDeviceAttr.
@@ -146,7 +147,7 @@ func deviceError(t dlpack.DeviceType) error {
 	if _, err := f.Call(); err != nil {
 		return err
 	}
-	return fail("open device", ErrDeviceUnavailable, "there is no %v device on this machine", t)
+	return fault.New("open device", ErrDeviceUnavailable, "there is no %v device on this machine", t)
 }
 
 // MemoryStats is what a device reports about its memory. All sizes are in bytes; 0 if the device does not report one.

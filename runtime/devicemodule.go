@@ -7,6 +7,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 	"tvmgo/internal/launch"
 )
 
@@ -56,17 +57,17 @@ func NewDeviceModule(kind, format string, code []byte, kernels ...KernelType) (*
 	const op = "make device module"
 	v, ok := makers.Load(kind)
 	if !ok {
-		return nil, fail(op, ErrNotSupported, "nothing here makes modules of kind %q: %s", kind,
+		return nil, fault.New(op, ErrNotSupported, "nothing here makes modules of kind %q: %s", kind,
 			loaderHint(kind, modernLoader))
 	}
 	if len(code) == 0 || len(kernels) == 0 {
-		return nil, fail(op, ErrInvalidArgument, "there are %d bytes of code and %d kernels: both are needed",
+		return nil, fault.New(op, ErrInvalidArgument, "there are %d bytes of code and %d kernels: both are needed",
 			len(code), len(kernels))
 	}
 	m := &blob.DeviceModule{Format: format, Data: slices.Clone(code)}
 	for _, k := range kernels {
 		if _, twice := m.Function(k.Name); twice || k.Name == "" {
-			return nil, fail(op, ErrInvalidArgument, "the kernel %q has no name, or one that comes twice", k.Name)
+			return nil, fault.New(op, ErrInvalidArgument, "the kernel %q has no name, or one that comes twice", k.Name)
 		}
 		m.Functions = append(m.Functions, blob.Function{Key: k.Name, FunctionInfo: blob.FunctionInfo{
 			Name: k.Name, ArgTypes: slices.Clone(k.Args), LaunchParamTags: k.tags()}})
@@ -140,8 +141,8 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 		}
 	}
 	if slices.Contains(m.functions(true), name) {
-		return nil, fail(op, ErrNotFound, "%q is a function, not a kernel of a device module: Module.Function returns it",
-			name)
+		return nil, fault.New(op, ErrNotFound,
+			"%q is a function, not a kernel of a device module: Module.Function returns it", name)
 	}
 	return nil, m.noFunction(op, name)
 }
@@ -155,7 +156,7 @@ func (m *Module) kernel(op, name string, info blob.FunctionInfo, device dlpack.D
 		}
 		slot := slices.Index(launch.Tags, tag)
 		if slot < 0 || slot >= launch.Preferred && slot < launch.Shared {
-			return nil, fail(op, ErrNotSupported, "kernel %s takes %q, which Launch cannot give: call its function",
+			return nil, fault.New(op, ErrNotSupported, "kernel %s takes %q, which Launch cannot give: call its function",
 				name, tag)
 		}
 		k.slots = append(k.slots, slot)
@@ -192,10 +193,10 @@ func (k *Kernel) Launch(s *Stream, grid, block Dim3, args ...any) error {
 func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 	const op = "launch kernel"
 	if k == nil {
-		return closedError(op, "kernel")
+		return fault.IsClosed(op, "kernel")
 	}
 	if len(args) != k.args {
-		return fail(op, ErrInvalidArgument, "%d arguments are needed, %d were given", k.args, len(args))
+		return fault.New(op, ErrInvalidArgument, "%d arguments are needed, %d were given", k.args, len(args))
 	}
 	grid, block := c.Grid.sizes(), c.Block.sizes()
 	sizes := [launch.Count]int{grid[0], grid[1], grid[2], block[0], block[1], block[2],
@@ -210,24 +211,24 @@ func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 		switch {
 		case taken[slot] || n == 1 && slot != launch.Shared || n == 0 && slot >= launch.Cluster:
 		case slot < launch.Cluster:
-			return fail(op, ErrInvalidArgument, "%s is %d, but the kernel has no such size: it is 1",
+			return fault.New(op, ErrInvalidArgument, "%s is %d, but the kernel has no such size: it is 1",
 				launch.Tags[slot], n)
 		case slot == launch.Shared:
-			return fail(op, ErrInvalidArgument,
+			return fault.New(op, ErrInvalidArgument,
 				"SharedBytes is %d, but the kernel takes none: set DynamicShared in its KernelType", n)
 		default:
-			return fail(op, ErrInvalidArgument,
+			return fault.New(op, ErrInvalidArgument,
 				"Cluster is %v, but the kernel has no clusters: set Cluster in its KernelType", c.Cluster)
 		}
 	}
 	if s == nil {
 		s = streamOf(k.place(args))
 	} else if s.dev.Type != k.device {
-		return fail(op, ErrInvalidArgument, "the stream is one of %v, the kernel runs on %v", s.dev, k.device)
+		return fault.New(op, ErrInvalidArgument, "the stream is one of %v, the kernel runs on %v", s.dev, k.device)
 	}
 	v, err := k.f.CallOn(s, all...)
 	if err == nil && v != nil {
-		err = fail(op, ErrFailed, "the kernel returned a %T", v)
+		err = fault.New(op, ErrFailed, "the kernel returned a %T", v)
 	}
 	return err
 }

@@ -29,6 +29,7 @@ import (
 	"unsafe"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 )
 
 // RegisterDeviceAPI makes a kind of device known to Go (by its names in package dlpack), to C, and to modules (as
@@ -37,11 +38,11 @@ import (
 func RegisterDeviceAPI(spec DeviceSpec) error {
 	op := "register device " + spec.Name
 	if (spec.New == nil) == (spec.Table == nil) {
-		return fail(op, ErrInvalidArgument, "exactly one of New and Table is needed")
+		return fault.New(op, ErrInvalidArgument, "exactly one of New and Table is needed")
 	}
 	if !spec.Type.Known() {
 		if err := dlpack.RegisterDeviceType(spec.Type, spec.Name, spec.Aliases...); err != nil {
-			return fail(op, ErrInvalidArgument, "%v", err)
+			return fault.New(op, ErrInvalidArgument, "%v", err)
 		}
 	}
 	name := C.CString(spec.Name)
@@ -84,13 +85,13 @@ func tvmgoDeviceCreate(ctx unsafe.Pointer, out **C.TVMGODeviceAPI) C.int {
 			return err
 		}
 		if dev == nil {
-			return fail("", ErrFailed, "its constructor gave no device")
+			return fault.New("", ErrFailed, "its constructor gave no device")
 		}
 		h := cgo.NewHandle(dev) // kept as long as the process, like the table
 		*out = C.tvmgo_shim_table(C.uintptr_t(h), abilities(dev))
 		if *out == nil {
 			h.Delete()
-			return fail("", ErrOutOfMemory, "no memory for the table")
+			return fault.New("", ErrOutOfMemory, "no memory for the table")
 		}
 		if r, ok := dev.(DriverReporter); ok {
 			RegisterDriverReport(spec.Type, r.DriverReport)
@@ -171,7 +172,7 @@ func checkAlignment(alignment C.size_t) error {
 	if alignment != 0 && alignment&(alignment-1) == 0 {
 		return nil
 	}
-	return fail("allocate", ErrInvalidArgument, "alignment %d is not a power of two", uint64(alignment))
+	return fault.New("allocate", ErrInvalidArgument, "alignment %d is not a power of two", uint64(alignment))
 }
 
 func giveAttr(v any, err error, out *C.TVMFFIAny) error {
@@ -189,7 +190,7 @@ func tvmgo_shim_capture_end(dev C.uintptr_t, id C.int32_t, stream unsafe.Pointer
 			return err
 		}
 		if g == nil {
-			return fail("", ErrFailed, "the device gave no graph")
+			return fault.New("", ErrFailed, "the device gave no graph")
 		}
 		return giveHandle(g, nil, graph)
 	})

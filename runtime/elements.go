@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 )
 
 // Elements returns the elements of a compact CPU tensor as a slice of its own memory: nothing is copied, and writes go
@@ -28,18 +29,18 @@ func Elements[T dlpack.Scalar](t *Tensor) ([]T, error) {
 		return nil, err
 	}
 	if dev := t.device(); dev.Type != dlpack.CPU {
-		return nil, fail(op, ErrInvalidArgument,
+		return nil, fault.New(op, ErrInvalidArgument,
 			"the tensor is on %v, and only memory of the CPU can be a slice: use ToSlice", dev)
 	}
 	if !t.isCompact() {
-		return nil, fail(op, ErrInvalidArgument, "the tensor has strides %v: use ToSlice", t.strides())
+		return nil, fault.New(op, ErrInvalidArgument, "the tensor has strides %v: use ToSlice", t.strides())
 	}
 	if n == 0 {
 		return []T{}, nil
 	}
 	p := unsafe.Add(unsafe.Pointer(t.dl().data), t.dl().byte_offset)
 	if uintptr(p)%unsafe.Alignof(*new(T)) != 0 {
-		return nil, fail(op, ErrInvalidArgument, "the elements are not aligned for Go: use ToSlice")
+		return nil, fault.New(op, ErrInvalidArgument, "the elements are not aligned for Go: use ToSlice")
 	}
 	return unsafe.Slice((*T)(p), n)[:n:n], nil
 }

@@ -11,78 +11,44 @@ import (
 	"errors"
 	"fmt"
 	"runtime/cgo"
-	"strings"
 	"syscall"
 	"unsafe"
 
+	"tvmgo/internal/fault"
 	"tvmgo/internal/gopanic"
 )
 
 // Kinds of errors, for errors.Is. Each carries its code, which is its name in the C ABI.
 var (
 	// ErrNotFound: there is no such file, function, device or loader.
-	ErrNotFound error = &errorKind{"not found", "NotFoundError"}
+	ErrNotFound = fault.NotFound
 	// ErrNotSupported: the operation exists, but not for this kind or device.
-	ErrNotSupported error = &errorKind{"not supported", "NotSupportedError"}
+	ErrNotSupported = fault.NotSupported
 	// ErrDeviceUnavailable: there is no driver, or no such device.
-	ErrDeviceUnavailable error = &errorKind{"device unavailable", "DeviceUnavailableError"}
+	ErrDeviceUnavailable = fault.DeviceUnavailable
 	// ErrInvalidArgument: the caller can correct it.
-	ErrInvalidArgument error = &errorKind{"invalid argument", "ValueError"}
+	ErrInvalidArgument = fault.InvalidArgument
 	// ErrCorruptModule: a file is damaged, or of another format.
-	ErrCorruptModule error = &errorKind{"corrupt module", "CorruptModuleError"}
+	ErrCorruptModule = fault.CorruptModule
 	// ErrOutOfMemory: of the host or of the device.
-	ErrOutOfMemory error = &errorKind{"out of memory", "MemoryError"}
+	ErrOutOfMemory = fault.OutOfMemory
 	// ErrClosed: the object was used after Close.
-	ErrClosed error = &errorKind{"closed", "ClosedError"}
+	ErrClosed = fault.Closed
 	// ErrFailed: a called function reported an error itself.
-	ErrFailed error = &errorKind{"operation failed", "RuntimeError"}
+	ErrFailed = fault.Failed
 )
 
-type errorKind struct{ text, code string }
-
-func (k *errorKind) Error() string { return k.text }
-
-// kinds are all kinds, in order of precedence: an error that wraps several has the first of them.
-var kinds = []error{ErrNotFound, ErrCorruptModule, ErrNotSupported, ErrDeviceUnavailable, ErrOutOfMemory, ErrClosed,
-	ErrInvalidArgument, ErrFailed}
-
-// aliases has the kinds of the codes that C knows beside those of the kinds.
-var aliases = map[string]error{
-	"TypeError": ErrInvalidArgument, "IndexError": ErrInvalidArgument, "KeyError": ErrInvalidArgument,
-	"AttributeError": ErrInvalidArgument,
-	"InternalError":  ErrFailed,
-}
-
-// Error is the error of every function of this package. errors.Is finds its kind (one of the Err… values) and, through
-// Err, the error of a Go function that failed.
-type Error struct {
-	Op      string // what was being done, for example "load module"; may be empty
-	Kind    error  // one of the Err… values
-	Code    string // the kind's spelling in the C ABI, for example "ValueError"
-	Message string // what went wrong and what to do
-	// Backtrace says where it happened, innermost first, if the failing function reported it; for a Go function that
-	// panicked it is the stack.
-	Backtrace string
-	Err       error // the Go error behind it, when there is one: fs.ErrNotExist and its like are found here
-}
-
-// Error returns the operation and the message.
-func (e *Error) Error() string {
-	msg := e.Message
-	if msg == "" && e.Kind != nil {
-		msg = e.Kind.Error()
-	}
-	if e.Op == "" || strings.HasPrefix(msg, e.Op) {
-		return msg
-	}
-	return e.Op + ": " + msg
-}
-
-// Is reports whether target is the error's kind.
-func (e *Error) Is(target error) bool { return target == e.Kind }
-
-// Unwrap returns the Go error behind it.
-func (e *Error) Unwrap() error { return e.Err }
+// Error is the error of every function of this package. Its fields are:
+//
+//	Op        string // what was being done, for example "load module"; may be empty
+//	Kind      error  // one of the Err… values
+//	Code      string // the kind's spelling in the C ABI, for example "ValueError"
+//	Message   string // what went wrong and what to do
+//	Backtrace string // where it happened, innermost first, if reported; the stack of a Go function that panicked
+//	Err       error  // the Go error behind it, when there is one
+//
+// errors.Is finds the kind and, through Err, the error of a Go function that failed.
+type Error = fault.Error
 
 // Errorf returns an error of a kind, one of the Err… values, with the kind's code. The operands of the verb %w are
 // found by errors.Is and errors.As. Set Code for another code of the C ABI, such as "TypeError".
@@ -93,43 +59,11 @@ func Errorf(kind error, format string, args ...any) *Error {
 
 // KindOf returns the kind, one of the Err… values, for a code of the C ABI: ErrFailed for a code of the
 // program's own.
-func KindOf(code string) error {
-	for _, k := range kinds {
-		if k.(*errorKind).code == code {
-			return k
-		}
-	}
-	if k := aliases[code]; k != nil {
-		return k
-	}
-	return ErrFailed
-}
+func KindOf(code string) error { return fault.KindOf(code) }
 
 // CodeOf returns an error's name in the C ABI: the Code of an [Error], or else that of its kind, or else
 // "RuntimeError".
-func CodeOf(err error) string {
-	var e *Error
-	if errors.As(err, &e) && e.Code != "" {
-		return e.Code
-	}
-	for _, k := range kinds {
-		if errors.Is(err, k) {
-			return k.(*errorKind).code
-		}
-	}
-	return ErrFailed.(*errorKind).code
-}
-
-// fail makes an error of ours.
-func fail(op string, kind error, format string, args ...any) *Error {
-	e := &Error{Op: op, Kind: kind, Message: fmt.Sprintf(format, args...)}
-	e.Code = CodeOf(kind)
-	return e
-}
-
-func closedError(op, what string) error {
-	return fail(op, ErrClosed, "the %s is closed", what)
-}
+func CodeOf(err error) string { return fault.CodeOf(err) }
 
 // takeError turns an owned error object into a Go error.
 func takeError(op string, o object) error {

@@ -8,6 +8,8 @@ import "C"
 import (
 	goruntime "runtime"
 	"unsafe"
+
+	"tvmgo/internal/fault"
 )
 
 // Function is a function of a module, a global function, or a Go function that C can call. It is immutable and safe for
@@ -25,7 +27,7 @@ func newFunction(o object) *Function {
 func FunctionFromHandle(handle unsafe.Pointer) (*Function, error) {
 	o := object(uintptr(handle))
 	if o == 0 || o.typeIndex() != indexFunction {
-		return nil, fail("take function", ErrInvalidArgument, "the handle %p is no function", handle)
+		return nil, fault.New("take function", ErrInvalidArgument, "the handle %p is no function", handle)
 	}
 	return newFunction(o), nil
 }
@@ -58,7 +60,7 @@ func (f *Function) Call(args ...any) (any, error) {
 func (f *Function) CallOn(s *Stream, args ...any) (any, error) {
 	const op = "call function"
 	if f == nil || !f.ref.acquire() {
-		return nil, closedError(op, "function")
+		return nil, fault.IsClosed(op, "function")
 	}
 	defer f.ref.release()
 	place, err := s.enter(op)
@@ -102,7 +104,7 @@ func (f *Function) Bind(args ...any) (*Bound, error) { return f.BindOn(nil, args
 func (f *Function) BindOn(s *Stream, args ...any) (*Bound, error) {
 	const op = "bind function"
 	if f == nil || !f.ref.acquire() {
-		return nil, closedError(op, "function")
+		return nil, fault.IsClosed(op, "function")
 	}
 	defer f.ref.release()
 	place, err := s.enter(op)
@@ -137,7 +139,7 @@ func (r *boundRef) free() {
 // Call runs the bound call. Its errors are those of Function.Call.
 func (b *Bound) Call() error {
 	if b == nil || b.handle == 0 {
-		return closedError("call function", "bound call")
+		return fault.IsClosed("call function", "bound call")
 	}
 	rc := C.tvmgo_bound_call(b.handle)
 	var err error
@@ -158,7 +160,7 @@ func (b *Bound) takeError() error {
 // caller closes an object.
 func (b *Bound) Result() (any, error) {
 	if b == nil || b.handle == 0 {
-		return nil, closedError("read result", "bound call")
+		return nil, fault.IsClosed("read result", "bound call")
 	}
 	v := *(*anyValue)(unsafe.Pointer(&b.c.result))
 	if v.index >= indexObject {

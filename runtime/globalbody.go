@@ -9,6 +9,7 @@ import "C"
 import (
 	"unsafe"
 
+	"tvmgo/internal/fault"
 	"tvmgo/internal/globals"
 )
 
@@ -27,7 +28,7 @@ func tvmgoCallGlobal(name, provider *C.char, args *C.TVMFFIAny, n C.int32_t, out
 	return guard(func() error {
 		f := globals.Get(C.GoString(name))
 		if f == nil {
-			return fail(C.GoString(name), ErrNotSupported, "this program has no body for it: import %s",
+			return fault.New(C.GoString(name), ErrNotSupported, "this program has no body for it: import %s",
 				C.GoString(provider))
 		}
 		return callPacked(PackedFunc(f), unsafe.Slice((*anyValue)(unsafe.Pointer(args)), int(n)),

@@ -30,6 +30,7 @@ import (
 	"runtime/cgo"
 	"unsafe"
 
+	"tvmgo/internal/fault"
 	"tvmgo/internal/globals"
 	"tvmgo/internal/gopanic"
 )
@@ -46,7 +47,7 @@ type PackedFunc func(args ...any) (any, error)
 // ErrInvalidArgument. The caller closes the function.
 func NewFunction(f PackedFunc) (*Function, error) {
 	if f == nil {
-		return nil, fail("make function", ErrInvalidArgument, "the Go function is nil")
+		return nil, fault.New("make function", ErrInvalidArgument, "the Go function is nil")
 	}
 	return newRawFunction(func(args []anyValue, out *anyValue) error {
 		return callPacked(f, args, out)
@@ -90,7 +91,7 @@ func callPacked(f PackedFunc, vals []anyValue, out *anyValue) error {
 // borrowed turns a borrowed value of any kind into a Go value with a reference of its own.
 func (v anyValue) borrowed() (any, error) {
 	if v.bits == 0 && (v.index >= indexObject || v.index == indexByteArray || v.index == indexDLTensor) {
-		return nil, fail("", ErrInvalidArgument, "a value of type index %d is a NULL pointer", v.index)
+		return nil, fault.New("", ErrInvalidArgument, "a value of type index %d is a NULL pointer", v.index)
 	}
 	if v.index >= indexObject {
 		object(v.bits).retain()
@@ -103,7 +104,7 @@ func giveValue(g any, out *anyValue) error {
 	var p packer
 	defer p.release()
 	if err := p.add(g); err != nil {
-		return fail("return value", ErrInvalidArgument, "%v", err)
+		return fault.New("return value", ErrInvalidArgument, "%v", err)
 	}
 	*out = p.vals[0]
 	if out.index >= indexObject {

@@ -10,6 +10,7 @@ import (
 	goruntime "runtime"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 )
 
 // Graph is recorded work of a stream. Launching it costs far less than queueing its parts one by one. Its methods are
@@ -38,10 +39,10 @@ type Graph struct {
 func (s *Stream) Capture(f func() error) (*Graph, error) {
 	const op = "record graph"
 	if s == nil {
-		return nil, fail(op, ErrInvalidArgument, "the stream is nil: make one with NewStream")
+		return nil, fault.New(op, ErrInvalidArgument, "the stream is nil: make one with NewStream")
 	}
 	if f == nil {
-		return nil, fail(op, ErrInvalidArgument, "the Go function is nil")
+		return nil, fault.New(op, ErrInvalidArgument, "the Go function is nil")
 	}
 	place, err := s.enter(op)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *Stream) Capture(f func() error) (*Graph, error) {
 func (g *Graph) Launch(s *Stream) error {
 	const op = "launch graph"
 	if g == nil || !g.ref.acquire() {
-		return closedError(op, "graph")
+		return fault.IsClosed(op, "graph")
 	}
 	defer g.ref.release()
 	place, err := s.enter(op)
@@ -97,7 +98,7 @@ func (g *Graph) Launch(s *Stream) error {
 	}
 	defer s.leave()
 	if s != nil && s.dev != g.dev {
-		return fail(op, ErrInvalidArgument, "the stream is one of %v, the graph of %v", s.dev, g.dev)
+		return fault.New(op, ErrInvalidArgument, "the stream is one of %v, the graph of %v", s.dev, g.dev)
 	}
 	_, err = result(op, C.tvmgo_bridge_graph_launch(C.uintptr_t(g.ref.obj), place.stream))
 	return err

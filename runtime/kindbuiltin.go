@@ -13,6 +13,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
 )
 
@@ -101,12 +102,12 @@ func giveModule(f func(subject string, args []any) (*Module, error), subject str
 // loadFile loads a file whose suffix the called loader is for.
 func loadFile(suffix string, args []any) (*Module, error) {
 	if len(args) != 1 && len(args) != 2 {
-		return nil, fail("load module", ErrInvalidArgument, "expected the path of a %s file, got %d arguments",
+		return nil, fault.New("load module", ErrInvalidArgument, "expected the path of a %s file, got %d arguments",
 			suffix, len(args))
 	}
 	path, ok := args[0].(string)
 	if !ok {
-		return nil, fail("load module", ErrInvalidArgument, "argument 0: expected the path of a %s file, got %T",
+		return nil, fault.New("load module", ErrInvalidArgument, "argument 0: expected the path of a %s file, got %T",
 			suffix, args[0])
 	}
 	k := kindOfFile(path, suffix)
@@ -134,74 +135,14 @@ func create(kind string, args []any) (*Module, error) {
 	return newBuiltin(kind, impl)
 }
 
-// corrupt makes an error of a payload or file that is not what it says.
-func corrupt(op string, err error) error {
-	return &Error{Op: op, Kind: ErrCorruptModule, Code: CodeOf(ErrCorruptModule), Message: err.Error(), Err: err}
-}
-
-// invalid makes an error of what the caller gave; nil stays nil.
-func invalid(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &Error{Op: op, Kind: ErrInvalidArgument, Code: CodeOf(ErrInvalidArgument), Message: err.Error(), Err: err}
-}
-
-// textArgument is argument i of a function for C.
-func textArgument(op string, args []any, i int) (string, error) {
-	switch v := args[i].(type) {
-	case string:
-		return v, nil
-	case []byte:
-		return string(v), nil
-	}
-	return "", fail(op, ErrInvalidArgument, "argument %d: expected a string, got %T", i, args[i])
-}
-
-// textsArgument is argument i as a list of strings; None and an absent one are an empty list.
-func textsArgument(op string, args []any, i int) ([]string, error) {
-	if i >= len(args) || args[i] == nil {
-		return nil, nil
-	}
-	items, ok := args[i].([]any)
-	if !ok {
-		return nil, fail(op, ErrInvalidArgument, "argument %d: expected a list of strings, got %T", i, args[i])
-	}
-	list := make([]string, len(items))
-	for k, v := range items {
-		if list[k], ok = v.(string); !ok {
-			return nil, fail(op, ErrInvalidArgument, "argument %d: item %d: expected a string, got %T", i, k, v)
-		}
-	}
-	return list, nil
-}
-
-func argumentCount(op string, args []any, least, most int) error {
-	if least == most && len(args) != least {
-		return fail(op, ErrInvalidArgument, "expected %d arguments, got %d", least, len(args))
-	}
-	if len(args) < least || len(args) > most {
-		return fail(op, ErrInvalidArgument, "expected %d to %d arguments, got %d", least, most, len(args))
-	}
-	return nil
-}
-
 // constantFunction answers without arguments. The value is a string, []any, Map or *Module.
 func constantFunction(name string, answer func() (any, error)) (*Function, error) {
 	return NewFunction(func(args ...any) (any, error) {
 		if len(args) != 0 {
-			return nil, fail(name, ErrInvalidArgument, "it takes no arguments, got %d", len(args))
+			return nil, fault.New(name, ErrInvalidArgument, "it takes no arguments, got %d", len(args))
 		}
 		return answer()
 	})
-}
-
-func anyList(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 // checkNames rejects names that are empty or occur twice.
@@ -209,10 +150,10 @@ func checkNames(op, what string, names []string) error {
 	seen := make(map[string]bool, len(names))
 	for i, s := range names {
 		if s == "" {
-			return fail(op, ErrInvalidArgument, "%s %d has an empty name", what, i)
+			return fault.New(op, ErrInvalidArgument, "%s %d has an empty name", what, i)
 		}
 		if seen[s] {
-			return fail(op, ErrInvalidArgument, "%s %q comes twice", what, s)
+			return fault.New(op, ErrInvalidArgument, "%s %q comes twice", what, s)
 		}
 		seen[s] = true
 	}
@@ -221,6 +162,6 @@ func checkNames(op, what string, names []string) error {
 
 // notLinked is the error of a call into code that is not part of a program yet.
 func notLinked(kind, name, what string) error {
-	return fail("get function", ErrNotSupported, "%q is in a module of kind %q, which is %s: "+
+	return fault.New("get function", ErrNotSupported, "%q is in a module of kind %q, which is %s: "+
 		"export it into a shared library and load that", name, kind, what)
 }

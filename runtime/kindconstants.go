@@ -11,7 +11,9 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
+	"tvmgo/internal/value"
 )
 
 // constants is a module of tensors that other modules need before their first use.
@@ -49,7 +51,7 @@ const initPrefix = "__init_"
 func NewConstants(c *blob.Constants) (*Module, error) {
 	const op = "make constants module"
 	if c == nil {
-		return nil, fail(op, ErrInvalidArgument, "there are no constants")
+		return nil, fault.New(op, ErrInvalidArgument, "there are no constants")
 	}
 	m, err := newConstants(c)
 	if err != nil {
@@ -61,7 +63,7 @@ func NewConstants(c *blob.Constants) (*Module, error) {
 func newConstants(c *blob.Constants) (*constants, error) {
 	const op = "make constants module"
 	if len(c.Tensors) != len(c.Names) {
-		return nil, fail(op, ErrInvalidArgument, "%d tensors for %d names", len(c.Tensors), len(c.Names))
+		return nil, fault.New(op, ErrInvalidArgument, "%d tensors for %d names", len(c.Tensors), len(c.Names))
 	}
 	if err := checkNames(op, "constant", c.Names); err != nil {
 		return nil, err
@@ -70,7 +72,7 @@ func newConstants(c *blob.Constants) (*constants, error) {
 	for i, name := range c.Names {
 		t := c.Tensors[i]
 		if want, err := dlpack.SerializedDataSize(t.Shape, t.DType); err != nil || want != int64(len(t.Data)) {
-			return nil, fail(op, ErrInvalidArgument, "constant %q: %d bytes for shape %v of %v", name, len(t.Data),
+			return nil, fault.New(op, ErrInvalidArgument, "constant %q: %d bytes for shape %v of %v", name, len(t.Data),
 				t.Shape, t.DType)
 		}
 		m.table = append(m.table, constant{name: name, raw: t})
@@ -84,7 +86,7 @@ func (m *constants) setSymbols(op string, symbols []blob.SymbolConstants) error 
 		names[i] = s.Symbol
 		for _, name := range s.Names {
 			if m.find(name) < 0 {
-				return fail(op, ErrInvalidArgument, "symbol %q wants constant %q, which is not there", s.Symbol, name)
+				return fault.New(op, ErrInvalidArgument, "symbol %q wants constant %q, which is not there", s.Symbol, name)
 			}
 		}
 		m.symbols = append(m.symbols, &symbolConstants{SymbolConstants: s})
@@ -99,11 +101,11 @@ func (m *constants) find(name string) int {
 func loadConstants(p Payload) (ModuleImpl, error) {
 	c, err := blob.ParseConstants(p.Data)
 	if err != nil {
-		return nil, corrupt("load "+p.Kind, err)
+		return nil, fault.Wrap("load "+p.Kind, ErrCorruptModule, err)
 	}
 	m, err := newConstants(c)
 	if err != nil {
-		return nil, corrupt("load "+p.Kind, err)
+		return nil, fault.Wrap("load "+p.Kind, ErrCorruptModule, err)
 	}
 	m.saved = savedFrom(p)
 	return m, nil
@@ -112,7 +114,7 @@ func loadConstants(p Payload) (ModuleImpl, error) {
 // createConstants is ffi.Module.create.const_loader(tensors by name, names by symbol).
 func createConstants(args []any) (ModuleImpl, error) {
 	const op = "ffi.Module.create.const_loader"
-	if err := argumentCount(op, args, 2, 2); err != nil {
+	if err := value.CheckCount(op, args, 2, 2); err != nil {
 		return nil, err
 	}
 	m := &constants{}
@@ -126,13 +128,13 @@ func createConstants(args []any) (ModuleImpl, error) {
 func (m *constants) fill(op string, args []any) error {
 	tensors, ok := args[0].(Map)
 	if !ok {
-		return fail(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T", args[0])
+		return fault.New(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T", args[0])
 	}
 	for _, e := range tensors {
 		name, isText := e.Key.(string)
 		t, isTensor := e.Value.(*Tensor)
 		if !isText || !isTensor {
-			return fail(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T to %T",
+			return fault.New(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T to %T",
 				e.Key, e.Value)
 		}
 		if err := t.use(op); err != nil {
@@ -144,17 +146,17 @@ func (m *constants) fill(op string, args []any) error {
 	}
 	bySymbol, ok := args[1].(Map)
 	if !ok {
-		return fail(op, ErrInvalidArgument, "argument 1: expected a map from symbols to lists of names, got %T",
+		return fault.New(op, ErrInvalidArgument, "argument 1: expected a map from symbols to lists of names, got %T",
 			args[1])
 	}
 	var symbols []blob.SymbolConstants
 	for i, e := range bySymbol {
 		symbol, isText := e.Key.(string)
 		if !isText {
-			return fail(op, ErrInvalidArgument,
+			return fault.New(op, ErrInvalidArgument,
 				"argument 1: expected a map from symbols to lists of names, key %d is a %T", i, e.Key)
 		}
-		names, err := textsArgument(op, []any{nil, e.Value}, 1)
+		names, err := value.Texts(op, []any{nil, e.Value}, 1)
 		if err != nil {
 			return err
 		}
@@ -251,7 +253,7 @@ func (m *constants) initialise(s *symbolConstants) (err error) {
 		return err
 	}
 	if f == nil {
-		return fail(op, ErrFailed,
+		return fault.New(op, ErrFailed,
 			"no imported module has the function %s%s, which takes its %d constants: import the module that has it",
 			initPrefix, s.Symbol, len(s.Names))
 	}
@@ -268,7 +270,7 @@ func (m *constants) initialise(s *symbolConstants) (err error) {
 	}
 	closeAll([]any{v})
 	if code, ok := v.(int64); ok && code != 0 {
-		return fail(op, ErrFailed, "%s%s returned %d", initPrefix, s.Symbol, code)
+		return fault.New(op, ErrFailed, "%s%s returned %d", initPrefix, s.Symbol, code)
 	}
 	return nil
 }
@@ -315,7 +317,7 @@ func (m *constants) SaveToBinary() ([]byte, error) {
 		c.Symbols = append(c.Symbols, s.SymbolConstants)
 	}
 	data, err := c.Encode()
-	return data, invalid("save module", err)
+	return data, fault.Wrap("save module", ErrInvalidArgument, err)
 }
 
 // serialised is a constant as files have it.

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"tvmgo/blob"
+	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
+	"tvmgo/internal/value"
 )
 
 // cFormats are the languages that sources are written in, which are also suffixes of files.
@@ -35,7 +37,7 @@ func newCSource(s blob.CSource) (*cSource, error) {
 		s.Format = cFormats[0]
 	}
 	if !slices.Contains(cFormats, s.Format) {
-		return nil, fail(op, ErrInvalidArgument, "format %q is none of %s", s.Format, strings.Join(cFormats, ", "))
+		return nil, fault.New(op, ErrInvalidArgument, "format %q is none of %s", s.Format, strings.Join(cFormats, ", "))
 	}
 	if err := checkNames(op, "function", s.Functions); err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func newCSource(s blob.CSource) (*cSource, error) {
 func loadCSource(p Payload) (ModuleImpl, error) {
 	s, err := blob.ParseCSource(p.Data)
 	if err != nil {
-		return nil, corrupt("load c", err)
+		return nil, fault.Wrap("load c", ErrCorruptModule, err)
 	}
 	return &cSource{CSource: *s}, nil
 }
@@ -58,21 +60,21 @@ func loadCSource(p Payload) (ModuleImpl, error) {
 // createCSource is runtime.CSourceModuleCreate(code, format[, functions[, constants]]).
 func createCSource(args []any) (ModuleImpl, error) {
 	const op = "runtime.CSourceModuleCreate"
-	if err := argumentCount(op, args, 2, 4); err != nil {
+	if err := value.CheckCount(op, args, 2, 4); err != nil {
 		return nil, err
 	}
 	var s blob.CSource
 	var err error
-	if s.Code, err = textArgument(op, args, 0); err != nil {
+	if s.Code, err = value.Text(op, args, 0); err != nil {
 		return nil, err
 	}
-	if s.Format, err = textArgument(op, args, 1); err != nil {
+	if s.Format, err = value.Text(op, args, 1); err != nil {
 		return nil, err
 	}
-	if s.Functions, err = textsArgument(op, args, 2); err != nil {
+	if s.Functions, err = value.Texts(op, args, 2); err != nil {
 		return nil, err
 	}
-	if s.Constants, err = textsArgument(op, args, 3); err != nil {
+	if s.Constants, err = value.Texts(op, args, 3); err != nil {
 		return nil, err
 	}
 	return newCSource(s)
@@ -91,9 +93,9 @@ func (m *cSource) Functions() []string { return slices.Clone(m.CSource.Functions
 func (m *cSource) Function(name string) (*Function, error) {
 	switch name {
 	case "get_func_names":
-		return constantFunction(name, func() (any, error) { return anyList(m.CSource.Functions), nil })
+		return constantFunction(name, func() (any, error) { return value.List(m.CSource.Functions), nil })
 	case "get_const_vars":
-		return constantFunction(name, func() (any, error) { return anyList(m.Constants), nil })
+		return constantFunction(name, func() (any, error) { return value.List(m.Constants), nil })
 	case "get_symbol":
 		if len(m.CSource.Functions) > 0 {
 			return constantFunction(name, func() (any, error) { return m.CSource.Functions[0], nil })
@@ -115,7 +117,7 @@ func (m *cSource) language() string {
 // GetSource returns the code, which has one form only.
 func (m *cSource) GetSource(format string) (string, error) {
 	if format != "" && format != m.language() && format != modulekind.C.Name {
-		return "", fail("get source", ErrNotSupported, "the module is written in %q, not in %q", m.language(), format)
+		return "", fault.New("get source", ErrNotSupported, "the module is written in %q, not in %q", m.language(), format)
 	}
 	return m.Code, nil
 }

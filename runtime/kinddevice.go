@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
 )
 
@@ -57,7 +58,7 @@ func (m *deviceCode) Function(name string) (*Function, error) {
 	if why := whyNoDevice(m.kind); why != "" {
 		cure = why
 	}
-	return nil, fail("get function", ErrDeviceUnavailable, "kernel %q: nothing here can run modules of kind %q: %s",
+	return nil, fault.New("get function", ErrDeviceUnavailable, "kernel %q: nothing here can run modules of kind %q: %s",
 		name, m.kind, cure)
 }
 
@@ -86,13 +87,13 @@ type deviceSource struct {
 func NewDeviceSource(kind string, m *blob.DeviceModule) (*Module, error) {
 	const op = "make device module"
 	if known := modulekind.OfForm(modulekind.Device); !slices.Contains(known, kind) {
-		return nil, fail(op, ErrInvalidArgument, "kind %q is none of %s", kind, strings.Join(known, ", "))
+		return nil, fault.New(op, ErrInvalidArgument, "kind %q is none of %s", kind, strings.Join(known, ", "))
 	}
 	if m == nil || m.Format == "" || len(m.Data) == 0 {
-		return nil, fail(op, ErrInvalidArgument, "a module of kind %q needs a format and code", kind)
+		return nil, fault.New(op, ErrInvalidArgument, "a module of kind %q needs a format and code", kind)
 	}
 	if _, err := (&blob.DeviceModule{Format: m.Format, Functions: m.Functions}).Encode(blob.Modern); err != nil {
-		return nil, invalid(op, err)
+		return nil, fault.Wrap(op, ErrInvalidArgument, err)
 	}
 	return newBuiltin(kind, &deviceSource{deviceCode{kind: kind, functions: m.Functions, payload: m}, m})
 }
@@ -114,7 +115,7 @@ func loadDeviceSource(p Payload) (ModuleImpl, error) {
 	layout := savedFrom(p).layout
 	m, err := blob.ParseDeviceModule(p.Data, layout)
 	if err != nil {
-		return nil, corrupt("load "+p.Kind, err)
+		return nil, fault.Wrap("load "+p.Kind, ErrCorruptModule, err)
 	}
 	return &deviceSource{deviceCode{kind: p.Kind, functions: m.Functions, payload: m, saved: savedFrom(p)}, m}, nil
 }
@@ -123,11 +124,11 @@ func loadDeviceSource(p Payload) (ModuleImpl, error) {
 func (m *deviceSource) GetSource(format string) (string, error) {
 	const op = "get source"
 	if !modulekind.CodeFormat(m.module.Format).Text {
-		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, which is no text", m.kind,
+		return "", fault.New(op, ErrNotSupported, "the module of kind %q holds %s, which is no text", m.kind,
 			m.module.Format)
 	}
 	if format != "" && format != m.module.Format && format != m.module.Suffix() {
-		return "", fail(op, ErrNotSupported, "the module of kind %q holds %s, not %s", m.kind, m.module.Format, format)
+		return "", fault.New(op, ErrNotSupported, "the module of kind %q holds %s, not %s", m.kind, m.module.Format, format)
 	}
 	return string(m.module.Data), nil
 }
@@ -150,13 +151,13 @@ func (m *deviceCode) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 		return m.saved.data, nil
 	}
 	data, err := m.payload.Encode(layout)
-	return data, invalid("save module", err)
+	return data, fault.Wrap("save module", ErrInvalidArgument, err)
 }
 
 func (m *deviceCode) writeWithMeta(op, path string, code []byte) error {
 	meta, err := blob.EncodeMetaJSON(m.functions)
 	if err != nil {
-		return invalid(op, err)
+		return fault.Wrap(op, ErrInvalidArgument, err)
 	}
 	return writeFiles(op, outFile{path, code}, outFile{metaPath(path), meta})
 }
@@ -170,7 +171,7 @@ func metaPath(path string) string {
 func readMeta(path string) ([]blob.Function, error) {
 	data, err := readModuleFile(metaPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		missing := fail("load "+path, ErrNotFound,
+		missing := fault.New("load "+path, ErrNotFound,
 			"%s is missing: it describes the kernels, and is written together with %s",
 			metaPath(path), filepath.Base(path))
 		missing.Err = err
@@ -216,7 +217,7 @@ func running(kind string, encode func(blob.Layout) ([]byte, error), asData func(
 	defer loader.Close()
 	payload, err := encode(blob.Modern)
 	if err != nil {
-		return nil, invalid(op, err)
+		return nil, fault.Wrap(op, ErrInvalidArgument, err)
 	}
 	v, err := loader.Call(payload)
 	if err != nil {
@@ -225,7 +226,7 @@ func running(kind string, encode func(blob.Layout) ([]byte, error), asData func(
 	m, ok := v.(*Module)
 	if !ok {
 		closeAll([]any{v})
-		return nil, fail(op, ErrFailed, "the loader of module kind %q returned no module", kind)
+		return nil, fault.New(op, ErrFailed, "the loader of module kind %q returned no module", kind)
 	}
 	return m, nil
 }
@@ -241,7 +242,7 @@ type vulkanSource struct {
 func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
 	const op = "make device module"
 	if m == nil || len(m.Shaders) == 0 {
-		return nil, fail(op, ErrInvalidArgument, "a module of kind %q needs shaders", modulekind.Vulkan.Name)
+		return nil, fault.New(op, ErrInvalidArgument, "a module of kind %q needs shaders", modulekind.Vulkan.Name)
 	}
 	own := *m
 	if own.Format == "" {
@@ -249,11 +250,11 @@ func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
 	}
 	for _, f := range own.Functions {
 		if _, ok := own.Shader(f.Key); !ok {
-			return nil, fail(op, ErrInvalidArgument, "function %q has no shader of this key", f.Key)
+			return nil, fault.New(op, ErrInvalidArgument, "function %q has no shader of this key", f.Key)
 		}
 	}
 	if _, err := own.Encode(blob.Modern); err != nil {
-		return nil, invalid(op, err)
+		return nil, fault.Wrap(op, ErrInvalidArgument, err)
 	}
 	return newBuiltin(modulekind.Vulkan.Name,
 		&vulkanSource{deviceCode{kind: modulekind.Vulkan.Name, functions: own.Functions, payload: &own}, &own})
@@ -262,7 +263,7 @@ func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
 func loadVulkanSource(p Payload) (ModuleImpl, error) {
 	m, err := blob.ParseVulkanModule(p.Data, savedFrom(p).layout)
 	if err != nil {
-		return nil, corrupt("load "+p.Kind, err)
+		return nil, fault.Wrap("load "+p.Kind, ErrCorruptModule, err)
 	}
 	return &vulkanSource{deviceCode{kind: p.Kind, functions: m.Functions, payload: m, saved: savedFrom(p)}, m}, nil
 }
@@ -274,7 +275,7 @@ func loadVulkanFile(kind, path, _ string) (*Module, error) {
 	}
 	shaders, err := blob.ParseVulkanFile(data)
 	if err != nil {
-		return nil, corrupt("load "+path, err)
+		return nil, fault.Wrap("load "+path, ErrCorruptModule, err)
 	}
 	functions, err := readMeta(path)
 	if err != nil {
@@ -286,7 +287,7 @@ func loadVulkanFile(kind, path, _ string) (*Module, error) {
 
 // GetSource fails: shaders are saved without their source.
 func (m *vulkanSource) GetSource(format string) (string, error) {
-	return "", fail("get source", ErrNotSupported, "a module of kind %q holds SPIR-V, which is no text",
+	return "", fault.New("get source", ErrNotSupported, "a module of kind %q holds SPIR-V, which is no text",
 		modulekind.Vulkan.Name)
 }
 
@@ -300,7 +301,7 @@ func (m *vulkanSource) SaveToFile(path, format string) error {
 	}
 	data, err := blob.EncodeVulkanFile(m.module.Shaders)
 	if err != nil {
-		return invalid(op, err)
+		return fault.Wrap(op, ErrInvalidArgument, err)
 	}
 	return m.writeWithMeta(op, path, data)
 }

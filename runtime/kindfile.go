@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"tvmgo/internal/atomicfile"
+	"tvmgo/internal/fault"
 )
 
 // fileFormat is the format in which a file is to be written: as given, else by the path's suffix.
@@ -26,7 +27,7 @@ func wrongFormat(op, kind, path, format string, formats []string) error {
 	if format == "" {
 		how = "no suffix and no format given"
 	}
-	return fail(op, ErrNotSupported, "%s: %s: a module of kind %q is written as .%s", path, how, kind,
+	return fault.New(op, ErrNotSupported, "%s: %s: a module of kind %q is written as .%s", path, how, kind,
 		strings.Join(formats, ", ."))
 }
 
@@ -51,7 +52,7 @@ func writeFiles(op string, files ...outFile) (err error) {
 	for _, f := range files {
 		path := f.path
 		if path == "" {
-			return fail(op, ErrInvalidArgument, "the path is empty")
+			return fault.New(op, ErrInvalidArgument, "the path is empty")
 		}
 		path, err := atomicfile.Follow(path)
 		if err != nil {

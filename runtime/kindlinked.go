@@ -18,6 +18,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
 	"tvmgo/internal/objects"
 )
@@ -40,7 +41,7 @@ func loadLinkedFile(_, path, _ string) (*Module, error) {
 func linkFile(ctx context.Context, path string, c loadConfig) (*Module, error) {
 	info, err := os.Stat(path) // opening a pipe would wait
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, fail("load "+path, ErrInvalidArgument, "it is no ordinary file")
+		return nil, fault.New("load "+path, ErrInvalidArgument, "it is no ordinary file")
 	}
 	if err != nil {
 		return nil, fileError("load "+path, err)
@@ -91,7 +92,7 @@ func link(ctx context.Context, r io.ReaderAt, size int64, c loadConfig) (*Module
 		if errors.As(err, &missing) {
 			kind = ErrNotFound
 		}
-		return nil, &Error{Op: "load " + c.name, Kind: kind, Code: CodeOf(kind), Message: err.Error(), Err: err}
+		return nil, fault.Wrap("load "+c.name, kind, err)
 	}
 	return load(ctx, func() C.tvmgo_ret {
 		cname := C.CString(c.name)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"tvmgo/blob"
+	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
 )
 
@@ -18,14 +19,14 @@ type opaque struct {
 func NewOpaque(kind string, payload []byte) (*Module, error) {
 	const op = "make module"
 	if kind == blob.LibraryKey || kind == blob.ImportTreeKey {
-		return nil, fail(op, ErrInvalidArgument, "kind %q has another meaning in files", kind)
+		return nil, fault.New(op, ErrInvalidArgument, "kind %q has another meaning in files", kind)
 	}
 	constructor := forms[modulekind.FormOf(kind)].constructor
 	if kind == modulekind.Library {
 		constructor = "Load"
 	}
 	if constructor != "" {
-		return nil, fail(op, ErrInvalidArgument, "modules of kind %q are made by %s", kind, constructor)
+		return nil, fault.New(op, ErrInvalidArgument, "modules of kind %q are made by %s", kind, constructor)
 	}
 	return NewModule(kind, Serializable, &opaque{kind: kind, saved: saved{payload, blob.Modern}})
 }
@@ -43,7 +44,7 @@ func (m *opaque) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.
 // it is the same there.
 func (m *opaque) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	if layout != m.saved.layout && !readable(m.kind, m.saved.data, layout) {
-		return nil, fail("save module", ErrNotSupported,
+		return nil, fault.New("save module", ErrNotSupported,
 			"the payload of kind %q is passed on as it is, for files of the %v layout; "+
 				"the %v layout may have another form", m.kind, m.saved.layout, layout)
 	}

@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"tvmgo/blob"
+	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
+	"tvmgo/internal/value"
 )
 
 // staticLibrary is a module of compiled code that an exporter links into the library.
@@ -19,7 +21,7 @@ type staticLibrary struct {
 func NewStaticLibrary(object []byte, functions []string) (*Module, error) {
 	const op = "make static library module"
 	if len(object) == 0 {
-		return nil, fail(op, ErrInvalidArgument, "the object file is empty")
+		return nil, fault.New(op, ErrInvalidArgument, "the object file is empty")
 	}
 	if err := checkNames(op, "function", functions); err != nil {
 		return nil, err
@@ -31,7 +33,7 @@ func NewStaticLibrary(object []byte, functions []string) (*Module, error) {
 func loadStaticLibrary(p Payload) (ModuleImpl, error) {
 	s, err := blob.ParseStaticLibrary(p.Data)
 	if err != nil {
-		return nil, corrupt("load static_library", err)
+		return nil, fault.Wrap("load static_library", ErrCorruptModule, err)
 	}
 	return &staticLibrary{StaticLibrary: *s}, nil
 }
@@ -39,14 +41,14 @@ func loadStaticLibrary(p Payload) (ModuleImpl, error) {
 // createStaticLibrary is runtime.ModuleLoadStaticLibrary(path, functions).
 func createStaticLibrary(args []any) (ModuleImpl, error) {
 	const op = "runtime.ModuleLoadStaticLibrary"
-	if err := argumentCount(op, args, 1, 2); err != nil {
+	if err := value.CheckCount(op, args, 1, 2); err != nil {
 		return nil, err
 	}
-	path, err := textArgument(op, args, 0)
+	path, err := value.Text(op, args, 0)
 	if err != nil {
 		return nil, err
 	}
-	functions, err := textsArgument(op, args, 1)
+	functions, err := value.Texts(op, args, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func (m *staticLibrary) Functions() []string { return slices.Clone(m.StaticLibra
 
 func (m *staticLibrary) Function(name string) (*Function, error) {
 	if name == "get_func_names" {
-		return constantFunction(name, func() (any, error) { return anyList(m.StaticLibrary.Functions), nil })
+		return constantFunction(name, func() (any, error) { return value.List(m.StaticLibrary.Functions), nil })
 	}
 	if slices.Contains(m.StaticLibrary.Functions, name) {
 		return nil, notLinked(modulekind.StaticLibrary.Name, name, "an object file")

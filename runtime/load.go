@@ -14,6 +14,8 @@ import (
 	"io/fs"
 	"strings"
 	"unsafe"
+
+	"tvmgo/internal/fault"
 )
 
 // LoadOption is an option of Load, LoadBytes and LoadFS.
@@ -53,7 +55,7 @@ func hasNUL(op, what, text string) error {
 	if strings.IndexByte(text, 0) < 0 {
 		return nil
 	}
-	return fail(op, ErrInvalidArgument, "%s %q has a zero byte inside", what, text)
+	return fault.New(op, ErrInvalidArgument, "%s %q has a zero byte inside", what, text)
 }
 
 // Load loads a module file: a shared library that Apache TVM of either generation or this module exported, or a file of
@@ -88,7 +90,7 @@ func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error)
 func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
 	if len(data) == 0 {
-		return nil, fail("load "+c.name, ErrCorruptModule, "there are no bytes")
+		return nil, fault.New("load "+c.name, ErrCorruptModule, "there are no bytes")
 	}
 	if err := hasNUL("load module", "the name", c.name); err != nil {
 		return nil, err
@@ -115,7 +117,7 @@ func LoadFS(ctx context.Context, fsys fs.FS, name string, opts ...LoadOption) (*
 		if errors.Is(err, fs.ErrNotExist) {
 			kind = ErrNotFound
 		}
-		return nil, &Error{Op: "load " + name, Kind: kind, Code: CodeOf(kind), Message: err.Error(), Err: err}
+		return nil, fault.Wrap("load "+name, kind, err)
 	}
 	return LoadBytes(ctx, data, append([]LoadOption{Name(name)}, opts...)...)
 }

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"tvmgo/internal/fault"
 	"tvmgo/internal/signature"
 )
 
@@ -108,7 +109,7 @@ func (m *Module) describe(op, noun string, what int, function string) (string, e
 		return "", m.noFunction(op, function)
 	}
 	o.release()
-	return "", fail(op, ErrNotFound, "the producer of function %q gave it no %s", function, noun)
+	return "", fault.New(op, ErrNotFound, "the producer of function %q gave it no %s", function, noun)
 }
 
 // excerpt is the beginning of a text, quoted.

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"tvmgo/blob"
+	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
 )
 
@@ -35,7 +36,7 @@ func (m *Module) Close() error {
 
 func (m *Module) use(op string) error {
 	if m == nil || !m.ref.acquire() {
-		return closedError(op, "module")
+		return fault.IsClosed(op, "module")
 	}
 	return nil
 }
@@ -94,9 +95,9 @@ func (m *Module) Function(name string) (*Function, error) {
 func (m *Module) noFunction(op, name string) error {
 	names := m.functions(false)
 	if len(names) == 0 {
-		return fail(op, ErrNotFound, "module of kind %q has no function %q", m.Kind(), name)
+		return fault.New(op, ErrNotFound, "module of kind %q has no function %q", m.Kind(), name)
 	}
-	return fail(op, ErrNotFound, "module has no function %q%s; it has: %s", name, suggest(name, names), listed(names))
+	return fault.New(op, ErrNotFound, "module has no function %q%s; it has: %s", name, suggest(name, names), listed(names))
 }
 
 // Functions lists the names of the module's own functions, sorted; nil after Close. Kinds that do not know their
@@ -226,14 +227,14 @@ func (m *Module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	}
 	defer m.ref.release()
 	if layout > blob.Modern {
-		return nil, fail(op, ErrInvalidArgument, "there is no %v", layout)
+		return nil, fault.New(op, ErrInvalidArgument, "there is no %v", layout)
 	}
 	switch impl := implOf(m.ref.obj).(type) {
 	case LayoutSaver:
 		return impl.SaveToBinaryFor(layout)
 	case nil:
 		if layout != blob.Modern && C.GoString(m.c().kind) == modulekind.Library {
-			return nil, fail(op, ErrNotSupported,
+			return nil, fault.New(op, ErrNotSupported,
 				"files of the %v layout carry no library inside of another: use the modern layout", layout)
 		}
 		return m.SaveToBinary()

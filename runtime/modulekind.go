@@ -70,6 +70,7 @@ import (
 	"unsafe"
 
 	"tvmgo/blob"
+	"tvmgo/internal/fault"
 )
 
 // ModuleImpl is implemented by a module kind that is written in Go. Many goroutines may call its methods at once. Embed
@@ -123,17 +124,17 @@ func (ModuleBase) Doc(function string) (string, error) { return "", nil }
 
 // SaveToFile fails with ErrNotSupported.
 func (ModuleBase) SaveToFile(path, format string) error {
-	return fail("save module", ErrNotSupported, "modules of this kind are not saved to files")
+	return fault.New("save module", ErrNotSupported, "modules of this kind are not saved to files")
 }
 
 // SaveToBinary fails with ErrNotSupported.
 func (ModuleBase) SaveToBinary() ([]byte, error) {
-	return nil, fail("save module", ErrNotSupported, "modules of this kind are not saved as bytes")
+	return nil, fault.New("save module", ErrNotSupported, "modules of this kind are not saved as bytes")
 }
 
 // GetSource fails with ErrNotSupported.
 func (ModuleBase) GetSource(format string) (string, error) {
-	return "", fail("get source", ErrNotSupported, "modules of this kind have no source")
+	return "", fault.New("get source", ErrNotSupported, "modules of this kind have no source")
 }
 
 // Close does nothing.
@@ -159,10 +160,10 @@ type goModule struct {
 func newGoModule(kind string, properties int, impl ModuleImpl, payload object) (object, error) {
 	const op = "make module"
 	if kind == "" {
-		return 0, fail(op, ErrInvalidArgument, "the kind is empty: name one, as it is to stand in files")
+		return 0, fault.New(op, ErrInvalidArgument, "the kind is empty: name one, as it is to stand in files")
 	}
 	if impl == nil {
-		return 0, fail(op, ErrInvalidArgument, "kind %q: the implementation is nil", kind)
+		return 0, fault.New(op, ErrInvalidArgument, "kind %q: the implementation is nil", kind)
 	}
 	if err := hasNUL(op, "the kind", kind); err != nil {
 		return 0, err
@@ -209,7 +210,7 @@ type ModuleKind struct {
 func RegisterModuleKind(k ModuleKind) error {
 	const op = "register module kind"
 	if k.Name == "" || k.Load == nil {
-		return fail(op, ErrInvalidArgument, "Name and Load are needed")
+		return fault.New(op, ErrInvalidArgument, "Name and Load are needed")
 	}
 	if err := hasNUL(op, "the name", k.Name); err != nil {
 		return err
@@ -255,7 +256,7 @@ func registerLoader(k ModuleKind, prefix string) error {
 func kindLoader(k ModuleKind, legacy bool) rawFunc {
 	return func(args []anyValue, out *anyValue) error {
 		if len(args) != 1 {
-			return fail("load "+k.Name, ErrInvalidArgument, "expected the bytes of a module, got %d arguments",
+			return fault.New("load "+k.Name, ErrInvalidArgument, "expected the bytes of a module, got %d arguments",
 				len(args))
 		}
 		data, payload, err := args[0].payload()
@@ -267,7 +268,7 @@ func kindLoader(k ModuleKind, legacy bool) rawFunc {
 			return err
 		}
 		if impl == nil {
-			return fail("load "+k.Name, ErrFailed, "the loader of this kind gave no module")
+			return fault.New("load "+k.Name, ErrFailed, "the loader of this kind gave no module")
 		}
 		o, err := newGoModule(k.Name, k.Properties, impl, payload)
 		if err != nil {
@@ -295,7 +296,7 @@ func (v anyValue) payload() ([]byte, object, error) {
 		return []byte(g), 0, nil
 	}
 	closeAll([]any{g})
-	return nil, 0, fail("load module", ErrInvalidArgument, "expected bytes, got %T", g)
+	return nil, 0, fault.New("load module", ErrInvalidArgument, "expected bytes, got %T", g)
 }
 
 // implOf is what a module of Go is made from; nil for all others. The module must be in use.
@@ -326,7 +327,7 @@ func tvmgoModuleFunction(self unsafe.Pointer, name *C.char, n C.size_t, out **C.
 		}
 		defer f.Close()
 		if !f.ref.acquire() {
-			return closedError("get function", "function")
+			return fault.IsClosed("get function", "function")
 		}
 		defer f.ref.release()
 		f.ref.obj.retain()

@@ -5,13 +5,15 @@ package runtime
 */
 import "C"
 
+import "tvmgo/internal/fault"
+
 // Global returns the global function of a name, which the caller closes. ErrNotFound if there is none. Global functions
 // are shared with C and with loaded modules.
 func Global(name string) (*Function, error) {
 	ptr, n := cText(name)
 	o := object(uintptr(cPointer(C.tvmgo_global_get(ptr, n))))
 	if o == 0 {
-		return nil, fail("get global function", ErrNotFound, "there is no global function %q%s",
+		return nil, fault.New("get global function", ErrNotFound, "there is no global function %q%s",
 			name, suggest(name, GlobalNames()))
 	}
 	return newFunction(o), nil
@@ -23,7 +25,7 @@ func Global(name string) (*Function, error) {
 func RegisterGlobal(name string, f *Function, override bool) error {
 	const op = "register global function"
 	if f == nil || !f.ref.acquire() {
-		return closedError(op, "function")
+		return fault.IsClosed(op, "function")
 	}
 	defer f.ref.release()
 	ptr, n := cText(name)

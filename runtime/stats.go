@@ -6,6 +6,8 @@ package runtime
 */
 import "C"
 
+import "tvmgo/internal/fault"
+
 // LiveCounts says what is alive in the process, whoever made it, in Go or in C. Built-in global
 // functions count as functions, so compare two counts rather than one with zero.
 type LiveCounts struct {
@@ -47,7 +49,7 @@ func NumThreads() int { return int(C.tvmgo_parallel_threads()) }
 // SetNumThreads changes NumThreads for later launches; 0 restores the default.
 func SetNumThreads(n int) error {
 	if n < 0 {
-		return fail("set threads", ErrInvalidArgument, "%d is negative: 0 restores the default", n)
+		return fault.New("set threads", ErrInvalidArgument, "%d is negative: 0 restores the default", n)
 	}
 	_, err := result("set threads", C.tvmgo_bridge_configure_threads(C.int(n)))
 	return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 )
 
 // Stream is a queue of work on a device. It is an argument of the calls that run on it: goroutines have no current
@@ -91,7 +92,7 @@ func (s *streamState) free() error {
 			return nil
 		}
 		if n != 0 {
-			return fail("close stream", ErrInvalidArgument, "%d calls still use it: close them first", n)
+			return fault.New("close stream", ErrInvalidArgument, "%d calls still use it: close them first", n)
 		}
 		if s.state.CompareAndSwap(0, refClosed) {
 			_, err := result("close stream", C.tvmgo_bridge_stream_free(cDevice(s.dev), s.handle))
@@ -107,7 +108,7 @@ func (s *Stream) enter(op string) (C.tvmgo_place, error) {
 	}
 	if s.state.Add(1) > refClosed {
 		s.state.Add(-1)
-		return C.tvmgo_place{}, closedError(op, "stream")
+		return C.tvmgo_place{}, fault.IsClosed(op, "stream")
 	}
 	return C.tvmgo_place{device_type: C.int32_t(s.dev.Type), device_id: C.int32_t(s.dev.ID), stream: s.handle}, nil
 }
@@ -122,7 +123,7 @@ func (s *Stream) leave() {
 // and the work goes on. A nil stream is ErrInvalidArgument: use SyncDevice.
 func (s *Stream) Sync(ctx context.Context) error {
 	if s == nil {
-		return fail("synchronize", ErrInvalidArgument, "the stream is nil: use SyncDevice")
+		return fault.New("synchronize", ErrInvalidArgument, "the stream is nil: use SyncDevice")
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("synchronize: %w", err)
@@ -178,7 +179,7 @@ func (s *Stream) WaitFor(src *Stream) error {
 	}
 	defer src.leave()
 	if s == nil || src == nil || s.dev.Type.Family() != src.dev.Type.Family() {
-		return fail(op, ErrInvalidArgument, "both streams must be of one type of device")
+		return fault.New(op, ErrInvalidArgument, "both streams must be of one type of device")
 	}
 	_, err = result(op, C.tvmgo_bridge_stream_order(cDevice(s.dev), from.stream, to.stream))
 	return err
@@ -207,7 +208,7 @@ func NewTimer(dev dlpack.Device) (*Timer, error) {
 
 func (t *Timer) mark(op string, s *Stream, stop bool) error {
 	if t == nil || t.handle == 0 {
-		return closedError(op, "timer")
+		return fault.IsClosed(op, "timer")
 	}
 	place, err := s.enter(op)
 	if err != nil {
@@ -215,7 +216,7 @@ func (t *Timer) mark(op string, s *Stream, stop bool) error {
 	}
 	defer s.leave()
 	if s != nil && s.dev != t.dev {
-		return fail(op, ErrInvalidArgument, "the stream is one of %v, the timer of %v", s.dev, t.dev)
+		return fault.New(op, ErrInvalidArgument, "the stream is one of %v, the timer of %v", s.dev, t.dev)
 	}
 	_, err = result(op, C.tvmgo_bridge_timer_mark(cDevice(t.dev), t.handle, place.stream, cBool(stop)))
 	goruntime.KeepAlive(t)
@@ -232,7 +233,7 @@ func (t *Timer) Stop(s *Stream) error { return t.mark("stop timer", s, true) }
 // was not stopped.
 func (t *Timer) Elapsed() (time.Duration, error) {
 	if t == nil || t.handle == 0 {
-		return 0, closedError("read timer", "timer")
+		return 0, fault.IsClosed("read timer", "timer")
 	}
 	r := C.tvmgo_bridge_timer_read(cDevice(t.dev), t.handle)
 	goruntime.KeepAlive(t)

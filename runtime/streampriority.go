@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 )
 
 // StreamPriorities returns the range of priorities that streams of a device may have. Smaller numbers are more urgent,
@@ -27,7 +28,7 @@ func StreamPriorities(dev dlpack.Device) (least, greatest int, err error) {
 func NewStreamWithPriority(dev dlpack.Device, priority int) (*Stream, error) {
 	const op = "create stream"
 	if priority < math.MinInt32 || priority > math.MaxInt32 {
-		return nil, fail(op, ErrInvalidArgument, "no device has priority %d: StreamPriorities tells which there are",
+		return nil, fault.New(op, ErrInvalidArgument, "no device has priority %d: StreamPriorities tells which there are",
 			priority)
 	}
 	o, err := result(op, C.tvmgo_bridge_stream_create_with_priority(cDevice(dev), C.int32_t(priority)))

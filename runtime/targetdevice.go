@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
+	"tvmgo/internal/targetvalue"
 	"tvmgo/target"
 )
 
@@ -44,16 +46,16 @@ func DetectTarget(dev dlpack.Device) (*target.Target, error) {
 		kind = "llvm"
 	}
 	if _, err := target.LookupKind(kind); err != nil {
-		return nil, fail(op, ErrNotSupported,
+		return nil, fault.New(op, ErrNotSupported,
 			"there is no target kind for %v devices: describe the target in target.New", dev.Type)
 	}
 	if !deviceRegistered(dev.Type) {
-		return nil, fail(op, ErrDeviceUnavailable, "this program has no API for %v devices: import tvmgo/runtime/%s",
+		return nil, fault.New(op, ErrDeviceUnavailable, "this program has no API for %v devices: import tvmgo/runtime/%s",
 			dev.Type, kind)
 	}
 	if !DeviceExists(dev) {
-		return nil, fail(op, ErrDeviceUnavailable, "there is no device %v: %v", dev, deviceError(dev.Type))
+		return nil, fault.New(op, ErrDeviceUnavailable, "there is no device %v: %v", dev, deviceError(dev.Type))
 	}
 	t, err := target.New(map[string]any{"kind": kind, "from_device": dev.ID})
-	return t, targetError(err)
+	return t, targetvalue.Error(err)
 }

@@ -7,20 +7,45 @@ package runtime
 import "C"
 
 import (
-	"fmt"
-	"maps"
 	"runtime/cgo"
-	"slices"
-	"strings"
 	"sync"
 	"unsafe"
 
-	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
+	"tvmgo/internal/targetvalue"
+	"tvmgo/internal/value"
 	"tvmgo/target"
 )
 
 // Targets and their kinds are values: *target.Target and *target.Kind in Go, objects of the types target.Target and
 // target.TargetKind in C.
+
+var targetFunctions = map[C.int]targetvalue.Function{
+	C.TVMGO_TARGET_NEW:          targetvalue.New,
+	C.TVMGO_TARGET_EXPORT:       targetvalue.Export,
+	C.TVMGO_TARGET_JSON:         targetvalue.JSON,
+	C.TVMGO_TARGET_WITH_HOST:    targetvalue.WithHost,
+	C.TVMGO_TARGET_DEVICE_TYPE:  targetvalue.DeviceType,
+	C.TVMGO_TARGET_FEATURE:      targetvalue.Feature,
+	C.TVMGO_TARGET_KINDS:        targetvalue.Kinds,
+	C.TVMGO_TARGET_KIND_OPTIONS: targetvalue.KindOptions,
+	C.TVMGO_TARGET_KIND_ATTR:    targetvalue.KindAttr,
+	C.TVMGO_TARGET_KIND_FIND:    targetvalue.FindKind,
+	C.TVMGO_TARGET_TAGS:         targetvalue.Tags,
+	C.TVMGO_TARGET_ADD_TAG:      targetvalue.AddTag,
+}
+
+// tvmgoTargetCall is the body of the global functions of targets.
+//
+//export tvmgoTargetCall
+func tvmgoTargetCall(action C.int, name *C.char, args *C.TVMFFIAny, n C.int32_t, out *C.TVMFFIAny) C.int {
+	return guard(func() error {
+		endHolds()
+		f, op := targetFunctions[action], C.GoString(name)
+		return callPacked(func(args ...any) (any, error) { return f.Call(op, args) },
+			unsafe.Slice((*anyValue)(unsafe.Pointer(args)), int(n)), (*anyValue)(unsafe.Pointer(out)))
+	})
+}
 
 // kindObjects has the one object of each kind, which is never freed: C compares kinds by their address.
 var kindObjects sync.Map // *target.Kind → object
@@ -45,11 +70,11 @@ func kindObject(k *target.Kind) (object, error) {
 
 func makeKind(k *target.Kind) (object, error) {
 	if k.Name() == "" {
-		return 0, fail("", ErrInvalidArgument, "the target kind was not made by target.RegisterKind")
+		return 0, fault.New("", ErrInvalidArgument, "the target kind was not made by target.RegisterKind")
 	}
 	var p packer
 	defer p.release()
-	if err := p.addAll("target kind", []any{k.Name(), int(k.DeviceType()), anyList(k.DefaultKeys())}); err != nil {
+	if err := p.addAll("target kind", []any{k.Name(), int(k.DeviceType()), value.List(k.DefaultKeys())}); err != nil {
 		return 0, err
 	}
 	return result("make target kind", C.tvmgo_bridge_target_kind(p.views()))
@@ -65,7 +90,7 @@ func takeKind(o object) (any, error) {
 	text, _ := name.(string)
 	k, err := target.LookupKind(text)
 	if err != nil {
-		return nil, targetError(err)
+		return nil, targetvalue.Error(err)
 	}
 	return k, nil
 }
@@ -73,12 +98,13 @@ func takeKind(o object) (any, error) {
 // makeTarget makes an owned object for a target, from which the target is found again.
 func makeTarget(t *target.Target, depth int) (object, error) {
 	if t.Kind() == nil {
-		return 0, fail("", ErrInvalidArgument, "the target was not made by target.New")
+		return 0, fault.New("", ErrInvalidArgument, "the target was not made by target.New")
 	}
 	endHolds()
 	p := packer{depth: depth}
 	defer p.release()
-	if err := p.addAll("target", []any{t.Kind(), t.Host(), t.Tag(), anyList(t.Keys()), attributes(t)}); err != nil {
+	parts := []any{t.Kind(), t.Host(), t.Tag(), value.List(t.Keys()), targetvalue.Attributes(t)}
+	if err := p.addAll("target", parts); err != nil {
 		return 0, err
 	}
 	h := cgo.NewHandle(t)
@@ -99,41 +125,6 @@ func endHolds() {
 	}
 }
 
-// attributes are the values of a target's options, and its features, sorted by name.
-func attributes(t *target.Target) Map {
-	all := t.Attrs()
-	m := make(Map, 0, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		m = append(m, Entry{name, attribute(all[name])})
-	}
-	return m
-}
-
-// attribute is a value of an option as the C ABI has it.
-func attribute(v any) any {
-	switch v := v.(type) {
-	case []int64:
-		return boxed(v)
-	case []bool:
-		return boxed(v)
-	case []float64:
-		return boxed(v)
-	case []string:
-		return boxed(v)
-	case []*target.Target:
-		return boxed(v)
-	}
-	return v
-}
-
-func boxed[T any](list []T) []any {
-	all := make([]any, len(list))
-	for i, v := range list {
-		all[i] = v
-	}
-	return all
-}
-
 // takeTarget is the target of an owned object. One that reflection made of fields has to say what a target says.
 func takeTarget(o object) (any, error) {
 	defer o.release()
@@ -141,42 +132,24 @@ func takeTarget(o object) (any, error) {
 	if c.hold != nil {
 		return cgo.Handle(c.hold.handle).Value().(*target.Target), nil
 	}
-	t, err := targetOfFields(c)
-	if err != nil {
-		return nil, targetError(err)
-	}
-	return t, nil
-}
-
-func targetOfFields(c *C.tvmgo_target) (*target.Target, error) {
 	attrs, err := borrowedObject(c.attrs)
 	if err != nil {
 		return nil, err
 	}
-	config, err := configuration("$", attrs, 0)
-	if err != nil {
-		return nil, err
-	}
-	m, ok := config.(map[string]any)
-	if !ok {
-		return nil, fail("", ErrInvalidArgument, "the target has no attributes, not even an empty Map")
-	}
+	fields := map[string]any{}
 	for name, field := range map[string]*C.TVMFFIObject{"kind": c.kind, "keys": c.keys, "host": c.host} {
-		v, err := borrowedObject(field)
-		if err == nil {
-			v, err = configuration("$."+name, v, 0)
-		}
-		if err != nil {
+		if fields[name], err = borrowedObject(field); err != nil {
 			return nil, err
 		}
-		if v != nil || name != "host" {
-			m[name] = v
-		}
 	}
-	if m["tag"], err = borrowedField(&c.tag); err != nil {
+	if fields["tag"], err = borrowedField(&c.tag); err != nil {
 		return nil, err
 	}
-	return target.New(m)
+	t, err := targetvalue.OfFields(fields, attrs)
+	if err != nil {
+		return nil, targetvalue.Error(err)
+	}
+	return t, nil
 }
 
 func borrowedObject(o *C.TVMFFIObject) (any, error) {
@@ -188,95 +161,3 @@ func borrowedObject(o *C.TVMFFIObject) (any, error) {
 }
 
 func borrowedField(v *C.TVMFFIAny) (any, error) { return (*anyValue)(unsafe.Pointer(v)).borrowed() }
-
-// configuration turns a value of the C ABI into what target.New takes.
-func configuration(path string, v any, depth int) (any, error) {
-	if depth > target.MaxDepth {
-		return nil, &target.Error{Path: path, Err: target.ErrTooDeep, Message: "containers are nested too deeply"}
-	}
-	var err error
-	switch v := v.(type) {
-	case nil, bool, int64, float64, string, *target.Target, Shape:
-		return v, nil
-	case *target.Kind:
-		return v.Name(), nil
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			if list[i], err = configuration(fmt.Sprintf("%s[%d]", path, i), item, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return list, nil
-	case Map:
-		m := make(map[string]any, len(v))
-		for _, e := range v {
-			name, ok := e.Key.(string)
-			if !ok {
-				return nil, &target.Error{Path: path, Err: target.ErrType, Expected: "names as keys",
-					Found: "the key " + nameOf(e.Key)}
-			}
-			if m[name], err = configuration(memberPath(path, name), e.Value, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return m, nil
-	}
-	return foreign{nameOf(v)}, nil // whoever refuses it knows what is expected
-}
-
-// foreign is a value of the C ABI that no option takes.
-type foreign struct{ name string }
-
-// GoString is how errors of package target call it.
-func (f foreign) GoString() string { return f.name }
-
-// memberPath is the JSON path of a member, with quotes about what could be misread.
-func memberPath(path, name string) string {
-	for i := range len(name) {
-		c := name[i]
-		if c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return fmt.Sprintf("%s[%q]", path, name)
-		}
-	}
-	return path + "." + name
-}
-
-// nameOf says what a value is, as messages for C name it.
-func nameOf(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "None"
-	case bool:
-		return fmt.Sprintf("bool %v", v)
-	case int64:
-		return fmt.Sprintf("int %d", v)
-	case float64:
-		return fmt.Sprintf("float %v", v)
-	case string:
-		return fmt.Sprintf("str %q", v)
-	case []byte:
-		return "bytes"
-	case dlpack.Device:
-		return "device " + v.String()
-	case dlpack.DataType:
-		return "data type " + v.String()
-	case Ptr:
-		return "a pointer"
-	case Shape:
-		return "a shape"
-	case []any:
-		return "a list"
-	case Map:
-		return "a map"
-	case *target.Target:
-		return "a target"
-	case *target.Kind:
-		return "a target kind"
-	case *Function, *Tensor, *Module:
-		return fmt.Sprintf("a %s", strings.TrimPrefix(fmt.Sprintf("%T", v), "*runtime."))
-	case *Object:
-		return fmt.Sprintf("an object of type index %d", v.TypeIndex())
-	}
-	return fmt.Sprintf("a %T", v)
-}

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 )
 
 // Tensor is an array of elements on a device. Its shape, type and device never change. The methods are safe for
@@ -38,7 +39,7 @@ func (t *Tensor) Close() error {
 
 func (t *Tensor) use(op string) error {
 	if t == nil || !t.ref.acquire() {
-		return closedError(op, "tensor")
+		return fault.IsClosed(op, "tensor")
 	}
 	return nil
 }
@@ -226,10 +227,10 @@ func (t *Tensor) View(dtype dlpack.DataType, shape, strides []int64, byteOffset 
 
 func (t *Tensor) view(op string, dtype dlpack.DataType, shape, strides []int64, byteOffset int64) (*Tensor, error) {
 	if strides != nil && len(strides) != len(shape) {
-		return nil, fail(op, ErrInvalidArgument, "%d strides for %d dimensions", len(strides), len(shape))
+		return nil, fault.New(op, ErrInvalidArgument, "%d strides for %d dimensions", len(strides), len(shape))
 	}
 	if byteOffset < 0 {
-		return nil, fail(op, ErrInvalidArgument, "the offset %d is negative", byteOffset)
+		return nil, fault.New(op, ErrInvalidArgument, "the offset %d is negative", byteOffset)
 	}
 	o, err := result(op, C.tvmgo_bridge_tensor_view(C.uintptr_t(t.ref.obj), cDims(shape), C.int32_t(len(shape)),
 		cType(dtype), cDims(strides), C.uint64_t(byteOffset)))
@@ -245,14 +246,14 @@ func (t *Tensor) Reshape(shape ...int64) (*Tensor, error) {
 	const op = "reshape tensor"
 	n, err := dlpack.NumElements(shape)
 	if err != nil {
-		return nil, fail(op, ErrInvalidArgument, "%v", err)
+		return nil, fault.New(op, ErrInvalidArgument, "%v", err)
 	}
 	if err := t.use(op); err != nil {
 		return nil, err
 	}
 	defer t.ref.release()
 	if have := t.elements(); n != have {
-		return nil, fail(op, ErrInvalidArgument, "%d elements do not make the shape %v", have, shape)
+		return nil, fault.New(op, ErrInvalidArgument, "%d elements do not make the shape %v", have, shape)
 	}
 	return t.view(op, t.dtype(), shape, nil, 0)
 }

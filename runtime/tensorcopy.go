@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
 )
 
 // checkSlice compares the elements of a slice with those of a tensor. The truth types of both
@@ -16,10 +17,10 @@ import (
 func checkSlice[T dlpack.Scalar](op string, t *Tensor, n int) error {
 	have, want := dlpack.DataTypeOf[T](), t.dtype()
 	if have != want && !(have.IsBool() && want.IsBool()) {
-		return fail(op, ErrInvalidArgument, "the tensor's elements are %v, the slice's %v", want, have)
+		return fault.New(op, ErrInvalidArgument, "the tensor's elements are %v, the slice's %v", want, have)
 	}
 	if want := t.elements(); int64(n) != want {
-		return fail(op, ErrInvalidArgument, "the tensor has %d elements (shape %v), the slice %d", want, t.dims(), n)
+		return fault.New(op, ErrInvalidArgument, "the tensor has %d elements (shape %v), the slice %d", want, t.dims(), n)
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func (t *Tensor) rawBytes(op string, data []byte, toTensor bool) error {
 	}
 	defer t.ref.release()
 	if want := t.nbytes(); int64(len(data)) != want {
-		return fail(op, ErrInvalidArgument, "the tensor has %d bytes, the slice %d", want, len(data))
+		return fault.New(op, ErrInvalidArgument, "the tensor has %d bytes, the slice %d", want, len(data))
 	}
 	return t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), toTensor)
 }
@@ -161,7 +162,7 @@ func (t *Tensor) CopyFromTensor(src *Tensor, s *Stream) error {
 	defer s.leave()
 	if s != nil && s.dev.Type.Family() != t.device().Type.Family() &&
 		s.dev.Type.Family() != src.device().Type.Family() {
-		return fail(op, ErrInvalidArgument, "the stream is one of %v, the tensors are on %v and %v", s.dev,
+		return fault.New(op, ErrInvalidArgument, "the stream is one of %v, the tensors are on %v and %v", s.dev,
 			src.device(), t.device())
 	}
 	return t.copyFrom(op, src, place.stream)

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
+	"tvmgo/internal/value"
 	"tvmgo/target"
 )
 
@@ -49,18 +51,19 @@ const (
 	indexDict       = 76
 )
 
-// Shape is the shape of a tensor as a value: its dimensions in elements.
-type Shape []int64
+// Shape is the shape of a tensor as a value: an []int64 with its dimensions in elements.
+type Shape = value.Shape
 
 // Entry is a key with its value in a Map.
-type Entry struct{ Key, Value any }
+type Entry = struct{ Key, Value any }
 
-// Map is an ordered map as a value. Keys are unique: a later entry with an equal key replaces the earlier one.
-type Map []Entry
+// Map is an ordered map as a value: an []Entry. Keys are unique: a later entry with an equal key replaces the earlier
+// one.
+type Map = value.Map
 
-// Ptr is an opaque C address as a value. The caller and the function agree on its meaning, and on who keeps the memory
-// alive.
-type Ptr unsafe.Pointer
+// Ptr is an opaque C address as a value: an unsafe.Pointer. The caller and the function agree on its meaning, and on
+// who keeps the memory alive.
+type Ptr = value.Ptr
 
 // Object is a value of a type that has no Go form here. Close it.
 type Object struct{ ref *ref }
@@ -95,7 +98,7 @@ type packer struct {
 const maxDepth = 256
 
 func tooDeep(op string) error {
-	return fail(op, ErrInvalidArgument, "containers are nested deeper than %d: does one contain itself?", maxDepth)
+	return fault.New(op, ErrInvalidArgument, "containers are nested deeper than %d: does one contain itself?", maxDepth)
 }
 
 func (p *packer) release() {
@@ -128,7 +131,7 @@ func (p *packer) push(index int32, bits uint64) {
 // borrow adds an object that a Go value refers to.
 func (p *packer) borrow(r *ref, what string) error {
 	if !r.acquire() {
-		return closedError("", what)
+		return fault.IsClosed("", what)
 	}
 	p.used = append(p.used, r)
 	p.push(r.obj.typeIndex(), uint64(r.obj))
@@ -249,7 +252,7 @@ func (p *packer) add(arg any) error {
 	case error:
 		return p.own(giveError(v), nil)
 	default:
-		return fail("", ErrInvalidArgument, "a %T cannot be passed: use a number, string, []byte, "+
+		return fault.New("", ErrInvalidArgument, "a %T cannot be passed: use a number, string, []byte, "+
 			"*Tensor, *Function, *Module, *target.Target, *target.Kind, Shape, []any, Map, Ptr, error, dlpack.DataType or "+
 			"dlpack.Device", arg)
 	}
@@ -258,7 +261,7 @@ func (p *packer) add(arg any) error {
 
 func (p *packer) unsigned(v uint64) error {
 	if v > math.MaxInt64 {
-		return fail("", ErrInvalidArgument, "%d does not fit an int64", v)
+		return fault.New("", ErrInvalidArgument, "%d does not fit an int64", v)
 	}
 	p.push(indexInt, v)
 	return nil
@@ -349,7 +352,7 @@ func (v anyValue) view() (any, error) {
 		}
 		return append([]byte{}, text[:n]...), nil
 	}
-	return nil, fail("", ErrNotSupported, "a value of type index %d has no Go form", v.index)
+	return nil, fault.New("", ErrNotSupported, "a value of type index %d has no Go form", v.index)
 }
 
 // takeObject turns an owned object into a Go value.

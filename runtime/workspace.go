@@ -5,7 +5,10 @@ package runtime
 */
 import "C"
 
-import "tvmgo/dlpack"
+import (
+	"tvmgo/dlpack"
+	"tvmgo/internal/fault"
+)
 
 // NewWorkspace returns a tensor in scratch memory from a pool, for work on a stream of dev (nil: the default one).
 // Close returns the memory to the pool while that work may still be queued: later work of the same stream may get it at
@@ -18,7 +21,7 @@ func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *St
 	}
 	defer s.leave()
 	if s != nil && s.dev != dev {
-		return nil, fail(op, ErrInvalidArgument, "the stream is one of %v, the workspace of %v", s.dev, dev)
+		return nil, fault.New(op, ErrInvalidArgument, "the stream is one of %v, the workspace of %v", s.dev, dev)
 	}
 	return allocate(op, func() C.tvmgo_ret {
 		return C.tvmgo_bridge_workspace_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev),
@@ -40,7 +43,7 @@ func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *St
 func (s *Stream) NewTensor(dtype dlpack.DataType, shape []int64) (*Tensor, error) {
 	const op = "allocate tensor"
 	if s == nil {
-		return nil, fail(op, ErrInvalidArgument,
+		return nil, fault.New(op, ErrInvalidArgument,
 			"the stream is nil: make one with NewStream, or use the function NewTensor")
 	}
 	place, err := s.enter(op)

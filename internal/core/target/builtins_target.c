@@ -1,5 +1,5 @@
 /* Targets through the table of global functions, which has them from their first use on (deferred.h). Bodies are in Go
- * (runtime/targetbuiltin.go), but those of a thread's current targets. */
+ * (internal/targetvalue), but those of a thread's current targets. */
 #include "call/deferred.h"
 #include "target/target.h"
 #include "record/record.h"

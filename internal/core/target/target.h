@@ -39,7 +39,7 @@ extern int32_t tvmgo_target_type, tvmgo_target_kind_type;
 /* builtins_target.c: what the types have besides fields; 0, or -1 with an error raised. */
 int tvmgo_register_target_hooks(int32_t target_type, int32_t kind_type);
 
-/* What a global function of targets does; the numbers are known to runtime/targetbuiltin.go. */
+/* What a global function of targets does; runtime/targetvalue.go has the bodies by these numbers. */
 enum {
   TVMGO_TARGET_NEW = 1,
   TVMGO_TARGET_EXPORT,

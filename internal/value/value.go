@@ -1,0 +1,70 @@
+// Package value has the values of the C ABI that have no type of their own in Go, which package runtime gives their
+// public names, and checks the arguments of functions that C calls. It is a leaf beside package fault.
+package value
+
+import (
+	"unsafe"
+
+	"tvmgo/internal/fault"
+)
+
+// Shape is the shape of a tensor: its dimensions in elements.
+type Shape []int64
+
+// Entry is a key with its value in a Map.
+type Entry = struct{ Key, Value any }
+
+// Map is an ordered map. Keys are unique: a later entry with an equal key replaces the earlier one.
+type Map []Entry
+
+// Ptr is an opaque C address.
+type Ptr unsafe.Pointer
+
+// List has the elements of a slice as values.
+func List[T any](list []T) []any {
+	all := make([]any, len(list))
+	for i, v := range list {
+		all[i] = v
+	}
+	return all
+}
+
+// CheckCount checks the number of arguments.
+func CheckCount(op string, args []any, least, most int) error {
+	if least == most && len(args) != least {
+		return fault.New(op, fault.InvalidArgument, "expected %d arguments, got %d", least, len(args))
+	}
+	if len(args) < least || len(args) > most {
+		return fault.New(op, fault.InvalidArgument, "expected %d to %d arguments, got %d", least, most, len(args))
+	}
+	return nil
+}
+
+// Text is argument i, a string or bytes.
+func Text(op string, args []any, i int) (string, error) {
+	switch v := args[i].(type) {
+	case string:
+		return v, nil
+	case []byte:
+		return string(v), nil
+	}
+	return "", fault.New(op, fault.InvalidArgument, "argument %d: expected a string, got %T", i, args[i])
+}
+
+// Texts is argument i as a list of strings; None and an absent one are an empty list.
+func Texts(op string, args []any, i int) ([]string, error) {
+	if i >= len(args) || args[i] == nil {
+		return nil, nil
+	}
+	items, ok := args[i].([]any)
+	if !ok {
+		return nil, fault.New(op, fault.InvalidArgument, "argument %d: expected a list of strings, got %T", i, args[i])
+	}
+	list := make([]string, len(items))
+	for k, v := range items {
+		if list[k], ok = v.(string); !ok {
+			return nil, fault.New(op, fault.InvalidArgument, "argument %d: item %d: expected a string, got %T", i, k, v)
+		}
+	}
+	return list, nil
+}

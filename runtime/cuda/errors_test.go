@@ -365,15 +365,14 @@ func TestOlderDrivers(t *testing.T) {
 	if inChild() || os.Getenv("TVMGO_VALIDATE") != "" {
 		return
 	}
-	pools := []string{"cuMemAllocAsync", "cuMemFreeAsync", "cuMemAllocFromPoolAsync", "cuMemPool*"}
+	pools := []string{"cuMemFreeAsync", "cuMemAllocFromPoolAsync", "cuMemPool*"}
 	for name, c := range map[string]struct {
 		version string
 		without []string
 	}{
-		"11.0": {"11000", append([]string{"cuLaunchKernelEx", "cuGraphInstantiateWithFlags", "cuDeviceGetUuid_v2",
-			"cuTensorMapEncodeTiled",
-			"cuOccupancyMaxActiveClusters", "cuGetProcAddress*"}, pools...)},
-		"11.4": {"11040", []string{"cuLaunchKernelEx", "cuTensorMapEncodeTiled", "cuOccupancyMaxActiveClusters"}},
+		"11.0": {"11000", append([]string{"cuLaunchKernelEx", "cuGraphInstantiateWithFlags", "cuDeviceGetUuid_v2"},
+			pools...)},
+		"11.4": {"11040", []string{"cuLaunchKernelEx"}},
 		"12.4": {"12040", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,8 @@ func exported(t *testing.T, path string) map[string]bool {
 }
 
 func TestBuild_Without(t *testing.T) {
-	full, older := exported(t, Build(t)), exported(t, Build(t, Without("cuLaunchKernelEx", "cuMemAllocAsync")))
-	for _, name := range []string{"cuLaunchKernelEx", "cuMemAllocAsync"} {
+	full, older := exported(t, Build(t)), exported(t, Build(t, Without("cuLaunchKernelEx", "cuMemAllocFromPoolAsync")))
+	for _, name := range []string{"cuLaunchKernelEx", "cuMemAllocFromPoolAsync"} {
 		require.True(t, full[name])
 		require.False(t, older[name], "%s is hidden", name)
 	}

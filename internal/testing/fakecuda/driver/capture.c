@@ -4,7 +4,6 @@
 #include "fake.h"
 
 capture *captures;
-static unsigned long long ids;
 static __thread int thread_mode = CAPTURE_GLOBAL;
 
 void capture_break(capture *c) { c->invalid = true; }
@@ -157,7 +156,7 @@ CUresult capture_wait(const guard *g, stream *s, event *e) {
 
 static capture *capture_begin(stream *s, int mode, pthread_t thread) {
   capture *c = calloc(1, sizeof *c);
-  *c = (capture){.mode = mode, .thread = thread, .origin = s, .id = ++ids, .next = captures};
+  *c = (capture){.mode = mode, .thread = thread, .origin = s, .next = captures};
   c->graph = calloc(1, sizeof *c->graph);
   captures = c;
   s->capture = c;
@@ -268,43 +267,6 @@ API CUresult cuStreamIsCapturing(CUstream handle, int *status) {
   *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED
       : CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
-}
-
-static CUresult info(const guard *g, CUstream handle, int *status, unsigned long long *id) {
-  stream *s;
-  CUresult result = stream_find(g, handle, &s);
-  if (result) return result;
-  if (!status) return CUDA_ERROR_INVALID_VALUE;
-  *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED
-      : CAPTURE_STATUS_ACTIVE;
-  if (s->capture && id) *id = s->capture->id;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuStreamGetCaptureInfo(CUstream handle, int *status, unsigned long long *id) {
-  ENTER(0);
-  return info(&g, handle, status, id);
-}
-
-// Graph and dependencies while it is made are not given away: NULL is answered for them.
-API CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, unsigned long long *id, CUgraph *out,
-    const CUgraphNode **deps, size_t *n) {
-  ENTER(0);
-  if (out) *out = NULL;
-  if (deps) *deps = NULL;
-  if (n) *n = 0;
-  return info(&g, handle, status, id);
-}
-
-API CUresult cuStreamGetCaptureInfo_v3(CUstream handle, int *status, unsigned long long *id, CUgraph *out,
-    const CUgraphNode **deps,
-                                       const void **edges, size_t *n) {
-  ENTER(0);
-  if (out) *out = NULL;
-  if (deps) *deps = NULL;
-  if (edges) *edges = NULL;
-  if (n) *n = 0;
-  return info(&g, handle, status, id);
 }
 
 API CUresult cuThreadExchangeStreamCaptureMode(int *mode) {

@@ -1,19 +1,17 @@
-// Contexts: primary and own, the stack of each thread, peers, limits.
+// The primary contexts of the devices: which is current to a thread, what lives in one, peers.
 #include <stdlib.h>
 
 #include "fake.h"
 
-#define DEPTH 32
-static __thread context *stack[DEPTH];
-static __thread int depth;
+static __thread context *current;
 
-context *context_current(void) { return depth ? stack[depth - 1] : NULL; }
+context *context_current(void) { return current; }
 
 CUresult context_state(const context *c) { return devices[c->device].lost ? devices[c->device].lost : c->sticky; }
 
-static context *context_make(int device, unsigned flags, bool primary) {
+static context *context_make(int device) {
   context *c = calloc(1, sizeof *c);
-  *c = (context){.device = device, .flags = flags, .primary = primary, .api = 3020};
+  c->device = device;
   object_add(&c->o, CONTEXT, c);
   c->legacy = stream_make(c, 0, 0);
   c->legacy->legacy = true;
@@ -79,7 +77,7 @@ API CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice device) {
   if (!ctx) return CUDA_ERROR_INVALID_VALUE;
   device_state *d = &devices[device];
   if (d->lost) return d->lost;
-  if (!d->primary) d->primary = context_make(device, d->flags, true);
+  if (!d->primary) d->primary = context_make(device);
   d->retained++;
   *ctx = d->primary;
   return CUDA_SUCCESS;
@@ -103,17 +101,8 @@ API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
   ENTER(0);
   if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
-  if (flags) *flags = devices[device].flags;
+  if (flags) *flags = 0;
   if (active) *active = devices[device].primary != NULL;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
-  ENTER(0);
-  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
-  if (flags > 0xFF || (flags & 7) == 3 || (flags & 7) > 4) return CUDA_ERROR_INVALID_VALUE;
-  devices[device].flags = flags;
-  if (devices[device].primary) devices[device].primary->flags = flags;
   return CUDA_SUCCESS;
 }
 
@@ -127,35 +116,10 @@ API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return g.fault;
 }
 
-API CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned flags, CUdevice device) {
-  ENTER(0);
-  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
-  if (!ctx || depth == DEPTH) return CUDA_ERROR_INVALID_VALUE;
-  if (devices[device].lost) return devices[device].lost;
-  *ctx = context_make(device, flags, false);
-  stack[depth++] = *ctx;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuCtxDestroy_v2(CUcontext ctx) {
-  ENTER(F_RELEASE);
-  context *c = object_find(&g, ctx, CONTEXT);
-  if (!c) return CUDA_ERROR_INVALID_CONTEXT;
-  if (c->primary) {
-    report("%s: %s is the primary context of device %d, which is released, not destroyed", g.name, object_name(&c->o),
-           c->device);
-    return CUDA_ERROR_INVALID_CONTEXT;
-  }
-  context_destroy(c, g.name);
-  if (depth && stack[depth - 1] == c) depth--;
-  return g.fault;
-}
-
 API CUresult cuCtxSetCurrent(CUcontext ctx) {
   ENTER(0);
   if (ctx && !object_find(&g, ctx, CONTEXT)) return CUDA_ERROR_INVALID_CONTEXT;
-  if (depth) depth--;
-  if (ctx) stack[depth++] = ctx;
+  current = ctx;
   return CUDA_SUCCESS;
 }
 
@@ -163,52 +127,6 @@ API CUresult cuCtxGetCurrent(CUcontext *ctx) {
   ENTER(0);
   if (!ctx) return CUDA_ERROR_INVALID_VALUE;
   *ctx = g.ctx;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuCtxPushCurrent_v2(CUcontext ctx) {
-  ENTER(0);
-  if (!object_find(&g, ctx, CONTEXT)) return CUDA_ERROR_INVALID_CONTEXT;
-  if (depth == DEPTH) {
-    report("%s: %d contexts are pushed and were never popped", g.name, depth);
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  stack[depth++] = ctx;
-  return CUDA_SUCCESS;
-}
-
-// A failure leaves the context pushed: nothing was released.
-API CUresult cuCtxPopCurrent_v2(CUcontext *ctx) {
-  ENTER(F_RELEASE);
-  if (!depth) {
-    report("%s: no context is current to the thread", g.name);
-    return CUDA_ERROR_INVALID_CONTEXT;
-  }
-  depth--;
-  if (ctx) *ctx = stack[depth];
-  return g.fault;
-}
-
-API CUresult cuCtxGetDevice(CUdevice *device) {
-  ENTER(F_CTX);
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  *device = g.ctx->device;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuCtxGetFlags(unsigned *flags) {
-  ENTER(F_CTX);
-  if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  *flags = g.ctx->flags;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned *version) {
-  ENTER(0);
-  context *c = ctx ? object_find(&g, ctx, CONTEXT) : g.ctx;
-  if (!c) return CUDA_ERROR_INVALID_CONTEXT;
-  if (!version) return CUDA_ERROR_INVALID_VALUE;
-  *version = c->api;
   return CUDA_SUCCESS;
 }
 
@@ -237,40 +155,3 @@ API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-API CUresult cuCtxDisablePeerAccess(CUcontext peer) {
-  ENTER(F_CTX);
-  context *c = object_find(&g, peer, CONTEXT);
-  if (!c) return CUDA_ERROR_INVALID_CONTEXT;
-  if (!(g.ctx->peers & 1u << c->device)) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-  g.ctx->peers &= ~(1u << c->device);
-  return CUDA_SUCCESS;
-}
-
-static size_t limits[7] = {1024, 7340032, 8388608, 2, 2048, 128, 0};
-
-API CUresult cuCtxGetLimit(size_t *value, int limit) {
-  ENTER(F_CTX);
-  if (!value) return CUDA_ERROR_INVALID_VALUE;
-  if (limit < 0 || limit > 6) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  *value = limits[limit];
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuCtxSetLimit(int limit, size_t value) {
-  ENTER(F_CTX);
-  if (limit < 0 || limit > 6) return CUDA_ERROR_UNSUPPORTED_LIMIT;
-  limits[limit] = value;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuCtxSetCacheConfig(int preference) {
-  ENTER(F_CTX);
-  return preference < 0 || preference > 3 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-API CUresult cuCtxGetCacheConfig(int *preference) {
-  ENTER(F_CTX);
-  if (!preference) return CUDA_ERROR_INVALID_VALUE;
-  *preference = 0;
-  return CUDA_SUCCESS;
-}

@@ -6,7 +6,7 @@
 
 typedef enum { TO_DEVICE, TO_HOST, IN_DEVICE, ANY } direction;
 
-static bool page_locked(const block *b) { return b && (b->kind == HOST_MEMORY || b->kind == REGISTERED_MEMORY); }
+static bool page_locked(const block *b) { return b && b->kind == HOST_MEMORY; }
 
 static bool contains(const block *b, CUdeviceptr at, size_t bytes) { return at + bytes <= b->base + b->size; }
 
@@ -66,24 +66,9 @@ static CUresult later(const guard *g, CUdeviceptr dst, CUdeviceptr src, size_t b
   return result ? result : copy(g, dst, src, bytes, way, s, true);
 }
 
-API CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
-  ENTER(F_CTX);
-  return now(&g, dst, src, bytes, ANY);
-}
-
-API CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t bytes) {
-  ENTER(F_CTX);
-  return now(&g, dst, host(src), bytes, TO_DEVICE);
-}
-
 API CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t bytes) {
   ENTER(F_CTX);
   return now(&g, host(dst), src, bytes, TO_HOST);
-}
-
-API CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes) {
-  ENTER(F_CTX);
-  return now(&g, dst, src, bytes, IN_DEVICE);
 }
 
 API CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream on) {
@@ -119,61 +104,18 @@ static bool peers(const guard *g, CUdeviceptr dst, CUcontext to, CUdeviceptr src
   return true;
 }
 
-API CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes) {
-  ENTER(F_CTX);
-  return peers(&g, dst, to, src, from) ? now(&g, dst, src, bytes, IN_DEVICE) : CUDA_ERROR_INVALID_CONTEXT;
-}
-
 API CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t bytes,
                                CUstream on) {
   ENTER(F_CTX);
   return peers(&g, dst, to, src, from) ? later(&g, dst, src, bytes, IN_DEVICE, on) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult set(const guard *g, CUdeviceptr dst, uint32_t value, uint32_t width, size_t count, stream *s,
-                    bool async) {
-  block *b;
-  if (dst % width) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = range_check(g, "destination", dst, count * width, false, &b);
-  if (result || !count) return result;
-  if (!async && capture_forbids(g->name)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  result = stream_do(g, s, (work){.kind = DO_SET, .dst = dst, .value = value, .width = width, .bytes = count * width});
-  if (!result && !async && page_locked(b)) op_wait(s->last);
-  return result;
-}
-
-static CUresult set_later(const guard *g, CUdeviceptr dst, uint32_t value, uint32_t width, size_t count, CUstream on) {
-  stream *s;
-  CUresult result = stream_find(g, on, &s);
-  return result ? result : set(g, dst, value, width, count, s, true);
-}
-
-API CUresult cuMemsetD8_v2(CUdeviceptr dst, unsigned char value, size_t count) {
-  ENTER(F_CTX);
-  return set(&g, dst, value, 1, count, g.ctx->legacy, false);
-}
-
-API CUresult cuMemsetD16_v2(CUdeviceptr dst, unsigned short value, size_t count) {
-  ENTER(F_CTX);
-  return set(&g, dst, value, 2, count, g.ctx->legacy, false);
-}
-
-API CUresult cuMemsetD32_v2(CUdeviceptr dst, unsigned value, size_t count) {
-  ENTER(F_CTX);
-  return set(&g, dst, value, 4, count, g.ctx->legacy, false);
-}
-
-API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t count, CUstream on) {
-  ENTER(F_CTX);
-  return set_later(&g, dst, value, 1, count, on);
-}
-
-API CUresult cuMemsetD16Async(CUdeviceptr dst, unsigned short value, size_t count, CUstream on) {
-  ENTER(F_CTX);
-  return set_later(&g, dst, value, 2, count, on);
-}
-
 API CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t count, CUstream on) {
   ENTER(F_CTX);
-  return set_later(&g, dst, value, 4, count, on);
+  stream *s;
+  CUresult result = stream_find(&g, on, &s);
+  if (!result && dst % 4) result = CUDA_ERROR_INVALID_VALUE;
+  if (!result) result = range_check(&g, "destination", dst, 4 * count, false, NULL);
+  if (result || !count) return result;
+  return stream_do(&g, s, (work){.kind = DO_SET, .dst = dst, .value = value, .bytes = 4 * count});
 }

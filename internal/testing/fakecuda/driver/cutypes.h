@@ -17,9 +17,7 @@ typedef struct graph_exec *CUgraphExec;
 typedef struct graph_node *CUgraphNode;
 typedef struct pool *CUmemoryPool;
 typedef struct { char bytes[16]; } CUuuid;
-typedef void (*CUhostFn)(void *data);
 typedef int CUresult;
-typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);
 
 enum {
   CUDA_SUCCESS = 0,
@@ -31,7 +29,6 @@ enum {
   CUDA_ERROR_INVALID_IMAGE = 200,
   CUDA_ERROR_INVALID_CONTEXT = 201,
   CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
-  CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
   CUDA_ERROR_PEER_ACCESS_UNSUPPORTED = 217,
   CUDA_ERROR_INVALID_PTX = 218,
   CUDA_ERROR_FILE_NOT_FOUND = 301,
@@ -42,14 +39,11 @@ enum {
   CUDA_ERROR_ILLEGAL_ADDRESS = 700,
   CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
   CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
-  CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = 705,
-  CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
   CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
   CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
   CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
   CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
   CUDA_ERROR_NOT_PERMITTED = 800,
-  CUDA_ERROR_NOT_SUPPORTED = 801,
   CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
   CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
   CUDA_ERROR_STREAM_CAPTURE_MERGE = 902,
@@ -59,7 +53,6 @@ enum {
   CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
   CUDA_ERROR_CAPTURED_EVENT = 907,
   CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
-  CUDA_ERROR_UNKNOWN = 999,
 };
 
 enum { STREAM_NON_BLOCKING = 1, EVENT_DISABLE_TIMING = 2 };
@@ -94,6 +87,5 @@ typedef struct {
   unsigned short usage;
   unsigned char reserved[54];
 } CUmemPoolProps;
-typedef struct { CUmemLocation location; int flags; } CUmemAccessDesc;
 
 #endif

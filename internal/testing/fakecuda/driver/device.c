@@ -107,16 +107,6 @@ API CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-API CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id) {
-  ENTER(0);
-  unsigned domain, bus, slot;
-  if (!device || !id || sscanf(id, "%x:%x:%x", &domain, &bus, &slot) != 3) return CUDA_ERROR_INVALID_VALUE;
-  if (domain || slot || bus < 0x19 || (bus - 0x19) % 0x10 || (int)(bus - 0x19) / 0x10 >= config.devices)
-      return CUDA_ERROR_INVALID_DEVICE;
-  *device = (int)(bus - 0x19) / 0x10;
-  return CUDA_SUCCESS;
-}
-
 API CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
   ENTER(0);
   if (!device_ok(&g, device) || !device_ok(&g, peer)) return CUDA_ERROR_INVALID_DEVICE;
@@ -125,10 +115,3 @@ API CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
   return CUDA_SUCCESS;
 }
 
-API CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice device, CUdevice peer) {
-  ENTER(0);
-  if (!device_ok(&g, device) || !device_ok(&g, peer) || device == peer) return CUDA_ERROR_INVALID_DEVICE;
-  if (!value || attribute < 1 || attribute > 4) return CUDA_ERROR_INVALID_VALUE;
-  *value = attribute == 1 ? 0 : !config.no_peer;
-  return CUDA_SUCCESS;
-}

@@ -24,15 +24,15 @@ API CUresult cuEventDestroy_v2(CUevent handle) {
   return g.fault ? g.fault : context_state(e->o.ctx);
 }
 
-static CUresult record_event(const guard *g, CUevent handle, CUstream on, unsigned flags) {
-  event *e = object_find(g, handle, EVENT);
+API CUresult cuEventRecord(CUevent handle, CUstream on) {
+  ENTER(0);
+  event *e = object_find(&g, handle, EVENT);
   stream *s;
   if (!e) return CUDA_ERROR_INVALID_HANDLE;
-  CUresult result = stream_find(g, on, &s);
+  CUresult result = stream_find(&g, on, &s);
   if (result) return result;
-  if (flags > 1) return CUDA_ERROR_INVALID_VALUE;
   if (e->o.ctx != s->o.ctx) {
-    report("%s: %s is of %s, %s of %s", g->name, object_name(&e->o), object_name(&e->o.ctx->o), object_name(&s->o),
+    report("%s: %s is of %s, %s of %s", g.name, object_name(&e->o), object_name(&e->o.ctx->o), object_name(&s->o),
         object_name(&s->o.ctx->o));
     return CUDA_ERROR_INVALID_HANDLE;
   }
@@ -41,21 +41,11 @@ static CUresult record_event(const guard *g, CUevent handle, CUstream on, unsign
     capture_event(s, e);
     return CUDA_SUCCESS;
   }
-  if (capture_implicit(g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  if (capture_implicit(&g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   event_uncapture(e);
   op_drop(e->op);
-  e->op = op_enqueue(s, (work){.kind = DO_MARK, .call = g->name}, NULL, 0);
+  e->op = op_enqueue(s, (work){.kind = DO_MARK, .call = g.name}, NULL, 0);
   return CUDA_SUCCESS;
-}
-
-API CUresult cuEventRecord(CUevent handle, CUstream on) {
-  ENTER(0);
-  return record_event(&g, handle, on, 0);
-}
-
-API CUresult cuEventRecordWithFlags(CUevent handle, CUstream on, unsigned flags) {
-  ENTER(0);
-  return record_event(&g, handle, on, flags);
 }
 
 static CUresult event_find(const guard *g, CUevent handle, event **e) {

@@ -43,7 +43,6 @@ bool guard_keeps(guard *g);
 #define ENTER(flags)                                                                                                   \
   guard g __attribute__((cleanup(guard_leave))) = guard_enter(__func__, flags);                                        \
   if (g.refuse) return g.refuse
-extern __thread bool in_callback;
 
 // ---- state
 typedef struct {
@@ -72,9 +71,7 @@ extern object *objects;
 typedef struct {
   struct context *primary;
   int retained;
-  unsigned flags;
   CUresult lost;
-  struct pool *default_pool, *pool;
   size_t used, cached; // bytes taken from config.memory
 } device_state;
 extern device_state devices[MAX_DEVICES];
@@ -83,8 +80,6 @@ int device_attribute(int attribute, int device, bool *known);
 typedef struct context {
   object o;
   int device;
-  bool primary;
-  unsigned flags, api;
   CUresult sticky;
   unsigned peers; // bit per device
   struct stream *legacy, *streams;
@@ -96,22 +91,19 @@ void context_destroy(context *c, const char *call);
 void contexts_forget(void);
 
 // ---- operations and streams
-typedef enum { DO_MARK, DO_COPY, DO_SET, DO_KERNEL, DO_HOST, DO_CALLBACK, DO_FREE } work_kind;
+typedef enum { DO_MARK, DO_COPY, DO_SET, DO_KERNEL, DO_FREE } work_kind;
 typedef struct work {
   work_kind kind;
   const char *call;
   CUdeviceptr dst, src;
   size_t bytes; // of a copy; of a set: all
-  uint32_t value, width;
+  uint32_t value; // of a set
   void *staged;       // source that was read already, owned
   uint64_t checksum;  // of a page-locked source, if summed
   bool summed;
   struct function *function;
   fakecuda_launch launch;
   unsigned char *params; // owned
-  CUhostFn host;
-  CUstreamCallback callback;
-  void *data;
   struct block *block; // that DO_FREE ends
 } work;
 void work_done(work *w);                  // frees what it owns
@@ -189,7 +181,7 @@ bool order_pending(const struct block *b, size_t lo, size_t hi, bool writes_only
 void order_reset(void);
 
 // ---- memory
-typedef enum { DEVICE_MEMORY, MANAGED_MEMORY, HOST_MEMORY, REGISTERED_MEMORY } block_kind;
+typedef enum { DEVICE_MEMORY, MANAGED_MEMORY, HOST_MEMORY } block_kind;
 typedef struct block {
   CUdeviceptr base;
   size_t size;
@@ -197,7 +189,6 @@ typedef struct block {
   context *ctx;
   int device;
   struct pool *pool; // stream-ordered, else NULL
-  unsigned flags, id;
   bool freed; // cuMemFreeAsync was called
   bool module; // a global of a module
   const char *freed_by;
@@ -218,12 +209,10 @@ CUresult range_check(const guard *g, const char *what, CUdeviceptr at, size_t by
 typedef struct pool {
   object o;
   int device;
-  bool builtin;
   uint64_t attributes[16];
   size_t used, used_high, reserved_high, cached;
   struct pool *next;
 } pool;
-pool *pool_default(int device);
 CUresult pool_take(pool *p, size_t bytes);
 void pool_give(pool *p, size_t bytes);
 void pools_trim(void);
@@ -284,7 +273,6 @@ typedef struct capture {
   stream *origin;
   graph *graph;
   bool invalid;
-  unsigned long long id;
   struct capture *next;
 } capture;
 extern capture *captures;

@@ -67,13 +67,6 @@ static CUresult instantiate(const guard *g, CUgraphExec *out, CUgraph handle) {
   return CUDA_SUCCESS;
 }
 
-API CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph gr, CUgraphNode *node, char *log, size_t size) {
-  ENTER(0);
-  if (node) *node = NULL;
-  if (log && size) *log = 0;
-  return instantiate(&g, out, gr);
-}
-
 API CUresult cuGraphInstantiate_v2(CUgraphExec *out, CUgraph gr, CUgraphNode *node, char *log, size_t size) {
   ENTER(0);
   if (node) *node = NULL;
@@ -125,13 +118,6 @@ API CUresult cuGraphLaunch(CUgraphExec handle, CUstream on) {
   return CUDA_SUCCESS;
 }
 
-API CUresult cuGraphUpload(CUgraphExec handle, CUstream on) {
-  ENTER(0);
-  stream *s;
-  if (!object_find(&g, handle, EXEC)) return CUDA_ERROR_INVALID_HANDLE;
-  return stream_find(&g, on, &s);
-}
-
 API CUresult cuGraphExecDestroy(CUgraphExec handle) {
   ENTER(F_RELEASE);
   graph_exec *e = object_find(&g, handle, EXEC);
@@ -145,15 +131,6 @@ API CUresult cuGraphExecDestroy(CUgraphExec handle) {
   return g.fault;
 }
 
-API CUresult cuGraphCreate(CUgraph *out, unsigned flags) {
-  ENTER(F_CTX);
-  if (!out || flags) return CUDA_ERROR_INVALID_VALUE;
-  graph *gr = calloc(1, sizeof *gr);
-  object_add(&gr->o, GRAPH, g.ctx);
-  *out = gr;
-  return CUDA_SUCCESS;
-}
-
 API CUresult cuGraphDestroy(CUgraph handle) {
   ENTER(F_RELEASE);
   graph *gr = object_find(&g, handle, GRAPH);
@@ -165,20 +142,3 @@ API CUresult cuGraphDestroy(CUgraph handle) {
   return g.fault;
 }
 
-API CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *n) {
-  ENTER(0);
-  graph *gr = object_find(&g, handle, GRAPH);
-  if (!gr) return CUDA_ERROR_INVALID_HANDLE;
-  if (!n) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; nodes && i < *n; i++) nodes[i] = i < (size_t)gr->nnodes ? &gr->nodes[i] : NULL;
-  if (!nodes || *n > (size_t)gr->nnodes) *n = (size_t)gr->nnodes;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuGraphNodeGetType(CUgraphNode node, int *type) {
-  ENTER(0);
-  if (!node || !type) return CUDA_ERROR_INVALID_VALUE;
-  static const int types[] = {[DO_MARK] = 5, [DO_COPY] = 1, [DO_SET] = 2, [DO_KERNEL] = 0, [DO_HOST] = 3};
-  *type = types[node->w.kind];
-  return CUDA_SUCCESS;
-}

@@ -9,7 +9,6 @@ pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t fake_changed = PTHREAD_COND_INITIALIZER;
 bool initialised;
 settings config;
-__thread bool in_callback;
 
 static long long calls, fail_k;
 static int fail_code;
@@ -46,11 +45,6 @@ guard guard_enter(const char *name, int flags) {
   pthread_mutex_lock(&fake_lock);
   guard g = {.name = name};
   calls++;
-  if (in_callback && !(flags & F_NOINIT)) {
-    report("%s: called by a host function that a stream runs", name);
-    g.refuse = CUDA_ERROR_NOT_PERMITTED;
-    return g;
-  }
   if (!initialised && !(flags & F_NOINIT)) {
     report("%s: called before cuInit", name);
     g.refuse = CUDA_ERROR_NOT_INITIALIZED;

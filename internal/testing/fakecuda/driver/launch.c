@@ -1,4 +1,4 @@
-// Kernels: their attributes, launches with the limits of the device, occupancy.
+// Kernels: their attributes, and launches with the limits of the device.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -53,21 +53,6 @@ API CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value) {
   } else {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuFuncSetCacheConfig(CUfunction handle, int preference) {
-  ENTER(F_CTX);
-  if (!object_find(&g, handle, FUNCTION)) return CUDA_ERROR_INVALID_HANDLE;
-  return preference < 0 || preference > 3 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-API CUresult cuFuncGetModule(CUmodule *out, CUfunction handle) {
-  ENTER(0);
-  function *f = object_find(&g, handle, FUNCTION);
-  if (!f) return CUDA_ERROR_INVALID_HANDLE;
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  *out = f->module;
   return CUDA_SUCCESS;
 }
 
@@ -188,14 +173,6 @@ API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                 extra, false);
 }
 
-API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                       unsigned bz,
-                                       unsigned shared, CUstream on, void **params) {
-  ENTER(F_CTX);
-  return launch(&g, f, (fakecuda_launch){{gx, gy, gz}, {bx, by, bz}, {1, 1, 1}, shared, 0, NULL, NULL}, on, params,
-                NULL, true);
-}
-
 API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra) {
   ENTER(F_CTX);
   if (!c || (c->nattributes && !c->attributes)) return CUDA_ERROR_INVALID_VALUE;
@@ -214,74 +191,4 @@ API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **para
     }
   }
   return launch(&g, f, l, c->stream, params, extra, cooperative);
-}
-
-static CUresult occupancy(const guard *g, int *out, CUfunction handle, int threads, size_t shared) {
-  function *f = object_find(g, handle, FUNCTION);
-  if (!f) return CUDA_ERROR_INVALID_HANDLE;
-  if (!out || threads < 1) return CUDA_ERROR_INVALID_VALUE;
-  *out = blocks_per_multiprocessor(f, threads, shared);
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction f, int threads, size_t shared) {
-  ENTER(F_CTX);
-  return occupancy(&g, out, f, threads, shared);
-}
-
-API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, CUfunction f, int threads, size_t shared,
-    unsigned flags) {
-  ENTER(F_CTX);
-  return flags > 1 ? CUDA_ERROR_INVALID_VALUE : occupancy(&g, out, f, threads, shared);
-}
-
-typedef size_t (*shared_of)(int threads);
-
-API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *threads, CUfunction handle, shared_of shared,
-                                              size_t fixed,
-    int most) {
-  ENTER(F_CTX);
-  function *f = object_find(&g, handle, FUNCTION);
-  if (!f) return CUDA_ERROR_INVALID_HANDLE;
-  if (!grid || !threads) return CUDA_ERROR_INVALID_VALUE;
-  int best = 0, top = (int)most_threads(f);
-  if (most > 0 && most < top) top = most;
-  *grid = *threads = 0;
-  for (int n = top; n > 0; n -= n % 32 ? n % 32 : 32) {
-    int each = blocks_per_multiprocessor(f, n, shared ? shared(n) : fixed);
-    if (each * n > best) {
-      best = each * n;
-      *threads = n;
-      *grid = 132 * each;
-    }
-  }
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int nblocks_wanted,
-                                                     int threads) {
-  ENTER(F_CTX);
-  function *f = object_find(&g, handle, FUNCTION);
-  if (!f) return CUDA_ERROR_INVALID_HANDLE;
-  if (!bytes || nblocks_wanted < 1 || threads < 1) return CUDA_ERROR_INVALID_VALUE;
-  size_t each = 233472u / (unsigned)nblocks_wanted, taken = 1024 + f->kernel->static_shared;
-  *bytes = each > taken ? each - taken : 0;
-  if (*bytes > most_dynamic(f)) *bytes = most_dynamic(f);
-  return CUDA_SUCCESS;
-}
-
-// Clusters of the launch that fit on the device at once.
-API CUresult cuOccupancyMaxActiveClusters(int *out, CUfunction handle, const CUlaunchConfig *c) {
-  ENTER(F_CTX);
-  function *f = object_find(&g, handle, FUNCTION);
-  if (!f) return CUDA_ERROR_INVALID_HANDLE;
-  if (!out || !c || (c->nattributes && !c->attributes)) return CUDA_ERROR_INVALID_VALUE;
-  unsigned cluster = 1;
-  for (unsigned i = 0; i < c->nattributes; i++) {
-    if (c->attributes[i].id != LAUNCH_CLUSTER) continue;
-    cluster = c->attributes[i].value.cluster.x * c->attributes[i].value.cluster.y * c->attributes[i].value.cluster.z;
-  }
-  if (!cluster || cluster > (f->nonportable_cluster ? 16u : 8u)) return CUDA_ERROR_INVALID_VALUE;
-  *out = 132 * blocks_per_multiprocessor(f, (int)(c->block[0] * c->block[1] * c->block[2]), c->shared) / (int)cluster;
-  return CUDA_SUCCESS;
 }

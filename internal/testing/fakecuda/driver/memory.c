@@ -15,7 +15,6 @@ static size_t cursor[MAX_DEVICES];
 block **blocks;
 int nblocks;
 static int capblocks;
-static unsigned ids;
 static block *dead[4096];
 static unsigned ndead;
 
@@ -73,7 +72,6 @@ static void block_add(block *b) {
   memmove(blocks + i + 1, blocks + i, (size_t)(nblocks - i) * sizeof *blocks);
   blocks[i] = b;
   nblocks++;
-  b->id = ++ids;
 }
 
 // A place in the address range of a device, as far as possible from what was freed lately.
@@ -120,10 +118,9 @@ CUresult block_make_device(context *c, int device, pool *p, size_t bytes, block 
   return CUDA_SUCCESS;
 }
 
-static block *block_make_host(context *c, block_kind kind, void *p, size_t bytes, unsigned flags) {
+static block *block_make_host(context *c, block_kind kind, void *p, size_t bytes) {
   block *b = calloc(1, sizeof *b);
-  *b = (block){.base = (CUdeviceptr)(uintptr_t)p, .size = bytes, .kind = kind, .ctx = c, .device = c->device,
-               .flags = flags};
+  *b = (block){.base = (CUdeviceptr)(uintptr_t)p, .size = bytes, .kind = kind, .ctx = c, .device = c->device};
   block_add(b);
   return b;
 }
@@ -177,7 +174,7 @@ CUresult range_check(const guard *g, const char *what, CUdeviceptr at, size_t by
   if (!b) {
     block *old = block_of(at);
     bool in_arena = host_address(at) != (void *)(uintptr_t)at;
-    if (host && at && !in_arena && (!old || old->kind == REGISTERED_MEMORY || is_mapped(at))) return CUDA_SUCCESS;
+    if (host && at && !in_arena && (!old || is_mapped(at))) return CUDA_SUCCESS;
     if (old) {
       report("%s: %s 0x%llx is memory that %s freed", g->name, what, at, old->freed_by);
     } else {
@@ -190,7 +187,6 @@ CUresult range_check(const guard *g, const char *what, CUdeviceptr at, size_t by
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (bytes > b->base + b->size - at) {
-    if (host && b->kind == REGISTERED_MEMORY) return CUDA_SUCCESS; // its neighbours are plain memory
     report("%s: %s of %zu bytes at 0x%llx goes beyond its allocation of %zu bytes at 0x%llx", g->name, what, bytes, at,
            b->size,
         b->base);
@@ -224,7 +220,7 @@ API CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned flags) {
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   d->used += rounded(bytes);
-  *out = block_make_host(g.ctx, MANAGED_MEMORY, p, bytes, flags)->base;
+  *out = block_make_host(g.ctx, MANAGED_MEMORY, p, bytes)->base;
   return CUDA_SUCCESS;
 }
 
@@ -257,23 +253,14 @@ API CUresult cuMemFree_v2(CUdeviceptr at) {
   return g.fault;
 }
 
-static CUresult host_alloc(const guard *g, void **out, size_t bytes, unsigned flags) {
+API CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
+  ENTER(F_CTX | F_UNSAFE);
   if (!out || !bytes || flags > 7) return CUDA_ERROR_INVALID_VALUE;
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-  block_make_host(g->ctx, HOST_MEMORY, p, bytes, flags);
+  block_make_host(g.ctx, HOST_MEMORY, p, bytes);
   *out = p;
   return CUDA_SUCCESS;
-}
-
-API CUresult cuMemAllocHost_v2(void **out, size_t bytes) {
-  ENTER(F_CTX | F_UNSAFE);
-  return host_alloc(&g, out, bytes, 0);
-}
-
-API CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
-  ENTER(F_CTX | F_UNSAFE);
-  return host_alloc(&g, out, bytes, flags);
 }
 
 API CUresult cuMemFreeHost(void *p) {
@@ -294,26 +281,11 @@ API CUresult cuMemFreeHost(void *p) {
   return g.fault;
 }
 
-API CUresult cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags) {
-  ENTER(F_CTX | F_UNSAFE);
-  CUdeviceptr at = (CUdeviceptr)(uintptr_t)p;
-  if (!p || !bytes || flags > 15) return CUDA_ERROR_INVALID_VALUE;
-  int i = first_after(at);
-  if (i < nblocks && blocks[i]->base < at + bytes) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  block_make_host(g.ctx, REGISTERED_MEMORY, p, bytes, flags);
+// Memory that the driver does not know is an error, as the real driver has it.
+API CUresult cuPointerGetAttribute(void *out, int what, CUdeviceptr at) {
+  ENTER(F_CTX);
+  const block *b = block_find(at);
+  if (!b || !out || what != 2) return CUDA_ERROR_INVALID_VALUE;
+  *(unsigned *)out = b->freed ? 0 : b->kind == HOST_MEMORY ? MEMORYTYPE_HOST : MEMORYTYPE_DEVICE;
   return CUDA_SUCCESS;
-}
-
-API CUresult cuMemHostUnregister(void *p) {
-  ENTER(F_RELEASE | F_CTX | F_UNSAFE);
-  block *b = block_find((CUdeviceptr)(uintptr_t)p);
-  if (!b || b->kind != REGISTERED_MEMORY || b->base != (CUdeviceptr)(uintptr_t)p || b->freed_by) {
-    report("%s: %p is not registered", g.name, p);
-    return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-  }
-  if (order_pending(b, 0, b->size, false)) report("%s: work that uses the memory at %p is pending", g.name, p);
-  b->freed_by = g.name;
-  block_wait(b);
-  block_release(b, g.name);
-  return g.fault;
 }

@@ -71,31 +71,6 @@ API CUresult cuModuleLoadDataEx(CUmodule *out, const void *data, unsigned count,
   return result;
 }
 
-API CUresult cuModuleLoadFatBinary(CUmodule *out, const void *data) {
-  ENTER(F_CTX | F_UNSAFE);
-  char why[256];
-  return load(&g, out, data, why, sizeof why);
-}
-
-API CUresult cuModuleLoad(CUmodule *out, const char *path) {
-  ENTER(F_CTX | F_UNSAFE);
-  if (!path) return CUDA_ERROR_INVALID_VALUE;
-  FILE *f = fopen(path, "rb");
-  if (!f) return CUDA_ERROR_FILE_NOT_FOUND;
-  char *data = NULL, why[256];
-  size_t n = 0, got = 1;
-  for (size_t cap = 65536; got; cap *= 2) {
-    data = realloc(data, cap + 64);
-    got = fread(data + n, 1, cap - n, f);
-    n += got;
-  }
-  fclose(f);
-  memset(data + n, 0, 64);
-  CUresult result = load(&g, out, data, why, sizeof why);
-  free(data);
-  return result;
-}
-
 API CUresult cuModuleUnload(CUmodule handle) {
   ENTER(F_RELEASE | F_UNSAFE);
   module *m = object_find(&g, handle, MODULE);

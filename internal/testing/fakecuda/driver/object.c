@@ -68,16 +68,16 @@ API int fakecuda_leaks(int contexts, char *text, size_t size) {
   char line[160];
   if (text && size) *text = 0;
   for (object *o = objects; o; o = o->next) {
-    if (!o->alive || o->kind == FUNCTION || (o->kind == POOL && ((pool *)o)->builtin)) continue;
+    if (!o->alive || o->kind == FUNCTION) continue;
     if (o->kind == STREAM && (((stream *)o)->legacy || ((stream *)o)->per_thread)) continue;
-    if (o->kind == CONTEXT && ((context *)o)->primary && !contexts) continue;
+    if (o->kind == CONTEXT && !contexts) continue;
     snprintf(line, sizeof line, "%s", object_name(o));
-    if (o->kind == CONTEXT && ((context *)o)->primary) snprintf(line, sizeof line, "primary context of device %d",
+    if (o->kind == CONTEXT) snprintf(line, sizeof line, "primary context of device %d",
         ((context *)o)->device);
     n += leak(text, size, &at, line);
   }
   for (int i = 0; i < nblocks; i++) {
-    static const char *const kinds[] = {"device", "managed", "page-locked", "registered"};
+    static const char *const kinds[] = {"device", "managed", "page-locked"};
     if (blocks[i]->freed || blocks[i]->module) continue;
     snprintf(line, sizeof line, "%zu bytes of %s memory at 0x%llx", blocks[i]->size, kinds[blocks[i]->kind],
              blocks[i]->base);

@@ -7,22 +7,14 @@ enum { RELEASE_THRESHOLD = 4, RESERVED_CURRENT = 5, RESERVED_HIGH = 6, USED_CURR
 
 static pool *pools; // destroyed ones too: memory may still come back to them
 
-static pool *pool_make(int device, bool builtin) {
+static pool *pool_make(int device) {
   pool *p = calloc(1, sizeof *p);
   p->device = device;
-  p->builtin = builtin;
   for (int i = 1; i <= 3; i++) p->attributes[i] = 1;
   object_add(&p->o, POOL, NULL);
   p->next = pools;
   pools = p;
   return p;
-}
-
-pool *pool_default(int device) {
-  device_state *d = &devices[device];
-  if (!d->default_pool) d->default_pool = pool_make(device, true);
-  if (!d->pool) d->pool = d->default_pool;
-  return d->default_pool;
 }
 
 CUresult pool_take(pool *p, size_t bytes) {
@@ -60,56 +52,22 @@ void pools_trim(void) {
   }
 }
 
-void pools_reset(void) {
-  for (int d = 0; d < MAX_DEVICES; d++) devices[d].default_pool = devices[d].pool = NULL;
-  pools = NULL;
-}
-
-API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *out, CUdevice device) {
-  ENTER(0);
-  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  *out = pool_default(device);
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuDeviceGetMemPool(CUmemoryPool *out, CUdevice device) {
-  ENTER(0);
-  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
-  if (!out) return CUDA_ERROR_INVALID_VALUE;
-  pool_default(device);
-  *out = devices[device].pool;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
-  ENTER(0);
-  pool *p = object_find(&g, handle, POOL);
-  if (!device_ok(&g, device)) return CUDA_ERROR_INVALID_DEVICE;
-  if (!p || p->device != device) return CUDA_ERROR_INVALID_VALUE;
-  pool_default(device);
-  devices[device].pool = p;
-  return CUDA_SUCCESS;
-}
+void pools_reset(void) { pools = NULL; }
 
 API CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props) {
   ENTER(F_UNSAFE);
   if (!out || !props || props->allocType != 1 || props->location.type != 1) return CUDA_ERROR_INVALID_VALUE;
   if (!device_ok(&g, props->location.id)) return CUDA_ERROR_INVALID_VALUE;
-  *out = pool_make(props->location.id, false);
+  *out = pool_make(props->location.id);
   return CUDA_SUCCESS;
 }
 
 API CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   ENTER(F_RELEASE);
   pool *p = object_find(&g, handle, POOL);
-  if (!p || p->builtin) {
-    if (p) report("%s: the default pool of device %d cannot be destroyed", g.name, p->device);
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  if (!p) return CUDA_ERROR_INVALID_VALUE;
   if (p->used) report("%s: %s has %zu bytes in use", g.name, object_name(&p->o), p->used);
   trim(p, 0);
-  if (devices[p->device].pool == p) devices[p->device].pool = devices[p->device].default_pool;
   object_kill(&p->o);
   return g.fault;
 }
@@ -154,50 +112,25 @@ API CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
   return CUDA_SUCCESS;
 }
 
-API CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map, size_t count) {
+API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool handle, CUstream on) {
   ENTER(0);
   pool *p = object_find(&g, handle, POOL);
-  if (!p || !map || !count) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t i = 0; i < count; i++) {
-    if (map[i].location.type != 1 || !device_ok(&g, map[i].location.id)) return CUDA_ERROR_INVALID_DEVICE;
-    if (map[i].location.id == p->device && map[i].flags != 3) return CUDA_ERROR_INVALID_VALUE;
-    if (map[i].location.id != p->device && config.no_peer) return CUDA_ERROR_INVALID_DEVICE;
-  }
-  return CUDA_SUCCESS;
-}
-
-static CUresult alloc_async(const guard *g, CUdeviceptr *out, size_t bytes, pool *p, CUstream on) {
+  if (!p) return CUDA_ERROR_INVALID_VALUE;
   stream *s;
   block *b;
-  CUresult result = stream_find(g, on, &s);
+  CUresult result = stream_find(&g, on, &s);
   if (result) return result;
   if (!out || !bytes) return CUDA_ERROR_INVALID_VALUE;
-  if (s->capture) return capture_touch(g, s); // the fake has no memory nodes
-  if (capture_implicit(g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-  context *c = s->o.ctx;
-  if (!p) {
-    pool_default(c->device);
-    p = devices[c->device].pool;
-  }
-  result = block_make_device(c, p->device, p, bytes, &b);
+  if (s->capture) return capture_touch(&g, s); // the fake has no memory nodes
+  if (capture_implicit(&g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  result = block_make_device(s->o.ctx, p->device, p, bytes, &b);
   if (result) return result;
   // The memory begins to be there when the stream comes to it: a write of everything, to those who watch the order.
-  op *o = op_enqueue(s, (work){.kind = DO_MARK, .call = g->name}, NULL, 0);
+  op *o = op_enqueue(s, (work){.kind = DO_MARK, .call = g.name}, NULL, 0);
   order_access(b, 0, b->size, true, o);
   op_drop(o);
   *out = b->base;
   return CUDA_SUCCESS;
-}
-
-API CUresult cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream on) {
-  ENTER(0);
-  return alloc_async(&g, out, bytes, NULL, on);
-}
-
-API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPool handle, CUstream on) {
-  ENTER(0);
-  pool *p = object_find(&g, handle, POOL);
-  return p ? alloc_async(&g, out, bytes, p, on) : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream on) {
@@ -210,7 +143,7 @@ API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream on) {
   if (!b || b->freed_by || b->base != at || !b->pool) {
     block *old = b ? b : block_of(at);
     report("%s: 0x%llx %s%s", g.name, at, old && old->freed_by
-        ? "was freed before, by " : "is not the begin of memory that cuMemAllocAsync gave", old && old->freed_by
+        ? "was freed before, by " : "is not the begin of memory that cuMemAllocFromPoolAsync gave", old && old->freed_by
             ? old->freed_by : "");
     return CUDA_ERROR_INVALID_VALUE;
   }

@@ -155,26 +155,6 @@ API CUresult cuStreamQuery(CUstream handle) {
   return context_state(s->o.ctx);
 }
 
-API CUresult cuStreamGetPriority(CUstream handle, int *priority) {
-  ENTER(0);
-  stream *s;
-  CUresult result = stream_find(&g, handle, &s);
-  if (result) return result;
-  if (!priority) return CUDA_ERROR_INVALID_VALUE;
-  *priority = s->priority;
-  return CUDA_SUCCESS;
-}
-
-API CUresult cuStreamGetFlags(CUstream handle, unsigned *flags) {
-  ENTER(0);
-  stream *s;
-  CUresult result = stream_find(&g, handle, &s);
-  if (result) return result;
-  if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  *flags = s->flags;
-  return CUDA_SUCCESS;
-}
-
 API CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx) {
   ENTER(0);
   stream *s;
@@ -185,21 +165,3 @@ API CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx) {
   return CUDA_SUCCESS;
 }
 
-API CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data) {
-  ENTER(0);
-  stream *s;
-  CUresult result = stream_find(&g, handle, &s);
-  if (result) return result;
-  if (!fn) return CUDA_ERROR_INVALID_VALUE;
-  return stream_do(&g, s, (work){.kind = DO_HOST, .host = fn, .data = data});
-}
-
-API CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void *data, unsigned flags) {
-  ENTER(0);
-  stream *s;
-  CUresult result = stream_find(&g, handle, &s);
-  if (result) return result;
-  if (!callback || flags) return CUDA_ERROR_INVALID_VALUE;
-  if (s->capture) return capture_touch(&g, s);
-  return stream_do(&g, s, (work){.kind = DO_CALLBACK, .callback = callback, .data = data});
-}

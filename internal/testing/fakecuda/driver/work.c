@@ -131,7 +131,7 @@ static CUresult kernel_check(const work *w, const stream *s) {
 
 static void set_run(const work *w) {
   unsigned char *at = host_address(w->dst);
-  for (size_t i = 0; i < w->bytes; i += w->width) memcpy(at + i, &w->value, w->width);
+  for (size_t i = 0; i < w->bytes; i += 4) memcpy(at + i, &w->value, 4);
 }
 
 static void copy_run(const work *w) {
@@ -146,11 +146,6 @@ static void copy_run(const work *w) {
 }
 
 CUresult work_run(work *w, stream *s, CUresult status) {
-  if (w->kind == DO_CALLBACK) {
-    in_callback = true;
-    w->callback(s->legacy ? NULL : s, status, w->data);
-    in_callback = false;
-  }
   if (status) return status;
   switch (w->kind) {
     case DO_COPY: copy_run(w); break;
@@ -158,11 +153,6 @@ CUresult work_run(work *w, stream *s, CUresult status) {
     case DO_KERNEL:
       status = kernel_check(w, s);
       return status ? status : kernel_run(w);
-    case DO_HOST:
-      in_callback = true;
-      w->host(w->data);
-      in_callback = false;
-      break;
     default: break;
   }
   return CUDA_SUCCESS;

@@ -13,7 +13,9 @@ static int life(void) {
   CUgraph graph = NULL;
   CUgraphExec exec = NULL;
   void *host = NULL;
-  int n = N, popped = 1;
+  CUmemoryPool pool = NULL;
+  CUmemPoolProps props = {.allocType = 1, .location = {1, 0}};
+  int n = N;
 #define DO(call)                                                                                                       \
   do {                                                                                                                 \
     if (!first && (code = (call))) first = code;                                                                       \
@@ -23,15 +25,16 @@ static int life(void) {
     if ((code = (call)) && !first) first = code;                                                                       \
   } while (0)
   DO(cuDevicePrimaryCtxRetain(&c, 0));
-  DO(popped = cuCtxPushCurrent_v2(c));
+  DO(cuCtxSetCurrent(c));
   DO(cuStreamCreate(&s, STREAM_NON_BLOCKING));
   DO(cuEventCreate(&e, 0));
   DO(cuModuleLoadData(&m, ptx));
   DO(cuModuleGetFunction(&f, m, "add_one"));
   DO(cuMemAlloc_v2(&x, BYTES));
-  DO(cuMemAllocAsync(&y, BYTES, s));
+  DO(cuMemPoolCreate(&pool, &props));
+  DO(cuMemAllocFromPoolAsync(&y, BYTES, pool, s));
   DO(cuMemHostAlloc(&host, BYTES, 0));
-  DO(cuMemsetD8Async(x, 0, BYTES, s));
+  DO(cuMemsetD32Async(x, 0, N, s));
   DO(cuMemcpyDtoDAsync_v2(y, x, BYTES, s));
   void *params[] = {&x, &n};
   if (!first) DO(cuStreamBeginCapture_v2(s, CAPTURE_THREAD_LOCAL));
@@ -54,7 +57,7 @@ static int life(void) {
   if (e) UNDO(cuEventDestroy_v2(e));
   if (s) UNDO(cuStreamSynchronize(s));
   if (s) UNDO(cuStreamDestroy_v2(s));
-  if (!popped) UNDO(cuCtxPopCurrent_v2(&c));
+  if (pool) UNDO(cuMemPoolDestroy(pool));
   if (c) UNDO(cuDevicePrimaryCtxRelease_v2(0));
   return first;
 }
@@ -84,7 +87,7 @@ CASE(named_calls_fail) {
   begin();
   CUdeviceptr x = memory();
   fakecuda_fail_at(2, 2, "cuMemAlloc*,cuStreamCreate");
-  CU(cuMemsetD8_v2(x, 0, 1));
+  CU(cuMemsetD32Async(x, 0, 1, NULL));
   CUstream s = stream();
   IS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&x, 1));
   TRUE(fakecuda_failed());

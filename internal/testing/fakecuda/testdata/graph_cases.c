@@ -19,16 +19,13 @@ CASE(capture_and_replay) {
   CUgraphExec exec;
   float back[N];
   int status;
-  size_t n;
-  CU(cuMemsetD8Async(x, 0, BYTES, s));
+  CU(cuMemsetD32Async(x, 0, N, s));
   CU(cuStreamSynchronize(s));
   long long before = fakecuda_executed();
   CUgraph graph = captured(s, x);
   TRUE(fakecuda_executed() == before);
   CU(cuStreamIsCapturing(s, &status));
   IS(CAPTURE_STATUS_NONE, status);
-  CU(cuGraphGetNodes(graph, NULL, &n));
-  IS(2, (int)n);
   CU(cuGraphInstantiateWithFlags(&exec, graph, 0));
   CU(cuGraphDestroy(graph));
   CU(cuGraphLaunch(exec, s));
@@ -51,7 +48,7 @@ CASE(a_graph_is_ordered_like_other_work) {
   CUstream a = stream(), b = stream();
   CUdeviceptr x = memory();
   CUgraphExec exec;
-  CU(cuMemsetD8Async(x, 0, BYTES, a));
+  CU(cuMemsetD32Async(x, 0, N, a));
   CU(cuStreamSynchronize(a));
   CUgraph graph = captured(a, x);
   CU(cuGraphInstantiate_v2(&exec, graph, NULL, NULL, 0));

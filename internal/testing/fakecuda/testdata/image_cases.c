@@ -11,10 +11,10 @@ static void artifacts(long long n, int done) {
   CU(cuMemAlloc_v2(&b, sizeof x));
   CU(cuMemAlloc_v2(&c, sizeof x));
   for (int i = 0; i < 64 * 64; i++) x[i] = (float)(i % 7), y[i] = (float)(i % 5);
-  CU(cuMemcpyHtoD_v2(a, x, sizeof x));
-  CU(cuMemcpyHtoD_v2(b, y, sizeof y));
+  CU(cuMemcpyHtoDAsync_v2(a, x, sizeof x, NULL));
+  CU(cuMemcpyHtoDAsync_v2(b, y, sizeof y, NULL));
   void *three[] = {&a, &b, &c, &n}, *two[] = {&a, &c, &m};
-  CU(cuMemsetD8_v2(c, 0, sizeof x));
+  CU(cuMemsetD32Async(c, 0, 64 * 64, NULL));
   CU(cuLaunchKernel(kernel("vadd_kernel"), 4, 1, 1, 256, 1, 1, 0, NULL, three, NULL));
   CU(cuMemcpyDtoH_v2(back, c, sizeof back));
   for (int i = 0; i < 1024; i++) TRUE(back[i] == (i < done ? x[i] + y[i] : 0));

@@ -30,8 +30,7 @@ CASE(numbers_of_the_device) {
   CU(cuDeviceGetUuid_v2(&b, 1));
   TRUE(memcmp(&a, &b, sizeof a));
   CU(cuDeviceGetPCIBusId(id, sizeof id, 1));
-  CU(cuDeviceGetByPCIBusId(&v, id));
-  IS(1, v);
+  TRUE(!strcmp(id, "0000:29:00.0"));
   IS(CUDA_ERROR_INVALID_DEVICE, cuDeviceGet(&v, 2));
   SILENT();
   IS(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetAttribute(&v, 1, 2));
@@ -49,19 +48,18 @@ CASE(before_init) {
 
 CASE(contexts) {
   CUdeviceptr x;
-  CUcontext own, got;
+  CUcontext got;
   CU(cuInit(0));
   IS(CUDA_ERROR_INVALID_CONTEXT, cuMemAlloc_v2(&x, 16));
   REPORTED("no context is current");
-  CU(cuCtxCreate_v2(&own, 0, 1));
+  CU(cuDevicePrimaryCtxRetain(&ctx, 1));
+  CU(cuCtxSetCurrent(ctx));
   CU(cuCtxGetCurrent(&got));
-  TRUE(got == own);
+  TRUE(got == ctx);
   CU(cuMemAlloc_v2(&x, 16));
-  CU(cuCtxPopCurrent_v2(&got));
-  CU(cuCtxPushCurrent_v2(own));
-  CU(cuCtxDestroy_v2(own));
+  CU(cuDevicePrimaryCtxRelease_v2(1));
   REPORTED("16 bytes at");
-  IS(CUDA_ERROR_INVALID_CONTEXT, cuCtxSetCurrent(own));
+  IS(CUDA_ERROR_INVALID_CONTEXT, cuCtxSetCurrent(ctx));
   REPORTED("was destroyed before");
   IS(CUDA_ERROR_INVALID_CONTEXT, cuCtxSetCurrent((CUcontext)0x1234560));
   REPORTED("is no context that this driver made");
@@ -106,9 +104,9 @@ CASE(out_of_bounds) {
   float back[2 * N];
   IS(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH_v2(back, x + 4, BYTES));
   REPORTED("goes beyond its allocation of 4096 bytes");
-  IS(CUDA_ERROR_INVALID_VALUE, cuMemsetD8_v2(x, 0, BYTES + 1));
-  REPORTED("destination of 4097 bytes");
-  IS(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD_v2((CUdeviceptr)(uintptr_t)back, back, 4));
+  IS(CUDA_ERROR_INVALID_VALUE, cuMemsetD32Async(x, 0, N + 1, NULL));
+  REPORTED("destination of 4100 bytes");
+  IS(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoDAsync_v2((CUdeviceptr)(uintptr_t)back, back, 4, NULL));
   REPORTED("is no memory of an allocation");
   CU(cuMemcpyDtoH_v2((void *)(uintptr_t)x, y, 4)); // all addresses are one space: the device's is taken
   CU(run("fill", NULL, x + 4, 1));
@@ -165,16 +163,21 @@ CASE(out_of_memory) {
   end();
 }
 
+static CUmemoryPool pool_of_device(void) {
+  CUmemoryPool pool;
+  CU(cuMemPoolCreate(&pool, &(CUmemPoolProps){.allocType = 1, .location = {1, 0}}));
+  return pool;
+}
+
 CASE(memory_in_stream_order) {
   begin();
   CUstream a = stream(), b = stream();
   CUevent e = event();
   CUdeviceptr x;
-  CUmemoryPool pool;
+  CUmemoryPool pool = pool_of_device();
   uint64_t used, reserved, all = ~0ull;
-  CU(cuDeviceGetDefaultMemPool(&pool, 0));
   CU(cuMemPoolSetAttribute(pool, 4, &all));
-  CU(cuMemAllocAsync(&x, BYTES, a));
+  CU(cuMemAllocFromPoolAsync(&x, BYTES, pool, a));
   CU(run("fill", a, x, 1));
   CU(cuEventRecord(e, a));
   CU(cuStreamWaitEvent(b, e, 0));
@@ -183,9 +186,9 @@ CASE(memory_in_stream_order) {
   SILENT();
   IS(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(x, b));
   REPORTED("was freed before, by cuMemFreeAsync");
-  IS(CUDA_ERROR_INVALID_VALUE, cuMemsetD8Async(x, 0, 1, b));
+  IS(CUDA_ERROR_INVALID_VALUE, cuMemsetD32Async(x, 0, 1, b));
   REPORTED("is memory that cuMemFreeAsync freed");
-  CU(cuMemAllocAsync(&x, BYTES, a));
+  CU(cuMemAllocFromPoolAsync(&x, BYTES, pool, a));
   CU(cuLaunchKernel(kernel("wait_released"), 1, 1, 1, 1, 1, 1, 0, a, NULL, NULL));
   CU(run("fill", b, x, 1));
   REPORTED("nothing orders them");
@@ -203,21 +206,20 @@ CASE(memory_in_stream_order) {
   IS(0, (int)reserved);
   x = memory();
   IS(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(x, a));
-  REPORTED("is not the begin of memory that cuMemAllocAsync gave");
+  REPORTED("is not the begin of memory that cuMemAllocFromPoolAsync gave");
   CU(cuMemFree_v2(x));
+  CU(cuMemPoolDestroy(pool));
   CU(cuEventDestroy_v2(e));
   CU(cuStreamDestroy_v2(a));
   CU(cuStreamDestroy_v2(b));
   end();
 }
 
-CASE(own_pool) {
+CASE(a_pool_destroyed_in_use) {
   begin();
-  CUmemoryPool pool;
-  CUmemPoolProps props = {.allocType = 1, .location = {1, 0}};
+  CUmemoryPool pool = pool_of_device();
   CUdeviceptr x;
   CUstream s = stream();
-  CU(cuMemPoolCreate(&pool, &props));
   CU(cuMemAllocFromPoolAsync(&x, BYTES, pool, s));
   CU(cuMemPoolDestroy(pool));
   REPORTED("has 4096 bytes in use");
@@ -231,46 +233,26 @@ CASE(own_pool) {
 
 CASE(page_locked_memory_misused) {
   begin();
-  CUstream s = stream();
-  CUdeviceptr x = memory();
   void *p;
-  static float registered[N];
   CU(cuMemHostAlloc(&p, BYTES, 0));
   CU(cuMemFreeHost(p));
   IS(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(p));
   REPORTED("was freed before, by cuMemFreeHost");
-  IS(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(registered));
-  REPORTED("is not registered");
-  CU(cuMemHostRegister_v2(registered, BYTES, 0));
-  IS(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister_v2(registered + 1, 4, 0));
-  fakecuda_set("delay_us", 5000);
-  CU(cuMemcpyHtoDAsync_v2(x, registered, BYTES, s));
-  CU(cuMemHostUnregister(registered));
-  REPORTED("work that uses the memory");
-  CU(cuStreamSynchronize(s));
-  CU(cuStreamDestroy_v2(s));
-  CU(cuMemFree_v2(x));
   end();
 }
 
 CASE(questions_about_addresses) {
   begin();
-  CUdeviceptr x = memory(), base;
-  size_t size;
+  CUdeviceptr x = memory();
   int plain = 0;
   unsigned type = 9;
-  void *p, *values[] = {&type};
-  int what[] = {2};
-  CU(cuMemGetAddressRange_v2(&base, &size, x + 100));
-  TRUE(base == x && size == BYTES);
+  void *p;
   CU(cuPointerGetAttribute(&type, 2, x));
   IS(MEMORYTYPE_DEVICE, (int)type);
-  CU(cuMemAllocHost_v2(&p, 16));
+  CU(cuMemHostAlloc(&p, 16, 0));
   CU(cuPointerGetAttribute(&type, 2, (CUdeviceptr)(uintptr_t)p));
   IS(MEMORYTYPE_HOST, (int)type);
   IS(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, 2, (CUdeviceptr)(uintptr_t)&plain));
-  CU(cuPointerGetAttributes(1, what, values, (CUdeviceptr)(uintptr_t)&plain));
-  IS(0, (int)type);
   CU(cuMemFreeHost(p));
   CU(cuMemFree_v2(x));
   end();
@@ -285,31 +267,40 @@ CASE(two_devices) {
   int can;
   float back[N];
   CU(cuDevicePrimaryCtxRetain(&second, 1));
-  CU(cuCtxPushCurrent_v2(second));
+  CU(cuCtxSetCurrent(second));
   y = memory();
   b = stream();
   IS(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(e, b));
   REPORTED("is of context");
-  CU(cuCtxPopCurrent_v2(NULL));
+  CU(cuCtxSetCurrent(ctx));
   CU(run("fill", a, x, 6));
   CU(cuMemcpyPeerAsync(y, second, x, ctx, BYTES, a));
   CU(cuEventRecord(e, a));
   CU(cuStreamWaitEvent(b, e, 0));
   CU(cuMemcpyDtoHAsync_v2(back, y, BYTES, b));
   TRUE(back[0] == 6 && back[N - 1] == 6);
-  IS(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeer(y, ctx, x, ctx, BYTES));
+  IS(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeerAsync(y, ctx, x, ctx, BYTES, a));
   REPORTED("memory of another device");
   CU(cuDeviceCanAccessPeer(&can, 0, 1));
   IS(1, can);
+  CU(run("fill", a, y, 7));
+  IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(a));
+  REPORTED("without peer access");
+}
+
+CASE(peer_access) {
+  begin();
+  CUcontext second;
+  CU(cuDevicePrimaryCtxRetain(&second, 1));
+  CU(cuCtxSetCurrent(second));
+  CUdeviceptr y = memory();
+  CU(cuCtxSetCurrent(ctx));
+  CUstream a = stream();
   CU(cuCtxEnablePeerAccess(second, 0));
   IS(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, cuCtxEnablePeerAccess(second, 0));
   CU(run("fill", a, y, 7));
   CU(cuStreamSynchronize(a));
   SILENT();
-  CU(cuCtxDisablePeerAccess(second));
-  CU(run("fill", a, y, 7));
-  IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(a));
-  REPORTED("without peer access");
 }
 
 static void *spoiler(void *at) {

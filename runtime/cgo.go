@@ -15,7 +15,8 @@ import (
 	"unsafe"
 
 	_ "tvmgo/internal/core" // links the core
-	_ "tvmgo/runtime/cpu"   // the device that always works
+	"tvmgo/internal/raise"
+	_ "tvmgo/runtime/cpu" // the device that always works
 )
 
 // object is the address of a counted object in the core: one reference, owned by whoever holds it.
@@ -44,14 +45,14 @@ func (o object) pointer() unsafe.Pointer {
 // result turns what a bridge function returned into an object and an error.
 func result(op string, r C.tvmgo_ret) (object, error) {
 	if r.err != 0 {
-		return 0, takeError(op, object(r.err))
+		return 0, raise.Take(op, uintptr(r.err))
 	}
 	return object(r.value), nil
 }
 
 func anyResult(op string, r C.tvmgo_any_ret) (anyValue, error) {
 	if r.err != 0 {
-		return anyValue{}, takeError(op, object(r.err))
+		return anyValue{}, raise.Take(op, uintptr(r.err))
 	}
 	return *(*anyValue)(unsafe.Pointer(&r.value)), nil
 }
@@ -64,6 +65,13 @@ func cBytes(b []byte) unsafe.Pointer {
 // cText is the address and length of a string's bytes for a call.
 func cText(s string) (*C.char, C.size_t) {
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(s))), C.size_t(len(s))
+}
+
+func goText(b C.TVMFFIByteArray) string {
+	if b.data == nil || b.size == 0 {
+		return ""
+	}
+	return string(unsafe.Slice((*byte)(unsafe.Pointer(b.data)), int(b.size)))
 }
 
 func cBool(b bool) C.int {

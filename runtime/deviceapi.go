@@ -4,10 +4,12 @@ import (
 	"unsafe"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/deviceshim"
+	"tvmgo/internal/fault"
 )
 
-// StreamHandle is a stream in the device's own terms; 0 is the default stream.
-type StreamHandle uintptr
+// StreamHandle is a stream in the device's own terms, a uintptr; 0 is the default stream.
+type StreamHandle = deviceshim.StreamHandle
 
 // DeviceAPI is the mandatory part of a kind of device. A device implements the optional interfaces below for whatever
 // else it can do. Many goroutines may call all methods at once. A device whose calls must be fast fills a C table
@@ -140,3 +142,34 @@ type DeviceSpec struct {
 	// Table is a C table (TVMGODeviceAPI*) that lives as long as the process, instead of New.
 	Table unsafe.Pointer
 }
+
+// RegisterDeviceAPI makes a kind of device known to Go (by its names in package dlpack), to C, and to modules (as
+// "device_api.<name>"). A number or a name that is in use is ErrInvalidArgument. The registration lasts as long as the
+// process.
+func RegisterDeviceAPI(spec DeviceSpec) error {
+	op := "register device " + spec.Name
+	if (spec.New == nil) == (spec.Table == nil) {
+		return fault.New(op, ErrInvalidArgument, "exactly one of New and Table is needed")
+	}
+	if !spec.Type.Known() {
+		if err := dlpack.RegisterDeviceType(spec.Type, spec.Name, spec.Aliases...); err != nil {
+			return fault.New(op, ErrInvalidArgument, "%v", err)
+		}
+	}
+	return deviceshim.Register(op, spec.Type, spec.Name, spec.Aliases, spec.Table, func() (*deviceshim.Device, error) {
+		dev, err := spec.New()
+		if err != nil {
+			return nil, err
+		}
+		if dev == nil {
+			return nil, fault.New("", ErrFailed, "its constructor gave no device")
+		}
+		if r, ok := dev.(DriverReporter); ok {
+			RegisterDriverReport(spec.Type, r.DriverReport)
+		}
+		return methodsOf(dev), nil
+	})
+}
+
+// giveAt stores a value in a TVMFFIAny.
+func giveAt(v any, out unsafe.Pointer) error { return giveValue(v, (*anyValue)(out)) }

@@ -53,6 +53,23 @@ func TestTimer_OfADeviceWithoutOne(t *testing.T) {
 	require.Error(t, err, "there is no such device")
 }
 
+// A workspace of the runtime's pool is in the device's memory, but it is not the device's to free.
+func TestDevice_DoesNotFreeWorkspaces(t *testing.T) {
+	fakeDevice(t)
+	dev := dlpack.Device{Type: 31}
+	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: dev.Type, Name: "pooldev",
+		New: func() (runtime.DeviceAPI, error) { return bare{theFake}, nil }}))
+	free, table := function(t, probe(t), "free_data_space"), call(t, global(t, "device_api.pooldev"))
+	w, err := runtime.NewWorkspace(dlpack.Int8, []int64{100}, dev, nil)
+	require.NoError(t, err)
+	_, err = free.Call(table, dev, w)
+	requireError(t, err, runtime.ErrInvalidArgument, "is a workspace of pooldev:0")
+	require.NoError(t, runtime.CopyFrom(w, make([]int8, 100)), "it is still there")
+	require.NoError(t, w.Close())
+	_, err = runtime.TrimWorkspaces(dev)
+	require.NoError(t, err)
+}
+
 func TestDevice_ConstructorAsksForItself(t *testing.T) {
 	dev := dlpack.Device{Type: 29}
 	var inner error

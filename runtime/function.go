@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"tvmgo/internal/fault"
+	"tvmgo/internal/raise"
 )
 
 // Function is a function of a module, a global function, or a Go function that C can call. It is immutable and safe for
@@ -151,9 +152,9 @@ func (b *Bound) Call() error {
 }
 
 func (b *Bound) takeError() error {
-	o := object(uintptr(unsafe.Pointer(b.c.err)))
+	o := uintptr(unsafe.Pointer(b.c.err))
 	b.c.err = nil
-	return takeError("call function", o)
+	return raise.Take("call function", o)
 }
 
 // Result returns what the last successful Call returned, with the types of Function.Call; nil before the first. The

@@ -32,7 +32,7 @@ import (
 
 	"tvmgo/internal/fault"
 	"tvmgo/internal/globals"
-	"tvmgo/internal/gopanic"
+	"tvmgo/internal/raise"
 )
 
 // PackedFunc is a Go function that C and generated code can call.
@@ -113,18 +113,8 @@ func giveValue(g any, out *anyValue) error {
 	return nil
 }
 
-// guard runs f and turns its error or panic into a raised error of the C ABI.
-func guard(f func() error) (rc C.int) {
-	defer func() {
-		if v := recover(); v != nil {
-			rc = C.tvmgo_bridge_raise(C.uintptr_t(giveError(gopanic.New(v))))
-		}
-	}()
-	if err := f(); err != nil {
-		return C.tvmgo_bridge_raise(C.uintptr_t(giveError(err)))
-	}
-	return 0
-}
+// guard runs f, which C called, and raises its error or panic.
+func guard(f func() error) C.int { return C.int(raise.Guard(f)) }
 
 //export tvmgoCallGo
 func tvmgoCallGo(self unsafe.Pointer, args *C.TVMFFIAny, n C.int32_t, out *C.TVMFFIAny) C.int {

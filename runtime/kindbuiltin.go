@@ -3,6 +3,12 @@ package runtime
 /*
 #include "bridge/bridge.h"
 #include "loader/kinds.h"
+
+static inline tvmgo_ret kind_restore(const char* name, size_t n) {
+	tvmgo_ret r = {0, 0};
+	if (tvmgo_kind_restore(name, n) != 0) r.err = (uintptr_t)tvmgo_error_take();
+	return r;
+}
 */
 import "C"
 
@@ -57,10 +63,8 @@ func isBuiltin(name string) bool {
 // restoreBuiltin puts the loader of this package back, if it has one of this name.
 func restoreBuiltin(name string) error {
 	ptr, n := cText(name)
-	if C.tvmgo_kind_restore(ptr, n) != 0 {
-		return takeError("register module kind", object(uintptr(unsafe.Pointer(C.tvmgo_error_take()))))
-	}
-	return nil
+	_, err := result("register module kind", C.kind_restore(ptr, n))
+	return err
 }
 
 // tvmgoKindCall is the body of the global functions of the built-in kinds.

@@ -100,6 +100,10 @@ func cType(t dlpack.DataType) C.DLDataType {
 	return C.DLDataType{code: C.uint8_t(t.Code), bits: C.uint8_t(t.Bits), lanes: C.uint16_t(t.Lanes)}
 }
 
+func goType(t C.DLDataType) dlpack.DataType {
+	return dlpack.DataType{Code: uint8(t.code), Bits: uint8(t.bits), Lanes: uint16(t.lanes)}
+}
+
 func goDevice(d C.DLDevice) dlpack.Device {
 	return dlpack.Device{Type: dlpack.DeviceType(d.device_type), ID: int32(d.device_id)}
 }

@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/fault"
+	"tvmgo/internal/raise"
 	"tvmgo/internal/value"
 	"tvmgo/target"
 )
@@ -250,7 +251,7 @@ func (p *packer) add(arg any) error {
 		}
 		return p.own(kindObject(v))
 	case error:
-		return p.own(giveError(v), nil)
+		return p.own(object(raise.Give(v)), nil)
 	default:
 		return fault.New("", ErrInvalidArgument, "a %T cannot be passed: use a number, string, []byte, "+
 			"*Tensor, *Function, *Module, *target.Target, *target.Kind, Shape, []any, Map, Ptr, error, dlpack.DataType or "+
@@ -376,7 +377,7 @@ func takeObject(o object, depth int) (any, error) {
 		defer o.release()
 		return o.entries(depth + 1)
 	case indexError:
-		return takeError("", o), nil
+		return raise.Take("", uintptr(o)), nil
 	case indexTensor:
 		return newTensor(o), nil
 	case indexFunction:

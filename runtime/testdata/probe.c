@@ -8,6 +8,7 @@
 #include <tvm/ffi/c_api.h>
 #include <tvm/ffi/extra/c_env_api.h>
 #include <tvm/runtime/c_backend_api.h>
+#include <tvmgo/device_api.h>
 
 #define PROBE(name)                                                                       \
   __attribute__((visibility("default"))) int __tvm_ffi_##name(                            \
@@ -339,4 +340,13 @@ PROBE(free_managed) {
   else
     delete_legacy(args[0].v_ptr);
   return 0;
+}
+
+/* ---- devices ---- */
+
+/* Frees the data of a tensor by the table of its device. */
+PROBE(free_data_space) {
+  UNUSED;
+  const TVMGODeviceAPI* api = args[0].v_ptr;
+  return api->free_data_space(api, args[1].v_device, ((DLTensor*)(args[2].v_obj + 1))->data);
 }

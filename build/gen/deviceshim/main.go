@@ -1,5 +1,6 @@
-// Command deviceshim writes the table by which C calls a device that is written in Go (package runtime), from the
-// functions that include/tvmgo/device_api.h declares and from the interfaces of runtime/deviceapi.go.
+// Command deviceshim writes the table by which C calls a device that is written in Go (internal/deviceshim), and what
+// makes one of a runtime.DeviceAPI, from the functions that include/tvmgo/device_api.h declares and from the interfaces
+// of runtime/deviceapi.go.
 //
 //	go run ./build/gen/deviceshim
 package main
@@ -32,7 +33,12 @@ func rendered(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{"runtime/deviceshim_gen.go": goText, "runtime/deviceshim_gen.c": renderC(functions)}, nil
+	adapter, err := renderAdapter(functions)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{"internal/deviceshim/table_gen.go": goText,
+		"internal/deviceshim/table_gen.c": renderC(functions), "runtime/deviceapi_gen.go": adapter}, nil
 }
 
 func update(root string) error {

@@ -20,6 +20,7 @@ type function struct {
 	owner  string // the interface whose presence in a device fills in the field
 	iface  string // the interface with the method
 	method string
+	typ    *ast.FuncType // of the method
 }
 
 type param struct{ ctype, name string }
@@ -69,7 +70,7 @@ func parse(header []byte) ([]*function, error) {
 // camel is a name of C as Go writes it.
 func camel(name string) string {
 	var b strings.Builder
-	for _, word := range strings.Split(name, "_") {
+	for word := range strings.FieldsSeq(strings.ReplaceAll(name, "_", " ")) {
 		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
 	return b.String()
@@ -81,7 +82,8 @@ func resolve(functions []*function, source []byte) error {
 	if err != nil {
 		return err
 	}
-	declared := map[string]string{} // "Interface.Method" and, for interfaces of devices, "Method" to the interface
+	declared := map[string]string{}     // "Interface.Method" and, for interfaces of devices, "Method" to the interface
+	types := map[string]*ast.FuncType{} // by "Interface.Method"
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)
 		if !ok {
@@ -90,6 +92,7 @@ func resolve(functions []*function, source []byte) error {
 		if i, ok := spec.Type.(*ast.InterfaceType); ok {
 			for _, m := range i.Methods.List {
 				declared[spec.Name.Name+"."+m.Names[0].Name] = spec.Name.Name
+				types[spec.Name.Name+"."+m.Names[0].Name], _ = m.Type.(*ast.FuncType)
 				if _, taken := declared[m.Names[0].Name]; !taken {
 					declared[m.Names[0].Name] = spec.Name.Name
 				}
@@ -124,6 +127,7 @@ func resolve(functions []*function, source []byte) error {
 		if f.iface == "" || f.owner == "" {
 			return fmt.Errorf("%s: no interface of runtime/deviceapi.go has the method %s", f.name, f.method)
 		}
+		f.typ = types[f.iface+"."+f.method]
 	}
 	return nil
 }

@@ -92,6 +92,8 @@ func (g *graph) rules() []rule {
 			"targets do not depend on devices and code generators"},
 		{[]string{"internal/value", "internal/targetvalue"}, []string{"runtime/...", "internal/core/..."},
 			"runtime imports them, and they have no C code"},
+		{[]string{"internal/raise", "internal/deviceshim"}, []string{"runtime/...", "blob", "target/..."},
+			"runtime imports them"},
 		{[]string{"tir/...", "te/..."}, []string{"runtime/...", "codegen/...", "export/..."},
 			"programs do not depend on a runtime and code generators"},
 		{[]string{"codegen/c"}, []string{"runtime/..."}, "C source is generated without a runtime"},

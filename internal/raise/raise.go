@@ -1,0 +1,89 @@
+// Package raise carries errors between Go and the C core. A Go error travels inside the error object that is made of
+// it, so that Go code above C finds it again. It depends on the core's package bridge and on package fault.
+package raise
+
+/*
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../core -I${SRCDIR}/../../include
+#include "bridge/bridge.h"
+
+void tvmgoReleaseHandle(void* handle);
+*/
+import "C"
+
+import (
+	"errors"
+	"runtime/cgo"
+	"syscall"
+	"unsafe"
+
+	_ "tvmgo/internal/core/bridge"
+	"tvmgo/internal/fault"
+	"tvmgo/internal/gopanic"
+)
+
+// Take turns an owned error object into a Go error of an operation.
+func Take(op string, object uintptr) error {
+	o := *(*unsafe.Pointer)(unsafe.Pointer(&object)) // C memory
+	cell := (*C.TVMFFIErrorCell)(unsafe.Add(o, C.sizeof_TVMFFIObject))
+	e := &fault.Error{Op: op, Code: text(cell.kind), Message: text(cell.message), Backtrace: text(cell.backtrace)}
+	e.Kind = fault.KindOf(e.Code)
+	if h := C.tvmgo_bridge_error_context(C.uintptr_t(object), (*[0]byte)(C.tvmgoReleaseHandle)); h != 0 {
+		e.Err, _ = cgo.Handle(h).Value().(error)
+	} else if n := C.tvmgo_error_system((*C.TVMFFIObject)(o)); n != 0 {
+		e.Err = syscall.Errno(n)
+	}
+	C.tvmgo_object_release(o)
+	return e
+}
+
+// Give makes an owned error object of a Go error; 0 without memory.
+func Give(err error) (object uintptr) {
+	kind, kindLen := cText(fault.CodeOf(err))
+	msg, msgLen := cText(err.Error())
+	trace, traceLen := cText(backtraceOf(err))
+	return uintptr(C.tvmgo_bridge_error(kind, kindLen, msg, msgLen, trace, traceLen, C.uintptr_t(cgo.NewHandle(err)),
+		(*[0]byte)(C.tvmgoReleaseHandle)))
+}
+
+// Guard runs f, which C called, and raises its error or panic on the calling thread: 0, or -1.
+func Guard(f func() error) (rc int32) {
+	defer func() {
+		if v := recover(); v != nil {
+			rc = raise(gopanic.New(v))
+		}
+	}()
+	if err := f(); err != nil {
+		return raise(err)
+	}
+	return 0
+}
+
+func raise(err error) int32 { return int32(C.tvmgo_bridge_raise(C.uintptr_t(Give(err)))) }
+
+// backtraceOf is where an error comes from: the stack of a panic, or the backtrace of an error that C raised.
+func backtraceOf(err error) string {
+	var p *gopanic.Panic
+	if errors.As(err, &p) {
+		return p.Stack
+	}
+	for e := (*fault.Error)(nil); errors.As(err, &e); err = e.Err {
+		if e.Backtrace != "" {
+			return e.Backtrace
+		}
+	}
+	return ""
+}
+
+func text(b C.TVMFFIByteArray) string {
+	if b.data == nil || b.size == 0 {
+		return ""
+	}
+	return string(unsafe.Slice((*byte)(unsafe.Pointer(b.data)), int(b.size)))
+}
+
+func cText(s string) (*C.char, C.size_t) {
+	return (*C.char)(unsafe.Pointer(unsafe.StringData(s))), C.size_t(len(s))
+}
+
+//export tvmgoReleaseHandle
+func tvmgoReleaseHandle(h unsafe.Pointer) { cgo.Handle(uintptr(h)).Delete() }

@@ -67,5 +67,5 @@ func (l Layout) String() string {
 	return fmt.Sprintf("layout(%d)", uint8(l))
 }
 
-// hasExtraTags says whether a binary FunctionInfo ends with arg_extra_tags.
+// hasExtraTags reports whether a binary FunctionInfo ends with arg_extra_tags.
 func (l Layout) hasExtraTags() bool { return l != Legacy }

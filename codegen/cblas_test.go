@@ -254,7 +254,7 @@ func TestCblas_TensorExpressions(t *testing.T) {
 	}
 }
 
-// imports says whether a library asks another one for a symbol.
+// imports reports whether a library asks another one for a symbol.
 func imports(t testing.TB, path, symbol string) bool {
 	t.Helper()
 	f, err := elf.Open(path)

@@ -120,7 +120,7 @@ func callees(f *tir.PrimFunc) []string {
 	return all
 }
 
-// checkCircle returns an error if functions call each other in a circle, packed calls included.
+// checkCircle returns an error if functions call each other recursively, packed calls included.
 func checkCircle(funcs []*tir.PrimFunc) error {
 	byName := map[string]*tir.PrimFunc{}
 	for _, f := range funcs {
@@ -139,7 +139,7 @@ func checkCircle(funcs []*tir.PrimFunc) error {
 			case g == nil || state[name] == done:
 			case state[name] == open:
 				circle := append(slices.Clone(way[slices.Index(way, name):]), name)
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build: functions call each other in a circle: %s: "+
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build: functions call each other recursively: %s: "+
 					"recursion is not supported", strings.Join(circle, " calls "))
 			default:
 				if err := visit(g); err != nil {

@@ -305,10 +305,10 @@ func TestBuild_SplitBadInput(t *testing.T) {
 	require.NoError(t, codegen.Register(twice, (&goKind{name: twice}).build))
 	for text, want := range map[string]string{
 		inPlace("f", "", "1.0", "func g(A)") +
-			inPlace("g", "", "1.0", "func f(A)"): "functions call each other in a circle: f calls g calls f",
+			inPlace("g", "", "1.0", "func f(A)"): "functions call each other recursively: f calls g calls f",
 		inPlace("f", "", "1.0", "packed g(A)") + inPlace("g", `"target": target "`+a.name+`"`, "1.0",
-			"packed f(A)"): "functions call each other in a circle: f calls g calls f",
-		inPlace("f", "", "1.0", "packed f(A)"): "functions call each other in a circle: f calls f",
+			"packed f(A)"): "functions call each other recursively: f calls g calls f",
+		inPlace("f", "", "1.0", "packed f(A)"): "functions call each other recursively: f calls f",
 		inPlace("f", `"target": "nonesuch"`, "1.0",
 			""): "function f: attribute target: ",
 		inPlace("f", `"target": 3`, "1.0",

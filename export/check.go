@@ -145,7 +145,7 @@ var machines = map[string]elf.Machine{
 	"ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
 }
 
-// forThisMachine says whether a file can be loaded by a process of the same machine as this one.
+// forThisMachine reports whether a file can be loaded by a process of the same machine as this one.
 func forThisMachine(path string) bool {
 	f, err := elf.Open(path)
 	if err != nil {

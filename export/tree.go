@@ -138,11 +138,11 @@ func (t *tree) linked() []int {
 	return list
 }
 
-// needsBlob says whether there is more than what is linked. As with TVM, a root that imports is enough, even if all is
-// linked.
+// needsBlob reports whether there is more than what is linked. As with TVM, a root that imports is enough, even if all
+// is linked.
 func (t *tree) needsBlob() bool { return !t.nodes[0].linked || len(t.nodes[0].imports) > 0 }
 
-// isLibrary says whether an entry of the blob is the library itself.
+// isLibrary reports whether an entry of the blob is the library itself.
 func (t *tree) isLibrary(entry int) bool { return t.nodes[t.entries[entry][0]].linked }
 
 // blob serialises all that is not linked.

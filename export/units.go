@@ -112,7 +112,7 @@ func (b *buildJob) cacheKey(source, object string, args []string) string {
 	return diskcache.Key(parts...)
 }
 
-// knownFlag says whether an argument of the compiler is one that names no file, and no machine but by name.
+// knownFlag reports whether an argument of the compiler is one that names no file, and no machine but by name.
 func knownFlag(a string) bool {
 	if strings.Contains(a, "native") || strings.Contains(a, "profile") || strings.Contains(a, "plugin") ||
 		strings.Contains(a, "/") {

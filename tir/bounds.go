@@ -2,13 +2,13 @@ package tir
 
 import "tvmgo/tir/internal/path"
 
-// What [Check] knows of indices: it refuses an access that is outside of its buffer whenever the program comes to it,
-// as long as the program can come to it. Indices are numbers of mathematics here, sums of products of variables, with
-// any other expression as a variable of its own. Package arith proves the opposite, that indices are within: see
-// transform.Unproven.
+// The part of [Check] that checks indices. It rejects an access if its index is outside of the buffer every time that
+// the program executes it, and if there are arguments with which the program does execute it. Indices are treated as
+// mathematical integers: as sums of products of variables, where any other expression counts as one more variable.
+// Package arith proves the opposite, that indices are within their bounds: see transform.Unproven.
 
-// around is one of what an access stands in: a loop, a value of a variable, a condition, or something of which nothing
-// is known.
+// around is one construct that encloses an access: a loop, a variable with its value, a condition, or something of
+// which nothing is known.
 type around struct {
 	loop  *For
 	v     *Var // with value
@@ -17,22 +17,22 @@ type around struct {
 	not   bool // the condition does not hold
 }
 
-// boundsWalk goes through a function that is well-formed but for its indices.
+// boundsWalk walks through a function in which everything but the indices has been checked.
 type boundsWalk struct {
 	f       *PrimFunc
 	module  map[string]*PrimFunc
 	path    []path.Step
 	around  []around
-	lets    map[*Var]Expr // values that may stand for their variables
-	sizes   map[*Var]bool // that are 0 at least
+	lets    map[*Var]Expr // values that may be substituted for their variables
+	sizes   map[*Var]bool // variables that are at least 0
 	buffers map[*Var]*Buffer
-	seen    map[Expr]bool // within one statement, under what is known
-	ends    map[Stmt]bool // what mayEndFunction found
+	seen    map[Expr]bool // expressions of the current statement that were visited under the current conditions
+	ends    map[Stmt]bool // results of mayEndFunction
 	steps   int
 	report  func(path []path.Step, format string, args ...any)
 }
 
-// maxBoundSteps bounds the work for one function; what is beyond is not refused.
+// maxBoundSteps limits the work for one function. Accesses that are left when the limit is reached are not rejected.
 const maxBoundSteps = 1 << 20
 
 func (w *boundsWalk) spend() bool {
@@ -67,7 +67,7 @@ func (w *boundsWalk) push(s path.Step, walk func()) {
 	w.path = w.path[:len(w.path)-1]
 }
 
-// under walks through what stands in something.
+// under walks through something that a encloses.
 func (w *boundsWalk) under(a around, walk func()) {
 	seen := w.seen
 	w.seen = map[Expr]bool{}
@@ -129,7 +129,7 @@ func (w *boundsWalk) stmtParts(s Stmt) {
 		w.sequence(s.Stmts, 0)
 	case *Evaluate:
 		w.part(path.At("value"), s.Value)
-	default: // nothing is known of when its parts are executed
+	default: // a foreign statement: it is not known when its parts are executed
 		w.under(around{}, func() {
 			eachPart(s, func(f *Field, index int, part any) {
 				if e, ok := part.(Expr); ok {
@@ -142,8 +142,8 @@ func (w *boundsWalk) stmtParts(s Stmt) {
 	}
 }
 
-// sequence goes through the statements from i on. What follows an assertion stands behind its condition, and what
-// follows something that may end the function behind what nobody knows.
+// sequence walks through the statements from i on. The statements after an assertion are executed only if its condition
+// holds. Those after a statement that may end the function are executed under an unknown condition.
 func (w *boundsWalk) sequence(all []Stmt, i int) {
 	depth := len(w.around)
 	for ; i < len(all); i++ {
@@ -167,7 +167,7 @@ func (w *boundsWalk) sequence(all []Stmt, i int) {
 	w.around = w.around[:depth]
 }
 
-// endsFunction says whether a statement ends the function at once.
+// endsFunction reports whether a statement always ends the function.
 func endsFunction(s Stmt) bool {
 	if q, ok := s.(*Seq); ok && len(q.Stmts) > 0 {
 		s = q.Stmts[len(q.Stmts)-1]
@@ -181,7 +181,7 @@ func isReturn(e any) bool {
 	return ok && c.Kind == CallIntrinsic && (c.Name == "ret" || c.Name == "ret_none")
 }
 
-// mayEndFunction says whether there is a return, or an assertion, in a statement. Each statement is looked at once.
+// mayEndFunction reports whether a statement contains a return or an assertion. The result for each statement is kept.
 func (w *boundsWalk) mayEndFunction(s Stmt) bool {
 	if _, ok := s.(*BufferStore); ok {
 		return false
@@ -204,7 +204,7 @@ func (w *boundsWalk) mayEndFunction(s Stmt) bool {
 	return found
 }
 
-// let walks through what a variable has a value in.
+// let walks through something within which v has the given value.
 func (w *boundsWalk) let(v *Var, value Expr, walk func()) {
 	if isFixed(value, w.spend) {
 		w.lets[v] = value
@@ -212,7 +212,7 @@ func (w *boundsWalk) let(v *Var, value Expr, walk func()) {
 	w.under(around{v: v, value: value}, walk)
 }
 
-// isFixed says whether an expression has the same value wherever it stands: it reads no memory, and calls nothing but
+// isFixed reports whether an expression has the same value wherever it is evaluated: it reads no memory and calls only
 // intrinsics without effects.
 func isFixed(e Expr, spend func() bool) bool {
 	if !spend() {
@@ -258,7 +258,7 @@ func (w *boundsWalk) expr(e Expr) {
 		w.exprs("indices", x.Indices)
 		w.access(x.Buffer, x.Indices)
 		return
-	case *Select: // of which generators may compute one branch alone
+	case *Select: // generators may compute only one of its branches
 		part(0, x.Cond, x)
 		guarded(1, x.Then, x, x.Cond, false)
 		guarded(2, x.Else, x, x.Cond, true)
@@ -280,7 +280,7 @@ func (w *boundsWalk) expr(e Expr) {
 			guarded(1, x.Args[1], x, x.Args[0], false)
 			guarded(2, x.Args[2], x, x.Args[0], true)
 			return
-		case x.Kind == CallIntrinsic && x.Name == "address_of": // which may be the end of a buffer
+		case x.Kind == CallIntrinsic && x.Name == "address_of": // the address may be that of the end of a buffer
 			for i, index := range x.Args[0].(*BufferLoad).Indices {
 				w.part(path.AtIndex("args[0].indices", i), index)
 			}
@@ -294,7 +294,8 @@ func (w *boundsWalk) expr(e Expr) {
 	}
 }
 
-// passed checks that the buffers that a function of the module is given are as large as its own.
+// passed checks that the buffers passed to a function of the module are at least as large as that function's
+// parameters.
 func (w *boundsWalk) passed(e *Call) {
 	g := w.module[e.Name]
 	if g == nil || len(g.Params) != len(e.Args) {
@@ -312,15 +313,14 @@ func (w *boundsWalk) passed(e *Call) {
 		n, known := constantBytes(have)
 		if m, ok := constantBytes(want); ok && known && m > n {
 			w.push(path.AtIndex("args", i), func() {
-				w.report(w.path, "function %s uses %d bytes of buffer %s, and gets buffer %s of %d bytes: pass a larger one, or "+
-					"declare %s smaller", e.Name, m,
-					want.Name, have.Name, n, want.Name)
+				w.report(w.path, "function %s uses %d bytes of buffer %s, and is passed buffer %s of %d bytes: "+
+					"pass a larger one, or declare %s smaller", e.Name, m, want.Name, have.Name, n, want.Name)
 			})
 		}
 	}
 }
 
-// view checks that a buffer over other memory ends within that.
+// view checks that a view of a buffer does not extend beyond the buffer.
 func (w *boundsWalk) view(b *Buffer) {
 	if memory := w.buffers[b.Data]; memory != nil {
 		n, known := constantBytes(memory)
@@ -331,8 +331,8 @@ func (w *boundsWalk) view(b *Buffer) {
 	}
 }
 
-// constantBytes is how many bytes a buffer spans from its address on, if that is constant and its elements have whole
-// bytes.
+// constantBytes returns the number of bytes that a buffer spans from its address on. The result is false if the number
+// is not constant, or if elements do not consist of whole bytes.
 func constantBytes(b *Buffer) (int64, bool) {
 	bits := int64(b.DType.Bits) * int64(b.DType.Lanes)
 	if IsBool(b.DType) {

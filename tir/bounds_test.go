@@ -181,7 +181,7 @@ func TestCheck_BoundsOfMemory(t *testing.T) {
 			require.NoError(t, err, "parameter: "+c.name)
 		} else {
 			require.ErrorContains(t, err,
-				"args[0]: function g uses "+c.bytes+" bytes of buffer V, and gets buffer A of 64 bytes: pass a larger one",
+				"args[0]: function g uses "+c.bytes+" bytes of buffer V, and is passed buffer A of 64 bytes: pass a larger one",
 				"parameter: "+c.name)
 		}
 	}

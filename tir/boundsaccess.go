@@ -17,8 +17,8 @@ func (w *boundsWalk) access(b *Buffer, indices []Expr) {
 	}
 }
 
-// index refuses an index that is outside of its dimension in some iteration of the loops around, whatever the
-// function's arguments are, as long as there are some by which the program comes to it.
+// index rejects an index that is outside of its dimension in some iteration of the enclosing loops, whatever the
+// function's arguments are, provided that some arguments make the program execute the access.
 func (w *boundsWalk) index(b *Buffer, d int, x Expr) {
 	size := b.Shape[d]
 	t := Element(x.DType())
@@ -56,7 +56,7 @@ func (w *boundsWalk) index(b *Buffer, d int, x Expr) {
 		"the access behind a condition", shortText(x), d, b.Name, i, env.where(p.mentioned(x, size)), n)
 }
 
-// shortText is an expression as the printer writes it, if that is short.
+// shortText returns an expression as text if that is short, or else its type of node.
 func shortText(e Expr) string {
 	nodes := 0
 	Walk(e, func(any) bool { nodes++; return nodes < 40 })
@@ -66,10 +66,10 @@ func shortText(e Expr) string {
 	return printer.Print(e)
 }
 
-// values are those of variables.
+// values maps variables to their values.
 type values map[*Var]int64
 
-// where says what variables have which values.
+// where lists those of the variables that have a value, as text for a message.
 func (env values) where(vars []*Var) string {
 	var parts []string
 	for _, v := range vars {
@@ -83,15 +83,15 @@ func (env values) where(vars []*Var) string {
 	return " where " + strings.Join(parts, ", ")
 }
 
-// indexProof looks for a violation by one index.
+// indexProof looks for a way to violate the bounds by one index.
 type indexProof struct {
 	w      *boundsWalk
 	around []around
-	ranges map[*Var]span // of loops, and what conditions say of variables
-	atoms  []Expr        // of polynomials
+	ranges map[*Var]span // from loops and conditions
+	atoms  []Expr        // the atoms of polynomials, by number
 }
 
-// learn bounds the variables.
+// learn derives ranges of variables from the enclosing loops and conditions.
 func (p *indexProof) learn() {
 	for _, a := range p.around {
 		switch {
@@ -116,7 +116,7 @@ func (p *indexProof) narrow(v *Var, r span) {
 	p.ranges[v] = span{max(old.lo, r.lo), min(old.hi, r.hi)}
 }
 
-// assume takes what a condition says of single variables.
+// assume derives ranges of single variables from a condition that holds, or does not hold.
 func (p *indexProof) assume(e Expr, holds bool) {
 	switch e := e.(type) {
 	case *Not:
@@ -168,7 +168,7 @@ func (p *indexProof) compare(op BinaryOp, x, y Expr) {
 	}
 }
 
-// plain is an expression with the values of lets in the place of their variables.
+// plain returns an expression in which variables of lets are replaced by their values.
 func (p *indexProof) plain(e Expr) Expr {
 	for range 8 { // of lets within lets
 		some := false
@@ -205,7 +205,7 @@ func variables(e Expr, spend func() bool) []*Var {
 	return all
 }
 
-// mentioned are the variables that decide an access.
+// mentioned returns the variables on which the given expressions depend.
 func (p *indexProof) mentioned(all ...Expr) []*Var {
 	var list []*Var
 	for _, e := range all {
@@ -222,7 +222,7 @@ func (p *indexProof) mentioned(all ...Expr) []*Var {
 	return list
 }
 
-// isWithin says whether an index is within its dimension for all values, as far as that is easily seen.
+// isWithin reports whether ranges alone show that an index is within its dimension for all values of the variables.
 func (p *indexProof) isWithin(x, size Expr) bool {
 	i := p.span(p.plain(x))
 	n := p.span(p.plain(size))

@@ -2,8 +2,8 @@ package tir
 
 import "math/bits"
 
-// eval computes an expression of ints and truth values of one lane; false where it reads what is not known, is not
-// defined, or overflows.
+// eval computes a scalar expression of integers and truth values. The result is false if the expression reads something
+// unknown, is undefined, or overflows.
 func (p *indexProof) eval(e Expr, env values) (int64, bool) {
 	if e == nil || !p.w.spend() {
 		return 0, false
@@ -87,7 +87,7 @@ func (p *indexProof) evalCall(e *Call, env values) (int64, bool) {
 	return 0, false
 }
 
-// fitted is a number as one of a type: those of indices do not overflow, others wrap.
+// fitted converts a number to a type. Index types must not overflow, which gives false; other types wrap around.
 func fitted(n int64, t Type, ok bool) (int64, bool) {
 	if !ok || IsBool(t) {
 		return n, ok

@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// polynomial is a sum of products of atoms: of variables, and of whatever else is no sum or product.
+// polynomial is a sum of products of atoms. An atom is a variable, or any other expression that is not a sum or
+// product.
 type polynomial []monomial
 
 type monomial struct {
-	atoms []int // by their numbers, sorted
+	atoms []int // numbers of atoms, sorted
 	coef  int64
 }
 
@@ -18,7 +19,7 @@ const (
 	maxCoef      = 1 << 40
 )
 
-// atom numbers an expression; equal ones have one number.
+// atom returns the number of an expression; equal expressions have the same number.
 func (p *indexProof) atom(e Expr) int {
 	for i, old := range p.atoms {
 		if old == e {
@@ -39,7 +40,7 @@ func constantPoly(n int64) polynomial {
 	return polynomial{{nil, n}}
 }
 
-// poly is an expression as a polynomial; false where that is too large.
+// poly converts an expression to a polynomial; the result is false if that would be too large.
 func (p *indexProof) poly(e Expr) (polynomial, bool) {
 	if e == nil || !p.w.spend() {
 		return nil, false
@@ -106,7 +107,7 @@ func (a polynomial) times(b polynomial) (polynomial, bool) {
 	return out, true
 }
 
-// spanOf bounds a polynomial.
+// spanOf returns a range that contains all values of a polynomial.
 func (p *indexProof) spanOf(a polynomial) span {
 	sum := span{}
 	for _, m := range a {
@@ -119,7 +120,7 @@ func (p *indexProof) spanOf(a polynomial) span {
 	return sum
 }
 
-// split is a polynomial as v times the first result plus the second; false where v occurs otherwise.
+// split writes a polynomial as v*factor + rest; the result is false if v occurs in any other way.
 func (p *indexProof) split(a polynomial, v *Var) (factor, rest polynomial, ok bool) {
 	n := slices.Index(p.atoms, Expr(v))
 	for i, e := range p.atoms {
@@ -144,8 +145,9 @@ func (p *indexProof) split(a polynomial, v *Var) (factor, rest polynomial, ok bo
 	return factor, rest, true
 }
 
-// extreme is a polynomial with each loop's variable at the end of its range where it is greatest (up) or least, from
-// the innermost loop out, and which ends these are; false where that is not known.
+// extreme replaces the variables of loops, from the innermost outwards, by the end of their range at which the
+// polynomial is greatest (up) or least. It also returns which end that is for each variable (true: the last iteration).
+// The result is false if that is not known.
 func (p *indexProof) extreme(a polynomial, up bool) (polynomial, map[*Var]bool, bool) {
 	ends := map[*Var]bool{}
 	for i := len(p.around) - 1; i >= 0; i-- {
@@ -192,8 +194,8 @@ func (p *indexProof) extreme(a polynomial, up bool) (polynomial, map[*Var]bool, 
 	return a, ends, true
 }
 
-// same says whether two expressions are the same where they stand side by side: of the same nodes, variables, buffers
-// and constants. A let is the same as itself alone.
+// same reports whether two expressions that are evaluated at the same position are structurally equal. Two different
+// lets are never the same.
 func same(a, b Expr) bool {
 	t := TypeOf(a)
 	switch {

@@ -2,8 +2,8 @@ package tir
 
 import "slices"
 
-// violation finds values of all variables by which the program comes to the access with an index that is outside, where
-// it is so for all arguments that bring it there.
+// violation looks for values of all variables with which the program executes the access with an index outside of its
+// dimension. It finds them only if every execution of the access, whatever the arguments, leads to such an index.
 func (p *indexProof) violation(x, size Expr) (values, bool) {
 	index, ok := p.poly(p.plain(x))
 	n, fine := p.poly(p.plain(size))
@@ -11,7 +11,7 @@ func (p *indexProof) violation(x, size Expr) (values, bool) {
 		return nil, false
 	}
 	minus, _ := n.times(constantPoly(-1))
-	beyond, ok := index.plus(minus) // 0 at least: outside
+	beyond, ok := index.plus(minus) // outside where this is at least 0
 	if !ok {
 		return nil, false
 	}
@@ -46,7 +46,7 @@ func (p *indexProof) violation(x, size Expr) (values, bool) {
 	return nil, false
 }
 
-// conditional says whether a condition around depends on one of the variables, or may.
+// conditional reports whether an enclosing condition depends, or may depend, on one of the variables.
 func (p *indexProof) conditional(vars map[*Var]bool) bool {
 	for _, a := range p.around {
 		if a.loop != nil || a.value != nil {
@@ -64,13 +64,13 @@ func (p *indexProof) conditional(vars map[*Var]bool) bool {
 	return false
 }
 
-// isLet says whether a variable has a value of which nothing is known.
+// isLet reports whether a variable is bound by a let to an unknown value.
 func (p *indexProof) isLet(v *Var) bool {
 	return slices.ContainsFunc(p.around, func(a around) bool { return a.v == v && p.w.lets[v] == nil })
 }
 
-// closed says whether loops alone decide an access: no argument of the function has a say in the index, in the size, in
-// the loops that they depend on, and in the conditions that these loops decide.
+// closed reports whether only loops determine an access: no argument of the function influences the index, the size,
+// the loops that they depend on, or the conditions that depend on these loops.
 func (p *indexProof) closed(x, size Expr) bool {
 	loops := map[*Var]*For{}
 	for _, a := range p.around {
@@ -127,14 +127,14 @@ func (p *indexProof) closed(x, size Expr) bool {
 	return true
 }
 
-// manyTries is how many values of variables are tried for an access in loops that have no more iterations, fewTries for
-// one in more: the ends of loops come first, and the rest is too much to be tried.
+// The number of combinations of values that are tried for an access: manyTries if the enclosing loops have at most that
+// many iterations, otherwise fewTries. First and last iterations are tried first, since trying all takes too long.
 const (
 	manyTries = 1 << 14
 	fewTries  = 1 << 11
 )
 
-// tries is how many values are tried for the access.
+// tries returns the number of combinations of values that are tried for the access.
 func (p *indexProof) tries() int {
 	all := int64(1)
 	for _, a := range p.around {
@@ -152,8 +152,8 @@ func (p *indexProof) tries() int {
 	return manyTries
 }
 
-// witness finds values by which the program comes to the access, and outside holds. ends says which loops are in their
-// last (true) or first iteration.
+// witness finds values with which the program executes the access and outside returns true. ends maps the variables of
+// loops that must be in their last (true) or first (false) iteration.
 func (p *indexProof) witness(ends map[*Var]bool, outside func(env values) bool, x, size Expr) (values, bool) {
 	bound := map[*Var]bool{}
 	deciding := []Expr{x, size}
@@ -168,7 +168,7 @@ func (p *indexProof) witness(ends map[*Var]bool, outside func(env values) bool, 
 		case a.cond != nil:
 			deciding = append(deciding, a.cond)
 		default:
-			return nil, false // nobody knows what it stands behind
+			return nil, false // it is not known whether the access is executed
 		}
 	}
 	s := &search{p: p, ends: ends, outside: outside, env: values{}, tries: p.tries()}
@@ -203,7 +203,7 @@ func (p *indexProof) witness(ends map[*Var]bool, outside func(env values) bool, 
 	return s.env, s.arguments(0)
 }
 
-// search tries values of the function's arguments, then iterations of the loops.
+// search tries values of the function's arguments, and for each the iterations of the loops.
 type search struct {
 	p         *indexProof
 	free      []*Var
@@ -214,7 +214,7 @@ type search struct {
 	tries     int
 }
 
-// arguments gives values to the free variables from i on, then goes into the loops.
+// arguments tries values for the free variables from number i on, then the loops.
 func (s *search) arguments(i int) bool {
 	if i == len(s.free) {
 		return s.inside(0)
@@ -237,7 +237,7 @@ func (s *search) arguments(i int) bool {
 	return false
 }
 
-// inside goes through what is around the access, from i on.
+// inside tries the iterations of the enclosing loops, and checks the enclosing conditions, from number i on.
 func (s *search) inside(i int) bool {
 	if s.tries--; s.tries <= 0 || !s.p.w.spend() {
 		return false
@@ -278,10 +278,10 @@ func (s *search) inside(i int) bool {
 	return false
 }
 
-// manyIterations is how many iterations of a loop are all tried.
+// manyIterations is the greatest extent of a loop of which all iterations are tried.
 const manyIterations = 256
 
-// iterations are those of n that are tried: the last and the first come first.
+// iterations returns the iterations of a loop of extent n that are tried: the last and the first come first.
 func (s *search) iterations(v *Var, n int64) []int64 {
 	if last, fixed := s.ends[v]; fixed {
 		if last {

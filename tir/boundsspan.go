@@ -2,12 +2,12 @@ package tir
 
 import "math"
 
-// span is the numbers from lo to hi; infinite and -infinite are no bounds.
+// span is the range from lo to hi, both included; infinite and -infinite mean that there is no bound.
 type span struct{ lo, hi int64 }
 
 const infinite = math.MaxInt64 / 4
 
-// satAdd and satMul stay within what is infinite.
+// satAdd and satMul saturate at infinite and -infinite.
 func satAdd(x, y int64) int64 {
 	switch {
 	case x >= infinite || y >= infinite:
@@ -68,8 +68,8 @@ func typeSpan(t Type) span {
 	return span{0, 1<<t.Bits - 1}
 }
 
-// span bounds an expression of one lane. Variables of int32 and int64 have no bounds by their types: they are numbers
-// of mathematics.
+// span returns a range that contains all values of a scalar expression. Variables of types int32 and int64 are
+// mathematical integers: their type does not bound them.
 func (p *indexProof) span(e Expr) span {
 	all := span{-infinite, infinite}
 	if e == nil || !p.w.spend() {

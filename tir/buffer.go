@@ -8,24 +8,24 @@ import (
 	"tvmgo/tir/internal/printer"
 )
 
-// Buffer is memory that is read and written by indices. Two buffers are the same only if they are the same pointer.
+// Buffer is memory whose elements are accessed by indices. Two buffers are the same only if they are the same pointer.
 type Buffer struct {
 	Name      string
 	Data      *Var   // the address; of type Handle
-	DType     Type   // of an element
+	DType     Type   // the type of an element
 	Shape     []Expr // the number of elements of each dimension, outermost first; integers
 	Strides   []Expr // elements from one index to the next; nil: compact, the last dimension densest
 	Offset    Expr   // of the first element from Data, in elements; nil: 0
 	Scope     string // "global", "shared", "local", "warp", "texture", …; "" is "global"
-	Alignment int    // of Data, in bytes, that code may rely on; 0: the element's
+	Alignment int    // of Data in bytes, which generated code may rely on; 0: that of an element
 }
 
-// NewBuffer makes a compact buffer with an address of its own.
+// NewBuffer returns a new compact buffer with a new variable for its address.
 func NewBuffer(name string, t Type, shape ...Expr) *Buffer {
 	return &Buffer{Name: name, Data: NewVar(name, Handle), DType: t, Shape: shape}
 }
 
-// StorageScope is the buffer's scope, "global" where none is said.
+// StorageScope returns the buffer's scope: "global" if Scope is empty.
 func (b *Buffer) StorageScope() string {
 	if b.Scope == "" {
 		return "global"
@@ -33,8 +33,8 @@ func (b *Buffer) StorageScope() string {
 	return b.Scope
 }
 
-// SizeVars are the variables that a parameter's buffer gives values to: dimensions, strides and the offset that are
-// nothing but a variable. The others are nil.
+// SizeVars lists the shape, the strides and the offset of a parameter's buffer. An entry is non-nil only if it is just
+// a variable: the caller's tensor then determines the variable's value.
 func (b *Buffer) SizeVars() []*Var {
 	var all []*Var
 	for _, e := range append(append(slices.Clone(b.Shape), b.Strides...), b.Offset) {
@@ -44,26 +44,27 @@ func (b *Buffer) SizeVars() []*Var {
 	return all
 }
 
-// PrimFunc is a function.
+// PrimFunc is a function: its parameters and its body.
 type PrimFunc struct {
-	Name    string // under which the module has it
+	Name    string // unique within the module
 	Params  []*Var
-	Buffers map[*Var]*Buffer // what the tensors are that parameters of type Handle stand for
-	Result  Type             // Void, but of functions that other functions of the module call
+	Buffers map[*Var]*Buffer // the tensors that parameters of type Handle are addresses of
+	Result  Type             // Void, except for functions that other functions of the module call
 	Body    Stmt
 	Attrs   map[string]any // int64, bool, float64, string, *target.Target
 }
 
-// String is the function as text, which package text reads as a module of one function.
+// String returns the function as text, which package text parses as a module with one function.
 func (f *PrimFunc) String() string { return printed(f) }
 
-// IRModule is functions by name. Its order is that in which they were added.
+// IRModule is a list of functions with unique names, in the order in which they were added.
 type IRModule struct {
 	Funcs []*PrimFunc
 	Attrs map[string]any
 }
 
-// NewModule makes a module of functions. Two of one name are an error, and so is one without.
+// NewModule returns a module of the given functions. It is an error if one is nil or unnamed, or if two have the same
+// name.
 func NewModule(funcs ...*PrimFunc) (*IRModule, error) {
 	m := &IRModule{Attrs: map[string]any{}}
 	for _, f := range funcs {
@@ -81,7 +82,7 @@ func NewModule(funcs ...*PrimFunc) (*IRModule, error) {
 	return m, nil
 }
 
-// Func is the function of a name, or nil.
+// Func returns the function with the given name, or nil.
 func (m *IRModule) Func(name string) *PrimFunc {
 	for _, f := range m.Funcs {
 		if f != nil && f.Name == name {
@@ -91,7 +92,8 @@ func (m *IRModule) Func(name string) *PrimFunc {
 	return nil
 }
 
-// BufferParams are the parameters that stand for buffers, in their order; such as are no parameters come last, by name.
+// BufferParams returns the parameters that have buffers, in order. Keys of Buffers that are no parameters come last,
+// sorted by name.
 func (f *PrimFunc) BufferParams() []*Var {
 	var list []*Var
 	for _, v := range f.Params {
@@ -109,10 +111,10 @@ func (f *PrimFunc) BufferParams() []*Var {
 	return list
 }
 
-// String is the module as text, which package text reads.
+// String returns the module as text, which package text parses.
 func (m *IRModule) String() string { return printed(m) }
 
-// printed is a node as package text writes it; it says so if the program does not contain that package.
+// printed returns a node as package text prints it, or, if the program does not contain that package, a message.
 func printed(node any) string {
 	if printer.Print == nil {
 		return fmt.Sprintf("<%T: import tvmgo/tir/text to print it>", node)

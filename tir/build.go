@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// NewVar makes a variable.
+// NewVar returns a new variable. Variables are compared by pointer, so that two with the same name are different.
 func NewVar(name string, t Type) *Var { return &Var{Name: name, Type: t} }
 
-// Const is a constant of a type: of integers, truth values, or floats, and with several lanes a Broadcast of it.
-// Floats become the nearest one of the type. It is Bad where the type cannot have the value.
+// Const returns a constant of an integer, boolean or float type, and a Broadcast of it if the type has several lanes.
+// Floats are rounded to the nearest value of the type. The result is Bad if the value is outside of the type's range.
 func Const(t Type, v float64) Expr {
 	if IsInt(t) || IsBool(t) {
 		switch {
@@ -30,7 +30,7 @@ func Const(t Type, v float64) Expr {
 	return spread(&FloatImm{Element(t), nearest}, int(t.Lanes))
 }
 
-// IntConst is a constant of integers, of truth values, or of floats that have exactly that value.
+// IntConst is like Const, but does not round: the result is Bad if a float type cannot represent the value exactly.
 func IntConst(t Type, v int64) Expr {
 	if IsFloat(t) {
 		c := Const(t, float64(v))
@@ -52,19 +52,19 @@ func IntConst(t Type, v int64) Expr {
 	return spread(&IntImm{Element(t), v}, int(t.Lanes))
 }
 
-// I32 is a constant of type int32.
+// I32 returns a constant of type int32.
 func I32(v int32) Expr { return &IntImm{Int32, int64(v)} }
 
-// I64 is a constant of type int64.
+// I64 returns a constant of type int64.
 func I64(v int64) Expr { return &IntImm{Int64, v} }
 
-// F32 is a constant of type float32.
+// F32 returns a constant of type float32.
 func F32(v float32) Expr { return &FloatImm{Float32, float64(v)} }
 
-// F64 is a constant of type float64.
+// F64 returns a constant of type float64.
 func F64(v float64) Expr { return &FloatImm{Float64, v} }
 
-// BoolConst is a truth value.
+// BoolConst returns a constant of type bool.
 func BoolConst(v bool) Expr {
 	if v {
 		return &IntImm{Bool, 1}
@@ -72,10 +72,10 @@ func BoolConst(v bool) Expr {
 	return &IntImm{Bool, 0}
 }
 
-// Text is a constant of text.
+// Text returns a string constant, which can only be an argument of a call.
 func Text(s string) Expr { return &StringImm{s} }
 
-// lane is what all lanes of a Broadcast are; of another expression it is that.
+// lane returns the value of all lanes of a Broadcast; other expressions are returned as they are.
 func lane(e Expr) Expr {
 	if b, ok := e.(*Broadcast); ok {
 		return b.Value
@@ -83,7 +83,7 @@ func lane(e Expr) Expr {
 	return e
 }
 
-// spread makes a vector of a scalar.
+// spread broadcasts a scalar to the given number of lanes.
 func spread(e Expr, lanes int) Expr {
 	if lanes == 1 {
 		return e
@@ -93,7 +93,7 @@ func spread(e Expr, lanes int) Expr {
 
 func bad(format string, args ...any) Expr { return &Bad{fmt.Errorf("tir: "+format, args...)} }
 
-// firstBad is the first of some expressions that could not be made; a nil one is such, too.
+// firstBad returns the first of the expressions that is nil or Bad, as a Bad; nil if there is none.
 func firstBad(what string, all ...Expr) Expr {
 	for _, e := range all {
 		if IsNil(e) {
@@ -106,14 +106,14 @@ func firstBad(what string, all ...Expr) Expr {
 	return nil
 }
 
-// firstNoValue is the first of some expressions that cannot be computed with.
+// firstNoValue returns a Bad for the first of the expressions that is text or has no value; nil if there is none.
 func firstNoValue(what string, all ...Expr) Expr {
 	if b := firstBad(what, all...); b != nil {
 		return b
 	}
 	for _, e := range all {
 		if _, isText := e.(*StringImm); isText {
-			return bad("%s: text is nothing but an argument of calls", what)
+			return bad("%s: text can only be an argument of a call", what)
 		}
 		if t := e.DType(); t == Void {
 			return bad("%s: an operand is of type void, and has no value", what)
@@ -124,61 +124,61 @@ func firstNoValue(what string, all ...Expr) Expr {
 	return nil
 }
 
-// Add is a + b. This and the functions below make both operands of one type: a scalar goes with a vector as a
-// Broadcast; a constant takes the other's type if that can have it, of two constants the narrower first; of two ints
-// that are both signed or both not, or of two floats of one sort, the narrower becomes the wider. All else is Bad: cast
-// one.
+// Add returns a + b. Add and the functions below first convert both operands to one type. If one is a scalar and the
+// other a vector, the scalar is broadcast. A constant is converted to the other operand's type if that can represent
+// it; of two constants, the narrower is tried first. Of two integers of the same signedness, and of two floats of the
+// same family, the narrower is widened. In all other cases the result is Bad: cast one operand.
 func Add(a, b Expr) Expr { return NewBinary(OpAdd, a, b) }
 
-// Sub is a - b.
+// Sub returns a - b.
 func Sub(a, b Expr) Expr { return NewBinary(OpSub, a, b) }
 
-// Mul is a * b.
+// Mul returns a * b.
 func Mul(a, b Expr) Expr { return NewBinary(OpMul, a, b) }
 
-// Div is a / b; of integers rounded towards zero.
+// Div returns a / b; a quotient of integers is rounded towards zero.
 func Div(a, b Expr) Expr { return NewBinary(OpDiv, a, b) }
 
-// Mod is the remainder of Div.
+// Mod returns the remainder of Div, which has the sign of a.
 func Mod(a, b Expr) Expr { return NewBinary(OpMod, a, b) }
 
-// FloorDiv is a / b rounded towards minus infinity.
+// FloorDiv returns a / b rounded towards minus infinity.
 func FloorDiv(a, b Expr) Expr { return NewBinary(OpFloorDiv, a, b) }
 
-// FloorMod is the remainder of FloorDiv.
+// FloorMod returns the remainder of FloorDiv, which has the sign of b.
 func FloorMod(a, b Expr) Expr { return NewBinary(OpFloorMod, a, b) }
 
-// Min is the lesser of a and b.
+// Min returns the lesser of a and b.
 func Min(a, b Expr) Expr { return NewBinary(OpMin, a, b) }
 
-// Max is the greater of a and b.
+// Max returns the greater of a and b.
 func Max(a, b Expr) Expr { return NewBinary(OpMax, a, b) }
 
-// EQ is whether a and b are equal.
+// EQ returns the comparison a == b.
 func EQ(a, b Expr) Expr { return NewBinary(OpEQ, a, b) }
 
-// NE is whether a and b differ.
+// NE returns the comparison a != b.
 func NE(a, b Expr) Expr { return NewBinary(OpNE, a, b) }
 
-// LT is whether a is less than b.
+// LT returns the comparison a < b.
 func LT(a, b Expr) Expr { return NewBinary(OpLT, a, b) }
 
-// LE is whether a is at most b.
+// LE returns the comparison a <= b.
 func LE(a, b Expr) Expr { return NewBinary(OpLE, a, b) }
 
-// GT is whether a is greater than b.
+// GT returns the comparison a > b.
 func GT(a, b Expr) Expr { return NewBinary(OpGT, a, b) }
 
-// GE is whether a is at least b.
+// GE returns the comparison a >= b.
 func GE(a, b Expr) Expr { return NewBinary(OpGE, a, b) }
 
-// And is whether both hold.
+// And returns a && b: b is not evaluated if a is false.
 func And(a, b Expr) Expr { return NewBinary(OpAnd, a, b) }
 
-// Or is whether one of both holds.
+// Or returns a || b: b is not evaluated if a is true.
 func Or(a, b Expr) Expr { return NewBinary(OpOr, a, b) }
 
-// Negate is -a; of floats -0 - a, so that it is -0 for 0.
+// Negate returns -a. For floats that is -0 - a, so that the result for 0 is -0.
 func Negate(a Expr) Expr {
 	if b := firstNoValue("negate", a); b != nil {
 		return b
@@ -190,7 +190,8 @@ func Negate(a Expr) Expr {
 	return Sub(Const(a.DType(), zero), a)
 }
 
-// NewBinary is an operation on two values. Constants are not computed: the simplifier does that.
+// NewBinary returns an operation on two values, whose types are converted as by [Add]. It does not fold constants; the
+// simplifier does.
 func NewBinary(op BinaryOp, a, b Expr) Expr {
 	if op >= numBinaryOps {
 		return bad("operation %d does not exist", op)
@@ -208,7 +209,7 @@ func NewBinary(op BinaryOp, a, b Expr) Expr {
 	return &Binary{Op: op, A: a, B: b}
 }
 
-// operandError says why an operation does not take operands of a type.
+// operandError returns an error if an operation does not take operands of the given type.
 func operandError(op BinaryOp, t Type) error {
 	if err := CheckType(t); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
@@ -223,7 +224,7 @@ func operandError(op BinaryOp, t Type) error {
 	return nil
 }
 
-// match makes two operands of one type.
+// match converts two operands to one type.
 func match(a, b Expr) (Expr, Expr, error) {
 	x, y := a.DType(), b.DType()
 	switch {
@@ -254,8 +255,8 @@ func match(a, b Expr) (Expr, Expr, error) {
 	return a, &Cast{x, b}, nil
 }
 
-// ConstantAs is a constant as another type; nil if the expression is no constant, or the type cannot have its value.
-// Ints become floats, and not the other way round.
+// ConstantAs converts a constant to another type. It returns nil if e is not a constant, or if the type cannot
+// represent its value. Integers can become floats; floats do not become integers.
 func ConstantAs(e Expr, t Type) Expr {
 	lanes := int(t.Lanes)
 	var c Expr
@@ -285,7 +286,7 @@ func ConstantAs(e Expr, t Type) Expr {
 	return spread(c, lanes)
 }
 
-// NewNot is the opposite of a truth value.
+// NewNot returns the negation of a truth value.
 func NewNot(a Expr) Expr {
 	if e := firstNoValue("not", a); e != nil {
 		return e
@@ -303,7 +304,7 @@ func notError(t Type) error {
 	return nil
 }
 
-// NewSelect is then where cond is true, else otherwise.
+// NewSelect returns then where cond is true, otherwise elsewhere. Both may be evaluated in any case.
 func NewSelect(cond, then, otherwise Expr) Expr {
 	if e := firstNoValue("select", cond, then, otherwise); e != nil {
 		return e
@@ -331,8 +332,8 @@ func NewSelect(cond, then, otherwise Expr) Expr {
 	return &Select{Cond: cond, Then: then, Else: otherwise}
 }
 
-// NewCast is a value as another type, of whose lanes only one need be said. A value of the type itself stays what it
-// is.
+// NewCast converts a value to another type. If t has one lane, it is applied to each lane of v. A value that has the
+// type already is returned as it is.
 func NewCast(t Type, v Expr) Expr {
 	if e := firstNoValue("cast", v); e != nil {
 		return e
@@ -350,7 +351,7 @@ func NewCast(t Type, v Expr) Expr {
 	return &Cast{t, v}
 }
 
-// NewExplicitCast is NewCast, but keeps a cast to the type that the value has already.
+// NewExplicitCast is like NewCast, but also creates a cast to the type that the value already has.
 func NewExplicitCast(t Type, v Expr) Expr {
 	e := NewCast(t, v)
 	if _, isBad := e.(*Bad); !isBad && e == v {
@@ -359,7 +360,7 @@ func NewExplicitCast(t Type, v Expr) Expr {
 	return e
 }
 
-// castError says why a type cannot be cast to t.
+// castError returns an error if a type cannot be cast to t.
 func castError(t, from Type) error {
 	if err := CheckType(t); err != nil {
 		return fmt.Errorf("cast: %w", err)
@@ -370,12 +371,12 @@ func castError(t, from Type) error {
 	case t.Lanes != from.Lanes:
 		return fmt.Errorf("cast of %s to %s: the lanes differ", from, t)
 	case IsHandle(t) != IsHandle(from) && !(IsInt(t) && t.Bits == 64) && !(IsInt(from) && from.Bits == 64):
-		return fmt.Errorf("cast of %s to %s: an address goes with ints of 64 bits alone", from, t)
+		return fmt.Errorf("cast of %s to %s: only 64-bit integers can be cast to or from an address", from, t)
 	}
 	return nil
 }
 
-// BufferAt is an element of a buffer.
+// BufferAt returns a load of an element of a buffer.
 func BufferAt(b *Buffer, indices ...Expr) Expr {
 	if b == nil {
 		return bad("load: the buffer is nil")
@@ -384,16 +385,16 @@ func BufferAt(b *Buffer, indices ...Expr) Expr {
 		return e
 	}
 	if n := len(indices); n > 0 && int(b.DType.Lanes)*int(indices[n-1].DType().Lanes) > MaxLanes {
-		return bad("buffer %s: %d elements of type %s are more than %d lanes", b.Name, indices[n-1].DType().Lanes, b.DType,
+		return bad("buffer %s: %d elements of type %s have more than %d lanes", b.Name, indices[n-1].DType().Lanes, b.DType,
 			MaxLanes)
 	}
 	return &BufferLoad{Buffer: b, Indices: indices}
 }
 
-// ProducerAt is an element of a producer.
+// ProducerAt returns a load of an element of a producer.
 func ProducerAt(p Producer, indices ...Expr) Expr {
 	if !UsableProducer(p) {
-		return bad("load: the producer is nil, or not one that can be compared")
+		return bad("load: the producer is nil or its Go type is not comparable")
 	}
 	if e := checkIndices("tensor "+p.ProducerName(), len(p.ProducerShape()), indices); e != nil {
 		return e
@@ -416,8 +417,8 @@ func checkIndices(what string, dims int, indices []Expr) Expr {
 	return nil
 }
 
-// NewCall is a call of a C function (CallExtern), of a packed function or one of the module's, or of an intrinsic,
-// whose arguments are checked against Intrinsics.
+// NewCall returns a call of the given kind, with a result of type t: of a C function, a packed function, another
+// function of the module, or an intrinsic. The arguments of intrinsics are checked against [Intrinsics].
 func NewCall(kind CallKind, t Type, name string, args ...Expr) Expr {
 	if e := firstBad("call of "+name, args...); e != nil {
 		return e

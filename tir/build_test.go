@@ -49,7 +49,7 @@ func matched(x, y Type) (Type, bool) {
 	return x, true
 }
 
-// takes says whether an operation takes operands of a type.
+// takes reports whether an operation takes operands of a type.
 func takes(op BinaryOp, t Type) bool {
 	switch {
 	case op == OpAnd || op == OpOr:

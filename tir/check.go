@@ -10,15 +10,15 @@ import (
 	"tvmgo/tir/internal/scopes"
 )
 
-// Error is what Check finds: something that no program may be.
+// Error is a violation of the rules for programs that [Check] found.
 type Error struct {
-	Func    string // the function's name; empty for what concerns the module
+	Func    string // the function's name; empty if the error concerns the module
 	Path    string // from the function to the node: body[0].for(i).body.value.a
 	Message string
-	Err     error // of an expression that could not be made ([Bad])
+	Err     error // the reason why an expression could not be made ([Bad])
 }
 
-// Error says where it is, and what.
+// Error returns the path and the message.
 func (e *Error) Error() string {
 	switch {
 	case e.Func == "" && e.Path == "":
@@ -29,20 +29,21 @@ func (e *Error) Error() string {
 	return "tir: check " + e.Func + "." + e.Path + ": " + e.Message
 }
 
-// Unwrap is the error of an expression that could not be made.
+// Unwrap returns the reason why an expression could not be made; nil for other errors.
 func (e *Error) Unwrap() error { return e.Err }
 
-// maxErrors is how many errors CheckAll lists.
+// maxErrors is the maximum number of errors that CheckAll returns.
 const maxErrors = 100
 
-// Check says what is wrong with a module, as an *[Error]: the first in the order of the program; nil if it is
-// well-formed. Well-formed means that nothing is missing, that types are what the functions that make nodes make them,
-// that each variable and buffer is defined once and used within, that loops are what their kinds ask for, that
-// functions that are called exist and do not call each other in a circle, that nothing is left that lowering replaces,
-// and that no index is outside of its buffer for certain. An index is so if some iteration of the loops around has it
-// outside, whatever arguments bring the program there, and if there are such arguments: conditions, loops without
-// iterations, and values that are read from memory are taken into account. Accesses that may be outside are no error:
-// transform.Unproven lists them. Any garbage may be checked.
+// Check returns the first error in a module, in program order, as an *[Error]; nil if the module is well-formed. A
+// module is well-formed if nothing required is nil; types are as the functions that make nodes would make them; each
+// variable and buffer is defined once and used only within its scope; loops meet the requirements of their kinds;
+// called functions exist and do not call each other recursively; no node is left that lowering replaces; and no index
+// is certainly out of bounds. An index is certainly out of bounds if, whatever the arguments are, it is outside of its
+// dimension in some iteration of the enclosing loops, and if there are arguments with which the access is executed.
+// Conditions, loops without iterations, and values read from memory are taken into account. Accesses that may be out of
+// bounds are not errors: transform.Unproven lists them. Check accepts any input: nil nodes, cycles and nodes of foreign
+// types are reported, too.
 func Check(m *IRModule) error {
 	if all := checkModule(m, 1); len(all) > 0 {
 		return all[0]
@@ -50,10 +51,10 @@ func Check(m *IRModule) error {
 	return nil
 }
 
-// CheckAll is all that Check finds, up to 100 errors, each node once.
+// CheckAll returns all errors that Check finds, at most 100, with each node reported once.
 func CheckAll(m *IRModule) []*Error { return checkModule(m, maxErrors) }
 
-// CheckFunc is Check of a function alone; functions of the module that it calls are not looked for.
+// CheckFunc is Check for a single function. It does not check that functions of the module that it calls exist.
 func CheckFunc(f *PrimFunc) error {
 	c := &checker{limit: 1}
 	c.function(f)
@@ -87,24 +88,24 @@ func checkModule(m *IRModule, limit int) []*Error {
 	return c.errs
 }
 
-// checker walks through a module, and notes what is wrong.
+// checker walks through a module and records errors.
 type checker struct {
 	scopes.Scopes
-	calls    *callGraph // nil: of a function alone
+	calls    *callGraph // nil when a single function is checked
 	fn       *PrimFunc
-	levels   map[any]int // of variables and buffers that are defined where the walk is
-	here     [][]any     // what each open scope defines
-	binders  map[any]any // of those that were defined anywhere in the function
+	levels   map[any]int // scope levels of the variables and buffers that are in scope
+	here     [][]any     // the definitions in each open scope
+	binders  map[any]any // the binders of all definitions in the function
 	memo     map[any]checked
 	path     []path.Step
 	depth    int
-	guarded  int // conditions that what is looked at stands behind
+	guarded  int // number of conditions that guard the current node
 	returned bool
 	errs     []*Error
 	limit    int
 }
 
-// checked is what was found of a node.
+// checked is the result for a node.
 type checked struct {
 	scopes.Stamp
 	t                     Type
@@ -147,7 +148,7 @@ func (c *checker) function(f *PrimFunc) {
 	for i, p := range f.Params {
 		c.push(path.AtIndex("params", i))
 		if p != nil && c.defined(p) {
-			c.fail("parameter %s is there twice", p.Name)
+			c.fail("parameter %s occurs twice", p.Name)
 		} else {
 			c.bindVar(p, f)
 			if p != nil && p.Type.Lanes > 1 {
@@ -160,15 +161,15 @@ func (c *checker) function(f *PrimFunc) {
 	errors := len(c.errs)
 	c.body(f.Body)
 	if f.Result != Void && !c.returned && len(c.errs) == errors {
-		c.fail("the function gives a result of type %s, and has no call of ret", f.Result)
+		c.fail("the function has a result of type %s, and no call of ret", f.Result)
 	}
-	if len(c.errs) == before && !c.stopped() { // of what is wrong otherwise, nothing can be said
+	if len(c.errs) == before && !c.stopped() { // indices can be checked only in a program without other errors
 		c.bounds(f)
 	}
 	c.fn = nil
 }
 
-// parameterBuffers defines the buffers of parameters, after the sizes that they bring along.
+// parameterBuffers defines the buffers of parameters, and before them the variables of their sizes.
 func (c *checker) parameterBuffers(f *PrimFunc) {
 	var buffers []*Buffer
 	var owners []*Var
@@ -183,7 +184,7 @@ func (c *checker) parameterBuffers(f *PrimFunc) {
 		case b == nil:
 			c.fail("the buffer of parameter %s is nil", p.Name)
 		case slices.Contains(buffers, b):
-			c.fail("buffer %s is that of two parameters", b.Name)
+			c.fail("two parameters have buffer %s", b.Name)
 		default:
 			buffers, owners = append(buffers, b), append(owners, p)
 		}
@@ -214,8 +215,8 @@ func (c *checker) parameterBuffers(f *PrimFunc) {
 	}
 }
 
-// isIdentifier says whether a name may stand in C, and as a symbol in a library. Words that C keeps for itself are for
-// the generator to see to.
+// isIdentifier reports whether a name is a valid C identifier and symbol of a library. Generators deal with reserved
+// words.
 func isIdentifier(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -238,7 +239,7 @@ func (c *checker) attrs(name string, all map[string]any, targets bool) {
 			if v == nil {
 				c.fail("the target is nil")
 			} else if !targets {
-				c.fail("a target is for functions and modules alone")
+				c.fail("only functions and modules can have a target")
 			}
 		default:
 			want := "int64, bool, float64 or string"

@@ -102,7 +102,7 @@ var spoiledPrograms = []spoiled{
 	{"nil function", func(w *wellFormed) { w.module.Funcs = append(w.module.Funcs, nil) },
 		"tir: check funcs[2]: the function is nil"},
 	{"names of functions", func(w *wellFormed) { w.twice.Name = "main" }, `tir: check main.` + inLoop[5:] +
-		`[4].attr(pragma).body.value.a: call of function twice, which the module has not`},
+		`[4].attr(pragma).body.value.a: call of function twice, which the module does not contain`},
 	{"a function twice", func(w *wellFormed) { w.module.Funcs = append(w.module.Funcs, w.twice) },
 		`tir: check funcs[2]: two functions are named "twice": give one another name`},
 	{"function without a name", func(w *wellFormed) { w.main.Name = "" }, "tir: check: the function has no name"},
@@ -113,13 +113,13 @@ var spoiledPrograms = []spoiled{
 	{"result of a strange type", func(w *wellFormed) { w.main.Result = Type{Code: 77, Bits: 8, Lanes: 1} },
 		"main: result of type"},
 	{"result without ret", func(w *wellFormed) { w.twice.Body = &Evaluate{I32(0)} },
-		"twice: the function gives a result of type float32, and has no call of ret"},
+		"twice: the function has a result of type float32, and no call of ret"},
 	{"ret of another type", func(w *wellFormed) { w.twice.Body = &Evaluate{Intrin("ret", I32(0))} },
-		"twice.body.value: ret gives type int32, the function's result is of type float32"},
+		"twice.body.value: ret returns type int32, but the function's result is of type float32"},
 	{"ret_none of a result", func(w *wellFormed) { w.twice.Body = w.evaluate },
-		"twice.body.value: ret_none gives type void, the function's result is of type float32"},
+		"twice.body.value: ret_none returns type void, but the function's result is of type float32"},
 	{"ret within", func(w *wellFormed) { w.twice.Body = &Evaluate{&Binary{Op: OpAdd, A: w.ret, B: F32(0)}} },
-		"twice.body.value.a: ret stands within an expression: evaluate it alone"},
+		"twice.body.value.a: ret is part of an expression: make it a statement of its own, with Evaluate"},
 	{"no body", func(w *wellFormed) { w.main.Body = nil }, "main.body: the statement is nil"},
 	{"body that is a nil pointer", func(w *wellFormed) { w.main.Body = (*For)(nil) }, "main.body: the statement is nil"},
 	{"attribute's type", func(w *wellFormed) { w.main.Attrs["id"] = 3 },
@@ -132,14 +132,14 @@ var spoiledPrograms = []spoiled{
 	{"annotation's type", func(w *wellFormed) { w.loop.Annotations["unroll"] = float32(1) },
 		"main.body.for(i).annotations[unroll]: the value is of Go type float32: want int64, bool, float64 or string"},
 	{"annotation that is a target", func(w *wellFormed) { w.loop.Annotations["unroll"] = &target.Target{} },
-		"main.body.for(i).annotations[unroll]: a target is for functions and modules alone"},
+		"main.body.for(i).annotations[unroll]: only functions and modules can have a target"},
 
 	{"nil parameter", func(w *wellFormed) { w.main.Params[1] = nil }, "main.params[1]: a variable is nil"},
 	{"parameter without name", func(w *wellFormed) { w.n.Name = "" }, "main.params[1]: a variable has no name"},
 	{"parameter twice", func(w *wellFormed) { w.main.Params = append(w.main.Params, w.n) },
-		"main.params[2]: parameter n is there twice"},
+		"main.params[2]: parameter n occurs twice"},
 	{"parameter's type", func(w *wellFormed) { w.n.Type = Type{Code: 5, Bits: 64, Lanes: 1} },
-		"main.params[1]: variable n: type dtype(code=5,bits=64,lanes=1) is not one that expressions have"},
+		"main.params[1]: variable n: expressions cannot have type dtype(code=5,bits=64,lanes=1)"},
 	{"parameter of no type", func(w *wellFormed) { w.n.Type = Void },
 		"main.params[1]: variable n of type void has no value"},
 	{"parameter that is a vector", func(w *wellFormed) { w.n.Type = Vector(Int32, 4) },
@@ -154,7 +154,7 @@ var spoiledPrograms = []spoiled{
 	{"buffer of two parameters", func(w *wellFormed) {
 		b := NewVar("b", Handle)
 		w.main.Params, w.main.Buffers[b] = append(w.main.Params, b), w.in
-	}, "main: buffer A is that of two parameters"},
+	}, "main: two parameters have buffer A"},
 	{"buffer without name", func(w *wellFormed) { w.tmp.Name = "" },
 		"main.body.for(i).body.alloc().buffer: a buffer has no name"},
 	{"buffer's type", func(w *wellFormed) { w.in.DType = Void }, "main.buffer(A): buffer A: elements of type void"},
@@ -195,7 +195,7 @@ var spoiledPrograms = []spoiled{
 	{"variable twice, one after the other", func(w *wellFormed) { w.after(&LetStmt{w.x, I32(1), &Evaluate{w.x}}) },
 		inLoop + "[7].let(x): variable x is defined twice: make a new one"},
 	{"buffer from nowhere", func(w *wellFormed) { w.vector.Buffer = NewBuffer("B", Float32, w.rows, I32(4)) }, inLoop +
-		"[5]: buffer B is not defined: it is neither a parameter's nor allocated"},
+		"[5]: buffer B is not defined: no parameter has it, and no Alloc defines it"},
 	{"buffer outside of its scope", func(w *wellFormed) {
 		w.main.Body = Sequence(w.loop, &BufferStore{w.tmp, F32(1), []Expr{I32(0)}})
 	}, "main.body[1]: buffer T is used outside of its scope"},
@@ -209,21 +209,21 @@ var spoiledPrograms = []spoiled{
 	{"loop from another type", func(w *wellFormed) { w.loop.Min = I64(0) },
 		"main.body.for(i): loop over a variable of type int32 from a value of type int64: cast it"},
 	{"loop as often as another type", func(w *wellFormed) { w.loop.Extent = I64(4) },
-		"main.body.for(i): loop over a variable of type int32, as often as a value of type int64: cast it"},
+		"main.body.for(i): loop over a variable of type int32 with an extent of type int64: cast it"},
 	{"loop without an extent", func(w *wellFormed) { w.loop.Extent = nil },
 		"main.body.for(i).extent: the expression is nil"},
 	{"vector of unknown extent", func(w *wellFormed) { w.loop.Kind = Vectorized },
-		"main.body.for(i): the extent of a loop that is vectorized is not constant"},
+		"main.body.for(i): the extent of a loop of kind vectorized is not constant"},
 	{"unrolled unknown extent", func(w *wellFormed) { w.loop.Kind = Unrolled },
-		"main.body.for(i): the extent of a loop that is unrolled is not constant"},
+		"main.body.for(i): the extent of a loop of kind unrolled is not constant"},
 	{"vector of too many lanes", func(w *wellFormed) { w.loop.Kind, w.loop.Extent = Vectorized, I32(4096) },
-		"main.body.for(i): a loop of 4096 turns cannot be a vector: want 1 to 1024"},
+		"main.body.for(i): a loop of 4096 iterations cannot be vectorized: want 1 to 1024"},
 	{"threads without a name", func(w *wellFormed) { w.loop.Kind = ThreadBind },
-		"main.body.for(i): a loop over threads does not say which: set Thread, as to threadIdx.x"},
+		"main.body.for(i): a loop over threads does not name them: set Thread, for example to threadIdx.x"},
 	{"unknown threads", func(w *wellFormed) { w.loop.Kind, w.loop.Thread = ThreadBind, "threadIdx.w" },
-		`main.body.for(i): thread "threadIdx.w" is not known: want one of`},
+		`main.body.for(i): unknown thread "threadIdx.w": want one of`},
 	{"threads of a serial loop", func(w *wellFormed) { w.loop.Thread = "threadIdx.x" },
-		`main.body.for(i): thread "threadIdx.x" of a loop that is of kind for, and not thread`},
+		`main.body.for(i): thread "threadIdx.x" of a loop of kind for: only loops of kind thread have one`},
 
 	{"let's type", func(w *wellFormed) { w.let.Value = I64(1) }, inLoop +
 		"[0].let(x): variable x of type int32 has a value of type int64: cast it"},
@@ -254,7 +254,7 @@ var spoiledPrograms = []spoiled{
 		w.after(&Alloc{b, &Evaluate{&BufferLoad{Buffer: b, Indices: []Expr{w.ramp}}}})
 	}, inLoop + "[7].alloc(B).body.value: 4 lanes of type float32x512: want at most 1024 in all"},
 
-	{"assertion's kind", func(w *wellFormed) { w.assert.Kind = "" }, inLoop + "[1]: the assertion names no kind of error"},
+	{"assertion's kind", func(w *wellFormed) { w.assert.Kind = "" }, inLoop + "[1]: the assertion has no kind of error"},
 	{"assertion's condition", func(w *wellFormed) { w.assert.Cond = w.n }, inLoop +
 		"[1].cond: condition of type int32: want bool"},
 	{"condition of several lanes", func(w *wellFormed) { w.branch.Cond = w.selected.Cond }, inLoop +
@@ -279,7 +279,7 @@ var spoiledPrograms = []spoiled{
 		"[4].attr(pragma).value: the expression is nil"},
 	{"nil in a sequence", func(w *wellFormed) { w.seq.Stmts[1] = nil }, inLoop + "[1]: the statement is nil"},
 	{"sequence in a sequence", func(w *wellFormed) { w.seq.Stmts[1] = &Seq{} }, inLoop +
-		"[1]: a Seq stands in a Seq: make them with Sequence"},
+		"[1]: a Seq contains a Seq: use Sequence, which flattens them"},
 	{"sequence in itself", func(w *wellFormed) { w.branch.Then = w.seq }, inLoop + "[2].if.then: Seq contains itself"},
 
 	{"types of an operation", func(w *wellFormed) { w.letExpr.Body.(*Binary).A = I32(1) }, inLoop +
@@ -287,7 +287,7 @@ var spoiledPrograms = []spoiled{
 	{"operation that does not exist", func(w *wellFormed) { w.letExpr.Body.(*Binary).Op = 99 }, inLoop +
 		"[0].let(x).body.value.body: operation 99 does not exist"},
 	{"operation on texts", func(w *wellFormed) { w.assert.Cond = &Binary{Op: OpEQ, A: Text("a"), B: Text("a")} }, inLoop +
-		`[1].cond.a: text "a" is nothing but an argument of calls`},
+		`[1].cond.a: text "a" can only be an argument of a call`},
 	{"logic of numbers", func(w *wellFormed) { w.assert.Cond = &Binary{Op: OpAnd, A: w.n, B: w.n} }, inLoop +
 		"[1].cond: && of type int32: want bool, as comparisons give it"},
 	{"sum of truth values", func(w *wellFormed) { w.while.Cond = &Binary{Op: OpAdd, A: w.not, B: w.not} }, inLoop +
@@ -309,7 +309,7 @@ var spoiledPrograms = []spoiled{
 	{"cast to nothing", func(w *wellFormed) { w.cast.Type = Void }, inLoop +
 		"[4].attr(pragma).body.value.b.args[0]: cast of int32 to void"},
 	{"cast to an address", func(w *wellFormed) { w.cast.Type = Handle }, inLoop +
-		"[4].attr(pragma).body.value.b.args[0]: cast of int32 to handle: an address goes with ints of 64 bits alone"},
+		"[4].attr(pragma).body.value.b.args[0]: cast of int32 to handle: only 64-bit integers can be cast to or from an address"},
 	{"ramp of two types", func(w *wellFormed) { w.ramp.Stride = I64(1) }, inLoop +
 		"[5].indices[1]: ramp of types int32 and int64: want two scalar integers of one type"},
 	{"ramp of floats", func(w *wellFormed) { w.ramp.Base, w.ramp.Stride = F32(1), F32(1) }, inLoop +
@@ -322,7 +322,7 @@ var spoiledPrograms = []spoiled{
 	{"broadcast of no lanes", func(w *wellFormed) { w.broadcast.Lanes = -4 }, inLoop +
 		"[5].value.then: -4 lanes: want 2 to 1024"},
 	{"vector of addresses", func(w *wellFormed) { w.broadcast.Value = w.a }, inLoop +
-		"[5].value.then: type handlex4 is not one that expressions have"},
+		"[5].value.then: expressions cannot have type handlex4"},
 	{"shuffle of nothing", func(w *wellFormed) { w.shuffle.Vectors = nil }, inLoop +
 		"[5].value.else: shuffle of 0 vectors by 4 indices"},
 	{"shuffle of two types", func(w *wellFormed) { w.shuffle.Vectors[1] = I32(1) }, inLoop +
@@ -330,7 +330,7 @@ var spoiledPrograms = []spoiled{
 	{"shuffle beyond", func(w *wellFormed) { w.shuffle.Indices[0] = 5 }, inLoop +
 		"[5].value.else: shuffle: index 0 is 5: there are 5 lanes"},
 	{"shuffle of too many lanes", func(w *wellFormed) { w.shuffle.Indices = make([]int, 2000) }, inLoop +
-		"[5].value.else: shuffle gives 2000 lanes: want 1 to 1024"},
+		"[5].value.else: shuffle has 2000 lanes: want 1 to 1024"},
 	{"constant beyond its type", func(w *wellFormed) { w.value.Value = 1 << 31 }, inLoop +
 		"[2].if.cond.b: constant 2147483648 is not within int32"},
 	{"constant of another type", func(w *wellFormed) { w.value.Type = Float32 }, inLoop +
@@ -349,7 +349,7 @@ var spoiledPrograms = []spoiled{
 	{"call of a strange type", func(w *wellFormed) { w.exp.Type.Lanes = 2000 }, inLoop +
 		"[4].attr(pragma).body.value.b: type float32x2000 has 2000 lanes: want 1 to 1024"},
 	{"unknown intrinsic", func(w *wellFormed) { w.exp.Name = "expp" }, inLoop +
-		`[4].attr(pragma).body.value.b: there is no intrinsic "expp": known are`},
+		`[4].attr(pragma).body.value.b: there is no intrinsic "expp": want one of`},
 	{"intrinsic's arguments", func(w *wellFormed) { w.exp.Args = nil }, inLoop +
 		"[4].attr(pragma).body.value.b: intrinsic exp takes 1 arguments, found 0"},
 	{"intrinsic's nil argument", func(w *wellFormed) { w.exp.Args[0] = nil }, inLoop +
@@ -357,7 +357,7 @@ var spoiledPrograms = []spoiled{
 	{"intrinsic's type", func(w *wellFormed) { w.exp.Args[0] = w.n }, inLoop +
 		"[4].attr(pragma).body.value.b: intrinsic exp of type float32: argument 0 is of type int32"},
 	{"intrinsic of text", func(w *wellFormed) { w.exp.Args[0] = Text("x") }, inLoop +
-		`[4].attr(pragma).body.value.b.args[0]: text "x" is nothing but an argument of calls`},
+		`[4].attr(pragma).body.value.b.args[0]: text "x" can only be an argument of a call`},
 	{"address of no element", func(w *wellFormed) {
 		w.evaluate.Value = &Call{CallIntrinsic, "address_of", Handle, []Expr{w.n}}
 	}, inLoop + "[6].value: intrinsic address_of takes an element of a buffer, found Var"},
@@ -366,9 +366,9 @@ var spoiledPrograms = []spoiled{
 	}, inLoop + "[6].value: intrinsic report_index takes an address, an int32, and two int64, and gives a bool: found"},
 	{"reports of no record", func(w *wellFormed) {
 		w.evaluate.Value = &Call{CallIntrinsic, "check_reports", Void, []Expr{w.n}}
-	}, inLoop + "[6].value: intrinsic check_reports takes an address, and gives nothing"},
+	}, inLoop + "[6].value: intrinsic check_reports takes an address and returns nothing"},
 	{"value of a call that gives none", func(w *wellFormed) { w.letExpr.Value = NewCall(CallExtern, Void, "f") }, inLoop +
-		"[0].let(x).body.value.value: Call gives no value"},
+		"[0].let(x).body.value.value: Call has no value"},
 	{"called function's arguments", func(w *wellFormed) { w.call.Args = nil }, inLoop +
 		"[4].attr(pragma).body.value.a: function twice takes 1 arguments, found 0"},
 	{"called function's argument", func(w *wellFormed) { w.call.Args[0] = w.n }, inLoop +
@@ -381,17 +381,17 @@ var spoiledPrograms = []spoiled{
 		a := NewVar("a", Handle)
 		c.Value.(*Call).Args[0] = a
 		w.module.Funcs = append(w.module.Funcs, &PrimFunc{Name: "third", Params: []*Var{a}, Result: Void, Body: c})
-	}, inLoop + "[7].value: functions call each other in a circle: main calls third calls main"},
+	}, inLoop + "[7].value: functions call each other recursively: main calls third calls main"},
 	{"function that calls itself", func(w *wellFormed) { w.ret.Args[0] = NewCall(CallFunc, Float32, "twice", F32(1)) },
-		"twice.body.value.args[0]: functions call each other in a circle: twice calls twice"},
+		"twice.body.value.args[0]: functions call each other recursively: twice calls twice"},
 	{"reduction", func(w *wellFormed) { w.store.Value = &Reduce{Sources: []Expr{F32(0)}} }, inLoop +
-		"[0].let(x).body.value: a reduction, which lowering replaces: lower the program first"},
+		"[0].let(x).body.value: a reduction that lowering replaces: lower the program first"},
 	{"tensor", func(w *wellFormed) { w.store.Value = &ProducerLoad{} }, inLoop +
-		"[0].let(x).body.value: an element of a tensor, which lowering replaces: lower the program first"},
+		"[0].let(x).body.value: a load from a tensor that lowering replaces: lower the program first"},
 	{"what could not be made", func(w *wellFormed) { w.store.Value = Add(F32(1), w.a) }, inLoop +
 		"[0].let(x).body.value: tir: +: operands of types float32 and handle: cast one"},
 	{"what could not be made for no reason", func(w *wellFormed) { w.store.Value = &Bad{} }, inLoop +
-		"[0].let(x).body.value: an expression that could not be made, without saying why"},
+		"[0].let(x).body.value: an expression that could not be made, for an unknown reason"},
 	{"foreign expression", func(w *wellFormed) { w.store.Value = struct{ Expr }{} }, inLoop +
 		"[0].let(x).body.value: struct { tir.Expr } is no expression"},
 	{"allocation of nothing", func(w *wellFormed) { w.alloc.Buffer = nil },
@@ -456,7 +456,7 @@ func TestCheckAll_InOrder(t *testing.T) {
 		"body.for(i).body.alloc(T).body[4].attr(pragma).body.value.b.args[0]"}, paths)
 }
 
-// What stands behind a condition, or in a loop of no turns, may be wrong, since it may never run.
+// What stands behind a condition, or in a loop without iterations, may be wrong, since it may never run.
 func TestCheck_IndexBehindCondition(t *testing.T) {
 	b := NewBuffer("B", Float32, I32(4))
 	p := NewVar("b", Handle)

@@ -10,7 +10,7 @@ import (
 // call checks a call. Calls of ret and ret_none are statements: see evaluate.
 func (c *checker) call(e *Call) (Type, bool) {
 	if e.Kind == CallIntrinsic && (e.Name == "ret" || e.Name == "ret_none") {
-		c.fail("%s stands within an expression: evaluate it alone", e.Name)
+		c.fail("%s is part of an expression: make it a statement of its own, with Evaluate", e.Name)
 		return Void, false
 	}
 	return c.callParts(e)
@@ -63,7 +63,7 @@ func (c *checker) callParts(e *Call) (Type, bool) {
 	return e.Type, true
 }
 
-// takesText says whether text may be an argument of a call.
+// takesText reports whether arguments of a call may be text.
 func takesText(e *Call) bool {
 	if e.Kind != CallIntrinsic {
 		return true
@@ -72,7 +72,7 @@ func takesText(e *Call) bool {
 	return i != nil && i.Args < 0
 }
 
-// evaluate checks an expression that is computed for what it does; calls of ret and ret_none end the function.
+// evaluate checks an expression that is computed for its effect. A call of ret or ret_none ends the function.
 func (c *checker) evaluate(e Expr) {
 	call, ok := e.(*Call)
 	if !ok || call == nil || call.Kind != CallIntrinsic || call.Name != "ret" && call.Name != "ret_none" {
@@ -88,16 +88,16 @@ func (c *checker) evaluate(e Expr) {
 		t = c.memoType(call.Args[0])
 	}
 	if result := c.fn.Result; t != result {
-		c.fail("%s gives type %s, the function's result is of type %s", call.Name, TypeName(t), TypeName(result))
+		c.fail("%s returns type %s, but the function's result is of type %s", call.Name, TypeName(t), TypeName(result))
 	}
 }
 
-// memoType is the type of an expression that was found right.
+// memoType returns the type of an expression that was found correct.
 func (c *checker) memoType(e Expr) Type {
 	if f, ok := c.memo[e]; ok {
 		return f.t
 	}
-	return e.DType() // of no parts
+	return e.DType() // an expression without parts
 }
 
 // callee checks a call of a function of the module.
@@ -105,7 +105,7 @@ func (c *checker) callee(e *Call, types []Type) bool {
 	f := c.calls.functions[e.Name]
 	switch {
 	case f == nil:
-		c.fail("call of function %s, which the module has not", e.Name)
+		c.fail("call of function %s, which the module does not contain", e.Name)
 		return false
 	case len(types) != len(f.Params):
 		c.fail("function %s takes %d arguments, found %d", e.Name, len(f.Params), len(types))
@@ -121,17 +121,17 @@ func (c *checker) callee(e *Call, types []Type) bool {
 		}
 	}
 	if circle := c.calls.circle(c.fn.Name, e.Name); circle != nil {
-		c.fail("functions call each other in a circle: %s", strings.Join(circle, " calls "))
+		c.fail("functions call each other recursively: %s", strings.Join(circle, " calls "))
 		return false
 	}
 	return true
 }
 
-// callGraph is which function of a module calls which.
+// callGraph records which functions of a module call which others.
 type callGraph struct {
 	functions map[string]*PrimFunc
-	callees   map[string][]string // those that were looked for
-	reported  map[string]bool     // circles
+	callees   map[string][]string // of the functions for which of has been called
+	reported  map[string]bool     // cycles
 }
 
 func newCallGraph(m *IRModule) *callGraph {
@@ -147,7 +147,7 @@ func newCallGraph(m *IRModule) *callGraph {
 	return g
 }
 
-// of lists the functions that a function calls. It looks at each node once, whatever they are.
+// of returns the functions that a function calls. It visits each node once, whatever its type.
 func (g *callGraph) of(name string) []string {
 	if known, ok := g.callees[name]; ok {
 		return known
@@ -173,8 +173,8 @@ func (g *callGraph) of(name string) []string {
 	return g.callees[name]
 }
 
-// circle is the shortest way from a call of one function by another back to the caller; nil if there is none, or it was
-// given before.
+// circle returns the shortest path from a call back to the caller; nil if there is none, or if the cycle was reported
+// before.
 func (g *callGraph) circle(caller, callee string) []string {
 	from := map[string]string{callee: ""}
 	for todo := []string{callee}; len(todo) > 0; todo = todo[1:] {
@@ -183,7 +183,7 @@ func (g *callGraph) circle(caller, callee string) []string {
 			for f := caller; f != ""; f = from[f] {
 				way = append(way, f)
 			}
-			way = append(way, caller) // from its end: caller … callee, caller
+			way = append(way, caller) // in reverse: caller … callee, caller
 			slices.Reverse(way)
 			key := slices.Sorted(slices.Values(way[1:]))
 			if g.reported[strings.Join(key, " ")] {

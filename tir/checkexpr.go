@@ -11,13 +11,13 @@ import (
 func (c *checker) value(e Expr) (Type, bool) {
 	t, ok := c.expr(e)
 	if ok && t == Void {
-		c.fail("%s gives no value", NodeName(e))
+		c.fail("%s has no value", NodeName(e))
 		return t, false
 	}
 	return t, ok
 }
 
-// expr checks an expression and gives its type; ok is false if something was wrong with it.
+// expr checks an expression and returns its type; ok is false if it has an error.
 func (c *checker) expr(e Expr) (t Type, ok bool) {
 	if IsNil(e) {
 		c.fail("the expression is nil")
@@ -35,7 +35,7 @@ func (c *checker) expr(e Expr) (t Type, ok bool) {
 	case *FloatImm:
 		return e.Type, c.failed(floatConstantError(e.Type, e.Value))
 	case *StringImm:
-		c.fail("text %q is nothing but an argument of calls", e.Value)
+		c.fail("text %q can only be an argument of a call", e.Value)
 		return Handle, false
 	case *Bad:
 		c.bad(e)
@@ -67,7 +67,7 @@ func (c *checker) expr(e Expr) (t Type, ok bool) {
 	return t, ok
 }
 
-// failed notes an error, if there is one; it says whether there was none.
+// failed records an error unless it is nil; it reports whether it was nil.
 func (c *checker) failed(err error) bool {
 	if err != nil {
 		c.fail("%v", err)
@@ -77,7 +77,7 @@ func (c *checker) failed(err error) bool {
 
 func (c *checker) bad(e *Bad) {
 	if e.Err == nil {
-		c.fail("an expression that could not be made, without saying why")
+		c.fail("an expression that could not be made, for an unknown reason")
 		return
 	}
 	before := len(c.errs)
@@ -87,14 +87,14 @@ func (c *checker) bad(e *Bad) {
 	}
 }
 
-// part checks a part of an expression, of a statement, or of what else has parts.
+// part checks a part of an expression, of a statement, or of a buffer.
 func (c *checker) part(s path.Step, e Expr) (Type, bool) {
 	c.push(s)
 	defer c.pop()
 	return c.value(e)
 }
 
-// parts checks all parts of an expression in their order; ok is false if something was wrong with one.
+// parts checks all parts of an expression in order; ok is false if one has an error.
 func (c *checker) parts(e Expr) (types []Type, ok bool) {
 	ok = true
 	for i, p := range ExprParts(e) {
@@ -104,7 +104,7 @@ func (c *checker) parts(e Expr) (types []Type, ok bool) {
 	return types, ok
 }
 
-// exprParts checks an expression that has parts.
+// exprParts checks an expression by type of node, and its parts.
 func (c *checker) exprParts(e Expr) (Type, bool) {
 	switch e := e.(type) {
 	case *Let:
@@ -116,10 +116,10 @@ func (c *checker) exprParts(e Expr) (Type, bool) {
 	case *BufferLoad:
 		return c.element(e.Buffer, e.Indices)
 	case *ProducerLoad:
-		c.fail("an element of a tensor, which lowering replaces: lower the program first")
+		c.fail("a load from a tensor that lowering replaces: lower the program first")
 		return Void, false
 	case *Reduce:
-		c.fail("a reduction, which lowering replaces: lower the program first")
+		c.fail("a reduction that lowering replaces: lower the program first")
 		return Void, false
 	case *Not, *Select, *Cast, *Ramp, *Broadcast, *Shuffle:
 		types, ok := c.parts(e)
@@ -129,11 +129,11 @@ func (c *checker) exprParts(e Expr) (Type, bool) {
 		t, err := typeOfParts(e, types)
 		return t, c.failed(err)
 	}
-	_, ok := c.parts(e) // nothing is known of it but its parts
+	_, ok := c.parts(e) // a foreign expression: only its parts can be checked
 	return e.DType(), ok
 }
 
-// typeOfParts is the type of an expression whose parts have the given ones.
+// typeOfParts returns the type of an expression whose parts have the given types.
 func typeOfParts(e Expr, types []Type) (Type, error) {
 	switch e := e.(type) {
 	case *Not:
@@ -168,7 +168,7 @@ func typeOfParts(e Expr, types []Type) (Type, error) {
 	return Void, fmt.Errorf("%T is no expression", e)
 }
 
-// vectorOf is a vector's type; one of fewer than two lanes is none.
+// vectorOf returns the vector of the given number of lanes, and an error if that is less than two or too large.
 func vectorOf(t Type, lanes int) (Type, error) {
 	if lanes < 2 || lanes > MaxLanes {
 		return t, fmt.Errorf("%d lanes: want 2 to %d", lanes, MaxLanes)
@@ -194,13 +194,13 @@ func shuffleType(e *Shuffle, types []Type) (Type, error) {
 		}
 	}
 	if len(e.Indices) > MaxLanes {
-		return Void, fmt.Errorf("shuffle gives %d lanes: want 1 to %d", len(e.Indices), MaxLanes)
+		return Void, fmt.Errorf("shuffle has %d lanes: want 1 to %d", len(e.Indices), MaxLanes)
 	}
 	t := Vector(types[0], len(e.Indices))
 	return t, CheckType(t)
 }
 
-// binary checks an operation; what stands second in And and Or is behind a condition.
+// binary checks an operation. The second operand of And and Or is evaluated on a condition.
 func (c *checker) binary(e *Binary) (Type, bool) {
 	a, okA := c.part(path.At("a"), e.A)
 	if e.Op.IsLogical() {
@@ -247,7 +247,7 @@ func (c *checker) bindLet(v *Var, value Type, ok bool, binder any) {
 	}
 }
 
-// element checks the indices of a load or a store, and gives the type of the element.
+// element checks the indices of a load or a store, and returns the type of the accessed element.
 func (c *checker) element(b *Buffer, indices []Expr) (Type, bool) {
 	ok := c.buffer(b)
 	types := make([]Type, len(indices))
@@ -302,8 +302,8 @@ func (c *checker) within(x Expr, b *Buffer, dim int) {
 	}
 }
 
-// constantRange is the least and the greatest lane of a constant of integers. Floats have them exactly where it
-// matters.
+// constantRange returns the least and the greatest lane of a constant of integers. float64 represents all values
+// exactly that matter here.
 func constantRange(x Expr) (least, greatest float64, ok bool) {
 	switch x := x.(type) {
 	case *IntImm:

@@ -2,13 +2,13 @@ package tir
 
 import "tvmgo/tir/internal/path"
 
-// defined says whether a variable or a buffer is defined where the walk is.
+// defined reports whether a variable or a buffer is in scope.
 func (c *checker) defined(what any) bool {
 	_, ok := c.levels[what]
 	return ok
 }
 
-// define notes a variable or a buffer of the innermost scope, which a node binds.
+// define records a variable or a buffer, bound by a node, in the innermost scope.
 func (c *checker) define(sort, name string, what, binder any) {
 	if by, ok := c.binders[what]; c.defined(what) || ok && by != binder {
 		c.fail("%s %s is defined twice: make a new one", sort, name)
@@ -52,7 +52,7 @@ func (c *checker) exit() {
 	c.Leave()
 }
 
-// bindBuffer defines a buffer, and its address with it, unless that is the parameter that the buffer belongs to.
+// bindBuffer defines a buffer, and its address unless that is own, the parameter to which the buffer belongs.
 func (c *checker) bindBuffer(b *Buffer, own *Var, binder any) {
 	if b == nil {
 		c.fail("the buffer is nil")
@@ -67,7 +67,7 @@ func (c *checker) bindBuffer(b *Buffer, own *Var, binder any) {
 	c.define("buffer", b.Name, b, binder)
 }
 
-// layout checks what a buffer is but its address.
+// layout checks everything of a buffer but its address.
 func (c *checker) layout(b *Buffer) {
 	if err := CheckType(b.DType); err != nil || b.DType == Void {
 		c.fail("buffer %s: elements of type %s", b.Name, TypeName(b.DType))
@@ -89,7 +89,7 @@ func (c *checker) layout(b *Buffer) {
 	}
 }
 
-// data checks a buffer's address, which there then brings or looks up.
+// data checks a buffer's address, which the function there then defines or looks up.
 func (c *checker) data(b *Buffer, there func()) {
 	if b.Data == nil {
 		c.fail("buffer %s has no address: Data is nil", b.Name)
@@ -103,7 +103,7 @@ func (c *checker) data(b *Buffer, there func()) {
 	c.pop()
 }
 
-// bindView defines a buffer over memory whose address is known here.
+// bindView defines a buffer over memory whose address is in scope.
 func (c *checker) bindView(b *Buffer, binder any) {
 	c.layout(b)
 	c.data(b, func() { c.variable(b.Data) })
@@ -131,7 +131,7 @@ func (c *checker) size(e Expr, positive bool) {
 	}
 }
 
-// variable checks a use.
+// variable checks the use of a variable.
 func (c *checker) variable(v *Var) bool {
 	if v == nil {
 		c.fail("the variable is nil")
@@ -144,12 +144,12 @@ func (c *checker) variable(v *Var) bool {
 	}
 	c.Use(level)
 	if CheckType(v.Type) != nil || v.Type == Void {
-		return false // said where it is defined
+		return false // reported at its definition
 	}
 	return true
 }
 
-// buffer checks a use.
+// buffer checks the use of a buffer.
 func (c *checker) buffer(b *Buffer) bool {
 	if b == nil {
 		c.fail("the buffer is nil")
@@ -168,7 +168,7 @@ func (c *checker) outOfScope(sort, name string, what any) {
 	if _, ok := c.binders[what]; ok {
 		c.fail("%s %s is used outside of its scope", sort, name)
 	} else if sort == "buffer" {
-		c.fail("buffer %s is not defined: it is neither a parameter's nor allocated", name)
+		c.fail("buffer %s is not defined: no parameter has it, and no Alloc defines it", name)
 	} else {
 		c.fail("variable %s is not defined", name)
 	}

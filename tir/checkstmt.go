@@ -12,7 +12,7 @@ var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.
 	"vthread", "vthread.x", "vthread.y",
 	"vthread.z"}
 
-// body checks the statement that another one, or a function, is around.
+// body checks the body of a statement or of a function.
 func (c *checker) body(s Stmt) { c.under(path.At("body"), s) }
 
 func (c *checker) under(st path.Step, s Stmt) {
@@ -21,7 +21,7 @@ func (c *checker) under(st path.Step, s Stmt) {
 	c.pop()
 }
 
-// behind checks a statement that is run on a condition, or never.
+// behind checks a statement that is executed on a condition, or never.
 func (c *checker) behind(st path.Step, s Stmt) {
 	c.guarded++
 	c.under(st, s)
@@ -92,7 +92,7 @@ func (c *checker) stmtParts(s Stmt) {
 	case *Assert:
 		c.condition(s.Cond)
 		if s.Kind == "" {
-			c.fail(`the assertion names no kind of error: say "ValueError", "TypeError" or the like`)
+			c.fail(`the assertion has no kind of error: set one, such as "ValueError" or "TypeError"`)
 		}
 	case *Alloc:
 		c.inside()
@@ -107,7 +107,7 @@ func (c *checker) stmtParts(s Stmt) {
 		for i, x := range s.Stmts {
 			c.push(path.AtIndex("", i))
 			if inner, ok := x.(*Seq); ok && inner != nil {
-				c.fail("a Seq stands in a Seq: make them with Sequence")
+				c.fail("a Seq contains a Seq: use Sequence, which flattens them")
 			} else {
 				c.stmt(x)
 			}
@@ -117,7 +117,7 @@ func (c *checker) stmtParts(s Stmt) {
 		c.push(path.At("value"))
 		c.evaluate(s.Value)
 		c.pop()
-	default: // of which nothing is known but its parts; statements in it may be executed or not
+	default: // a foreign statement: only its parts are known, and they may be executed or not
 		eachPart(s, func(f *Field, index int, part any) {
 			if e, ok := part.(Expr); ok {
 				c.part(stepTo(f, index), e)
@@ -152,7 +152,7 @@ func (c *checker) loop(s *For) {
 		case okLow && low != t:
 			c.fail("loop over a variable of type %s from a value of type %s: cast it", t, low)
 		case okN && n != t:
-			c.fail("loop over a variable of type %s, as often as a value of type %s: cast it", t, n)
+			c.fail("loop over a variable of type %s with an extent of type %s: cast it", t, n)
 		}
 	}
 	extent, isConst := s.Extent.(*IntImm)
@@ -161,18 +161,18 @@ func (c *checker) loop(s *For) {
 	case s.Kind >= numForKinds:
 		c.fail("kind %d of loops does not exist", s.Kind)
 	case (s.Kind == Vectorized || s.Kind == Unrolled) && okN && !isConst:
-		c.fail("the extent of a loop that is %s is not constant", s.Kind)
+		c.fail("the extent of a loop of kind %s is not constant", s.Kind)
 	case s.Kind == Vectorized && okN && (extent.Value < 1 || extent.Value > MaxLanes):
-		c.fail("a loop of %d turns cannot be a vector: want 1 to %d", extent.Value, MaxLanes)
+		c.fail("a loop of %d iterations cannot be vectorized: want 1 to %d", extent.Value, MaxLanes)
 	case s.Kind == ThreadBind && s.Thread == "":
-		c.fail("a loop over threads does not say which: set Thread, as to threadIdx.x")
+		c.fail("a loop over threads does not name them: set Thread, for example to threadIdx.x")
 	case s.Kind == ThreadBind && !slices.Contains(threadNames, s.Thread):
-		c.fail("thread %q is not known: want one of %q", s.Thread, threadNames)
+		c.fail("unknown thread %q: want one of %q", s.Thread, threadNames)
 	case s.Kind != ThreadBind && s.Thread != "":
-		c.fail("thread %q of a loop that is of kind %s, and not thread", s.Thread, s.Kind)
+		c.fail("thread %q of a loop of kind %s: only loops of kind thread have one", s.Thread, s.Kind)
 	}
 	if isConst && extent.Value < 1 {
-		c.behind(path.At("body"), s.Body) // it is never run
+		c.behind(path.At("body"), s.Body) // it is never executed
 	} else {
 		c.body(s.Body)
 	}
@@ -218,7 +218,7 @@ func (c *checker) attr(s *AttrStmt) {
 	c.body(s.Body)
 }
 
-// view checks a buffer over memory that is there already.
+// view checks a buffer over memory that exists already.
 func (c *checker) view(s *AttrStmt) {
 	b := s.ViewBuffer()
 	c.inside()
@@ -231,7 +231,7 @@ func (c *checker) view(s *AttrStmt) {
 	c.pop()
 	if v, ok := s.Value.(*Var); b != nil && (!ok || v == nil || v != b.Data) {
 		c.push(path.At("value"))
-		c.fail("buffer %s is a view of other memory than its address: make it with View", b.Name)
+		c.fail("the address of buffer %s is not the memory that it is a view of: make it with View", b.Name)
 		c.pop()
 	}
 	c.body(s.Body)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Enum is the type of a field with a few named values: [BinaryOp], [CallKind], [ForKind], [IterKind].
+// Enum is implemented by the types of fields with a few named values: [BinaryOp], [CallKind], [ForKind], [IterKind].
 type Enum interface {
 	~uint8
 	fmt.Stringer

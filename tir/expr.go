@@ -3,10 +3,10 @@ package tir
 import "reflect"
 
 // Expr is an expression: *Var, *IntImm, *FloatImm, *StringImm, *Binary, *Not, *Select, *Cast, *BufferLoad,
-// *ProducerLoad, *Ramp, *Broadcast, *Shuffle, *Let, *Call, *Reduce, or *Bad. Expressions are shared: they are made, and
-// not changed any more.
+// *ProducerLoad, *Ramp, *Broadcast, *Shuffle, *Let, *Call, *Reduce, or *Bad. Several expressions can share a part, so
+// that expressions must not be changed once they are made.
 type Expr interface {
-	// DType is the type of the expression's value; Void of one that lacks what has the type.
+	// DType returns the type of the expression's value; Void if a part that determines the type is nil.
 	DType() Type
 	expr()
 }
@@ -17,37 +17,37 @@ type Var struct {
 	Type Type
 }
 
-// IntImm is a constant of integers, or of truth values (0 and 1). A uint64 beyond int64 is the same 64 bits.
+// IntImm is a constant of integers or truth values (0 and 1). A uint64 above the maximum of int64 has the same 64 bits.
 type IntImm struct {
 	Type  Type  // one lane
 	Value int64 `tir:"int"`
 }
 
-// FloatImm is a constant of floating point numbers. It may be an infinity or no number at all.
+// FloatImm is a constant of floating-point numbers. It may be an infinity or NaN.
 type FloatImm struct {
 	Type  Type    // one lane
 	Value float64 `tir:"float"`
 }
 
-// StringImm is text, which only calls take.
+// StringImm is text, which can only be an argument of a call.
 type StringImm struct {
 	Value string `tir:"text"`
 }
 
-// Binary is an operation on two values of one type; comparisons and And and Or give truth values.
+// Binary is an operation on two values of one type; the result of comparisons, And and Or is a truth value.
 type Binary struct {
 	Op   BinaryOp
 	A, B Expr
 	memo typeMemo
 }
 
-// BinaryOp is what a Binary does.
+// BinaryOp is the operation of a Binary.
 type BinaryOp uint8
 
-// The operations. Div and Mod round towards zero as C does, FloorDiv and FloorMod towards minus infinity, so that
-// FloorMod has the sign of its second operand. Division by zero is not defined for integers. Overflow of signed
-// ones isn't either, in that passes take for granted that there is none; what is then computed wraps around, in
-// whatever order they leave sums. And and Or do not look at their second operand where the first decides.
+// The operations. Div and Mod round towards zero as in C, FloorDiv and FloorMod towards minus infinity, so that
+// FloorMod has the sign of its second operand. Integer division by zero is undefined. So is overflow of signed
+// integers: passes assume that there is none and may reorder sums; generated code wraps around. And and Or do not
+// evaluate their second operand if the first determines the result.
 const (
 	OpAdd BinaryOp = iota
 	OpSub
@@ -72,7 +72,7 @@ const (
 var binaryNames = [numBinaryOps]string{"+", "-", "*", "/", "%", "floordiv", "floormod", "min", "max", "==", "!=", "<",
 	"<=", ">", ">=", "&&", "||"}
 
-// String is the operation as the printer writes it.
+// String returns the operation as the printer writes it.
 func (op BinaryOp) String() string {
 	if op >= numBinaryOps {
 		return "invalid"
@@ -80,46 +80,48 @@ func (op BinaryOp) String() string {
 	return binaryNames[op]
 }
 
-// IsComparison says whether the operation compares.
+// IsComparison reports whether the operation is a comparison.
 func (op BinaryOp) IsComparison() bool { return op >= OpEQ && op <= OpGE }
 
-// IsLogical says whether the operation is And or Or.
+// IsLogical reports whether the operation is And or Or.
 func (op BinaryOp) IsLogical() bool { return op == OpAnd || op == OpOr }
 
-// Not is the opposite of a truth value.
+// Not is the negation of a truth value.
 type Not struct {
 	A    Expr `tir:"not"`
 	memo typeMemo
 }
 
-// Select is Then where Cond is true, else Else. Both may be computed in any case, so that neither may fail.
+// Select is Then where Cond is true, otherwise Else. Both may be evaluated in any case, so that neither may fail.
 type Select struct {
 	Cond, Then, Else Expr
 	memo             typeMemo
 }
 
-// Cast is a value as another type: floats to ints towards zero, to bool by comparison with zero. Lanes stay.
+// Cast converts a value to another type: floats to integers by rounding towards zero, numbers to bool by comparison
+// with zero. The number of lanes stays the same.
 type Cast struct {
 	Type  Type
 	Value Expr `tir:"cast"`
 }
 
-// BufferLoad is the element of a buffer at indices, one for each dimension; with a vector for the last one, several
-// elements.
+// BufferLoad reads the element of a buffer at the given indices, one for each dimension. If the last index is a vector,
+// it reads several elements.
 type BufferLoad struct {
 	Buffer  *Buffer `tir:"load"`
 	Indices []Expr
 	memo    typeMemo
 }
 
-// Producer is a tensor that has a value before it has a buffer, as those of tensor expressions.
+// Producer is a tensor whose values are defined by an expression before it has a buffer, such as a tensor of package
+// te.
 type Producer interface {
 	ProducerName() string
 	ProducerShape() []Expr
 	ProducerDType() Type
 }
 
-// ProducerLoad is the element of a producer. Lowering replaces it; no generator sees it.
+// ProducerLoad reads an element of a producer. Lowering replaces it; generators do not support it.
 type ProducerLoad struct {
 	Producer Producer
 	Indices  []Expr
@@ -127,24 +129,24 @@ type ProducerLoad struct {
 
 // Ramp is the vector Base, Base+Stride, Base+2*Stride, ….
 type Ramp struct {
-	Base   Expr `tir:"ramp"` // one lane, as Stride
+	Base   Expr `tir:"ramp"` // of one lane, like Stride
 	Stride Expr
 	Lanes  int
 }
 
 // Broadcast is a vector whose lanes are all Value.
 type Broadcast struct {
-	Value Expr `tir:"broadcast"` // one lane
+	Value Expr `tir:"broadcast"` // of one lane
 	Lanes int
 }
 
-// Shuffle is the lanes of vectors, one after another, picked by Indices.
+// Shuffle is a vector of lanes of the given vectors: Indices select from the concatenation of all their lanes.
 type Shuffle struct {
 	Vectors []Expr `tir:"shuffle"`
-	Indices []int  // one a lane of the result
+	Indices []int  // one for each lane of the result
 }
 
-// Let is Body where Var has a value.
+// Let is the value of Body, in which Var is bound to Value.
 type Let struct {
 	Var   *Var `tir:"let,binds"`
 	Value Expr
@@ -152,21 +154,21 @@ type Let struct {
 	memo  typeMemo
 }
 
-// CallKind says who answers a call.
+// CallKind is the convention of a call, which determines where the callee is found.
 type CallKind uint8
 
-// Who answers a call.
+// The conventions of calls.
 const (
-	CallIntrinsic CallKind = iota // the code generator: see Intrinsics
-	CallExtern                    // a C function of the name, with C's convention
-	CallPacked                    // a function of the name found at run time, by the tvm-ffi convention
-	CallFunc                      // another function of the module
+	CallIntrinsic CallKind = iota // of an intrinsic, which code generators implement: see Intrinsics
+	CallExtern                    // of a C function with this name, by C's convention
+	CallPacked                    // of a function that is looked up by name at run time, by the tvm-ffi convention
+	CallFunc                      // of another function of the module
 	numCallKinds
 )
 
 var callKindNames = [numCallKinds]string{"intrin", "extern", "packed", "func"}
 
-// String is the kind as the printer writes it.
+// String returns the kind as the printer writes it.
 func (k CallKind) String() string {
 	if k >= numCallKinds {
 		return "invalid"
@@ -174,7 +176,7 @@ func (k CallKind) String() string {
 	return callKindNames[k]
 }
 
-// Call is a call, whose value is of a type that the caller says.
+// Call is a call of a function or an intrinsic. The caller declares the type of its result.
 type Call struct {
 	Kind CallKind
 	Name string `tir:"call"`
@@ -182,29 +184,29 @@ type Call struct {
 	Args []Expr
 }
 
-// Combiner says how a reduction puts values together: of the variables Left (what has been found) and Right (what comes
-// now) are computed the Results, beginning with Identity. All have the same length: one for each value that is reduced
-// at once.
+// Combiner defines how a reduction combines values: Results are computed from the variables Left (the accumulated
+// values) and Right (the next values); Identity holds the initial values. All four have the same length: the number of
+// values that are reduced together.
 type Combiner struct {
 	Left, Right []*Var
 	Results     []Expr
 	Identity    []Expr
 }
 
-// Reduce is one of the values that a combiner makes of Sources over all points of Axes where Cond holds. Tensor
-// expressions have it; no generator sees it.
+// Reduce is one of the results of a reduction of Sources by a combiner, over all points of Axes for which Cond holds.
+// Tensor expressions contain it; generators do not support it.
 type Reduce struct {
 	Combiner *Combiner
 	Sources  []Expr     `tir:",scoped"`
 	Axes     []*IterVar `tir:",binds"`
-	Cond     Expr       `tir:",scoped,optional"` // nil: everywhere
-	Value    int        // which of the combiner's results
+	Cond     Expr       `tir:",scoped,optional"` // nil: at all points
+	Value    int        // the index of the combiner's result
 }
 
-// Bad is an expression that could not be made. Whatever is made of it is Bad with the same error.
+// Bad is an expression that could not be made. Every expression that is made from it is Bad with the same error.
 type Bad struct{ Err error }
 
-// Text is the message of the error; errors that panic when they are asked have a message that says so.
+// Text returns the message of the error. If calling its Error method panics, the result is a message that says so.
 func (e *Bad) Text() (text string) {
 	if e.Err == nil {
 		return ""
@@ -217,7 +219,7 @@ func (e *Bad) Text() (text string) {
 	return e.Err.Error()
 }
 
-// UsableProducer says whether a producer is not nil, and can be compared.
+// UsableProducer reports whether a producer is not nil and its Go type is comparable.
 func UsableProducer(p Producer) bool {
 	if p == nil {
 		return false
@@ -244,7 +246,7 @@ func (*Call) expr()         {}
 func (*Reduce) expr()       {}
 func (*Bad) expr()          {}
 
-// DType is the variable's type.
+// DType returns the variable's type.
 func (e *Var) DType() Type {
 	if e == nil {
 		return Void
@@ -252,7 +254,7 @@ func (e *Var) DType() Type {
 	return e.Type
 }
 
-// DType is the constant's type.
+// DType returns the constant's type.
 func (e *IntImm) DType() Type {
 	if e == nil {
 		return Void
@@ -260,7 +262,7 @@ func (e *IntImm) DType() Type {
 	return e.Type
 }
 
-// DType is the constant's type.
+// DType returns the constant's type.
 func (e *FloatImm) DType() Type {
 	if e == nil {
 		return Void
@@ -268,10 +270,10 @@ func (e *FloatImm) DType() Type {
 	return e.Type
 }
 
-// DType is Handle.
+// DType returns Handle.
 func (e *StringImm) DType() Type { return Handle }
 
-// DType is the operands' type, or bool with as many lanes.
+// DType returns the operands' type, or, for comparisons, And and Or, bool with as many lanes.
 func (e *Binary) DType() Type {
 	if e == nil {
 		return Void
@@ -285,7 +287,7 @@ func (e *Binary) DType() Type {
 	})
 }
 
-// DType is the operand's type.
+// DType returns the operand's type.
 func (e *Not) DType() Type {
 	if e == nil {
 		return Void
@@ -293,7 +295,7 @@ func (e *Not) DType() Type {
 	return e.memo.of(func() Type { return partType(e.A) })
 }
 
-// DType is the type of Then.
+// DType returns the type of Then.
 func (e *Select) DType() Type {
 	if e == nil {
 		return Void
@@ -301,7 +303,7 @@ func (e *Select) DType() Type {
 	return e.memo.of(func() Type { return partType(e.Then) })
 }
 
-// DType is the type that is cast to.
+// DType returns the type to which the value is converted.
 func (e *Cast) DType() Type {
 	if e == nil {
 		return Void
@@ -309,7 +311,7 @@ func (e *Cast) DType() Type {
 	return e.Type
 }
 
-// DType is the buffer's type, with the lanes of the last index.
+// DType returns the buffer's type, with the lanes of the last index.
 func (e *BufferLoad) DType() Type {
 	if e == nil || e.Buffer == nil {
 		return Void
@@ -317,7 +319,7 @@ func (e *BufferLoad) DType() Type {
 	return e.memo.of(func() Type { return lanesOf(e.Buffer.DType, e.Indices) })
 }
 
-// DType is the producer's type.
+// DType returns the producer's type.
 func (e *ProducerLoad) DType() Type {
 	if e == nil || e.Producer == nil {
 		return Void
@@ -325,7 +327,7 @@ func (e *ProducerLoad) DType() Type {
 	return e.Producer.ProducerDType()
 }
 
-// DType is that of Base, as a vector.
+// DType returns the type of Base with Lanes lanes.
 func (e *Ramp) DType() Type {
 	if e == nil {
 		return Void
@@ -333,7 +335,7 @@ func (e *Ramp) DType() Type {
 	return Vector(partType(e.Base), e.Lanes)
 }
 
-// DType is that of Value, as a vector.
+// DType returns the type of Value with Lanes lanes.
 func (e *Broadcast) DType() Type {
 	if e == nil {
 		return Void
@@ -341,7 +343,7 @@ func (e *Broadcast) DType() Type {
 	return Vector(partType(e.Value), e.Lanes)
 }
 
-// DType is that of the vectors, with a lane for each index.
+// DType returns the type of the vectors, with one lane for each index.
 func (e *Shuffle) DType() Type {
 	if e == nil || len(e.Vectors) == 0 {
 		return Void
@@ -349,7 +351,7 @@ func (e *Shuffle) DType() Type {
 	return Vector(partType(e.Vectors[0]), len(e.Indices))
 }
 
-// DType is the body's type.
+// DType returns the body's type.
 func (e *Let) DType() Type {
 	if e == nil {
 		return Void
@@ -357,7 +359,7 @@ func (e *Let) DType() Type {
 	return e.memo.of(func() Type { return partType(e.Body) })
 }
 
-// DType is the type that the caller says.
+// DType returns the type that the caller declares.
 func (e *Call) DType() Type {
 	if e == nil {
 		return Void
@@ -365,7 +367,7 @@ func (e *Call) DType() Type {
 	return e.Type
 }
 
-// DType is that of the source.
+// DType returns the type of the source.
 func (e *Reduce) DType() Type {
 	if e == nil || e.Value < 0 || e.Value >= len(e.Sources) {
 		return Void
@@ -373,10 +375,10 @@ func (e *Reduce) DType() Type {
 	return partType(e.Sources[e.Value])
 }
 
-// DType is Void.
+// DType returns Void.
 func (e *Bad) DType() Type { return Void }
 
-// partType is the type of a part, Void of one that is missing.
+// partType returns the type of a part, Void if the part is nil.
 func partType(e Expr) Type {
 	if e == nil {
 		return Void
@@ -384,7 +386,7 @@ func partType(e Expr) Type {
 	return e.DType()
 }
 
-// lanesOf is an element type with the lanes of the last index.
+// lanesOf returns an element's type with the lanes of the last index.
 func lanesOf(t Type, indices []Expr) Type {
 	if len(indices) == 0 {
 		return t

@@ -7,19 +7,19 @@ import (
 	"tvmgo/dlpack"
 )
 
-// FloatFormat is what values a type of floating point numbers has: those of an IEEE format with so many bits of
-// fraction, but for what is said here. Sources: IEEE 754, and the OCP 8-bit and Microscaling formats with their
-// relatives without infinities (fn) and without -0 (uz).
+// FloatFormat describes the values of a floating-point type: those of an IEEE format with the given number of fraction
+// bits, with the exceptions that the fields describe. Sources: IEEE 754, and the OCP 8-bit and Microscaling formats
+// with their variants without infinities (fn) and without -0 (uz).
 type FloatFormat struct {
-	Fraction int     // bits
+	Fraction int     // number of bits of the fraction
 	Least    int     // the exponent of the least normal number
-	Greatest float64 // finite
-	Inf, NaN bool    // whether there are such values
+	Greatest float64 // the greatest finite value
+	Inf, NaN bool    // whether the type has infinities and NaN
 	NoMinus0 bool
 }
 
-// FormatOf is the format of floats of at most 16 bits; false of others, and of float8_e8m0fnu, which has powers of two
-// alone.
+// FormatOf returns the format of a float type of at most 16 bits. The result is false for other types, and for
+// float8_e8m0fnu, which has only powers of two.
 func FormatOf(t Type) (FloatFormat, bool) {
 	if f, ok := floatFormats[t.Code]; ok {
 		return f, true
@@ -43,8 +43,8 @@ var floatFormats = map[uint8]FloatFormat{
 	dlpack.CodeFloat4E2M1FN:      {1, 0, 6, false, false, false},
 }
 
-// roundFloat is the value of a type of floats that is nearest to v, ties to even; ok is false if v is outside of what
-// the type has.
+// roundFloat returns the value of a float type that is nearest to v, ties to even; ok is false if v is outside of the
+// type's range.
 func roundFloat(t Type, v float64) (nearest float64, ok bool) {
 	f := floatFormats[t.Code]
 	switch {
@@ -54,7 +54,7 @@ func roundFloat(t Type, v float64) (nearest float64, ok bool) {
 		f = FloatFormat{23, -126, math.MaxFloat32, true, true, false}
 	case t.Code == dlpack.CodeFloat:
 		f = float16Format
-	case t.Code == dlpack.CodeFloat8E8M0FNU: // powers of two
+	case t.Code == dlpack.CodeFloat8E8M0FNU: // only powers of two
 		fraction, exponent := math.Frexp(v)
 		return v, math.IsNaN(v) || fraction == 0.5 && exponent >= -126 && exponent <= 128
 	}
@@ -77,7 +77,7 @@ func roundFloat(t Type, v float64) (nearest float64, ok bool) {
 	return v, math.Abs(v) <= f.Greatest
 }
 
-// constantError says why a type has no such constant of integers or truth values.
+// constantError returns an error if a type cannot represent the given integer or truth value.
 func constantError(t Type, v int64) error {
 	if err := CheckType(t); err != nil || !IsInt(t) && !IsBool(t) || t.Lanes != 1 {
 		return fmt.Errorf("constant %d: type %s has no constants of integers", v, t)
@@ -92,7 +92,7 @@ func constantError(t Type, v int64) error {
 	return nil
 }
 
-// floatConstantError says why a type has no such constant of floats.
+// floatConstantError returns an error if a type cannot represent the given float.
 func floatConstantError(t Type, v float64) error {
 	if err := CheckType(t); err != nil || !IsFloat(t) || t.Lanes != 1 {
 		return fmt.Errorf("constant %v: type %s has no constants of floats", v, t)

@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// Intrinsic is what a code generator knows how to call.
+// Intrinsic describes a function that code generators implement.
 type Intrinsic struct {
 	Name  string
-	Args  int  // how many; -1: any number
-	Pure  bool // it does nothing but give a value
+	Args  int  // the number of arguments; -1: any number
+	Pure  bool // it has no effect but its value
 	Takes Operands
 }
 
-// Operands says which operands an intrinsic takes.
+// Operands is the class of operands that an intrinsic takes.
 type Operands uint8
 
-// Which operands an intrinsic takes.
+// The classes of operands.
 const (
 	TakesFloats Operands = iota // floats, and it returns one of their type
 	TakesInts                   // integers, and it returns one of their type
-	TakesAny                    // its own choice: see the intrinsic
+	TakesAny                    // depends on the intrinsic
 )
 
 var intrinsics = func() map[string]*Intrinsic {
@@ -39,7 +39,7 @@ var intrinsics = func() map[string]*Intrinsic {
 	add(TakesInts, 2, true, "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right")
 	add(TakesInts, 1, true, "bitwise_not", "popcount", "clz", "abs")
 	add(TakesAny, 1, true, "isnan", "isinf", "isfinite", "likely", "reinterpret")
-	add(TakesAny, 3, true, "if_then_else") // only the branch that is taken is computed
+	add(TakesAny, 3, true, "if_then_else") // only the selected branch is evaluated
 	add(TakesAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of", "check_index",
 		"report_index",
 		"clear_reports", "check_reports")
@@ -48,7 +48,7 @@ var intrinsics = func() map[string]*Intrinsic {
 	return all
 }()
 
-// Intrinsics lists the intrinsics by name.
+// Intrinsics returns all intrinsics, sorted by name.
 func Intrinsics() []Intrinsic {
 	list := make([]Intrinsic, 0, len(intrinsics))
 	for _, n := range slices.Sorted(maps.Keys(intrinsics)) {
@@ -57,7 +57,7 @@ func Intrinsics() []Intrinsic {
 	return list
 }
 
-// LookupIntrinsic finds an intrinsic.
+// LookupIntrinsic returns the intrinsic with the given name; the result is false if there is none.
 func LookupIntrinsic(name string) (Intrinsic, bool) {
 	i := intrinsics[name]
 	if i == nil {
@@ -66,7 +66,7 @@ func LookupIntrinsic(name string) (Intrinsic, bool) {
 	return *i, true
 }
 
-// check says what is wrong with a call, as far as it can be seen alone.
+// check returns an error if a call is wrong in itself, whatever the module contains.
 func (c *Call) check() error {
 	types := make([]Type, len(c.Args))
 	for n, a := range c.Args {
@@ -88,14 +88,14 @@ func (c *Call) what() string {
 	return "call of"
 }
 
-// checkTypes says what is wrong with a call whose arguments are of the given types.
+// checkTypes returns an error if a call with arguments of the given types is wrong.
 func (c *Call) checkTypes(types []Type) error {
 	if c.Name == "" {
 		return fmt.Errorf("a call has no name")
 	}
 	for n, t := range types {
 		if t == Void {
-			return fmt.Errorf("%s %s: argument %d is of type void, and has no value", c.what(), c.Name, n)
+			return fmt.Errorf("%s %s: argument %d is of type void and has no value", c.what(), c.Name, n)
 		}
 	}
 	if c.Kind != CallIntrinsic {
@@ -104,7 +104,7 @@ func (c *Call) checkTypes(types []Type) error {
 	i := intrinsics[c.Name]
 	switch {
 	case i == nil:
-		return fmt.Errorf("there is no intrinsic %q: known are %v", c.Name, slices.Sorted(maps.Keys(intrinsics)))
+		return fmt.Errorf("there is no intrinsic %q: want one of %v", c.Name, slices.Sorted(maps.Keys(intrinsics)))
 	case i.Args >= 0 && len(types) != i.Args:
 		return fmt.Errorf("intrinsic %s takes %d arguments, found %d", c.Name, i.Args, len(types))
 	}
@@ -129,12 +129,12 @@ func (c *Call) checkTypes(types []Type) error {
 		}
 	case "isnan", "isinf", "isfinite":
 		if t := types[0]; !IsFloat(t) || c.Type != Vector(Bool, int(t.Lanes)) {
-			return fmt.Errorf("intrinsic %s takes floats and gives as many truth values: found %s and %s", c.Name, t,
+			return fmt.Errorf("intrinsic %s takes floats and returns as many truth values: found %s and %s", c.Name, t,
 				TypeName(c.Type))
 		}
 	case "likely":
 		if !IsBool(c.Type) || types[0] != c.Type {
-			return fmt.Errorf("intrinsic likely takes and gives truth values: found %s and %s", types[0], TypeName(c.Type))
+			return fmt.Errorf("intrinsic likely takes and returns truth values: found %s and %s", types[0], TypeName(c.Type))
 		}
 	case "reinterpret":
 		if t := types[0]; int(t.Bits)*int(t.Lanes) != int(c.Type.Bits)*int(c.Type.Lanes) {
@@ -152,7 +152,7 @@ func (c *Call) checkTypes(types []Type) error {
 		}
 	case "clear_reports", "check_reports": // the record, then a name and a dimension for each access
 		if c.Type != Void || len(types) == 0 || types[0] != Handle {
-			return fmt.Errorf("intrinsic %s takes an address, and gives nothing", c.Name)
+			return fmt.Errorf("intrinsic %s takes an address and returns nothing", c.Name)
 		}
 	case "ret":
 		if c.Type != Void && c.Type != types[0] {
@@ -166,7 +166,7 @@ func (c *Call) checkTypes(types []Type) error {
 	return nil
 }
 
-// Intrin is a call of an intrinsic on values of one type, which it gives as well: Intrin("exp", x).
+// Intrin returns a call of an intrinsic whose operands and result have the same type: Intrin("exp", x).
 func Intrin(name string, args ...Expr) Expr {
 	if e := firstBad("intrinsic "+name, args...); e != nil {
 		return e
@@ -177,7 +177,7 @@ func Intrin(name string, args ...Expr) Expr {
 	return NewCall(CallIntrinsic, IntrinsicType(name, args[len(args)-1].DType()), name, args...)
 }
 
-// IntrinsicType is the type that [Intrin] gives to the call of an intrinsic whose last argument is of type last.
+// IntrinsicType returns the type of the call that [Intrin] makes if the last argument is of the given type.
 func IntrinsicType(name string, last Type) Type {
 	switch name {
 	case "isnan", "isinf", "isfinite":

@@ -2,24 +2,24 @@ package tir
 
 import "unsafe"
 
-// Mutator makes a new program of an old one. Its functions are called for each node after its parts have been replaced,
-// and give what stands in its place; nil functions leave nodes alone. For a statement, nil takes it away. What does not
-// change is shared with the old program.
+// Mutator makes a new program from an old one. Expr and Stmt are called for each node after its parts have been
+// replaced, and return the replacement; a nil function leaves the nodes unchanged. If Stmt returns nil, the statement
+// is removed. Unchanged nodes are shared with the old program.
 type Mutator struct {
 	Expr func(Expr) Expr
 	Stmt func(Stmt) Stmt
 
-	// PreExpr and PreStmt are asked before the parts; where they answer true, their first result stands instead of the
-	// node, and its parts are not looked at.
+	// PreExpr and PreStmt are called before the parts of a node are visited. If they return true, their first result
+	// replaces the node, and its parts are not visited.
 	PreExpr func(Expr) (Expr, bool)
 	PreStmt func(Stmt) (Stmt, bool)
 
-	// Memo, where it is not nil, has what became of expressions: one that stands in several places is replaced once. The
-	// functions must not depend on the place then.
+	// Memo, if not nil, maps expressions to their replacements: an expression that occurs several times is replaced
+	// once. The functions must then not depend on the position of the expression.
 	Memo map[Expr]Expr
 }
 
-// MutateExpr gives an expression in which m has replaced what it replaces.
+// MutateExpr returns the replacement of an expression.
 func (m *Mutator) MutateExpr(e Expr) Expr {
 	t := TypeOf(e)
 	if e == nil || t != nil && address(e) == nil {
@@ -53,7 +53,7 @@ func (m *Mutator) mutateExpr(t *NodeType, e Expr) Expr {
 	return e
 }
 
-// exprs replaces expressions of a list; changed says whether any was.
+// exprs replaces expressions of a list; changed reports whether any of them changed.
 func (m *Mutator) exprs(all []Expr) (out []Expr, changed bool) {
 	for i, e := range all {
 		r := m.MutateExpr(e)
@@ -72,7 +72,7 @@ func (m *Mutator) exprs(all []Expr) (out []Expr, changed bool) {
 }
 
 // parts replaces the parts of a node. If any has changed, it returns a new node, as an expression or as a statement.
-// Statements that are taken away are nil in it.
+// Removed statements are nil in it.
 func (m *Mutator) parts(t *NodeType, node any) (expr Expr, stmt Stmt) {
 	p := address(node)
 	var to unsafe.Pointer // the new node
@@ -115,7 +115,7 @@ func (m *Mutator) parts(t *NodeType, node any) (expr Expr, stmt Stmt) {
 	return expr, stmt
 }
 
-// MutateStmt gives a statement in which m has replaced what it replaces; nil if nothing is left.
+// MutateStmt returns the replacement of a statement; nil if nothing is left.
 func (m *Mutator) MutateStmt(s Stmt) Stmt {
 	if IsNil(s) {
 		return nil
@@ -132,7 +132,8 @@ func (m *Mutator) MutateStmt(s Stmt) Stmt {
 	return s
 }
 
-// stmtParts replaces the parts of a statement. One that has lost all its bodies goes, but for a loop that may not end.
+// stmtParts replaces the parts of a statement. A statement that has lost all its bodies is removed, except a while
+// loop, which may not end.
 func (m *Mutator) stmtParts(s Stmt) Stmt {
 	t := TypeOf(s)
 	if t == nil {
@@ -157,8 +158,8 @@ func (m *Mutator) stmtParts(s Stmt) Stmt {
 	return withBodies(t, n)
 }
 
-// withBodies returns a new statement, nil if it has statements as parts, and all of them are nil. A missing one that
-// must not be nil becomes an empty sequence.
+// withBodies returns a new statement, or nil if it has bodies and all of them were removed. A removed body that must
+// not be nil becomes an empty sequence.
 func withBodies(t *NodeType, s Stmt) Stmt {
 	p, bodies, left := address(s), false, false
 	for i := range t.parts {
@@ -180,7 +181,7 @@ func withBodies(t *NodeType, s Stmt) Stmt {
 	return s
 }
 
-// stmts replaces statements of a list, and leaves out those that are taken away.
+// stmts replaces the statements of a list, and leaves out those that are removed.
 func (m *Mutator) stmts(all []Stmt) (out []Stmt, changed bool) {
 	for i, s := range all {
 		r := m.MutateStmt(s)
@@ -198,11 +199,11 @@ func (m *Mutator) stmts(all []Stmt) (out []Stmt, changed bool) {
 	return out, true
 }
 
-// Substitute replaces variables by expressions of their types.
+// Substitute replaces variables in an expression by expressions of the same types.
 func Substitute(e Expr, values map[*Var]Expr) Expr { return substituter(values).MutateExpr(e) }
 
-// SubstituteStmt replaces variables by expressions of their types. Variables that are bound within are not to be among
-// them.
+// SubstituteStmt replaces variables in a statement by expressions of the same types. Variables that are bound within
+// the statement must not be among them.
 func SubstituteStmt(s Stmt, values map[*Var]Expr) Stmt { return substituter(values).MutateStmt(s) }
 
 func substituter(values map[*Var]Expr) *Mutator {

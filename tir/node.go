@@ -8,29 +8,29 @@ import (
 )
 
 // NodeType describes a type of nodes: its name and its fields. [Walk], [Mutator], paths, [Check], and the comparison,
-// hashes and JSON of other packages follow from these descriptions. They are made of the definitions of the nodes:
-// every exported field of a node is a [Field], and its tag says what its Go type does not:
+// hashes and JSON of other packages are derived from these descriptions, and these from the Go types of the nodes:
+// every exported field of a node is a [Field], and its tag contains what the Go type does not:
 //
 //	Var  *Var `tir:"for,binds"`
 //	Body Stmt `tir:",scoped"`
 //
-// The first word is the field's key in JSON; without one it is the field's name in lower case. The others are the
-// options of [Field].
+// The first word is the field's key in JSON, by default the field's name in lower case. The other words are the options
+// of [Field].
 type NodeType struct {
-	Name   string  // of the Go type: "For"
-	Key    string  // which tells the node in JSON: that of one of its fields, or, if no field has it, of a list of all fields
-	IsStmt bool    // or else an expression
+	Name   string  // the name of the Go type, such as "For"
+	Key    string  // identifies the type in JSON: the key of one of its fields, or else the keys of all fields
+	IsStmt bool    // false: an expression
 	Fields []Field // in the order in which they are evaluated
 
-	parts   []Field // those that are expressions and statements
+	parts   []Field // the fields that are expressions or statements
 	newExpr func() Expr
 	newStmt func() Stmt
 }
 
 // Field describes a field of a node.
 type Field struct {
-	Name     string // in paths: "min"
-	Key      string // in JSON: "min"
+	Name     string // the name in paths, such as "min"
+	Key      string // the key in JSON, such as "min"
 	Binds    bool   // it defines a variable, a buffer or axes
 	Scoped   bool   // it is in the scope of what the node binds
 	Optional bool   // JSON leaves it out if it is nil, empty or ""
@@ -50,7 +50,7 @@ const (
 	partStmts
 )
 
-// fieldType is what can be done with the fields of a Go type.
+// fieldType contains the operations on fields of one Go type.
 type fieldType struct {
 	pointer func(field unsafe.Pointer) any
 	copy    func(to, from unsafe.Pointer)
@@ -63,7 +63,7 @@ func fieldOf[F any]() (reflect.Type, *fieldType) {
 	}
 }
 
-// fieldTypes are the Go types that fields of nodes have.
+// fieldTypes maps the Go types that fields of nodes can have.
 var fieldTypes = func() map[reflect.Type]*fieldType {
 	all := map[reflect.Type]*fieldType{}
 	add := func(t reflect.Type, f *fieldType) { all[t] = f }
@@ -76,7 +76,7 @@ var fieldTypes = func() map[reflect.Type]*fieldType {
 	add(fieldOf[Producer]())
 	add(fieldOf[*Combiner]())
 	add(fieldOf[[]*IterVar]())
-	add(fieldOf[any]()) // what an attribute refers to
+	add(fieldOf[any]()) // the node that an attribute refers to
 	add(fieldOf[Type]())
 	add(fieldOf[BinaryOp]())
 	add(fieldOf[CallKind]())
@@ -91,7 +91,7 @@ var fieldTypes = func() map[reflect.Type]*fieldType {
 	return all
 }()
 
-// exprType describes a type of expressions, stmtType one of statements.
+// exprType describes a type of expressions, and stmtType one of statements.
 func exprType[N any, P interface {
 	*N
 	Expr
@@ -168,11 +168,11 @@ func newNodeType(typ reflect.Type, key string) *NodeType {
 	return t
 }
 
-// In returns a pointer to the field in a node of the type: a *Expr, *[]Expr, *Stmt, *string, …. Programs do not write
-// to it, unless they have made the node and it is not yet part of another.
+// In returns a pointer to the field in a node of the type: a *Expr, *[]Expr, *Stmt, *string, …. Callers must not write
+// to it, unless they have made the node and it is not part of another yet.
 func (f *Field) In(node any) any { return f.pointer(unsafe.Add(address(node), f.offset)) }
 
-// New makes a node of the type whose fields are empty.
+// New returns a new node of the type with empty fields.
 func (t *NodeType) New() any {
 	if t.IsStmt {
 		return t.newStmt()
@@ -180,8 +180,9 @@ func (t *NodeType) New() any {
 	return t.newExpr()
 }
 
-// address is where a node is, which is a pointer: nil of a nil one. It is what reflect.Value.UnsafePointer returns, in
-// the second word of an interface, without the checks: walks ask for it at every node.
+// address returns a node, which is a pointer, as an unsafe.Pointer; nil for a nil node. The result is that of
+// reflect.Value.UnsafePointer: the second word of the interface. It is read directly because walks need it for every
+// node.
 func address(node any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&node))[1] }
 
 func (f *Field) expr(node unsafe.Pointer) *Expr    { return (*Expr)(unsafe.Add(node, f.offset)) }
@@ -189,7 +190,7 @@ func (f *Field) exprs(node unsafe.Pointer) *[]Expr { return (*[]Expr)(unsafe.Add
 func (f *Field) stmt(node unsafe.Pointer) *Stmt    { return (*Stmt)(unsafe.Add(node, f.offset)) }
 func (f *Field) stmts(node unsafe.Pointer) *[]Stmt { return (*[]Stmt)(unsafe.Add(node, f.offset)) }
 
-// copyFields copies all fields of a node to a new one. What a node remembers of its type is not copied.
+// copyFields copies all fields of a node to a new one. The type that a node remembers is not copied.
 func (t *NodeType) copyFields(to, from unsafe.Pointer) {
 	for i := range t.Fields {
 		f := &t.Fields[i]
@@ -197,17 +198,18 @@ func (t *NodeType) copyFields(to, from unsafe.Pointer) {
 	}
 }
 
-// IsNil says whether a node is nil, or a nil pointer.
+// IsNil reports whether a node is nil or a nil pointer.
 func IsNil(node any) bool {
 	return node == nil || TypeOf(node) != nil && address(node) == nil
 }
 
-// IsNode says whether an expression or a statement is one of this package; others implement Expr or Stmt by embedding
-// one. Others may not be comparable, so that they are no keys of maps. nil is a node.
+// IsNode reports whether an expression or a statement is a node of this package, or nil. Other Go types can implement
+// Expr or Stmt only by embedding one; such types may not be comparable, and then cannot be keys of maps.
 func IsNode(node any) bool { return node == nil || TypeOf(node) != nil }
 
-// eachPart calls visit for the expressions and statements that a node consists of, in the order of evaluation, with
-// the field that holds it and its index there, -1 if the field is no list. It skips optional ones that are nil.
+// eachPart calls visit for the expressions and statements that a node consists of, in evaluation order, with the field
+// that contains the part and the part's index there, -1 if the field is not a list. It skips optional parts that are
+// nil.
 func eachPart(node any, visit func(f *Field, index int, part any)) {
 	t := TypeOf(node)
 	if t == nil {
@@ -237,7 +239,7 @@ func eachPart(node any, visit func(f *Field, index int, part any)) {
 	}
 }
 
-// Parts returns the expressions and the statements that a node consists of, in the order of evaluation.
+// Parts returns the expressions and the statements that a node consists of, in evaluation order.
 func Parts(node any) (exprs []Expr, stmts []Stmt) {
 	eachPart(node, func(_ *Field, _ int, part any) {
 		switch p := part.(type) {

@@ -1,6 +1,6 @@
 package tir
 
-// NodeTypes lists the types of all nodes.
+// NodeTypes returns the types of all nodes.
 func NodeTypes() []*NodeType { return nodeTypes }
 
 var nodeTypes []*NodeType // filled by newNodeType
@@ -35,7 +35,7 @@ var (
 	evaluateNode     = stmtType[Evaluate]("eval")
 )
 
-// TypeOf returns the type of a node, nil if it is no node of this package.
+// TypeOf returns the type of a node, or nil if it is not a node of this package.
 func TypeOf(node any) *NodeType {
 	switch node.(type) {
 	case *Var:

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir/internal/path"
 )
 
-// stepTo is the step from a node to one of its parts: see eachPart. Statements of a list have no name.
+// stepTo returns the step from a node to one of its parts: see eachPart. A list of statements has no name in paths.
 func stepTo(f *Field, index int) path.Step {
 	if f.part == partStmts {
 		return path.AtIndex("", index)
@@ -15,7 +15,7 @@ func stepTo(f *Field, index int) path.Step {
 	return path.Step{Name: f.Name, Index: index}
 }
 
-// partStep is the step from an expression to one of its parts, as [ExprParts] lists them.
+// partStep returns the step from an expression to one of its parts, as [ExprParts] lists them.
 func partStep(e Expr, part int) (s path.Step) {
 	n := 0
 	eachPart(e, func(f *Field, index int, _ any) {
@@ -27,7 +27,8 @@ func partStep(e Expr, part int) (s path.Step) {
 	return s
 }
 
-// StmtLabel is how paths name a statement that is not only known by its position: "for(i)". It is "" for others.
+// StmtLabel returns the label of a statement in paths, such as "for(i)"; "" if paths contain only the statement's
+// index.
 func StmtLabel(s Stmt) string {
 	switch s := s.(type) {
 	case *For:
@@ -44,7 +45,7 @@ func StmtLabel(s Stmt) string {
 	return ""
 }
 
-// NameOf is the name of a variable or a buffer, "nil" of a nil one.
+// NameOf returns the name of a variable or a buffer; "nil" if it is nil.
 func NameOf[T Var | Buffer](what *T) string {
 	switch x := any(what).(type) {
 	case *Var:
@@ -59,7 +60,7 @@ func NameOf[T Var | Buffer](what *T) string {
 	return "nil"
 }
 
-// NodeName says what sort of node it is: "Binary", "For", ….
+// NodeName returns the name of a node's type: "Binary", "For", ….
 func NodeName(node any) string {
 	if IsNil(node) {
 		return "nil"
@@ -67,7 +68,7 @@ func NodeName(node any) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", node), "*tir.")
 }
 
-// WalkPaths is [Walk] of a function, with the path to each node as [Check] writes it, as in
+// WalkPaths is [Walk] for a function, with the path to each node in the form of [Check], such as
 // "body[0].for(i).body.value".
 func WalkPaths(f *PrimFunc, visit func(node any, path func() string) bool) {
 	if f == nil {
@@ -77,13 +78,13 @@ func WalkPaths(f *PrimFunc, visit func(node any, path func() string) bool) {
 	w.in(path.At("body"), f.Body)
 }
 
-// pathWalker is where a walk is.
+// pathWalker is the state of a walk: the current path.
 type pathWalker struct {
 	visit func(node any, path func() string) bool
 	path  []path.Step
 }
 
-// in walks through a part of the node that the walk is at.
+// in walks through a part of the current node.
 func (w *pathWalker) in(s path.Step, node any) {
 	if IsNil(node) {
 		return

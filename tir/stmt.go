@@ -3,29 +3,29 @@ package tir
 // Stmt is a statement: *BufferStore, *For, *While, *If, *LetStmt, *Assert, *Alloc, *AttrStmt, *Seq, or *Evaluate.
 type Stmt interface{ stmt() }
 
-// BufferStore writes an element of a buffer, or, with a vector for the last index, several.
+// BufferStore writes an element of a buffer, or several if the last index is a vector.
 type BufferStore struct {
 	Buffer  *Buffer `tir:"store"`
 	Value   Expr    `tir:",last"`
 	Indices []Expr
 }
 
-// ForKind is how the turns of a loop are run.
+// ForKind defines how the iterations of a loop are executed.
 type ForKind uint8
 
-// How the turns of a loop are run.
+// The kinds of loops.
 const (
 	Serial     ForKind = iota // one after the other
 	Parallel                  // by several threads of the CPU
 	Vectorized                // as lanes of one vector; the extent is constant
 	Unrolled                  // written out; the extent is constant
-	ThreadBind                // by as many threads of a device: Thread says which index they have
+	ThreadBind                // each by one thread of a device: Thread names the index of the thread
 	numForKinds
 )
 
 var forKindNames = [numForKinds]string{"for", "parallel", "vectorized", "unrolled", "thread"}
 
-// String is the kind as the printer writes it.
+// String returns the kind as the printer writes it.
 func (k ForKind) String() string {
 	if k >= numForKinds {
 		return "invalid"
@@ -33,50 +33,51 @@ func (k ForKind) String() string {
 	return forKindNames[k]
 }
 
-// For runs Body for Var from Min on, Extent times.
+// For executes Body with Var = Min, Min+1, …, Min+Extent-1.
 type For struct {
 	Kind        ForKind
 	Var         *Var `tir:"for,binds"`
 	Min, Extent Expr
-	Thread      string         `tir:",optional"`      // of ThreadBind: "blockIdx.x", "threadIdx.y", "vthread", …
-	Annotations map[string]any `tir:"attrs,optional"` // what passes say of the loop: int64, bool, float64, string
+	Thread      string         `tir:",optional"`      // for ThreadBind: "blockIdx.x", "threadIdx.y", "vthread", …
+	Annotations map[string]any `tir:"attrs,optional"` // information for passes: int64, bool, float64, string
 	Body        Stmt           `tir:",scoped"`
 }
 
-// While runs Body as long as Cond holds.
+// While executes Body as long as Cond holds.
 type While struct {
 	Cond Expr `tir:"while"`
 	Body Stmt
 }
 
-// If runs Then where Cond holds, else Else, which may be nil.
+// If executes Then where Cond holds, otherwise Else, which may be nil.
 type If struct {
 	Cond Expr `tir:"if"`
 	Then Stmt
 	Else Stmt `tir:",optional"`
 }
 
-// LetStmt runs Body where Var has a value.
+// LetStmt executes Body, in which Var is bound to Value.
 type LetStmt struct {
 	Var   *Var `tir:"let,binds"`
 	Value Expr
 	Body  Stmt `tir:",scoped"`
 }
 
-// Assert ends the function with an error unless Cond holds. Kind is the error's ("ValueError", "TypeError", …).
+// Assert ends the function with an error unless Cond holds. Kind is the kind of the error ("ValueError", "TypeError",
+// …).
 type Assert struct {
 	Cond          Expr `tir:"assert"`
 	Kind, Message string
 }
 
-// Alloc runs Body with memory for a buffer, whose scope says where.
+// Alloc executes Body with memory for a buffer, which is allocated in the buffer's scope.
 type Alloc struct {
 	Buffer *Buffer `tir:"alloc,binds"`
 	Body   Stmt    `tir:",scoped"`
 }
 
-// AttrStmt says something of Body, under a key. Node may be nil; it is a *Var, *Buffer or *IterVar that is spoken of.
-// One whose key is [AttrView] defines the buffer, others speak of what is defined already.
+// AttrStmt attaches an attribute to Body. Node is the *Var, *Buffer or *IterVar that the attribute refers to, or nil.
+// With the key [AttrView] it defines the buffer; with other keys it refers to something that is defined already.
 type AttrStmt struct {
 	Key   string `tir:"attr"`
 	Node  any    `tir:",optional"`
@@ -84,21 +85,21 @@ type AttrStmt struct {
 	Body  Stmt
 }
 
-// AttrView is the key of an AttrStmt that defines its Node, a buffer, within Body: as another one over memory that is
-// there already, which Value, the buffer's Data, is the address of. See [View].
+// AttrView is the key of an AttrStmt that defines its Node within Body: a buffer over memory that exists already.
+// Value, which is the buffer's Data, is the address of that memory. See [View].
 const AttrView = "buffer_view"
 
-// AttrWrites is the key of an AttrStmt that says of its Node, a buffer, that calls within Body write to it if they are
-// given its address.
+// AttrWrites is the key of an AttrStmt whose Node is a buffer: calls within Body write to the buffer if they are passed
+// its address.
 const AttrWrites = "writes"
 
-// View runs body, in which b is a buffer over the memory at b.Data. The memory is a parameter's, or allocated around
-// this.
+// View executes body, in which b is a buffer over the memory at b.Data. The memory must be a parameter's, or allocated
+// by an enclosing statement.
 func View(b *Buffer, body Stmt) Stmt {
 	return &AttrStmt{Key: AttrView, Node: b, Value: b.Data, Body: body}
 }
 
-// ViewBuffer is the buffer that an attribute with the key [AttrView] defines; nil of others.
+// ViewBuffer returns the buffer that an attribute with the key [AttrView] defines; nil for other keys.
 func (s *AttrStmt) ViewBuffer() *Buffer {
 	if b, ok := s.Node.(*Buffer); ok && s.Key == AttrView {
 		return b
@@ -106,10 +107,10 @@ func (s *AttrStmt) ViewBuffer() *Buffer {
 	return nil
 }
 
-// Seq runs statements one after the other. None of them is a Seq; see [Sequence].
+// Seq executes statements one after the other. None of them is a Seq; see [Sequence].
 type Seq struct{ Stmts []Stmt }
 
-// Evaluate computes an expression for what it does.
+// Evaluate computes an expression for its effect.
 type Evaluate struct {
 	Value Expr `tir:"eval"`
 }
@@ -125,8 +126,8 @@ func (*AttrStmt) stmt()    {}
 func (*Seq) stmt()         {}
 func (*Evaluate) stmt()    {}
 
-// Sequence is statements one after the other: nil ones are left out, sequences within are spread, and one alone is
-// itself. Of none it is an empty Seq.
+// Sequence makes one statement of several: nil statements are left out, nested sequences are flattened, and a single
+// statement is returned as it is. Without statements the result is an empty Seq.
 func Sequence(stmts ...Stmt) Stmt {
 	var all []Stmt
 	for _, s := range stmts {
@@ -148,29 +149,29 @@ func Sequence(stmts ...Stmt) Stmt {
 	return &Seq{all}
 }
 
-// IterVar is a variable that runs over a range.
+// IterVar is a variable with the range of its values.
 type IterVar struct {
 	Var         *Var
 	Min, Extent Expr
 	Kind        IterKind
-	Thread      string // of IterThread: "threadIdx.x", …
+	Thread      string // for IterThread: "threadIdx.x", …
 }
 
-// IterKind is what an IterVar is for.
+// IterKind defines what an IterVar is used for.
 type IterKind uint8
 
-// What an IterVar is for.
+// The kinds of IterVars.
 const (
-	IterData   IterKind = iota // an axis of a result: its points are independent
-	IterReduce                 // an axis that a reduction runs over
-	IterThread                 // an index of threads
-	IterOpaque                 // none that a schedule may touch
+	IterData   IterKind = iota // an axis of a result: its points can be computed in any order
+	IterReduce                 // an axis of a reduction
+	IterThread                 // an index of a thread
+	IterOpaque                 // an axis that schedules must not change
 	numIterKinds
 )
 
 var iterKindNames = [numIterKinds]string{"data", "reduce", "thread", "opaque"}
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k IterKind) String() string {
 	if k >= numIterKinds {
 		return "invalid"

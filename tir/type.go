@@ -6,7 +6,7 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Type is the type of an expression: a number's kind, its bits, and how many of them there are (lanes).
+// Type is the type of an expression: the kind of number, its number of bits, and the number of lanes.
 type Type = dlpack.DataType
 
 // Types of scalars.
@@ -24,12 +24,12 @@ var (
 	Float32  = dlpack.Float32
 	Float64  = dlpack.Float64
 	Bool     = dlpack.Bool
-	Handle   = dlpack.Handle // an address, or an object
-	Void     = dlpack.Void   // of calls that give nothing
+	Handle   = dlpack.Handle // an address or an object
+	Void     = dlpack.Void   // the type of calls without a result
 )
 
-// Vector is a type with so many lanes; of a vector's element if t is one. More lanes than [MaxLanes], or fewer than
-// none, make a type of 0 lanes, which no expression has.
+// Vector returns a type with the given number of lanes; if t is a vector, its element's type is used. If lanes is
+// negative or greater than [MaxLanes], the result has 0 lanes, which is not valid for expressions.
 func Vector(t Type, lanes int) Type {
 	if lanes < 0 || lanes > MaxLanes {
 		lanes = 0
@@ -38,31 +38,31 @@ func Vector(t Type, lanes int) Type {
 	return t
 }
 
-// Element is the type of one lane.
+// Element returns the type of one lane.
 func Element(t Type) Type { return Vector(t, 1) }
 
-// IsInt says whether t is of integers, signed or not, with any number of lanes.
+// IsInt reports whether t is an integer type, signed or unsigned, with any number of lanes.
 func IsInt(t Type) bool { return t.Code == dlpack.CodeInt || t.Code == dlpack.CodeUInt }
 
-// IsSigned says whether t is of signed integers.
+// IsSigned reports whether t is a signed integer type.
 func IsSigned(t Type) bool { return t.Code == dlpack.CodeInt }
 
-// IsFloat says whether t is of floating point numbers, those of 16 bits and less among them.
+// IsFloat reports whether t is a floating-point type, including those of 16 bits and less.
 func IsFloat(t Type) bool {
 	return t.Code == dlpack.CodeFloat || t.Code == dlpack.CodeBFloat || t.Code >= dlpack.CodeFloat8E3M4 &&
 		t.Code <= dlpack.CodeFloat4E2M1FN
 }
 
-// IsBool says whether t is of truth values.
+// IsBool reports whether t is a boolean type.
 func IsBool(t Type) bool { return t.Code == dlpack.CodeBool }
 
-// IsHandle says whether t is of addresses.
+// IsHandle reports whether t is a type of addresses.
 func IsHandle(t Type) bool { return t.Code == dlpack.CodeHandle && t.Bits > 0 }
 
-// MaxLanes is how many lanes a vector may have.
+// MaxLanes is the maximum number of lanes of a vector.
 const MaxLanes = 1024
 
-// typeName is a type as errors write it: void has a name there, and so do vectors of addresses.
+// TypeName returns a type as errors write it, with names for void and for vectors of addresses.
 func TypeName(t Type) string {
 	switch {
 	case t == Void:
@@ -73,7 +73,7 @@ func TypeName(t Type) string {
 	return t.String()
 }
 
-// checkType says why t is no type of an expression.
+// CheckType returns an error if t is not a valid type of an expression.
 func CheckType(t Type) error {
 	if t == Void {
 		return nil
@@ -90,10 +90,10 @@ func CheckType(t Type) error {
 		t.Code == dlpack.CodeFloat4E2M1FN && t.Bits == 4:
 		return nil
 	}
-	return fmt.Errorf("type %s is not one that expressions have", TypeName(t))
+	return fmt.Errorf("expressions cannot have type %s", TypeName(t))
 }
 
-// intRange is the least and the greatest value of a type of integers; greatest of uint64 is that of int64, since
+// intRange returns the least and the greatest value of an integer type; for uint64 the greatest is that of int64, since
 // constants are int64.
 func intRange(t Type) (least, greatest int64) {
 	switch {

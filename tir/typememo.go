@@ -2,11 +2,11 @@ package tir
 
 import "sync/atomic"
 
-// typeMemo keeps the type of an expression that is as deep as its parts are, so that the types of a chain are not found
-// by going down all of it each time. It may be asked by many at once.
+// typeMemo caches the type of an expression, so that finding the types of a deeply nested expression does not visit all
+// of its parts each time. It is safe for concurrent use.
 type typeMemo struct{ bits uint32 } // 0: not known yet
 
-// of is the type that find gives; Void, which something that lacks has, is not kept.
+// of returns the cached type, or that which find returns. Void, the type of an incomplete expression, is not cached.
 func (m *typeMemo) of(find func() Type) Type {
 	if b := atomic.LoadUint32(&m.bits); b != 0 {
 		return Type{Code: uint8(b), Bits: uint8(b >> 8), Lanes: uint16(b >> 16)}

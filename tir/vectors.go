@@ -2,8 +2,8 @@ package tir
 
 import "fmt"
 
-// NewRamp makes the vector base, base+stride, …: of two numbers of one lane, which become of one type as those of [Add]
-// do.
+// NewRamp returns the vector base, base+stride, …. The operands are scalars, which are converted to one type as by
+// [Add].
 func NewRamp(base, stride Expr, lanes int) Expr {
 	if e := firstNoValue("ramp", base, stride); e != nil {
 		return e
@@ -21,7 +21,7 @@ func NewRamp(base, stride Expr, lanes int) Expr {
 	return &Ramp{base, stride, lanes}
 }
 
-// NewBroadcast makes a vector whose lanes are all value, which has one lane.
+// NewBroadcast returns a vector all of whose lanes are value, which must have one lane.
 func NewBroadcast(value Expr, lanes int) Expr {
 	if e := firstNoValue("broadcast", value); e != nil {
 		return e
@@ -35,7 +35,7 @@ func NewBroadcast(value Expr, lanes int) Expr {
 	return &Broadcast{value, lanes}
 }
 
-// NewShuffle makes a vector of lanes of other vectors: each index counts the lanes of all of them.
+// NewShuffle returns a vector of lanes of other vectors: each index refers to the concatenation of all their lanes.
 func NewShuffle(vectors []Expr, indices []int) Expr {
 	if len(vectors) == 0 {
 		return bad("shuffle of no vectors")

@@ -59,7 +59,7 @@ func TestView_Malformed(t *testing.T) {
 			row.Data = NewVar("stray", Handle)
 			row.Name = "A_row"
 		},
-		"buffer A_row is a view of other memory than its address": func(f *PrimFunc, _,
+		"the address of buffer A_row is not the memory that it is a view of": func(f *PrimFunc, _,
 			_ *Buffer) {
 			f.Body.(*AttrStmt).Value = I32(1)
 		},

@@ -2,9 +2,9 @@ package tir
 
 import "unsafe"
 
-// Walk visits an expression or a statement and all that is within, each before its parts, in the order in which they
-// are run or computed. Where visit answers false, the parts are left out. A node that stands in several places is
-// visited in each. nil is not visited.
+// Walk calls visit for an expression or a statement and for all nodes within it, each before its parts, in evaluation
+// order. If visit returns false, the parts are skipped. A node that occurs several times is visited each time. nil is
+// not visited.
 //
 // Variables are visited where they are used, not where they are bound. Of reductions the sources and the condition are
 // visited, the combiner and the axes are not; of buffers neither the shape nor the address.
@@ -58,7 +58,7 @@ func (w walker) node(node any) {
 	}
 }
 
-// ExprParts are the expressions that an expression consists of, in the order in which they are computed.
+// ExprParts returns the expressions that an expression consists of, in evaluation order.
 func ExprParts(e Expr) []Expr {
 	t := TypeOf(e)
 	if t == nil || len(t.parts) == 0 {

@@ -93,7 +93,7 @@ func TestBuild_BadInput(t *testing.T) {
 		{[]string{"second.tir", "-o", "x.so"}, 1, "tvmgo: second.tir:13:1: tir: "},
 		{[]string{"broken.json", "-o", "x.so"}, 1, "tvmgo: broken.json:2:11: "},
 		{[]string{"version.json", "-o", "x.so"}, 1, "tvmgo: version.json:2:10: tir: read JSON: $.tir: found number 2"},
-		{[]string{"twice.json", "-o", "x.so"}, 1, "tvmgo: twice.json:1:6: tir: read JSON: $.a: the field is there twice"},
+		{[]string{"twice.json", "-o", "x.so"}, 1, "tvmgo: twice.json:1:6: tir: read JSON: $.a: the field occurs twice"},
 		{[]string{"wide.json", "-o", "x.so"}, 1,
 			"tvmgo: wide.json:1:1: tir: read JSON: $: an object has more than 10000 fields"},
 		{[]string{"early.json", "-o", "x.so"}, 1, "tvmgo: early.json:1:10: unexpected end of JSON input"},

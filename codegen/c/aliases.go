@@ -130,7 +130,7 @@ func (e *entry) compareTable(pairs []transform.AliasPair, ranges map[int][2]stri
 	e.line("if (tvmgo_apart(p, %s, %s, %d) != 0) return -1;", memory, table, len(pairs))
 }
 
-// hasHandle says whether the data of a parameter's tensors is the handle of some memory, which has nothing in common
+// hasHandle reports whether the data of a parameter's tensors is the handle of some memory, which has nothing in common
 // with the memory of another handle.
 func (e *entry) hasHandle(i int) bool {
 	device, _ := deviceOfParam(e.f.PrimFunc, i)

@@ -21,7 +21,7 @@ const LocalLimit = 16 << 10
 type Hooks struct {
 	// Language is what errors call the language; "" is C.
 	Language string
-	// Reserved says whether a name means something in the language, beside what it means in C.
+	// Reserved reports whether a name means something in the language, beside what it means in C.
 	Reserved func(name string) bool
 	// TypeName is what a type of one lane is called; false: as in C.
 	TypeName func(t tir.Type) (string, bool)
@@ -46,9 +46,11 @@ type Hooks struct {
 	Before func(f *tir.PrimFunc) string
 	// Declare is the head of a body, up to the brace, in the place of "static int32_t NAME_body(params)".
 	Declare func(f *tir.PrimFunc, body, params string) string
-	// Scope is what stands before an allocation's type, such as "__shared__"; an error where the device has no such scope.
+	// Scope is what stands before an allocation's type, such as "__shared__"; an error where the device has no such
+	// scope.
 	Scope func(scope string) (string, error)
-	// Unroll is the line before a loop of a kernel of which the compiler should unroll so many iterations. nil: no line.
+	// Unroll is the line before a loop of a kernel of which the compiler should unroll so many iterations. nil: no
+	// line.
 	Unroll func(iterations int64) string
 	// Head stands before all, in the place of the comment and the includes. It declares int32_t and the like, where the
 	// language has not. Prologue and Epilogue stand at the beginning and the end of each body.

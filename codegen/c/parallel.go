@@ -115,7 +115,7 @@ func (w *writer) varType(v *tir.Var) string {
 	return w.valueType(v.Type)
 }
 
-// isTensor says whether a variable is the description of a tensor.
+// isTensor reports whether a variable is the description of a tensor.
 func (fn *function) isTensor(v *tir.Var) bool {
 	b := fn.Buffers[v]
 	return b != nil && b.Data != v

@@ -17,7 +17,7 @@ var scalarTypes = map[tir.Type]string{
 	tir.Bool: "bool", tir.Handle: "void*", tir.Void: "void",
 }
 
-// isNarrow says whether a value of t is a float in C, and 16 bits in memory.
+// isNarrow reports whether a value of t is a float in C, and 16 bits in memory.
 func isNarrow(t tir.Type) bool {
 	t = tir.Element(t)
 	return t == tir.Float16 || t == tir.BFloat16
@@ -83,7 +83,7 @@ func (g *generator) pointerType(b *tir.Buffer) string {
 	return element + "*"
 }
 
-// isNative says whether the compiler has vectors of this type. Truth values are lanes of int8_t, 0 or 1.
+// isNative reports whether the compiler has vectors of this type. Truth values are lanes of int8_t, 0 or 1.
 func (g *generator) isNative(t tir.Type) bool {
 	n := int(t.Lanes)
 	if v := g.hooks.Vectors; v != nil {

@@ -24,12 +24,12 @@ type Vectors interface {
 	// Blend is a in the lanes where all bits of the mask, which is of signed lanes as wide as those of t, are set, and
 	// b where none is.
 	Blend(t tir.Type, mask, a, b string) string
-	// Has says whether an intrinsic takes vectors; Call calls it.
+	// Has reports whether an intrinsic takes vectors; Call calls it.
 	Has(call *tir.Call) bool
 	Call(call *tir.Call, args []string) string
 }
 
-// nativeTree says whether all vectors that an expression computes with are ones of the compiler.
+// nativeTree reports whether all vectors that an expression computes with are ones of the compiler.
 func (w *writer) nativeTree(e tir.Expr) bool {
 	ok := true
 	tir.Walk(e, func(node any) bool {

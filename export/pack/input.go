@@ -44,7 +44,7 @@ func (k *deviceKind) target() string {
 type form struct {
 	suffix string
 	kind   *deviceKind
-	// kernels lists the kernels in the file; find says whether one of this name may be there, where they can't be
+	// kernels lists the kernels in the file; find reports whether one of this name may be there, where they can't be
 	// listed.
 	kernels func(data []byte) ([]string, error)
 	find    func(data []byte, name string) error

@@ -228,8 +228,8 @@ func spirvKernels(data []byte) ([]string, error) {
 	return m.Names(spirv.Compute), nil
 }
 
-// scalarsInUniform says whether a shader takes its scalars from a uniform buffer; the error, that nothing is declared
-// from which it could.
+// scalarsInUniform reports whether a shader takes its scalars from a uniform buffer; the error, that nothing is
+// declared from which it could.
 func scalarsInUniform(m *spirv.Module, e *spirv.EntryPoint) (bool, error) {
 	uniform := e.ScalarsInUniform()
 	if e.PushConstants == 0 && !uniform && !m.DeclaresScalars() {

@@ -101,7 +101,7 @@ func (l *lexer) take() (token, error) {
 	return t, l.advance(t.at + len(t.text))
 }
 
-// is says whether the next token is a word or a sign of this text.
+// is reports whether the next token is a word or a sign of this text.
 func (l *lexer) is(text string) bool { return l.next.text == text && l.next.kind != endToken }
 
 // accept takes the next token if it is this one.

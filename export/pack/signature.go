@@ -29,8 +29,8 @@ type Param struct {
 	Aligned bool // its first element must be aligned to 64 bytes
 }
 
-// Role says whether a kernel writes the elements of a tensor. It is documentation, and selects the arguments that test
-// vectors compare.
+// Role reports whether a kernel writes the elements of a tensor. It is documentation, and selects the arguments that
+// test vectors compare.
 type Role int
 
 const (

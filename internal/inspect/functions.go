@@ -159,7 +159,7 @@ func (r *Report) addFunction(s *symbol) {
 	r.Functions = append(r.Functions, f)
 }
 
-// isSlot says whether the runtime fills the variable at load: its own functions, and the module's context.
+// isSlot reports whether the runtime fills the variable at load: its own functions, and the module's context.
 func isSlot(name string) bool {
 	return strings.HasPrefix(name, "__TVM") || name == "__tvm_module_ctx" || name == "__tvm_ffi__library_ctx" ||
 		name == "__tvm_ffi_library_ctx"

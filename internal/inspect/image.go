@@ -94,7 +94,7 @@ func (m *image) segmentAt(vaddr uint64) (*elf.Prog, uint64) {
 	return nil, 0
 }
 
-// mapped says whether the address lies in a segment at all.
+// mapped reports whether the address lies in a segment at all.
 func (m *image) mapped(vaddr uint64) bool {
 	for _, p := range m.loads {
 		if vaddr >= p.Vaddr && vaddr-p.Vaddr < p.Memsz {

@@ -18,7 +18,7 @@ type symbol struct {
 
 func (s *symbol) undefined() bool { return s.section == elf.SHN_UNDEF }
 
-// exported says whether a look-up by name can find the symbol in this file.
+// exported reports whether a look-up by name can find the symbol in this file.
 func (s *symbol) exported() bool {
 	binds := s.bind == elf.STB_GLOBAL || s.bind == elf.STB_WEAK || s.bind == stbGNUUnique
 	kinds := s.kind <= elf.STT_FUNC || s.kind == elf.STT_GNU_IFUNC

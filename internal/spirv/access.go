@@ -32,7 +32,7 @@ func (c *checker) memoryTypes(r *reader) error {
 	return nil
 }
 
-// holdsData says whether what a type is made of can lie in memory. Others than types do.
+// holdsData reports whether what a type is made of can lie in memory. Others than types do.
 func (c *checker) holdsData(r *reader, t value) bool {
 	var parts []uint32
 	switch t.op {

@@ -62,7 +62,7 @@ func (c *checker) arithmetic(r *reader) error {
 	return nil
 }
 
-// isOf says whether something of a type is what a letter of a rule says.
+// isOf reports whether something of a type is what a letter of a rule says.
 func (c *checker) isOf(r *reader, letter byte, k kind, t id, result kind, of id) bool {
 	switch letter {
 	case 'i', 'I':

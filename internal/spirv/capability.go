@@ -93,5 +93,5 @@ func (c Capability) String() string {
 	return strconv.FormatUint(uint64(c), 10)
 }
 
-// Subgroup says whether the capability is one of operations across a subgroup.
+// Subgroup reports whether the capability is one of operations across a subgroup.
 func (c Capability) Subgroup() bool { return c >= GroupNonUniform && c <= GroupNonUniformQuad }

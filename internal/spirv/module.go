@@ -107,7 +107,7 @@ func (e *EntryPoint) Binding(number uint32) (Binding, bool) {
 	return e.Bindings[i], true
 }
 
-// DeclaresScalars says whether there is a block of push constants or a uniform buffer, also one that no code reads.
+// DeclaresScalars reports whether there is a block of push constants or a uniform buffer, also one that no code reads.
 func (m *Module) DeclaresScalars() bool {
 	for of, v := range m.r.vars {
 		var kind id
@@ -126,10 +126,10 @@ func (e *EntryPoint) ScalarsInUniform() bool {
 	return e.PushConstants == 0 && slices.ContainsFunc(e.Bindings, func(b Binding) bool { return b.Kind == UniformBuffer })
 }
 
-// Needs says whether a capability is declared.
+// Needs reports whether a capability is declared.
 func (m *Module) Needs(c Capability) bool { return slices.Contains(m.Capabilities, c) }
 
-// UsesSubgroups says whether invocations of a subgroup work together.
+// UsesSubgroups reports whether invocations of a subgroup work together.
 func (m *Module) UsesSubgroups() bool {
 	return slices.ContainsFunc(m.Capabilities, Capability.Subgroup)
 }

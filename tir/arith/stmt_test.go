@@ -145,23 +145,23 @@ parallel f0 from 0, n*m
 parallel f0 from 0, n*m
  if m >= 1
   A[f0] = 1`},
-	{"no turns", `
+	{"no iterations", `
 for i from 0, 0
  A[i] = 1
 A[1] = 2
 for i from 0, n - n - 1
  A[i] = 3`, `
 A[1] = 2`},
-	{"one turn", `
+	{"one iteration", `
 for i from n, 1
  for j from 0, 1
   A[i + j] = i`, `
 A[n] = n`},
-	{"one turn whose start is no value of one variable", `
+	{"one iteration whose start is no value of one variable", `
 for i from n + 3, 1
  A[i*2] = i`, `
 A[n*2 + 6] = n + 3`},
-	{"one turn from memory", `
+	{"one iteration from memory", `
 for i from B[0], 1
  B[0] = 1
  A[i] = i`, `

@@ -9,27 +9,28 @@ import (
 	"tvmgo/tir/internal/scopes"
 )
 
-// Equal says whether two nodes are the same program: expressions, statements, buffers, functions or modules. What is
-// bound within (parameters, loop variables, lets, allocations, axes) is the same by its place, whatever its name;
-// variables, buffers and producers from outside are the same only if they are the same pointers. Floats are compared
-// bit by bit, so that no number equals itself, and 0 is not -0; attributes by value.
+// Equal reports whether two nodes are the same program: expressions, statements, buffers, functions or modules.
+// Whatever a node binds (parameters, loop variables, lets, allocations, axes) is compared by its position and not by
+// its name. Free variables, buffers and producers, which are not bound within the nodes, are the same only if they are
+// the same pointers. Floats are compared bit by bit, so that a NaN equals a NaN with the same bits, and 0 does not
+// equal -0. Attributes are compared by value.
 //
-// It takes time in proportion to the nodes, shared ones counted once, where every variable is bound in one place. What
-// is nested more than 200000 deep is not equal.
+// The running time is proportional to the number of nodes, with shared nodes counted once, provided that every variable
+// is bound once. Nodes that are nested more than 200000 deep are never equal.
 func Equal(a, b any) bool {
 	c := newComparer(false)
 	return c.any(a, b)
 }
 
-// EqualFree is Equal, but variables, buffers and producers from outside are the same by their place, too: each of a
-// goes with one of b.
+// EqualFree is like Equal, but compares free variables, buffers and producers by position, too: each of a corresponds
+// to one of b.
 func EqualFree(a, b any) bool {
 	c := newComparer(true)
 	return c.any(a, b)
 }
 
-// Difference says where two nodes differ first, and how, as in "main.body[0].for(i).body.value.a: constant 1 is not 2";
-// it is empty if they are [Equal].
+// Difference describes the first difference of two nodes, as in "main.body[0].for(i).body.value.a: constant 1 is not
+// 2"; it returns "" if they are [Equal].
 func Difference(a, b any) string {
 	c := newComparer(false)
 	if c.any(a, b) {
@@ -42,12 +43,12 @@ func Difference(a, b any) string {
 	return path.Short(c.path) + ": " + c.why
 }
 
-// comparer compares two programs. Its methods answer true, or note why not; the path is written from its end, on the
-// way back.
+// comparer compares two programs. Its methods return true, or record the difference and return false. The path to it is
+// recorded in reverse, while they return.
 type comparer struct {
 	scopes.Scopes
 	free        bool
-	right, left map[any]*link // of variables, buffers and producers of one side: those of the other
+	right, left map[any]*link // map variables, buffers and producers of one side to those of the other
 	undo        []undo
 	memo        map[[2]any]compared // nodes that were found equal
 	depth       int
@@ -67,7 +68,7 @@ type undo struct {
 
 type compared struct {
 	scopes.Stamp
-	open bool // is being compared: an endless graph comes here again
+	open bool // is being compared: reached again only if the graph has a cycle
 }
 
 func newComparer(free bool) *comparer {
@@ -79,7 +80,7 @@ func (c *comparer) differ(format string, args ...any) bool {
 	return false
 }
 
-// step notes where the difference is.
+// step adds a step to the path of the difference.
 func (c *comparer) step(s path.Step) bool {
 	c.path = append(c.path, s)
 	return false
@@ -116,12 +117,12 @@ func (c *comparer) any(a, b any) bool {
 			return true
 		}
 	default:
-		return c.differ("%T is no node of a program", a)
+		return c.differ("%T is not a node of a program", a)
 	}
 	return c.differ("%s is not %s", tir.NodeName(a), tir.NodeName(b))
 }
 
-// close ends the innermost scope, and what was bound in it since there were so many bindings.
+// close closes the innermost scope and removes the bindings made in it: all those after the first undone ones.
 func (c *comparer) close(undone int) {
 	for len(c.undo) > undone {
 		u := c.undo[len(c.undo)-1]
@@ -140,7 +141,7 @@ func putBack[T any](m map[any]*T, key any, was *T) {
 	}
 }
 
-// bind makes two things the same in the innermost scope.
+// bind records that two things correspond in the innermost scope.
 func (c *comparer) bind(l, r any) {
 	wasR, wasL := c.right[l], c.left[r]
 	if wasR != nil || wasL != nil {
@@ -151,7 +152,7 @@ func (c *comparer) bind(l, r any) {
 	c.right[l], c.left[r] = &link{r, level}, &link{l, level}
 }
 
-// bindVars makes two variables the same in the innermost scope.
+// bindVars records that two variables correspond in the innermost scope.
 func (c *comparer) bindVars(l, r *tir.Var) bool {
 	if l == nil || r == nil {
 		return l == r || c.differ("variable %s is not variable %s", tir.NameOf(l), tir.NameOf(r))
@@ -163,10 +164,10 @@ func (c *comparer) bindVars(l, r *tir.Var) bool {
 	return true
 }
 
-// bound says whether one of two things is known already.
+// bound reports whether one of two things is bound or was used before.
 func (c *comparer) bound(l, r any) bool { return c.right[l] != nil || c.left[r] != nil }
 
-// same says whether two things are the same where they are used; if they come from outside, they are from now on.
+// same reports whether two used things correspond. If both are free and new, they correspond from now on.
 func (c *comparer) same(l, r any) bool {
 	a, b := c.right[l], c.left[r]
 	if a == nil && b == nil {
@@ -195,7 +196,7 @@ func (c *comparer) variable(l, r *tir.Var) bool {
 	return true
 }
 
-// buffer is where a buffer is used.
+// buffer compares uses of buffers.
 func (c *comparer) buffer(l, r *tir.Buffer) bool {
 	switch {
 	case l == nil || r == nil:
@@ -211,7 +212,7 @@ func (c *comparer) buffer(l, r *tir.Buffer) bool {
 	return true
 }
 
-// bindBuffer is where a buffer is defined, and its address with it.
+// bindBuffer compares definitions of buffers, which define their addresses, too.
 func (c *comparer) bindBuffer(l, r *tir.Buffer) bool {
 	if l == nil || r == nil {
 		return l == r || c.differ("buffer %s is not buffer %s", tir.NameOf(l), tir.NameOf(r))
@@ -243,7 +244,7 @@ func (c *comparer) bufferParts(l, r *tir.Buffer) bool {
 		c.expr(l.Offset, r.Offset))
 }
 
-// in passes on an answer, and notes where it was no.
+// in adds a step to the path of the difference if equal is false; it returns equal.
 func (c *comparer) in(s path.Step, equal bool) bool { return equal || c.step(s) }
 
 func (c *comparer) producer(l, r tir.Producer) bool {

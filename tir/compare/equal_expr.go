@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir/internal/scopes"
 )
 
-// deeper runs a comparison of parts one level down.
+// deeper compares the parts of two nodes, one level deeper.
 func (c *comparer) deeper(l, r any, parts func() bool) bool {
 	key := [2]any{l, r}
 	if f, ok := c.memo[key]; ok && (f.open || c.Holds(f.Stamp)) {
@@ -46,7 +46,7 @@ func (c *comparer) exprs(name string, l, r []tir.Expr) bool {
 
 func (c *comparer) expr(l, r tir.Expr) bool { return c.node(l, r) }
 
-// node compares expressions, or statements.
+// node compares expressions or statements.
 func (c *comparer) node(l, r any) bool {
 	t := tir.TypeOf(l)
 	switch {
@@ -55,7 +55,7 @@ func (c *comparer) node(l, r any) bool {
 	case t != tir.TypeOf(r):
 		return c.differ("%s is not %s", tir.NodeName(l), tir.NodeName(r))
 	case t == nil:
-		return c.differ("%T is no node", l)
+		return c.differ("%T is not a node", l)
 	}
 	switch l := l.(type) {
 	case *tir.Var:
@@ -74,8 +74,8 @@ func (c *comparer) node(l, r any) bool {
 	return c.deeper(l, r, func() bool { return c.fields(t, l, r) })
 }
 
-// fields compares the fields of nodes of one type: those in the scope of what the node binds at last, after it is
-// bound.
+// fields compares the fields of two nodes of one type. Fields in the scope of what the node binds come last, after it
+// is bound.
 func (c *comparer) fields(t *tir.NodeType, l, r any) bool {
 	if a, ok := l.(*tir.AttrStmt); ok && a.ViewBuffer() != nil && r.(*tir.AttrStmt).ViewBuffer() != nil {
 		return c.view(a, r.(*tir.AttrStmt))
@@ -165,7 +165,7 @@ func (c *comparer) stmts(l, r []tir.Stmt) bool {
 	return true
 }
 
-// view compares attributes that define a buffer, whose value and body are in its scope.
+// view compares attributes that define a buffer, whose value and body are in the scope of the buffer.
 func (c *comparer) view(l, r *tir.AttrStmt) bool {
 	undone := len(c.undo)
 	c.Enter()
@@ -190,7 +190,7 @@ func (c *comparer) axes(name string, l, r []*tir.IterVar) bool {
 	return true
 }
 
-// axis binds an axis after those before it.
+// axis compares and binds an axis, which can refer to the axes before it.
 func (c *comparer) axis(l, r *tir.IterVar) bool {
 	if l == nil || r == nil {
 		return l == r || c.differ("an axis is nil, the other is not")
@@ -198,7 +198,7 @@ func (c *comparer) axis(l, r *tir.IterVar) bool {
 	return c.iterParts(l, r) && c.in(path.At("var"), c.bindVars(l.Var, r.Var))
 }
 
-// iter is where an axis is spoken of.
+// iter compares references to axes.
 func (c *comparer) iter(l, r *tir.IterVar) bool {
 	if l == nil || r == nil {
 		return l == r || c.differ("an axis is nil, the other is not")

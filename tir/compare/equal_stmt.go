@@ -11,7 +11,7 @@ import (
 	"tvmgo/tir/internal/path"
 )
 
-// reference compares what attributes refer to.
+// reference compares the nodes that attributes refer to.
 func (c *comparer) reference(l, r any) bool {
 	switch l := l.(type) {
 	case nil:
@@ -22,12 +22,12 @@ func (c *comparer) reference(l, r any) bool {
 	return reflect.DeepEqual(l, r) || c.differ("%T is not the same %T", l, r)
 }
 
-// attrs compares what is said of functions and loops; no map is an empty one.
+// attrs compares attributes of functions and loops; a nil map equals an empty one.
 func (c *comparer) attrs(name string, l, r map[string]any) bool {
 	for _, key := range slices.Sorted(maps.Keys(l)) {
 		v, ok := r[key]
 		if !ok {
-			c.differ("%v is not there", l[key])
+			c.differ("%v is missing", l[key])
 			return c.step(path.At(name + "[" + key + "]"))
 		}
 		if !sameAttr(l[key], v) {
@@ -109,8 +109,8 @@ func (c *comparer) functionParts(l, r *tir.PrimFunc) bool {
 	return true
 }
 
-// parameterBuffers binds the buffers of parameters, after the sizes that they bring along: variables that are a
-// dimension of theirs.
+// parameterBuffers binds the buffers of parameters, and before them the variables that they define: those that are one
+// of their dimensions.
 func (c *comparer) parameterBuffers(l, r *tir.PrimFunc) bool {
 	for i := range l.Params {
 		a, b := l.Buffers[l.Params[i]], r.Buffers[r.Params[i]]
@@ -135,7 +135,7 @@ func (c *comparer) parameterBuffers(l, r *tir.PrimFunc) bool {
 			return c.step(path.AtIndex("params", i))
 		}
 	}
-	for key, a := range l.Buffers { // of no parameter: that is for Check to say
+	for key, a := range l.Buffers { // of no parameter, which is an error that Check reports
 		if !slices.Contains(l.Params, key) && r.Buffers[key] != a {
 			return c.differ("buffer %s is not buffer %s", tir.NameOf(a), tir.NameOf(r.Buffers[key]))
 		}

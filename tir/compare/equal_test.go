@@ -114,13 +114,13 @@ func TestEqual_Expressions(t *testing.T) {
 		{"nil pointers", (*tir.Var)(nil), (*tir.Binary)(nil), ""},
 		{"nil and not", (*tir.Var)(nil), x, "nil is not Var"},
 		{"sorts of nodes", x, &tir.Evaluate{Value: x}, "Var is not Evaluate"},
-		{"no nodes", 1, 1, "int is no node of a program"},
+		{"no nodes", 1, 1, "int is not a node of a program"},
 		{"attributes of floats", attrs(nan), attrs(nan), ""},
 		{"attributes of targets", attrs(cuda), attrs(cuda2), ""},
 		{"attributes of types", attrs(int64(1)), attrs(1.0), "f.attrs[a]: 1 (int64) is not 1 (float64)"},
 		{"no attributes", &tir.PrimFunc{Name: "f"}, &tir.PrimFunc{Name: "f", Attrs: map[string]any{}}, ""},
 		{"an attribute more", &tir.PrimFunc{Name: "f"}, attrs(true), "f.attrs[a]: nothing is not true"},
-		{"an attribute less", attrs(true), &tir.PrimFunc{Name: "f"}, "f.attrs[a]: true is not there"},
+		{"an attribute less", attrs(true), &tir.PrimFunc{Name: "f"}, "f.attrs[a]: true is missing"},
 		{"modules", &tir.IRModule{Funcs: []*tir.PrimFunc{{Name: "f"}}}, &tir.IRModule{}, "1 functions are not 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,15 +11,15 @@ import (
 	"tvmgo/tir/internal/scopes"
 )
 
-// Hash is a number for a node such as [Equal] takes: the same for equal ones, and for those that are [EqualFree], in
-// every process. Names of variables and buffers don't count; which variable stands where does.
+// Hash returns a hash of a node that [Equal] accepts. It is the same for nodes that are [Equal] or [EqualFree], in
+// every process. It does not depend on the names of variables and buffers, but on their positions.
 func Hash(node any) uint64 {
 	h := &hasher{numbers: map[any]*numbered{}, memo: map[hashedAt]hashed{}}
 	h.any(node)
 	return h.sum.finish()
 }
 
-// sum is a hash that is being made, one number after the other.
+// sum is a hash to which numbers are added one after the other.
 type sum uint64
 
 func (s *sum) add(v uint64) {
@@ -52,16 +52,17 @@ func (s sum) finish() uint64 {
 	return x ^ x>>32
 }
 
-// hasher hashes a program. A variable that is bound within is known by how many scopes are open outside of its own, and
-// its place in it; one from outside by how many were met before.
+// hasher hashes a program. A variable that is bound within the program is identified by the number of scopes between
+// its use and its binding, and by its index in its scope; a free variable by the number of free ones that were met
+// before.
 type hasher struct {
 	scopes.Scopes
 	numbers map[any]*numbered
 	undo    []unnumber
-	outside uint64 // how many were met that come from outside
-	inner   uint64 // how many are bound in the innermost scope
+	outside uint64 // number of free variables, buffers and producers met so far
+	inner   uint64 // number of bindings in the innermost scope
 	memo    map[hashedAt]hashed
-	binds   bool // what is looked at has scopes within, so that its hash depends on how many are open
+	binds   bool // the current node contains scopes, so that its hash depends on the number of open ones
 	depth   int
 	sum     sum
 }
@@ -76,7 +77,7 @@ type unnumber struct {
 	was  *numbered
 }
 
-// hashedAt is a node, and how many scopes are open around it; -1 where that is the same.
+// hashedAt is a node and the number of open scopes around it; -1 if the hash does not depend on that number.
 type hashedAt struct {
 	node  any
 	level int
@@ -88,7 +89,7 @@ type hashed struct {
 	open bool
 }
 
-// Marks of what comes next, so that no two sorts of nodes are the same.
+// Numbers that precede each kind of value, so that values of different kinds have different hashes.
 const (
 	hashNil uint64 = iota + 1
 	hashOther
@@ -119,7 +120,7 @@ func (h *hasher) any(node any) {
 	}
 }
 
-// within opens a scope for what do binds and hashes.
+// within opens a scope, and calls do, which binds and hashes in it.
 func (h *hasher) within(do func()) {
 	inner, undone := h.inner, len(h.undo)
 	h.Enter()
@@ -153,7 +154,7 @@ func (h *hasher) bindVar(v *tir.Var) {
 	h.bind(v)
 }
 
-// same hashes which variable, buffer or producer it is.
+// same hashes the identity of a variable, a buffer or a producer.
 func (h *hasher) same(what any) {
 	n := h.numbers[what]
 	if n == nil {
@@ -179,8 +180,8 @@ func (h *hasher) variable(v *tir.Var) {
 	h.same(v)
 }
 
-// buffer is where a buffer is used. One from outside is known by what can be seen of it without its parts: Equal
-// compares pointers, EqualFree the parts where it is met first.
+// buffer hashes the use of a buffer. A free buffer is hashed without its parts: Equal compares free buffers as
+// pointers, and EqualFree compares their parts only where they are first used.
 func (h *hasher) buffer(b *tir.Buffer) {
 	if b == nil {
 		h.sum.add(hashNil)
@@ -198,7 +199,7 @@ func (h *hasher) bufferHead(b *tir.Buffer) {
 	h.sum.add(uint64(len(b.Strides)))
 }
 
-// bindBuffer is where a buffer is defined, and its address with it.
+// bindBuffer hashes the definition of a buffer, which defines its address, too.
 func (h *hasher) bindBuffer(b *tir.Buffer) {
 	if b == nil {
 		h.sum.add(hashNil)
@@ -240,7 +241,7 @@ func (h *hasher) attrs(all map[string]any) {
 			if v != nil {
 				h.sum.add(v.Hash())
 			}
-		default: // nothing that attributes have
+		default: // not a valid attribute
 			h.sum.add(hashOther)
 			if v != nil {
 				h.sum.addText(reflect.TypeOf(v).String())

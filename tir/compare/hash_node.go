@@ -9,8 +9,8 @@ import (
 	"tvmgo/tir/internal/scopes"
 )
 
-// deeper hashes a node that has parts, and adds it. What was hashed before in the same surroundings is not looked at
-// again.
+// deeper hashes a node that has parts, and adds the hash. A node that was hashed before within the same scopes is not
+// hashed again.
 func (h *hasher) deeper(node any, parts func()) {
 	for _, level := range [2]int{-1, len(h.Open)} {
 		if f, ok := h.memo[hashedAt{node, level}]; ok {
@@ -76,7 +76,7 @@ func (h *hasher) node(node any) {
 	}
 }
 
-// fields hashes the fields of a node: those in the scope of what it binds at last, after it is bound.
+// fields hashes the fields of a node. Fields in the scope of what the node binds come last, after it is bound.
 func (h *hasher) fields(t *tir.NodeType, node any) {
 	h.sum.addText(t.Name)
 	if a, ok := node.(*tir.AttrStmt); ok && a.ViewBuffer() != nil {
@@ -181,7 +181,7 @@ func (h *hasher) value(v reflect.Value) {
 	}
 }
 
-// reference hashes what an attribute refers to.
+// reference hashes the node that an attribute refers to.
 func (h *hasher) reference(node any) {
 	switch n := node.(type) {
 	case *tir.Var:
@@ -210,7 +210,7 @@ func (h *hasher) combiner(c *tir.Combiner) {
 	})
 }
 
-// axes hashes the axes that a reduction binds, each after those before it.
+// axes hashes the axes that a reduction binds; each can refer to those before it.
 func (h *hasher) axes(all []*tir.IterVar) {
 	h.sum.add(uint64(len(all)))
 	for _, a := range all {
@@ -223,7 +223,7 @@ func (h *hasher) axes(all []*tir.IterVar) {
 	}
 }
 
-// iter is where an axis is spoken of.
+// iter hashes a reference to an axis.
 func (h *hasher) iter(a *tir.IterVar) {
 	if a == nil {
 		h.sum.add(hashNil)

@@ -1,6 +1,6 @@
-// Package json writes modules of package tir as JSON ([Marshal]) and reads them ([Unmarshal]); errors have the path to
-// what is wrong.
+// Package json writes modules of package tir as JSON ([Marshal]) and reads them ([Unmarshal]). Errors contain the path
+// of the faulty value.
 //
-// It follows the descriptions of the nodes ([tir.NodeType]), so that a new node needs no code here unless its fields
-// have to match each other.
+// The package works on the descriptions of the nodes ([tir.NodeType]), so that a new node needs code here only if its
+// fields must match each other.
 package json

@@ -61,17 +61,17 @@ func TestJSON_ReadErrors(t *testing.T) {
 		{jsonExample, `null`, "$: found null, want an object"},
 		{`"tir":1`, `"tir":2`, "$.tir: found number 2: this package reads version 1"},
 		{`"tir":1,`, ``, `$: field "tir" is missing`},
-		{`"tir":1,`, `"tir":1,"tri":1,`, "$.tri: the field means nothing here; known are"},
-		{`"tir":1,`, `"tir":1,"vars":[],`, "$.vars: the field is there twice"},
+		{`"tir":1,`, `"tir":1,"tri":1,`, "$.tri: unknown field: want one of"},
+		{`"tir":1,`, `"tir":1,"vars":[],`, "$.vars: the field occurs twice"},
 		{`"int":1}`, `"int":1.5}`, "$.attrs[0].int: found number 1.5, want an int64"},
 		{`"int":1}`, `"bool":1}`, "$.attrs[0].bool: found number 1, want true or false"},
 		{`"int":1}`, `"float":"x"}`, `$.attrs[0].float: found text "x", want a number`},
 		{`"int":1}`, `"float":"nan:0x1"}`, `$.attrs[0].float: found text`},
-		{`"int":1}`, `"float":1e999}`, `$.attrs[0].float: 1e999 is beyond the floats of 64 bits`},
-		{`"int":1}`, `"int":1,"bool":true}`, `$.attrs[0].bool: the field means nothing here`},
+		{`"int":1}`, `"float":1e999}`, `$.attrs[0].float: 1e999 is too large for a 64-bit float`},
+		{`"int":1}`, `"int":1,"bool":true}`, `$.attrs[0].bool: unknown field`},
 		{`"int":1}`, `"x":1}`, `$.attrs[0]: attribute "a" has no int, float, bool, text or target`},
 		{`"int":1}`, `"text":{"base64":"="}}`, `$.attrs[0].text: illegal base64`},
-		{`"key":"t"`, `"key":"a"`, `$.attrs[1]: attribute "a" is there already`},
+		{`"key":"t"`, `"key":"a"`, `$.attrs[1]: attribute "a" occurs twice`},
 		{`"kind":"c"`, `"kind":"cc"`, `$.attrs[1].target: target`},
 		{`"type":"handle"}`, `"type":"handles"}`, `$.vars[0].type: parse data type "handles"`},
 		{`"type":"handle"}`, `"type":"complex64"}`, `$.vars[0].type: `},
@@ -80,14 +80,14 @@ func TestJSON_ReadErrors(t *testing.T) {
 		{`"data":2`, `"data":3`, `$.buffers[0].data: found number 3, want an integer from 0 to 2`},
 		{`"shape":[`, `"align":-1,"shape":[`, `$.buffers[0].align: found number -1, want`},
 		{`"shape":[`, `"shape":5,"x":[`, `$.buffers[0].shape: found number 5, want a list`},
-		{`"name":"f"`, `"name":""`, `$.functions[0]: function name "": want one that no other function has`},
+		{`"name":"f"`, `"name":""`, `$.functions[0]: function name "" is empty or used twice`},
 		{`"params":[0]`, `"params":[0.5]`, `$.functions[0].params[0]: found number 0.5`},
 		{`{"param":0,"buffer":0}`, `{"param":0,"buffer":0},{"param":0,"buffer":0}`,
-			`$.functions[0].buffers[1]: parameter A stands for a buffer already`},
-		{`"for":1`, `"far":1`, `$.functions[0].body[0]: is no statement: want one of the fields`},
-		{`"for":1`, `"for":1,"let":1`, `$.functions[0].body[0]: is both "for" and "let"`},
+			`$.functions[0].buffers[1]: parameter A has a buffer already`},
+		{`"for":1`, `"far":1`, `$.functions[0].body[0]: found none of the fields`},
+		{`"for":1`, `"for":1,"let":1`, `$.functions[0].body[0]: has both "for" and "let"`},
 		{`"for":1`, `"for":0`, `$.functions[0].body[0]: variable A of type handle in a range of types int32 and int32`},
-		{`"kind":"parallel"`, `"kind":"par"`, `$.functions[0].body[0].kind: "par" is no kind of loop`},
+		{`"kind":"parallel"`, `"kind":"par"`, `$.functions[0].body[0].kind: unknown kind of loop "par"`},
 		{`"store":0`, `"store":1`, `$.functions[0].body[0].body.store: found number 1, want an integer from 0 to 0`},
 		{`"store":0,"indices":[{"var":1}]`, `"store":0,"indices":[]`,
 			`$.functions[0].body[0].body: buffer A has 1 dimensions, and 0 indices`},
@@ -96,7 +96,7 @@ func TestJSON_ReadErrors(t *testing.T) {
 		{`{"float":0.5,"type":"float32"}`, `{"int":1,"type":"int32"}`,
 			`$.functions[0].body[0].body.value: operands of types float32 and int32`},
 		{`{"float":0.5,"type":"float32"}`, `{"text":"x"}`, `$.functions[0].body[0].body.value: *: `},
-		{`"op":"*"`, `"op":"**"`, `$.functions[0].body[0].body.value.op: "**" is no operation`},
+		{`"op":"*"`, `"op":"**"`, `$.functions[0].body[0].body.value.op: unknown operation "**"`},
 		{`"op":"*"`, `"op":"=="`, `$.functions[0].body[0].body: a value of type bool is stored in buffer A as float32`},
 		{`{"int":1,"type":"bool"}`, `{"int":2,"type":"bool"}`,
 			`$.functions[0].body[1].assert: constant 2 is not within bool`},
@@ -108,7 +108,7 @@ func TestJSON_ReadErrors(t *testing.T) {
 		{`{"int":1,"type":"bool"}`, `{"call":"foo","kind":"intrin","type":"bool","args":[]}`,
 			`$.functions[0].body[1].assert: there is no intrinsic "foo"`},
 		{`{"int":1,"type":"bool"}`, `{"call":"foo","kind":"x","type":"bool","args":[]}`,
-			`$.functions[0].body[1].assert.kind: "x" is no kind of call`},
+			`$.functions[0].body[1].assert.kind: unknown kind of call "x"`},
 		{`{"int":1,"type":"bool"}`, `{"select":[{"int":1,"type":"bool"}]}`,
 			`$.functions[0].body[1].assert: select of 1 expressions`},
 		{`{"int":1,"type":"bool"}`, `{"let":1,"value":{"int":1,"type":"bool"},"in":{"var":1}}`,
@@ -117,7 +117,7 @@ func TestJSON_ReadErrors(t *testing.T) {
 			`$.functions[0].body[1].assert.lanes: found number 1025`},
 		{`{"int":1,"type":"bool"}`, `{"shuffle":[{"int":1,"type":"bool"}],"indices":[1]}`,
 			`$.functions[0].body[1].assert: shuffle: index 1: the vectors have 1 lanes`},
-		{`{"int":1,"type":"bool"}`, `{}`, `$.functions[0].body[1].assert: is no expression`},
+		{`{"int":1,"type":"bool"}`, `{}`, `$.functions[0].body[1].assert: found none of the fields`},
 	} {
 		data := strings.Replace(jsonExample, c.old, c.new, 1)
 		require.NotEqual(t, jsonExample, data, c.old)
@@ -143,12 +143,12 @@ func TestJSON_Deep(t *testing.T) {
 	const all = `{"assert":{"int":1,"type":"bool"},"kind":"E","message":"m"}`
 	require.NoError(t, deep(bool1, `{"not":`, bool1, `}`, form.MaxExprDepth-1))
 	require.ErrorContains(t, deep(bool1, `{"not":`, bool1, `}`, form.MaxExprDepth),
-		"more than 1000 expressions are within one another")
+		"expressions are nested more than 1000 deep")
 	require.ErrorContains(t, deep(all, `{"while":{"int":1,"type":"bool"},"body":`, `[]`, `}`, form.MaxStmtDepth),
-		"more than 3500 statements are within one another")
-	require.ErrorContains(t, deep(all, `[`, ``, `]`, 1<<20), "more than 10000 lists and objects are within one another")
+		"statements are nested more than 3500 deep")
+	require.ErrorContains(t, deep(all, `[`, ``, `]`, 1<<20), "lists and objects are nested more than 10000 deep")
 	require.ErrorContains(t, deep(bool1, `{"a":`, `1`, `}`, 1<<20),
-		"$.functions[0].body[1].assert.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a….a.a.a.a.a.a.a.a.a.a: more than") // the place, shortened
+		"$.functions[0].body[1].assert.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a….a.a.a.a.a.a.a.a.a.a: lists and objects are") // the place, shortened
 }
 
 func TestJSON_WriteErrors(t *testing.T) {
@@ -158,11 +158,11 @@ func TestJSON_WriteErrors(t *testing.T) {
 	}{
 		{nil, "function f: a statement is nil"},
 		{&tir.Evaluate{Value: &tir.Bad{Err: errors.New("oh")}}, "function f: an expression could not be made: oh"},
-		{&tir.Evaluate{Value: &tir.Reduce{}}, "function f: a *tir.Reduce is of no finished module: lower it first"},
-		{&tir.Evaluate{Value: &tir.ProducerLoad{}}, "a *tir.ProducerLoad is of no finished module"},
+		{&tir.Evaluate{Value: &tir.Reduce{}}, "function f: a finished module contains no *tir.Reduce: lower it first"},
+		{&tir.Evaluate{Value: &tir.ProducerLoad{}}, "a finished module contains no *tir.ProducerLoad"},
 		{&tir.Evaluate{Value: &tir.Binary{Op: 99, A: tir.I32(1), B: tir.I32(1)}}, "tir.BinaryOp(99) does not exist"},
 		{&tir.Evaluate{Value: &tir.IntImm{Type: tir.Type{Code: 2, Bits: 7, Lanes: 1}, Value: 1}},
-			"type float7 is not one that expressions have"},
+			"expressions cannot have type float7"},
 		{&tir.Evaluate{Value: &tir.BufferLoad{}}, "a buffer is nil"},
 		{&tir.AttrStmt{Key: "k", Node: 3, Body: &tir.Seq{}}, "an attribute refers to a int: want"},
 		{&tir.AttrStmt{Key: "k", Node: (*tir.IterVar)(nil), Body: &tir.Seq{}}, "an axis is nil"},

@@ -11,8 +11,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Unmarshal reads a module that [Marshal] has written, in any order of fields. A field that is missing or unknown is an
-// error of type *[Error], which has the path to it.
+// Unmarshal reads a module in the form that [Marshal] writes; the order of fields does not matter. A missing or an
+// unknown field is an error of type *[Error], which contains its path.
 func Unmarshal(data []byte) (m *tir.IRModule, err error) {
 	defer func() {
 		switch e := recover().(type) {
@@ -33,7 +33,7 @@ func Unmarshal(data []byte) (m *tir.IRModule, err error) {
 	return r.module(r.object(nil, tree)), nil
 }
 
-// jsonReader makes nodes.
+// reader makes nodes from JSON values.
 type reader struct {
 	vars    []*tir.Var
 	buffers []*tir.Buffer
@@ -54,7 +54,8 @@ func (r *reader) bufferField(o *object, name string) *tir.Buffer {
 
 func (r *reader) module(o *object) *tir.IRModule {
 	if v, at := o.get("tir"); v != json.Number(strconv.Itoa(jsonVersion)) {
-		failJSON(at, "found %s: this package reads version %d: write the module with it, or as text", sortOf(v), jsonVersion)
+		failJSON(at, "found %s: this package reads version %d: write the module with this package, or as text",
+			sortOf(v), jsonVersion)
 	}
 	m := &tir.IRModule{Attrs: r.attrs(o)}
 	list, at := o.list("vars")
@@ -69,7 +70,7 @@ func (r *reader) module(o *object) *tir.IRModule {
 		here := &place{up: at, index: i}
 		f := r.function(r.object(here, v))
 		if f.Name == "" || m.Func(f.Name) != nil {
-			failJSON(here, "function name %q: want one that no other function has", f.Name)
+			failJSON(here, "function name %q is empty or used twice", f.Name)
 		}
 		m.Funcs = append(m.Funcs, f)
 	}
@@ -77,7 +78,8 @@ func (r *reader) module(o *object) *tir.IRModule {
 	return m
 }
 
-// bufferTable reads the buffers. Their shapes may speak of any of them, so that all are there before.
+// bufferTable reads the buffers. All of them are made before their shapes are read, since these can refer to any
+// buffer.
 func (r *reader) bufferTable(o *object) {
 	list, at := o.list("buffers")
 	all := make([]*object, len(list))
@@ -117,7 +119,7 @@ func (r *reader) function(o *object) *tir.PrimFunc {
 		x := r.object(&place{up: at, index: i}, v)
 		p := r.varField(x, "param")
 		if f.Buffers[p] != nil {
-			failJSON(x.at, "parameter %s stands for a buffer already", p.Name)
+			failJSON(x.at, "parameter %s has a buffer already", p.Name)
 		}
 		f.Buffers[p] = r.bufferField(x, "buffer")
 		x.done()
@@ -127,7 +129,7 @@ func (r *reader) function(o *object) *tir.PrimFunc {
 	return f
 }
 
-// attrs reads the field of attributes, which need not be there.
+// attrs reads the optional field of attributes.
 func (r *reader) attrs(o *object) map[string]any {
 	attrs := map[string]any{}
 	if !o.has("attrs") {
@@ -138,7 +140,7 @@ func (r *reader) attrs(o *object) map[string]any {
 		x := r.object(&place{up: at, index: i}, v)
 		key := x.text("key")
 		if _, twice := attrs[key]; twice {
-			failJSON(x.at, "attribute %q is there already", key)
+			failJSON(x.at, "attribute %q occurs twice", key)
 		}
 		switch {
 		case x.has("int"):

@@ -8,24 +8,24 @@ import (
 	"tvmgo/tir/internal/form"
 )
 
-// sortField finds which of the known fields says what an object is.
+// sortField finds the one field, of those known, that identifies the kind of an object.
 func (o *object) sortField(of string, known []string) string {
 	found := ""
 	for _, k := range known {
 		if _, ok := o.fields[k]; ok {
 			if found != "" {
-				failJSON(o.at, "is both %q and %q", found, k)
+				failJSON(o.at, "has both %q and %q: want one of them", found, k)
 			}
 			found = k
 		}
 	}
 	if found == "" {
-		failJSON(o.at, "is no %s: want one of the fields %q", of, known)
+		failJSON(o.at, "found none of the fields %q, which identify the kind of %s", known, of)
 	}
 	return found
 }
 
-// nodeKeys returns the keys that tell the types of expressions, or of statements.
+// nodeKeys returns the keys that identify the types of expressions, or those of statements.
 func nodeKeys(stmts bool) (keys []string, types map[string]*tir.NodeType) {
 	types = map[string]*tir.NodeType{}
 	for _, t := range tir.NodeTypes() {
@@ -56,10 +56,10 @@ func (r *reader) expr(o *object, name string, depth int) tir.Expr {
 	return r.exprOf(v, at, depth)
 }
 
-// exprOf reads an expression that is within so many, itself counted.
+// exprOf reads an expression at the given depth of nesting.
 func (r *reader) exprOf(v any, at *place, depth int) tir.Expr {
 	if depth > form.MaxExprDepth {
-		failJSON(at, "more than %d expressions are within one another", form.MaxExprDepth)
+		failJSON(at, "expressions are nested more than %d deep", form.MaxExprDepth)
 	}
 	o := r.object(at, v)
 	e, err := r.exprNode(o, depth+1)
@@ -73,7 +73,7 @@ func (r *reader) exprOf(v any, at *place, depth int) tir.Expr {
 	return e
 }
 
-// exprNode reads an expression, and makes it as the functions of package tir do, which say what is wrong with it.
+// exprNode reads an expression. Constructors of package tir make it and report what is wrong with it.
 func (r *reader) exprNode(o *object, depth int) (tir.Expr, error) {
 	key := o.sortField("expression", exprKeys)
 	switch key {
@@ -137,7 +137,7 @@ func sameType(o *object, v *tir.Var, value tir.Expr) {
 	}
 }
 
-// fields reads the fields of a node of a type, whose expressions and statements are within so many.
+// fields reads the fields of a node of the given type, at the given depths of nested expressions and statements.
 func (r *reader) fields(o *object, t *tir.NodeType, exprs, stmts int) any {
 	n := t.New()
 	if keyField(t) == nil { // all of them are expressions
@@ -171,7 +171,7 @@ func (r *reader) fields(o *object, t *tir.NodeType, exprs, stmts int) any {
 	return n
 }
 
-// field reads a field into what it points to.
+// field reads a field and stores the result in to, a pointer to the node's field.
 func (r *reader) field(o *object, f *tir.Field, to any, exprs, stmts int) {
 	switch x := to.(type) {
 	case *tir.Expr:
@@ -188,7 +188,7 @@ func (r *reader) field(o *object, f *tir.Field, to any, exprs, stmts int) {
 		*x = o.typ(f.Key)
 	case *string:
 		*x = o.text(f.Key)
-	case *int: // all of them are numbers of lanes
+	case *int: // every int field is a number of lanes
 		*x = o.whole(f.Key, 1, tir.MaxLanes)
 	case *[]int:
 		list, at := o.list(f.Key)
@@ -212,10 +212,10 @@ func (r *reader) stmt(o *object, name string, depth int) tir.Stmt {
 	return r.stmtOf(v, at, depth)
 }
 
-// stmtOf reads a statement that is within so many, itself counted; sequences do not count.
+// stmtOf reads a statement at the given depth of nesting; sequences do not count as a level.
 func (r *reader) stmtOf(v any, at *place, depth int) tir.Stmt {
 	if depth > form.MaxStmtDepth {
-		failJSON(at, "more than %d statements are within one another", form.MaxStmtDepth)
+		failJSON(at, "statements are nested more than %d deep", form.MaxStmtDepth)
 	}
 	if list, ok := v.([]any); ok {
 		s := &tir.Seq{}
@@ -230,7 +230,7 @@ func (r *reader) stmtOf(v any, at *place, depth int) tir.Stmt {
 	return s
 }
 
-// stmtNode reads a statement. Statements do not count as levels of the expressions in them.
+// stmtNode reads a statement. Nested statements do not count as levels of the expressions in them.
 func (r *reader) stmtNode(o *object, depth int) tir.Stmt {
 	n := r.fields(o, stmtTypes[o.sortField("statement", stmtKeys)], 1, depth)
 	switch n := n.(type) {
@@ -271,7 +271,7 @@ func checkSpan(o *object, v *tir.Var, low, n tir.Expr) {
 	}
 }
 
-// reference reads what an attribute refers to.
+// reference reads the node that an attribute refers to.
 func (r *reader) reference(o *object) (node any) {
 	switch o.sortField("variable, buffer or axis", []string{"var", "buffer", "iter"}) {
 	case "var":
@@ -295,7 +295,7 @@ func (r *reader) reference(o *object) (node any) {
 func enumField[E tir.Enum](o *object, name, what string) E {
 	e, known := tir.ByName[E](o.text(name))
 	if !known {
-		failJSON(&place{up: o.at, key: name}, "%q is no %s: known are %q", form.Clip(o.text(name)), what, tir.Names[E]())
+		failJSON(&place{up: o.at, key: name}, "unknown %s %q: want one of %q", what, form.Clip(o.text(name)), tir.Names[E]())
 	}
 	return e
 }

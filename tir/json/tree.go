@@ -16,17 +16,17 @@ import (
 	"tvmgo/tir/internal/form"
 )
 
-// maxJSONDepth is how deep lists and objects may be within one another; encoding/json takes no more either.
+// maxJSONDepth is the maximum nesting of lists and objects, which is also the limit of encoding/json.
 const maxJSONDepth = 10_000
 
-// maxJSONFields is how many fields an object may have: a module has as many functions and statements as it wants, but
-// these are lists.
+// maxJSONFields is the maximum number of fields of an object. Functions and statements are in lists, which have no
+// limit.
 const maxJSONFields = 10_000
 
-// JSONError says what is wrong in a module's JSON, and where: "$.funcs[0].body".
+// Error is an error in a module's JSON. Path is the faulty value: "$.funcs[0].body".
 type Error struct {
 	Path, Msg string
-	Err       error // what package encoding/json says where the text is no JSON, else nil
+	Err       error // the error of encoding/json if the text is not JSON, otherwise nil
 }
 
 // Unwrap returns Err.
@@ -34,10 +34,10 @@ func (e *Error) Unwrap() error { return e.Err }
 
 func (e *Error) Error() string { return "tir: read JSON: " + e.Path + ": " + e.Msg }
 
-// place is where in a JSON document something is; nil is the whole.
+// place is a position in a JSON document; nil is the whole document.
 type place struct {
 	up    *place
-	key   string // of a field; "" in lists
+	key   string // the field's name; "" in lists
 	index int
 }
 
@@ -51,7 +51,7 @@ func (p *place) String() string {
 		parts = append(parts, part)
 	}
 	slices.Reverse(parts)
-	if n := len(parts); n > 40 { // deep within: where it begins, and where it ends
+	if n := len(parts); n > 40 { // a long path: keep its beginning and its end
 		parts = append(append(parts[:20:20], "…"), parts[n-10:]...)
 	}
 	return "$" + strings.Join(parts, "")
@@ -61,10 +61,10 @@ func failJSON(at *place, format string, args ...any) {
 	panic(&Error{Path: at.String(), Msg: fmt.Sprintf(format, args...)})
 }
 
-// readTree reads one value: map[string]any, []any, string, json.Number, bool or nil. No key may be there twice.
+// readTree reads one value: map[string]any, []any, string, json.Number, bool or nil. A key must not occur twice.
 func readTree(d *json.Decoder, at *place, depth int) any {
 	if depth > maxJSONDepth {
-		failJSON(at, "more than %d lists and objects are within one another", maxJSONDepth)
+		failJSON(at, "lists and objects are nested more than %d deep", maxJSONDepth)
 	}
 	t, err := d.Token()
 	failToken(at, err)
@@ -74,10 +74,10 @@ func readTree(d *json.Decoder, at *place, depth int) any {
 		for d.More() {
 			k, err := d.Token()
 			failToken(at, err)
-			key := k.(string) // Token gives no other key
+			key := k.(string) // Token returns only strings as keys
 			below := &place{up: at, key: key}
 			if _, twice := object[key]; twice {
-				failJSON(below, "the field is there twice")
+				failJSON(below, "the field occurs twice")
 			}
 			if len(object) == maxJSONFields {
 				failJSON(at, "an object has more than %d fields", maxJSONFields)
@@ -102,7 +102,7 @@ func closeTree(d *json.Decoder, at *place) {
 	failToken(at, err)
 }
 
-// failToken fails unless there was a token.
+// failToken fails if Token returned an error.
 func failToken(at *place, err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -127,7 +127,7 @@ func (r *reader) object(at *place, v any) *object {
 	return &object{at, fields, map[string]bool{}}
 }
 
-// sortOf is what a JSON value is, in words.
+// sortOf describes a JSON value in words.
 func sortOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -144,14 +144,14 @@ func sortOf(v any) string {
 	return "an object"
 }
 
-// has says whether there is a field.
+// has reports whether the object has a field.
 func (o *object) has(name string) bool {
 	o.asked[name] = true
 	_, ok := o.fields[name]
 	return ok
 }
 
-// get is a field that must be there, and its place.
+// get returns a required field and its position.
 func (o *object) get(name string) (any, *place) {
 	if !o.has(name) {
 		failJSON(o.at, "field %q is missing", name)
@@ -159,11 +159,11 @@ func (o *object) get(name string) (any, *place) {
 	return o.fields[name], &place{up: o.at, key: name}
 }
 
-// done says that all fields have been asked for that the object may have.
+// done fails if the object has a field that has not been read.
 func (o *object) done() {
 	for _, k := range slices.Sorted(maps.Keys(o.fields)) {
 		if !o.asked[k] {
-			failJSON(&place{up: o.at, key: k}, "the field means nothing here; known are %q", slices.Sorted(maps.Keys(o.asked)))
+			failJSON(&place{up: o.at, key: k}, "unknown field: want one of %q", slices.Sorted(maps.Keys(o.asked)))
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (o *object) text(name string) string {
 	return jsonText(v, at)
 }
 
-// optional is a field's text, "" if there is none.
+// optional returns a field's text, "" if the object does not have the field.
 func (o *object) optional(name string) string {
 	if !o.has(name) {
 		return ""
@@ -223,7 +223,7 @@ func (o *object) typ(name string) tir.Type {
 	return t
 }
 
-// whole is a field's integer from least to greatest.
+// whole returns an integer field, which must be between least and greatest.
 func (o *object) whole(name string, least, greatest int) int {
 	v, at := o.get(name)
 	return wholeOf(v, at, least, greatest)
@@ -238,14 +238,14 @@ func wholeOf(v any, at *place, least, greatest int) int {
 	return i
 }
 
-// float is a field's number, which may be one that JSON has no number for.
+// float returns a float field, which can be a text for values that JSON numbers cannot express.
 func (o *object) float(name string) float64 {
 	v, at := o.get(name)
 	switch v := v.(type) {
 	case json.Number:
 		f, err := v.Float64()
 		if err != nil {
-			failJSON(at, "%s is beyond the floats of 64 bits", form.Clip(v.String()))
+			failJSON(at, "%s is too large for a 64-bit float", form.Clip(v.String()))
 		}
 		return f
 	case string:

@@ -16,7 +16,7 @@ import (
 	"tvmgo/tir/internal/form"
 )
 
-// jsonVersion is the version of the JSON form that is written, and the only one that is read.
+// jsonVersion is the version of the JSON form that Marshal writes, and the only one that Unmarshal reads.
 const jsonVersion = 1
 
 // Marshal returns a module as JSON, the same bytes for the same module:
@@ -25,10 +25,11 @@ const jsonVersion = 1
 //	 "buffers":[{"name":"A","data":1,"type":"float32","shape":[…]}, …],
 //	 "functions":[{"name":"main","params":[0,1],"buffers":[{"param":1,"buffer":0}],"result":"void","attrs":[…],"body":…}]}
 //
-// Variables and buffers are said by their place in "vars" and "buffers", so that what is one stays one. A sequence is a
-// list; every other node is an object: {"op":"+","a":…,"b":…}. Numbers have 64 bits, and need a reader that keeps them.
-// Floats without a number are "inf", "-inf", "nan" and "nan:" with their bits; text that isn't UTF-8 is {"base64":"…"}.
-// What a finished module doesn't have (*Bad, *ProducerLoad, *Reduce) is an error.
+// Variables and buffers are identified by their index in "vars" and "buffers", so that two uses of one remain uses of
+// one. A sequence is a list; every other node is an object: {"op":"+","a":…,"b":…}. Numbers have 64 bits, and need a
+// reader that keeps all of them. Floats that JSON cannot express are "inf", "-inf", "nan", and "nan:" followed by their
+// bits; text that is not UTF-8 is {"base64":"…"}. Nodes that a finished module does not contain (*Bad, *ProducerLoad,
+// *Reduce) are an error.
 func Marshal(m *tir.IRModule) ([]byte, error) {
 	if m == nil {
 		return nil, errors.New("tir: write JSON: the module is nil")
@@ -44,7 +45,7 @@ func Marshal(m *tir.IRModule) ([]byte, error) {
 	w.attrs(m.Attrs)
 	head := w.out
 	w.out = nil
-	for i := 0; i < len(w.bufferList); i++ { // which may bring more of both
+	for i := 0; i < len(w.bufferList); i++ { // which may add variables and buffers
 		w.comma(i)
 		w.buffer(w.bufferList[i])
 	}
@@ -70,14 +71,14 @@ func Marshal(m *tir.IRModule) ([]byte, error) {
 	return w.out, nil
 }
 
-// jsonWriter writes nodes, and remembers the first of them that it can't write.
+// writer writes nodes, and keeps the first error.
 type writer struct {
 	out        []byte
 	vars       map[*tir.Var]int
 	varList    []*tir.Var
 	buffers    map[*tir.Buffer]int
 	bufferList []*tir.Buffer
-	place      string // the function that is written
+	place      string // the function that is being written, for messages
 	err        error
 }
 
@@ -96,7 +97,7 @@ func (w *writer) comma(i int) {
 	}
 }
 
-// field begins a field that is not the first.
+// field begins a field other than the first.
 func (w *writer) field(name string) { w.raw(`,"` + name + `":`) }
 
 func (w *writer) text(s string) {
@@ -112,7 +113,7 @@ func (w *writer) text(s string) {
 	w.out = append(w.out, b...)
 }
 
-// word writes the name of an operation or a kind, which there is.
+// word writes the name of an operation or a kind, which must exist.
 func (w *writer) word(of fmt.Stringer) {
 	if s := of.String(); s != "invalid" {
 		w.text(s)
@@ -234,7 +235,7 @@ func (w *writer) function(f *tir.PrimFunc) {
 	w.raw("}")
 }
 
-// attrs writes the field of attributes, by name, if there are any.
+// attrs writes the field of attributes, sorted by name, unless there are none.
 func (w *writer) attrs(attrs map[string]any) {
 	if len(attrs) == 0 {
 		return

@@ -25,7 +25,7 @@ func (w *writer) expr(e tir.Expr) {
 	case t == badNode:
 		w.fail("an expression could not be made: %w", e.(*tir.Bad).Err)
 	case t == nil || t.Key == "":
-		w.fail("a %T is of no finished module: lower it first", e)
+		w.fail("a finished module contains no %T: lower it first", e)
 	default:
 		w.object(t, e)
 	}
@@ -46,14 +46,14 @@ func (w *writer) stmt(s tir.Stmt) {
 		}
 		w.raw("]")
 	case t == nil:
-		w.fail("a %T is no statement", s)
+		w.fail("a %T is not a statement", s)
 	default:
 		w.object(t, s)
 	}
 }
 
-// object writes a node as an object of its fields, of which the one with the node's key is the first. A node without
-// such a field is a list of its fields under the key.
+// object writes a node as an object of its fields; the field with the node's key comes first. A node type whose key is
+// not one of its fields is written as a list of its fields under the key.
 func (w *writer) object(t *tir.NodeType, node any) {
 	w.raw(`{"` + t.Key + `":`)
 	if v, ok := node.(*tir.Var); ok {
@@ -84,7 +84,7 @@ func (w *writer) object(t *tir.NodeType, node any) {
 	w.raw("}")
 }
 
-// keyField returns the field of a type of nodes that tells the type in JSON, nil if there is none.
+// keyField returns the field that identifies a type of nodes in JSON, nil if there is none.
 func keyField(t *tir.NodeType) *tir.Field {
 	for i := range t.Fields {
 		if t.Fields[i].Key == t.Key {
@@ -135,7 +135,7 @@ func (w *writer) value(f *tir.Field, node any) {
 	}
 }
 
-// reference writes what an attribute refers to.
+// reference writes the node that an attribute refers to.
 func (w *writer) reference(node any) {
 	switch n := node.(type) {
 	case *tir.Var:

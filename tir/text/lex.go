@@ -14,27 +14,27 @@ type tokenKind uint8
 const (
 	tokenEnd    tokenKind = iota
 	tokenWord             // a name, a type or a keyword
-	tokenName             // $"any name": text is what it says
+	tokenName             // $"any name": text is the name without quotes
 	tokenNumber           // 12, 0x1f, 1.5, 1e-3
-	tokenText             // "text": text is what it says
+	tokenText             // "text": text is the content without quotes
 	tokenSign             // an operator or a bracket
-	tokenBad              // no token: text says why
+	tokenBad              // an error, whose message is text
 )
 
-// token is a word of a text, and where it begins.
+// token is a word, sign or literal, with its position.
 type token struct {
 	kind tokenKind
 	text string
 	at   int
 }
 
-// signs are the operators and brackets, longer ones before what they begin with.
+// signs are the operators and brackets; those that are a prefix of others come after them.
 var signs = []string{
 	"&&", "||", "==", "!=", "<=", ">=", "->",
 	"(", ")", "[", "]", "{", "}", ",", ":", ";", "=", "+", "-", "*", "/", "%", "<", ">", "!",
 }
 
-// lex splits a text into tokens. The last one is tokenEnd, or the first that is bad.
+// lex splits a text into tokens. The last one is tokenEnd, or the first tokenBad.
 func lex(src string) []token {
 	var all []token
 	for at := 0; ; {
@@ -52,7 +52,7 @@ func lex(src string) []token {
 	}
 }
 
-// blank is how many bytes of white space and comments s begins with.
+// blank returns the number of bytes of white space and comments at the beginning of s.
 func blank(s string) int {
 	at := 0
 	for at < len(s) {
@@ -72,7 +72,7 @@ func blank(s string) int {
 	return at
 }
 
-// lexOne is the token that s begins with, and its length.
+// lexOne returns the token at the beginning of s, and its length.
 func lexOne(s string) (token, int) {
 	c := s[0]
 	switch {
@@ -93,28 +93,28 @@ func lexOne(s string) (token, int) {
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(s)
-	return badToken("character %q begins nothing; a name with such characters is written $\"…\"", r), 0
+	return badToken("unexpected character %q: a name with such characters is written $\"…\"", r), 0
 }
 
 func badToken(format string, args ...any) token {
 	return token{kind: tokenBad, text: fmt.Sprintf(format, args...)}
 }
 
-// lexText reads text in quotes that begins at an offset.
+// lexText reads text in quotes that begins at offset start.
 func lexText(s string, kind tokenKind, start int) (token, int) {
 	if start >= len(s) || s[start] != '"' {
-		return badToken("a name after $ stands in quotes: $\"name\""), 0
+		return badToken("want a name in quotes after $: $\"name\""), 0
 	}
 	for i := start + 1; i < len(s); i++ {
 		switch s[i] {
 		case '\\':
 			i++
 		case '\n':
-			return badToken("text ends at its line's end without a quote: write \\n for a new line"), 0
+			return badToken("text has no closing quote on its line: write \\n for a new line"), 0
 		case '"':
 			text, err := strconv.Unquote(s[start : i+1])
 			if err != nil {
-				return badToken("text %s has an escape that means nothing: known are \\n \\t \\\" \\\\ \\xff \\u00e9",
+				return badToken("text %s has an unknown escape: want one of \\n \\t \\\" \\\\ \\xff \\u00e9",
 					form.Clip(s[start:i+1])), 0
 			}
 			return token{kind: kind, text: text}, i + 1
@@ -123,7 +123,7 @@ func lexText(s string, kind tokenKind, start int) (token, int) {
 	return badToken("text has no closing quote"), 0
 }
 
-// numberLength is how many bytes belong to the number that s begins with. What is wrong in it is said when it is read.
+// numberLength returns the length of the number at the beginning of s. Errors in it are reported when it is converted.
 func numberLength(s string) int {
 	if strings.HasPrefix(s, "0x") || strings.HasPrefix(s, "0X") {
 		n := 2
@@ -149,7 +149,7 @@ func numberLength(s string) int {
 		}
 		n = digits(n)
 	}
-	for n < len(s) && isLetter(s[n]) { // 12abc is one wrong number, not a number and a name
+	for n < len(s) && isLetter(s[n]) { // 12abc is one invalid number, not a number and a name
 		n++
 	}
 	return n

@@ -6,7 +6,8 @@ import (
 	"tvmgo/internal/nearest"
 )
 
-// nearestName returns the name that is most similar to a given one, "" if none is. Of several it is the first in order.
+// nearestName returns the known name that is most similar to name, the first in order if there are several, "" if none
+// is similar.
 func nearestName(name string, known []string) string {
 	if len(name) > 100 || len(known) > 10_000 {
 		return ""
@@ -16,7 +17,7 @@ func nearestName(name string, known []string) string {
 	return nearest.Within(name, known, min(len(name)/3+2, len(name)))
 }
 
-// didYouMean is "; did you mean x?" of names, or nothing.
+// didYouMean returns "; did you mean x?" for a similar known name, or "".
 func didYouMean(name string, known []string) string {
 	if n := nearestName(name, known); n != "" {
 		return "; did you mean " + nameText(n) + "?"
@@ -24,7 +25,7 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// didYouMeanWord is didYouMean of words that are no names.
+// didYouMeanWord is didYouMean for words of the syntax.
 func didYouMeanWord(word string, known []string) string {
 	if n := nearestName(word, known); n != "" {
 		return "; did you mean " + n + "?"

@@ -13,7 +13,7 @@ import (
 	"tvmgo/tir/internal/form"
 )
 
-// ParseError says what is wrong in a text, and where.
+// ParseError is a syntax error or another error in a text, with its position.
 type ParseError struct {
 	Line, Column int // from 1; columns are characters
 	Msg          string
@@ -23,15 +23,15 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("tir: parse: line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// Scope is what an expression may speak of, by name.
+// Scope contains the variables and buffers that an expression can refer to, by name.
 type Scope struct {
 	Vars    []*tir.Var
 	Buffers []*tir.Buffer
 }
 
-// Parse reads a module from text, as [Print] writes it and as people write it: layout is free, "#" and "//" begin
-// comments, constants of type int32 and float32 become what stands beside them needs, and names may be used again where
-// a block has ended. Errors are of type *ParseError.
+// Parse reads a module from text, as [Print] writes it or as people write it: layout is free, "#" and "//" begin
+// comments, constants of type int32 and float32 are converted to the type of the other operand, and a name can be used
+// again after the block in which it is defined. Errors are of type *ParseError.
 //
 //	module    = [ "attrs" attrs ] { function }
 //	function  = "func" NAME "(" [ NAME ":" TYPE { "," NAME ":" TYPE } ] ")" [ "->" TYPE ] "{" [ "attrs" attrs ] { statement } "}"
@@ -48,18 +48,18 @@ type Scope struct {
 //	          | "alloc" NAME layout body
 //	          | "attr" TEXT [ "var" NAME | "buffer" NAME | axis ] "=" ( expr | "none" ) body
 //	          | "seq" block                                         a sequence within another
-//	          | call | "eval" expr                                  an expression for what it does
-//	          | "var" NAME ":" TYPE                                 a variable that nothing gives a value: a size that is found in a shape
-//	          | "buffer" NAME ( layout | "," "param" NAME )         a buffer that nothing allocates: a parameter's, or other memory
-//	body      = block | what follows in the block
+//	          | call | "eval" expr                                  an expression that is computed for its effect
+//	          | "var" NAME ":" TYPE                                 a variable without a definition: a size that is part of a shape
+//	          | "buffer" NAME ( layout | "," "param" NAME )         a buffer that is not allocated: a parameter's, or other memory
+//	body      = block | the statements that follow in the enclosing block
 //	block     = "{" { statement [ ";" ] } "}"
-//	range     = "range" "(" [ expr "," "count" "=" ] expr ")"       the first, 0 if it isn't said, and how many
+//	range     = "range" "(" [ expr "," "count" "=" ] expr ")"       the first value (default 0) and the number of values
 //	axis      = "iter" NAME [ ":" TYPE ] [ "in" range ] { "," ( "kind" NAME | "thread" TEXT ) }
 //	layout    = ":" TYPE "[" exprs "]" { "," clause }
 //	clause    = "param" NAME | "data" NAME [ ":" "handle" ] | "strides" "[" exprs "]" | "offset" expr | "scope" TEXT | "align" INT
 //
 //	expr      = "let" NAME [ ":" TYPE ] "=" expr "in" expr | infix
-//	infix     = operands of || && (== != < <= > >=) (+ -) (* / %) ! -, the first the loosest
+//	infix     = operands of || && (== != < <= > >=) (+ -) (* / %) ! -, from the lowest to the highest precedence
 //	operand   = INT | FLOAT | "true" | "false" | "inf" | "nan" | TEXT | NAME | "(" expr ")" | NAME "[" exprs "]" | call
 //	          | TYPE "(" NUMBER ")"                                 a constant of a type
 //	          | "cast" "(" TYPE "," expr ")" | "select" "(" expr "," expr "," expr ")"
@@ -69,9 +69,10 @@ type Scope struct {
 //	call      = [ "intrin" | "extern" | "packed" | "func" ] NAME [ "[" TYPE "]" ] "(" exprs ")"
 //	exprs     = [ expr { "," expr } ]
 //
-// A NAME is letters, digits, "_", and dots between, or $"any text". TEXT is a string as Go writes it. A call has the
-// type of an intrinsic's last argument (bool of isnan and the like), or void for others, unless one stands in brackets.
-// A buffer without "data" has an address of its own; with a type after it, "data" names it. A function looks so:
+// A NAME is letters, digits, "_", and dots between, or $"any text". TEXT is a string as in Go. The type of a call is
+// given in brackets; by default it is that of an intrinsic's last argument (bool for predicates such as isnan), and
+// void for other calls. A buffer without "data" has a new variable for its address; "data" names the variable, and with
+// a type after it defines it. Example:
 //
 //	func scale(A: handle, B: handle, n: int32) {
 //	  buffer A: float32[n], param A
@@ -87,8 +88,8 @@ func Parse(text string) (m *tir.IRModule, err error) {
 	return m, nil
 }
 
-// ParseExpr reads an expression that speaks of the variables and buffers of a scope. Of two of one name it takes the
-// last.
+// ParseExpr reads an expression that can refer to the variables and buffers of a scope. If two have the same name, the
+// last one is used.
 func ParseExpr(text string, scope Scope) (e tir.Expr, err error) {
 	p := newParser(text)
 	defer p.caught(&err)
@@ -104,7 +105,7 @@ func ParseExpr(text string, scope Scope) (e tir.Expr, err error) {
 	}
 	e = p.expr().e
 	if t := p.peek(); t.kind != tokenEnd {
-		p.fail(t, "found %s after an expression, want its end", t)
+		p.fail(t, "found %s after an expression, want the end of the text", t)
 	}
 	return e, nil
 }
@@ -112,22 +113,22 @@ func ParseExpr(text string, scope Scope) (e tir.Expr, err error) {
 type parser struct {
 	src     string
 	tokens  []token
-	at      int // the token that comes next
-	exprs   int // expressions around
-	blocks  int // blocks around
+	at      int // the index of the next token
+	exprs   int // number of enclosing expressions
+	blocks  int // number of enclosing blocks
 	vars    visible[*tir.Var]
 	buffers visible[*tir.Buffer]
-	params  map[*tir.Var]*tir.Buffer // of the function
+	params  map[*tir.Var]*tir.Buffer // of the current function
 }
 
 func newParser(text string) *parser {
 	return &parser{src: text, tokens: lex(text), vars: newVisible[*tir.Var](), buffers: newVisible[*tir.Buffer]()}
 }
 
-// visible is what names mean at a place of the text.
+// visible maps names to their meanings at the current position in the text.
 type visible[T any] struct {
 	bound    map[string]T
-	declared map[string]T // until the function's end
+	declared map[string]T // valid until the end of the function
 	hidden   []hidden[T]
 }
 
@@ -143,7 +144,7 @@ func newVisible[T any]() visible[T] {
 
 func (v *visible[T]) declare(name string, what T) { v.declared[name] = what }
 
-// bind gives a name a meaning that restore takes back.
+// bind gives a name a meaning until restore is called.
 func (v *visible[T]) bind(name string, what T) {
 	old, had := v.bound[name]
 	v.hidden = append(v.hidden, hidden[T]{name, old, had})
@@ -174,7 +175,7 @@ func (v *visible[T]) names() []string {
 	return append(slices.Collect(maps.Keys(v.bound)), slices.Collect(maps.Keys(v.declared))...)
 }
 
-// scope remembers what names mean; end makes them mean that again.
+// scope opens a scope; end closes it and restores the earlier meanings of names.
 func (p *parser) scope() (end func()) {
 	v, b := len(p.vars.hidden), len(p.buffers.hidden)
 	return func() {
@@ -183,7 +184,7 @@ func (p *parser) scope() (end func()) {
 	}
 }
 
-// caught makes the panic of fail an error. Others go on: they would be faults of this package.
+// caught converts a panic of fail to an error. Other panics are faults of this package, and continue.
 func (p *parser) caught(err *error) {
 	switch e := recover().(type) {
 	case nil:
@@ -202,11 +203,11 @@ func (p *parser) fail(t token, format string, args ...any) {
 	panic(&ParseError{line, column, fmt.Sprintf(format, args...)})
 }
 
-// String is the token as messages name it.
+// String describes the token in messages.
 func (t token) String() string {
 	switch t.kind {
 	case tokenEnd:
-		return "the text's end"
+		return "the end of the text"
 	case tokenText:
 		return "text " + form.Clip(strconv.Quote(t.text))
 	case tokenName:
@@ -219,7 +220,7 @@ func (p *parser) ahead(n int) token {
 	return p.tokens[min(p.at+n, len(p.tokens)-1)]
 }
 
-// peek is the next token, which is a good one.
+// peek returns the next token; it fails if that is a tokenBad.
 func (p *parser) peek() token {
 	t := p.ahead(0)
 	if t.kind == tokenBad {
@@ -240,7 +241,7 @@ func (t token) is(sign string) bool { return t.kind == tokenSign && t.text == si
 
 func (t token) isWord(word string) bool { return t.kind == tokenWord && t.text == word }
 
-// skip goes past a sign if it comes next.
+// skip consumes the next token if it is the given sign.
 func (p *parser) skip(sign string) bool {
 	if p.peek().is(sign) {
 		p.at++
@@ -249,7 +250,7 @@ func (p *parser) skip(sign string) bool {
 	return false
 }
 
-// skipWord goes past a word if it comes next.
+// skipWord consumes the next token if it is the given word.
 func (p *parser) skipWord(word string) bool {
 	if p.peek().isWord(word) {
 		p.at++
@@ -275,7 +276,7 @@ func (p *parser) name(of string) (string, token) {
 	t := p.next()
 	if !t.isName() {
 		if t.kind == tokenWord {
-			p.fail(t, "found %s, want the name of %s: the word means something else, $%q is a name", t, of, t.text)
+			p.fail(t, "found %s, want the name of %s: the word is reserved, write $%q", t, of, t.text)
 		}
 		p.fail(t, "found %s, want the name of %s", t, of)
 	}
@@ -294,7 +295,7 @@ func (p *parser) text(of string) string {
 	return t.text
 }
 
-// whole reads an integer that is no expression.
+// whole reads an integer literal.
 func (p *parser) whole(of string) int {
 	t := p.next()
 	v, err := strconv.ParseInt(t.text, 10, 32)
@@ -315,7 +316,7 @@ func (p *parser) typ() tir.Type {
 		if err == nil {
 			return dt
 		}
-		p.fail(t, "%q is no type%s; types are int32, float16, bool, handle, float32x4, …", form.Clip(t.text),
+		p.fail(t, "%q is not a type%s; types are int32, float16, bool, handle, float32x4, …", form.Clip(t.text),
 			didYouMeanWord(t.text, typeNames))
 	}
 	p.fail(t, "found %s, want a type: int32, float16, bool, handle, float32x4, …", t)

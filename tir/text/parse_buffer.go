@@ -16,15 +16,15 @@ func (p *parser) allocStmt() tir.Stmt {
 	return &tir.Alloc{Buffer: b, Body: p.body()}
 }
 
-// declaration reads a buffer that is known to the function's end, or that a parameter stands for one that is known
-// already.
+// declaration reads the declaration of a buffer that is valid until the end of the function, or of a parameter for a
+// buffer that is declared already.
 func (p *parser) declaration() {
 	name, _ := p.name("a buffer")
 	if p.peek().is(",") {
 		p.at--
 		b := p.knownBuffer()
 		p.at++
-		p.wantWord("param", "after a buffer that is known")
+		p.wantWord("param", "after a buffer that is declared already")
 		p.param(b)
 		return
 	}
@@ -35,20 +35,20 @@ func (p *parser) declaration() {
 	}
 }
 
-// param makes a parameter stand for a buffer.
+// param reads the parameter whose buffer b is.
 func (p *parser) param(b *tir.Buffer) {
 	at := p.peek()
 	v := p.knownVar()
 	if v.Type != tir.Handle {
-		p.fail(at, "%s is of type %s: only a handle stands for a buffer", nameText(v.Name), form.TypeText(v.Type))
+		p.fail(at, "%s is of type %s: only a handle can have a buffer", nameText(v.Name), form.TypeText(v.Type))
 	}
 	if p.params[v] != nil {
-		p.fail(at, "%s stands for buffer %s already", nameText(v.Name), nameText(p.params[v].Name))
+		p.fail(at, "%s has buffer %s already", nameText(v.Name), nameText(p.params[v].Name))
 	}
 	p.params[v] = b
 }
 
-// layout reads what a buffer is but its name; data is its address's variable if it is brought here by name.
+// layout reads everything of a buffer but its name; data is the variable of its address if it is defined here.
 func (p *parser) layout(name string, declared bool) (b *tir.Buffer, data *tir.Var) {
 	b = &tir.Buffer{Name: name}
 	p.want(":", "and a type after a buffer's name")

@@ -11,7 +11,7 @@ func startsNumber(t token) bool {
 	return t.kind == tokenNumber || t.isWord("inf") || t.isWord("nan")
 }
 
-// number reads a number, inf or nan, with its sign. Of a NaN whose bits are said, they come as a float.
+// number reads a number, inf or nan, with its sign. If the bits of a NaN are given, they are returned as a float.
 func (p *parser) number(t token) (text string, bits float64, isNaN bool) {
 	sign := ""
 	if p.skip("-") {
@@ -25,7 +25,7 @@ func (p *parser) number(t token) (text string, bits float64, isNaN bool) {
 		return sign + n.text, 0, false
 	}
 	if sign != "" {
-		p.fail(t, "nan has no sign: its bits are said as nan(0xfff8000000000000)")
+		p.fail(t, "nan has no sign: write its bits, as in nan(0xfff8000000000000)")
 	}
 	if !p.skip("(") {
 		return "nan", 0, false
@@ -40,13 +40,13 @@ func (p *parser) number(t token) (text string, bits float64, isNaN bool) {
 	return "nan", bits, true
 }
 
-// isWholeNumber says whether a number's text is an integer's.
+// isWholeNumber reports whether the text of a number is that of an integer.
 func isWholeNumber(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	return digits[0] != 'i' && digits[0] != 'n' && (strings.HasPrefix(digits, "0x") || !strings.ContainsAny(digits, ".eE"))
 }
 
-// constant reads a constant that doesn't say its type.
+// constant reads a constant without an explicit type.
 func (p *parser) constant(t token) parsed {
 	text, bits, isNaN := p.number(t)
 	if isNaN {
@@ -56,7 +56,7 @@ func (p *parser) constant(t token) parsed {
 		e, err := form.Const(tir.Int32, text)
 		if err != nil {
 			if _, long := form.Const(tir.Int64, text); long == nil {
-				p.fail(t, "%s is beyond int32: write int64(%s)", text, text)
+				p.fail(t, "%s is out of range for int32: write int64(%s)", text, text)
 			}
 		}
 		return p.node(t, e, err)
@@ -65,7 +65,7 @@ func (p *parser) constant(t token) parsed {
 	return p.node(t, &tir.FloatImm{Type: tir.Float32, Value: v}, err)
 }
 
-// typedConstant reads a number in parentheses after its type.
+// typedConstant reads a number in parentheses after its type has been read.
 func (p *parser) typedConstant(at token, t tir.Type) parsed {
 	text, bits, isNaN := p.number(at)
 	p.want(")", "after a constant")

@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir/internal/form"
 )
 
-// parsed is an expression that was read, and how many expressions are within one another in it.
+// parsed is an expression that was read, and the depth of its nesting.
 type parsed struct {
 	e      tir.Expr
 	height int
@@ -25,7 +25,7 @@ var infixOps = func() map[string]tir.BinaryOp {
 	return all
 }()
 
-// deeper counts an expression that is begun; the caller counts it back.
+// deeper counts an expression that is begun; the caller decrements the count at its end.
 func (p *parser) deeper() {
 	p.exprs++
 	if p.exprs > 2*form.MaxExprDepth {
@@ -34,10 +34,10 @@ func (p *parser) deeper() {
 }
 
 func (p *parser) tooDeep(t token) {
-	p.fail(t, "more than %d expressions are within one another: use let", form.MaxExprDepth)
+	p.fail(t, "expressions are nested more than %d deep: use let", form.MaxExprDepth)
 }
 
-// node is an expression made at a token of others; an error of making it is told there.
+// node returns an expression that was made of parts; an error is reported at the token t.
 func (p *parser) node(t token, e tir.Expr, err error, parts ...parsed) parsed {
 	if err == nil {
 		e, err = form.Made(e)
@@ -68,13 +68,13 @@ func (p *parser) let() parsed {
 	t := p.next()
 	defer p.scope()()
 	v, x := p.binding()
-	p.wantWord("in", "after the value of a let within an expression")
+	p.wantWord("in", "after the value of a let expression")
 	p.vars.bind(v.Name, v)
 	body := p.expr()
 	return p.node(t, &tir.Let{Var: v, Value: x.e, Body: body.e}, nil, x, body)
 }
 
-// binding reads "x = value", and does not yet make x known.
+// binding reads "x = value"; x is not visible yet.
 func (p *parser) binding() (*tir.Var, parsed) {
 	name, at := p.name("a variable")
 	typed, t := p.skip(":"), tir.Void
@@ -93,7 +93,7 @@ func (p *parser) binding() (*tir.Var, parsed) {
 	return tir.NewVar(name, x.e.DType()), x
 }
 
-// infix reads operands with operators between that bind at least as tightly as prec says.
+// infix reads operands and the operators between them whose precedence is at least prec.
 func (p *parser) infix(prec int) parsed {
 	left := p.unary()
 	compared := false
@@ -163,7 +163,7 @@ func (p *parser) operand() parsed {
 	v, known := p.vars.lookup(t.text)
 	if !known {
 		if _, isBuffer := p.buffers.lookup(t.text); isBuffer {
-			p.fail(t, "%s is a buffer: write which element, as in %s[0]", nameText(t.text), nameText(t.text))
+			p.fail(t, "%s is a buffer: add indices, as in %s[0]", nameText(t.text), nameText(t.text))
 		}
 		p.fail(t, "there is no variable %s%s", nameText(t.text), didYouMean(t.text, p.vars.names()))
 	}
@@ -183,7 +183,7 @@ func (p *parser) args(end, of string) (list []parsed) {
 	return list
 }
 
-// exprsIn are the expressions of values.
+// exprsIn returns the expressions of parsed ones.
 func exprsIn(all []parsed) []tir.Expr {
 	list := make([]tir.Expr, len(all))
 	for i, x := range all {
@@ -192,7 +192,7 @@ func exprsIn(all []parsed) []tir.Expr {
 	return list
 }
 
-// indexed reads an element of a buffer, or the call of an intrinsic that says its type in brackets.
+// indexed reads an element of a buffer, or the call of an intrinsic with its type in brackets.
 func (p *parser) indexed(t token) parsed {
 	if p.ahead(2).kind == tokenWord && p.ahead(3).is("]") && p.ahead(4).is("(") {
 		return p.call(tir.CallIntrinsic)
@@ -209,7 +209,7 @@ func (p *parser) indexed(t token) parsed {
 	return p.node(t, tir.BufferAt(b, exprsIn(indices)...), nil, indices...)
 }
 
-// named reads what is written as a word with arguments in parentheses.
+// named reads an operand that begins with a word and has arguments in parentheses.
 func (p *parser) named(t token) parsed {
 	if t.kind == tokenWord && builtins[t.text] {
 		return p.builtin()
@@ -223,7 +223,7 @@ func (p *parser) named(t token) parsed {
 	}
 	if err != nil || dt == tir.Void {
 		names := append(intrinsicNames(), slices.Collect(maps.Keys(builtins))...)
-		p.fail(t, "there is no intrinsic %s%s; a function of C is called by extern %s(…)", form.Clip(t.text),
+		p.fail(t, "there is no intrinsic %s%s; to call a C function, write extern %s(…)", form.Clip(t.text),
 			didYouMeanWord(t.text, names), form.Clip(t.text))
 	}
 	p.at += 2
@@ -239,7 +239,7 @@ func (p *parser) named(t token) parsed {
 	return p.node(t, tir.NewExplicitCast(dt, x.e), nil, x)
 }
 
-// call reads a call from its name on.
+// call reads a call, from its name on.
 func (p *parser) call(kind tir.CallKind) parsed {
 	t := p.peek()
 	name, _ := p.name("what is called")
@@ -260,12 +260,12 @@ func (p *parser) call(kind tir.CallKind) parsed {
 	return p.node(t, tir.NewCall(kind, dt, name, list...), nil, args...)
 }
 
-// builtin reads what is written as a call, and is a node of its own.
+// builtin reads a node that is written like a call.
 func (p *parser) builtin() parsed {
 	t := p.next()
 	p.want("(", "")
-	comma := func() { p.want(",", "and what else "+t.text+" takes") }
-	end := func() { p.want(")", "after what "+t.text+" takes") }
+	comma := func() { p.want(",", "and the next argument of "+t.text) }
+	end := func() { p.want(")", "after the arguments of "+t.text) }
 	switch t.text {
 	case "cast":
 		dt := p.typ()
@@ -318,7 +318,8 @@ func (p *parser) builtin() parsed {
 	return p.node(t, tir.NewBinary(op, a.e, b.e), nil, a, b)
 }
 
-// asType is a value as another type if it is a constant that can be had in it; of a scalar constant a vector is made.
+// asType converts a constant to another type if that can represent it, and broadcasts a scalar constant to a vector
+// type.
 func asType(e tir.Expr, t tir.Type) tir.Expr {
 	if e.DType() == t {
 		return e

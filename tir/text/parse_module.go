@@ -25,7 +25,7 @@ func (p *parser) module() *tir.IRModule {
 			p.fail(at, "the function has no name")
 		}
 		if known[f.Name] {
-			p.fail(at, "a function %s is there already: give one another name", nameText(f.Name))
+			p.fail(at, "two functions are named %s: give one another name", nameText(f.Name))
 		}
 		known[f.Name] = true
 		m.Funcs = append(m.Funcs, f)
@@ -63,7 +63,7 @@ func (p *parser) function() *tir.PrimFunc {
 	return f
 }
 
-// attrs reads attributes by name.
+// attrs reads attributes with their names.
 func (p *parser) attrs() map[string]any {
 	attrs := map[string]any{}
 	p.want("{", "before attributes")
@@ -74,7 +74,7 @@ func (p *parser) attrs() map[string]any {
 		at := p.peek()
 		key := p.text("an attribute's name")
 		if _, twice := attrs[key]; twice {
-			p.fail(at, "attribute %q is there already", key)
+			p.fail(at, "attribute %q occurs twice", key)
 		}
 		p.want(":", "after an attribute's name")
 		attrs[key] = p.value()
@@ -103,7 +103,7 @@ func (p *parser) value() any {
 	if isWholeNumber(text) {
 		v, err := strconv.ParseInt(form.Digits(text))
 		if err != nil {
-			p.fail(t, "%s is no int64", form.Clip(text))
+			p.fail(t, "%s is not an int64", form.Clip(text))
 		}
 		return v
 	}
@@ -114,7 +114,7 @@ func (p *parser) value() any {
 	return v
 }
 
-// target reads a target: text as target.New takes it, or a JSON object as it is.
+// target reads a target: a text for target.New, or a JSON object.
 func (p *parser) target() *target.Target {
 	at := p.peek()
 	text := at.text
@@ -129,7 +129,7 @@ func (p *parser) target() *target.Target {
 			if errors.As(err, &syntax) {
 				at.at = min(at.at+int(syntax.Offset), len(p.src))
 			}
-			p.fail(at, "the target is no JSON: %v", err)
+			p.fail(at, "the target is not JSON: %v", err)
 		}
 		text = string(raw)
 		end := at.at + int(d.InputOffset())

@@ -13,7 +13,8 @@ func (p *parser) block(of string) tir.Stmt {
 	return s
 }
 
-// restOfBlock reads statements up to the brace that closes the block they are in. One alone is not put into a sequence.
+// restOfBlock reads statements up to the brace that closes the enclosing block. A single statement is not put into a
+// sequence.
 func (p *parser) restOfBlock() tir.Stmt {
 	list := p.statements()
 	if len(list) == 1 {
@@ -25,7 +26,7 @@ func (p *parser) restOfBlock() tir.Stmt {
 func (p *parser) statements() (list []tir.Stmt) {
 	p.blocks++
 	if p.blocks > form.MaxStmtDepth {
-		p.fail(p.peek(), "more than %d statements are within one another", form.MaxStmtDepth)
+		p.fail(p.peek(), "statements are nested more than %d deep", form.MaxStmtDepth)
 	}
 	defer func() { p.blocks-- }()
 	for {
@@ -33,7 +34,7 @@ func (p *parser) statements() (list []tir.Stmt) {
 		case t.is("}"):
 			return list
 		case t.kind == tokenEnd:
-			p.fail(t, "found the text's end, want a statement, or \"}\" to close the block")
+			p.fail(t, "found the end of the text, want a statement, or \"}\" to close the block")
 		case t.is(";"):
 			p.at++
 		default:
@@ -44,7 +45,7 @@ func (p *parser) statements() (list []tir.Stmt) {
 	}
 }
 
-// body reads the body of what binds something: a block, or all that follows in the block around.
+// body reads the body of a statement that binds something: a block, or the remaining statements of the enclosing block.
 func (p *parser) body() tir.Stmt {
 	if p.peek().is("{") {
 		return p.block("a body")
@@ -53,7 +54,7 @@ func (p *parser) body() tir.Stmt {
 	return p.restOfBlock()
 }
 
-// statement reads a statement; a declaration is nil.
+// statement reads a statement. For a declaration it returns nil.
 func (p *parser) statement(t token) tir.Stmt {
 	if t.kind == tokenWord {
 		switch t.text {
@@ -131,14 +132,14 @@ func (p *parser) storeOrCall(t token) tir.Stmt {
 		}
 		return &tir.BufferStore{Buffer: e.Buffer, Value: x, Indices: e.Indices}
 	}
-	p.fail(t, "an expression alone does nothing: write eval before it if that is meant")
+	p.fail(t, "an expression has no effect: to evaluate it anyway, write eval before it")
 	return nil
 }
 
 var statementWords = []string{"for", "parallel", "vectorized", "unrolled", "thread", "while", "if", "let", "assert",
 	"alloc", "attr", "eval", "buffer"}
 
-// cond reads a truth value.
+// cond reads a condition.
 func (p *parser) cond(of string) tir.Expr {
 	at := p.peek()
 	e := p.expr().e
@@ -148,7 +149,7 @@ func (p *parser) cond(of string) tir.Expr {
 	return e
 }
 
-// span reads a range, whose variable has a type that is said, or the range's.
+// span reads a range. If the type of its variable is not given, it becomes that of the range.
 func (p *parser) span(v *tir.Var, typed bool) (low, n tir.Expr) {
 	at := p.peek()
 	p.wantWord("range", "after in")
@@ -156,7 +157,7 @@ func (p *parser) span(v *tir.Var, typed bool) (low, n tir.Expr) {
 	n = p.expr().e
 	if p.skip(",") {
 		low = n
-		p.wantWord("count", "and how many after the first of a range")
+		p.wantWord("count", "and the number of values after the first value of a range")
 		p.want("=", "after count")
 		n = p.expr().e
 	}
@@ -176,13 +177,13 @@ func (p *parser) span(v *tir.Var, typed bool) (low, n tir.Expr) {
 	}
 	low = asType(low, v.Type)
 	if !tir.IsInt(v.Type) || v.Type.Lanes != 1 || low.DType() != v.Type || n.DType() != v.Type {
-		p.fail(at, "variable %s of type %s in a range of types %s and %s: want one of integers, of one lane",
+		p.fail(at, "variable %s of type %s in a range of types %s and %s: want one scalar integer type",
 			nameText(v.Name), form.TypeText(v.Type), form.TypeText(low.DType()), form.TypeText(n.DType()))
 	}
 	return low, n
 }
 
-// loopVar reads a variable that may say its type.
+// loopVar reads a variable with an optional type.
 func (p *parser) loopVar() (v *tir.Var, typed bool) {
 	name, _ := p.name("a variable")
 	v = tir.NewVar(name, tir.Int32)
@@ -217,7 +218,7 @@ func (p *parser) ifStmt() tir.Stmt {
 	p.blocks++
 	defer func() { p.blocks-- }()
 	s := &tir.If{Cond: p.cond("if")}
-	s.Then = p.block("what is done if it holds")
+	s.Then = p.block("the body of an if")
 	if !p.skipWord("else") {
 		return s
 	}
@@ -225,7 +226,7 @@ func (p *parser) ifStmt() tir.Stmt {
 		s.Else = p.ifStmt()
 		return s
 	}
-	s.Else = p.block("what is done else")
+	s.Else = p.block("the body of an else")
 	return s
 }
 
@@ -241,8 +242,8 @@ func (p *parser) letStmt() tir.Stmt {
 
 func (p *parser) assertStmt() tir.Stmt {
 	s := &tir.Assert{Cond: p.cond("assert")}
-	p.want(",", "and the kind of error after what is asserted")
-	s.Kind, _ = p.name("a kind of error, as ValueError")
+	p.want(",", "and the kind of error after the condition")
+	s.Kind, _ = p.name("a kind of error, such as ValueError")
 	p.want(",", "and a message after the kind of error")
 	s.Message = p.text("a message")
 	return s
@@ -276,7 +277,7 @@ func (p *parser) attrStmt() tir.Stmt {
 	return s
 }
 
-// iter reads an axis. One that says its type brings its variable, which is known to the function's end.
+// iter reads an axis. An axis with a type defines its variable, which is valid until the end of the function.
 func (p *parser) iter() (x *tir.IterVar, bound *tir.Var) {
 	x = &tir.IterVar{}
 	if p.ahead(1).is(":") {

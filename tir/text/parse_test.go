@@ -19,30 +19,30 @@ func inFunction(body string) string {
 func TestParse_Errors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"fun f() {}", `line 1, column 1: found "fun", want "func" to begin a function`},
-		{"func f(", `line 1, column 8: found the text's end, want the name of a parameter`},
-		{"func f() {", `line 1, column 11: found the text's end, want a statement, or "}" to close the block`},
+		{"func f(", `line 1, column 8: found the end of the text, want the name of a parameter`},
+		{"func f() {", `line 1, column 11: found the end of the text, want a statement, or "}" to close the block`},
 		{"func f() {}}", `line 1, column 12: found "}", want "func"`},
-		{"func f() {}\nfunc f() {}", `line 2, column 6: a function f is there already`},
+		{"func f() {}\nfunc f() {}", `line 2, column 6: two functions are named f`},
 		{`func $""() {}`, "the function has no name"},
 		{"func f(x: int32, x: int32) {}", "line 1, column 18: two parameters are named x"},
-		{"func f(x: in32) {}", `"in32" is no type; did you mean int32?`},
-		{"func f(x: float33) {}", `"float33" is no type`},
+		{"func f(x: in32) {}", `"in32" is not a type; did you mean int32?`},
+		{"func f(x: float33) {}", `"float33" is not a type`},
 		{"func f(for: int32) {}",
-			`found "for", want the name of a parameter: the word means something else, $"for" is a name`},
-		{"func f() é", `line 1, column 10: character 'é' begins nothing; a name with such characters is written $"…"`},
-		{"# é\nfunc f(é", "line 2, column 8: character 'é'"},
-		{"func f() { attrs {\"a\": 1, \"a\": 2} }", `attribute "a" is there already`},
-		{"func f() { attrs {\"a\": \"b\n\"} }", "text ends at its line's end"},
+			`found "for", want the name of a parameter: the word is reserved, write $"for"`},
+		{"func f() é", `line 1, column 10: unexpected character 'é': a name with such characters is written $"…"`},
+		{"# é\nfunc f(é", "line 2, column 8: unexpected character 'é'"},
+		{"func f() { attrs {\"a\": 1, \"a\": 2} }", `attribute "a" occurs twice`},
+		{"func f() { attrs {\"a\": \"b\n\"} }", "text has no closing quote on its line"},
 		{`func f() { attrs {"a": "\q"} }`, "an escape that means nothing"},
 		{`func f() { attrs {"a": "`, "text has no closing quote"},
 		{`func f() { attrs {"a": 99999999999999999999} }`, "99999999999999999999 is no int64"},
-		{`func f() { attrs {"a": 1e999} }`, "1e999 is beyond the floats of 64 bits"},
+		{`func f() { attrs {"a": 1e999} }`, "1e999 is too large for a 64-bit float"},
 		{`func f() { attrs {"a": x} }`, `found "x", want a number`},
-		{`func f() { attrs {"a": target {"kind": } } }`, "the target is no JSON"},
+		{`func f() { attrs {"a": target {"kind": } } }`, "the target is not JSON"},
 		{`func f() { attrs {"a": target {"kind": "cc"} } }`, `line 1, column 31: target`},
 		{`func f() { attrs {"a": target 1 } }`, "want a target as text or as JSON"},
 		{inFunction("eval k"), "line 3, column 6: there is no variable k"},
-		{inFunction("eval A"), "A is a buffer: write which element, as in A[0]"},
+		{inFunction("eval A"), "A is a buffer: add indices, as in A[0]"},
 		{inFunction("eval n[0]"), "n is a variable, not a buffer"},
 		{inFunction("eval B[0]"), "line 3, column 6: there is no buffer B"},
 		{inFunction("A[n] = 1.0"), "buffer A has 2 dimensions, and 1 indices"},
@@ -62,19 +62,19 @@ func TestParse_Errors(t *testing.T) {
 		{inFunction("eval n && p"), "&&: operands of types int64 and bool: cast one"},
 		{inFunction("eval !n"), "not of type int64: want bool"},
 		{inFunction("eval p + p"), "+ of type bool"},
-		{inFunction("eval 2147483648"), "2147483648 is beyond int32: write int64(2147483648)"},
-		{inFunction("eval 12abc"), "12abc is no constant of type int32"},
-		{inFunction("eval 1e39"), "1e39 is beyond the floats of 32 bits"},
+		{inFunction("eval 2147483648"), "2147483648 is out of range for int32: write int64(2147483648)"},
+		{inFunction("eval 12abc"), "12abc is not a constant of type int32"},
+		{inFunction("eval 1e39"), "1e39 is too large for a 32-bit float"},
 		{inFunction("eval int8(128)"), "constant 128 is not within int8"},
-		{inFunction("eval uint8(-1)"), "-1 is no constant of type uint8"},
-		{inFunction("eval uint64(18446744073709551616)"), "18446744073709551616 is no constant of type uint64"},
-		{inFunction("eval int32(nan)"), "nan is no constant of type int32"},
-		{inFunction("eval int32(1.5)"), "1.5 is no constant of type int32"},
+		{inFunction("eval uint8(-1)"), "-1 is not a constant of type uint8"},
+		{inFunction("eval uint64(18446744073709551616)"), "18446744073709551616 is not a constant of type uint64"},
+		{inFunction("eval int32(nan)"), "nan is not a constant of type int32"},
+		{inFunction("eval int32(1.5)"), "1.5 is not a constant of type int32"},
 		{inFunction("eval bool(2)"), "constant 2 is not within bool"},
 		{inFunction("eval nan(0x1)"), "want the 64 bits of a NaN"},
 		{inFunction("eval -nan"), "nan has no sign"},
 		{inFunction("eval epx(1.0)"),
-			"there is no intrinsic epx; did you mean exp?; a function of C is called by extern epx(…)"},
+			"there is no intrinsic epx; did you mean exp?; to call a C function, write extern epx(…)"},
 		{inFunction(`eval intrin $"min"(1, 2)`), "there is no intrinsic min"},
 		{inFunction("eval exp(1)"), "intrinsic exp takes floats, found int32"},
 		{inFunction("eval exp(1.0, 2.0)"), "intrinsic exp takes 1 arguments, found 2"},
@@ -97,20 +97,20 @@ func TestParse_Errors(t *testing.T) {
 		{inFunction("if n {}"), "if takes a bool, found type int64: compare it"},
 		{inFunction("while 1 {}"), "while takes a bool"},
 		{inFunction("assert n, E, \"\""), "assert takes a bool"},
-		{inFunction("assert p, \"\""), "want the name of a kind of error, as ValueError"},
+		{inFunction("assert p, \"\""), "want the name of a kind of error, such as ValueError"},
 		{inFunction("for i in n {}"), `want "range" after in`},
 		{inFunction("for i in range(1.5) {}"), "variable i of type float32 in a range of types"},
 		{inFunction("for i in range(m, count=n) {}"), "in a range of types int32 and int64"},
 		{inFunction("for i: int8 in range(n) {}"), "variable i of type int8 in a range of types int8 and int64"},
-		{inFunction("for i in range(broadcast(1, 4)) {}"), "want one of integers, of one lane"},
-		{inFunction("for i in range(0, 4) {}"), `found "4", want "count" and how many after the first of a range`},
+		{inFunction("for i in range(broadcast(1, 4)) {}"), "want one scalar integer type"},
+		{inFunction("for i in range(0, 4) {}"), `found "4", want "count" and the number of values after the first value of a range`},
 		{inFunction("for i in range(4), on 3 {}"), `found "on", want thread or attrs`},
 		{inFunction("alloc B: float32[4], memory 3"), "want data, strides, offset, scope, align"},
 		{inFunction("alloc B: float32[4], param a"), "want data, strides"},
 		{inFunction("alloc B: float32[4], data q"), "there is no variable q"},
 		{inFunction("alloc B: float32[4], data q: int32"), "the address of buffer B is of type int32: want handle"},
-		{inFunction("buffer B: float32[4], param m"), "m is of type int32: only a handle stands for a buffer"},
-		{inFunction("buffer B: float32[4], param a"), "a stands for buffer A already"},
+		{inFunction("buffer B: float32[4], param m"), "m is of type int32: only a handle can have a buffer"},
+		{inFunction("buffer B: float32[4], param a"), "a has buffer A already"},
 		{inFunction("buffer B, param a"), "there is no buffer B"},
 		{inFunction("attr \"k\" for = 1"), "want var, buffer, iter"},
 		{inFunction("attr \"k\" iter x in range(3) = 1"), "there is no variable x"},
@@ -208,9 +208,9 @@ func TestParse_Deep(t *testing.T) {
 		var wrong *ParseError
 		require.ErrorAs(t, err, &wrong, name)
 		if name != "target" {
-			require.Contains(t, err.Error(), "are within one another", name)
+			require.Contains(t, err.Error(), "are nested more than", name)
 		} else {
-			require.Contains(t, err.Error(), "the target is no JSON", name)
+			require.Contains(t, err.Error(), "the target is not JSON", name)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestRoundTrip_Deepest(t *testing.T) {
 		roundTrip(t, name, m)
 	}
 	_, err := Parse(inFunction("eval " + sum + " + m"))
-	require.ErrorContains(t, err, fmt.Sprintf("more than %d expressions", form.MaxExprDepth))
+	require.ErrorContains(t, err, fmt.Sprintf("nested more than %d deep", form.MaxExprDepth))
 }
 
 func TestParseExpr(t *testing.T) {
@@ -245,9 +245,9 @@ func TestParseExpr(t *testing.T) {
 	require.Same(t, b, load.Buffer)
 	require.Same(t, n, load.Indices[0])
 	_, err = ParseExpr("n n", Scope{Vars: []*tir.Var{n}})
-	require.ErrorContains(t, err, `line 1, column 3: found "n" after an expression, want its end`)
+	require.ErrorContains(t, err, `line 1, column 3: found "n" after an expression, want the end of the text`)
 	_, err = ParseExpr("", Scope{})
-	require.ErrorContains(t, err, "found the text's end, want an expression")
+	require.ErrorContains(t, err, "found the end of the text, want an expression")
 	_, err = ParseExpr("cuont", Scope{Vars: []*tir.Var{n, tir.NewVar("count", tir.Int32)}})
 	require.ErrorContains(t, err, "there is no variable cuont; did you mean count?")
 }

@@ -9,10 +9,10 @@ import (
 	"tvmgo/tir/internal/printer"
 )
 
-// Print is the text of an expression, a statement, a function or a module, as [Parse] and [ParseExpr] read it.
-// Variables and buffers of one name are told apart: the first is "i", others are "i_1", "i_2" and so on. Of a part of a
-// function what stands outside it is not declared. Nodes that a finished module doesn't have (*Bad, *ProducerLoad,
-// *Reduce) have a text for people only.
+// Print returns an expression, a statement, a function or a module as text that [Parse] and [ParseExpr] read. Variables
+// or buffers with the same name get different ones: "i", "i_1", "i_2" and so on. If the node is a part of a function,
+// what is defined outside of it is not declared. Nodes that a finished module does not contain (*Bad, *ProducerLoad,
+// *Reduce) are printed for people, and cannot be read.
 func Print(node any) string {
 	switch n := node.(type) {
 	case *tir.PrimFunc:
@@ -33,7 +33,7 @@ func Print(node any) string {
 	case *tir.IterVar:
 		p.iter(n)
 	default:
-		return fmt.Sprintf("<%T is no node>", node)
+		return fmt.Sprintf("<%T is not a node>", node)
 	}
 	return p.out.String()
 }
@@ -63,14 +63,14 @@ func functionText(f *tir.PrimFunc) string {
 
 func init() { printer.Print = Print }
 
-// writer writes one function, or a part of one.
+// writer prints one function, or a part of one.
 type writer struct {
 	out      *strings.Builder
 	depth    int
-	fragment bool // a part alone: nothing that stands outside is declared
+	fragment bool // a part of a function: what is defined outside is not declared
 	vars     names[*tir.Var]
 	buffers  names[*tir.Buffer]
-	free     []*tir.Var // of a function, used but bound nowhere: declared at its head
+	free     []*tir.Var // used in the function but bound nowhere: declared at its beginning
 	survey   survey
 }
 
@@ -79,19 +79,18 @@ func newWriter(fragment bool) *writer {
 		buffers: newNames[*tir.Buffer](), survey: newSurvey()}
 }
 
-// names are the names of what can be named at one place of a text, each of which stands for one thing in the whole
-// text.
+// names maps things to their names at the current position. A name refers to the same thing in the whole text.
 type names[K comparable] struct {
 	of    map[K]string
 	taken map[string]bool
-	next  map[string]int // the number that a name is tried with next
+	next  map[string]int // the next suffix to try for a name
 }
 
 func newNames[K comparable]() names[K] {
 	return names[K]{map[K]string{}, map[string]bool{}, map[string]int{}}
 }
 
-// bind gives a thing a name of its own until undo is called.
+// bind gives a thing a unique name until undo is called.
 func (n *names[K]) bind(what K, name string) (unique string, undo func()) {
 	unique = name
 	for k := max(n.next[name], 1); n.taken[unique]; k++ {
@@ -126,7 +125,8 @@ func (p *writer) bindBuffer(b *tir.Buffer) (text string, undo func()) {
 	return nameText(name), undo
 }
 
-// varName is the name of a variable that is used. One that is bound nowhere is declared at the function's head.
+// varName returns the name of a used variable. A variable that is bound nowhere is declared at the beginning of the
+// function.
 func (p *writer) varName(v *tir.Var) string {
 	if v == nil {
 		return "<nil>"
@@ -139,7 +139,7 @@ func (p *writer) varName(v *tir.Var) string {
 	return nameText(name)
 }
 
-// bufferName is the name of a buffer that is used.
+// bufferName returns the name of a used buffer.
 func (p *writer) bufferName(b *tir.Buffer) string {
 	if b == nil {
 		return "<nil>"
@@ -157,10 +157,10 @@ func (p *writer) write(parts ...string) {
 	}
 }
 
-// deepestIndent is how many levels of statements are indented: of thousands, the blanks would be most of the text.
+// deepestIndent is the maximum number of indented levels: with thousands, most of the text would be blanks.
 const deepestIndent = 64
 
-// line begins a line.
+// line begins a new line.
 func (p *writer) line(parts ...string) {
 	for range min(p.depth, deepestIndent) {
 		p.out.WriteString("  ")
@@ -168,7 +168,7 @@ func (p *writer) line(parts ...string) {
 	p.write(parts...)
 }
 
-// aside gives what write writes instead of putting it where the text is.
+// aside returns what write prints, instead of adding it to the text.
 func (p *writer) aside(write func()) string {
 	out := p.out
 	p.out = &strings.Builder{}
@@ -209,7 +209,7 @@ func (p *writer) function(f *tir.PrimFunc) string {
 	return p.out.String()
 }
 
-// paramBuffer declares the buffer that a parameter stands for. Where it is known already, the line says only that.
+// paramBuffer declares the buffer of a parameter. If the buffer is declared already, the line only names the parameter.
 func (p *writer) paramBuffer(v *tir.Var, b *tir.Buffer) {
 	if _, known := p.buffers.of[b]; known {
 		p.line("buffer ", p.bufferName(b), ", param ", p.varName(v), "\n")

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir/internal/form"
 )
 
-// buffer writes a buffer alone.
+// buffer prints a single buffer.
 func (p *writer) buffer(b *tir.Buffer) {
 	if b == nil {
 		p.write("<nil>")
@@ -19,7 +19,8 @@ func (p *writer) buffer(b *tir.Buffer) {
 	p.layout(b, "")
 }
 
-// layout writes what a buffer is but its name. Its address is bound here unless it is known, and undo takes that back.
+// layout prints everything of a buffer but its name. Its address is bound unless it is bound already; undo reverts
+// that.
 func (p *writer) layout(b *tir.Buffer, param string) (undo func()) {
 	undo = func() {}
 	if b == nil {
@@ -47,8 +48,8 @@ func (p *writer) layout(b *tir.Buffer, param string) (undo func()) {
 	return undo
 }
 
-// data writes a buffer's address if it has to be said: with a type where this is the place that brings it. It goes
-// without saying where it is of the buffer's name, and nothing else speaks of it.
+// data prints the address of a buffer if necessary: with a type if it is bound here. It is omitted if it has the
+// default name and nothing else refers to it.
 func (p *writer) data(b *tir.Buffer) (undo func()) {
 	if _, known := p.vars.of[b.Data]; known || b.Data == nil {
 		p.write(", data ", p.varName(b.Data))
@@ -66,7 +67,7 @@ func (p *writer) data(b *tir.Buffer) (undo func()) {
 	return undo
 }
 
-// declareOf writes lines for the buffers that a statement uses first, and nothing brings.
+// declareOf prints declarations of the buffers that a statement is the first to use and that nothing defines.
 func (p *writer) declareOf(s tir.Stmt) {
 	switch s := s.(type) {
 	case *tir.BufferStore:
@@ -91,7 +92,7 @@ func (p *writer) declareOf(s tir.Stmt) {
 	}
 }
 
-// declareIn declares the buffers that are new in expressions.
+// declareIn declares the buffers that expressions are the first to use.
 func (p *writer) declareIn(all ...tir.Expr) {
 	for _, e := range all {
 		tir.Walk(e, func(n any) bool {
@@ -103,7 +104,7 @@ func (p *writer) declareIn(all ...tir.Expr) {
 	}
 }
 
-// hasNewBuffers says whether an expression uses a buffer that would have to be declared.
+// hasNewBuffers reports whether an expression uses a buffer that would have to be declared.
 func (p *writer) hasNewBuffers(e tir.Expr) (found bool) {
 	tir.Walk(e, func(n any) bool {
 		if load, ok := n.(*tir.BufferLoad); ok && load.Buffer != nil {
@@ -115,7 +116,7 @@ func (p *writer) hasNewBuffers(e tir.Expr) (found bool) {
 	return found
 }
 
-// declare writes the line of a buffer that nothing brings. It is known from there to the function's end.
+// declare prints the declaration of a buffer that nothing defines. It is valid until the end of the function.
 func (p *writer) declare(b *tir.Buffer) {
 	if _, known := p.buffers.of[b]; known || b == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir/internal/form"
 )
 
-// How tightly operators bind, loosest first. Of one line, the left ones come first; comparisons are not chained.
+// The precedence of operators, lowest first. Operators on one line associate to the left; comparisons are not chained.
 const (
 	precLet = iota
 	precOr
@@ -20,7 +20,7 @@ const (
 	precPrimary
 )
 
-// precedence is how tightly an operation binds; precPrimary if it is written as a call.
+// precedence returns the precedence of an operation; precPrimary if it is written as a call.
 func precedence(op tir.BinaryOp) int {
 	switch {
 	case op == tir.OpOr:
@@ -37,7 +37,7 @@ func precedence(op tir.BinaryOp) int {
 	return precPrimary
 }
 
-// expr writes an expression where nothing looser than prec may stand without parentheses.
+// expr prints an expression, in parentheses if its precedence is lower than prec.
 func (p *writer) expr(e tir.Expr, prec int) {
 	if tir.IsNil(e) {
 		p.write("<nil>")
@@ -145,7 +145,7 @@ func (p *writer) let(e *tir.Let, prec int) {
 	p.close(prec > precLet)
 }
 
-// binding is "x = value", with x's type where that is not the value's. x is bound only after it.
+// binding returns "x = value", with x's type if it differs from that of the value. x is bound only after the value.
 func (p *writer) binding(v *tir.Var, value tir.Expr) (text string, undo func()) {
 	right := p.aside(func() { p.expr(value, precLet) })
 	name, undo := p.bindVar(v)
@@ -155,7 +155,7 @@ func (p *writer) binding(v *tir.Var, value tir.Expr) (text string, undo func()) 
 	return name + " = " + right, undo
 }
 
-// list writes expressions between brackets.
+// list prints expressions between brackets.
 func (p *writer) list(open, end string, all []tir.Expr) {
 	p.write(open)
 	for i, e := range all {
@@ -172,7 +172,7 @@ func (p *writer) call(name string, args ...tir.Expr) {
 	p.list("(", ")", args)
 }
 
-// callNode writes a call: its type stands in brackets where it is not the one that the arguments give.
+// callNode prints a call, with its type in brackets unless that follows from the arguments.
 func (p *writer) callNode(e *tir.Call) {
 	inferred := tir.Void
 	switch {
@@ -191,11 +191,11 @@ func (p *writer) callNode(e *tir.Call) {
 	p.list("(", ")", e.Args)
 }
 
-// builtins are the words that are written as calls, and are none.
+// builtins are the nodes that are written like calls.
 var builtins = map[string]bool{"select": true, "cast": true, "ramp": true, "broadcast": true, "shuffle": true,
 	"floordiv": true, "floormod": true, "min": true, "max": true}
 
-// intrinsicType is the type that an intrinsic's call has where none is said, as [Intrin] has it.
+// intrinsicType returns the type of an intrinsic's call without an explicit type, as [Intrin] determines it.
 func intrinsicType(name string, args []tir.Expr) tir.Type {
 	if len(args) == 0 {
 		return tir.Void
@@ -203,7 +203,7 @@ func intrinsicType(name string, args []tir.Expr) tir.Type {
 	return tir.IntrinsicType(name, printedType(args[len(args)-1]))
 }
 
-// reduce writes a reduction for people.
+// reduce prints a reduction, for people only.
 func (p *writer) reduce(e *tir.Reduce) {
 	p.write("reduce(")
 	p.list("[", "]", e.Sources)

@@ -7,12 +7,12 @@ import (
 	"tvmgo/tir/internal/form"
 )
 
-// block writes a body: statements in lines, at the depth of now.
+// block prints a body: statements in lines, at the current depth.
 func (p *writer) block(s tir.Stmt) {
 	if tir.IsNil(s) {
 		return
 	}
-	// A sequence of one, or within a sequence, has to be said, since it would not come back else.
+	// A sequence of one statement or within a sequence is marked by seq; otherwise Parse would not restore it.
 	if seq, ok := s.(*tir.Seq); ok && len(seq.Stmts) != 1 {
 		for i, x := range seq.Stmts {
 			p.stmt(x, i == len(seq.Stmts)-1)
@@ -22,7 +22,7 @@ func (p *writer) block(s tir.Stmt) {
 	p.stmt(s, true)
 }
 
-// braces ends a line with a body in braces.
+// braces prints a body in braces at the end of a line.
 func (p *writer) braces(s tir.Stmt) {
 	if seq, ok := s.(*tir.Seq); tir.IsNil(s) || ok && len(seq.Stmts) == 0 {
 		p.write(" {}")
@@ -35,8 +35,8 @@ func (p *writer) braces(s tir.Stmt) {
 	p.line("}")
 }
 
-// rest writes the body of a statement that binds something: what follows in the block if the statement is the last
-// there, else in braces.
+// rest prints the body of a statement that binds something: without braces after the statement if that is the last one
+// of its block, otherwise in braces.
 func (p *writer) rest(body tir.Stmt, last bool) {
 	if !last {
 		p.braces(body)
@@ -47,7 +47,7 @@ func (p *writer) rest(body tir.Stmt, last bool) {
 	p.block(body)
 }
 
-// stmt writes a statement. One that is the last in its block has its body after it.
+// stmt prints a statement. The body of the last one in a block follows without braces.
 func (p *writer) stmt(s tir.Stmt, last bool) {
 	if tir.IsNil(s) {
 		p.line("<nil>\n")
@@ -109,7 +109,7 @@ func (p *writer) stmt(s tir.Stmt, last bool) {
 	}
 }
 
-// seqBraces writes the statements of a sequence that is said to be one.
+// seqBraces prints the statements of an explicit sequence.
 func (p *writer) seqBraces(s *tir.Seq) {
 	if len(s.Stmts) == 0 {
 		p.write(" {}")
@@ -141,8 +141,7 @@ func (p *writer) forStmt(s *tir.For) {
 	undo()
 }
 
-// span writes "range(extent)", or "range(min, count=extent)" where the range does not begin with 0 of the extent's
-// type.
+// span prints "range(extent)", or "range(min, count=extent)" unless min is 0 and of the extent's type.
 func (p *writer) span(low, n tir.Expr) {
 	p.write("range(")
 	if zero, ok := low.(*tir.IntImm); !ok || tir.IsNil(low) || tir.IsNil(n) || zero.Value != 0 ||
@@ -154,7 +153,7 @@ func (p *writer) span(low, n tir.Expr) {
 	p.write(")")
 }
 
-// spanType writes the variable's type unless its range tells.
+// spanType prints the variable's type unless that follows from its range.
 func (p *writer) spanType(v *tir.Var, low, n tir.Expr) {
 	if tir.IsNil(low) || tir.IsNil(n) || printedType(low) != typeOfVar(v) || printedType(n) != typeOfVar(v) {
 		p.write(": ", form.TypeText(typeOfVar(v)))
@@ -180,7 +179,7 @@ func (p *writer) ifStmt(s *tir.If) {
 func (p *writer) attrStmt(s *tir.AttrStmt, last bool) {
 	p.line("attr ", strconv.Quote(s.Key))
 	value := "none"
-	if !tir.IsNil(s.Value) { // an axis that the attribute brings is not known in its value
+	if !tir.IsNil(s.Value) { // an axis that the attribute defines is not in scope in its value
 		value = p.aside(func() { p.expr(s.Value, precLet) })
 	}
 	switch n := s.Node.(type) {
@@ -199,8 +198,8 @@ func (p *writer) attrStmt(s *tir.AttrStmt, last bool) {
 	p.rest(s.Body, last)
 }
 
-// iter writes an axis. A type tells that it brings its variable, which is then known to the function's end: other
-// attributes may speak of it again.
+// iter prints an axis. If it has a type, it defines its variable, which is valid until the end of the function: other
+// attributes can refer to it.
 func (p *writer) iter(x *tir.IterVar) {
 	if x == nil {
 		p.write("<nil>")

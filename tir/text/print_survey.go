@@ -2,11 +2,11 @@ package text
 
 import "tvmgo/tir"
 
-// survey is what the printer knows of a function before it writes: which variables are used for more than to be a
-// buffer's address. Others need no name in the text.
+// survey is collected before a function is printed: which variables are used for anything but the address of a buffer.
+// Only these need a name in the text.
 type survey struct {
 	used      map[*tir.Var]bool
-	addresses map[*tir.Var]bool // of buffers; of two, the variable is used, too
+	addresses map[*tir.Var]bool // of buffers; an address of two buffers is a used variable, too
 	seen      map[*tir.Buffer]bool
 }
 
@@ -14,7 +14,7 @@ func newSurvey() survey {
 	return survey{map[*tir.Var]bool{}, map[*tir.Var]bool{}, map[*tir.Buffer]bool{}}
 }
 
-// owns says whether nothing else speaks of a buffer's address.
+// owns reports whether nothing but the buffer refers to its address.
 func (s survey) owns(b *tir.Buffer) bool {
 	d := b.Data
 	return d != nil && !s.used[d] && d.Type == tir.Handle
@@ -97,7 +97,7 @@ func (s survey) buffer(b *tir.Buffer) {
 	s.exprs(exprsOf(b)...)
 }
 
-// exprsOf are the expressions that a buffer's layout is made of.
+// exprsOf returns the expressions in a buffer's layout.
 func exprsOf(b *tir.Buffer) []tir.Expr {
 	if b == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"tvmgo/tir/internal/form"
 )
 
-// reserved are the words that a text reads as something else than a name.
+// reserved are the words that cannot be used as names without quotes.
 var reserved = map[string]bool{
 	"alloc": true, "assert": true, "attr": true, "attrs": true, "buffer": true, "else": true, "eval": true,
 	"extern": true, "false": true,
@@ -24,8 +24,8 @@ var reserved = map[string]bool{
 	"while": true,
 }
 
-// isPlainName says whether a name is written as it is: letters, digits and "_", with dots between, that are neither a
-// type nor reserved.
+// isPlainName reports whether a name is written without quotes: it consists of letters, digits and "_", with dots
+// between, and is neither a type nor reserved.
 func isPlainName(s string) bool {
 	if s == "" || reserved[s] || isTypeName(s) {
 		return false
@@ -33,7 +33,8 @@ func isPlainName(s string) bool {
 	return wordLength(s) == len(s)
 }
 
-// isTypeName says whether a word is the full name of a type. Short ones ("i32") are types only where a type must stand.
+// isTypeName reports whether a word is the full name of a type. Short names ("i32") are types only where the syntax
+// requires a type.
 func isTypeName(s string) bool {
 	if s == "void" {
 		return true
@@ -46,7 +47,7 @@ func isTypeName(s string) bool {
 	return false
 }
 
-// wordLength is how many bytes of s belong to the name that it begins with.
+// wordLength returns the length of the name at the beginning of s.
 func wordLength(s string) int {
 	n := 0
 	for n < len(s) {
@@ -67,7 +68,7 @@ func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// nameText is a name as it is written: itself, or $"…" for what is no word.
+// nameText returns a name as it is written: itself, or $"…" if it is not a plain name.
 func nameText(s string) string {
 	if isPlainName(s) {
 		return s
@@ -75,7 +76,7 @@ func nameText(s string) string {
 	return "$" + strconv.Quote(s)
 }
 
-// intText is a constant of integers or truth values.
+// intText returns a constant of integers or truth values as text.
 func intText(t tir.Type, v int64) string {
 	switch {
 	case t == tir.Int32 && v == int64(int32(v)):
@@ -90,8 +91,8 @@ func intText(t tir.Type, v int64) string {
 	return form.TypeText(t) + "(" + strconv.FormatInt(v, 10) + ")"
 }
 
-// floatText is a constant of floats. A float32 that is no float32's value, as 0.1 is, carries its type: the number is
-// then not rounded.
+// floatText returns a constant of floats as text. A float32 constant whose value is not a float32, such as 0.1, is
+// written with its type, so that it is not rounded.
 func floatText(t tir.Type, v float64) string {
 	if t == tir.Float32 && (math.IsNaN(v) || float64(float32(v)) == v) {
 		return form.Number(v, 32)
@@ -99,7 +100,7 @@ func floatText(t tir.Type, v float64) string {
 	return form.TypeText(t) + "(" + form.Number(v, 64) + ")"
 }
 
-// attrsText is attributes by name.
+// attrsText returns attributes with their names as text.
 func attrsText(attrs map[string]any) string {
 	parts := make([]string, 0, len(attrs))
 	for _, k := range slices.Sorted(maps.Keys(attrs)) {
@@ -108,7 +109,7 @@ func attrsText(attrs map[string]any) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// valueText is an attribute's value.
+// valueText returns an attribute's value as text.
 func valueText(v any) string {
 	switch v := v.(type) {
 	case int64:
@@ -124,10 +125,10 @@ func valueText(v any) string {
 			return "target " + v.JSON()
 		}
 	}
-	return fmt.Sprintf("<%T is no attribute>", v)
+	return fmt.Sprintf("<%T is not an attribute>", v)
 }
 
-// printedType is an expression's type; Void where that can't be said, since a part is missing.
+// printedType returns an expression's type; Void if that is not known because a part is nil.
 func printedType(e tir.Expr) (t tir.Type) {
 	defer func() {
 		if recover() != nil { // the nil of a part, which the text shows

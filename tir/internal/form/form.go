@@ -1,4 +1,4 @@
-// Package form has what the text and the JSON form of programs share: constants, limits, and errors.
+// Package form contains what the text form and the JSON form of programs share: constants, limits, and errors.
 package form
 
 import (
@@ -10,14 +10,14 @@ import (
 	"tvmgo/tir"
 )
 
-// How deep a text or JSON may be. An expression that is made of so many within one another is no formula that people or
-// passes write; lets, allocations and attributes count as a level each.
+// The maximum nesting of text and JSON. Expressions that are nested more deeply do not occur in programs that people or
+// passes write. Each let, allocation and attribute counts as one level.
 const (
 	MaxExprDepth = 1000
 	MaxStmtDepth = 3500
 )
 
-// Made is an expression that a constructor gave, or its error.
+// Made converts a Bad expression that a constructor returned to its error.
 func Made(e tir.Expr) (tir.Expr, error) {
 	if b, isBad := e.(*tir.Bad); isBad {
 		return nil, Trimmed(b.Err)
@@ -25,7 +25,7 @@ func Made(e tir.Expr) (tir.Expr, error) {
 	return e, nil
 }
 
-// Trimmed is an error without the package's name, which the caller's begins with.
+// Trimmed removes the package's name from an error, since the caller's message begins with it.
 func Trimmed(err error) error {
 	const prefix = "tir: "
 	if s := err.Error(); len(s) > len(prefix) && s[:len(prefix)] == prefix {
@@ -34,20 +34,20 @@ func Trimmed(err error) error {
 	return err
 }
 
-// Const is a constant of a type, written as a number, which may have a sign. Numbers of ints may be hexadecimal, and
-// those of uint64 go to 2^64-1.
+// Const parses a constant of a type, written as a number with an optional sign. Integers may be hexadecimal, and those
+// of type uint64 go up to 2^64-1.
 func Const(t tir.Type, text string) (tir.Expr, error) {
 	switch {
 	case tir.IsInt(t) && tir.IsSigned(t), tir.IsBool(t):
 		v, err := strconv.ParseInt(Digits(text))
 		if err != nil {
-			return nil, fmt.Errorf("%s is no constant of type %s", text, t)
+			return nil, fmt.Errorf("%s is not a constant of type %s", text, t)
 		}
 		return Made(tir.IntConst(t, v))
 	case tir.IsInt(t):
 		v, err := strconv.ParseUint(Digits(text))
 		if err != nil {
-			return nil, fmt.Errorf("%s is no constant of type %s", text, t)
+			return nil, fmt.Errorf("%s is not a constant of type %s", text, t)
 		}
 		if t.Bits == 64 && v > math.MaxInt64 {
 			return spreadOver(&tir.IntImm{Type: tir.Element(t), Value: int64(v)}, int(t.Lanes)), tir.CheckType(t)
@@ -63,7 +63,7 @@ func Const(t tir.Type, text string) (tir.Expr, error) {
 	return nil, fmt.Errorf("type %s has no constants", TypeText(t))
 }
 
-// Float is a constant of a type of floats that has the very value.
+// Float returns a constant of a float type that has exactly the value v.
 func Float(t tir.Type, v float64) (tir.Expr, error) {
 	e, err := Made(tir.Const(tir.Element(t), v))
 	if err != nil {
@@ -71,12 +71,12 @@ func Float(t tir.Type, v float64) (tir.Expr, error) {
 	}
 	c, ok := e.(*tir.FloatImm)
 	if !ok || math.Float64bits(c.Value) != math.Float64bits(v) {
-		return nil, fmt.Errorf("%s is no value of type %s", Number(v, 64), TypeText(t))
+		return nil, fmt.Errorf("%s is not a value of type %s", Number(v, 64), TypeText(t))
 	}
 	return spreadOver(e, int(t.Lanes)), nil
 }
 
-// Digits is an integer's text as strconv takes it: without 0x, and the base. A leading 0 alone is decimal.
+// Digits prepares an integer's text for strconv: it removes 0x and returns the base. A leading 0 without x is decimal.
 func Digits(text string) (digits string, base, bits int) {
 	sign, rest := "", text
 	if text != "" && text[0] == '-' {
@@ -88,7 +88,8 @@ func Digits(text string) (digits string, base, bits int) {
 	return text, 10, 64
 }
 
-// ReadFloat reads a decimal number, rounded to so many bits. Too large a one is an error, not an infinity.
+// ReadFloat parses a decimal number and rounds it to the given number of bits. A number that is too large is an error,
+// not an infinity.
 func ReadFloat(text string, bits int) (float64, error) {
 	switch text {
 	case "inf":
@@ -101,21 +102,21 @@ func ReadFloat(text string, bits int) (float64, error) {
 	v, err := strconv.ParseFloat(text, bits)
 	if err != nil {
 		if v > 1 || v < -1 {
-			return 0, fmt.Errorf("%s is beyond the floats of %d bits", Clip(text), bits)
+			return 0, fmt.Errorf("%s is too large for a %d-bit float", Clip(text), bits)
 		}
-		return 0, fmt.Errorf("%s is no number", Clip(text))
+		return 0, fmt.Errorf("%s is not a number", Clip(text))
 	}
 	return v, nil
 }
 
-// NaN is the NaN of bits in hexadecimal, without 0x.
+// NaN returns the NaN whose bits are given in hexadecimal, without 0x.
 func NaN(hex string) (float64, bool) {
 	bits, err := strconv.ParseUint(hex, 16, 64)
 	v := math.Float64frombits(bits)
 	return v, err == nil && math.IsNaN(v)
 }
 
-// TypeText is a type as it is written.
+// TypeText returns a type as programs write it.
 func TypeText(t tir.Type) string {
 	if t == tir.Void {
 		return "void"
@@ -123,7 +124,8 @@ func TypeText(t tir.Type) string {
 	return t.String()
 }
 
-// Number is the shortest text that gives v again, and is no integer's. What isn't the usual NaN has its bits.
+// Number returns the shortest text from which v is read back and which is not an integer. NaNs other than the default
+// one are written as bits.
 func Number(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v) && math.Float64bits(v) == math.Float64bits(math.NaN()):
@@ -142,7 +144,7 @@ func Number(v float64, bits int) string {
 	return s
 }
 
-// Clip is text short enough for a message.
+// Clip shortens text for a message.
 func Clip(s string) string {
 	const most = 60
 	if len(s) <= most {
@@ -151,7 +153,7 @@ func Clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// spreadOver makes a vector of a scalar.
+// spreadOver broadcasts a scalar to the given number of lanes.
 func spreadOver(e tir.Expr, lanes int) tir.Expr {
 	if lanes == 1 {
 		return e

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Step is one step of a path from a function to a node within it: a name, or the place in a list.
+// Step is one step of a path from a function to a node within it: a name, or an index in a list.
 type Step struct {
 	Name  string
 	Index int // -1: none
@@ -19,7 +19,7 @@ func At(name string) Step { return Step{name, -1} }
 // AtIndex returns the step to an element of a field that is a list.
 func AtIndex(name string, index int) Step { return Step{name, index} }
 
-// Text writes a path: main.body[0].for(i).body.value.a
+// Text returns a path as text: main.body[0].for(i).body.value.a
 func Text(steps []Step) string {
 	var b strings.Builder
 	for _, s := range steps {
@@ -34,10 +34,10 @@ func Text(steps []Step) string {
 	return b.String()
 }
 
-// Ends is how many steps an error says of each end of a long path.
+// Ends is the number of steps at each end of a long path that an error shows.
 const Ends = 16
 
-// Short is the path of an error: of a long one the ends, so that the reason behind it is seen.
+// Short returns the path for an error; of a long path it shows both ends, so that the message after it stays visible.
 func Short(steps []Step) string {
 	if len(steps) <= 2*Ends+1 {
 		return Text(steps)

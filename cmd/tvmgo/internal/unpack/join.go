@@ -65,7 +65,7 @@ func (m *Module) joinDevice(layout blob.Layout, meta, code []byte, shaders []blo
 }
 
 // settle finds the form in which the payload comes out of the files again: descriptions without names as v0.17 wrote
-// them, shaders without a length as v0.22 and v0.23 did. It says whether there is one. pieces are what the module's
+// them, shaders without a length as v0.22 and v0.23 did. It reports whether there is one. pieces are what the module's
 // files will hold.
 func (m *Module) settle(payload []byte, layout blob.Layout, pieces []piece) bool {
 	layouts := []string{""}

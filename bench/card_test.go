@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/fakecuda"
+	"tvmgo/internal/testing/must"
 )
 
 // cardResult is what the program of bench/card prints.
@@ -61,8 +62,7 @@ func cardProgram(t *testing.T) string {
 		t.Skip(err)
 	}
 	lib := library(t)
-	sources, err := filepath.Glob("card/*.c")
-	require.NoError(t, err)
+	sources := must.Get(filepath.Glob("card/*.c"))(t)
 	program := filepath.Join(t.TempDir(), "cuda_card")
 	args := append([]string{"-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-I../build/include",
 		"-I../include", "-o", program}, sources...)
@@ -88,8 +88,7 @@ func TestCard(t *testing.T) {
 	out, err := run(env, "--quick", "--json", file, "card", cardArtifact)
 	require.NoError(t, err, "%s", out)
 	require.Empty(t, out)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(file))(t)
 	var got cardResult
 	require.NoError(t, json.Unmarshal(text, &got), "%s", text)
 	require.Equal(t, "NVIDIA H200", got.Device)

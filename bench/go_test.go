@@ -9,6 +9,7 @@ import (
 	"tvmgo/bench/emptycgo"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -38,24 +39,18 @@ var operations = []operation{
 	}},
 	{name: "Bound/vadd", setup: func(tb testing.TB) func() error {
 		f, args := vadd(tb)
-		b, err := f.Bind(args...)
-		require.NoError(tb, err)
-		tb.Cleanup(func() { b.Close() })
+		b := must.Open(f.Bind(args...))(tb)
 		return b.Call
 	}},
 	{name: "Call/global", setup: func(tb testing.TB) func() error {
-		f, err := runtime.Global("runtime.NumThreads")
-		require.NoError(tb, err)
-		tb.Cleanup(func() { f.Close() })
+		f := must.Open(runtime.Global("runtime.NumThreads"))(tb)
 		return func() error {
 			_, err := f.Call()
 			return err
 		}
 	}},
 	{name: "Call/go", setup: func(tb testing.TB) func() error {
-		f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
-		require.NoError(tb, err)
-		tb.Cleanup(func() { f.Close() })
+		f := must.Open(runtime.NewFunction(func(...any) (any, error) { return nil, nil }))(tb)
 		return func() error {
 			_, err := f.Call(int64(1), int64(2))
 			return err
@@ -103,18 +98,12 @@ var operations = []operation{
 }
 
 func tensor(tb testing.TB, elements int) *runtime.Tensor {
-	t, err := runtime.FromSlice(make([]float32, elements))
-	require.NoError(tb, err)
-	tb.Cleanup(func() { t.Close() })
-	return t
+	return must.Open(runtime.FromSlice(make([]float32, elements)))(tb)
 }
 
 // vadd is a serial generated function with arguments of one element.
 func vadd(tb testing.TB) (*runtime.Function, []any) {
-	f, err := modules.Load(tb, multiSO).Function("vadd")
-	require.NoError(tb, err)
-	tb.Cleanup(func() { f.Close() })
-	return f, []any{tensor(tb, 1), tensor(tb, 1), tensor(tb, 1)}
+	return must.Open(modules.Load(tb, multiSO).Function("vadd"))(tb), []any{tensor(tb, 1), tensor(tb, 1), tensor(tb, 1)}
 }
 
 func copyIn(name string, elements int) operation {
@@ -157,9 +146,7 @@ func TestOperations_RunOnce(t *testing.T) {
 
 func TestBoundCall_DoesNotAllocate(t *testing.T) {
 	f, args := vadd(t)
-	b, err := f.Bind(args...)
-	require.NoError(t, err)
-	defer b.Close()
+	b := must.Open(f.Bind(args...))(t)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if err := b.Call(); err != nil {
 			t.Error(err)

@@ -7,14 +7,14 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 // bindAddOne binds the kernel of a module's addone for one element on a device.
 func bindAddOne(tb testing.TB, file string, dev dlpack.Device) *runtime.Bound {
 	tb.Helper()
-	imports, err := modules.Load(tb, file).Imports()
-	require.NoError(tb, err)
+	imports := must.Get(modules.Load(tb, file).Imports())(tb)
 	tb.Cleanup(func() { imports[0].Close() })
 	args := []any{element(tb, dlpack.Float32, dev), element(tb, dlpack.Float32, dev)}
 	return bindKernel(tb, imports[0], "addone_kernel", append(args, 1, 1, 1)...) // elements, grid, block
@@ -23,21 +23,14 @@ func bindAddOne(tb testing.TB, file string, dev dlpack.Device) *runtime.Bound {
 // element is a tensor with one element, closed when the benchmark ends.
 func element(tb testing.TB, t dlpack.DataType, dev dlpack.Device) *runtime.Tensor {
 	tb.Helper()
-	x, err := runtime.NewTensor(t, []int64{1}, dev)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.NewTensor(t, []int64{1}, dev))(tb)
 }
 
 // bindKernel binds a kernel to all values of a launch; it is loaded or compiled by then.
 func bindKernel(tb testing.TB, m *runtime.Module, name string, values ...any) *runtime.Bound {
 	tb.Helper()
-	f, err := m.Function(name)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { f.Close() })
-	b, err := f.Bind(values...)
-	require.NoError(tb, err)
-	tb.Cleanup(func() { b.Close() })
+	f := must.Open(m.Function(name))(tb)
+	b := must.Open(f.Bind(values...))(tb)
 	require.NoError(tb, b.Call())
 	return b
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/vulkan"
 )
@@ -19,13 +20,10 @@ func boundVulkanLaunch(tb testing.TB) *runtime.Bound {
 		require.Empty(tb, os.Getenv("CI"), "there is no Vulkan device")
 		tb.Skip("there is no Vulkan device")
 	}
-	code, err := os.ReadFile("../runtime/vulkan/testdata/two.spv")
-	require.NoError(tb, err)
+	code := must.Get(os.ReadFile("../runtime/vulkan/testdata/two.spv"))(tb)
 	handle := dlpack.DataType{Code: dlpack.CodeHandle, Bits: 64, Lanes: 1}
-	m, err := runtime.NewDeviceModule("vulkan", "spv", code,
-		runtime.KernelType{Name: "step", Args: []dlpack.DataType{handle, dlpack.UInt32, dlpack.UInt32}})
-	require.NoError(tb, err)
-	tb.Cleanup(func() { m.Close() })
+	m := must.Open(runtime.NewDeviceModule("vulkan", "spv", code,
+		runtime.KernelType{Name: "step", Args: []dlpack.DataType{handle, dlpack.UInt32, dlpack.UInt32}}))(tb)
 	return bindKernel(tb, m, "step", element(tb, dlpack.UInt32, vulkan), 1, 0, 1, 1, 1, 64, 1, 1)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/modulekind"
+	"tvmgo/internal/testing/must"
 )
 
 func TestParse_Golden(t *testing.T) {
@@ -25,8 +26,7 @@ func TestParse_Golden(t *testing.T) {
 		{Legacy, legacyGolden, nil},
 		{Modern, modernGolden, []int32{0, 0}},
 	} {
-		b, err := Parse(slices.Concat(c.data, []byte("the rest of the section")), c.layout, nil)
-		require.NoError(t, err)
+		b := must.Get(Parse(slices.Concat(c.data, []byte("the rest of the section")), c.layout, nil))(t)
 		require.EqualValues(t, len(c.data), b.Size)
 		require.False(t, b.ImplicitRoot)
 		require.Len(t, b.Entries, 2)
@@ -40,8 +40,7 @@ func TestParse_Golden(t *testing.T) {
 		require.Equal(t, "cuda", cuda.Kind)
 		require.Equal(t, cuda.Payload, c.data[cuda.Offset:][:len(cuda.Payload)])
 		require.Equal(t, len(cuda.Payload), cap(cuda.Payload))
-		m, err := ParseDeviceModule(cuda.Payload, c.layout)
-		require.NoError(t, err)
+		m := must.Get(ParseDeviceModule(cuda.Payload, c.layout))(t)
 		require.Equal(t, "ptx", m.Format)
 		require.Equal(t, "//PTX", string(m.Data))
 		info, ok := m.Function("k")
@@ -55,8 +54,7 @@ func TestParse_Golden(t *testing.T) {
 
 func TestParse_PayloadIsAView(t *testing.T) {
 	data := slices.Clone(modernGolden)
-	b, err := Parse(data, Modern, nil)
-	require.NoError(t, err)
+	b := must.Get(Parse(data, Modern, nil))(t)
 	e := b.Entries[1]
 	require.Same(t, &data[e.Offset], &e.Payload[0])
 }
@@ -142,20 +140,18 @@ func TestParse_GraphParameters(t *testing.T) {
 func TestParse_EveryTruncation(t *testing.T) {
 	for name, g := range goldens() {
 		for n := range g.data {
-			_, err := Parse(g.data[:n], g.layout, nil)
-			require.ErrorIs(t, err, ErrCorrupt, "%s cut to %d", name, n)
+			require.ErrorIs(t, must.Fail(Parse(g.data[:n], g.layout, nil)), ErrCorrupt, "%s cut to %d", name, n)
 			if n < 8 {
 				continue
 			}
 			cut := slices.Clone(g.data[:n]) // and once more with a length that agrees
 			binary.LittleEndian.PutUint64(cut, uint64(n-8))
-			_, err = Parse(cut, g.layout, nil)
+			_, err := Parse(cut, g.layout, nil)
 			require.ErrorIs(t, err, ErrCorrupt, "%s cut to %d, length corrected", name, n)
 		}
 		longer := append(slices.Clone(g.data), 0)
 		binary.LittleEndian.PutUint64(longer, uint64(len(longer)-8))
-		_, err := Parse(longer, g.layout, nil)
-		require.ErrorIs(t, err, ErrCorrupt, "%s with a byte left over", name)
+		require.ErrorIs(t, must.Fail(Parse(longer, g.layout, nil)), ErrCorrupt, "%s with a byte left over", name)
 	}
 }
 
@@ -309,8 +305,7 @@ func TestParse_ImportTree(t *testing.T) {
 		require.ErrorIs(t, err, ErrCorrupt, want)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := Parse(modernGolden, 9, nil)
-	require.Error(t, err)
+	require.Error(t, must.Fail(Parse(modernGolden, 9, nil)))
 }
 
 func TestParse_DeepChain(t *testing.T) {
@@ -331,27 +326,23 @@ func TestParse_DeepChain(t *testing.T) {
 	}
 	for _, n := range []int{1000, 100_000} {
 		data := chain(n)
-		b, err := Parse(data, Modern, nil)
-		require.NoError(t, err)
+		b := must.Get(Parse(data, Modern, nil))(t)
 		require.Len(t, b.Entries, n)
 		for i := range n - 1 {
 			require.Equal(t, []int{i + 1}, b.Imports(i))
 		}
-		again, err := b.Encode()
-		require.NoError(t, err)
+		again := must.Get(b.Encode())(t)
 		require.True(t, bytes.Equal(data, again))
 	}
 }
 
 func TestParse_ImplicitRoot(t *testing.T) {
-	b, err := Parse(unhex("08000000000000000000000000000000"), Legacy, nil)
-	require.NoError(t, err)
+	b := must.Get(Parse(unhex("08000000000000000000000000000000"), Legacy, nil))(t)
 	require.True(t, b.ImplicitRoot)
 	require.Empty(t, b.Entries)
 	require.Equal(t, -1, b.Library())
 
-	b, err = Parse(goldens()["no tree"].data, Legacy, nil)
-	require.NoError(t, err)
+	b = must.Get(Parse(goldens()["no tree"].data, Legacy, nil))(t)
 	require.True(t, b.ImplicitRoot)
 	require.Equal(t, "opencl", b.Entries[0].Kind)
 	require.Equal(t, 1, b.Library())
@@ -373,8 +364,7 @@ func TestParse_UnknownKind(t *testing.T) {
 
 	kinds := NewKinds()
 	require.NoError(t, kinds.Register("foo", func(r *Reader, layout Layout) error { r.Str("foo"); return nil }))
-	b, err := Parse(data, Legacy, kinds)
-	require.NoError(t, err)
+	b := must.Get(Parse(data, Legacy, kinds))(t)
 	require.Equal(t, "foo", b.Entries[1].Kind)
 	require.ErrorContains(t, kinds.Register("foo", scanExecutable), "has one already")
 	require.Error(t, kinds.Register("_lib", scanExecutable))
@@ -384,8 +374,7 @@ func TestParse_UnknownKind(t *testing.T) {
 
 	refuse := NewKinds()
 	require.NoError(t, refuse.Register("foo", func(*Reader, Layout) error { return errors.New("no such version") }))
-	_, err = Parse(data, Legacy, refuse)
-	require.ErrorContains(t, err, `payload of module kind "foo": no such version`)
+	require.ErrorContains(t, must.Fail(Parse(data, Legacy, refuse)), `payload of module kind "foo": no such version`)
 }
 
 func TestFormatError_NamesKindAndPlace(t *testing.T) {
@@ -430,12 +419,10 @@ func FuzzParse(f *testing.F) {
 // open.
 func requireWritable(t *testing.T, data []byte, b *Blob) {
 	t.Helper()
-	written, err := b.Encode()
-	require.NoError(t, err)
+	written := must.Get(b.Encode())(t)
 	if b.Layout == Modern {
 		require.True(t, bytes.Equal(data[:b.Size], written))
 	}
-	again, err := Parse(written, b.Layout, nil)
-	require.NoError(t, err)
+	again := must.Get(Parse(written, b.Layout, nil))(t)
 	requireSame(t, b, again)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 )
 
@@ -20,13 +21,10 @@ func TestEncode_Golden(t *testing.T) {
 		LaunchParamTags: []string{"blockIdx.x", "threadIdx.x"}}
 	module := DeviceModule{Format: "ptx", Functions: []Function{{Key: "k", FunctionInfo: info}}, Data: []byte("//PTX")}
 	for layout, want := range map[Layout][]byte{Legacy: legacyGolden, Modern: modernGolden} {
-		payload, err := module.Encode(layout)
-		require.NoError(t, err)
+		payload := must.Get(module.Encode(layout))(t)
 		b := &Blob{Layout: layout, Entries: []Entry{{Kind: LibraryKey}, {Kind: "cuda", Payload: payload}},
 			RowPtr: []int{0, 1, 1}, Children: []int{1}}
-		got, err := b.Encode()
-		require.NoError(t, err)
-		require.Equal(t, want, got, layout)
+		require.Equal(t, want, must.Get(b.Encode())(t), layout)
 	}
 }
 
@@ -47,14 +45,11 @@ func TestEncode_RandomTrees(t *testing.T) {
 	rng := testseed.Rand(t)
 	for range 300 {
 		want := randomBlob(rng)
-		data, err := want.Encode()
-		require.NoError(t, err)
-		got, err := Parse(append(data, "behind the blob"...), want.Layout, nil)
-		require.NoError(t, err)
+		data := must.Get(want.Encode())(t)
+		got := must.Get(Parse(append(data, "behind the blob"...), want.Layout, nil))(t)
 		require.EqualValues(t, len(data), got.Size)
 		requireSame(t, want, got)
-		again, err := got.Encode()
-		require.NoError(t, err)
+		again := must.Get(got.Encode())(t)
 		require.True(t, bytes.Equal(data, again))
 	}
 }
@@ -108,14 +103,11 @@ func randomEntry(rng *rand.Rand, layout Layout) Entry {
 func TestEncode_WithoutTree(t *testing.T) {
 	for _, entries := range [][]Entry{nil, {{Kind: "c", Payload: (&CSource{}).Encode()}}} {
 		b := &Blob{Layout: Legacy, ImplicitRoot: true, Entries: entries}
-		data, err := b.Encode()
-		require.NoError(t, err)
-		got, err := Parse(data, Legacy, nil)
-		require.NoError(t, err)
+		data := must.Get(b.Encode())(t)
+		got := must.Get(Parse(data, Legacy, nil))(t)
 		requireSame(t, b, got)
 	}
-	_, err := (&Blob{Layout: Modern, ImplicitRoot: true}).Encode()
-	require.ErrorContains(t, err, "without an import tree")
+	require.ErrorContains(t, must.Fail((&Blob{Layout: Modern, ImplicitRoot: true}).Encode()), "without an import tree")
 }
 
 func TestEncode_Refuses(t *testing.T) {
@@ -147,8 +139,7 @@ func TestEncode_Refuses(t *testing.T) {
 		"legacy too few": {Blob{Layout: Legacy, Entries: one("c", source[1:]), RowPtr: []int{0, 0}}, "needs"},
 	} {
 		var out bytes.Buffer
-		_, err := c.blob.WriteTo(&out)
-		require.ErrorContains(t, err, c.want, name)
+		require.ErrorContains(t, must.Fail(c.blob.WriteTo(&out)), c.want, name)
 		require.Zero(t, out.Len(), name)
 	}
 }
@@ -167,15 +158,13 @@ func (f *failAfter) Write(p []byte) (int, error) {
 }
 
 func TestWriteTo_TellsFailures(t *testing.T) {
-	b, err := Parse(modernGolden, Modern, nil)
-	require.NoError(t, err)
+	b := must.Get(Parse(modernGolden, Modern, nil))(t)
 	for n := range len(modernGolden) {
 		written, err := b.WriteTo(&failAfter{n})
 		require.ErrorIs(t, err, errFull)
 		require.EqualValues(t, n, written)
 	}
-	written, err := b.WriteTo(&failAfter{len(modernGolden)})
-	require.NoError(t, err)
+	written := must.Get(b.WriteTo(&failAfter{len(modernGolden)}))(t)
 	require.EqualValues(t, len(modernGolden), written)
 }
 
@@ -200,51 +189,32 @@ func TestPayloads_RoundTrip(t *testing.T) {
 	tensor := Tensor{DType: dlpack.Float32, Shape: []int64{2, 1}, Data: []byte{1, 2, 3, 4, 5, 6, 7, 8}}
 	for _, layout := range []Layout{LegacyFFI, Modern} {
 		m := &DeviceModule{Format: "ptx", Functions: functions, Data: []byte("image")}
-		payload, err := m.Encode(layout)
-		require.NoError(t, err)
-		got, err := ParseDeviceModule(payload, layout)
-		require.NoError(t, err)
-		require.Equal(t, m, got)
+		payload := must.Get(m.Encode(layout))(t)
+		require.Equal(t, m, must.Get(ParseDeviceModule(payload, layout))(t))
 
 		v := &VulkanModule{Format: "vulkan", Functions: functions, Shaders: shaders}
-		payload, err = v.Encode(layout)
-		require.NoError(t, err)
-		gotV, err := ParseVulkanModule(payload, layout)
-		require.NoError(t, err)
-		require.Equal(t, v, gotV)
+		payload = must.Get(v.Encode(layout))(t)
+		require.Equal(t, v, must.Get(ParseVulkanModule(payload, layout))(t))
 	}
-	file, err := EncodeVulkanFile(shaders)
-	require.NoError(t, err)
-	gotShaders, err := ParseVulkanFile(file)
-	require.NoError(t, err)
-	require.Equal(t, shaders, gotShaders)
+	file := must.Get(EncodeVulkanFile(shaders))(t)
+	require.Equal(t, shaders, must.Get(ParseVulkanFile(file))(t))
 
 	c := &CSource{Code: "int f;\n", Format: "c", Functions: []string{"f", ""}, Constants: []string{"w"}}
-	gotC, err := ParseCSource(c.Encode())
-	require.NoError(t, err)
-	require.Equal(t, c, gotC)
+	require.Equal(t, c, must.Get(ParseCSource(c.Encode()))(t))
 
 	s := &StaticLibrary{Object: []byte("\x7fELF"), Functions: []string{"f"}}
-	gotS, err := ParseStaticLibrary(s.Encode())
-	require.NoError(t, err)
-	require.Equal(t, s, gotS)
+	require.Equal(t, s, must.Get(ParseStaticLibrary(s.Encode()))(t))
 
 	k := &Constants{Names: []string{"w", "b"}, Tensors: []Tensor{tensor, tensor},
 		Symbols: []SymbolConstants{{"f", []string{"b", "w"}}, {"g", []string{}}}}
-	payload, err := k.Encode()
-	require.NoError(t, err)
-	gotK, err := ParseConstants(payload)
-	require.NoError(t, err)
-	require.Equal(t, k, gotK)
+	payload := must.Get(k.Encode())(t)
+	require.Equal(t, k, must.Get(ParseConstants(payload))(t))
 	for n := range payload {
-		_, err := ParseConstants(payload[:n])
-		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorIs(t, must.Fail(ParseConstants(payload[:n])), ErrCorrupt)
 	}
 
-	meta, err := EncodeMetaJSON(functions)
-	require.NoError(t, err)
-	gotMeta, err := ParseMetaJSON(meta)
-	require.NoError(t, err)
+	meta := must.Get(EncodeMetaJSON(functions))(t)
+	gotMeta := must.Get(ParseMetaJSON(meta))(t)
 	require.Equal(t, "0.1.0", gotMeta.TVMVersion)
 	functions[1].ArgExtraTags = nil // absent where there is none
 	require.Equal(t, functions, gotMeta.Functions)
@@ -256,8 +226,7 @@ func TestPayloads_Refuse(t *testing.T) {
 	twice := []Function{{Key: "k"}, {Key: "k"}}
 	_, err := (&DeviceModule{Functions: []Function{{Key: "k", FunctionInfo: tagged}}}).Encode(Legacy)
 	require.ErrorContains(t, err, "legacy layout cannot hold")
-	_, err = (&DeviceModule{Functions: twice}).Encode(Modern)
-	require.ErrorContains(t, err, `"k" comes twice`)
+	require.ErrorContains(t, must.Fail((&DeviceModule{Functions: twice}).Encode(Modern)), `"k" comes twice`)
 	tagged.ArgTypes = nil
 	_, err = (&DeviceModule{Functions: []Function{{Key: "k", FunctionInfo: tagged}}}).Encode(Modern)
 	require.ErrorContains(t, err, "1 extra tags for 0 arguments")
@@ -265,10 +234,8 @@ func TestPayloads_Refuse(t *testing.T) {
 	require.ErrorContains(t, err, "not whole 32-bit words")
 	_, err = (&VulkanModule{Shaders: []Shader{{Key: "s"}, {Key: "s"}}}).Encode(Modern)
 	require.ErrorContains(t, err, `"s" comes twice`)
-	_, err = EncodeMetaJSON(twice)
-	require.ErrorContains(t, err, `"k" comes twice`)
-	_, err = EncodeMetaJSON([]Function{{Key: "\xff"}})
-	require.ErrorContains(t, err, "UTF-8")
+	require.ErrorContains(t, must.Fail(EncodeMetaJSON(twice)), `"k" comes twice`)
+	require.ErrorContains(t, must.Fail(EncodeMetaJSON([]Function{{Key: "\xff"}})), "UTF-8")
 	_, err = EncodeMetaJSON([]Function{{Key: "k",
 		FunctionInfo: FunctionInfo{ArgTypes: []dlpack.DataType{{Code: 77, Bits: 3, Lanes: 1}}}}})
 	require.ErrorContains(t, err, "type without a name")
@@ -277,8 +244,7 @@ func TestPayloads_Refuse(t *testing.T) {
 	require.ErrorContains(t, err, "takes 8 bytes, not 1")
 	_, err = (&Constants{Symbols: []SymbolConstants{{"f", []string{"w"}}}}).Encode()
 	require.ErrorContains(t, err, `wants "w", which is not there`)
-	_, err = (&Constants{Names: []string{"w"}}).Encode()
-	require.ErrorContains(t, err, "0 tensors for 1 names")
+	require.ErrorContains(t, must.Fail((&Constants{Names: []string{"w"}}).Encode()), "0 tensors for 1 names")
 }
 
 func BenchmarkBlob10000(b *testing.B) {

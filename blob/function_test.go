@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 )
 
 func functionGolden(layout Layout) []byte {
@@ -21,15 +22,13 @@ func TestParseFunctionInfo(t *testing.T) {
 		LaunchParamTags: []string{"blockIdx.x", "tirx.use_dyn_shared_memory"}}
 	for _, layout := range []Layout{Legacy, LegacyFFI, Modern} {
 		data := functionGolden(layout)
-		got, err := ParseFunctionInfo(data, layout)
-		require.NoError(t, err)
+		got := must.Get(ParseFunctionInfo(data, layout))(t)
 		if layout != Legacy {
 			want.ArgExtraTags = []int32{ExtraTagTensorMap, ExtraTagNone}
 		}
 		require.Equal(t, want, got)
 		for n := range data {
-			_, err := ParseFunctionInfo(data[:n], layout)
-			require.ErrorIs(t, err, ErrCorrupt)
+			require.ErrorIs(t, must.Fail(ParseFunctionInfo(data[:n], layout)), ErrCorrupt)
 		}
 	}
 	_, err := ParseFunctionInfo(functionGolden(Modern), Legacy)
@@ -74,23 +73,18 @@ func TestParseVulkanModule(t *testing.T) {
 		_, ok = m.Shader("g")
 		require.False(t, ok)
 		for n := range c.data {
-			_, err := ParseVulkanModule(c.data[:n], c.layout)
-			require.ErrorIs(t, err, ErrCorrupt, name)
+			require.ErrorIs(t, must.Fail(ParseVulkanModule(c.data[:n], c.layout)), ErrCorrupt, name)
 		}
 	}
-	_, err := ParseVulkanModule(newer, Legacy)
-	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorIs(t, must.Fail(ParseVulkanModule(newer, Legacy)), ErrCorrupt)
 
 	file := build().u32(vulkanFileMagic).u64(1).str("f").raw(shader().b...).b
-	shaders, err := ParseVulkanFile(file)
-	require.NoError(t, err)
+	shaders := must.Get(ParseVulkanFile(file))(t)
 	require.Equal(t, "f", shaders[0].Key)
 	file[0]++
-	_, err = ParseVulkanFile(file)
-	require.ErrorContains(t, err, "magic number")
+	require.ErrorContains(t, must.Fail(ParseVulkanFile(file)), "magic number")
 	twice := build().u32(vulkanFileMagic).u64(2).str("f").raw(shader().b...).str("f").raw(shader().b...)
-	_, err = ParseVulkanFile(twice.b)
-	require.ErrorContains(t, err, `"f" comes twice`)
+	require.ErrorContains(t, must.Fail(ParseVulkanFile(twice.b)), `"f" comes twice`)
 }
 
 func TestParseFunctionInfoJSON(t *testing.T) {
@@ -120,15 +114,13 @@ func TestParseFunctionInfoJSON(t *testing.T) {
 		`{"arg_types":[],"launch_param_tags":[],"thread_axis_tags":[]}`: "two names of one field",
 		`{"arg_types":["int8"],"arg_extra_tags":[99999999999]}`:         "cannot unmarshal",
 	} {
-		_, err := ParseFunctionInfoJSON([]byte(text))
-		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, must.Fail(ParseFunctionInfoJSON([]byte(text))), want, text)
 	}
 }
 
 func TestParseMetaJSON(t *testing.T) {
 	const text = `{"func_info":{"z":{"name":"","arg_types":["int32"]},"a":{"name":"b","arg_types":[]}}}`
-	meta, err := ParseMetaJSON([]byte(text))
-	require.NoError(t, err)
+	meta := must.Get(ParseMetaJSON([]byte(text)))(t)
 	require.Empty(t, meta.TVMVersion)
 	require.Equal(t, "z", meta.Functions[0].Key, "in file order")
 	require.Equal(t, "z", meta.Functions[0].Name)

@@ -11,17 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 )
 
 // section returns the blob of a library as a loader sees it: from the symbol to the end of the file-backed part of its
 // segment.
 func section(t *testing.T, path string) ([]byte, Layout) {
 	t.Helper()
-	f, err := elf.Open(path)
-	require.NoError(t, err)
+	f := must.Get(elf.Open(path))(t)
 	defer f.Close()
-	symbols, err := f.DynamicSymbols()
-	require.NoError(t, err)
+	symbols := must.Get(f.DynamicSymbols())(t)
 	for _, s := range symbols {
 		layout, ok := LayoutOf(s.Name)
 		if !ok {
@@ -29,9 +28,8 @@ func section(t *testing.T, path string) ([]byte, Layout) {
 		}
 		for _, p := range f.Progs {
 			if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
-				data, err := io.ReadAll(io.NewSectionReader(p, int64(s.Value-p.Vaddr),
-					int64(p.Filesz-(s.Value-p.Vaddr))))
-				require.NoError(t, err)
+				data := must.Get(io.ReadAll(io.NewSectionReader(p, int64(s.Value-p.Vaddr),
+					int64(p.Filesz-(s.Value-p.Vaddr)))))(t)
 				return data, layout
 			}
 		}
@@ -106,17 +104,13 @@ func TestParse_RealLibraries(t *testing.T) {
 
 // The blob and the .tvm_meta.json were written by the same export: both say the same.
 func TestParseMetaJSON_AgreesWithBlob(t *testing.T) {
-	text, err := os.ReadFile(artifacts + "classic/gpu_opencl_dev.tvm_meta.json")
-	require.NoError(t, err)
-	meta, err := ParseMetaJSON(text)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(artifacts + "classic/gpu_opencl_dev.tvm_meta.json"))(t)
+	meta := must.Get(ParseMetaJSON(text))(t)
 	require.Equal(t, "0.1.0", meta.TVMVersion)
 
 	data, layout := exported(t, "classic/gpu_opencl")
-	b, err := Parse(data, layout, nil)
-	require.NoError(t, err)
-	m, err := ParseDeviceModule(b.Entries[1].Payload, layout)
-	require.NoError(t, err)
+	b := must.Get(Parse(data, layout, nil))(t)
+	m := must.Get(ParseDeviceModule(b.Entries[1].Payload, layout))(t)
 	require.Len(t, meta.Functions, len(m.Functions))
 	for _, f := range meta.Functions {
 		info, ok := m.Function(f.Key)
@@ -128,8 +122,7 @@ func TestParseMetaJSON_AgreesWithBlob(t *testing.T) {
 
 func TestReader_RealGraphFactory(t *testing.T) {
 	data, layout := exported(t, "classic/graph_mlp")
-	b, err := Parse(data, layout, nil)
-	require.NoError(t, err)
+	b := must.Get(Parse(data, layout, nil))(t)
 	r := NewReader(b.Entries[0].Payload)
 	require.Contains(t, r.Str("graph"), `"nodes"`)
 	r.U64("parameters")
@@ -142,8 +135,7 @@ func TestReader_RealGraphFactory(t *testing.T) {
 	require.NoError(t, r.Finish("end"))
 	for _, p := range params {
 		require.Equal(t, dlpack.Float32, p.DType)
-		size, err := dlpack.DataSize(p.Shape, p.DType)
-		require.NoError(t, err)
+		size := must.Get(dlpack.DataSize(p.Shape, p.DType))(t)
 		require.Len(t, p.Data, int(size))
 	}
 }
@@ -152,8 +144,7 @@ func TestParse_RealLibrariesDamaged(t *testing.T) {
 	for _, name := range []string{"classic/gpu_opencl", "classic/gpu_cuda", "classic/graph_mlp", "modern/gpu_opencl",
 		"modern/relax_mlp"} {
 		data, layout := exported(t, name)
-		whole, err := Parse(data, layout, nil)
-		require.NoError(t, err)
+		whole := must.Get(Parse(data, layout, nil))(t)
 		data = slices.Clone(data[:whole.Size])
 		for n := range data {
 			if _, err := Parse(data[:n], layout, nil); err == nil {

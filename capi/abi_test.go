@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // C programs use all functions of an ABI, with valid and with invalid input.
@@ -28,11 +30,9 @@ func TestABI(t *testing.T) {
 // ours returns the names of our functions that a program refers to.
 func imported(t *testing.T, program string) []string {
 	t.Helper()
-	f, err := elf.Open(program)
-	require.NoError(t, err)
+	f := must.Get(elf.Open(program))(t)
 	defer f.Close()
-	symbols, err := f.ImportedSymbols()
-	require.NoError(t, err)
+	symbols := must.Get(f.ImportedSymbols())(t)
 	var names []string
 	for _, s := range symbols {
 		if strings.HasPrefix(s.Name, "TVM") || strings.HasPrefix(s.Name, "tvmgo_") {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // cppHeaders returns the folder of tvm-ffi's public C++ headers, and the environment in which programs in the lab see
@@ -53,8 +55,7 @@ func (l *lab) cppCompile(t *testing.T, program string, files []string, flags ...
 // C++ programs that use tvm-ffi's public headers need only our library.
 func TestCpp(t *testing.T) {
 	l := newLab(t)
-	sources, err := filepath.Glob(l.path("src", "cpp", "*.cc"))
-	require.NoError(t, err)
+	sources := must.Get(filepath.Glob(l.path("src", "cpp", "*.cc")))(t)
 	var files []string
 	for _, source := range sources {
 		if name := strings.TrimSuffix(filepath.Base(source), ".cc"); name != "stress" {
@@ -62,11 +63,8 @@ func TestCpp(t *testing.T) {
 		}
 	}
 	program := l.cppCompile(t, "cpp_areas", files)
-	f, err := elf.Open(program)
-	require.NoError(t, err)
-	defer f.Close()
-	libraries, err := f.ImportedLibraries()
-	require.NoError(t, err)
+	f := must.Open(elf.Open(program))(t)
+	libraries := must.Get(f.ImportedLibraries())(t)
 	require.Contains(t, libraries, "libtvmgo.so.0")
 	require.NotContains(t, libraries, "libtvm_ffi.so")
 	r := l.run(t, nil, program, "areas")

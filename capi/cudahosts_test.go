@@ -10,17 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/fakecuda"
+	"tvmgo/internal/testing/must"
 )
 
 // cuda returns an environment with the two cards of the fake driver. Misuse of the driver, and objects that a program
 // leaves behind, fail the test.
 func cuda(t *testing.T, l *lab) []string {
 	t.Helper()
-	dir, err := os.MkdirTemp(l.path("home"), "cuda")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp(l.path("home"), "cuda"))(t)
 	copied := func(from, name string) string { // programs in the lab do not see the source tree
-		data, err := os.ReadFile(from)
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(from))(t)
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, data, 0o755))
 		return path

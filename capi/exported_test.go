@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -17,12 +18,8 @@ func TestExported_SystemLibrary(t *testing.T) {
 	code := "#include <tvm/ffi/c_api.h>\nvoid* __tvm_ffi__library_ctx = 0;\n" +
 		"int __tvm_ffi_five(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {\n" +
 		"  result->type_index = kTVMFFIInt;\n  result->v_int64 = __tvm_ffi__library_ctx ? 5 : 0;\n  return 0;\n}\n"
-	m, err := runtime.NewCSource(code, "c", []string{"five"}, nil)
-	require.NoError(t, err)
-	defer m.Close()
-	constants, err := runtime.NewConstants(&blob.Constants{})
-	require.NoError(t, err)
-	defer constants.Close()
+	m := must.Open(runtime.NewCSource(code, "c", []string{"five"}, nil))(t)
+	constants := must.Open(runtime.NewConstants(&blob.Constants{}))(t)
 	require.NoError(t, m.Import(constants))
 	archive := l.path("bin", "app.a")
 	require.NoError(t, export.Library(context.Background(), m, archive, export.SystemLibrary("app_")))

@@ -10,28 +10,25 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func openLibrary(t *testing.T) *elf.File {
 	t.Helper()
-	f, err := elf.Open(newLab(t).library())
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	return f
+	return must.Open(elf.Open(newLab(t).library()))(t)
 }
 
 // The output of nm -D --defined-only: names with their versions, such as TVMGO_1, without the symbols of the versions.
 func exportedVersions(t *testing.T) map[string]string {
 	t.Helper()
 	f := openLibrary(t)
-	versions, err := f.DynamicVersions()
-	require.NoError(t, err)
+	versions := must.Get(f.DynamicVersions())(t)
 	byIndex := map[uint16]string{}
 	for _, v := range versions {
 		byIndex[v.Index] = v.Name
 	}
-	symbols, err := f.DynamicSymbols()
-	require.NoError(t, err)
+	symbols := must.Get(f.DynamicSymbols())(t)
 	exported := map[string]string{}
 	for _, s := range symbols {
 		if s.Section == elf.SHN_UNDEF || s.Section == elf.SHN_ABS && s.Name == byIndex[s.VersionIndex.Index()] {
@@ -53,8 +50,7 @@ func TestLibrary_ExportsWhatTheHeadersDeclare(t *testing.T) {
 	declaration := regexp.MustCompile(`(?:TVM_DLL|TVM_FFI_DLL)\s[^;{(]*?\b((?:TVM|tvmgo_)\w+)\(`)
 	var declared []string
 	for _, header := range publicHeaders(t, ".h") {
-		text, err := os.ReadFile(newLab(t).path("include", header))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(newLab(t).path("include", header)))(t)
 		for _, m := range declaration.FindAllStringSubmatch(string(text), -1) {
 			declared = append(declared, m[1])
 		}
@@ -65,36 +61,27 @@ func TestLibrary_ExportsWhatTheHeadersDeclare(t *testing.T) {
 
 func TestLibrary_IsInstallable(t *testing.T) {
 	f := openLibrary(t)
-	soname, err := f.DynString(elf.DT_SONAME)
-	require.NoError(t, err)
-	require.Equal(t, []string{"libtvmgo.so.0"}, soname)
+	require.Equal(t, []string{"libtvmgo.so.0"}, must.Get(f.DynString(elf.DT_SONAME))(t))
 	l := newLab(t)
 	for _, name := range []string{"libtvmgo.so", "libtvmgo.so.0"} {
-		target, err := os.Readlink(l.path("lib", name))
-		require.NoError(t, err)
+		target := must.Get(os.Readlink(l.path("lib", name)))(t)
 		require.False(t, filepath.IsAbs(target))
 	}
-	headers, err := filepath.Glob(l.path("lib", "*.h"))
-	require.NoError(t, err)
-	require.Empty(t, headers, "cgo's header is nobody's interface")
+	require.Empty(t, must.Get(filepath.Glob(l.path("lib", "*.h")))(t), "cgo's header is nobody's interface")
 }
 
 // The library only needs the C library of a machine.
 func TestLibrary_StartsAnywhere(t *testing.T) {
 	f := openLibrary(t)
-	needed, err := f.ImportedLibraries()
-	require.NoError(t, err)
+	needed := must.Get(f.ImportedLibraries())(t)
 	for _, name := range needed {
 		require.Contains(t, []string{"libc.so.6", "libpthread.so.0", "libdl.so.2", "libresolv.so.2", "ld-linux-x86-64.so.2",
 			"ld-linux-aarch64.so.1"}, name)
 	}
 	for _, tag := range []elf.DynTag{elf.DT_TEXTREL, elf.DT_RPATH, elf.DT_RUNPATH} {
-		values, err := f.DynValue(tag)
-		require.NoError(t, err)
-		require.Empty(t, values, tag)
+		require.Empty(t, must.Get(f.DynValue(tag))(t), tag)
 	}
-	flags, err := f.DynValue(elf.DT_FLAGS)
-	require.NoError(t, err)
+	flags := must.Get(f.DynValue(elf.DT_FLAGS))(t)
 	for _, v := range flags {
 		require.Zero(t, elf.DynFlag(v)&elf.DF_TEXTREL)
 	}
@@ -112,8 +99,7 @@ func TestLibrary_StartsAnywhere(t *testing.T) {
 	host := dlopenHost(t)
 	away := filepath.Join(t.TempDir(), "an odd 'place'")
 	require.NoError(t, os.Mkdir(away, 0o755))
-	data, err := os.ReadFile(l.library())
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(l.library()))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(away, "renamed.so"), data, 0o644))
 	l.runOK(t, nil, "env", "-i", "-C", "/", host, filepath.Join(away, "renamed.so"), "lookup", "ffi.Array",
 		"runtime.NumThreads")

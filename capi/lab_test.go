@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // lab is where the built library is tested: a folder outside of the source tree with copies of all that a test may use.
@@ -181,8 +183,7 @@ exec "$@"`
 // compile builds bin/<program> of the C sources that match, against the copy of dist.
 func (l *lab) compile(t *testing.T, program, sources string, flags ...string) string {
 	t.Helper()
-	src, err := filepath.Glob(l.path("src", sources))
-	require.NoError(t, err)
+	src := must.Get(filepath.Glob(l.path("src", sources)))(t)
 	require.NotEmpty(t, src)
 	out := l.path("bin", program)
 	args := append([]string{"cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I" + l.path("include"),

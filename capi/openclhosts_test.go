@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // openCL is the environment of a user's first run, with empty caches.
 func openCL(t *testing.T, l *lab) []string {
 	t.Helper()
 	needOpenCL(t)
-	cache, err := os.MkdirTemp(l.path("home"), "cache")
-	require.NoError(t, err)
+	cache := must.Get(os.MkdirTemp(l.path("home"), "cache"))(t)
 	return []string{twoDevices, "POCL_CACHE_DIR=" + cache, "TVMGO_CACHE_DIR=" + cache}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/version"
 )
 
@@ -81,14 +82,11 @@ func works(t *testing.T, program, prefix string, static bool) {
 	}
 	l.runOK(t, append(env, "LD_BIND_NOW=1"), program, l.modern("multi_c"), "vadd", l.carrier())
 
-	f, err := elf.Open(program)
-	require.NoError(t, err)
+	f := must.Get(elf.Open(program))(t)
 	defer f.Close()
-	libraries, err := f.ImportedLibraries()
-	require.NoError(t, err)
+	libraries := must.Get(f.ImportedLibraries())(t)
 	require.Equal(t, !static, slices.Contains(libraries, "libtvmgo.so.0"), libraries)
-	symbols, err := f.ImportedSymbols()
-	require.NoError(t, err)
+	symbols := must.Get(f.ImportedSymbols())(t)
 	calls := 0
 	for _, s := range symbols {
 		if strings.HasPrefix(s.Name, "TVM") {
@@ -108,8 +106,7 @@ func TestPackage_InstallAndUninstall(t *testing.T) {
 		if err == nil && !d.IsDir() {
 			rel, _ := filepath.Rel(tree, path)
 			got = append(got, rel)
-			info, err := d.Info()
-			require.NoError(t, err)
+			info := must.Get(d.Info())(t)
 			if d.Type()&os.ModeSymlink == 0 {
 				want := os.FileMode(0o644)
 				if strings.HasPrefix(rel, "bin/") || strings.Contains(rel, ".so.") {
@@ -129,8 +126,7 @@ func TestPackage_InstallAndUninstall(t *testing.T) {
 	require.ElementsMatch(t, want, got)
 	for _, text := range []string{"lib/pkgconfig/tvmgo.pc", "lib/cmake/tvmgo/tvmgoConfig.cmake",
 		"lib/cmake/tvmgo/tvmgoConfigVersion.cmake"} {
-		data, err := os.ReadFile(filepath.Join(tree, text))
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(filepath.Join(tree, text)))(t)
 		require.False(t, bytes.Contains(data, []byte("/opt")) || bytes.Contains(data, []byte("VERSION@")), "%s", data)
 	}
 	r := l.run(t, nil, filepath.Join(tree, "bin", "tvmgo"), "version")
@@ -278,8 +274,7 @@ func TestPackage_CMakeWithoutTheStaticLibrary(t *testing.T) {
 // A module may record the library that it was linked with, and the version of each symbol.
 func TestPackage_ModuleLinkedWithTheLibrary(t *testing.T) {
 	src, prefix := project(t)
-	kernel, err := os.ReadFile(filepath.Join(newLab(t).root, "examples", "kernel", "add.c"))
-	require.NoError(t, err)
+	kernel := must.Get(os.ReadFile(filepath.Join(newLab(t).root, "examples", "kernel", "add.c")))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(src, "add.c"), kernel, 0o644))
 	shell(t, src, prefix,
 		`cc -O2 -shared -fPIC -I"$2/include" add.c -L"$2/lib" -ltvmgo -o add.so

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/literate"
+	"tvmgo/internal/testing/must"
 )
 
 // The steps of docs/python.md work, on a copy of the wheel instead of an installation by pip.
@@ -16,8 +17,7 @@ func TestPythonDocs(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	python, env := withPython(t, l)
-	document, err := literate.Read(filepath.Join(l.root, "docs", "python.md"))
-	require.NoError(t, err)
+	document := must.Get(literate.Read(filepath.Join(l.root, "docs", "python.md")))(t)
 	shell, programs := document.Code("sh"), document.Code("python")
 	require.Len(t, shell, 4)
 	require.Len(t, programs, 1)
@@ -36,8 +36,7 @@ func TestPythonDocs(t *testing.T) {
 	if l.hide != nil {
 		seen = l.path("venv", strings.SplitN(wheels[0], "/venv/", 2)[1])
 	}
-	metadata, err := filepath.Glob(filepath.Join(wheels[0], "apache_tvm_ffi-*.dist-info"))
-	require.NoError(t, err)
+	metadata := must.Get(filepath.Glob(filepath.Join(wheels[0], "apache_tvm_ffi-*.dist-info")))(t)
 	require.Len(t, metadata, 1, "the version that the steps name")
 	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(metadata[0]), "apache_tvm_ffi-"), ".dist-info")
 	require.Contains(t, shell[1], "apache-tvm-ffi=="+version+" ")

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 )
 
 // testdata/abi-<version>.txt records the ABI of each version: functions with their prototypes, sizes and fields of
@@ -24,11 +25,9 @@ func TestLibrary_ABIIsOnRecord(t *testing.T) {
 	versions := exportedVersions(t)
 	got := abiLines(t, versions)
 	onRecord := func() (lines []string) {
-		files, err := filepath.Glob(filepath.Join("testdata", "abi-*.txt"))
-		require.NoError(t, err)
+		files := must.Get(filepath.Glob(filepath.Join("testdata", "abi-*.txt")))(t)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := must.Get(os.ReadFile(file))(t)
 			lines = append(lines, strings.Split(strings.TrimSpace(string(text)), "\n")...)
 		}
 		return lines
@@ -84,17 +83,14 @@ func abiLines(t *testing.T, versions map[string]string) []string {
 	r := l.run(t, nil, "cc", "-std=c11", "-g", "-fno-eliminate-unused-debug-types", "-I", l.path("include"), "-c", source,
 		"-o", object)
 	require.True(t, r.ok, r.out)
-	f, err := elf.Open(object)
-	require.NoError(t, err)
+	f := must.Get(elf.Open(object))(t)
 	defer f.Close()
-	data, err := f.DWARF()
-	require.NoError(t, err)
+	data := must.Get(f.DWARF())(t)
 
 	public := regexp.MustCompile(`^F?(TVM|DL|tvm_)`)
 	lines := map[string]bool{}
 	for r := data.Reader(); ; {
-		entry, err := r.Next()
-		require.NoError(t, err)
+		entry := must.Get(r.Next())(t)
 		if entry == nil {
 			break
 		}
@@ -102,16 +98,14 @@ func abiLines(t *testing.T, versions map[string]string) []string {
 		switch entry.Tag {
 		case dwarf.TagVariable:
 			offset, _ := entry.Val(dwarf.AttrType).(dwarf.Offset)
-			typ, err := data.Type(offset)
-			require.NoError(t, err)
+			typ := must.Get(data.Type(offset))(t)
 			function := strings.TrimPrefix(name, "prototype_of_")
 			lines[fmt.Sprintf("function %s@@%s %s", function, versions[function], typ.(*dwarf.PtrType).Type)] = true
 		case dwarf.TagTypedef, dwarf.TagStructType, dwarf.TagUnionType:
 			if !public.MatchString(name) {
 				continue
 			}
-			typ, err := data.Type(entry.Offset)
-			require.NoError(t, err)
+			typ := must.Get(data.Type(entry.Offset))(t)
 			if s, ok := typ.(*dwarf.StructType); ok {
 				lines[fmt.Sprintf("%s %s of %d bytes: %s", s.Kind, name, s.ByteSize, fields(s))] = true
 				continue

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/must"
 	_ "tvmgo/runtime" // the test writes the library with it
 )
 
@@ -15,8 +16,7 @@ import (
 func TestArtifacts_Vulkan(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	dir, err := os.MkdirTemp(l.path("home"), "shaders")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp(l.path("home"), "shaders"))(t)
 	env := append(vulkan(t, l), "TVMGO_CACHE_DIR="+dir)
 	file := filepath.Join(dir, "shaders.so")
 	k := pack.Kernels{Inputs: []pack.Input{{Path: filepath.Join("..", "runtime", "vulkan", "testdata", "artifacts.spv")}}}

@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/te"
@@ -181,9 +182,7 @@ type memory struct {
 }
 
 func newMemory(t *testing.T, n int64) memory {
-	x, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
+	x := must.Open(runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU))(t)
 	return memory{t, x}
 }
 
@@ -198,14 +197,11 @@ func (m memory) view(at int64, shape ...int64) *runtime.Tensor {
 func TestBuild_AliasCheck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "alias.so")
 	require.NoError(t, export.Library(context.Background(), built(t, parsed(t, aliasPrograms), kind(t, "c")), path))
-	lib, err := runtime.Load(context.Background(), path)
-	require.NoError(t, err)
-	t.Cleanup(func() { lib.Close() })
+	lib := must.Open(runtime.Load(context.Background(), path))(t)
 	call := func(name string, args ...any) error {
-		f, err := lib.Function(name)
-		require.NoError(t, err)
+		f := must.Get(lib.Function(name))(t)
 		defer f.Close()
-		_, err = f.Call(args...)
+		_, err := f.Call(args...)
 		return err
 	}
 	mem := newMemory(t, 64)
@@ -253,10 +249,7 @@ func TestBuild_AliasCheck(t *testing.T) {
 	refused("promised", "overlap", x, x)
 
 	strides := func(data *runtime.Tensor, step int64) *runtime.Tensor {
-		v, err := data.View(dlpack.Float32, []int64{4}, []int64{step}, 0)
-		require.NoError(t, err)
-		t.Cleanup(func() { v.Close() })
-		return v
+		return must.Open(data.View(dlpack.Float32, []int64{4}, []int64{step}, 0))(t)
 	}
 	require.NoError(t, call("strided", strides(mem.view(0, 8), 2), mem.view(7, 4)), "the last element is the seventh")
 	refused("strided", "overlap", strides(mem.view(0, 8), 2), mem.view(6, 4))
@@ -285,17 +278,11 @@ func TestBuild_AliasCheckOfMany(t *testing.T) {
 	}
 	require.Greater(t, len(pairs), 16)
 	built := built(t, m, kind(t, "c"))
-	code, err := built.GetSource("c")
-	require.NoError(t, err)
-	require.Contains(t, code, "tvmgo_apart(")
+	require.Contains(t, must.Get(built.GetSource("c"))(t), "tvmgo_apart(")
 	path := filepath.Join(t.TempDir(), "many.so")
 	require.NoError(t, export.Library(context.Background(), built, path))
-	lib, err := runtime.Load(context.Background(), path)
-	require.NoError(t, err)
-	t.Cleanup(func() { lib.Close() })
-	f, err := lib.Function("f")
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
+	lib := must.Open(runtime.Load(context.Background(), path))(t)
+	f := must.Open(lib.Function("f"))(t)
 	mem := newMemory(t, 4*(inputs+outputs)+8)
 	for i := range inputs + outputs {
 		for j := range i {
@@ -338,13 +325,9 @@ func TestBuild_AliasCheckOfMany(t *testing.T) {
 // TestBuild_AliasCheckOff leaves the check out where the target says so.
 func TestBuild_AliasCheckOff(t *testing.T) {
 	for _, text := range []string{"c -alias-check=0", `{"kind": "c", "alias-check": false}`} {
-		code, err := built(t, parsed(t, aliasPrograms), kind(t, text)).GetSource("c")
-		require.NoError(t, err)
-		require.NotContains(t, code, "overlap")
+		require.NotContains(t, must.Get(built(t, parsed(t, aliasPrograms), kind(t, text)).GetSource("c"))(t), "overlap")
 	}
-	code, err := built(t, parsed(t, aliasPrograms), kind(t, "c")).GetSource("c")
-	require.NoError(t, err)
-	require.Contains(t, code, "tvmgo_overlap(")
+	require.Contains(t, must.Get(built(t, parsed(t, aliasPrograms), kind(t, "c")).GetSource("c"))(t), "tvmgo_overlap(")
 }
 
 // TestAliasPairs_Operators says which operators work in place: those that compute each element of the same element.
@@ -360,16 +343,13 @@ func TestAliasPairs_Operators(t *testing.T) {
 		{"softmax", ops.Softmax(a, "out"), true},
 	} {
 		for _, kindName := range []string{"c", "llvm", "opencl"} {
-			to, err := target.New(kindName)
-			require.NoError(t, err)
-			s, err := ops.Schedule(to, c.out)
-			require.NoError(t, err)
+			to := must.Get(target.New(kindName))(t)
+			s := must.Get(ops.Schedule(to, c.out))(t)
 			args := []any{a, c.out}
 			if c.name == "add" || c.name == "matmul" {
 				args = []any{a, b, c.out}
 			}
-			m, err := te.Lower(s, args, "f")
-			require.NoError(t, err)
+			m := must.Get(te.Lower(s, args, "f"))(t)
 			pairs := transform.AliasPairs(m, m.Func("f"))
 			if c.name == "softmax" && kindName == "opencl" {
 				continue // threads of a block have parts of a row
@@ -393,10 +373,8 @@ func TestAliasPairs_Extern(t *testing.T) {
 			}
 			return &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, "foreign", at(ins[0]), at(ins[1]), at(outs[0]))}
 		})[0]
-	s, err := te.NewSchedule(out)
-	require.NoError(t, err)
-	m, err := te.Lower(s, []any{a, b, out}, "f")
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(out))(t)
+	m := must.Get(te.Lower(s, []any{a, b, out}, "f"))(t)
 	require.Equal(t, []transform.AliasPair{{First: 0, Second: 2, SecondWritten: true},
 		{First: 1, Second: 2, SecondWritten: true}}, transform.AliasPairs(m, m.Func("f")))
 	code := source(t, built(t, m, kind(t, "c")))

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/must"
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
@@ -18,8 +19,7 @@ func demo(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	t.Helper()
 	args, k, product := layer(rows, inner, cols)
 	out := args[3]
-	s, err := te.NewSchedule(out)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(out))(t)
 	st := s.Stage(out)
 	outer, tile, x, y := st.Tile(out.Axes()[0], out.Axes()[1], 6, 32)
 	st.Parallel(outer)
@@ -33,9 +33,7 @@ func demo(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	sums.Unroll(four)
 	sums.Unroll(product.Axes()[0])
 	sums.Vectorize(product.Axes()[1])
-	m, err := te.Lower(s, []any{args[0], args[1], args[2], out}, "dense")
-	require.NoError(t, err)
-	return m
+	return must.Get(te.Lower(s, []any{args[0], args[1], args[2], out}, "dense"))(t)
 }
 
 // BenchmarkDemo_ToC goes from formulas to C, without the compiler: of sizes that the tiles divide, and of others.

@@ -8,6 +8,7 @@ import (
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/llvm"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -166,32 +167,28 @@ func TestBuild_BoundsCheck(t *testing.T) {
 		t.Run(kindName, func(t *testing.T) {
 			m := built(t, parsed(t, boundsPrograms), kind(t, kindName+" -bounds-check"))
 			for _, c := range cases {
-				f, err := m.Function(c.name)
-				require.NoError(t, err)
+				f := must.Get(m.Function(c.name))(t)
 				call := func(n int) ([]float32, error) {
 					size := map[string]int{"vectors": 8, "lanes": 64, "gathered": 8, "indirect": 8, "rows": 6}[c.name]
 					data := make([]float32, max(size, 4))
 					data[3] = 1
-					a, err := runtime.FromSlice(data)
-					require.NoError(t, err)
+					a := must.Get(runtime.FromSlice(data))(t)
 					defer a.Close()
 					args := []any{a, n}
 					switch c.name {
 					case "rows":
-						v, err := a.View(dlpack.Float32, []int64{2, 3}, nil, 0)
-						require.NoError(t, err)
+						v := must.Get(a.View(dlpack.Float32, []int64{2, 3}, nil, 0))(t)
 						defer v.Close()
 						args[0] = v
 					case "gathered", "indirect":
-						i, err := runtime.FromSlice([]int32{int32(n), int32(n) + 1, int32(n) + 2, int32(n) + 3})
-						require.NoError(t, err)
+						i := must.Get(runtime.FromSlice([]int32{int32(n), int32(n) + 1, int32(n) + 2, int32(n) + 3}))(t)
 						defer i.Close()
 						args = []any{a, i, n}
 					}
 					if c.name == "walk" && n == 0 {
 						require.NoError(t, a.CopyFromBytes(make([]byte, 16)))
 					}
-					_, err = f.Call(args...)
+					_, err := f.Call(args...)
 					s, _ := runtime.ToSlice[float32](a)
 					return s, err
 				}
@@ -219,14 +216,10 @@ func TestBuild_BoundsCheck(t *testing.T) {
 
 // TestBuild_NoBoundsCheck has no checks where nobody asked for them, and none of what is proved.
 func TestBuild_NoBoundsCheck(t *testing.T) {
-	code, err := built(t, parsed(t, boundsPrograms), kind(t, "c")).GetSource("c")
-	require.NoError(t, err)
+	code := must.Get(built(t, parsed(t, boundsPrograms), kind(t, "c")).GetSource("c"))(t)
 	require.NotContains(t, code, "tvmgo_outside")
-	checked, err := codegen.Build(scale(t, 2), kind(t, "c -bounds-check"))
-	require.NoError(t, err)
-	defer checked.Close()
-	code, err = checked.GetSource("c")
-	require.NoError(t, err)
+	checked := must.Open(codegen.Build(scale(t, 2), kind(t, "c -bounds-check")))(t)
+	code = must.Get(checked.GetSource("c"))(t)
 	require.NotContains(t, code, "tvmgo_outside", "its index is proved")
 	require.Equal(t, []float32{1, 1, 1}, run(t, checked))
 }

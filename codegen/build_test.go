@@ -17,6 +17,7 @@ import (
 	"tvmgo/codegen/hello"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -35,62 +36,46 @@ func scale(t testing.TB, by float32) *tir.IRModule {
 	x, y := tir.NewVar("a", tir.Handle), tir.NewVar("b", tir.Handle)
 	body := &tir.For{Var: i, Min: tir.I64(0), Extent: n, Body: &tir.BufferStore{Buffer: b, Indices: []tir.Expr{i},
 		Value: tir.Intrin("exp", tir.Mul(tir.BufferAt(a, i), tir.F32(by)))}}
-	m, err := tir.NewModule(&tir.PrimFunc{Name: "scale", Params: []*tir.Var{x, y},
-		Buffers: map[*tir.Var]*tir.Buffer{x: a, y: b}, Body: body, Result: tir.Void})
-	require.NoError(t, err)
+	m := must.Get(tir.NewModule(&tir.PrimFunc{Name: "scale", Params: []*tir.Var{x, y},
+		Buffers: map[*tir.Var]*tir.Buffer{x: a, y: b}, Body: body, Result: tir.Void}))(t)
 	return m
 }
 
 func kind(t testing.TB, text string) *target.Target {
 	t.Helper()
-	k, err := target.New(text)
-	require.NoError(t, err)
-	return k
+	return must.Get(target.New(text))(t)
 }
 
 func built(t testing.TB, m *tir.IRModule, k *target.Target) *runtime.Module {
 	t.Helper()
-	b, err := codegen.Build(m, k)
-	require.NoError(t, err)
-	t.Cleanup(func() { b.Close() })
-	return b
+	return must.Open(codegen.Build(m, k))(t)
 }
 
 // run calls scale of a module.
 func run(t testing.TB, m *runtime.Module) []float32 {
 	t.Helper()
-	f, err := m.Function("scale")
-	require.NoError(t, err)
+	f := must.Get(m.Function("scale"))(t)
 	defer f.Close()
-	a, err := runtime.FromSlice([]float32{0, 0, 0})
-	require.NoError(t, err)
+	a := must.Get(runtime.FromSlice([]float32{0, 0, 0}))(t)
 	defer a.Close()
-	b, err := runtime.NewTensor(dlpack.Float32, []int64{3}, runtime.CPU)
-	require.NoError(t, err)
+	b := must.Get(runtime.NewTensor(dlpack.Float32, []int64{3}, runtime.CPU))(t)
 	defer b.Close()
-	_, err = f.Call(a, b)
-	require.NoError(t, err)
-	s, err := runtime.ToSlice[float32](b)
-	require.NoError(t, err)
-	return s
+	must.Get(f.Call(a, b))(t)
+	return must.Get(runtime.ToSlice[float32](b))(t)
 }
 
 func TestBuild_CallsAtOnce(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("TVMGO_CACHE_DIR", cache)
 	before := runtime.Live()
-	m, err := codegen.Build(scale(t, 2), kind(t, "c"))
-	require.NoError(t, err)
+	m := must.Get(codegen.Build(scale(t, 2), kind(t, "c")))(t)
 	require.Equal(t, "c", m.Kind())
 	require.Equal(t, []float32{1, 1, 1}, run(t, m))
-	_, err = m.Function("missing")
-	require.ErrorIs(t, err, runtime.ErrNotFound)
+	require.ErrorIs(t, must.Fail(m.Function("missing")), runtime.ErrNotFound)
 	require.NoError(t, m.Close())
 	require.Equal(t, before, runtime.Live())
 
-	kept, err := filepath.Glob(filepath.Join(cache, "host", "*"))
-	require.NoError(t, err)
-	require.Len(t, kept, 1)
+	require.Len(t, must.Get(filepath.Glob(filepath.Join(cache, "host", "*")))(t), 1)
 }
 
 func TestBuild_CompilesOnce(t *testing.T) {
@@ -140,9 +125,7 @@ func TestBuild_CalledByMany(t *testing.T) {
 func TestBuild_Exports(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "scale.so")
 	require.NoError(t, export.Library(context.Background(), built(t, scale(t, 2), kind(t, "c")), path))
-	m, err := runtime.Load(context.Background(), path)
-	require.NoError(t, err)
-	defer m.Close()
+	m := must.Open(runtime.Load(context.Background(), path))(t)
 	require.Equal(t, []float32{1, 1, 1}, run(t, m))
 }
 
@@ -150,16 +133,14 @@ func TestBuild_WithoutCompiler(t *testing.T) {
 	t.Setenv("TVMGO_CACHE_DIR", "off")
 	m := built(t, scale(t, 2), kind(t, "c"))
 	t.Setenv("CC", "no-such-compiler")
-	_, err := m.Function("scale")
-	require.ErrorContains(t, err, "no-such-compiler")
+	require.ErrorContains(t, must.Fail(m.Function("scale")), "no-such-compiler")
 	t.Setenv("CC", "")
 	require.Equal(t, []float32{1, 1, 1}, run(t, m), "the next call tries again")
 }
 
 func TestBuild_BadInput(t *testing.T) {
-	_, err := codegen.Build(nil, kind(t, "c"))
-	require.ErrorContains(t, err, "build: the module is nil")
-	_, err = codegen.Build(scale(t, 1), nil)
+	require.ErrorContains(t, must.Fail(codegen.Build(nil, kind(t, "c"))), "build: the module is nil")
+	_, err := codegen.Build(scale(t, 1), nil)
 	require.ErrorContains(t, err, "build: the target is nil: make one by target.New")
 	_, err = codegen.Build(scale(t, 1), kind(t, "metal"))
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
@@ -192,8 +173,7 @@ func TestBuild_Passes(t *testing.T) {
 	other := scale(t, 5)
 	failing := errors.New("no way")
 	declare := func(name string, passes any) {
-		_, err := target.RegisterKind(name, dlpack.CPU, target.WithAttr(codegen.ColumnPasses, passes))
-		require.NoError(t, err)
+		must.Get(target.RegisterKind(name, dlpack.CPU, target.WithAttr(codegen.ColumnPasses, passes)))(t)
 		require.NoError(t, codegen.Register(name, func(m *tir.IRModule, _ *target.Target) (*runtime.Module, error) {
 			got = m
 			return nil, nil
@@ -219,11 +199,9 @@ func TestBuild_Passes(t *testing.T) {
 		return nil,
 			failing
 	}})
-	_, err = codegen.Build(scale(t, 1), kind(t, "passes-fail"))
-	require.ErrorIs(t, err, failing)
+	require.ErrorIs(t, must.Fail(codegen.Build(scale(t, 1), kind(t, "passes-fail"))), failing)
 	declare("passes-none", []codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { return nil, nil }})
-	_, err = codegen.Build(scale(t, 1), kind(t, "passes-none"))
-	require.ErrorContains(t, err, "pass 0 gave no module")
+	require.ErrorContains(t, must.Fail(codegen.Build(scale(t, 1), kind(t, "passes-none"))), "pass 0 gave no module")
 	declare("passes-odd", 7)
 	_, err = codegen.Build(scale(t, 1), kind(t, "passes-odd"))
 	require.ErrorContains(t, err, "its column codegen.passes holds a int: want a []codegen.Pass")
@@ -235,22 +213,17 @@ func TestHello(t *testing.T) {
 	defer func() { hello.Output = os.Stdout }()
 	m := built(t, scale(t, 2), kind(t, "hello"))
 	require.Equal(t, "hello", m.Kind())
-	code, err := m.GetSource("")
-	require.NoError(t, err)
+	code := must.Get(m.GetSource(""))(t)
 	require.True(t, strings.HasPrefix(code, "// hello tvm backend!\n"), code)
 	require.Contains(t, code, "scale_body(float* A, float* B, int64_t n)")
-	f, err := m.Function("whatever")
-	require.NoError(t, err)
+	f := must.Get(m.Function("whatever"))(t)
 	defer f.Close()
-	_, err = f.Call()
-	require.NoError(t, err)
+	must.Get(f.Call())(t)
 	require.Equal(t, code, out.String())
-	_, err = m.SaveToBinary()
-	require.ErrorIs(t, err, runtime.ErrNotSupported)
+	require.ErrorIs(t, must.Fail(m.SaveToBinary()), runtime.ErrNotSupported)
 	require.ErrorIs(t, m.SaveToFile(filepath.Join(t.TempDir(), "m.c"), "c"), runtime.ErrNotSupported)
 
-	lines, err := os.ReadFile("hello/hello.go")
-	require.NoError(t, err)
+	lines := must.Get(os.ReadFile("hello/hello.go"))(t)
 	require.LessOrEqual(t, bytes.Count(lines, []byte("\n")), 70)
 }
 
@@ -265,8 +238,7 @@ func TestImports_NoDevice(t *testing.T) {
 			require.False(t, strings.HasPrefix(p, device), p)
 		}
 	}
-	out, err = exec.Command("go", "list", "-deps", "tvmgo/codegen/c").Output()
-	require.NoError(t, err)
+	out = must.Get(exec.Command("go", "list", "-deps", "tvmgo/codegen/c").Output())(t)
 	require.NotContains(t, strings.Fields(string(out)), "tvmgo/runtime")
 }
 
@@ -276,9 +248,7 @@ func TestBuild_EqualTargets(t *testing.T) {
 		m := built(t, scale(t, 2), kind(t, text))
 		path := filepath.Join(t.TempDir(), "scale.c")
 		require.NoError(t, m.SaveToFile(path, "c"))
-		code, err := os.ReadFile(path)
-		require.NoError(t, err)
-		return code
+		return must.Get(os.ReadFile(path))(t)
 	}
 	first := saved("c -march=x86-64-v3 -keys=arm_cpu,cpu")
 	require.NotEmpty(t, first)

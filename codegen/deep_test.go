@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
@@ -97,8 +98,7 @@ func TestBuild_DeepIsLinear(t *testing.T) {
 			m, err := codegen.Build(program, kind(t, "c"))
 			goruntime.ReadMemStats(&after)
 			require.NoError(t, err, sort)
-			text, err := m.GetSource("c")
-			require.NoError(t, err)
+			text := must.Get(m.GetSource("c"))(t)
 			require.NotContains(t, text, "\x01", "a mark that stands for a piece of code")
 			require.Less(t, len(text), 700*n+40_000, "%s: blanks that are most of the text", sort)
 			require.NoError(t, m.Close())

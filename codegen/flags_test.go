@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/codegen"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -20,8 +21,7 @@ func compilerLog(t *testing.T) (log func() string) {
 	require.NoError(t, os.WriteFile(cc, []byte("#!/bin/sh\necho \"$@\" >>"+path+"\nexec gcc \"$@\"\n"), 0o777))
 	t.Setenv("CC", cc)
 	return func() string {
-		b, err := os.ReadFile(path)
-		require.NoError(t, err)
+		b := must.Get(os.ReadFile(path))(t)
 		require.NoError(t, os.Remove(path))
 		return string(b)
 	}
@@ -41,8 +41,7 @@ func TestBuild_ProcessorOfKindC(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "scale.so")
 	require.NoError(t, export.Library(context.Background(), m, path, export.Flags("-march=x86-64-v2")))
 	require.Contains(t, log(), " -march=x86-64-v3 -mtune=znver2 -march=x86-64-v2 ")
-	l, err := runtime.Load(context.Background(), path)
-	require.NoError(t, err)
+	l := must.Get(runtime.Load(context.Background(), path))(t)
 	require.Equal(t, []float32{1, 1, 1}, run(t, l))
 	require.NoError(t, l.Close())
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -33,9 +34,7 @@ func manyScales(t testing.TB, n int) *tir.IRModule {
 }
 `, i, factor)
 	}
-	m, err := text.Parse(source)
-	require.NoError(t, err)
-	return m
+	return must.Get(text.Parse(source))(t)
 }
 
 // A program of many functions is compiled as several texts, and equal bodies once; each function is found by its own
@@ -53,41 +52,29 @@ func TestBuild_ManyFunctions(t *testing.T) {
 		require.NoError(t, export.Library(context.Background(), built(t, manyScales(t, n), kind(t, "c")), path,
 			export.KeepFiles(filepath.Join(dir, "kept"))))
 		require.FileExists(t, filepath.Join(dir, "kept", "lib0_1.c"), "more than one text")
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(path))(t)
 		files = append(files, data)
 	}
 	require.Equal(t, files[0], files[1])
 	require.Equal(t, files[0], files[2], "from the cache")
 
-	m, err := runtime.LoadBytes(context.Background(), files[0])
-	require.NoError(t, err)
-	defer m.Close()
+	m := must.Open(runtime.LoadBytes(context.Background(), files[0]))(t)
 	for _, i := range []int{0, 1, 9, 128, 199, 248, 249} {
 		name := fmt.Sprintf("f%d", i)
-		f, err := m.Function(name)
-		require.NoError(t, err)
+		f := must.Get(m.Function(name))(t)
 		factor := float32(2)
 		if i%10 == 9 {
 			factor = float32(i)
 		}
-		in, err := runtime.FromSlice([]float32{1, 2, 3})
-		require.NoError(t, err)
-		out, err := runtime.FromSlice([]float32{0, 0, 0})
-		require.NoError(t, err)
-		_, err = f.Call(in, out)
-		require.NoError(t, err)
-		got, err := runtime.ToSlice[float32](out)
-		require.NoError(t, err)
-		require.Equal(t, []float32{factor, 2 * factor, 3 * factor}, got, name)
-		_, err = f.Call(in)
+		in := must.Get(runtime.FromSlice([]float32{1, 2, 3}))(t)
+		out := must.Get(runtime.FromSlice([]float32{0, 0, 0}))(t)
+		must.Get(f.Call(in, out))(t)
+		require.Equal(t, []float32{factor, 2 * factor, 3 * factor}, must.Get(runtime.ToSlice[float32](out))(t), name)
+		_, err := f.Call(in)
 		require.ErrorContains(t, err, name+": expected 2 arguments, got 1: "+name+"(A: float32[3], B: float32[3])")
-		short, err := runtime.FromSlice([]float32{1})
-		require.NoError(t, err)
-		_, err = f.Call(in, short)
-		require.ErrorContains(t, err, name+": argument 1 (B): shape[0] is 1, expected 3")
-		meta, err := m.Metadata(name)
-		require.NoError(t, err)
+		short := must.Get(runtime.FromSlice([]float32{1}))(t)
+		require.ErrorContains(t, must.Fail(f.Call(in, short)), name+": argument 1 (B): shape[0] is 1, expected 3")
+		meta := must.Get(m.Metadata(name))(t)
 		require.Contains(t, meta.Text, name+"(A: float32[3]")
 		for _, c := range []interface{ Close() error }{in, out, short, f} {
 			require.NoError(t, c.Close())
@@ -104,19 +91,14 @@ func TestBuild_SharedBodySaysItsName(t *testing.T) {
 }
 `, name)
 	}
-	program, err := text.Parse(source)
-	require.NoError(t, err)
+	program := must.Get(text.Parse(source))(t)
 	m := built(t, program, kind(t, "c"))
 	for _, name := range []string{"first", "second"} {
-		f, err := m.Function(name)
-		require.NoError(t, err)
-		_, err = f.Call(5)
-		require.ErrorContains(t, err, name+": n is too large")
+		f := must.Get(m.Function(name))(t)
+		require.ErrorContains(t, must.Fail(f.Call(5)), name+": n is too large")
 		require.NoError(t, f.Close())
 	}
-	code, err := m.GetSource("c")
-	require.NoError(t, err)
-	require.NotContains(t, code, "second_body")
+	require.NotContains(t, must.Get(m.GetSource("c"))(t), "second_body")
 }
 
 // A library may be linked of two long programs, which have functions in common.
@@ -130,14 +112,10 @@ func TestBuild_TwoOfManyFunctions(t *testing.T) {
 	require.NoError(t, first.Import(second))
 	path := filepath.Join(t.TempDir(), "two.so")
 	require.NoError(t, export.Library(context.Background(), first, path))
-	m, err := runtime.Load(context.Background(), path)
-	require.NoError(t, err)
-	defer m.Close()
+	m := must.Open(runtime.Load(context.Background(), path))(t)
 	for _, name := range []string{"f3", "gf248"} {
-		f, err := m.Function(name)
-		require.NoError(t, err)
-		_, err = f.Call(1)
-		require.ErrorContains(t, err, name+": expected 2 arguments, got 1")
+		f := must.Get(m.Function(name))(t)
+		require.ErrorContains(t, must.Fail(f.Call(1)), name+": expected 2 arguments, got 1")
 		require.NoError(t, f.Close())
 	}
 }

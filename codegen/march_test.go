@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -19,8 +20,7 @@ func TestBuild_UnknownCPU(t *testing.T) {
 	}
 	t.Setenv("CC", "cc")
 	build := func(text string) error {
-		made, err := target.New(text)
-		require.NoError(t, err)
+		made := must.Get(target.New(text))(t)
 		m, err := codegen.Build(dense(t, 4, 4, 8), made)
 		m.Close()
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/codegen"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 )
@@ -27,15 +28,12 @@ const described = `func scaled(A: handle, n: int32, by: float32, on: bool, p: ha
 func TestBuild_Metadata(t *testing.T) {
 	before := runtime.Live()
 	text := described + inPlace("plain", "", "1.0", "")
-	m, err := codegen.Build(parsed(t, text), kind(t, "c"))
-	require.NoError(t, err)
+	m := must.Get(codegen.Build(parsed(t, text), kind(t, "c")))(t)
 	path := filepath.Join(t.TempDir(), "described.so")
 	require.NoError(t, export.Library(context.Background(), m, path))
-	loaded, err := runtime.Load(context.Background(), path)
-	require.NoError(t, err)
+	loaded := must.Get(runtime.Load(context.Background(), path))(t)
 	for _, from := range []*runtime.Module{m, loaded} {
-		meta, err := from.Metadata("scaled")
-		require.NoError(t, err)
+		meta := must.Get(from.Metadata("scaled"))(t)
 		require.Equal(t, "scaled(Tensor, int, float, bool, Ptr) -> int", meta.Schema.Signature("scaled"))
 		require.JSONEq(t, `"scaled(A_: float32[n, m], n: int32, by: float32, on: bool, p: handle)"`,
 			string(meta.Values["signature"]))
@@ -45,16 +43,11 @@ func TestBuild_Metadata(t *testing.T) {
 		require.JSONEq(t, `[{"device": "cpu", "format": "tir", "target": `+kind(t, "c").JSON()+`}]`,
 			string(meta.Values["targets"]))
 		require.Regexp(t, `^"tvmgo( \S+)?"$`, string(meta.Values["builder"]))
-		doc, err := from.Doc("scaled")
-		require.NoError(t, err)
-		require.Equal(t, "Multiplies; \"quoted\"?? é\nsecond line.", doc)
-		meta, err = from.Metadata("plain")
-		require.NoError(t, err)
+		require.Equal(t, "Multiplies; \"quoted\"?? é\nsecond line.", must.Get(from.Doc("scaled"))(t))
+		meta = must.Get(from.Metadata("plain"))(t)
 		require.Equal(t, "plain(Tensor) -> None", meta.Schema.Signature("plain"))
-		_, err = from.Doc("plain")
-		require.ErrorIs(t, err, runtime.ErrNotFound)
-		_, err = from.Metadata("missing")
-		require.ErrorIs(t, err, runtime.ErrNotFound)
+		require.ErrorIs(t, must.Fail(from.Doc("plain")), runtime.ErrNotFound)
+		require.ErrorIs(t, must.Fail(from.Metadata("missing")), runtime.ErrNotFound)
 		require.Equal(t, []string{"plain", "scaled"}, slices.Sorted(slices.Values(from.Functions())))
 	}
 	require.NoError(t, m.Close())
@@ -64,15 +57,14 @@ func TestBuild_Metadata(t *testing.T) {
 	require.Equal(t, "Callable[[Tensor, int, float, bool, ctypes.c_void_p], int]\nMultiplies; \"quoted\"?? "+
 		"é\nsecond line.\n", string(wheel.Run(t, nil, "testdata/metadata.py", path)))
 
-	_, err = codegen.Build(parsed(t, inPlace("_metadata_f", "", "1.0", "")), kind(t, "c"))
+	_, err := codegen.Build(parsed(t, inPlace("_metadata_f", "", "1.0", "")), kind(t, "c"))
 	require.ErrorContains(t, err, `libraries have something else under names that begin like "_metadata_f"`)
 }
 
 // The hash of a function's contents is that of its program and its target.
 func TestBuild_ContentHash(t *testing.T) {
 	hash := func(text, target string) string {
-		meta, err := built(t, parsed(t, text), kind(t, target)).Metadata("f")
-		require.NoError(t, err)
+		meta := must.Get(built(t, parsed(t, text), kind(t, target)).Metadata("f"))(t)
 		var h string
 		require.NoError(t, json.Unmarshal(meta.Values["content_hash"], &h))
 		require.Regexp(t, `^sha256:[0-9a-f]{64}$`, h)

@@ -10,6 +10,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/te"
 	"tvmgo/tir"
 )
@@ -60,8 +61,7 @@ func calls(name, callee string) *tir.PrimFunc {
 func TestMisuse(t *testing.T) {
 	nothing := func() (*tir.IRModule, error) { return doubled("f", tir.Float32, nil)() }
 	one := func(name string) *tir.PrimFunc {
-		m, err := doubled(name, tir.Float32, nil)()
-		require.NoError(t, err)
+		m := must.Get(doubled(name, tir.Float32, nil)())(t)
 		return m.Funcs[0]
 	}
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirgen/gentest"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -15,9 +16,7 @@ import (
 // source is the C of a module.
 func source(t testing.TB, m *runtime.Module) string {
 	t.Helper()
-	code, err := m.GetSource("")
-	require.NoError(t, err)
-	return code
+	return must.Get(m.GetSource(""))(t)
 }
 
 // What is said of loops is seen in the C that is generated: vectors, no guards but for what is left over, and turns

@@ -10,6 +10,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 	"tvmgo/te"
@@ -26,11 +27,9 @@ func greaterProduct(t *testing.T, name string, schedule func(s *te.Schedule, pro
 	product := te.Compute(shape, "product",
 		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
 	out := te.Compute(shape, "out", func(i ...tir.Expr) tir.Expr { return tir.Max(product.At(i...), tir.F32(0.5)) })
-	s, err := te.NewSchedule(out)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(out))(t)
 	schedule(s, product, out)
-	m, err := te.Lower(s, []any{a, b, out}, name)
-	require.NoError(t, err)
+	m := must.Get(te.Lower(s, []any{a, b, out}, name))(t)
 	return m.Funcs[0]
 }
 
@@ -92,34 +91,24 @@ func TestRoundTrip_Wheel(t *testing.T) {
 
 // TestRoundTrip_Here: the same in this runtime.
 func TestRoundTrip_Here(t *testing.T) {
-	ours, err := runtime.Load(context.Background(), roundTrip(t))
-	require.NoError(t, err)
-	t.Cleanup(func() { ours.Close() })
-	theirs, err := runtime.Load(context.Background(), theirLibrary)
-	require.NoError(t, err)
-	t.Cleanup(func() { theirs.Close() })
-	vadd, err := theirs.Function("vadd")
-	require.NoError(t, err)
-	defer vadd.Close()
+	ours := must.Open(runtime.Load(context.Background(), roundTrip(t)))(t)
+	theirs := must.Open(runtime.Load(context.Background(), theirLibrary))(t)
+	vadd := must.Open(theirs.Function("vadd"))(t)
 	require.NoError(t, runtime.RegisterGlobal("roundtrip.vadd", vadd, true))
 	t.Cleanup(func() { runtime.RemoveGlobal("roundtrip.vadd") })
 	require.NoError(t, ours.Import(theirs))
 	const n = 1024
 	for _, name := range []string{"calls_vadd", "calls_import"} {
-		f, err := ours.Function(name)
-		require.NoError(t, err)
+		f := must.Get(ours.Function(name))(t)
 		defer f.Close()
 		a, b := make([]float32, n), make([]float32, n)
 		for i := range a {
 			a[i], b[i] = float32(i), float32(3*i)
 		}
-		out, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
-		require.NoError(t, err)
+		out := must.Get(runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU))(t)
 		defer out.Close()
-		_, err = f.Call(modules.Tensor(t, a, n), modules.Tensor(t, b, n), out)
-		require.NoError(t, err)
-		got, err := runtime.ToSlice[float32](out)
-		require.NoError(t, err)
+		must.Get(f.Call(modules.Tensor(t, a, n), modules.Tensor(t, b, n), out))(t)
+		got := must.Get(runtime.ToSlice[float32](out))(t)
 		require.Equal(t, float32(4*(n-1)), got[n-1])
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -34,8 +35,7 @@ func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	t.Helper()
 	args, k, product := layer(rows, inner, cols)
 	out := args[3]
-	s, err := te.NewSchedule(out)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(out))(t)
 	st := s.Stage(out)
 	outer, tile, _, lanes := st.Tile(out.Axes()[0], out.Axes()[1], 4, 8)
 	st.Vectorize(lanes)
@@ -43,9 +43,7 @@ func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	sums := s.Stage(product)
 	sums.ComputeAt(st, tile)
 	sums.Reorder(k, product.Axes()[0], product.Axes()[1])
-	m, err := te.Lower(s, []any{args[0], args[1], args[2], out}, "dense")
-	require.NoError(t, err)
-	return m
+	return must.Get(te.Lower(s, []any{args[0], args[1], args[2], out}, "dense"))(t)
 }
 
 // TestBuild_TensorExpressions goes the whole way: formulas, a schedule, C, a library, and the same numbers from it as
@@ -55,9 +53,7 @@ func TestBuild_TensorExpressions(t *testing.T) {
 	m := built(t, dense(t, rows, inner, cols), kind(t, "c"))
 	path := filepath.Join(t.TempDir(), "dense.so")
 	require.NoError(t, export.Library(context.Background(), m, path))
-	loaded, err := runtime.Load(context.Background(), path)
-	require.NoError(t, err)
-	t.Cleanup(func() { loaded.Close() })
+	loaded := must.Open(runtime.Load(context.Background(), path))(t)
 
 	values := func(n int) []float32 {
 		v := make([]float32, n)
@@ -78,18 +74,15 @@ func TestBuild_TensorExpressions(t *testing.T) {
 		}
 	}
 	for _, from := range []*runtime.Module{m, loaded} {
-		f, err := from.Function("dense")
-		require.NoError(t, err)
+		f := must.Get(from.Function("dense"))(t)
 		out := make([]float32, rows*cols)
 		tensors := []any{modules.Tensor(t, a, rows, inner), modules.Tensor(t, b, inner, cols), modules.Tensor(t, bias, cols),
 			modules.Tensor(t, out, rows, cols)}
-		_, err = f.Call(tensors...)
-		require.NoError(t, err)
-		out, err = runtime.ToSlice[float32](tensors[3].(*runtime.Tensor))
-		require.NoError(t, err)
+		must.Get(f.Call(tensors...))(t)
+		out = must.Get(runtime.ToSlice[float32](tensors[3].(*runtime.Tensor)))(t)
 		require.InDeltaSlice(t, want, out, 1e-5)
 
-		_, err = f.Call(tensors[0], tensors[1], tensors[2], tensors[0])
+		_, err := f.Call(tensors[0], tensors[1], tensors[2], tensors[0])
 		require.ErrorContains(t, err, "dense: argument 3 (out)")
 		f.Close()
 	}

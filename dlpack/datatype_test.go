@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // testdata/dtype_modern.json holds what TVMFFIDataTypeFromString and …ToString of the reference library answered.
 func TestDataType_AgreesWithTVMFFI(t *testing.T) {
-	text, err := os.ReadFile("testdata/dtype_modern.json")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("testdata/dtype_modern.json"))(t)
 	var golden struct {
 		Parse map[string]*[3]uint16
 		Print [][4]any
@@ -72,24 +73,21 @@ func TestDataType_RoundTrip(t *testing.T) {
 			}
 			for _, lanes := range []uint16{1, 2, 4, 32767, 32768, 65532, 65534} {
 				dt := DataType{code, width, lanes}
-				got, err := ParseDataType(dt.String())
-				require.NoError(t, err)
+				got := must.Get(ParseDataType(dt.String()))(t)
 				require.Equal(t, dt, got)
 
 				text, err := dt.ClassicString()
 				if err != nil {
 					continue
 				}
-				got, err = ParseDataTypeClassic(text)
-				require.NoError(t, err)
+				got = must.Get(ParseDataTypeClassic(text))(t)
 				require.Equal(t, dt, got)
 			}
 		}
 	}
 	for _, dt := range []DataType{Bool, Handle, Void, ClassicBool, BFloat16} {
 		var got DataType
-		text, err := json.Marshal(dt)
-		require.NoError(t, err)
+		text := must.Get(json.Marshal(dt))(t)
 		require.NoError(t, json.Unmarshal(text, &got))
 		require.Equal(t, dt, got)
 	}
@@ -111,25 +109,20 @@ func TestDataTypeClassic(t *testing.T) {
 	}
 	for _, text := range []string{"boolx4", "i8", "f32", "float8_e4m3fn", "int8x", "int8xvscale", "int300",
 		"custom[none]8", "custom", "float32 ", "xfloat", "Void"} {
-		_, err := ParseDataTypeClassic(text)
-		require.ErrorContains(t, err, "parse classic data type", text)
+		require.ErrorContains(t, must.Fail(ParseDataTypeClassic(text)), "parse classic data type", text)
 	}
 	for want, dt := range map[string]DataType{
 		"bool": ClassicBool, "uint1x2": {1, 1,
 			2}, "": Void, "handle": Handle, "e4m3_float8": Float8E4M3FN, "e5m2_float8x2": {CodeFloat8E5M2, 8, 2},
 		"int4": {0, 4, 1},
 	} {
-		got, err := dt.ClassicString()
-		require.NoError(t, err)
-		require.Equal(t, want, got)
+		require.Equal(t, want, must.Get(dt.ClassicString())(t))
 	}
 	for _, dt := range []DataType{Bool, {6, 1, 1}, {5, 64, 1}, Float4E2M1FN, {CodeFloat8E4M3, 8, 1}, {255, 8, 1},
 		{18, 8, 1}, {0, 0, 1}} {
-		_, err := dt.ClassicString()
-		require.Error(t, err, "%v", dt)
+		require.Error(t, must.Fail(dt.ClassicString()), "%v", dt)
 	}
-	_, err := Bool.ClassicString()
-	require.ErrorContains(t, err, "dlpack.ClassicBool")
+	require.ErrorContains(t, must.Fail(Bool.ClassicString()), "dlpack.ClassicBool")
 }
 
 func TestRegisterCustomType(t *testing.T) {
@@ -140,12 +133,9 @@ func TestRegisterCustomType(t *testing.T) {
 	require.Error(t, RegisterCustomType("low", 128))
 	require.Error(t, RegisterCustomType("a]b", 133))
 	require.Error(t, RegisterCustomType("", 133))
-	got, err := ParseDataType("custom[posites2]8x4")
-	require.NoError(t, err)
-	require.Equal(t, DataType{131, 8, 4}, got)
+	require.Equal(t, DataType{131, 8, 4}, must.Get(ParseDataType("custom[posites2]8x4"))(t))
 	for _, s := range []string{"custom[posites2", "custom]", "custom[]8", "custom[nobody]8"} {
-		_, err := ParseDataType(s)
-		require.Error(t, err, s)
+		require.Error(t, must.Fail(ParseDataType(s)), s)
 	}
 }
 
@@ -179,17 +169,12 @@ func FuzzParseDataType(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		dt, err := ParseDataType(s)
 		if err == nil && dt.Code != CodeHandle && dt.Lanes != 65535 { // those two print less than they hold
-			again, err := ParseDataType(dt.String())
-			require.NoError(t, err)
-			require.Equal(t, dt, again)
+			require.Equal(t, dt, must.Get(ParseDataType(dt.String()))(t))
 		}
 		classic, err := ParseDataTypeClassic(s)
 		if err == nil && classic.Code != CodeHandle && classic.Lanes != 65535 {
-			text, err := classic.ClassicString()
-			require.NoError(t, err)
-			again, err := ParseDataTypeClassic(text)
-			require.NoError(t, err)
-			require.Equal(t, classic, again)
+			text := must.Get(classic.ClassicString())(t)
+			require.Equal(t, classic, must.Get(ParseDataTypeClassic(text))(t))
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func TestParseDeviceType_EverySpelling(t *testing.T) {
@@ -41,8 +43,7 @@ func TestParseDeviceType(t *testing.T) {
 		"gpu": "use cuda, opencl",
 		"":    "the known ones are cpu, cuda,", "quantum": "the known ones are", "rpc": "unknown name",
 	} {
-		_, err := ParseDeviceType(name)
-		require.ErrorContains(t, err, want, name)
+		require.ErrorContains(t, must.Fail(ParseDeviceType(name)), want, name)
 	}
 	require.Equal(t, "device_type(5)", DeviceType(5).String())
 	require.Equal(t, "device_type(-3)", DeviceType(-3).String())
@@ -50,8 +51,7 @@ func TestParseDeviceType(t *testing.T) {
 }
 
 func TestRemote(t *testing.T) {
-	remote, err := CUDA.Remote(1)
-	require.NoError(t, err)
+	remote := must.Get(CUDA.Remote(1))(t)
 	require.Equal(t, DeviceType(2|128*2), remote)
 	base, session := remote.SplitRemote()
 	require.Equal(t, CUDA, base)
@@ -60,8 +60,7 @@ func TestRemote(t *testing.T) {
 	require.Equal(t, "rpc", remote.APIName())
 	require.Equal(t, "cuda", CUDA.APIName())
 
-	largest, err := MicroDev.Remote(MaxRPCSession)
-	require.NoError(t, err)
+	largest := must.Get(MicroDev.Remote(MaxRPCSession))(t)
 	require.Positive(t, int32(largest))
 	for _, f := range []func() (DeviceType, error){
 		func() (DeviceType, error) { return CUDA.Remote(-1) },
@@ -69,8 +68,7 @@ func TestRemote(t *testing.T) {
 		func() (DeviceType, error) { return remote.Remote(0) },
 		func() (DeviceType, error) { return DeviceType(0).Remote(0) },
 	} {
-		_, err := f()
-		require.Error(t, err)
+		require.Error(t, must.Fail(f()))
 	}
 }
 
@@ -84,8 +82,7 @@ func TestRegisterDeviceType(t *testing.T) {
 	withTable(t)
 	require.NoError(t, RegisterDeviceType(20, "abacus", "beads"))
 	require.NoError(t, RegisterDeviceType(20, "abacus", "beads"), "the identical registration")
-	got, err := ParseDevice("beads:3")
-	require.NoError(t, err)
+	got := must.Get(ParseDevice("beads:3"))(t)
 	require.Equal(t, Device{20, 3}, got)
 	require.Equal(t, "abacus:3", got.String())
 
@@ -114,8 +111,7 @@ func TestRegisterDeviceType(t *testing.T) {
 	} {
 		require.ErrorContains(t, RegisterDeviceType(c.n, c.name, c.aliases...), c.want)
 	}
-	_, err = ParseDeviceType("slide")
-	require.Error(t, err, "a failed registration leaves nothing behind")
+	require.Error(t, must.Fail(ParseDeviceType("slide")), "a failed registration leaves nothing behind")
 }
 
 func TestRegisterDeviceType_Concurrent(t *testing.T) {
@@ -154,9 +150,7 @@ func TestParseDevice(t *testing.T) {
 		got, err := ParseDevice(s)
 		require.NoError(t, err, s)
 		require.Equal(t, want, got, s)
-		again, err := ParseDevice(got.String())
-		require.NoError(t, err)
-		require.Equal(t, got, again)
+		require.Equal(t, got, must.Get(ParseDevice(got.String()))(t))
 	}
 	for s, want := range map[string]string{
 		"": "missing", ":1": "missing", "cuda:": "a number is missing", "cuda:-1": "not a number", "cuda:+1": "not a number",
@@ -168,8 +162,7 @@ func TestParseDevice(t *testing.T) {
 		"remote[0]-":    "missing", "remote[0]-remote[0]-cuda": "unknown name", "cuda:1_0": "not a number",
 		"cuda:١": "not a number",
 	} {
-		_, err := ParseDevice(s)
-		require.ErrorContains(t, err, want, s)
+		require.ErrorContains(t, must.Fail(ParseDevice(s)), want, s)
 	}
 }
 
@@ -184,9 +177,7 @@ func FuzzParseDevice(f *testing.F) {
 			require.Zero(t, d)
 			return
 		}
-		again, err := ParseDevice(d.String())
-		require.NoError(t, err)
-		require.Equal(t, d, again)
+		require.Equal(t, d, must.Get(ParseDevice(d.String()))(t))
 	})
 }
 

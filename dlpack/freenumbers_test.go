@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // One rule for numbers of new devices: each between those of kDLExtDev and MaxDeviceAPI that nobody has. Headers, docs
@@ -26,8 +28,7 @@ func TestFreeDeviceNumbers(t *testing.T) {
 	}
 	for _, file := range []string{"../include/tvm/runtime/c_runtime_api.h", "../include/tvmgo/device_api.h",
 		"devicetable.go", "../examples/hello_device/device.go"} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		require.Regexp(t, `kDLExtDev( \(12\))? < n < (36|kMaxDeviceAPI)`, string(text), file)
 		require.NotRegexp(t, `19 to 31|between kDLTrn`, string(text), file)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func TestNumElements(t *testing.T) {
@@ -16,14 +18,11 @@ func TestNumElements(t *testing.T) {
 		{[]int64{math.MaxInt64}, math.MaxInt64}, {[]int64{1, math.MaxInt64, 1}, math.MaxInt64}, {[]int64{1 << 31, 1 << 31},
 			1 << 62},
 	} {
-		got, err := NumElements(c.shape)
-		require.NoError(t, err)
-		require.Equal(t, c.want, got, c.shape)
+		require.Equal(t, c.want, must.Get(NumElements(c.shape))(t), c.shape)
 	}
 	for _, shape := range [][]int64{{-1}, {0, -1}, {math.MinInt64}, {1 << 32, 1 << 31}, {1 << 32, 1 << 32},
 		{math.MaxInt64, 2}, {0, math.MaxInt64, 2}, {3037000500, 3037000500}} {
-		_, err := NumElements(shape)
-		require.Error(t, err, shape)
+		require.Error(t, must.Fail(NumElements(shape)), shape)
 	}
 }
 
@@ -45,12 +44,9 @@ func TestDataSize_ThreeRules(t *testing.T) {
 		{Bool, 9, 9, 9, 9},
 		{UInt8, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
 	} {
-		modern, err := DataSize([]int64{c.n}, c.t)
-		require.NoError(t, err)
-		classic, err := ClassicDataSize([]int64{c.n}, c.t)
-		require.NoError(t, err)
-		onDisk, err := SerializedDataSize([]int64{c.n}, c.t)
-		require.NoError(t, err)
+		modern := must.Get(DataSize([]int64{c.n}, c.t))(t)
+		classic := must.Get(ClassicDataSize([]int64{c.n}, c.t))(t)
+		onDisk := must.Get(SerializedDataSize([]int64{c.n}, c.t))(t)
 		require.Equal(t, []int64{c.modern, c.classic, c.ondisk}, []int64{modern, classic, onDisk}, "%d of %s", c.n, c.t)
 	}
 	four := DataType{CodeInt, 4, 1}
@@ -65,10 +61,8 @@ func TestDataSize_ThreeRules(t *testing.T) {
 		{Float32, -1}, {Int16, math.MaxInt64}, {Float64, 1 << 60}, {Void, 1}, {DataType{2, 0, 1}, 1}, {DataType{2, 32, 0}, 1},
 		{DataType{2, 32, 65532}, 1}, {DataType{99, 32, 1}, 1}, {DataType{2, 255, 32767}, math.MaxInt64},
 	} {
-		_, err := bad.t.Bytes(bad.n)
-		require.Error(t, err, "%v", bad)
-		_, err = bad.t.ClassicBytes(bad.n)
-		require.Error(t, err, "%v", bad)
+		require.Error(t, must.Fail(bad.t.Bytes(bad.n)), "%v", bad)
+		require.Error(t, must.Fail(bad.t.ClassicBytes(bad.n)), "%v", bad)
 	}
 }
 
@@ -146,9 +140,7 @@ func TestTensorCheck(t *testing.T) {
 		change(&tensor)
 		require.ErrorContains(t, tensor.Check(), want)
 	}
-	size, err := good.Size()
-	require.NoError(t, err)
-	require.EqualValues(t, 24, size)
+	require.EqualValues(t, 24, must.Get(good.Size())(t))
 	require.True(t, good.IsContiguous())
 	require.True(t, good.IsAligned(AllocAlignment))
 	good.ByteOffset = 16

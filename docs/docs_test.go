@@ -8,16 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/literate"
+	"tvmgo/internal/testing/must"
 )
 
 // documents returns all Markdown files for users.
 func documents(t *testing.T) (docs []*literate.Document) {
 	for _, pattern := range []string{"../*.md", "*.md", "../bench/*.md", "../examples/*/README.md"} {
-		paths, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		paths := must.Get(filepath.Glob(pattern))(t)
 		for _, p := range paths {
-			d, err := literate.Read(p)
-			require.NoError(t, err)
+			d := must.Get(literate.Read(p))(t)
 			docs = append(docs, d)
 		}
 	}
@@ -37,8 +36,7 @@ var elsewhere = map[string]string{
 
 // Every block of code compiles, runs and prints what the document shows.
 func TestSnippets(t *testing.T) {
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
+	root := must.Get(filepath.Abs(".."))(t)
 	dist := os.Getenv("TVMGO_DIST")
 	if dist == "" {
 		dist = filepath.Join(root, "dist")

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // The README stays short enough to be read.
 func TestReadme_Length(t *testing.T) {
-	text, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../README.md"))(t)
 	require.LessOrEqual(t, strings.Count(string(text), "\n"), 170)
 }
 
@@ -35,8 +36,7 @@ var figures = map[string]string{
 
 // The README's figures equal those of the newest result of `make bench`, to two digits.
 func TestReadme_Figures(t *testing.T) {
-	paths, err := filepath.Glob("../bench/results/*-cpu.json")
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob("../bench/results/*-cpu.json"))(t)
 	require.NotEmpty(t, paths)
 	text, err := os.ReadFile(paths[len(paths)-1]) // file names begin with the date
 	require.NoError(t, err)
@@ -47,8 +47,7 @@ func TestReadme_Figures(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(text, &result))
-	readme, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
+	readme := must.Get(os.ReadFile("../README.md"))(t)
 	for title, id := range figures {
 		line := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(title) + ` \| ([^|]*) \| ([^|]*) \|`).FindStringSubmatch(
 			string(readme))
@@ -93,8 +92,7 @@ var (
 
 // Comments refer only to existing documents and sections of the ABI reference.
 func TestCitations(t *testing.T) {
-	abi, err := os.ReadFile("abi.md")
-	require.NoError(t, err)
+	abi := must.Get(os.ReadFile("abi.md"))(t)
 	sections := map[string]bool{}
 	for _, m := range abiHeading.FindAllStringSubmatch(string(abi), -1) {
 		sections[m[1]] = true
@@ -103,8 +101,7 @@ func TestCitations(t *testing.T) {
 
 	cited := 0
 	for _, path := range sources(t) {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(path))(t)
 		if strings.HasSuffix(path, "literate_test.go") {
 			continue // it has separate documents
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -20,58 +21,43 @@ func kernel(t *testing.T) *runtime.Function {
 		"-I../include",
 		"kernel/add.c", "-o", lib).CombinedOutput()
 	require.NoError(t, err, string(out))
-	m, err := runtime.Load(context.Background(), lib)
-	require.NoError(t, err)
+	m := must.Get(runtime.Load(context.Background(), lib))(t)
 	defer m.Close()
-	f, err := m.Function("add")
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	return f
+	return must.Open(m.Function("add"))(t)
 }
 
 func tensor(t *testing.T, dtype dlpack.DataType, shape ...int64) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.NewTensor(dtype, shape, runtime.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.NewTensor(dtype, shape, runtime.CPU))(t)
 }
 
 func TestKernel_Adds(t *testing.T) {
 	f := kernel(t)
-	a, err := runtime.FromSlice([]float32{1, 2, 3})
-	require.NoError(t, err)
+	a := must.Get(runtime.FromSlice([]float32{1, 2, 3}))(t)
 	defer a.Close()
 	c := tensor(t, dlpack.Float32, 3)
-	_, err = f.Call(a, a, c)
+	must.Get(f.Call(a, a, c))(t)
+	_, err := f.Call(a, c, a) // in place
 	require.NoError(t, err)
-	_, err = f.Call(a, c, a) // in place
-	require.NoError(t, err)
-	got, err := runtime.ToSlice[float32](a)
-	require.NoError(t, err)
+	got := must.Get(runtime.ToSlice[float32](a))(t)
 	require.Equal(t, []float32{3, 6, 9}, got)
 
 	view, err := c.View(dlpack.Float32, []int64{2}, nil, 4) // begins one element in
 	require.NoError(t, err)
 	defer view.Close()
 	two := tensor(t, dlpack.Float32, 2)
-	_, err = f.Call(view, view, two)
-	require.NoError(t, err)
-	got, err = runtime.ToSlice[float32](two)
-	require.NoError(t, err)
+	must.Get(f.Call(view, view, two))(t)
+	got = must.Get(runtime.ToSlice[float32](two))(t)
 	require.Equal(t, []float32{8, 12}, got)
 
 	empty := tensor(t, dlpack.Float32, 0)
-	_, err = f.Call(empty, empty, empty)
-	require.NoError(t, err)
+	must.Get(f.Call(empty, empty, empty))(t)
 }
 
 func TestKernel_Refuses(t *testing.T) {
 	f := kernel(t)
 	good := tensor(t, dlpack.Float32, 8)
-	every2nd, err := good.View(dlpack.Float32, []int64{4}, []int64{2}, 0)
-	require.NoError(t, err)
-	defer every2nd.Close()
+	every2nd := must.Open(good.View(dlpack.Float32, []int64{4}, []int64{2}, 0))(t)
 	for _, c := range []struct {
 		args []any
 		want string

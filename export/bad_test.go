@@ -16,6 +16,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -334,8 +335,7 @@ func TestLibrary_ContextStopsCompilers(t *testing.T) {
 	}()
 	require.ErrorIs(t, export.Library(ctx, constant(t, "f", 1), filepath.Join(out, "deploy.so"),
 		export.Compiler(compiler)), context.Canceled)
-	group, err := strconv.Atoi(strings.TrimSpace(<-said))
-	require.NoError(t, err)
+	group := must.Get(strconv.Atoi(strings.TrimSpace(<-said)))(t)
 	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) }, 2*time.Minute,
 		5*time.Millisecond,
 		"what the compiler had started still runs")

@@ -9,20 +9,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 // A blob may end where its segment does, and not behind it, even if the file goes on.
 func TestBlobOf_Ends(t *testing.T) {
-	file, err := os.ReadFile("../testdata/artifacts/modern/gpu_opencl.so")
-	require.NoError(t, err)
+	file := must.Get(os.ReadFile("../testdata/artifacts/modern/gpu_opencl.so"))(t)
 	whole, layout, err := blobOf(file)
 	require.NoError(t, err)
 	require.NotNil(t, whole)
-	f, err := elf.NewFile(bytes.NewReader(file))
-	require.NoError(t, err)
-	symbols, err := f.DynamicSymbols()
-	require.NoError(t, err)
+	f := must.Get(elf.NewFile(bytes.NewReader(file)))(t)
+	symbols := must.Get(f.DynamicSymbols())(t)
 	for _, s := range symbols {
 		if s.Name != layout.Symbol() {
 			continue

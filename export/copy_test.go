@@ -11,13 +11,13 @@ import (
 	"tvmgo/blob"
 	"tvmgo/export"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 // What TVM exported, loaded and exported again, is what TVM exported.
 func TestCopy_Artifacts(t *testing.T) {
-	files, err := filepath.Glob("../testdata/artifacts/*/*.so")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("../testdata/artifacts/*/*.so"))(t)
 	require.Greater(t, len(files), 9)
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(file, "../testdata/artifacts/"), func(t *testing.T) {
@@ -44,8 +44,7 @@ func TestCopy_ChangedImports(t *testing.T) {
 		m := importing(t, load(t, "../testdata/artifacts/"+artifact+".so"), newData(t, []byte(artifact)))
 		path := exported(t, m)
 		require.Equal(t, graphOf(t, m), graphOf(t, load(t, path)), artifact)
-		report, err := inspect.File(path)
-		require.NoError(t, err)
+		report := must.Get(inspect.File(path))(t)
 		require.Empty(t, report.Problems, artifact)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -125,8 +126,7 @@ func exported(t testing.TB, m *runtime.Module, options ...export.Option) string 
 
 func names(t testing.TB, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir(dir))(t)
 	list := []string{}
 	for _, e := range entries {
 		list = append(list, e.Name())
@@ -137,19 +137,14 @@ func names(t testing.TB, dir string) []string {
 // call calls a function that takes and returns numbers.
 func call(t testing.TB, m *runtime.Module, name string, args ...any) any {
 	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
+	f := must.Get(m.Function(name))(t)
 	defer f.Close()
-	v, err := f.Call(args...)
-	require.NoError(t, err)
-	return v
+	return must.Get(f.Call(args...))(t)
 }
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return b
+	return must.Get(os.ReadFile(path))(t)
 }
 
 // needs skips a test without a program; on continuous integration that is a failure.
@@ -182,8 +177,7 @@ func graphOf(t testing.TB, root *runtime.Module) graph {
 		if m.Kind() == library || m.Properties()&runtime.Exportable != 0 {
 			return library
 		}
-		b, err := m.SaveToBinary()
-		require.NoError(t, err)
+		b := must.Get(m.SaveToBinary())(t)
 		return fmt.Sprintf("%s %x", m.Kind(), b)
 	}
 	var visit func(m *runtime.Module)
@@ -194,8 +188,7 @@ func graphOf(t testing.TB, root *runtime.Module) graph {
 		seen[m.ID()] = true
 		own := label(m)
 		g[own] = append(g[own], []string{}...)
-		deps, err := m.Imports()
-		require.NoError(t, err)
+		deps := must.Get(m.Imports())(t)
 		for _, d := range deps {
 			if name := label(d); name != own {
 				g[own] = append(g[own], name)

@@ -17,6 +17,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -52,8 +53,7 @@ func untar(t *testing.T, path, dir string) (files []string) {
 			return files
 		}
 		require.NoError(t, err)
-		content, err := io.ReadAll(r)
-		require.NoError(t, err)
+		content := must.Get(io.ReadAll(r))(t)
 		files = append(files, filepath.Join(dir, h.Name))
 		require.NoError(t, os.WriteFile(files[len(files)-1], content, 0o600))
 	}
@@ -93,8 +93,7 @@ int main(void) {
 			"one.a", export.SystemLibrary("one_"))), "the same bytes")
 	exe := filepath.Join(t.TempDir(), "program")
 	compileC(t, program, exe, "-Wl,--whole-archive", one, two, bare, "-Wl,--no-whole-archive")
-	out, err := exec.Command(exe).Output()
-	require.NoError(t, err)
+	out := must.Get(exec.Command(exe).Output())(t)
 	got := bytes.Fields(out)
 	slices.SortFunc(got, bytes.Compare)
 	require.Equal(t, "__tvm_ffi__library_ctx __tvm_ffi_five=555 __tvm_ffi_one_five=5 __tvm_ffi_one_six=6 "+
@@ -126,16 +125,13 @@ func TestCrossCompiler(t *testing.T) {
 	cc := needs(t, "aarch64-linux-gnu-gcc", "a library for another machine is built")
 	root := importing(t, constant(t, "f", 1), constant(t, "g", 2), newData(t, []byte("x")))
 	path := exported(t, root, export.Compiler(cc, "-O1"))
-	f, err := elf.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
+	f := must.Open(elf.Open(path))(t)
 	require.Equal(t, elf.EM_AARCH64, f.Machine)
-	data, err := export.ImportsToBytes(root, blob.Modern)
-	require.NoError(t, err)
+	data := must.Get(export.ImportsToBytes(root, blob.Modern))(t)
 	require.Equal(t, 1, bytes.Count(readFile(t, path), data))
 	exportedAs(t, root, "x.a", export.Compiler(cc), export.SystemLibrary("x_"))
 
-	err = export.Library(ctx, cSource(t, "static int f(void) { return 0; }", "f"), filepath.Join(t.TempDir(), "x.so"),
+	err := export.Library(ctx, cSource(t, "static int f(void) { return 0; }", "f"), filepath.Join(t.TempDir(), "x.so"),
 		export.Compiler(cc))
 	require.ErrorContains(t, err, `lists the function "f"`, "it is read back nevertheless")
 }

@@ -17,6 +17,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/export"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -25,21 +26,15 @@ func TestLibrary_FunctionsOfEverySource(t *testing.T) {
 	path := exported(t, m)
 	l := load(t, path)
 	require.EqualValues(t, 42, call(t, l, "add_one", 41))
-	a, err := runtime.FromSlice([]float32{1, 2, 3})
-	require.NoError(t, err)
+	a := must.Get(runtime.FromSlice([]float32{1, 2, 3}))(t)
 	for name, want := range map[string][]float32{"reverse": {3, 2, 1}, "twice": {2, 4, 6}} {
-		out, err := runtime.FromSlice([]float32{0, 0, 0})
-		require.NoError(t, err)
+		out := must.Get(runtime.FromSlice([]float32{0, 0, 0}))(t)
 		call(t, l, name, a, out)
-		got, err := runtime.ToSlice[float32](out)
-		require.NoError(t, err)
-		require.Equal(t, want, got, name)
+		require.Equal(t, want, must.Get(runtime.ToSlice[float32](out))(t), name)
 	}
-	report, err := inspect.File(path)
-	require.NoError(t, err)
+	report := must.Get(inspect.File(path))(t)
 	require.Nil(t, report.Blob, "a linked root without imports needs no blob")
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(path))(t)
 	require.EqualValues(t, 0o111, info.Mode().Perm()&0o111, "libraries are executable as those of the linker")
 }
 
@@ -111,13 +106,11 @@ func TestLibrary_SharedImport(t *testing.T) {
 	root := importing(t, constant(t, "f", 1), importing(t, left, shared), importing(t, right, shared))
 	got := load(t, exported(t, root))
 	require.Equal(t, graphOf(t, root), graphOf(t, got))
-	deps, err := got.Imports()
-	require.NoError(t, err)
+	deps := must.Get(got.Imports())(t)
 	require.Len(t, deps, 2)
 	var ids []uintptr
 	for _, d := range deps {
-		below, err := d.Imports()
-		require.NoError(t, err)
+		below := must.Get(d.Imports())(t)
 		require.Len(t, below, 1)
 		ids = append(ids, below[0].ID())
 	}
@@ -137,8 +130,7 @@ func TestLibrary_DeepChain(t *testing.T) {
 		path := exported(t, deep, export.StaticCheck())
 		loaded := load(t, path)
 		require.Equal(t, graphOf(t, deep), graphOf(t, loaded))
-		report, err := inspect.File(path)
-		require.NoError(t, err)
+		report := must.Get(inspect.File(path))(t)
 		require.Empty(t, report.Problems)
 		require.Len(t, report.Blob.Modules, n+1)
 		var text strings.Builder
@@ -158,15 +150,14 @@ func TestLibrary_OnlyData(t *testing.T) {
 func TestLibrary_Legacy(t *testing.T) {
 	root := importing(t, classicConstant(t, "seven", 7), importing(t, newData(t, []byte("a")), newData(t, []byte("b"))))
 	path := exported(t, root, export.Layout(blob.Legacy))
-	report, err := inspect.File(path)
-	require.NoError(t, err)
+	report := must.Get(inspect.File(path))(t)
 	require.Equal(t, inspect.Classic, report.Generation)
 	require.Equal(t, "__tvm_dev_mblob", report.Blob.Symbol)
 	got := load(t, path)
 	require.EqualValues(t, 7, call(t, got, "seven"))
 	require.Equal(t, graphOf(t, root), graphOf(t, got))
 
-	err = export.Library(ctx, root, path)
+	err := export.Library(ctx, root, path)
 	require.ErrorContains(t, err, "choose the other Layout")
 	require.EqualValues(t, 7, call(t, load(t, path), "seven"), "the library that was there is gone")
 }
@@ -179,8 +170,7 @@ func TestLibrary_SameBytes(t *testing.T) {
 		root := importing(t, constant(t, "f", 1), constant(t, "g", 2), newData(t, []byte("x")))
 		return readFile(t, exported(t, root, append(options, export.StaticCheck())...))
 	}
-	here, err := os.Getwd()
-	require.NoError(t, err)
+	here := must.Get(os.Getwd())(t)
 	for name, options := range map[string][]export.Option{
 		"plain": nil, "C array": {export.Pack(export.PackC)}, "debug information": {export.Flags("-g")},
 	} {
@@ -196,10 +186,8 @@ func TestLibrary_LargePayload(t *testing.T) {
 	rand.New(rand.NewSource(1)).Read(content)
 	root := importing(t, constant(t, "f", 1), newData(t, content))
 	got := load(t, exported(t, root))
-	deps, err := got.Imports()
-	require.NoError(t, err)
-	payload, err := deps[0].SaveToBinaryFor(blob.Modern)
-	require.NoError(t, err)
+	deps := must.Get(got.Imports())(t)
+	payload := must.Get(deps[0].SaveToBinaryFor(blob.Modern))(t)
 	require.True(t, bytes.Equal(content, payload[8:]))
 }
 
@@ -221,8 +209,7 @@ func TestLibrary_PackedEveryWay(t *testing.T) {
 			blobs = append(blobs, readFile(t, path))
 		})
 	}
-	data, err := export.ImportsToBytes(root, blob.Modern)
-	require.NoError(t, err)
+	data := must.Get(export.ImportsToBytes(root, blob.Modern))(t)
 	for _, b := range blobs {
 		require.Equal(t, 1, bytes.Count(b, data))
 	}
@@ -257,9 +244,7 @@ func TestLibrary_ReplacesThroughLink(t *testing.T) {
 	require.NoError(t, os.Symlink("real.so", link))
 	require.NoError(t, export.Library(ctx, constant(t, "f", 3), link))
 	require.EqualValues(t, 3, call(t, load(t, real), "f"))
-	target, err := os.Readlink(link)
-	require.NoError(t, err)
-	require.Equal(t, "real.so", target)
+	require.Equal(t, "real.so", must.Get(os.Readlink(link))(t))
 }
 
 // A file gets the permissions that the umask allows, not those of the file that it replaces.
@@ -269,8 +254,7 @@ func TestLibrary_Permissions(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "f"+suffix)
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
 		require.NoError(t, export.Library(ctx, constant(t, "f", 3), path))
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := must.Get(os.Stat(path))(t)
 		require.Equal(t, want, info.Mode())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -21,13 +22,9 @@ func TestLibrary_ObjectsLoad(t *testing.T) {
 	for _, suffix := range []string{".tar", ".o"} {
 		path := filepath.Join(t.TempDir(), "m"+suffix)
 		require.NoError(t, export.Library(ctx, root, path))
-		m, err := runtime.Load(ctx, path)
-		require.NoError(t, err)
-		f, err := m.Function("seven")
-		require.NoError(t, err)
-		got, err := f.Call()
-		require.NoError(t, err)
-		require.EqualValues(t, 7, got)
+		m := must.Get(runtime.Load(ctx, path))(t)
+		f := must.Get(m.Function("seven"))(t)
+		require.EqualValues(t, 7, must.Get(f.Call())(t))
 		require.NoError(t, f.Close())
 		require.NoError(t, m.Close())
 	}

@@ -9,16 +9,15 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 func packed(t *testing.T) (*runtime.Module, []byte) {
 	t.Helper()
 	m := importing(t, constant(t, "f", 1), newData(t, []byte("some \"bytes\" \\41 of\x00 all \xff kinds")))
-	data, err := export.ImportsToBytes(m, blob.Modern)
-	require.NoError(t, err)
-	b, err := blob.Parse(data, blob.Modern, nil)
-	require.NoError(t, err)
+	data := must.Get(export.ImportsToBytes(m, blob.Modern))(t)
+	b := must.Get(blob.Parse(data, blob.Modern, nil))(t)
 	require.Equal(t, []string{"_lib", dataKind}, []string{b.Entries[0].Kind, b.Entries[1].Kind})
 	return m, data
 }
@@ -45,8 +44,7 @@ int main(void) {
 func TestImportsToC(t *testing.T) {
 	m, data := packed(t)
 	for prefix, system := range map[string]bool{"": false, "pre_": true} {
-		text, err := export.ImportsToC(m, system, prefix)
-		require.NoError(t, err)
+		text := must.Get(export.ImportsToC(m, system, prefix))(t)
 		for _, suffix := range []string{".c", ".cc"} {
 			source := filepath.Join(t.TempDir(), "devc"+suffix)
 			require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
@@ -58,35 +56,27 @@ func TestImportsToC(t *testing.T) {
 func TestImportsToLLVM(t *testing.T) {
 	needs(t, "clang", "LLVM IR is compiled")
 	m, data := packed(t)
-	f, err := runtime.Global("runtime.ModulePackImportsToLLVM")
-	require.NoError(t, err)
-	defer f.Close()
+	f := must.Open(runtime.Global("runtime.ModulePackImportsToLLVM"))(t)
 	for prefix, system := range map[string]bool{"": false, "pre_": true} {
-		v, err := f.Call(m, system, "llvm", prefix)
-		require.NoError(t, err)
+		v := must.Get(f.Call(m, system, "llvm", prefix))(t)
 		defer v.(*runtime.Module).Close()
 		object := filepath.Join(t.TempDir(), "devc.o")
 		require.NoError(t, v.(*runtime.Module).SaveToFile(object, ""))
 		require.Equal(t, []string{"devc.o"}, names(t, filepath.Dir(object)))
 		require.Equal(t, data, printed(t, object, prefix, system, len(data)))
 	}
-	text, err := export.ImportsToLLVM(m, false, "aarch64-linux-gnu", "")
-	require.NoError(t, err)
+	text := must.Get(export.ImportsToLLVM(m, false, "aarch64-linux-gnu", ""))(t)
 	require.Contains(t, text, "target triple = \"aarch64-linux-gnu\"\n")
 }
 
 func TestImports_WrongArguments(t *testing.T) {
 	m, _ := packed(t)
-	_, err := export.ImportsToC(m, false, "1x")
-	require.ErrorContains(t, err, `prefix "1x"`)
-	_, err = export.ImportsToLLVM(m, false, "a\"b", "")
-	require.ErrorContains(t, err, "no target triple")
-	_, err = export.ImportsToBytes(nil, blob.Modern)
-	require.ErrorIs(t, err, runtime.ErrClosed)
-	_, err = export.ImportsToBytes(m, blob.LegacyFFI)
-	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
+	require.ErrorContains(t, must.Fail(export.ImportsToC(m, false, "1x")), `prefix "1x"`)
+	require.ErrorContains(t, must.Fail(export.ImportsToLLVM(m, false, "a\"b", "")), "no target triple")
+	require.ErrorIs(t, must.Fail(export.ImportsToBytes(nil, blob.Modern)), runtime.ErrClosed)
+	require.ErrorIs(t, must.Fail(export.ImportsToBytes(m, blob.LegacyFFI)), runtime.ErrInvalidArgument)
 	unsaved := importing(t, constant(t, "g", 1), made(t)(runtime.NewModule("test.unsaved", runtime.Runnable, &data{})))
-	_, err = export.ImportsToC(unsaved, false, "")
+	_, err := export.ImportsToC(unsaved, false, "")
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
 	require.ErrorContains(t, err, `module root.imports[0] (kind "test.unsaved")`)
 }
@@ -95,42 +85,28 @@ func TestImports_WrongArguments(t *testing.T) {
 func TestImports_GlobalFunctions(t *testing.T) {
 	m, data := packed(t)
 	global := func(name string, args ...any) (any, error) {
-		f, err := runtime.Global(name)
-		require.NoError(t, err)
+		f := must.Get(runtime.Global(name))(t)
 		defer f.Close()
 		return f.Call(args...)
 	}
-	want, err := export.ImportsToC(m, true, "p_")
-	require.NoError(t, err)
-	got, err := global("runtime.ModulePackImportsToC", m, true, "p_")
-	require.NoError(t, err)
-	require.Equal(t, want, got)
+	want := must.Get(export.ImportsToC(m, true, "p_"))(t)
+	require.Equal(t, want, must.Get(global("runtime.ModulePackImportsToC", m, true, "p_"))(t))
 
 	for _, name := range []string{"runtime.ModulePackImportsToTensor", "runtime.ModulePackImportsToNDArray"} {
-		v, err := global(name, m)
-		require.NoError(t, err)
-		bytes, err := runtime.ToSlice[uint8](v.(*runtime.Tensor))
-		require.NoError(t, err)
-		require.Equal(t, data, bytes)
+		v := must.Get(global(name, m))(t)
+		require.Equal(t, data, must.Get(runtime.ToSlice[uint8](v.(*runtime.Tensor)))(t))
 		v.(*runtime.Tensor).Close()
 	}
-	name, err := global("runtime.ModuleImportsBlobName")
-	require.NoError(t, err)
-	require.Equal(t, "__tvm_ffi__library_bin", name)
+	require.Equal(t, "__tvm_ffi__library_bin", must.Get(global("runtime.ModuleImportsBlobName"))(t))
 
 	for target, triple := range map[string]string{"llvm": "",
 		"llvm -mtriple=aarch64-linux-gnu -mcpu=x":       "aarch64-linux-gnu",
 		`{"kind":"llvm","mtriple":"riscv64-linux-gnu"}`: "riscv64-linux-gnu"} {
-		v, err := global("runtime.ModulePackImportsToLLVM", m, false, target, "")
-		require.NoError(t, err)
+		v := must.Get(global("runtime.ModulePackImportsToLLVM", m, false, target, ""))(t)
 		ir := v.(*runtime.Module)
 		defer ir.Close()
 		require.Equal(t, "llvm", ir.Kind())
-		want, err := export.ImportsToLLVM(m, false, triple, "")
-		require.NoError(t, err)
-		source, err := ir.GetSource("ll")
-		require.NoError(t, err)
-		require.Equal(t, want, source)
+		require.Equal(t, must.Get(export.ImportsToLLVM(m, false, triple, ""))(t), must.Get(ir.GetSource("ll"))(t))
 	}
 
 	for name, args := range map[string][]any{
@@ -148,11 +124,9 @@ func TestImports_GlobalFunctions(t *testing.T) {
 func TestImports_LLVMModule(t *testing.T) {
 	needs(t, "clang", "LLVM IR is compiled")
 	m, _ := packed(t)
-	f, err := runtime.Global("runtime.ModulePackImportsToLLVM")
-	require.NoError(t, err)
+	f := must.Get(runtime.Global("runtime.ModulePackImportsToLLVM"))(t)
 	defer f.Close()
-	v, err := f.Call(m, false, "llvm", "in_")
-	require.NoError(t, err)
+	v := must.Get(f.Call(m, false, "llvm", "in_"))(t)
 	ir := v.(*runtime.Module)
 	defer ir.Close()
 	object := filepath.Join(t.TempDir(), "devc.o")

@@ -11,6 +11,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 )
@@ -83,7 +84,6 @@ func TestWheel_PacksTheSame(t *testing.T) {
 	c, d := empty(), empty()
 	importing(t, one, two, d)
 	importing(t, root, c, one)
-	data, err := export.ImportsToBytes(root, blob.Modern)
-	require.NoError(t, err)
+	data := must.Get(export.ImportsToBytes(root, blob.Modern))(t)
 	require.Equal(t, wheelLines(t, "pack"), []string{hex.EncodeToString(data)})
 }

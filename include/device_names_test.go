@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 )
 
 // The names of devices in C++ are those of package dlpack, of which C++ lacks a few that only TVM's own parser knows.
 func TestDeviceNames_AreThoseOfDLPack(t *testing.T) {
-	text, err := os.ReadFile("tvmgo/tvmgo.hpp")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("tvmgo/tvmgo.hpp"))(t)
 	table := regexp.MustCompile(`(?s)device_names\[\] = \{(.*?)\n\};`).FindSubmatch(text)
 	require.NotNil(t, table)
 	written := map[int]string{}
@@ -26,9 +26,7 @@ func TestDeviceNames_AreThoseOfDLPack(t *testing.T) {
 			number, known = classicNumbers[constant]
 		}
 		require.True(t, known, constant)
-		parsed, err := dlpack.ParseDeviceType(name)
-		require.NoError(t, err)
-		require.EqualValues(t, number, parsed, name)
+		require.EqualValues(t, number, must.Get(dlpack.ParseDeviceType(name))(t), name)
 		if written[number] == "" {
 			written[number] = name
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 var (
@@ -139,8 +141,7 @@ func TestHeaders_SameAsTVMFFI(t *testing.T) {
 
 // names lists the enumerators, functions, types and macros of a header.
 func names(t *testing.T, path string) []string {
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(path))(t)
 	text := regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`).ReplaceAllString(string(data), "")
 	found := map[string]bool{}
 	for _, pattern := range []string{
@@ -218,8 +219,7 @@ func wheelInclude(t *testing.T) string {
 		require.FileExists(t, filepath.Join(dir, "tvm/ffi/c_api.h"), "TVMGO_WHEEL_INCLUDE")
 		return dir
 	}
-	found, err := filepath.Glob("../build/.cache/venv/lib/python3*/site-packages/tvm_ffi/include")
-	require.NoError(t, err)
+	found := must.Get(filepath.Glob("../build/.cache/venv/lib/python3*/site-packages/tvm_ffi/include"))(t)
 	if len(found) == 0 {
 		require.Empty(t, os.Getenv("CI"), "build/scripts/deps.sh makes the virtual environment")
 		t.Skip("no headers of apache-tvm-ffi: set TVMGO_WHEEL_INCLUDE to the wheel's tvm_ffi/include")

@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -93,9 +94,7 @@ func TestArtifacts_FunctionNames(t *testing.T) {
 		names := slices.DeleteFunc(m.Functions(), func(s string) bool { return s == "main" }) // the entry
 		require.Equal(t, a.functions, names, a.file)
 		require.NotZero(t, m.Properties()&runtime.Runnable)
-		imports, err := m.Imports()
-		require.NoError(t, err)
-		require.Empty(t, imports)
+		require.Empty(t, must.Get(m.Imports())(t))
 	}
 }
 
@@ -112,17 +111,14 @@ func TestArtifacts_BoundCallGivesExpectedOutput(t *testing.T) {
 	eachArtifact(t, func(t *testing.T, m *runtime.Module, name string) {
 		e := exampleOf(t, name)
 		out := empty(t, dlpack.Float32, e.shape, runtime.CPU)
-		b, err := function(t, m, name).Bind(e.args(out)...)
-		require.NoError(t, err)
+		b := must.Get(function(t, m, name).Bind(e.args(out)...))(t)
 		defer b.Close()
 		for range 3 {
 			require.NoError(t, runtime.CopyFrom(out, make([]float32, len(e.want))))
 			require.NoError(t, b.Call())
 			requireClose(t, e.want, slice[float32](t, out))
 		}
-		v, err := b.Result()
-		require.NoError(t, err)
-		require.Nil(t, v)
+		require.Nil(t, must.Get(b.Result())(t))
 	})
 }
 
@@ -184,9 +180,7 @@ func TestArtifacts_BadArgumentsGiveTheModulesOwnError(t *testing.T) {
 					args := c.args(t)
 					_, err := f.Call(args...)
 					e := requireBadArgument(t, err)
-					b, err := f.Bind(args...)
-					require.NoError(t, err)
-					defer b.Close()
+					b := must.Open(f.Bind(args...))(t)
 					require.Equal(t, e.Message, requireBadArgument(t, b.Call()).Message)
 					require.Equal(t, e.Message, requireBadArgument(t, b.Call()).Message, "every time")
 				})
@@ -244,8 +238,7 @@ func TestArtifacts_UnderBindNow(t *testing.T) {
 	if os.Getenv("LD_BIND_NOW") != "" {
 		t.Skip("runs in the process that this test starts")
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self, "-test.count=1",
 		"-test.run=^(TestArtifacts_(Call|Bound|Bad)|TestLoad_|TestEnv_|TestLink_|TestImportTree_Of)")
 	cmd.Env = append(os.Environ(), "LD_BIND_NOW=1", workVariable+"="+work)

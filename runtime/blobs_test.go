@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -182,8 +183,7 @@ var layouts = []struct {
 
 func names(t testing.TB, m *runtime.Module) (list []string) {
 	t.Helper()
-	deps, err := m.Imports()
-	require.NoError(t, err)
+	deps := must.Get(m.Imports())(t)
 	for _, d := range deps {
 		f, err := d.Function("who")
 		if err != nil {

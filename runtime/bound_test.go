@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -22,8 +23,7 @@ func TestBound_KeepsItsArguments(t *testing.T) {
 	require.NoError(t, f.Close())
 	for range 3 {
 		require.NoError(t, b.Call())
-		v, err := b.Result()
-		require.NoError(t, err)
+		v := must.Get(b.Result())(t)
 		require.Equal(t, []any{int64(2), "a text that needs an object", []any{int64(1)}}, v)
 	}
 	require.NoError(t, b.Close())
@@ -45,20 +45,15 @@ func TestBound_ResultOfTheLastSuccess(t *testing.T) {
 		}
 		return tensor(t, []int32{int32(n)}), nil
 	})
-	b, err := f.Bind()
-	require.NoError(t, err)
+	b := must.Get(f.Bind())(t)
 	defer b.Close()
-	v, err := b.Result()
-	require.NoError(t, err)
-	require.Nil(t, v)
+	require.Nil(t, must.Get(b.Result())(t))
 	require.NoError(t, b.Call())
-	first, err := b.Result()
-	require.NoError(t, err)
+	first := must.Get(b.Result())(t)
 	defer first.(*runtime.Tensor).Close()
 	require.ErrorIs(t, b.Call(), io.EOF)
 	require.NoError(t, b.Call())
-	last, err := b.Result()
-	require.NoError(t, err)
+	last := must.Get(b.Result())(t)
 	defer last.(*runtime.Tensor).Close()
 	require.Equal(t, []int32{1}, slice[int32](t, first.(*runtime.Tensor)))
 	require.Equal(t, []int32{3}, slice[int32](t, last.(*runtime.Tensor)))
@@ -66,9 +61,7 @@ func TestBound_ResultOfTheLastSuccess(t *testing.T) {
 
 func TestBound_CallsAllocateNothing(t *testing.T) {
 	m := modules.Load(t, multiC)
-	b, err := function(t, m, "addone").Bind(tensor(t, []float32{1}), tensor(t, []float32{0}))
-	require.NoError(t, err)
-	defer b.Close()
+	b := must.Open(function(t, m, "addone").Bind(tensor(t, []float32{1}), tensor(t, []float32{0})))(t)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if err := b.Call(); err != nil {
 			panic(err)
@@ -80,8 +73,7 @@ func TestBound_ForgottenIsCollected(t *testing.T) {
 	noLeaks(t)
 	f := goFunction(t, func(...any) (any, error) { return "a result that is an object", nil })
 	for range 10 {
-		b, err := f.Bind(tensor(t, []int8{1}), "an argument that is an object")
-		require.NoError(t, err)
+		b := must.Get(f.Bind(tensor(t, []int8{1}), "an argument that is an object"))(t)
 		require.NoError(t, b.Call())
 	}
 }
@@ -89,13 +81,9 @@ func TestBound_ForgottenIsCollected(t *testing.T) {
 func TestForgottenObjectsAreCollected(t *testing.T) {
 	noLeaks(t)
 	for range 10 {
-		_, err := runtime.FromSlice([]int8{1})
-		require.NoError(t, err)
-		_, err = runtime.NewFunction(func(...any) (any, error) { return nil, nil })
-		require.NoError(t, err)
-		m, err := runtime.Load(ctx, multiC)
-		require.NoError(t, err)
-		_, err = m.Function("addone")
-		require.NoError(t, err)
+		must.Get(runtime.FromSlice([]int8{1}))(t)
+		must.Get(runtime.NewFunction(func(...any) (any, error) { return nil, nil }))(t)
+		m := must.Get(runtime.Load(ctx, multiC))(t)
+		must.Get(m.Function("addone"))(t)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -87,8 +88,7 @@ func processState(t *testing.T) {
 	t.Helper()
 	call(t, global(t, "ffi.ModuleGlobalsRemove"), modules.Load(t, multiC))
 	for _, prefix := range []string{"", "text"} {
-		m, err := runtime.SystemLib(prefix)
-		require.NoError(t, err)
+		m := must.Get(runtime.SystemLib(prefix))(t)
 		require.NoError(t, m.Close())
 	}
 }
@@ -124,8 +124,7 @@ func TestBuiltins_RefuseNonsense(t *testing.T) {
 		}
 	}
 	// What they may have set on a thread does not last: a stream of the CPU is NULL.
-	_, err := global(t, "runtime.Device_SetStream").Call(1, 0, 0)
-	require.NoError(t, err)
+	must.Get(global(t, "runtime.Device_SetStream").Call(1, 0, 0))(t)
 }
 
 func requireAnyError(t *testing.T, name string, err error) {

@@ -14,6 +14,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/cpptest"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -108,22 +109,19 @@ func TestCppKernel_Functions(t *testing.T) {
 	require.Equal(t, int64(7), call(t, function(t, m, "apply"), noted, 5))
 	require.Equal(t, []any{int64(5), "from C++"}, got)
 	require.Equal(t, int64(10), call(t, function(t, m, "apply_typed"), double, 5))
-	_, err := function(t, m, "apply").Call(failing, 5)
-	require.ErrorIs(t, err, sorry, "through C++ and back")
+	require.ErrorIs(t, must.Fail(function(t, m, "apply").Call(failing, 5)), sorry, "through C++ and back")
 	require.Equal(t, "caught RuntimeError: sorry", call(t, function(t, m, "caught"), failing))
 
 	adder := call(t, function(t, m, "adder"), 100).(*runtime.Function)
 	require.Equal(t, int64(101), call(t, adder, 1))
 	require.Equal(t, int64(103), call(t, function(t, m, "apply_typed"), adder, 3))
-	_, err = adder.Call("x")
+	_, err := adder.Call("x")
 	requireError(t, err, runtime.ErrInvalidArgument)
 	require.NoError(t, adder.Close())
 
-	bound, err := function(t, m, "add").Bind(20, 22)
-	require.NoError(t, err)
+	bound := must.Get(function(t, m, "add").Bind(20, 22))(t)
 	require.NoError(t, bound.Call())
-	v, err := bound.Result()
-	require.NoError(t, err)
+	v := must.Get(bound.Result())(t)
 	require.Equal(t, int64(42), v)
 	require.NoError(t, bound.Close())
 }
@@ -202,8 +200,7 @@ func inOwnProcess(t *testing.T) bool {
 	if os.Getenv(variable) == t.Name() {
 		return true
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1", "-test.v")
 	cmd.Env = append(os.Environ(), variable+"="+t.Name(), workVariable+"="+work)
 	out, err := cmd.CombinedOutput()
@@ -243,19 +240,13 @@ func TestCppKernel_RegistersAtLoad(t *testing.T) {
 // Files of a build that links tvm-ffi's library load without it, and leave it out of the process.
 func TestCppKernel_LinkedWithTheirLibrary(t *testing.T) {
 	path := cpp(t, "typed", cppLinkings(t)["tvm_ffi"]...)
-	f, err := elf.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
-	needed, err := f.ImportedLibraries()
-	require.NoError(t, err)
-	require.Contains(t, needed, "libtvm_ffi.so")
+	f := must.Open(elf.Open(path))(t)
+	require.Contains(t, must.Get(f.ImportedLibraries())(t), "libtvm_ffi.so")
 	for name, m := range map[string]*runtime.Module{"file": modules.Load(t, path),
 		"bytes": loadBytes(t, readFile(t, path))} {
 		require.Equal(t, int64(5), call(t, function(t, m, "add"), 2, 3), name)
 	}
-	maps, err := os.ReadFile("/proc/self/maps")
-	require.NoError(t, err)
-	require.NotContains(t, string(maps), "libtvm_ffi")
+	require.NotContains(t, string(must.Get(os.ReadFile("/proc/self/maps"))(t)), "libtvm_ffi")
 }
 
 // C alone, with nothing but the symbol: of a compiler that knows no tvm-ffi at all.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -23,16 +24,13 @@ func TestCppKernel_RegistersOnce(t *testing.T) {
 			if !inOwnProcess(t) {
 				return
 			}
-			first, err := runtime.Load(ctx, path)
-			require.NoError(t, err)
+			first := must.Get(runtime.Load(ctx, path))(t)
 			require.NoError(t, first.Close())
 			noLeaks(t) // beyond what was registered
 			for range 3 {
 				for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
-					m, err := runtime.Load(ctx, path, opts...)
-					require.NoError(t, err)
-					f, err := m.Function("six_times")
-					require.NoError(t, err)
+					m := must.Get(runtime.Load(ctx, path, opts...))(t)
+					f := must.Get(m.Function("six_times"))(t)
 					require.Equal(t, int64(42), call(t, f, 7))
 					require.NoError(t, f.Close())
 					require.NoError(t, m.Close())
@@ -62,8 +60,7 @@ func TestCppKernel_RegistersOnceAmongThreads(t *testing.T) {
 	close(start)
 	require.NoError(t, done.Wait())
 	for _, m := range modules {
-		f, err := m.Function("six_times")
-		require.NoError(t, err)
+		f := must.Get(m.Function("six_times"))(t)
 		require.Equal(t, int64(42), call(t, f, 7))
 		require.NoError(t, f.Close())
 		require.NoError(t, m.Close())
@@ -75,8 +72,7 @@ func TestCppKernel_RegistersOnceFromBytes(t *testing.T) {
 	if !inOwnProcess(t) {
 		return
 	}
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(path))(t)
 	var done errgroup
 	for range 16 {
 		done.Go(func() error {
@@ -99,18 +95,14 @@ func TestCppKernel_PrivateCopyIsUnmapped(t *testing.T) {
 		if linking != "plain" {
 			require.NotZero(t, uniqueSymbols(t, path), "the case that this is about")
 		}
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(path))(t)
 		mapped := func() int { return strings.Count(readMaps(t), filepath.Base(path)) }
 		before := mapped()
 		for range 3 {
-			m, err := runtime.Load(ctx, path, runtime.PrivateCopy())
-			require.NoError(t, err)
-			other, err := runtime.LoadBytes(ctx, data, runtime.Name(filepath.Base(path)))
-			require.NoError(t, err)
+			m := must.Get(runtime.Load(ctx, path, runtime.PrivateCopy()))(t)
+			other := must.Get(runtime.LoadBytes(ctx, data, runtime.Name(filepath.Base(path))))(t)
 			for _, m := range []*runtime.Module{m, other} {
-				f, err := m.Function("add")
-				require.NoError(t, err)
+				f := must.Get(m.Function("add"))(t)
 				require.Equal(t, int64(5), call(t, f, 2, 3))
 				require.NoError(t, f.Close())
 			}
@@ -124,19 +116,15 @@ func TestCppKernel_PrivateCopyIsUnmapped(t *testing.T) {
 
 func readMaps(t *testing.T) string {
 	t.Helper()
-	maps, err := os.ReadFile("/proc/self/maps")
-	require.NoError(t, err)
-	return string(maps)
+	return string(must.Get(os.ReadFile("/proc/self/maps"))(t))
 }
 
 // uniqueSymbols counts the definitions that glibc binds once in a process.
 func uniqueSymbols(t *testing.T, path string) (n int) {
 	t.Helper()
-	f, err := elf.Open(path)
-	require.NoError(t, err)
+	f := must.Get(elf.Open(path))(t)
 	defer f.Close()
-	symbols, err := f.DynamicSymbols()
-	require.NoError(t, err)
+	symbols := must.Get(f.DynamicSymbols())(t)
 	for _, s := range symbols {
 		if s.Section != elf.SHN_UNDEF && elf.ST_BIND(s.Info) == 10 { // STB_GNU_UNIQUE
 			n++

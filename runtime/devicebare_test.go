@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -35,22 +36,16 @@ func TestTimer_OfADeviceWithoutOne(t *testing.T) {
 	const number dlpack.DeviceType = 28
 	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: "baredev",
 		New: func() (runtime.DeviceAPI, error) { return bare{theFake}, nil }}))
-	timer, err := runtime.NewTimer(dlpack.Device{Type: number})
-	require.NoError(t, err)
+	timer := must.Get(runtime.NewTimer(dlpack.Device{Type: number}))(t)
 	defer timer.Close()
-	_, err = timer.Elapsed()
-	require.ErrorContains(t, err, "not stopped")
+	require.ErrorContains(t, must.Fail(timer.Elapsed()), "not stopped")
 	require.ErrorContains(t, timer.Stop(nil), "not started")
 	require.NoError(t, timer.Start(nil))
 	require.NoError(t, timer.Stop(nil))
-	d, err := timer.Elapsed()
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, d, time.Duration(0))
+	require.GreaterOrEqual(t, must.Get(timer.Elapsed())(t), time.Duration(0))
 	require.NoError(t, timer.Start(nil))
-	_, err = timer.Elapsed()
-	require.ErrorContains(t, err, "not stopped", "a new start forgets the old stop")
-	_, err = runtime.NewTimer(dlpack.Device{Type: number, ID: 9})
-	require.Error(t, err, "there is no such device")
+	require.ErrorContains(t, must.Fail(timer.Elapsed()), "not stopped", "a new start forgets the old stop")
+	require.Error(t, must.Fail(runtime.NewTimer(dlpack.Device{Type: number, ID: 9})), "there is no such device")
 }
 
 // A workspace of the runtime's pool is in the device's memory, but it is not the device's to free.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -13,8 +14,7 @@ func TestModule_KernelIsNoFunction(t *testing.T) {
 	m, err := runtime.NewCSource("int f;", "c", []string{"f"}, nil)
 	require.NoError(t, err)
 	defer m.Close()
-	importer, err := runtime.NewCSource("int g;", "c", []string{"g"}, nil)
-	require.NoError(t, err)
+	importer := must.Get(runtime.NewCSource("int g;", "c", []string{"g"}, nil))(t)
 	defer importer.Close()
 	require.NoError(t, importer.Import(m))
 	for _, from := range []*runtime.Module{m, importer} {
@@ -22,6 +22,5 @@ func TestModule_KernelIsNoFunction(t *testing.T) {
 		require.ErrorIs(t, err, runtime.ErrNotFound)
 		require.ErrorContains(t, err, `"f" is a function, not a kernel of a device module: Module.Function returns it`)
 	}
-	_, err = importer.Kernel("gg")
-	require.ErrorContains(t, err, `has no function "gg"; did you mean "g"?`)
+	require.ErrorContains(t, must.Fail(importer.Kernel("gg")), `has no function "gg"; did you mean "g"?`)
 }

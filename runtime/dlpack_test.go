@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -25,14 +26,12 @@ func TestDLPack_In(t *testing.T) {
 			p := probe(t)
 			deleted := func() any { return call(t, function(t, p, "deleted")) }
 			before := deleted().(int64)
-			x, err := c.take(unsafe.Pointer(call(t, function(t, p, c.name), c.give...).(runtime.Ptr)))
-			require.NoError(t, err)
+			x := must.Get(c.take(unsafe.Pointer(call(t, function(t, p, c.name), c.give...).(runtime.Ptr))))(t)
 			require.Equal(t, []int64{2, 3}, x.Shape())
 			require.Equal(t, []int64{4, 1}, x.Strides())
 			require.Equal(t, uint64(4), x.ByteOffset())
 			require.Equal(t, []float32{1, 2, 3, 5, 6, 7}, slice[float32](t, x))
-			v, err := x.View(dlpack.Float32, []int64{2}, []int64{4}, 8)
-			require.NoError(t, err)
+			v := must.Get(x.View(dlpack.Float32, []int64{2}, []int64{4}, 8))(t)
 			require.NoError(t, x.Close())
 			require.NoError(t, x.Close())
 			require.Equal(t, before, deleted(), "a view keeps it")
@@ -79,10 +78,8 @@ func TestDLPack_Out(t *testing.T) {
 			noLeaks(t)
 			p := probe(t)
 			x := tensor(t, []float32{0, 1, 2, 3, 4, 5, 6, 7}, 2, 4)
-			v, err := x.View(dlpack.Float32, []int64{2, 2}, []int64{4, 2}, 4)
-			require.NoError(t, err)
-			managed, err := give(v)
-			require.NoError(t, err)
+			v := must.Get(x.View(dlpack.Float32, []int64{2, 2}, []int64{4, 2}, 4))(t)
+			managed := must.Get(give(v))(t)
 			require.NoError(t, v.Close())
 			require.NoError(t, x.Close())
 			require.Equal(t, 1.0+3+5+7, call(t, function(t, p, name), runtime.Ptr(managed)))
@@ -94,16 +91,12 @@ func TestDLPack_ThereAndBack(t *testing.T) {
 	noLeaks(t)
 	for range 2 {
 		x := tensor(t, []int64{1, 2, 3, 4}, 2, 2)
-		managed, err := x.ToDLPack()
-		require.NoError(t, err)
-		y, err := runtime.FromDLPack(managed)
-		require.NoError(t, err)
-		legacy, err := y.ToDLPackLegacy()
-		require.NoError(t, err)
+		managed := must.Get(x.ToDLPack())(t)
+		y := must.Get(runtime.FromDLPack(managed))(t)
+		legacy := must.Get(y.ToDLPackLegacy())(t)
 		require.NoError(t, x.Close())
 		require.NoError(t, y.Close())
-		z, err := runtime.FromDLPackLegacy(legacy)
-		require.NoError(t, err)
+		z := must.Get(runtime.FromDLPackLegacy(legacy))(t)
 		require.Equal(t, []int64{1, 2, 3, 4}, slice[int64](t, z))
 		require.NoError(t, z.Close())
 	}
@@ -113,18 +106,14 @@ func TestDLPack_ThereAndBack(t *testing.T) {
 func TestDLPack_ReadOnlyViews(t *testing.T) {
 	noLeaks(t)
 	for flags := range uint64(2) {
-		x, err := runtime.FromDLPack(unsafe.Pointer(call(t, function(t, probe(t), "give_versioned"), 1, int(flags),
-			2).(runtime.Ptr)))
-		require.NoError(t, err)
-		v, err := x.View(dlpack.Float32, []int64{2}, []int64{4}, 8)
-		require.NoError(t, err)
+		x := must.Get(runtime.FromDLPack(unsafe.Pointer(call(t, function(t, probe(t), "give_versioned"), 1, int(flags),
+			2).(runtime.Ptr))))(t)
+		v := must.Get(x.View(dlpack.Float32, []int64{2}, []int64{4}, 8))(t)
 		for _, c := range []*runtime.Tensor{x, v} {
-			p, err := c.ToDLPack()
-			require.NoError(t, err)
+			p := must.Get(c.ToDLPack())(t)
 			const flagsAt = 24 // version, manager_ctx, deleter
 			require.Equal(t, flags, *(*uint64)(unsafe.Add(p, flagsAt))&1)
-			back, err := runtime.FromDLPack(p)
-			require.NoError(t, err)
+			back := must.Get(runtime.FromDLPack(p))(t)
 			require.NoError(t, back.Close())
 			require.NoError(t, c.Close())
 		}

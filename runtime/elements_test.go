@@ -6,27 +6,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 func TestElements(t *testing.T) {
 	noLeaks(t)
 	x := tensor(t, []float32{1, 2, 3, 4}, 2, 2)
-	s, err := runtime.Elements[float32](x)
-	require.NoError(t, err)
+	s := must.Get(runtime.Elements[float32](x))(t)
 	require.Equal(t, []float32{1, 2, 3, 4}, s)
 	require.Equal(t, 4, cap(s))
 	s[3] = 7
 	require.Equal(t, []float32{1, 2, 3, 7}, slice[float32](t, x), "no copy")
 	row := opened(t)(x.View(dlpack.Float32, []int64{2}, nil, 8))
-	s, err = runtime.Elements[float32](row)
-	require.NoError(t, err)
+	s = must.Get(runtime.Elements[float32](row))(t)
 	require.Equal(t, []float32{3, 7}, s)
-	empty, err := runtime.Elements[int8](tensor(t, []int8{}))
-	require.NoError(t, err)
-	require.Empty(t, empty)
+	require.Empty(t, must.Get(runtime.Elements[int8](tensor(t, []int8{})))(t))
 
-	_, err = runtime.Elements[int32](x)
+	_, err := runtime.Elements[int32](x)
 	requireError(t, err, runtime.ErrInvalidArgument, "float32", "int32")
 	column := opened(t)(x.View(dlpack.Float32, []int64{2}, []int64{2}, 0))
 	_, err = runtime.Elements[float32](column)
@@ -46,11 +43,10 @@ func TestElements(t *testing.T) {
 func TestElements_Halves(t *testing.T) {
 	noLeaks(t)
 	x := tensor(t, []dlpack.Float16Bits{dlpack.Float16Of(1.5), 0})
-	s, err := runtime.Elements[dlpack.Float16Bits](x)
-	require.NoError(t, err)
+	s := must.Get(runtime.Elements[dlpack.Float16Bits](x))(t)
 	s[1] = dlpack.Float16Of(-0.25)
 	require.Equal(t, float32(-0.25), slice[dlpack.Float16Bits](t, x)[1].Float32())
-	_, err = runtime.Elements[dlpack.BFloat16Bits](x)
+	_, err := runtime.Elements[dlpack.BFloat16Bits](x)
 	requireError(t, err, runtime.ErrInvalidArgument, "float16", "bfloat16")
 	_, err = runtime.ToSlice[uint16](x)
 	requireError(t, err, runtime.ErrInvalidArgument, "float16", "uint16")

@@ -20,6 +20,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/leaks"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -78,8 +79,7 @@ const blobRoom = 1 << 16
 func withBlob(t testing.TB, source string, blob []byte) []byte {
 	t.Helper()
 	require.LessOrEqual(t, len(blob), blobRoom)
-	lib, err := os.ReadFile(buildC(t, source, fmt.Sprintf("-DBLOB_ROOM=%d", blobRoom)))
-	require.NoError(t, err)
+	lib := must.Get(os.ReadFile(buildC(t, source, fmt.Sprintf("-DBLOB_ROOM=%d", blobRoom))))(t)
 	mark := []byte("blob of the test\x00")
 	at := bytes.Index(lib, mark)
 	require.GreaterOrEqual(t, at, 0)
@@ -96,51 +96,35 @@ const (
 
 func loadBytes(t testing.TB, lib []byte, opts ...runtime.LoadOption) *runtime.Module {
 	t.Helper()
-	m, err := runtime.LoadBytes(ctx, lib, opts...)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return must.Open(runtime.LoadBytes(ctx, lib, opts...))(t)
 }
 
 func probe(t testing.TB) *runtime.Module { t.Helper(); return modules.Load(t, buildC(t, probeSource)) }
 
 func function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
 	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	return f
+	return must.Open(m.Function(name))(t)
 }
 
 func goFunction(t testing.TB, f runtime.PackedFunc) *runtime.Function {
 	t.Helper()
-	fn, err := runtime.NewFunction(f)
-	require.NoError(t, err)
-	t.Cleanup(func() { fn.Close() })
-	return fn
+	return must.Open(runtime.NewFunction(f))(t)
 }
 
 func global(t testing.TB, name string) *runtime.Function {
 	t.Helper()
-	f, err := runtime.Global(name)
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	return f
+	return must.Open(runtime.Global(name))(t)
 }
 
 // call calls a function that must succeed.
 func call(t testing.TB, f *runtime.Function, args ...any) any {
 	t.Helper()
-	v, err := f.Call(args...)
-	require.NoError(t, err)
-	return v
+	return must.Get(f.Call(args...))(t)
 }
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return b
+	return must.Get(os.ReadFile(path))(t)
 }
 
 func writeFile(t testing.TB, path string, data []byte) {
@@ -152,32 +136,23 @@ func writeFile(t testing.TB, path string, data []byte) {
 
 func tensor[T dlpack.Scalar](t testing.TB, data []T, shape ...int64) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.FromSlice(data, shape...)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.FromSlice(data, shape...))(t)
 }
 
 func empty(t testing.TB, dtype dlpack.DataType, shape []int64, dev dlpack.Device) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.NewTensor(dtype, shape, dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.NewTensor(dtype, shape, dev))(t)
 }
 
 func slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
 	t.Helper()
-	s, err := runtime.ToSlice[T](x)
-	require.NoError(t, err)
-	return s
+	return must.Get(runtime.ToSlice[T](x))(t)
 }
 
 // npy reads a float32 array as numpy.save writes it.
 func npy(t testing.TB, path string) ([]float32, []int64) {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(path))(t)
 	require.Equal(t, "\x93NUMPY\x01\x00", string(raw[:8]))
 	header, data := raw[10:10+binary.LittleEndian.Uint16(raw[8:])], raw[10+binary.LittleEndian.Uint16(raw[8:]):]
 	require.Contains(t, string(header), "'descr': '<f4', 'fortran_order': False")
@@ -187,8 +162,7 @@ func npy(t testing.TB, path string) ([]float32, []int64) {
 	for _, d := range strings.Split(dims, ",") {
 		if d = strings.TrimSpace(d); d != "" {
 			var n int64
-			_, err := fmt.Sscan(d, &n)
-			require.NoError(t, err)
+			must.Get(fmt.Sscan(d, &n))(t)
 			shape = append(shape, n)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -58,8 +59,7 @@ func TestFunction_FailsWithoutAnError(t *testing.T) {
 	for _, rc := range []int{-1, -2, 1, 77} {
 		_, err := f.Call(rc)
 		requireError(t, err, runtime.ErrFailed)
-		b, err := f.Bind(rc)
-		require.NoError(t, err)
+		b := must.Get(f.Bind(rc))(t)
 		requireError(t, b.Call(), runtime.ErrFailed)
 		require.NoError(t, b.Close())
 	}
@@ -212,8 +212,7 @@ func TestFunction_ReturnsANewTensor(t *testing.T) {
 	require.Equal(t, []int32{1, 2, 3}, slice[int32](t, x))
 	require.NoError(t, x.Close())
 	// Closed by its own function before it is given: an error, not a dead tensor.
-	_, err := make(true).Call()
-	require.ErrorContains(t, err, "closed")
+	require.ErrorContains(t, must.Fail(make(true).Call()), "closed")
 }
 
 func TestFunction_ReturnsItsArgumentsTwice(t *testing.T) {
@@ -274,8 +273,7 @@ func useStack(n int) int {
 func TestFunction_HeldByC(t *testing.T) {
 	noLeaks(t)
 	p := probe(t)
-	f, err := runtime.NewFunction(func(args ...any) (any, error) { return args[0].(int64) * 2, nil })
-	require.NoError(t, err)
+	f := must.Get(runtime.NewFunction(func(args ...any) (any, error) { return args[0].(int64) * 2, nil }))(t)
 	call(t, function(t, p, "hold"), f)
 	require.NoError(t, f.Close())
 	require.Equal(t, int64(8), call(t, function(t, p, "call_held"), 4))
@@ -296,10 +294,9 @@ func TestFunction_CalledOnThreadsOfC(t *testing.T) {
 		}
 		return args[0].(int64) + args[1].(int64), nil
 	})
-	_, err := on.Call(bad, 4, 10)
-	require.ErrorIs(t, err, io.EOF, "an error moves from thread to thread")
+	require.ErrorIs(t, must.Fail(on.Call(bad, 4, 10)), io.EOF, "an error moves from thread to thread")
 	boom := goFunction(t, func(...any) (any, error) { panic("boom") })
-	_, err = on.Call(boom, 2, 2)
+	_, err := on.Call(boom, 2, 2)
 	requireError(t, err, runtime.ErrFailed, "panic: boom")
 }
 

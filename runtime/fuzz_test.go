@@ -12,6 +12,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -170,11 +171,11 @@ func FuzzLoad_Blob(f *testing.F) {
 // Whatever bytes a loader of a kind takes, it gives back.
 func FuzzKinds(f *testing.F) {
 	for kind, payload := range map[string][]byte{
-		"c":              must(cSource(f, "int f;", "", []string{"f"}, nil).SaveToBinary()),
-		"static_library": must(staticLibrary(f, []byte("object"), "g").SaveToBinary()),
-		"vulkan":         must(made(f)(runtime.NewVulkanSource(&vulkan)).SaveToBinary()),
-		"const_loader":   must(made(f)(runtime.NewConstants(someConstants())).SaveToBinary()),
-		"cuda":           must(imports(f, modules.Load(f, artifacts+"modern/gpu_cuda_src.so"))[0].SaveToBinary()),
+		"c":              must.Get(cSource(f, "int f;", "", []string{"f"}, nil).SaveToBinary())(f),
+		"static_library": must.Get(staticLibrary(f, []byte("object"), "g").SaveToBinary())(f),
+		"vulkan":         must.Get(made(f)(runtime.NewVulkanSource(&vulkan)).SaveToBinary())(f),
+		"const_loader":   must.Get(made(f)(runtime.NewConstants(someConstants())).SaveToBinary())(f),
+		"cuda":           must.Get(imports(f, modules.Load(f, artifacts+"modern/gpu_cuda_src.so"))[0].SaveToBinary())(f),
 		"metal":          []byte("anything"),
 	} {
 		f.Add(kind, false, payload)
@@ -197,13 +198,11 @@ func FuzzKinds(f *testing.F) {
 		}
 		m := v.(*runtime.Module)
 		defer m.Close()
-		got, err := m.SaveToBinaryFor(layout)
-		require.NoError(t, err)
+		got := must.Get(m.SaveToBinaryFor(layout))(t)
 		require.True(t, bytes.Equal(payload, got))
 		for _, name := range append(m.Functions(), "get_func_names", "get_const_var_tensor") {
 			if f, err := m.Function(name); err == nil {
-				v, err := f.Call()
-				require.NoError(t, err)
+				v := must.Get(f.Call())(t)
 				closeValue(v)
 				f.Close()
 			}

@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -44,9 +45,8 @@ type misbehaving struct{ runtime.ModuleImpl }
 
 func TestModule_OfGoThatPanics(t *testing.T) {
 	noLeaks(t)
-	m, err := runtime.NewModule("bad", 0, misbehaving{})
-	require.NoError(t, err)
-	_, err = m.Function("x")
+	m := must.Get(runtime.NewModule("bad", 0, misbehaving{}))(t)
+	_, err := m.Function("x")
 	requireError(t, err, runtime.ErrFailed, "panic")
 	require.Empty(t, m.Functions())
 	_, err = m.GetSource("")
@@ -61,8 +61,7 @@ func TestModule_ImportsMustNotCycle(t *testing.T) {
 	noLeaks(t)
 	var mods [3]*runtime.Module
 	for i := range mods {
-		m, err := runtime.NewModule(fmt.Sprint("m", i), 0, &goModule{})
-		require.NoError(t, err)
+		m := must.Get(runtime.NewModule(fmt.Sprint("m", i), 0, &goModule{}))(t)
 		defer m.Close()
 		mods[i] = m
 	}
@@ -72,8 +71,7 @@ func TestModule_ImportsMustNotCycle(t *testing.T) {
 	require.ErrorContains(t, mods[2].Import(mods[0]), "Cyclic")
 	require.ErrorContains(t, mods[1].Import(mods[0]), "Cyclic")
 	require.NoError(t, mods[0].Import(mods[2]), "a diamond is none")
-	deps, err := mods[0].Imports()
-	require.NoError(t, err)
+	deps := must.Get(mods[0].Imports())(t)
 	require.Len(t, deps, 2)
 	for _, d := range deps {
 		d.Close()
@@ -83,22 +81,16 @@ func TestModule_ImportsMustNotCycle(t *testing.T) {
 // A module that closes what it holds, and imports elsewhere while it dies.
 func TestModule_ClearImportsLetsThemDie(t *testing.T) {
 	noLeaks(t)
-	m, err := runtime.NewModule("parent", 0, &goModule{})
-	require.NoError(t, err)
-	defer m.Close()
-	other, err := runtime.NewModule("other", 0, &goModule{})
-	require.NoError(t, err)
-	defer other.Close()
+	m := must.Open(runtime.NewModule("parent", 0, &goModule{}))(t)
+	other := must.Open(runtime.NewModule("other", 0, &goModule{}))(t)
 	closed := make(chan error, 1)
-	dep, err := runtime.NewModule("dep", 0, &goModule{closed: func() { closed <- m.Import(other) }})
-	require.NoError(t, err)
+	dep := must.Get(runtime.NewModule("dep", 0, &goModule{closed: func() { closed <- m.Import(other) }}))(t)
 	require.NoError(t, m.Import(dep))
 	require.NoError(t, dep.Close())
 	require.Empty(t, closed)
 	call(t, global(t, "ffi.ModuleClearImports"), m)
 	require.NoError(t, <-closed)
-	deps, err := m.Imports()
-	require.NoError(t, err)
+	deps := must.Get(m.Imports())(t)
 	require.Len(t, deps, 1)
 	require.Equal(t, "other", deps[0].Kind())
 	require.NoError(t, deps[0].Close())

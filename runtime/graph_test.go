@@ -8,15 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 func newStream(t testing.TB, dev dlpack.Device) *runtime.Stream {
 	t.Helper()
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { s.Close() })
-	return s
+	return must.Open(runtime.NewStream(dev))(t)
 }
 
 // chain is x -> y -> z on the fake device, with x full of v.
@@ -43,8 +41,7 @@ func TestGraph_RecordsAndLaunches(t *testing.T) {
 	hop := goFunction(t, func(args ...any) (any, error) {
 		return nil, args[1].(*runtime.Tensor).CopyFromTensor(args[0].(*runtime.Tensor), s)
 	})
-	bound, err := hop.BindOn(s, y, z)
-	require.NoError(t, err)
+	bound := must.Get(hop.BindOn(s, y, z))(t)
 	before := runtime.Live().Graphs
 	g, err := s.Capture(func() error {
 		require.Equal(t, before+1, runtime.Live().Graphs)
@@ -83,13 +80,10 @@ func TestGraph_EveryLaunchIsDone(t *testing.T) {
 	s := newStream(t, fakeDevice(t))
 	count := 0
 	tick := func() { // the device's work, behind the runtime's back
-		q, err := theFake.stream(runtime.StreamHandle(s.Handle()))
-		require.NoError(t, err)
+		q := must.Get(theFake.stream(runtime.StreamHandle(s.Handle())))(t)
 		q.queue(func() { count++ })
 	}
-	g, err := s.Capture(func() error { tick(); tick(); return nil })
-	require.NoError(t, err)
-	defer g.Close()
+	g := must.Open(s.Capture(func() error { tick(); tick(); return nil }))(t)
 	for range 3 {
 		require.NoError(t, g.Launch(s))
 	}
@@ -159,12 +153,10 @@ func TestGraph_Refused(t *testing.T) {
 	dev := fakeDevice(t)
 	s, other := newStream(t, dev), newStream(t, dev)
 	second := newStream(t, dlpack.Device{Type: fakeType, ID: 1})
-	timer, err := runtime.NewTimer(dev)
-	require.NoError(t, err)
-	defer timer.Close()
+	timer := must.Open(runtime.NewTimer(dev))(t)
 	nothing := func() error { return nil }
 	var none *runtime.Stream
-	_, err = none.Capture(nothing)
+	_, err := none.Capture(nothing)
 	requireError(t, err, runtime.ErrInvalidArgument, "the stream is nil")
 	_, err = s.Capture(nil)
 	requireError(t, err, runtime.ErrInvalidArgument, "the Go function is nil")
@@ -190,10 +182,8 @@ func TestGraph_Refused(t *testing.T) {
 		requireError(t, timer.Start(s), runtime.ErrInvalidArgument, "the stream records")
 		_, err = s.NewTensor(dlpack.Float32, []int64{1})
 		requireError(t, err, runtime.ErrInvalidArgument, "the stream records", "make it before")
-		_, err = other.NewTensor(dlpack.Float32, []int64{1})
-		require.NoError(t, err)
-		host, err := runtime.FromSlice([]float32{1, 2, 3, 4})
-		require.NoError(t, err)
+		must.Get(other.NewTensor(dlpack.Float32, []int64{1}))(t)
+		host := must.Get(runtime.FromSlice([]float32{1, 2, 3, 4}))(t)
 		defer host.Close()
 		requireError(t, x.CopyFromTensor(host, s), runtime.ErrNotSupported, "ordinary memory")
 		return other.Sync(t.Context())
@@ -203,10 +193,8 @@ func TestGraph_Refused(t *testing.T) {
 	require.NoError(t, empty.Launch(s))
 	require.NoError(t, empty.Close())
 	require.NoError(t, s.Close())
-	_, err = s.Capture(nothing)
-	require.ErrorIs(t, err, runtime.ErrClosed)
-	g, err := other.Capture(nothing)
-	require.NoError(t, err)
+	require.ErrorIs(t, must.Fail(s.Capture(nothing)), runtime.ErrClosed)
+	g := must.Get(other.Capture(nothing))(t)
 	require.ErrorIs(t, g.Launch(s), runtime.ErrClosed)
 	require.NoError(t, other.Close(), "a graph does without the stream it was recorded on")
 	fresh := newStream(t, dev)
@@ -222,32 +210,26 @@ func TestGraph_KeepsWhatItUses(t *testing.T) {
 	dev := fakeDevice(t)
 	s := newStream(t, dev)
 	x, y, z := chain(t, 9)
-	ordered, err := s.NewTensor(dlpack.Float32, []int64{4})
-	require.NoError(t, err)
-	out, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{4}, dev)
-	require.NoError(t, err)
-	defer out.Close()
-	w, err := runtime.NewWorkspace(dlpack.Float32, []int64{4}, dev, s)
-	require.NoError(t, err)
+	ordered := must.Get(s.NewTensor(dlpack.Float32, []int64{4}))(t)
+	out := must.Open(runtime.NewPinnedTensor(dlpack.Float32, []int64{4}, dev))(t)
+	w := must.Get(runtime.NewWorkspace(dlpack.Float32, []int64{4}, dev, s))(t)
 	take := function(t, probe(t), "workspace")
 	before, workspaces := runtime.Live(), theFake.workspaces.Load()
 	hop, err := runtime.NewFunction(func(args ...any) (any, error) {
 		return nil, args[1].(*runtime.Tensor).CopyFromTensor(args[0].(*runtime.Tensor), s)
 	})
 	require.NoError(t, err)
-	unused, err := s.NewTensor(dlpack.Float32, []int64{4})
-	require.NoError(t, err)
+	unused := must.Get(s.NewTensor(dlpack.Float32, []int64{4}))(t)
 	at := unused.Data()
 	g, err := s.Capture(func() error {
 		for _, err := range []error{y.CopyFromTensor(x, s), x.Close(), z.CopyFromTensor(y, s),
 			ordered.CopyFromTensor(z, s), unused.Close()} {
 			require.NoError(t, err)
 		}
-		_, err := hop.CallOn(s, ordered, w)
-		require.NoError(t, err)
+		must.Get(hop.CallOn(s, ordered, w))(t)
 		require.NoError(t, out.CopyFromTensor(w, s))
 		require.NoError(t, w.Close())
-		_, err = take.CallOn(s, int(dev.Type), int(dev.ID), 64)
+		_, err := take.CallOn(s, int(dev.Type), int(dev.ID), 64)
 		return err
 	})
 	require.NoError(t, err)
@@ -344,10 +326,8 @@ func TestGraph_KeepsCalls(t *testing.T) {
 	s := newStream(t, fakeDevice(t))
 	for _, record := range []bool{true, false} {
 		before := runtime.Live()
-		f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
-		require.NoError(t, err)
-		x, err := runtime.NewTensor(dlpack.Float32, []int64{4}, fakeDevice(t))
-		require.NoError(t, err)
+		f := must.Get(runtime.NewFunction(func(...any) (any, error) { return nil, nil }))(t)
+		x := must.Get(runtime.NewTensor(dlpack.Float32, []int64{4}, fakeDevice(t)))(t)
 		g, err := s.Capture(func() error {
 			on := s
 			if !record {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -21,8 +22,7 @@ func TestImportTree_OfGoModules(t *testing.T) {
 				[]entry{lib(), l.of("a"), l.of("b"), l.of("c")}, [][]int{{1, 3}, {2, 3}, nil, nil})))
 			require.Equal(t, "library", m.Kind())
 			require.Equal(t, []string{"a", "c"}, names(t, m))
-			deps, err := m.Imports()
-			require.NoError(t, err)
+			deps := must.Get(m.Imports())(t)
 			defer deps[0].Close()
 			defer deps[1].Close()
 			require.Equal(t, named, deps[0].Kind())
@@ -32,7 +32,7 @@ func TestImportTree_OfGoModules(t *testing.T) {
 			require.Equal(t, "a", call(t, function(t, m, "who")))
 			require.Equal(t, "b", call(t, function(t, m, "b")))
 			require.Equal(t, "c", call(t, function(t, m, "c")))
-			_, err = deps[1].Function("b")
+			_, err := deps[1].Function("b")
 			requireError(t, err, runtime.ErrNotFound)
 		})
 	}
@@ -56,17 +56,12 @@ func TestImportTree_PayloadIsAViewThatLives(t *testing.T) {
 	at := int64(uintptr(unsafe.Pointer(unsafe.SliceData(data))))
 	require.True(t, at > address && at < address+blobRoom, "the payload was copied")
 
-	deps, err := m.Imports()
-	require.NoError(t, err)
+	deps := must.Get(m.Imports())(t)
 	require.NoError(t, m.Close())
 	// The module alone keeps the file mapped.
 	require.Equal(t, payload, data)
-	saved, err := deps[0].SaveToBinary()
-	require.NoError(t, err)
-	require.Equal(t, payload, saved)
-	text, err := deps[0].GetSource("words")
-	require.NoError(t, err)
-	require.Equal(t, "source in words", text)
+	require.Equal(t, payload, must.Get(deps[0].SaveToBinary())(t))
+	require.Equal(t, "source in words", must.Get(deps[0].GetSource("words"))(t))
 	requireError(t, deps[0].SaveToFile("x", ""), runtime.ErrNotSupported)
 	require.NoError(t, deps[0].Close())
 }
@@ -75,11 +70,9 @@ func TestImportTree_ClosesFromTheRootDown(t *testing.T) {
 	noLeaks(t)
 	var closed []string
 	namedKind(t, &closed)
-	m, err := runtime.LoadBytes(ctx, withBlob(t, probeSource, modernTree(
-		[]entry{of("root"), lib(), of("leaf")}, [][]int{{1, 2}, {2}, nil})))
-	require.NoError(t, err)
-	leaf, err := m.Function("leaf")
-	require.NoError(t, err)
+	m := must.Get(runtime.LoadBytes(ctx, withBlob(t, probeSource, modernTree(
+		[]entry{of("root"), lib(), of("leaf")}, [][]int{{1, 2}, {2}, nil}))))(t)
+	leaf := must.Get(m.Function("leaf"))(t)
 	require.NoError(t, m.Close())
 	require.Equal(t, []string{"root", "leaf"}, closed)
 	require.Equal(t, "leaf", call(t, leaf)) // a Go function needs no module
@@ -92,8 +85,7 @@ func TestImportTree_FunctionOfLibraryKeepsItsImports(t *testing.T) {
 	namedKind(t, &closed)
 	m, err := runtime.LoadBytes(ctx, withBlob(t, probeSource, modernTree([]entry{lib(), of("a")}, [][]int{{1}, nil})))
 	require.NoError(t, err)
-	env, err := m.Function("env")
-	require.NoError(t, err)
+	env := must.Get(m.Function("env"))(t)
 	require.NoError(t, m.Close())
 	require.Empty(t, closed)
 	require.Equal(t, "a", call(t, env, "who"))
@@ -113,8 +105,7 @@ func TestImportTree_LongChain(t *testing.T) {
 		children = append(children, []int{i + 1})
 	}
 	children[modules-1] = nil
-	m, err := runtime.LoadBytes(ctx, withBlob(t, probeSource, modernTree(entries, children)))
-	require.NoError(t, err)
+	m := must.Get(runtime.LoadBytes(ctx, withBlob(t, probeSource, modernTree(entries, children))))(t)
 	require.NoError(t, m.Close())
 }
 
@@ -241,9 +232,7 @@ func TestImportTree_LoaderReturnsSomethingElse(t *testing.T) {
 	compiler(t)
 	noLeaks(t)
 	const name = "ffi.Module.load_from_bytes.tvmgo_test_else"
-	mine, err := runtime.NewModule("mine", 0, &goModule{})
-	require.NoError(t, err)
-	defer mine.Close()
+	mine := must.Open(runtime.NewModule("mine", 0, &goModule{}))(t)
 	for _, c := range []struct {
 		result any
 		count  int
@@ -266,9 +255,7 @@ func TestImportTree_LoaderReturnsSomethingElse(t *testing.T) {
 		requireError(t, err, runtime.ErrFailed, c.says)
 	}
 	require.True(t, runtime.RemoveGlobal(name))
-	deps, err := mine.Imports()
-	require.NoError(t, err)
-	require.Empty(t, deps)
+	require.Empty(t, must.Get(mine.Imports())(t))
 }
 
 func TestModuleKind_Registration(t *testing.T) {
@@ -302,9 +289,7 @@ func TestModuleKind_LoaderAsGlobalFunction(t *testing.T) {
 	for _, arg := range []any{[]byte("ab"), []byte("longer than seven bytes"), "ab", "text longer than seven bytes"} {
 		m := call(t, f, arg).(*runtime.Module)
 		require.Equal(t, named, m.Kind())
-		saved, err := m.SaveToBinary()
-		require.NoError(t, err)
-		require.EqualValues(t, arg, saved)
+		require.EqualValues(t, arg, must.Get(m.SaveToBinary())(t))
 		require.NoError(t, m.Close())
 	}
 	_, err := f.Call(1)
@@ -330,6 +315,5 @@ func TestImportTree_Diamonds(t *testing.T) {
 	_, err := m.Function("nothing")
 	requireError(t, err, runtime.ErrNotFound)
 	require.Equal(t, "r59", call(t, function(t, m, "env"), "r59"))
-	_, err = function(t, m, "env").Call("nothing")
-	require.ErrorContains(t, err, "nothing")
+	require.ErrorContains(t, must.Fail(function(t, m, "env").Call("nothing")), "nothing")
 }

@@ -11,22 +11,20 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 // elfSymbol returns the bytes from a symbol to the end of its segment's part of the file.
 func elfSymbol(t testing.TB, r io.ReaderAt, symbol string) []byte {
 	t.Helper()
-	f, err := elf.NewFile(r)
-	require.NoError(t, err)
-	symbols, err := f.DynamicSymbols()
-	require.NoError(t, err)
+	f := must.Get(elf.NewFile(r))(t)
+	symbols := must.Get(f.DynamicSymbols())(t)
 	for _, s := range symbols {
 		for _, p := range f.Progs {
 			if s.Name == symbol && p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
 				data := make([]byte, p.Filesz-(s.Value-p.Vaddr))
-				_, err := p.ReadAt(data, int64(s.Value-p.Vaddr))
-				require.NoError(t, err)
+				must.Get(p.ReadAt(data, int64(s.Value-p.Vaddr)))(t)
 				return data
 			}
 		}
@@ -51,9 +49,9 @@ func TestConstants(t *testing.T) {
 	require.Equal(t, "const_loader", m.Kind())
 	require.Equal(t, runtime.Serializable, m.Properties())
 	require.Equal(t, []string{"f"}, m.Functions())
-	want := must(c.Encode())
+	want := must.Get(c.Encode())(t)
 	for _, layout := range []blob.Layout{blob.Legacy, blob.Modern} {
-		require.Equal(t, want, must(m.SaveToBinaryFor(layout)))
+		require.Equal(t, want, must.Get(m.SaveToBinaryFor(layout))(t))
 	}
 	_, err := m.Function("f")
 	requireError(t, err, runtime.ErrFailed, "__init_f", "import the module that has it")
@@ -83,8 +81,7 @@ func TestConstants(t *testing.T) {
 	require.Equal(t, "g", call(t, function(t, m, "g")))
 	require.Zero(t, calls, "what has no constants is not initialised")
 	require.Equal(t, before, runtime.Live().Tensors, "what is not used is not copied")
-	_, err = m.Function("f")
-	require.ErrorIs(t, err, fails)
+	require.ErrorIs(t, must.Fail(m.Function("f")), fails)
 	fails = nil
 	require.Equal(t, "f", call(t, function(t, m, "f")))
 	require.Equal(t, "f", call(t, function(t, m, "f")))
@@ -143,9 +140,7 @@ func TestConstants_InitLooksUpFunctions(t *testing.T) {
 						if err != nil {
 							return nil, err
 						}
-						v, err := f.Call()
-						require.NoError(t, err)
-						require.Equal(t, name, v)
+						require.Equal(t, name, must.Get(f.Call())(t))
 						require.NoError(t, f.Close())
 					}
 					return nil, nil
@@ -162,8 +157,7 @@ func TestConstants_InitLooksUpFunctions(t *testing.T) {
 			var wait sync.WaitGroup
 			for i := range map[string]int{"one thread": 1, "many threads": 16}[opts] {
 				wait.Go(func() {
-					f, err := m.Function([]string{"f", "g"}[i%2])
-					require.NoError(t, err)
+					f := must.Get(m.Function([]string{"f", "g"}[i%2]))(t)
 					require.NoError(t, f.Close())
 				})
 			}
@@ -190,7 +184,7 @@ func TestConstants_Created(t *testing.T) {
 	w, b := tensor(t, []float32{1, 2}), tensor(t, []int8{1, 2, 3}, 1, 3)
 	m := call(t, create, runtime.Map{{"w", w}, {"b", b}}, runtime.Map{{"f", []any{"b", "w"}}}).(*runtime.Module)
 	defer m.Close()
-	require.Equal(t, must(someConstants().Encode()), must(m.SaveToBinary()))
+	require.Equal(t, must.Get(someConstants().Encode())(t), must.Get(m.SaveToBinary())(t))
 	for says, args := range map[string][]any{
 		"expected 2 argum":               {runtime.Map{}},
 		"argument 0: expected a map":     {1, runtime.Map{}},
@@ -208,8 +202,7 @@ func TestConstants_Created(t *testing.T) {
 // The file is the blob of a const_loader over a source module as Apache TVM v0.27 packed it.
 func TestConstants_OfTVM(t *testing.T) {
 	noLeaks(t)
-	b, err := blob.Parse(readFile(t, "testdata/const_loader.blob"), blob.Modern, nil)
-	require.NoError(t, err)
+	b := must.Get(blob.Parse(readFile(t, "testdata/const_loader.blob"), blob.Modern, nil))(t)
 	require.Equal(t, "const_loader", b.Entries[0].Kind)
 	m := call(t, global(t, "ffi.Module.load_from_bytes.const_loader"), b.Entries[0].Payload).(*runtime.Module)
 	defer m.Close()
@@ -218,7 +211,7 @@ func TestConstants_OfTVM(t *testing.T) {
 	made := call(t, global(t, "ffi.Module.create.const_loader"), runtime.Map{{"b", i8}, {"w", w}},
 		runtime.Map{{"f", []any{"b", "w"}}}).(*runtime.Module)
 	defer made.Close()
-	require.Equal(t, b.Entries[0].Payload, must(made.SaveToBinary()))
+	require.Equal(t, b.Entries[0].Payload, must.Get(made.SaveToBinary())(t))
 }
 
 func TestConstants_Bad(t *testing.T) {

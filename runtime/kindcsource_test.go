@@ -8,23 +8,18 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 func cSource(t testing.TB, code, format string, functions, constants []string) *runtime.Module {
 	t.Helper()
-	m, err := runtime.NewCSource(code, format, functions, constants)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return must.Open(runtime.NewCSource(code, format, functions, constants))(t)
 }
 
 func staticLibrary(t testing.TB, object []byte, functions ...string) *runtime.Module {
 	t.Helper()
-	m, err := runtime.NewStaticLibrary(object, functions)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return must.Open(runtime.NewStaticLibrary(object, functions))(t)
 }
 
 // texts calls a function that gives a list of strings.
@@ -45,10 +40,8 @@ func TestCSource(t *testing.T) {
 	require.Equal(t, []string{"add", "sub"}, texts(t, m, "get_func_names"))
 	require.Equal(t, []string{"w"}, texts(t, m, "get_const_vars"))
 	require.Equal(t, "add", call(t, function(t, m, "get_symbol")))
-	source, err := m.GetSource("")
-	require.NoError(t, err)
-	require.Equal(t, "int add;", source)
-	_, err = m.GetSource("ptx")
+	require.Equal(t, "int add;", must.Get(m.GetSource(""))(t))
+	_, err := m.GetSource("ptx")
 	requireError(t, err, runtime.ErrNotSupported, `written in "c", not in "ptx"`)
 	_, err = m.Function("add")
 	requireError(t, err, runtime.ErrNotSupported, "export it into a shared library")
@@ -58,15 +51,11 @@ func TestCSource(t *testing.T) {
 	want := (&blob.CSource{Code: "int add;", Format: "c", Functions: []string{"add", "sub"},
 		Constants: []string{"w"}}).Encode()
 	for _, layout := range []blob.Layout{blob.Legacy, blob.LegacyFFI, blob.Modern} {
-		got, err := m.SaveToBinaryFor(layout)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
+		require.Equal(t, want, must.Get(m.SaveToBinaryFor(layout))(t))
 	}
 	_, err = m.SaveToBinaryFor(9)
 	requireError(t, err, runtime.ErrInvalidArgument, "layout(9)")
-	got, err := m.SaveToBinary()
-	require.NoError(t, err)
-	require.Equal(t, want, got)
+	require.Equal(t, want, must.Get(m.SaveToBinary())(t))
 
 	dir := t.TempDir()
 	require.NoError(t, m.SaveToFile(filepath.Join(dir, "m.c"), ""))
@@ -85,8 +74,7 @@ func TestStaticLibrary(t *testing.T) {
 	requireError(t, err, runtime.ErrNotSupported, "no source")
 	_, err = m.Function("add")
 	requireError(t, err, runtime.ErrNotSupported, "export it into a shared library")
-	got, err := m.SaveToBinaryFor(blob.Modern)
-	require.NoError(t, err)
+	got := must.Get(m.SaveToBinaryFor(blob.Modern))(t)
 	require.Equal(t, (&blob.StaticLibrary{Object: []byte("\x7fELF object"), Functions: []string{"add"}}).Encode(), got)
 
 	path := filepath.Join(t.TempDir(), "m.o")

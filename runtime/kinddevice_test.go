@@ -14,6 +14,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/modulekind"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/payloads"
 	"tvmgo/runtime"
 )
@@ -30,8 +31,7 @@ func made(t testing.TB) func(m *runtime.Module, err error) *runtime.Module {
 
 func imports(t testing.TB, m *runtime.Module) []*runtime.Module {
 	t.Helper()
-	deps, err := m.Imports()
-	require.NoError(t, err)
+	deps := must.Get(m.Imports())(t)
 	for _, d := range deps {
 		t.Cleanup(func() { d.Close() })
 	}
@@ -45,9 +45,7 @@ func blobOf(t testing.TB, file string) *blob.Blob {
 	if strings.HasPrefix(file, "classic/") {
 		layout, mark = blob.Legacy, blob.LegacySymbol
 	}
-	b, err := blob.Parse(symbolBytes(t, artifacts+file, mark), layout, nil)
-	require.NoError(t, err)
-	return b
+	return must.Get(blob.Parse(symbolBytes(t, artifacts+file, mark), layout, nil))(t)
 }
 
 var gpuFiles = []struct{ file, kind, format string }{
@@ -69,29 +67,24 @@ func TestDeviceSource_RoundTripsArtifacts(t *testing.T) {
 			require.Equal(t, c.kind, m.Kind())
 			require.Equal(t, runtime.Serializable, m.Properties())
 			require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, m.Functions())
-			got, err := m.SaveToBinaryFor(b.Layout)
-			require.NoError(t, err)
+			got := must.Get(m.SaveToBinaryFor(b.Layout))(t)
 			require.True(t, bytes.Equal(b.Entries[1].Payload, got))
 
-			parsed, err := blob.ParseDeviceModule(b.Entries[1].Payload, b.Layout)
-			require.NoError(t, err)
+			parsed := must.Get(blob.ParseDeviceModule(b.Entries[1].Payload, b.Layout))(t)
 			require.Equal(t, c.format, parsed.Format)
 			// Made from its parts, and by way of the other layout. Functions of v0.17 had no names but their keys.
-			got = must(made(t)(runtime.NewDeviceSource(c.kind, parsed)).SaveToBinaryFor(b.Layout))
-			moved, err := blob.ParseDeviceModule(must(m.SaveToBinaryFor(blob.Modern-b.Layout)), blob.Modern-b.Layout)
+			got = must.Get(made(t)(runtime.NewDeviceSource(c.kind, parsed)).SaveToBinaryFor(b.Layout))(t)
+			moved, err := blob.ParseDeviceModule(must.Get(m.SaveToBinaryFor(blob.Modern-b.Layout))(t), blob.Modern-b.Layout)
 			require.NoError(t, err)
-			require.True(t, bytes.Equal(got, must(moved.Encode(b.Layout))))
+			require.True(t, bytes.Equal(got, must.Get(moved.Encode(b.Layout))(t)))
 			if b.Layout == blob.Modern {
 				require.True(t, bytes.Equal(b.Entries[1].Payload, got))
 			} else {
-				require.Equal(t, parsed, must(blob.ParseDeviceModule(got, b.Layout)))
+				require.Equal(t, parsed, must.Get(blob.ParseDeviceModule(got, b.Layout))(t))
 			}
 
-			modern, err := m.SaveToBinary()
-			require.NoError(t, err)
-			want, err := parsed.Encode(blob.Modern)
-			require.NoError(t, err)
-			require.Equal(t, want, modern)
+			modern := must.Get(m.SaveToBinary())(t)
+			require.Equal(t, must.Get(parsed.Encode(blob.Modern))(t), modern)
 		})
 	}
 }
@@ -107,15 +100,10 @@ func TestDeviceSource_Files(t *testing.T) {
 			require.FileExists(t, filepath.Join(filepath.Dir(path), "k.v1.tvm_meta.json"))
 			back := modules.Load(t, path)
 			require.Equal(t, c.kind, back.Kind())
-			want, err := m.SaveToBinaryFor(blob.Legacy)
-			require.NoError(t, err)
-			got, err := back.SaveToBinaryFor(blob.Legacy)
-			require.NoError(t, err)
-			wanted, err := blob.ParseDeviceModule(want, blob.Legacy)
-			require.NoError(t, err)
-			read, err := blob.ParseDeviceModule(got, blob.Legacy)
-			require.NoError(t, err)
-			require.Equal(t, wanted, read)
+			want := must.Get(m.SaveToBinaryFor(blob.Legacy))(t)
+			got := must.Get(back.SaveToBinaryFor(blob.Legacy))(t)
+			wanted := must.Get(blob.ParseDeviceModule(want, blob.Legacy))(t)
+			require.Equal(t, wanted, must.Get(blob.ParseDeviceModule(got, blob.Legacy))(t))
 
 			source, err := m.GetSource("")
 			if c.format == "cubin" {
@@ -143,10 +131,9 @@ func TestDeviceSource_FilesOfTVM(t *testing.T) {
 		m := modules.Load(t, artifacts+"classic/"+file)
 		require.Equal(t, kind, m.Kind())
 		require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, m.Functions())
-		source, err := m.GetSource("")
-		require.NoError(t, err)
+		source := must.Get(m.GetSource(""))(t)
 		require.Equal(t, string(readFile(t, artifacts+"classic/"+file)), source)
-		_, err = m.Function("vadd_kernel")
+		_, err := m.Function("vadd_kernel")
 		requireError(t, err, runtime.ErrDeviceUnavailable, "import tvmgo/runtime/"+kind)
 	}
 }
@@ -216,11 +203,7 @@ func TestVulkanSource(t *testing.T) {
 	requireError(t, m.SaveToFile(path, "spv"), runtime.ErrNotSupported, "written as .vulkan")
 	back := modules.Load(t, path)
 	for _, layout := range []blob.Layout{blob.Legacy, blob.LegacyFFI, blob.Modern} {
-		want, err := m.SaveToBinaryFor(layout)
-		require.NoError(t, err)
-		got, err := back.SaveToBinaryFor(layout)
-		require.NoError(t, err)
-		require.Equal(t, want, got, layout)
+		require.Equal(t, must.Get(m.SaveToBinaryFor(layout))(t), must.Get(back.SaveToBinaryFor(layout))(t), layout)
 	}
 	for says, bad := range map[string]*blob.VulkanModule{
 		"needs shaders":     nil,
@@ -235,14 +218,11 @@ func TestVulkanSource(t *testing.T) {
 // Modern payloads of before v0.24 have no lengths before shaders: they go back as they came.
 func TestVulkanSource_OlderModernForm(t *testing.T) {
 	noLeaks(t)
-	old, err := (&blob.VulkanModule{Format: "vulkan", Functions: vulkan.Functions,
-		Shaders: vulkan.Shaders}).Encode(blob.LegacyFFI)
-	require.NoError(t, err)
+	old := must.Get((&blob.VulkanModule{Format: "vulkan", Functions: vulkan.Functions,
+		Shaders: vulkan.Shaders}).Encode(blob.LegacyFFI))(t)
 	root := loadBytes(t, withBlob(t, probeSource, modernTree([]entry{lib(), {"vulkan", old}}, [][]int{{1}, nil})))
 	m := imports(t, root)[0]
-	got, err := m.SaveToBinaryFor(blob.Modern)
-	require.NoError(t, err)
-	require.Equal(t, old, got)
+	require.Equal(t, old, must.Get(m.SaveToBinaryFor(blob.Modern))(t))
 }
 
 func TestOpaque(t *testing.T) {
@@ -250,10 +230,9 @@ func TestOpaque(t *testing.T) {
 	m := made(t)(runtime.NewOpaque("webgpu", []byte("payload")))
 	require.Equal(t, "webgpu", m.Kind())
 	require.Equal(t, runtime.Serializable, m.Properties())
-	got, err := m.SaveToBinaryFor(blob.Modern)
-	require.NoError(t, err)
+	got := must.Get(m.SaveToBinaryFor(blob.Modern))(t)
 	require.Equal(t, "payload", string(got))
-	_, err = m.SaveToBinaryFor(blob.Legacy)
+	_, err := m.SaveToBinaryFor(blob.Legacy)
 	requireError(t, err, runtime.ErrNotSupported, "modern", "legacy")
 	_, err = m.GetSource("")
 	requireError(t, err, runtime.ErrNotSupported)
@@ -266,8 +245,7 @@ func TestOpaque(t *testing.T) {
 	same.Str("{}")
 	same.Strs([]string{"w"})
 	json := made(t)(runtime.NewOpaque("dnnl_json", same.Data()))
-	got, err = json.SaveToBinaryFor(blob.Legacy)
-	require.NoError(t, err)
+	got = must.Get(json.SaveToBinaryFor(blob.Legacy))(t)
 	require.Equal(t, same.Data(), got)
 
 	for kind, says := range map[string]string{"c": "NewCSource", "static_library": "NewStaticLibrary",
@@ -321,13 +299,6 @@ func TestKinds_InOneLibrary(t *testing.T) {
 	}
 }
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // What is registered for a kind takes the place of the data, in files, libraries and from C; once.
 func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	noLeaks(t)
@@ -345,7 +316,7 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	require.NoError(t, runtime.RegisterModuleKind(kind))
 	err := runtime.RegisterModuleKind(kind)
 	require.ErrorContains(t, err, "taken already")
-	payload := must(imports(t, modules.Load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary())
+	payload := must.Get(imports(t, modules.Load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary())(t)
 	require.Equal(t, "ran", call(t, function(t, call(t, early, payload).(*runtime.Module), "vadd_kernel")),
 		"looked up before")
 	for _, file := range []string{"modern/gpu_cuda_ptx.so", "classic/gpu_cuda.so", "classic/gpu_cuda_dev.ptx"} {
@@ -403,8 +374,7 @@ func TestKinds_FileLoaders(t *testing.T) {
 
 func symbolBytes(t testing.TB, path, symbol string) []byte {
 	t.Helper()
-	f, err := os.Open(path)
-	require.NoError(t, err)
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
 	return elfSymbol(t, f, symbol)
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 func entries(t testing.TB, dir string) (names []string) {
 	t.Helper()
-	list, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	list := must.Get(os.ReadDir(dir))(t)
 	for _, e := range list {
 		names = append(names, e.Name())
 	}
@@ -70,8 +70,7 @@ func TestSaveToFile_AllOrNothing(t *testing.T) {
 	require.NoError(t, m.SaveToFile(old, ""))
 	require.Equal(t, []string{"m.o"}, entries(t, dir))
 	require.Len(t, readFile(t, old), 1<<16)
-	info, err := os.Stat(old)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(old))(t)
 	require.EqualValues(t, 0o640, info.Mode().Perm(), "as it was")
 
 	// The description cannot be written: the code is not either.
@@ -99,8 +98,7 @@ func TestSaveToFile_Refused(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, long)))
 	requireError(t, m.SaveToFile(dir, "c"), runtime.ErrFailed, "is a directory")
 	requireError(t, m.SaveToFile("/dev/full", "c"), runtime.ErrFailed, "/dev/full", "no space left", "free some space")
-	info, err := os.Stat("/dev/full")
-	require.NoError(t, err)
+	info := must.Get(os.Stat("/dev/full"))(t)
 	require.NotZero(t, info.Mode()&os.ModeDevice, "it is still the device")
 	require.Empty(t, entries(t, dir))
 	if os.Getuid() == 0 {
@@ -124,8 +122,7 @@ func TestSaveToFile_ThroughLinks(t *testing.T) {
 	link := filepath.Join(dir, "m.c")
 	require.NoError(t, os.Symlink(filepath.Join("real", "m.c"), link))
 	require.NoError(t, cSource(t, "int f;", "c", nil, nil).SaveToFile(link, ""))
-	info, err := os.Lstat(link)
-	require.NoError(t, err)
+	info := must.Get(os.Lstat(link))(t)
 	require.NotZero(t, info.Mode()&os.ModeSymlink)
 	require.Equal(t, "int f;", string(readFile(t, filepath.Join(dir, "real", "m.c"))))
 }
@@ -138,8 +135,7 @@ func TestSaveToFile_LinkToNothingYet(t *testing.T) {
 	require.NoError(t, os.Symlink("real.c", link))
 	require.NoError(t, cSource(t, "int f;", "c", nil, nil).SaveToFile(link, ""))
 	require.Equal(t, "int f;", string(readFile(t, filepath.Join(dir, "real.c"))))
-	info, err := os.Lstat(link)
-	require.NoError(t, err)
+	info := must.Get(os.Lstat(link))(t)
 	require.NotZero(t, info.Mode()&os.ModeSymlink)
 	loop := filepath.Join(dir, "loop.c")
 	require.NoError(t, os.Symlink("loop.c", loop))

@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -19,13 +20,11 @@ func TestLibrary_SavedAsTheBytesOfItsFile(t *testing.T) {
 	writeFile(t, path, readFile(t, multiC))
 	for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
 		m := modules.Load(t, path, opts...)
-		got, err := m.SaveToBinary()
-		require.NoError(t, err)
+		got := must.Get(m.SaveToBinary())(t)
 		require.True(t, bytes.Equal(readFile(t, multiC), got))
-		got, err = m.SaveToBinaryFor(blob.Modern)
-		require.NoError(t, err)
+		got = must.Get(m.SaveToBinaryFor(blob.Modern))(t)
 		require.True(t, bytes.Equal(readFile(t, multiC), got))
-		_, err = m.SaveToBinaryFor(blob.Legacy)
+		_, err := m.SaveToBinaryFor(blob.Legacy)
 		requireError(t, err, runtime.ErrNotSupported, "use the modern layout")
 		require.NoError(t, m.Close())
 	}

@@ -20,6 +20,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 )
@@ -69,8 +70,7 @@ func archived(t testing.TB, files ...any) []byte {
 		}
 		h.Size = int64(len(content))
 		require.NoError(t, w.WriteHeader(&h))
-		_, err := w.Write(content)
-		require.NoError(t, err)
+		must.Get(w.Write(content))(t)
 	}
 	require.NoError(t, w.Close())
 	return b.Bytes()
@@ -80,8 +80,7 @@ func zipped(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, err := w.Write(data)
-	require.NoError(t, err)
+	must.Get(w.Write(data))(t)
 	require.NoError(t, w.Close())
 	return b.Bytes()
 }
@@ -130,8 +129,7 @@ func TestLoad_Linked(t *testing.T) {
 			m, err := load()
 			require.NoError(t, err, "%s %s", name, how)
 			require.Equal(t, []string{"add"}, m.Functions(), "%s %s", name, how)
-			f, err := m.Function("add")
-			require.NoError(t, err)
+			f := must.Get(m.Function("add"))(t)
 			require.EqualValues(t, 43, call(t, f, 3, 4), "%s %s", name, how)
 			require.NoError(t, f.Close())
 			require.NoError(t, m.Close())
@@ -152,8 +150,7 @@ func TestLoad_LinkedBlob(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, archived(t, "lib0.o", compiled(t, addSource+helperSource), "devc.o",
 		compiled(t, code+"};\n")), 0o666))
 	m := modules.Load(t, path)
-	deps, err := m.Imports()
-	require.NoError(t, err)
+	deps := must.Get(m.Imports())(t)
 	require.Len(t, deps, 1)
 	require.Equal(t, "c", deps[0].Kind())
 	require.NoError(t, deps[0].Close())
@@ -161,11 +158,9 @@ func TestLoad_LinkedBlob(t *testing.T) {
 
 func testdataBlob(t testing.TB) []byte {
 	t.Helper()
-	source, err := runtime.NewCSource("int x;\n", "c", nil, nil)
-	require.NoError(t, err)
+	source := must.Get(runtime.NewCSource("int x;\n", "c", nil, nil))(t)
 	defer source.Close()
-	payload, err := source.SaveToBinaryFor(blob.Modern)
-	require.NoError(t, err)
+	payload := must.Get(source.SaveToBinaryFor(blob.Modern))(t)
 	return modernTree([]entry{{"_lib", nil}, {"c", payload}}, [][]int{{1}, {}})
 }
 
@@ -211,9 +206,8 @@ func TestLoad_LinkedRefused(t *testing.T) {
 	for i := range 4097 {
 		many = append(many, strconv.Itoa(i)+".c", "")
 	}
-	_, err := runtime.LoadBytes(ctx, archived(t, many...))
-	require.ErrorContains(t, err, "more than 4096 files")
-	_, err = runtime.Load(ctx, filepath.Join(temp, "none.tar"))
+	require.ErrorContains(t, must.Fail(runtime.LoadBytes(ctx, archived(t, many...))), "more than 4096 files")
+	_, err := runtime.Load(ctx, filepath.Join(temp, "none.tar"))
 	requireError(t, err, runtime.ErrNotFound, "none.tar")
 	_, err = runtime.Load(ctx, filepath.Join(temp, "none.o"))
 	requireError(t, err, runtime.ErrNotFound, "none.o")
@@ -261,8 +255,7 @@ func TestLoad_LinkedCancelled(t *testing.T) {
 		_, _ = os.ReadFile(started) // until the script's child has run
 		cancel()
 	}()
-	_, err := runtime.Load(cancellable, path)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, must.Fail(runtime.Load(cancellable, path)), context.Canceled)
 	require.Empty(t, entries(t, temp))
 	require.Equal(t, []string{"m.tar"}, entries(t, filepath.Dir(path)))
 	f, err := os.OpenFile(never, os.O_WRONLY|syscall.O_NONBLOCK, 0)
@@ -270,8 +263,7 @@ func TestLoad_LinkedCancelled(t *testing.T) {
 		f.Close()
 	}
 	require.True(t, errors.Is(err, syscall.ENXIO), "nobody reads on: %v", err)
-	_, err = runtime.Load(cancellable, path)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, must.Fail(runtime.Load(cancellable, path)), context.Canceled)
 }
 
 // TestLoad_LinkedOfAnotherLoader leaves a format to whoever has taken it.
@@ -282,8 +274,7 @@ func TestLoad_LinkedOfAnotherLoader(t *testing.T) {
 	defer own.Close()
 	require.NoError(t, runtime.RegisterGlobal("ffi.Module.load_from_file.tar", own, true))
 	defer func() { require.NoError(t, runtime.RegisterGlobal("ffi.Module.load_from_file.tar", old, true)) }()
-	_, err = runtime.Load(ctx, "x.tar")
-	require.ErrorContains(t, err, "mine: x.tar")
+	require.ErrorContains(t, must.Fail(runtime.Load(ctx, "x.tar")), "mine: x.tar")
 }
 
 // TestLoad_LinkedOfTVM runs what Apache TVM exports.
@@ -294,23 +285,17 @@ func TestLoad_LinkedOfTVM(t *testing.T) {
 	for _, name := range []string{"llvm.tar", "llvm.o", "c.tar"} {
 		m := modules.Load(t, filepath.Join(dir, name))
 		require.Contains(t, m.Functions(), "vadd", name)
-		f, err := m.Function("vadd")
-		require.NoError(t, err)
+		f := must.Get(m.Function("vadd"))(t)
 		a, b, c := fromSlice(t, []float32{1, 2, 3}), fromSlice(t, []float32{10, 20, 30}),
 			fromSlice(t, make([]float32, 3))
-		_, err = f.Call(a, b, c)
+		_, err := f.Call(a, b, c)
 		require.NoError(t, err, name)
-		sum, err := runtime.ToSlice[float32](c)
-		require.NoError(t, err)
-		require.Equal(t, []float32{11, 22, 33}, sum, name)
+		require.Equal(t, []float32{11, 22, 33}, must.Get(runtime.ToSlice[float32](c))(t), name)
 		require.NoError(t, f.Close())
 	}
 }
 
 func fromSlice(t testing.TB, data []float32) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.FromSlice(data)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.FromSlice(data))(t)
 }

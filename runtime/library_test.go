@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -78,13 +79,11 @@ func TestModule_LibraryHasNoSourceAndNoFormats(t *testing.T) {
 
 func TestSystemLib_IsOneModulePerPrefix(t *testing.T) {
 	for _, prefix := range []string{"", "tvmgo_test_"} {
-		m, err := runtime.SystemLib(prefix)
-		require.NoError(t, err)
+		m := must.Get(runtime.SystemLib(prefix))(t)
 		n := runtime.Live().Modules
-		again, err := runtime.SystemLib(prefix)
-		require.NoError(t, err)
+		again := must.Get(runtime.SystemLib(prefix))(t)
 		require.Equal(t, n, runtime.Live().Modules)
-		_, err = m.Function("nothing")
+		_, err := m.Function("nothing")
 		requireError(t, err, runtime.ErrNotFound)
 		require.NoError(t, m.Close())
 		require.NoError(t, again.Close())

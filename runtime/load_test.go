@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -66,9 +67,7 @@ func TestLoad_Sources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			noLeaks(t)
-			m, err := load()
-			require.NoError(t, err)
-			defer m.Close()
+			m := must.Open(load())(t)
 			requireAddone(t, m)
 		})
 	}
@@ -205,10 +204,9 @@ func TestLoad_SystemErrorsAreFound(t *testing.T) {
 			return err
 		},
 		"from C": func(path string) error {
-			f, err := runtime.Global("ffi.ModuleLoadFromFile")
-			require.NoError(t, err)
+			f := must.Get(runtime.Global("ffi.ModuleLoadFromFile"))(t)
 			defer f.Close()
-			_, err = f.Call(path)
+			_, err := f.Call(path)
 			return err
 		},
 		"LoadFS": func(path string) error {
@@ -322,16 +320,13 @@ func cpuFile(i int) string { return artifacts + cpuArtifacts[i%len(cpuArtifacts)
 func TestLoad_FunctionKeepsLibrary(t *testing.T) {
 	noLeaks(t)
 	before := runtime.Live().Mappings
-	m, err := runtime.Load(ctx, multiC)
-	require.NoError(t, err)
-	f, err := m.Function("addone")
-	require.NoError(t, err)
+	m := must.Get(runtime.Load(ctx, multiC))(t)
+	f := must.Get(m.Function("addone"))(t)
 	require.NoError(t, m.Close())
 	in, out := tensor(t, []float32{1}), tensor(t, []float32{0})
 	call(t, f, in, out)
 	require.Equal(t, []float32{2}, slice[float32](t, out))
-	b, err := f.Bind(in, out)
-	require.NoError(t, err)
+	b := must.Get(f.Bind(in, out))(t)
 	require.NoError(t, f.Close())
 	require.NoError(t, b.Call())
 	require.Equal(t, before+1, runtime.Live().Mappings)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/leaks"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -20,12 +21,9 @@ func TestLoad_CancelledContext(t *testing.T) {
 	noLeaks(t)
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := runtime.Load(cancelled, multiC)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = runtime.LoadBytes(cancelled, readFile(t, multiC))
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = runtime.LoadFS(cancelled, os.DirFS(artifacts), "modern/multi_c.so")
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, must.Fail(runtime.Load(cancelled, multiC)), context.Canceled)
+	require.ErrorIs(t, must.Fail(runtime.LoadBytes(cancelled, readFile(t, multiC))), context.Canceled)
+	require.ErrorIs(t, must.Fail(runtime.LoadFS(cancelled, os.DirFS(artifacts), "modern/multi_c.so")), context.Canceled)
 }
 
 // A load that nobody waits for any more is closed once it is there.
@@ -81,8 +79,7 @@ func (c *lateContext) Err() error {
 func TestLoad_CancelledRunsNothing(t *testing.T) {
 	noLeaks(t)
 	dir := t.TempDir()
-	probe, err := filepath.Abs(probeSource)
-	require.NoError(t, err)
+	probe := must.Get(filepath.Abs(probeSource))(t)
 	source := fmt.Sprintf(`#include <stdio.h>
 #include "%s"
 __attribute__((constructor)) static void start(void) { FILE* f = fopen("%s/ran", "w"); if (f != NULL) fclose(f); }
@@ -99,14 +96,12 @@ __attribute__((constructor)) static void start(void) { FILE* f = fopen("%s/ran",
 		before := goruntime.NumGoroutine()
 		late := &lateContext{Context: cancelled, caller: goroutine(), other: cancelled.Err}
 		for _, c := range []context.Context{cancelled, late} {
-			_, err := load(c)
-			require.ErrorIs(t, err, context.Canceled, name)
+			require.ErrorIs(t, must.Fail(load(c)), context.Canceled, name)
 			leaks.Until(func() bool { return goruntime.NumGoroutine() <= before })
 			require.NoFileExists(t, dir+"/ran", name)
 		}
 	}
-	m, err := runtime.Load(ctx, lib)
-	require.NoError(t, err)
+	m := must.Get(runtime.Load(ctx, lib))(t)
 	require.FileExists(t, dir+"/ran", "the constructor does run otherwise")
 	require.NoError(t, m.Close())
 }
@@ -125,8 +120,7 @@ func TestLoad_CancelledLeavesBytes(t *testing.T) {
 	cancel()
 	proceed, before := make(chan struct{}), goruntime.NumGoroutine()
 	late := &lateContext{Context: done, caller: goroutine(), other: func() error { <-proceed; return nil }}
-	_, err := runtime.LoadBytes(late, lib)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, must.Fail(runtime.LoadBytes(late, lib)), context.Canceled)
 	clear(lib)
 	close(proceed)
 	for goruntime.NumGoroutine() > before {

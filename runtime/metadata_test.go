@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -45,21 +46,18 @@ func TestMetadata_OfCpp(t *testing.T) {
 		"apply_typed": "apply_typed(Function(int) -> int, int) -> int",
 		"any":         "any(Any) -> Any",
 	} {
-		meta, err := m.Metadata(function)
-		require.NoError(t, err)
+		meta := must.Get(m.Metadata(function))(t)
 		require.Equal(t, want, meta.Schema.Signature(function))
 		require.Contains(t, meta.Text, `{"type_schema":`)
 		require.Contains(t, meta.Values, "type_schema")
 	}
-	meta, err := m.Metadata("lengths")
-	require.NoError(t, err)
+	meta := must.Get(m.Metadata("lengths"))(t)
 	require.Equal(t, "ffi.Function", meta.Schema.Type)
 	require.Equal(t, []runtime.TypeSchema{{Type: "ffi.String"}, {Type: "int"}}, meta.Schema.Return.Args)
 
-	doc, err := m.Doc("add")
-	require.NoError(t, err)
+	doc := must.Get(m.Doc("add"))(t)
 	require.Equal(t, "Adds two integers.\n\nParameters\n----------\na, b : int\n    \"What\" to add: naïve.", doc)
-	_, err = m.Doc("scale")
+	_, err := m.Doc("scale")
 	requireError(t, err, runtime.ErrNotFound, `the producer of function "scale" gave it no documentation`)
 	_, err = m.Metadata("ad")
 	requireError(t, err, runtime.ErrNotFound, `no function "ad"; did you mean "add"?`)
@@ -92,8 +90,7 @@ func TestMetadata_Texts(t *testing.T) {
 		{`{"type_schema": ` + strings.Repeat(`{"type":"Array","args":[`, 20000) + `3`, "", "not a JSON object"},
 		{`{"type_schema": {"type":"` + strings.Repeat("x", 1<<20) + `"}}`, "", "too long for a type"},
 	} {
-		m, err := runtime.NewModule("described", runtime.Runnable, describedModule{metadata: c.text + " "})
-		require.NoError(t, err)
+		m := must.Get(runtime.NewModule("described", runtime.Runnable, describedModule{metadata: c.text + " "}))(t)
 		meta, err := m.Metadata("f")
 		require.NoError(t, m.Close())
 		if c.problem != "" {
@@ -135,20 +132,16 @@ TEXT(_doc_only, "a doc without its function")`)
 	requireError(t, err, runtime.ErrInvalidArgument, "__tvm_ffi__doc_g of", "returned Function instead of a text")
 	_, err = m.Doc("h")
 	requireError(t, err, runtime.ErrInvalidArgument, "__tvm_ffi__doc_h of", "returned None instead of a text")
-	meta, err := m.Metadata("h")
-	require.NoError(t, err)
+	meta := must.Get(m.Metadata("h"))(t)
 	require.Equal(t, `{"raw": true}`, meta.Text)
-	doc, err := m.Doc("only")
-	require.NoError(t, err)
-	require.Equal(t, "a doc without its function", doc)
+	require.Equal(t, "a doc without its function", must.Get(m.Doc("only"))(t))
 
 	_, err = global(t, "ffi.ModuleGetFunctionMetadata").Call(m, "g", false)
 	requireError(t, err, runtime.ErrInvalidArgument, "returned int instead of a text")
 	require.Nil(t, call(t, global(t, "ffi.ModuleGetFunctionMetadata"), m, "nothing", true))
 	require.Equal(t, "a doc without its function", call(t, global(t, "ffi.ModuleGetFunctionDoc"), m, "only", false))
 	for _, name := range []string{"", "h\x00", strings.Repeat("x", 10000)} {
-		_, err = m.Metadata(name)
-		require.Error(t, err)
+		require.Error(t, must.Fail(m.Metadata(name)))
 	}
 }
 
@@ -168,34 +161,27 @@ func (m describedModule) Doc(string) (string, error)      { return m.doc, m.err 
 // A module written in Go describes its functions to Go and to C.
 func TestMetadata_OfGoModules(t *testing.T) {
 	noLeaks(t)
-	m, err := runtime.NewModule("described", runtime.Runnable, describedModule{metadata: `{"by": "Go"}`,
-		doc: "Does nothing."})
-	require.NoError(t, err)
+	m := must.Get(runtime.NewModule("described", runtime.Runnable, describedModule{metadata: `{"by": "Go"}`,
+		doc: "Does nothing."}))(t)
 	defer m.Close()
-	meta, err := m.Metadata("f")
-	require.NoError(t, err)
+	meta := must.Get(m.Metadata("f"))(t)
 	require.JSONEq(t, `"Go"`, string(meta.Values["by"]))
-	doc, err := m.Doc("f")
-	require.NoError(t, err)
-	require.Equal(t, "Does nothing.", doc)
+	require.Equal(t, "Does nothing.", must.Get(m.Doc("f"))(t))
 	require.Equal(t, `{"by": "Go"}`, call(t, global(t, "ffi.ModuleGetFunctionMetadata"), m, "f", false))
 	require.Equal(t, "Does nothing.", call(t, global(t, "ffi.ModuleGetFunctionDoc"), m, "f", true))
 
-	bare, err := runtime.NewModule("bare", runtime.Runnable,
-		&goModule{functions: map[string]runtime.PackedFunc{"f": nil, "g": nil}})
-	require.NoError(t, err)
+	bare := must.Get(runtime.NewModule("bare", runtime.Runnable,
+		&goModule{functions: map[string]runtime.PackedFunc{"f": nil, "g": nil}}))(t)
 	defer bare.Close()
-	_, err = bare.Doc("nothing")
+	_, err := bare.Doc("nothing")
 	requireError(t, err, runtime.ErrNotFound, "no function")
 
 	sorry := errors.New("sorry")
 	failing, err := runtime.NewModule("failing", runtime.Runnable, describedModule{err: sorry})
 	require.NoError(t, err)
 	defer failing.Close()
-	_, err = failing.Metadata("f")
-	require.ErrorIs(t, err, sorry)
-	panicking, err := runtime.NewModule("bad", 0, misbehaving{})
-	require.NoError(t, err)
+	require.ErrorIs(t, must.Fail(failing.Metadata("f")), sorry)
+	panicking := must.Get(runtime.NewModule("bad", 0, misbehaving{}))(t)
 	defer panicking.Close()
 	_, err = panicking.Doc("f")
 	requireError(t, err, runtime.ErrFailed, "panic")
@@ -207,10 +193,8 @@ func TestMetadata_ThroughImports(t *testing.T) {
 	plain := textFunctions(t, `FUNCTION(f) { return 0; }`)
 	described := textFunctions(t, `TEXT(f, "x") TEXT(_doc_f, "of the import") TEXT(g, "x") TEXT(_doc_g, "found")`)
 	require.NoError(t, plain.Import(described))
-	doc, err := plain.Doc("g")
-	require.NoError(t, err)
-	require.Equal(t, "found", doc)
-	_, err = plain.Doc("f")
+	require.Equal(t, "found", must.Get(plain.Doc("g"))(t))
+	_, err := plain.Doc("f")
 	requireError(t, err, runtime.ErrNotFound, `the producer of function "f" gave it no documentation`)
 }
 
@@ -221,28 +205,23 @@ func TestMetadata_SignaturesOfTVM(t *testing.T) {
 	for _, file := range []string{"modern/multi_c.so", "modern/multi_llvm.so", "modern/gpu_opencl.so",
 		"modern/gpu_cuda.so"} {
 		for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
-			m, err := runtime.Load(ctx, artifacts+file, opts...)
-			require.NoError(t, err)
+			m := must.Get(runtime.Load(ctx, artifacts+file, opts...))(t)
 			defer m.Close()
-			meta, err := m.Metadata("vadd")
-			require.NoError(t, err)
-			require.Equal(t, &runtime.Metadata{Signature: vadd}, meta, file)
-			_, err = m.Metadata("no_such")
+			require.Equal(t, &runtime.Metadata{Signature: vadd}, must.Get(m.Metadata("vadd"))(t), file)
+			_, err := m.Metadata("no_such")
 			requireError(t, err, runtime.ErrNotFound, "no_such")
 		}
 	}
 	m := modules.Load(t, multiC)
-	_, err := function(t, m, "vadd").Call(1, 2, 3)
-	require.ErrorContains(t, err, vadd, "it is what the errors say")
+	require.ErrorContains(t, must.Fail(function(t, m, "vadd").Call(1, 2, 3)), vadd, "it is what the errors say")
 
 	// Through a module that imports the library, and not where another has the function first.
 	root := made(t)(runtime.NewModule("root", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
 		"matmul": func(...any) (any, error) { return nil, nil }}}))
 	require.NoError(t, root.Import(m))
-	meta, err := root.Metadata("vadd")
-	require.NoError(t, err)
+	meta := must.Get(root.Metadata("vadd"))(t)
 	require.Equal(t, vadd, meta.Signature)
-	_, err = root.Metadata("matmul")
+	_, err := root.Metadata("matmul")
 	requireError(t, err, runtime.ErrNotFound)
 
 	_, err = modules.Load(t, artifacts+"classic/multi_llvm.so").Metadata("vadd")

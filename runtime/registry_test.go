@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -39,8 +40,7 @@ func TestGlobal_RegisterOverrideRemove(t *testing.T) {
 func TestGlobal_TableKeepsItsOwnReference(t *testing.T) {
 	noLeaks(t)
 	const name = "tvmgo_test.kept"
-	f, err := runtime.NewFunction(func(...any) (any, error) { return "kept", nil })
-	require.NoError(t, err)
+	f := must.Get(runtime.NewFunction(func(...any) (any, error) { return "kept", nil }))(t)
 	require.NoError(t, runtime.RegisterGlobal(name, f, false))
 	require.NoError(t, f.Close())
 	require.Equal(t, "kept", call(t, global(t, name)))

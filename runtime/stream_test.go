@@ -10,6 +10,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/leaks"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -17,8 +18,7 @@ import (
 func streamSeenBy(t *testing.T, dev dlpack.Device) func(via func(f *runtime.Function, args ...any) (any, error)) int64 {
 	see := function(t, probe(t), "current_stream")
 	return func(via func(f *runtime.Function, args ...any) (any, error)) int64 {
-		v, err := via(see, int(dev.Type), int(dev.ID))
-		require.NoError(t, err)
+		v := must.Get(via(see, int(dev.Type), int(dev.ID)))(t)
 		return v.(int64)
 	}
 }
@@ -26,9 +26,7 @@ func streamSeenBy(t *testing.T, dev dlpack.Device) func(via func(f *runtime.Func
 func TestStream_IsCurrentForOneCall(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	defer s.Close()
+	s := must.Open(runtime.NewStream(dev))(t)
 	see := streamSeenBy(t, dev)
 	plain := func(f *runtime.Function, args ...any) (any, error) { return f.Call(args...) }
 	on := func(s *runtime.Stream) func(f *runtime.Function, args ...any) (any, error) {
@@ -51,12 +49,8 @@ func TestStream_IsCurrentForOneCall(t *testing.T) {
 func TestStream_OfNestedCalls(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
-	a, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	defer a.Close()
-	b, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	defer b.Close()
+	a := must.Open(runtime.NewStream(dev))(t)
+	b := must.Open(runtime.NewStream(dev))(t)
 	see := function(t, probe(t), "current_stream")
 	seen := func() int64 { return call(t, see, int(dev.Type), int(dev.ID)).(int64) }
 	inner := goFunction(t, func(args ...any) (any, error) {
@@ -74,20 +68,16 @@ func TestStream_OfNestedCalls(t *testing.T) {
 		}
 		return []any{before, in, seen()}, nil
 	})
-	v, err := outer.CallOn(a, false)
-	require.NoError(t, err)
+	v := must.Get(outer.CallOn(a, false))(t)
 	require.Equal(t, []any{int64(a.Handle()), int64(b.Handle()), int64(a.Handle())}, v)
-	v, err = outer.CallOn(a, true)
-	require.NoError(t, err)
+	v = must.Get(outer.CallOn(a, true))(t)
 	require.Equal(t, []any{int64(a.Handle()), int64(-1), int64(a.Handle())}, v, "restored after an error")
 	require.Equal(t, int64(0), seen())
 }
 
 func TestStream_ActiveDeviceIsRestored(t *testing.T) {
 	noLeaks(t)
-	s, err := runtime.NewStream(dlpack.Device{Type: fakeType, ID: 1})
-	require.NoError(t, err)
-	defer s.Close()
+	s := must.Open(runtime.NewStream(dlpack.Device{Type: fakeType, ID: 1}))(t)
 	active := func() int { theFake.mu.Lock(); defer theFake.mu.Unlock(); return theFake.device }
 	outer := goFunction(t, func(...any) (any, error) {
 		if _, err := global(t, "__tvm_set_device").Call(int(fakeType), 0); err != nil {
@@ -103,14 +93,11 @@ func TestStream_ActiveDeviceIsRestored(t *testing.T) {
 func TestStream_BoundCalls(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	b, err := function(t, probe(t), "current_stream").BindOn(s, int(dev.Type), int(dev.ID))
-	require.NoError(t, err)
+	s := must.Get(runtime.NewStream(dev))(t)
+	b := must.Get(function(t, probe(t), "current_stream").BindOn(s, int(dev.Type), int(dev.ID)))(t)
 	requireError(t, s.Close(), runtime.ErrInvalidArgument, "still use it")
 	require.NoError(t, b.Call())
-	v, err := b.Result()
-	require.NoError(t, err)
+	v := must.Get(b.Result())(t)
 	require.Equal(t, int64(s.Handle()), v)
 	require.NoError(t, b.Close())
 	require.NoError(t, s.Close())
@@ -120,8 +107,7 @@ func TestStream_BoundCalls(t *testing.T) {
 func TestStream_ClosedWhileInUse(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
+	s := must.Get(runtime.NewStream(dev))(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	f := goFunction(t, func(...any) (any, error) { close(entered); <-leave; return nil, nil })
 	done := make(chan error)
@@ -141,11 +127,9 @@ func TestStream_UsedAfterClose(t *testing.T) {
 	open, err := runtime.NewStream(dev)
 	require.NoError(t, err)
 	defer open.Close()
-	timer, err := runtime.NewTimer(dev)
-	require.NoError(t, err)
+	timer := must.Get(runtime.NewTimer(dev))(t)
 	defer timer.Close()
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
+	s := must.Get(runtime.NewStream(dev))(t)
 	require.NoError(t, s.Close())
 	require.Zero(t, s.Handle())
 	require.Zero(t, s.Device())
@@ -174,18 +158,12 @@ func TestStream_UsedAfterClose(t *testing.T) {
 func TestStream_OfAnotherDevice(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	defer s.Close()
-	cpu, err := runtime.NewStream(runtime.CPU)
-	require.NoError(t, err)
-	defer cpu.Close()
+	s := must.Open(runtime.NewStream(dev))(t)
+	cpu := must.Open(runtime.NewStream(runtime.CPU))(t)
 	x := tensor(t, []float32{1})
 	requireError(t, x.CopyFromTensor(tensor(t, []float32{2}), s), runtime.ErrInvalidArgument, "fakedev:0", "cpu:0")
 	requireError(t, s.WaitFor(cpu), runtime.ErrInvalidArgument, "one type of device")
-	timer, err := runtime.NewTimer(runtime.CPU)
-	require.NoError(t, err)
-	defer timer.Close()
+	timer := must.Open(runtime.NewTimer(runtime.CPU))(t)
 	requireError(t, timer.Start(s), runtime.ErrInvalidArgument, "fakedev:0")
 	y := empty(t, dlpack.Float32, []int64{1}, dev)
 	require.NoError(t, y.CopyFromTensor(x, s))
@@ -195,11 +173,9 @@ func TestStream_OfAnotherDevice(t *testing.T) {
 func TestStream_SyncStopsWaitingWhenCancelled(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
+	s := must.Get(runtime.NewStream(dev))(t)
 	blocked := make(chan struct{})
-	queue, err := theFake.stream(runtime.StreamHandle(s.Handle()))
-	require.NoError(t, err)
+	queue := must.Get(theFake.stream(runtime.StreamHandle(s.Handle())))(t)
 	queue.queue(func() { <-blocked })
 	cancellable, cancel := context.WithCancel(ctx)
 	waiting := make(chan error)
@@ -224,17 +200,14 @@ func TestStream_SyncStopsWaitingWhenCancelled(t *testing.T) {
 
 func TestStream_WorksWhereThereIsOneQueue(t *testing.T) {
 	noLeaks(t)
-	a, err := runtime.NewStream(runtime.CPU)
-	require.NoError(t, err)
-	b, err := runtime.NewStream(runtime.CPU)
-	require.NoError(t, err)
+	a := must.Get(runtime.NewStream(runtime.CPU))(t)
+	b := must.Get(runtime.NewStream(runtime.CPU))(t)
 	require.Zero(t, a.Handle())
 	require.NoError(t, a.WaitFor(b))
 	require.NoError(t, a.Sync(ctx))
 	m := modules.Load(t, multiC)
 	in, out := tensor(t, []float32{1}), tensor(t, []float32{0})
-	_, err = function(t, m, "addone").CallOn(a, in, out)
-	require.NoError(t, err)
+	must.Get(function(t, m, "addone").CallOn(a, in, out))(t)
 	require.Equal(t, []float32{2}, slice[float32](t, out))
 	require.NoError(t, a.Close())
 	require.NoError(t, b.Close())
@@ -252,18 +225,13 @@ func TestStream_CollectedWhenDropped(t *testing.T) {
 	f := goFunction(t, func(...any) (any, error) { return nil, nil })
 	var kept *runtime.Bound
 	for i := range 20 {
-		s, err := runtime.NewStream(dev)
-		require.NoError(t, err)
-		urgent, err := runtime.NewStreamWithPriority(dev, -2)
-		require.NoError(t, err)
-		_, err = f.CallOn(urgent)
-		require.NoError(t, err)
+		s := must.Get(runtime.NewStream(dev))(t)
+		urgent := must.Get(runtime.NewStreamWithPriority(dev, -2))(t)
+		must.Get(f.CallOn(urgent))(t)
 		if i == 0 {
-			kept, err = f.BindOn(s)
-			require.NoError(t, err)
+			kept = must.Get(f.BindOn(s))(t)
 		}
-		timer, err := runtime.NewTimer(dev)
-		require.NoError(t, err)
+		timer := must.Get(runtime.NewTimer(dev))(t)
 		require.NoError(t, timer.Start(s))
 	}
 	require.Greater(t, open(), before+1)

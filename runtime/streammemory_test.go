@@ -8,15 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 func onStream(t testing.TB, s *runtime.Stream, n int64) *runtime.Tensor {
 	t.Helper()
-	x, err := s.NewTensor(dlpack.Float32, []int64{n})
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(s.NewTensor(dlpack.Float32, []int64{n}))(t)
 }
 
 func TestStreamMemory_GoesBackToItsStream(t *testing.T) {
@@ -51,8 +49,7 @@ func TestStreamMemory_OutlivesItsStream(t *testing.T) {
 	require.NoError(t, y.CopyFromBytes(make([]byte, 40)))
 	require.NoError(t, y.Close())
 	require.Equal(t, before+1, theFake.toDevice.Load(), "to the device, since its stream is gone")
-	_, err := s.NewTensor(dlpack.Float32, []int64{1})
-	require.ErrorIs(t, err, runtime.ErrClosed)
+	require.ErrorIs(t, must.Fail(s.NewTensor(dlpack.Float32, []int64{1})), runtime.ErrClosed)
 	require.NoError(t, onStream(t, again, 10).Close())
 }
 
@@ -68,16 +65,13 @@ func TestStreamMemory_LentOut(t *testing.T) {
 		count := func() int { theFake.mu.Lock(); defer theFake.mu.Unlock(); return len(theFake.spaces) }
 		before := count()
 		x := onStream(t, s, 12)
-		p, err := x.ToDLPack()
-		require.NoError(t, err)
-		v, err := x.View(dlpack.Float32, []int64{2}, nil, 8)
-		require.NoError(t, err)
+		p := must.Get(x.ToDLPack())(t)
+		v := must.Get(x.View(dlpack.Float32, []int64{2}, nil, 8))(t)
 		require.NoError(t, x.Close())
 		if close {
 			require.NoError(t, s.Close())
 		}
-		lent, err := runtime.FromDLPack(p)
-		require.NoError(t, err)
+		lent := must.Get(runtime.FromDLPack(p))(t)
 		require.NoError(t, lent.CopyFromBytes(make([]byte, 48)), name)
 		require.NoError(t, lent.Close())
 		require.Equal(t, before+1, count(), "%s: the view has it", name)
@@ -104,8 +98,7 @@ func TestStreamMemory_Refused(t *testing.T) {
 		}
 		return nil
 	})
-	x, err := s.NewTensor(dlpack.Float32, []int64{1})
-	require.NoError(t, err)
+	x := must.Get(s.NewTensor(dlpack.Float32, []int64{1}))(t)
 	p := x.Data()
 	require.NoError(t, x.Close(), "nobody can be told")
 	require.NoError(t, theFake.FreeDataSpace(0, *(*unsafe.Pointer)(unsafe.Pointer(&p))))
@@ -121,6 +114,5 @@ func TestStreamMemory_IsOrdinaryElsewhere(t *testing.T) {
 	require.NoError(t, x.Close())
 	require.NoError(t, s.Close())
 	require.Equal(t, []float32{1, 2, 3}, slice[float32](t, y))
-	_, err := s.NewTensor(dlpack.Float32, []int64{1})
-	require.ErrorIs(t, err, runtime.ErrClosed)
+	require.ErrorIs(t, must.Fail(s.NewTensor(dlpack.Float32, []int64{1})), runtime.ErrClosed)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -39,8 +40,7 @@ func TestStreamPriority(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fakeLeast, least)
 	require.Equal(t, fakeGreatest, greatest)
-	s, err := runtime.NewStreamWithPriority(dev, -3)
-	require.NoError(t, err)
+	s := must.Get(runtime.NewStreamWithPriority(dev, -3))(t)
 	require.Equal(t, dev, s.Device())
 	theFake.mu.Lock()
 	require.Equal(t, -3, theFake.priorities[runtime.StreamHandle(s.Handle())])
@@ -48,10 +48,8 @@ func TestStreamPriority(t *testing.T) {
 	require.NoError(t, s.Sync(t.Context()))
 	require.NoError(t, s.Close())
 
-	_, err = runtime.NewStreamWithPriority(dev, 1)
-	require.ErrorContains(t, err, "fakedev has no priority 1")
-	_, err = runtime.NewStreamWithPriority(dev, math.MinInt64)
-	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
+	require.ErrorContains(t, must.Fail(runtime.NewStreamWithPriority(dev, 1)), "fakedev has no priority 1")
+	require.ErrorIs(t, must.Fail(runtime.NewStreamWithPriority(dev, math.MinInt64)), runtime.ErrInvalidArgument)
 	dev.ID = fakeCount
 	_, _, err = runtime.StreamPriorities(dev)
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
@@ -59,16 +57,13 @@ func TestStreamPriority(t *testing.T) {
 
 func TestTargetProperty(t *testing.T) {
 	dev := fakeDevice(t)
-	v, err := runtime.TargetProperty(dev, "max_num_threads")
-	require.NoError(t, err)
+	v := must.Get(runtime.TargetProperty(dev, "max_num_threads"))(t)
 	require.Equal(t, int64(256), v)
 	for _, d := range []dlpack.Device{dev, runtime.CPU} {
-		v, err = runtime.TargetProperty(d, "no_such_thing")
-		require.NoError(t, err)
+		v = must.Get(runtime.TargetProperty(d, "no_such_thing"))(t)
 		require.Nil(t, v)
 	}
-	_, err = runtime.TargetProperty(dlpack.Device{Type: 35}, "arch")
-	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	require.ErrorIs(t, must.Fail(runtime.TargetProperty(dlpack.Device{Type: 35}, "arch")), runtime.ErrDeviceUnavailable)
 }
 
 func TestStreamPriority_NotOnEveryDevice(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/leaks"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -21,26 +22,21 @@ import (
 func kindsOnce(t testing.TB) {
 	t.Helper()
 	for _, name := range target.Kinds() {
-		k, err := target.LookupKind(name)
-		require.NoError(t, err)
+		k := must.Get(target.LookupKind(name))(t)
 		call(t, global(t, "target.ListTargetKindOptions"), k)
 	}
 }
 
 func newTarget(t testing.TB, x any) *target.Target {
 	t.Helper()
-	made, err := target.New(x)
-	require.NoError(t, err)
-	return made
+	return must.Get(target.New(x))(t)
 }
 
 // Targets pass through calls as values, and come back as what they were, also from within containers.
 func TestTarget_IsAValue(t *testing.T) {
 	kindsOnce(t)
 	noLeaks(t)
-	echo, err := runtime.NewFunction(func(args ...any) (any, error) { return args[0], nil })
-	require.NoError(t, err)
-	defer echo.Close()
+	echo := must.Open(runtime.NewFunction(func(args ...any) (any, error) { return args[0], nil }))(t)
 	h := newTarget(t, map[string]any{"kind": "composite", "devices": []any{"cuda -arch=sm_90", "llvm"},
 		"host": "llvm -mcpu=core2"})
 	require.Same(t, h, call(t, echo, h))
@@ -49,8 +45,7 @@ func TestTarget_IsAValue(t *testing.T) {
 	require.Nil(t, call(t, echo, (*target.Target)(nil)))
 	require.Nil(t, call(t, echo, (*target.Kind)(nil)))
 	for _, bad := range []any{&target.Target{}, &target.Kind{}} {
-		_, err = echo.Call(bad)
-		require.ErrorContains(t, err, "not made by")
+		require.ErrorContains(t, must.Fail(echo.Call(bad)), "not made by")
 	}
 	var tasks sync.WaitGroup
 	for range 8 {
@@ -152,8 +147,7 @@ func TestTargetFunctions_Tags(t *testing.T) {
 	made := call(t, add, "runtime-test/board", config, false).(*target.Target)
 	require.Equal(t, "runtime-test/board", made.Tag())
 	require.True(t, newTarget(t, "runtime-test/board").Equal(made))
-	_, err := add.Call("runtime-test/board", config, false)
-	require.ErrorIs(t, err, target.ErrDuplicate)
+	require.ErrorIs(t, must.Fail(add.Call("runtime-test/board", config, false)), target.ErrDuplicate)
 	made = call(t, add, "runtime-test/board", runtime.Map{{"kind", "cuda"}, {"arch", "sm_80"}}, true).(*target.Target)
 	require.Equal(t, "sm_80", made.Attrs()["arch"])
 	require.True(t, made.Equal(byName()["runtime-test/board"].(*target.Target)))
@@ -169,8 +163,7 @@ func TestTargetFunctions_AttributesOfKinds(t *testing.T) {
 	require.EqualValues(t, 7, call(t, get, "test", "runtime-test.number"))
 	_, err := get.Call("test", "runtime-test.none")
 	require.ErrorContains(t, err, `kind "test" has no value in column "runtime-test.none"`)
-	_, err = get.Call("test", "runtime-test.chan")
-	require.ErrorContains(t, err, "chan int cannot be passed")
+	require.ErrorContains(t, must.Fail(get.Call("test", "runtime-test.chan")), "chan int cannot be passed")
 }
 
 // The text of an error is that of package target, with the place.
@@ -182,9 +175,7 @@ func TestTargetFunctions_Refuse(t *testing.T) {
 		deep = []any{deep}
 	}
 	cuda := newTarget(t, "cuda -arch=sm_90")
-	f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
-	require.NoError(t, err)
-	defer f.Close()
+	f := must.Open(runtime.NewFunction(func(...any) (any, error) { return nil, nil }))(t)
 	for _, c := range []struct {
 		name, code, text string
 		args             []any
@@ -264,12 +255,11 @@ func TestTarget_OfFields(t *testing.T) {
 		require.True(t, want.Equal(call(t, global(t, "ffi.DeepCopy"), want).(*target.Target)))
 	}
 	fill := global(t, "ffi.MakeObjectFromPackedArgs")
-	kind, err := target.LookupKind("cuda")
-	require.NoError(t, err)
+	kind := must.Get(target.LookupKind("cuda"))(t)
 	made := call(t, fill, "target.Target", "kind", kind, "tag", "", "keys", []any{"cuda"},
 		"attrs", runtime.Map{{"arch", "sm_90"}}, "host", nil)
 	require.Equal(t, "sm_90", made.(*target.Target).Attrs()["arch"])
-	_, err = fill.Call("target.Target", "kind", kind, "tag", "", "keys", []any{"cuda"}, "attrs",
+	_, err := fill.Call("target.Target", "kind", kind, "tag", "", "keys", []any{"cuda"}, "attrs",
 		runtime.Map{{"arch", 90}}, "host", nil)
 	require.ErrorIs(t, err, target.ErrType)
 	_, err = fill.Call("target.Target", "kind", nil, "tag", "", "keys", []any{}, "attrs", runtime.Map{}, "host", nil)
@@ -285,19 +275,15 @@ func TestTarget_Current(t *testing.T) {
 	a, b := newTarget(t, "llvm"), newTarget(t, "cuda -arch=sm_90")
 	onThread(func() {
 		require.Nil(t, call(t, current, true))
-		_, err := current.Call(false)
-		require.ErrorContains(t, err, "no current target")
-		_, err = exit.Call(a)
-		require.ErrorContains(t, err, "in no target's scope")
-		_, err = enter.Call("llvm")
-		require.ErrorContains(t, err, "argument 0")
+		require.ErrorContains(t, must.Fail(current.Call(false)), "no current target")
+		require.ErrorContains(t, must.Fail(exit.Call(a)), "in no target's scope")
+		require.ErrorContains(t, must.Fail(enter.Call("llvm")), "argument 0")
 		for range 20 {
 			call(t, enter, a)
 			call(t, enter, b)
 		}
 		require.Same(t, b, call(t, current, false))
-		_, err = exit.Call(a)
-		require.ErrorContains(t, err, "not the innermost")
+		require.ErrorContains(t, must.Fail(exit.Call(a)), "not the innermost")
 		call(t, exit, b)
 		require.Same(t, a, call(t, current, false))
 	}) // the thread ends with targets entered

@@ -6,23 +6,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
 
 func TestDetectTarget(t *testing.T) {
 	dev := fakeDevice(t)
-	got, err := runtime.DetectTarget(runtime.CPU)
-	require.NoError(t, err)
+	got := must.Get(runtime.DetectTarget(runtime.CPU))(t)
 	require.Equal(t, "llvm", got.Kind().Name())
 	require.Empty(t, got.Warnings())
-	_, err = runtime.DetectTarget(dev)
+	_, err := runtime.DetectTarget(dev)
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
 	require.ErrorContains(t, err, "there is no target kind for")
-	_, err = target.RegisterKind(dev.Type.APIName(), dev.Type, target.Option("max_num_threads", target.Int))
-	require.NoError(t, err)
-	got, err = runtime.DetectTarget(dev)
-	require.NoError(t, err)
+	must.Get(target.RegisterKind(dev.Type.APIName(), dev.Type, target.Option("max_num_threads", target.Int)))(t)
+	got = must.Get(runtime.DetectTarget(dev))(t)
 	require.Equal(t, map[string]any{"max_num_threads": int64(256)}, got.Attrs())
 	_, err = runtime.DetectTarget(dlpack.Device{Type: dev.Type, ID: fakeCount})
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
@@ -46,9 +44,8 @@ func TestTarget_FromDevice(t *testing.T) {
 	require.EqualValues(t, 256, asked["max_num_threads"])
 	require.EqualValues(t, 32, asked["thread_warp_size"])
 	require.EqualValues(t, 64, newTarget(t, config("from_device", 1, "max_num_threads", 64)).Attrs()["max_num_threads"])
-	_, err := target.New(config("from_device", fakeCount))
-	require.ErrorIs(t, err, target.ErrDevice)
-	_, err = global(t, "target.Target").Call(runtime.Map{{"kind", "cuda"}, {"target_device_type", int(dev.Type)},
+	require.ErrorIs(t, must.Fail(target.New(config("from_device", fakeCount))), target.ErrDevice)
+	_, err := global(t, "target.Target").Call(runtime.Map{{"kind", "cuda"}, {"target_device_type", int(dev.Type)},
 		{"from_device", fakeCount}})
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
 	require.ErrorContains(t, err, "target: $.from_device: there is no device")

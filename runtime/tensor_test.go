@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -116,13 +117,9 @@ func TestTensor_Rank0(t *testing.T) {
 	noLeaks(t)
 	x := empty(t, dlpack.Int32, nil, runtime.CPU)
 	require.NoError(t, runtime.CopyFrom(x, []int32{7}))
-	y, err := x.Reshape(1, 1)
-	require.NoError(t, err)
-	defer y.Close()
+	y := must.Open(x.Reshape(1, 1))(t)
 	require.Equal(t, []int32{7}, slice[int32](t, y))
-	z, err := y.Reshape()
-	require.NoError(t, err)
-	defer z.Close()
+	z := must.Open(y.Reshape())(t)
 	require.Empty(t, z.Shape())
 	require.Equal(t, []int32{7}, slice[int32](t, z))
 	require.Equal(t, "int32[] on cpu:0", z.String())
@@ -265,8 +262,7 @@ func TestTensor_UsedAfterClose(t *testing.T) {
 func TestTensor_ClosedByManyGoroutines(t *testing.T) {
 	noLeaks(t)
 	for range 50 {
-		x, err := runtime.FromSlice([]int64{1, 2, 3})
-		require.NoError(t, err)
+		x := must.Get(runtime.FromSlice([]int64{1, 2, 3}))(t)
 		done := make(chan bool, 8)
 		for g := range cap(done) {
 			go func() {

@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/leaks"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -44,9 +45,7 @@ func peakOf(t *testing.T, n int, f func()) (peak int64) {
 
 func newMiB(t *testing.T, dev dlpack.Device) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.NewTensor(dlpack.UInt8, []int64{mib}, dev)
-	require.NoError(t, err)
-	return x
+	return must.Get(runtime.NewTensor(dlpack.UInt8, []int64{mib}, dev))(t)
 }
 
 // The case of the defect: 1000 tensors of 1 MiB, none of them closed.
@@ -57,27 +56,22 @@ func TestUnclosed_MemoryIsBounded(t *testing.T) {
 	for name, make := range map[string]func(){
 		"tensors": func() { newMiB(t, runtime.CPU) },
 		"slices": func() {
-			_, err := runtime.FromSlice(make([]float32, mib/4))
-			require.NoError(t, err)
+			must.Get(runtime.FromSlice(make([]float32, mib/4)))(t)
 		},
 		"views of closed tensors": func() {
 			x := newMiB(t, runtime.CPU)
-			_, err := x.Reshape(1, mib)
-			require.NoError(t, err)
+			must.Get(x.Reshape(1, mib))(t)
 			require.NoError(t, x.Close())
 		},
 		"results": func() {
-			_, err := identity.Call()
-			require.NoError(t, err)
+			must.Get(identity.Call())(t)
 		},
 		"of a device": func() { newMiB(t, dev) },
 		"workspaces": func() {
-			_, err := runtime.NewWorkspace(dlpack.UInt8, []int64{mib}, dev, nil)
-			require.NoError(t, err)
+			must.Get(runtime.NewWorkspace(dlpack.UInt8, []int64{mib}, dev, nil))(t)
 		},
 		"page-locked": func() {
-			_, err := runtime.NewPinnedTensor(dlpack.UInt8, []int64{mib}, dev)
-			require.NoError(t, err)
+			must.Get(runtime.NewPinnedTensor(dlpack.UInt8, []int64{mib}, dev))(t)
 		},
 	} {
 		leaks.Collect()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -14,10 +15,7 @@ func TestTensor_Views(t *testing.T) {
 	noLeaks(t)
 	x := tensor(t, []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 3, 4)
 	view := func(shape, strides []int64, offset int64) *runtime.Tensor {
-		v, err := x.View(dlpack.Int32, shape, strides, offset)
-		require.NoError(t, err)
-		t.Cleanup(func() { v.Close() })
-		return v
+		return must.Open(x.View(dlpack.Int32, shape, strides, offset))(t)
 	}
 	column := view([]int64{3}, []int64{4}, 4)
 	require.Equal(t, []int32{1, 5, 9}, slice[int32](t, column))
@@ -34,20 +32,17 @@ func TestTensor_Views(t *testing.T) {
 	repeated := view([]int64{2, 3}, []int64{0, 1}, 0)
 	require.Equal(t, []int32{10, 13, 16, 10, 13, 16}, slice[int32](t, repeated))
 
-	part, err := column.View(dlpack.Int32, []int64{2}, []int64{4}, 16)
-	require.NoError(t, err)
+	part := must.Get(column.View(dlpack.Int32, []int64{2}, []int64{4}, 16))(t)
 	require.Equal(t, []int32{14, 15}, slice[int32](t, part))
 	require.NoError(t, part.Close())
 
-	bytes, err := x.View(dlpack.UInt8, []int64{48}, nil, 0)
-	require.NoError(t, err)
+	bytes := must.Get(x.View(dlpack.UInt8, []int64{48}, nil, 0))(t)
 	require.Equal(t, byte(13), slice[byte](t, bytes)[4])
 	require.NoError(t, bytes.Close())
 
 	row := view([]int64{1, 4}, []int64{99, 1}, 16)
 	require.True(t, row.IsContiguous(), "the stride of a dimension of 1 means nothing")
-	flat, err := row.Reshape(4)
-	require.NoError(t, err)
+	flat := must.Get(row.Reshape(4))(t)
 	require.NoError(t, flat.Close())
 
 	// A view keeps the memory.
@@ -58,9 +53,7 @@ func TestTensor_Views(t *testing.T) {
 func TestTensor_ViewsThatReachBeyond(t *testing.T) {
 	noLeaks(t)
 	x := tensor(t, make([]int32, 12), 3, 4)
-	strided, err := x.View(dlpack.Int32, []int64{3}, []int64{4}, 0)
-	require.NoError(t, err)
-	defer strided.Close()
+	strided := must.Open(x.View(dlpack.Int32, []int64{3}, []int64{4}, 0))(t)
 	for _, c := range []struct {
 		name           string
 		of             *runtime.Tensor
@@ -95,7 +88,7 @@ func TestTensor_ViewsThatReachBeyond(t *testing.T) {
 		_, err := x.Reshape(shape...)
 		requireError(t, err, runtime.ErrInvalidArgument, "reshape tensor")
 	}
-	_, err = strided.Reshape(3, 1)
+	_, err := strided.Reshape(3, 1)
 	requireError(t, err, runtime.ErrInvalidArgument, "not contiguous")
 }
 
@@ -112,9 +105,7 @@ func TestTensor_CopiesThatDoNotFit(t *testing.T) {
 	requireError(t, x.CopyFromTensor(tensor(t, make([]float32, 5)), nil), runtime.ErrInvalidArgument, "20 bytes", "16")
 	require.NoError(t, x.CopyFromTensor(tensor(t, make([]float64, 2)), nil), "raw copies compare bytes alone")
 
-	strided, err := tensor(t, make([]float32, 8)).View(dlpack.Float32, []int64{4}, []int64{2}, 0)
-	require.NoError(t, err)
-	defer strided.Close()
+	strided := must.Open(tensor(t, make([]float32, 8)).View(dlpack.Float32, []int64{4}, []int64{2}, 0))(t)
 	require.NoError(t, x.CopyFromTensor(strided, nil))
 	requireError(t, tensor(t, make([]int32, 4)).CopyFromTensor(strided, nil), runtime.ErrInvalidArgument,
 		"its own shape")

@@ -6,54 +6,46 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 func TestWorkspace_Tensors(t *testing.T) {
 	noLeaks(t)
 	for _, dev := range []dlpack.Device{runtime.CPU, fakeDevice(t)} {
-		_, err := runtime.TrimWorkspaces(dev)
-		require.NoError(t, err)
+		must.Get(runtime.TrimWorkspaces(dev))(t)
 		before, err := runtime.WorkspaceMemory(dev)
 		if dev == runtime.CPU {
 			require.NoError(t, err)
 		} else { // the fake has workspaces of its own
 			before.InUse, err = theFake.workspaces.Load(), nil
 		}
-		w, err := runtime.NewWorkspace(dlpack.Int32, []int64{2, 3}, dev, nil)
-		require.NoError(t, err)
+		w := must.Get(runtime.NewWorkspace(dlpack.Int32, []int64{2, 3}, dev, nil))(t)
 		require.Equal(t, dev, w.Device())
 		require.NoError(t, runtime.CopyFrom(w, []int32{1, 2, 3, 4, 5, 6}))
 		require.Equal(t, []int32{1, 2, 3, 4, 5, 6}, slice[int32](t, w))
 		if dev == runtime.CPU {
-			now, err := runtime.WorkspaceMemory(dev)
-			require.NoError(t, err)
+			now := must.Get(runtime.WorkspaceMemory(dev))(t)
 			require.Equal(t, before.InUse+4096, now.InUse)
 			require.Equal(t, before.Misses+1, now.Misses)
-			memory, err := runtime.DeviceMemory(dev)
-			require.NoError(t, err)
+			memory := must.Get(runtime.DeviceMemory(dev))(t)
 			require.Equal(t, now.Held, memory.Workspace)
 			require.Equal(t, now.InUse, memory.WorkspaceInUse)
 		} else {
 			require.Equal(t, before.InUse+1, theFake.workspaces.Load())
 		}
-		view, err := w.View(dlpack.Int32, []int64{1}, nil, 8)
-		require.NoError(t, err)
+		view := must.Get(w.View(dlpack.Int32, []int64{1}, nil, 8))(t)
 		require.NoError(t, w.Close())
 		require.Equal(t, []int32{3}, slice[int32](t, view), "a view keeps it")
 		require.NoError(t, view.Close())
 		if dev == runtime.CPU {
-			again, err := runtime.NewWorkspace(dlpack.Int32, []int64{2}, dev, nil)
-			require.NoError(t, err)
-			now, err := runtime.WorkspaceMemory(dev)
-			require.NoError(t, err)
+			again := must.Get(runtime.NewWorkspace(dlpack.Int32, []int64{2}, dev, nil))(t)
+			now := must.Get(runtime.WorkspaceMemory(dev))(t)
 			require.Equal(t, before.Hits+1, now.Hits)
 			require.NoError(t, again.Close())
-			freed, err := runtime.TrimWorkspaces(dev)
-			require.NoError(t, err)
+			freed := must.Get(runtime.TrimWorkspaces(dev))(t)
 			require.Equal(t, int64(4096), freed)
-			now, err = runtime.WorkspaceMemory(dev)
-			require.NoError(t, err)
+			now = must.Get(runtime.WorkspaceMemory(dev))(t)
 			require.Equal(t, before.InUse, now.InUse)
 		} else {
 			require.Equal(t, before.InUse, theFake.workspaces.Load())
@@ -64,9 +56,8 @@ func TestWorkspace_Tensors(t *testing.T) {
 func TestWorkspace_Refusals(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	_, err = runtime.NewWorkspace(dlpack.Int8, []int64{1}, runtime.CPU, s)
+	s := must.Get(runtime.NewStream(dev))(t)
+	_, err := runtime.NewWorkspace(dlpack.Int8, []int64{1}, runtime.CPU, s)
 	requireError(t, err, runtime.ErrInvalidArgument, "fakedev:0", "cpu:0")
 	require.NoError(t, s.Close())
 	_, err = runtime.NewWorkspace(dlpack.Int8, []int64{1}, dev, s)
@@ -88,29 +79,24 @@ func TestWorkspace_Refusals(t *testing.T) {
 func TestPinned_Tensors(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
-	before, err := runtime.DeviceMemory(dev)
-	require.NoError(t, err)
-	p, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{4}, dev)
-	require.NoError(t, err)
+	before := must.Get(runtime.DeviceMemory(dev))(t)
+	p := must.Get(runtime.NewPinnedTensor(dlpack.Float32, []int64{4}, dev))(t)
 	require.Equal(t, runtime.CPU, p.Device())
-	now, err := runtime.DeviceMemory(dev)
-	require.NoError(t, err)
+	now := must.Get(runtime.DeviceMemory(dev))(t)
 	require.Equal(t, before.Pinned+16, now.Pinned)
 	require.NoError(t, runtime.CopyFrom(p, []float32{1, 2, 3, 4}))
 	x := empty(t, dlpack.Float32, []int64{4}, dev)
 	require.NoError(t, x.CopyFromTensor(p, nil))
 	require.Equal(t, []float32{1, 2, 3, 4}, slice[float32](t, x))
 	require.NoError(t, p.Close())
-	now, err = runtime.DeviceMemory(dev)
-	require.NoError(t, err)
+	now = must.Get(runtime.DeviceMemory(dev))(t)
 	require.Equal(t, before.Pinned, now.Pinned)
 }
 
 func TestWorkspace_GlobalFunctions(t *testing.T) {
 	noLeaks(t)
 	require.NoError(t, second(runtime.TrimWorkspaces(runtime.CPU)))
-	w, err := runtime.NewWorkspace(dlpack.Int8, []int64{5000}, runtime.CPU, nil)
-	require.NoError(t, err)
+	w := must.Get(runtime.NewWorkspace(dlpack.Int8, []int64{5000}, runtime.CPU, nil))(t)
 	stats := map[any]any{}
 	for _, e := range call(t, global(t, "tvmgo.workspace.stats"), runtime.CPU).(runtime.Map) {
 		stats[e.Key] = e.Value
@@ -121,10 +107,9 @@ func TestWorkspace_GlobalFunctions(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	require.Equal(t, int64(5120), call(t, global(t, "tvmgo.workspace.trim"), int(dlpack.CPU), 0))
-	_, err = global(t, "tvmgo.workspace.trim").Call(99, 0)
+	_, err := global(t, "tvmgo.workspace.trim").Call(99, 0)
 	requireError(t, err, runtime.ErrInvalidArgument, "99")
-	_, err = global(t, "tvmgo.workspace.stats").Call()
-	require.Error(t, err)
+	require.Error(t, must.Fail(global(t, "tvmgo.workspace.stats").Call()))
 }
 
 func second[T any](_ T, err error) error { return err }

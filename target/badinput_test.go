@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -247,8 +248,7 @@ func TestNew_BadInput(t *testing.T) {
 
 // TestWithHost_TooDeep has no chain of hosts outgrow the limit, however it is made.
 func TestWithHost_TooDeep(t *testing.T) {
-	x, err := target.New("c")
-	require.NoError(t, err)
+	x := must.Get(target.New("c"))(t)
 	levels := 1
 	for {
 		y, err := x.WithHost(x)
@@ -262,9 +262,8 @@ func TestWithHost_TooDeep(t *testing.T) {
 		require.Less(t, levels, 100)
 	}
 	require.Equal(t, 8, levels)
-	_, err = target.NewWithHost("c", x)
-	require.ErrorIs(t, err, target.ErrTooDeep)
-	_, err = target.New(map[string]any{"kind": "composite", "devices": []any{x}})
+	require.ErrorIs(t, must.Fail(target.NewWithHost("c", x)), target.ErrTooDeep)
+	_, err := target.New(map[string]any{"kind": "composite", "devices": []any{x}})
 	require.ErrorIs(t, err, target.ErrTooDeep)
 }
 
@@ -295,12 +294,10 @@ func TestZeroTarget(t *testing.T) {
 		require.Empty(t, x.Warnings())
 		require.Zero(t, x.Hash())
 	}
-	c, err := target.New("c")
-	require.NoError(t, err)
-	_, err = c.WithHost(&target.Target{})
+	c := must.Get(target.New("c"))(t)
+	_, err := c.WithHost(&target.Target{})
 	isClear(t, err)
-	same, err := c.WithHost(nil)
-	require.NoError(t, err)
+	same := must.Get(c.WithHost(nil))(t)
 	require.True(t, c.Equal(same))
 	require.False(t, c.Equal(nil))
 }

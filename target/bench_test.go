@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -61,8 +62,7 @@ func BenchmarkSchema(b *testing.B) {
 
 // TestGet_NoAllocation has scalars cost none.
 func TestGet_NoAllocation(t *testing.T) {
-	x, err := target.New(benchConfig)
-	require.NoError(t, err)
+	x := must.Get(target.New(benchConfig))(t)
 	check := func(get func() error) {
 		t.Helper()
 		require.NoError(t, get())

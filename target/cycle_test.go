@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -18,8 +19,7 @@ func TestReplaceTag_Cycle(t *testing.T) {
 		require.ErrorIs(t, err, target.ErrRegister, through)
 		require.ErrorContains(t, err, "made of this very tag")
 	}
-	x, err := target.New("test-cycle/c")
-	require.NoError(t, err)
+	x := must.Get(target.New("test-cycle/c"))(t)
 	require.Equal(t, "test-cycle/c", x.Tag())
 	// a kind of its own: no cycle
 	require.NoError(t, target.ReplaceTag("test-cycle/a", map[string]any{"tag": "test-cycle/c", "kind": "c"}))

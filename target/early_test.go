@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 )
 
 // What Declared says before the kinds are made holds for the kinds.
 func TestDeclared(t *testing.T) {
 	for _, b := range builtins() {
-		k, err := LookupKind(b.name)
-		require.NoError(t, err)
+		k := must.Get(LookupKind(b.name))(t)
 		require.True(t, k.BuiltIn(), b.name)
 		declared, composite := Declared(b.name)
 		require.True(t, declared, b.name)
@@ -22,8 +22,7 @@ func TestDeclared(t *testing.T) {
 	}
 	declared, _ := Declared("own_kind_of_early_test")
 	require.False(t, declared)
-	own, err := RegisterKind("own_kind_of_early_test", dlpack.CPU, Composite())
-	require.NoError(t, err)
+	own := must.Get(RegisterKind("own_kind_of_early_test", dlpack.CPU, Composite()))(t)
 	require.False(t, own.BuiltIn())
 	declared, composite := Declared("own_kind_of_early_test")
 	require.True(t, declared && composite)
@@ -57,14 +56,12 @@ func TestSetAttr_Early(t *testing.T) {
 	})), ErrRegister)
 	require.NotNil(t, kinds.all.Load(), "a strategy asks for the kind")
 	for name, want := range map[string]int{"llvm": 7, "cuda": 8} {
-		k, err := LookupKind(name)
-		require.NoError(t, err)
+		k := must.Get(LookupKind(name))(t)
 		got, ok := Attr[int](k, "early")
 		require.True(t, ok)
 		require.Equal(t, want, got)
 	}
-	k, err := LookupKind("llvm")
-	require.NoError(t, err)
+	k := must.Get(LookupKind("llvm"))(t)
 	_, ok := Attr[Predicate](k, ColumnPartitioner)
 	require.True(t, ok)
 	require.ErrorIs(t, SetAttr("llvm", "early", 9), ErrDuplicate)

@@ -7,22 +7,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
 // A program that imports this package alone has no devices: from_device is a warning, and defaults stand.
 func TestFromDevice_WithoutRuntime(t *testing.T) {
-	plain, err := target.New("vulkan")
-	require.NoError(t, err)
+	plain := must.Get(target.New("vulkan"))(t)
 	for _, x := range []string{"vulkan -from_device=0", `{"kind":"vulkan","from_device":7}`} {
-		asked, err := target.New(x)
-		require.NoError(t, err)
+		asked := must.Get(target.New(x))(t)
 		require.Len(t, asked.Warnings(), 1)
 		require.Contains(t, asked.Warnings()[0], "from_device: this program has no API for vulkan devices")
 		require.True(t, plain.Equal(asked))
 	}
-	none, err := target.New("vulkan -from_device=-1")
-	require.NoError(t, err)
+	none := must.Get(target.New("vulkan -from_device=-1"))(t)
 	require.Empty(t, none.Warnings())
 }
 

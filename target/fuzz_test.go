@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -113,8 +114,7 @@ func FuzzRegisterTag(f *testing.F) {
 		require.NoError(t, after)
 		require.Equal(t, name, info.Name)
 		require.Contains(t, info.Aliases, alias)
-		x, err := target.New(name)
-		require.NoError(t, err)
+		x := must.Get(target.New(name))(t)
 		require.Equal(t, name, x.Tag())
 		roundTrip(t, x)
 	})

@@ -12,9 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -297,9 +296,7 @@ func (g *generator) str(o target.OptionInfo) string {
 
 func text(t *testing.T, m any) string {
 	t.Helper()
-	b, err := json.Marshal(m)
-	require.NoError(t, err)
-	return string(b)
+	return string(must.Get(json.Marshal(m))(t))
 }
 
 // mutation is a change that makes a configuration wrong.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -28,8 +29,7 @@ func TestHammer(t *testing.T) {
 	quiet(t)
 	const workers, rounds = 12, 30
 	var kindsMade, tagsMade, versionsMade, columnsSet atomic.Int64
-	_, err := target.RegisterKind("test-hammer", dlpack.CPU)
-	require.NoError(t, err)
+	must.Get(target.RegisterKind("test-hammer", dlpack.CPU))(t)
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	fail := make(chan error, workers*rounds*20)
@@ -96,8 +96,7 @@ func TestHammer(t *testing.T) {
 	for err := range fail {
 		require.NoError(t, err)
 	}
-	shared, err := target.LookupKind("test-hammer")
-	require.NoError(t, err)
+	shared := must.Get(target.LookupKind("test-hammer"))(t)
 	for i := range workers * rounds * 10 {
 		name := fmt.Sprintf("of-%d-%d-%d", i/10/rounds, i/10%rounds, i%10)
 		_, ok := target.Attr[int](shared, name)

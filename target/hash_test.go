@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -31,8 +32,7 @@ var hashed = []string{
 func hashes(t *testing.T) string {
 	var b strings.Builder
 	for _, s := range hashed {
-		x, err := target.New(s)
-		require.NoError(t, err)
+		x := must.Get(target.New(s))(t)
 		fmt.Fprintf(&b, "%016x %s\n", x.Hash(), s)
 	}
 	return b.String()
@@ -95,8 +95,7 @@ func TestHash_Order(t *testing.T) {
 	}
 	// and what differs is told apart
 	for _, other := range []string{"cuda", "cuda -arch=sm_90", "cuda -arch=sm_90 -libs=a,b"} {
-		x, err := target.New(other)
-		require.NoError(t, err)
+		x := must.Get(target.New(other))(t)
 		require.NotEqual(t, first.Hash(), x.Hash())
 		require.False(t, first.Equal(x))
 	}
@@ -104,8 +103,7 @@ func TestHash_Order(t *testing.T) {
 
 // TestSchema_Golden shows the schema of a small kind.
 func TestSchema_Golden(t *testing.T) {
-	b, err := target.Schema("webgpu")
-	require.NoError(t, err)
+	b := must.Get(target.Schema("webgpu"))(t)
 	var doc struct {
 		Defs map[string]json.RawMessage `json:"$defs"`
 	}

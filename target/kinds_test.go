@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -96,8 +97,7 @@ func optionRows(t testing.TB, text string) []optionRow {
 		row := optionRow{name: name, typ: typ}
 		switch {
 		case hasDefault && typ == "int":
-			n, err := strconv.ParseInt(def, 10, 64)
-			require.NoError(t, err)
+			n := must.Get(strconv.ParseInt(def, 10, 64))(t)
 			row.def = n
 		case hasDefault && typ == "str":
 			row.def = def
@@ -117,8 +117,7 @@ var optionTypes = map[string]target.Type{"int": target.Int, "bool": target.Bool,
 func TestKinds_Table(t *testing.T) {
 	for _, row := range kindRows {
 		t.Run(row.name, func(t *testing.T) {
-			k, err := target.LookupKind(row.name)
-			require.NoError(t, err)
+			k := must.Get(target.LookupKind(row.name))(t)
 			require.Equal(t, row.name, k.Name())
 			require.Equal(t, row.device, k.DeviceType())
 			require.Equal(t, strings.Fields(row.keys), append([]string{}, k.DefaultKeys()...))
@@ -154,8 +153,7 @@ func TestKinds_NothingGiven(t *testing.T) {
 	}
 	warns := map[string]bool{"cuda": true, "nvptx": true, "rocm": true}
 	for _, row := range kindRows {
-		got, err := target.New(row.name)
-		require.NoError(t, err)
+		got := must.Get(target.New(row.name))(t)
 		want := map[string]any{}
 		for _, o := range row.rows(t) {
 			if o.def != nil {

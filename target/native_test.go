@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/cpufeatures"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -20,8 +21,7 @@ func TestNew_Native(t *testing.T) {
 	for _, text := range []string{"llvm -mcpu=native", "c -march=native", "c -mcpu=native",
 		`{"kind":"cuda","arch":"sm_80","host":{"kind":"llvm","mcpu":"native"}}`} {
 		t.Run(text, func(t *testing.T) {
-			made, err := target.New(text)
-			require.NoError(t, err)
+			made := must.Get(target.New(text))(t)
 			require.NotContains(t, made.JSON(), "native")
 			require.Contains(t, made.JSON(), cpu)
 			said := 0
@@ -31,15 +31,13 @@ func TestNew_Native(t *testing.T) {
 				}
 			}
 			require.Equal(t, 1, said, made.Warnings())
-			again, err := target.New(made.JSON())
-			require.NoError(t, err)
+			again := must.Get(target.New(made.JSON()))(t)
 			require.True(t, made.Equal(again))
 			require.Equal(t, made.Hash(), again.Hash())
 			require.Empty(t, again.Warnings())
 		})
 	}
-	made, err := target.New("llvm -mcpu=native -mattr=-avx2")
-	require.NoError(t, err)
+	made := must.Get(target.New("llvm -mcpu=native -mattr=-avx2"))(t)
 	require.False(t, made.HasCPUFeature("avx2"), "what the target says itself counts")
 	for _, m := range more {
 		if m != "+avx2" {
@@ -50,8 +48,7 @@ func TestNew_Native(t *testing.T) {
 
 // native of another architecture is not this machine.
 func TestNew_NativeOfAnotherArchitecture(t *testing.T) {
-	made, err := target.New("llvm -mtriple=riscv64-linux-gnu -mcpu=native")
-	require.NoError(t, err)
+	made := must.Get(target.New("llvm -mtriple=riscv64-linux-gnu -mcpu=native"))(t)
 	require.Contains(t, made.JSON(), "native")
 }
 
@@ -68,10 +65,8 @@ func TestNew_UnknownFeature(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Contains(t, strings.Join(made.Warnings(), "\n"), want, text)
 	}
-	made, err := target.New("llvm -mtriple=x86_64-linux-gnu -mattr=+avx2,-avx512f")
-	require.NoError(t, err)
+	made := must.Get(target.New("llvm -mtriple=x86_64-linux-gnu -mattr=+avx2,-avx512f"))(t)
 	require.Empty(t, made.Warnings())
-	made, err = target.New("llvm -mtriple=nosucharch-linux-gnu -mattr=+nosuch")
-	require.NoError(t, err)
+	made = must.Get(target.New("llvm -mtriple=nosucharch-linux-gnu -mattr=+nosuch"))(t)
 	require.NotContains(t, strings.Join(made.Warnings(), "\n"), "nosuch\" is no feature", "no list is at hand")
 }

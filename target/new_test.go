@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
 // TestNew_Forms has one target in every form that New takes.
 func TestNew_Forms(t *testing.T) {
-	want, err := target.New(`{"kind":"cuda","arch":"sm_90","libs":["cudnn","cublas"],"model":"h100"}`)
-	require.NoError(t, err)
+	want := must.Get(target.New(`{"kind":"cuda","arch":"sm_90","libs":["cudnn","cublas"],"model":"h100"}`))(t)
 	for _, x := range []any{
 		"cuda -arch=sm_90 -libs=cudnn,cublas -model=h100",
 		"cuda --arch=sm_90  -libs cudnn,cublas   -model 'h100'",
@@ -32,11 +32,9 @@ func TestNew_TagWithOptions(t *testing.T) {
 	require.NoError(t, target.RegisterTag("board-of-mine", map[string]any{"kind": "opencl", "device": "mali"}))
 	for text, tag := range map[string]string{"nvidia/h100 -libs=cublas": "nvidia/nvidia-h100",
 		"board-of-mine -libs=cublas": "board-of-mine"} {
-		got, err := target.New(text)
-		require.NoError(t, err)
+		got := must.Get(target.New(text))(t)
 		require.Equal(t, tag, got.Tag())
 		require.Equal(t, []string{"cublas"}, got.Libs())
 	}
-	_, err := target.New("board-of-mime -libs=cublas")
-	require.ErrorContains(t, err, `did you mean "board-of-mine"?`)
+	require.ErrorContains(t, must.Fail(target.New("board-of-mime -libs=cublas")), `did you mean "board-of-mine"?`)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -77,27 +78,22 @@ func TestOrder_TagWithoutKind(t *testing.T) {
 		`{"tag":"nvidia/h10"}`:                               target.ErrUnknown,
 		`{"tag":"nvidia/h100","host":"c","target_host":"c"}`: target.ErrDuplicate,
 	} {
-		_, err := target.New(x)
-		require.ErrorIs(t, err, sort, x)
+		require.ErrorIs(t, must.Fail(target.New(x)), sort, x)
 	}
 }
 
 // TestOrder_OverlayByAlias: an option of a tag is replaced also under the other name of the option.
 func TestOrder_OverlayByAlias(t *testing.T) {
 	kind, tag := fresh("aliased"), fresh("vendor/aliased")
-	_, err := target.RegisterKind(kind, dlpack.CPU, target.Option("cores", target.Int, target.Alias("num_cores",
-		"ncores")))
-	require.NoError(t, err)
+	must.Get(target.RegisterKind(kind, dlpack.CPU, target.Option("cores", target.Int, target.Alias("num_cores",
+		"ncores"))))(t)
 	require.NoError(t, target.RegisterTag(tag, map[string]any{"kind": kind, "num_cores": 2}))
 	for _, name := range []string{"cores", "num_cores", "ncores"} {
 		got := mustNew(t, map[string]any{"tag": tag, name: 8})
 		require.Equal(t, map[string]any{"cores": int64(8)}, got.Attrs())
-		n, err := target.Get[int](got, name)
-		require.NoError(t, err)
-		require.Equal(t, 8, n)
+		require.Equal(t, 8, must.Get(target.Get[int](got, name))(t))
 	}
-	_, err = target.New(map[string]any{"tag": tag, "cores": 8, "ncores": 8})
-	require.ErrorIs(t, err, target.ErrDuplicate)
+	require.ErrorIs(t, must.Fail(target.New(map[string]any{"tag": tag, "cores": 8, "ncores": 8})), target.ErrDuplicate)
 }
 
 // TestOrder_TagWithKind: beside the kind that a tag is of, the tag is the base; beside another one it is an error. What
@@ -133,12 +129,10 @@ func TestOrder_TagWithKind(t *testing.T) {
 		require.Equal(t, path, e.Path, x)
 		require.ErrorContains(t, err, `expected "cuda", the kind of tag "nvidia/nvidia-h100"`, x)
 	}
-	_, err := target.New(`{"kind":"cuda","tag":"qcom/adreno-opencl"}`)
-	require.ErrorIs(t, err, target.ErrRange)
+	require.ErrorIs(t, must.Fail(target.New(`{"kind":"cuda","tag":"qcom/adreno-opencl"}`)), target.ErrRange)
 	require.ErrorIs(t, target.RegisterTag(fresh("good/wrong"), map[string]any{"kind": "opencl", "tag": "nvidia/h100"}),
 		target.ErrRange)
-	_, err = target.New(`{"kind":"nope","tag":"nvidia/h100"}`)
-	require.ErrorIs(t, err, target.ErrUnknown)
+	require.ErrorIs(t, must.Fail(target.New(`{"kind":"nope","tag":"nvidia/h100"}`)), target.ErrUnknown)
 
 	got := mustNew(t, `{"kind":"metal","tag":"my own label"}`)
 	require.Equal(t, "my own label", got.Tag())
@@ -155,11 +149,9 @@ func TestOrder_TagComesBack(t *testing.T) {
 	asks := fresh("good/asks")
 	require.NoError(t, target.RegisterTag(asks, map[string]any{"kind": "cuda", "arch": "sm_80", "from_device": 0}))
 	xavier := mustNew(t, "nvidia/jetson-agx-xavier")
-	bare, err := xavier.WithHost(nil)
-	require.NoError(t, err)
+	bare := must.Get(xavier.WithHost(nil))(t)
 	require.Empty(t, bare.Tag(), "the tag has a host")
-	hosted, err := mustNew(t, map[string]any{"tag": "nvidia/h100", "host": "c"}).WithHost(nil)
-	require.NoError(t, err)
+	hosted := must.Get(mustNew(t, map[string]any{"tag": "nvidia/h100", "host": "c"}).WithHost(nil))(t)
 	require.Equal(t, "nvidia/nvidia-h100", hosted.Tag(), "the tag has none")
 	member := mustNew(t, map[string]any{"kind": "composite", "devices": []any{asks, "c"}, "host": asks})
 	for _, x := range []*target.Target{xavier, bare, hosted, member, mustNew(t, asks),
@@ -170,10 +162,8 @@ func TestOrder_TagComesBack(t *testing.T) {
 		}
 		require.Zero(t, d.asked, "what was written holds the answers: %s", x.JSON())
 	}
-	info, err := target.LookupTag(asks)
-	require.NoError(t, err)
-	quietly, err := info.Target()
-	require.NoError(t, err)
+	info := must.Get(target.LookupTag(asks))(t)
+	quietly := must.Get(info.Target())(t)
 	require.True(t, quietly.Equal(mustNew(t, map[string]any{"tag": asks, "from_device": -1})))
 }
 
@@ -221,31 +211,24 @@ func TestOrder_Hosts(t *testing.T) {
 	require.Equal(t, "c", got.Host().Kind().Name())
 	require.Equal(t, "nvidia/nvidia-h100", got.Host().Host().Tag())
 
-	replaced, err := target.NewWithHost(got, "ext_dev")
-	require.NoError(t, err)
+	replaced := must.Get(target.NewWithHost(got, "ext_dev"))(t)
 	require.Equal(t, "ext_dev", replaced.Host().Kind().Name())
 	require.Nil(t, replaced.Host().Host())
 	require.Equal(t, "c", got.Host().Kind().Name(), "the first target stays as it is")
 	require.NotEqual(t, got.Hash(), replaced.Hash())
 
-	with, err := replaced.WithHost(got.Host())
-	require.NoError(t, err)
+	with := must.Get(replaced.WithHost(got.Host()))(t)
 	require.True(t, with.Equal(got))
-	without, err := got.WithHost(nil)
-	require.NoError(t, err)
+	without := must.Get(got.WithHost(nil))(t)
 	require.Nil(t, without.Host())
 	require.True(t, without.Equal(mustNew(t, "cuda -arch=sm_90")))
 
 	for _, host := range []any{"nope", 5, nil, map[string]any{}, &target.Target{}} {
-		_, err := target.NewWithHost(got, host)
-		require.ErrorContains(t, err, "$.host", "%v", host)
+		require.ErrorContains(t, must.Fail(target.NewWithHost(got, host)), "$.host", "%v", host)
 	}
-	_, err = target.NewWithHost("nope", "c")
-	require.ErrorContains(t, err, "nope")
-	_, err = new(target.Target).WithHost(got)
-	require.ErrorIs(t, err, target.ErrType)
-	_, err = got.WithHost(new(target.Target))
-	require.ErrorContains(t, err, "$.host")
+	require.ErrorContains(t, must.Fail(target.NewWithHost("nope", "c")), "nope")
+	require.ErrorIs(t, must.Fail(new(target.Target).WithHost(got)), target.ErrType)
+	require.ErrorContains(t, must.Fail(got.WithHost(new(target.Target))), "$.host")
 }
 
 // TestOrder_HostBesideMembers: a composite target lends its host to members without one.
@@ -262,8 +245,7 @@ func TestOrder_HostBesideMembers(t *testing.T) {
 	// So do WithHost, and a composite target within: every host is in the JSON, which makes the same target again.
 	got = mustNew(t, `{"kind":"composite","devices":["nvidia/h100",{"kind":"composite","devices":["vulkan",`+
 		`{"kind":"metal","host":"ext_dev"}]}]}`)
-	with, err := got.WithHost(mustNew(t, "c"))
-	require.NoError(t, err)
+	with := must.Get(got.WithHost(mustNew(t, "c")))(t)
 	inner := with.Members()[1]
 	require.Equal(t, "c", with.Members()[0].Host().Kind().Name())
 	require.Equal(t, "c", inner.Host().Kind().Name())

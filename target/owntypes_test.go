@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -19,8 +20,7 @@ type (
 // A program gives values of types of its own, and lists of every type of number.
 func TestNew_TypesOfThePrograms(t *testing.T) {
 	name := fresh("own")
-	_, err := target.RegisterKind(name, dlpack.ExtDev, partsOfEveryType()...)
-	require.NoError(t, err)
+	must.Get(target.RegisterKind(name, dlpack.ExtDev, partsOfEveryType()...))(t)
 	want := mustNew(t, map[string]any{"kind": name, "i": 4, "b": false, "f": 0.5, "s": "x2", "is": []any{1, 2},
 		"fs": []any{0.25, 3}, "ss": []any{"a"},
 		"ts": []any{"c", map[string]any{"kind": "ext_dev"}}, "host": map[string]any{"kind": "llvm",

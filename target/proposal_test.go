@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -34,15 +35,13 @@ var proposalKinds = sync.OnceValue(func() error {
 
 // proposal reads the examples of the 2020 design and its discussion, of which only the syntax is repaired.
 func proposal(t testing.TB) map[string]string {
-	paths, err := filepath.Glob("testdata/proposal/*.*")
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob("testdata/proposal/*.*"))(t)
 	all := map[string]string{}
 	for _, path := range paths {
 		if filepath.Ext(path) == ".golden" {
 			continue
 		}
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(path))(t)
 		all[path] = strings.TrimSpace(string(text))
 	}
 	require.Len(t, all, 26)
@@ -55,8 +54,7 @@ func TestProposal(t *testing.T) {
 	quiet(t)
 	require.NoError(t, proposalKinds())
 	here := mustNew(t, "llvm")
-	hosted, err := here.WithHost(here)
-	require.NoError(t, err)
+	hosted := must.Get(here.WithHost(here))(t)
 	for path, text := range proposal(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			got := mustNew(t, text)

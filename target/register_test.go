@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -34,15 +35,12 @@ func partsOfEveryType() []target.KindOption {
 
 func TestRegisterKind_EveryType(t *testing.T) {
 	name := fresh("typed")
-	k, err := target.RegisterKind(name, dlpack.ExtDev, partsOfEveryType()...)
-	require.NoError(t, err)
+	k := must.Get(target.RegisterKind(name, dlpack.ExtDev, partsOfEveryType()...))(t)
 	require.Equal(t, name, k.Name())
 	require.Equal(t, name, k.String())
 	require.Equal(t, dlpack.ExtDev, k.DeviceType())
 	require.Equal(t, []string{"third", "party"}, k.DefaultKeys())
-	found, err := target.LookupKind(name)
-	require.NoError(t, err)
-	require.Same(t, k, found)
+	require.Same(t, k, must.Get(target.LookupKind(name))(t))
 	require.Contains(t, target.Kinds(), name)
 
 	ext, c := mustNew(t, "ext_dev"), mustNew(t, "c")
@@ -61,41 +59,22 @@ func TestRegisterKind_EveryType(t *testing.T) {
 		again := mustNew(t, form)
 		require.True(t, got.Equal(again), "%v\n%s", form, again.JSON())
 	}
-	i, err := target.Get[int](got, "i")
-	require.NoError(t, err)
-	require.Equal(t, -5, i)
-	b, err := target.Get[bool](got, "b")
-	require.NoError(t, err)
-	require.False(t, b)
-	f, err := target.Get[float64](got, "f")
-	require.NoError(t, err)
-	require.Equal(t, -1.5e300, f)
-	s, err := target.Get[string](got, "str")
-	require.NoError(t, err)
-	require.Equal(t, "x2", s)
-	is, err := target.Get[[]int64](got, "is")
-	require.NoError(t, err)
+	require.Equal(t, -5, must.Get(target.Get[int](got, "i"))(t))
+	require.False(t, must.Get(target.Get[bool](got, "b"))(t))
+	require.Equal(t, -1.5e300, must.Get(target.Get[float64](got, "f"))(t))
+	require.Equal(t, "x2", must.Get(target.Get[string](got, "str"))(t))
+	is := must.Get(target.Get[[]int64](got, "is"))(t)
 	require.Equal(t, []int64{0, 7}, is)
-	bs, err := target.Get[[]bool](got, "bs")
-	require.NoError(t, err)
-	require.Empty(t, bs)
-	fs, err := target.Get[[]float64](got, "fs")
-	require.NoError(t, err)
-	require.Equal(t, []float64{1, 2.5}, fs)
-	ss, err := target.Get[[]string](got, "ss")
-	require.NoError(t, err)
+	require.Empty(t, must.Get(target.Get[[]bool](got, "bs"))(t))
+	require.Equal(t, []float64{1, 2.5}, must.Get(target.Get[[]float64](got, "fs"))(t))
+	ss := must.Get(target.Get[[]string](got, "ss"))(t)
 	require.Equal(t, []string{"c d", "a"}, ss)
-	inner, err := target.Get[*target.Target](got, "t")
-	require.NoError(t, err)
+	inner := must.Get(target.Get[*target.Target](got, "t"))(t)
 	require.Equal(t, int64(1), inner.Attrs()["i"])
-	list, err := target.Get[[]*target.Target](got, "ts")
-	require.NoError(t, err)
-	require.Len(t, list, 1)
+	require.Len(t, must.Get(target.Get[[]*target.Target](got, "ts"))(t), 1)
 
 	is[0], ss[0] = 99, "changed" // what Get returns is the caller's
-	again, err := target.Get[[]int64](got, "is")
-	require.NoError(t, err)
-	require.Equal(t, []int64{0, 7}, again)
+	require.Equal(t, []int64{0, 7}, must.Get(target.Get[[]int64](got, "is"))(t))
 	got.Attrs()["ss"].([]string)[0] = "changed"
 	plain.Attrs()["is"].([]int64)[0] = 99
 	require.Equal(t, []string{"c d", "a"}, got.Attrs()["ss"])
@@ -108,8 +87,7 @@ func TestRegisterKind_EveryType(t *testing.T) {
 
 func TestRegisterKind_ValuesRefused(t *testing.T) {
 	name := fresh("bounds")
-	_, err := target.RegisterKind(name, dlpack.ExtDev, partsOfEveryType()...)
-	require.NoError(t, err)
+	must.Get(target.RegisterKind(name, dlpack.ExtDev, partsOfEveryType()...))(t)
 	for _, c := range []struct {
 		option string
 		v      any
@@ -212,8 +190,7 @@ func TestRegisterKind_Refused(t *testing.T) {
 // TestRegisterKind_ManyOnADevice: kinds of one device type stand beside each other.
 func TestRegisterKind_ManyOnADevice(t *testing.T) {
 	hello := fresh("hello")
-	_, err := target.RegisterKind(hello, dlpack.CPU, target.DefaultKeys("hello", "cpu"))
-	require.NoError(t, err)
+	must.Get(target.RegisterKind(hello, dlpack.CPU, target.DefaultKeys("hello", "cpu")))(t)
 	seen := map[string]bool{}
 	for _, name := range []string{"llvm", "c", hello} {
 		got := mustNew(t, name)
@@ -275,14 +252,12 @@ func TestRegisterKind_Parser(t *testing.T) {
 		return target.New(map[string]any{"kind": name, "what": what, "list": []string{"a"}, "host": "ext_dev",
 			"tag": "label"})
 	}
-	got, err := make("set")
-	require.NoError(t, err)
+	got := must.Get(make("set"))(t)
 	require.Equal(t, map[string]any{"n": int64(4), "what": "set", "list": []string{"a"}, "feature.found": 2.5},
 		got.Attrs())
 	require.Equal(t, []string{"added", "d"}, got.Keys())
 	require.Equal(t, []string{"n is taken to be 4"}, got.Warnings())
-	got, err = make("look")
-	require.NoError(t, err)
+	got = must.Get(make("look"))(t)
 	require.Equal(t, map[string]any{"n": int64(7), "what": "look", "list": []string{"a"}, "feature.tag": "label",
 		"feature.host": "ext_dev", "feature.kind": name}, got.Attrs())
 	for what, want := range map[string]struct {
@@ -309,8 +284,7 @@ func TestRegisterKind_Parser(t *testing.T) {
 func TestSetAttr(t *testing.T) {
 	type pass func(string) string
 	name := fresh("columns")
-	k, err := target.RegisterKind(name, dlpack.CPU, target.WithAttr("first", 1))
-	require.NoError(t, err)
+	k := must.Get(target.RegisterKind(name, dlpack.CPU, target.WithAttr("first", 1)))(t)
 	require.NoError(t, target.SetAttr(name, "passes", []pass{func(s string) string { return s + "!" }}))
 	require.NoError(t, target.SetAttr[any](name, "any", nil))
 
@@ -333,12 +307,11 @@ func TestSetAttr(t *testing.T) {
 	require.Nil(t, nothing)
 	_, ok = target.Attr[*int](k, "any")
 	require.False(t, ok)
-	other, err := target.LookupKind("llvm")
-	require.NoError(t, err)
+	other := must.Get(target.LookupKind("llvm"))(t)
 	_, ok = target.Attr[int](other, "first")
 	require.False(t, ok, "of another kind")
 
-	err = target.SetAttr(name, "first", 2)
+	err := target.SetAttr(name, "first", 2)
 	require.ErrorIs(t, err, target.ErrDuplicate)
 	require.ErrorContains(t, err, "first")
 	require.ErrorIs(t, target.SetAttr("nope", "first", 2), target.ErrUnknown)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -23,11 +24,9 @@ func roundTrip(t testing.TB, x *target.Target) {
 		require.Equal(t, x.JSON(), y.JSON(), form)
 		require.Equal(t, x.String(), y.String(), form)
 	}
-	b, err := json.Marshal(x.Export())
-	require.NoError(t, err)
+	b := must.Get(json.Marshal(x.Export()))(t)
 	require.Equal(t, content(t, string(b)), content(t, x.JSON()))
-	b, err = json.Marshal(x)
-	require.NoError(t, err)
+	b = must.Get(json.Marshal(x))(t)
 	require.Equal(t, content(t, string(b)), content(t, x.JSON()))
 }
 

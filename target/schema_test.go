@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -16,18 +17,14 @@ import (
 func validator(t *testing.T, kind string) func(text string) error {
 	t.Helper()
 	everyType()
-	b, err := target.Schema(kind)
-	require.NoError(t, err)
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(b)))
-	require.NoError(t, err)
+	b := must.Get(target.Schema(kind))(t)
+	doc := must.Get(jsonschema.UnmarshalJSON(strings.NewReader(string(b))))(t)
 	c := jsonschema.NewCompiler()
 	c.UseLoader(nothing{})
 	require.NoError(t, c.AddResource("mem:///target.json", doc))
-	s, err := c.Compile("mem:///target.json")
-	require.NoError(t, err)
+	s := must.Get(c.Compile("mem:///target.json"))(t)
 	return func(text string) error {
-		v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-		require.NoError(t, err)
+		v := must.Get(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
 		return s.Validate(v)
 	}
 }
@@ -148,13 +145,10 @@ func TestSchema_Tags(t *testing.T) {
 // TestSchema_Stable has the text depend on the kinds alone.
 func TestSchema_Stable(t *testing.T) {
 	for _, kind := range []string{"", "cuda", "composite"} {
-		first, err := target.Schema(kind)
-		require.NoError(t, err)
+		first := must.Get(target.Schema(kind))(t)
 		require.True(t, json.Valid(first))
 		for range 20 {
-			again, err := target.Schema(kind)
-			require.NoError(t, err)
-			require.Equal(t, string(first), string(again))
+			require.Equal(t, string(first), string(must.Get(target.Schema(kind))(t)))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -31,8 +32,7 @@ func TestNew_OutOfScope(t *testing.T) {
 				require.ErrorContains(t, err, where, "%v", x)
 				require.ErrorContains(t, err, name, "%v", x)
 			}
-			_, err := target.Get[string](mustNew(t, "c"), name)
-			require.ErrorIs(t, err, target.ErrScope)
+			require.ErrorIs(t, must.Fail(target.Get[string](mustNew(t, "c"), name)), target.ErrScope)
 		}
 	}
 }
@@ -43,8 +43,7 @@ func TestNew_InScope(t *testing.T) {
 		if strings.Contains(name, "-") { // another test's
 			continue
 		}
-		k, err := target.LookupKind(name)
-		require.NoError(t, err)
+		k := must.Get(target.LookupKind(name))(t)
 		for _, o := range k.Options() {
 			for _, n := range append(o.Aliases, o.Name) {
 				_, err := target.New(map[string]any{"kind": "test", n: struct{}{}})
@@ -53,7 +52,6 @@ func TestNew_InScope(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"mcqu", "O2", "march", "lmod"} {
-		_, err := target.New("test -" + name + "=1")
-		require.ErrorIs(t, err, target.ErrUnknown, name)
+		require.ErrorIs(t, must.Fail(target.New("test -"+name+"=1")), target.ErrUnknown, name)
 	}
 }

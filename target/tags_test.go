@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -30,15 +31,13 @@ func TestRegisterTag(t *testing.T) {
 	// the tag has its own
 	config["arch"], config["keys"].([]string)[0], config["host"].(map[string]any)["kind"] = "sm_50", "changed", "llvm"
 	for _, ref := range []string{name, alias} {
-		got, err := target.New(ref)
-		require.NoError(t, err)
+		got := must.Get(target.New(ref))(t)
 		require.Equal(t, name, got.Tag(), "the canonical name, also by an alias")
 		require.Equal(t, "sm_87", got.Attrs()["arch"])
 		require.Equal(t, []string{"board", "cuda", "gpu"}, got.Keys())
 		require.Equal(t, "c", got.Host().Kind().Name())
 	}
-	info, err := target.LookupTag(alias)
-	require.NoError(t, err)
+	info := must.Get(target.LookupTag(alias))(t)
 	require.Equal(t, target.TagInfo{Name: name, Aliases: []string{alias}, Hash: info.Hash, Kind: "cuda",
 		Keys: []string{"board",
 			"cuda", "gpu"}}, info)
@@ -46,7 +45,7 @@ func TestRegisterTag(t *testing.T) {
 	require.Contains(t, target.TagsWithKey("board"), info)
 	require.NotContains(t, target.TagsWithKey("mali"), info)
 
-	err = target.RegisterTag(name, map[string]any{"kind": "c"})
+	err := target.RegisterTag(name, map[string]any{"kind": "c"})
 	require.ErrorIs(t, err, target.ErrDuplicate)
 	require.ErrorContains(t, err, name)
 	require.ErrorIs(t, target.RegisterTag(alias, map[string]any{"kind": "c"}), target.ErrDuplicate)
@@ -103,8 +102,7 @@ func TestRegisterTag_Refused(t *testing.T) {
 		require.ErrorContains(t, err, "register tag")
 		require.Equal(t, before, target.Tags(), "%q", c.name)
 		for _, ref := range []string{name, name + "-fine"} {
-			_, err = target.LookupTag(ref)
-			require.ErrorIs(t, err, target.ErrUnknown)
+			require.ErrorIs(t, must.Fail(target.LookupTag(ref)), target.ErrUnknown)
 		}
 	}
 	require.NoError(t, target.RegisterTag(name, good, name+"-fine"), "and now it is possible")
@@ -128,8 +126,7 @@ func TestRegisterTag_Versions(t *testing.T) {
 	require.Equal(t, "sm_60 :1.9", arch(alias+":1.9"))
 	require.Equal(t, "sm_50 :1.rc", arch(name+":1.rc"))
 	for _, ref := range []string{name + ":2", name + ":", name + ":1", alias + ":2"} {
-		_, err := target.New(ref)
-		require.ErrorIs(t, err, target.ErrUnknown, ref)
+		require.ErrorIs(t, must.Fail(target.New(ref)), target.ErrUnknown, ref)
 	}
 
 	require.NoError(t, target.RegisterTag(name+":1.9", config("sm_60")), "the same again")
@@ -143,8 +140,7 @@ func TestRegisterTag_Versions(t *testing.T) {
 	require.Equal(t, "sm_60 :2", arch(name))
 	err = target.RegisterTag(name+":3", map[string]any{"tag": name})
 	require.ErrorIs(t, err, target.ErrRegister, "it would stand for itself")
-	info, err := target.LookupTag(name + ":1.10")
-	require.NoError(t, err)
+	info := must.Get(target.LookupTag(name + ":1.10"))(t)
 	require.Equal(t, []string{name + ":1.10", "1.10"}, []string{info.Name, info.Version})
 	require.Equal(t, []string{alias}, info.Aliases)
 
@@ -152,12 +148,10 @@ func TestRegisterTag_Versions(t *testing.T) {
 	version := ":" + fresh("9")
 	require.NoError(t, target.RegisterTag("nvidia/nvidia-h100"+version, map[string]any{"tag": "nvidia/nvidia-h100",
 		"l2_cache_size_bytes": 1}))
-	got, err := target.New("nvidia/h100" + version)
-	require.NoError(t, err)
+	got := must.Get(target.New("nvidia/h100" + version))(t)
 	require.EqualValues(t, 1, got.Attrs()["l2_cache_size_bytes"])
 	require.Equal(t, "nvidia/nvidia-h100"+version, got.Tag())
-	got, err = target.New("nvidia/h100")
-	require.NoError(t, err)
+	got = must.Get(target.New("nvidia/h100"))(t)
 	require.EqualValues(t, 52428800, got.Attrs()["l2_cache_size_bytes"])
 }
 
@@ -165,11 +159,8 @@ func TestTagInfo_HashIsOfTheConfiguration(t *testing.T) {
 	hash := func(config map[string]any) string {
 		name := fresh("vendor/hash")
 		require.NoError(t, target.RegisterTag(name, config))
-		info, err := target.LookupTag(name)
-		require.NoError(t, err)
-		again, err := target.LookupTag(name)
-		require.NoError(t, err)
-		require.Equal(t, info, again)
+		info := must.Get(target.LookupTag(name))(t)
+		require.Equal(t, info, must.Get(target.LookupTag(name))(t))
 		return info.Hash
 	}
 	base := hash(map[string]any{"kind": "cuda", "arch": "sm_80"})
@@ -188,8 +179,7 @@ func TestTagInfo_HashIsOfTheConfiguration(t *testing.T) {
 		require.NotContains(t, all, h, "%v", config)
 		all = append(all, h)
 	}
-	h100, err := target.LookupTag("nvidia/h100")
-	require.NoError(t, err)
+	h100 := must.Get(target.LookupTag("nvidia/h100"))(t)
 	sum := sha256.Sum256([]byte(`{"kind":"cuda","tag":"","keys":["cuda","gpu"],"arch":"sm_90a",` +
 		`"l2_cache_size_bytes":52428800,"max_num_threads":1024,"max_shared_memory_per_block":49152,` +
 		`"max_threads_per_block":1024,"registers_per_block":65536,"thread_warp_size":32}`))
@@ -200,12 +190,10 @@ func TestReplaceTag(t *testing.T) {
 	name := fresh("vendor/replaced")
 	require.NoError(t, target.ReplaceTag(name, map[string]any{"kind": "c"}), "it need not be there")
 	require.NoError(t, target.ReplaceTag(name, map[string]any{"kind": "c", "mcpu": "new"}))
-	got, err := target.New(name)
-	require.NoError(t, err)
+	got := must.Get(target.New(name))(t)
 	require.Equal(t, "new", got.Attrs()["mcpu"])
 	require.Error(t, target.ReplaceTag(name, map[string]any{"kind": "c", "mcpu": 1}))
-	again, err := target.New(name)
-	require.NoError(t, err)
+	again := must.Get(target.New(name))(t)
 	require.True(t, got.Equal(again), "what could not replace it left it alone")
 	count := 0
 	for _, info := range target.Tags() {
@@ -223,8 +211,7 @@ func TestRegisterTag_OfAnotherTag(t *testing.T) {
 	require.NoError(t, target.RegisterTag(a, map[string]any{"tag": "nvidia/h100", "libs": []string{"cudnn"}, "host": "c"}))
 	require.NoError(t, target.RegisterTag(b, map[string]any{"tag": a, "libs": "cublas", "keys": "mine",
 		"target_host": "llvm -mcpu=core2"}))
-	got, err := target.New(map[string]any{"tag": b, "model": "m"})
-	require.NoError(t, err)
+	got := must.Get(target.New(map[string]any{"tag": b, "model": "m"}))(t)
 	require.Equal(t, b, got.Tag())
 	require.Equal(t, []string{"cublas"}, got.Libs())
 	require.Equal(t, []string{"mine"}, got.Keys())
@@ -242,22 +229,18 @@ func TestRegisterTag_OfAnotherTag(t *testing.T) {
 	}
 	require.NoError(t, target.ReplaceTag(a, map[string]any{"kind": "cuda", "tag": a, "arch": "sm_70"}),
 		"beside a kind, a tag is what it is now")
-	got, err = target.New(b)
-	require.NoError(t, err)
+	got = must.Get(target.New(b))(t)
 	require.Equal(t, "sm_70", got.Attrs()["arch"], "b follows a")
 }
 
 func TestRegisterTag_OfAThirdPartysKind(t *testing.T) {
 	kind, name := fresh("acme"), fresh("acme/card")
-	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.DefaultKeys("acme"),
-		target.Option("cores", target.Int, target.Default(4)))
-	require.NoError(t, err)
+	must.Get(target.RegisterKind(kind, dlpack.ExtDev, target.DefaultKeys("acme"),
+		target.Option("cores", target.Int, target.Default(4))))(t)
 	require.NoError(t, target.RegisterTag(name, map[string]any{"kind": kind, "cores": 8}))
-	got, err := target.New(name)
-	require.NoError(t, err)
+	got := must.Get(target.New(name))(t)
 	require.Equal(t, map[string]any{"cores": int64(8)}, got.Attrs())
-	info, err := target.LookupTag(name)
-	require.NoError(t, err)
+	info := must.Get(target.LookupTag(name))(t)
 	require.Equal(t, kind, info.Kind)
 	require.True(t, slices.ContainsFunc(target.TagsWithKey("acme"), func(i target.TagInfo) bool { return i.Name == name }))
 }
@@ -278,12 +261,10 @@ func TestRegisterTag_AsksNoDevice(t *testing.T) {
 	} {
 		name := fresh("vendor/asks")
 		require.NoError(t, target.RegisterTag(name, config), "%v", config)
-		_, err := target.LookupTag(name)
-		require.NoError(t, err)
+		must.Get(target.LookupTag(name))(t)
 		require.NotEmpty(t, target.Tags())
 		require.Zero(t, d.asked, "%v", config)
-		_, err = target.New(name)
-		require.NoError(t, err)
+		must.Get(target.New(name))(t)
 		require.NotZero(t, d.asked, "%v", config)
 		d.asked = 0
 	}
@@ -328,8 +309,7 @@ func TestTagInfo_Target(t *testing.T) {
 	setDevices(t, d)
 	for _, info := range target.Tags() {
 		slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
-		got, err := info.Target()
-		require.NoError(t, err)
+		got := must.Get(info.Target())(t)
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 		require.Equal(t, info.Name, got.Tag())
 		require.Equal(t, info.Kind, got.Kind().Name())
@@ -339,13 +319,10 @@ func TestTagInfo_Target(t *testing.T) {
 		}
 		d.asked = 0
 	}
-	info, err := target.LookupTag(live)
-	require.NoError(t, err)
-	got, err := info.Target()
-	require.NoError(t, err)
+	info := must.Get(target.LookupTag(live))(t)
+	got := must.Get(info.Target())(t)
 	require.Zero(t, d.asked, "of a host, neither")
 	require.Equal(t, []string{`kind "rocm"`, `host: kind "cuda"`}, starts(got.Warnings()))
 	require.Empty(t, out.String())
-	_, err = target.TagInfo{Name: "vendor/nome"}.Target()
-	require.ErrorIs(t, err, target.ErrUnknown)
+	require.ErrorIs(t, must.Fail(target.TagInfo{Name: "vendor/nome"}.Target()), target.ErrUnknown)
 }

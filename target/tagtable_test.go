@@ -10,29 +10,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
 // TestTags_CUDA has the table in the appendix of docs/abi.md: name, arch, registers of a block, and the L2 cache's
 // bytes or "-" in a line.
 func TestTags_CUDA(t *testing.T) {
-	text, err := os.ReadFile("../internal/tagdata/testdata/cuda_tags.txt")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../internal/tagdata/testdata/cuda_tags.txt"))(t)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	require.Len(t, lines, 240)
 	for _, line := range lines {
 		f := strings.Fields(line)
-		got, err := target.New("nvidia/" + f[0])
-		require.NoError(t, err)
+		got := must.Get(target.New("nvidia/" + f[0]))(t)
 		want := map[string]any{"arch": f[1], "max_shared_memory_per_block": int64(49152),
 			"max_threads_per_block": int64(1024),
 			"thread_warp_size":      int64(32), "max_num_threads": int64(1024)}
-		registers, err := strconv.ParseInt(f[2], 10, 64)
-		require.NoError(t, err)
+		registers := must.Get(strconv.ParseInt(f[2], 10, 64))(t)
 		want["registers_per_block"] = registers
 		if f[3] != "-" {
-			l2, err := strconv.ParseInt(f[3], 10, 64)
-			require.NoError(t, err)
+			l2 := must.Get(strconv.ParseInt(f[3], 10, 64))(t)
 			want["l2_cache_size_bytes"] = l2
 		}
 		require.Equal(t, want, got.Attrs(), line)

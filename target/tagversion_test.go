@@ -7,20 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
 func archOf(t *testing.T, x *target.Target) string {
 	t.Helper()
-	arch, err := target.Get[string](x, "arch")
-	require.NoError(t, err)
-	return arch
+	return must.Get(target.Get[string](x, "arch"))(t)
 }
 
 func hashOf(t *testing.T, ref string) string {
 	t.Helper()
-	info, err := target.LookupTag(ref)
-	require.NoError(t, err)
+	info := must.Get(target.LookupTag(ref))(t)
 	return info.Hash
 }
 
@@ -28,9 +26,8 @@ func hashOf(t *testing.T, ref string) string {
 // tag, the version is what it was, has the hash that it had, and can be registered again.
 func TestRegisterTag_VersionIsForGood(t *testing.T) {
 	kind := fresh("holder")
-	_, err := target.RegisterKind(kind, dlpack.ExtDev, target.Option("driver", target.Nested),
-		target.Option("parts", target.ListOf(target.Nested)))
-	require.NoError(t, err)
+	must.Get(target.RegisterKind(kind, dlpack.ExtDev, target.Option("driver", target.Nested),
+		target.Option("parts", target.ListOf(target.Nested))))(t)
 	for what, config := range map[string]func(ref string) map[string]any{
 		"base":              func(ref string) map[string]any { return map[string]any{"tag": ref} },
 		"base beside kind":  func(ref string) map[string]any { return map[string]any{"kind": "cuda", "tag": ref} },

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -26,9 +27,8 @@ func starts(warnings []string) []string {
 // Each assumption is told once, with its place, whatever the way in which the target came to have its parts.
 func TestWarnings_OfTargetsWithin(t *testing.T) {
 	name := fresh("warns")
-	_, err := target.RegisterKind(name, dlpack.ExtDev, target.Option("one", target.Nested),
-		target.Option("many", target.ListOf(target.Nested)))
-	require.NoError(t, err)
+	must.Get(target.RegisterKind(name, dlpack.ExtDev, target.Option("one", target.Nested),
+		target.Option("many", target.ListOf(target.Nested))))(t)
 	for config, want := range map[string][]string{
 		`{"kind":"cuda","host":"rocm"}`:                            {`kind "cuda"`, `host: kind "rocm"`},
 		`{"kind":"` + name + `","one":"cuda","many":["c","rocm"]}`: {`one: kind "cuda"`, `many[1]: kind "rocm"`},
@@ -39,11 +39,9 @@ func TestWarnings_OfTargetsWithin(t *testing.T) {
 		require.Equal(t, want, starts(mustNew(t, config).Warnings()), config)
 	}
 	plain, rocm := mustNew(t, "cuda -arch=sm_90"), mustNew(t, "rocm")
-	with, err := target.NewWithHost(plain, rocm)
-	require.NoError(t, err)
+	with := must.Get(target.NewWithHost(plain, rocm))(t)
 	require.Equal(t, []string{`host: kind "rocm"`}, starts(with.Warnings()))
-	without, err := with.WithHost(nil)
-	require.NoError(t, err)
+	without := must.Get(with.WithHost(nil))(t)
 	require.Empty(t, without.Warnings(), "the host that warned is gone")
 }
 
@@ -52,8 +50,7 @@ func TestWarnings_AreLogged(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
 	defer slog.SetDefault(before)
-	_, err := target.New(`{"kind":"composite","devices":["c",{"kind":"ext_dev","host":"rocm"}]}`)
-	require.NoError(t, err)
+	must.Get(target.New(`{"kind":"composite","devices":["c",{"kind":"ext_dev","host":"rocm"}]}`))(t)
 	require.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
 	require.Contains(t, out.String(), "target: devices[1]: host: kind")
 }
@@ -70,8 +67,7 @@ func TestUnmarshalJSON(t *testing.T) {
 	want := mustNew(t, `{"kind":"cuda","arch":"sm_90","host":"c"}`)
 	in := config{Name: "a", One: want, Value: *want, List: []*target.Target{want, nil},
 		ByName: map[string]*target.Target{"x": want}}
-	text, err := json.Marshal(&in)
-	require.NoError(t, err)
+	text := must.Get(json.Marshal(&in))(t)
 	var out config
 	require.NoError(t, json.Unmarshal(text, &out))
 	for _, got := range []*target.Target{out.One, &out.Value, out.List[0], out.ByName["x"]} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/target"
 )
@@ -33,8 +34,7 @@ func askWheel(t testing.TB, questions []any) []object {
 	t.Helper()
 	cmd := wheel.Command(t, "testdata/wheel.py")
 	cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=")
-	v, err := plainValue(wheel.Output(t, cmd, strings.NewReader(asText(questions))))
-	require.NoError(t, err)
+	v := must.Get(plainValue(wheel.Output(t, cmd, strings.NewReader(asText(questions)))))(t)
 	var answers []object
 	for _, a := range v.([]any) {
 		answers = append(answers, a.(object))

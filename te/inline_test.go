@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/te"
 	"tvmgo/tir"
 )
@@ -22,8 +23,7 @@ func squares(t testing.TB, n int) (*tir.IRModule, error) {
 		}))
 	}
 	last := all[len(all)-1]
-	s, err := te.NewSchedule(last)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(last))(t)
 	for _, y := range all[1 : len(all)-1] {
 		s.Stage(y).ComputeInline()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
@@ -21,16 +22,13 @@ func fill(t tir.Type, seed uint64, shape ...int64) *memory {
 
 func lower(t *testing.T, s *Schedule, args ...any) *tir.PrimFunc {
 	t.Helper()
-	m, err := Lower(s, args, "f")
-	require.NoError(t, err)
+	m := must.Get(Lower(s, args, "f"))(t)
 	return m.Func("f")
 }
 
 func schedule(t *testing.T, outs ...*Tensor) *Schedule {
 	t.Helper()
-	s, err := NewSchedule(outs...)
-	require.NoError(t, err)
-	return s
+	return must.Get(NewSchedule(outs...))(t)
 }
 
 func TestLower_Elementwise(t *testing.T) {

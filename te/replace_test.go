@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -32,8 +33,7 @@ func TestReplace(t *testing.T) {
 		})
 	}
 	run := func(s *te.Schedule, a, b, d *te.Tensor) []float64 {
-		m, err := te.Lower(s, []any{a, b, d}, "f")
-		require.NoError(t, err)
+		m := must.Get(te.Lower(s, []any{a, b, d}, "f"))(t)
 		require.NoError(t, tir.Check(m))
 		var given []any
 		for _, shape := range [][]int64{{3, 4}, {4, 5}, {3, 5}} {
@@ -41,18 +41,14 @@ func TestReplace(t *testing.T) {
 			for i := range v {
 				v[i] = float64(i*5%7) - 3
 			}
-			x, err := tirrun.From(tir.Float32, v, shape...)
-			require.NoError(t, err)
+			x := must.Get(tirrun.From(tir.Float32, v, shape...))(t)
 			given = append(given, x)
 		}
 		require.NoError(t, tirrun.Run(m, "f", given...))
-		out, err := tirrun.Values[float64](given[2].(*tirrun.Array))
-		require.NoError(t, err)
-		return out
+		return must.Get(tirrun.Values[float64](given[2].(*tirrun.Array)))(t)
 	}
 	a, b, twice, c, d := make3()
-	s, err := te.NewSchedule(d)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(d))(t)
 	want := run(s, a, b, d)
 	turned, by := other(a, b)
 	s.Replace(c, by)
@@ -88,8 +84,7 @@ func TestReplace(t *testing.T) {
 		},
 	} {
 		a, b, _, c, d := make3()
-		s, err := te.NewSchedule(d)
-		require.NoError(t, err)
+		s := must.Get(te.NewSchedule(d))(t)
 		spoil(s, a, b, c, d)
 		require.ErrorContains(t, s.Err(), message)
 	}
@@ -100,8 +95,7 @@ func TestReplace(t *testing.T) {
 		"reorder":       func(st *te.Stage, c *te.Tensor) { st.Reorder(c.Axes()[1], c.Axes()[0]) },
 	} {
 		_, _, _, c, d := make3()
-		s, err := te.NewSchedule(d)
-		require.NoError(t, err)
+		s := must.Get(te.NewSchedule(d))(t)
 		change(s.Stage(c), c)
 		require.NoError(t, s.Err(), name)
 		s.Replace(c, plusOne(te.Placeholder(te.Dims(3, 5), tir.Float32, "X")))
@@ -120,14 +114,12 @@ func TestReplace(t *testing.T) {
 		})[0]
 	for _, by := range []*te.Tensor{pair()[0], extern, te.Placeholder(te.Dims(3, 5), tir.Float32, "X")} {
 		_, _, _, c, d := make3()
-		s, err := te.NewSchedule(d)
-		require.NoError(t, err)
+		s := must.Get(te.NewSchedule(d))(t)
 		s.Replace(c, by)
 		require.ErrorContains(t, s.Err(), "want formulas of one tensor each")
 	}
 	both := pair()
-	s, err = te.NewSchedule(both...)
-	require.NoError(t, err)
+	s = must.Get(te.NewSchedule(both...))(t)
 	s.Replace(both[0], plusOne(te.Placeholder(te.Dims(3, 5), tir.Float32, "X")))
 	require.ErrorContains(t, s.Err(), "want formulas of one tensor each")
 }
@@ -143,11 +135,9 @@ func TestLower_GuardsOutside(t *testing.T) {
 	a := te.Placeholder(te.Dims(10, 64), tir.Float32, "A")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(64), "k")
 	b := te.Compute(te.Dims(10), "B", func(i ...tir.Expr) tir.Expr { return te.Sum(a.At(i[0], k.Var), k) })
-	s, err := te.NewSchedule(b)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(b))(t)
 	s.Stage(b).Split(b.Axes()[0], 4)
-	m, err := te.Lower(s, []any{a, b}, "f")
-	require.NoError(t, err)
+	m := must.Get(te.Lower(s, []any{a, b}, "f"))(t)
 	inSum := false
 	tir.Walk(m.Funcs[0].Body, func(n any) bool {
 		if f, ok := n.(*tir.For); ok && f.Var.Name == "k" {

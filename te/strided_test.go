@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -14,34 +15,25 @@ import (
 func TestStrided(t *testing.T) {
 	x := te.Placeholder(te.Dims(2, 3), tir.Float32, "X")
 	y := te.Compute(te.Dims(2, 3), "Y", func(i ...tir.Expr) tir.Expr { return tir.Add(x.At(i...), tir.F32(100)) })
-	s, err := te.NewSchedule(y)
-	require.NoError(t, err)
-	m, err := te.Lower(s, []any{te.Strided(x), te.Strided(y)}, "f")
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(y))(t)
+	m := must.Get(te.Lower(s, []any{te.Strided(x), te.Strided(y)}, "f"))(t)
 	require.NoError(t, tir.Check(m))
 
-	in, err := tirrun.From(tir.Float32, []int{0, 1, 2, 3, 4, 5, 6, 7}, 8)
-	require.NoError(t, err)
+	in := must.Get(tirrun.From(tir.Float32, []int{0, 1, 2, 3, 4, 5, 6, 7}, 8))(t)
 	in.Shape, in.Strides, in.Offset = []int64{2, 3}, []int64{1, 2}, 2
-	out, err := tirrun.New(tir.Float32, 16)
-	require.NoError(t, err)
+	out := must.Get(tirrun.New(tir.Float32, 16))(t)
 	out.Shape, out.Strides, out.Offset = []int64{2, 3}, []int64{8, 2}, 1
 	require.NoError(t, tirrun.Run(m, "f", in, out))
-	got, err := tirrun.Values[float64](out)
-	require.NoError(t, err)
-	require.Equal(t, []float64{102, 104, 106, 103, 105, 107}, got)
+	require.Equal(t, []float64{102, 104, 106, 103, 105, 107}, must.Get(tirrun.Values[float64](out))(t))
 
 	// a tensor without Strided must be compact
-	m, err = te.Lower(s, []any{x, te.Strided(y)}, "f")
-	require.NoError(t, err)
+	m = must.Get(te.Lower(s, []any{x, te.Strided(y)}, "f"))(t)
 	require.ErrorIs(t, tirrun.Run(m, "f", in, out), tirrun.ErrArgument)
 
-	_, err = te.Lower(s, []any{te.Strided(x), x, y}, "f")
+	_, err := te.Lower(s, []any{te.Strided(x), x, y}, "f")
 	require.ErrorContains(t, err, "argument 1: tensor X is given twice")
-	_, err = te.Lower(s, []any{te.Strided(nil), y}, "f")
-	require.ErrorContains(t, err, "argument 0 is nil")
-	_, err = te.Lower(s, []any{te.Strided(x)}, "f")
-	require.ErrorContains(t, err, "output Y is not among the arguments")
+	require.ErrorContains(t, must.Fail(te.Lower(s, []any{te.Strided(nil), y}, "f")), "argument 0 is nil")
+	require.ErrorContains(t, must.Fail(te.Lower(s, []any{te.Strided(x)}, "f")), "output Y is not among the arguments")
 }
 
 // TestAnnotate reads annotations and inputs back.

@@ -12,21 +12,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirnodes"
 	"tvmgo/tir"
 )
 
 // Every type of this package with the method of an expression or of a statement is described, and found by TypeOf.
 func TestNodeTypes_AreAll(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("*.go"))(t)
 	declared := map[string]bool{} // by name: whether it is a statement
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		require.NoError(t, err)
+		f := must.Get(parser.ParseFile(token.NewFileSet(), path, nil, 0))(t)
 		for _, d := range f.Decls {
 			m, ok := d.(*ast.FuncDecl)
 			if !ok || m.Recv == nil || m.Name.Name != "expr" && m.Name.Name != "stmt" || len(m.Type.Params.List) > 0 {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func TestPrintCard(t *testing.T) {
@@ -20,8 +22,7 @@ func TestPrintCard(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("2026-11-21-cpu.json", "{}")
-	got, err := show()
-	require.NoError(t, err)
+	got := must.Get(show())(t)
 	require.Contains(t, got, "CUDA on a card: not measured")
 
 	write("2026-11-21-cuda.json", "older, and not read")
@@ -33,8 +34,7 @@ func TestPrintCard(t *testing.T) {
 {"name": "workspace", "unit": "ns", "ours": 21, "raw": null, "relation": "record", "target": null, "met": null}]}`
 	write("2026-12-01-cuda.json", `{"device": "NVIDIA H200", "driver_version": "13.0", "rounds": 21, "quick": false, `+
 		rows)
-	got, err = show()
-	require.NoError(t, err)
+	got = must.Get(show())(t)
 	require.Contains(t, got, "NVIDIA H200, the driver of CUDA 13.0, medians of 21 alternating rounds")
 	require.NotContains(t, got, "not measured")
 	for _, want := range []string{`launch +1700 ns +1600 ns +difference at most 150 +met`,
@@ -48,7 +48,6 @@ func TestPrintCard(t *testing.T) {
 		`{}`:                                     "no result of a whole run",
 	} {
 		write("2026-12-02-cuda.json", text)
-		_, err = show()
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, must.Fail(show()), want)
 	}
 }

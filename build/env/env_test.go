@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func TestWithPath(t *testing.T) {
@@ -36,9 +38,7 @@ func TestRun_GivesTheHeadersToGo(t *testing.T) {
 		var out bytes.Buffer
 		require.NoError(t, run([]string{"--", "env", "CGO_CFLAGS"}, &out))
 		dir := string(bytes.TrimPrefix(bytes.Fields(out.Bytes())[0], []byte("-I")))
-		text, err := os.ReadFile(filepath.Join(dir, "CL", "opencl.h"))
-		require.NoError(t, err)
-		require.Contains(t, string(text), "clCreateContext")
+		require.Contains(t, string(must.Get(os.ReadFile(filepath.Join(dir, "CL", "opencl.h")))(t)), "clCreateContext")
 	}
 }
 
@@ -47,8 +47,7 @@ func TestRun_PrintsALineForShells(t *testing.T) {
 	t.Setenv("CGO_CFLAGS", "-O1 '-DIT=a b'")
 	var out bytes.Buffer
 	require.NoError(t, run(nil, &out))
-	shown, err := exec.Command("sh", "-c", out.String()+`printf %s "$CGO_CFLAGS"`).Output()
-	require.NoError(t, err)
+	shown := must.Get(exec.Command("sh", "-c", out.String()+`printf %s "$CGO_CFLAGS"`).Output())(t)
 	require.Regexp(t, `^'-I.*/with a space/`+folder+`/[0-9a-f]{16}' -O1 '-DIT=a b'$`, string(shown))
 }
 
@@ -59,8 +58,7 @@ func TestRun_RemembersThePath(t *testing.T) {
 	t.Setenv("CGO_CFLAGS", "") // the settings of a user, not those of this process
 	os.Unsetenv("CGO_CFLAGS")
 	require.NoError(t, run([]string{"-w"}, nil))
-	text, err := os.ReadFile(settings)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(settings))(t)
 	require.Contains(t, string(text), "CGO_CFLAGS=-I")
 	require.Contains(t, string(text), folder)
 }
@@ -71,15 +69,10 @@ func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "CL", "a.h")
 	for _, text := range []string{"old", "new"} {
 		require.NoError(t, writeFile(path, []byte(text)))
-		got, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, text, string(got))
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		require.Equal(t, text, string(must.Get(os.ReadFile(path))(t)))
+		info := must.Get(os.Stat(path))(t)
 		require.Equal(t, fs.FileMode(0o644), info.Mode())
 	}
-	left, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, left, 1)
+	require.Len(t, must.Get(os.ReadDir(filepath.Dir(path)))(t), 1)
 	require.ErrorContains(t, writeFile(filepath.Dir(path), nil), "write "+filepath.Dir(path)+": ")
 }

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func TestOutputs_AreUpToDate(t *testing.T) {
 	for _, name := range specs {
-		s, err := readSpec(name)
-		require.NoError(t, err)
+		s := must.Get(readSpec(name))(t)
 		for path, want := range outputs(s) {
-			have, err := os.ReadFile(filepath.Join(root, path))
-			require.NoError(t, err)
+			have := must.Get(os.ReadFile(filepath.Join(root, path)))(t)
 			require.Equal(t, string(want), string(have), "%s: run: go generate ./build/gen", path)
 		}
 	}
@@ -69,8 +69,7 @@ may      void dMay(d_world*)
 `
 
 func TestParseSpec(t *testing.T) {
-	s, err := parseSpec(small)
-	require.NoError(t, err)
+	s := must.Get(parseSpec(small))(t)
 	require.Equal(t, "T", s.title)
 	require.Equal(t, []string{"libd.so.2", "libd.so"}, s.libraries)
 	require.Equal(t, []string{"num", "void (*)(int, char*)", "void*"}, s.funcs[1].params)
@@ -95,8 +94,7 @@ func TestParseSpec(t *testing.T) {
 }
 
 func TestParseSpec_More(t *testing.T) {
-	s, err := parseSpec(small + more)
-	require.NoError(t, err)
+	s := must.Get(parseSpec(small + more))(t)
 	h, c := string(header(s)), string(trampolines(s))
 	for _, want := range []string{"#include <stdlib.h>\n", "#define D_VERSION 2\n", "#define D_API\n",
 		"#define dGet dGet_v2\n",
@@ -115,8 +113,7 @@ func TestParseSpec_More(t *testing.T) {
 		require.Contains(t, c, want)
 	}
 	require.NotContains(t, c, "d_run")
-	s, err = parseSpec(small)
-	require.NoError(t, err)
+	s = must.Get(parseSpec(small))(t)
 	require.Contains(t, string(trampolines(s)), ".start = NULL,")
 	require.Contains(t, string(trampolines(s)), "//go:build d\n")
 	s.tag = "none"
@@ -139,9 +136,7 @@ func TestParseSpec_Bad(t *testing.T) {
 		{"define", "26: define: nothing follows"},
 		{"layout x\nvalue A 1", "27: value: layout x does not have it"},
 	} {
-		_, err := parseSpec(small + c.add)
-		require.ErrorContains(t, err, c.want, c.add)
+		require.ErrorContains(t, must.Fail(parseSpec(small+c.add)), c.want, c.add)
 	}
-	_, err := parseSpec("driver d")
-	require.ErrorContains(t, err, "is missing")
+	require.ErrorContains(t, must.Fail(parseSpec("driver d")), "is missing")
 }

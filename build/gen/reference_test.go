@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // reference is what the vendor's own headers are: the includes, and a file that is there when they are.
@@ -120,16 +122,13 @@ func build(t *testing.T, program string, flags ...string) (string, error) {
 
 func TestReference(t *testing.T) {
 	for _, name := range specs {
-		s, err := readSpec(name)
-		require.NoError(t, err)
+		s := must.Get(readSpec(name))(t)
 		t.Run(s.driver, func(t *testing.T) {
 			ref := references[s.driver]
 			needReference(t, ref)
 			ours, err := build(t, report(s, "#include <"+s.header+">\n", true), "-I", filepath.Join(root, "build/include"))
 			require.NoError(t, err)
-			theirs, err := build(t, report(s, ref.includes, false), ref.flags()...)
-			require.NoError(t, err)
-			require.Equal(t, theirs, ours)
+			require.Equal(t, must.Get(build(t, report(s, ref.includes, false), ref.flags()...))(t), ours)
 			require.Equal(t, len(s.consts), strings.Count(strings.SplitN(ours, " bytes", 2)[0], "\n"),
 				"every constant was compared")
 		})
@@ -183,17 +182,14 @@ func seesMistakes(t *testing.T, driver string, mistakes []struct{ from, to strin
 	t.Helper()
 	ref := references[driver]
 	needReference(t, ref)
-	text, err := os.ReadFile(driver + ".spec")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(driver + ".spec"))(t)
 	for _, c := range mistakes {
 		require.Contains(t, string(text), c.from)
-		s, err := parseSpec(strings.Replace(string(text), c.from, c.to, 1))
-		require.NoError(t, err)
+		s := must.Get(parseSpec(strings.Replace(string(text), c.from, c.to, 1)))(t)
 		dir := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, s.header)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, s.header), header(s), 0o644))
-		ours, err := build(t, report(s, "#include <"+s.header+">\n", true), "-I", dir)
-		require.NoError(t, err)
+		ours := must.Get(build(t, report(s, "#include <"+s.header+">\n", true), "-I", dir))(t)
 		theirs, err := build(t, report(s, ref.includes, false), ref.flags()...)
 		require.True(t, err != nil || theirs != ours, "%s passed", c.to)
 	}

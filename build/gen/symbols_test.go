@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // bindings are the Go packages that link against the trampolines, and the names of what they call.
@@ -25,14 +27,12 @@ var bindings = map[string]struct {
 // archive compiles a package with the headers of this module and returns the file.
 func archive(t *testing.T, tag, pkg string) string {
 	t.Helper()
-	include, err := filepath.Abs(filepath.Join(root, "build/include"))
-	require.NoError(t, err)
+	include := must.Get(filepath.Abs(filepath.Join(root, "build/include")))(t)
 	c := exec.Command("go", "list", "-export", "-tags", tag, "-f", "{{.Export}}", pkg)
 	// as the Makefile has them: what it has built serves here
 	c.Env = append(os.Environ(), "CGO_CFLAGS=-I"+include+" -O2 -g")
 	c.Stderr = os.Stderr
-	out, err := c.Output()
-	require.NoError(t, err)
+	out := must.Get(c.Output())(t)
 	return strings.TrimSpace(string(out))
 }
 
@@ -44,16 +44,14 @@ func symbols(t *testing.T, file string, like *regexp.Regexp, flag string) []stri
 	c.Dir = dir
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	objects, err := filepath.Glob(filepath.Join(dir, "*.o"))
-	require.NoError(t, err)
+	objects := must.Get(filepath.Glob(filepath.Join(dir, "*.o")))(t)
 	require.NotEmpty(t, objects)
 	var list []string
 	for _, o := range objects {
 		if filepath.Base(o) == "_go_.o" {
 			continue // Go's own format
 		}
-		out, err := exec.Command("nm", "-P", flag, o).Output()
-		require.NoError(t, err)
+		out := must.Get(exec.Command("nm", "-P", flag, o).Output())(t)
 		for _, line := range strings.Split(string(out), "\n") {
 			if name, _, _ := strings.Cut(line, " "); like.MatchString(name) {
 				list = append(list, name)
@@ -67,8 +65,7 @@ func symbols(t *testing.T, file string, like *regexp.Regexp, flag string) []stri
 // The trampolines are those that the binding needs, and this project's own; none is missing, none idle.
 func TestSymbols_AreThoseOfTheBinding(t *testing.T) {
 	for _, name := range specs {
-		s, err := readSpec(name)
-		require.NoError(t, err)
+		s := must.Get(readSpec(name))(t)
 		t.Run(s.driver, func(t *testing.T) {
 			var need, own []string
 			for _, f := range s.funcs {

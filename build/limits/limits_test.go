@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 )
 
 const (
@@ -139,8 +140,7 @@ func unexpected(found map[string]string, list []string) (problems, unneeded []st
 }
 
 func TestLimits(t *testing.T) {
-	text, err := os.ReadFile(exceptions)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(exceptions))(t)
 	list := strings.Split(strings.TrimSpace(string(text)), "\n")
 	problems, unneeded := unexpected(exceeded(sources(t)), list)
 	require.Empty(t, problems, "split these directories and files, wrap these lines")
@@ -244,8 +244,7 @@ func goImports(t *testing.T) map[string][]string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-tags", "cuda,opencl", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "./...")
 	cmd.Dir = root
-	out, err := cmd.Output()
-	require.NoError(t, err)
+	out := must.Get(cmd.Output())(t)
 	imports := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		words := strings.Fields(line)

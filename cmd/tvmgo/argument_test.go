@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -56,9 +57,7 @@ func TestCall_ArgumentsAndResult(t *testing.T) {
 	in := &array{dtype: dlpack.Float32, shape: []int64{1}, data: []byte{0, 0, 0, 0}}
 	out := &array{dtype: dlpack.Float64, shape: []int64{1}}
 	require.NoError(t, c.addArguments([]any{int64(3), 0.5, "text", in, out}))
-	result, err := c.once(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, `"float64 text"`, result)
+	require.Equal(t, `"float64 text"`, must.Get(c.once(context.Background()))(t))
 	var written bytes.Buffer
 	require.NoError(t, c.write(&written, out))
 	require.Equal(t, 3.5, math.Float64frombits(binary.LittleEndian.Uint64(written.Bytes()[written.Len()-8:])))
@@ -74,17 +73,14 @@ func TestArrange(t *testing.T) {
 		{[]any{place(1), int64(1), place(0), 0.5}, []any{b, int64(1), a, 0.5, c}},
 		{[]any{place(2), place(1), place(0)}, []any{c, b, a}},
 	} {
-		got, err := arrange(test.args, outputs)
-		require.NoError(t, err)
+		got := must.Get(arrange(test.args, outputs))(t)
 		require.Len(t, got, len(test.want))
 		for i := range got {
 			require.True(t, got[i] == test.want[i], "%v: %d", test.args, i)
 		}
 	}
-	_, err := arrange([]any{place(3)}, outputs)
-	require.EqualError(t, err, "--in o:4: there are 3 --out")
-	_, err = arrange([]any{place(1), place(1)}, outputs)
-	require.EqualError(t, err, "--in o:2: it is there twice")
+	require.EqualError(t, must.Fail(arrange([]any{place(3)}, outputs)), "--in o:4: there are 3 --out")
+	require.EqualError(t, must.Fail(arrange([]any{place(1), place(1)}, outputs)), "--in o:2: it is there twice")
 }
 
 // Files of the classic generation know truth values by another type.

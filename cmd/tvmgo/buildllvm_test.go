@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	tirjson "tvmgo/tir/json"
 	"tvmgo/tir/text"
@@ -40,10 +41,8 @@ func needLLVM(t *testing.T) {
 func programs(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	m, err := text.Parse(addProgram + mulProgram)
-	require.NoError(t, err)
-	compact, err := tirjson.Marshal(m)
-	require.NoError(t, err)
+	m := must.Get(text.Parse(addProgram + mulProgram))(t)
+	compact := must.Get(tirjson.Marshal(m))(t)
 	asJSON := &bytes.Buffer{}
 	require.NoError(t, json.Indent(asJSON, compact, "", "  "))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.tir"), []byte(addProgram+mulProgram), 0o600))
@@ -54,24 +53,18 @@ func programs(t *testing.T) (dir string) {
 // called is the result of a function of a library on [1 2 3] and [10 20 30].
 func called(t *testing.T, library, function string) []float32 {
 	t.Helper()
-	m, err := runtime.Load(t.Context(), library)
-	require.NoError(t, err)
+	m := must.Get(runtime.Load(t.Context(), library))(t)
 	defer m.Close()
-	f, err := m.Function(function)
-	require.NoError(t, err)
+	f := must.Get(m.Function(function))(t)
 	defer f.Close()
 	var tensors []*runtime.Tensor
 	for _, values := range [][]float32{{1, 2, 3}, {10, 20, 30}, {0, 0, 0}} {
-		x, err := runtime.FromSlice(values)
-		require.NoError(t, err)
+		x := must.Get(runtime.FromSlice(values))(t)
 		defer x.Close()
 		tensors = append(tensors, x)
 	}
-	_, err = f.Call(tensors[0], tensors[1], tensors[2])
-	require.NoError(t, err)
-	got, err := runtime.ToSlice[float32](tensors[2])
-	require.NoError(t, err)
-	return got
+	must.Get(f.Call(tensors[0], tensors[1], tensors[2]))(t)
+	return must.Get(runtime.ToSlice[float32](tensors[2]))(t)
 }
 
 // Every kind builds all functions of a program, from text and JSON.
@@ -103,9 +96,7 @@ func TestBuild_EmitLLVM(t *testing.T) {
 		status, stdout, stderr := builtWith(t, dir, nil, append(args, "-o", "out.txt")...)
 		require.Zero(t, status, stderr)
 		require.Empty(t, stdout)
-		written, err := os.ReadFile(filepath.Join(dir, "out.txt"))
-		require.NoError(t, err)
-		require.Equal(t, text, string(written), emit)
+		require.Equal(t, text, string(must.Get(os.ReadFile(filepath.Join(dir, "out.txt")))(t)), emit)
 
 		status, stdout, stderr = builtWith(t, dir, nil, append(args, "-o", "two.o")...) // both
 		require.Zero(t, status, stderr)
@@ -123,8 +114,7 @@ func TestBuild_OtherMachine(t *testing.T) {
 		status, _, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", name, "--target",
 			"llvm -mtriple=riscv64-linux-gnu")
 		require.Zero(t, status, stderr)
-		f, err := elf.Open(filepath.Join(dir, name))
-		require.NoError(t, err)
+		f := must.Get(elf.Open(filepath.Join(dir, name)))(t)
 		require.NoError(t, f.Close())
 		require.Equal(t, elf.EM_RISCV, f.Machine)
 	}
@@ -136,8 +126,7 @@ func TestBuild_SystemLib(t *testing.T) {
 	for target, want := range map[string]bool{"c": false, "c -system-lib": true} {
 		status, _, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", "two.o", "--target", target)
 		require.Zero(t, status, stderr)
-		object, err := os.ReadFile(filepath.Join(dir, "two.o"))
-		require.NoError(t, err)
+		object := must.Get(os.ReadFile(filepath.Join(dir, "two.o")))(t)
 		require.Equal(t, want, strings.Contains(string(object), "TVMFFIEnvModRegisterSystemLibSymbol"), target)
 	}
 	status, _, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", "two.so", "--target", "c -system-lib")

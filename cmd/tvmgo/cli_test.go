@@ -18,6 +18,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/version"
 	"tvmgo/runtime"
 )
@@ -71,12 +72,11 @@ func built(t *testing.T, dir string, args ...string) (status int, stdout, stderr
 // builtWith adds variables to the environment.
 func builtWith(t *testing.T, dir string, env []string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	path, err := buildOnce()
-	require.NoError(t, err)
+	path := must.Get(buildOnce())(t)
 	var out, errs bytes.Buffer
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = dir, &out, &errs, append(os.Environ(), env...)
-	err = cmd.Run()
+	err := cmd.Run()
 	if _, exited := err.(*exec.ExitError); err != nil && !exited {
 		require.NoError(t, err)
 	}
@@ -100,8 +100,7 @@ func cases() (list []struct{ file, function, like string }) {
 
 func inputsOf(t *testing.T, function string) (args []string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(artifacts, function+"_in*.npy"))
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob(filepath.Join(artifacts, function+"_in*.npy")))(t)
 	require.NotEmpty(t, paths)
 	for _, p := range paths {
 		args = append(args, "--in", p)
@@ -111,8 +110,7 @@ func inputsOf(t *testing.T, function string) (args []string) {
 
 func floats(t *testing.T, path string) []float32 {
 	t.Helper()
-	a, err := readNPY(path)
-	require.NoError(t, err)
+	a := must.Get(readNPY(path))(t)
 	require.Equal(t, dlpack.Float32, a.dtype)
 	values := make([]float32, len(a.data)/4)
 	for i := range values {
@@ -254,9 +252,7 @@ func TestRun_BadInput(t *testing.T) {
 		require.Contains(t, stderr, c.want, "%v", c.args)
 		require.True(t, strings.HasPrefix(stderr, "tvmgo: "))
 	}
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 1, "only the file that the test made")
+	require.Len(t, must.Get(os.ReadDir(dir))(t), 1, "only the file that the test made")
 }
 
 func TestDevices(t *testing.T) {
@@ -313,8 +309,7 @@ func TestInspect(t *testing.T) {
 
 // A damaged file is shown as far as it can be read, and is a failure.
 func TestInspect_Problem(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(artifacts, "classic/gpu_opencl.so"))
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(filepath.Join(artifacts, "classic/gpu_opencl.so")))(t)
 	path := filepath.Join(t.TempDir(), "x.so")
 	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(data, []byte("opencl"), []byte("opencx")), 0o644))
 	status, stdout, stderr := cli("inspect", path)
@@ -349,10 +344,8 @@ func TestInspect_AgreesWithTheRuntime(t *testing.T) {
 		}
 		seen[c.file] = true
 		path := filepath.Join(artifacts, c.file)
-		report, err := inspect.File(path)
-		require.NoError(t, err)
-		m, err := runtime.Load(t.Context(), path)
-		require.NoError(t, err)
+		report := must.Get(inspect.File(path))(t)
+		m := must.Get(runtime.Load(t.Context(), path))(t)
 		var names []string
 		for _, f := range report.Functions {
 			names = append(names, f.Name)

@@ -14,6 +14,7 @@ import (
 
 	"tvmgo/internal/inspect"
 	"tvmgo/internal/testing/cpptest"
+	"tvmgo/internal/testing/must"
 )
 
 // kernels builds a library of C functions.
@@ -214,8 +215,7 @@ func TestInspectLoad_Hangs(t *testing.T) {
 			}
 		})
 	}
-	pid, err := os.ReadFile(pidFile)
-	require.NoError(t, err)
+	pid := must.Get(os.ReadFile(pidFile))(t)
 	require.Eventually(t, func() bool { // its entry may wait for its new parent
 		stat, err := os.ReadFile(filepath.Join("/proc", string(pid), "stat"))
 		return err != nil || strings.Contains(string(stat), ") Z ")

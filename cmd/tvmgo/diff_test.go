@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/cmd/tvmgo/internal/unpack"
+	"tvmgo/internal/testing/must"
 )
 
 func TestDiff(t *testing.T) {
@@ -40,8 +41,7 @@ func TestDiff_Trouble(t *testing.T) {
 	require.Equal(t, 1, status)
 	require.Equal(t, "tvmgo: diff none.so: no such file: check the path\n", stderr)
 
-	data, err := os.ReadFile(whole)
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(whole))(t)
 	path := filepath.Join(t.TempDir(), "x.so")
 	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(data, []byte("opencl"), []byte("opencx")), 0o644))
 	status, stdout, stderr := cli("diff", path, path)

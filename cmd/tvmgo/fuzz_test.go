@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // words are the parts of command lines: commands, flags, and values that are valid for some of them and invalid for
@@ -108,8 +110,7 @@ func playground(t testing.TB) string {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o666))
 	}
 	copied := func(from string, names ...string) []byte {
-		data, err := os.ReadFile(filepath.Join(artifacts, from))
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(filepath.Join(artifacts, from)))(t)
 		for _, name := range names {
 			put(name, data)
 		}
@@ -153,8 +154,7 @@ func requireOrderly(t *testing.T, args []string, status int, stdout, stderr stri
 
 // Whatever a command line says, it ends with 0, 1 or 2 and a line that says why, within a bound of memory.
 func TestArguments(t *testing.T) {
-	path, err := buildOnce()
-	require.NoError(t, err)
+	path := must.Get(buildOnce())(t)
 	dir, temp := playground(t), t.TempDir()
 	n := 250
 	if testing.Short() {

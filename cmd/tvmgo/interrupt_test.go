@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // slowTool is a compiler that stops at what its arguments say, once it has told so through a pipe.
@@ -29,8 +31,7 @@ func slowTool(t *testing.T, real, at string) (tool, reached string) {
 // A build that is interrupted while it compiles or links leaves what was there, and nothing else.
 func TestBuild_Interrupted(t *testing.T) {
 	needLLVM(t)
-	path, err := buildOnce()
-	require.NoError(t, err)
+	path := must.Get(buildOnce())(t)
 	for _, row := range []struct {
 		tool, at, variable, target, output string
 		signal                             syscall.Signal
@@ -60,13 +61,9 @@ func TestBuild_Interrupted(t *testing.T) {
 		require.Error(t, cmd.Wait())
 		require.Equal(t, row.status, cmd.ProcessState.ExitCode(), "%v: %s", row, stderr.String())
 		require.Equal(t, fmt.Sprintf("tvmgo: build: %v: nothing was written\n", row.signal), stderr.String())
-		old, err := os.ReadFile(output)
-		require.NoError(t, err)
-		require.Equal(t, "old", string(old))
+		require.Equal(t, "old", string(must.Get(os.ReadFile(output))(t)))
 		for folder, n := range map[string]int{dir: 3, temp: 0} {
-			left, err := os.ReadDir(folder)
-			require.NoError(t, err)
-			require.Len(t, left, n, "%v", row)
+			require.Len(t, must.Get(os.ReadDir(folder))(t), n, "%v", row)
 		}
 	}
 }
@@ -84,16 +81,14 @@ func terminal(t *testing.T) (ours, theirs *os.File) {
 		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, ours.Fd(), request, uintptr(unsafe.Pointer(value)))
 		require.Zero(t, errno)
 	}
-	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	require.NoError(t, err)
+	theirs = must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { theirs.Close() })
 	return ours, theirs
 }
 
 // On a terminal the stage is shown while it lasts, and the line is gone afterwards.
 func TestBuild_ProgressOnTerminal(t *testing.T) {
-	path, err := buildOnce()
-	require.NoError(t, err)
+	path := must.Get(buildOnce())(t)
 	dir := programs(t)
 	slow := filepath.Join(t.TempDir(), "cc")
 	seen := filepath.Join(t.TempDir(), "seen")
@@ -108,18 +103,15 @@ func TestBuild_ProgressOnTerminal(t *testing.T) {
 	const shown = "\r\x1b[Kcompile and link two.so … 0 s"
 	var text []byte
 	for buf := make([]byte, 1000); !strings.Contains(string(text), shown); {
-		n, err := ours.Read(buf)
-		require.NoError(t, err)
+		n := must.Get(ours.Read(buf))(t)
 		text = append(text, buf[:n]...)
 	}
 	require.NoError(t, os.WriteFile(seen, []byte("go on\n"), 0o600))
 	require.NoError(t, cmd.Wait())
 	require.Equal(t, "wrote two.so\n", stdout.String())
-	_, err = theirs.WriteString("|")
-	require.NoError(t, err)
+	must.Get(theirs.WriteString("|"))(t)
 	for buf := make([]byte, 1000); !bytes.HasSuffix(text, []byte("|")); {
-		n, err := ours.Read(buf)
-		require.NoError(t, err)
+		n := must.Get(ours.Read(buf))(t)
 		text = append(text, buf[:n]...)
 	}
 	require.True(t, strings.HasSuffix(string(text), "\r\x1b[K|"), "%q", text)

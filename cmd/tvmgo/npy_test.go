@@ -14,6 +14,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/npyfile"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -74,17 +75,14 @@ func TestReadNPY_ColumnMajor(t *testing.T) {
 			}
 		}
 	}
-	a, err := readNPY(npyFile(t, dict("<u2", "True", "(2, 3, 4)"), columns))
-	require.NoError(t, err)
+	a := must.Get(readNPY(npyFile(t, dict("<u2", "True", "(2, 3, 4)"), columns)))(t)
 	require.Equal(t, rows, a.data)
 
 	for _, shape := range []string{"()", "(1,)"} {
-		a, err = readNPY(npyFile(t, dict("<u2", "True", shape), []byte{1, 2}))
-		require.NoError(t, err)
+		a = must.Get(readNPY(npyFile(t, dict("<u2", "True", shape), []byte{1, 2})))(t)
 		require.Equal(t, []byte{1, 2}, a.data)
 	}
-	a, err = readNPY(npyFile(t, dict("<u2", "True", "(3, 0)"), nil))
-	require.NoError(t, err)
+	a = must.Get(readNPY(npyFile(t, dict("<u2", "True", "(3, 0)"), nil)))(t)
 	require.Empty(t, a.data)
 }
 
@@ -113,13 +111,11 @@ func TestReadNPY_Damaged(t *testing.T) {
 }
 
 func TestReadNPY_EveryTruncation(t *testing.T) {
-	whole, err := os.ReadFile(filepath.Join(artifacts, "addone_in0.npy"))
-	require.NoError(t, err)
+	whole := must.Get(os.ReadFile(filepath.Join(artifacts, "addone_in0.npy")))(t)
 	path := filepath.Join(t.TempDir(), "cut.npy")
 	for n := range 200 {
 		require.NoError(t, os.WriteFile(path, whole[:n], 0o644))
-		_, err := readNPY(path)
-		require.Error(t, err, "cut to %d", n)
+		require.Error(t, must.Fail(readNPY(path)), "cut to %d", n)
 	}
 }
 
@@ -144,8 +140,7 @@ func TestArrayWrite(t *testing.T) {
 		data: []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}}
 	require.NoError(t, write(&b, a))
 	require.Equal(t, 128, b.Len()-len(a.data))
-	r, err := npy.NewReader(bytes.NewReader(b.Bytes()))
-	require.NoError(t, err)
+	r := must.Get(npy.NewReader(bytes.NewReader(b.Bytes())))(t)
 	require.Equal(t, []int{2, 2}, r.Header.Descr.Shape)
 	var values []int32
 	require.NoError(t, r.Read(&values))
@@ -153,23 +148,17 @@ func TestArrayWrite(t *testing.T) {
 
 	for _, shape := range [][]int64{{}, {1}, {0}, {1, 1, 1}, {7, 0, 3}} {
 		for _, n := range npyfile.Types() {
-			size, err := dlpack.DataSize(shape, n.DType)
-			require.NoError(t, err)
+			size := must.Get(dlpack.DataSize(shape, n.DType))(t)
 			a := &array{dtype: n.DType, shape: shape, data: make([]byte, size)}
 			path := filepath.Join(t.TempDir(), "a.npy")
-			files, err := newOutFiles([]string{path})
-			require.NoError(t, err)
+			files := must.Get(newOutFiles([]string{path}))(t)
 			require.NoError(t, files.writeEach(only(a)))
-			back, err := readNPY(path)
-			require.NoError(t, err)
-			require.Equal(t, a, back)
+			require.Equal(t, a, must.Get(readNPY(path))(t))
 		}
 	}
 
-	want, err := os.ReadFile(filepath.Join(artifacts, "vadd_out.npy"))
-	require.NoError(t, err)
-	numpy, err := readNPY(filepath.Join(artifacts, "vadd_out.npy"))
-	require.NoError(t, err)
+	want := must.Get(os.ReadFile(filepath.Join(artifacts, "vadd_out.npy")))(t)
+	numpy := must.Get(readNPY(filepath.Join(artifacts, "vadd_out.npy")))(t)
 	b.Reset()
 	require.NoError(t, write(&b, numpy))
 	require.Equal(t, want, b.Bytes(), "byte for byte what NumPy wrote")
@@ -180,14 +169,11 @@ func TestOutFiles_AllOrNothing(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one.npy"), filepath.Join(dir, "sub", "two.npy")
 	require.NoError(t, os.Mkdir(filepath.Dir(two), 0o755))
-	files, err := newOutFiles([]string{one, two})
-	require.NoError(t, err)
+	files := must.Get(newOutFiles([]string{one, two}))(t)
 	require.NoError(t, os.Remove(filepath.Dir(two)))
 	a := &array{dtype: dlpack.UInt8, shape: []int64{1}, data: []byte{7}}
 	require.ErrorContains(t, files.writeEach(only(a)), "two.npy: there is no such folder")
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, left)
+	require.Empty(t, must.Get(os.ReadDir(dir))(t))
 }
 
 // A link stays a link; the file it names is replaced.
@@ -196,15 +182,11 @@ func TestOutFiles_FollowLinks(t *testing.T) {
 	target, link := filepath.Join(dir, "target.npy"), filepath.Join(dir, "link.npy")
 	require.NoError(t, os.WriteFile(target, nil, 0o644))
 	require.NoError(t, os.Symlink(target, link))
-	files, err := newOutFiles([]string{link})
-	require.NoError(t, err)
+	files := must.Get(newOutFiles([]string{link}))(t)
 	require.NoError(t, files.writeEach(only(&array{dtype: dlpack.UInt8, shape: []int64{1}, data: []byte{7}})))
-	info, err := os.Lstat(link)
-	require.NoError(t, err)
+	info := must.Get(os.Lstat(link))(t)
 	require.NotZero(t, info.Mode()&os.ModeSymlink)
-	a, err := readNPY(target)
-	require.NoError(t, err)
+	a := must.Get(readNPY(target))(t)
 	require.Equal(t, []byte{7}, a.data)
-	_, err = newOutFiles([]string{link, target})
-	require.ErrorContains(t, err, "named twice")
+	require.ErrorContains(t, must.Fail(newOutFiles([]string{link, target})), "named twice")
 }

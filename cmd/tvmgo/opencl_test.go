@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 const openclTag = "opencl"
@@ -104,8 +106,7 @@ func TestDoctor_OpenCL(t *testing.T) {
 
 	// One driver that cannot be opened hinders no other, and is named.
 	vendors := t.TempDir()
-	icds, err := filepath.Glob("/etc/OpenCL/vendors/*.icd")
-	require.NoError(t, err)
+	icds := must.Get(filepath.Glob("/etc/OpenCL/vendors/*.icd"))(t)
 	for _, icd := range icds {
 		require.NoError(t, os.Symlink(icd, filepath.Join(vendors, filepath.Base(icd))))
 	}
@@ -184,9 +185,7 @@ func TestPack_OpenCL(t *testing.T) {
   if (i < n) c[i] = a[i] + b[i];
 }`), 0o644))
 	npy := func(name string) string {
-		path, err := filepath.Abs(filepath.Join(artifacts, "vadd_"+name+".npy"))
-		require.NoError(t, err)
-		return path
+		return must.Get(filepath.Abs(filepath.Join(artifacts, "vadd_"+name+".npy")))(t)
 	}
 	status, _, stderr := builtWith(t, dir, env, "pack", inC, inCL, "-o", library,
 		"--func", "add(a: const float32[n], b: const float32[n], n: int32, c: out float32[n]) launch blockIdx.x=ceildiv(n, "+

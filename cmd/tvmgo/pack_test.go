@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -27,11 +28,9 @@ func kernelFile(t *testing.T) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.c"), []byte(vaddSource), 0o666))
 	for name, data := range map[string][]byte{"one.npy": {0, 0, 128, 63}, "minus.npy": {0, 0, 128, 191},
 		"two.npy": {0, 0, 0, 64}} {
-		like, err := parseLike("float32[1]")
-		require.NoError(t, err)
+		like := must.Get(parseLike("float32[1]"))(t)
 		like.data = data
-		f, err := os.Create(filepath.Join(dir, name))
-		require.NoError(t, err)
+		f := must.Get(os.Create(filepath.Join(dir, name)))(t)
 		require.NoError(t, write(f, like))
 		require.NoError(t, f.Close())
 	}
@@ -66,11 +65,8 @@ func TestPack_AndVerify(t *testing.T) {
 		`builder: "tvmgo `} {
 		require.Contains(t, stdout, want)
 	}
-	m, err := runtime.Load(t.Context(), out)
-	require.NoError(t, err)
-	defer m.Close()
-	meta, err := m.Metadata("vadd")
-	require.NoError(t, err)
+	m := must.Open(runtime.Load(t.Context(), out))(t)
+	meta := must.Get(m.Metadata("vadd"))(t)
 	var values pack.Metadata
 	require.NoError(t, json.Unmarshal([]byte(meta.Text), &values))
 	require.Equal(t, "tvmgo "+readVersion().Version, values.Builder)
@@ -177,11 +173,8 @@ func TestPack_BadInput(t *testing.T) {
 		require.Equal(t, c.status, status, c.args)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, c.failure)
-		_, err := os.Stat(out)
-		require.Error(t, err)
-		left, err := os.ReadDir(os.TempDir())
-		require.NoError(t, err)
-		require.Empty(t, left, "%v", c.args)
+		require.Error(t, must.Fail(os.Stat(out)))
+		require.Empty(t, must.Get(os.ReadDir(os.TempDir()))(t), "%v", c.args)
 	}
 }
 

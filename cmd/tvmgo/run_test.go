@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // A shape that no memory is there for is named, with the bytes that it takes, before anything is allocated.
 func TestRun_TooLarge(t *testing.T) {
-	path, err := buildOnce()
-	require.NoError(t, err)
+	path := must.Get(buildOnce())(t)
 	lib, out := filepath.Join(artifacts, "modern/multi_c.so"), filepath.Join(t.TempDir(), "out.npy")
 	for _, c := range []struct{ limit, like, bytes string }{
 		{"", "float32[99999999999999]", "399999999999996 bytes (363.8 TiB)"},
@@ -32,8 +33,7 @@ func TestRun_TooLarge(t *testing.T) {
 	}
 	// a file of arrays that is all holes
 	holes := npyFile(t, "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000,), }", nil)
-	info, err := os.Stat(holes)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(holes))(t)
 	if err := os.Truncate(holes, info.Size()+4_000_000_000_000); err != nil {
 		t.Skipf("no such large files here: %v", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // waiting is a command in a process of its own that has come to a point at which it waits for ever.
@@ -28,8 +30,7 @@ type waiting struct {
 // REACHED names.
 func await(t *testing.T, dir string, env []string, args ...string) *waiting {
 	t.Helper()
-	path, err := buildOnce()
-	require.NoError(t, err)
+	path := must.Get(buildOnce())(t)
 	w := &waiting{dir: dir, temp: t.TempDir()}
 	reached := filepath.Join(t.TempDir(), "reached")
 	require.NoError(t, syscall.Mkfifo(reached, 0o600))
@@ -58,8 +59,7 @@ func (w *waiting) ended(t *testing.T) int {
 // left lists what is in a folder besides what was there.
 func left(t *testing.T, dir string, before ...string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -167,14 +167,12 @@ func TestKilled_NoFileBesideTheOutput(t *testing.T) {
 
 // What is typed in is not waited for.
 func TestSignals_WhileReading(t *testing.T) {
-	path, err := buildOnce()
-	require.NoError(t, err)
+	path := must.Get(buildOnce())(t)
 	for _, args := range [][]string{{"build", "-", "-o", filepath.Join(t.TempDir(), "x.so")}, {"target", "show", "-"}} {
 		cmd := exec.Command(path, args...)
-		in, err := cmd.StdinPipe()
-		require.NoError(t, err)
+		in := must.Get(cmd.StdinPipe())(t)
 		require.NoError(t, cmd.Start())
-		_, err = io.WriteString(in, strings.Repeat("# a comment\n", 1<<14)) // more than a pipe holds: it reads
+		_, err := io.WriteString(in, strings.Repeat("# a comment\n", 1<<14)) // more than a pipe holds: it reads
 		require.NoError(t, err)
 		require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 		require.Error(t, cmd.Wait())

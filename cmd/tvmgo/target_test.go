@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
 
@@ -72,10 +73,8 @@ func TestTarget_Show(t *testing.T) {
 		Warnings []string
 	}
 	targetJSON(t, &shown, "show", "cuda")
-	got, err := target.New(shown.Target)
-	require.NoError(t, err)
-	want, err := target.New("cuda")
-	require.NoError(t, err)
+	got := must.Get(target.New(shown.Target))(t)
+	want := must.Get(target.New("cuda"))(t)
 	require.True(t, want.Equal(got))
 	require.Equal(t, hashOf(want), shown.Hash)
 	require.Equal(t, want.String(), shown.CLI)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/cmd/tvmgo/internal/unpack"
+	"tvmgo/internal/testing/must"
 )
 
 func TestUnpack(t *testing.T) {
@@ -21,9 +22,7 @@ func TestUnpack(t *testing.T) {
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, "4 files, 2 modules")
 	require.Contains(t, stdout, "3477  1.opencl.cl  (code of opencl)")
-	source, err := os.ReadFile(filepath.Join(dir, "1.opencl.cl"))
-	require.NoError(t, err)
-	require.Contains(t, string(source), "// Function: ")
+	require.Contains(t, string(must.Get(os.ReadFile(filepath.Join(dir, "1.opencl.cl")))(t)), "// Function: ")
 
 	status, _, stderr = cli("unpack", library, dir)
 	require.Equal(t, 1, status)
@@ -41,8 +40,7 @@ func TestUnpack(t *testing.T) {
 
 // A damaged file is unpacked as far as it can be read, and is a failure.
 func TestUnpack_Problem(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(artifacts, "classic/gpu_opencl.so"))
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(filepath.Join(artifacts, "classic/gpu_opencl.so")))(t)
 	outer := t.TempDir()
 	path, dir := filepath.Join(outer, "x.so"), filepath.Join(outer, "out")
 	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(data, []byte("opencl"), []byte("opencx")), 0o644))
@@ -56,13 +54,12 @@ func TestUnpack_Problem(t *testing.T) {
 // limited runs a command line that may write files of so many blocks at most, as if the disk had no more room.
 func limited(t *testing.T, blocks string, args ...string) (status int, stderr string) {
 	t.Helper()
-	path, err := buildOnce()
-	require.NoError(t, err)
+	path := must.Get(buildOnce())(t)
 	var errs bytes.Buffer
 	cmd := exec.Command("sh", append([]string{"-c", `trap "" XFSZ; ulimit -f ` + blocks + `; exec "$0" "$@"`, path},
 		args...)...)
 	cmd.Stderr = &errs
-	err = cmd.Run()
+	err := cmd.Run()
 	if _, exited := err.(*exec.ExitError); err != nil && !exited {
 		require.NoError(t, err)
 	}
@@ -75,9 +72,7 @@ func TestUnpack_NoRoom(t *testing.T) {
 	status, stderr := limited(t, "16", "unpack", library, filepath.Join(outer, "new"))
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "1.cuda.cubin: file too large: free some space or choose a folder on another disk")
-	left, err := os.ReadDir(outer)
-	require.NoError(t, err)
-	require.Empty(t, left)
+	require.Empty(t, must.Get(os.ReadDir(outer))(t))
 
 	status, stderr = limited(t, "1000", "unpack", library, filepath.Join(outer, "new"))
 	require.Zero(t, status, stderr)

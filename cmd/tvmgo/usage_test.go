@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // exit is a command line, without spaces in its arguments, with its exit status and a part of its output.
@@ -143,15 +145,12 @@ func TestExitStatus(t *testing.T) {
 		{describeCommand, 1, "it is started by inspect --load alone"},
 		{vectorCommand, 1, "it is started by verify alone"},
 	})
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 2)
+	require.Len(t, must.Get(os.ReadDir(dir))(t), 2)
 }
 
 // A library needs no suffix: what is in it counts.
 func TestRun_FileWithoutSuffix(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(artifacts, "modern/multi_c.so"))
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(filepath.Join(artifacts, "modern/multi_c.so")))(t)
 	for _, name := range []string{"multi", "libmulti.so.1"} {
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, data, 0o666))

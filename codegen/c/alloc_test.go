@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
 )
@@ -14,11 +15,10 @@ import (
 // allocation is a program with a buffer of a few elements.
 func allocation(t *testing.T, buffer string) *tir.IRModule {
 	t.Helper()
-	m, err := text.Parse(fmt.Sprintf(`func f(n: int32) {
+	m := must.Get(text.Parse(fmt.Sprintf(`func f(n: int32) {
   alloc b: %s, data p: handle
   extern keep(p)
-}`, buffer))
-	require.NoError(t, err)
+}`, buffer)))(t)
 	require.NoError(t, tir.Check(m))
 	return m
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -39,13 +40,10 @@ func g(a: handle) {
   A[0] = 1.0
 }
 `
-	gpu, err := target.New("opencl")
-	require.NoError(t, err)
+	gpu := must.Get(target.New("opencl"))(t)
 	for name, source := range map[string]string{"alone": kernels, "both": kernels + cpu} {
-		m, err := text.Parse(source)
-		require.NoError(t, err)
-		split, err := transform.SplitHostDevice(m, gpu)
-		require.NoError(t, err)
+		m := must.Get(text.Parse(source))(t)
+		split := must.Get(transform.SplitHostDevice(m, gpu))(t)
 		host := &tir.IRModule{}
 		for _, f := range split.Funcs {
 			if !transform.IsKernel(f) {
@@ -53,8 +51,7 @@ func g(a: handle) {
 			}
 		}
 		for convention, e := range map[string]c.Emitter{"modern": {}, "classic": {Classic: true}} {
-			code, err := e.Emit(host, nil)
-			require.NoError(t, err)
+			code := must.Get(e.Emit(host, nil))(t)
 			require.Contains(t, code, "TVMBackendAllocWorkspace(4, device_id, U_bytes, 2, 32)",
 				"memory of a device is never on the stack")
 			compile(t, name+"-"+convention, code, "-O2")

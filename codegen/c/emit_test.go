@@ -11,14 +11,13 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
 func emit(t testing.TB, e c.Emitter, m *tir.IRModule) string {
 	t.Helper()
-	code, err := e.Emit(m, nil)
-	require.NoError(t, err)
-	return code
+	return must.Get(e.Emit(m, nil))(t)
 }
 
 // all are the programs, as one module.

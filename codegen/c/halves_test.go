@@ -13,6 +13,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
@@ -60,14 +61,12 @@ func TestRun_Halves(t *testing.T) {
 		elementwise("bfloat16_back", tir.BFloat16, tir.Float32,
 			func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, x) }))
 	for _, flags := range [][]string{{"-O2"}, {"-O3", "-march=native"}, {"-O1", "-ffp-contract=off"}} {
-		source, err := runtime.NewCSource(emit(t, c.Emitter{}, program), "c",
-			[]string{"float16", "bfloat16", "float16_back", "bfloat16_back"}, nil)
-		require.NoError(t, err)
+		source := must.Get(runtime.NewCSource(emit(t, c.Emitter{}, program), "c",
+			[]string{"float16", "bfloat16", "float16_back", "bfloat16_back"}, nil))(t)
 		defer source.Close()
 		path := filepath.Join(t.TempDir(), "halves.so")
 		require.NoError(t, export.Library(context.Background(), source, path, export.Flags(flags...)))
-		m, err := runtime.Load(context.Background(), path)
-		require.NoError(t, err)
+		m := must.Get(runtime.Load(context.Background(), path))(t)
 		defer m.Close()
 		for _, row := range []struct {
 			name                string
@@ -86,12 +85,9 @@ func TestRun_Halves(t *testing.T) {
 				}
 			}
 			narrow, back := modules.Empty(t, row.dtype, int64(len(all))), modules.Empty(t, dlpack.Float32, int64(len(all)))
-			_, err = modules.Call(t, m, row.name, modules.Tensor(t, all), narrow)
-			require.NoError(t, err)
-			_, err = modules.Call(t, m, row.name+"_back", narrow, back)
-			require.NoError(t, err)
-			view, err := narrow.View(dlpack.UInt16, []int64{int64(len(all))}, nil, 0)
-			require.NoError(t, err)
+			must.Get(modules.Call(t, m, row.name, modules.Tensor(t, all), narrow))(t)
+			must.Get(modules.Call(t, m, row.name+"_back", narrow, back))(t)
+			view := must.Get(narrow.View(dlpack.UInt16, []int64{int64(len(all))}, nil, 0))(t)
 			bits, values := modules.Slice[uint16](t, view), modules.Slice[float32](t, back)
 			for i, x := range all {
 				want := nearest16(float64(x), row.digits+1, row.least, row.greatest)
@@ -118,8 +114,7 @@ func TestRun_HalvesOfIntegers(t *testing.T) {
 		}
 	}
 	program := module(t, funcs...)
-	reference, err := tirrun.Compile(program, tirrun.Options{})
-	require.NoError(t, err)
+	reference := must.Get(tirrun.Compile(program, tirrun.Options{}))(t)
 	m := loaded(t, c.Emitter{}, program)
 	for _, from := range types {
 		var all []int64
@@ -131,17 +126,13 @@ func TestRun_HalvesOfIntegers(t *testing.T) {
 				}
 			}
 		}
-		in, err := tirrun.From(from, all, int64(len(all)))
-		require.NoError(t, err)
+		in := must.Get(tirrun.From(from, all, int64(len(all))))(t)
 		for _, to := range []tir.Type{tir.Float16, tir.BFloat16} {
-			want, err := tirrun.New(to, int64(len(all)))
-			require.NoError(t, err)
+			want := must.Get(tirrun.New(to, int64(len(all))))(t)
 			name := fmt.Sprintf("%s_%s", from, to)
-			_, err = reference.Call(name, in, want)
-			require.NoError(t, err)
+			must.Get(reference.Call(name, in, want))(t)
 			got := modules.Empty(t, to, int64(len(all)))
-			_, err = modules.Call(t, m, name, like(t, in), got)
-			require.NoError(t, err)
+			must.Get(modules.Call(t, m, name, like(t, in), got))(t)
 			same(t, want, got, name)
 		}
 	}

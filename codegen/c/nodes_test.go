@@ -9,6 +9,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
@@ -48,8 +49,7 @@ func TestRun_Intrinsics(t *testing.T) {
 	x := []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 2.5, -0.5, -1.5, -2.5, math.Inf(1), math.NaN()}
 	check := func(name string, f func(float64) float64) {
 		b := modules.Empty(t, dlpack.Float64, int64(len(x)))
-		_, err := modules.Call(t, m, name+"_64", modules.Tensor(t, x), b)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, name+"_64", modules.Tensor(t, x), b))(t)
 		for i, got := range modules.Slice[float64](t, b) {
 			near(t, f(x[i]), got, 1e-12, "%s(%v)", name, x[i])
 		}
@@ -61,8 +61,7 @@ func TestRun_Intrinsics(t *testing.T) {
 			y[i] = float32(x[i])
 		}
 		b := modules.Empty(t, dlpack.Float32, int64(len(x)))
-		_, err := modules.Call(t, m, name+"_32", modules.Tensor(t, y), b)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, name+"_32", modules.Tensor(t, y), b))(t)
 		for i, got := range modules.Slice[float32](t, b) {
 			near(t, f(x[i]), float64(got), 1e-5, "%s(%v)", name, x[i])
 		}
@@ -132,43 +131,33 @@ func TestRun_OtherNodes(t *testing.T) {
 	m := loaded(t, c.Emitter{}, both)
 
 	out := modules.Empty(t, dlpack.Int64, 4)
-	_, err := modules.Call(t, m, "power", modules.Tensor(t, []int64{1, 5, 8, 1000}), out)
-	require.NoError(t, err)
+	must.Get(modules.Call(t, m, "power", modules.Tensor(t, []int64{1, 5, 8, 1000}), out))(t)
 	require.Equal(t, []int64{1, 4, 8, 512}, modules.Slice[int64](t, out))
 
 	whole := modules.Tensor(t, numbers[float32](24, func(i int) float64 { return float64(i) }), 4, 6)
-	part, err := whole.View(dlpack.Float32, []int64{2, 3}, []int64{6, 1}, 7*4)
-	require.NoError(t, err)
-	defer part.Close()
+	part := must.Open(whole.View(dlpack.Float32, []int64{2, 3}, []int64{6, 1}, 7*4))(t)
 	res := modules.Empty(t, dlpack.Float32, 3, 2)
-	_, err = modules.Call(t, m, "transpose", part, res)
-	require.NoError(t, err)
+	must.Get(modules.Call(t, m, "transpose", part, res))(t)
 	require.Equal(t, []float32{7, 13, 8, 14, 9, 15}, modules.Slice[float32](t, res))
-	bad, err := whole.View(dlpack.Float32, []int64{2, 3}, []int64{6, 2}, 0)
-	require.NoError(t, err)
-	defer bad.Close()
-	_, err = modules.Call(t, m, "transpose", bad, res)
+	bad := must.Open(whole.View(dlpack.Float32, []int64{2, 3}, []int64{6, 2}, 0))(t)
+	_, err := modules.Call(t, m, "transpose", bad, res)
 	require.ErrorContains(t, err, "transpose: argument 0 (P): strides[1] is 2, expected 1")
 
 	four := modules.Empty(t, dlpack.Float32, 4)
-	_, err = modules.Call(t, m, "odd", modules.Tensor(t, []float32{0, 1, 2, 3, 4, 5, 6, 7}), four)
-	require.NoError(t, err)
+	must.Get(modules.Call(t, m, "odd", modules.Tensor(t, []float32{0, 1, 2, 3, 4, 5, 6, 7}), four))(t)
 	require.Equal(t, []float32{1, 3, 5, 7}, modules.Slice[float32](t, four))
 
 	square := modules.Empty(t, dlpack.Float64, 2, 2)
-	_, err = modules.Call(t, m, "nested", modules.Tensor(t, []float64{1, 2, 3, 4}, 2, 2), square)
-	require.NoError(t, err)
+	must.Get(modules.Call(t, m, "nested", modules.Tensor(t, []float64{1, 2, 3, 4}, 2, 2), square))(t)
 	require.Equal(t, []float64{1, 4, 6, 8}, modules.Slice[float64](t, square))
 
 	x, y := modules.Tensor(t, []float32{1, -2}), modules.Empty(t, dlpack.UInt32, 2)
-	_, err = modules.Call(t, m, "seen", x, y)
-	require.NoError(t, err)
+	must.Get(modules.Call(t, m, "seen", x, y))(t)
 	require.Equal(t, []float32{-1, 2}, modules.Slice[float32](t, x))
 	require.Equal(t, []uint32{math.Float32bits(-1), math.Float32bits(2)}, modules.Slice[uint32](t, y))
 
 	z := modules.Tensor(t, make([]int32, 10))
-	_, err = modules.Call(t, m, "unrolled", z)
-	require.NoError(t, err)
+	must.Get(modules.Call(t, m, "unrolled", z))(t)
 	require.Equal(t, []int32{0, 0, 0, 3, 4, 5, 6, 0, 0, 0}, modules.Slice[int32](t, z))
 }
 
@@ -206,8 +195,7 @@ func TestRun_Divisions(t *testing.T) {
 			}
 			for _, name := range []string{names[k] + "_" + e.String(), names[k] + "_lanes_" + e.String()} {
 				out := modules.Empty(t, dlpack.Float64, 6)
-				_, err := modules.Call(t, m, name, a, b, out)
-				require.NoError(t, err)
+				must.Get(modules.Call(t, m, name, a, b, out))(t)
 				got := modules.Slice[float64](t, out)
 				for i := range w {
 					require.True(t, w[i] == got[i], "%s: %v, want %v", name, got, w)
@@ -235,13 +223,10 @@ func TestRun_BoolsOfAnyByte(t *testing.T) {
 	vectors := tensors("vectors", store(b, tir.NewCast(tir.Int32, at(a, r)), r), a, b)
 	one := elementwise("one", tir.Bool, tir.Int32, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Int32, x) })
 	m := loaded(t, c.Emitter{}, module(t, one, vectors))
-	x, err := modules.Tensor(t, []uint8{0, 1, 2, 255}).View(dlpack.Bool, []int64{4}, nil, 0)
-	require.NoError(t, err)
-	defer x.Close()
+	x := must.Open(modules.Tensor(t, []uint8{0, 1, 2, 255}).View(dlpack.Bool, []int64{4}, nil, 0))(t)
 	for _, name := range []string{"one", "vectors"} {
 		out := modules.Empty(t, dlpack.Int32, 4)
-		_, err = modules.Call(t, m, name, x, out)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, name, x, out))(t)
 		require.Equal(t, []int32{0, 1, 1, 1}, modules.Slice[int32](t, out), name)
 	}
 }
@@ -259,10 +244,8 @@ func TestRun_NarrowFloats(t *testing.T) {
 		math.MaxFloat64}
 	bits := func(name string, to dlpack.DataType) []uint16 {
 		b := modules.Empty(t, to, int64(len(x)))
-		_, err := modules.Call(t, m, name, modules.Tensor(t, x), b)
-		require.NoError(t, err)
-		v, err := b.View(dlpack.UInt16, []int64{int64(len(x))}, nil, 0)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, name, modules.Tensor(t, x), b))(t)
+		v := must.Get(b.View(dlpack.UInt16, []int64{int64(len(x))}, nil, 0))(t)
 		defer v.Close()
 		return modules.Slice[uint16](t, v)
 	}
@@ -276,12 +259,9 @@ func TestRun_NarrowFloats(t *testing.T) {
 		every[i] = uint16(i)
 	}
 	u := modules.Tensor(t, every)
-	v, err := u.View(dlpack.Float16, []int64{1 << 16}, nil, 0)
-	require.NoError(t, err)
-	defer v.Close()
+	v := must.Open(u.View(dlpack.Float16, []int64{1 << 16}, nil, 0))(t)
 	out := modules.Empty(t, dlpack.Float64, 1<<16)
-	_, err = modules.Call(t, m, "back", v, out)
-	require.NoError(t, err)
+	must.Get(modules.Call(t, m, "back", v, out))(t)
 	for i, got := range modules.Slice[float64](t, out) {
 		e, f := i>>10&31, float64(i&1023)
 		want := math.Ldexp(1024+f, e-25)

@@ -13,6 +13,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -44,14 +45,11 @@ func f(a: handle) {
 		"8 64 -7: ValueError: no such device",
 		"0 4 0: ",
 	}
-	gpu, err := target.New("opencl")
-	require.NoError(t, err)
+	gpu := must.Get(target.New("opencl"))(t)
 	for _, classic := range []bool{false, true} {
 		for _, handle := range []bool{false, true} {
-			m, err := text.Parse(source)
-			require.NoError(t, err)
-			split, err := transform.SplitHostDevice(m, gpu)
-			require.NoError(t, err)
+			m := must.Get(text.Parse(source))(t)
+			split := must.Get(transform.SplitHostDevice(m, gpu))(t)
 			host := &tir.IRModule{}
 			for _, f := range split.Funcs {
 				if transform.IsKernel(f) {
@@ -108,15 +106,12 @@ func TestRun_OffsetsInElements(t *testing.T) {
 }
 `, typ)
 	}
-	program, err := text.Parse(source)
-	require.NoError(t, err)
-	program, err = transform.LegalizeTypes(program, nil)
-	require.NoError(t, err)
+	program := must.Get(text.Parse(source))(t)
+	program = must.Get(transform.LegalizeTypes(program, nil))(t)
 	for _, classic := range []bool{false, true} {
 		m := loaded(t, c.Emitter{Classic: classic}, program)
 		for typ, want := range types {
-			dtype, err := dlpack.ParseDataType(typ)
-			require.NoError(t, err)
+			dtype := must.Get(dlpack.ParseDataType(typ))(t)
 			memory := modules.Empty(t, dlpack.UInt8, 128)
 			part, err := memory.View(dtype, []int64{8}, nil, 12)
 			if typ == "float64" {

@@ -11,6 +11,7 @@ import (
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
@@ -55,16 +56,14 @@ func TestOverflow_Division(t *testing.T) {
 				name := func(e tir.Type) string { return fmt.Sprintf("%s_%s_%d", kind, e, op) }
 				if least == math.MinInt32 {
 					out := modules.Empty(t, dlpack.Int32, int64(len(want)))
-					_, err := modules.Call(t, l, name(tir.Int32), modules.Tensor(t, []int32{int32(least)}), out)
-					require.NoError(t, err)
+					must.Get(modules.Call(t, l, name(tir.Int32), modules.Tensor(t, []int32{int32(least)}), out))(t)
 					for i, got := range modules.Slice[int32](t, out) {
 						require.EqualValues(t, want[i], got, "%s, %d", name(tir.Int32), i)
 					}
 					return
 				}
 				out := modules.Empty(t, dlpack.Int64, int64(len(want)))
-				_, err := modules.Call(t, l, name(tir.Int64), modules.Tensor(t, []int64{least}), out)
-				require.NoError(t, err)
+				must.Get(modules.Call(t, l, name(tir.Int64), modules.Tensor(t, []int64{least}), out))(t)
 				require.Equal(t, want, modules.Slice[int64](t, out), name(tir.Int64))
 			}
 			for _, least := range []int64{math.MinInt32, math.MinInt64} {
@@ -93,8 +92,7 @@ func TestOverflow_SmallProducts(t *testing.T) {
 		for name, by := range map[string]func(x uint16) uint16{"square": func(x uint16) uint16 { return x * x },
 			"by_constant": func(x uint16) uint16 { return x * 65535 }} {
 			out := modules.Empty(t, dlpack.UInt16, int64(len(x)))
-			_, err := modules.Call(t, l, name, modules.Tensor(t, x), out)
-			require.NoError(t, err)
+			must.Get(modules.Call(t, l, name, modules.Tensor(t, x), out))(t)
 			for i, got := range modules.Slice[uint16](t, out) {
 				require.Equal(t, by(x[i]), got, "%s of %d", name, x[i])
 			}
@@ -120,14 +118,12 @@ func TestOverflow_NarrowFloats(t *testing.T) {
 		}
 		for name, in := range map[string]any{"bfloat16_32": modules.Tensor(t, x), "bfloat16_64": modules.Tensor(t, wide)} {
 			out := modules.Empty(t, dlpack.Float64, int64(len(x)))
-			_, err := modules.Call(t, l, name, in, out)
-			require.NoError(t, err)
+			must.Get(modules.Call(t, l, name, in, out))(t)
 			require.Equal(t, want, modules.Slice[float64](t, out), name)
 		}
 		halves := []int32{2049, 2051, 65519, 65520, -65519, 65504}
 		out := modules.Empty(t, dlpack.Float64, int64(len(halves)))
-		_, err := modules.Call(t, l, "float16_32", modules.Tensor(t, halves), out)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, l, "float16_32", modules.Tensor(t, halves), out))(t)
 		require.Equal(t, []float64{2048, 2052, 65504, math.Inf(1), -65504, 65504}, modules.Slice[float64](t, out))
 	}
 }

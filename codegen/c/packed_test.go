@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )
@@ -17,8 +18,7 @@ import (
 // global registers a global function for one test.
 func global(t *testing.T, name string, f runtime.PackedFunc) {
 	t.Helper()
-	g, err := runtime.NewFunction(f)
-	require.NoError(t, err)
+	g := must.Get(runtime.NewFunction(f))(t)
 	defer g.Close()
 	require.NoError(t, runtime.RegisterGlobal(name, g, true))
 	t.Cleanup(func() { runtime.RemoveGlobal(name) })
@@ -49,16 +49,14 @@ func TestRun_PackedCalls(t *testing.T) {
 			for _, name := range []string{"scratch", "scratch_parallel"} {
 				failAt.Store(-1)
 				a := modules.Tensor(t, []float32{1, 2, 3, 4})
-				_, err := modules.Call(t, m, name, a)
-				require.NoError(t, err)
+				must.Get(modules.Call(t, m, name, a))(t)
 				require.Equal(t, []float32{10.5, 11.5, 12.5, 13.5}, modules.Slice[float32](t, a))
 
 				failAt.Store(2)
-				_, err = modules.Call(t, m, name, a)
-				require.ErrorContains(t, err, "the check fails")
+				require.ErrorContains(t, must.Fail(modules.Call(t, m, name, a)), "the check fails")
 				failAt.Store(-1)
 
-				_, err = modules.Call(t, m, name, modules.Tensor(t, []float32{1, 2, -3, 4}))
+				_, err := modules.Call(t, m, name, modules.Tensor(t, []float32{1, 2, -3, 4}))
 				require.ErrorContains(t, err, name+": A is 100% negative")
 
 				value = "text"
@@ -78,8 +76,7 @@ func TestRun_PackedCalls(t *testing.T) {
 
 func TestRun_PackedCallOfNothing(t *testing.T) {
 	m := loaded(t, c.Emitter{}, module(t, scratch("scratch", tir.Serial)))
-	_, err := modules.Call(t, m, "scratch", modules.Tensor(t, []float32{1}))
-	require.ErrorContains(t, err, "test.check")
+	require.ErrorContains(t, must.Fail(modules.Call(t, m, "scratch", modules.Tensor(t, []float32{1}))), "test.check")
 }
 
 // Scratch memory comes back, whatever happens.
@@ -93,10 +90,8 @@ func TestRun_ScratchMemoryComesBack(t *testing.T) {
 	global(t, "test.value", func(args ...any) (any, error) { return 1.0, nil })
 	m := loaded(t, c.Emitter{}, module(t, scratch("scratch", tir.Serial)))
 	for range 3 {
-		_, err := modules.Call(t, m, "scratch", modules.Tensor(t, []float32{1, 1, 1, 1}))
-		require.Error(t, err)
+		require.Error(t, must.Fail(modules.Call(t, m, "scratch", modules.Tensor(t, []float32{1, 1, 1, 1}))))
 	}
-	s, err := runtime.WorkspaceMemory(runtime.CPU)
-	require.NoError(t, err)
+	s := must.Get(runtime.WorkspaceMemory(runtime.CPU))(t)
 	require.Zero(t, s.InUse, "%+v", s)
 }

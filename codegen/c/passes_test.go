@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirgen"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
@@ -16,8 +17,7 @@ import (
 // passed is a module after the passes that run before C is generated.
 func passed(t testing.TB, m *tir.IRModule) *tir.IRModule {
 	t.Helper()
-	m, err := transform.ForHost().Run(m, nil)
-	require.NoError(t, err)
+	m = must.Get(transform.ForHost().Run(m, nil))(t)
 	return m
 }
 
@@ -44,8 +44,7 @@ func TestEmit_UnrollByCompiler(t *testing.T) {
 	require.Contains(t, code, "    tvmgo_unroll(8)\n    for (int64_t j = 0; j < 8; ++j) {")
 	compile(t, "unroll", code, "-O0", "-O2")
 	out := modules.Empty(t, tir.Float32, 2, 8)
-	_, err := modules.Call(t, loaded(t, c.Emitter{}, m), "ones", out)
-	require.NoError(t, err)
+	must.Get(modules.Call(t, loaded(t, c.Emitter{}, m), "ones", out))(t)
 	for _, v := range modules.Slice[float32](t, out) {
 		require.Equal(t, float32(1), v)
 	}

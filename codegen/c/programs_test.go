@@ -3,8 +3,7 @@ package c_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
@@ -12,9 +11,7 @@ import (
 
 func module(t testing.TB, funcs ...*tir.PrimFunc) *tir.IRModule {
 	t.Helper()
-	m, err := tir.NewModule(funcs...)
-	require.NoError(t, err)
-	return m
+	return must.Get(tir.NewModule(funcs...))(t)
 }
 
 // tensors makes a function of tensors.

@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
@@ -189,8 +190,7 @@ func TestRandom_LikeInterpreter(t *testing.T) {
 	code := emit(t, c.Emitter{}, m)
 	compile(t, "random", code, "-O0")
 	l := loaded(t, c.Emitter{}, m)
-	reference, err := tirrun.Compile(m, tirrun.Options{})
-	require.NoError(t, err)
+	reference := must.Get(tirrun.Compile(m, tirrun.Options{}))(t)
 
 	inputs := make([]*tirrun.Array, len(elementTypes))
 	for k, e := range elementTypes {
@@ -203,13 +203,11 @@ func TestRandom_LikeInterpreter(t *testing.T) {
 				values[i] = math.Abs(values[i])
 			}
 		}
-		inputs[k], err = tirrun.From(e, values, elements)
-		require.NoError(t, err)
+		inputs[k] = must.Get(tirrun.From(e, values, elements))(t)
 	}
 	for _, f := range funcs {
 		out := f.Buffers[f.Params[len(f.Params)-1]].DType
-		want, err := tirrun.New(out, elements)
-		require.NoError(t, err)
+		want := must.Get(tirrun.New(out, elements))(t)
 		got := modules.Empty(t, out, elements)
 		args := []any{}
 		tensors := []any{}
@@ -218,10 +216,8 @@ func TestRandom_LikeInterpreter(t *testing.T) {
 			require.NoError(t, x.CopyFromBytes(in.Data))
 			args, tensors = append(args, in), append(tensors, x)
 		}
-		_, err = reference.Call(f.Name, append(args, want)...)
-		require.NoError(t, err)
-		_, err = modules.Call(t, l, f.Name, append(tensors, got)...)
-		require.NoError(t, err)
+		must.Get(reference.Call(f.Name, append(args, want)...))(t)
+		must.Get(modules.Call(t, l, f.Name, append(tensors, got)...))(t)
 		same(t, want, got, f.Name)
 	}
 }
@@ -231,10 +227,8 @@ func same(t *testing.T, want *tirrun.Array, got *runtime.Tensor, name string) {
 	t.Helper()
 	b := make([]byte, len(want.Data))
 	require.NoError(t, got.CopyToBytes(b))
-	x, err := tirrun.Values[float64](want)
-	require.NoError(t, err)
-	y, err := tirrun.Values[float64](&tirrun.Array{DType: want.DType, Shape: want.Shape, Data: b})
-	require.NoError(t, err)
+	x := must.Get(tirrun.Values[float64](want))(t)
+	y := must.Get(tirrun.Values[float64](&tirrun.Array{DType: want.DType, Shape: want.Shape, Data: b}))(t)
 	for i := range x {
 		if math.IsNaN(x[i]) && math.IsNaN(y[i]) {
 			continue

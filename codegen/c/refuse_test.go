@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
@@ -86,18 +87,16 @@ func TestEmit_Refuses(t *testing.T) {
 		require.True(t, strings.HasPrefix(err.Error(), "write C: "), err.Error())
 		require.NotContains(t, err.Error(), "malformed")
 	}
-	_, err := new(c.Emitter).Emit(nil, nil)
-	require.EqualError(t, err, "write C: the module is nil")
+	require.EqualError(t, must.Fail(new(c.Emitter).Emit(nil, nil)), "write C: the module is nil")
 	for _, m := range []*tir.IRModule{{Funcs: []*tir.PrimFunc{nil}}, {Funcs: []*tir.PrimFunc{{Name: "f"}}},
 		{Funcs: []*tir.PrimFunc{with(store(nil, nil))}},
 		{Funcs: []*tir.PrimFunc{with(&tir.Evaluate{})}}, {Funcs: []*tir.PrimFunc{with(&tir.For{})}},
 		{Funcs: []*tir.PrimFunc{{Name: "f", Body: nothing, Params: []*tir.Var{nil}}}}} {
-		_, err := new(c.Emitter).Emit(m, nil)
-		require.Error(t, err)
+		require.Error(t, must.Fail(new(c.Emitter).Emit(m, nil)))
 	}
 	f := vadd("f", tir.Float32, tir.Serial)
 	f.Name = "exp"
-	_, err = (&c.Emitter{Classic: true}).Emit(module(t, f), nil)
+	_, err := (&c.Emitter{Classic: true}).Emit(module(t, f), nil)
 	require.ErrorContains(t, err, `the name "exp" means something else in C`)
 }
 
@@ -185,9 +184,8 @@ __kernel void kernel(__global float* restrict A, __global uchar* restrict B) {
 
 	failing := errors.New("no such thread")
 	e.ThreadIndex = func(string) (string, error) { return "", failing }
-	_, err := e.Emit(module(t, f), nil)
-	require.ErrorIs(t, err, failing)
-	_, err = e.Emit(module(t, gather()), nil)
+	require.ErrorIs(t, must.Fail(e.Emit(module(t, f), nil)), failing)
+	_, err := e.Emit(module(t, gather()), nil)
 	require.ErrorContains(t, err, "an assertion (a row is not within A) on a device, which has no errors")
 	_, err = e.Emit(module(t, matmul()), nil)
 	require.ErrorContains(t, err, "a parallel loop over i on a device: bind it to threads")

@@ -14,6 +14,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
 	"tvmgo/tir"
@@ -31,8 +32,7 @@ func exported(t testing.TB, e c.Emitter, m *tir.IRModule) string {
 	for _, f := range m.Funcs {
 		names = append(names, f.Name)
 	}
-	source, err := runtime.NewCSource(emit(t, e, m), "c", names, nil)
-	require.NoError(t, err)
+	source := must.Get(runtime.NewCSource(emit(t, e, m), "c", names, nil))(t)
 	defer source.Close()
 	path := filepath.Join(t.TempDir(), "program.so")
 	require.NoError(t, export.Library(context.Background(), source, path))
@@ -42,10 +42,7 @@ func exported(t testing.TB, e c.Emitter, m *tir.IRModule) string {
 // loaded is a module as the runtime has it once it is exported and loaded.
 func loaded(t testing.TB, e c.Emitter, m *tir.IRModule) *runtime.Module {
 	t.Helper()
-	l, err := runtime.Load(context.Background(), exported(t, e, m))
-	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
-	return l
+	return must.Open(runtime.Load(context.Background(), exported(t, e, m)))(t)
 }
 
 func numbers[T float32 | float64](n int, f func(i int) float64) []T {
@@ -71,14 +68,12 @@ func TestRun_Vadd(t *testing.T) {
 			want := numbers[float32](n, func(i int) float64 { return float64(a[i] + b[i]) })
 			for _, name := range []string{"vadd", "vadd_parallel", "vadd_vectors"} {
 				out := modules.Empty(t, dlpack.Float32, int64(n))
-				_, err := modules.Call(t, m, name, modules.Tensor(t, a), modules.Tensor(t, b), out)
-				require.NoError(t, err)
+				must.Get(modules.Call(t, m, name, modules.Tensor(t, a), modules.Tensor(t, b), out))(t)
 				require.Equal(t, want, modules.Slice[float32](t, out), "%s of %d", name, n)
 			}
 			x := numbers[float64](n, func(i int) float64 { return 1.0 / float64(i+1) })
 			out := modules.Empty(t, dlpack.Float64, int64(n))
-			_, err := modules.Call(t, m, "vadd_six", modules.Tensor(t, x), modules.Tensor(t, x), out)
-			require.NoError(t, err)
+			must.Get(modules.Call(t, m, "vadd_six", modules.Tensor(t, x), modules.Tensor(t, x), out))(t)
 			require.Equal(t, numbers[float64](n, func(i int) float64 { return 2 * x[i] }), modules.Slice[float64](t, out))
 		}
 	})
@@ -98,8 +93,7 @@ func TestRun_Matmul(t *testing.T) {
 			}
 		}
 		out := modules.Empty(t, dlpack.Float32, n, w)
-		_, err := modules.Call(t, m, "matmul", modules.Tensor(t, a, n, k), modules.Tensor(t, b, k, w), out)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, "matmul", modules.Tensor(t, a, n, k), modules.Tensor(t, b, k, w), out))(t)
 		require.Equal(t, want, modules.Slice[float32](t, out))
 	})
 }
@@ -109,8 +103,7 @@ func TestRun_Softmax(t *testing.T) {
 		const n, w = 33, 500
 		a := numbers[float32](n*w, func(i int) float64 { return math.Sin(float64(i)) * 20 })
 		out := modules.Empty(t, dlpack.Float32, n, w)
-		_, err := modules.Call(t, m, "softmax", modules.Tensor(t, a, n, w), out)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, "softmax", modules.Tensor(t, a, n, w), out))(t)
 		got := modules.Slice[float32](t, out)
 		for i := range n {
 			row, sum, greatest := a[i*w:(i+1)*w], 0.0, math.Inf(-1)
@@ -131,11 +124,10 @@ func TestRun_Gather(t *testing.T) {
 	both(t, func(t *testing.T, m *runtime.Module) {
 		a := numbers[float32](8, func(i int) float64 { return float64(i) })
 		out := modules.Empty(t, dlpack.Float32, 3, 2)
-		_, err := modules.Call(t, m, "gather", modules.Tensor(t, a, 4, 2), modules.Tensor(t, []int64{3, -4, 1}), out)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, "gather", modules.Tensor(t, a, 4, 2), modules.Tensor(t, []int64{3, -4, 1}), out))(t)
 		require.Equal(t, []float32{6, 7, 0, 1, 2, 3}, modules.Slice[float32](t, out))
 
-		_, err = modules.Call(t, m, "gather", modules.Tensor(t, a, 4, 2), modules.Tensor(t, []int64{0, 4, 1}), out)
+		_, err := modules.Call(t, m, "gather", modules.Tensor(t, a, 4, 2), modules.Tensor(t, []int64{0, 4, 1}), out)
 		require.ErrorContains(t, err, "gather: a row is not within A")
 		var e *runtime.Error
 		require.ErrorAs(t, err, &e)
@@ -153,8 +145,7 @@ func TestRun_Bools(t *testing.T) {
 		}
 		for _, name := range []string{"less", "less_vectors"} {
 			out := modules.Empty(t, dlpack.Bool, 16)
-			_, err := modules.Call(t, m, name, modules.Tensor(t, a), modules.Tensor(t, b), out)
-			require.NoError(t, err)
+			must.Get(modules.Call(t, m, name, modules.Tensor(t, a), modules.Tensor(t, b), out))(t)
 			require.Equal(t, want, modules.Slice[bool](t, out), name)
 		}
 	})
@@ -163,12 +154,9 @@ func TestRun_Bools(t *testing.T) {
 func TestRun_FunctionsOfOneLibrary(t *testing.T) {
 	both(t, func(t *testing.T, m *runtime.Module) {
 		out := modules.Empty(t, dlpack.Float32, 3)
-		_, err := modules.Call(t, m, "twice", modules.Tensor(t, []float32{1, 2, 3}), out)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, "twice", modules.Tensor(t, []float32{1, 2, 3}), out))(t)
 		require.Equal(t, []float32{2, 4, 6}, modules.Slice[float32](t, out))
-		got, err := modules.Call(t, m, "doubled", 2.5)
-		require.NoError(t, err)
-		require.Equal(t, 5.0, got)
+		require.Equal(t, 5.0, must.Get(modules.Call(t, m, "doubled", 2.5))(t))
 	})
 }
 
@@ -195,9 +183,7 @@ func TestRun_Results(t *testing.T) {
 				case tir.IsBool(e) && !classic:
 					in, want = true, true
 				}
-				got, err := modules.Call(t, m, "same_"+e.String()+suffix, in)
-				require.NoError(t, err)
-				require.Equal(t, want, got, e)
+				require.Equal(t, want, must.Get(modules.Call(t, m, "same_"+e.String()+suffix, in))(t), e)
 			}
 		}
 	}
@@ -214,14 +200,9 @@ func TestRun_WrongArguments(t *testing.T) {
 	}
 	more := loaded(t, c.Emitter{}, module(t, aligned, sized()))
 	part := func(offset int64) any {
-		x, err := wide.View(dlpack.Float32, []int64{3}, nil, offset)
-		require.NoError(t, err)
-		t.Cleanup(func() { x.Close() })
-		return x
+		return must.Open(wide.View(dlpack.Float32, []int64{3}, nil, offset))(t)
 	}
-	strided, err := wide.View(dlpack.Float32, []int64{4}, []int64{2}, 0)
-	require.NoError(t, err)
-	t.Cleanup(func() { strided.Close() })
+	strided := must.Open(wide.View(dlpack.Float32, []int64{4}, []int64{2}, 0))(t)
 	for _, c := range []struct {
 		m        *runtime.Module
 		function string
@@ -267,7 +248,7 @@ func TestRun_WrongArguments(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, c.want, e.Code+": "+e.Message)
 	}
-	_, err = modules.Call(t, m, "vadd", part(4), f(3), f(3))
+	_, err := modules.Call(t, m, "vadd", part(4), f(3), f(3))
 	require.NoError(t, err, "an element's alignment is enough")
 }
 

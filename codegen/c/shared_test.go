@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
@@ -25,12 +26,9 @@ func TestEmitUnits_Common(t *testing.T) {
 	program := module(t, funcs...)
 	for _, classic := range []bool{false, true} {
 		e := c.Emitter{Classic: classic}
-		units, err := e.EmitUnits(program, nil)
-		require.NoError(t, err)
+		units := must.Get(e.EmitUnits(program, nil))(t)
 		require.Greater(t, len(units), 2)
-		again, err := e.EmitUnits(program, nil)
-		require.NoError(t, err)
-		require.Equal(t, units, again, "the same program gives the same texts")
+		require.Equal(t, units, must.Get(e.EmitUnits(program, nil))(t), "the same program gives the same texts")
 		dir := t.TempDir()
 		args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter", "-Werror", "-O1",
 			"-fPIC", "-shared", "-I../../include", "-o", filepath.Join(dir, "all.so")}
@@ -50,8 +48,7 @@ func TestEmitUnits_Common(t *testing.T) {
 		require.NotContains(t, string(symbols), " tvmgo_")
 		require.Contains(t, string(symbols), "f249")
 
-		alone, err := e.Emit(program, nil)
-		require.NoError(t, err)
+		alone := must.Get(e.Emit(program, nil))(t)
 		require.NotContains(t, alone, "hidden")
 		require.NotContains(t, alone, "TVMGO_SHARED")
 	}

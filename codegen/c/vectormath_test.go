@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
@@ -49,8 +50,7 @@ func TestRun_VectorExp(t *testing.T) {
 	for name, exact := range map[string]func(float64) float64{"exp4": math.Exp, "exp16": math.Exp,
 		"sigmoid16": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }} {
 		out := modules.Tensor(t, make([]float32, len(values)), int64(len(values)))
-		_, err := modules.Call(t, m, name, modules.Tensor(t, values, int64(len(values))), out)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, name, modules.Tensor(t, values, int64(len(values))), out))(t)
 		worst, where := int64(0), float32(0)
 		for i, got := range modules.Slice[float32](t, out) {
 			want := float32(exact(float64(values[i])))
@@ -115,8 +115,7 @@ func TestRun_VectorExtremes(t *testing.T) {
 			want = append(want, math.Float64bits(x))
 		}
 		out := modules.Tensor(t, make([]float64, 8), 8)
-		_, err := modules.Call(t, m, name+"64", modules.Tensor(t, a, 8), modules.Tensor(t, b, 8), out)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, name+"64", modules.Tensor(t, a, 8), modules.Tensor(t, b, 8), out))(t)
 		var got []uint64
 		for _, x := range modules.Slice[float64](t, out) {
 			got = append(got, math.Float64bits(x))
@@ -131,8 +130,7 @@ func TestRun_VectorExtremes(t *testing.T) {
 			return s
 		}
 		out = modules.Tensor(t, make([]float32, 8), 8)
-		_, err = modules.Call(t, m, name+"32", modules.Tensor(t, small(a), 8), modules.Tensor(t, small(b), 8), out)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, m, name+"32", modules.Tensor(t, small(a), 8), modules.Tensor(t, small(b), 8), out))(t)
 		for i, x := range modules.Slice[float32](t, out) {
 			w := float32(math.Float64frombits(want[i]))
 			require.Equal(t, math.Signbit(float64(w)), math.Signbit(float64(x)), "%s: %d", name, i)

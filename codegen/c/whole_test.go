@@ -13,6 +13,7 @@ import (
 
 	"tvmgo/codegen/c"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/tir"
@@ -40,9 +41,7 @@ func undefinedFree(t *testing.T, m *tir.IRModule) []*runtime.Module {
 			"-o", lib, "-lm")
 		out, err := exec.Command(command[0], args...).CombinedOutput()
 		require.NoError(t, err, "%v: %s", command, out)
-		l, err := runtime.Load(context.Background(), lib)
-		require.NoError(t, err)
-		t.Cleanup(func() { l.Close() })
+		l := must.Open(runtime.Load(context.Background(), lib))(t)
 		all = append(all, l)
 	}
 	return all
@@ -159,8 +158,7 @@ func TestWhole_Edges(t *testing.T) {
 		funcs = append(funcs, x.f)
 	}
 	m := module(t, funcs...)
-	reference, err := tirrun.Compile(m, tirrun.Options{})
-	require.NoError(t, err)
+	reference := must.Get(tirrun.Compile(m, tirrun.Options{}))(t)
 	libs := undefinedFree(t, m)
 	for _, x := range all {
 		a, b := pairs(x.e)
@@ -170,25 +168,21 @@ func TestWhole_Edges(t *testing.T) {
 			}
 		}
 		n := int64(len(a))
-		left, err := tirrun.From(x.e, a, n)
-		require.NoError(t, err)
-		right, err := tirrun.From(x.e, b, n)
-		require.NoError(t, err)
+		left := must.Get(tirrun.From(x.e, a, n))(t)
+		right := must.Get(tirrun.From(x.e, b, n))(t)
 		wanted := []any{left, right}
 		for _, p := range x.f.Params[2:] {
-			out, err := tirrun.New(x.f.Buffers[p].DType, n)
-			require.NoError(t, err)
+			out := must.Get(tirrun.New(x.f.Buffers[p].DType, n))(t)
 			wanted = append(wanted, out)
 		}
-		_, err = reference.Call(x.f.Name, wanted...)
+		_, err := reference.Call(x.f.Name, wanted...)
 		require.NoError(t, err, x.f.Name)
 		for k, l := range libs {
 			args := []any{like(t, left), like(t, right)}
 			for _, p := range x.f.Params[2:] {
 				args = append(args, modules.Empty(t, x.f.Buffers[p].DType, n))
 			}
-			_, err = modules.Call(t, l, x.f.Name, args...)
-			require.NoError(t, err)
+			must.Get(modules.Call(t, l, x.f.Name, args...))(t)
 			for c := range args[2:] {
 				same(t, wanted[c+2].(*tirrun.Array), args[c+2].(*runtime.Tensor),
 					fmt.Sprintf("%s, library %d, result %d", x.f.Name, k, c))
@@ -229,14 +223,11 @@ func TestWhole_WhatTheInterpreterRefuses(t *testing.T) {
 			}
 			do := func(name string, b, want []float64) {
 				for _, lanes := range []int{1, 4} {
-					x, err := tirrun.From(e, []float64{0, 1, 7, last}, 4)
-					require.NoError(t, err)
-					y, err := tirrun.From(e, b, 4)
-					require.NoError(t, err)
-					z, err := tirrun.From(e, want, 4)
-					require.NoError(t, err)
+					x := must.Get(tirrun.From(e, []float64{0, 1, 7, last}, 4))(t)
+					y := must.Get(tirrun.From(e, b, 4))(t)
+					z := must.Get(tirrun.From(e, want, 4))(t)
 					got := modules.Empty(t, e, 4)
-					_, err = modules.Call(t, l, fmt.Sprintf("%s_%s_%d", name, e, lanes), like(t, x), like(t, y), got)
+					_, err := modules.Call(t, l, fmt.Sprintf("%s_%s_%d", name, e, lanes), like(t, x), like(t, y), got)
 					require.NoError(t, err)
 					same(t, z, got, fmt.Sprintf("%s of %s", name, e))
 				}
@@ -276,8 +267,7 @@ func TestWhole_GreatSizes(t *testing.T) {
 		const size = math.MaxInt32
 		result := modules.Tensor(t, []int64{0, 0})
 		x := modules.Empty(t, tir.Int8, size) // zeros, which the system has not to give memory for
-		_, err := modules.Call(t, l, "total", x, result)
-		require.NoError(t, err)
+		must.Get(modules.Call(t, l, "total", x, result))(t)
 		require.Equal(t, []int64{0, size - 1}, modules.Slice[int64](t, result))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/codegen/hello"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/te"
@@ -88,11 +89,8 @@ func Example() {
 
 // TestGolden has the tutorial's function in a file; what stands before and behind it is kind c's own.
 func TestGolden(t *testing.T) {
-	m, err := build()
-	require.NoError(t, err)
-	defer m.Close()
-	code, err := m.GetSource("")
-	require.NoError(t, err)
+	m := must.Open(build())(t)
+	code := must.Get(m.GetSource(""))(t)
 	require.True(t, strings.HasPrefix(code, "// hello tvm backend!\n"))
 	_, code, found := strings.Cut(code, "\n/* default_function(")
 	require.True(t, found)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/llvm"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -54,8 +55,7 @@ func TestBuild_OtherTarget(t *testing.T) {
 // A clang that only has its version in its name is found, too.
 func TestBuild_ClangWithVersion(t *testing.T) {
 	needClang(t)
-	real, err := exec.LookPath("clang")
-	require.NoError(t, err)
+	real := must.Get(exec.LookPath("clang"))(t)
 	dir := filepath.Dir(script(t, "clang-17", "PATH="+pathAtStart+" exec "+real+" \"$@\"\n"))
 	t.Setenv("PATH", dir)
 	require.Contains(t, source(t, built(t, parsed(t, addProgram), "llvm"), "ll"), "__tvm_ffi_add")
@@ -79,8 +79,7 @@ exec clang "$@"
 	t.Setenv("TVMGO_CLANG", script(t, "clang", `case " $* " in *" -shared "*) echo "no linker" >&2; exit 1;; esac
 exec clang "$@"
 `))
-	_, err = built(t, parsed(t, addProgram), "llvm").Function("add")
-	require.ErrorContains(t, err, "no linker")
+	require.ErrorContains(t, must.Fail(built(t, parsed(t, addProgram), "llvm").Function("add")), "no linker")
 
 	t.Setenv("TVMGO_CLANG", script(t, "clang", `case "$1" in --version) exec clang --version;; esac
 echo "error: out of luck" >&2

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -32,10 +33,8 @@ func TestCross_Object(t *testing.T) {
 		m := built(t, parsed(t, addProgram+dotProgram), row.target)
 		path := filepath.Join(t.TempDir(), "a.o")
 		require.NoError(t, m.SaveToFile(path, "o"), row.target)
-		f, err := elf.Open(path)
-		require.NoError(t, err)
-		symbols, err := f.Symbols()
-		require.NoError(t, err)
+		f := must.Get(elf.Open(path))(t)
+		symbols := must.Get(f.Symbols())(t)
 		require.NoError(t, f.Close())
 		require.Equal(t, row.machine, f.Machine, row.target)
 		require.Equal(t, row.class, f.Class, row.target)
@@ -69,10 +68,8 @@ func hasSymbol(symbols []elf.Symbol, name string) bool {
 // hostMachine is that of this test.
 func hostMachine(t testing.TB) elf.Machine {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	f, err := elf.Open(self)
-	require.NoError(t, err)
+	self := must.Get(os.Executable())(t)
+	f := must.Get(elf.Open(self))(t)
 	defer f.Close()
 	return f.Machine
 }
@@ -82,14 +79,13 @@ func TestCross_CPUHasMore(t *testing.T) {
 	if hostMachine(t) != elf.EM_X86_64 {
 		t.Skip("of other machines than x86 it is not known which features the CPU has")
 	}
-	info, err := os.ReadFile("/proc/cpuinfo")
-	require.NoError(t, err)
+	info := must.Get(os.ReadFile("/proc/cpuinfo"))(t)
 	const feature = "xop" // of AMD's CPUs from 2011 to 2017
 	if strings.Contains(string(info), " "+feature+" ") {
 		t.Skipf("this CPU has %s", feature)
 	}
 	m := built(t, parsed(t, addProgram), linux+" -mattr=+"+feature)
-	_, err = m.Function("add")
+	_, err := m.Function("add")
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
 	require.ErrorContains(t, err, "its code may use ")
 	require.ErrorContains(t, err, feature)

@@ -13,16 +13,14 @@ import (
 
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 // helloConstant is a module that is no code.
 func helloConstant(t testing.TB) *runtime.Module {
 	t.Helper()
-	m, err := runtime.NewOpaque("hello", []byte("some bytes of data"))
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return must.Open(runtime.NewOpaque("hello", []byte("some bytes of data")))(t)
 }
 
 // A library for another machine is linked by GCC for it, or by clang and lld, which have none of its libraries.
@@ -54,12 +52,9 @@ func TestCross_Library(t *testing.T) {
 		err := export.Library(context.Background(), m, path)
 		t.Setenv("PATH", pathAtStart)
 		require.NoError(t, err, row.target)
-		f, err := elf.Open(path)
-		require.NoError(t, err)
-		symbols, err := f.DynamicSymbols()
-		require.NoError(t, err)
-		needed, err := f.ImportedLibraries()
-		require.NoError(t, err)
+		f := must.Get(elf.Open(path))(t)
+		symbols := must.Get(f.DynamicSymbols())(t)
+		needed := must.Get(f.ImportedLibraries())(t)
 		require.NoError(t, f.Close())
 		require.Equal(t, row.machine, f.Machine)
 		require.Equal(t, elf.ET_DYN, f.Type)
@@ -67,8 +62,7 @@ func TestCross_Library(t *testing.T) {
 			require.True(t, hasSymbol(symbols, name), "%s: %s", row.target, name)
 		}
 		require.Contains(t, needed, "libm.so.6", row.target) // for exp
-		_, err = runtime.Load(context.Background(), path)
-		require.Error(t, err)
+		require.Error(t, must.Fail(runtime.Load(context.Background(), path)))
 	}
 }
 
@@ -77,8 +71,7 @@ func onlyTools(t testing.TB, names ...string) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
-		path, err := exec.LookPath(name)
-		require.NoError(t, err)
+		path := must.Get(exec.LookPath(name))(t)
 		require.NoError(t, os.Symlink(path, filepath.Join(dir, name)))
 	}
 	t.Setenv("PATH", dir)
@@ -99,11 +92,7 @@ func TestCross_NoLinker(t *testing.T) {
 	require.NoError(t, export.Library(context.Background(), m, filepath.Join(dir, "a.o")))
 	saved := filepath.Join(dir, "b.o")
 	require.NoError(t, m.SaveToFile(saved, ""))
-	want, err := os.ReadFile(saved)
-	require.NoError(t, err)
-	got, err := os.ReadFile(filepath.Join(dir, "a.o"))
-	require.NoError(t, err)
-	require.Equal(t, want, got)
+	require.Equal(t, must.Get(os.ReadFile(saved))(t), must.Get(os.ReadFile(filepath.Join(dir, "a.o")))(t))
 
 	strange := built(t, parsed(t, addProgram), "llvm -mtriple=sparcv9-linux-gnu")
 	err = export.Library(context.Background(), strange, filepath.Join(dir, "s.so"))
@@ -118,10 +107,9 @@ func TestCross_OtherSystems(t *testing.T) {
 		m := built(t, parsed(t, addProgram), "llvm -mtriple="+triple)
 		path := filepath.Join(t.TempDir(), "a.o")
 		require.NoError(t, export.Library(context.Background(), m, path), triple)
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(path))(t)
 		require.True(t, strings.HasPrefix(string(data), begin), triple)
-		err = export.Library(context.Background(), m, filepath.Join(t.TempDir(), "a.so"))
+		err := export.Library(context.Background(), m, filepath.Join(t.TempDir(), "a.so"))
 		require.ErrorIs(t, err, runtime.ErrNotSupported)
 		require.ErrorContains(t, err, "lib0.o is for a system without ELF files: export it alone as an object (.o)")
 		_, err = m.Function("add")
@@ -135,20 +123,14 @@ func TestExport_OneObject(t *testing.T) {
 	require.NoError(t, m.Import(built(t, parsed(t, dotProgram), "llvm")))
 	path := filepath.Join(t.TempDir(), "all.o")
 	require.NoError(t, export.Library(context.Background(), m, path))
-	f, err := elf.Open(path)
-	require.NoError(t, err)
-	defer f.Close()
+	f := must.Open(elf.Open(path))(t)
 	require.Equal(t, elf.ET_REL, f.Type)
-	symbols, err := f.Symbols()
-	require.NoError(t, err)
+	symbols := must.Get(f.Symbols())(t)
 	for _, name := range []string{"__tvm_ffi_add", "__tvm_ffi_dot", "__tvm_ffi__library_bin"} {
 		require.True(t, hasSymbol(symbols, name), name)
 	}
-	object, err := os.ReadFile(path)
-	require.NoError(t, err)
-	whole, err := runtime.NewStaticLibrary(object, []string{"add", "dot"})
-	require.NoError(t, err)
-	defer whole.Close()
+	object := must.Get(os.ReadFile(path))(t)
+	whole := must.Open(runtime.NewStaticLibrary(object, []string{"add", "dot"}))(t)
 	library := filepath.Join(t.TempDir(), "all.so")
 	require.NoError(t, export.Library(context.Background(), whole, library))
 	l := modules.Load(t, library)

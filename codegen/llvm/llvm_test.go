@@ -12,6 +12,7 @@ import (
 	_ "tvmgo/codegen/llvm"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -55,27 +56,21 @@ const dotProgram = `func dot(a_handle: handle, b_handle: handle, c_handle: handl
 
 func parsed(t testing.TB, source string) *tir.IRModule {
 	t.Helper()
-	m, err := text.Parse(source)
-	require.NoError(t, err)
+	m := must.Get(text.Parse(source))(t)
 	require.NoError(t, tir.Check(m))
 	return m
 }
 
 func targetOf(t testing.TB, description any) *target.Target {
 	t.Helper()
-	k, err := target.New(description)
-	require.NoError(t, err)
-	return k
+	return must.Get(target.New(description))(t)
 }
 
 // built builds for a target, where there is clang.
 func built(t testing.TB, m *tir.IRModule, description any) *runtime.Module {
 	t.Helper()
 	needClang(t)
-	b, err := codegen.Build(m, targetOf(t, description))
-	require.NoError(t, err)
-	t.Cleanup(func() { b.Close() })
-	return b
+	return must.Open(codegen.Build(m, targetOf(t, description)))(t)
 }
 
 // pathAtStart is the PATH that tests take away.
@@ -106,17 +101,14 @@ func buildError(t testing.TB, description any) error {
 
 func source(t testing.TB, m *runtime.Module, format string) string {
 	t.Helper()
-	s, err := m.GetSource(format)
-	require.NoError(t, err)
-	return s
+	return must.Get(m.GetSource(format))(t)
 }
 
 func call(t testing.TB, m *runtime.Module, name string, args ...any) error {
 	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
+	f := must.Get(m.Function(name))(t)
 	defer f.Close()
-	_, err = f.Call(args...)
+	_, err := f.Call(args...)
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -30,14 +31,12 @@ func TestModule_CallsAtOnce(t *testing.T) {
 		require.ErrorContains(t, call(t, m, "add", modules.Tensor(t, []float32{1}), modules.Tensor(t, []float32{1, 2}),
 			modules.Empty(t, dlpack.Float32, 1)),
 			"add: argument 1 (b): shape[0] is 2")
-		_, err := m.Function("missing")
-		require.ErrorIs(t, err, runtime.ErrNotFound)
+		require.ErrorIs(t, must.Fail(m.Function("missing")), runtime.ErrNotFound)
 		f, err := m.Function("add") // lives longer than the module
 		require.NoError(t, err)
 		require.NoError(t, m.Close())
 		out := modules.Empty(t, dlpack.Float32, 1)
-		_, err = f.Call(modules.Tensor(t, []float32{1}), modules.Tensor(t, []float32{2}), out)
-		require.NoError(t, err)
+		must.Get(f.Call(modules.Tensor(t, []float32{1}), modules.Tensor(t, []float32{2}), out))(t)
 		require.Equal(t, []float32{3}, modules.Slice[float32](t, out))
 		require.NoError(t, f.Close())
 	})
@@ -75,18 +74,14 @@ func TestModule_SaveToFile(t *testing.T) {
 	} {
 		path := filepath.Join(dir, row.name)
 		require.NoError(t, m.SaveToFile(path, row.format), row.name)
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(path))(t)
 		require.True(t, bytes.HasPrefix(data, []byte(row.begin)), "%s: %q", row.name, data[:min(20, len(data))])
 	}
 	err := m.SaveToFile(filepath.Join(dir, "a.ptx"), "")
 	require.ErrorContains(t, err, `no format "ptx": want one of o, obj, ll, bc, s, asm, c`)
 	require.ErrorContains(t, m.SaveToFile(filepath.Join(dir, "none", "a.o"), ""), "none")
-	_, err = m.SaveToBinary()
-	require.ErrorIs(t, err, runtime.ErrNotSupported)
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 8)
+	require.ErrorIs(t, must.Fail(m.SaveToBinary()), runtime.ErrNotSupported)
+	require.Len(t, must.Get(os.ReadDir(dir))(t), 8)
 }
 
 // A link stays, and what it leads to is written.
@@ -97,11 +92,8 @@ func TestModule_SaveToFile_FollowsLinks(t *testing.T) {
 	require.NoError(t, os.Symlink(real, link))
 	for range 2 { // to nothing yet, then to a file
 		require.NoError(t, m.SaveToFile(link, ""))
-		to, err := os.Readlink(link)
-		require.NoError(t, err)
-		require.Equal(t, real, to)
-		data, err := os.ReadFile(real)
-		require.NoError(t, err)
+		require.Equal(t, real, must.Get(os.Readlink(link))(t))
+		data := must.Get(os.ReadFile(real))(t)
 		require.True(t, bytes.HasPrefix(data, []byte("/* Generated")))
 	}
 }
@@ -112,9 +104,7 @@ func TestModule_SameBytes(t *testing.T) {
 		t.Setenv("TMPDIR", t.TempDir())
 		path := filepath.Join(t.TempDir(), "a.o")
 		require.NoError(t, built(t, parsed(t, addProgram), "llvm").SaveToFile(path, ""))
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
-		return data
+		return must.Get(os.ReadFile(path))(t)
 	}
 	require.Equal(t, object(), object())
 }
@@ -125,8 +115,7 @@ func TestModule_Answers(t *testing.T) {
 		"__tvm_is_system_module": true, "__tvm_get_system_lib_prefix": ""} {
 		f, err := m.Function(name)
 		require.NoError(t, err, name)
-		got, err := f.Call()
-		require.NoError(t, err)
+		got := must.Get(f.Call())(t)
 		if list, ok := want.([]any); ok {
 			require.ElementsMatch(t, list, got, name)
 		} else {
@@ -134,12 +123,8 @@ func TestModule_Answers(t *testing.T) {
 		}
 		require.NoError(t, f.Close())
 	}
-	f, err := m.Function("_get_target_string")
-	require.NoError(t, err)
-	defer f.Close()
-	got, err := f.Call()
-	require.NoError(t, err)
-	require.Contains(t, got, `"mcpu":"x86-64-v2"`)
+	f := must.Open(m.Function("_get_target_string"))(t)
+	require.Contains(t, must.Get(f.Call())(t), `"mcpu":"x86-64-v2"`)
 }
 
 func TestModule_Exports(t *testing.T) {

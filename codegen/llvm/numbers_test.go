@@ -11,6 +11,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirgen/gentest"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
@@ -36,25 +37,19 @@ func network(t testing.TB) *tir.IRModule {
 	product := ops.Matmul(a, b, "product")
 	out := ops.Relu(product, "out")
 	require.NoError(t, out.Err())
-	s, err := te.NewSchedule(out)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(out))(t)
 	st := s.Stage(out)
 	outer, _, _, lanes := st.Tile(out.Axes()[0], out.Axes()[1], 8, 8)
 	st.Vectorize(lanes)
 	st.Parallel(outer)
 	s.Stage(product).ComputeAt(st, outer)
-	dense, err := te.Lower(s, []any{a, b, out}, "dense")
-	require.NoError(t, err)
+	dense := must.Get(te.Lower(s, []any{a, b, out}, "dense"))(t)
 
 	x := te.Placeholder(te.Dims(rows, cols), tir.Float32, "X")
 	soft := ops.Softmax(x, "soft")
-	plain, err := te.NewSchedule(soft)
-	require.NoError(t, err)
-	softmax, err := te.Lower(plain, []any{x, soft}, "softmax")
-	require.NoError(t, err)
-	m, err := tir.NewModule(append(dense.Funcs, softmax.Funcs...)...)
-	require.NoError(t, err)
-	return m
+	plain := must.Get(te.NewSchedule(soft))(t)
+	softmax := must.Get(te.Lower(plain, []any{x, soft}, "softmax"))(t)
+	return must.Get(tir.NewModule(append(dense.Funcs, softmax.Funcs...)...))(t)
 }
 
 // TestNumbers_Wheel has Apache TVM's own runtime run what is built, beside this one.
@@ -71,8 +66,7 @@ func TestNumbers_Wheel(t *testing.T) {
 	require.Contains(t, string(out), "dense: argument 1 (B): shape[0] is 63, expected 64")
 
 	read := func(name string, shape ...int64) *runtime.Tensor { // as NumPy wrote it
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		x := modules.Empty(t, dlpack.Float32, shape...)
 		require.NoError(t, x.CopyFromBytes(data))
 		return x

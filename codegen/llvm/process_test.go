@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -58,8 +59,7 @@ func callOnce(m *tir.IRModule, t *target.Target) error {
 
 func process(t testing.TB, env ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self)
 	cmd.Env = append(append(os.Environ(), roleVariable+"=child"), env...)
 	return cmd
@@ -67,9 +67,7 @@ func process(t testing.TB, env ...string) *exec.Cmd {
 
 func kept(t testing.TB, cache string) []string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(cache, "llvm", "*"))
-	require.NoError(t, err)
-	return paths
+	return must.Get(filepath.Glob(filepath.Join(cache, "llvm", "*")))(t)
 }
 
 // Several processes that meet an empty cache all get the function, and leave one library.
@@ -116,8 +114,7 @@ func TestCache_CompilesOnce(t *testing.T) {
 	require.Equal(t, 2*once, runs(), "another program")
 	requireAdds(t, built(t, parsed(t, addProgram), "llvm -opt-level=1"))
 	require.Equal(t, 3*once, runs(), "another target")
-	objects, err := filepath.Glob(filepath.Join(os.Getenv("TVMGO_CACHE_DIR"), "objects", "*"))
-	require.NoError(t, err)
+	objects := must.Get(filepath.Glob(filepath.Join(os.Getenv("TVMGO_CACHE_DIR"), "objects", "*")))(t)
 	require.NotEmpty(t, objects)
 	for _, path := range append(kept(t, os.Getenv("TVMGO_CACHE_DIR")), objects...) {
 		require.NoError(t, os.Truncate(path, 1000))
@@ -148,8 +145,7 @@ exec clang "$@"
 		out, err := exec.Command("kill", "-9", strings.TrimSpace(string(reached))).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Empty(t, kept(t, cache), stage)
-		all, err := filepath.Glob(filepath.Join(cache, "*"))
-		require.NoError(t, err)
+		all := must.Get(filepath.Glob(filepath.Join(cache, "*")))(t)
 		require.Subset(t, []string{filepath.Join(cache, "llvm"), filepath.Join(cache, "objects")}, all)
 	}
 	cmd := process(t, "TVMGO_CACHE_DIR="+cache)

@@ -16,6 +16,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir/text"
@@ -97,12 +98,9 @@ func relu(A: handle, B: handle) {
 
 func boundsLibrary(t *testing.T, to string) *runtime.Module {
 	t.Helper()
-	m, err := text.Parse(boundsKernels)
-	require.NoError(t, err)
-	k, err := target.New(to)
-	require.NoError(t, err)
-	built, err := codegen.Build(m, k)
-	require.NoError(t, err)
+	m := must.Get(text.Parse(boundsKernels))(t)
+	k := must.Get(target.New(to))(t)
+	built := must.Get(codegen.Build(m, k))(t)
 	defer built.Close()
 	path := filepath.Join(t.TempDir(), "lib.so")
 	require.NoError(t, export.Library(context.Background(), built, path))
@@ -111,22 +109,18 @@ func boundsLibrary(t *testing.T, to string) *runtime.Module {
 
 func filled[T dlpack.Scalar](t *testing.T, values []T) *runtime.Tensor {
 	t.Helper()
-	host, err := runtime.FromSlice(values)
-	require.NoError(t, err)
+	host := must.Get(runtime.FromSlice(values))(t)
 	defer host.Close()
-	x, err := runtime.NewTensor(host.DType(), host.Shape(), devices[0])
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
+	x := must.Open(runtime.NewTensor(host.DType(), host.Shape(), devices[0]))(t)
 	require.NoError(t, x.CopyFromTensor(host, nil))
 	return x
 }
 
 func callOf(t *testing.T, m *runtime.Module, name string, args ...any) error {
 	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
+	f := must.Get(m.Function(name))(t)
 	defer f.Close()
-	_, err = f.Call(args...)
+	_, err := f.Call(args...)
 	return err
 }
 
@@ -136,9 +130,7 @@ func TestBoundsCheck(t *testing.T) {
 	m := boundsLibrary(t, "opencl -bounds-check")
 	got := func(x *runtime.Tensor) []float32 {
 		t.Helper()
-		s, err := runtime.ToSlice[float32](x)
-		require.NoError(t, err)
-		return s
+		return must.Get(runtime.ToSlice[float32](x))(t)
 	}
 	refused := func(why, name string, args ...any) {
 		t.Helper()
@@ -180,9 +172,7 @@ func TestBoundsCheck(t *testing.T) {
 	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, filled(t, make([]int32, 8)), b, 1)
 	// the second dimension of several, and a size that only the call knows
 	s := filled(t, make([]float32, 12))
-	x, err := s.View(dlpack.Float32, []int64{2, 6}, nil, 0)
-	require.NoError(t, err)
-	defer x.Close()
+	x := must.Open(s.View(dlpack.Float32, []int64{2, 6}, nil, 0))(t)
 	two := filled(t, make([]float32, 2))
 	require.NoError(t, callOf(t, m, "square", x, filled(t, []int32{5, 0}), two))
 	refused("index 6 is outside of dimension 1 of buffer A, which has 6", "square", x, filled(t, []int32{6, 5}), two)
@@ -201,27 +191,21 @@ func TestBoundsCheck(t *testing.T) {
 func TestBoundsCheck_NothingLeaks(t *testing.T) {
 	need(t)
 	m := boundsLibrary(t, "opencl -bounds-check")
-	f, err := m.Function("gather")
-	require.NoError(t, err)
-	defer f.Close()
+	f := must.Open(m.Function("gather"))(t)
 	a, b := filled(t, make([]float32, 8)), filled(t, make([]float32, 8))
 	good, bad := filled(t, make([]int32, 8)), filled(t, []int32{0, 0, 0, 8, 0, 0, 0, 0})
 	calls := func() {
-		_, err := f.Call(a, good, b)
-		require.NoError(t, err)
-		_, err = f.Call(a, bad, b)
-		require.ErrorContains(t, err, "index 8 is outside")
+		must.Get(f.Call(a, good, b))(t)
+		require.ErrorContains(t, must.Fail(f.Call(a, bad, b)), "index 8 is outside")
 	}
 	calls()
 	live := runtime.Live()
-	stats, err := runtime.WorkspaceMemory(devices[0])
-	require.NoError(t, err)
+	stats := must.Get(runtime.WorkspaceMemory(devices[0]))(t)
 	for range 50 {
 		calls()
 	}
 	require.Equal(t, live, runtime.Live())
-	after, err := runtime.WorkspaceMemory(devices[0])
-	require.NoError(t, err)
+	after := must.Get(runtime.WorkspaceMemory(devices[0]))(t)
 	require.Equal(t, stats.InUse, after.InUse)
 	require.Equal(t, stats.Held, after.Held)
 }
@@ -230,14 +214,10 @@ func TestBoundsCheck_NothingLeaks(t *testing.T) {
 func TestBoundsCheck_FreeOfRecords(t *testing.T) {
 	need(t)
 	for to, want := range map[string]bool{"opencl -bounds-check": true, "opencl": false} {
-		m, err := text.Parse(boundsKernels)
-		require.NoError(t, err)
-		k, err := target.New(to)
-		require.NoError(t, err)
-		built, err := codegen.Build(m, k)
-		require.NoError(t, err)
-		code, err := built.GetSource("c")
-		require.NoError(t, err)
+		m := must.Get(text.Parse(boundsKernels))(t)
+		k := must.Get(target.New(to))(t)
+		built := must.Get(codegen.Build(m, k))(t)
+		code := must.Get(built.GetSource("c"))(t)
 		require.Equal(t, want, strings.Contains(code, "tvmgo_check_reports("), to)
 		relu := code[strings.LastIndex(code, "\nstatic int32_t relu_body("):]
 		relu, _, _ = strings.Cut(relu, "\n}\n")
@@ -249,10 +229,7 @@ func TestBoundsCheck_FreeOfRecords(t *testing.T) {
 
 func matrix(t *testing.T) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.NewTensor(dlpack.Float32, []int64{4, 4}, devices[0])
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.NewTensor(dlpack.Float32, []int64{4, 4}, devices[0]))(t)
 }
 
 // TestAliasCheck compares handles of device memory, and what part of it tensors have.
@@ -273,10 +250,7 @@ func TestAliasCheck_Parts(t *testing.T) {
 	m := boundsLibrary(t, "opencl")
 	base, other := filled(t, make([]float32, 32)), filled(t, make([]float32, 32))
 	part := func(x *runtime.Tensor, at int64) *runtime.Tensor {
-		v, err := x.View(dlpack.Float32, []int64{8}, nil, at*4)
-		require.NoError(t, err)
-		t.Cleanup(func() { v.Close() })
-		return v
+		return must.Open(x.View(dlpack.Float32, []int64{8}, nil, at*4))(t)
 	}
 	for at, overlaps := range map[int64]bool{0: false, 1: true, 7: true, 8: true, 9: true, 15: true, 16: false,
 		24: false} {

@@ -12,6 +12,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir/text"
@@ -25,32 +26,23 @@ func TestComposite_CPUAndOpenCL(t *testing.T) {
 	for _, soc := range []string{`{"kind": "composite", "devices": ["c", "opencl"]}`,
 		`{"kind": "composite", "devices": ["opencl", "c"]}`} {
 		before := runtime.Live()
-		m, err := text.Parse(mixed)
-		require.NoError(t, err)
-		to, err := target.New(soc)
-		require.NoError(t, err)
+		m := must.Get(text.Parse(mixed))(t)
+		to := must.Get(target.New(soc))(t)
 		built, err := codegen.Build(m, to)
 		require.NoError(t, err, soc)
 		require.Equal(t, "c", built.Kind())
 		path := filepath.Join(t.TempDir(), "mixed.so")
 		require.NoError(t, export.Library(context.Background(), built, path))
-		loaded, err := runtime.Load(context.Background(), path)
-		require.NoError(t, err)
+		loaded := must.Get(runtime.Load(context.Background(), path))(t)
 		for _, from := range []*runtime.Module{built, loaded} {
-			x, err := runtime.NewTensor(dlpack.Float32, []int64{8}, device)
-			require.NoError(t, err)
-			host, err := runtime.FromSlice([]float32{0, 1, 2, 3, 4, 5, 6, 7})
-			require.NoError(t, err)
+			x := must.Get(runtime.NewTensor(dlpack.Float32, []int64{8}, device))(t)
+			host := must.Get(runtime.FromSlice([]float32{0, 1, 2, 3, 4, 5, 6, 7}))(t)
 			require.NoError(t, x.CopyFromTensor(host, nil))
-			f, err := from.Function("both")
-			require.NoError(t, err)
-			_, err = f.Call(x, host, 8)
-			require.NoError(t, err)
-			got, err := runtime.ToSlice[float32](x)
-			require.NoError(t, err)
+			f := must.Get(from.Function("both"))(t)
+			must.Get(f.Call(x, host, 8))(t)
+			got := must.Get(runtime.ToSlice[float32](x))(t)
 			require.Equal(t, []float32{0, 9, 18, 27, 36, 45, 54, 63}, got)
-			got, err = runtime.ToSlice[float32](host)
-			require.NoError(t, err)
+			got = must.Get(runtime.ToSlice[float32](host))(t)
 			require.Equal(t, []float32{1, 2, 3, 4, 5, 6, 7, 8}, got)
 			for _, name := range []string{"scale", "add"} {
 				g, err := from.Function(name)

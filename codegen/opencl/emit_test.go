@@ -13,6 +13,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -21,19 +22,14 @@ import (
 // kernelsOf is the code of a program's kernels, and what launches of them are.
 func kernelsOf(t testing.TB, m *tir.IRModule) (string, []blob.Function) {
 	t.Helper()
-	built, err := codegen.Build(m, clTarget(t))
-	require.NoError(t, err)
+	built := must.Get(codegen.Build(m, clTarget(t)))(t)
 	defer built.Close()
-	imports, err := built.Imports()
-	require.NoError(t, err)
+	imports := must.Get(built.Imports())(t)
 	require.Len(t, imports, 1)
 	defer imports[0].Close()
-	code, err := imports[0].GetSource("cl")
-	require.NoError(t, err)
-	data, err := imports[0].SaveToBinary()
-	require.NoError(t, err)
-	d, err := blob.ParseDeviceModule(data, blob.Modern)
-	require.NoError(t, err)
+	code := must.Get(imports[0].GetSource("cl"))(t)
+	data := must.Get(imports[0].SaveToBinary())(t)
+	d := must.Get(blob.ParseDeviceModule(data, blob.Modern))(t)
 	return code, d.Functions
 }
 
@@ -64,8 +60,7 @@ func TestEmit_Unroll(t *testing.T) {
 
 // What makes kernels asks no device.
 func TestImports_NoDevice(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "tvmgo/codegen/opencl", "tvmgo/tir/transform").Output()
-	require.NoError(t, err)
+	out := must.Get(exec.Command("go", "list", "-deps", "tvmgo/codegen/opencl", "tvmgo/tir/transform").Output())(t)
 	require.Contains(t, string(out), "tvmgo/codegen/opencl\n")
 	for _, p := range strings.Fields(string(out)) {
 		for _, device := range []string{"tvmgo/runtime/cuda", "tvmgo/runtime/opencl", "tvmgo/runtime/vulkan",

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/tir/text"
 )
@@ -48,11 +49,8 @@ func TestComposite_BadInput(t *testing.T) {
 			"function both reads or writes tensor d, and passes it to scale, which takes it on opencl: the host cannot see " +
 				"the device's memory"},
 	} {
-		m, err := text.Parse(strings.Replace(mixed, c.old, c.new, 1))
-		require.NoError(t, err)
-		to, err := target.New(c.soc)
-		require.NoError(t, err)
-		_, err = codegen.Build(m, to)
-		require.ErrorContains(t, err, c.want)
+		m := must.Get(text.Parse(strings.Replace(mixed, c.old, c.new, 1)))(t)
+		to := must.Get(target.New(c.soc))(t)
+		require.ErrorContains(t, must.Fail(codegen.Build(m, to)), c.want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	_ "tvmgo/codegen/opencl"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -14,9 +15,7 @@ import (
 
 func device(t testing.TB, source string) *target.Target {
 	t.Helper()
-	k, err := target.New(source)
-	require.NoError(t, err)
-	return k
+	return must.Get(target.New(source))(t)
 }
 
 // clTarget is what the tests build for: OpenCL, and C for the host.
@@ -27,12 +26,9 @@ func clTarget(t testing.TB) *target.Target {
 func scheduled(t testing.TB, name string, args []any, outs ...*te.Tensor) func(func(*te.Schedule)) *tir.IRModule {
 	return func(how func(*te.Schedule)) *tir.IRModule {
 		t.Helper()
-		s, err := te.NewSchedule(outs...)
-		require.NoError(t, err)
+		s := must.Get(te.NewSchedule(outs...))(t)
 		how(s)
-		m, err := te.Lower(s, args, name)
-		require.NoError(t, err)
-		return m
+		return must.Get(te.Lower(s, args, name))(t)
 	}
 }
 
@@ -156,8 +152,7 @@ func softmax(a: handle, b: handle) {
 
 func parsed(t testing.TB, source string) *tir.IRModule {
 	t.Helper()
-	m, err := text.Parse(source)
-	require.NoError(t, err)
+	m := must.Get(text.Parse(source))(t)
 	require.NoError(t, tir.Check(m))
 	return m
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/te"
@@ -24,8 +25,7 @@ func randomProduct(t testing.TB, r *rand.Rand) (m *tir.IRModule, rows, inner, co
 	p := te.Compute(te.Dims(n, w), "P",
 		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
 	c := te.Compute(te.Dims(n, w), "C", func(i ...tir.Expr) tir.Expr { return tir.Add(p.At(i...), tir.I32(1)) })
-	s, err := te.NewSchedule(c)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(c))(t)
 	some := func(all ...int) int { return all[r.IntN(len(all))] }
 	st := s.Stage(c)
 	tileY, tileX := some(2, 4, 5, 8), some(2, 3, 4, 8)
@@ -98,9 +98,7 @@ func randomProduct(t testing.TB, r *rand.Rand) (m *tir.IRModule, rows, inner, co
 
 func lowered(t testing.TB, s *te.Schedule, args ...any) *tir.IRModule {
 	t.Helper()
-	m, err := te.Lower(s, args, "product")
-	require.NoError(t, err)
-	return m
+	return must.Get(te.Lower(s, args, "product"))(t)
 }
 
 // Schedules for blocks and threads give the right result with the barriers that are put in, and no two threads race.
@@ -117,14 +115,11 @@ func TestRandomSchedules(t *testing.T) {
 		}
 		require.NoError(t, tir.Check(synced), "iteration %d\n%s", iteration, synced)
 		a, b := array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols)
-		out, err := tirrun.New(tir.Int32, rows, cols)
-		require.NoError(t, err)
-		p, err := tirrun.Compile(synced, tirrun.Options{Seed: uint64(iteration)})
-		require.NoError(t, err)
+		out := must.Get(tirrun.New(tir.Int32, rows, cols))(t)
+		p := must.Get(tirrun.Compile(synced, tirrun.Options{Seed: uint64(iteration)}))(t)
 		_, err = p.Call("product", a, b, out)
 		require.NoError(t, err, "iteration %d\n%s", iteration, synced)
-		got, err := tirrun.Values[int64](out)
-		require.NoError(t, err)
+		got := must.Get(tirrun.Values[int64](out))(t)
 		require.Equal(t, product(t, a, b), got, "iteration %d\n%s", iteration, synced)
 		tir.Walk(synced, func(node any) bool {
 			if c, ok := node.(*tir.Call); ok && c.Name == "storage_sync" {
@@ -141,10 +136,8 @@ func TestRandomSchedules(t *testing.T) {
 // product is A·B + 1.
 func product(t testing.TB, a, b *tirrun.Array) []int64 {
 	t.Helper()
-	x, err := tirrun.Values[int64](a)
-	require.NoError(t, err)
-	y, err := tirrun.Values[int64](b)
-	require.NoError(t, err)
+	x := must.Get(tirrun.Values[int64](a))(t)
+	y := must.Get(tirrun.Values[int64](b))(t)
 	rows, inner, cols := a.Shape[0], a.Shape[1], b.Shape[1]
 	out := make([]int64, rows*cols)
 	for i := range rows {
@@ -162,8 +155,7 @@ func product(t testing.TB, a, b *tirrun.Array) []int64 {
 // array is random numbers of a type; between -1 and 1, or small whole ones.
 func array(t testing.TB, r *rand.Rand, typ tir.Type, shape ...int64) *tirrun.Array {
 	t.Helper()
-	n, err := dlpack.NumElements(shape)
-	require.NoError(t, err)
+	n := must.Get(dlpack.NumElements(shape))(t)
 	v := make([]float64, n)
 	for i := range v {
 		if v[i] = r.Float64()*2 - 1; !tir.IsFloat(typ) {
@@ -173,7 +165,5 @@ func array(t testing.TB, r *rand.Rand, typ tir.Type, shape ...int64) *tirrun.Arr
 			v[i] = float64(r.IntN(2))
 		}
 	}
-	a, err := tirrun.From(typ, v, shape...)
-	require.NoError(t, err)
-	return a
+	return must.Get(tirrun.From(typ, v, shape...))(t)
 }

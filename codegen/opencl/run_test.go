@@ -18,6 +18,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
@@ -61,12 +62,10 @@ func library(t testing.TB, m *tir.IRModule) *runtime.Module {
 
 func libraryFor(t testing.TB, m *tir.IRModule, to *target.Target) *runtime.Module {
 	t.Helper()
-	built, err := codegen.Build(m, to)
-	require.NoError(t, err)
+	built := must.Get(codegen.Build(m, to))(t)
 	defer built.Close()
 	require.Equal(t, "c", built.Kind())
-	imports, err := built.Imports()
-	require.NoError(t, err)
+	imports := must.Get(built.Imports())(t)
 	require.Len(t, imports, 1)
 	require.Equal(t, "opencl", imports[0].Kind())
 	require.NoError(t, imports[0].Close())
@@ -78,9 +77,7 @@ func libraryFor(t testing.TB, m *tir.IRModule, to *target.Target) *runtime.Modul
 // onDevice copies an array to a device.
 func onDevice(t testing.TB, a *tirrun.Array, dev dlpack.Device) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.NewTensor(dlpack.DataType(a.DType), a.Shape, dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
+	x := must.Open(runtime.NewTensor(dlpack.DataType(a.DType), a.Shape, dev))(t)
 	require.NoError(t, x.CopyFromBytes(a.Data))
 	return x
 }
@@ -88,11 +85,8 @@ func onDevice(t testing.TB, a *tirrun.Array, dev dlpack.Device) *runtime.Tensor 
 // interpreted is a program with its barriers: the detector of races looks on.
 func interpreted(t testing.TB, m *tir.IRModule) *tirrun.Program {
 	t.Helper()
-	synced, err := transform.ThreadSync(m, nil)
-	require.NoError(t, err)
-	p, err := tirrun.Compile(synced, tirrun.Options{Seed: 7})
-	require.NoError(t, err)
-	return p
+	synced := must.Get(transform.ThreadSync(m, nil))(t)
+	return must.Get(tirrun.Compile(synced, tirrun.Options{Seed: 7}))(t)
 }
 
 // compare runs a function on all devices and in the interpreter; the last array is the result.
@@ -117,10 +111,8 @@ func compareFor(t *testing.T, m *tir.IRModule, to *target.Target, name string, w
 		}
 		want[i] = a
 	}
-	_, err := interpreted(t, m).Call(name, want...)
-	require.NoError(t, err)
-	expected, err := tirrun.Values[float64](out)
-	require.NoError(t, err)
+	must.Get(interpreted(t, m).Call(name, want...))(t)
+	expected := must.Get(tirrun.Values[float64](out))(t)
 	for _, dev := range devices {
 		given := make([]any, len(args))
 		for i, a := range args {
@@ -131,13 +123,11 @@ func compareFor(t *testing.T, m *tir.IRModule, to *target.Target, name string, w
 			}
 		}
 		f := gputest.Function(t, lib, name)
-		_, err := f.Call(given...)
-		require.NoError(t, err)
+		must.Get(f.Call(given...))(t)
 		got := *out
 		got.Data = make([]byte, len(out.Data))
 		require.NoError(t, given[last].(*runtime.Tensor).CopyToBytes(got.Data))
-		values, err := tirrun.Values[float64](&got)
-		require.NoError(t, err)
+		values := must.Get(tirrun.Values[float64](&got))(t)
 		for i := range expected {
 			if math.Abs(values[i]-expected[i]) > within*(1+math.Abs(expected[i])) ||
 				math.IsNaN(values[i]) != math.IsNaN(expected[i]) {
@@ -166,8 +156,7 @@ func TestRun_VectorsOfAnyLength(t *testing.T) {
 				if typ == tir.Float32 || typ == tir.Float64 {
 					within = 1e-6
 				}
-				out, err := tirrun.New(typ, n)
-				require.NoError(t, err)
+				out := must.Get(tirrun.New(typ, n))(t)
 				compare(t, vadd(t, typ, 64), "vadd", within, array(t, r, typ, n), array(t, r, typ, n), out, by)
 			})
 		}
@@ -176,8 +165,7 @@ func TestRun_VectorsOfAnyLength(t *testing.T) {
 
 func TestRun_TwoDimensions(t *testing.T) {
 	for _, s := range [][2]int64{{5, 9}, {1, 1}, {4, 8}, {17, 3}} {
-		out, err := tirrun.New(tir.Float32, s[:]...)
-		require.NoError(t, err)
+		out := must.Get(tirrun.New(tir.Float32, s[:]...))(t)
 		r := random()
 		compare(t, plane(t, int32(s[0]), int32(s[1])), "plane", 1e-5, array(t, r, tir.Float32, s[:]...),
 			array(t, r, tir.Float32, s[:]...), out)
@@ -187,8 +175,7 @@ func TestRun_TwoDimensions(t *testing.T) {
 func TestRun_SharedTiles(t *testing.T) {
 	for _, typ := range []tir.Type{tir.Float32, tir.Float64, tir.Int32} {
 		for _, s := range [][3]int64{{13, 11, 10}, {8, 4, 8}, {1, 1, 1}, {33, 40, 17}} {
-			out, err := tirrun.New(typ, s[0], s[2])
-			require.NoError(t, err)
+			out := must.Get(tirrun.New(typ, s[0], s[2]))(t)
 			r := random()
 			compare(t, tiles(t, int32(s[0]), int32(s[1]), int32(s[2]), typ), "tiles", 1e-5,
 				array(t, r, typ, s[0], s[1]), array(t, r, typ, s[1], s[2]), out)
@@ -203,8 +190,7 @@ func TestRun_TwoTurns(t *testing.T) {
 		code, _ := kernelsOf(t, m)
 		require.Equal(t, inner == 8, strings.Contains(code, "#pragma unroll 2\n  for (int k_outer = 0; k_outer < 2;"),
 			"%d\n%s", inner, code)
-		out, err := tirrun.New(tir.Float32, 13, 10)
-		require.NoError(t, err)
+		out := must.Get(tirrun.New(tir.Float32, 13, 10))(t)
 		compare(t, m, "tiles", 1e-5, array(t, random(), tir.Float32, 13, int64(inner)),
 			array(t, random(), tir.Float32, int64(inner), 10), out)
 	}
@@ -212,8 +198,7 @@ func TestRun_TwoTurns(t *testing.T) {
 
 func TestRun_Softmax(t *testing.T) {
 	for _, rows := range []int64{0, 1, 7} {
-		out, err := tirrun.New(tir.Float32, rows, 37)
-		require.NoError(t, err)
+		out := must.Get(tirrun.New(tir.Float32, rows, 37))(t)
 		compare(t, parsed(t, softmax), "softmax", 1e-5, array(t, random(), tir.Float32, rows, 37), out)
 	}
 }
@@ -248,8 +233,7 @@ func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: floa
 }
 `)
 	for _, n := range []int64{0, 1, 100} {
-		out, err := tirrun.New(tir.Float32, n)
-		require.NoError(t, err)
+		out := must.Get(tirrun.New(tir.Float32, n))(t)
 		compare(t, m, "chain", 1e-6, array(t, random(), tir.Float32, n), out, true, -5, 7123, 0.333, 3)
 		compareFor(t, m, device(t, "opencl -bounds-check"), "chain", 1e-6, array(t, random(), tir.Float32, n), out,
 			true, -5, 7123, 0.333, 3)
@@ -272,8 +256,7 @@ func TestRun_Vectors(t *testing.T) {
 				m := vectorized(t, value, typ, lanes)
 				r := random()
 				n := int64(5 * lanes)
-				out, err := tirrun.New(typ, n)
-				require.NoError(t, err)
+				out := must.Get(tirrun.New(typ, n))(t)
 				within := map[bool]float64{true: 1e-5}[tir.IsFloat(typ)]
 				if typ == tir.Float16 {
 					within = 2e-3
@@ -286,8 +269,7 @@ func TestRun_Vectors(t *testing.T) {
 
 // Types that OpenCL lacks are computed by those that it has.
 func TestRun_NarrowTypes(t *testing.T) {
-	out, err := tirrun.New(tir.Float32, 64)
-	require.NoError(t, err)
+	out := must.Get(tirrun.New(tir.Float32, 64))(t)
 	compare(t, parsed(t, `
 func narrow(a: handle, b: handle) {
   buffer A: float32[64], param a
@@ -303,15 +285,12 @@ func narrow(a: handle, b: handle) {
 func TestRun_CalledAtOnce(t *testing.T) {
 	need(t)
 	gputest.NoLeaks(t, devices)
-	m, err := codegen.Build(vadd(t, tir.Float32, 64), device(t, "opencl"))
-	require.NoError(t, err)
-	defer m.Close()
+	m := must.Open(codegen.Build(vadd(t, tir.Float32, 64), device(t, "opencl")))(t)
 	f := gputest.Function(t, m, "vadd")
 	for _, dev := range devices {
 		a, b, c := gputest.Tensor(t, dev, []float32{1, 2, 3}), gputest.Tensor(t, dev, []float32{4, 5, 6}),
 			gputest.Tensor(t, dev, make([]float32, 3))
-		_, err = f.Call(a, b, c, 2.0)
-		require.NoError(t, err)
+		must.Get(f.Call(a, b, c, 2.0))(t)
 		require.Equal(t, []float32{10, 14, 18}, gputest.Slice(t, c))
 	}
 }
@@ -323,9 +302,7 @@ func TestRun_BadArguments(t *testing.T) {
 	f := gputest.Function(t, lib, "vadd")
 	zeros := func(dev dlpack.Device, n int) *runtime.Tensor { return gputest.Tensor(t, dev, make([]float32, n)) }
 	a, c := zeros(devices[0], 8), zeros(devices[0], 8)
-	part, err := zeros(devices[0], 128).View(dlpack.Float32, []int64{8}, nil, 260)
-	require.NoError(t, err)
-	defer part.Close()
+	part := must.Open(zeros(devices[0], 128).View(dlpack.Float32, []int64{8}, nil, 260))(t)
 	for want, args := range map[string][]any{
 		"argument 1 (B): the tensor is on cpu:0, expected opencl:0, the device of argument 0 (A): " +
 			"copy it": {a, zeros(runtime.CPU, 8), c, 1.0},
@@ -342,15 +319,14 @@ func TestRun_BadArguments(t *testing.T) {
 		"vadd: expected 4 " +
 			"arguments, got 3": {a, a, c},
 	} {
-		_, err := f.Call(args...)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, must.Fail(f.Call(args...)), want)
 	}
 }
 
 // A tensor that begins inside of its buffer is a part of it to the kernels, where the device's alignment permits.
 func TestRun_Offsets(t *testing.T) {
 	need(t)
-	m, err := text.Parse(`
+	m := must.Get(text.Parse(`
 func add(a: handle, b: handle, c: handle) {
   var n: int32
   buffer A: float32[n], param a
@@ -370,8 +346,7 @@ func twice(a: handle, b: handle, c: handle) {
   buffer C: float32[n], param c
   packed add(a, b, c)
 }
-`)
-	require.NoError(t, err)
+`))(t)
 	lib := library(t, m)
 	for _, name := range []string{"add", "twice"} {
 		f := gputest.Function(t, lib, name)
@@ -421,8 +396,7 @@ func TestRun_Stages(t *testing.T) {
 	require.Len(t, functions, 2)
 	require.Contains(t, code, "__local float sum[1];")
 	for _, rows := range []int64{0, 1, 12} {
-		out, err := tirrun.New(tir.Float32, rows, 9)
-		require.NoError(t, err)
+		out := must.Get(tirrun.New(tir.Float32, rows, 9))(t)
 		compare(t, m, "stages", 1e-5, array(t, random(), tir.Float32, rows, 9), out)
 	}
 }
@@ -435,8 +409,7 @@ func TestRun_RandomSchedules(t *testing.T) {
 		if _, err := transform.ThreadSync(m, nil); err != nil {
 			continue // see TestRandomSchedules
 		}
-		out, err := tirrun.New(tir.Int32, rows, cols)
-		require.NoError(t, err)
+		out := must.Get(tirrun.New(tir.Int32, rows, cols))(t)
 		compare(t, m, "product", 0, array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols), out)
 		compareFor(t, m, device(t, "opencl -bounds-check"), "product", 0, array(t, r, tir.Int32, rows, inner),
 			array(t, r, tir.Int32, inner, cols), out)
@@ -461,10 +434,8 @@ func TestRun_HalvesOfIntegers(t *testing.T) {
 			}
 		}
 		all = all[:len(all)/4*4]
-		in, err := tirrun.From(c.from, all, int64(len(all)))
-		require.NoError(t, err)
-		out, err := tirrun.New(c.to, int64(len(all)))
-		require.NoError(t, err)
+		in := must.Get(tirrun.From(c.from, all, int64(len(all))))(t)
+		out := must.Get(tirrun.New(c.to, int64(len(all))))(t)
 		m := parsed(t, fmt.Sprintf(`
 func f(a: handle, b: handle) {
   buffer A: %[1]s[%[3]d], param a
@@ -490,8 +461,7 @@ func g(a: handle) {
 }
 `, lanes, 4*lanes))
 		for name, typ := range map[string]tir.Type{"f": tir.Float32, "g": tir.Int32} {
-			out, err := tirrun.New(typ, int64(4*lanes))
-			require.NoError(t, err)
+			out := must.Get(tirrun.New(typ, int64(4*lanes)))(t)
 			compare(t, m, name, 0, out)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -27,10 +28,8 @@ const artifact = "../../testdata/artifacts/modern/multi_c.so"
 // serve starts the handler for a function of a module.
 func serve(t *testing.T, module, function string) *httptest.Server {
 	t.Helper()
-	m, err := runtime.Load(context.Background(), module)
-	require.NoError(t, err)
-	f, err := m.Function(function)
-	require.NoError(t, err)
+	m := must.Get(runtime.Load(context.Background(), module))(t)
+	f := must.Get(m.Function(function))(t)
 	s := httptest.NewServer(newHandler(f, runtime.CPU))
 	t.Cleanup(func() {
 		s.Close()
@@ -42,16 +41,13 @@ func serve(t *testing.T, module, function string) *httptest.Server {
 
 func send(t *testing.T, method, url, contentType, body string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	require.NoError(t, err)
+	r := must.Get(http.NewRequest(method, url, strings.NewReader(body)))(t)
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
-	answer, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
+	answer := must.Get(http.DefaultClient.Do(r))(t)
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	text := must.Get(io.ReadAll(answer.Body))(t)
 	return answer.StatusCode, strings.TrimSpace(string(text))
 }
 
@@ -206,21 +202,18 @@ func TestSignal_Graceful(t *testing.T) {
 	text, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
 	require.NoError(t, err, string(text))
 	cmd := exec.Command(path, "-module", artifact, "-function", "vadd", "-grace", "10m")
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	stdout := must.Get(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	var url string
-	_, err = fmt.Fscanf(stdout, "serving vadd of "+artifact+" with cpu:0 on %s\n", &url)
-	require.NoError(t, err)
+	must.Get(fmt.Fscanf(stdout, "serving vadd of "+artifact+" with cpu:0 on %s\n", &url))(t)
 
 	// A request whose body arrives only after the signal: the service answers "100 Continue" when its handler reads, so
 	// the request has begun by then.
 	body, feed := io.Pipe()
 	begun := make(chan struct{})
 	trace := &httptrace.ClientTrace{Got100Continue: func() { close(begun) }}
-	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost,
-		url+"/predict", body)
-	require.NoError(t, err)
+	r := must.Get(http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost,
+		url+"/predict", body))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Expect", "100-continue")
 	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: 2 * time.Minute}}
@@ -240,15 +233,13 @@ func TestSignal_Graceful(t *testing.T) {
 	case text := <-answered:
 		require.Fail(t, "answered before its body was sent", text)
 	}
-	_, err = io.WriteString(feed, `{"a":[1],`)
-	require.NoError(t, err)
+	must.Get(io.WriteString(feed, `{"a":[1],`))(t)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Eventually(t, func() bool { // it accepts no new requests
 		_, err := http.Get(url + "/healthz")
 		return err != nil
 	}, 2*time.Minute, 10*time.Millisecond)
-	_, err = io.WriteString(feed, `"b":[2]}`)
-	require.NoError(t, err)
+	must.Get(io.WriteString(feed, `"b":[2]}`))(t)
 	require.NoError(t, feed.Close())
 	require.Equal(t, `{"c":[3]}`, <-answered)
 	require.NoError(t, cmd.Wait())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 	"tvmgo/tir/compare"
 	"tvmgo/tir/text"
@@ -25,13 +26,10 @@ func TestModel_BuildsAndRuns(t *testing.T) {
 	}
 
 	// The text is a valid program.
-	loops, err := os.ReadFile(source)
-	require.NoError(t, err)
-	again, err := text.Parse(string(loops))
-	require.NoError(t, err)
+	loops := must.Get(os.ReadFile(source))(t)
+	again := must.Get(text.Parse(string(loops)))(t)
 	require.NoError(t, tir.Check(again))
-	want, err := program()
-	require.NoError(t, err)
+	want := must.Get(program())(t)
 	require.Empty(t, compare.Difference(want, again))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -35,14 +36,12 @@ func TestArguments(t *testing.T) {
 	out, a, b := modules.Tensor(t, make([]float64, 9)), modules.Tensor(t, []float32{2, 3, 4, 5}, 2, 2),
 		modules.Tensor(t, []int16{-7, 0, 0, 0}, 1, 2, 2)
 	good := []any{out, a, b, -128, 65535, 2, int64(math.MaxInt64), true, 0.5, 3}
-	_, err := all.Call(good...)
-	require.NoError(t, err)
+	must.Get(all.Call(good...))(t)
 	require.Equal(t, []float64{-128, 65535, 2, math.MaxInt64, 1, 0.5, 3, 2, -7}, modules.Slice[float64](t, out))
 
 	minus := append([]any(nil), good...)
 	minus[6] = -1 // a number of 64 bits without a sign, as the ABI passes it
-	_, err = all.Call(minus...)
-	require.NoError(t, err)
+	must.Get(all.Call(minus...))(t)
 	require.Equal(t, float64(math.MaxUint64), modules.Slice[float64](t, out)[3])
 
 	for _, c := range []struct {
@@ -75,27 +74,21 @@ func TestArguments(t *testing.T) {
 	} {
 		args := append([]any(nil), good...)
 		args[c.at] = c.value
-		_, err := all.Call(args...)
-		require.EqualError(t, err, "call function: "+c.failure)
+		require.EqualError(t, must.Fail(all.Call(args...)), "call function: "+c.failure)
 	}
-	_, err = all.Call(good[:9]...)
+	_, err := all.Call(good[:9]...)
 	require.ErrorContains(t, err, "all: expected 10 arguments, got 9: all(handle, a: float32[n, 2], b: int16[_, m, m], "+
 		"int8, uint16, n: int32, uint64, flag: bool, f: float32, float64)")
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
-	_, err = function(t, m, "none").Call()
-	require.NoError(t, err)
-	_, err = function(t, m, "none").Call(1)
-	require.ErrorContains(t, err, "none: expected 0 arguments, got 1: none()")
+	must.Get(function(t, m, "none").Call())(t)
+	require.ErrorContains(t, must.Fail(function(t, m, "none").Call(1)), "none: expected 0 arguments, got 1: none()")
 }
 
 func TestArguments_Layout(t *testing.T) {
 	two := function(t, argumentsModule(t), "two")
 	whole := modules.Tensor(t, make([]float32, 64), 8, 8)
 	view := func(x *runtime.Tensor, shape, strides []int64, offset int64) *runtime.Tensor {
-		v, err := x.View(x.DType(), shape, strides, offset)
-		require.NoError(t, err)
-		t.Cleanup(func() { v.Close() })
-		return v
+		return must.Open(x.View(x.DType(), shape, strides, offset))(t)
 	}
 	numbers := modules.Tensor(t, make([]float64, 64))
 	for _, c := range []struct {
@@ -135,9 +128,8 @@ func TestArguments_LayoutOfOneDimension(t *testing.T) {
 		{2, 8, "strides[0] is 8, expected 1"},
 		{8, 0, "strides[0] is 0, expected 1"},
 	} {
-		v, err := numbers.View(numbers.DType(), []int64{c.n}, []int64{c.stride}, 0)
-		require.NoError(t, err)
-		_, err = line.Call(v)
+		v := must.Get(numbers.View(numbers.DType(), []int64{c.n}, []int64{c.stride}, 0))(t)
+		_, err := line.Call(v)
 		if c.failure == "" {
 			require.NoError(t, err, "%d by %d", c.n, c.stride)
 		} else {
@@ -155,8 +147,7 @@ func TestArguments_Types(t *testing.T) {
 	vector := dlpack.DataType{Code: dlpack.CodeFloat, Bits: 32, Lanes: 4}
 	bytes, half, flag, lanes := of(dlpack.UInt8, 4), of(dlpack.Float16, 3), of(dlpack.Bool), of(vector, 1)
 	for _, args := range [][]any{{bytes, half, flag, lanes}, {bytes, half, of(dlpack.ClassicBool), lanes}} {
-		_, err := types.Call(args...)
-		require.NoError(t, err)
+		must.Get(types.Call(args...))(t)
 	}
 	for _, c := range []struct {
 		args    []any
@@ -169,7 +160,6 @@ func TestArguments_Types(t *testing.T) {
 		{[]any{bytes, half, of(dlpack.Bool, 1), lanes}, "argument 2 (b): expected 0 dimensions (bool[]), got 1"},
 		{[]any{bytes, half, flag, of(dlpack.Float32, 1)}, "argument 3: expected float32x4, got float32"},
 	} {
-		_, err := types.Call(c.args...)
-		require.ErrorContains(t, err, "types: "+c.failure)
+		require.ErrorContains(t, must.Fail(types.Call(c.args...)), "types: "+c.failure)
 	}
 }

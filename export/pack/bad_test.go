@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/export"
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -96,8 +97,7 @@ func TestLibrary_BadInput(t *testing.T) {
 		var typed *runtime.Error
 		require.ErrorAs(t, err, &typed)
 		require.True(t, errors.Is(err, runtime.ErrInvalidArgument) || errors.Is(err, runtime.ErrNotFound), "%v", err)
-		_, err = os.Stat(path)
-		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, must.Fail(os.Stat(path)), fs.ErrNotExist)
 	}
 }
 
@@ -111,13 +111,11 @@ func TestLibrary_BadTargets(t *testing.T) {
 	} {
 		k := kernelsOf([]string{"testdata/k.c"}, addSignature)
 		k.Inputs[0].Target = target
-		_, err := pack.Module(k)
-		require.ErrorContains(t, err, failure)
+		require.ErrorContains(t, must.Fail(pack.Module(k)), failure)
 	}
 	k := kernelsOf([]string{"testdata/k.c"}, addSignature)
 	k.Functions[0].Doc = "a\x00b"
-	_, err := pack.Module(k)
-	require.ErrorContains(t, err, "the documentation of add has a zero byte inside")
+	require.ErrorContains(t, must.Fail(pack.Module(k)), "the documentation of add has a zero byte inside")
 }
 
 // What the compiler finds, it says in the words of the user's file.
@@ -136,8 +134,7 @@ func TestLibrary_CompilerErrors(t *testing.T) {
 		var failed *export.CompileError
 		require.ErrorAs(t, err, &failed)
 		require.NoError(t, os.RemoveAll(failed.Dir))
-		_, err = os.Stat(path)
-		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, must.Fail(os.Stat(path)), fs.ErrNotExist)
 	}
 	err := pack.Library(ctx, kernelsOf([]string{"testdata/k.c"}, addSignature), filepath.Join(t.TempDir(), "k.so"),
 		export.Compiler("no-such-compiler"))

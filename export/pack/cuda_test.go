@@ -7,6 +7,7 @@ import (
 
 	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/nvrtc"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/nvrtctest"
 )
 
@@ -15,8 +16,7 @@ func TestCUDAInputs_AreReal(t *testing.T) {
 	c := nvrtctest.Need(t)
 	kernel := func(image []byte, name string, params ...int) {
 		t.Helper()
-		info, err := cudaimage.Describe(image)
-		require.NoError(t, err)
+		info := must.Get(cudaimage.Describe(image))(t)
 		require.Contains(t, info.Parts[0].Kernels, cudaimage.Kernel{Name: name, Params: params})
 	}
 	for _, arch := range []string{"sm_75", "sm_90"} {
@@ -26,8 +26,7 @@ func TestCUDAInputs_AreReal(t *testing.T) {
 		kernel(r.Image, "add", 8, 8, 8, 4)
 		nvrtctest.Ptxas(t, r.Image, arch)
 		kernel([]byte(ptxSource), "add", 8)
-		cubin, err := cudaimage.Describe(nvrtctest.Ptxas(t, []byte(ptxSource), arch))
-		require.NoError(t, err)
+		cubin := must.Get(cudaimage.Describe(nvrtctest.Ptxas(t, []byte(ptxSource), arch)))(t)
 		require.Equal(t, []string{"add", "hidden"}, cubin.Kernels())
 	}
 }

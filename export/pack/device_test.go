@@ -15,6 +15,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -130,8 +131,7 @@ var fakes = sync.OnceValues(func() (map[dlpack.DeviceType]*fakeDevice, error) {
 
 func fakeOf(t *testing.T, device dlpack.DeviceType) *fakeDevice {
 	t.Helper()
-	all, err := fakes()
-	require.NoError(t, err)
+	all := must.Get(fakes())(t)
 	d := all[device]
 	d.log, d.args, d.fail = nil, nil, nil
 	return d
@@ -139,10 +139,7 @@ func fakeOf(t *testing.T, device dlpack.DeviceType) *fakeDevice {
 
 func onDevice(t *testing.T, dev dlpack.Device, dtype dlpack.DataType, shape ...int64) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.NewTensor(dtype, shape, dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.NewTensor(dtype, shape, dev))(t)
 }
 
 const (
@@ -193,10 +190,9 @@ func TestLibrary_UnreadScalars(t *testing.T) {
 	for i := range 4 { // OpNop in the place of OpLoad
 		copy(code[load+4*i:], []byte{0, 0, 1, 0})
 	}
-	m, err := pack.Module(kernelsOf([]string{write(t, "k.spv", string(code))}, addSignature))
-	require.NoError(t, err)
+	m := must.Get(pack.Module(kernelsOf([]string{write(t, "k.spv", string(code))}, addSignature)))(t)
 	require.NoError(t, m.Close())
-	_, err = pack.Module(kernelsOf([]string{write(t, "k.spv", spirv(false, "add"))}, addSignature))
+	_, err := pack.Module(kernelsOf([]string{write(t, "k.spv", spirv(false, "add"))}, addSignature))
 	require.ErrorContains(t, err, "neither push constants nor a uniform buffer")
 }
 
@@ -216,8 +212,7 @@ func TestLibrary_LaunchesDeviceKernels(t *testing.T) {
 		onDevice(t, dev, dlpack.Float32, 130)
 	for range 2 { // looked up, and remembered
 		cl.log, cl.args = nil, nil
-		_, err := add.Call(a, b, c, 130)
-		require.NoError(t, err)
+		must.Get(add.Call(a, b, c, 130))(t)
 		require.Equal(t, []string{"set 1", "add"}, cl.log)
 		require.Equal(t, []any{pointer(a), pointer(b), pointer(c), int64(130), int64(3), int64(64)}, cl.args)
 	}
@@ -229,21 +224,19 @@ func TestLibrary_LaunchesDeviceKernels(t *testing.T) {
 	dev = dlpack.Device{Type: dlpack.CUDA}
 	a, b, c = onDevice(t, dev, dlpack.Float32, 64), onDevice(t, dev, dlpack.Float32, 64),
 		onDevice(t, dev, dlpack.Float32, 64)
-	_, err := add.Call(a, b, c, 64)
-	require.NoError(t, err)
+	must.Get(add.Call(a, b, c, 64))(t)
 	require.Equal(t, []string{"set 0", "add_cuda"}, cuda.log)
 	require.Equal(t, "add", cuda.infos["add_cuda"].Name)
 	require.Equal(t, []any{pointer(a), pointer(b), pointer(c), int64(64), int64(1), int64(64)}, cuda.args)
 
 	cuda.fail = fmt.Errorf("the launch failed")
-	_, err = add.Call(a, b, c, 64)
-	require.ErrorContains(t, err, "the launch failed")
+	require.ErrorContains(t, must.Fail(add.Call(a, b, c, 64)), "the launch failed")
 
 	// modules that are only data say what is missing
 	dev = dlpack.Device{Type: dlpack.Vulkan}
 	a, b, c = onDevice(t, dev, dlpack.Float32, 64), onDevice(t, dev, dlpack.Float32, 64),
 		onDevice(t, dev, dlpack.Float32, 64)
-	_, err = add.Call(a, b, c, 64)
+	_, err := add.Call(a, b, c, 64)
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
 	require.ErrorContains(t, err, "import tvmgo/runtime/vulkan")
 }
@@ -301,10 +294,9 @@ func TestLibrary_NothingToLaunch(t *testing.T) {
 	m := modules.Load(t, packed(t, kernelsOf([]string{source}, "k(a: float32[n], by: int64) launch blockIdx.x=ceildiv(n, "+
 		"by), threadIdx.x=64")))
 	k, empty := function(t, m, "k"), onDevice(t, dlpack.Device{Type: dlpack.OpenCL}, dlpack.Float32, 0)
-	_, err := k.Call(empty, 64)
-	require.NoError(t, err)
+	must.Get(k.Call(empty, 64))(t)
 	require.Empty(t, cl.log)
-	_, err = k.Call(empty, 0)
+	_, err := k.Call(empty, 0)
 	require.ErrorContains(t, err, "k: launch parameter blockIdx.x = ceildiv(n, by): division by zero")
 }
 
@@ -314,10 +306,7 @@ func TestLibrary_DeviceTensors(t *testing.T) {
 		write(t, "k.cu", "extern \"C\" { __global__ void k(float* a) {} }")}, "k(float32[4], handle) launch threadIdx.x=1")))
 	k := function(t, m, "k")
 	part := func(dev dlpack.Device) *runtime.Tensor {
-		v, err := onDevice(t, dev, dlpack.Float32, 8).View(dlpack.Float32, []int64{4}, nil, 16)
-		require.NoError(t, err)
-		t.Cleanup(func() { v.Close() })
-		return v
+		return must.Open(onDevice(t, dev, dlpack.Float32, 8).View(dlpack.Float32, []int64{4}, nil, 16))(t)
 	}
 	for _, c := range []struct {
 		dev     dlpack.Device
@@ -342,33 +331,25 @@ func TestLibrary_DeviceTensors(t *testing.T) {
 
 	one, two := onDevice(t, dlpack.Device{Type: dlpack.CUDA}, dlpack.Float32, 4),
 		onDevice(t, dlpack.Device{Type: dlpack.CUDA, ID: 1}, dlpack.Float32, 4)
-	_, err := k.Call(one, two)
-	require.ErrorContains(t, err,
+	require.ErrorContains(t, must.Fail(k.Call(one, two)),
 		"k: argument 1: the tensor is on cuda:1, expected cuda:0, the device of argument 0: copy it")
-	_, err = k.Call(modules.Tensor(t, make([]float32, 4)), modules.Tensor(t, make([]float32, 4)))
+	_, err := k.Call(modules.Tensor(t, make([]float32, 4)), modules.Tensor(t, make([]float32, 4)))
 	require.ErrorContains(t, err, "k: the tensors are on cpu:0, and the file has the function for cuda, opencl")
 }
 
 // The tree is what is documented, and OpenCL's source has the line that its loaders want.
 func TestModule_Tree(t *testing.T) {
-	m, err := pack.Module(kernelsOf(variants(t), addSignature))
-	require.NoError(t, err)
-	defer m.Close()
-	deps, err := m.Imports()
-	require.NoError(t, err)
+	m := must.Open(pack.Module(kernelsOf(variants(t), addSignature)))(t)
+	deps := must.Get(m.Imports())(t)
 	var kinds []string
 	for _, d := range deps {
 		kinds = append(kinds, d.Kind())
 		if d.Kind() == "opencl" {
-			source, err := d.GetSource("")
-			require.NoError(t, err)
-			require.Equal(t, "// Function: add\n"+clSource, source)
+			require.Equal(t, "// Function: add\n"+clSource, must.Get(d.GetSource(""))(t))
 		}
 		if d.Kind() == "vulkan" {
-			data, err := d.SaveToBinary()
-			require.NoError(t, err)
-			v, err := blob.ParseVulkanModule(data, blob.Modern)
-			require.NoError(t, err)
+			data := must.Get(d.SaveToBinary())(t)
+			v := must.Get(blob.ParseVulkanModule(data, blob.Modern))(t)
 			require.Len(t, v.Shaders, 1)
 			require.Equal(t, "add_vulkan", v.Shaders[0].Key)
 			require.Zero(t, v.Shaders[0].Flag, "push constants")
@@ -382,16 +363,12 @@ func TestModule_Tree(t *testing.T) {
 func TestModule_VulkanScalars(t *testing.T) {
 	uniform := spirvWith(2, "add")
 	for file, flag := range map[string]uint32{spirv(true, "add"): 0, uniform: blob.ShaderUniformScalars} {
-		m, err := pack.Module(kernelsOf([]string{write(t, "k.spv", file)}, addSignature))
-		require.NoError(t, err)
+		m := must.Get(pack.Module(kernelsOf([]string{write(t, "k.spv", file)}, addSignature)))(t)
 		defer m.Close()
-		deps, err := m.Imports()
-		require.NoError(t, err)
+		deps := must.Get(m.Imports())(t)
 		defer deps[0].Close()
-		data, err := deps[0].SaveToBinary()
-		require.NoError(t, err)
-		v, err := blob.ParseVulkanModule(data, blob.Modern)
-		require.NoError(t, err)
+		data := must.Get(deps[0].SaveToBinary())(t)
+		v := must.Get(blob.ParseVulkanModule(data, blob.Modern))(t)
 		require.Equal(t, []blob.Shader{{Key: "add", Flag: flag, Code: []byte(file)}}, v.Shaders)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -45,18 +46,13 @@ func packed(t testing.TB, k pack.Kernels, options ...export.Option) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "k.so")
 	require.NoError(t, pack.Library(ctx, k, path, options...))
-	entries, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, entries, 1)
+	require.Len(t, must.Get(os.ReadDir(filepath.Dir(path)))(t), 1)
 	return path
 }
 
 func function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
 	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	return f
+	return must.Open(m.Function(name))(t)
 }
 
 // array is the content of a test vector's tensor.

@@ -13,6 +13,7 @@ import (
 
 	"tvmgo/export/pack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -25,18 +26,16 @@ func TestLibrary_CPU(t *testing.T) {
 
 	a, b, c := modules.Tensor(t, []float32{1, 2, 3}), modules.Tensor(t, []float32{10, 20, 30}),
 		modules.Tensor(t, make([]float32, 3))
-	_, err := function(t, m, "add").Call(a, b, c, 3)
-	require.NoError(t, err)
+	must.Get(function(t, m, "add").Call(a, b, c, 3))(t)
 	require.Equal(t, []float32{11, 22, 33}, modules.Slice[float32](t, c))
 
 	in, out := modules.Tensor(t, []float32{1, 2, 3, 4}, 1, 4), modules.Tensor(t, make([]float32, 4), 1, 4)
-	_, err = function(t, m, "scale").Call(in, out, 1, 2.0, 1) // an integer will do for shift
+	_, err := function(t, m, "scale").Call(in, out, 1, 2.0, 1) // an integer will do for shift
 	require.NoError(t, err)
 	require.Equal(t, []float32{3, 5, 7, 9}, modules.Slice[float32](t, out))
 
 	x, y := modules.Tensor(t, []int64{21}), modules.Tensor(t, []int64{0})
-	_, err = function(t, m, "twice").Call(x, y)
-	require.NoError(t, err)
+	must.Get(function(t, m, "twice").Call(x, y))(t)
 	require.Equal(t, []int64{42}, modules.Slice[int64](t, y), "not index of the C library")
 }
 
@@ -62,8 +61,7 @@ func TestLibrary_ObjectsAndSeveralSources(t *testing.T) {
 		"i(float32[1])", "again=h(handle)")))
 	for name, want := range map[string]float32{"f": 6, "g": 3, "h": -2, "i": 9, "again": -2} {
 		x := modules.Tensor(t, []float32{2})
-		_, err := function(t, m, name).Call(x)
-		require.NoError(t, err)
+		must.Get(function(t, m, name).Call(x))(t)
 		require.Equal(t, []float32{want}, modules.Slice[float32](t, x), name)
 	}
 }
@@ -87,9 +85,7 @@ func TestLibrary_SameBytes(t *testing.T) {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(b)
+	return string(must.Get(os.ReadFile(path))(t))
 }
 
 func TestLibrary_Metadata(t *testing.T) {
@@ -100,11 +96,9 @@ func TestLibrary_Metadata(t *testing.T) {
 	k.Builder = "builder 1.2"
 	k.Functions[0].Doc = "What??! is \"added\"\n\tü\\0"
 	m := modules.Load(t, packed(t, k))
-	doc, err := m.Doc("add")
-	require.NoError(t, err)
+	doc := must.Get(m.Doc("add"))(t)
 	require.Equal(t, k.Functions[0].Doc, doc)
-	meta, err := m.Metadata("add")
-	require.NoError(t, err)
+	meta := must.Get(m.Metadata("add"))(t)
 	require.Equal(t, "add(Tensor, Tensor, Tensor, int, float, int) -> None", meta.Schema.Signature("add"))
 	var got pack.Metadata
 	require.NoError(t, json.Unmarshal([]byte(meta.Text), &got))
@@ -133,14 +127,12 @@ func TestLibrary_Metadata(t *testing.T) {
 		func() { k.Inputs[0].Path = write(t, "k.ptx", ptxSource+"\n") },
 	} {
 		change()
-		meta, err := modules.Load(t, packed(t, k)).Metadata("add")
-		require.NoError(t, err)
+		meta := must.Get(modules.Load(t, packed(t, k)).Metadata("add"))(t)
 		require.NoError(t, json.Unmarshal([]byte(meta.Text), &got))
 		require.False(t, hashes[got.ContentHash])
 		hashes[got.ContentHash] = true
 	}
-	_, err = m.Doc("missing")
-	require.Error(t, err)
+	require.Error(t, must.Fail(m.Doc("missing")))
 }
 
 // An image for a GPU has a section of code for each kernel.
@@ -148,17 +140,14 @@ func TestModule_Cubin(t *testing.T) {
 	image := []byte(readFile(t, object(t, "__attribute__((section(\".text.add\"))) void code(void) {}\n")))
 	image[18], image[19] = 190, 0 // the machine
 	k := kernelsOf([]string{write(t, "k.cubin", string(image))}, addSignature)
-	m, err := pack.Module(k)
-	require.NoError(t, err)
+	m := must.Get(pack.Module(k))(t)
 	defer m.Close()
-	deps, err := m.Imports()
-	require.NoError(t, err)
+	deps := must.Get(m.Imports())(t)
 	defer deps[0].Close()
 	require.Equal(t, "cuda", deps[0].Kind())
 	require.Equal(t, []string{"add"}, deps[0].Functions())
 	k.Functions[0].Signature = "sub(handle) launch threadIdx.x"
-	_, err = pack.Module(k)
-	require.ErrorContains(t, err, `there is no kernel "sub" in it; it has add`)
+	require.ErrorContains(t, must.Fail(pack.Module(k)), `there is no kernel "sub" in it; it has add`)
 }
 
 func TestNothingLeaks(t *testing.T) {
@@ -168,23 +157,18 @@ func TestNothingLeaks(t *testing.T) {
 	path := packed(t, k)
 	before := runtime.Live()
 	for range 3 {
-		m, err := runtime.Load(ctx, path)
-		require.NoError(t, err)
-		f, err := m.Function("add")
-		require.NoError(t, err)
+		m := must.Get(runtime.Load(ctx, path))(t)
+		f := must.Get(m.Function("add"))(t)
 		for _, args := range [][]any{{}, {a, a, a, 3}, {a, a, a, 4}, {"x", 1, a, 3}} {
 			_, _ = f.Call(args...)
 		}
-		r, err := pack.Verify(ctx, m, cpu, pack.DefaultTolerance)
-		require.NoError(t, err)
+		r := must.Get(pack.Verify(ctx, m, cpu, pack.DefaultTolerance))(t)
 		require.Zero(t, r.Failed())
-		_, err = m.Metadata("add")
-		require.NoError(t, err)
+		must.Get(m.Metadata("add"))(t)
 		require.NoError(t, f.Close())
 		require.NoError(t, m.Close())
 		bad := kernelsOf([]string{"testdata/k.c", write(t, "k.spv", spirv(false, "add"))}, addSignature)
-		_, err = pack.Module(bad)
-		require.Error(t, err)
+		require.Error(t, must.Fail(pack.Module(bad)))
 	}
 	require.Equal(t, before, runtime.Live())
 }

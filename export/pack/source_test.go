@@ -11,23 +11,20 @@ import (
 
 	"tvmgo/export/pack"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 )
 
 // sources are the generated host source, and those of the kernels in C.
 func sources(t *testing.T, k pack.Kernels) []string {
 	t.Helper()
-	m, err := pack.Module(k)
-	require.NoError(t, err)
+	m := must.Get(pack.Module(k))(t)
 	defer m.Close()
-	code, err := m.GetSource("c")
-	require.NoError(t, err)
+	code := must.Get(m.GetSource("c"))(t)
 	list := []string{code}
-	deps, err := m.Imports()
-	require.NoError(t, err)
+	deps := must.Get(m.Imports())(t)
 	for _, d := range deps {
 		if d.Kind() == "c" {
-			code, err := d.GetSource("c")
-			require.NoError(t, err)
+			code := must.Get(d.GetSource("c"))(t)
 			list = append(list, code)
 		}
 		d.Close()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -18,8 +19,7 @@ func vectorData(index, data string) []byte {
 
 func TestParseVectors(t *testing.T) {
 	good := vectorData(`{"version":1,"vectors":[{"function":"f","args":[{"type":"float32","shape":[2],"want":0},{"int":3}]},{"function":"f","args":[{"float":1}]}]}`, "12345678")
-	vectors, err := parseVectors(good)
-	require.NoError(t, err)
+	vectors := must.Get(parseVectors(good))(t)
 	require.Len(t, vectors, 2)
 	require.Equal(t, 1, vectors[1].number)
 	for _, c := range []struct {

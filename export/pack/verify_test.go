@@ -11,6 +11,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -54,8 +55,7 @@ func TestVerify(t *testing.T) {
 		Out: []*pack.Array{array([]float64{math.NaN(), math.Inf(1)})}}}
 	k.Functions[3].Vectors = []pack.Vector{{Out: []*pack.Array{array([]bool{true, true})}}}
 	m := modules.Load(t, packed(t, k))
-	r, err := pack.Verify(ctx, m, cpu, pack.DefaultTolerance)
-	require.NoError(t, err)
+	r := must.Get(pack.Verify(ctx, m, cpu, pack.DefaultTolerance))(t)
 	require.Equal(t, "cpu:0", r.Device)
 	require.Equal(t, 5, r.Failed())
 
@@ -83,30 +83,24 @@ func TestVerify(t *testing.T) {
 	require.Equal(t, "-Inf", r.Vectors[4].Differences[1].Got)
 	require.EqualValues(t, 1, r.Vectors[4].Differences[1].Differing, "NaN is as expected")
 	require.Equal(t, []int64{1}, r.Vectors[5].Differences[0].First)
-	_, err = json.Marshal(r)
-	require.NoError(t, err)
+	must.Get(json.Marshal(r))(t)
 
-	loose, err := pack.Verify(ctx, m, cpu, pack.Tolerance{Rel: 0.25, Abs: 1e12})
-	require.NoError(t, err)
+	loose := must.Get(pack.Verify(ctx, m, cpu, pack.Tolerance{Rel: 0.25, Abs: 1e12}))(t)
 	require.Len(t, loose.Vectors[3].Differences, 1, "integers have no tolerance")
-	strict, err := pack.Verify(ctx, m, cpu, pack.Tolerance{})
-	require.NoError(t, err)
+	strict := must.Get(pack.Verify(ctx, m, cpu, pack.Tolerance{}))(t)
 	require.False(t, strict.Vectors[2].OK())
 
-	_, err = pack.Verify(ctx, m, cpu, pack.Tolerance{Rel: math.NaN()})
-	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
+	require.ErrorIs(t, must.Fail(pack.Verify(ctx, m, cpu, pack.Tolerance{Rel: math.NaN()})), runtime.ErrInvalidArgument)
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err = pack.Verify(over, m, cpu, pack.DefaultTolerance)
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, must.Fail(pack.Verify(over, m, cpu, pack.DefaultTolerance)), context.Canceled)
 }
 
 func TestVerify_CallThatFails(t *testing.T) {
 	k := kernelsOf([]string{write(t, "k.cl", clSource)}, addSignature)
 	k.Functions[0].Vectors = addVectors()
 	m := modules.Load(t, packed(t, k))
-	r, err := pack.Verify(ctx, m, cpu, pack.DefaultTolerance)
-	require.NoError(t, err)
+	r := must.Get(pack.Verify(ctx, m, cpu, pack.DefaultTolerance))(t)
 	require.Equal(t, 2, r.Failed())
 	require.Contains(t, r.Vectors[1].Error, "add: the tensors are on cpu:0, and the file has the function for opencl")
 }
@@ -159,6 +153,5 @@ func TestLibrary_BadVectors(t *testing.T) {
 	k := kernelsOf([]string{write(t, "k.c", wrongSource)}, "half(float32[_], float32[_], int64)")
 	big := array(make([]float32, 5<<20))
 	k.Functions[0].Vectors = []pack.Vector{{In: []any{one, int64(1)}, Out: []*pack.Array{big}}}
-	_, err := pack.Module(k)
-	require.ErrorContains(t, err, "the test vectors take more than 16 MiB: use smaller arrays")
+	require.ErrorContains(t, must.Fail(pack.Module(k)), "the test vectors take more than 16 MiB: use smaller arrays")
 }

@@ -12,13 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/unfinished"
 )
 
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -27,15 +27,12 @@ func names(t *testing.T, dir string) (list []string) {
 
 func content(t *testing.T, path ...string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(path...))
-	require.NoError(t, err)
-	return string(data)
+	return string(must.Get(os.ReadFile(filepath.Join(path...)))(t))
 }
 
 func permissions(t *testing.T, path string) fs.FileMode {
 	t.Helper()
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(path))(t)
 	return info.Mode().Perm()
 }
 
@@ -57,18 +54,15 @@ func TestWrite(t *testing.T) {
 	for range 2 {
 		require.NoError(t, Write(long, nil, 0o666, FollowLinks))
 	}
-	file, err := createHidden(long, 0o666)
-	require.NoError(t, err)
+	file := must.Get(createHidden(long, 0o666))(t)
 	require.NoError(t, file.Commit())
 }
 
 // No other process sees a file before Commit, and killing this process leaves none behind.
 func TestCreate_HasNoName(t *testing.T) {
 	dir := t.TempDir()
-	f, err := Create(filepath.Join(dir, "f"), 0o666, FollowLinks)
-	require.NoError(t, err)
-	_, err = f.WriteString("half")
-	require.NoError(t, err)
+	f := must.Get(Create(filepath.Join(dir, "f"), 0o666, FollowLinks))(t)
+	must.Get(f.WriteString("half"))(t)
 	if f.temp != "" {
 		t.Skip("this file system has no files without a name")
 	}
@@ -86,11 +80,9 @@ func TestCommit(t *testing.T) {
 				if old {
 					require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
 				}
-				f, err := create(path, 0o666)
-				require.NoError(t, err)
+				f := must.Get(create(path, 0o666))(t)
 				require.Equal(t, path, f.Path())
-				_, err = f.WriteString("new")
-				require.NoError(t, err)
+				must.Get(f.WriteString("new"))(t)
 				require.NoError(t, f.Chmod(0o604))
 				if old {
 					require.Equal(t, "old", content(t, path))
@@ -116,8 +108,7 @@ func TestCreate_Permissions(t *testing.T) {
 		for perm, want := range map[fs.FileMode]fs.FileMode{0o666: 0o640, 0o600: 0o600, 0o777: 0o750, 0o404: 0o400, 0: 0} {
 			path := filepath.Join(t.TempDir(), "f")
 			for range 2 {
-				f, err := create(path, perm)
-				require.NoError(t, err)
+				f := must.Get(create(path, perm))(t)
 				require.NoError(t, f.Commit())
 				require.Equal(t, want, permissions(t, path), "%s, %o", way, perm)
 				require.NoError(t, os.Chmod(path, 0o777))
@@ -134,8 +125,7 @@ func TestDiscard(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "f")
 		require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-		f, err := create(path, 0o666)
-		require.NoError(t, err)
+		f := must.Get(create(path, 0o666))(t)
 		f.Discard()
 		require.ErrorIs(t, f.File.Close(), fs.ErrClosed, way)
 		require.Equal(t, []string{"f"}, names(t, dir), way)
@@ -147,17 +137,14 @@ func TestDiscard(t *testing.T) {
 // open.
 func TestFinish(t *testing.T) {
 	dir := t.TempDir()
-	f, err := createHidden(filepath.Join(dir, "f"), 0o666)
-	require.NoError(t, err)
+	f := must.Get(createHidden(filepath.Join(dir, "f"), 0o666))(t)
 	for range 2 {
 		require.NoError(t, f.Finish())
-		_, err = f.WriteString("late")
-		require.ErrorIs(t, err, fs.ErrClosed)
+		require.ErrorIs(t, must.Fail(f.WriteString("late")), fs.ErrClosed)
 	}
 	require.NoFileExists(t, filepath.Join(dir, "f"))
 
-	f, err = createHidden(filepath.Join(dir, "f"), 0o666)
-	require.NoError(t, err)
+	f = must.Get(createHidden(filepath.Join(dir, "f"), 0o666))(t)
 	require.NoError(t, syscall.Close(int(f.Fd()))) // so that close fails
 	require.Equal(t, syscall.EBADF, f.Commit())
 	require.NoFileExists(t, filepath.Join(dir, "f"))
@@ -168,9 +155,8 @@ func TestErrors(t *testing.T) {
 	for way, create := range ways {
 		dir := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "folder", "in"), 0o755))
-		f, err := create(filepath.Join(dir, "folder"), 0o666)
-		require.NoError(t, err)
-		err = f.Commit()
+		f := must.Get(create(filepath.Join(dir, "folder"), 0o666))(t)
+		err := f.Commit()
 		require.Error(t, err)
 		require.IsType(t, syscall.Errno(0), err, way)
 		require.Equal(t, []string{"folder"}, names(t, dir), way)
@@ -204,9 +190,7 @@ func TestWrite_FollowsLinks(t *testing.T) {
 	for _, text := range []string{"made", "replaced"} {
 		require.NoError(t, Write(link, []byte(text), 0o666, FollowLinks))
 		require.Equal(t, text, content(t, real))
-		to, err := os.Readlink(link)
-		require.NoError(t, err)
-		require.Equal(t, real, to)
+		require.Equal(t, real, must.Get(os.Readlink(link))(t))
 	}
 	require.NoError(t, os.Symlink("loop", filepath.Join(dir, "loop")))
 	require.ErrorContains(t, Write(filepath.Join(dir, "loop"), nil, 0o666, FollowLinks), "lead back to themselves")
@@ -221,8 +205,7 @@ func TestWrite_ReplacesLinks(t *testing.T) {
 			require.NoError(t, os.WriteFile(real, []byte("mine"), 0o600))
 		}
 		require.NoError(t, Write(link, []byte("new"), 0o666, ReplaceLinks))
-		info, err := os.Lstat(link)
-		require.NoError(t, err)
+		info := must.Get(os.Lstat(link))(t)
 		require.True(t, info.Mode().IsRegular())
 		require.Equal(t, "new", content(t, link))
 		if exists {
@@ -245,8 +228,7 @@ func TestHidden_NamesAreTaken(t *testing.T) {
 	require.Len(t, names(t, dir), 1000)
 	free := fmt.Sprintf(".f.%d-%d", os.Getpid(), 500)
 	require.NoError(t, os.Remove(filepath.Join(dir, free)))
-	f, err := createHidden(path, 0o666)
-	require.NoError(t, err)
+	f := must.Get(createHidden(path, 0o666))(t)
 	require.Contains(t, names(t, dir), free)
 	f.Discard()
 	require.Len(t, names(t, dir), 999)
@@ -264,23 +246,17 @@ func TestShortened(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	if dir := os.Getenv("TVMGO_TEST_INTERRUPTED"); dir != "" {
 		path := filepath.Join(dir, "f")
-		_, err := createHidden(path, 0o666)
-		require.NoError(t, err)
-		_, err = Create(path, 0o666, FollowLinks)
-		require.NoError(t, err)
-		f, err := createHidden(path, 0o666)
-		require.NoError(t, err)
+		must.Get(createHidden(path, 0o666))(t)
+		must.Get(Create(path, 0o666, FollowLinks))(t)
+		f := must.Get(createHidden(path, 0o666))(t)
 		temp := f.temp
 		require.NoError(t, f.Commit())
 		require.NoError(t, os.WriteFile(temp, nil, 0o600)) // now the file of another process
 
-		root, err := os.OpenRoot(dir)
-		require.NoError(t, err)
-		s, err := NewSet(root)
-		require.NoError(t, err)
+		root := must.Get(os.OpenRoot(dir))(t)
+		s := must.Get(NewSet(root))(t)
 		require.NoError(t, s.Write("in", nil))
-		gone, err := NewSet(root)
-		require.NoError(t, err)
+		gone := must.Get(NewSet(root))(t)
 		gone.Discard()
 		require.NoError(t, os.Mkdir(gone.temp, 0o700))
 		unfinished.End()

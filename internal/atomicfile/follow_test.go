@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func TestFollow(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755))
 	absolute := filepath.Join(dir, "a", "b", "up")
 	for link, to := range map[string]string{
@@ -24,25 +25,19 @@ func TestFollow(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "file"), nil, 0o600))
 		}
 		for path, want := range map[string]string{"a/file": "a/file", "short/up": "a/file", "absolute": "a/file"} {
-			got, err := Follow(filepath.Join(dir, path))
-			require.NoError(t, err)
+			got := must.Get(Follow(filepath.Join(dir, path)))(t)
 			require.Equal(t, filepath.Join(dir, want), got)
 		}
 	}
 	for _, missing := range []string{"", "none", "none/x"} {
-		got, err := Follow(missing)
-		require.NoError(t, err)
-		require.Equal(t, missing, got)
+		require.Equal(t, missing, must.Get(Follow(missing))(t))
 	}
-	_, err = Follow(filepath.Join(dir, "loop"))
-	require.ErrorContains(t, err, "lead back to themselves")
+	require.ErrorContains(t, must.Fail(Follow(filepath.Join(dir, "loop"))), "lead back to themselves")
 
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()
 	defer w.Close()
 	pipe := fmt.Sprintf("/proc/self/fd/%d", w.Fd())
-	got, err := Follow(pipe)
-	require.NoError(t, err)
-	require.Equal(t, pipe, got)
+	require.Equal(t, pipe, must.Get(Follow(pipe))(t))
 }

@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func newSet(t *testing.T, dir string) *Set {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { root.Close() })
-	s, err := NewSet(root)
-	require.NoError(t, err)
-	return s
+	root := must.Open(os.OpenRoot(dir))(t)
+	return must.Get(NewSet(root))(t)
 }
 
 func TestSet(t *testing.T) {
@@ -30,9 +28,7 @@ func TestSet(t *testing.T) {
 	require.Equal(t, []string{"b", "a"}, s.Names())
 	require.Equal(t, "12", content(t, dir, s.stage, "b"))
 	require.Equal(t, "old", content(t, dir, "a"))
-	failed, err := s.Commit()
-	require.NoError(t, err)
-	require.Empty(t, failed)
+	require.Empty(t, must.Get(s.Commit())(t))
 	s.Discard()
 	require.Equal(t, []string{"a", "b"}, names(t, dir))
 	require.Equal(t, "12", content(t, dir, "b"))
@@ -77,20 +73,17 @@ func TestSet_HalfCommitted(t *testing.T) {
 func TestNewSet_Fails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	root, err := os.OpenRoot(dir)
-	require.NoError(t, err)
-	defer root.Close()
+	root := must.Open(os.OpenRoot(dir))(t)
 
 	// The hidden folder can be made but not opened: there is no free file descriptor.
-	next, err := os.Open(dir)
-	require.NoError(t, err)
+	next := must.Get(os.Open(dir))(t)
 	free := next.Fd()
 	next.Close()
 	var before syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
 	limit := syscall.Rlimit{Cur: uint64(free), Max: before.Max}
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
-	_, err = NewSet(root)
+	_, err := NewSet(root)
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before))
 	require.Equal(t, syscall.EMFILE, err)
 	require.Empty(t, names(t, dir))

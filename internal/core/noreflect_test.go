@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -18,8 +19,7 @@ func TestNoReflect(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles package runtime")
 	}
-	header, err := os.ReadFile("reflect/names/names.h")
-	require.NoError(t, err)
+	header := must.Get(os.ReadFile("reflect/names/names.h"))(t)
 	var absent []string
 	for _, m := range regexp.MustCompile(`X\(\w+, "([^"]+)"`).FindAllStringSubmatch(string(header), -1) {
 		absent = append(absent, m[1])

@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // The cubins and fatbins are k.ptx through ptxas and fatbinary of CUDA 12.4 and 13.0.
 func file(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	require.NoError(t, err)
-	return b
+	return must.Get(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
 var (
@@ -28,14 +28,12 @@ var (
 
 func TestDescribe_PTX(t *testing.T) {
 	for _, tail := range []string{"", "\x00", "\n\x00\x00"} {
-		info, err := Describe([]byte(string(file(t, "k.ptx")) + tail))
-		require.NoError(t, err)
+		info := must.Get(Describe([]byte(string(file(t, "k.ptx")) + tail)))(t)
 		require.Equal(t, Info{PTX, []Part{{Format: PTX, Arch: "sm_90a", PTXVersion: "8.4", Kernels: named}}}, info)
 		require.Equal(t, "PTX for compute_90a", info.For())
 		require.Equal(t, names, info.Kernels())
 	}
-	info, err := Describe([]byte("\ufeff.version 7.0"))
-	require.NoError(t, err)
+	info := must.Get(Describe([]byte("\ufeff.version 7.0")))(t)
 	require.Equal(t, Source, info.Format, "the mark is part of the first word")
 }
 
@@ -48,10 +46,8 @@ func TestDescribe_Cubin(t *testing.T) {
 		require.Equal(t, names, info.Kernels(), name)
 	}
 	// In a library that TVM exported, the bytes after the image are those of the blob and of the library.
-	exported, err := os.ReadFile("../../testdata/artifacts/modern/gpu_cuda.so")
-	require.NoError(t, err)
-	info, err := Describe(exported[1+strings.Index(string(exported[1:]), "\x7fELF"):])
-	require.NoError(t, err)
+	exported := must.Get(os.ReadFile("../../testdata/artifacts/modern/gpu_cuda.so"))(t)
+	info := must.Get(Describe(exported[1+strings.Index(string(exported[1:]), "\x7fELF"):]))(t)
 	require.Equal(t, "sm_90", info.For())
 	require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, info.Kernels())
 }
@@ -59,8 +55,7 @@ func TestDescribe_Cubin(t *testing.T) {
 // Functions that kernels call, and those that another file has, are no kernels.
 func TestDescribe_OtherFunctions(t *testing.T) {
 	image := file(t, "cuda13_sm_90a.cubin")
-	f, err := elf.NewFile(bytes.NewReader(image))
-	require.NoError(t, err)
+	f := must.Get(elf.NewFile(bytes.NewReader(image)))(t)
 	table := f.SectionByType(elf.SHT_SYMTAB)
 	for at := table.Offset; at < table.Offset+table.Size; at += symbolSize {
 		if image[at+4]&0xf != symbolFunc {
@@ -69,16 +64,14 @@ func TestDescribe_OtherFunctions(t *testing.T) {
 		for offset, value := range map[uint64]byte{4: 1, 5: 0, 6: 0} {
 			changed := slices.Clone(image)
 			changed[at+offset] = value
-			info, err := Describe(changed)
-			require.NoError(t, err)
+			info := must.Get(Describe(changed))(t)
 			require.Len(t, info.Kernels(), 2)
 		}
 	}
 }
 
 func TestDescribe_Fatbin(t *testing.T) {
-	info, err := Describe(file(t, "plain.fatbin"))
-	require.NoError(t, err)
+	info := must.Get(Describe(file(t, "plain.fatbin")))(t)
 	require.Equal(t, Fatbin, info.Format)
 	require.Equal(t, "sm_80, sm_90a and PTX for compute_100f", info.For())
 	require.Equal(t, names, info.Kernels())
@@ -87,8 +80,7 @@ func TestDescribe_Fatbin(t *testing.T) {
 		require.Len(t, p.Kernels, 3)
 	}
 
-	info, err = Describe(file(t, "packed.fatbin"))
-	require.NoError(t, err)
+	info = must.Get(Describe(file(t, "packed.fatbin")))(t)
 	require.Equal(t, "sm_100f and PTX for compute_100f", info.For())
 	require.Empty(t, info.Kernels())
 	require.True(t, info.Parts[0].Compressed && info.Parts[1].Compressed)
@@ -96,19 +88,16 @@ func TestDescribe_Fatbin(t *testing.T) {
 	// Kinds to come are named by their number.
 	future := file(t, "packed.fatbin")
 	future[fatbinHeader] = 77
-	info, err = Describe(future)
-	require.NoError(t, err)
+	info = must.Get(Describe(future))(t)
 	require.Equal(t, Format("kind 77"), info.Parts[0].Format)
-	empty, err := Describe([]byte{0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0})
-	require.NoError(t, err)
+	empty := must.Get(Describe([]byte{0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0}))(t)
 	require.Equal(t, "nothing", empty.For())
 }
 
 func TestDescribe_Source(t *testing.T) {
 	for _, text := range []string{"__global__ void f() {}", "// .version 8.0\nint x;", "/* ü */",
 		"\t#if 1\r\n#endif\x00"} {
-		info, err := Describe([]byte(text))
-		require.NoError(t, err)
+		info := must.Get(Describe([]byte(text)))(t)
 		require.Equal(t, Info{Format: Source}, info)
 		require.Equal(t, "any architecture", info.For())
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 const cache Cache = "test"
@@ -49,8 +51,7 @@ func TestCache_Damage(t *testing.T) {
 	data := []byte("a built program")
 	require.NoError(t, cache.Write("key", data))
 	path := filepath.Join(dir, "test", "key")
-	good, err := os.ReadFile(path)
-	require.NoError(t, err)
+	good := must.Get(os.ReadFile(path))(t)
 	for i := range good {
 		bad := slices.Clone(good)
 		bad[i] ^= 1
@@ -88,9 +89,7 @@ func TestCache_NowhereToKeep(t *testing.T) {
 	t.Setenv(Variable, dir)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "test", "key"), 0o700))
 	require.Error(t, cache.Write("key", []byte("x")))
-	left, err := os.ReadDir(filepath.Join(dir, "test"))
-	require.NoError(t, err)
-	require.Len(t, left, 1)
+	require.Len(t, must.Get(os.ReadDir(filepath.Join(dir, "test")))(t), 1)
 }
 
 // Readers and writers of one key meet only whole files.
@@ -137,8 +136,7 @@ func TestCache_Bounded(t *testing.T) {
 	for i := range 20 {
 		require.NoError(t, cache.Write(strings.Repeat("k", i+1), data))
 	}
-	left, err := os.ReadDir(filepath.Join(dir, "test"))
-	require.NoError(t, err)
+	left := must.Get(os.ReadDir(filepath.Join(dir, "test")))(t)
 	require.LessOrEqual(t, len(left), 4)
 }
 
@@ -157,8 +155,7 @@ func TestCache_HiddenFiles(t *testing.T) {
 		require.NoError(t, os.Chtimes(path, at, at))
 	}
 	require.NoError(t, cache.Write("key", []byte("x")))
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	left := must.Get(os.ReadDir(dir))(t)
 	require.Len(t, left, 2)
 	require.Equal(t, ".key.1-0", left[0].Name())
 	require.Equal(t, "key", left[1].Name())
@@ -174,10 +171,7 @@ func TestCache_FileOfThisUser(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
 	require.NoError(t, os.Symlink(other, path))
 	require.NoError(t, cache.Write("key", []byte("x")))
-	info, err := os.Lstat(path)
-	require.NoError(t, err)
+	info := must.Get(os.Lstat(path))(t)
 	require.Equal(t, fs.FileMode(0o600), info.Mode())
-	text, err := os.ReadFile(other)
-	require.NoError(t, err)
-	require.Equal(t, "mine", string(text))
+	require.Equal(t, "mine", string(must.Get(os.ReadFile(other))(t)))
 }

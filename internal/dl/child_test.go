@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // child runs one test of this binary in a process of its own, where a library is opened anew.
@@ -26,16 +28,13 @@ func inChild() bool { return os.Getenv("TVMGO_DL_CHILD") != "" }
 // requireHidden checks that this binary is not linked with a library, and shows nobody its functions.
 func requireHidden(t *testing.T, library, functions string) {
 	t.Helper()
-	f, err := elf.Open(os.Args[0])
-	require.NoError(t, err)
+	f := must.Get(elf.Open(os.Args[0]))(t)
 	defer f.Close()
-	libs, err := f.ImportedLibraries()
-	require.NoError(t, err)
+	libs := must.Get(f.ImportedLibraries())(t)
 	for _, l := range libs {
 		require.NotContains(t, l, library)
 	}
-	names, err := f.DynamicSymbols()
-	require.NoError(t, err)
+	names := must.Get(f.DynamicSymbols())(t)
 	for _, n := range names {
 		require.NotRegexp(t, functions, n.Name, "trampolines are hidden")
 	}

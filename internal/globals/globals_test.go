@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -13,9 +14,8 @@ func TestFunctionsWithoutBody(t *testing.T) {
 	for _, name := range []string{"runtime.ModulePackImportsToC", "runtime.ModulePackImportsToLLVM",
 		"runtime.ModulePackImportsToTensor",
 		"runtime.ModulePackImportsToNDArray", "runtime.ModuleImportsBlobName"} {
-		f, err := runtime.Global(name)
-		require.NoError(t, err)
-		_, err = f.Call()
+		f := must.Get(runtime.Global(name))(t)
+		_, err := f.Call()
 		require.ErrorIs(t, err, runtime.ErrNotSupported)
 		require.ErrorContains(t, err, name)
 		require.ErrorContains(t, err, "import tvmgo/export")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // Cut anywhere, a file is an error or a report with a problem.
@@ -38,8 +40,7 @@ func TestRead_EveryByteOfTheTables(t *testing.T) {
 			}
 		}
 		try(0, 0xe00)
-		whole, err := openImage(name, bytes.NewReader(data), int64(len(data)))
-		require.NoError(t, err)
+		whole := must.Get(openImage(name, bytes.NewReader(data), int64(len(data))))(t)
 		for _, p := range whole.Progs {
 			if p.Type.String() == "PT_DYNAMIC" {
 				try(int(p.Off), int(p.Off+p.Filesz))
@@ -86,16 +87,14 @@ func TestNameTable_IsBounded(t *testing.T) {
 // A hash table whose chain goes on to the end of the file.
 func TestRead_EndlessChain(t *testing.T) {
 	data := load(t, "modern/addone_llvm.so")
-	whole, err := openImage("x.so", bytes.NewReader(data), int64(len(data)))
-	require.NoError(t, err)
+	whole := must.Get(openImage("x.so", bytes.NewReader(data), int64(len(data))))(t)
 	tags, _, err := whole.dynamicTags()
 	require.NoError(t, err)
 	at := tags[0x6ffffef5] // DT_GNU_HASH; the first segment starts at 0
 	for i := at + 16; i < uint64(len(data))-4 && i < 0x1000; i += 4 {
 		binary.LittleEndian.PutUint32(data[i:], 0xfffffffe)
 	}
-	_, err = inspectBytes("x.so", data)
-	require.ErrorContains(t, err, "damaged file")
+	require.ErrorContains(t, must.Fail(inspectBytes("x.so", data)), "damaged file")
 }
 
 func FuzzInspect(f *testing.F) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 )
 
 const artifacts = "../../testdata/artifacts"
@@ -20,21 +21,17 @@ const artifacts = "../../testdata/artifacts"
 // libraries lists the artifacts, as "modern/addone_llvm.so".
 func libraries(t testing.TB) []string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(artifacts, "*", "*.so"))
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob(filepath.Join(artifacts, "*", "*.so")))(t)
 	require.NotEmpty(t, paths)
 	for i, p := range paths {
-		paths[i], err = filepath.Rel(artifacts, p)
-		require.NoError(t, err)
+		paths[i] = must.Get(filepath.Rel(artifacts, p))(t)
 	}
 	return paths
 }
 
 func load(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(artifacts, name))
-	require.NoError(t, err)
-	return data
+	return must.Get(os.ReadFile(filepath.Join(artifacts, name)))(t)
 }
 
 func inspectBytes(name string, data []byte) (*Report, error) {
@@ -51,8 +48,7 @@ func TestRead_Artifacts(t *testing.T) {
 		var text bytes.Buffer
 		require.NoError(t, report.WriteText(&text))
 		golden.Text(t, filepath.Join("testdata", strings.TrimSuffix(name, ".so")+".txt"), string(text.Bytes()))
-		encoded, err := json.MarshalIndent(report, "", "  ")
-		require.NoError(t, err)
+		encoded := must.Get(json.MarshalIndent(report, "", "  "))(t)
 		golden.Text(t, filepath.Join("testdata", strings.TrimSuffix(name, ".so")+".json"),
 			string(append(encoded, '\n')))
 	}
@@ -98,8 +94,7 @@ func TestFile_WhatCannotBeInspected(t *testing.T) {
 func TestRead_OtherArchitecture(t *testing.T) {
 	data := load(t, "modern/gpu_opencl.so")
 	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_AARCH64))
-	report, err := inspectBytes("arm.so", data)
-	require.NoError(t, err)
+	report := must.Get(inspectBytes("arm.so", data))(t)
 	require.Equal(t, "aarch64", report.Architecture)
 	require.Len(t, report.Functions, 3)
 	require.Empty(t, report.Problems)
@@ -108,13 +103,10 @@ func TestRead_OtherArchitecture(t *testing.T) {
 // The section table is for tools; a file without it loads, and is inspected.
 func TestRead_WithoutSections(t *testing.T) {
 	data := load(t, "classic/gpu_cuda.so")
-	want, err := inspectBytes("x.so", data)
-	require.NoError(t, err)
+	want := must.Get(inspectBytes("x.so", data))(t)
 	clear(data[40:48])
 	clear(data[60:64])
-	got, err := inspectBytes("x.so", data)
-	require.NoError(t, err)
-	require.Equal(t, want, got)
+	require.Equal(t, want, must.Get(inspectBytes("x.so", data))(t))
 }
 
 func TestRead_DamagedBlobIsAProblem(t *testing.T) {
@@ -122,8 +114,7 @@ func TestRead_DamagedBlobIsAProblem(t *testing.T) {
 	at := bytes.Index(data, []byte("\x06\x00\x00\x00\x00\x00\x00\x00opencl"))
 	require.Positive(t, at)
 	binary.LittleEndian.PutUint64(data[at:], 1<<60) // the length of the kind
-	report, err := inspectBytes("x.so", data)
-	require.NoError(t, err)
+	report := must.Get(inspectBytes("x.so", data))(t)
 	require.Len(t, report.Functions, 3)
 	require.Empty(t, report.Blob.Modules)
 	require.Len(t, report.Problems, 1)
@@ -133,8 +124,7 @@ func TestRead_DamagedBlobIsAProblem(t *testing.T) {
 
 func TestRead_UnknownKindOfALegacyBlob(t *testing.T) {
 	data := bytes.ReplaceAll(load(t, "classic/gpu_opencl.so"), []byte("opencl"), []byte("opencx"))
-	report, err := inspectBytes("x.so", data)
-	require.NoError(t, err)
+	report := must.Get(inspectBytes("x.so", data))(t)
 	require.Len(t, report.Problems, 1)
 	require.Contains(t, report.Problems[0], "opencx")
 }
@@ -142,8 +132,7 @@ func TestRead_UnknownKindOfALegacyBlob(t *testing.T) {
 func TestRead_V21IsRefusedByName(t *testing.T) {
 	data := bytes.ReplaceAll(load(t, "modern/multi_c.so"), []byte("__tvm_ffi__library_ctx"),
 		[]byte("__tvm_ffi_library_ctx\x00"))
-	report, err := inspectBytes("x.so", data)
-	require.NoError(t, err)
+	report := must.Get(inspectBytes("x.so", data))(t)
 	require.Equal(t, V21, report.Generation)
 	require.Contains(t, report.Problems[0], "TVM v0.21")
 	var text bytes.Buffer

@@ -15,6 +15,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/must"
 )
 
 const objectSource = `
@@ -37,9 +38,7 @@ func objectOf(t *testing.T, source string, flags ...string) []byte {
 	cmd.Stdin = strings.NewReader(source)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return data
+	return must.Get(os.ReadFile(path))(t)
 }
 
 func archiveOf(t *testing.T, files ...any) []byte {
@@ -50,8 +49,7 @@ func archiveOf(t *testing.T, files ...any) []byte {
 	for i := 0; i < len(files); i += 2 {
 		data := files[i+1].([]byte)
 		require.NoError(t, w.WriteHeader(&tar.Header{Name: files[i].(string), Size: int64(len(data)), Mode: 0o600}))
-		_, err := w.Write(data)
-		require.NoError(t, err)
+		must.Get(w.Write(data))(t)
 	}
 	require.NoError(t, w.Close())
 	require.NoError(t, z.Close())
@@ -60,17 +58,14 @@ func archiveOf(t *testing.T, files ...any) []byte {
 
 func readBytes(t *testing.T, data []byte) *inspect.Report {
 	t.Helper()
-	r, err := inspect.Read("m", bytes.NewReader(data), int64(len(data)))
-	require.NoError(t, err)
-	return r
+	return must.Get(inspect.Read("m", bytes.NewReader(data), int64(len(data))))(t)
 }
 
 // TestObjects sees what the linked library has.
 func TestObjects(t *testing.T) {
-	tree, err := (&blob.Blob{Layout: blob.Modern,
+	tree := must.Get((&blob.Blob{Layout: blob.Modern,
 		Entries: []blob.Entry{{Kind: "_lib"}, {Kind: "cuda", Payload: []byte("damaged")}}, RowPtr: []int{0, 1, 1},
-		Children: []int{1}}).Encode()
-	require.NoError(t, err)
+		Children: []int{1}}).Encode())(t)
 	carried := bytes.NewBufferString("const unsigned char __tvm_ffi__library_bin[] = {")
 	for _, c := range tree {
 		fmt.Fprintf(carried, "%d,", c)
@@ -137,7 +132,6 @@ func TestObjects_Damaged(t *testing.T) {
 	_, err = inspect.Read("m.tar", bytes.NewReader(archive[:len(archive)/2]), int64(len(archive)/2))
 	require.ErrorContains(t, err, "m.tar: ")
 	for _, a := range [][]byte{archiveOf(t, "lib0.o", []byte("text")), archiveOf(t, "../lib0.o", good)} {
-		_, err = inspect.Read("m.tar", bytes.NewReader(a), int64(len(a)))
-		require.ErrorContains(t, err, "m.tar: ")
+		require.ErrorContains(t, must.Fail(inspect.Read("m.tar", bytes.NewReader(a), int64(len(a)))), "m.tar: ")
 	}
 }

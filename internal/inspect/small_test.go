@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // smallest are modules of about a kilobyte (testdata/small/small.s says how they are made), of both ELF classes.
@@ -14,9 +16,7 @@ var smallest = []string{"small32.so", "small64.so"}
 
 func loadSmall(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata/small", name))
-	require.NoError(t, err)
-	return data
+	return must.Get(os.ReadFile(filepath.Join("testdata/small", name)))(t)
 }
 
 func TestRead_BothClasses(t *testing.T) {

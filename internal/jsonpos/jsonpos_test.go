@@ -9,14 +9,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 const depth = 32
 
 func TestParse(t *testing.T) {
 	text := ` {"a": [1, -0.5e+3, true, {"b": "é\n\u00e9\ud83d\ude00\/"}], "c": false, "": null, "d": [], "e": {}} `
-	v, err := Parse(text, depth)
-	require.NoError(t, err)
+	v := must.Get(Parse(text, depth))(t)
 	require.Equal(t, map[string]any{
 		"a": []any{json.Number("1"), json.Number("-0.5e+3"), true, map[string]any{"b": "é\né😀/"}},
 		"c": false, "": nil, "d": []any{}, "e": map[string]any{},

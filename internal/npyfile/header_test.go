@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 )
 
 // What is written is what NumPy's readers find, and the elements begin at a multiple of 64 bytes.
@@ -17,8 +18,7 @@ func TestWriteHeader(t *testing.T) {
 			var file bytes.Buffer
 			require.NoError(t, WriteHeader(&file, typ.DType, shape))
 			require.Zero(t, file.Len()%64)
-			r, err := npy.NewReader(bytes.NewReader(file.Bytes()))
-			require.NoError(t, err)
+			r := must.Get(npy.NewReader(bytes.NewReader(file.Bytes())))(t)
 			require.Equal(t, typ.Code, r.Header.Descr.Type[1:])
 			require.False(t, r.Header.Descr.Fortran)
 			require.Len(t, r.Header.Descr.Shape, len(shape))

@@ -14,6 +14,7 @@ import (
 	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/inspect"
 	"tvmgo/internal/nvrtc"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/nvrtctest"
 )
 
@@ -23,11 +24,9 @@ const artifacts = "../../testdata/artifacts"
 func carried(t *testing.T) map[string]*blob.DeviceModule {
 	t.Helper()
 	found := map[string]*blob.DeviceModule{}
-	paths, err := filepath.Glob(filepath.Join(artifacts, "*", "*.so"))
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob(filepath.Join(artifacts, "*", "*.so")))(t)
 	for _, path := range paths {
-		name, err := filepath.Rel(artifacts, path)
-		require.NoError(t, err)
+		name := must.Get(filepath.Rel(artifacts, path))(t)
 		require.NoError(t, inspect.WithContents(path, func(c *inspect.Contents) error {
 			if c.Parsed == nil {
 				return nil
@@ -46,12 +45,9 @@ func carried(t *testing.T) map[string]*blob.DeviceModule {
 			return nil
 		}))
 	}
-	code, err := os.ReadFile(filepath.Join(artifacts, "classic/gpu_cuda_dev.ptx"))
-	require.NoError(t, err)
-	text, err := os.ReadFile(filepath.Join(artifacts, "classic/gpu_cuda_dev.tvm_meta.json"))
-	require.NoError(t, err)
-	meta, err := blob.ParseMetaJSON(text)
-	require.NoError(t, err)
+	code := must.Get(os.ReadFile(filepath.Join(artifacts, "classic/gpu_cuda_dev.ptx")))(t)
+	text := must.Get(os.ReadFile(filepath.Join(artifacts, "classic/gpu_cuda_dev.tvm_meta.json")))(t)
+	meta := must.Get(blob.ParseMetaJSON(text))(t)
 	found["classic/gpu_cuda_dev.ptx"] = &blob.DeviceModule{Format: "ptx", Functions: meta.Functions, Data: code}
 	return found
 }
@@ -114,8 +110,7 @@ func TestArtifacts(t *testing.T) {
 				require.NoError(t, kernelsDiffer(m.Functions, m.Data), name)
 				continue
 			case "cuda":
-				r, err := c.Compile(t.Context(), nvrtc.Source{Name: name, Code: string(m.Data), Arch: arch})
-				require.NoError(t, err)
+				r := must.Get(c.Compile(t.Context(), nvrtc.Source{Name: name, Code: string(m.Data), Arch: arch}))(t)
 				ptx = r.Image
 			case "ptx": // for sm_90 and by a newer compiler than ours, with nothing in it that older ones lack
 				if strings.Contains(string(ptx), newer) {
@@ -127,8 +122,7 @@ func TestArtifacts(t *testing.T) {
 			require.NoError(t, kernelsDiffer(m.Functions, ptx), "%s for %s", name, arch)
 			cubin := nvrtctest.Ptxas(t, ptx, arch)
 			require.NoError(t, kernelsDiffer(m.Functions, cubin), "%s for %s", name, arch)
-			info, err := cudaimage.Describe(cubin)
-			require.NoError(t, err)
+			info := must.Get(cudaimage.Describe(cubin))(t)
 			require.Equal(t, arch, info.For())
 		}
 	}
@@ -163,7 +157,6 @@ func TestArtifacts_CheckFails(t *testing.T) {
 		strings.Replace(ptx, ".target sm_90", ".target sm_100", 1),
 		ptx[:len(ptx)/2],
 	} {
-		_, err := nvrtctest.Assemble(t, []byte(broken), "sm_90")
-		require.ErrorContains(t, err, "ptxas -arch=sm_90: ")
+		require.ErrorContains(t, must.Fail(nvrtctest.Assemble(t, []byte(broken), "sm_90")), "ptxas -arch=sm_90: ")
 	}
 }

@@ -9,13 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/diskcache"
+	"tvmgo/internal/testing/must"
 )
 
 func cacheFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "nvrtc", "*"))
-	require.NoError(t, err)
-	return files
+	return must.Get(filepath.Glob(filepath.Join(dir, "nvrtc", "*")))(t)
 }
 
 // A result is taken from the disk: another is planted there to see it. Damage makes it anew.
@@ -27,15 +26,12 @@ func TestCompileCached_TakesAndRemakes(t *testing.T) {
 	want := Result{Image: []byte("code"), Names: map[string]string{"a": "a"}}
 	compile := func(want Result) {
 		t.Helper()
-		r, err := c.CompileCached(t.Context(), s)
-		require.NoError(t, err)
-		require.Equal(t, want, r)
+		require.Equal(t, want, must.Get(c.CompileCached(t.Context(), s))(t))
 	}
 	compile(want)
 	files := cacheFiles(t, dir)
 	require.Equal(t, []string{filepath.Join(dir, "nvrtc", c.key(s))}, files)
-	good, err := os.ReadFile(files[0])
-	require.NoError(t, err)
+	good := must.Get(os.ReadFile(files[0]))(t)
 
 	planted := []byte(`{"Image":"cGxhbnRlZA==","Kind":0,"Log":"a warning","Names":{"a":"b"}}`)
 	require.NoError(t, kept.Write(c.key(s), planted))
@@ -46,9 +42,7 @@ func TestCompileCached_TakesAndRemakes(t *testing.T) {
 	for _, b := range [][]byte{nil, good[:20], damaged, append(slices.Clone(good), 0)} {
 		require.NoError(t, os.WriteFile(files[0], b, 0o600))
 		compile(want)
-		now, err := os.ReadFile(files[0])
-		require.NoError(t, err)
-		require.Equal(t, good, now)
+		require.Equal(t, good, must.Get(os.ReadFile(files[0]))(t))
 	}
 	// whole files with something else in them
 	for _, b := range []string{"no JSON", `{}`, `{"Image":"cGxhbnRlZA==","Kind":1}`} {

@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/nvrtc"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/nvrtctest"
 )
 
@@ -45,22 +46,18 @@ func source(change ...func(*nvrtc.Source)) nvrtc.Source {
 func TestCompile_Kinds(t *testing.T) {
 	c := nvrtctest.Need(t)
 	for _, arch := range []string{"sm_75", "sm_90", "sm_90a", "compute_90"} {
-		r, err := c.Compile(t.Context(), source(func(s *nvrtc.Source) { s.Arch = arch }))
-		require.NoError(t, err)
+		r := must.Get(c.Compile(t.Context(), source(func(s *nvrtc.Source) { s.Arch = arch })))(t)
 		require.Equal(t, nvrtc.PTX, r.Kind)
 		require.NotEqual(t, byte(0), r.Image[len(r.Image)-1])
-		info, err := cudaimage.Describe(r.Image)
-		require.NoError(t, err)
+		info := must.Get(cudaimage.Describe(r.Image))(t)
 		require.Equal(t, strings.Replace(arch, "compute", "sm", 1), info.Parts[0].Arch)
 		require.Equal(t, []cudaimage.Kernel{{Name: "add", Params: []int{8, 8, 8, 2}}}, info.Parts[0].Kernels)
 		if strings.HasPrefix(arch, "compute") {
 			continue
 		}
-		r, err = c.Compile(t.Context(), source(func(s *nvrtc.Source) { s.Arch, s.Want = arch, nvrtc.CUBIN }))
-		require.NoError(t, err)
+		r = must.Get(c.Compile(t.Context(), source(func(s *nvrtc.Source) { s.Arch, s.Want = arch, nvrtc.CUBIN })))(t)
 		require.Equal(t, nvrtc.CUBIN, r.Kind)
-		info, err = cudaimage.Describe(r.Image)
-		require.NoError(t, err)
+		info = must.Get(cudaimage.Describe(r.Image))(t)
 		require.Equal(t, cudaimage.CUBIN, info.Format)
 		require.Equal(t, arch, info.For())
 		require.Equal(t, []string{"add"}, info.Kernels())
@@ -74,8 +71,7 @@ func TestCompile_HeadersOptionsNamesAndWarnings(t *testing.T) {
 			"ONE + TWO + THREE; }\n",
 		Headers: map[string]string{"two.h": "#define TWO 2\n", "a/one.h": "#define ONE 1\n"},
 		Options: []string{"-DTHREE=3"}, Names: []string{"f<float>", "&f<int>"}}
-	r, err := c.Compile(t.Context(), s)
-	require.NoError(t, err)
+	r := must.Get(c.Compile(t.Context(), s))(t)
 	require.Equal(t, map[string]string{"f<float>": "_Z1fIfEvPT_", "&f<int>": "_Z1fIiEvPT_"}, r.Names)
 	require.Contains(t, r.Log, `x.cu(3): warning`)
 	require.Contains(t, string(r.Image), ".entry _Z1fIfEvPT_(")
@@ -96,8 +92,7 @@ func TestCompile_CudaHeaders(t *testing.T) {
 		"extern \"C\" __global__ void h(__half* x, cuda::std::int64_t n) { cooperative_groups::this_grid().thread_rank(); " +
 		"x[n] = __hadd(x[0], x[1]); }\n"
 	for _, arch := range []string{"sm_75", "sm_90"} {
-		r, err := c.Compile(t.Context(), nvrtc.Source{Name: "h.cu", Code: code, Arch: arch})
-		require.NoError(t, err)
+		r := must.Get(c.Compile(t.Context(), nvrtc.Source{Name: "h.cu", Code: code, Arch: arch}))(t)
 		nvrtctest.Ptxas(t, r.Image, arch)
 	}
 	mine := t.TempDir()

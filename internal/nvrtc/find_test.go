@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/dl"
+	"tvmgo/internal/testing/must"
 )
 
 // fake compiles an NVRTC of the tests into a file. A test without a C compiler is skipped; on CI it fails.
@@ -88,8 +89,7 @@ func TestFind_None(t *testing.T) {
 
 	path := fake(t, filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"), "-DMAJOR=12",
 		"-DMINOR=4")
-	c, err := search(0)
-	require.NoError(t, err)
+	c := must.Get(search(0))(t)
 	require.Equal(t, path, c.Path())
 }
 
@@ -138,13 +138,10 @@ func TestFindFor_Driver(t *testing.T) {
 	require.NoError(t, err, "what is named is taken")
 	require.Equal(t, newer, c.Path())
 	t.Setenv(Variable, dir+"/all")
-	c, err = FindFor(12040)
-	require.NoError(t, err)
+	c = must.Get(FindFor(12040))(t)
 	require.Equal(t, "NVRTC 12.4", c.String())
 	t.Setenv(Variable, "")
-	again, err := FindFor(12040)
-	require.NoError(t, err)
-	require.Same(t, c, again, "the answer stays")
+	require.Same(t, c, must.Get(FindFor(12040))(t), "the answer stays")
 }
 
 // What the variable names is taken, and nothing else.
@@ -188,13 +185,11 @@ func TestFind_Folders(t *testing.T) {
 			dir := bare(t)
 			path := fake(t, filepath.Join(dir, c.library))
 			t.Setenv(Variable, filepath.Join(dir, c.named))
-			found, err := search(0)
-			require.NoError(t, err)
+			found := must.Get(search(0))(t)
 			require.Equal(t, path, found.Path())
 			t.Chdir(dir)
 			t.Setenv(Variable, c.named) // a relative name
-			found, err = search(0)
-			require.NoError(t, err)
+			found = must.Get(search(0))(t)
 			require.True(t, filepath.IsAbs(found.Path()))
 		})
 	}
@@ -204,8 +199,7 @@ func TestFind_Folders(t *testing.T) {
 	}
 	fake(t, dir+"/libnvrtc.alt.so.14")
 	t.Setenv(Variable, dir)
-	c, err := search(0)
-	require.NoError(t, err)
+	c := must.Get(search(0))(t)
 	require.Equal(t, dir+"/libnvrtc.so.13.0.88", c.Path())
 }
 
@@ -285,9 +279,7 @@ func actions(t *testing.T) (list [][4]uint64) {
 
 func opened(t *testing.T, flags ...string) *Compiler {
 	t.Helper()
-	c, err := open(fake(t, filepath.Join(t.TempDir(), "libnvrtc.so"), flags...))
-	require.NoError(t, err)
-	return c
+	return must.Get(open(fake(t, filepath.Join(t.TempDir(), "libnvrtc.so"), flags...)))(t)
 }
 
 // A library that takes signals for itself does not keep them.
@@ -295,8 +287,7 @@ func TestSignals_StayTheProgram(t *testing.T) {
 	before := actions(t)
 	c := opened(t)
 	require.Equal(t, before, actions(t), "loaded")
-	_, err := c.Compile(t.Context(), Source{Name: "f", Code: "code", Arch: "sm_80"})
-	require.NoError(t, err)
+	must.Get(c.Compile(t.Context(), Source{Name: "f", Code: "code", Arch: "sm_80"}))(t)
 	require.Equal(t, before, actions(t), "compiled")
 }
 
@@ -307,18 +298,16 @@ func TestCompile_OldLibrary(t *testing.T) {
 	require.Equal(t, []int{11, 2}, []int{major, minor})
 	require.Nil(t, c.Archs())
 	s := Source{Name: "f", Code: "code", Arch: "sm_35", Names: []string{"a", "b"}}
-	r, err := c.Compile(t.Context(), s)
-	require.NoError(t, err)
+	r := must.Get(c.Compile(t.Context(), s))(t)
 	require.Equal(t, Result{Image: []byte("code"), Names: map[string]string{"a": "a", "b": "b"}}, r)
 	s.Want = CUBIN
-	_, err = c.Compile(t.Context(), s)
+	_, err := c.Compile(t.Context(), s)
 	require.ErrorIs(t, err, ErrInvalid)
 	require.ErrorContains(t, err, "this NVRTC makes no cubin: ask for PTX")
 
 	c = opened(t)
 	require.Equal(t, []int{70, 80}, c.Archs())
-	_, err = c.Compile(t.Context(), s)
-	require.ErrorContains(t, err, "it does not know sm_35; it has sm_70, sm_80")
+	require.ErrorContains(t, must.Fail(c.Compile(t.Context(), s)), "it does not know sm_35; it has sm_70, sm_80")
 }
 
 // A compilation is given up when its context is done.
@@ -334,8 +323,7 @@ func TestCompile_CancelledInTheMiddle(t *testing.T) {
 		defer close(done)
 		_, err = c.Compile(ctx, Source{Name: "f", Code: "code", Arch: "sm_80"})
 	}()
-	_, readErr := os.ReadFile(pipe)
-	require.NoError(t, readErr)
+	must.Get(os.ReadFile(pipe))(t)
 	cancel()
 	<-done
 	require.ErrorIs(t, err, context.Canceled)
@@ -348,20 +336,15 @@ func TestCompile_CancelledInTheMiddle(t *testing.T) {
 func TestOpen_Builtins(t *testing.T) {
 	dir := t.TempDir()
 	library := fake(t, dir+"/libnvrtc.so", "-DNEEDS=\"fakebuiltins\"")
-	c, err := open(library)
-	require.NoError(t, err)
+	c := must.Get(open(library))(t)
 	s := Source{Name: "f", Code: "code", Arch: "sm_80"}
-	_, err = c.Compile(t.Context(), s)
-	require.ErrorContains(t, err, "nvrtcCompileProgram: FAKE_OTHER")
+	require.ErrorContains(t, must.Fail(c.Compile(t.Context(), s)), "nvrtcCompileProgram: FAKE_OTHER")
 	builtins := dir + "/libnvrtc-builtins.so.11.2"
 	require.NoError(t, os.WriteFile(builtins, []byte("no library"), 0o644))
-	_, err = open(library)
-	require.ErrorContains(t, err, "cannot be used without the library beside it: "+builtins)
+	require.ErrorContains(t, must.Fail(open(library)), "cannot be used without the library beside it: "+builtins)
 	fake(t, builtins, "-Wl,-soname,fakebuiltins")
-	c, err = open(library)
-	require.NoError(t, err)
-	_, err = c.Compile(t.Context(), s)
-	require.NoError(t, err)
+	c = must.Get(open(library))(t)
+	must.Get(c.Compile(t.Context(), s))(t)
 }
 
 // Whichever call of NVRTC fails, the error names it.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // checked parses and checks a module.
@@ -22,12 +24,10 @@ func checked(code []byte) error {
 
 // What runs passes, and no piece of it does, wherever it is cut.
 func TestCheck_Shaders(t *testing.T) {
-	files, err := filepath.Glob("../../runtime/vulkan/testdata/*.spv")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("../../runtime/vulkan/testdata/*.spv"))(t)
 	require.NotEmpty(t, files)
 	for _, file := range append(files, "../../examples/kernel/add.spv") {
-		code, err := os.ReadFile(file)
-		require.NoError(t, err)
+		code := must.Get(os.ReadFile(file))(t)
 		require.NoError(t, checked(code), file)
 		if strings.HasSuffix(file, "two.spv") || strings.HasSuffix(file, "artifacts.spv") {
 			continue // several functions: what is in front may be whole

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // cuda_tags.txt has a line for each card of Apache TVM: name, arch, registers of a block, and the L2 cache's bytes or
@@ -20,9 +22,7 @@ func TestFind_CudaTagsOfTheReference(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(cudaTags), "\n")
 	require.Len(t, lines, 240)
 	number := func(s string) int64 {
-		n, err := strconv.ParseInt(s, 10, 64)
-		require.NoError(t, err)
-		return n
+		return must.Get(strconv.ParseInt(s, 10, 64))(t)
 	}
 	for _, line := range lines {
 		f := strings.Fields(line)

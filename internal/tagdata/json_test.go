@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func readAll(text string) (any, error) {
@@ -47,12 +49,10 @@ func integers(v any) any {
 
 func texts(t testing.TB) (all []string) {
 	t.Helper()
-	entries, err := files.ReadDir(".")
-	require.NoError(t, err)
+	entries := must.Get(files.ReadDir("."))(t)
 	require.Len(t, entries, 9)
 	for _, e := range entries {
-		text, err := files.ReadFile(e.Name())
-		require.NoError(t, err)
+		text := must.Get(files.ReadFile(e.Name()))(t)
 		all = append(all, string(text))
 	}
 	return all
@@ -60,11 +60,7 @@ func texts(t testing.TB) (all []string) {
 
 func TestReader_ReadsTheDataLikeTheStandardLibrary(t *testing.T) {
 	for _, text := range texts(t) {
-		want, err := standard(text)
-		require.NoError(t, err)
-		got, err := readAll(text)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
+		require.Equal(t, must.Get(standard(text))(t), must.Get(readAll(text))(t))
 	}
 }
 
@@ -72,16 +68,14 @@ func TestReader_CutAnywhere(t *testing.T) {
 	for _, text := range texts(t) {
 		text = strings.TrimSpace(text)
 		for n := range text {
-			_, err := parse(text[:n])
-			require.Error(t, err, "%d bytes of %s", n, text)
+			require.Error(t, must.Fail(parse(text[:n])), "%d bytes of %s", n, text)
 		}
 	}
 }
 
 func TestReader_Numbers(t *testing.T) {
 	for _, text := range []string{"1e3", "1.5", "9223372036854775808"} {
-		_, err := readAll(text)
-		require.EqualError(t, err, "$: at byte 0 (line 1): "+text+" is not an integer of 64 bits")
+		require.EqualError(t, must.Fail(readAll(text)), "$: at byte 0 (line 1): "+text+" is not an integer of 64 bits")
 	}
 }
 
@@ -100,8 +94,6 @@ func FuzzReader(f *testing.F) {
 		if err != nil || !utf8.ValidString(text) { // the standard library replaces what is no UTF-8
 			return
 		}
-		want, err := standard(text)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
+		require.Equal(t, must.Get(standard(text))(t), got)
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // Killing a command also ends the processes that it started: the pipe that all of them hold is closed.
@@ -24,12 +26,10 @@ func TestCommand_EndsWithItsGroup(t *testing.T) {
 	require.NoError(t, c.Start())
 	w.Close()
 	begin := make([]byte, 5)
-	_, err = io.ReadFull(r, begin)
-	require.NoError(t, err)
+	must.Get(io.ReadFull(r, begin))(t)
 	require.True(t, groups[c.Process.Pid])
 	cancel()
-	_, err = r.Read(begin)
-	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, must.Fail(r.Read(begin)), io.EOF)
 	require.Error(t, c.Wait())
 	require.Empty(t, groups)
 }
@@ -38,8 +38,7 @@ func TestCommand_EndsWithItsGroup(t *testing.T) {
 func TestEnd(t *testing.T) {
 	if dir := os.Getenv("TVMGO_TEST_END"); dir != "" {
 		t.Setenv("TMPDIR", dir)
-		inside, err := MkdirTemp("x-")
-		require.NoError(t, err)
+		inside := must.Get(MkdirTemp("x-"))(t)
 		require.NoError(t, Add(filepath.Join(dir, "file"), func() error {
 			return os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
 		}))
@@ -47,11 +46,9 @@ func TestEnd(t *testing.T) {
 		require.NoError(t, Add(kept, func() error { return os.WriteFile(kept, nil, 0o600) }))
 		Forget(kept)
 		c := Command(t.Context(), "sh", "-c", "echo here; while :; do echo >"+inside+"/$RANDOM$$; done")
-		out, err := c.StdoutPipe()
-		require.NoError(t, err)
+		out := must.Get(c.StdoutPipe())(t)
 		require.NoError(t, c.Start())
-		_, err = io.ReadFull(out, make([]byte, 5))
-		require.NoError(t, err)
+		must.Get(io.ReadFull(out, make([]byte, 5)))(t)
 		End()
 		os.Stdout.WriteString("ended\n")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -62,8 +59,7 @@ func TestEnd(t *testing.T) {
 	out, err := cmd.CombinedOutput() // waits until no process holds the pipe
 	require.Error(t, err)
 	require.True(t, strings.HasSuffix(string(out), "ended\n"), "%s", out)
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	left := must.Get(os.ReadDir(dir))(t)
 	require.Len(t, left, 1)
 	require.Equal(t, "kept", left[0].Name())
 }

@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )
@@ -21,10 +22,8 @@ import (
 func TestKernel_FirstUsedInARecording(t *testing.T) {
 	need(t)
 	leavesNothing(t)
-	m, err := runtime.NewDeviceModule("cuda", "ptx", testdata(t, "kernels.ptx"), kernels...)
-	require.NoError(t, err)
-	k, err := m.Kernel("scale")
-	require.NoError(t, err)
+	m := must.Get(runtime.NewDeviceModule("cuda", "ptx", testdata(t, "kernels.ptx"), kernels...))(t)
+	k := must.Get(m.Kernel("scale"))(t)
 	unused := ptx(t, kernels...)
 	x := tensor(t, first, []float32{1, 2})
 	y := tensor(t, first, []float32{1})
@@ -64,8 +63,7 @@ func TestOtherLibraryCaptures(t *testing.T) {
 			q := stream(t, first)
 			end := driver.Capture(t, device, blocking)
 			require.NoError(t, everythingWithout(t, q, device == 0 && blocking))
-			_, err := cuda.Trim(0)
-			require.NoError(t, err)
+			must.Get(cuda.Trim(0))(t)
 			require.True(t, end(), "device %d, blocking %t: %v", device, blocking, driver.Reports()[reports:])
 			require.Len(t, driver.Reports(), reports)
 			require.NoError(t, q.Close())
@@ -85,18 +83,14 @@ func everythingWithout(t *testing.T, q *runtime.Stream, noDefault bool) error {
 			return err
 		}
 	}
-	x, err := q.NewTensor(dlpack.Float32, []int64{64})
-	require.NoError(t, err)
-	pinned, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first)
-	require.NoError(t, err)
+	x := must.Get(q.NewTensor(dlpack.Float32, []int64{64}))(t)
+	pinned := must.Get(runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first))(t)
 	require.NoError(t, x.CopyFromTensor(pinned, q))
-	timer, err := runtime.NewTimer(first)
-	require.NoError(t, err)
+	timer := must.Get(runtime.NewTimer(first))(t)
 	require.NoError(t, timer.Start(q))
 	require.NoError(t, timer.Stop(q))
-	_, err = timer.Elapsed()
-	require.NoError(t, err)
-	err = runtime.SyncDevice(t.Context(), first)
+	must.Get(timer.Elapsed())(t)
+	err := runtime.SyncDevice(t.Context(), first)
 	if noDefault {
 		require.ErrorContains(t, err, "the default stream of cuda:0 waits for a stream that records a graph, so wait for "+
 			"it after the end")
@@ -129,16 +123,13 @@ func TestFree_DeferredByCaptures(t *testing.T) {
 	}
 	before := hosts()
 	for device, d := range present() {
-		x, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first)
-		require.NoError(t, err)
+		x := must.Get(runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first))(t)
 		require.Equal(t, before+1, hosts(), "%v", driver.Leaks(false))
-		memory, err := runtime.DeviceMemory(first)
-		require.NoError(t, err)
+		memory := must.Get(runtime.DeviceMemory(first))(t)
 		end := driver.Capture(t, device, true)
 		require.NoError(t, x.Close())
 		require.Equal(t, before+1, hosts(), "another library captures on device %d", device)
-		now, err := runtime.DeviceMemory(first)
-		require.NoError(t, err)
+		now := must.Get(runtime.DeviceMemory(first))(t)
 		require.Equal(t, memory.Pinned-256, now.Pinned, "for its owner it is freed")
 		require.NoError(t, empty(t, dlpack.Float32, []int64{8}, first).Close())
 		require.Equal(t, before+1, hosts())
@@ -146,8 +137,7 @@ func TestFree_DeferredByCaptures(t *testing.T) {
 		require.NoError(t, empty(t, dlpack.Float32, []int64{8}, d).Close())
 		require.Equal(t, before, hosts(), "the next call frees it")
 
-		x, err = runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first)
-		require.NoError(t, err)
+		x = must.Get(runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first))(t)
 		q := stream(t, d)
 		g, err := q.Capture(func() error {
 			if err := x.Close(); err != nil {
@@ -172,18 +162,14 @@ func TestFree_Refused(t *testing.T) {
 	noLeaks(t)
 	for _, of := range kinds {
 		dev := on(of, first)
-		at, err := gputest.Alloc(dev, 64)
-		require.NoError(t, err)
-		before, err := runtime.DeviceMemory(dev)
-		require.NoError(t, err)
+		at := must.Get(gputest.Alloc(dev, 64))(t)
+		before := must.Get(runtime.DeviceMemory(dev))(t)
 		driver.Set(t, "refuse_free", 401)
-		err = gputest.Free(dev, at)
+		err := gputest.Free(dev, at)
 		driver.Set(t, "refuse_free", 0)
 		require.ErrorContains(t, err, ": it is still allocated, and can be freed again: ")
 		require.ErrorContains(t, err, ", 401)")
-		after, err := runtime.DeviceMemory(dev)
-		require.NoError(t, err)
-		require.Equal(t, before, after)
+		require.Equal(t, before, must.Get(runtime.DeviceMemory(dev))(t))
 		require.NoError(t, gputest.Free(dev, at))
 		require.ErrorContains(t, gputest.Free(dev, at), "it was freed before")
 	}

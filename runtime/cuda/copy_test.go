@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )
@@ -59,10 +60,8 @@ func TestCopy_Overlapping(t *testing.T) {
 			data := counting(n, 1)
 			x := tensor(t, on(of, first), data)
 			q := stream(t, first)
-			from, err := x.View(dlpack.Float32, []int64{n / 2}, nil, c.from*4)
-			require.NoError(t, err)
-			to, err := x.View(dlpack.Float32, []int64{n / 2}, nil, c.to*4)
-			require.NoError(t, err)
+			from := must.Get(x.View(dlpack.Float32, []int64{n / 2}, nil, c.from*4))(t)
+			to := must.Get(x.View(dlpack.Float32, []int64{n / 2}, nil, c.to*4))(t)
 			require.NoError(t, to.CopyFromTensor(from, q))
 			require.NoError(t, q.Sync(t.Context()))
 			copy(data[c.to:c.to+n/2], data[c.from:c.from+n/2])
@@ -81,10 +80,8 @@ func TestCopy_HostMemory(t *testing.T) {
 	noLeaks(t)
 	const n = 4096
 	data := counting(n, 1)
-	ordinary, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
-	require.NoError(t, err)
-	locked, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{n}, first)
-	require.NoError(t, err)
+	ordinary := must.Get(runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU))(t)
+	locked := must.Get(runtime.NewPinnedTensor(dlpack.Float32, []int64{n}, first))(t)
 	queued := tensor(t, on(dlpack.CUDAHost, first), data)
 	x := tensor(t, first, make([]float32, n))
 	q := stream(t, first)
@@ -173,8 +170,7 @@ func TestFree_WhileAPeerCopies(t *testing.T) {
 // streamTensor is memory of a stream that is gone.
 func streamTensor(t *testing.T, data []float32) *runtime.Tensor {
 	q := stream(t, first)
-	x, err := q.NewTensor(dlpack.Float32, []int64{int64(len(data))})
-	require.NoError(t, err)
+	x := must.Get(q.NewTensor(dlpack.Float32, []int64{int64(len(data))}))(t)
 	require.NoError(t, q.Sync(t.Context()))
 	require.NoError(t, q.Close())
 	require.NoError(t, runtime.CopyFrom(x, data))
@@ -186,8 +182,7 @@ func streamTensor(t *testing.T, data []float32) *runtime.Tensor {
 func TestCopy_Staged(t *testing.T) {
 	driver := needFake(t)
 	noLeaks(t)
-	_, err := cuda.Trim(0)
-	require.NoError(t, err)
+	must.Get(cuda.Trim(0))(t)
 	locked := func() (bytes int) {
 		for _, text := range driver.Leaks(false) {
 			var n int
@@ -201,8 +196,7 @@ func TestCopy_Staged(t *testing.T) {
 	const n = 5<<18 + 7 // five pieces and a bit
 	data := counting(n, 1)
 	copyBoth := func(x *runtime.Tensor, q *runtime.Stream) error {
-		host, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
-		require.NoError(t, err)
+		host := must.Get(runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU))(t)
 		defer host.Close()
 		require.NoError(t, runtime.CopyFrom(host, data))
 		if err := x.CopyFromTensor(host, q); err != nil {
@@ -256,7 +250,6 @@ func TestCopy_Staged(t *testing.T) {
 	require.Empty(t, driver.Reports())
 	require.NoError(t, x.Close())
 	require.NoError(t, q.Close())
-	_, err = cuda.Trim(0)
-	require.NoError(t, err)
+	must.Get(cuda.Trim(0))(t)
 	require.Equal(t, before, locked(), "what is not in use goes with the trim")
 }

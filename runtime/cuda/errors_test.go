@@ -14,6 +14,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/fakecuda"
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )
@@ -27,10 +28,8 @@ func TestAbsentIndex(t *testing.T) {
 		require.ErrorContains(t, err, fmt.Sprintf("there is no device cuda:%d: this machine has %d, from cuda:0 to cuda:%d",
 			n, n, n-1))
 	}
-	_, err := cuda.Trim(n)
-	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
-	_, err = cuda.Trim(-1)
-	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	require.ErrorIs(t, must.Fail(cuda.Trim(n)), runtime.ErrDeviceUnavailable)
+	require.ErrorIs(t, must.Fail(cuda.Trim(-1)), runtime.ErrDeviceUnavailable)
 }
 
 // After a kernel that went wrong its device says so at every call, memory is given up in silence, and other devices
@@ -46,10 +45,8 @@ func TestError_Sticks(t *testing.T) {
 	host := tensor(t, on(dlpack.CUDAHost, first), counting(8, 1))
 	managed := tensor(t, on(dlpack.CUDAManaged, first), counting(8, 1))
 	q := stream(t, first)
-	ordered, err := q.NewTensor(dlpack.Float32, []int64{8})
-	require.NoError(t, err)
-	timer, err := runtime.NewTimer(first)
-	require.NoError(t, err)
+	ordered := must.Get(q.NewTensor(dlpack.Float32, []int64{8}))(t)
+	timer := must.Get(runtime.NewTimer(first))(t)
 	require.NoError(t, timer.Start(q))
 	require.NoError(t, q.Sync(t.Context()))
 	m := ptx(t, runtime.KernelType{Name: "scale", Args: []dlpack.DataType{handle, dlpack.Float32, dlpack.Int32}},
@@ -60,7 +57,7 @@ func TestError_Sticks(t *testing.T) {
 	require.NoError(t, q.Sync(t.Context()))
 	driver.FailAsync(700)
 	require.NoError(t, scale.Launch(q, one, one, x, 2, 1))
-	err = q.Sync(t.Context())
+	err := q.Sync(t.Context())
 	require.ErrorIs(t, err, runtime.ErrFailed)
 	require.ErrorContains(t, err, ", on which these kernels were launched since it was last waited for (newest first): "+
 		"scale: ")
@@ -86,8 +83,7 @@ func TestError_Sticks(t *testing.T) {
 	require.NoError(t, q.Close())
 	z := tensor(t, second, counting(8, 1))
 	require.Equal(t, counting(8, 1), slice(t, z))
-	memory, err := runtime.DeviceMemory(second)
-	require.NoError(t, err)
+	memory := must.Get(runtime.DeviceMemory(second))(t)
 	require.EqualValues(t, 32, memory.Data)
 	require.NoError(t, z.Close())
 	leftBehind = true // a context that is broken keeps what it has
@@ -151,8 +147,7 @@ func TestStart_TriedAgain(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrOutOfMemory)
 	require.ErrorContains(t, err, "start cuda:0: make its primary context")
 	driver.FailAt(1, 101, "cuCtxSetCurrent")
-	_, err = runtime.NewTensor(dlpack.Float32, []int64{1}, first)
-	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	require.ErrorIs(t, must.Fail(runtime.NewTensor(dlpack.Float32, []int64{1}, first)), runtime.ErrDeviceUnavailable)
 	x := tensor(t, first, counting(8, 1))
 	require.Equal(t, counting(8, 1), slice(t, x))
 	require.NoError(t, x.Close())

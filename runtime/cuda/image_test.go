@@ -15,6 +15,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/fakecuda"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/nvrtctest"
 	"tvmgo/runtime"
 )
@@ -153,30 +154,26 @@ func TestModule_IsLazy(t *testing.T) {
 			fmt.Sprintf(`"k%d": {"name": "shape", "arg_types": ["handle"], "launch_param_tags": ["threadIdx.x"]}`, i))
 	}
 	fake.FailAt(1, 1, "cuModule*")
-	m, err := withMeta(t, "{"+strings.Join(functions, ",")+"}")
-	require.NoError(t, err)
+	m := must.Get(withMeta(t, "{"+strings.Join(functions, ",")+"}"))(t)
 	f := function(t, m, "k0")
 	require.False(t, fake.Failed(), "nothing is loaded when a kernel is looked up")
 	fake.FailAt(2, 1, "cuModuleLoadDataEx")
 	for _, dev := range present() {
 		out := empty(t, dlpack.Int32, []int64{10}, dev)
 		s := stream(t, dev)
-		_, err = f.CallOn(s, out, 1)
-		require.NoError(t, err)
+		must.Get(f.CallOn(s, out, 1))(t)
 		require.Equal(t, dev.ID == 1, fake.Failed(), "each device has its own")
 		if dev.ID == 0 {
 			fake.FailAt(n+1, 1, "cuModule*") // one kernel is there, and none is loaded twice
 			for range 3 {
 				for i := range n {
-					_, err := function(t, m, fmt.Sprintf("k%d", i)).CallOn(s, out, 1)
-					require.NoError(t, err)
+					must.Get(function(t, m, fmt.Sprintf("k%d", i)).CallOn(s, out, 1))(t)
 				}
 			}
 			require.False(t, fake.Failed())
 			fake.FailAt(1, 1, "cuModuleLoadDataEx")
 			f2 := f
-			_, err = f2.CallOn(s, out, 1)
-			require.NoError(t, err)
+			must.Get(f2.CallOn(s, out, 1))(t)
 			require.False(t, fake.Failed())
 			fake.FailAt(0, 0)
 			break
@@ -236,8 +233,7 @@ func TestModule_LoadedByOne(t *testing.T) {
 func TestModule_FunctionOutlivesIt(t *testing.T) {
 	fake := needFake(t)
 	leavesNothing(t)
-	m, err := runtime.NewDeviceModule("cuda", "ptx", testdata(t, "kernels.ptx"), kernels...)
-	require.NoError(t, err)
+	m := must.Get(runtime.NewDeviceModule("cuda", "ptx", testdata(t, "kernels.ptx"), kernels...))(t)
 	k := kernel(t, m, "scale")
 	f := function(t, m, "scale")
 	x := tensor(t, first, []float32{1, 2})
@@ -247,8 +243,7 @@ func TestModule_FunctionOutlivesIt(t *testing.T) {
 	require.NoError(t, k.Close())
 	modules := func() int { return strings.Count(strings.Join(fake.Leaks(false), "\n"), "module ") }
 	require.Equal(t, 1, modules(), "%v", fake.Leaks(false))
-	_, err = f.CallOn(s, x, 2, 2, 1, 1, 1, 2, 1, 1)
-	require.NoError(t, err)
+	must.Get(f.CallOn(s, x, 2, 2, 1, 1, 1, 2, 1, 1))(t)
 	require.NoError(t, s.Sync(t.Context()))
 	require.NoError(t, f.Close())
 	require.Zero(t, modules(), "%v", fake.Leaks(false))
@@ -269,8 +264,7 @@ func TestSource(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("TVMGO_CACHE_DIR", cache)
 	kept := func() int {
-		list, err := filepath.Glob(filepath.Join(cache, "nvrtc", "*"))
-		require.NoError(t, err)
+		list := must.Get(filepath.Glob(filepath.Join(cache, "nvrtc", "*")))(t)
 		return len(list)
 	}
 	for _, format := range []string{"", "cuda", "cu"} {
@@ -292,9 +286,7 @@ func TestSource(t *testing.T) {
 	requireError(t, launchOne(t, "cuda", []byte(plain), k), runtime.ErrCorruptModule,
 		`kernel shape is not in the image, but _Z5shapePi: put extern "C" before it`)
 	m := handMade(t, "", []byte(vary), k)
-	source, err := m.GetSource("")
-	require.NoError(t, err)
-	require.Equal(t, vary, source)
+	require.Equal(t, vary, must.Get(m.GetSource(""))(t))
 	path := filepath.Join(t.TempDir(), "k.cu")
 	require.NoError(t, m.SaveToFile(path, ""))
 	out := empty(t, dlpack.Int32, []int64{10}, first)
@@ -393,16 +385,12 @@ func TestModule_Files(t *testing.T) {
 		code := testdata(t, "kernels."+format)
 		path := filepath.Join(dir, "k."+format)
 		require.NoError(t, handMade(t, format, code, kernels...).SaveToFile(path, ""))
-		written, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, code, written)
+		require.Equal(t, code, must.Get(os.ReadFile(path))(t))
 		m := module(t, path)
 		x := tensor(t, first, []float32{1, 2})
 		require.NoError(t, kernel(t, m, "scale").Launch(nil, one, runtime.Dim3{2}, x, 3, 2))
 		require.Equal(t, []float32{3, 6}, slice(t, x))
-		payload, err := m.SaveToBinary()
-		require.NoError(t, err)
-		require.Contains(t, string(payload), string(code))
+		require.Contains(t, string(must.Get(m.SaveToBinary())(t)), string(code))
 		require.Error(t, m.SaveToFile(filepath.Join(dir, "k.so"), ""))
 	}
 }

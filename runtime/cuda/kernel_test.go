@@ -13,6 +13,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -31,9 +32,7 @@ var (
 
 func testdata(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
-	return data
+	return must.Get(os.ReadFile("testdata/" + name))(t)
 }
 
 // ptx is a module of the tests' kernels.
@@ -49,19 +48,14 @@ func handMade(t testing.TB, format string, code []byte, kernels ...runtime.Kerne
 
 func empty(t testing.TB, dtype dlpack.DataType, shape []int64, dev dlpack.Device) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.NewTensor(dtype, shape, dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.NewTensor(dtype, shape, dev))(t)
 }
 
 func elements[T interface {
 	float32 | float64 | int32 | uint64
 }](t testing.TB, x *runtime.Tensor) []T {
 	t.Helper()
-	got, err := runtime.ToSlice[T](x)
-	require.NoError(t, err)
-	return got
+	return must.Get(runtime.ToSlice[T](x))(t)
 }
 
 func TestKernel_Launch(t *testing.T) {
@@ -117,9 +111,7 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 	need(t)
 	leavesNothing(t)
 	x := tensor(t, first, []float32{1, 1, 1, 1, 1})
-	part, err := x.View(dlpack.Float32, []int64{3}, nil, 4)
-	require.NoError(t, err)
-	defer part.Close()
+	part := must.Open(x.View(dlpack.Float32, []int64{3}, nil, 4))(t)
 	require.NoError(t, kernel(t, ptx(t, kernels...), "scale").Launch(nil, runtime.Dim3{3}, one, part, 3, 3))
 	require.Equal(t, []float32{1, 3, 3, 3, 1}, slice(t, x))
 }
@@ -335,8 +327,7 @@ func TestKernel_NewerTags(t *testing.T) {
 	out := empty(t, dlpack.Int32, []int64{10}, first)
 	f := function(t, m, "k")
 	s := stream(t, first)
-	_, err = f.CallOn(s, out, 32, 2, 8, 1, 4096)
-	require.NoError(t, err)
+	must.Get(f.CallOn(s, out, 32, 2, 8, 1, 4096))(t)
 	require.NoError(t, s.Sync(t.Context()))
 	require.Equal(t, []int32{8, 1, 1, 32, 1, 1, 2, 1, 1, 4096}, elements[int32](t, out))
 	_, err = f.CallOn(s, out, 32, 2, 8, 3, 0)
@@ -363,8 +354,7 @@ func TestKernel_TensorMap(t *testing.T) {
 		want = append(want, uint64(i)<<40+uint64(i))
 	}
 	s := stream(t, first)
-	_, err = f.CallOn(s, out, runtime.Ptr(unsafe.Pointer(&want[0])), 1)
-	require.NoError(t, err)
+	must.Get(f.CallOn(s, out, runtime.Ptr(unsafe.Pointer(&want[0])), 1))(t)
 	require.NoError(t, s.Sync(t.Context()))
 	require.Equal(t, want, elements[uint64](t, out))
 	for _, wrong := range []any{nil, 5, out} {
@@ -384,9 +374,7 @@ func TestKernel_GlobalBarrier(t *testing.T) {
 	require.NoError(t, m.Close())
 	s := stream(t, first)
 	for range 3 {
-		v, err := prepare.CallOn(s)
-		require.NoError(t, err)
-		require.Nil(t, v)
+		require.Nil(t, must.Get(prepare.CallOn(s))(t))
 		require.NoError(t, k.Launch(s, one, one, out))
 		require.NoError(t, s.Sync(t.Context()))
 		require.Equal(t, []int32{0}, elements[int32](t, out))
@@ -395,8 +383,7 @@ func TestKernel_GlobalBarrier(t *testing.T) {
 	requireError(t, err, runtime.ErrInvalidArgument, "__tvm_prepare_global_barrier takes no arguments, 1 were given")
 	if fake := steered(t); fake != nil {
 		fake.FailAt(1, 999, "cuMemsetD32Async")
-		_, err = prepare.CallOn(s)
-		require.ErrorContains(t, err, "set __tvm_global_barrier_state of the module on cuda:0")
+		require.ErrorContains(t, must.Fail(prepare.CallOn(s)), "set __tvm_global_barrier_state of the module on cuda:0")
 		require.True(t, fake.Failed())
 	}
 	without := handMade(t, "ptx", []byte(strings.ReplaceAll(string(testdata(t, "kernels.ptx")),

@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/internal/testing/fakecuda/control"
 	"tvmgo/internal/testing/leaks"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )
@@ -59,10 +60,8 @@ func (c counts) equal(d counts) bool {
 func alive(t *testing.T) counts {
 	var c counts
 	for i, dev := range present() {
-		_, err := cuda.Trim(i)
-		require.NoError(t, err)
-		m, err := runtime.DeviceMemory(dev)
-		require.NoError(t, err)
+		must.Get(cuda.Trim(i))(t)
+		m := must.Get(runtime.DeviceMemory(dev))(t)
 		m.DataPeak = 0
 		c.memory[i] = m
 	}

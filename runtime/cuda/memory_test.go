@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/cu"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )
@@ -45,13 +46,11 @@ func TestAllocate_Alignment(t *testing.T) {
 func TestAllocate_OutOfMemory(t *testing.T) {
 	needFake(t) // on a real card others have memory
 	noLeaks(t)
-	_, err := cuda.Trim(0)
-	require.NoError(t, err)
-	m, err := runtime.DeviceMemory(first)
-	require.NoError(t, err)
+	must.Get(cuda.Trim(0))(t)
+	m := must.Get(runtime.DeviceMemory(first))(t)
 	require.Positive(t, m.Free)
 	require.Greater(t, m.Total, m.Free)
-	_, err = runtime.NewTensor(dlpack.UInt8, []int64{m.Free + 1}, first)
+	_, err := runtime.NewTensor(dlpack.UInt8, []int64{m.Free + 1}, first)
 	require.ErrorIs(t, err, runtime.ErrOutOfMemory)
 	require.ErrorContains(t, err,
 		fmt.Sprintf("allocate on cuda:0: no memory for %d bytes: %d of %d are free, 0 are held for later", m.Free+1, m.Free,
@@ -62,13 +61,10 @@ func TestAllocate_OutOfMemory(t *testing.T) {
 
 	most := m.Free / 4 * 3
 	q := stream(t, first)
-	x, err := q.NewTensor(dlpack.UInt8, []int64{most})
-	require.NoError(t, err)
-	_, err = runtime.NewTensor(dlpack.UInt8, []int64{most}, first)
-	require.ErrorIs(t, err, runtime.ErrOutOfMemory)
+	x := must.Get(q.NewTensor(dlpack.UInt8, []int64{most}))(t)
+	require.ErrorIs(t, must.Fail(runtime.NewTensor(dlpack.UInt8, []int64{most}, first)), runtime.ErrOutOfMemory)
 	require.NoError(t, x.Close()) // now it is held
-	now, err := runtime.DeviceMemory(first)
-	require.NoError(t, err)
+	now := must.Get(runtime.DeviceMemory(first))(t)
 	require.Less(t, now.Free, most, "what is given back on a stream stays for the next one")
 	require.Equal(t, m.Data, now.Data)
 	y, err := runtime.NewTensor(dlpack.UInt8, []int64{most}, first)
@@ -82,13 +78,11 @@ func TestPrimaryContextIsShared(t *testing.T) {
 	need(t)
 	x := tensor(t, first, []float32{1, 2, 3})
 	defer x.Close()
-	dev, err := cu.GetDevice(0)
-	require.NoError(t, err)
+	dev := must.Get(cu.GetDevice(0))(t)
 	_, active, err := dev.PrimaryCtxState()
 	require.NoError(t, err)
 	require.Equal(t, 1, active)
-	context, err := dev.RetainPrimaryCtx()
-	require.NoError(t, err)
+	context := must.Get(dev.RetainPrimaryCtx())(t)
 	require.NoError(t, context.Lock()) // ties the goroutine to its thread
 	var got [3]float32
 	require.NoError(t, cu.MemcpyDtoH(addressOf(&got), cu.DevicePtr(x.Data()), 12))
@@ -100,15 +94,11 @@ func TestPrimaryContextIsShared(t *testing.T) {
 		require.NoError(t, q.Sync(t.Context()))
 		require.NoError(t, q.Close())
 		require.NoError(t, y.Close())
-		now, err := cu.CurrentContext()
-		require.NoError(t, err)
-		require.Equal(t, context, now)
+		require.Equal(t, context, must.Get(cu.CurrentContext())(t))
 	}
 	require.NoError(t, cu.SetCurrentContext(cu.CUContext{}))
 	require.Equal(t, []float32{1, 2, 3}, slice(t, x))
-	now, err := cu.CurrentContext()
-	require.NoError(t, err)
-	require.Equal(t, cu.CUContext{}, now)
+	require.Equal(t, cu.CUContext{}, must.Get(cu.CurrentContext())(t))
 	require.NoError(t, dev.ReleasePrimaryCtx())
 }
 
@@ -118,8 +108,7 @@ func TestStreamMemory_FreedAsAnyOther(t *testing.T) {
 	noLeaks(t)
 	for _, dev := range present() {
 		q := stream(t, dev)
-		x, err := q.NewTensor(dlpack.Float32, []int64{1000})
-		require.NoError(t, err)
+		x := must.Get(q.NewTensor(dlpack.Float32, []int64{1000}))(t)
 		require.Zero(t, x.Data()%256)
 		y := tensor(t, dev, counting(1000, 1))
 		require.NoError(t, x.CopyFromTensor(y, q))

@@ -11,15 +11,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // Every function of the driver that the C sources call is in the list.
 func TestNeeded(t *testing.T) {
-	files, err := filepath.Glob("*.c")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("*.c"))(t)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		for _, call := range regexp.MustCompile(`\bcu[A-Z]\w+\(`).FindAllString(string(text), -1) {
 			name := strings.TrimSuffix(call, "(")
 			require.True(t, slices.ContainsFunc(needed, func(n string) bool {

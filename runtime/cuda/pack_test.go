@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/nvrtctest"
 	"tvmgo/runtime"
 )
@@ -45,15 +46,13 @@ func TestPacked(t *testing.T) {
 					data[i] = float32(i)
 				}
 				x := tensor(t, dev, data)
-				_, err := function(t, m, "scale").Call(x, 2, 100)
-				require.NoError(t, err)
+				must.Get(function(t, m, "scale").Call(x, 2, 100))(t)
 				for i := range data {
 					data[i] *= 2
 				}
 				require.Equal(t, data, slice(t, x))
 				out := empty(t, dlpack.Int32, []int64{10}, dev)
-				_, err = function(t, m, "shape").Call(out, 32)
-				require.NoError(t, err)
+				must.Get(function(t, m, "shape").Call(out, 32))(t)
 				require.Equal(t, []int32{2, 1, 1, 32, 1, 1, 1, 1, 1, 60000}, elements[int32](t, out))
 			}
 			host := tensor(t, runtime.CPU, []float32{1})

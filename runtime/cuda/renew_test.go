@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/cu"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/runtime/cuda"
 )
@@ -34,28 +35,23 @@ func TestRenew(t *testing.T) {
 		}
 	}
 	q := stream(t, first)
-	ordered, err := q.NewTensor(dlpack.Float32, []int64{64})
-	require.NoError(t, err)
-	pinned, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first)
-	require.NoError(t, err)
-	timer, err := runtime.NewTimer(first)
-	require.NoError(t, err)
+	ordered := must.Get(q.NewTensor(dlpack.Float32, []int64{64}))(t)
+	pinned := must.Get(runtime.NewPinnedTensor(dlpack.Float32, []int64{64}, first))(t)
+	timer := must.Get(runtime.NewTimer(first))(t)
 	require.NoError(t, timer.Start(q))
 	m := ptx(t, kernels...)
 	scale := kernel(t, m, "scale")
 	x := left[0].(*runtime.Tensor)
-	g, err := q.Capture(func() error { return scale.Launch(q, one, runtime.Dim3{64}, x, 2, 64) })
-	require.NoError(t, err)
+	g := must.Get(q.Capture(func() error { return scale.Launch(q, one, runtime.Dim3{64}, x, 2, 64) }))(t)
 	require.NoError(t, scale.Launch(nil, one, runtime.Dim3{64}, x, 2, 64))
 	require.NoError(t, runtime.SyncDevice(t.Context(), first))
 	left = append(left, ordered, pinned, timer, g, q)
 	other := tensor(t, second, data)
-	err = cuda.Renew(0)
+	err := cuda.Renew(0)
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
 	require.ErrorContains(t, err, "nobody has reset the one that is in use")
 
-	dev, err := cu.GetDevice(0)
-	require.NoError(t, err)
+	dev := must.Get(cu.GetDevice(0))(t)
 	require.NoError(t, dev.ResetPrimaryCtx())
 	_, err = runtime.NewTensor(dlpack.Float32, []int64{64}, first)
 	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
@@ -66,10 +62,8 @@ func TestRenew(t *testing.T) {
 	require.ErrorContains(t, scale.Launch(q, one, one, x, 2, 64), "was reset by other code")
 	require.Equal(t, data, slice(t, other), "other devices work on")
 
-	f, err := runtime.Global("tvmgo.cuda.renew")
-	require.NoError(t, err)
-	_, err = f.Call(0)
-	require.NoError(t, err)
+	f := must.Get(runtime.Global("tvmgo.cuda.renew"))(t)
+	must.Get(f.Call(0))(t)
 	require.NoError(t, f.Close())
 	driver.ClearReports() // of the reset, and of the tries after it
 	var fresh []*runtime.Tensor
@@ -103,8 +97,7 @@ func TestRenew(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 	require.NoError(t, y.Close())
-	memory, err := runtime.DeviceMemory(first)
-	require.NoError(t, err)
+	memory := must.Get(runtime.DeviceMemory(first))(t)
 	require.Zero(t, memory.Data)
 	require.Zero(t, memory.Pinned)
 	require.NoError(t, other.Close())

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -20,8 +21,7 @@ func TestStream_Priorities(t *testing.T) {
 		require.Less(t, greatest, least)
 		x, y := tensor(t, dev, counting(100, 1)), tensor(t, dev, make([]float32, 100))
 		for _, p := range []int{least, greatest} {
-			q, err := runtime.NewStreamWithPriority(dev, p)
-			require.NoError(t, err)
+			q := must.Get(runtime.NewStreamWithPriority(dev, p))(t)
 			require.NoError(t, y.CopyFromTensor(x, q))
 			require.NoError(t, q.Sync(t.Context()))
 			require.NoError(t, q.Close())
@@ -68,13 +68,11 @@ func TestStream_Order(t *testing.T) {
 func TestTimer_OtherDevice(t *testing.T) {
 	needTwo(t)
 	noLeaks(t)
-	timer, err := runtime.NewTimer(first)
-	require.NoError(t, err)
+	timer := must.Get(runtime.NewTimer(first))(t)
 	q := stream(t, second)
 	require.ErrorIs(t, timer.Start(q), runtime.ErrInvalidArgument)
 	require.ErrorContains(t, timer.Stop(nil), "stop timer: it was not started")
-	_, err = timer.Elapsed()
-	require.ErrorContains(t, err, "read timer: it was not stopped")
+	require.ErrorContains(t, must.Fail(timer.Elapsed()), "read timer: it was not stopped")
 	require.NoError(t, timer.Close())
 	require.NoError(t, q.Close())
 }
@@ -89,8 +87,7 @@ func TestGraph(t *testing.T) {
 		in, out := tensor(t, on(dlpack.CUDAHost, dev), make([]float32, n)), tensor(t, on(dlpack.CUDAHost, dev),
 			make([]float32, n))
 		x, y := tensor(t, dev, make([]float32, n)), tensor(t, dev, make([]float32, n))
-		locked, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{n}, dev)
-		require.NoError(t, err)
+		locked := must.Get(runtime.NewPinnedTensor(dlpack.Float32, []int64{n}, dev))(t)
 		g, err := q.Capture(func() error {
 			for _, c := range [][2]*runtime.Tensor{{x, in}, {y, x}, {out, y}, {locked, y}} {
 				if err := c[0].CopyFromTensor(c[1], q); err != nil {
@@ -134,8 +131,7 @@ func TestGraph_Refused(t *testing.T) {
 	noLeaks(t)
 	q := stream(t, first)
 	x := tensor(t, first, make([]float32, 8))
-	host, err := runtime.NewTensor(dlpack.Float32, []int64{8}, runtime.CPU)
-	require.NoError(t, err)
+	host := must.Get(runtime.NewTensor(dlpack.Float32, []int64{8}, runtime.CPU))(t)
 	works := func() {
 		t.Helper()
 		y := tensor(t, first, counting(8, 1))
@@ -145,7 +141,7 @@ func TestGraph_Refused(t *testing.T) {
 		require.NoError(t, y.Close())
 	}
 
-	_, err = q.Capture(func() error { return x.CopyFromTensor(host, q) })
+	_, err := q.Capture(func() error { return x.CopyFromTensor(host, q) })
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
 	require.ErrorContains(t, err, "ordinary memory of the host cannot be copied: use page-locked memory")
 	works()
@@ -161,22 +157,19 @@ func TestGraph_Refused(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "records already")
 	works()
-	_, err = (*runtime.Stream)(nil).Capture(func() error { return nil })
-	require.Error(t, err)
+	require.Error(t, must.Fail((*runtime.Stream)(nil).Capture(func() error { return nil })))
 
 	if fakeLibrary != "" { // as when something is called behind the runtime's back
 		driver := needFake(t)
 		for code, text := range map[int]string{901: "cannot be recorded, such as a wait",
 			904: "let this stream wait for that one"} {
 			driver.FailAt(1, code, "cuStreamEndCapture")
-			_, err = q.Capture(func() error { return x.CopyFromTensor(x, q) })
-			require.ErrorContains(t, err, text)
+			require.ErrorContains(t, must.Fail(q.Capture(func() error { return x.CopyFromTensor(x, q) })), text)
 			require.True(t, driver.Failed())
 			works()
 		}
 		driver.FailAt(1, 2, "cuGraphInstantiate*")
-		_, err = q.Capture(func() error { return x.CopyFromTensor(x, q) })
-		require.ErrorIs(t, err, runtime.ErrOutOfMemory)
+		require.ErrorIs(t, must.Fail(q.Capture(func() error { return x.CopyFromTensor(x, q) })), runtime.ErrOutOfMemory)
 		require.True(t, driver.Failed())
 	}
 	works()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -18,11 +19,9 @@ import (
 // wantArch is the architecture by the compute version, "9.0": sm_90a, with the letter from 9.0 on.
 func wantArch(t *testing.T) string {
 	t.Helper()
-	v, err := runtime.DeviceAttr(first, runtime.AttrComputeVersion)
-	require.NoError(t, err)
+	v := must.Get(runtime.DeviceAttr(first, runtime.AttrComputeVersion))(t)
 	digits := strings.ReplaceAll(v.(string), ".", "")
-	n, err := strconv.Atoi(digits)
-	require.NoError(t, err)
+	n := must.Get(strconv.Atoi(digits))(t)
 	if n >= 90 {
 		digits += "a"
 	}
@@ -40,15 +39,12 @@ func TestTarget_FromDevice(t *testing.T) {
 		require.EqualValues(t, 49152, asked.Attrs()["max_shared_memory_per_block"])
 		require.EqualValues(t, 65536, asked.Attrs()["registers_per_block"])
 	}
-	nvptx, err := target.New("nvptx -from_device=0")
-	require.NoError(t, err)
+	nvptx := must.Get(target.New("nvptx -from_device=0"))(t)
 	require.Equal(t, wantArch(t), nvptx.Attrs()["mcpu"])
-	given, err := target.New("cuda -from_device=0 -arch=sm_80")
-	require.NoError(t, err)
+	given := must.Get(target.New("cuda -from_device=0 -arch=sm_80"))(t)
 	require.Equal(t, "sm_80", given.Attrs()["arch"])
 	require.Equal(t, asked.Attrs()["registers_per_block"], given.Attrs()["registers_per_block"])
-	tagged, err := target.New(`{"tag":"nvidia/nvidia-a100","from_device":0}`)
-	require.NoError(t, err)
+	tagged := must.Get(target.New(`{"tag":"nvidia/nvidia-a100","from_device":0}`))(t)
 	require.Equal(t, "sm_80", tagged.Attrs()["arch"]) // the tag gives it
 }
 
@@ -70,10 +66,8 @@ func askNobody(t *testing.T) {
 	for _, x := range []any{"cuda", "nvptx", "cuda -arch=sm_80", "nvidia/nvidia-h100", "llvm",
 		`{"kind":"cuda","from_device":-1}`,
 		map[string]any{"kind": "composite", "devices": []any{"cuda", "llvm"}, "host": "llvm"}, "llvm -from_device=0"} {
-		made, err := target.New(x)
-		require.NoError(t, err)
-		_, err = target.New(made.JSON())
-		require.NoError(t, err)
+		made := must.Get(target.New(x))(t)
+		must.Get(target.New(made.JSON()))(t)
 	}
 }
 
@@ -81,8 +75,7 @@ func TestTarget_AsksNoDriver(t *testing.T) {
 	fake := needFake(t)
 	calls := func(f func()) int64 { before := fake.Calls(); f(); return fake.Calls() - before }
 	ask := func() {
-		_, err := target.New("cuda -from_device=0")
-		require.NoError(t, err)
+		must.Get(target.New("cuda -from_device=0"))(t)
 	}
 	ask()
 	require.Zero(t, calls(func() { askNobody(t) }))
@@ -92,8 +85,7 @@ func TestTarget_AsksNoDriver(t *testing.T) {
 // A program that asks no device does not open the driver, on a machine with a card too.
 func TestTarget_OpensNoDriver(t *testing.T) {
 	mapped := func() bool {
-		maps, err := os.ReadFile("/proc/self/maps")
-		require.NoError(t, err)
+		maps := must.Get(os.ReadFile("/proc/self/maps"))(t)
 		return strings.Contains(string(maps), "libcuda.so") || fakeLibrary != "" && strings.Contains(string(maps),
 			fakeLibrary)
 	}

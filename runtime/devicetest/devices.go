@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testequal"
 	"tvmgo/runtime"
 )
@@ -28,15 +29,13 @@ func (s *suite) twoDevices(t *testing.T) {
 	const count, n = 16, 1000
 	var xs []*runtime.Tensor
 	for i := range count {
-		x, err := runtime.NewTensor(dlpack.Float32, []int64{n}, devs[i%2])
-		require.NoError(t, err)
+		x := must.Get(runtime.NewTensor(dlpack.Float32, []int64{n}, devs[i%2]))(t)
 		require.Equal(t, devs[i%2], x.Device())
 		require.NoError(t, runtime.CopyFrom(x, pattern(n, uint32(i))))
 		xs = append(xs, x)
 	}
 	for i, x := range xs {
-		got, err := runtime.ToSlice[float32](x)
-		require.NoError(t, err)
+		got := must.Get(runtime.ToSlice[float32](x))(t)
 		testequal.Slices(t, pattern(n, uint32(i)), got, "array %d, of %v, was overwritten", i, x.Device())
 	}
 	for _, x := range xs {
@@ -44,17 +43,13 @@ func (s *suite) twoDevices(t *testing.T) {
 	}
 	// Streams of both.
 	for i, dev := range devs {
-		q, err := runtime.NewStream(dev)
-		require.NoError(t, err)
-		x, err := runtime.NewTensor(dlpack.Float32, []int64{n}, dev)
-		require.NoError(t, err)
-		y, err := runtime.NewTensor(dlpack.Float32, []int64{n}, dev)
-		require.NoError(t, err)
+		q := must.Get(runtime.NewStream(dev))(t)
+		x := must.Get(runtime.NewTensor(dlpack.Float32, []int64{n}, dev))(t)
+		y := must.Get(runtime.NewTensor(dlpack.Float32, []int64{n}, dev))(t)
 		require.NoError(t, runtime.CopyFrom(x, pattern(n, uint32(i))))
 		require.NoError(t, y.CopyFromTensor(x, q))
 		require.NoError(t, q.Sync(t.Context()))
-		got, err := runtime.ToSlice[float32](y)
-		require.NoError(t, err)
+		got := must.Get(runtime.ToSlice[float32](y))(t)
 		testequal.Slices(t, pattern(n, uint32(i)), got)
 		require.NoError(t, x.Close())
 		require.NoError(t, y.Close())
@@ -68,15 +63,11 @@ func (s *suite) twoDevices(t *testing.T) {
 		return
 	}
 	require.NoError(t, err)
-	second, err := runtime.DeviceMemory(s.opts.Second)
-	require.NoError(t, err)
-	x, err := runtime.NewTensor(dlpack.UInt8, []int64{s.opts.Large}, s.opts.Second)
-	require.NoError(t, err)
-	now, err := runtime.DeviceMemory(s.opts.Second)
-	require.NoError(t, err)
+	second := must.Get(runtime.DeviceMemory(s.opts.Second))(t)
+	x := must.Get(runtime.NewTensor(dlpack.UInt8, []int64{s.opts.Large}, s.opts.Second))(t)
+	now := must.Get(runtime.DeviceMemory(s.opts.Second))(t)
 	require.GreaterOrEqual(t, now.Data, second.Data+s.opts.Large)
-	now, err = runtime.DeviceMemory(s.dev)
-	require.NoError(t, err)
+	now = must.Get(runtime.DeviceMemory(s.dev))(t)
 	require.Equal(t, first.Data, now.Data, "memory of %v is not booked on %v", s.opts.Second, s.dev)
 	require.NoError(t, x.Close())
 }
@@ -87,10 +78,8 @@ func (s *suite) function(t *testing.T) *runtime.Function {
 	if s.opts.Module == nil {
 		t.Skip("Options.Module makes no module for this device")
 	}
-	m, err := s.opts.Module()
-	require.NoError(t, err)
-	f, err := m.Function(AddOne)
-	require.NoError(t, err)
+	m := must.Get(s.opts.Module())(t)
+	f := must.Get(m.Function(AddOne))(t)
 	require.NoError(t, m.Close())
 	t.Cleanup(func() { f.Close() })
 	return f
@@ -117,33 +106,26 @@ func (s *suite) modules(t *testing.T) {
 	for _, on := range []*runtime.Stream{nil, q} {
 		require.NoError(t, runtime.CopyFrom(x, data))
 		for range 3 {
-			_, err := f.CallOn(on, x)
-			require.NoError(t, err)
+			must.Get(f.CallOn(on, x))(t)
 		}
 		require.NoError(t, y.CopyFromTensor(x, on))
-		_, err := f.CallOn(on, x)
-		require.NoError(t, err)
+		must.Get(f.CallOn(on, x))(t)
 		require.NoError(t, s.sync(t, on))
-		got, err := runtime.ToSlice[float32](y)
-		require.NoError(t, err)
+		got := must.Get(runtime.ToSlice[float32](y))(t)
 		testequal.Slices(t, plus(data, 3), got, "work of a stream is done in order")
-		got, err = runtime.ToSlice[float32](x)
-		require.NoError(t, err)
+		got = must.Get(runtime.ToSlice[float32](x))(t)
 		testequal.Slices(t, plus(data, 4), got)
 	}
 	again := s.function(t)
 	require.NoError(t, f.Close())
 	require.NoError(t, runtime.CopyFrom(x, data))
-	_, err := again.Call(x)
-	require.NoError(t, err)
-	got, err := runtime.ToSlice[float32](x)
-	require.NoError(t, err)
+	must.Get(again.Call(x))(t)
+	got := must.Get(runtime.ToSlice[float32](x))(t)
 	testequal.Slices(t, plus(data, 1), got, "closing one module leaves the next one")
-	_, err = again.Call("no array")
+	_, err := again.Call("no array")
 	requireError(t, err)
 	require.NoError(t, again.Close())
-	_, err = again.Call(x)
-	require.ErrorIs(t, err, runtime.ErrClosed)
+	require.ErrorIs(t, must.Fail(again.Call(x)), runtime.ErrClosed)
 	for _, c := range []*runtime.Tensor{x, y} {
 		require.NoError(t, c.Close())
 	}
@@ -153,33 +135,27 @@ func (s *suite) modules(t *testing.T) {
 // activeDevice lets work land on the device that is active: the one of the stream of a call, or the one that
 // generated code asks for.
 func (s *suite) activeDevice(t *testing.T) {
-	set, err := runtime.Global("__tvm_set_device")
-	require.NoError(t, err)
+	set := must.Get(runtime.Global("__tvm_set_device"))(t)
 	defer set.Close()
-	_, err = set.Call(int(s.dev.Type), int(s.dev.ID))
-	require.NoError(t, err)
-	_, err = set.Call(int(s.absent.Type), int(s.absent.ID))
+	must.Get(set.Call(int(s.dev.Type), int(s.dev.ID)))(t)
+	_, err := set.Call(int(s.absent.Type), int(s.absent.ID))
 	requireError(t, err)
 	s.needSecond(t)
-	_, err = set.Call(int(s.opts.Second.Type), int(s.opts.Second.ID))
-	require.NoError(t, err)
+	must.Get(set.Call(int(s.opts.Second.Type), int(s.opts.Second.ID)))(t)
 	f := s.function(t)
 	const n = 100
 	data := make([]float32, n)
 	for round := range 4 {
 		for _, dev := range []dlpack.Device{s.dev, s.opts.Second} {
-			x, err := runtime.NewTensor(dlpack.Float32, []int64{n}, dev)
-			require.NoError(t, err)
+			x := must.Get(runtime.NewTensor(dlpack.Float32, []int64{n}, dev))(t)
 			require.NoError(t, runtime.CopyFrom(x, data))
-			q, err := runtime.NewStream(dev)
-			require.NoError(t, err)
-			_, err = f.CallOn(q, x)
+			q := must.Get(runtime.NewStream(dev))(t)
+			_, err := f.CallOn(q, x)
 			require.NoError(t, err, "round %d on %v", round, dev)
 			require.NoError(t, q.Sync(t.Context()))
 			_, err = f.Call(x)
 			require.NoError(t, err, "round %d on %v", round, dev)
-			got, err := runtime.ToSlice[float32](x)
-			require.NoError(t, err)
+			got := must.Get(runtime.ToSlice[float32](x))(t)
 			testequal.Slices(t, plus(data, 2), got, "round %d on %v", round, dev)
 			require.NoError(t, x.Close())
 			require.NoError(t, q.Close())

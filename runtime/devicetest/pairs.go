@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -53,8 +54,7 @@ func (p pairStream) wait(t *testing.T) error {
 func (s *suite) copyPair(t *testing.T, from, to dlpack.Device) {
 	var streams []pairStream
 	add := func(name string, dev dlpack.Device) {
-		q, err := runtime.NewStream(dev)
-		require.NoError(t, err)
+		q := must.Get(runtime.NewStream(dev))(t)
 		if streams = append(streams, pairStream{name, dev, q}); q.Handle() == 0 { // the device has its default stream only
 			streams = streams[:len(streams)-1]
 			require.NoError(t, q.Close())
@@ -71,17 +71,13 @@ func (s *suite) copyPair(t *testing.T, from, to dlpack.Device) {
 	if to.Type != dlpack.CPU {
 		add("a stream of the destination", to)
 	}
-	reader, err := runtime.NewStream(to)
-	require.NoError(t, err)
+	reader := must.Get(runtime.NewStream(to))(t)
 	for _, n := range pairSizes {
 		data := bytes.Repeat([]byte("0123456789abcdefghijklmnopqrstuvwxyz."), int(n/37)+1)[:n]
 		got := make([]byte, n)
-		src, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, from)
-		require.NoError(t, err)
-		dst, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, to)
-		require.NoError(t, err)
-		back, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, runtime.CPU)
-		require.NoError(t, err)
+		src := must.Get(runtime.NewTensor(dlpack.UInt8, []int64{n}, from))(t)
+		dst := must.Get(runtime.NewTensor(dlpack.UInt8, []int64{n}, to))(t)
+		back := must.Get(runtime.NewTensor(dlpack.UInt8, []int64{n}, runtime.CPU))(t)
 		for round, on := range streams {
 			what := fmt.Sprintf("%d bytes from %v to %v on %s", n, from, to, on.name)
 			data[0], data[n-1] = byte(round), byte(round) // what the last copy left is not what this one brings

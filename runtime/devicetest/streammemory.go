@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testequal"
 	"tvmgo/runtime"
 )
 
 func (s *suite) onStream(t *testing.T, n int64, q *runtime.Stream) *runtime.Tensor {
 	t.Helper()
-	x, err := q.NewTensor(dlpack.Float32, []int64{n})
-	require.NoError(t, err)
+	x := must.Get(q.NewTensor(dlpack.Float32, []int64{n}))(t)
 	require.Equal(t, s.dev, x.Device())
 	t.Cleanup(func() { x.Close() })
 	return x
@@ -123,8 +123,7 @@ func (s *suite) streamMemory(t *testing.T) {
 		return err == nil && slices.Equal(ofA, got)
 	}, patience, 10*time.Millisecond)
 	require.NoError(t, v.Close())
-	_, err = a.NewTensor(dlpack.Float32, []int64{1})
-	require.ErrorIs(t, err, runtime.ErrClosed)
+	require.ErrorIs(t, must.Fail(a.NewTensor(dlpack.Float32, []int64{1})), runtime.ErrClosed)
 	for _, c := range []*runtime.Tensor{x, y, z} {
 		require.NoError(t, c.Close())
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testequal"
 	"tvmgo/runtime"
 )
 
 func (s *suite) stream(t *testing.T) *runtime.Stream {
 	t.Helper()
-	q, err := runtime.NewStream(s.dev)
-	require.NoError(t, err)
+	q := must.Get(runtime.NewStream(s.dev))(t)
 	require.Equal(t, s.dev, q.Device())
 	t.Cleanup(func() { q.Close() })
 	return q
@@ -38,8 +38,7 @@ func (s *suite) streams(t *testing.T) {
 		} else {
 			require.NoError(t, runtime.SyncDevice(t.Context(), s.dev))
 		}
-		got, err := runtime.ToSlice[float32](y)
-		require.NoError(t, err)
+		got := must.Get(runtime.ToSlice[float32](y))(t)
 		testequal.Slices(t, data, got)
 		require.NoError(t, x.Close())
 		require.NoError(t, y.Close())
@@ -72,8 +71,7 @@ func (s *suite) streamsAreOrdered(t *testing.T) {
 		require.NoError(t, queues[i+1].WaitFor(queues[i]))
 	}
 	require.NoError(t, queues[hops].Sync(t.Context()))
-	got, err := runtime.ToSlice[float32](at[hops])
-	require.NoError(t, err)
+	got := must.Get(runtime.ToSlice[float32](at[hops]))(t)
 	testequal.Slices(t, data, got)
 	require.NoError(t, queues[0].WaitFor(queues[0]), "a stream that waits for itself waits for nothing")
 	require.NoError(t, queues[0].Sync(t.Context()))
@@ -108,20 +106,16 @@ func (s *suite) timer(t *testing.T) {
 		require.NoError(t, timer.Start(on))
 		require.NoError(t, y.CopyFromTensor(x, on))
 		require.NoError(t, timer.Stop(on))
-		d, err := timer.Elapsed()
-		require.NoError(t, err)
+		d := must.Get(timer.Elapsed())(t)
 		require.Positive(t, d, "a copy of %d bytes takes some time", s.opts.Large)
 		require.LessOrEqual(t, d, 2*time.Since(begin)+time.Millisecond, "it is part of the time that the host saw pass")
-		again, err := timer.Elapsed()
-		require.NoError(t, err)
-		require.Equal(t, d, again)
+		require.Equal(t, d, must.Get(timer.Elapsed())(t))
 	}
 	require.NoError(t, timer.Close())
 	require.NoError(t, timer.Close())
 	require.ErrorIs(t, timer.Start(nil), runtime.ErrClosed)
 	require.ErrorIs(t, timer.Stop(nil), runtime.ErrClosed)
-	_, err = timer.Elapsed()
-	require.ErrorIs(t, err, runtime.ErrClosed)
+	require.ErrorIs(t, must.Fail(timer.Elapsed()), runtime.ErrClosed)
 	require.NoError(t, q.Close())
 	require.NoError(t, x.Close())
 	require.NoError(t, y.Close())

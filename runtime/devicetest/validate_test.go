@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -38,16 +39,12 @@ func misuse(t *testing.T) {
 	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: lazyType, Name: "lazy",
 		New: func() (runtime.DeviceAPI, error) { return d, nil }}))
 	dev := dlpack.Device{Type: lazyType}
-	q, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	w, err := runtime.NewWorkspace(dlpack.Int32, []int64{16}, dev, q)
-	require.NoError(t, err)
-	x, err := runtime.NewTensor(dlpack.Int32, []int64{16}, dev)
-	require.NoError(t, err)
+	q := must.Get(runtime.NewStream(dev))(t)
+	w := must.Get(runtime.NewWorkspace(dlpack.Int32, []int64{16}, dev, q))(t)
+	x := must.Get(runtime.NewTensor(dlpack.Int32, []int64{16}, dev))(t)
 	require.NoError(t, w.CopyFromTensor(x, q)) // nobody waits for it
 	fmt.Println("workspace:", runtime.CopyFrom(w, make([]int32, 16)))
-	p, err := runtime.NewPinnedTensor(dlpack.Int32, []int64{16}, dev)
-	require.NoError(t, err)
+	p := must.Get(runtime.NewPinnedTensor(dlpack.Int32, []int64{16}, dev))(t)
 	require.NoError(t, x.CopyFromTensor(p, q))
 	require.NoError(t, p.Close()) // too early; without the layer the device only has luck
 }

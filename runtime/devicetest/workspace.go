@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testequal"
 	"tvmgo/runtime"
 )
 
 func (s *suite) workspace(t *testing.T, n int64, q *runtime.Stream) *runtime.Tensor {
 	t.Helper()
-	w, err := runtime.NewWorkspace(dlpack.Float32, []int64{n}, s.dev, q)
-	require.NoError(t, err)
+	w := must.Get(runtime.NewWorkspace(dlpack.Float32, []int64{n}, s.dev, q))(t)
 	t.Cleanup(func() { w.Close() })
 	return w
 }
@@ -31,11 +31,9 @@ func (s *suite) workspaces(t *testing.T) {
 		x, y := pattern(int(n), 1), pattern(int(n), 2)
 		require.NoError(t, runtime.CopyFrom(a, x))
 		require.NoError(t, runtime.CopyFrom(b, y))
-		got, err := runtime.ToSlice[float32](a)
-		require.NoError(t, err)
+		got := must.Get(runtime.ToSlice[float32](a))(t)
 		testequal.Slices(t, x, got)
-		got, err = runtime.ToSlice[float32](b)
-		require.NoError(t, err)
+		got = must.Get(runtime.ToSlice[float32](b))(t)
 		testequal.Slices(t, y, got)
 		require.NoError(t, b.Close())
 		require.NoError(t, a.Close())
@@ -60,8 +58,7 @@ func (s *suite) workspaces(t *testing.T) {
 		grows := true // by a few as long as the device is behind
 		for try := 0; try < 10 && grows; try++ {
 			rounds()
-			after, err := runtime.WorkspaceMemory(s.dev)
-			require.NoError(t, err)
+			after := must.Get(runtime.WorkspaceMemory(s.dev))(t)
 			require.Equal(t, before.InUse, after.InUse)
 			grows = after.Held > before.Held
 			before = after
@@ -71,8 +68,7 @@ func (s *suite) workspaces(t *testing.T) {
 		require.ErrorIs(t, err, runtime.ErrNotSupported)
 	}
 	require.NoError(t, q.Close())
-	_, err = runtime.TrimWorkspaces(s.dev)
-	require.NoError(t, err)
+	must.Get(runtime.TrimWorkspaces(s.dev))(t)
 }
 
 // workspacesOfStreams gives workspaces back while work on them is queued; no other stream may write over
@@ -95,8 +91,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		require.NoError(t, v.CopyFromTensor(z, b))
 		require.NoError(t, b.Sync(t.Context()))
 		require.NoError(t, a.Sync(t.Context()))
-		got, err := runtime.ToSlice[float32](y)
-		require.NoError(t, err)
+		got := must.Get(runtime.ToSlice[float32](y))(t)
 		testequal.Slices(t, ofA, got, "round %d: another stream wrote into a workspace before work on it was done", round)
 		require.NoError(t, v.Close())
 		require.NoError(t, b.Sync(t.Context()))
@@ -110,8 +105,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		require.NoError(t, a.Sync(t.Context()))
 		require.NoError(t, y.CopyFromTensor(v, b))
 		require.NoError(t, b.Sync(t.Context()))
-		got, err = runtime.ToSlice[float32](y)
-		require.NoError(t, err)
+		got = must.Get(runtime.ToSlice[float32](y))(t)
 		testequal.Slices(t, ofB, got, "round %d: work queued before wrote into another stream's workspace", round)
 		require.NoError(t, v.Close())
 
@@ -123,8 +117,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 		require.NoError(t, w.CopyFromTensor(z, a))
 		require.NoError(t, w.Close())
 		require.NoError(t, a.Sync(t.Context()))
-		got, err = runtime.ToSlice[float32](y)
-		require.NoError(t, err)
+		got = must.Get(runtime.ToSlice[float32](y))(t)
 		testequal.Slices(t, ofA, got, "round %d", round)
 	}
 	// Trimming while work is queued is no different.
@@ -135,8 +128,7 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 	require.NoError(t, a.Sync(t.Context()))
 	require.NoError(t, y.CopyFromTensor(w, a))
 	require.NoError(t, w.Close())
-	_, err := runtime.TrimWorkspaces(s.dev)
-	require.NoError(t, err)
+	must.Get(runtime.TrimWorkspaces(s.dev))(t)
 	if s.opts.ReportsRaces {
 		require.NoError(t, b.WaitFor(a)) // whoever must know when the work of a closed stream is done lets another one wait
 	}

@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 func TestTarget_FromDevice(t *testing.T) {
 	need(t)
 	got := gputest.FromDevice(t, "vulkan", second).Attrs()
-	most, err := runtime.DeviceAttr(second, runtime.AttrMaxThreadsPerBlock)
-	require.NoError(t, err)
+	most := must.Get(runtime.DeviceAttr(second, runtime.AttrMaxThreadsPerBlock))(t)
 	require.Equal(t, most, got["max_threads_per_block"])
 	require.Equal(t, true, got["supports_float32"])
 	require.NotEmpty(t, got["device_name"])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/target/partition"
 )
@@ -157,10 +158,9 @@ func TestPartition_TooManyMembers(t *testing.T) {
 	}))
 	soc := newTarget(t, map[string]any{"kind": kind, "devices": slices.Repeat([]any{"llvm"}, 300)})
 	one := func(int) target.Op { return target.Op{Kind: "k"} }
-	p, err := partition.New(shaped(256, one), soc)
-	require.NoError(t, err)
+	p := must.Get(partition.New(shaped(256, one), soc))(t)
 	require.Len(t, p.Groups, 256)
-	_, err = partition.New(shaped(257, one), soc)
+	_, err := partition.New(shaped(257, one), soc)
 	requirePartitionError(t, err)
 	require.ErrorContains(t, err, "257 members take operations: at most 256 can")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/target/partition"
 )
@@ -19,15 +20,12 @@ var kindCount atomic.Int64
 // newKind registers a kind under a name that no other test has: kinds stay until the test binary ends.
 func newKind(t testing.TB, parts ...target.KindOption) string {
 	name := fmt.Sprintf("test%d", kindCount.Add(1))
-	_, err := target.RegisterKind(name, dlpack.CPU, parts...)
-	require.NoError(t, err)
+	must.Get(target.RegisterKind(name, dlpack.CPU, parts...))(t)
 	return name
 }
 
 func newTarget(t testing.TB, x any) *target.Target {
-	made, err := target.New(x)
-	require.NoError(t, err)
-	return made
+	return must.Get(target.New(x))(t)
 }
 
 // taking is a target that takes what a predicate says.

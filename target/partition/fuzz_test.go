@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/target/partition"
 )
@@ -112,8 +113,6 @@ func FuzzPartition(f *testing.F) {
 		require.NoError(t, err)
 		requirePlan(t, g, p, owner)
 		slices.Reverse(g.Ops)
-		q, err := partition.New(g, soc)
-		require.NoError(t, err)
-		require.Equal(t, p, q)
+		require.Equal(t, p, must.Get(partition.New(g, soc))(t))
 	})
 }

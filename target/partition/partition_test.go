@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/target/partition"
 )
@@ -47,8 +48,7 @@ func TestPartition_Groups(t *testing.T) {
 func TestPartition_Border(t *testing.T) {
 	g := graph(t, "x:a(in,w) y:a(x,w) z:b(x,v,in) u:a(z,y)")
 	soc := composite(t, onlyKinds(t, "a"), newTarget(t, "llvm"))
-	p, err := partition.New(g, soc)
-	require.NoError(t, err)
+	p := must.Get(partition.New(g, soc))(t)
 	require.Equal(t, "0:x,y 1:z 0:u", groupsOf(p))
 	require.Equal(t, []string{"in", "w", "v"}, p.Inputs)
 	require.Equal(t, []string{"u"}, p.Outputs)
@@ -70,27 +70,24 @@ func TestPartition_Border(t *testing.T) {
 	require.Equal(t, g.Ops[2], p.Groups[1].Ops[0])
 
 	g.Outputs, g.Inputs = []string{"u", "z", "z"}, []string{"v", "in", "w", "unused"}
-	p, err = partition.New(g, soc)
-	require.NoError(t, err)
+	p = must.Get(partition.New(g, soc))(t)
 	require.Equal(t, []string{"z", "u"}, p.Outputs)
 	require.Equal(t, []string{"v", "in", "w", "unused"}, p.Inputs)
 	require.Equal(t, []string{"z"}, p.Groups[1].Outputs)
 
 	g = graph(t, "x:a y:a(x)")
 	g.Outputs = []string{"x"}
-	p, err = partition.New(g, soc)
-	require.NoError(t, err)
+	p = must.Get(partition.New(g, soc))(t)
 	require.Equal(t, []string{"x", "y"}, p.Groups[0].Outputs, "what is wanted leaves its group, whoever else uses it")
 }
 
 // TestPartition_Single divides nothing.
 func TestPartition_Single(t *testing.T) {
-	p, err := partition.New(graph(t, "x:a y:b(x) z:c(y) u:d"), newTarget(t, "cuda -arch=sm_90"))
-	require.NoError(t, err)
+	p := must.Get(partition.New(graph(t, "x:a y:b(x) z:c(y) u:d"), newTarget(t, "cuda -arch=sm_90")))(t)
 	require.Equal(t, ":u,x,y,z", groupsOf(p))
 	require.Empty(t, p.Groups[0].Member)
 
-	_, err = partition.New(graph(t, "x:a y:b(x)"), onlyKinds(t, "a"))
+	_, err := partition.New(graph(t, "x:a y:b(x)"), onlyKinds(t, "a"))
 	require.ErrorIs(t, err, target.ErrPartition)
 	require.ErrorContains(t, err, `operation "y" (b) is taken by no member`)
 }
@@ -102,8 +99,7 @@ func TestPartition_Reasons(t *testing.T) {
 	silent := taking(t, func(_ *target.Target, op *target.Op) (bool, string) { return op.Name == "y", "" })
 	g := graph(t, "x:a y:a z:a")
 	g.Ops[0].Attrs = map[string]any{"dtype": "float32"}
-	p, err := partition.New(g, composite(t, cautious, silent, newTarget(t, "c")))
-	require.NoError(t, err)
+	p := must.Get(partition.New(g, composite(t, cautious, silent, newTarget(t, "c"))))(t)
 	require.Equal(t, "0:x 1:y 2:z", groupsOf(p))
 	x, ok := p.Why("x")
 	require.True(t, ok)
@@ -161,9 +157,8 @@ func TestPartition_Order(t *testing.T) {
 		return op.Name != "z", "no z"
 	}))
 	first := newTarget(t, map[string]any{"kind": guarded, "devices": []any{onlyKinds(t, "a")}})
-	p, err := partition.New(graph(t, "v:c(z) z:a(y) x:c y:a(x)"),
-		composite(t, first, noting(t, noting(t, newTarget(t, "llvm"), &inner), &outer)))
-	require.NoError(t, err)
+	p := must.Get(partition.New(graph(t, "v:c(z) z:a(y) x:c y:a(x)"),
+		composite(t, first, noting(t, noting(t, newTarget(t, "llvm"), &inner), &outer))))(t)
 	require.Equal(t, "1.0.0:x 0.0:y 1.0.0:z,v", groupsOf(p))
 	require.Equal(t, []string{"x", "z", "v"}, outer)
 	require.Equal(t, []string{"x", "z", "v"}, inner)
@@ -173,8 +168,7 @@ func TestPartition_Nested(t *testing.T) {
 	a, b := onlyKinds(t, "a"), onlyKinds(t, "b")
 	inner := composite(t, a, b)
 	soc := composite(t, inner, newTarget(t, "llvm"))
-	p, err := partition.New(graph(t, "x:a y:b(x) z:c(y) u:a"), soc)
-	require.NoError(t, err)
+	p := must.Get(partition.New(graph(t, "x:a y:b(x) z:c(y) u:a"), soc))(t)
 	require.Equal(t, "0.0:u,x 0.1:y 1:z", groupsOf(p))
 	z, _ := p.Why("z")
 	require.Equal(t, []partition.Refusal{
@@ -186,8 +180,7 @@ func TestPartition_Nested(t *testing.T) {
 		return op.Name != "x", "no x"
 	}))
 	soc = composite(t, newTarget(t, map[string]any{"kind": guarded, "devices": []any{a, b}}), newTarget(t, "llvm"))
-	p, err = partition.New(graph(t, "x:a y:b(x) z:c(y) u:a"), soc)
-	require.NoError(t, err)
+	p = must.Get(partition.New(graph(t, "x:a y:b(x) z:c(y) u:a"), soc))(t)
 	require.Equal(t, "0.0:u 1:x 0.1:y 1:z", groupsOf(p))
 	x, _ := p.Why("x")
 	require.Len(t, x.Refused, 1, "the members of what refuses are not asked")
@@ -213,8 +206,7 @@ func TestPartition_NestedStrategy(t *testing.T) {
 		})))
 	soc := composite(t, onlyKinds(t, "a"), newTarget(t, map[string]any{"kind": kind, "devices": []any{"cuda -arch=sm_90",
 		"c"}}), newTarget(t, "llvm"))
-	p, err := partition.New(graph(t, "w:c(z) z:b(y,q) y:b(x,p) x:a(in) v:b(y)"), soc)
-	require.NoError(t, err)
+	p := must.Get(partition.New(graph(t, "w:c(z) z:b(y,q) y:b(x,p) x:a(in) v:b(y)"), soc))(t)
 	require.Equal(t, "0:x 1.1:y,v,z 2:w", groupsOf(p))
 	require.Equal(t, &target.Graph{
 		Ops: []target.Op{{Name: "y", Kind: "b", Inputs: []string{"x", "p"}}, {Name: "v", Kind: "b", Inputs: []string{"y"}},
@@ -244,8 +236,7 @@ func TestPartition_Copies(t *testing.T) {
 	for _, soc := range []*target.Target{composite(t, bad, newTarget(t, "llvm")),
 		newTarget(t, map[string]any{"kind": kind, "devices": []any{"llvm"}})} {
 		g := fresh()
-		p, err := partition.New(g, soc)
-		require.NoError(t, err)
+		p := must.Get(partition.New(g, soc))(t)
 		require.Equal(t, fresh().Ops, p.Groups[0].Ops)
 		spoils(&p.Groups[0].Ops[0])
 		require.Equal(t, fresh(), g)
@@ -257,8 +248,7 @@ func TestSetAttr_KnownColumns(t *testing.T) {
 	takesAll := func(*target.Target, *target.Op) (bool, string) { return true, "all" }
 	kind := newKind(t)
 	require.NoError(t, target.SetAttr(kind, target.ColumnPartitioner, takesAll))
-	k, err := target.LookupKind(kind)
-	require.NoError(t, err)
+	k := must.Get(target.LookupKind(kind))(t)
 	p, ok := target.Attr[target.Predicate](k, target.ColumnPartitioner)
 	require.True(t, ok)
 	takes, reason := p(nil, nil)
@@ -279,7 +269,7 @@ func TestSetAttr_KnownColumns(t *testing.T) {
 	} {
 		require.ErrorIs(t, err, target.ErrRegister)
 	}
-	_, err = target.RegisterKind("nomembers", dlpack.CPU, target.WithAttr(target.ColumnStrategy, target.Strategy(
+	_, err := target.RegisterKind("nomembers", dlpack.CPU, target.WithAttr(target.ColumnStrategy, target.Strategy(
 		func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, nil })))
 	require.ErrorIs(t, err, target.ErrRegister)
 	require.ErrorContains(t, err, "declare it with target.Composite")
@@ -289,8 +279,7 @@ func TestSetAttr_KnownColumns(t *testing.T) {
 func TestPartition_AtOnce(t *testing.T) {
 	soc := composite(t, onlyKinds(t, "even"), newTarget(t, "llvm"))
 	g := shaped(200, shapes[2].op)
-	want, err := partition.New(g, soc)
-	require.NoError(t, err)
+	want := must.Get(partition.New(g, soc))(t)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -308,8 +297,7 @@ func TestPlan_JSON(t *testing.T) {
 		return op.Kind == "a", "a < b"
 	}))
 	soc := composite(t, newTarget(t, kind), newTarget(t, "stackvm"))
-	p, err := partition.New(graph(t, "x:a(in) y:b(x)"), soc)
-	require.NoError(t, err)
+	p := must.Get(partition.New(graph(t, "x:a(in) y:b(x)"), soc))(t)
 	want := `{"target":` + soc.JSON() + `,"inputs":["in"],"outputs":["y"],"groups":[` +
 		`{"member":[0],"kind":"` + kind + `","after":[],"inputs":["in"],"outputs":["x"],"ops":[` +
 		`{"name":"x","kind":"a","inputs":["in"],"reason":"a < b","refused":[]}]},` +
@@ -317,16 +305,12 @@ func TestPlan_JSON(t *testing.T) {
 		`{"name":"y","kind":"b","inputs":["x"],"reason":"kind \"stackvm\" takes every operation","refused":[` +
 		`{"member":[0],"kind":"` + kind + `","reason":"a < b"}]}]}]}`
 	require.Equal(t, want, p.JSON())
-	marshalled, err := p.MarshalJSON()
-	require.NoError(t, err)
-	require.Equal(t, want, string(marshalled))
+	require.Equal(t, want, string(must.Get(p.MarshalJSON())(t)))
 
-	p, err = partition.New(&target.Graph{}, newTarget(t, "stackvm"))
-	require.NoError(t, err)
+	p = must.Get(partition.New(&target.Graph{}, newTarget(t, "stackvm")))(t)
 	require.True(t, strings.HasSuffix(p.JSON(), `,"inputs":[],"outputs":[],"groups":[]}`), p.JSON())
 	require.Empty(t, p.String())
-	p, err = partition.New(graph(t, "x:a"), newTarget(t, "stackvm"))
-	require.NoError(t, err)
+	p = must.Get(partition.New(graph(t, "x:a"), newTarget(t, "stackvm")))(t)
 	require.Contains(t, p.JSON(), `"groups":[{"member":[],"kind":"stackvm",`)
 }
 

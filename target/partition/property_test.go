@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/target/partition"
 )
@@ -154,13 +155,11 @@ func TestPartition_Random(t *testing.T) {
 	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		g := randomGraph(r, r.IntN(40), 1+r.IntN(5), []float64{0.02, 0.05, 0.1, 0.3}[seed%4])
-		p, err := partition.New(g, soc)
-		require.NoError(t, err)
+		p := must.Get(partition.New(g, soc))(t)
 		requirePlan(t, g, p, owner)
 		for range 3 {
 			r.Shuffle(len(g.Ops), func(i, j int) { g.Ops[i], g.Ops[j] = g.Ops[j], g.Ops[i] })
-			q, err := partition.New(g, soc)
-			require.NoError(t, err)
+			q := must.Get(partition.New(g, soc))(t)
 			require.Equal(t, p, q, "seed %d", seed)
 			require.Equal(t, p.JSON(), q.JSON())
 			require.Equal(t, p.String(), q.String())
@@ -176,8 +175,7 @@ func TestPartition_Large(t *testing.T) {
 			g.Ops[i].Kind = map[string]string{"even": "k0", "odd": "k1", "third": "k2", "fourth": "k4",
 				"fifth": "k1"}[g.Ops[i].Kind]
 		}
-		p, err := partition.New(g, soc)
-		require.NoError(t, err)
+		p := must.Get(partition.New(g, soc))(t)
 		requirePlan(t, g, p, owner)
 	}
 	p, err := partition.New(shaped(10_000, shapes[0].op), composite(t, onlyKinds(t, "even"), onlyKinds(t, "odd")))
@@ -195,8 +193,7 @@ func TestPartition_NearTheLeast(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		g := randomGraph(r, 12, 5, 0.15)
-		p, err := partition.New(g, soc)
-		require.NoError(t, err)
+		p := must.Get(partition.New(g, soc))(t)
 		best := leastGroups(g, owner)
 		require.GreaterOrEqual(t, len(p.Groups), best)
 		ours, least = ours+len(p.Groups), least+best

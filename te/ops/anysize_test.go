@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -154,11 +155,8 @@ func TestAnySize(t *testing.T) {
 		require.NoError(t, tir.Check(m), c.name)
 		funcs = append(funcs, m.Funcs[0])
 	}
-	mod, err := tir.NewModule(funcs...)
-	require.NoError(t, err)
-	lib, err := codegen.Build(mod, newTarget(t, "c"))
-	require.NoError(t, err)
-	defer lib.Close()
+	mod := must.Get(tir.NewModule(funcs...))(t)
+	lib := must.Open(codegen.Build(mod, newTarget(t, "c")))(t)
 	for k, c := range tests {
 		f, err := lib.Function(fmt.Sprintf("f%d", k))
 		require.NoError(t, err, c.name)

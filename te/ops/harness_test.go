@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/te"
@@ -219,8 +220,7 @@ func memory(t *testing.T, a *nd, view bool) *tirrun.Array {
 	for d, n := range a.shape {
 		shape[d] = int64(n)
 	}
-	compact, err := tirrun.From(a.t, a.v, shape...)
-	require.NoError(t, err)
+	compact := must.Get(tirrun.From(a.t, a.v, shape...))(t)
 	if !view {
 		return compact
 	}
@@ -247,8 +247,7 @@ func memory(t *testing.T, a *nd, view bool) *tirrun.Array {
 // check compares a result.
 func (c *opCase) check(t *testing.T, how string, got *tirrun.Array) {
 	t.Helper()
-	v, err := tirrun.Values[float64](got)
-	require.NoError(t, err)
+	v := must.Get(tirrun.Values[float64](got))(t)
 	require.Len(t, v, len(c.want.v), "%s, %s", c.name, how)
 	for i, want := range c.want.v {
 		same := v[i] == want || v[i] != v[i] && want != want
@@ -285,8 +284,7 @@ func runCases(t *testing.T, cases []opCase) {
 				args = append(args, memory(t, a, false))
 			}
 			out := memory(t, &nd{c.want.t, c.want.shape, make([]float64, len(c.want.v))}, false)
-			m, err := tir.NewModule(plain)
-			require.NoError(t, err)
+			m := must.Get(tir.NewModule(plain))(t)
 			require.NoError(t, tirrun.Run(m, "plain", append(slices.Clone(args), out)...), c.name)
 			c.check(t, fmt.Sprintf("interpreted, %d", c.wide), out)
 		}
@@ -299,10 +297,8 @@ func runCases(t *testing.T, cases []opCase) {
 			all, funcs = append(all, b), append(funcs, b.f)
 		}
 	}
-	m, err := tir.NewModule(funcs...)
-	require.NoError(t, err)
-	lib, err := codegen.Build(m, newTarget(t, "c"))
-	require.NoError(t, err)
+	m := must.Get(tir.NewModule(funcs...))(t)
+	lib := must.Get(codegen.Build(m, newTarget(t, "c")))(t)
 	defer lib.Close()
 	for _, b := range all {
 		f, err := lib.Function(b.f.Name)
@@ -333,13 +329,11 @@ func runCases(t *testing.T, cases []opCase) {
 // device makes a tensor of the runtime from an array, with the memory that it is a view of.
 func device(t *testing.T, a *tirrun.Array) (base, x *runtime.Tensor) {
 	t.Helper()
-	base, err := runtime.NewTensor(dlpack.UInt8, []int64{int64(len(a.Data))}, runtime.CPU)
-	require.NoError(t, err)
+	base = must.Get(runtime.NewTensor(dlpack.UInt8, []int64{int64(len(a.Data))}, runtime.CPU))(t)
 	if len(a.Data) > 0 {
 		require.NoError(t, base.CopyFromBytes(a.Data))
 	}
-	x, err = base.View(a.DType, a.Shape, a.Strides, a.Offset*int64(a.DType.Bits)/8)
-	require.NoError(t, err)
+	x = must.Get(base.View(a.DType, a.Shape, a.Strides, a.Offset*int64(a.DType.Bits)/8))(t)
 	return base, x
 }
 

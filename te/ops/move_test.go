@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/te"
 	"tvmgo/tir"
 )
@@ -260,8 +261,7 @@ func TestMoves_AnySize(t *testing.T) {
 		"[n, max(0, m - 1), 4]": Slice(x, "Y", Range{1, 1, ToEnd, 1}),
 	} {
 		require.NoError(t, y.Err(), want)
-		s, err := Schedule(newTarget(t, "c"), y)
-		require.NoError(t, err)
+		s := must.Get(Schedule(newTarget(t, "c"), y))(t)
 		f, err := te.Lower(s, []any{x, y}, "f")
 		require.NoError(t, err, want)
 		require.NoError(t, tir.Check(f), want)

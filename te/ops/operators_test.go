@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // values are the cases of operators, by the name of their table. The test file of an operator adds to them.
@@ -54,14 +56,12 @@ func operators(t *testing.T) (names []string) {
 
 // functions are the functions of this package, or of its tests.
 func functions(t *testing.T, tests bool) (all []*ast.FuncDecl) {
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("*.go"))(t)
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") != tests {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		require.NoError(t, err)
+		parsed := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 		for _, d := range parsed.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok {
 				all = append(all, f)
@@ -90,8 +90,7 @@ func TestOperators_HaveValuesAndDocumentation(t *testing.T) {
 			return true
 		})
 	}
-	text, err := os.ReadFile("../../docs/tensor-expressions.md")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../docs/tensor-expressions.md"))(t)
 	_, table, ok := strings.Cut(string(text), "\n## Operators\n")
 	require.True(t, ok)
 	documented := map[string]bool{}

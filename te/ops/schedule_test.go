@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/target"
 	"tvmgo/te"
@@ -14,9 +15,7 @@ import (
 
 func newTarget(t *testing.T, x any) *target.Target {
 	t.Helper()
-	tg, err := target.New(x)
-	require.NoError(t, err)
-	return tg
+	return must.Get(target.New(x))(t)
 }
 
 // network is a sequence of operators with every kind of group.
@@ -67,8 +66,7 @@ func TestSchedule_Network(t *testing.T) {
 		}
 		require.NoError(t, tirrun.Run(m, "f", given...), kind)
 		for n, a := range results[len(ins):] {
-			v, err := tirrun.Values[float64](a)
-			require.NoError(t, err)
+			v := must.Get(tirrun.Values[float64](a))(t)
 			if kind == "" {
 				want = append(want, v)
 				continue
@@ -77,8 +75,7 @@ func TestSchedule_Network(t *testing.T) {
 		}
 	}
 	// a kernel has no threads for a tensor of no dimensions
-	_, err := Schedule(newTarget(t, "opencl"), Sum(x, "total", nil, false))
-	require.ErrorContains(t, err,
+	require.ErrorContains(t, must.Fail(Schedule(newTarget(t, "opencl"), Sum(x, "total", nil, false))),
 		`ops: schedule of tensor total (sum) for key "gpu": tensor total has no dimensions, `+
 			`but a kernel needs one to distribute over threads: keep one of size 1`)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/te/ops"
@@ -18,9 +19,8 @@ func TestSchedule_KindsWithoutGenerator(t *testing.T) {
 	x := te.Placeholder(te.Dims(4), tir.Float32, "x")
 	y := ops.Relu(x, "y")
 	schedule := func(v any) error {
-		made, err := target.New(v)
-		require.NoError(t, err)
-		_, err = ops.Schedule(made, y)
+		made := must.Get(target.New(v))(t)
+		_, err := ops.Schedule(made, y)
 		return err
 	}
 	for _, v := range []any{"cuda -arch=sm_80", "vulkan", "metal", "rocm -mcpu=gfx942", "webgpu"} {
@@ -31,8 +31,7 @@ func TestSchedule_KindsWithoutGenerator(t *testing.T) {
 	}
 	require.NoError(t, target.SetAttr("nvptx", target.ColumnGenerator, true))
 	require.NoError(t, schedule("nvptx -mcpu=sm_80"))
-	_, err := target.RegisterKind("ownkind", dlpack.CPU)
-	require.NoError(t, err)
+	must.Get(target.RegisterKind("ownkind", dlpack.CPU))(t)
 	require.NoError(t, schedule("ownkind"))
 	require.NoError(t, ops.RegisterSchedule("hexagon", "", func(*ops.Group) (bool, error) { return false, nil }))
 	require.NoError(t, schedule("hexagon"))

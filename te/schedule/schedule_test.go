@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/te/ops"
@@ -14,9 +15,7 @@ import (
 
 func newTarget(t *testing.T, x any) *target.Target {
 	t.Helper()
-	tg, err := target.New(x)
-	require.NoError(t, err)
-	return tg
+	return must.Get(target.New(x))(t)
 }
 
 func placeholder(name string, sizes ...int32) *te.Tensor {
@@ -52,10 +51,8 @@ func TestSchedule_Keys(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"big R R"}, asked)
 
-	_, err = ops.Schedule(nil, y)
-	require.ErrorContains(t, err, "the target is nil")
-	_, err = ops.Schedule(newTarget(t, "c"), ops.Relu(nil, "R"))
-	require.ErrorContains(t, err, "the tensor is nil")
+	require.ErrorContains(t, must.Fail(ops.Schedule(nil, y)), "the target is nil")
+	require.ErrorContains(t, must.Fail(ops.Schedule(newTarget(t, "c"), ops.Relu(nil, "R"))), "the tensor is nil")
 	require.NoError(t, ops.RegisterSchedule("opstest-bad", "", func(g *ops.Group) (bool, error) {
 		g.Schedule.Stage(g.Root).Parallel(nil)
 		return true, nil
@@ -72,10 +69,8 @@ func TestSchedule_Inlining(t *testing.T) {
 	for range 40 {
 		y = ops.Add(y, y, "D")
 	}
-	s, err := ops.Schedule(newTarget(t, "c"), y)
-	require.NoError(t, err)
-	m, err := te.Lower(s, []any{x, y}, "f")
-	require.NoError(t, err)
+	s := must.Get(ops.Schedule(newTarget(t, "c"), y))(t)
+	m := must.Get(te.Lower(s, []any{x, y}, "f"))(t)
 	require.Less(t, len(text.Print(m)), 20000)
 }
 
@@ -83,14 +78,12 @@ func TestSchedule_Inlining(t *testing.T) {
 func TestSchedule_Plain(t *testing.T) {
 	x, w := placeholder("X", 256, 64), placeholder("W", 64, 256)
 	text := func(ins []*te.Tensor, out *te.Tensor) string {
-		s, err := ops.Schedule(newTarget(t, "c"), out)
-		require.NoError(t, err)
+		s := must.Get(ops.Schedule(newTarget(t, "c"), out))(t)
 		var args []any
 		for _, y := range append(ins, out) {
 			args = append(args, y)
 		}
-		m, err := te.Lower(s, args, "f")
-		require.NoError(t, err)
+		m := must.Get(te.Lower(s, args, "f"))(t)
 		return text.Print(m)
 	}
 	chain := text([]*te.Tensor{x}, ops.Add(ops.Relu(x, "R"), ops.Neg(x, "N"), "Y"))
@@ -104,10 +97,8 @@ func TestSchedule_Plain(t *testing.T) {
 	product := ops.Matmul(x, w, "M")
 	for _, outs := range [][]*te.Tensor{{ops.Relu(product, "R"), ops.Sum(product, "S", []int{0}, false)},
 		{ops.Relu(product, "R"), product}} {
-		s, err := ops.Schedule(newTarget(t, "c"), outs...)
-		require.NoError(t, err)
-		_, err = te.Lower(s, []any{x, w, outs[0], outs[1]}, "f")
-		require.NoError(t, err)
+		s := must.Get(ops.Schedule(newTarget(t, "c"), outs...))(t)
+		must.Get(te.Lower(s, []any{x, w, outs[0], outs[1]}, "f"))(t)
 	}
 	few := placeholder("X", 4)
 	small := text([]*te.Tensor{few}, ops.Relu(few, "R"))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirnodes"
 	"tvmgo/tir/compare"
 	"tvmgo/tir/text"
@@ -14,8 +15,7 @@ import (
 func FuzzReadJSON(f *testing.F) {
 	f.Add([]byte(jsonExample))
 	for seed := range uint64(60) {
-		data, err := Marshal(tirnodes.Module(seed))
-		require.NoError(f, err)
+		data := must.Get(Marshal(tirnodes.Module(seed)))(f)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -24,8 +24,7 @@ func FuzzReadJSON(f *testing.F) {
 			require.Nil(t, m)
 			return
 		}
-		written, err := Marshal(m)
-		require.NoError(t, err)
+		written := must.Get(Marshal(m))(t)
 		again, err := Unmarshal(written)
 		require.NoError(t, err, "%s", written)
 		require.True(t, compare.EqualFree(m, again), compare.Difference(m, again))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 	"tvmgo/tir/json"
 )
@@ -69,8 +70,7 @@ func TestPrint_Names(t *testing.T) {
 }
 `
 	require.Equal(t, want, f.String())
-	m, err := Parse(want)
-	require.NoError(t, err)
+	m := must.Get(Parse(want))(t)
 	require.Equal(t, want, m.String())
 }
 
@@ -133,12 +133,9 @@ func TestPrint_Addresses(t *testing.T) {
 	require.Equal(t, want, f.String())
 	m := &tir.IRModule{Funcs: []*tir.PrimFunc{f}}
 	roundTrip(t, "addresses", m)
-	m, err := Parse(want)
-	require.NoError(t, err)
-	data, err := json.Marshal(m)
-	require.NoError(t, err)
-	m, err = json.Unmarshal(data)
-	require.NoError(t, err)
+	m = must.Get(Parse(want))(t)
+	data := must.Get(json.Marshal(m))(t)
+	m = must.Get(json.Unmarshal(data))(t)
 	require.Equal(t, want, m.String())
 }
 

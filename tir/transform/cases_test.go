@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
@@ -32,8 +33,7 @@ func function(t *testing.T, body string) *tir.IRModule {
 // became is what a pass makes of a body.
 func became(t *testing.T, pass transform.Pass, body string) string {
 	t.Helper()
-	m, err := pass(function(t, body), nil)
-	require.NoError(t, err)
+	m := must.Get(pass(function(t, body), nil))(t)
 	require.NoError(t, tir.Check(m), "%s", text.Print(m))
 	all := strings.Split(strings.TrimSpace(text.Print(m)), "\n")
 	for i, line := range all {

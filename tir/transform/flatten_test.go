@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
@@ -13,7 +14,7 @@ import (
 // One index has the strides, the offset and the gaps in it; where the memory may be larger than 32 bits reach, it has
 // 64.
 func TestFlattenStorage(t *testing.T) {
-	m, err := text.Parse(`func f(p: handle, q: handle, n: int32) {
+	m := must.Get(text.Parse(`func f(p: handle, q: handle, n: int32) {
   var s: int32
   var o: int32
   buffer a: float32[n, 8], param p, strides [s, 2], offset o
@@ -31,8 +32,7 @@ func TestFlattenStorage(t *testing.T) {
     b[k, 0] = d[0, k]
     h[2, 3] = b[k, 0]
   }
-}`)
-	require.NoError(t, err)
+}`))(t)
 	require.NoError(t, tir.Check(m))
 	text := text.Print(oneFunc(t, transform.FlattenStorage, m.Funcs[0]))
 	for _, want := range []string{
@@ -56,7 +56,6 @@ func TestFlattenStorage(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	same := &tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t, "out[3] = 1")}}
-	got, err := transform.FlattenStorage(same, nil)
-	require.NoError(t, err)
+	got := must.Get(transform.FlattenStorage(same, nil))(t)
 	require.True(t, same == got, "what is flat is shared")
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/c"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -36,10 +37,9 @@ func TestLegalizeTypes_Refuses(t *testing.T) {
 		require.Nil(t, m)
 	}
 	packed := func(of, body string) error {
-		m, err := text.Parse("func f(p: handle) {\nbuffer q: " + of + ", param p\n" + body + "\n}")
-		require.NoError(t, err)
+		m := must.Get(text.Parse("func f(p: handle) {\nbuffer q: " + of + ", param p\n" + body + "\n}"))(t)
 		require.NoError(t, tir.Check(m))
-		_, err = transform.LegalizeTypes(m, nil)
+		_, err := transform.LegalizeTypes(m, nil)
 		return err
 	}
 	require.ErrorContains(t, packed("int4[8]", "thread i in range(8), thread \"threadIdx.x\" { q[i] = int4(1) }"),
@@ -71,16 +71,14 @@ func TestLegalizeTypes_Packed(t *testing.T) {
 	serial.Body = &loop
 	var results [][]byte
 	for _, x := range []*tir.PrimFunc{&serial, g} {
-		a, err := tirrun.New(int4, 3, 5)
-		require.NoError(t, err)
+		a := must.Get(tirrun.New(int4, 3, 5))(t)
 		a.Data = make([]byte, 16)
 		for i := range a.Data {
 			a.Data[i] = byte(i * 37)
 		}
 		a.Strides, a.Offset = []int64{9, 1}, 3
-		p, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{x}}, tirrun.Options{})
-		require.NoError(t, err)
-		_, err = p.Call("f", a, 9)
+		p := must.Get(tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{x}}, tirrun.Options{}))(t)
+		_, err := p.Call("f", a, 9)
 		require.NoError(t, err, text.Print(x))
 		results = append(results, a.Data)
 	}
@@ -89,33 +87,27 @@ func TestLegalizeTypes_Packed(t *testing.T) {
 
 // Numbers of narrow types are parameters, results, variables of loops and what functions of the module give each other.
 func TestLegalizeTypes_Numbers(t *testing.T) {
-	m, err := text.Parse("func twice(x: float8_e4m3fn) -> float8_e4m3fn {\nret(x * float8_e4m3fn(2.0))\n}\n" +
+	m := must.Get(text.Parse("func twice(x: float8_e4m3fn) -> float8_e4m3fn {\nret(x * float8_e4m3fn(2.0))\n}\n" +
 		"func f(p: handle, k: int4, x: float8_e4m3fn) {\nbuffer out: float32[16], param p\nfor i in range(int4(-3), " +
 		"count=int4(6)) { out[cast(int32, i) + 3] = cast(float32, i * k) }\n" +
-		"out[10] = cast(float32, func twice[float8_e4m3fn](x + float8_e4m3fn(0.5)))\n}")
-	require.NoError(t, err)
+		"out[10] = cast(float32, func twice[float8_e4m3fn](x + float8_e4m3fn(0.5)))\n}"))(t)
 	require.NoError(t, tir.Check(m))
-	legal, err := transform.LegalizeTypes(m, nil)
-	require.NoError(t, err)
+	legal := must.Get(transform.LegalizeTypes(m, nil))(t)
 	require.NoError(t, tir.Check(legal), text.Print(legal))
 	var results [][]float32
 	for _, x := range []*tir.IRModule{m, legal} {
-		p, err := tirrun.Compile(x, tirrun.Options{})
-		require.NoError(t, err)
-		out, err := tirrun.New(tir.Float32, 16)
-		require.NoError(t, err)
-		_, err = p.Call("f", out, -3, 1.3)
+		p := must.Get(tirrun.Compile(x, tirrun.Options{}))(t)
+		out := must.Get(tirrun.New(tir.Float32, 16))(t)
+		_, err := p.Call("f", out, -3, 1.3)
 		require.NoError(t, err, text.Print(x))
-		values, err := tirrun.Values[float32](out)
-		require.NoError(t, err)
+		values := must.Get(tirrun.Values[float32](out))(t)
 		results = append(results, values)
 	}
 	require.Equal(t, results[0], results[1])
 	require.Equal(t, float32(3.5), results[0][10], "1.3 is 1.25, and 1.75 twice")
-	p, err := tirrun.Compile(legal, tirrun.Options{})
-	require.NoError(t, err)
+	p := must.Get(tirrun.Compile(legal, tirrun.Options{}))(t)
 	out, _ := tirrun.New(tir.Float32, 16)
-	_, err = p.Call("f", out, 8, 1.0)
+	_, err := p.Call("f", out, 8, 1.0)
 	require.ErrorContains(t, err, "argument k: want a number of type int4, from -8 to 7")
 }
 
@@ -132,16 +124,14 @@ func TestIsLegal_GeneratorAgrees(t *testing.T) {
 		_, err := new(c.Emitter).Emit(m, nil)
 		if !transform.IsLegal(typ) {
 			require.ErrorContains(t, err, "type "+typ.String()+" has no counterpart in C", typ.String())
-			m, err = transform.LegalizeTypes(m, nil)
-			require.NoError(t, err)
+			m = must.Get(transform.LegalizeTypes(m, nil))(t)
 			_, err = new(c.Emitter).Emit(m, nil)
 		}
 		require.NoError(t, err, typ.String())
 	}
 	m := &tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t,
 		"alloc h: float16[4]\nh[0] = cast(float16, n) * float16(3.0)\nout[0] = cast(int32, h[0])")}}
-	same, err := transform.LegalizeTypes(m, nil)
-	require.NoError(t, err)
+	same := must.Get(transform.LegalizeTypes(m, nil))(t)
 	require.True(t, m == same, "float16 is the generator's")
 }
 
@@ -150,18 +140,13 @@ func TestLegalizeTypes_FMA(t *testing.T) {
 	m, err := text.Parse("func f(p: handle, a: float8_e5m2, b: float8_e5m2, c: float8_e5m2) {\nbuffer out: float32[1], " +
 		"param p\nout[0] = cast(float32, fma(a, b, c))\n}")
 	require.NoError(t, err)
-	legal, err := transform.LegalizeTypes(m, nil)
-	require.NoError(t, err)
+	legal := must.Get(transform.LegalizeTypes(m, nil))(t)
 	for _, x := range []*tir.IRModule{m, legal} {
-		p, err := tirrun.Compile(x, tirrun.Options{})
-		require.NoError(t, err)
-		out, err := tirrun.New(tir.Float32, 1)
-		require.NoError(t, err)
+		p := must.Get(tirrun.Compile(x, tirrun.Options{}))(t)
+		out := must.Get(tirrun.New(tir.Float32, 1))(t)
 		for c, want := range map[float64]float32{0: 32768, 0x1p-16: 40960, -0x1p-16: 32768} { // 36864 is in the middle
-			_, err = p.Call("f", out, 192.0, 192.0, c)
-			require.NoError(t, err)
-			values, err := tirrun.Values[float32](out)
-			require.NoError(t, err)
+			must.Get(p.Call("f", out, 192.0, 192.0, c))(t)
+			values := must.Get(tirrun.Values[float32](out))(t)
 			require.Equal(t, want, values[0], "plus %v", c)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
@@ -235,8 +236,7 @@ func narrowArguments(t testing.TB, f *tir.PrimFunc, r *rand.Rand) []any {
 		for d, n := range b.Shape {
 			shape[d] = n.(*tir.IntImm).Value
 		}
-		a, err := tirrun.New(b.DType, shape...)
-		require.NoError(t, err)
+		a := must.Get(tirrun.New(b.DType, shape...))(t)
 		if b.Name != "out" && transform.IsLegal(b.DType) {
 			values := make([]float64, narrowElements)
 			for i := range values {
@@ -248,8 +248,7 @@ func narrowArguments(t testing.TB, f *tir.PrimFunc, r *rand.Rand) []any {
 					values[i] = float64(r.IntN(2))
 				}
 			}
-			a, err = tirrun.From(b.DType, values, narrowElements)
-			require.NoError(t, err)
+			a = must.Get(tirrun.From(b.DType, values, narrowElements))(t)
 		} else {
 			for i := range a.Data {
 				a.Data[i] = byte(r.Uint32())
@@ -275,10 +274,8 @@ func cloned(args []any) (out []any) {
 // sameNumbers compares arrays by their values; what is no number is like any other that is none.
 func sameNumbers(t *testing.T, want, got *tirrun.Array, about func() string) {
 	t.Helper()
-	x, err := tirrun.Values[float64](want)
-	require.NoError(t, err)
-	y, err := tirrun.Values[float64](got)
-	require.NoError(t, err)
+	x := must.Get(tirrun.Values[float64](want))(t)
+	y := must.Get(tirrun.Values[float64](got))(t)
 	for i := range x {
 		if math.IsNaN(x[i]) && math.IsNaN(y[i]) || math.Float64bits(x[i]) == math.Float64bits(y[i]) {
 			continue
@@ -329,8 +326,7 @@ func TestLegalizeTypes_AllValues(t *testing.T) {
 			continue
 		}
 		for _, from := range []tir.Type{tir.Float32, tir.Float64, tir.Float16, tir.BFloat16} {
-			codes, err := tirrun.New(nt, 1<<nt.Bits)
-			require.NoError(t, err)
+			codes := must.Get(tirrun.New(nt, 1<<nt.Bits))(t)
 			for c := range 1 << nt.Bits {
 				for b := range int(nt.Bits) {
 					if c>>b&1 != 0 {
@@ -338,8 +334,7 @@ func TestLegalizeTypes_AllValues(t *testing.T) {
 					}
 				}
 			}
-			exact, err := tirrun.Values[float64](codes)
-			require.NoError(t, err)
+			exact := must.Get(tirrun.Values[float64](codes))(t)
 			values := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-300, -1e-300,
 				1e300, -1e300, math.MaxFloat32, 0x1p-149, 0x1p-127, 0x1p127}
 			for _, x := range exact {
@@ -359,16 +354,12 @@ func TestLegalizeTypes_AllValues(t *testing.T) {
 				Body: &tir.For{Var: i, Min: tir.I64(0), Extent: tir.I64(n),
 					Body: &tir.BufferStore{Buffer: out, Value: tir.NewCast(nt, tir.BufferAt(in, i)),
 						Indices: []tir.Expr{i}}}}
-			a, err := tirrun.From(from, values, n)
-			require.NoError(t, err)
+			a := must.Get(tirrun.From(from, values, n))(t)
 			var results []*tirrun.Array
 			for _, g := range []*tir.PrimFunc{f, oneFunc(t, transform.LegalizeTypes, f)} {
-				c, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{g}}, tirrun.Options{})
-				require.NoError(t, err)
-				b, err := tirrun.New(nt, n)
-				require.NoError(t, err)
-				_, err = c.Call("f", a, b)
-				require.NoError(t, err)
+				c := must.Get(tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{g}}, tirrun.Options{}))(t)
+				b := must.Get(tirrun.New(nt, n))(t)
+				must.Get(c.Call("f", a, b))(t)
 				results = append(results, b)
 			}
 			sameNumbers(t, results[0], results[1], func() string { return nt.String() + " from " + from.String() })

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -53,8 +54,7 @@ func passes() map[string]transform.Step {
 
 // The document lists the passes of the pipelines for hosts and devices in order.
 func TestPipelines_AreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/tensor-expressions.md")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../docs/tensor-expressions.md"))(t)
 	lines := strings.Join(strings.Fields(string(text)), " ")
 	for name, p := range map[string]transform.Pipeline{"ForEvery()": transform.ForEvery(),
 		"ForHost()": transform.ForHost(), "ForDevice(language)": transform.ForDevice(small)} {
@@ -74,14 +74,11 @@ func TestPipelines_HaveEveryPass(t *testing.T) {
 		_, err := s.Pass(nil, nil)
 		require.EqualError(t, err, name+": the module is nil", "the name of the step is that of the pass's errors")
 	}
-	source, err := os.ReadFile("../../docs/tensor-expressions.md")
-	require.NoError(t, err)
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	source := must.Get(os.ReadFile("../../docs/tensor-expressions.md"))(t)
+	files := must.Get(filepath.Glob("*.go"))(t)
 	found := 0
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		require.NoError(t, err)
+		parsed := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 		for _, d := range parsed.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Recv != nil || !f.Name.IsExported() || !isPass(f.Type) {
@@ -150,8 +147,7 @@ func TestPasses_Garbage(t *testing.T) {
 		for _, to := range []*target.Target{nil, targetFor(t, "opencl"), targetFor(t, "c"),
 			targetFor(t, "opencl -bounds-check")} {
 			for _, m := range []*tir.IRModule{{Funcs: []*tir.PrimFunc{nil}}, garbage(nil)} {
-				_, err := s.Pass(m, to)
-				require.EqualError(t, err,
+				require.EqualError(t, must.Fail(s.Pass(m, to)),
 					name+": function 0 of the module is nil or has no body: check it with tir.Check")
 			}
 			for _, bad := range []tir.Stmt{&tir.Alloc{Body: nothing}, &tir.BufferStore{}, &tir.For{}, &tir.Evaluate{},
@@ -164,8 +160,7 @@ func TestPasses_Garbage(t *testing.T) {
 			}
 		}
 		same := function(t, "for i in range(8) {\n  A[i] = B[i]\n}")
-		m, err := s.Pass(same, nil)
-		require.NoError(t, err)
+		m := must.Get(s.Pass(same, nil))(t)
 		require.True(t, m == same || name == "simplify" || name == "flatten storage" ||
 			name == "split host and device", "%s: nothing to do", name)
 		require.Same(t, same.Funcs[0], m.Funcs[0], "%s: nothing to do", name)
@@ -205,10 +200,8 @@ func TestVerifyLanguage(t *testing.T) {
 		"func f(a: handle) {\nbuffer A: float32[8], scope \"texture\", param a\nintrin " +
 			"ret_none()\n}": `parameter a: buffer A in scope "texture"`,
 	} {
-		m, err := text.Parse(source)
-		require.NoError(t, err)
-		_, err = transform.VerifyLanguage(language)(m, nil)
-		require.ErrorContains(t, err, want)
+		m := must.Get(text.Parse(source))(t)
+		require.ErrorContains(t, must.Fail(transform.VerifyLanguage(language)(m, nil)), want)
 	}
 }
 
@@ -216,14 +209,12 @@ func TestVerifyLanguage(t *testing.T) {
 func TestSplitVectors(t *testing.T) {
 	for lanes, want := range map[int][]int{2: {2}, 3: {2, 1}, 4: {4}, 5: {4, 1}, 7: {4, 2, 1}, 8: {4, 4}} {
 		for typ, split := range map[string]bool{"float32": true, "int8": false} {
-			m, err := text.Parse(fmt.Sprintf(`func f(a: handle, b: handle) {
+			m := must.Get(text.Parse(fmt.Sprintf(`func f(a: handle, b: handle) {
   buffer A: %[1]s[64], param a
   buffer B: %[1]s[64], param b
   A[ramp(3, 2, %[2]d)] = B[ramp(0, 1, %[2]d)] + broadcast(cast(%[1]s, 2), %[2]d)
-}`, typ, lanes))
-			require.NoError(t, err)
-			m, err = transform.SplitVectors(small)(m, nil)
-			require.NoError(t, err)
+}`, typ, lanes)))(t)
+			m = must.Get(transform.SplitVectors(small)(m, nil))(t)
 			require.NoError(t, tir.Check(m), text.Print(m))
 			var got []int
 			tir.Walk(m, func(node any) bool {
@@ -253,8 +244,7 @@ func TestForHost_LegalizesAndReusesStorage(t *testing.T) {
   for i in range(4096) { R[i] = B[i] * 2 }
   for i in range(4096) { B[i] = R[4095 - i] }
 }`)
-	m, err := transform.ForHost().Run(m, targetFor(t, "c"))
-	require.NoError(t, err)
+	m = must.Get(transform.ForHost().Run(m, targetFor(t, "c")))(t)
 	allocs := 0
 	tir.Walk(m, func(node any) bool {
 		switch n := node.(type) {

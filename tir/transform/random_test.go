@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirgen"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
@@ -22,8 +23,7 @@ func ran(t *testing.T, m *tir.IRModule, seed uint64) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	args, err := tirgen.Arguments(m.Funcs[0], seed)
-	require.NoError(t, err)
+	args := must.Get(tirgen.Arguments(m.Funcs[0], seed))(t)
 	_, err = p.Call("f", args...)
 	return args, err
 }
@@ -39,8 +39,7 @@ func TestPasses_Random(t *testing.T) {
 	vectors, loops, fewer, guards, failed := 0, 0, 0, 0, 0
 	for k := range *programs {
 		seed := uint64(k)
-		m, err := tir.NewModule(tirgen.Function("f", seed))
-		require.NoError(t, err)
+		m := must.Get(tir.NewModule(tirgen.Function("f", seed)))(t)
 		require.NoError(t, tir.Check(m), "seed %d", seed)
 		source := text.Print(m)
 		ranAlready := map[string]bool{source: true} // what several passes make of the program runs once

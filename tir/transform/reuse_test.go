@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -32,13 +33,10 @@ func ranBody(t testing.TB, f *tir.PrimFunc, order uint64) []int32 {
 		tirrun.Options{Seed: order, Funcs: map[string]func([]any) (any, error){
 			"keep": func([]any) (any, error) { return nil, nil }}})
 	require.NoError(t, err, text.Print(f))
-	out, err := tirrun.New(tir.Int32, 64)
-	require.NoError(t, err)
+	out := must.Get(tirrun.New(tir.Int32, 64))(t)
 	_, err = p.Call("f", out, 40)
 	require.NoError(t, err, text.Print(f))
-	values, err := tirrun.Values[int32](out)
-	require.NoError(t, err)
-	return values
+	return must.Get(tirrun.Values[int32](out))(t)
 }
 
 // fill and take write all elements of a buffer, and add them to the result.
@@ -182,11 +180,9 @@ func TestReuseStorage_SmallOnesOfCPUs(t *testing.T) {
 			n, "$")+take("b", n))
 	}
 	for source, small := range map[string]int{"c": 2, "llvm": 2, "opencl": 1} {
-		tgt, err := target.New(source)
-		require.NoError(t, err)
+		tgt := must.Get(target.New(source))(t)
 		for n, want := range map[string]int{"8": small, "256": small, "257": 1} {
-			out, err := transform.ReuseStorage(&tir.IRModule{Funcs: []*tir.PrimFunc{two(n)}}, tgt)
-			require.NoError(t, err)
+			out := must.Get(transform.ReuseStorage(&tir.IRModule{Funcs: []*tir.PrimFunc{two(n)}}, tgt))(t)
 			_, _, count := allocated(out.Funcs[0].Body)
 			require.Equal(t, want, count, "%s, %s", source, n)
 		}

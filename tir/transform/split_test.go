@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -57,8 +58,7 @@ func TestSplitHostDevice(t *testing.T) {
 	m := read(t, twoKernels)
 	before := text.Print(m)
 	gpu := targetFor(t, "cuda -arch=sm_90")
-	split, err := transform.SplitHostDevice(m, gpu)
-	require.NoError(t, err)
+	split := must.Get(transform.SplitHostDevice(m, gpu))(t)
 	require.Equal(t, before, text.Print(m), "it was changed")
 	require.NoError(t, tir.Check(split))
 	var names []string
@@ -104,8 +104,7 @@ func TestSplitHostDevice(t *testing.T) {
 // Bytes of dynamic shared memory are computed by the host: 16 n, then 7 from a multiple of 16 on, then 24 from the
 // next.
 func TestSplitHostDevice_DynamicShared(t *testing.T) {
-	split, err := transform.SplitHostDevice(read(t, twoKernels), targetFor(t, "cuda -arch=sm_90"))
-	require.NoError(t, err)
+	split := must.Get(transform.SplitHostDevice(read(t, twoKernels), targetFor(t, "cuda -arch=sm_90")))(t)
 	var size tir.Expr
 	tir.Walk(split.Func("f"), func(node any) bool {
 		if c, ok := node.(*tir.Call); ok && c.Name == "f_kernel_2" {

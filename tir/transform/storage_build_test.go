@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
@@ -25,31 +26,24 @@ func TestMain(m *testing.M) {
 // compiled are functions as the CPU runs them.
 func compiled(t *testing.T, funcs []*tir.PrimFunc) *runtime.Module {
 	t.Helper()
-	m, err := tir.NewModule(funcs...)
-	require.NoError(t, err)
-	built, err := codegen.Build(m, targetFor(t, "c"))
-	require.NoError(t, err)
-	t.Cleanup(func() { built.Close() })
-	return built
+	m := must.Get(tir.NewModule(funcs...))(t)
+	return must.Open(codegen.Build(m, targetFor(t, "c")))(t)
 }
 
 // callCompiled calls a function with arrays, which get what it writes.
 func callCompiled(t *testing.T, m *runtime.Module, name string, args []any) {
 	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
+	f := must.Get(m.Function(name))(t)
 	defer f.Close()
 	tensors := make([]any, len(args))
 	for i, a := range args {
 		a := a.(*tirrun.Array)
-		x, err := runtime.NewTensor(a.DType, a.Shape, runtime.CPU)
-		require.NoError(t, err)
+		x := must.Get(runtime.NewTensor(a.DType, a.Shape, runtime.CPU))(t)
 		defer x.Close()
 		require.NoError(t, x.CopyFromBytes(a.Data))
 		tensors[i] = x
 	}
-	_, err = f.Call(tensors...)
-	require.NoError(t, err)
+	must.Get(f.Call(tensors...))(t)
 	for i, a := range args {
 		require.NoError(t, tensors[i].(*runtime.Tensor).CopyToBytes(a.(*tirrun.Array).Data))
 	}
@@ -65,13 +59,11 @@ func TestLegalizeTypes_Compiled(t *testing.T) {
 		funcs = append(funcs, p.function(fmt.Sprintf("f%d", k)))
 	}
 	m := compiled(t, funcs)
-	reference, err := tirrun.Compile(&tir.IRModule{Funcs: funcs}, tirrun.Options{})
-	require.NoError(t, err)
+	reference := must.Get(tirrun.Compile(&tir.IRModule{Funcs: funcs}, tirrun.Options{}))(t)
 	for _, f := range funcs {
 		args := narrowArguments(t, f, p.Rand)
 		again := cloned(args)
-		_, err = reference.Call(f.Name, args...)
-		require.NoError(t, err)
+		must.Get(reference.Call(f.Name, args...))(t)
 		callCompiled(t, m, f.Name, again)
 		last := len(args) - 1
 		sameNumbers(t, args[last].(*tirrun.Array), again[last].(*tirrun.Array), func() string { return text.Print(f) })
@@ -109,22 +101,16 @@ func TestReuseStorage_Compiled(t *testing.T) {
 		funcs = append(funcs, &f)
 	}
 	m := compiled(t, funcs)
-	reference, err := tirrun.Compile(&tir.IRModule{Funcs: funcs}, tirrun.Options{})
-	require.NoError(t, err)
+	reference := must.Get(tirrun.Compile(&tir.IRModule{Funcs: funcs}, tirrun.Options{}))(t)
 	for _, f := range funcs {
-		want, err := tirrun.New(tir.Int32, 64)
-		require.NoError(t, err)
-		_, err = reference.Call(f.Name, want, 40)
-		require.NoError(t, err)
-		compute, err := m.Function(f.Name)
-		require.NoError(t, err)
+		want := must.Get(tirrun.New(tir.Int32, 64))(t)
+		must.Get(reference.Call(f.Name, want, 40))(t)
+		compute := must.Get(m.Function(f.Name))(t)
 		defer compute.Close()
-		x, err := runtime.NewTensor(tir.Int32, []int64{64}, runtime.CPU)
-		require.NoError(t, err)
+		x := must.Get(runtime.NewTensor(tir.Int32, []int64{64}, runtime.CPU))(t)
 		defer x.Close()
 		require.NoError(t, x.CopyFromBytes(make([]byte, 256)))
-		_, err = compute.Call(x, 40)
-		require.NoError(t, err)
+		must.Get(compute.Call(x, 40))(t)
 		got := make([]byte, 256)
 		require.NoError(t, x.CopyToBytes(got))
 		require.Equal(t, want.Data, got, text.Print(f))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -260,11 +261,9 @@ func storageArguments(t testing.TB, n int64) []any {
 	for i := range values {
 		values[i] = float32(i*37%91) / 4
 	}
-	in, err := tirrun.From(tir.Float32, values, 400)
-	require.NoError(t, err)
+	in := must.Get(tirrun.From(tir.Float32, values, 400))(t)
 	in.Shape, in.Strides, in.Offset = []int64{n, 5}, []int64{13, 2}, 7
-	out, err := tirrun.New(tir.Int32, 3, n)
-	require.NoError(t, err)
+	out := must.Get(tirrun.New(tir.Int32, 3, n))(t)
 	return []any{in, out}
 }
 
@@ -276,7 +275,5 @@ func results(t testing.TB, f *tir.PrimFunc, n int64) []int32 {
 	args := storageArguments(t, n)
 	_, err = p.Call(f.Name, args...)
 	require.NoError(t, err, text.Print(f))
-	values, err := tirrun.Values[int32](args[1].(*tirrun.Array))
-	require.NoError(t, err)
-	return values
+	return must.Get(tirrun.Values[int32](args[1].(*tirrun.Array)))(t)
 }

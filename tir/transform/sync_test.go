@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -88,16 +89,13 @@ func shape(m *tir.IRModule) string {
 
 func interpret(t testing.TB, m *tir.IRModule, seed uint64) ([]int32, error) {
 	t.Helper()
-	p, err := tirrun.Compile(m, tirrun.Options{Seed: seed})
-	require.NoError(t, err)
+	p := must.Get(tirrun.Compile(m, tirrun.Options{Seed: seed}))(t)
 	values := make([]int32, 64)
 	for i := range values {
 		values[i] = int32(i*7%64 + 1)
 	}
-	a, err := tirrun.From(tir.Int32, values, 64)
-	require.NoError(t, err)
-	b, err := tirrun.New(tir.Int32, 64)
-	require.NoError(t, err)
+	a := must.Get(tirrun.From(tir.Int32, values, 64))(t)
+	b := must.Get(tirrun.New(tir.Int32, 64))(t)
 	if _, err := p.Call("f", a, b); err != nil {
 		return nil, err
 	}
@@ -240,8 +238,7 @@ func TestThreadSync_Barriers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := read(t, kernelText(c.body))
 			before := text.Print(m)
-			synced, err := transform.ThreadSync(m, nil)
-			require.NoError(t, err)
+			synced := must.Get(transform.ThreadSync(m, nil))(t)
 			require.Equal(t, before, text.Print(m), "it was changed")
 			require.NoError(t, tir.Check(synced))
 			require.Equal(t, c.want, shape(synced))
@@ -254,8 +251,7 @@ func TestThreadSync_Barriers(t *testing.T) {
 				}
 				require.Equal(t, first, got)
 			}
-			again, err := transform.ThreadSync(synced, nil)
-			require.NoError(t, err)
+			again := must.Get(transform.ThreadSync(synced, nil))(t)
 			require.Equal(t, c.want, shape(again), "a second time")
 			for i := range strings.Count(c.want, "|") {
 				_, err := interpret(t, withoutBarrier(synced, i), 1)
@@ -331,8 +327,7 @@ func f(a: handle, b: handle) {
   }
 }
 `)
-	synced, err := transform.ThreadSync(m, nil)
-	require.NoError(t, err)
+	synced := must.Get(transform.ThreadSync(m, nil))(t)
 	got, err := interpret(t, synced, 3)
 	require.NoError(t, err, text.Print(synced))
 	for i, v := range got {

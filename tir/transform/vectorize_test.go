@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -20,8 +21,7 @@ func TestForHost_TileOfMatmul(t *testing.T) {
 	k := te.ReduceAxis(tir.I32(0), tir.I32(n), "k")
 	r := te.Compute(te.Dims(n, n), "C",
 		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
-	s, err := te.NewSchedule(r)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(r))(t)
 	acc := s.CacheWrite(r, "local")
 	st := s.Stage(r)
 	_, yo, xi, yi := st.Tile(r.Axes()[0], r.Axes()[1], 6, 32)
@@ -33,11 +33,9 @@ func TestForHost_TileOfMatmul(t *testing.T) {
 	l.Reorder(ko, ki, l.Axes()[0], l.Axes()[1])
 	l.Unroll(l.Axes()[0])
 	l.Vectorize(l.Axes()[1])
-	m, err := te.Lower(s, []any{a, b, r}, "matmul")
-	require.NoError(t, err)
+	m := must.Get(te.Lower(s, []any{a, b, r}, "matmul"))(t)
 	for _, p := range transform.ForHost() {
-		m, err = p.Pass(m, nil)
-		require.NoError(t, err)
+		m = must.Get(p.Pass(m, nil))(t)
 		require.NoError(t, tir.Check(m))
 	}
 	stores := 0
@@ -66,15 +64,13 @@ func TestVectorize_Width(t *testing.T) {
 	} {
 		k, err := target.New(options)
 		require.NoError(t, err, options)
-		m, err := text.Parse(`func f(a: handle) {
+		m := must.Get(text.Parse(`func f(a: handle) {
   buffer A: float32[32], param a
   vectorized i in range(32) {
     A[i] = 1.0
   }
-}`)
-		require.NoError(t, err)
-		m, err = transform.Vectorize(m, k)
-		require.NoError(t, err)
+}`))(t)
+		m = must.Get(transform.Vectorize(m, k))(t)
 		stores := 0
 		tir.Walk(m, func(node any) bool {
 			if s, ok := node.(*tir.BufferStore); ok {
@@ -92,13 +88,10 @@ func TestUnroll_PragmaOfSchedule(t *testing.T) {
 	for step, want := range map[int]int{0: 1, 11: 1, 12: 12, 100: 12} {
 		a := te.Placeholder(te.Dims(5, 12), tir.Float32, "A")
 		r := te.Compute(te.Dims(5, 12), "R", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.F32(1)) })
-		s, err := te.NewSchedule(r)
-		require.NoError(t, err)
+		s := must.Get(te.NewSchedule(r))(t)
 		s.Stage(r).Pragma(r.Axes()[1], "auto_unroll_max_step", step)
-		m, err := te.Lower(s, []any{a, r}, "f")
-		require.NoError(t, err)
-		m, err = transform.ForHost().Run(m, nil)
-		require.NoError(t, err)
+		m := must.Get(te.Lower(s, []any{a, r}, "f"))(t)
+		m = must.Get(transform.ForHost().Run(m, nil))(t)
 		stores := 0
 		tir.Walk(m, func(node any) bool {
 			if _, ok := node.(*tir.BufferStore); ok {
@@ -119,8 +112,7 @@ func TestPasses_Limits(t *testing.T) {
 			"{\n%s\n}\n}\n}", v, k, v, k, body)
 	}
 	m := function(t, "for o in range(3) {\n  for i in range(3) {\n    if likely(o * 3 + i < 8) {\n"+body+"\n}\n}\n}")
-	m, err := transform.LoopPartition(m, nil)
-	require.NoError(t, err)
+	m = must.Get(transform.LoopPartition(m, nil))(t)
 	require.NoError(t, tir.Check(m))
 	nodes := 0
 	tir.Walk(m, func(node any) bool {
@@ -142,8 +134,7 @@ func TestUnroll_SharedStatement(t *testing.T) {
 		Body: &tir.Seq{Stmts: []tir.Stmt{f.Body, f.Body}}}
 	m = &tir.IRModule{Funcs: []*tir.PrimFunc{&f}}
 	require.NoError(t, tir.Check(m))
-	m, err := transform.Unroll(m, nil)
-	require.NoError(t, err)
+	m = must.Get(transform.Unroll(m, nil))(t)
 	require.NoError(t, tir.Check(m), text.Print(m))
 	require.Equal(t, 4, survey(m).loops)
 }
@@ -153,8 +144,7 @@ func TestUnroll_Limit(t *testing.T) {
 	for more, loops := range map[int]int{0: 0, 1: 1} {
 		m := function(t, fmt.Sprintf("unrolled i in range(%d) {\n  A[floormod(i, 4)] = 1.0\n}",
 			transform.MaxUnrolled+more))
-		m, err := transform.Unroll(m, nil)
-		require.NoError(t, err)
+		m = must.Get(transform.Unroll(m, nil))(t)
 		require.Equal(t, loops, survey(m).loops, "%d more", more)
 	}
 }

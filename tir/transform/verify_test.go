@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -15,9 +16,7 @@ import (
 
 func targetFor(t testing.TB, x any) *target.Target {
 	t.Helper()
-	r, err := target.New(x)
-	require.NoError(t, err)
-	return r
+	return must.Get(target.New(x))(t)
 }
 
 // Host code that touches memory of a device is rejected, with function, buffer and place.
@@ -58,11 +57,9 @@ func TestVerifyMemory(t *testing.T) {
 			require.Nil(t, got)
 		}
 		for _, cpu := range []string{"c", "llvm", "ext_dev"} {
-			_, err = transform.VerifyMemory(m, targetFor(t, cpu))
-			require.NoError(t, err)
+			must.Get(transform.VerifyMemory(m, targetFor(t, cpu)))(t)
 		}
-		_, err = transform.VerifyMemory(m, nil)
-		require.NoError(t, err)
+		must.Get(transform.VerifyMemory(m, nil))(t)
 		f.Attrs = map[string]any{"target": targetFor(t, "c")}
 		_, err = transform.VerifyMemory(m, targetFor(t, "opencl"))
 		require.NoError(t, err, "the function's own target counts")
@@ -83,10 +80,9 @@ func TestVerifyMemory_CalledByKernels(t *testing.T) {
 	}
 	for host, want := range map[string]string{"": "",
 		"func inner(p)": "function inner: buffer a, in memory of opencl, is written by the host, at body"} {
-		m, err := text.Parse(source(host))
-		require.NoError(t, err)
+		m := must.Get(text.Parse(source(host)))(t)
 		require.NoError(t, tir.Check(m))
-		_, err = transform.VerifyMemory(m, targetFor(t, "opencl"))
+		_, err := transform.VerifyMemory(m, targetFor(t, "opencl"))
 		if want == "" {
 			require.NoError(t, err)
 		} else {
@@ -143,12 +139,11 @@ func TestVerifyLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body := strings.ReplaceAll(c.body, "s[0] = 1", "")
 			m := &tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t, body)}}
-			got, err := transform.VerifyLimits(m,
+			got := must.Get(transform.VerifyLimits(m,
 				targetFor(t, map[string]any{"kind": "vulkan", "max_threads_per_block": 4096, "max_num_threads": 4096,
-					c.attr: c.asked}))
-			require.NoError(t, err)
+					c.attr: c.asked})))(t)
 			require.True(t, m == got)
-			_, err = transform.VerifyLimits(m,
+			_, err := transform.VerifyLimits(m,
 				targetFor(t, map[string]any{"kind": "vulkan", "max_threads_per_block": 4096, "max_num_threads": 4096,
 					c.attr: c.asked - 1}))
 			require.ErrorContains(t, err, c.want)

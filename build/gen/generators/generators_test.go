@@ -6,18 +6,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // root is the top of the repository, seen from here, where go test runs.
 const root = "../../.."
 
 func TestLists_AreUpToDate(t *testing.T) {
-	files, err := rendered(root)
-	require.NoError(t, err)
+	files := must.Get(rendered(root))(t)
 	require.Len(t, files, 5)
 	for path, want := range files {
-		have, err := os.ReadFile(filepath.Join(root, path))
-		require.NoError(t, err)
+		have := must.Get(os.ReadFile(filepath.Join(root, path)))(t)
 		require.Equal(t, string(want), string(have), "%s: run: make generators", path)
 	}
 }
@@ -37,12 +37,10 @@ const kind = "metal"
 func init() { codegen.Register(kind, nil); codegen.Register("webgpu", nil) }`)
 	write(t, root, "own", `func init() { target.RegisterKind("own"); codegen.Register("own", nil) }`)
 	write(t, root, "helper", `func f() { other.Register("x") }`)
-	all, err := find(root)
-	require.NoError(t, err)
-	require.Equal(t, []generator{{path: "codegen/metal", kinds: []string{"metal", "webgpu"}}}, all)
+	require.Equal(t, []generator{{path: "codegen/metal", kinds: []string{"metal", "webgpu"}}}, must.Get(find(root))(t))
 
 	write(t, root, "unclear", `func init() { for _, k := range list { codegen.Register(k, nil) } }`)
-	_, err = find(root)
+	_, err := find(root)
 	require.ErrorContains(t, err, "codegen/unclear: the kind in a call of codegen.Register is neither")
 }
 
@@ -62,7 +60,5 @@ func TestFindDevices(t *testing.T) {
 	put("npu/npu.go", "runtime.RegisterDeviceAPI(spec)")
 	put("devicetest/devicetest.go", "// RegisterDeviceAPI is elsewhere")
 	put("devicetest/self_test.go", "runtime.RegisterDeviceAPI(spec)")
-	devices, err := findDevices(root)
-	require.NoError(t, err)
-	require.Equal(t, []string{"runtime/metal", "runtime/npu"}, devices)
+	require.Equal(t, []string{"runtime/metal", "runtime/npu"}, must.Get(findDevices(root))(t))
 }

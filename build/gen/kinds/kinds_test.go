@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func TestHeader_IsUpToDate(t *testing.T) {
-	have, err := os.ReadFile(filepath.Join("../../..", header))
-	require.NoError(t, err)
+	have := must.Get(os.ReadFile(filepath.Join("../../..", header)))(t)
 	require.Equal(t, string(rendered()), string(have), "run: make generators")
 }

@@ -14,6 +14,8 @@ import (
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // corePackage is a package of the C core, as its C files show it.
@@ -98,24 +100,20 @@ func coreMistakes(all map[string]*corePackage) []string {
 
 func TestCore_PackagesDependInOneDirection(t *testing.T) {
 	dir := filepath.Join(root, "internal", "core")
-	all, err := corePackages(os.DirFS(dir))
-	require.NoError(t, err)
+	all := must.Get(corePackages(os.DirFS(dir)))(t)
 	require.Greater(t, len(all), 8, "packages were not found")
 	require.Empty(t, coreMistakes(all))
 	imported := "" // by package core, with and without the tag noreflect
 	for _, file := range []string{"core.go", "reflection.go", "noreflection.go"} {
-		text, err := os.ReadFile(filepath.Join(dir, file))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(dir, file)))(t)
 		imported += string(text)
 	}
 	for name, p := range all {
 		// Go's imports are C's includes, so that a program has what its C files need.
-		files, err := filepath.Glob(filepath.Join(dir, name, "*.go"))
-		require.NoError(t, err)
+		files := must.Get(filepath.Glob(filepath.Join(dir, name, "*.go")))(t)
 		goImports := map[string]bool{}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := must.Get(os.ReadFile(file))(t)
 			p.Files[filepath.Base(file)] = strings.Count(string(text), "\n")
 			for _, m := range coreImport.FindAllStringSubmatch(string(text), -1) {
 				goImports[m[1]] = true
@@ -130,8 +128,7 @@ func TestCore_PackagesDependInOneDirection(t *testing.T) {
 
 // A package of the core can be read in a day, a file in one sitting.
 func TestCore_PackagesAreSmall(t *testing.T) {
-	all, err := corePackages(os.DirFS(filepath.Join(root, "internal", "core")))
-	require.NoError(t, err)
+	all := must.Get(corePackages(os.DirFS(filepath.Join(root, "internal", "core"))))(t)
 	for name, p := range all {
 		sum := 0
 		for file, lines := range p.Files {
@@ -145,7 +142,7 @@ func TestCore_PackagesAreSmall(t *testing.T) {
 
 func TestCoreMistakes(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	all, err := corePackages(fstest.MapFS{
+	all := must.Get(corePackages(fstest.MapFS{
 		"core.h":            file("#include \"high/high.h\"\n"),
 		"low/low.h":         file("/* Package low: everything. */\n#include <stdint.h>\n"),
 		"low/hidden.c":      file("#include \"low/low.h\"\n  #  include \"high/high.h\"\n"),
@@ -153,8 +150,7 @@ func TestCoreMistakes(t *testing.T) {
 		"high/high.h":       file("/* Package high: the rest. */\n#include \"low/low.h\"\n"),
 		"high/ctest/test.h": file("#include \"elsewhere/a.h\"\n"),
 		"top/top.c":         file("#include \"high/high.h\"\n#include \"local.h\"\n"),
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.Equal(t, []string{
 		"cycle: high -> low -> high",
 		"top has no top.h that begins with \"/* Package top: \" and states its contract",

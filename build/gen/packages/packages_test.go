@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // root is the folder of the repository, seen from here, where go test runs.
@@ -19,12 +21,9 @@ func TestDocument_IsUpToDate(t *testing.T) {
 	if *rewrite {
 		require.NoError(t, update(root))
 	}
-	g, err := load(root)
-	require.NoError(t, err)
-	have, err := os.ReadFile(filepath.Join(root, document))
-	require.NoError(t, err)
-	want, err := rewritten(have, g)
-	require.NoError(t, err)
+	g := must.Get(load(root))(t)
+	have := must.Get(os.ReadFile(filepath.Join(root, document)))(t)
+	want := must.Get(rewritten(have, g))(t)
 	require.True(t, bytes.Equal(want, have), "%s is out of date: run: make docs-diagram", document)
 	require.Empty(t, g.broken(), "these imports break the rules of %s", document)
 	for _, p := range g.all {
@@ -90,6 +89,5 @@ func TestSentence(t *testing.T) {
 }
 
 func TestRewritten_WantsBothMarks(t *testing.T) {
-	_, err := rewritten([]byte("nothing"), made(t, nil))
-	require.ErrorContains(t, err, "has no line")
+	require.ErrorContains(t, must.Fail(rewritten([]byte("nothing"), made(t, nil))), "has no line")
 }

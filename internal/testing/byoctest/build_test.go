@@ -15,6 +15,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -107,36 +108,30 @@ func standIn(t *testing.T, text string) {
 // strategy.
 func TestBuild_Composite(t *testing.T) {
 	require.NoError(t, register())
-	_, err := target.RegisterKind("smallsoc2", dlpack.CPU, target.Composite(), target.WithAttr(target.ColumnStrategy,
-		target.Strategy(strategy)))
-	require.NoError(t, err)
+	must.Get(target.RegisterKind("smallsoc2", dlpack.CPU, target.Composite(), target.WithAttr(target.ColumnStrategy,
+		target.Strategy(strategy))))(t)
 	standIn(t, library)
-	m, err := text.Parse(program)
-	require.NoError(t, err)
+	m := must.Get(text.Parse(program))(t)
 	for soc, calls := range map[string]int{
 		`{"kind": "composite", "devices": ["dnnl", "c"]}`: 2,
 		`{"kind": "smallsoc2", "targets": ["dnnl", "c"]}`: 1,
 		`{"kind": "composite", "devices": ["c", "dnnl"]}`: 0,
 	} {
 		before := runtime.Live()
-		to, err := target.New(soc)
-		require.NoError(t, err)
+		to := must.Get(target.New(soc))(t)
 		built, err := codegen.Build(m, to)
 		require.NoError(t, err, soc)
-		imported, err := built.Imports()
-		require.NoError(t, err)
+		imported := must.Get(built.Imports())(t)
 		require.Len(t, imported, min(calls, 1), soc)
 		for _, i := range imported {
-			code, err := i.GetSource("")
-			require.NoError(t, err)
+			code := must.Get(i.GetSource(""))(t)
 			require.Equal(t, calls, strings.Count(code, " dnnl_sgemm(")-1, "and its declaration: %s", soc)
 			require.Len(t, i.Functions(), calls)
 			require.NoError(t, i.Close())
 		}
 		path := filepath.Join(t.TempDir(), "mlp.so")
 		require.NoError(t, export.Library(context.Background(), built, path))
-		loaded, err := runtime.Load(context.Background(), path)
-		require.NoError(t, err)
+		loaded := must.Get(runtime.Load(context.Background(), path))(t)
 		for _, from := range []*runtime.Module{built, loaded} {
 			for _, name := range []string{"dense1", "biased", "dense2", "softmax"} {
 				f, err := from.Function(name)
@@ -154,8 +149,7 @@ func TestBuild_Composite(t *testing.T) {
 // network calls mlp with the inputs of the reference.
 func network(t *testing.T, m *runtime.Module) []float64 {
 	t.Helper()
-	f, err := m.Function("mlp")
-	require.NoError(t, err)
+	f := must.Get(m.Function("mlp"))(t)
 	defer f.Close()
 	var args []any
 	for _, a := range []struct {
@@ -168,15 +162,12 @@ func network(t *testing.T, m *runtime.Module) []float64 {
 		if a.cols == 0 {
 			shape = shape[:1]
 		}
-		x, err := runtime.FromSlice(a.values, shape...)
-		require.NoError(t, err)
+		x := must.Get(runtime.FromSlice(a.values, shape...))(t)
 		defer x.Close()
 		args = append(args, x)
 	}
-	_, err = f.Call(args...)
-	require.NoError(t, err)
-	got, err := runtime.ToSlice[float32](args[5].(*runtime.Tensor))
-	require.NoError(t, err)
+	must.Get(f.Call(args...))(t)
+	got := must.Get(runtime.ToSlice[float32](args[5].(*runtime.Tensor)))(t)
 	wide := make([]float64, len(got))
 	for i, v := range got {
 		require.False(t, math.IsNaN(float64(v)))
@@ -189,31 +180,22 @@ func network(t *testing.T, m *runtime.Module) []float64 {
 func TestBuild_CompositeRunsTheLibrary(t *testing.T) {
 	require.NoError(t, register())
 	standIn(t, strings.Replace(library, "if (transa", "if (k == 5) return 3;\n  if (transa", 1))
-	m, err := text.Parse(program)
-	require.NoError(t, err)
-	to, err := target.New(`{"kind": "composite", "devices": ["dnnl", "c"]}`)
-	require.NoError(t, err)
-	built, err := codegen.Build(m, to)
-	require.NoError(t, err)
-	defer built.Close()
-	f, err := built.Function("mlp")
-	require.NoError(t, err)
-	defer f.Close()
+	m := must.Get(text.Parse(program))(t)
+	to := must.Get(target.New(`{"kind": "composite", "devices": ["dnnl", "c"]}`))(t)
+	built := must.Open(codegen.Build(m, to))(t)
+	f := must.Open(built.Function("mlp"))(t)
 	var args []any
 	for _, shape := range [][]int64{{2, 3}, {3, 5}, {5}, {5, 4}, {2, 5}, {2, 4}} {
-		x, err := runtime.NewTensor(dlpack.Float32, shape, runtime.CPU)
-		require.NoError(t, err)
+		x := must.Get(runtime.NewTensor(dlpack.Float32, shape, runtime.CPU))(t)
 		defer x.Close()
 		args = append(args, x)
 	}
-	_, err = f.Call(args...)
-	require.ErrorContains(t, err, "dense2: dnnl_sgemm failed")
+	require.ErrorContains(t, must.Fail(f.Call(args...)), "dense2: dnnl_sgemm failed")
 }
 
 func TestBuild_CompositeBadInput(t *testing.T) {
 	require.NoError(t, register())
-	m, err := text.Parse(program)
-	require.NoError(t, err)
+	m := must.Get(text.Parse(program))(t)
 	for soc, want := range map[string]string{
 		`{"kind": "composite", "devices": ["dnnl"]}`: `operation "biased" (function) is taken by no member ` +
 			`(and so are 2 more): ` +
@@ -227,8 +209,7 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 		require.NoError(t, err, soc)
 		broken := m
 		if soc == "dnnl" {
-			broken, err = text.Parse(strings.Replace(program, "y[i, j] = 0.0", "y[i, j] = 1.0", 1))
-			require.NoError(t, err)
+			broken = must.Get(text.Parse(strings.Replace(program, "y[i, j] = 0.0", "y[i, j] = 1.0", 1)))(t)
 		}
 		_, err = codegen.Build(broken, to)
 		require.ErrorContains(t, err, want, soc)
@@ -237,12 +218,9 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 	threads, err := text.Parse("func f(A: handle) {\n  buffer a: float32[4], param A\n  thread i in range(4), thread " +
 		"\"threadIdx.x\" { a[i] = 1.0 }\n}\n")
 	require.NoError(t, err)
-	to, err := target.New(`{"kind": "composite", "devices": ["dnnl", "c"]}`)
-	require.NoError(t, err)
-	_, err = codegen.Build(threads, to)
-	require.ErrorContains(t, err,
+	to := must.Get(target.New(`{"kind": "composite", "devices": ["dnnl", "c"]}`))(t)
+	require.ErrorContains(t, must.Fail(codegen.Build(threads, to)),
 		`operation "f" (function) is taken by no member: dnnl (member 0): it multiplies matrices alone; `+
 			`c (member 1): it has loops over threads, which only a device has`)
-	_, err = codegen.Build(&tir.IRModule{}, to)
-	require.ErrorContains(t, err, "the program has no functions to divide")
+	require.ErrorContains(t, must.Fail(codegen.Build(&tir.IRModule{}, to)), "the program has no functions to divide")
 }

@@ -16,6 +16,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/byoctest/dnnl"
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/target/partition"
 )
@@ -200,8 +201,7 @@ func link(t *testing.T, p *partition.Plan) (files map[string]string) {
 		generate, ok := target.Attr[dnnl.Generator](g.Target.Kind(), dnnl.Column)
 		require.True(t, ok, "kind %s has a generator", g.Target.Kind())
 		symbol := fmt.Sprintf("group%d", n)
-		source, err := generate(symbol, g)
-		require.NoError(t, err)
+		source := must.Get(generate(symbol, g))(t)
 		files[symbol+".c"] = source
 		inputs := pointers(g.Inputs)
 		for _, op := range g.Ops {
@@ -236,15 +236,12 @@ func run(t *testing.T, files map[string]string) (products int, p []float64) {
 	words := strings.Fields(cc)
 	out, err := exec.Command(words[0], append(append(words[1:], args...), "-lm")...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	out, err = exec.Command(filepath.Join(dir, "mlp")).Output()
-	require.NoError(t, err)
+	out = must.Get(exec.Command(filepath.Join(dir, "mlp")).Output())(t)
 	numbers := strings.Fields(string(out))
-	_, err = fmt.Sscan(numbers[0], &products)
-	require.NoError(t, err)
+	must.Get(fmt.Sscan(numbers[0], &products))(t)
 	for _, s := range numbers[1:] {
 		var v float64
-		_, err = fmt.Sscan(s, &v)
-		require.NoError(t, err)
+		must.Get(fmt.Sscan(s, &v))(t)
 		p = append(p, v)
 	}
 	return products, p
@@ -264,10 +261,8 @@ func TestMLP(t *testing.T) {
 			"llvm probability"}, 1},
 		{`{"kind": "composite", "devices": ["llvm", "dnnl"]}`, []string{"llvm dense1 biased active dense2 probability"}, 0},
 	} {
-		soc, err := target.New(c.soc)
-		require.NoError(t, err)
-		p, err := partition.New(mlp(), soc)
-		require.NoError(t, err)
+		soc := must.Get(target.New(c.soc))(t)
+		p := must.Get(partition.New(mlp(), soc))(t)
 		var got []string
 		for _, g := range p.Groups {
 			line := g.Target.Kind().Name()
@@ -286,8 +281,7 @@ func TestMLP(t *testing.T) {
 // TestDNNL_Refuses covers every reason for which the library does not take a product.
 func TestDNNL_Refuses(t *testing.T) {
 	require.NoError(t, register())
-	soc, err := target.New(`{"kind": "composite", "devices": ["dnnl", "llvm"]}`)
-	require.NoError(t, err)
+	soc := must.Get(target.New(`{"kind": "composite", "devices": ["dnnl", "llvm"]}`))(t)
 	for want, change := range map[string]func(op *target.Op){
 		"the type is float64, and dnnl_sgemm is for float32":  func(op *target.Op) { op.Attrs["dtype"] = "float64" },
 		"the type is <nil>, and dnnl_sgemm is for float32":    func(op *target.Op) { delete(op.Attrs, "dtype") },
@@ -298,8 +292,7 @@ func TestDNNL_Refuses(t *testing.T) {
 	} {
 		g := mlp()
 		change(&g.Ops[0])
-		p, err := partition.New(g, soc)
-		require.NoError(t, err)
+		p := must.Get(partition.New(g, soc))(t)
 		why, ok := p.Why("dense1")
 		require.True(t, ok)
 		if want == "" {
@@ -311,7 +304,7 @@ func TestDNNL_Refuses(t *testing.T) {
 		require.Equal(t, want, why.Refused[0].Reason)
 		generate, ok := target.Attr[dnnl.Generator](soc.Members()[0].Kind(), dnnl.Column)
 		require.True(t, ok)
-		_, err = generate("group0", &partition.Group{Ops: g.Ops[:1], Inputs: []string{"x", "w1", "b1"},
+		_, err := generate("group0", &partition.Group{Ops: g.Ops[:1], Inputs: []string{"x", "w1", "b1"},
 			Outputs: []string{"dense1"}})
 		require.ErrorContains(t, err, want, "what the partitioner refuses, the generator does too")
 	}

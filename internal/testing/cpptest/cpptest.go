@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/atomicfile"
+	"tvmgo/internal/testing/must"
 )
 
 // wheel returns the folder of tvm-ffi's Python package, or the reason why it is missing.
@@ -77,12 +78,9 @@ func Library(t testing.TB, dir, source string, flags ...string) string {
 func compiled(t testing.TB, source string, flags []string) string {
 	t.Helper()
 	wheel := Wheel(t)
-	text, err := os.ReadFile(source)
-	require.NoError(t, err)
-	version, err := exec.Command("g++", "--version").Output()
-	require.NoError(t, err)
-	release, err := os.ReadFile(filepath.Join(wheel, "_version.py"))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(source))(t)
+	version := must.Get(exec.Command("g++", "--version").Output())(t)
+	release := must.Get(os.ReadFile(filepath.Join(wheel, "_version.py")))(t)
 	flags = append([]string{"-c", "-std=c++17", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-isystem",
 		filepath.Join(wheel, "include"),
 		"-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1"}, flags...)
@@ -107,7 +105,6 @@ func made(t testing.TB, path string, args ...string) {
 	built := filepath.Join(t.TempDir(), filepath.Base(path))
 	out, err := exec.Command("g++", append(args, built)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	data, err := os.ReadFile(built)
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(built))(t)
 	require.NoError(t, atomicfile.Write(path, data, 0o755, atomicfile.ReplaceLinks))
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 func exported(t *testing.T, path string) map[string]bool {
-	f, err := elf.Open(path)
-	require.NoError(t, err)
+	f := must.Get(elf.Open(path))(t)
 	defer f.Close()
-	symbols, err := f.DynamicSymbols()
-	require.NoError(t, err)
+	symbols := must.Get(f.DynamicSymbols())(t)
 	names := map[string]bool{}
 	for _, s := range symbols {
 		if s.Section != elf.SHN_UNDEF {
@@ -38,11 +38,9 @@ func TestBuild_Without(t *testing.T) {
 
 func TestBuild_IsKept(t *testing.T) {
 	path := Build(t)
-	before, err := os.Stat(path)
-	require.NoError(t, err)
+	before := must.Get(os.Stat(path))(t)
 	require.Equal(t, path, Build(t))
-	after, err := os.Stat(path)
-	require.NoError(t, err)
+	after := must.Get(os.Stat(path))(t)
 	require.True(t, os.SameFile(before, after))
 }
 

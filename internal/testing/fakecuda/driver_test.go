@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 // program compiles the cases in testdata with a driver, under a sanitizer's flags if there are any.
@@ -17,8 +19,7 @@ func program(t *testing.T, flags ...string) (path string, env []string) {
 	library, kernels := Build(t, Flags(flags...)), Kernels(t)
 	dir := t.TempDir()
 	path = filepath.Join(dir, "check")
-	files, err := filepath.Glob("testdata/*.c")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("testdata/*.c"))(t)
 	args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", path},
 		flags...)
 	args = append(append(args, files...), library, "-Wl,-rpath,"+filepath.Dir(library), "-lpthread", "-ldl")
@@ -31,8 +32,7 @@ func cases(t *testing.T, flags ...string) {
 	path, env := program(t, flags...)
 	list := exec.Command(path)
 	list.Env = env
-	names, err := list.Output()
-	require.NoError(t, err)
+	names := must.Get(list.Output())(t)
 	for _, name := range strings.Fields(string(names)) {
 		if strings.HasPrefix(name, "image_") {
 			continue // takes an image of its own
@@ -59,9 +59,7 @@ func TestDriver_LeaksAtExit(t *testing.T) {
 	c := exec.Command(path, "a_device_is_lost", "kernels/standard.ptx")
 	c.Env = append(env, "FAKECUDA_LOG="+log, "FAKECUDA_LEAKS=1")
 	require.NoError(t, c.Run())
-	text, err := os.ReadFile(log)
-	require.NoError(t, err)
-	require.Equal(t, "fakecuda: left at the end of the process:\nmodule 1\n\n", string(text))
+	require.Equal(t, "fakecuda: left at the end of the process:\nmodule 1\n\n", string(must.Get(os.ReadFile(log))(t)))
 }
 
 func TestDriver_ThreadSanitizer(t *testing.T) { cases(t, "-fsanitize=thread") }

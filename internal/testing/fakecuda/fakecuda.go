@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/atomicfile"
+	"tvmgo/internal/testing/must"
 )
 
 //go:embed *.h driver kernels
@@ -84,8 +85,7 @@ func library(t testing.TB, name, folder string, others []string, exports string,
 		return err
 	}))
 	for _, path := range others {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(path))(t)
 		sum.Write([]byte(path + "\x00" + string(text) + "\x00"))
 	}
 	dir := filepath.Join(cache(t), hex.EncodeToString(sum.Sum(nil)[:8]))
@@ -113,8 +113,7 @@ func library(t testing.TB, name, folder string, others []string, exports string,
 	args = append(append(args, others...), "-o", filepath.Join(part, name), "-lpthread", "-ldl", "-lm")
 	out, err := exec.Command("cc", args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	data, err := os.ReadFile(filepath.Join(part, name))
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(filepath.Join(part, name)))(t)
 	require.NoError(t, os.MkdirAll(dir, 0o777))
 	require.NoError(t, atomicfile.Write(built, data, 0o777, atomicfile.ReplaceLinks)) // another test may do it at once
 	return built
@@ -123,8 +122,7 @@ func library(t testing.TB, name, folder string, others []string, exports string,
 // cache is build/.cache/fakecuda of this module; a folder of the test outside it.
 func cache(t testing.TB) string {
 	t.Helper()
-	root, err := filepath.Abs(".")
-	require.NoError(t, err)
+	root := must.Get(filepath.Abs("."))(t)
 	for ; ; root = filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
 			return filepath.Join(root, "build", ".cache", "fakecuda")

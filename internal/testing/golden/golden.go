@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -24,8 +26,7 @@ func Text(t testing.TB, path, got string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
+	want := must.Get(os.ReadFile(path))(t)
 	require.Equal(t, string(want), got, "%s: if this is meant, run the test with -update", path)
 }
 
@@ -33,8 +34,7 @@ func Text(t testing.TB, path, got string) {
 // <!-- NAME, written by go test -update --> and <!-- NAME: end -->.
 func Section(t testing.TB, path, name, got string) {
 	t.Helper()
-	file, err := os.ReadFile(path)
-	require.NoError(t, err)
+	file := must.Get(os.ReadFile(path))(t)
 	begin, end := "<!-- "+name+", written by go test -update -->\n", "<!-- "+name+": end -->"
 	head, rest, begun := strings.Cut(string(file), begin)
 	_, tail, ended := strings.Cut(rest, end)

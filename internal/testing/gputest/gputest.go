@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -23,9 +24,7 @@ func Tensor(t testing.TB, dev dlpack.Device, data []float32, shape ...int64) *ru
 	if shape == nil {
 		shape = []int64{int64(len(data))}
 	}
-	x, err := runtime.NewTensor(dlpack.Float32, shape, dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
+	x := must.Open(runtime.NewTensor(dlpack.Float32, shape, dev))(t)
 	require.NoError(t, runtime.CopyFrom(x, data))
 	return x
 }
@@ -33,54 +32,37 @@ func Tensor(t testing.TB, dev dlpack.Device, data []float32, shape ...int64) *ru
 // Slice is what an array of float32 holds, once all that is queued is done.
 func Slice(t testing.TB, x *runtime.Tensor) []float32 {
 	t.Helper()
-	got, err := runtime.ToSlice[float32](x)
-	require.NoError(t, err)
-	return got
+	return must.Get(runtime.ToSlice[float32](x))(t)
 }
 
 // Stream is a stream of a device.
 func Stream(t testing.TB, dev dlpack.Device) *runtime.Stream {
 	t.Helper()
-	s, err := runtime.NewStream(dev)
-	require.NoError(t, err)
-	t.Cleanup(func() { s.Close() })
-	return s
+	return must.Open(runtime.NewStream(dev))(t)
 }
 
 // Module is a file loaded.
 func Module(t testing.TB, path string) *runtime.Module {
 	t.Helper()
-	m, err := runtime.Load(t.Context(), path)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return must.Open(runtime.Load(t.Context(), path))(t)
 }
 
 // HandMade is a module of a device kind made from code.
 func HandMade(t testing.TB, kind, format string, code []byte, kernels ...runtime.KernelType) *runtime.Module {
 	t.Helper()
-	m, err := runtime.NewDeviceModule(kind, format, code, kernels...)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return must.Open(runtime.NewDeviceModule(kind, format, code, kernels...))(t)
 }
 
 // Function is a function of a module.
 func Function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
 	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	return f
+	return must.Open(m.Function(name))(t)
 }
 
 // Kernel is a kernel of a module.
 func Kernel(t testing.TB, m *runtime.Module, name string) *runtime.Kernel {
 	t.Helper()
-	k, err := m.Kernel(name)
-	require.NoError(t, err)
-	t.Cleanup(func() { k.Close() })
-	return k
+	return must.Open(m.Kernel(name))(t)
 }
 
 // RequireError wants an error of a kind that says each of the words.
@@ -96,11 +78,9 @@ func RequireError(t *testing.T, err error, kind error, words ...string) {
 // NPY reads an array of float32 and its shape.
 func NPY(t testing.TB, path string) ([]float32, []int64) {
 	t.Helper()
-	f, err := os.Open(path)
-	require.NoError(t, err)
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	r, err := npyio.NewReader(f)
-	require.NoError(t, err)
+	r := must.Get(npyio.NewReader(f))(t)
 	var data []float32
 	require.NoError(t, r.Read(&data))
 	var shape []int64
@@ -158,13 +138,11 @@ func RunAll(t *testing.T, m *runtime.Module, devices []dlpack.Device) {
 			t.Run(name+" on "+dev.String(), func(t *testing.T) {
 				c := Example(t, name, dev)
 				f := Function(t, m, name)
-				_, err := f.Call(c.Args...)
-				require.NoError(t, err)
+				must.Get(f.Call(c.Args...))(t)
 				c.Check(t)
 				s := Stream(t, dev)
 				require.NoError(t, runtime.CopyFrom(c.Out, make([]float32, c.Out.Len())))
-				_, err = f.CallOn(s, c.Args...)
-				require.NoError(t, err)
+				must.Get(f.CallOn(s, c.Args...))(t)
 				require.NoError(t, s.Sync(t.Context()))
 				c.Check(t)
 			})
@@ -175,8 +153,7 @@ func RunAll(t *testing.T, m *runtime.Module, devices []dlpack.Device) {
 // SaveAgain saves the kernels that an artifact imports, as bytes and as a file of a suffix, loads them and runs one.
 func SaveAgain(t *testing.T, m *runtime.Module, kind, suffix string, dev dlpack.Device) {
 	t.Helper()
-	imports, err := m.Imports()
-	require.NoError(t, err)
+	imports := must.Get(m.Imports())(t)
 	require.Len(t, imports, 1)
 	defer imports[0].Close()
 	require.Equal(t, kind, imports[0].Kind())
@@ -188,10 +165,8 @@ func SaveAgain(t *testing.T, m *runtime.Module, kind, suffix string, dev dlpack.
 	x, y := Tensor(t, dev, []float32{1, 2, 3}), Tensor(t, dev, make([]float32, 3))
 	require.NoError(t, Kernel(t, fromFile, "addone_kernel").Launch(nil, runtime.Dim3{1}, runtime.Dim3{256}, x, y, 3))
 	require.Equal(t, []float32{2, 3, 4}, Slice(t, y))
-	saved, err := imports[0].SaveToBinary()
-	require.NoError(t, err)
-	again, err := fromFile.SaveToBinary()
-	require.NoError(t, err)
+	saved := must.Get(imports[0].SaveToBinary())(t)
+	again := must.Get(fromFile.SaveToBinary())(t)
 	require.Equal(t, len(saved), len(again))
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -16,8 +17,7 @@ func Hammer(t *testing.T, files []string, devices []dlpack.Device) {
 	t.Helper()
 	defer Collect()()
 	for _, file := range files {
-		m, err := runtime.Load(t.Context(), file)
-		require.NoError(t, err)
+		m := must.Get(runtime.Load(t.Context(), file))(t)
 		f := Function(t, m, "vadd")
 		require.NoError(t, m.Close())
 		var calls []Call

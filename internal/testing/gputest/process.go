@@ -14,6 +14,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
 	"tvmgo/internal/testing/leaks"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/runtime/devicetest"
 )
@@ -61,8 +62,7 @@ func AddOne(t testing.TB, file string) string {
 func Live(t testing.TB, devices []dlpack.Device) (runtime.LiveCounts, []runtime.MemoryStats) {
 	var memory []runtime.MemoryStats
 	for _, dev := range devices {
-		m, err := runtime.DeviceMemory(dev)
-		require.NoError(t, err)
+		m := must.Get(runtime.DeviceMemory(dev))(t)
 		memory = append(memory, runtime.MemoryStats{Data: m.Data, DataCount: m.DataCount, WorkspaceInUse: m.WorkspaceInUse,
 			Pinned: m.Pinned})
 	}

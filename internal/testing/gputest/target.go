@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -22,8 +23,7 @@ func FromDevice(t *testing.T, kind string, dev dlpack.Device, others ...string) 
 		}
 		return m
 	}
-	asked, err := target.New(config())
-	require.NoError(t, err)
+	asked := must.Get(target.New(config()))(t)
 	own := map[string]bool{}
 	for _, name := range others {
 		own[name] = true
@@ -33,8 +33,7 @@ func FromDevice(t *testing.T, kind string, dev dlpack.Device, others ...string) 
 		if own[o.Name] {
 			continue
 		}
-		v, err := runtime.TargetProperty(dev, o.Name)
-		require.NoError(t, err)
+		v := must.Get(runtime.TargetProperty(dev, o.Name))(t)
 		if v == nil {
 			require.Equal(t, o.Default, asked.Attrs()[o.Name], o.Name)
 			continue
@@ -42,23 +41,19 @@ func FromDevice(t *testing.T, kind string, dev dlpack.Device, others ...string) 
 		answers++
 		require.Equal(t, v, asked.Attrs()[o.Name], o.Name)
 		if n, ok := v.(int64); ok {
-			given, err := target.New(config(o.Name, n+1))
-			require.NoError(t, err)
+			given := must.Get(target.New(config(o.Name, n+1)))(t)
 			require.EqualValues(t, n+1, given.Attrs()[o.Name], o.Name)
 		}
-		plain, err := target.New(kind)
-		require.NoError(t, err)
+		plain := must.Get(target.New(kind))(t)
 		require.Equal(t, o.Default, plain.Attrs()[o.Name], o.Name)
 	}
 	require.GreaterOrEqual(t, answers, 3)
 	require.NotContains(t, asked.Attrs(), "from_device") // a target does not depend on a machine
-	again, err := target.New(asked.JSON())
-	require.NoError(t, err)
+	again := must.Get(target.New(asked.JSON()))(t)
 	require.True(t, asked.Equal(again))
-	detected, err := runtime.DetectTarget(dev)
-	require.NoError(t, err)
+	detected := must.Get(runtime.DetectTarget(dev))(t)
 	require.Equal(t, dev.Type, detected.DeviceType())
-	_, err = target.New(map[string]any{"kind": kind, "from_device": 63})
+	_, err := target.New(map[string]any{"kind": kind, "from_device": 63})
 	require.ErrorIs(t, err, target.ErrDevice)
 	require.ErrorContains(t, err, dlpack.Device{Type: dev.Type, ID: 63}.String())
 	_, err = runtime.DetectTarget(dlpack.Device{Type: dev.Type, ID: 63})

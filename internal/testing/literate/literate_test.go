@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 const fences = "# Title\n\nSee [a](other.md#part-two) and `[no](link)`.\n\n```sh\necho outside\n```\n\n## Part, " +
@@ -15,8 +17,7 @@ const fences = "# Title\n\nSee [a](other.md#part-two) and `[no](link)`.\n\n```sh
 	"Part two\n\n```go\na := 1\n```\n"
 
 func TestParse(t *testing.T) {
-	d, err := Parse("doc.md", fences)
-	require.NoError(t, err)
+	d := must.Get(Parse("doc.md", fences))(t)
 	require.Equal(t, []Link{{Line: 3, Target: "other.md#part-two"}}, d.Links)
 	require.Equal(t, map[string]bool{"title": true, "part-one": true, "part-two": true}, d.Anchors)
 	require.Len(t, d.Sections, 3)
@@ -27,13 +28,11 @@ func TestParse(t *testing.T) {
 	}, d.Sections[1].Blocks)
 	require.Equal(t, "Part two", d.Sections[2].Title)
 
-	_, err = Parse("doc.md", "```sh\necho\n")
-	require.EqualError(t, err, "doc.md:1: this block has no end")
+	require.EqualError(t, must.Fail(Parse("doc.md", "```sh\necho\n")), "doc.md:1: this block has no end")
 }
 
 func TestParse_SameHeadings(t *testing.T) {
-	d, err := Parse("doc.md", "## Ein `Go`-Teil!\n## Ein `Go`-Teil!\n")
-	require.NoError(t, err)
+	d := must.Get(Parse("doc.md", "## Ein `Go`-Teil!\n## Ein `Go`-Teil!\n"))(t)
 	require.Equal(t, map[string]bool{"ein-go-teil": true, "ein-go-teil-1": true}, d.Anchors)
 }
 
@@ -42,9 +41,7 @@ func TestCheckLinks(t *testing.T) {
 	write := func(name, text string) *Document {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		d, err := Read(path)
-		require.NoError(t, err)
-		return d
+		return must.Get(Read(path))(t)
 	}
 	b := write("b.md", "## Here\n")
 	a := write("a.md", "[x](b.md) [x](b.md#here) [x](#own) [x](https://example.com/#no)\n# "+
@@ -87,8 +84,7 @@ func TestMissing(t *testing.T) {
 // compileAndRun compiles and runs a part of a program that needs no package of the project.
 func compileAndRun(t *testing.T, text string) (string, []string, error) {
 	t.Helper()
-	p, err := goCode("/doc.md", "part0", []Block{{Line: 7, Lang: "go", Text: text}})
-	require.NoError(t, err)
+	p := must.Get(goCode("/doc.md", "part0", []Block{{Line: 7, Lang: "go", Text: text}}))(t)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "part0.go"), []byte(p.code), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(goMain([]*goPart{p})), 0o644))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
 )
@@ -66,8 +67,7 @@ func (r *Runner) compile(t *testing.T, docs []*Document) {
 			if len(blocks) == 0 {
 				continue
 			}
-			path, err := filepath.Abs(d.Path)
-			require.NoError(t, err)
+			path := must.Get(filepath.Abs(d.Path))(t)
 			p, err := goCode(path, fmt.Sprintf("part%d", len(all)), blocks)
 			require.NoError(t, err, "%s, section %q", d.Path, s.Title)
 			all = append(all, p)
@@ -102,8 +102,7 @@ type session struct {
 
 func (r *Runner) session(t *testing.T, d *Document) *session {
 	s := &session{Runner: r, t: t, doc: d, dir: t.TempDir(), own: t.TempDir()}
-	entries, err := os.ReadDir(r.Root)
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir(r.Root))(t)
 	for _, e := range entries {
 		if e.Name() == ".git" || e.Name() == "dist" {
 			continue

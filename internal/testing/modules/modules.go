@@ -5,26 +5,21 @@ import (
 	"context"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 // Load loads a module, and closes it at the end of the test.
 func Load(t testing.TB, path string, options ...runtime.LoadOption) *runtime.Module {
 	t.Helper()
-	m, err := runtime.Load(context.Background(), path, options...)
-	require.NoError(t, err)
-	t.Cleanup(func() { m.Close() })
-	return m
+	return must.Open(runtime.Load(context.Background(), path, options...))(t)
 }
 
 // Call calls a function of a module.
 func Call(t testing.TB, m *runtime.Module, name string, args ...any) (any, error) {
 	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
+	f := must.Get(m.Function(name))(t)
 	defer f.Close()
 	return f.Call(args...)
 }
@@ -35,25 +30,17 @@ func Tensor[T dlpack.Scalar](t testing.TB, data []T, shape ...int64) *runtime.Te
 	if shape == nil {
 		shape = []int64{int64(len(data))}
 	}
-	x, err := runtime.FromSlice(data, shape...)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.FromSlice(data, shape...))(t)
 }
 
 // Empty is a tensor of the CPU that is not initialized. It is closed at the end of the test.
 func Empty(t testing.TB, dtype dlpack.DataType, shape ...int64) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.NewTensor(dtype, shape, runtime.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
-	return x
+	return must.Open(runtime.NewTensor(dtype, shape, runtime.CPU))(t)
 }
 
 // Slice is a copy of a tensor's elements.
 func Slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
 	t.Helper()
-	s, err := runtime.ToSlice[T](x)
-	require.NoError(t, err)
-	return s
+	return must.Get(runtime.ToSlice[T](x))(t)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/nvrtc"
+	"tvmgo/internal/testing/must"
 )
 
 // environment is the virtual environment of the tests, above the folder of the package; "" when there is none.
@@ -72,8 +73,7 @@ func lacks(t testing.TB, err error) {
 // Ptxas assembles PTX for an architecture. That it does not is a failure; that there is no ptxas is one on CI.
 func Ptxas(t testing.TB, ptx []byte, arch string) (cubin []byte) {
 	t.Helper()
-	cubin, err := Assemble(t, ptx, arch)
-	require.NoError(t, err)
+	cubin = must.Get(Assemble(t, ptx, arch))(t)
 	return cubin
 }
 
@@ -97,7 +97,5 @@ func Assemble(t testing.TB, ptx []byte, arch string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ptxas -arch=%s: %w: %s", arch, err, strings.ReplaceAll(string(said), dir+"/", ""))
 	}
-	cubin, err := os.ReadFile(out)
-	require.NoError(t, err)
-	return cubin, nil
+	return must.Get(os.ReadFile(out))(t), nil
 }

@@ -11,19 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
 // testdata/floats.json has the results of another implementation for the same numbers; floats.py writes it.
 func TestFormats_AgreeWithMLDTypes(t *testing.T) {
-	text, err := os.ReadFile("testdata/floats.json")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("testdata/floats.json"))(t)
 	var golden map[string]struct{ Bits, Values, From, To []uint32 }
 	require.NoError(t, json.Unmarshal(text, &golden))
 	require.Len(t, golden, len(formats))
 	for name, g := range golden {
-		dt, err := dlpack.ParseDataType(name)
-		require.NoError(t, err)
+		dt := must.Get(dlpack.ParseDataType(name))(t)
 		m := formatOf(dt)
 		require.NotNil(t, m, name)
 		for i, b := range g.Bits {
@@ -148,13 +147,9 @@ func TestCasts_IntsAndFloats(t *testing.T) {
 // The layout of 1-bit types follows their sizes: int1 is packed, uint1 takes a byte, as bool does.
 func TestArray_OneBit(t *testing.T) {
 	signed := tir.Type{Code: dlpack.CodeInt, Bits: 1, Lanes: 1}
-	a, err := From(signed, []int{-1, 0, -1, 0, 0, 0, 0, 0, -1}, 9)
-	require.NoError(t, err)
+	a := must.Get(From(signed, []int{-1, 0, -1, 0, 0, 0, 0, 0, -1}, 9))(t)
 	require.Equal(t, []byte{5, 1}, a.Data)
-	values, err := Values[int](a)
-	require.NoError(t, err)
-	require.Equal(t, []int{-1, 0, -1, 0, 0, 0, 0, 0, -1}, values)
-	b, err := From(tir.Type{Code: dlpack.CodeUInt, Bits: 1, Lanes: 1}, []int{1, 0, 1}, 3)
-	require.NoError(t, err)
+	require.Equal(t, []int{-1, 0, -1, 0, 0, 0, 0, 0, -1}, must.Get(Values[int](a))(t))
+	b := must.Get(From(tir.Type{Code: dlpack.CodeUInt, Bits: 1, Lanes: 1}, []int{1, 0, 1}, 3))(t)
 	require.Equal(t, []byte{1, 0, 1}, b.Data)
 }

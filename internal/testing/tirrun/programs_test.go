@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	. "tvmgo/tir"
 )
 
@@ -20,9 +21,7 @@ func module(t testing.TB, body Stmt, buffers ...*Buffer) *IRModule {
 		f.Params = append(f.Params, p)
 		f.Buffers[p] = b
 	}
-	m, err := NewModule(f)
-	require.NoError(t, err)
-	return m
+	return must.Get(NewModule(f))(t)
 }
 
 // each is a loop over [0, n).
@@ -38,15 +37,11 @@ func each(kind ForKind, name string, n Expr, body func(i Expr) Stmt) *For {
 func store(b *Buffer, v Expr, at ...Expr) Stmt { return &BufferStore{Buffer: b, Value: v, Indices: at} }
 
 func array[T Number](t testing.TB, dt Type, v []T, shape ...int64) *Array {
-	a, err := From(dt, v, shape...)
-	require.NoError(t, err)
-	return a
+	return must.Get(From(dt, v, shape...))(t)
 }
 
 func numbers[T Number](t testing.TB, a *Array) []T {
-	v, err := Values[T](a)
-	require.NoError(t, err)
-	return v
+	return must.Get(Values[T](a))(t)
 }
 
 func random(n int) []float32 {
@@ -194,15 +189,13 @@ func sync(scope string) Stmt {
 func TestRun_PrefixSumsOfThreads(t *testing.T) {
 	for seed := range uint64(5) {
 		for _, scope := range []string{"shared", "warp"} {
-			p, err := Compile(prefixSums(t, 3, 32, sync(scope)), Options{Seed: seed})
-			require.NoError(t, err)
+			p := must.Get(Compile(prefixSums(t, 3, 32, sync(scope)), Options{Seed: seed}))(t)
 			x := make([]int32, 96)
 			for i := range x {
 				x[i] = int32(i*i%17 - 5)
 			}
 			out := array(t, Int32, make([]int32, 96), 96)
-			_, err = p.Call("main", array(t, Int32, x, 96), out)
-			require.NoError(t, err)
+			must.Get(p.Call("main", array(t, Int32, x, 96), out))(t)
 			sum := int32(0)
 			for i, v := range numbers[int32](t, out) {
 				if i%32 == 0 {
@@ -239,8 +232,7 @@ func TestRun_WhileAndAttributes(t *testing.T) {
 
 // Several goroutines run the same program concurrently.
 func TestProgram_Concurrently(t *testing.T) {
-	p, err := Compile(prefixSums(t, 2, 32, sync("shared")), Options{Seed: 3})
-	require.NoError(t, err)
+	p := must.Get(Compile(prefixSums(t, 2, 32, sync("shared")), Options{Seed: 3}))(t)
 	errs := make(chan error)
 	for g := range 4 {
 		go func() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	. "tvmgo/tir"
 )
 
@@ -20,9 +21,7 @@ func fails(t *testing.T, sort error, want string, m *IRModule, args ...any) {
 }
 
 func zeros(t testing.TB, dt Type, shape ...int64) *Array {
-	a, err := New(dt, shape...)
-	require.NoError(t, err)
-	return a
+	return must.Get(New(dt, shape...))(t)
 }
 
 func TestRun_OutOfBounds(t *testing.T) {
@@ -94,9 +93,8 @@ func TestRun_UninitializedMemory(t *testing.T) {
 func TestRun_RacesOfParallelLoops(t *testing.T) {
 	a, b := NewBuffer("A", Float32, I32(8)), NewBuffer("B", Float32, I32(16))
 	run := func(seed uint64, body func(i Expr) Stmt) error {
-		p, err := Compile(module(t, each(Parallel, "i", I32(8), body), a, b), Options{Seed: seed})
-		require.NoError(t, err)
-		_, err = p.Call("main", zeros(t, Float32, 8), zeros(t, Float32, 16))
+		p := must.Get(Compile(module(t, each(Parallel, "i", I32(8), body), a, b), Options{Seed: seed}))(t)
+		_, err := p.Call("main", zeros(t, Float32, 8), zeros(t, Float32, 16))
 		return err
 	}
 	view := &Buffer{Name: "bytes", Data: a.Data, DType: Int8, Shape: []Expr{I32(32)}}
@@ -165,8 +163,7 @@ func TestRun_OrderOfParallelLoops(t *testing.T) {
 	for _, n := range []int64{0, 1, 7, 1 << 12, 1<<12 + 1, 5040, 65536} {
 		orders := map[string]bool{}
 		for seed := range uint64(4) {
-			p, err := Compile(&IRModule{}, Options{Seed: seed})
-			require.NoError(t, err)
+			p := must.Get(Compile(&IRModule{}, Options{Seed: seed}))(t)
 			order := p.newRun().order(n)
 			seen := make([]bool, n)
 			var text strings.Builder
@@ -189,9 +186,8 @@ func TestRun_OrderOfParallelLoops(t *testing.T) {
 func TestRun_Limits(t *testing.T) {
 	a := NewBuffer("A", Float32, I32(1))
 	call := func(o Options, body Stmt) error {
-		p, err := Compile(module(t, body, a), o)
-		require.NoError(t, err)
-		_, err = p.Call("main", zeros(t, Float32, 1))
+		p := must.Get(Compile(module(t, body, a), o))(t)
+		_, err := p.Call("main", zeros(t, Float32, 1))
 		return err
 	}
 	nothing := store(a, F32(1), I32(0))
@@ -216,8 +212,7 @@ func TestRun_Limits(t *testing.T) {
 
 	// A function that calls itself without end.
 	f := &PrimFunc{Name: "main", Result: Void, Body: &Evaluate{Value: NewCall(CallFunc, Void, "main")}}
-	m, err := NewModule(f)
-	require.NoError(t, err)
+	m := must.Get(NewModule(f))(t)
 	fails(t, ErrLimit, "200 nested calls", m)
 }
 
@@ -275,8 +270,7 @@ func TestRun_Parameters(t *testing.T) {
 	} {
 		fails(t, ErrArgument, text, mod, args...)
 	}
-	_, err := (&Program{}).Call("nix")
-	require.ErrorContains(t, err, "the module has no such function")
+	require.ErrorContains(t, must.Fail((&Program{}).Call("nix")), "the module has no such function")
 	require.ErrorContains(t, Run(nil, "main"), "the module is nil")
 }
 
@@ -289,18 +283,13 @@ func TestRun_ScalarsAndResults(t *testing.T) {
 		true, true}, {Float16, 2049, 2048.0},
 		{Int32, uint8(7), int64(7)}} {
 		v := NewVar("v", c.t)
-		m, err := NewModule(&PrimFunc{Name: "main", Params: []*Var{v}, Result: c.t, Body: Sequence(
+		m := must.Get(NewModule(&PrimFunc{Name: "main", Params: []*Var{v}, Result: c.t, Body: Sequence(
 			&If{Cond: BoolConst(true), Then: &Evaluate{Value: NewCall(CallIntrinsic, c.t, "ret", v)}}, &Assert{
-				Cond: BoolConst(false)})})
-		require.NoError(t, err)
-		p, err := Compile(m, Options{})
-		require.NoError(t, err)
-		got, err := p.Call("main", c.in)
-		require.NoError(t, err)
-		require.Equal(t, c.want, got)
+				Cond: BoolConst(false)})}))(t)
+		p := must.Get(Compile(m, Options{}))(t)
+		require.Equal(t, c.want, must.Get(p.Call("main", c.in))(t))
 	}
-	m, err := NewModule(&PrimFunc{Name: "main", Result: Int32, Body: &Seq{}})
-	require.NoError(t, err)
+	m := must.Get(NewModule(&PrimFunc{Name: "main", Result: Int32, Body: &Seq{}}))(t)
 	fails(t, ErrInvalid, "ended without a result", m)
 }
 
@@ -335,14 +324,12 @@ func TestCompile_Refuses(t *testing.T) {
 	}
 	_, err := Compile(&IRModule{Funcs: []*PrimFunc{{Name: "f", Buffers: map[*Var]*Buffer{v: a}, Body: &Seq{}}}}, Options{})
 	require.ErrorContains(t, err, "belongs to none of its parameters")
-	_, err = Compile(&IRModule{Funcs: []*PrimFunc{nil}}, Options{})
-	require.ErrorIs(t, err, ErrInvalid)
+	require.ErrorIs(t, must.Fail(Compile(&IRModule{Funcs: []*PrimFunc{nil}}, Options{})), ErrInvalid)
 	// Malformed nodes do not crash the process.
 	for _, s := range []Stmt{&Evaluate{Value: &Binary{}}, &Evaluate{Value: (*Var)(nil)}, &LetStmt{}, &If{}, (*For)(nil),
 		&Evaluate{Value: &ProducerLoad{}},
 		&Evaluate{Value: &Call{Kind: 9}}, &BufferStore{}, &Alloc{}, &Evaluate{Value: And(v, v)}} {
-		_, err := Compile(module(t, s, a), Options{})
-		require.ErrorIs(t, err, ErrInvalid, "%T", s)
+		require.ErrorIs(t, must.Fail(Compile(module(t, s, a), Options{})), ErrInvalid, "%T", s)
 	}
 }
 
@@ -389,23 +376,20 @@ func TestRun_CallsOutside(t *testing.T) {
 		"half":  func(args []any) (any, error) { return args[0].(float64) / 2, nil },
 		"third": func(args []any) (any, error) { got = append(got, len(args[0].(*Array).Data)); return nil, nil },
 	}
-	prog, err := Compile(module(t, body, a), Options{Funcs: funcs})
-	require.NoError(t, err)
+	prog := must.Get(Compile(module(t, body, a), Options{Funcs: funcs}))(t)
 	x := zeros(t, Float32, 4)
-	_, err = prog.Call("main", x)
-	require.NoError(t, err)
+	must.Get(prog.Call("main", x))(t)
 	require.Equal(t, []any{int64(7), "by", []float64{2, 2}, 12}, got[1:])
 	require.Equal(t, float32(0x01010101/2.0), numbers[float32](t, x)[1])
 
 	broken := errors.New("broken")
 	again := func(half func([]any) (any, error)) error {
 		funcs["half"] = half
-		prog, err := Compile(module(t, body, a), Options{Funcs: funcs})
-		require.NoError(t, err)
-		_, err = prog.Call("main", x)
+		prog := must.Get(Compile(module(t, body, a), Options{Funcs: funcs}))(t)
+		_, err := prog.Call("main", x)
 		return err
 	}
-	err = again(func([]any) (any, error) { return nil, broken })
+	err := again(func([]any) (any, error) { return nil, broken })
 	require.ErrorIs(t, err, broken)
 	require.ErrorIs(t, err, ErrCall)
 	err = again(func([]any) (any, error) { return "text", nil })
@@ -442,8 +426,7 @@ func TestArray_Values(t *testing.T) {
 	a := array(t, int4, []int{1, -2, 7, -8, 3}, 5)
 	require.Equal(t, []byte{0xe1, 0x87, 0x03}, a.Data)
 	require.Equal(t, []int{1, -2, 7, -8, 3}, numbers[int](t, a))
-	c, err := codecOf(int4)
-	require.NoError(t, err)
+	c := must.Get(codecOf(int4))(t)
 	c.puti(a.Data, 4, 5) // overwrites one element between others
 	require.Equal(t, []int{1, 5, 7, -8, 3}, numbers[int](t, a))
 	require.Equal(t, []float32{1, 0.5, -2, 448},
@@ -453,12 +436,9 @@ func TestArray_Values(t *testing.T) {
 	require.Equal(t, []float64{1, 2, 3, 4}, numbers[float64](t, array(t, Vector(Float16, 2), []int{1, 2, 3, 4}, 2)))
 	require.Equal(t, []int{3, 2, 1}, numbers[int](t, &Array{DType: Int8, Shape: []int64{3}, Strides: []int64{-1},
 		Offset: 2, Data: []byte{1, 2, 3}}))
-	_, err = From(Int8, []int{1, 2}, 3)
-	require.ErrorContains(t, err, "has 3 numbers, found 2")
-	_, err = New(Handle, 3)
-	require.ErrorContains(t, err, "can't be in memory")
-	_, err = New(Int8, 1<<40)
-	require.ErrorContains(t, err, "the limit is 4 GiB")
-	_, err = Values[int](&Array{DType: Int8, Shape: []int64{4}, Data: []byte{1}})
+	require.ErrorContains(t, must.Fail(From(Int8, []int{1, 2}, 3)), "has 3 numbers, found 2")
+	require.ErrorContains(t, must.Fail(New(Handle, 3)), "can't be in memory")
+	require.ErrorContains(t, must.Fail(New(Int8, 1<<40)), "the limit is 4 GiB")
+	_, err := Values[int](&Array{DType: Int8, Shape: []int64{4}, Data: []byte{1}})
 	require.ErrorContains(t, err, "give it more")
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	. "tvmgo/tir"
 )
 
@@ -22,10 +23,9 @@ func threads(name string, n int32, body func(i Expr) Stmt) Stmt {
 func runSeeds(t *testing.T, body Stmt, out *Buffer, size int64, check func(y *Array, err error)) {
 	t.Helper()
 	for seed := range uint64(10) {
-		p, err := Compile(module(t, body, out), Options{Seed: seed})
-		require.NoError(t, err)
+		p := must.Get(Compile(module(t, body, out), Options{Seed: seed}))(t)
 		y := zeros(t, out.DType, size)
-		_, err = p.Call("main", y)
+		_, err := p.Call("main", y)
 		check(y, err)
 	}
 }

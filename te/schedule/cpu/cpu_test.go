@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
@@ -30,9 +31,7 @@ func TestMain(m *testing.M) {
 
 func newTarget(t *testing.T, x any) *target.Target {
 	t.Helper()
-	tg, err := target.New(x)
-	require.NoError(t, err)
-	return tg
+	return must.Get(target.New(x))(t)
 }
 
 // fastCase is a tensor with its inputs and the tolerance of the result.
@@ -111,8 +110,7 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 	want := make([][]float64, len(cases))
 	for i, c := range cases {
 		require.NoError(t, c.out.Err(), c.name)
-		plain, err := te.NewSchedule(c.out)
-		require.NoError(t, err)
+		plain := must.Get(te.NewSchedule(c.out))(t)
 		want[i], inputs[i] = c.interpret(t, plain, rand.New(rand.NewPCG(seed, uint64(i))))
 		v := machines[r.IntN(len(machines))]
 		s, fast := c.schedule(t, v)
@@ -123,19 +121,15 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 		c.compare(t, v, want[i], got)
 		funcs = append(funcs, c.lower(t, s, fmt.Sprintf("f%d", i)).Funcs...)
 	}
-	m, err := tir.NewModule(funcs...)
-	require.NoError(t, err)
-	built, err := codegen.Build(m, newTarget(t, "c -march=native"))
-	require.NoError(t, err)
-	defer built.Close()
+	m := must.Get(tir.NewModule(funcs...))(t)
+	built := must.Open(codegen.Build(m, newTarget(t, "c -march=native")))(t)
 	for i, c := range cases {
-		f, err := built.Function(fmt.Sprintf("f%d", i))
-		require.NoError(t, err)
+		f := must.Get(built.Function(fmt.Sprintf("f%d", i)))(t)
 		var args []any
 		for _, a := range inputs[i] {
 			args = append(args, tensorOfArray(t, a.(*tirrun.Array)))
 		}
-		_, err = f.Call(args...)
+		_, err := f.Call(args...)
 		require.NoError(t, err, c.name)
 		c.compare(t, cpu.SIMD{}, want[i], valuesOf(t, args[len(args)-1].(*runtime.Tensor),
 			inputs[i][len(args)-1].(*tirrun.Array)))
@@ -202,8 +196,7 @@ func convCase(r *rand.Rand, kind int) fastCase {
 
 // schedule applies the schedule for a machine; it returns false if that is the default schedule.
 func (c *fastCase) schedule(t *testing.T, v cpu.SIMD) (*te.Schedule, bool) {
-	s, err := te.NewSchedule(c.out)
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(c.out))(t)
 	all := true
 	for _, g := range schedule.Groups(s, []*te.Tensor{c.out}) {
 		g.Target = newTarget(t, "c")
@@ -244,14 +237,11 @@ func (c *fastCase) interpret(t *testing.T, s *te.Schedule, r *rand.Rand) ([]floa
 		for i := range v {
 			v[i] = float64(r.IntN(9) - 4)
 		}
-		a, err := tirrun.From(x.ProducerDType(), v, shape...)
-		require.NoError(t, err)
+		a := must.Get(tirrun.From(x.ProducerDType(), v, shape...))(t)
 		given = append(given, a)
 	}
 	require.NoError(t, tirrun.Run(c.lower(t, s, "f"), "f", given...), c.name)
-	out, err := tirrun.Values[float64](given[len(given)-1].(*tirrun.Array))
-	require.NoError(t, err)
-	return out, given
+	return must.Get(tirrun.Values[float64](given[len(given)-1].(*tirrun.Array)))(t), given
 }
 
 func (c *fastCase) compare(t *testing.T, v cpu.SIMD, want, got []float64) {
@@ -266,9 +256,7 @@ func (c *fastCase) compare(t *testing.T, v cpu.SIMD, want, got []float64) {
 
 func tensorOfArray(t *testing.T, a *tirrun.Array) *runtime.Tensor {
 	t.Helper()
-	x, err := runtime.NewTensor(a.DType, a.Shape, runtime.CPU)
-	require.NoError(t, err)
-	t.Cleanup(func() { x.Close() })
+	x := must.Open(runtime.NewTensor(a.DType, a.Shape, runtime.CPU))(t)
 	if len(a.Data) > 0 {
 		require.NoError(t, x.CopyFromBytes(a.Data))
 	}
@@ -283,9 +271,7 @@ func valuesOf(t *testing.T, x *runtime.Tensor, like *tirrun.Array) []float64 {
 	if len(a.Data) > 0 {
 		require.NoError(t, x.CopyToBytes(a.Data))
 	}
-	v, err := tirrun.Values[float64](&a)
-	require.NoError(t, err)
-	return v
+	return must.Get(tirrun.Values[float64](&a))(t)
 }
 
 // Rows of an operator with InverseDivisor are multiplied by the inverse of their divisor; others are divided.
@@ -298,10 +284,8 @@ func TestRows_InverseDivisor(t *testing.T) {
 			o.InverseDivisor = false
 			out = schedule.By(out, &o)
 		}
-		s, err := ops.Schedule(newTarget(t, "c"), out)
-		require.NoError(t, err)
-		m, err := te.Lower(s, []any{x, out}, "f")
-		require.NoError(t, err)
+		s := must.Get(ops.Schedule(newTarget(t, "c"), out))(t)
+		m := must.Get(te.Lower(s, []any{x, out}, "f"))(t)
 		require.Equal(t, inverse, strings.Contains(text.Print(m), "inverse"))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/inspect"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 )
 
 // lines are the differences as people see them, without the lines of text.
@@ -34,12 +35,10 @@ func TestDiff_Artifacts(t *testing.T) {
 	all := libraries(t)
 	for _, a := range all {
 		for _, b := range all {
-			d, err := Diff(filepath.Join(artifacts, a), filepath.Join(artifacts, b))
-			require.NoError(t, err)
+			d := must.Get(Diff(filepath.Join(artifacts, a), filepath.Join(artifacts, b)))(t)
 			require.Equal(t, a == b, d.Same, "%s %s", a, b)
 			require.False(t, d.Damaged())
-			back, err := Diff(filepath.Join(artifacts, b), filepath.Join(artifacts, a))
-			require.NoError(t, err)
+			back := must.Get(Diff(filepath.Join(artifacts, b), filepath.Join(artifacts, a)))(t)
 			require.Len(t, back.Differences, len(d.Differences), "%s %s", a, b)
 		}
 	}
@@ -48,14 +47,12 @@ func TestDiff_Artifacts(t *testing.T) {
 		"formats":     {"modern/gpu_cuda.so", "modern/gpu_cuda_src.so"},
 		"graph":       {"classic/graph_mlp.so", "modern/relax_mlp.so"},
 	} {
-		d, err := Diff(filepath.Join(artifacts, pair[0]), filepath.Join(artifacts, pair[1]))
-		require.NoError(t, err)
+		d := must.Get(Diff(filepath.Join(artifacts, pair[0]), filepath.Join(artifacts, pair[1])))(t)
 		d.A, d.B = pair[0], pair[1]
 		var text bytes.Buffer
 		require.NoError(t, d.WriteText(&text))
 		golden.Text(t, filepath.Join("testdata", "diff_"+name+".txt"), string(text.Bytes()))
-		encoded, err := encodeJSON(d)
-		require.NoError(t, err)
+		encoded := must.Get(encodeJSON(d))(t)
 		golden.Text(t, filepath.Join("testdata", "diff_"+name+".json"), string(encoded))
 	}
 }
@@ -64,8 +61,7 @@ func TestDiff_Artifacts(t *testing.T) {
 func TestDiff_Blob(t *testing.T) {
 	base := func() []blob.Entry { return everyKind(t, blob.Modern) }
 	reload := func(e *blob.Entry, change func(*blob.DeviceModule)) {
-		m, err := blob.ParseDeviceModule(e.Payload, blob.Modern)
-		require.NoError(t, err)
+		m := must.Get(blob.ParseDeviceModule(e.Payload, blob.Modern))(t)
 		change(m)
 		e.Payload = device(t, blob.Modern, m)
 	}
@@ -77,11 +73,9 @@ func TestDiff_Blob(t *testing.T) {
 		require.NoError(t, err)
 	}
 	shaders := func(e *blob.Entry, change func(*blob.VulkanModule)) {
-		m, err := blob.ParseVulkanModule(e.Payload, blob.Modern)
-		require.NoError(t, err)
+		m := must.Get(blob.ParseVulkanModule(e.Payload, blob.Modern))(t)
 		change(m)
-		e.Payload, err = m.Encode(blob.Modern)
-		require.NoError(t, err)
+		e.Payload = must.Get(m.Encode(blob.Modern))(t)
 	}
 	for name, c := range map[string]struct {
 		change func(list []blob.Entry) []blob.Entry
@@ -176,8 +170,7 @@ func TestDiff_Layouts(t *testing.T) {
 	write := func(layout blob.Layout) string {
 		return file(t, carry(t, layout, star(t, layout, blob.Entry{Kind: "cuda", Payload: device(t, layout, m)})))
 	}
-	d, err := Diff(write(blob.Legacy), write(blob.Modern))
-	require.NoError(t, err)
+	d := must.Get(Diff(write(blob.Legacy), write(blob.Modern)))(t)
 	require.Contains(t, lines(t, d), "~ layout: legacy -> modern")
 	for _, diff := range d.Differences {
 		require.Nil(t, diff.ModuleA, diff.What)
@@ -191,8 +184,7 @@ func TestDiff_TextIsUnified(t *testing.T) {
 	m.Data = []byte("one\n2\nthree")
 	b := file(t, carry(t, blob.Modern,
 		star(t, blob.Modern, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
-	d, err := Diff(a, b)
-	require.NoError(t, err)
+	d := must.Get(Diff(a, b))(t)
 	require.Len(t, d.Differences, 1)
 	require.Equal(t, "--- a/1\n+++ b/1\n@@ -1,3 +1,3 @@\n one\n-two\n-three\n+2\n+three\n\\ No newline at end of file\n",
 		d.Differences[0].Diff)
@@ -218,11 +210,9 @@ func TestDiff_ImportTree(t *testing.T) {
 		require.NoError(t, err)
 		return file(t, carry(t, blob.Modern, data))
 	}
-	d, err := Diff(write([]int{0, 2, 2, 2}, []int{1, 2}), write([]int{0, 1, 2, 2}, []int{1, 2}))
-	require.NoError(t, err)
+	d := must.Get(Diff(write([]int{0, 2, 2, 2}, []int{1, 2}), write([]int{0, 1, 2, 2}, []int{1, 2})))(t)
 	require.Equal(t, []string{"~ [0] library: imports: [1 2] -> [1]", "~ [1] x: imports: [] -> [2]"}, lines(t, d))
-	d, err = Diff(write([]int{0, 2, 2, 2}, []int{1, 2}), write([]int{0, 2, 2, 2}, []int{2, 1}))
-	require.NoError(t, err)
+	d = must.Get(Diff(write([]int{0, 2, 2, 2}, []int{1, 2}), write([]int{0, 2, 2, 2}, []int{2, 1})))(t)
 	require.Equal(t, []string{"~ [0] library: imports: [1 2] -> [2 1]"}, lines(t, d))
 }
 
@@ -259,8 +249,7 @@ func TestDiff_Library(t *testing.T) {
 // One byte of code or data that a loader maps counts; the section table behind it does not.
 func TestDiff_MappedBytes(t *testing.T) {
 	path := filepath.Join(artifacts, "modern/addone_llvm.so")
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(path))(t)
 	changed := func(offset int64) string {
 		copied := bytes.Clone(data)
 		copied[offset] ^= 1
@@ -283,8 +272,7 @@ func TestDiff_MappedBytes(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, d.Differences, 1)
 	require.Contains(t, lines(t, d)[0], "~ data: ")
-	d, err = Diff(path, changed(int64(len(data))-8))
-	require.NoError(t, err)
+	d = must.Get(Diff(path, changed(int64(len(data))-8)))(t)
 	require.Empty(t, d.Differences)
 	require.True(t, d.Same)
 }
@@ -295,8 +283,7 @@ func TestDiff_Damaged(t *testing.T) {
 	whole := file(t, carry(t, blob.Modern, star(t, blob.Modern, entries...)))
 	entries[7].Payload = entries[7].Payload[1:]
 	module := file(t, carry(t, blob.Modern, star(t, blob.Modern, entries...)))
-	d, err := Diff(whole, module)
-	require.NoError(t, err)
+	d := must.Get(Diff(whole, module))(t)
 	require.Len(t, d.DamageB, 1)
 	require.Contains(t, d.DamageB[0], "module const_loader: ")
 	require.Contains(t, strings.Join(lines(t, d), "\n"), "+ [8] const_loader: payload: ")
@@ -305,18 +292,16 @@ func TestDiff_Damaged(t *testing.T) {
 	data[8] = 99
 	broken := file(t, carry(t, blob.Modern, data))
 	for _, pair := range [][2]string{{whole, broken}, {broken, whole}, {broken, broken}, {module, module}} {
-		d, err := Diff(pair[0], pair[1])
-		require.NoError(t, err)
+		d := must.Get(Diff(pair[0], pair[1]))(t)
 		require.True(t, d.Damaged())
 		require.False(t, d.Same)
 		require.NotContains(t, strings.Join(lines(t, d), "\n"), ": module")
 		var text bytes.Buffer
 		require.NoError(t, d.WriteText(&text))
 		require.Contains(t, text.String(), "PROBLEM of ")
-		_, err = json.Marshal(d)
-		require.NoError(t, err)
+		must.Get(json.Marshal(d))(t)
 	}
-	_, err = Diff(whole, filepath.Join(t.TempDir(), "none.so"))
+	_, err := Diff(whole, filepath.Join(t.TempDir(), "none.so"))
 	require.ErrorContains(t, err, "none.so: no such file: check the path")
 }
 
@@ -328,8 +313,7 @@ func TestDiff_TextIsSafe(t *testing.T) {
 	m.Format, m.Data = "c\x1bl", []byte("b\u202e\n")
 	b := file(t, carry(t, blob.Modern,
 		star(t, blob.Modern, blob.Entry{Kind: "opencl", Payload: device(t, blob.Modern, m)})))
-	d, err := Diff(a, b)
-	require.NoError(t, err)
+	d := must.Get(Diff(a, b))(t)
 	var text bytes.Buffer
 	require.NoError(t, d.WriteText(&text))
 	require.Contains(t, text.String(), `"x\x1b"`)

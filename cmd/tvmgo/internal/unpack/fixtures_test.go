@@ -13,6 +13,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/must"
 )
 
 const artifacts = "../../../../testdata/artifacts"
@@ -20,12 +21,10 @@ const artifacts = "../../../../testdata/artifacts"
 // libraries lists the artifacts, as "modern/addone_llvm.so".
 func libraries(t testing.TB) []string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(artifacts, "*", "*.so"))
-	require.NoError(t, err)
+	paths := must.Get(filepath.Glob(filepath.Join(artifacts, "*", "*.so")))(t)
 	require.NotEmpty(t, paths)
 	for i, p := range paths {
-		paths[i], err = filepath.Rel(artifacts, p)
-		require.NoError(t, err)
+		paths[i] = must.Get(filepath.Rel(artifacts, p))(t)
 	}
 	return paths
 }
@@ -37,8 +36,7 @@ var carriers = map[blob.Layout]string{blob.Legacy: "classic/graph_mlp.so", blob.
 func carry(t testing.TB, layout blob.Layout, data []byte) []byte {
 	t.Helper()
 	path := filepath.Join(artifacts, carriers[layout])
-	library, err := os.ReadFile(path)
-	require.NoError(t, err)
+	library := must.Get(os.ReadFile(path))(t)
 	require.NoError(t, inspect.WithContents(path, func(c *inspect.Contents) error {
 		at := bytes.Index(library, c.Raw)
 		require.Positive(t, at)
@@ -63,9 +61,7 @@ func star(t testing.TB, layout blob.Layout, entries ...blob.Entry) []byte {
 	for range b.Entries {
 		b.RowPtr = append(b.RowPtr, len(b.Children))
 	}
-	data, err := b.Encode()
-	require.NoError(t, err)
-	return data
+	return must.Get(b.Encode())(t)
 }
 
 func file(t testing.TB, data []byte) string {
@@ -77,9 +73,7 @@ func file(t testing.TB, data []byte) string {
 
 func device(t testing.TB, layout blob.Layout, m *blob.DeviceModule) []byte {
 	t.Helper()
-	payload, err := m.Encode(layout)
-	require.NoError(t, err)
-	return payload
+	return must.Get(m.Encode(layout))(t)
 }
 
 func function(key string, args ...dlpack.DataType) blob.Function {
@@ -90,8 +84,7 @@ func function(key string, args ...dlpack.DataType) blob.Function {
 // readTree reads a folder's tree.json and checks that the folder has what it names, and nothing else.
 func readTree(t testing.TB, dir string) *Tree {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, TreeFile))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(dir, TreeFile)))(t)
 	tree := &Tree{}
 	require.NoError(t, json.Unmarshal(text, tree))
 	want := map[string]bool{TreeFile: true}
@@ -105,15 +98,12 @@ func readTree(t testing.TB, dir string) *Tree {
 			require.False(t, folded[strings.ToLower(f.Name)], f.Name)
 			folded[strings.ToLower(f.Name)] = true
 			require.Regexp(t, `^[0-9]+\.[A-Za-z0-9_+.~-]{1,180}[^.]$`, f.Name)
-			info, err := os.Lstat(filepath.Join(dir, f.Name))
-			require.NoError(t, err)
+			info := must.Get(os.Lstat(filepath.Join(dir, f.Name)))(t)
 			require.True(t, info.Mode().IsRegular())
 			require.Equal(t, f.Size, info.Size())
 		}
 	}
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, entries, len(want))
+	require.Len(t, must.Get(os.ReadDir(dir))(t), len(want))
 	return tree
 }
 
@@ -124,12 +114,10 @@ func requireWhole(t testing.TB, dir string) *Tree {
 	if tree.Blob == "" {
 		return tree
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, tree.Blob))
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(filepath.Join(dir, tree.Blob)))(t)
 	layout, ok := blob.LayoutOf(tree.Symbol)
 	require.True(t, ok)
-	b, err := blob.Parse(raw, layout, nil)
-	require.NoError(t, err)
+	b := must.Get(blob.Parse(raw, layout, nil))(t)
 	shift := len(tree.Modules) - len(b.Entries)
 	for i := range b.Entries {
 		m := &tree.Modules[i+shift]
@@ -144,8 +132,7 @@ func requireWhole(t testing.TB, dir string) *Tree {
 		require.True(t, bytes.Equal(b.Entries[i].Payload, payload), "module %d, %s", i, m.Kind)
 		b.Entries[i].Payload = payload
 	}
-	again, err := b.Encode()
-	require.NoError(t, err)
+	again := must.Get(b.Encode())(t)
 	require.True(t, bytes.Equal(raw, again))
 	return tree
 }

@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 var anyLibrary = filepath.Join(artifacts, "classic/gpu_cuda.so")
 
 func content(t *testing.T, path ...string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(path...))
-	require.NoError(t, err)
-	return string(data)
+	return string(must.Get(os.ReadFile(filepath.Join(path...)))(t))
 }
 
 func TestUnpack_FoldersThatAreRefused(t *testing.T) {
@@ -43,11 +43,8 @@ func TestUnpack_FoldersThatAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, c.want)
 	}
 	require.Equal(t, "mine", content(t, join("file")))
-	left, err := os.ReadDir(join("full"))
-	require.NoError(t, err)
-	require.Len(t, left, 1)
-	_, err = Unpack(t.Context(), join("nothing.so"), join("new"), false)
-	require.ErrorContains(t, err, "no such file")
+	require.Len(t, must.Get(os.ReadDir(join("full")))(t), 1)
+	require.ErrorContains(t, must.Fail(Unpack(t.Context(), join("nothing.so"), join("new"), false)), "no such file")
 	require.NoDirExists(t, join("new"), "a file that can't be read makes no folder")
 }
 
@@ -93,14 +90,13 @@ func TestUnpack_Force(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, BlobFile), make([]byte, 1<<20), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "other"), []byte("stays"), 0o644))
 
-	_, err := Unpack(t.Context(), anyLibrary, dir, true)
-	require.NoError(t, err)
+	must.Get(Unpack(t.Context(), anyLibrary, dir, true))(t)
 	require.Equal(t, "mine", content(t, outer, "precious"))
 	require.Equal(t, "stays", content(t, dir, "other"))
 	require.NoError(t, os.Remove(filepath.Join(dir, "other")))
 	requireWhole(t, dir)
 
-	_, err = Unpack(t.Context(), anyLibrary, dir, true) // over itself
+	_, err := Unpack(t.Context(), anyLibrary, dir, true) // over itself
 	require.NoError(t, err)
 	requireWhole(t, dir)
 }
@@ -121,9 +117,7 @@ func TestUnpack_ForceStopsBeforeItReplaces(t *testing.T) {
 	require.ErrorContains(t, err, "library.bin: it is the library that is unpacked")
 	require.Equal(t, library, content(t, dir, BlobFile))
 	require.Equal(t, "old", content(t, dir, "1.cuda.ptx"))
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 2, "nothing unfinished stays")
+	require.Len(t, must.Get(os.ReadDir(dir))(t), 2, "nothing unfinished stays")
 }
 
 // A link to a folder names that folder; a file of the stage that appears by itself is not written through.
@@ -131,8 +125,7 @@ func TestUnpack_LinkToFolder(t *testing.T) {
 	outer := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(outer, "real"), 0o755))
 	require.NoError(t, os.Symlink("real", filepath.Join(outer, "link")))
-	_, err := Unpack(t.Context(), anyLibrary, filepath.Join(outer, "link"), false)
-	require.NoError(t, err)
+	must.Get(Unpack(t.Context(), anyLibrary, filepath.Join(outer, "link"), false))(t)
 	requireWhole(t, filepath.Join(outer, "real"))
 }
 
@@ -143,8 +136,7 @@ func TestFolder_FailureLeavesNothing(t *testing.T) {
 		if exists {
 			require.NoError(t, os.Mkdir(dir, 0o755))
 		}
-		f, err := openFolder(dir, false)
-		require.NoError(t, err)
+		f := must.Get(openFolder(dir, false))(t)
 		require.NoError(t, f.write("a", nil))
 		require.ErrorContains(t, f.write("a", nil), "to "+dir+": a: file exists")
 		f.close()
@@ -152,21 +144,17 @@ func TestFolder_FailureLeavesNothing(t *testing.T) {
 			require.NoDirExists(t, dir)
 			continue
 		}
-		left, err := os.ReadDir(dir)
-		require.NoError(t, err)
-		require.Empty(t, left)
+		require.Empty(t, must.Get(os.ReadDir(dir))(t))
 	}
 }
 
 // If a file cannot be moved in place, those before it go again.
 func TestFolder_HalfPublished(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	f, err := openFolder(dir, false)
-	require.NoError(t, err)
+	f := must.Get(openFolder(dir, false))(t)
 	require.NoError(t, f.write("a", nil))
 	require.NoError(t, f.write("b", nil))
-	hidden, err := filepath.Glob(filepath.Join(dir, ".*", "b"))
-	require.NoError(t, err)
+	hidden := must.Get(filepath.Glob(filepath.Join(dir, ".*", "b")))(t)
 	require.Len(t, hidden, 1)
 	require.NoError(t, os.Remove(hidden[0]))
 	require.ErrorContains(t, f.publish(anyLibrary), "to "+dir+": b: ")

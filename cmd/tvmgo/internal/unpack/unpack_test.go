@@ -14,6 +14,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/modulekind"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/payloads"
 )
 
@@ -24,8 +25,7 @@ func TestUnpack_Artifacts(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Empty(t, summary.Problems, name)
 		tree := requireWhole(t, dir)
-		text, err := os.ReadFile(filepath.Join(dir, TreeFile))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(dir, TreeFile)))(t)
 		golden.Text(t, filepath.Join("testdata", strings.TrimSuffix(name, ".so")+".tree.json"), string(text))
 		for i := range tree.Modules {
 			if m := &tree.Modules[i]; m.Kind == "cuda" || m.Kind == "opencl" {
@@ -45,16 +45,12 @@ func TestUnpack_DeviceFilesAsTVMSavesThem(t *testing.T) {
 		{"gpu_opencl", "1.opencl.cl", "gpu_opencl_dev.cl", "gpu_opencl_dev.tvm_meta.json"},
 	} {
 		dir := t.TempDir()
-		_, err := Unpack(t.Context(), filepath.Join(artifacts, "classic", c.library+".so"), dir, false)
-		require.NoError(t, err)
+		must.Get(Unpack(t.Context(), filepath.Join(artifacts, "classic", c.library+".so"), dir, false))(t)
 		read := func(path ...string) []byte {
-			data, err := os.ReadFile(filepath.Join(path...))
-			require.NoError(t, err)
-			return data
+			return must.Get(os.ReadFile(filepath.Join(path...)))(t)
 		}
 		require.Equal(t, string(read(artifacts, "classic", c.file)), string(read(dir, c.code)))
-		want, err := blob.ParseMetaJSON(read(artifacts, "classic", c.meta))
-		require.NoError(t, err)
+		want := must.Get(blob.ParseMetaJSON(read(artifacts, "classic", c.meta)))(t)
 		got, err := blob.ParseMetaJSON(read(dir, strings.TrimSuffix(c.code, filepath.Ext(c.code))+".tvm_meta.json"))
 		require.NoError(t, err)
 		require.ElementsMatch(t, want.Functions, got.Functions)
@@ -81,10 +77,8 @@ func everyKind(t testing.TB, layout blob.Layout) []blob.Entry {
 		functions[0].ArgExtraTags = []int32{blob.ExtraTagTensorMap, 0}
 	}
 	shaders := []blob.Shader{{Key: "b", Flag: 1, Code: []byte("\x03\x02#\x07")}, {Key: "a", Code: []byte{}}}
-	vulkan, err := (&blob.VulkanModule{Format: "vulkan", Functions: functions, Shaders: shaders}).Encode(layout)
-	require.NoError(t, err)
-	constants, err := tensors().Encode()
-	require.NoError(t, err)
+	vulkan := must.Get((&blob.VulkanModule{Format: "vulkan", Functions: functions, Shaders: shaders}).Encode(layout))(t)
+	constants := must.Get(tensors().Encode())(t)
 	var graph blob.Writer
 	graph.Str("subgraph")
 	graph.Str(`{"nodes": []}`)
@@ -117,8 +111,7 @@ func TestUnpack_EveryKind(t *testing.T) {
 		_, err := Unpack(t.Context(), file(t, carry(t, layout, star(t, layout, everyKind(t, layout)...))), dir, false)
 		require.NoError(t, err)
 		tree := requireWhole(t, dir)
-		text, err := os.ReadFile(filepath.Join(dir, TreeFile))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(dir, TreeFile)))(t)
 		golden.Text(t, filepath.Join("testdata", "kinds_"+layout.String()+".tree.json"), string(text))
 		for i := range tree.Modules {
 			m := &tree.Modules[i]
@@ -126,9 +119,7 @@ func TestUnpack_EveryKind(t *testing.T) {
 			require.Equal(t, opaque, slices.Contains(roles(m), Payload), m.Kind)
 		}
 		read := func(name string) string {
-			data, err := os.ReadFile(filepath.Join(dir, name))
-			require.NoError(t, err)
-			return string(data)
+			return string(must.Get(os.ReadFile(filepath.Join(dir, name)))(t))
 		}
 		require.Equal(t, "//PTX\n", read("1.cuda.ptx"))
 		require.Equal(t, "extern\n", read("2.cuda.cu"))
@@ -151,9 +142,8 @@ func TestUnpack_KnownKinds(t *testing.T) {
 		modulekind.Program}
 	for _, layout := range []blob.Layout{blob.Legacy, blob.Modern} {
 		dir := t.TempDir()
-		_, err := Unpack(t.Context(), file(t, carry(t, layout, star(t, layout, payloads.Every(t, layout)...))), dir,
-			false)
-		require.NoError(t, err)
+		must.Get(Unpack(t.Context(), file(t, carry(t, layout, star(t, layout, payloads.Every(t, layout)...))), dir,
+			false))(t)
 		for _, m := range requireWhole(t, dir).Modules[1:] {
 			form := modulekind.FormOf(m.Kind)
 			require.Equal(t, slices.Contains(kept, form), slices.Contains(roles(&m), Payload), m.Kind)
@@ -171,13 +161,11 @@ func TestUnpack_ConstantOfManyDimensions(t *testing.T) {
 		m.Tensors = append(m.Tensors, blob.Tensor{DType: dlpack.Int8, Shape: slices.Repeat([]int64{1}, n),
 			Data: []byte{1}})
 	}
-	payload, err := m.Encode()
-	require.NoError(t, err)
+	payload := must.Get(m.Encode())(t)
 	dir := t.TempDir()
-	_, err = Unpack(t.Context(),
+	must.Get(Unpack(t.Context(),
 		file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "const_loader", Payload: payload}))), dir,
-		false)
-	require.NoError(t, err)
+		false))(t)
 	files := requireWhole(t, dir).Modules[1].Files
 	require.Equal(t, "1.const_loader.w.npy", files[0].Name)
 	require.Equal(t, "1.const_loader.w.bin", files[1].Name)
@@ -189,10 +177,9 @@ func TestUnpack_ConstantOfManyDimensions(t *testing.T) {
 func TestUnpack_ShadersWithoutLength(t *testing.T) {
 	m := &blob.VulkanModule{Format: "vulkan", Functions: []blob.Function{function("a", dlpack.Handle)},
 		Shaders: []blob.Shader{{Key: "a", Code: []byte("spirv---")}}}
-	payload, err := m.Encode(blob.LegacyFFI)
-	require.NoError(t, err)
+	payload := must.Get(m.Encode(blob.LegacyFFI))(t)
 	dir := t.TempDir()
-	_, err = Unpack(t.Context(),
+	_, err := Unpack(t.Context(),
 		file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "vulkan", Payload: payload}))), dir, false)
 	require.NoError(t, err)
 	tree := requireWhole(t, dir)
@@ -205,9 +192,8 @@ func TestUnpack_WhatHasNoNaturalForm(t *testing.T) {
 	odd := dlpack.DataType{Code: 77, Bits: 3, Lanes: 1}
 	mixed := []blob.Function{function("a"), function("b")}
 	mixed[1].Name = ""
-	vulkan, err := (&blob.VulkanModule{Format: "vulkan",
-		Shaders: []blob.Shader{{Key: "\xff", Code: []byte("four")}}}).Encode(blob.Modern)
-	require.NoError(t, err)
+	vulkan := must.Get((&blob.VulkanModule{Format: "vulkan",
+		Shaders: []blob.Shader{{Key: "\xff", Code: []byte("four")}}}).Encode(blob.Modern))(t)
 	for name, e := range map[string]blob.Entry{
 		"key": {Kind: "cuda",
 			Payload: device(t, blob.Modern,
@@ -256,32 +242,25 @@ func TestUnpack_HostileNames(t *testing.T) {
 			Payload: device(t, blob.Modern, &blob.DeviceModule{Format: format})})
 	}
 	// tensors and shaders of 5000-byte names need room: one at a time
-	payload, err := shaders.Encode(blob.Modern)
-	require.NoError(t, err)
+	payload := must.Get(shaders.Encode(blob.Modern))(t)
 	entries = append(entries, blob.Entry{Kind: "vulkan", Payload: payload})
 	dataOf := [][]byte{star(t, blob.Modern, entries...)}
-	payload, err = constants.Encode()
-	require.NoError(t, err)
+	payload = must.Get(constants.Encode())(t)
 	dataOf = append(dataOf, star(t, blob.Modern, blob.Entry{Kind: "const_loader", Payload: payload}))
 	for _, data := range dataOf {
 		outer := t.TempDir()
-		_, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, data)), filepath.Join(outer, "out"), false)
-		require.NoError(t, err)
+		must.Get(Unpack(t.Context(), file(t, carry(t, blob.Modern, data)), filepath.Join(outer, "out"), false))(t)
 		requireWhole(t, filepath.Join(outer, "out"))
-		left, err := os.ReadDir(outer)
-		require.NoError(t, err)
-		require.Len(t, left, 1, "nothing beside the folder")
+		require.Len(t, must.Get(os.ReadDir(outer))(t), 1, "nothing beside the folder")
 	}
 }
 
 // Older producers wrote no tree: the root is the library, which is not among the entries.
 func TestUnpack_ImplicitRoot(t *testing.T) {
 	b := &blob.Blob{Layout: blob.Legacy, ImplicitRoot: true, Entries: everyKind(t, blob.Legacy)[:2]}
-	data, err := b.Encode()
-	require.NoError(t, err)
+	data := must.Get(b.Encode())(t)
 	dir := t.TempDir()
-	_, err = Unpack(t.Context(), file(t, carry(t, blob.Legacy, data)), dir, false)
-	require.NoError(t, err)
+	must.Get(Unpack(t.Context(), file(t, carry(t, blob.Legacy, data)), dir, false))(t)
 	tree := requireWhole(t, dir)
 	require.Len(t, tree.Modules, 3)
 	require.Equal(t, []int{1, 2}, tree.Modules[0].Imports)
@@ -289,12 +268,10 @@ func TestUnpack_ImplicitRoot(t *testing.T) {
 }
 
 func TestUnpack_OtherArchitecture(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(artifacts, "modern/gpu_opencl.so"))
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(filepath.Join(artifacts, "modern/gpu_opencl.so")))(t)
 	data[18] = 183 // aarch64
 	dir := t.TempDir()
-	_, err = Unpack(t.Context(), file(t, data), dir, false)
-	require.NoError(t, err)
+	must.Get(Unpack(t.Context(), file(t, data), dir, false))(t)
 	require.Equal(t, "aarch64", requireWhole(t, dir).Architecture)
 }
 
@@ -305,9 +282,8 @@ func TestUnpack_DamagedModule(t *testing.T) {
 		damaged := slices.Clone(entries)
 		damaged[i].Payload = damaged[i].Payload[:len(damaged[i].Payload)-1]
 		dir := t.TempDir()
-		summary, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, damaged...))), dir,
-			false)
-		require.NoError(t, err)
+		summary := must.Get(Unpack(t.Context(), file(t, carry(t, blob.Modern, star(t, blob.Modern, damaged...))), dir,
+			false))(t)
 		require.Len(t, summary.Damage, 1, entries[i].Kind)
 		require.Contains(t, summary.Damage[0], "module "+entries[i].Kind+": ")
 		require.Contains(t, summary.Damage[0], "copy or export it again")
@@ -322,13 +298,11 @@ func TestUnpack_DamagedBlob(t *testing.T) {
 	data := star(t, blob.Modern, everyKind(t, blob.Modern)...)
 	data[8] = 99 // the number of row pointers
 	dir := t.TempDir()
-	summary, err := Unpack(t.Context(), file(t, carry(t, blob.Modern, data)), dir, false)
-	require.NoError(t, err)
+	summary := must.Get(Unpack(t.Context(), file(t, carry(t, blob.Modern, data)), dir, false))(t)
 	require.Len(t, summary.Damage, 1)
 	tree := readTree(t, dir)
 	require.Empty(t, tree.Modules)
-	raw, err := os.ReadFile(filepath.Join(dir, BlobFile))
-	require.NoError(t, err)
+	raw := must.Get(os.ReadFile(filepath.Join(dir, BlobFile)))(t)
 	require.True(t, bytes.Equal(data, raw))
 }
 

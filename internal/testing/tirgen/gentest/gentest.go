@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirgen"
 	"tvmgo/internal/testing/tirrun"
@@ -42,17 +43,14 @@ func New(t testing.TB, functions int, seed uint64) *Program {
 // assertion errors. who is for messages.
 func (p *Program) Compare(t testing.TB, built *runtime.Module, who string) {
 	t.Helper()
-	reference, err := tirrun.Compile(p.Module, tirrun.Options{})
-	require.NoError(t, err)
+	reference := must.Get(tirrun.Compile(p.Module, tirrun.Options{}))(t)
 	for k, f := range p.funcs {
 		what := fmt.Sprintf("%s, seed %d", who, p.seed+uint64(k))
-		want, err := tirgen.Arguments(f, p.seed+uint64(k))
-		require.NoError(t, err)
+		want := must.Get(tirgen.Arguments(f, p.seed+uint64(k)))(t)
 		got := tensors(t, want)
 		_, wantErr := reference.Call(f.Name, want...)
-		compiled, err := built.Function(f.Name)
-		require.NoError(t, err)
-		_, err = compiled.Call(got...)
+		compiled := must.Get(built.Function(f.Name))(t)
+		_, err := compiled.Call(got...)
 		require.NoError(t, compiled.Close())
 		if wantErr != nil {
 			require.ErrorContains(t, err, "an assertion", what)
@@ -69,9 +67,7 @@ func (p *Program) Compare(t testing.TB, built *runtime.Module, who string) {
 func tensors(t testing.TB, arrays []any) (all []any) {
 	t.Helper()
 	for _, a := range arrays {
-		x, err := runtime.NewTensor(a.(*tirrun.Array).DType, a.(*tirrun.Array).Shape, runtime.CPU)
-		require.NoError(t, err)
-		t.Cleanup(func() { x.Close() })
+		x := must.Open(runtime.NewTensor(a.(*tirrun.Array).DType, a.(*tirrun.Array).Shape, runtime.CPU))(t)
 		require.NoError(t, x.CopyFromBytes(a.(*tirrun.Array).Data))
 		all = append(all, x)
 	}
@@ -86,10 +82,8 @@ func same(t testing.TB, want *tirrun.Array, got *runtime.Tensor, what string) {
 	if string(b) == string(want.Data) {
 		return
 	}
-	x, err := tirrun.Values[float64](want)
-	require.NoError(t, err)
-	y, err := tirrun.Values[float64](&tirrun.Array{DType: want.DType, Shape: want.Shape, Data: b})
-	require.NoError(t, err)
+	x := must.Get(tirrun.Values[float64](want))(t)
+	y := must.Get(tirrun.Values[float64](&tirrun.Array{DType: want.DType, Shape: want.Shape, Data: b}))(t)
 	for i := range x {
 		if !math.IsNaN(x[i]) || !math.IsNaN(y[i]) {
 			require.Equal(t, x[i], y[i], "element %d, %s", i, what)

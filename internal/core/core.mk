@@ -16,7 +16,7 @@ CORE_TEST_KINDS ?= asan tsan plain
 CORE_TESTS ?=
 CORE_TEST_TIMEOUT ?= 300
 
-CORE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -g -fno-omit-frame-pointer \
+CORE_CFLAGS := -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Werror -g -fno-omit-frame-pointer \
   -fvisibility=hidden -fPIC -pthread -I include -I internal/core
 CORE_CFLAGS_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 # The compiler warns of fences, which TSan does not model; where an order rests on one, the code has

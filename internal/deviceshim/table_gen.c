@@ -74,22 +74,18 @@ static int call_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** tim
 }
 
 static int call_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api;
   return IN_GO(tvmgo_shim_timer_start((uintptr_t)timer, stream));
 }
 
 static int call_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api;
   return IN_GO(tvmgo_shim_timer_stop((uintptr_t)timer, stream));
 }
 
 static int call_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns) {
-  (void)api;
   return IN_GO(tvmgo_shim_timer_elapsed_ns((uintptr_t)timer, ns));
 }
 
 static int call_timer_free(const TVMGODeviceAPI* api, void* timer) {
-  (void)api;
   return IN_GO(tvmgo_shim_timer_free((uintptr_t)timer));
 }
 
@@ -111,27 +107,22 @@ static int call_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** eve
 }
 
 static int call_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream) {
-  (void)api;
   return IN_GO(tvmgo_shim_event_record((uintptr_t)event, stream));
 }
 
 static int call_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream) {
-  (void)api;
   return IN_GO(tvmgo_shim_event_wait((uintptr_t)event, stream));
 }
 
 static int call_event_sync(const TVMGODeviceAPI* api, void* event) {
-  (void)api;
   return IN_GO(tvmgo_shim_event_sync((uintptr_t)event));
 }
 
 static int call_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done) {
-  (void)api;
   return IN_GO(tvmgo_shim_event_query((uintptr_t)event, done));
 }
 
 static int call_event_free(const TVMGODeviceAPI* api, void* event) {
-  (void)api;
   return IN_GO(tvmgo_shim_event_free((uintptr_t)event));
 }
 
@@ -163,14 +154,10 @@ static int call_capture_end(const TVMGODeviceAPI* api, DLDevice dev,
 
 static int call_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph,
     TVMFFIStreamHandle stream) {
-  (void)api;
-  (void)dev;
   return IN_GO(tvmgo_shim_graph_launch((uintptr_t)graph, stream));
 }
 
 static int call_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph) {
-  (void)api;
-  (void)dev;
   return IN_GO(tvmgo_shim_graph_free((uintptr_t)graph));
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 static int wants_stop(void* payload, void* reserved) {
-  (void)reserved;
   return atomic_load((_Atomic int*)payload) != 0;
 }
 

@@ -16,12 +16,10 @@ static int check_id(int32_t id) {
 }
 
 static int set_device(const TVMGODeviceAPI* api, int32_t id) {
-  (void)api;
   return check_id(id);
 }
 
 static int get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
-  (void)api;
   if (kind != kTVMGODeviceAttrExist && check_id(id) != 0) return -1;
   *out = kind == kTVMGODeviceAttrExist ? tvmgo_any_int(id >= 0) : tvmgo_any_none();
   return 0;
@@ -29,7 +27,6 @@ static int get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIA
 
 static int alloc_data_space(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes,
                             size_t alignment, DLDataType hint, void** out) {
-  (void)api, (void)hint;
   if (check_id(dev.device_id) != 0 || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   if (alignment < 64) alignment = 64;
   void* p;
@@ -42,7 +39,6 @@ static int alloc_data_space(const TVMGODeviceAPI* api, DLDevice dev, size_t nbyt
 }
 
 static int free_data_space(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
-  (void)api;
   if (p == NULL) return 0;
   if (check_id(dev.device_id) != 0 || tvmgo_workspace_refuse(dev, p) != 0) return -1;
   tvmgo_live_add(TVMGO_LIVE_DATA_BYTES, -(int64_t)malloc_usable_size(p));
@@ -54,7 +50,6 @@ static int free_data_space(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
 static int copy_data_from_to(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to,
                              TVMFFIStreamHandle stream) {
   size_t bytes;
-  (void)api, (void)stream;
   if (tvmgo_dl_bytes(from, &bytes) != 0) return -1;
   memmove((char*)to->data + to->byte_offset, (const char*)from->data + from->byte_offset, bytes);
   return 0;
@@ -62,7 +57,6 @@ static int copy_data_from_to(const TVMGODeviceAPI* api, const DLTensor* from, co
 
 /* A thread's current stream may be any handle, a front end's: what is done here is done when the call returns. */
 static int set_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api, (void)stream;
   return check_id(dev.device_id);
 }
 
@@ -74,31 +68,26 @@ static int only_default(DLDevice dev, TVMFFIStreamHandle stream) {
 }
 
 static int stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   return only_default(dev, stream);
 }
 
 static int create_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
-  (void)api;
   if (check_id(dev.device_id) != 0) return -1;
   *out = NULL;
   return 0;
 }
 
 static int free_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   return only_default(dev, stream);
 }
 
 static int sync_stream_from_to(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src,
                                TVMFFIStreamHandle dst) {
-  (void)api;
   return only_default(dev, src) != 0 ? -1 : only_default(dev, dst);
 }
 
 static int alloc_workspace(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, DLDataType hint,
                            TVMFFIStreamHandle stream, void** out) {
-  (void)api, (void)hint;
   if (only_default(dev, stream) != 0) return -1;
   void* p = tvmgo_workspace_alloc(nbytes);
   if (p == NULL) return -1;
@@ -107,7 +96,6 @@ static int alloc_workspace(const TVMGODeviceAPI* api, DLDevice dev, size_t nbyte
 }
 
 static int free_workspace(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
-  (void)api, (void)dev;
   return tvmgo_workspace_free(p);
 }
 
@@ -122,7 +110,6 @@ static int64_t now_ns(void) {
 }
 
 static int timer_create_cpu(const TVMGODeviceAPI* api, DLDevice dev, void** timer) {
-  (void)api;
   if (check_id(dev.device_id) != 0) return -1;
   void* t = calloc(1, sizeof(cpu_timer));
   if (t == NULL) return tvmgo_raise_oom();
@@ -131,14 +118,12 @@ static int timer_create_cpu(const TVMGODeviceAPI* api, DLDevice dev, void** time
 }
 
 static int timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api, (void)stream;
   ((cpu_timer*)timer)->stop = 0;
   ((cpu_timer*)timer)->start = now_ns();
   return 0;
 }
 
 static int timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api, (void)stream;
   if (((cpu_timer*)timer)->start == 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "stop timer: it was not started");
   ((cpu_timer*)timer)->stop = now_ns();
@@ -147,20 +132,17 @@ static int timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle
 
 static int timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns) {
   cpu_timer* t = timer;
-  (void)api;
   if (t->stop == 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "read timer: it was not stopped");
   *ns = t->stop - t->start;
   return 0;
 }
 
 static int timer_free(const TVMGODeviceAPI* api, void* timer) {
-  (void)api;
   free(timer);
   return 0;
 }
 
 static int memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out) {
-  (void)api;
   struct sysinfo info;
   int64_t live[TVMGO_LIVE_KINDS];
   TVMGOMemoryStats s = {.total_bytes = -1, .free_bytes = -1, .data_peak_bytes = -1};

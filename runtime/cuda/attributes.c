@@ -117,7 +117,6 @@ int tvmgo_cu_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
       {"async_engine_count", CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT},
       {"memory_pools_supported", CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
   };
-  (void)api;
   *out = tvmgo_any_none();
   const cu_device* d = tvmgo_cu_device(id);
   if (d == NULL) return -1;

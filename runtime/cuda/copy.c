@@ -111,7 +111,6 @@ static CUresult copy_on_host(place from, place to, size_t nbytes, CUstream strea
 static const char* name_of(place p) { return p.d == NULL ? "the host" : tvmgo_cu_space_name(p.space); }
 
 int tvmgo_cu_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
-  (void)api;
   size_t nbytes;
   place a, b;
   cu_scope s;

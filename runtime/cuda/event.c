@@ -81,17 +81,14 @@ static int make(DLDevice dev, uint64_t magic, void** out) {
 }
 
 int tvmgo_cu_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** event) {
-  (void)api;
   return make(dev, EVENT, event);
 }
 
 int tvmgo_cu_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer) {
-  (void)api;
   return make(dev, TIMER, timer);
 }
 
 int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p) {
-  (void)api;
   cu_scope s;
   cu_marks* m = p;
   /* it went with its context */
@@ -135,13 +132,11 @@ static int record(cu_marks* m, int i, CUstream stream, const char* op) {
 }
 
 int tvmgo_cu_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream) {
-  (void)api;
   return record(need(event, EVENT, "record event"), 0, stream, "record event");
 }
 
 /* The stream may be one of another device. */
 int tvmgo_cu_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream) {
-  (void)api;
   cu_scope s;
   cu_marks* m = need(event, EVENT, "wait for event");
   if (m == NULL || tvmgo_cu_check_stream(stream, "wait for event") != 0) return -1;
@@ -152,7 +147,6 @@ int tvmgo_cu_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHand
 }
 
 int tvmgo_cu_event_sync(const TVMGODeviceAPI* api, void* event) {
-  (void)api;
   cu_scope s;
   cu_marks* m = need(event, EVENT, "wait for event");
   if (m == NULL || tvmgo_cu_enter_relaxed(m->d, &s) != 0) return -1;
@@ -162,7 +156,6 @@ int tvmgo_cu_event_sync(const TVMGODeviceAPI* api, void* event) {
 }
 
 int tvmgo_cu_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done) {
-  (void)api;
   cu_scope s;
   cu_marks* m = need(event, EVENT, "ask event");
   if (m == NULL || tvmgo_cu_enter_relaxed(m->d, &s) != 0) return -1;
@@ -176,7 +169,6 @@ int tvmgo_cu_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done) 
 }
 
 int tvmgo_cu_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api;
   cu_marks* m = need(timer, TIMER, "start timer");
   if (record(m, 0, stream, "start timer") != 0) return -1;
   m->set[0] = 1;
@@ -185,7 +177,6 @@ int tvmgo_cu_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHan
 }
 
 int tvmgo_cu_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api;
   cu_marks* m = need(timer, TIMER, "stop timer");
   if (m == NULL) return -1;
   if (!m->set[0]) return tvmgo_raise(TVMGO_VALUE_ERROR, "stop timer: it was not started");
@@ -195,7 +186,6 @@ int tvmgo_cu_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHand
 }
 
 int tvmgo_cu_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns) {
-  (void)api;
   cu_scope s;
   cu_marks* m = need(timer, TIMER, "read timer");
   if (m == NULL) return -1;

@@ -10,7 +10,6 @@
 static int has(const char* function) { return tvmgo_dl_has(&tvmgo_dl_cuda, function); }
 
 static int renew(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)self, (void)result;
   if (n != 1 || args[0].type_index != kTVMFFIInt)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "tvmgo.cuda.renew takes the number of a device");
   int64_t index = args[0].v_int64;

@@ -23,7 +23,6 @@ typedef struct {
 static int waits_itself(void) { return tvmgo_cu_driver_version >= 12000; }
 
 int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL) return -1;
@@ -95,7 +94,6 @@ static int raise_end(CUresult rc, DLDevice dev, CUstream stream) {
 }
 
 int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream, void** graph) {
-  (void)api;
   cu_scope s;
   CUgraph recorded = NULL;
   cu_graph* made = NULL;
@@ -116,7 +114,6 @@ int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
 }
 
 int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, TVMFFIStreamHandle stream) {
-  (void)api;
   cu_scope s;
   cu_graph* g = graph;
   cu_device* d = tvmgo_cu_device(dev.device_id);
@@ -137,7 +134,6 @@ int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, 
 }
 
 int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph) {
-  (void)api;
   cu_scope s;
   cu_graph* g = graph;
   cu_device* d = tvmgo_cu_device(dev.device_id);

@@ -57,7 +57,6 @@ static int prepare_barrier(void* self, const TVMFFIAny* args, int32_t n, TVMFFIA
   barrier* b = self;
   void* module = NULL;
   cu_scope scope;
-  (void)args, (void)result;
   if (n != 0)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "__tvm_prepare_global_barrier takes no arguments, %d were given", (int)n);
   int32_t id = tvmgo_thread_get()->active_device[kDLCUDA];

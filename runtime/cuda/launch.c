@@ -199,7 +199,6 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   tvmgo_kernel_slot slots[TVMGO_MAX_KERNEL_ARGS];
   void* params[TVMGO_MAX_KERNEL_ARGS];
   cu_scope scope;
-  (void)result;
   int32_t id = tvmgo_kernel_begin(&f->k, kDLCUDA, n);
   cu_device* d = id < 0 ? NULL : tvmgo_cu_device(id);
   if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;

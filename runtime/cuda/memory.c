@@ -194,7 +194,6 @@ static int release(cu_device* d, const cu_block* b, DLDevice dev) {
 
 int tvmgo_cu_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
                    void** out) {
-  (void)api, (void)hint;
   cu_scope s;
   cu_space space;
   cu_device* d = tvmgo_cu_device_of(dev, &space);
@@ -238,7 +237,6 @@ static int take(const cu_device* d, cu_space space, int pinned, void* p, cu_bloc
 }
 
 int tvmgo_cu_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
-  (void)api;
   cu_space space;
   cu_block b;
   cu_device* d = tvmgo_cu_device_of(dev, &space);
@@ -247,7 +245,6 @@ int tvmgo_cu_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
 }
 
 int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out) {
-  (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL) return -1;
@@ -274,7 +271,6 @@ int tvmgo_cu_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
 }
 
 int tvmgo_cu_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
-  (void)api;
   cu_block b;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || take(d, SPACE_HOST, 1, p, &b) != 0) return -1;
@@ -282,7 +278,6 @@ int tvmgo_cu_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
 }
 
 int tvmgo_cu_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out) {
-  (void)api;
   cu_scope sc;
   cu_space space;
   cu_device* d = tvmgo_cu_device_of(dev, &space);

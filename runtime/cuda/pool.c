@@ -181,7 +181,6 @@ static int refuse_recording(const char* what, DLDevice dev, CUstream stream) {
 
 int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
                              TVMFFIStreamHandle stream, void** out) {
-  (void)api, (void)hint;
   cu_scope s;
   CUdeviceptr p = 0;
   cu_device* d = tvmgo_cu_device(dev.device_id);
@@ -208,7 +207,6 @@ int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nby
 }
 
 int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TVMFFIStreamHandle stream) {
-  (void)api;
   cu_scope s;
   cu_block b;
   cu_device* d = tvmgo_cu_device(dev.device_id);

@@ -7,7 +7,6 @@
 
 /* Streams of other libraries serve as well, so what is no stream is the driver's to tell. */
 int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || tvmgo_cu_check_stream(stream, "wait for a stream") != 0 || tvmgo_cu_enter_relaxed(d, &s) != 0)
@@ -62,12 +61,10 @@ static int create(DLDevice dev, int with_priority, int32_t priority, TVMFFIStrea
 }
 
 int tvmgo_cu_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
-  (void)api;
   return create(dev, 0, 0, out);
 }
 
 int tvmgo_cu_stream_priority_range(const TVMGODeviceAPI* api, DLDevice dev, int32_t* least, int32_t* greatest) {
-  (void)api;
   cu_scope s;
   int low = 0, high = 0;
   cu_device* d = tvmgo_cu_device(dev.device_id);
@@ -93,7 +90,6 @@ int tvmgo_cu_stream_create_with_priority(const TVMGODeviceAPI* api, DLDevice dev
 }
 
 int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d != NULL && tvmgo_cu_forget_stream(stream)) return 0;
@@ -107,7 +103,6 @@ int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
 }
 
 int tvmgo_cu_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api, (void)stream;
   return tvmgo_cu_device(dev.device_id) == NULL ? -1 : 0;
 }
 
@@ -135,7 +130,6 @@ int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst) {
 }
 
 int tvmgo_cu_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst) {
-  (void)api;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL) return -1;
   return tvmgo_cu_order(tvmgo_cu_device_of_stream(src, d), src, tvmgo_cu_device_of_stream(dst, d), dst);

@@ -36,7 +36,6 @@ const char* tvmgo_cu_space_name(cu_space space) {
 }
 
 int tvmgo_cu_set_device(const TVMGODeviceAPI* api, int32_t id) {
-  (void)api;
   return tvmgo_cu_device(id) == NULL ? -1 : 0;
 }
 

@@ -60,7 +60,6 @@ static int64_t warp_size(void) {
 
 int tvmgo_cl_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
   char buf[256];
-  (void)api;
   *out = tvmgo_any_none();
   if (kind == kTVMGODeviceAttrExist) {
     *out = tvmgo_any_int(id >= 0 && id < tvmgo_cl_num_devices);

@@ -116,7 +116,6 @@ static int copy_across(place from, place to, size_t nbytes, TVMFFIStreamHandle s
 }
 
 int tvmgo_cl_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
-  (void)api;
   size_t nbytes;
   place a, b;
   if (tvmgo_dl_bytes(from, &nbytes) != 0) return -1;

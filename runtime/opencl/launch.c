@@ -116,7 +116,6 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   cl_function* f = self;
   size_t s[TVMGO_MAX_LAUNCH], global[3];
   parts p;
-  (void)result;
   int32_t id = tvmgo_kernel_begin(&f->k, kDLOpenCL, n);
   const cl_device* d = id < 0 ? NULL : tvmgo_cl_device(id);
   if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;
@@ -186,7 +185,6 @@ static int save_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   const cl_device* d = active_device();
   void* data = NULL;
   size_t size = 0;
-  (void)args;
   if (n != 0)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.GetPreCompiledPrograms takes no arguments, %d were given", (int)n);
   if (d == NULL || tvmgo_enter_go("compiling programs") != 0 || tvmgoOpenCLSavePrograms(m->go, d->index, &data,
@@ -201,7 +199,6 @@ static int load_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   const tvmgo_kernels* m = self;
   const cl_device* d = active_device();
   TVMFFIByteArray bytes;
-  (void)result;
   if (n != 1)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.SetPreCompiledPrograms takes the bytes, %d arguments were given",
                        (int)n);

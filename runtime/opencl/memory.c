@@ -21,7 +21,6 @@ static cl_handle* wrap(cl_device* d, handle_kind kind, cl_mem mem, size_t nbytes
 
 int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
                    void** out) {
-  (void)api, (void)hint;
   cl_device* d = tvmgo_cl_device(dev.device_id);
   if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   /* Buffers begin where the largest type of OpenCL may stand: no kernel asks for more. */
@@ -93,7 +92,6 @@ static int channel_type(DLDataType t, cl_channel_type* out) {
 
 int tvmgo_cl_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataType dtype,
                           const char* scope, void** out) {
-  (void)api;
   cl_device* d = tvmgo_cl_device(dev.device_id);
   cl_image_format format = {.image_channel_order = CL_RGBA};
   cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D};
@@ -120,7 +118,6 @@ int tvmgo_cl_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim,
 }
 
 int tvmgo_cl_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
-  (void)api;
   cl_device* d = tvmgo_cl_device(dev.device_id);
   if (d == NULL || tvmgo_workspace_refuse(dev, p) != 0) return -1;
   cl_handle* h = tvmgo_handle_memory(&tvmgo_cl_handles, p, d->index, "free");
@@ -141,7 +138,6 @@ typedef struct {
 static tvmgo_pinned_list all_pinned = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int tvmgo_cl_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out) {
-  (void)api;
   cl_device* d = tvmgo_cl_device(dev.device_id);
   if (d == NULL) return -1;
   pinned* p = calloc(1, sizeof *p);
@@ -168,7 +164,6 @@ int tvmgo_cl_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
 }
 
 int tvmgo_cl_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* at) {
-  (void)api;
   cl_device* d = tvmgo_cl_device(dev.device_id);
   pinned* p = d == NULL ? NULL : (pinned*)tvmgo_pinned_take(&all_pinned, dev, at);
   if (p == NULL) return -1;
@@ -183,7 +178,6 @@ int tvmgo_cl_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* at) {
 }
 
 int tvmgo_cl_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out) {
-  (void)api;
   const cl_device* d = tvmgo_cl_device(dev.device_id);
   if (d == NULL) return -1;
   /* OpenCL 1.2 does not report free memory. */

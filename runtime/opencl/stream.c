@@ -22,7 +22,6 @@ cl_command_queue tvmgo_cl_queue(const cl_device* d, TVMFFIStreamHandle stream) {
 }
 
 int tvmgo_cl_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   const cl_device* d = tvmgo_cl_device(dev.device_id);
   cl_command_queue q = d == NULL ? NULL : tvmgo_cl_queue(d, stream);
   if (q == NULL) return -1;
@@ -33,7 +32,6 @@ int tvmgo_cl_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
 }
 
 int tvmgo_cl_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
-  (void)api;
   const cl_device* d = tvmgo_cl_device(dev.device_id);
   cl_command_queue q = d == NULL ? NULL : tvmgo_cl_queue_new(d);
   if (q == NULL) return -1;
@@ -48,7 +46,6 @@ int tvmgo_cl_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStream
 }
 
 int tvmgo_cl_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   const cl_device* d = tvmgo_cl_device(dev.device_id);
   cl_handle* h = d == NULL ? NULL : tvmgo_cl_handle_need(stream, HANDLE_STREAM, "free stream");
   if (h == NULL || tvmgo_cl_queue(d, stream) == NULL) return -1;
@@ -63,7 +60,6 @@ int tvmgo_cl_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
 }
 
 int tvmgo_cl_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   const cl_device* d = tvmgo_cl_device(dev.device_id);
   return d == NULL || tvmgo_cl_queue(d, stream) == NULL ? -1 : 0;
 }
@@ -75,7 +71,6 @@ static cl_int mark(cl_command_queue q, cl_event* out) {
 }
 
 int tvmgo_cl_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst) {
-  (void)api;
   const cl_device* d = tvmgo_cl_device(dev.device_id);
   if (d == NULL) return -1;
   cl_command_queue from = tvmgo_cl_queue(d, src), to = from == NULL ? NULL : tvmgo_cl_queue(d, dst);
@@ -102,17 +97,14 @@ static int marks_new(DLDevice dev, handle_kind kind, void** out) {
 }
 
 int tvmgo_cl_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** event) {
-  (void)api;
   return marks_new(dev, HANDLE_EVENT, event);
 }
 
 int tvmgo_cl_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer) {
-  (void)api;
   return marks_new(dev, HANDLE_TIMER, timer);
 }
 
 int tvmgo_cl_marks_free(const TVMGODeviceAPI* api, void* p) {
-  (void)api;
   cl_handle* h = tvmgo_cl_handle_need(p, tvmgo_cl_handle_kind(p) == HANDLE_TIMER ? HANDLE_TIMER : HANDLE_EVENT,
                                       "free event");
   if (h == NULL) return -1;
@@ -158,12 +150,10 @@ static int record(cl_handle* h, int i, TVMFFIStreamHandle stream, const char* op
 }
 
 int tvmgo_cl_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream) {
-  (void)api;
   return record(tvmgo_cl_handle_need(event, HANDLE_EVENT, "record event"), 0, stream, "record event");
 }
 
 int tvmgo_cl_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream) {
-  (void)api;
   cl_handle* h = tvmgo_cl_handle_need(event, HANDLE_EVENT, "wait for event");
   if (h == NULL) return -1;
   const cl_device* d = &tvmgo_cl_devices[h->device];
@@ -179,7 +169,6 @@ int tvmgo_cl_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHand
 }
 
 int tvmgo_cl_event_sync(const TVMGODeviceAPI* api, void* event) {
-  (void)api;
   cl_handle* h = tvmgo_cl_handle_need(event, HANDLE_EVENT, "wait for event");
   if (h == NULL) return -1;
   cl_event e = get_mark(h, 0);
@@ -192,7 +181,6 @@ int tvmgo_cl_event_sync(const TVMGODeviceAPI* api, void* event) {
 }
 
 int tvmgo_cl_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done) {
-  (void)api;
   cl_handle* h = tvmgo_cl_handle_need(event, HANDLE_EVENT, "ask event");
   if (h == NULL) return -1;
   cl_event e = get_mark(h, 0);
@@ -208,7 +196,6 @@ int tvmgo_cl_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done) 
 }
 
 int tvmgo_cl_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api;
   cl_handle* h = tvmgo_cl_handle_need(timer, HANDLE_TIMER, "start timer");
   if (record(h, 0, stream, "start timer") != 0) return -1;
   set_mark(h, 1, NULL);
@@ -216,7 +203,6 @@ int tvmgo_cl_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHan
 }
 
 int tvmgo_cl_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api;
   cl_handle* h = tvmgo_cl_handle_need(timer, HANDLE_TIMER, "stop timer");
   if (h == NULL) return -1;
   if (h->mark[0] == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "stop timer: it was not started");
@@ -224,7 +210,6 @@ int tvmgo_cl_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHand
 }
 
 int tvmgo_cl_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns) {
-  (void)api;
   cl_handle* h = tvmgo_cl_handle_need(timer, HANDLE_TIMER, "read timer");
   if (h == NULL) return -1;
   if (h->mark[1] == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "read timer: it was not stopped");

@@ -13,7 +13,6 @@ cl_device* tvmgo_cl_device(int32_t index) {
 }
 
 int tvmgo_cl_set_device(const TVMGODeviceAPI* api, int32_t id) {
-  (void)api;
   return tvmgo_cl_device(id) == NULL ? -1 : 0;
 }
 
@@ -24,7 +23,6 @@ const TVMGODeviceAPI tvmgo_cl_table = {.struct_size = sizeof tvmgo_cl_table,
 int tvmgoOpenCLStart(void); /* driver.go */
 
 static int create(void* ctx, const TVMGODeviceAPI** out) {
-  (void)ctx;
   if (tvmgo_enter_go("starting OpenCL") != 0 || tvmgoOpenCLStart() != 0) return -1;
   *out = &tvmgo_cl_table;
   return 0;

@@ -9,7 +9,6 @@ enum { HEADER_VERSION = 239 }; /* of Vulkan's registry, from which vulkan.spec i
 
 int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
   char buf[256];
-  (void)api;
   *out = tvmgo_any_none();
   if (kind == kTVMGODeviceAttrExist) {
     *out = tvmgo_any_int(id >= 0 && id < tvmgo_vk_num_devices);
@@ -118,7 +117,6 @@ static int get_target_property(void* self, const TVMFFIAny* args, int32_t n, TVM
   static const char f[] = "device_api.vulkan.get_target_property";
   TVMFFIByteArray name;
   char text[64];
-  (void)self;
   if (tvmgo_check_count(f, n, 2, 2) != 0 || tvmgo_arg_kind(f, args, 0, kTVMFFIDevice) != 0 ||
       tvmgo_arg_text(f, args, 1, &name) != 0)
     return -1;
@@ -136,7 +134,6 @@ __attribute__((constructor(121))) static void register_target_property(void) {
 }
 
 int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
-  (void)api;
   int yes;
   int64_t n;
   char buf[128];

@@ -250,7 +250,6 @@ static int across(place from, place to, size_t n, TVMFFIStreamHandle stream) {
 }
 
 int tvmgo_vk_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
-  (void)api;
   size_t n;
   place a = {0}, b = {0};
   if (tvmgo_dl_bytes(from, &n) != 0) return -1;

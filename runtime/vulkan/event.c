@@ -22,12 +22,10 @@ static int marks_new(DLDevice dev, handle_kind kind, void** out) {
 }
 
 int tvmgo_vk_event_create(const TVMGODeviceAPI* api, DLDevice dev, void** event) {
-  (void)api;
   return marks_new(dev, HANDLE_EVENT, event);
 }
 
 int tvmgo_vk_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer) {
-  (void)api;
   return marks_new(dev, HANDLE_TIMER, timer);
 }
 
@@ -59,7 +57,6 @@ static void settle(vk_handle* h) {
 }
 
 int tvmgo_vk_marks_free(const TVMGODeviceAPI* api, void* p) {
-  (void)api;
   int is_timer = tvmgo_vk_handle_kind(p) == HANDLE_TIMER;
   vk_handle* h = tvmgo_vk_handle_need(p, is_timer ? HANDLE_TIMER : HANDLE_EVENT, "free event");
   if (h == NULL) return -1;
@@ -75,7 +72,6 @@ int tvmgo_vk_marks_free(const TVMGODeviceAPI* api, void* p) {
 }
 
 int tvmgo_vk_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream) {
-  (void)api;
   vk_handle* h = tvmgo_vk_handle_need(event, HANDLE_EVENT, "record event");
   vk_stream* s = h == NULL ? NULL : tvmgo_vk_stream(&tvmgo_vk_devices[h->device], stream);
   if (s == NULL) return -1;
@@ -84,7 +80,6 @@ int tvmgo_vk_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHa
 }
 
 int tvmgo_vk_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream) {
-  (void)api;
   uint64_t value;
   vk_handle* h = tvmgo_vk_handle_need(event, HANDLE_EVENT, "wait for event");
   vk_stream* s = h == NULL ? NULL : tvmgo_vk_stream(&tvmgo_vk_devices[h->device], stream);
@@ -98,7 +93,6 @@ int tvmgo_vk_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHand
 }
 
 int tvmgo_vk_event_sync(const TVMGODeviceAPI* api, void* event) {
-  (void)api;
   uint64_t value;
   vk_handle* h = tvmgo_vk_handle_need(event, HANDLE_EVENT, "wait for event");
   vk_stream* of = h == NULL ? NULL : get_mark(h, &value);
@@ -109,7 +103,6 @@ int tvmgo_vk_event_sync(const TVMGODeviceAPI* api, void* event) {
 }
 
 int tvmgo_vk_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done) {
-  (void)api;
   uint64_t value;
   vk_handle* h = tvmgo_vk_handle_need(event, HANDLE_EVENT, "ask event");
   if (h == NULL) return -1;
@@ -136,7 +129,6 @@ static int write_time(vk_handle* h, uint32_t query, TVMFFIStreamHandle stream) {
 }
 
 int tvmgo_vk_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api;
   vk_handle* h = tvmgo_vk_handle_need(timer, HANDLE_TIMER, "start timer");
   if (h == NULL) return -1;
   vk_stream* s = tvmgo_vk_stream(&tvmgo_vk_devices[h->device], stream);
@@ -149,7 +141,6 @@ int tvmgo_vk_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHan
 }
 
 int tvmgo_vk_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  (void)api;
   vk_handle* h = tvmgo_vk_handle_need(timer, HANDLE_TIMER, "stop timer");
   if (h == NULL) return -1;
   if (h->set == 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "stop timer: it was not started");
@@ -162,7 +153,6 @@ int tvmgo_vk_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHand
 }
 
 int tvmgo_vk_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns) {
-  (void)api;
   vk_handle* h = tvmgo_vk_handle_need(timer, HANDLE_TIMER, "read timer");
   if (h == NULL) return -1;
   if (h->set != 3) return tvmgo_raise(TVMGO_VALUE_ERROR, "read timer: it was not stopped");

@@ -20,7 +20,6 @@ static pthread_mutex_t messages_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static VkBool32 on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT type,
                            const VkDebugUtilsMessengerCallbackDataEXT* data, void* ctx) {
-  (void)severity, (void)ctx;
   /* The loader's remarks on drivers that it passes over are no one's mistake here. */
   if (!(type & VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT)) return 0;
   pthread_mutex_lock(&messages_lock);

@@ -138,7 +138,6 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   part parts[TVMGO_MAX_KERNEL_ARGS];
   tvmgo_kernel_slot scalars[TVMGO_MAX_KERNEL_ARGS + 1];
   vk_room* spare = NULL;
-  (void)result;
   int32_t id = tvmgo_kernel_begin(&f->k, kDLVulkan, n);
   vk_device* d = id < 0 ? NULL : tvmgo_vk_device(id);
   if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;

@@ -156,7 +156,6 @@ int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size
 
 int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,
                    void** out) {
-  (void)api, (void)hint;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
   if (nbytes == 0) nbytes = 1; /* Vulkan has no empty buffers */
@@ -175,7 +174,6 @@ int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
 
 int tvmgo_vk_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataType dtype,
                           const char* scope, void** out) {
-  (void)api, (void)ndim, (void)shape, (void)dtype, (void)out;
   if (tvmgo_vk_device(dev.device_id) == NULL) return -1;
   return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "vulkan:%d has no memory of scope \"%s\": there is global",
                      dev.device_id, scope);
@@ -183,7 +181,6 @@ int tvmgo_vk_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim,
 
 /* Work that is queued keeps the memory; nothing is waited for. */
 int tvmgo_vk_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
-  (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   vk_handle* h = d == NULL || tvmgo_workspace_refuse(dev, p) != 0 ? NULL : tvmgo_vk_data(d, p, "free");
   if (h == NULL) return -1;
@@ -204,7 +201,6 @@ typedef struct {
 static tvmgo_pinned_list all_pinned = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int tvmgo_vk_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out) {
-  (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   if (d == NULL) return -1;
   pinned* p = calloc(1, sizeof *p);
@@ -222,7 +218,6 @@ int tvmgo_vk_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes
 }
 
 int tvmgo_vk_pinned_free(const TVMGODeviceAPI* api, DLDevice dev, void* at) {
-  (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   pinned* p = d == NULL ? NULL : (pinned*)tvmgo_pinned_take(&all_pinned, dev, at);
   if (p == NULL) return -1;
@@ -249,7 +244,6 @@ vk_memory* tvmgo_vk_pinned_of(vk_device* d, const void* at, size_t nbytes, VkDev
 }
 
 int tvmgo_vk_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out) {
-  (void)api;
   const vk_device* d = tvmgo_vk_device(dev.device_id);
   if (d == NULL) return -1;
   int64_t total = (int64_t)d->memory.memoryHeaps[d->memory.memoryTypes[d->data_type].heapIndex].size;

@@ -212,14 +212,12 @@ void tvmgo_vk_collect(vk_device* d) {
 /* ---- the table's functions ---- */
 
 int tvmgo_vk_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   vk_stream* s = d == NULL ? NULL : tvmgo_vk_stream(d, stream);
   return s == NULL ? -1 : tvmgo_vk_stream_wait(s);
 }
 
 int tvmgo_vk_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
-  (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   if (d != NULL && d->num_queues == 1 && !d->staged) { /* they would only take turns */
     *out = NULL;
@@ -237,7 +235,6 @@ int tvmgo_vk_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStream
 }
 
 int tvmgo_vk_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   vk_handle* h = d == NULL ? NULL : tvmgo_vk_handle_need(stream, HANDLE_STREAM, "free stream");
   if (h == NULL || tvmgo_vk_stream(d, stream) == NULL) return -1;
@@ -249,13 +246,11 @@ int tvmgo_vk_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
 }
 
 int tvmgo_vk_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
-  (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   return d == NULL || tvmgo_vk_stream(d, stream) == NULL ? -1 : 0;
 }
 
 int tvmgo_vk_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle src, TVMFFIStreamHandle dst) {
-  (void)api;
   vk_device* d = tvmgo_vk_device(dev.device_id);
   vk_stream* from = d == NULL ? NULL : tvmgo_vk_stream(d, src);
   vk_stream* to = from == NULL ? NULL : tvmgo_vk_stream(d, dst);

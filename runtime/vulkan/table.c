@@ -17,7 +17,6 @@ vk_device* tvmgo_vk_device(int32_t index) {
 }
 
 int tvmgo_vk_set_device(const TVMGODeviceAPI* api, int32_t id) {
-  (void)api;
   return tvmgo_vk_device(id) == NULL ? -1 : 0;
 }
 
@@ -28,7 +27,6 @@ TVMGODeviceAPI tvmgo_vk_table = {.struct_size = sizeof tvmgo_vk_table,
 int tvmgoVulkanStart(void); /* driver.go */
 
 static int create(void* ctx, const TVMGODeviceAPI** out) {
-  (void)ctx;
   if (tvmgo_enter_go("starting Vulkan") != 0 || tvmgoVulkanStart() != 0) return -1;
   *out = &tvmgo_vk_table;
   return 0;

@@ -307,24 +307,21 @@ func renderC(functions []*function) []byte {
 	fmt.Fprintf(&b, "#define IN_GO(call) (tvmgo_enter_go(\"a device written in Go\") != 0 ? -1 : (call))\n")
 	for _, f := range functions {
 		params, passed := []string{"const TVMGODeviceAPI* api"}, []string{"(uintptr_t)api->self"}
-		unused := ""
 		if f.object != "" {
-			passed, unused = nil, "  (void)api;\n"
+			passed = nil
 		}
 		for _, p := range f.params {
 			params = append(params, p.ctype+" "+p.name)
-			a, _ := f.argument(p)
-			if a.passed != "" {
+			if a, _ := f.argument(p); a.passed != "" {
 				passed = append(passed, a.passed)
-			} else {
-				unused += fmt.Sprintf("  (void)%s;\n", p.name)
 			}
 		}
+		check := ""
 		if f.name == "free_data_space" { // memory of the runtime's own pool is not the device's to free
-			unused += "  if (tvmgo_workspace_refuse(dev, p) != 0) return -1;\n"
+			check = "  if (tvmgo_workspace_refuse(dev, p) != 0) return -1;\n"
 		}
 		fmt.Fprintf(&b, "\nstatic int call_%s(%s) {\n%s  return IN_GO(tvmgo_shim_%s(%s));\n}\n",
-			f.name, wrapped(params, "    "), unused, f.name, wrapped(passed, "      "))
+			f.name, wrapped(params, "    "), check, f.name, wrapped(passed, "      "))
 	}
 	fmt.Fprintf(&b, "\n/* The table of a device; can has the bits of its optional interfaces. NULL without memory. */\n")
 	fmt.Fprintf(&b, "TVMGODeviceAPI* tvmgo_shim_table(uintptr_t self, int can) {\n")

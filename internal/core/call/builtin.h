@@ -15,7 +15,6 @@
 
 /* A built-in function that is its own entry point: self is its tvmgo_builtin, or what it was made with. */
 #define TVMGO_BUILTIN(id) static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)
-#define TVMGO_UNUSED (void)self, (void)args, (void)n, (void)result
 
 /* Results: an owned copy of a stored value, and a new object (NULL: an error was raised). */
 static inline int tvmgo_give(const TVMFFIAny* stored, TVMFFIAny* result) {

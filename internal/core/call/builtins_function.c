@@ -20,7 +20,6 @@ TVMGO_BUILTIN(name_at) {
 }
 
 TVMGO_BUILTIN(list_names) {
-  TVMGO_UNUSED;
   if (tvmgo_check_count(((const tvmgo_builtin*)self)->name, n, 0, 0) != 0) return -1;
   TVMFFIObject* names = tvmgo_global_names();
   TVMFFIObjectHandle f = NULL;
@@ -36,7 +35,6 @@ TVMGO_BUILTIN(list_names) {
 TVMGO_BUILTIN(remove_global) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray name;
-  TVMGO_UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &name) != 0) return -1;
   *result = tvmgo_any_bool(tvmgo_global_remove(name.data, name.size));
   return 0;
@@ -45,7 +43,6 @@ TVMGO_BUILTIN(remove_global) {
 TVMGO_BUILTIN(global_metadata) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray name;
-  TVMGO_UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &name) != 0) return -1;
   int found = tvmgo_global_metadata(name.data, name.size, result);
   if (found == 0)
@@ -57,7 +54,6 @@ TVMGO_BUILTIN(global_metadata) {
 TVMGO_BUILTIN(from_extern_c) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIObjectHandle made = NULL;
-  TVMGO_UNUSED;
   if (tvmgo_check_count(f, n, 3, 3) != 0) return -1;
   for (int i = 0; i < 3; i++)
     if (args[i].type_index != kTVMFFIOpaquePtr && args[i].type_index != kTVMFFINone)

@@ -59,7 +59,6 @@ int TVMFFIHandleDeinitOnce(void** handle_addr, int (*deinit_func)(void* handle))
 }
 
 int TVMBackendRunOnce(void** handle, int (*f)(void*), void* cdata, int nbytes) {
-  (void)nbytes;
   if (handle == NULL || f == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "run once: %s is NULL", handle == NULL ? "handle" : "f");
   if (__atomic_load_n(handle, __ATOMIC_ACQUIRE) != NULL) return 0;

@@ -16,7 +16,6 @@ static int wrong_index(const char* fname, int64_t index, int64_t size) {
 /* ---- Arrays and shapes --------------------------------------------------------------------- */
 
 static int array_make(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)fname;
   return tvmgo_give_new(tvmgo_array_new(args, n), result);
 }
 
@@ -122,21 +121,18 @@ TVMFFIObject tvmgo_missing_object = {.combined_ref_count = TVMGO_REF_UNIQUE,
 TVMFFIObject tvmgo_kwargs_object = {.combined_ref_count = TVMGO_REF_UNIQUE, .type_index = kTVMFFIObject};
 
 static int missing_object(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)args;
   if (tvmgo_check_count(fname, n, 0, 0) != 0) return -1;
   TVMFFIAny view = tvmgo_any_object(&tvmgo_missing_object);
   return tvmgo_give(&view, result);
 }
 
 static int kwargs_object(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)args;
   if (tvmgo_check_count(fname, n, 0, 0) != 0) return -1;
   TVMFFIAny view = tvmgo_any_object(&tvmgo_kwargs_object);
   return tvmgo_give(&view, result);
 }
 
 static int type_keys(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)args;
   if (tvmgo_check_count(fname, n, 0, 0) != 0) return -1;
   int32_t limit = tvmgo_type_limit();
   int64_t found = 0;

@@ -39,7 +39,6 @@ static int range_arg(const char* fname, const TVMFFIAny* args, int32_t n, int32_
 }
 
 static int list_make(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)fname;
   return tvmgo_give_new(tvmgo_list_new(args, n), result);
 }
 
@@ -53,7 +52,6 @@ static int list_get_item(const char* fname, const TVMFFIAny* args, int32_t n, TV
 static int list_set_item(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* list;
   int64_t i;
-  (void)result;
   if (element_arg(fname, args, n, 3, &list, &i) != 0) return -1;
   return tvmgo_list_replace(list, i, i + 1, &args[2], 1);
 }
@@ -79,7 +77,6 @@ static int list_contains(const char* fname, const TVMFFIAny* args, int32_t n, TV
 
 static int list_append(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* list;
-  (void)result;
   if (list_arg(fname, args, n, 2, &list) != 0) return -1;
   int64_t size = tvmgo_seq_cell(list)->size;
   return tvmgo_list_replace(list, size, size, &args[1], 1);
@@ -88,7 +85,6 @@ static int list_append(const char* fname, const TVMFFIAny* args, int32_t n, TVMF
 static int list_insert(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* list;
   int64_t i;
-  (void)result;
   if (list_arg(fname, args, n, 3, &list) != 0 || tvmgo_arg_int(fname, args, 1, &i) != 0) return -1;
   int64_t size = tvmgo_seq_cell(list)->size;
   if (i < 0 || i > size)
@@ -109,7 +105,6 @@ static int list_pop(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIA
 static int list_erase(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* list;
   int64_t i;
-  (void)result;
   if (element_arg(fname, args, n, 2, &list, &i) != 0) return -1;
   return tvmgo_list_replace(list, i, i + 1, NULL, 0);
 }
@@ -118,7 +113,6 @@ static int list_erase_range(const char* fname, const TVMFFIAny* args, int32_t n,
                             TVMFFIAny* result) {
   TVMFFIObject* list;
   int64_t begin, end;
-  (void)result;
   if (range_arg(fname, args, n, 3, &list, &begin, &end) != 0) return -1;
   return tvmgo_list_replace(list, begin, end, NULL, 0);
 }
@@ -127,7 +121,6 @@ static int list_replace_slice(const char* fname, const TVMFFIAny* args, int32_t 
                               TVMFFIAny* result) {
   TVMFFIObject* list;
   int64_t begin, end;
-  (void)result;
   if (range_arg(fname, args, n, 4, &list, &begin, &end) != 0) return -1;
   int32_t type = args[3].type_index == kTVMFFIArray ? kTVMFFIArray : kTVMFFIList;
   void* with;
@@ -138,7 +131,6 @@ static int list_replace_slice(const char* fname, const TVMFFIAny* args, int32_t 
 
 static int list_reverse(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* list;
-  (void)result;
   if (list_arg(fname, args, n, 1, &list) != 0) return -1;
   TVMFFIAny* items = tvmgo_seq_cell(list)->data;
   for (int64_t i = 0, j = tvmgo_seq_cell(list)->size - 1; i < j; i++, j--) {
@@ -151,7 +143,6 @@ static int list_reverse(const char* fname, const TVMFFIAny* args, int32_t n, TVM
 
 static int list_clear(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* list;
-  (void)result;
   if (list_arg(fname, args, n, 1, &list) != 0) return -1;
   return tvmgo_list_replace(list, 0, tvmgo_seq_cell(list)->size, NULL, 0);
 }
@@ -159,7 +150,6 @@ static int list_clear(const char* fname, const TVMFFIAny* args, int32_t n, TVMFF
 static int list_reserve(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* list;
   int64_t capacity;
-  (void)result;
   if (list_arg(fname, args, n, 2, &list) != 0 || tvmgo_arg_int(fname, args, 1, &capacity) != 0)
     return -1;
   return tvmgo_list_reserve(list, capacity);

@@ -127,21 +127,18 @@ static int map_items(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFI
 
 static int dict_set_item(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* dict;
-  (void)result;
   if (map_arg(fname, args, n, 3, &dict) != 0) return -1;
   return tvmgo_map_set(&dict, &args[1], &args[2]);
 }
 
 static int dict_erase(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* dict;
-  (void)result;
   if (map_arg(fname, args, n, 2, &dict) != 0) return -1;
   return tvmgo_map_erase(&dict, &args[1]) < 0 ? -1 : 0;
 }
 
 static int dict_clear(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObject* dict;
-  (void)result;
   if (map_arg(fname, args, n, 1, &dict) != 0) return -1;
   return tvmgo_map_clear(dict);
 }

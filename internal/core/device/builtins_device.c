@@ -25,7 +25,6 @@ static int32_t arg_device(const char* f, const TVMFFIAny* args, int32_t n, DLDev
 TVMGO_BUILTIN(set_device) {
   DLDevice dev;
   const char* f = ((const tvmgo_builtin*)self)->name;
-  TVMGO_UNUSED;
   int32_t took = arg_device(f, args, n, &dev);
   if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
   return tvmgo_device_set(dev.device_type, dev.device_id);
@@ -34,7 +33,6 @@ TVMGO_BUILTIN(set_device) {
 TVMGO_BUILTIN(device_attr) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   int32_t type, id, kind;
-  TVMGO_UNUSED;
   if (tvmgo_check_count(f, n, 3, 3) != 0 || tvmgo_arg_int32(f, args, 0, &type) != 0 ||
       tvmgo_arg_int32(f, args, 1, &id) != 0 || tvmgo_arg_int32(f, args, 2, &kind) != 0)
     return -1;
@@ -57,7 +55,6 @@ static const struct {
 TVMGO_BUILTIN(runtime_enabled) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray t;
-  TVMGO_UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &t) != 0) return -1;
   if (t.size == 3 && memcmp(t.data, "cpu", 3) == 0) {
     *result = tvmgo_any_bool(1);
@@ -107,7 +104,6 @@ TVMGO_BUILTIN(stream_create) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   TVMFFIStreamHandle s = NULL;
-  TVMGO_UNUSED;
   int32_t took = arg_device(f, args, n, &dev);
   if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
   if (tvmgo_device_stream_create(dev, &s) != 0) return -1;
@@ -118,7 +114,6 @@ TVMGO_BUILTIN(stream_create) {
 TVMGO_BUILTIN(stream_free) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
-  TVMGO_UNUSED;
   TVMFFIStreamHandle s;
   int32_t took = arg_device(f, args, n, &dev);
   if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0 ||
@@ -130,7 +125,6 @@ TVMGO_BUILTIN(stream_free) {
 TVMGO_BUILTIN(stream_set) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
-  TVMGO_UNUSED;
   TVMFFIStreamHandle s;
   int32_t took = arg_device(f, args, n, &dev);
   if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0 ||
@@ -142,7 +136,6 @@ TVMGO_BUILTIN(stream_set) {
 TVMGO_BUILTIN(stream_sync) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
-  TVMGO_UNUSED;
   TVMFFIStreamHandle s = NULL;
   int32_t took = arg_device(f, args, n, &dev);
   if (took == 0 || tvmgo_check_count(f, n, took, took + 1) != 0 ||
@@ -154,7 +147,6 @@ TVMGO_BUILTIN(stream_sync) {
 TVMGO_BUILTIN(stream_sync_from_to) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
-  TVMGO_UNUSED;
   TVMFFIStreamHandle from, to;
   int32_t took = arg_device(f, args, n, &dev);
   if (took == 0 || tvmgo_check_count(f, n, took + 2, took + 2) != 0 ||
@@ -172,7 +164,6 @@ TVMGO_BUILTIN(workspace_trim) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   int64_t freed;
-  TVMGO_UNUSED;
   int32_t took = arg_device(f, args, n, &dev);
   if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
   if (tvmgo_workspace_trim_device(dev, &freed) != 0) return -1;
@@ -185,7 +176,6 @@ TVMGO_BUILTIN(workspace_stats) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   tvmgo_workspace_stats s;
-  TVMGO_UNUSED;
   int32_t took = arg_device(f, args, n, &dev);
   if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
   if (tvmgo_workspace_stats_of(dev, &s) != 0) return -1;
@@ -218,7 +208,6 @@ TVMGO_BUILTIN(tensor_alloc) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray scope = {"", 0};
   char name[64] = "";
-  TVMGO_UNUSED;
   if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
   if (tvmgo_arg_kind(f, args, 0, kTVMFFIShape) != 0 ||
       tvmgo_arg_kind(f, args, 1, kTVMFFIDataType) != 0 ||
@@ -255,7 +244,6 @@ TVMGO_BUILTIN(tensor_copy_bytes) {
   const char* f = b->name;
   DLTensor* t = NULL;
   int64_t size;
-  (void)result;
   if (tvmgo_check_count(f, n, 3, 3) != 0 || arg_dl(f, args, 0, &t) != 0 ||
       tvmgo_arg_int(f, args, 2, &size) != 0)
     return -1;
@@ -270,7 +258,6 @@ TVMGO_BUILTIN(tensor_copy) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   DLTensor *from = NULL, *to = NULL;
   TVMFFIStreamHandle s = NULL;
-  TVMGO_UNUSED;
   if (tvmgo_check_count(f, n, 2, 3) != 0 || arg_dl(f, args, 0, &from) != 0 ||
       arg_dl(f, args, 1, &to) != 0 || (n == 3 && arg_stream(f, args, 2, &s) != 0))
     return -1;
@@ -280,7 +267,6 @@ TVMGO_BUILTIN(tensor_copy) {
 TVMGO_BUILTIN(tensor_view) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   int64_t offset = 0;
-  TVMGO_UNUSED;
   if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
   if (tvmgo_arg_kind(f, args, 0, kTVMFFITensor) != 0 ||
       tvmgo_arg_kind(f, args, 1, kTVMFFIShape) != 0 ||

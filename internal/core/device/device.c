@@ -157,7 +157,6 @@ int TVMGODeviceAPIGet(int32_t device_type, int32_t allow_missing, const TVMGODev
 /* device_api.<name>(): the address of the device's table. */
 static int get_table(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const tvmgo_builtin* b = self;
-  (void)args;
   if (tvmgo_check_count(b->name, n, 0, 1) != 0) return -1; /* TVM passes allow_missing */
   const TVMGODeviceAPI* api = tvmgo_device_api(b->flag);
   if (api == NULL) return -1;
@@ -310,7 +309,6 @@ void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api,
 }
 
 static int create_nothing(void* why, const TVMGODeviceAPI** out) {
-  (void)out;
   return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "%s", (const char*)why);
 }
 

@@ -19,7 +19,6 @@ DLPackManagedTensorAllocator TVMFFIEnvGetDLPackManagedTensorAllocator(void) {
 }
 
 static void allocator_error(void* ctx, const char* kind, const char* message) {
-  (void)ctx;
   TVMFFIErrorSetRaisedFromCStr(kind, message);
 }
 

@@ -111,7 +111,6 @@ static int alloc_data_space(API, DLDevice dev, size_t nbytes, size_t alignment, 
 }
 
 static int free_data_space(API, DLDevice dev, void* p) {
-  (void)api;
   return track_free("validate: free", dev, p, TVMGO_TRACKED_DATA);
 }
 
@@ -141,7 +140,6 @@ static int alloc_workspace(API, DLDevice dev, size_t nbytes, DLDataType hint, TV
 }
 
 static int free_workspace(API, DLDevice dev, void* p) {
-  (void)api;
   return track_free("validate: free workspace", dev, p, TVMGO_TRACKED_WORKSPACE);
 }
 
@@ -159,7 +157,6 @@ static int alloc_on_stream(API, DLDevice dev, size_t nbytes, size_t alignment, D
  * memory is kept for a while, the device gets it when the stream may be gone, and by free_data_space therefore. */
 static int free_on_stream(API, DLDevice dev, void* p, TVMFFIStreamHandle stream) {
   static const char op[] = "validate: free on stream";
-  (void)api;
   if (tvmgo_track_check_stream(op, dev, -1, stream) != 0) return -1;
   return track_free(op, dev, p, TVMGO_TRACKED_ORDERED);
 }
@@ -170,7 +167,6 @@ static int pinned_alloc(API, DLDevice dev, size_t nbytes, void** out) {
 }
 
 static int pinned_free(API, DLDevice dev, void* p) {
-  (void)api;
   return track_free("validate: free page-locked memory", dev, p, TVMGO_TRACKED_PINNED);
 }
 

@@ -236,7 +236,6 @@ static void free_cache(tvmgo_thread* t) {
 
 /* Of another thread's cache; under tvmgo_threads_lock. */
 static void ask_to_trim(tvmgo_thread* t, void* arg) {
-  (void)arg;
   if (t == NULL) return;
   tvmgo_workspace_cache* c = __atomic_load_n(&t->workspace, __ATOMIC_ACQUIRE);
   if (c != NULL && t != tvmgo_tls) atomic_store_explicit(&c->trim, 1, memory_order_relaxed);

@@ -10,7 +10,6 @@ typedef struct {
 
 static int visit(struct dl_phdr_info* info, size_t size, void* arg) {
   query* q = arg;
-  (void)size;
   for (int i = 0; i < info->dlpi_phnum; i++) {
     const ElfW(Phdr)* p = &info->dlpi_phdr[i];
     uintptr_t start = info->dlpi_addr + p->p_vaddr;

@@ -9,7 +9,6 @@
 
 #define BUILTIN(id) \
   static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)
-#define UNUSED (void)self, (void)args, (void)n, (void)result
 
 static int arg_module(const char* f, const TVMFFIAny* args, int32_t i, tvmgo_module** out) {
   char what[32];
@@ -79,7 +78,6 @@ int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, t
 
 BUILTIN(load_file) {
   const char* f = ((const tvmgo_builtin*)self)->name;
-  UNUSED;
   char *path = NULL, *fmt = NULL;
   tvmgo_module* m = NULL;
   int rc = tvmgo_check_count(f, n, 1, 2);
@@ -94,7 +92,6 @@ BUILTIN(load_file) {
 
 BUILTIN(load_so) {
   const char* f = ((const tvmgo_builtin*)self)->name;
-  UNUSED;
   char* path = NULL;
   tvmgo_module* m = NULL;
   int rc = tvmgo_check_count(f, n, 1, 2);
@@ -110,7 +107,6 @@ BUILTIN(load_library) {
   static const char f[] = "ffi.Module.load_from_bytes.library";
   TVMFFIByteArray bytes;
   tvmgo_module* m = NULL;
-  UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &bytes) != 0 ||
       tvmgo_module_load_carried(bytes.size == 0 ? "" : bytes.data, bytes.size, &m) != 0)
     return -1;
@@ -133,7 +129,6 @@ BUILTIN(get_function) {
   TVMFFIByteArray name;
   int64_t query;
   TVMFFIObject* found;
-  UNUSED;
   if (module_and_name(((const tvmgo_builtin*)self)->name, args, n, &m, &name, &query) != 0 ||
       tvmgo_module_get_function(m, name.data, name.size, query != 0, &found) != 0)
     return -1;
@@ -150,7 +145,6 @@ BUILTIN(implements_function) {
   tvmgo_module* m;
   int64_t query;
   TVMFFIByteArray name;
-  UNUSED;
   if (module_and_name(((const tvmgo_builtin*)self)->name, args, n, &m, &name, &query) != 0) return -1;
   int found = query ? tvmgo_module_walk(m, implements_in, &name) : implements_in(&name, m);
   if (found < 0) return -1;
@@ -184,7 +178,6 @@ BUILTIN(function_metadata) {
 BUILTIN(get_kind) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
-  UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   return tvmgo_string_make(m->kind, strlen(m->kind), result);
 }
@@ -195,7 +188,6 @@ BUILTIN(list_functions) {
   tvmgo_module* m;
   int64_t query = 0;
   TVMFFIObject* names = NULL;
-  UNUSED;
   if (tvmgo_check_count(f, n, 1, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
       (n == 2 && tvmgo_arg_int(f, args, 1, &query) != 0) ||
       (query ? tvmgo_module_all_function_names : tvmgo_module_function_names)(m, &names) != 0)
@@ -207,7 +199,6 @@ BUILTIN(list_functions) {
 BUILTIN(property_mask) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
-  UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   *result = tvmgo_any_int(m->property_mask);
   return 0;
@@ -221,7 +212,6 @@ BUILTIN(inspect_source) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   char* format = NULL;
-  UNUSED;
   if (tvmgo_check_count(f, n, 1, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
       (n == 2 && arg_cstr(f, args, 1, &format) != 0))
     return -1;
@@ -235,7 +225,6 @@ BUILTIN(write_formats) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   TVMFFIObject* formats = NULL;
-  UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   if (m->cls->write_formats != NULL) {
     if (m->cls->write_formats(m, &formats) != 0) return -1;
@@ -262,7 +251,6 @@ BUILTIN(write_file) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   char *path = NULL, *format = NULL;
-  UNUSED;
   int rc = tvmgo_check_count(f, n, 2, 3);
   if (rc == 0) rc = arg_module(f, args, 0, &m);
   if (rc == 0) rc = arg_cstr(f, args, 1, &path);
@@ -278,7 +266,6 @@ BUILTIN(write_file) {
 BUILTIN(import_module) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module *m, *dep;
-  UNUSED;
   if (tvmgo_check_count(f, n, 2, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
       arg_module(f, args, 1, &dep) != 0)
     return -1;
@@ -288,7 +275,6 @@ BUILTIN(import_module) {
 BUILTIN(clear_imports) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
-  UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   return tvmgo_module_clear_imports(m);
 }
@@ -296,7 +282,6 @@ BUILTIN(clear_imports) {
 BUILTIN(imports_size) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
-  UNUSED;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   TVMFFIObject* imports = tvmgo_module_imports(m);
   *result = tvmgo_any_int(tvmgo_seq_cell(imports)->size);
@@ -308,7 +293,6 @@ BUILTIN(get_import) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_module* m;
   int64_t i;
-  UNUSED;
   if (tvmgo_check_count(f, n, 2, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
       tvmgo_arg_int(f, args, 1, &i) != 0)
     return -1;
@@ -332,7 +316,6 @@ BUILTIN(globals_change) {
   int add = b->flag;
   tvmgo_module* m;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
-  (void)result;
   TVMFFIObject* fresh = tvmgo_map_new(kTVMFFIMap);
   if (fresh == NULL) return -1;
   int rc = 0;
@@ -354,7 +337,6 @@ BUILTIN(system_lib) {
   const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray prefix = {"", 0};
   tvmgo_module* m;
-  UNUSED;
   if (tvmgo_check_count(f, n, 0, 1) != 0 || (n == 1 && tvmgo_arg_text(f, args, 0, &prefix) != 0) ||
       tvmgo_module_system_lib(prefix.data, prefix.size, &m) != 0)
     return -1;

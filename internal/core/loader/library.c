@@ -173,7 +173,6 @@ static int starts_with(const char* s, const char* prefix) {
 
 static int add_name(void* ctx, const char* name, int type, void* address) {
   listing* l = ctx;
-  (void)address;
   if (type != 2) return 0;
   int modern = starts_with(name, MODERN_PREFIX);
   if (modern) {

@@ -20,7 +20,6 @@ TVMGO_BEHIND_LD_SO static int is_us(const struct dl_phdr_info* info) {
 /* Runs under the dynamic linker's lock: calls nothing of it. */
 TVMGO_BEHIND_LD_SO static int note(struct dl_phdr_info* info, size_t size, void* ctx) {
   tvmgo_loaded* l = ctx;
-  (void)size;
   if (l->count == l->cap) {
     uintptr_t* grown = realloc(l->bases == l->room ? NULL : l->bases, l->cap * 2 * sizeof *grown);
     if (grown == NULL) return l->no_memory = 1;

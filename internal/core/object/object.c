@@ -130,7 +130,6 @@ int TVMFFIObjectCreateOpaque(void* handle, int32_t type_index, void (*deleter)(v
 static _Atomic(TVMFFICustomAllocator*) custom_allocator;
 
 static void* allocate_plain(size_t size, size_t alignment, int32_t type_index, void* context) {
-  (void)type_index, (void)context;
   void* p = NULL;
   return posix_memalign(&p, alignment < sizeof p ? sizeof p : alignment, size) == 0 ? p : NULL;
 }

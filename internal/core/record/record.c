@@ -199,7 +199,6 @@ typedef struct {
 
 static int new_record(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const record_shape* s = self;
-  (void)args;
   if (tvmgo_check_count("__ffi_new__", n, 0, 0) != 0) return -1;
   void* obj = tvmgo_record_new(s->type_index, s->size);
   if (obj == NULL) return -1;

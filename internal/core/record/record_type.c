@@ -17,7 +17,6 @@ static int get_int32(void* field, TVMFFIAny* result) {
 static int set_field(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const tvmgo_record_field* f = self;
   TVMFFIAny value;
-  (void)result;
   if (tvmgo_check_count(f->name, n, 2, 2) != 0) return -1;
   if (args[0].type_index != kTVMFFIOpaquePtr)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "set field %s: argument 0 must be its address, got %s",

@@ -75,7 +75,6 @@ static int give_extended(tvmgo_access_path* path, tvmgo_access_step* step, TVMFF
 }
 
 static int root(const char* name, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)args;
   if (tvmgo_check_count(name, n, 0, 0) != 0) return -1;
   return tvmgo_give_new(tvmgo_access_path_root(), result);
 }

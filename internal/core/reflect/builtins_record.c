@@ -18,7 +18,6 @@ typedef struct {
 static int set_field(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const field_setter* s = self;
   const char* op = "set field";
-  (void)result;
   if (tvmgo_check_count(op, n, 2, 2) != 0) return -1;
   if (args[0].type_index != kTVMFFIOpaquePtr)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument 0 must be its address, got %s", op,
@@ -66,7 +65,6 @@ static int make_getter(const char* fname, const TVMFFIAny* args, int32_t n, TVMF
 
 static int register_init(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   int32_t type;
-  (void)result;
   if (tvmgo_check_count(fname, n, 1, 1) != 0 || tvmgo_arg_int32(fname, args, 0, &type) != 0)
     return -1;
   return tvmgo_record_init(type);
@@ -95,7 +93,6 @@ static int check_size(const char* fname, int32_t type, int32_t size) {
 
 static int register_class(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   int32_t type, size;
-  (void)result;
   if (tvmgo_check_count(fname, n, 2, 2) != 0 || tvmgo_arg_int32(fname, args, 0, &type) != 0 ||
       tvmgo_arg_int32(fname, args, 1, &size) != 0 || check_size(fname, type, size) != 0 ||
       tvmgo_record_init(type) != 0)

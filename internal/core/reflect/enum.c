@@ -28,7 +28,6 @@ static int make_state(TVMFFIObjectHandle* out) {
 
 static int init_state(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   TVMFFIObjectHandle state;
-  (void)self, (void)args;
   if (tvmgo_check_count("ffi.EnumState", n, 0, 0) != 0 || make_state(&state) != 0) return -1;
   *result = tvmgo_any_object(state);
   return 0;

@@ -289,7 +289,6 @@ static int mutator_remap_set(const char* name, const TVMFFIAny* args, int32_t n,
                              TVMFFIAny* result) {
   tvmgo_mutator* m;
   TVMFFIAny mapped;
-  (void)result;
   if (mutator_arg(name, args, n, 3, &m) != 0 || check_variable(name, &args[1]) != 0 ||
       TVMFFIAnyViewToOwnedAny(&args[2], &mapped) != 0)
     return -1;

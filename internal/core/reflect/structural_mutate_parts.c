@@ -259,7 +259,6 @@ int tvmgo_mutate_parts(tvmgo_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mo
 /* ---- For mutators of C++ code -------------------------------------------------------------- */
 
 static TVMFFIAny keep(tvmgo_mutator* m, TVMFFIAny value) {
-  (void)m, (void)value;
   return tvmgo_unchanged();
 }
 

@@ -30,13 +30,11 @@ static int call_target(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* 
 
 static int target_repr(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   static const char f[] = "target.Target.__ffi_repr__";
-  (void)self;
   if (tvmgo_check_count(f, n, 2, 2) != 0) return -1;
   return call_go(TVMGO_TARGET_JSON, f, args, 1, result);
 }
 
 static int kind_from_json(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)self;
   return call_go(TVMGO_TARGET_KIND_FIND, "target.TargetKind.__data_from_json__", args, n, result);
 }
 
@@ -48,7 +46,6 @@ static int enter(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result
   const char* f = ((const tvmgo_builtin*)self)->name;
   tvmgo_thread* t = tvmgo_thread_get();
   void* target;
-  (void)result;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_object(f, args, 0, tvmgo_target_type, &target) != 0) return -1;
   if (t->num_targets == t->cap_targets) {
     int32_t cap = t->cap_targets == 0 ? 8 : 2 * t->cap_targets;
@@ -83,7 +80,6 @@ static int exit_scope(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* r
   tvmgo_thread* t = tvmgo_thread_get();
   void* target;
   int same;
-  (void)result;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_object(f, args, 0, tvmgo_target_type, &target) != 0) return -1;
   if (t->num_targets == 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: this thread is in no target's scope: call "

@@ -121,7 +121,6 @@ static const tvmgo_record_field target_fields[] = {
 
 static int kind_text(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   void* kind;
-  (void)self;
   if (tvmgo_check_count("target.TargetKind", n, 1, 2) != 0 ||
       tvmgo_arg_object("target.TargetKind", args, 0, tvmgo_target_kind_type, &kind) != 0)
     return -1;

@@ -1,7 +1,6 @@
 #include "reflect/absent/absent.h"
 
 TVMGO_BUILTIN(refuse) {
-  TVMGO_UNUSED;
   return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                      "%s: this build has no reflection: it was built with the tag noreflect: build it without that tag",
                      ((const tvmgo_builtin*)self)->name);

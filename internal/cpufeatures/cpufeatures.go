@@ -78,31 +78,6 @@ func CPUs(triple string) []string {
 	return names
 }
 
-// VectorWidth returns the vector size in bits that code generation assumes for a target that does not set it; 0 if the
-// architecture is unknown. On riscv it is the least size that the vector extension guarantees, or 128 without the
-// extension. On x86 it is the architecture's widest vector, whatever the CPU: narrower CPUs process such a vector in
-// parts.
-func VectorWidth(triple, cpu string, attrs []string) int {
-	t, err := parse(triple)
-	if err != nil {
-		return 0
-	}
-	switch t.Arch {
-	case X8664:
-		return 512
-	case I386:
-		return 256
-	case RISCV32, RISCV64:
-		set, _ := Features(triple, cpu, attrs)
-		for bits := 65536; set.Has("v") && bits > 128; bits /= 2 {
-			if set.Has(zvl(bits)) {
-				return bits
-			}
-		}
-	}
-	return 128
-}
-
 // HostTriple returns the triple of the machine that this program was built for.
 func HostTriple() string {
 	arch := map[string]string{"386": "i686", "amd64": "x86_64", "arm64": "aarch64", "arm": "armv7l",

@@ -42,8 +42,6 @@ func TestFeatures_UnknownIsNotKnown(t *testing.T) {
 		require.False(t, ValidCPU(triple, "generic"), triple)
 		require.Nil(t, Arm(triple, "generic", nil), triple)
 	}
-	require.Zero(t, VectorWidth("conda", "", nil))
-	require.Zero(t, VectorWidth("armfoo-linux", "", nil))
 }
 
 // An alias has the features of its CPU, and is not listed.

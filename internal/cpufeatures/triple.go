@@ -2,7 +2,6 @@ package cpufeatures
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -177,6 +176,3 @@ func (t Triple) attrs(table *table, cpu string) (attrs []string) {
 	}
 	return attrs
 }
-
-// zvl returns the riscv feature that guarantees vectors of the given number of bits.
-func zvl(bits int) string { return "zvl" + strconv.Itoa(bits) + "b" }

@@ -37,8 +37,6 @@ func (q question) ours() any {
 		return CPUs(q.Triple)
 	case "valid":
 		return ValidCPU(q.Triple, q.CPU)
-	case "width":
-		return VectorWidth(q.Triple, q.CPU, q.Attrs)
 	default:
 		has, keys := Arm(q.Triple, q.CPU, q.Attrs), []string{"cpu"}
 		if has != nil {
@@ -95,9 +93,6 @@ func questions(t *testing.T) []question {
 					if family == "aarch64" || family == "arm" {
 						all = append(all, question{Ask: "arm", Triple: triple, CPU: cpu, Attrs: attrs})
 					}
-					if family == "riscv" || slices.Contains([]string{"", "nosuch", known[0], known[len(known)-1]}, cpu) {
-						all = append(all, question{Ask: "width", Triple: triple, CPU: cpu, Attrs: attrs})
-					}
 				}
 				if triple == list[0] {
 					all = append(all, question{Ask: "arm", Kind: "c", CPU: cpu})
@@ -133,7 +128,7 @@ func questions(t *testing.T) []question {
 		}
 	}
 	for _, triple := range []string{"wasm32", "hexagon", "powerpc64le-linux", "x86_64-conda-linux-gnu"} {
-		all = append(all, question{Ask: "width", Triple: triple}, question{Ask: "arm", Triple: triple})
+		all = append(all, question{Ask: "arm", Triple: triple})
 	}
 	return all
 }

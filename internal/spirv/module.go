@@ -98,15 +98,6 @@ func (m *Module) Names(model Model) []string {
 	return names
 }
 
-// Binding finds a descriptor by its number in set 0.
-func (e *EntryPoint) Binding(number uint32) (Binding, bool) {
-	i := slices.IndexFunc(e.Bindings, func(b Binding) bool { return b.Set == 0 && b.Number == number })
-	if i < 0 {
-		return Binding{}, false
-	}
-	return e.Bindings[i], true
-}
-
 // DeclaresScalars reports whether there is a block of push constants or a uniform buffer, also one that no code reads.
 func (m *Module) DeclaresScalars() bool {
 	for of, v := range m.r.vars {
@@ -128,8 +119,3 @@ func (e *EntryPoint) ScalarsInUniform() bool {
 
 // Needs reports whether a capability is declared.
 func (m *Module) Needs(c Capability) bool { return slices.Contains(m.Capabilities, c) }
-
-// UsesSubgroups reports whether invocations of a subgroup work together.
-func (m *Module) UsesSubgroups() bool {
-	return slices.ContainsFunc(m.Capabilities, Capability.Subgroup)
-}

@@ -72,7 +72,6 @@ func TestParse(t *testing.T) {
 		require.Equal(t, &c.want, got, c.file)
 		require.Equal(t, c.capabilities, m.Capabilities, c.file)
 		require.Equal(t, c.extensions, strings.Join(m.Extensions, " "), c.file)
-		require.Equal(t, c.file == "subgroup", m.UsesSubgroups())
 		wantMinor := 0
 		if c.file == "subgroup" {
 			wantMinor = 3
@@ -87,11 +86,8 @@ func TestParse(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"step", "swap"}, m.Names(Compute))
 	swap, _ := m.EntryPoint("swap", Compute)
-	b, ok := swap.Binding(1)
-	require.True(t, ok)
-	require.Equal(t, StorageBuffer, b.Kind)
-	_, ok = swap.Binding(2)
-	require.False(t, ok)
+	require.Len(t, swap.Bindings, 2)
+	require.Equal(t, StorageBuffer, swap.Bindings[1].Kind)
 }
 
 // A module in the other byte order is the same module.
@@ -248,9 +244,7 @@ func read(code []byte) {
 		return
 	}
 	for _, name := range m.Names(Compute) {
-		if e, ok := m.EntryPoint(name, Compute); ok {
-			e.Binding(0)
-		}
+		m.EntryPoint(name, Compute)
 	}
 	for _, c := range m.Capabilities {
 		_ = c.String()

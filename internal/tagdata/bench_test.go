@@ -58,11 +58,3 @@ func BenchmarkFind(b *testing.B) {
 		require.True(b, ok)
 	}
 }
-
-func BenchmarkAll(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := All()
-		require.NoError(b, err)
-	}
-}

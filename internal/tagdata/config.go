@@ -27,21 +27,3 @@ func parseConfig(text string) (map[string]any, error) {
 	config, _ := r.Value().(map[string]any)
 	return config, r.End()
 }
-
-func clone(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		copied := make(map[string]any, len(value))
-		for k, v := range value {
-			copied[k] = clone(v)
-		}
-		return copied
-	case []any:
-		copied := make([]any, len(value))
-		for i, v := range value {
-			copied[i] = clone(v)
-		}
-		return copied
-	}
-	return value
-}

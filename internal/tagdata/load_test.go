@@ -15,6 +15,16 @@ func folder(files ...string) fstest.MapFS {
 	return dir
 }
 
+func tagsOf(t *testing.T, x *index, names ...string) (tags []Tag) {
+	t.Helper()
+	for _, name := range names {
+		tag, err := x.tags[name].tag()
+		require.NoError(t, err)
+		tags = append(tags, tag)
+	}
+	return tags
+}
+
 func TestLoad(t *testing.T) {
 	x, err := load(folder(
 		`{"aliases": {"other/name": "v/brand-two", "v/2": "v/brand-two"}}`,
@@ -28,8 +38,7 @@ func TestLoad(t *testing.T) {
 		`{}`))
 	require.NoError(t, err)
 	require.Len(t, x.tags, 5)
-	tags, err := x.all([]string{"bare", "v/brand-two", "v/one", "v/three", "v/two"})
-	require.NoError(t, err)
+	tags := tagsOf(t, x, "bare", "v/brand-two", "v/one", "v/three", "v/two")
 	common := object{"kind": "llvm", "mcpu": "a", "mattr": list{"+x"}}
 	require.Equal(t, []Tag{
 		{Name: "bare", Config: object{"kind": "c"}},
@@ -78,7 +87,7 @@ func TestLoad_Errors(t *testing.T) {
 	}
 }
 
-func TestAll_BrokenConfig(t *testing.T) {
+func TestTag_BrokenConfig(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"a": 1.5}`:             `$.a: at byte 6 (line 1): 1.5 is not an integer of 64 bits`,
 		"{\n\"a\": 1, \"a\": 2}": `$.a: at byte 10 (line 2): the key is repeated`,
@@ -90,18 +99,17 @@ func TestAll_BrokenConfig(t *testing.T) {
 		} {
 			x, err := load(folder(text))
 			require.NoError(t, err, "configs are not read before they are asked for")
-			_, err = x.all([]string{"x"})
-			require.EqualError(t, err, `read target tag "x": the config of its `+part+`: `+want)
+			_, err = x.tags["x"].tag()
+			require.EqualError(t, err, `the config of its `+part+`: `+want)
 		}
 	}
 }
 
-func TestAll_ListsOfObjectsAreCopied(t *testing.T) {
+func TestTag_ListsOfObjectsAreCopied(t *testing.T) {
 	x, err := load(folder(`{"groups": [{"config": {"kind": "composite", "devices": [{"kind": "c"}]}, "rows": ` +
 		`[{"names": ["a b"]}]}]}`))
 	require.NoError(t, err)
-	tags, err := x.all([]string{"a", "b"})
-	require.NoError(t, err)
+	tags := tagsOf(t, x, "a", "b")
 	require.Equal(t, tags[0].Config, tags[1].Config)
 	tags[0].Config["devices"].(list)[0].(object)["kind"] = "changed"
 	require.Equal(t, list{object{"kind": "c"}}, tags[1].Config["devices"])

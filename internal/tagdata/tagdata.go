@@ -2,7 +2,6 @@ package tagdata
 
 import (
 	"embed"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -30,35 +29,7 @@ var (
 	})
 )
 
-// All returns every tag, sorted by name. It fails only where the package was built with broken data, and says where it
-// broke.
-func All() ([]Tag, error) {
-	x, err := builtin()
-	if err != nil {
-		return nil, err
-	}
-	return x.all(sorted())
-}
-
-func (x *index) all(names []string) ([]Tag, error) {
-	all := make([]Tag, len(names))
-	read := map[configs]map[string]any{} // tags of a row have the same
-	for i, name := range names {
-		e := x.tags[name]
-		config := read[e.configs]
-		if config == nil {
-			var err error
-			if config, err = e.merge(); err != nil {
-				return nil, fmt.Errorf("read target tag %q: %w", name, err)
-			}
-			read[e.configs] = config
-		}
-		all[i] = Tag{Name: name, Aliases: slices.Clone(e.aliases), Config: clone(config).(map[string]any)}
-	}
-	return all, nil
-}
-
-// Find returns the tag with a canonical name or an alias. Where All fails it finds nothing.
+// Find returns the tag with a canonical name or an alias. It finds nothing if the package was built with broken data.
 func Find(name string) (Tag, bool) {
 	x, err := builtin()
 	if err != nil {
@@ -71,8 +42,13 @@ func Find(name string) (Tag, bool) {
 	if !ok {
 		return Tag{}, false
 	}
+	tag, err := e.tag()
+	return tag, err == nil
+}
+
+func (e *entry) tag() (Tag, error) {
 	config, err := e.merge()
-	return Tag{Name: e.name, Aliases: slices.Clone(e.aliases), Config: config}, err == nil
+	return Tag{Name: e.name, Aliases: slices.Clone(e.aliases), Config: config}, err
 }
 
 // Names returns the canonical names, sorted.

@@ -22,8 +22,7 @@ func find(t *testing.T, name string) Tag {
 }
 
 func TestAll_CountsByVendor(t *testing.T) {
-	tags, err := All()
-	require.NoError(t, err)
+	tags := all(t)
 	counts := map[string]int{}
 	for _, tag := range tags {
 		vendor, _, _ := strings.Cut(tag.Name, "/")
@@ -45,13 +44,12 @@ func TestAll_CountsByVendor(t *testing.T) {
 	}, counts)
 }
 
-func TestNames_AndAllAndFindAgree(t *testing.T) {
-	tags, err := All()
-	require.NoError(t, err)
+func TestNames_AndFindAgree(t *testing.T) {
+	tags := all(t)
 	var names []string
 	for _, tag := range tags {
 		names = append(names, tag.Name)
-		require.Equal(t, tag, find(t, tag.Name))
+		require.Contains(t, Names(), tag.Name)
 		require.True(t, slices.IsSorted(tag.Aliases), tag.Aliases)
 		for _, alias := range tag.Aliases {
 			require.Equal(t, tag, find(t, alias))
@@ -98,36 +96,22 @@ func TestFind_Aliases(t *testing.T) {
 }
 
 func TestFind_TheResultIsTheCallers(t *testing.T) {
-	pristine := find(t, "raspberry-pi/4b-aarch64")
-	all, err := All()
-	require.NoError(t, err)
-	at := slices.IndexFunc(all, func(tag Tag) bool { return tag.Name == pristine.Name })
-	for _, tag := range []Tag{find(t, pristine.Name), all[at]} {
-		require.Equal(t, pristine, tag)
-		tag.Config["host"].(object)["mcpu"] = "changed"
-		tag.Config["mattr"].(list)[0] = "changed"
-		tag.Config["more"] = true
-		tag.Aliases[0] = "changed"
-		require.Equal(t, pristine, find(t, pristine.Name))
-	}
-	again, err := All()
-	require.NoError(t, err)
-	require.Equal(t, pristine, again[at])
+	pristine, tag := find(t, "raspberry-pi/4b-aarch64"), find(t, "raspberry-pi/4b-aarch64")
+	require.Equal(t, pristine, tag)
+	tag.Config["host"].(object)["mcpu"] = "changed"
+	tag.Config["mattr"].(list)[0] = "changed"
+	tag.Config["more"] = true
+	tag.Aliases[0] = "changed"
+	require.Equal(t, pristine, find(t, pristine.Name))
 
 	names := Names()
 	names[0] = "changed"
 	require.NotEqual(t, names[0], Names()[0])
 }
 
-func TestAll_TagsOfARowShareNothing(t *testing.T) {
-	all, err := All()
-	require.NoError(t, err)
-	byName := map[string]Tag{}
-	for _, tag := range all {
-		byName[tag.Name] = tag
-	}
-	byName["nvidia/tesla-p40"].Config["keys"].(list)[0] = "changed"
-	require.Equal(t, list{"cuda", "gpu"}, byName["nvidia/tesla-p4"].Config["keys"])
+func TestFind_TagsOfARowShareNothing(t *testing.T) {
+	find(t, "nvidia/tesla-p40").Config["keys"].(list)[0] = "changed"
+	require.Equal(t, list{"cuda", "gpu"}, find(t, "nvidia/tesla-p4").Config["keys"])
 }
 
 func TestFind_FromManyGoroutines(t *testing.T) {
@@ -137,9 +121,6 @@ func TestFind_FromManyGoroutines(t *testing.T) {
 			for n := range 50 {
 				if tag, ok := Find("nvidia/h100"); !ok || tag.Config["arch"] != "sm_90a" {
 					t.Errorf("goroutine %d, round %d: %v", i, n, tag)
-				}
-				if all, err := All(); err != nil || len(all) != len(Names()) {
-					t.Errorf("goroutine %d, round %d: %d tags, %v", i, n, len(all), err)
 				}
 			}
 		})

@@ -62,8 +62,7 @@ func asJSON(t *testing.T, config map[string]any) (decoded map[string]any) {
 }
 
 func TestTags_AreTheWheels(t *testing.T) {
-	tags, err := All()
-	require.NoError(t, err)
+	tags := all(t)
 	configs := map[string]map[string]any{}
 	for _, tag := range tags {
 		configs[tag.Name] = tag.Config

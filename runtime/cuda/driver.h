@@ -107,8 +107,6 @@ static inline void tvmgo_cu_note(cu_device* d, const char* kernel, CUstream stre
 }
 /* Whether an error stays: the context can do nothing more, or the device is gone. */
 int tvmgo_cu_is_sticky(CUresult code);
-/* 0 when the driver has a function; else -1 with an error raised that says which CUDA version `what` needs. */
-int tvmgo_cu_need(const char* function, const char* version, const char* what);
 
 /* ---- the context ----
  *

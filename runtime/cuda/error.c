@@ -123,11 +123,3 @@ int tvmgo_cu_raise(CUresult code, const char* format, ...) {
                      (int)code,
                      consequence(code));
 }
-
-int tvmgo_cu_need(const char* function, const char* version, const char* what) {
-  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return tvmgo_cu_raise(CUDA_ERROR_NOT_INITIALIZED, "%s", what);
-  if (tvmgo_dl_has(&tvmgo_dl_cuda, function)) return 0;
-  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
-                     "%s needs a driver of CUDA %s or newer, the driver here is of CUDA %d.%d: update it",
-                     what, version, tvmgo_cu_driver_version / 1000, tvmgo_cu_driver_version % 1000 / 10);
-}

@@ -48,11 +48,10 @@ func isShared(scope string) bool { return scope == "shared" || strings.HasPrefix
 
 // kernelForm makes a kernel of the loop that begins one.
 type kernelForm struct {
-	k       kernel
-	an      *arith.Analyzer
-	inside  map[*tir.Var]bool // variables that the kernel itself binds
-	err     error
-	hasCall bool
+	k      kernel
+	an     *arith.Analyzer
+	inside map[*tir.Var]bool // variables that the kernel itself binds
+	err    error
 }
 
 // newKernel brings a nest of loops over threads into the one form.

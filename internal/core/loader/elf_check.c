@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOADABLE "export it again as a shared library (.so)"
@@ -284,14 +283,4 @@ void tvmgo_elf_release(tvmgo_elf* elf) {
   if (elf->sites != elf->site_room) free(elf->sites);
   if (elf->lazy != elf->lazy_room) free(elf->lazy);
   elf->num_buffers = 0;
-}
-
-int tvmgo_elf_check_fd(int fd, const char* name) {
-  struct stat st;
-  tvmgo_elf elf;
-  if (fstat(fd, &st) != 0)
-    return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "load %s: %s", name, strerror(errno));
-  if (tvmgo_elf_check(&elf, name, fd, NULL, (uint64_t)st.st_size) != 0) return -1;
-  tvmgo_elf_release(&elf);
-  return 0;
 }

@@ -112,9 +112,6 @@ typedef struct tvmgo_elf {
 int tvmgo_elf_check(tvmgo_elf* elf, const char* name, int fd, const void* bytes, uint64_t size);
 void tvmgo_elf_release(tvmgo_elf* elf);
 
-/* The check alone: whether tvmgo_image_open would hand this file to the dynamic linker. */
-int tvmgo_elf_check_fd(int fd, const char* name);
-
 /* ---- between elf_check.c, elf_dynamic.c, elf_versions.c and elf_imports.c ---- */
 
 /* size bytes at offset, which lie inside the file. NULL with an error raised. */

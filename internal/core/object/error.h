@@ -10,7 +10,6 @@
 #define TVMGO_RUNTIME_ERROR "RuntimeError"
 #define TVMGO_INDEX_ERROR "IndexError"
 #define TVMGO_KEY_ERROR "KeyError"
-#define TVMGO_ATTRIBUTE_ERROR "AttributeError"
 #define TVMGO_MEMORY_ERROR "MemoryError"
 #define TVMGO_INTERNAL_ERROR "InternalError"
 #define TVMGO_NOT_FOUND_ERROR "NotFoundError"           /* file, function, device, kind */

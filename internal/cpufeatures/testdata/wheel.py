@@ -8,7 +8,6 @@ from tvm.target import Target
 features = tvm.get_global_func("target.llvm_get_cpu_features")
 cpus = tvm.get_global_func("target.llvm_get_cpu_archlist")
 valid = tvm.get_global_func("target.llvm_is_valid_cpu")
-width = tvm.get_global_func("target.llvm_get_vector_width")
 
 
 def target(q):
@@ -29,7 +28,6 @@ asks = {
     "features": lambda q: " ".join(sorted(str(f) for f in features(target(q)))),
     "cpus": lambda q: sorted(str(c) for c in cpus(target(q))),
     "valid": lambda q: bool(valid(q.get("cpu", ""), q["triple"])),
-    "width": lambda q: int(width(target(q))),
     "arm": arm,
 }
 

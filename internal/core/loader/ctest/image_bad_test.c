@@ -242,14 +242,6 @@ static void test_many_changes(void) {
   free(copy);
 }
 
-static void test_check_fd(void) {
-  int fd = open(write_file("fd.so", whole, whole_size), O_RDONLY | O_CLOEXEC);
-  REQUIRE(fd >= 0);
-  CHECK_OK(tvmgo_elf_check_fd(fd, "fd.so"));
-  close(fd);
-  CHECK_FAILS(tvmgo_elf_check_fd(-1, "fd.so"), TVMGO_RUNTIME_ERROR, "load fd.so");
-}
-
 int main(int argc, char** argv) {
   check_begin(argc, argv);
   build_begin();
@@ -271,7 +263,6 @@ int main(int argc, char** argv) {
   RUN(test_changed_tables);
   RUN(test_first_beyond_the_end);
   RUN(test_many_changes);
-  RUN(test_check_fd);
   free(whole);
   return check_end() || check_live(TVMGO_LIVE_MAPPINGS) != before;
 }

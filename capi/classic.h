@@ -1,7 +1,6 @@
 /* What the files of the classic C ABI share. The ABI itself is include/tvm/runtime/c_runtime_api.h; values, errors and
  * objects come from the core, and nothing here keeps state of its own but the held Python exception. */
-#ifndef TVMGO_CAPI_CLASSIC_H_
-#define TVMGO_CAPI_CLASSIC_H_
+#pragma once
 
 #include "core.h"
 
@@ -16,5 +15,3 @@ int classic_need_object(const void* handle, int32_t type_index, const char* op);
 
 /* The object behind an array handle, NULL with an error raised when it is none of this runtime's. */
 TVMFFIObject* classic_array_object(TVMArrayHandle handle, const char* op);
-
-#endif

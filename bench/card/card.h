@@ -5,8 +5,7 @@
  *   raw.c    the driver, opened by name
  *   module.c modules and files
  *   rows.c   what is measured */
-#ifndef BENCH_CARD_H_
-#define BENCH_CARD_H_
+#pragma once
 
 #include <cuda.h>
 #include <stddef.h>
@@ -101,5 +100,3 @@ void rows_prepare(const char* folder, const char* artifact, int device);
 
 /* Frees it. */
 void rows_close(void);
-
-#endif

@@ -3,8 +3,7 @@
  * It is compiled twice from the same source, once against each library. BENCH_CLASSIC adds the rows
  * of the classic C ABI, which the peer no longer has, BENCH_OPENCL, BENCH_CUDA and BENCH_VULKAN
  * those of OpenCL, CUDA and Vulkan, which its wheels don't have. */
-#ifndef BENCH_PROGRAM_H_
-#define BENCH_PROGRAM_H_
+#pragma once
 
 #include <stdint.h>
 #include <tvm/ffi/c_api.h>
@@ -80,5 +79,3 @@ static inline TVMFFIAny bench_object(TVMFFIObjectHandle obj) {
 TVMFFIAny bench_load(const char* path);
 TVMFFIAny bench_module_function(TVMFFIAny module, const char* name);
 TVMFFIAny bench_tensor(int64_t length);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the packages of devices share: the functions of a device, counters of its memory, page-locked memory, and errors
  * that all devices report alike. */
-#ifndef TVMGO_BACKEND_H_
-#define TVMGO_BACKEND_H_
+#pragma once
 
 #include <pthread.h>
 #include <string.h>
@@ -92,5 +91,3 @@ typedef struct {
 void tvmgo_pinned_add(tvmgo_pinned_list* list, tvmgo_pinned* p);
 /* Removes the piece of a device that begins at an address; NULL with an error raised if there is none. */
 tvmgo_pinned* tvmgo_pinned_take(tvmgo_pinned_list* list, DLDevice dev, const void* at);
-
-#endif

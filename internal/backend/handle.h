@@ -1,7 +1,6 @@
 /* Handles: what a device gives out in place of an address, for memory, streams, events and timers. The handles of a
  * package lie in one reserved range of addresses, so that any pointer can be recognised as one without reading it. */
-#ifndef TVMGO_HANDLE_H_
-#define TVMGO_HANDLE_H_
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ uint32_t tvmgo_handle_kind(const tvmgo_handles* all, const void* p);
 void* tvmgo_handle_need(const tvmgo_handles* all, const void* p, uint32_t kind, const char* what);
 /* The handle of memory of a device that p must be; NULL with an error raised. what begins the message. */
 void* tvmgo_handle_memory(const tvmgo_handles* all, const void* p, int32_t device, const char* what);
-
-#endif

@@ -2,8 +2,7 @@
  * (object/object.h, call/call.h, ...). Packages depend on each other in one direction only (docs/architecture.md).
  *
  * Mechanism, never policy: what happens once is decided in Go; what happens per call is dispatched here. */
-#ifndef TVMGO_CORE_H_
-#define TVMGO_CORE_H_
+#pragma once
 
 #include "object/object.h"
 #include "call/call.h"
@@ -11,5 +10,3 @@
 #include "device/device.h"
 #include "parallel/parallel.h"
 #include "loader/loader.h"
-
-#endif

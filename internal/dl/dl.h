@@ -1,6 +1,5 @@
 /* Opening a vendor's library when one of its functions is first called. */
-#ifndef TVMGO_DL_H_
-#define TVMGO_DL_H_
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void tvmgo_dl_drop(void* handle);
 extern tvmgo_dl_library tvmgo_dl_cuda;   /* cuda_gen.c */
 extern tvmgo_dl_library tvmgo_dl_opencl; /* opencl_gen.c */
 extern tvmgo_dl_library tvmgo_dl_vulkan; /* vulkan_gen.c */
-
-#endif

@@ -1,7 +1,6 @@
 /* Kernels of device modules: their life, and the errors of a launch. */
 #include "kernels.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

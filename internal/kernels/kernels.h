@@ -3,8 +3,7 @@
  * A package of devices has a struct for a kernel that begins with tvmgo_kernel, and a class. Go makes the module;
  * function objects that were handed out keep it alive after Go has closed it. Code that runs for each launch is inline
  * here. */
-#ifndef TVMGO_KERNELS_H_
-#define TVMGO_KERNELS_H_
+#pragma once
 
 #include "backend.h"
 #include "handle.h"
@@ -268,5 +267,3 @@ int tvmgo_kernel_too_many_blocks(const tvmgo_kernel* k, const size_t* s, int32_t
 #define TVMGO_SHAPE_ARGS(k, s, device)                                                                               \
   (k)->name, (s)[0], (s)[1], (s)[2], (s)[3], (s)[4], (s)[5], tvmgo_device_type_name((k)->module->cls->device_type),  \
       (int)(device)
-
-#endif

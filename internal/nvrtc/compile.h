@@ -1,7 +1,6 @@
 /* Calling an NVRTC that was opened at run time. The declarations are of the subset that is used, as of NVRTC 11.2 to
  * 13. */
-#ifndef TVMGO_NVRTC_COMPILE_H_
-#define TVMGO_NVRTC_COMPILE_H_
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ int tvmgo_nvrtc_version(const tvmgo_nvrtc* api, int* major, int* minor);
 const char* tvmgo_nvrtc_error(const tvmgo_nvrtc* api, int rc);
 /* Up to max of the architectures; how many were written. */
 int tvmgo_nvrtc_archs(const tvmgo_nvrtc* api, int* list, int max);
-
-#endif

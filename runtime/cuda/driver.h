@@ -3,8 +3,7 @@
  * Go finds the devices, retains their primary contexts and loads modules (driver.go, module.go); everything that is
  * used per call is here. Streams are CUstreams and data are device addresses, so that what other libraries of the
  * process made of the same primary context (PyTorch, cuBLAS) can be used, and they can use ours. */
-#ifndef TVMGO_CUDA_DRIVER_H_
-#define TVMGO_CUDA_DRIVER_H_
+#pragma once
 
 #include <cuda.h>
 #include <pthread.h>
@@ -270,5 +269,3 @@ int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStream
 int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream, void** graph);
 int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, TVMFFIStreamHandle stream);
 int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the Go files of this folder call. */
-#ifndef TVMGO_CUDA_BRIDGE_H_
-#define TVMGO_CUDA_BRIDGE_H_
+#pragma once
 
 #include "driver.h"
 
@@ -28,5 +27,3 @@ int tvmgo_cu_raise_code(CUresult code, const char* what);
 
 /* Frees what alloc_on_stream of a device holds for later; *freed are the bytes. */
 int tvmgo_cu_trim_device(int32_t index, int64_t* freed);
-
-#endif

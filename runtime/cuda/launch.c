@@ -4,7 +4,6 @@
  * a device. */
 #include "launch.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 #include "../../internal/dl/dl.h"

@@ -1,6 +1,5 @@
 /* Kernels of a module, and their launch. */
-#ifndef TVMGO_CUDA_LAUNCH_H_
-#define TVMGO_CUDA_LAUNCH_H_
+#pragma once
 
 #include "driver.h"
 #include "kernels.h"
@@ -38,5 +37,3 @@ int tvmgo_cu_built_make(cu_function* f, cu_device* d, CUmodule module);
 
 /* The function that sets the module's global barrier on the active device to 0; owned, NULL with an error raised. */
 void* tvmgo_cu_barrier_object(tvmgo_kernels* m);
-
-#endif

@@ -3,9 +3,7 @@
 /* Memory of the three kinds, page-locked host memory, and the counters. */
 #include "driver.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../internal/dl/dl.h"
 

@@ -2,8 +2,7 @@
  *
  * Go finds platforms and devices, and makes contexts and programs (driver.go, program.go); everything that is used
  * per call is here: queues, buffers, marks, kernels and their launch. */
-#ifndef TVMGO_OPENCL_DRIVER_H_
-#define TVMGO_OPENCL_DRIVER_H_
+#pragma once
 
 #include <CL/opencl.h>
 #include <pthread.h>
@@ -101,5 +100,3 @@ int tvmgo_cl_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim,
 
 /* A command queue as all are: in order, with the times of what it does; NULL with an error raised. */
 cl_command_queue tvmgo_cl_queue_new(const cl_device* d);
-
-#endif

@@ -1,10 +1,7 @@
 /* Drivers that the OpenCL loader is to open. */
-#ifndef TVMGO_OPENCL_ICD_H_
-#define TVMGO_OPENCL_ICD_H_
+#pragma once
 
 #include <stddef.h>
 
 /* Whether a driver's library can be opened; else why, as the dynamic linker says it. */
 int tvmgo_cl_opens(const char* library, char* why, size_t size);
-
-#endif

@@ -4,9 +4,7 @@
  * a device. */
 #include "launch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 int tvmgoOpenCLSavePrograms(uintptr_t module, int32_t device, void** out, size_t* size); /* precompiled.go */
 int tvmgoOpenCLLoadPrograms(uintptr_t module, int32_t device, void* data, size_t size);

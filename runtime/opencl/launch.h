@@ -1,6 +1,5 @@
 /* Kernels of a module, and their launch. */
-#ifndef TVMGO_OPENCL_LAUNCH_H_
-#define TVMGO_OPENCL_LAUNCH_H_
+#pragma once
 
 #include "driver.h"
 #include "kernels.h"
@@ -30,5 +29,3 @@ void* tvmgo_cl_programs_object(tvmgo_kernels* m, int loads);
 
 /* Publishes a kernel, which the caller gives up, for a device; -1 with an error raised. Called under Go's lock. */
 int tvmgo_cl_built_set(cl_function* f, const cl_device* d, cl_program program, cl_kernel k);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Go finds and orders the physical devices (driver.go); what is used per call, and every call of Vulkan with lists of
  * structures or texts, is in C: the binding frees such lists while the call that reads them runs. */
-#ifndef TVMGO_VULKAN_DRIVER_H_
-#define TVMGO_VULKAN_DRIVER_H_
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -245,5 +244,3 @@ void tvmgo_vk_collect(vk_device* d);
 TVMGO_DEVICE_FUNCTIONS(tvmgo_vk);
 int tvmgo_vk_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataType dtype,
                           const char* scope, void** out);
-
-#endif

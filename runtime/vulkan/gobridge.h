@@ -1,6 +1,5 @@
 /* What the Go files of this folder call. */
-#ifndef TVMGO_VULKAN_BRIDGE_H_
-#define TVMGO_VULKAN_BRIDGE_H_
+#pragma once
 
 #include "memory_type.h"
 #include "driver.h"
@@ -28,5 +27,3 @@ VkResult tvmgo_vk_add_device(VkPhysicalDevice physical, const vk_family* family,
 /* What validation said so far: how many messages, and the i-th of those that were kept ("" beyond). */
 uint32_t tvmgo_vk_num_messages(void);
 const char* tvmgo_vk_message(uint32_t i);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which bytes commands use, so that barriers stand only where one command must see what another did. */
-#ifndef TVMGO_VULKAN_HAZARD_H_
-#define TVMGO_VULKAN_HAZARD_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ typedef struct {
 int tvmgo_vk_hazard(vk_hazards* h, const void* buffer, uint64_t from, uint64_t to, int access);
 /* The command was recorded: its uses are earlier ones from now on. */
 void tvmgo_vk_hazard_next(vk_hazards* h);
-
-#endif

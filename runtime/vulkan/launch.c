@@ -2,9 +2,6 @@
  * on a device. */
 #include "launch.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The pipeline for a device, made when there is none yet. */
 static vk_pipeline* pipeline_for(vk_function* f, const vk_device* d) {
   vk_pipeline* p = tvmgo_kernel_built(&f->k, d->index);

@@ -1,6 +1,5 @@
 /* Kernels of a module, and their launch. */
-#ifndef TVMGO_VULKAN_LAUNCH_H_
-#define TVMGO_VULKAN_LAUNCH_H_
+#pragma once
 
 #include "driver.h"
 #include "kernels.h"
@@ -62,5 +61,3 @@ void tvmgo_vk_room_give_back(vk_room* r);
 int tvmgo_vk_room_use(const vk_pipeline* p, vk_stream* s, vk_room** spare, const tvmgo_kernel_slot* scalars,
                       VkDescriptorBufferInfo* info,
                       VkDescriptorSet* set);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory of a device: what the parts of memory share. */
-#ifndef TVMGO_VULKAN_MEMORY_H_
-#define TVMGO_VULKAN_MEMORY_H_
+#pragma once
 
 #include "driver.h"
 
@@ -51,5 +50,3 @@ void tvmgo_vk_staging_trim(vk_device* d);
 /* Page-locked memory that holds these bytes of the host, one reference, and where in it they are; NULL when there is
  * none. */
 vk_memory* tvmgo_vk_pinned_of(vk_device* d, const void* at, size_t nbytes, VkDeviceSize* offset);
-
-#endif

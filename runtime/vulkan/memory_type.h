@@ -1,6 +1,5 @@
 /* Which of a device's types of memory is taken. */
-#ifndef TVMGO_VULKAN_CHOICE_H_
-#define TVMGO_VULKAN_CHOICE_H_
+#pragma once
 
 #include "driver.h"
 
@@ -10,5 +9,3 @@ int32_t tvmgo_vk_choose(const VkPhysicalDeviceMemoryProperties* memory, VkPhysic
 
 /* "type 2 (device-local, host-visible, host-coherent) of heap 0" */
 const char* tvmgo_vk_type_text(const VkPhysicalDeviceMemoryProperties* memory, int32_t type, char* buf, size_t cap);
-
-#endif

@@ -1,6 +1,5 @@
 /* Streams, as the files that queue work see them. */
-#ifndef TVMGO_VULKAN_STREAM_H_
-#define TVMGO_VULKAN_STREAM_H_
+#pragma once
 
 #include "hazard.h"
 #include "memory.h"
@@ -116,5 +115,3 @@ int tvmgo_vk_stream_flush(vk_stream* s, uint64_t number);
 int tvmgo_vk_stream_wait(vk_stream* s);
 /* Submits what is recorded and tells the number that stands for all that was queued. Locks. */
 int tvmgo_vk_stream_mark(vk_stream* s, uint64_t* number);
-
-#endif

@@ -5,8 +5,7 @@
  * borrowed. Any thread may call, a bound call one at a time. The package has no lock.
  *
  * Handles travel as uintptr_t: cgo then neither checks nor escapes them. */
-#ifndef TVMGO_BRIDGE_H_
-#define TVMGO_BRIDGE_H_
+#pragma once
 
 #include "loader/loader.h"
 
@@ -119,5 +118,3 @@ uintptr_t tvmgo_bridge_error(const char* kind, size_t kind_len, const char* text
 uintptr_t tvmgo_bridge_error_context(uintptr_t err, void (*go_release)(void*));
 /* Raises an owned error on the calling thread; returns -1. */
 int tvmgo_bridge_raise(uintptr_t err);
-
-#endif

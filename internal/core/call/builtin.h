@@ -1,7 +1,6 @@
 /* What built-in functions share that are written as bodies: int body(fname, args, n, result).
  * One body may serve several names; errors carry the name that was called. */
-#ifndef TVMGO_BUILTIN_H_
-#define TVMGO_BUILTIN_H_
+#pragma once
 
 #include "call/call.h"
 
@@ -13,8 +12,14 @@
   }
 #define TVMGO_BUILTIN_REGISTER(id, name, body) tvmgo_global_builtin(name, id);
 
-/* A built-in function that is its own entry point: self is its tvmgo_builtin, or what it was made with. */
-#define TVMGO_BUILTIN(id) static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)
+/* A built-in function that is registered alone: its entry point, and the body behind it, which has f, the name that
+ * was called, for errors. */
+#define TVMGO_BUILTIN(id)                                                                                \
+  static int id##_body(const char* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);              \
+  static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {                       \
+    return id##_body(((const tvmgo_builtin*)self)->name, args, n, result);                               \
+  }                                                                                                      \
+  static int id##_body(const char* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)
 
 /* Results: an owned copy of a stored value, and a new object (NULL: an error was raised). */
 static inline int tvmgo_give(const TVMFFIAny* stored, TVMFFIAny* result) {
@@ -30,5 +35,3 @@ static inline int tvmgo_give_new(void* owned, TVMFFIAny* result) {
 
 /* builtin_schema.c: what a built-in function of this name takes and gives, as an owned Str. */
 int tvmgo_builtin_metadata(const char* name, size_t len, TVMFFIAny* out);
-
-#endif

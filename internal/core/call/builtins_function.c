@@ -4,7 +4,7 @@
 static void drop(void* obj) { tvmgo_object_release(obj); }
 
 /* f(-1) = how many, f(i) = name i, of the moment when the functor was made. */
-TVMGO_BUILTIN(name_at) {
+static int name_at(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   static const char f[] = "ffi.FunctionListGlobalNamesFunctor()";
   int64_t i;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_int(f, args, 0, &i) != 0) return -1;
@@ -20,20 +20,19 @@ TVMGO_BUILTIN(name_at) {
 }
 
 TVMGO_BUILTIN(list_names) {
-  if (tvmgo_check_count(((const tvmgo_builtin*)self)->name, n, 0, 0) != 0) return -1;
+  if (tvmgo_check_count(f, n, 0, 0) != 0) return -1;
   TVMFFIObject* names = tvmgo_global_names();
-  TVMFFIObjectHandle f = NULL;
+  TVMFFIObjectHandle made = NULL;
   if (names == NULL) return -1;
-  if (TVMFFIFunctionCreate(names, name_at, drop, &f) != 0) {
+  if (TVMFFIFunctionCreate(names, name_at, drop, &made) != 0) {
     tvmgo_object_release(names);
     return -1;
   }
-  *result = tvmgo_any_object(f);
+  *result = tvmgo_any_object(made);
   return 0;
 }
 
 TVMGO_BUILTIN(remove_global) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray name;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &name) != 0) return -1;
   *result = tvmgo_any_bool(tvmgo_global_remove(name.data, name.size));
@@ -41,7 +40,6 @@ TVMGO_BUILTIN(remove_global) {
 }
 
 TVMGO_BUILTIN(global_metadata) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray name;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &name) != 0) return -1;
   int found = tvmgo_global_metadata(name.data, name.size, result);
@@ -52,7 +50,6 @@ TVMGO_BUILTIN(global_metadata) {
 }
 
 TVMGO_BUILTIN(from_extern_c) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIObjectHandle made = NULL;
   if (tvmgo_check_count(f, n, 3, 3) != 0) return -1;
   for (int i = 0; i < 3; i++)

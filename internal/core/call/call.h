@@ -6,13 +6,10 @@
  *
  * Locks: tvmgo_global_lock (a spin lock of the table; no foreign code runs under it), tvmgo_deferred_lock (held while
  * deferred built-ins are registered), and the recursive lock of once.c, under which the program's initialiser runs. */
-#ifndef TVMGO_CALL_H_
-#define TVMGO_CALL_H_
+#pragma once
 
 #include "object/object.h"
 #include "call/function.h"
 
 /* In the child of a fork: frees the lock of once.c, which another thread of the parent may have held. */
 void tvmgo_once_lock_renew(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Built-ins that are registered when they are first used: those about targets. Until then a process has
  * neither their names nor their types, as without this library, and another library may bring its own. */
-#ifndef TVMGO_DEFERRED_H_
-#define TVMGO_DEFERRED_H_
+#pragma once
 
 #include "call/call.h"
 
@@ -29,5 +28,3 @@ void tvmgo_deferred_register(void);
 
 /* Uses them if this is the name of one, and none was used before: 1 when it is worth looking again. */
 int tvmgo_deferred_find(const char* name, size_t len);
-
-#endif

@@ -1,6 +1,5 @@
 /* Function objects and the table of global functions. */
-#ifndef TVMGO_FUNCTION_H_
-#define TVMGO_FUNCTION_H_
+#pragma once
 
 #include "object/object.h"
 #include <tvm/runtime/c_backend_api.h>
@@ -72,5 +71,3 @@ typedef struct {
 
 /* A function of ours under a name (copied) for its errors; owned, NULL with an error raised. */
 TVMFFIObject* tvmgo_builtin_new(const char* name, TVMFFISafeCallType entry, int flag);
-
-#endif

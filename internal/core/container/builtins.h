@@ -1,11 +1,8 @@
 /* The files of global functions about containers, which builtins_container.c registers. */
-#ifndef TVMGO_CONTAINER_BUILTINS_H_
-#define TVMGO_CONTAINER_BUILTINS_H_
+#pragma once
 
 #include "call/builtin.h"
 
 void tvmgo_register_map_builtins(void);
 void tvmgo_register_list_builtins(void);
 void tvmgo_register_attributes(void);
-
-#endif

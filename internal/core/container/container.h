@@ -7,8 +7,7 @@
  * release: both happen when the container is consistent.
  *
  * builtins_*.c register the global functions about all of these, and about strings and shapes. */
-#ifndef TVMGO_CONTAINER_H_
-#define TVMGO_CONTAINER_H_
+#pragma once
 
 #include "call/call.h"
 
@@ -31,5 +30,3 @@ int tvmgo_any_equal(const TVMFFIAny* a, const TVMFFIAny* b);
 extern TVMFFIObject tvmgo_missing_object;
 /* The object after which names and values alternate (ffi.GetKwargsObject). */
 extern TVMFFIObject tvmgo_kwargs_object;
-
-#endif

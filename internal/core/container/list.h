@@ -4,8 +4,7 @@
  *
  * Not for two threads at once. Removed elements are released when the list is consistent again, because
  * a release may run foreign code. */
-#ifndef TVMGO_LIST_H_
-#define TVMGO_LIST_H_
+#pragma once
 
 #include "container/container.h"
 
@@ -17,5 +16,3 @@ int tvmgo_list_reserve(TVMFFIObject* list, int64_t n);
  * lie in the list itself. */
 int tvmgo_list_replace(TVMFFIObject* list, int64_t begin, int64_t end, const TVMFFIAny* items,
                        int64_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Maps as their files see them: the layout of docs/abi.md B.10, and hashing that can fail. */
-#ifndef TVMGO_MAP_INTERNAL_H_
-#define TVMGO_MAP_INTERNAL_H_
+#pragma once
 
 #include "container/container.h"
 #include "container/map_key.h"
@@ -124,5 +123,3 @@ static inline uint64_t tvmgo_map_after(const TVMFFIObject* map, uint64_t place) 
   const tvmgo_map_entry* entry = tvmgo_map_entry_at(map, place);
   return entry == NULL ? 0 : tvmgo_map_after_entry(map, place, entry);
 }
-
-#endif

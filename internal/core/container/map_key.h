@@ -1,7 +1,6 @@
 /* Keys of maps while they are looked up: what a key's text is, is found out once, not once for each
  * key that it is compared with. */
-#ifndef TVMGO_MAP_KEY_H_
-#define TVMGO_MAP_KEY_H_
+#pragma once
 
 #include "container/container.h"
 #include "object/short_bytes.h"
@@ -84,5 +83,3 @@ static inline int tvmgo_map_key_equal(const tvmgo_map_key* key, const TVMFFIAny*
   if (v->type_index != other->type_index || v->type_index < kTVMFFIStaticObjectBegin) return 0;
   return tvmgo_custom_equal(v, other);
 }
-
-#endif

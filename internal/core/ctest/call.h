@@ -1,6 +1,5 @@
 /* Calls of global functions, and values written as JSON. */
-#ifndef TVMGO_CTEST_CALL_H_
-#define TVMGO_CTEST_CALL_H_
+#pragma once
 
 #include "ctest/check.h"
 
@@ -67,5 +66,3 @@ static inline TVMFFIAny list_of(const TVMFFIAny* items, int32_t n) {
 #define LIST(...)                                    \
   list_of((const TVMFFIAny[]){__VA_ARGS__},          \
           (int32_t)(sizeof((TVMFFIAny[]){__VA_ARGS__}) / sizeof(TVMFFIAny)))
-
-#endif

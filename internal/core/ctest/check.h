@@ -10,8 +10,7 @@
  * A failed check prints where and what, and the test goes on; REQUIRE leaves the function instead.
  * Checks may be made on any thread. Every test prints one line, "ok ...", "FAIL ..." or
  * "skip ...: why"; arguments of the program are substrings that select tests by name. */
-#ifndef TVMGO_CTEST_CHECK_H_
-#define TVMGO_CTEST_CHECK_H_
+#pragma once
 
 #include "core.h"
 
@@ -236,5 +235,3 @@ static inline void check_run(const char* name, void (*test)(void)) {
 
 /* Exit status of the program. */
 static inline int check_end(void) { return check_state.failed_tests != 0; }
-
-#endif

@@ -1,6 +1,5 @@
 /* An error whose release calls the core, as that of a front end may. */
-#ifndef TVMGO_CTEST_FOREIGN_ERROR_H_
-#define TVMGO_CTEST_FOREIGN_ERROR_H_
+#pragma once
 
 #include "ctest/check.h"
 
@@ -40,5 +39,3 @@ static inline int ends_in_time(void* (*f)(void* arg), void* arg) {
   until.tv_sec += 10;
   return pthread_timedjoin_np(thread, NULL, &until) == 0;
 }
-
-#endif

@@ -2,36 +2,48 @@
 #include "call/builtin.h"
 #include "device/device.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- devices ---- */
 
-/* A device given as Device, or as two integers. Returns the arguments it took, 0 on error. */
-static int32_t arg_device(const char* f, const TVMFFIAny* args, int32_t n, DLDevice* out) {
-  int32_t type, id;
+/* Streams travel as integers or pointers. */
+static int arg_stream(const char* f, const TVMFFIAny* args, int32_t i, TVMFFIStreamHandle* out) {
+  int32_t type = args[i].type_index;
+  if (type != kTVMFFINone && type != kTVMFFIInt && type != kTVMFFIOpaquePtr)
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument %d must be a stream (int or void*), got %s", f,
+                       (int)i, tvmgo_type_name(type));
+  *out = type == kTVMFFINone ? NULL : args[i].v_ptr;
+  return 0;
+}
+
+/* A device, given as Device or as two integers, and behind it least to most streams; missing ones are NULL. */
+static int arg_device(const char* f, const TVMFFIAny* args, int32_t n, DLDevice* dev, int32_t least, int32_t most,
+                      TVMFFIStreamHandle* streams) {
+  int32_t type, id, took = 1;
   if (n >= 1 && args[0].type_index == kTVMFFIDevice) {
-    *out = args[0].v_device;
-    return 1;
+    *dev = args[0].v_device;
+  } else {
+    if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int32(f, args, 0, &type) != 0 ||
+        tvmgo_arg_int32(f, args, 1, &id) != 0)
+      return -1;
+    *dev = (DLDevice){(DLDeviceType)type, id};
+    took = 2;
   }
-  if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int32(f, args, 0, &type) != 0 ||
-      tvmgo_arg_int32(f, args, 1, &id) != 0)
-    return 0;
-  *out = (DLDevice){(DLDeviceType)type, id};
-  return 2;
+  if (tvmgo_check_count(f, n, took + least, took + most) != 0) return -1;
+  for (int32_t i = 0; i < most; i++) {
+    streams[i] = NULL;
+    if (took + i < n && arg_stream(f, args, took + i, &streams[i]) != 0) return -1;
+  }
+  return 0;
 }
 
 TVMGO_BUILTIN(set_device) {
   DLDevice dev;
-  const char* f = ((const tvmgo_builtin*)self)->name;
-  int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
+  if (arg_device(f, args, n, &dev, 0, 0, NULL) != 0) return -1;
   return tvmgo_device_set(dev.device_type, dev.device_id);
 }
 
 TVMGO_BUILTIN(device_attr) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   int32_t type, id, kind;
   if (tvmgo_check_count(f, n, 3, 3) != 0 || tvmgo_arg_int32(f, args, 0, &type) != 0 ||
       tvmgo_arg_int32(f, args, 1, &id) != 0 || tvmgo_arg_int32(f, args, 2, &kind) != 0)
@@ -53,7 +65,6 @@ static const struct {
 };
 
 TVMGO_BUILTIN(runtime_enabled) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray t;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &t) != 0) return -1;
   if (t.size == 3 && memcmp(t.data, "cpu", 3) == 0) {
@@ -89,96 +100,62 @@ TVMGO_BUILTIN(runtime_enabled) {
                      tvmgo_quoted(t.size), t.data);
 }
 
-/* ---- streams: handles travel as integers or pointers ---- */
-
-static int arg_stream(const char* f, const TVMFFIAny* args, int32_t i, TVMFFIStreamHandle* out) {
-  int32_t type = args[i].type_index;
-  if (type != kTVMFFINone && type != kTVMFFIInt && type != kTVMFFIOpaquePtr)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: argument %d must be a stream (int or void*), got %s", f,
-                       (int)i, tvmgo_type_name(type));
-  *out = type == kTVMFFINone ? NULL : args[i].v_ptr;
-  return 0;
-}
+/* ---- streams ---- */
 
 TVMGO_BUILTIN(stream_create) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   TVMFFIStreamHandle s = NULL;
-  int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
-  if (tvmgo_device_stream_create(dev, &s) != 0) return -1;
+  if (arg_device(f, args, n, &dev, 0, 0, NULL) != 0 || tvmgo_device_stream_create(dev, &s) != 0) return -1;
   *result = tvmgo_any_int((int64_t)(intptr_t)s);
   return 0;
 }
 
 TVMGO_BUILTIN(stream_free) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   TVMFFIStreamHandle s;
-  int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0 ||
-      arg_stream(f, args, took, &s) != 0)
-    return -1;
+  if (arg_device(f, args, n, &dev, 1, 1, &s) != 0) return -1;
   return tvmgo_device_stream_free(dev, s);
 }
 
 TVMGO_BUILTIN(stream_set) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   TVMFFIStreamHandle s;
-  int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took + 1, took + 1) != 0 ||
-      arg_stream(f, args, took, &s) != 0)
-    return -1;
+  if (arg_device(f, args, n, &dev, 1, 1, &s) != 0) return -1;
   return tvmgo_stream_set(dev.device_type, dev.device_id, s, NULL);
 }
 
 TVMGO_BUILTIN(stream_sync) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
-  TVMFFIStreamHandle s = NULL;
-  int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took, took + 1) != 0 ||
-      (n > took && arg_stream(f, args, took, &s) != 0))
-    return -1;
+  TVMFFIStreamHandle s;
+  if (arg_device(f, args, n, &dev, 0, 1, &s) != 0) return -1;
   return tvmgo_device_sync(dev, s);
 }
 
 TVMGO_BUILTIN(stream_sync_from_to) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
-  TVMFFIStreamHandle from, to;
-  int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took + 2, took + 2) != 0 ||
-      arg_stream(f, args, took, &from) != 0 || arg_stream(f, args, took + 1, &to) != 0)
-    return -1;
+  TVMFFIStreamHandle s[2];
+  if (arg_device(f, args, n, &dev, 2, 2, s) != 0) return -1;
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return -1;
   if (!TVMGODeviceAPIHas(api, sync_stream_from_to)) return 0; /* one queue is in order anyway */
-  return api->sync_stream_from_to(api, dev, from, to);
+  return api->sync_stream_from_to(api, dev, s[0], s[1]);
 }
 
 /* ---- workspaces ---- */
 
 TVMGO_BUILTIN(workspace_trim) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   int64_t freed;
-  int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
-  if (tvmgo_workspace_trim_device(dev, &freed) != 0) return -1;
+  if (arg_device(f, args, n, &dev, 0, 0, NULL) != 0 || tvmgo_workspace_trim_device(dev, &freed) != 0) return -1;
   *result = tvmgo_any_int(freed);
   return 0;
 }
 
 /* {"held": bytes, "in_use": bytes, "peak": bytes, "hits": n, "misses": n} */
 TVMGO_BUILTIN(workspace_stats) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   DLDevice dev;
   tvmgo_workspace_stats s;
-  int32_t took = arg_device(f, args, n, &dev);
-  if (took == 0 || tvmgo_check_count(f, n, took, took) != 0) return -1;
-  if (tvmgo_workspace_stats_of(dev, &s) != 0) return -1;
+  if (arg_device(f, args, n, &dev, 0, 0, NULL) != 0 || tvmgo_workspace_stats_of(dev, &s) != 0) return -1;
   const struct {
     const char* name;
     int64_t value;
@@ -192,9 +169,7 @@ TVMGO_BUILTIN(workspace_stats) {
       return -1;
     }
   }
-  if (map == NULL) return -1;
-  *result = tvmgo_any_object(map);
-  return 0;
+  return tvmgo_give_new(map, result);
 }
 
 /* ---- tensors ---- */
@@ -205,7 +180,6 @@ static int32_t ndim_of(const TVMFFIShapeCell* shape) {
 }
 
 TVMGO_BUILTIN(tensor_alloc) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   TVMFFIByteArray scope = {"", 0};
   char name[64] = "";
   if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
@@ -222,9 +196,7 @@ TVMGO_BUILTIN(tensor_alloc) {
   const TVMFFIShapeCell* shape = (const TVMFFIShapeCell*)(args[0].v_obj + 1);
   tvmgo_tensor* t = tvmgo_tensor_new(shape->data, ndim_of(shape), args[1].v_dtype,
                                      args[2].v_device, name);
-  if (t == NULL) return -1;
-  *result = tvmgo_any_object(t);
-  return 0;
+  return tvmgo_give_new(t, result);
 }
 
 static int arg_dl(const char* f, const TVMFFIAny* args, int32_t i, DLTensor** out) {
@@ -239,7 +211,7 @@ static int arg_dl(const char* f, const TVMFFIAny* args, int32_t i, DLTensor** ou
 }
 
 /* (tensor, void* bytes, size); the direction is self. */
-TVMGO_BUILTIN(tensor_copy_bytes) {
+static int tensor_copy_bytes(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const tvmgo_builtin* b = self;
   const char* f = b->name;
   DLTensor* t = NULL;
@@ -255,7 +227,6 @@ TVMGO_BUILTIN(tensor_copy_bytes) {
 }
 
 TVMGO_BUILTIN(tensor_copy) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   DLTensor *from = NULL, *to = NULL;
   TVMFFIStreamHandle s = NULL;
   if (tvmgo_check_count(f, n, 2, 3) != 0 || arg_dl(f, args, 0, &from) != 0 ||
@@ -265,7 +236,6 @@ TVMGO_BUILTIN(tensor_copy) {
 }
 
 TVMGO_BUILTIN(tensor_view) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   int64_t offset = 0;
   if (tvmgo_check_count(f, n, 3, 4) != 0) return -1;
   if (tvmgo_arg_kind(f, args, 0, kTVMFFITensor) != 0 ||
@@ -279,14 +249,12 @@ TVMGO_BUILTIN(tensor_view) {
   const TVMFFIShapeCell* shape = (const TVMFFIShapeCell*)(args[1].v_obj + 1);
   tvmgo_tensor* t = tvmgo_tensor_view((tvmgo_tensor*)args[0].v_obj, shape->data,
                                       ndim_of(shape), args[2].v_dtype, NULL, (uint64_t)offset);
-  if (t == NULL) return -1;
-  *result = tvmgo_any_object(t);
-  return 0;
+  return tvmgo_give_new(t, result);
 }
 
 /* Shared is only what begins and ends at the same byte of the same device. */
 TVMGO_BUILTIN(storage_shared) {
-  const char* fname = ((const tvmgo_builtin*)self)->name;
+  const char* fname = f;
   const DLTensor* t[2];
   uintptr_t begin[2];
   size_t size[2];

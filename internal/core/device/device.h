@@ -12,8 +12,7 @@
  * from the constructor, and the event by which the pool learns how far a stream is, no driver is called under them.
  *
  * With TVMGO_VALIDATE=1 validate.c checks each use of memory and of streams. */
-#ifndef TVMGO_DEVICE_H_
-#define TVMGO_DEVICE_H_
+#pragma once
 
 #include "container/container.h"
 #include <pthread.h>
@@ -94,5 +93,3 @@ void tvmgo_timer_free(DLDevice dev, void* timer);
 TVMFFIStreamHandle tvmgo_stream_get(int32_t device_type, int32_t device_id);
 int tvmgo_stream_set(int32_t device_type, int32_t device_id, TVMFFIStreamHandle stream,
                      TVMFFIStreamHandle* old);
-
-#endif

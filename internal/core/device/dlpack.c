@@ -2,7 +2,6 @@
 #include "device/device.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static void release_legacy(void* owner) {
   DLManagedTensor* m = owner;

@@ -1,6 +1,5 @@
 /* Graphs: work of a stream that was recorded instead of done, to be launched as often as wanted. */
-#ifndef TVMGO_GRAPH_H_
-#define TVMGO_GRAPH_H_
+#pragma once
 
 #include "object/counted.h"
 #include <tvmgo/device_api.h>
@@ -40,5 +39,3 @@ int tvmgo_recording_keep(DLDevice dev, TVMFFIStreamHandle stream, tvmgo_kept* wh
 int tvmgo_recording_keep_workspace(DLDevice dev, TVMFFIStreamHandle stream, void* p);
 /* Retains objects that work queued on a stream uses, where it records. */
 int tvmgo_recording_retain(DLDevice dev, TVMFFIStreamHandle stream, TVMFFIObject* obj);
-
-#endif

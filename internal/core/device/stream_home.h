@@ -1,7 +1,6 @@
 /* What outlives a stream: memory that is to go back on it, graphs that were recorded on it. Each holds the
  * stream's home, which tells whether the stream is still there. */
-#ifndef TVMGO_STREAM_HOME_H_
-#define TVMGO_STREAM_HOME_H_
+#pragma once
 
 #include <tvmgo/device_api.h>
 
@@ -17,5 +16,3 @@ void tvmgo_stream_home_leave(tvmgo_stream_home* h);
 
 /* The stream is about to be freed, or was made and may have the handle of a former one. */
 void tvmgo_stream_home_gone(DLDevice dev, TVMFFIStreamHandle stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tensors: a DLTensor behind an object header, with the owner of its memory. */
-#ifndef TVMGO_TENSOR_H_
-#define TVMGO_TENSOR_H_
+#pragma once
 
 #include "object/counted.h"
 #include <tvmgo/device_api.h>
@@ -59,5 +58,3 @@ int tvmgo_dl_check_place(const DLTensor* t, const char* what);
 int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream);
 /* Copies nbytes of plain host memory into a contiguous tensor, or out of it, and waits. */
 int tvmgo_dl_copy_bytes(const DLTensor* t, void* bytes, size_t nbytes, int to_tensor);
-
-#endif

@@ -1,8 +1,7 @@
 /* TVMGO_VALIDATE=1: a layer over every device's table that tracks memory and streams, and turns
  * misuse that a driver would answer with a crash or with wrong data into an error of the call. Without the
  * variable the layer is not there. validate.c is the layer, validate_tracker.c the record that it keeps. */
-#ifndef TVMGO_VALIDATE_H_
-#define TVMGO_VALIDATE_H_
+#pragma once
 
 #include <tvmgo/device_api.h>
 
@@ -82,5 +81,3 @@ void tvmgo_track_stream_made(DLDevice dev, TVMFFIStreamHandle s);
 void tvmgo_track_stream_freed(DLDevice dev, TVMFFIStreamHandle s);
 /* other is a second index that it may belong to, or -1; id -1: any. */
 int tvmgo_track_check_stream(const char* op, DLDevice dev, int32_t other, TVMFFIStreamHandle s);
-
-#endif

@@ -1,6 +1,5 @@
 /* Temporary memory of generated code: per thread, stack-like, never a system call in steady state. */
-#ifndef TVMGO_WORKSPACE_H_
-#define TVMGO_WORKSPACE_H_
+#pragma once
 
 #include "object/thread.h"
 #include "device/workspace_pool.h"
@@ -28,5 +27,3 @@ int tvmgo_workspace_give_late(DLDevice dev, void* p);
  * memory, or have given back some thousand blocks. */
 int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed);
 int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out);
-
-#endif

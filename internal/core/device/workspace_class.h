@@ -1,6 +1,5 @@
 /* Size classes of workspaces: four per doubling, from 4 KiB. */
-#ifndef TVMGO_WORKSPACE_CLASS_H_
-#define TVMGO_WORKSPACE_CLASS_H_
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ static inline int64_t tvmgo_workspace_idle_limit(int64_t live, int64_t peak, int
   return (most > live ? most - live : 0) + (64 << 20);
 }
 enum { TVMGO_WORKSPACE_WINDOW = 4096 }; /* "lately": within one to two times as many blocks given back */
-
-#endif

@@ -1,7 +1,6 @@
 /* Workspaces of a device without workspace functions: its data space, kept for reuse in the order of its
  * streams. Any thread may call any of these. */
-#ifndef TVMGO_WORKSPACE_POOL_H_
-#define TVMGO_WORKSPACE_POOL_H_
+#pragma once
 
 #include "object/thread.h"
 #include <tvmgo/device_api.h>
@@ -38,5 +37,3 @@ typedef struct {
   int64_t blocks;             /* behind held */
 } tvmgo_workspace_stats;
 void tvmgo_pool_stats(DLDevice dev, tvmgo_workspace_stats* out);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a pool of workspaces keeps: its blocks by address, and its streams by handle. Only workspace_pool.c uses
  * this. */
-#ifndef TVMGO_WORKSPACE_POOL_TABLES_H_
-#define TVMGO_WORKSPACE_POOL_TABLES_H_
+#pragma once
 
 #include "device/device.h"
 #include "device/workspace_class.h"
@@ -110,5 +109,3 @@ static inline pool_stream* find_stream(pool* d, TVMFFIStreamHandle handle) {
   while (s != NULL && s->handle != handle) s = s->chain;
   return s;
 }
-
-#endif

@@ -1,4 +1,5 @@
 /* ffi.Module* and runtime.Module*: modules through the table of global functions, both generations. */
+#include "call/builtin.h"
 #include "loader/loader.h"
 
 #include <errno.h>
@@ -6,9 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define BUILTIN(id) \
-  static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)
 
 static int arg_module(const char* f, const TVMFFIAny* args, int32_t i, tvmgo_module** out) {
   char what[32];
@@ -76,8 +74,7 @@ int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, t
                             why == 0 ? "" : ", and ", fmt, fmt);
 }
 
-BUILTIN(load_file) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(load_file) {
   char *path = NULL, *fmt = NULL;
   tvmgo_module* m = NULL;
   int rc = tvmgo_check_count(f, n, 1, 2);
@@ -90,8 +87,7 @@ BUILTIN(load_file) {
   return rc;
 }
 
-BUILTIN(load_so) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(load_so) {
   char* path = NULL;
   tvmgo_module* m = NULL;
   int rc = tvmgo_check_count(f, n, 1, 2);
@@ -103,8 +99,7 @@ BUILTIN(load_so) {
 }
 
 /* Libraries inside of libraries: of blobs of v0.22 and newer, as payloads there have lengths. */
-BUILTIN(load_library) {
-  static const char f[] = "ffi.Module.load_from_bytes.library";
+TVMGO_BUILTIN(load_library) {
   TVMFFIByteArray bytes;
   tvmgo_module* m = NULL;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_text(f, args, 0, &bytes) != 0 ||
@@ -124,12 +119,12 @@ static int module_and_name(const char* f, const TVMFFIAny* args, int32_t n, tvmg
   return n == 3 ? tvmgo_arg_int(f, args, 2, query) : 0;
 }
 
-BUILTIN(get_function) {
+TVMGO_BUILTIN(get_function) {
   tvmgo_module* m;
   TVMFFIByteArray name;
   int64_t query;
   TVMFFIObject* found;
-  if (module_and_name(((const tvmgo_builtin*)self)->name, args, n, &m, &name, &query) != 0 ||
+  if (module_and_name(f, args, n, &m, &name, &query) != 0 ||
       tvmgo_module_get_function(m, name.data, name.size, query != 0, &found) != 0)
     return -1;
   *result = tvmgo_any_object(found);
@@ -141,11 +136,11 @@ static int implements_in(void* ctx, tvmgo_module* m) {
   return tvmgo_module_implements(m, name->data, name->size);
 }
 
-BUILTIN(implements_function) {
+TVMGO_BUILTIN(implements_function) {
   tvmgo_module* m;
   int64_t query;
   TVMFFIByteArray name;
-  if (module_and_name(((const tvmgo_builtin*)self)->name, args, n, &m, &name, &query) != 0) return -1;
+  if (module_and_name(f, args, n, &m, &name, &query) != 0) return -1;
   int found = query ? tvmgo_module_walk(m, implements_in, &name) : implements_in(&name, m);
   if (found < 0) return -1;
   *result = tvmgo_any_bool(found);
@@ -165,7 +160,7 @@ static int metadata_in(void* ctx, tvmgo_module* m) {
   return q->out->type_index != kTVMFFINone;
 }
 
-BUILTIN(function_metadata) {
+static int function_metadata(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   tvmgo_module* m;
   int64_t query;
   const tvmgo_builtin* b = self;
@@ -175,16 +170,14 @@ BUILTIN(function_metadata) {
   return (query ? tvmgo_module_walk(m, metadata_in, &q) : metadata_in(&q, m)) < 0 ? -1 : 0;
 }
 
-BUILTIN(get_kind) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(get_kind) {
   tvmgo_module* m;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   return tvmgo_string_make(m->kind, strlen(m->kind), result);
 }
 
 /* (module[, with those of imports]): an Array of Str, sorted. */
-BUILTIN(list_functions) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(list_functions) {
   tvmgo_module* m;
   int64_t query = 0;
   TVMFFIObject* names = NULL;
@@ -196,8 +189,7 @@ BUILTIN(list_functions) {
   return 0;
 }
 
-BUILTIN(property_mask) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(property_mask) {
   tvmgo_module* m;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   *result = tvmgo_any_int(m->property_mask);
@@ -208,8 +200,7 @@ static int not_supported(const tvmgo_module* m, const char* what) {
   return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "a module of kind \"%s\" cannot %s", m->kind, what);
 }
 
-BUILTIN(inspect_source) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(inspect_source) {
   tvmgo_module* m;
   char* format = NULL;
   if (tvmgo_check_count(f, n, 1, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
@@ -221,8 +212,7 @@ BUILTIN(inspect_source) {
   return rc;
 }
 
-BUILTIN(write_formats) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(write_formats) {
   tvmgo_module* m;
   TVMFFIObject* formats = NULL;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
@@ -236,8 +226,8 @@ BUILTIN(write_formats) {
 }
 
 /* runtime.ModuleGetFormat: the first of the formats, "" when there is none. */
-BUILTIN(get_format) {
-  if (write_formats(self, args, n, result) != 0) return -1;
+TVMGO_BUILTIN(get_format) {
+  if (write_formats_body(f, args, n, result) != 0) return -1;
   TVMFFIObject* formats = result->v_obj;
   TVMFFISeqCell* seq = tvmgo_seq_cell(formats);
   *result = tvmgo_any_none();
@@ -247,8 +237,7 @@ BUILTIN(get_format) {
   return rc;
 }
 
-BUILTIN(write_file) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(write_file) {
   tvmgo_module* m;
   char *path = NULL, *format = NULL;
   int rc = tvmgo_check_count(f, n, 2, 3);
@@ -263,8 +252,7 @@ BUILTIN(write_file) {
   return rc;
 }
 
-BUILTIN(import_module) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(import_module) {
   tvmgo_module *m, *dep;
   if (tvmgo_check_count(f, n, 2, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
       arg_module(f, args, 1, &dep) != 0)
@@ -272,15 +260,13 @@ BUILTIN(import_module) {
   return tvmgo_module_import(m, dep);
 }
 
-BUILTIN(clear_imports) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(clear_imports) {
   tvmgo_module* m;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   return tvmgo_module_clear_imports(m);
 }
 
-BUILTIN(imports_size) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(imports_size) {
   tvmgo_module* m;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || arg_module(f, args, 0, &m) != 0) return -1;
   TVMFFIObject* imports = tvmgo_module_imports(m);
@@ -289,8 +275,7 @@ BUILTIN(imports_size) {
   return 0;
 }
 
-BUILTIN(get_import) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(get_import) {
   tvmgo_module* m;
   int64_t i;
   if (tvmgo_check_count(f, n, 2, 2) != 0 || arg_module(f, args, 0, &m) != 0 ||
@@ -310,7 +295,7 @@ BUILTIN(get_import) {
 static TVMFFIObject* kept; /* Map from the module to itself, under tvmgo_kept_lock */
 pthread_mutex_t tvmgo_kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
-BUILTIN(globals_change) {
+static int globals_change(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const tvmgo_builtin* b = self;
   const char* f = b->name;
   int add = b->flag;
@@ -333,8 +318,7 @@ BUILTIN(globals_change) {
   return rc;
 }
 
-BUILTIN(system_lib) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(system_lib) {
   TVMFFIByteArray prefix = {"", 0};
   tvmgo_module* m;
   if (tvmgo_check_count(f, n, 0, 1) != 0 || (n == 1 && tvmgo_arg_text(f, args, 0, &prefix) != 0) ||

@@ -1,6 +1,5 @@
 /* Binding an opened file to this runtime: its relocation slots get our addresses (docs/abi.md I). */
-#ifndef TVMGO_ELF_BIND_H_
-#define TVMGO_ELF_BIND_H_
+#pragma once
 
 #include "loader/elf_check.h"
 
@@ -25,5 +24,3 @@ int tvmgo_elf_raise_missing(const tvmgo_elf* elf, const char* symbol);
 /* Raises an error naming the first imported function that neither this runtime nor a library that
  * handle can see defines: calling it would end the process. */
 int tvmgo_elf_check_lazy(const tvmgo_elf* elf, void* handle);
-
-#endif

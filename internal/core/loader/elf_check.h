@@ -4,8 +4,7 @@
  * ld.so trusts what it opens: a truncated file is SIGBUS, a wild table SIGSEGV, an impossible one
  * abort(). What passes here gives an error at worst. Only headers, the dynamic section and the
  * tables it names are read, never the code and data of a large file. */
-#ifndef TVMGO_ELF_CHECK_H_
-#define TVMGO_ELF_CHECK_H_
+#pragma once
 
 #include <elf.h>
 #include <stddef.h>
@@ -139,5 +138,3 @@ int tvmgo_elf_check_versions(tvmgo_elf* elf, uint64_t verneed, uint64_t verdef);
 int tvmgo_elf_check_symbol_versions(tvmgo_elf* elf);
 /* elf_imports.c: symbols and relocations. */
 int tvmgo_elf_check_imports(tvmgo_elf* elf);
-
-#endif

@@ -1,8 +1,7 @@
 /* Opening a file as a private copy: no other user of the path shares its memory, and the copy's
  * symbol table already holds our addresses, so that ld.so itself binds it, whatever the file was
  * linked with (-z now, -fno-plt, constructors that call us). */
-#ifndef TVMGO_ELF_COPY_H_
-#define TVMGO_ELF_COPY_H_
+#pragma once
 
 #include "loader/elf_check.h"
 
@@ -26,5 +25,3 @@ void tvmgo_elf_copy_close(tvmgo_elf_copy* copy);
 /* elf_origin.c: a copy is not in the folder of its original. Opens what only $ORIGIN finds, into
  * handles[0..*n), which the caller closes also after an error. */
 int tvmgo_elf_open_origin(const tvmgo_elf* elf, const char* path, void*** handles, size_t* n);
-
-#endif

@@ -3,8 +3,6 @@
 #include "loader/loader.h"
 #include "loader/elf_check.h"
 
-#include <string.h>
-
 /* Bytes from vaddr to the end of its segment in the file. */
 static uint64_t room_behind(const tvmgo_elf* elf, uint64_t vaddr) {
   const Elf64_Phdr* p = tvmgo_elf_load_at(elf, vaddr, 0, 1);

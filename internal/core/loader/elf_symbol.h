@@ -1,7 +1,6 @@
 /* Looking up what one loaded file defines, in its own hash table: dlsym would search its
  * dependencies as well and find "expf" in libm. */
-#ifndef TVMGO_ELF_SYMBOL_H_
-#define TVMGO_ELF_SYMBOL_H_
+#pragma once
 
 #include "loader/elf_check.h"
 
@@ -25,5 +24,3 @@ const Elf64_Sym* tvmgo_elf_symbols_at(const tvmgo_elf_symbols* t, size_t i);
 static inline const char* tvmgo_elf_symbols_name(const tvmgo_elf_symbols* t, const Elf64_Sym* s) {
   return t->strings + s->st_name;
 }
-
-#endif

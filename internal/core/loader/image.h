@@ -3,8 +3,7 @@
  *
  * An image is a counted object: modules, functions and every view of its data retain it;
  * dlclose runs when the last reference goes. */
-#ifndef TVMGO_IMAGE_H_
-#define TVMGO_IMAGE_H_
+#pragma once
 
 #include "object/counted.h"
 
@@ -80,5 +79,3 @@ void tvmgo_image_constants(const tvmgo_image* image, void (*each)(void* ctx, con
 
 /* Policy set by the program: 1 = every load is a private copy (environment TVMGO_PRIVATE_LOAD=1). */
 void tvmgo_image_set_private_default(int on);
-
-#endif

@@ -1,6 +1,5 @@
 /* Module kinds whose modules are read and written without a device. */
-#ifndef TVMGO_KINDS_H_
-#define TVMGO_KINDS_H_
+#pragma once
 
 #include "loader/loader.h"
 #include "loader/kinds_gen.h"
@@ -18,5 +17,3 @@ int tvmgo_kind_is_builtin(const char* name, size_t len);
 
 /* Restores our loader, whatever is registered; does nothing for other names. */
 int tvmgo_kind_restore(const char* name, size_t len);
-
-#endif

@@ -1,6 +1,5 @@
 /* What else is loaded into the process, seen before a file is opened. */
-#ifndef TVMGO_LOADED_OBJECTS_H_
-#define TVMGO_LOADED_OBJECTS_H_
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void tvmgo_loaded_release(tvmgo_loaded* loaded);
 /* True when something was loaded at base when we looked: a library that dlopen gives there was
  * opened by somebody else before. */
 int tvmgo_loaded_holds(const tvmgo_loaded* loaded, uintptr_t base);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Locks: tvmgo_import_lock, tvmgo_kept_lock, tvmgo_system_lib_lock, tvmgo_mapping_lock, tvmgo_context_symbols_lock
  * and a spin lock per module; no foreign code runs under them, and none is held while a library is opened or closed. */
-#ifndef TVMGO_LOADER_H_
-#define TVMGO_LOADER_H_
+#pragma once
 
 #include "container/container.h"
 
@@ -28,5 +27,3 @@ extern pthread_mutex_t tvmgo_import_lock;          /* module.c */
 extern pthread_mutex_t tvmgo_system_lib_lock;      /* system_lib.c */
 extern pthread_mutex_t tvmgo_mapping_lock;         /* mapping.c */
 extern pthread_mutex_t tvmgo_context_symbols_lock; /* context_symbols.c */
-
-#endif

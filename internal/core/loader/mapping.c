@@ -6,7 +6,6 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* Held for a few instructions only, never across a call of ld.so: a constructor may load a file, and

@@ -3,8 +3,7 @@
  * One path is one mapping for ld.so, with one context slot and one set of bound addresses. The table
  * decides who uses the file itself: the first load; later loads share it if the file has no state, or get a separate
  * copy. */
-#ifndef TVMGO_MAPPING_H_
-#define TVMGO_MAPPING_H_
+#pragma once
 
 #include <pthread.h>
 #include <sys/stat.h>
@@ -65,5 +64,3 @@ int tvmgo_mapping_attach(tvmgo_mapping* m, const tvmgo_elf* elf, void* handle);
 
 /* The range that holds p, or NULL. */
 const tvmgo_range* tvmgo_mapping_range(const tvmgo_mapping* m, uintptr_t p);
-
-#endif

@@ -1,7 +1,6 @@
 /* Modules: a kind, functions by name, imports. Library modules are made here; other kinds give a
  * table of functions. */
-#ifndef TVMGO_MODULE_H_
-#define TVMGO_MODULE_H_
+#pragma once
 
 #include "loader/image.h"
 #include "object/thread.h"
@@ -111,5 +110,3 @@ size_t tvmgo_address_extent(const void* p);
 
 /* Process-wide singleton per prefix, over symbols registered by linked-in code; owned. */
 int tvmgo_module_system_lib(const char* prefix, size_t len, tvmgo_module** out);
-
-#endif

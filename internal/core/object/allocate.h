@@ -1,7 +1,6 @@
 /* Storage of counted objects, counted on the calling thread. Inline: where the type is a constant,
  * nothing is left of the choice of counters. */
-#ifndef TVMGO_ALLOCATE_H_
-#define TVMGO_ALLOCATE_H_
+#pragma once
 
 #include <stdlib.h>
 
@@ -52,5 +51,3 @@ static inline void tvmgo_object_free(void* self) {
   tvmgo_object_count(((TVMFFIObject*)self)->type_index, -1);
   free(self);
 }
-
-#endif

@@ -2,8 +2,6 @@
  * capacity of an array that it holds alone, so the deleter trusts the cell and nothing else. */
 #include "object/object.h"
 
-#include <string.h>
-
 typedef struct {
   TVMFFIObject header;
   TVMFFISeqCell cell;

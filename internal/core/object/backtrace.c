@@ -5,11 +5,10 @@
 #include "object/object.h"
 #include "object/symbolize.h"
 
-#include <dlfcn.h>
+#include <dlfcn.h> /* _dl_find_object */
 #include <execinfo.h>
 #include <gnu/libc-version.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 enum { FRAMES_DEFAULT = 512, FRAMES_MAX = 4096, FRAMES_HIDDEN = 160, FRAMES_FEW = FRAMES_DEFAULT + FRAMES_HIDDEN };

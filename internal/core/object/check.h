@@ -1,6 +1,5 @@
 /* Checks of names and of the arguments of built-in functions. */
-#ifndef TVMGO_CHECK_ARGS_H_
-#define TVMGO_CHECK_ARGS_H_
+#pragma once
 
 #include <tvm/ffi/c_api.h>
 
@@ -19,5 +18,3 @@ int tvmgo_arg_text(const char* fname, const TVMFFIAny* args, int32_t i, TVMFFIBy
 int tvmgo_arg_kind(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index);
 int tvmgo_arg_object(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index,
                      void** out);
-
-#endif

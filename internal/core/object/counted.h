@@ -1,6 +1,5 @@
 /* Counted objects in the tvm-ffi layout (docs/abi.md B.1, B.3), and the counters of what is alive. */
-#ifndef TVMGO_COUNTED_H_
-#define TVMGO_COUNTED_H_
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ typedef enum {
 /* Adds delta to a counter of the calling thread. */
 void tvmgo_live_add(tvmgo_live_kind kind, int64_t delta);
 void tvmgo_live_snapshot(int64_t out[TVMGO_LIVE_KINDS]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Strings, bytes, shapes and arrays in the layouts that C++ users of tvm-ffi inline (docs/abi.md B.1, B.2),
  * dtype strings (A.2, B.9), and the order of types. */
-#ifndef TVMGO_DATA_H_
-#define TVMGO_DATA_H_
+#pragma once
 
 #include "object/counted.h"
 
@@ -45,5 +44,3 @@ int tvmgo_dtype_bytes(DLDataType t, int64_t n, size_t* out);
 
 /* type.c: the type table. */
 int tvmgo_type_derived_from(int32_t child, int32_t parent);
-
-#endif

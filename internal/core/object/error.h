@@ -1,6 +1,5 @@
 /* Raising errors on the calling thread. One slot serves the classic and the tvm-ffi ABI. */
-#ifndef TVMGO_ERROR_H_
-#define TVMGO_ERROR_H_
+#pragma once
 
 #include "object/counted.h"
 
@@ -54,5 +53,3 @@ static inline TVMFFIErrorCell* tvmgo_error_cell(TVMFFIObject* e) {
 
 /* Puts "context: " before the message of the raised error; always returns -1. */
 int tvmgo_raise_context(const char* format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

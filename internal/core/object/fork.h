@@ -2,8 +2,7 @@
  * cannot be entered, because the threads that its runtime needs stayed in the parent. Nor can ld.so be
  * asked to open, close or list libraries: another thread of the parent may have been doing that; then its lock is held
  * forever, or its lists are inconsistent. */
-#ifndef TVMGO_FORK_H_
-#define TVMGO_FORK_H_
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ int tvmgo_enter_loader(const char* name);
 
 /* Whether one can be closed. In a forked child it stays mapped. */
 static inline int tvmgo_can_enter_loader(void) { return tvmgo_forks() == 0; }
-
-#endif

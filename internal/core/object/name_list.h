@@ -1,6 +1,5 @@
 /* Lists of names on the way to an Array of Str. */
-#ifndef TVMGO_NAME_LIST_H_
-#define TVMGO_NAME_LIST_H_
+#pragma once
 
 #include "object/object.h"
 
@@ -13,5 +12,3 @@ typedef struct {
 int tvmgo_name_list_add(tvmgo_name_list* l, const char* name);
 /* The names, sorted, each once, as an Array; owned. NULL with an error raised. The list is freed. */
 TVMFFIObject* tvmgo_name_list_take(tvmgo_name_list* l);
-
-#endif

@@ -8,8 +8,7 @@
  * Any thread may call everything here. A thread's state (thread.h) belongs to that thread; a pthread key frees it.
  * Locks: of the table of types (type_internal.h), of the list of threads (thread.h), of the cache of lines of
  * backtraces (symbolize.h). No foreign code runs under them. Reading types takes no lock. */
-#ifndef TVMGO_OBJECT_H_
-#define TVMGO_OBJECT_H_
+#pragma once
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,5 +32,3 @@
 #include "object/data.h"
 #include "object/value.h"
 #include "object/check.h"
-
-#endif

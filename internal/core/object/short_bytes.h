@@ -1,6 +1,5 @@
 /* Short texts without a call of memcpy or memcmp, which costs more than what it does for them. */
-#ifndef TVMGO_SHORT_BYTES_H_
-#define TVMGO_SHORT_BYTES_H_
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ static inline int tvmgo_bytes_same(const char* a, const char* b, size_t size) {
     if (tvmgo_bytes_word8(a + i) != tvmgo_bytes_word8(b + i)) return 0;
   return 1;
 }
-
-#endif

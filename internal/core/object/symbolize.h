@@ -1,6 +1,5 @@
 /* Addresses of code as lines of a backtrace, with names of local functions too. */
-#ifndef TVMGO_SYMBOLIZE_H_
-#define TVMGO_SYMBOLIZE_H_
+#pragma once
 
 #include "object/text.h"
 
@@ -20,5 +19,3 @@ void tvmgo_symbolizer_begin(tvmgo_symbolizer* s);
 /* Adds the line of the code at pc: ` File "FILE", line 0, in NAME+0xOFFSET`. Lines are kept, so that an error that is
  * raised again costs a look-up per frame. 0 when the code is Python's own, and that is not to be shown. */
 int tvmgo_symbolize(tvmgo_symbolizer* s, tvmgo_text* t, uintptr_t pc, int hide_interpreter);
-
-#endif

@@ -1,6 +1,5 @@
 /* Text that grows, and numbers that look the same under every locale. */
-#ifndef TVMGO_TEXT_H_
-#define TVMGO_TEXT_H_
+#pragma once
 
 #include "object/object.h"
 
@@ -28,5 +27,3 @@ void tvmgo_text_free(tvmgo_text* t);
 
 /* The locale "C". */
 locale_t tvmgo_c_locale(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A pthread key frees it when the thread ends. That destructor frees memory and releases error
  * objects; it never calls a driver. */
-#ifndef TVMGO_THREAD_H_
-#define TVMGO_THREAD_H_
+#pragma once
 
 #include <pthread.h>
 
@@ -90,5 +89,3 @@ static inline void tvmgo_spin_lock(tvmgo_spin* s) {
 static inline void tvmgo_spin_unlock(tvmgo_spin* s) {
   atomic_store_explicit(&s->word, 0, memory_order_release);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The type table as its two files see it: type.c gives out indices, type_reflect.c attaches fields,
  * methods, metadata and attributes. */
-#ifndef TVMGO_TYPE_INTERNAL_H_
-#define TVMGO_TYPE_INTERNAL_H_
+#pragma once
 
 #include "object/object.h"
 
@@ -61,5 +60,3 @@ extern int (*tvmgo_type_missing)(const TVMFFIByteArray* key);
  * passed stays where it is. */
 void tvmgo_type_reflect_builtin(int32_t type_index, const TVMFFIFieldInfo* fields, int32_t num_fields,
                                 const TVMFFITypeMetadata* metadata);
-
-#endif

@@ -1,8 +1,7 @@
 /* Values between the generations: one table for both ABIs (docs/abi.md I.5).
  *
  * Views borrow, results own. Tensors are never retagged. */
-#ifndef TVMGO_VALUE_H_
-#define TVMGO_VALUE_H_
+#pragma once
 
 #include "object/counted.h"
 #include <tvm/runtime/c_runtime_api.h>
@@ -80,5 +79,3 @@ static inline DLTensor* tvmgo_tensor_dl(void* obj) { return (DLTensor*)((TVMFFIO
 static inline TVMFFIObject* tvmgo_tensor_of_array(TVMArrayHandle a) {
   return (TVMFFIObject*)((char*)a - sizeof(TVMFFIObject));
 }
-
-#endif

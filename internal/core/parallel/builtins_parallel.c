@@ -3,13 +3,12 @@
 #include "parallel/parallel.h"
 
 TVMGO_BUILTIN(num_threads) {
-  if (tvmgo_check_count(((const tvmgo_builtin*)self)->name, n, 0, 0) != 0) return -1;
+  if (tvmgo_check_count(f, n, 0, 0) != 0) return -1;
   *result = tvmgo_any_int(tvmgo_parallel_threads());
   return 0;
 }
 
 TVMGO_BUILTIN(config_threadpool) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
   int32_t mode, threads;
   if (tvmgo_check_count(f, n, 2, -1) != 0 || tvmgo_arg_int32(f, args, 0, &mode) != 0 ||
       tvmgo_arg_int32(f, args, 1, &threads) != 0)

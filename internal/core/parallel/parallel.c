@@ -6,7 +6,6 @@
 #include "parallel/thread_count.h"
 
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

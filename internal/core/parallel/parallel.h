@@ -5,8 +5,7 @@
  * thread may launch, also a task. A forked child has no workers and makes new ones.
  *
  * Lock: one spin lock of the list of idle teams, held for a few instructions. */
-#ifndef TVMGO_PARALLEL_H_
-#define TVMGO_PARALLEL_H_
+#pragma once
 
 #include "call/call.h"
 
@@ -15,5 +14,3 @@
 int tvmgo_parallel_threads(void);
 /* Changes the size for later launches (runtime.config_threadpool); n <= 0 restores the default. */
 int tvmgo_parallel_configure(int n);
-
-#endif

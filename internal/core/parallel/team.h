@@ -3,8 +3,7 @@
  * All tasks of a launch run at the same time, or a barrier among them would never open. So a launch
  * takes a whole team for itself, and as many teams exist as there are launches at one time: callers
  * never wait for each other's tasks. */
-#ifndef TVMGO_PARALLEL_TEAM_H_
-#define TVMGO_PARALLEL_TEAM_H_
+#pragma once
 
 #include "object/counted.h"
 #include <tvm/runtime/c_backend_api.h>
@@ -86,5 +85,3 @@ static inline void tvmgo_cpu_pause(void) {
   __asm__ __volatile__("yield");
 #endif
 }
-
-#endif

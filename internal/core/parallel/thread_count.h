@@ -1,6 +1,5 @@
 /* How many tasks a full parallel launch has. */
-#ifndef TVMGO_PARALLEL_THREADS_H_
-#define TVMGO_PARALLEL_THREADS_H_
+#pragma once
 
 #include <sched.h>
 
@@ -23,5 +22,3 @@ int tvmgo_parallel_parse(const char* text);
 
 /* Cores of the process as a whole: those of its main thread. 0 on failure. */
 int tvmgo_parallel_affinity(cpu_set_t* set);
-
-#endif

@@ -9,8 +9,7 @@
  * A record owns the values and the objects in its fields. Any thread may read a record; a field setter works on a
  * record that nobody else uses at that moment. The package has no lock. Getters, setters, defaults and constructors
  * may run foreign code. */
-#ifndef TVMGO_RECORD_H_
-#define TVMGO_RECORD_H_
+#pragma once
 
 #include "call/call.h"
 
@@ -96,5 +95,3 @@ int32_t tvmgo_record_try_describe(const tvmgo_record_description* d);
 int tvmgo_record_try_hook(int32_t type_index, const char* column, TVMFFISafeCallType call);
 /* A function as attribute of a type; likewise called by constructors. */
 void tvmgo_record_hook(int32_t type_index, const char* column, TVMFFISafeCallType call);
-
-#endif

@@ -1,6 +1,5 @@
 /* Places inside values: from the root by fields, elements and keys (ffi.reflection.AccessPath). */
-#ifndef TVMGO_ACCESS_PATH_H_
-#define TVMGO_ACCESS_PATH_H_
+#pragma once
 
 #include "record/record.h"
 #include "reflect/recursive.h"
@@ -31,5 +30,3 @@ typedef struct tvmgo_access_path {
 tvmgo_access_step* tvmgo_access_step_new(tvmgo_step_kind kind, const TVMFFIAny* key);
 tvmgo_access_path* tvmgo_access_path_root(void);
 tvmgo_access_path* tvmgo_access_path_extend(tvmgo_access_path* path, tvmgo_access_step* step);
-
-#endif

@@ -1,7 +1,6 @@
 #include "reflect/json_graph.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* words = words * factor + add; the last word is 0 before. */
 static void shift_in(uint64_t* words, size_t n, uint64_t factor, uint64_t add) {

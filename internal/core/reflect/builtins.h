@@ -1,6 +1,5 @@
 /* The files of global functions about whole values and of their types, which builtins_record.c registers. */
-#ifndef TVMGO_REFLECT_BUILTINS_H_
-#define TVMGO_REFLECT_BUILTINS_H_
+#pragma once
 
 #include "call/builtin.h"
 #include "reflect/names/names.h"
@@ -14,5 +13,3 @@ void tvmgo_register_access_path_types(void);
 void tvmgo_register_structural_types(void);
 void tvmgo_register_visit_types(void); /* these two by the former */
 void tvmgo_register_mutate_types(void);
-
-#endif

@@ -9,7 +9,6 @@
 #include "reflect/recursive.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
   const char* op;

@@ -1,6 +1,5 @@
 /* Enumerations as objects (ffi.Enum): a member is one object, known by a number and by a text. */
-#ifndef TVMGO_ENUM_H_
-#define TVMGO_ENUM_H_
+#pragma once
 
 #include "container/map_internal.h"
 #include "record/record.h"
@@ -20,5 +19,3 @@ int tvmgo_is_enum(int32_t type_index);
 int tvmgo_is_int_enum(int32_t type_index);
 /* The member of an enumeration with a number or a text, owned. Raises ValueError. */
 int tvmgo_enum_find(const char* op, int32_t type_index, const TVMFFIAny* index, TVMFFIAny* member);
-
-#endif

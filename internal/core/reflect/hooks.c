@@ -3,7 +3,6 @@
 #include "object/type_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What the function that a hook gets reads; state is NULL when the hook is done. */
 typedef struct {

@@ -2,8 +2,7 @@
  *   {"root_index": i, "nodes": [{"type": key, "data": ...}, ...], "metadata": ...}
  * A node's data holds numbers and texts as they are, bytes in base64, and everything else by the
  * indices of its parts, which stand before it. An object's data has its fields by name. */
-#ifndef TVMGO_JSON_GRAPH_H_
-#define TVMGO_JSON_GRAPH_H_
+#pragma once
 
 #include "record/record.h"
 #include "reflect/recursive.h"
@@ -20,5 +19,3 @@ int tvmgo_base64_read(const char* op, TVMFFIByteArray text, TVMFFIAny* out);
 
 /* bigint_text.c: an Int or BigInt from decimal digits with an optional '-'. */
 int tvmgo_big_int_parse(const char* op, TVMFFIByteArray text, TVMFFIAny* out);
-
-#endif

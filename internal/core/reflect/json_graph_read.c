@@ -4,7 +4,6 @@
 #include "container/map_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
   const char* op;

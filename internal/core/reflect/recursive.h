@@ -4,8 +4,7 @@
  * not the end of the stack. Objects that were met are kept in a table, so what is shared is done
  * once and a cycle is noticed. Getters and hooks may run foreign code: each child is held while it
  * is worked on, and a List or Dict that changes meanwhile is read as it then is. */
-#ifndef TVMGO_RECURSIVE_H_
-#define TVMGO_RECURSIVE_H_
+#pragma once
 
 #include "reflect/reflect.h"
 
@@ -71,5 +70,3 @@ int tvmgo_hook_call_args(const char* op, const TVMFFIAny* hook, const TVMFFIAny*
 /* As tvmgo_hook_call for hooks that answer an Int or a Bool. */
 int tvmgo_hook_call_int(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj,
                         TVMFFIObject* other, tvmgo_hook_answer answer, void* state, int64_t* result);
-
-#endif

@@ -7,12 +7,9 @@
  * Depends on object, call, container, record and device. Arguments are borrowed, results are owned. Any thread may
  * call; the package has no lock. Getters and hooks of types may run foreign code while an operation is under way: each
  * part of a value is held while it is visited. */
-#ifndef TVMGO_REFLECT_H_
-#define TVMGO_REFLECT_H_
+#pragma once
 
 #include "call/call.h"
 #include "container/container.h"
 #include "device/device.h"
 #include "record/record.h"
-
-#endif

@@ -4,8 +4,7 @@
  * A variable is one that a field with a "Def" flag defines: below such a field two variables that
  * agree in their own fields are taken for each other from then on. Any other variable equals only
  * itself, unless map_free_vars is set. */
-#ifndef TVMGO_STRUCTURAL_H_
-#define TVMGO_STRUCTURAL_H_
+#pragma once
 
 #include "reflect/access_path.h"
 
@@ -31,5 +30,3 @@ TVMFFIDefRegionKind tvmgo_structural_region(TVMFFIDefRegionKind outside, int64_t
 TVMFFIDefRegionKind tvmgo_structural_hook_region(TVMFFIDefRegionKind outside, int64_t number);
 /* Raises an error for tensors whose content can't be read here. */
 int tvmgo_structural_tensor(const char* op, const DLTensor* t, size_t* nbytes);
-
-#endif

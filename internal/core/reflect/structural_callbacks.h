@@ -1,7 +1,6 @@
 /* Callbacks by type, as structural visits and mutations get them: Arrays of (type index, Function),
  * or of (type index, Function, flag). */
-#ifndef TVMGO_STRUCTURAL_CALLBACKS_H_
-#define TVMGO_STRUCTURAL_CALLBACKS_H_
+#pragma once
 
 #include "reflect/reflect.h"
 
@@ -14,5 +13,3 @@ const TVMFFIAny* tvmgo_callbacks_find(TVMFFIObject* callbacks, int32_t type);
 /* Calls argument 2, a Function, without arguments while *region is argument 1; inside a pattern it stays
  * one. The args were counted. */
 int tvmgo_call_in_region(const char* op, const TVMFFIAny* args, int32_t* region, TVMFFIAny* result);
-
-#endif

@@ -1,7 +1,6 @@
 /* The place of the first difference between two values, on either side. It is collected from the
  * inside out, while the comparison returns. */
-#ifndef TVMGO_STRUCTURAL_DIFFERENCE_H_
-#define TVMGO_STRUCTURAL_DIFFERENCE_H_
+#pragma once
 
 #include "reflect/access_path.h"
 
@@ -21,5 +20,3 @@ void tvmgo_difference_forget(tvmgo_difference* d, size_t n);
 /* Owned paths; NULLs when -1 is returned. */
 int tvmgo_difference_paths(const tvmgo_difference* d, tvmgo_access_path* paths[2]);
 void tvmgo_difference_free(tvmgo_difference* d);
-
-#endif

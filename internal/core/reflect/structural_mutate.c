@@ -5,7 +5,6 @@
 #include "reflect/visit_context.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 
 _Static_assert(offsetof(tvmgo_mutator, table) == 24, "ffi.StructuralMutator");
 _Static_assert(offsetof(tvmgo_mutator, region) == 32, "ffi.StructuralMutator");

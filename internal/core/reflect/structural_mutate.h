@@ -6,8 +6,7 @@
  *
  * A mutator is an object that C++ code can call and derive from too. The functions of its table
  * answer as above or with an owned Error. */
-#ifndef TVMGO_STRUCTURAL_MUTATE_H_
-#define TVMGO_STRUCTURAL_MUTATE_H_
+#pragma once
 
 #include "reflect/structural.h"
 
@@ -63,5 +62,3 @@ static inline int tvmgo_is_unique(const TVMFFIAny* v) {
 
 /* structural_mutate_parts.c: __s_mutate__ and __s_maybe_inplace_mutate__ of our types. */
 void tvmgo_register_mutate_attributes(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Literals of Python. */
-#ifndef TVMGO_TEXT_PYTHON_H_
-#define TVMGO_TEXT_PYTHON_H_
+#pragma once
 
 #include "object/text.h"
 
@@ -9,5 +8,3 @@
 void tvmgo_text_python_string(tvmgo_text* t, TVMFFIByteArray s);
 void tvmgo_text_python_bytes(tvmgo_text* t, TVMFFIByteArray b);
 int tvmgo_text_big_int(tvmgo_text* t, const TVMFFIAny* v);
-
-#endif

@@ -3,8 +3,6 @@
 #include "reflect/builtins.h"
 #include "container/list.h"
 
-#include <stdlib.h>
-
 /* C++ code makes and fills these too. */
 typedef struct {
   TVMFFIObject header;

@@ -1,7 +1,6 @@
 /* Where in a value a visit or a mutation failed (ffi.VisitErrorContext): the objects on the way,
  * which errors carry as their extra_context, and the access paths that lead along them. */
-#ifndef TVMGO_VISIT_CONTEXT_H_
-#define TVMGO_VISIT_CONTEXT_H_
+#pragma once
 
 #include "reflect/reflect.h"
 
@@ -11,5 +10,3 @@ void tvmgo_visit_context_add(const TVMFFIAny* node);
 
 /* The type and its function; by tvmgo_register_structural_types. */
 void tvmgo_register_visit_context(void);
-
-#endif

@@ -1,5 +1,6 @@
 /* Targets through the table of global functions, which has them from their first use on (deferred.h). Bodies are in Go
  * (internal/targetvalue), but those of a thread's current targets. */
+#include "call/builtin.h"
 #include "call/deferred.h"
 #include "target/target.h"
 #include "record/record.h"
@@ -42,8 +43,7 @@ static int kind_from_json(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAn
 
 /* A goroutine that uses them has to stay on its thread. */
 
-static int enter(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(enter) {
   tvmgo_thread* t = tvmgo_thread_get();
   void* target;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_object(f, args, 0, tvmgo_target_type, &target) != 0) return -1;
@@ -75,8 +75,7 @@ static int are_equal(TVMFFIObject* a, TVMFFIObject* b, int* equal) {
 }
 
 /* The object that was entered, or one that says the same. */
-static int exit_scope(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(exit_scope) {
   tvmgo_thread* t = tvmgo_thread_get();
   void* target;
   int same;
@@ -97,8 +96,7 @@ static int exit_scope(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* r
   return 0;
 }
 
-static int current(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  const char* f = ((const tvmgo_builtin*)self)->name;
+TVMGO_BUILTIN(current) {
   const tvmgo_thread* t = tvmgo_thread_get();
   int64_t allow_none;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_int(f, args, 0, &allow_none) != 0) return -1;

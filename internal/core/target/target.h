@@ -4,8 +4,7 @@
  * are the objects, each thread's stack of current targets, and the names of the global functions, all registered at
  * their first use (call/deferred.h). A target object owns its parts and a hold on the target in Go. Any thread may
  * call; a thread's stack is its own. The package has no lock. */
-#ifndef TVMGO_TARGET_H_
-#define TVMGO_TARGET_H_
+#pragma once
 
 #include "bridge/bridge.h"
 #include "record/record.h"
@@ -63,5 +62,3 @@ tvmgo_ret tvmgo_bridge_target(const TVMFFIAny* parts, uintptr_t handle);
 /* The holds of objects that went since the last call, which Go ends and frees. An object goes on any thread, at the end
  * of a thread and in a forked child too, where Go can't be entered. */
 tvmgo_target_hold* tvmgo_bridge_target_dropped(void);
-
-#endif

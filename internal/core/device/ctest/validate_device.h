@@ -1,6 +1,5 @@
 /* A device for the tests of the validation layer: its streams are as far as the test says. */
-#ifndef TVMGO_DEVICE_CTEST_VALIDATE_DEVICE_H_
-#define TVMGO_DEVICE_CTEST_VALIDATE_DEVICE_H_
+#pragma once
 
 #include "ctest/check.h"
 #include "device/device.h"
@@ -162,5 +161,3 @@ static const TVMGODeviceAPI full = {
     .alloc_on_stream = ordered_alloc, .free_on_stream = ordered_free, .capture_begin = capture_begin,
     .capture_end = capture_end, .graph_launch = graph_launch, .graph_free = graph_free};
 static const TVMGODeviceAPI plain = {COMMON};
-
-#endif

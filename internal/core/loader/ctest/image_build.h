@@ -1,7 +1,6 @@
 /* Shared libraries that the image tests build for themselves, in a folder that is removed at the
  * end. The compiler is $CC, else cc. */
-#ifndef TVMGO_CTEST_IMAGE_BUILD_H_
-#define TVMGO_CTEST_IMAGE_BUILD_H_
+#pragma once
 
 #include "ctest/check.h"
 
@@ -105,5 +104,3 @@ static inline tvmgo_image* build_open(const char* path, unsigned flags) {
   "typedef struct { unsigned a, b, c; } V; void TVMFFIGetVersion(V*);\n"  \
   "int version(void) { V v = {0, 0, 0}; TVMFFIGetVersion(&v); return (int)v.c; }\n"
 #define OUR_VERSION TVM_FFI_VERSION_PATCH
-
-#endif

@@ -1,6 +1,5 @@
 /* Launches that the tests of this package share: by one thread, and by several at one time. */
-#ifndef TVMGO_PARALLEL_CTEST_LAUNCHES_H_
-#define TVMGO_PARALLEL_CTEST_LAUNCHES_H_
+#pragma once
 
 #include "ctest/check.h"
 #include "parallel/parallel.h"
@@ -53,5 +52,3 @@ static inline void* meet_others(void* arg) {
   CHECK_OK(TVMBackendParallelLaunch(meet, NULL, THREADS));
   return arg;
 }
-
-#endif

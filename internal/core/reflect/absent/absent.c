@@ -3,7 +3,7 @@
 TVMGO_BUILTIN(refuse) {
   return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                      "%s: this build has no reflection: it was built with the tag noreflect: build it without that tag",
-                     ((const tvmgo_builtin*)self)->name);
+                     f);
 }
 
 #define REGISTER(id, name, body) tvmgo_global_builtin(name, refuse);

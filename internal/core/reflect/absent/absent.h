@@ -2,10 +2,7 @@
  * reflect raises an error that says so. The types of reflect, such as ffi.Enum, do not exist.
  *
  * Depends on call and reflect/names. It has no other function and no lock. */
-#ifndef TVMGO_REFLECT_ABSENT_H_
-#define TVMGO_REFLECT_ABSENT_H_
+#pragma once
 
 #include "call/builtin.h"
 #include "reflect/names/names.h"
-
-#endif

@@ -3,8 +3,7 @@
  * lock.
  *
  * Each list has X(identifier, name, body) for a function. */
-#ifndef TVMGO_REFLECT_NAMES_H_
-#define TVMGO_REFLECT_NAMES_H_
+#pragma once
 
 /* Classes that front ends define, and objects by the names of their fields. */
 #define TVMGO_REFLECT_RECORD(X) \
@@ -76,5 +75,3 @@
   TVMGO_REFLECT_VISIT(X) \
   TVMGO_REFLECT_VISIT_CONTEXT(X) \
   TVMGO_REFLECT_MUTATE(X)
-
-#endif

@@ -8,9 +8,10 @@ package main
 //go:generate go run .
 
 import (
-	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
+
+	"tvmgo/build/gen/internal/output"
 )
 
 // root is the folder of the repository, seen from here, where go generate and go test run.
@@ -31,28 +32,17 @@ func outputs(s *spec) map[string][]byte {
 	return files
 }
 
-func run() error {
+// rendered has the text of the files of all drivers.
+func rendered(root string) (map[string][]byte, error) {
+	files := map[string][]byte{}
 	for _, name := range specs {
-		s, err := readSpec(name)
+		s, err := readSpec(filepath.Join(root, "build/gen", name))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for path, text := range outputs(s) {
-			path = filepath.Join(root, filepath.FromSlash(path))
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				return err
-			}
-			if err := os.WriteFile(path, text, 0o644); err != nil {
-				return err
-			}
-		}
+		maps.Copy(files, outputs(s))
 	}
-	return nil
+	return files, nil
 }
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "gen:", err)
-		os.Exit(1)
-	}
-}
+func main() { output.Main("gen", root, rendered) }

@@ -6,10 +6,10 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
+
+	"tvmgo/build/gen/internal/output"
 )
 
 // rendered has the text of the files by their paths in the repository.
@@ -41,26 +41,4 @@ func rendered(root string) (map[string][]byte, error) {
 		"internal/deviceshim/table_gen.c": renderC(functions), "runtime/deviceapi_gen.go": adapter}, nil
 }
 
-func update(root string) error {
-	files, err := rendered(root)
-	if err != nil {
-		return err
-	}
-	for path, text := range files {
-		path = filepath.Join(root, filepath.FromSlash(path))
-		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
-			continue
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func main() {
-	if err := update("."); err != nil {
-		fmt.Fprintln(os.Stderr, "deviceshim:", err)
-		os.Exit(1)
-	}
-}
+func main() { output.Main("deviceshim", ".", rendered) }

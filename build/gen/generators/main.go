@@ -9,28 +9,10 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
-	"os"
-	"path/filepath"
 	"slices"
-)
 
-// update writes the lists of a repository anew, those that have changed.
-func update(root string) error {
-	files, err := rendered(root)
-	if err != nil {
-		return err
-	}
-	for path, text := range files {
-		path = filepath.Join(root, filepath.FromSlash(path))
-		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
-			continue
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+	"tvmgo/build/gen/internal/output"
+)
 
 // rendered has the text of each list, by its path.
 func rendered(root string) (map[string][]byte, error) {
@@ -88,9 +70,4 @@ func rendered(root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-func main() {
-	if err := update("."); err != nil {
-		fmt.Fprintln(os.Stderr, "generators:", err)
-		os.Exit(1)
-	}
-}
+func main() { output.Main("generators", ".", rendered) }

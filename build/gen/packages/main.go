@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"tvmgo/build/gen/internal/output"
 )
 
 // document is the file with the map, seen from the top of the repository.
@@ -37,27 +39,18 @@ func marks(name string) (begin, end string) {
 	return "<!-- packages: " + name + ", written by make docs-diagram -->", "<!-- packages: end of " + name + " -->"
 }
 
-// update writes the document of a repository anew.
-func update(root string) error {
+// rendered has the text of the document.
+func rendered(root string) (map[string][]byte, error) {
 	g, err := load(root)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	path := filepath.Join(root, filepath.FromSlash(document))
-	old, err := os.ReadFile(path)
+	old, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(document)))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := rewritten(old, g)
-	if err != nil || bytes.Equal(text, old) {
-		return err
-	}
-	return os.WriteFile(path, text, 0o644)
+	return map[string][]byte{document: text}, err
 }
 
-func main() {
-	if err := update("."); err != nil {
-		fmt.Fprintln(os.Stderr, "packages:", err)
-		os.Exit(1)
-	}
-}
+func main() { output.Main("packages", ".", rendered) }

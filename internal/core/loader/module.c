@@ -126,7 +126,8 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
   pthread_mutex_lock(&tvmgo_import_lock); /* the check and the change belong together */
   /* A module that was never imported cannot be reached. */
   int was_imported = atomic_load_explicit(&m->is_imported, memory_order_relaxed);
-  int found = was_imported ? tvmgo_module_walk(dep, is_target, m) : 0, rc = 0;
+  tvmgo_walked walked = {NULL, 0, 0};
+  int found = was_imported ? tvmgo_module_walk_keep(dep, is_target, m, &walked) : 0, rc = 0;
   if (found < 0) {
     rc = -1;
   } else if (found) {
@@ -138,6 +139,7 @@ int tvmgo_module_import(tvmgo_module* m, tvmgo_module* dep) {
     rc = add_import(m, dep);
   }
   pthread_mutex_unlock(&tvmgo_import_lock);
+  tvmgo_walked_release(&walked);
   tvmgo_error_put_back(earlier);
   if (rc == 0 && m->cls->imports_changed != NULL) m->cls->imports_changed(m);
   return rc;

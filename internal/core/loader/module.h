@@ -67,6 +67,16 @@ int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, t
  * returns non-zero, which is the result; -1 also when memory is out. module_walk.c */
 int tvmgo_module_walk(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* m), void* ctx);
 
+/* The lists of imports that a walk has read. They keep the modules in them alive. */
+typedef struct {
+  TVMFFIObject** lists; /* owned */
+  size_t count, capacity;
+} tvmgo_walked;
+
+/* The same for a caller that holds a lock: it releases the lists (owned) without it, for modules may die with them. */
+int tvmgo_module_walk_keep(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* m), void* ctx, tvmgo_walked* out);
+void tvmgo_walked_release(tvmgo_walked* w);
+
 /* Replaces the imports by an Array of Module (consumed) that is known to hold no cycle. */
 void tvmgo_module_set_imports(tvmgo_module* m, TVMFFIObject* imports);
 

@@ -7,8 +7,6 @@
 typedef struct {
   tvmgo_module** seen; /* open addressing; a power of two */
   size_t cap, used;
-  int (*visit)(void* ctx, tvmgo_module* m);
-  void* ctx;
 } walk;
 
 static size_t slot_of(const walk* w, const tvmgo_module* m) {
@@ -36,18 +34,28 @@ static int mark(walk* w, tvmgo_module* m) {
   return 1;
 }
 
-/* Imports waiting to be visited, with the reference that keeps their module's list alive. */
+/* Imports waiting to be visited. */
 typedef struct {
-  TVMFFIObject* imports;
+  TVMFFISeqCell* imports; /* of a list in tvmgo_walked */
   int64_t next;
 } level;
 
-int tvmgo_module_walk(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* m), void* ctx) {
-  walk w = {NULL, 0, 0, visit, ctx};
+/* The array, with twice the capacity if it is full; NULL, and nothing changed, without memory. */
+static void* with_capacity(void* array, size_t used, size_t* capacity, size_t size) {
+  if (used < *capacity) return array;
+  size_t more = *capacity == 0 ? 8 : *capacity * 2;
+  void* grown = realloc(array, more * size);
+  if (grown != NULL) *capacity = more;
+  return grown;
+}
+
+int tvmgo_module_walk_keep(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* m), void* ctx, tvmgo_walked* out) {
+  walk w = {NULL, 0, 0};
   level* stack = NULL;
-  size_t depth = 0, cap = 0;
+  size_t depth = 0, capacity = 0;
   tvmgo_module* m = root;
   int rc = 0;
+  *out = (tvmgo_walked){NULL, 0, 0};
   for (;;) {
     if (m != NULL) { /* a module to visit, then to descend into */
       int fresh = mark(&w, m);
@@ -55,33 +63,41 @@ int tvmgo_module_walk(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* 
       if (fresh > 0) rc = visit(ctx, m);
       if (rc != 0) break;
       if (fresh > 0) {
-        if (depth == cap) {
-          size_t more = cap == 0 ? 8 : cap * 2;
-          level* grown = realloc(stack, more * sizeof *grown);
-          if (grown == NULL) {
-            rc = tvmgo_raise_oom();
-            break;
-          }
-          stack = grown;
-          cap = more;
+        level* levels = with_capacity(stack, depth, &capacity, sizeof *stack);
+        if (levels != NULL) stack = levels;
+        TVMFFIObject** lists = with_capacity(out->lists, out->count, &out->capacity, sizeof *lists);
+        if (lists != NULL) out->lists = lists;
+        if (levels == NULL || lists == NULL) {
+          rc = tvmgo_raise_oom();
+          break;
         }
-        stack[depth++] = (level){tvmgo_module_imports(m), 0};
+        TVMFFIObject* imports = out->lists[out->count++] = tvmgo_module_imports(m);
+        stack[depth++] = (level){tvmgo_seq_cell(imports), 0};
       }
     }
     if (depth == 0) break;
     level* top = &stack[depth - 1];
-    TVMFFISeqCell* seq = tvmgo_seq_cell(top->imports);
     m = NULL;
-    if (top->next == seq->size) {
-      tvmgo_object_release(top->imports);
+    if (top->next == top->imports->size) {
       depth--;
     } else {
-      TVMFFIAny* item = (TVMFFIAny*)seq->data + top->next++;
+      TVMFFIAny* item = (TVMFFIAny*)top->imports->data + top->next++;
       if (item->type_index == kTVMFFIModule) m = (tvmgo_module*)item->v_obj;
     }
   }
-  while (depth > 0) tvmgo_object_release(stack[--depth].imports);
   free(stack);
   free(w.seen);
+  return rc;
+}
+
+void tvmgo_walked_release(tvmgo_walked* w) {
+  for (size_t i = 0; i < w->count; i++) tvmgo_object_release(w->lists[i]);
+  free(w->lists);
+}
+
+int tvmgo_module_walk(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* m), void* ctx) {
+  tvmgo_walked walked;
+  int rc = tvmgo_module_walk_keep(root, visit, ctx, &walked);
+  tvmgo_walked_release(&walked);
   return rc;
 }

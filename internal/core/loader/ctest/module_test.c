@@ -152,6 +152,47 @@ static void test_earlier_errors_may_import(void) {
   tvmgo_object_release(inner);
 }
 
+static int died_under_lock = -1;
+
+static void destroy_in_import(void* self) {
+  (void)self;
+  died_under_lock = pthread_mutex_trylock(&tvmgo_import_lock) != 0;
+  if (!died_under_lock) pthread_mutex_unlock(&tvmgo_import_lock);
+}
+
+static void* import_outer(void* arg) {
+  (void)arg;
+  CHECK_OK(tvmgo_module_import(inner, outer));
+  return NULL;
+}
+
+/* The search for a cycle may come to hold the last references to modules, and their destructors may import: not under
+ * the lock. Here the search waits for the lock of the second import while the imports change. */
+static void test_modules_die_outside_the_lock(void) {
+  static const tvmgo_module_class dying = {.kind = "test", .destroy = destroy_in_import};
+  tvmgo_module *first = tvmgo_module_new(&dying, "test", 0, NULL), *second = module_with(NULL);
+  tvmgo_module* importer = module_with(NULL);
+  outer = module_with(NULL);
+  inner = module_with(NULL);
+  CHECK_OK(tvmgo_module_import(importer, inner)); /* else nothing is searched */
+  CHECK_OK(tvmgo_module_import(outer, first));
+  CHECK_OK(tvmgo_module_import(outer, second));
+  tvmgo_object_release(first);
+  TVMFFIObject* list = outer->imports;
+  tvmgo_spin_lock(&second->lock);
+  pthread_t thread;
+  REQUIRE(pthread_create(&thread, NULL, import_outer, NULL) == 0);
+  while (__atomic_load_n(&list->combined_ref_count, __ATOMIC_ACQUIRE) == TVMGO_REF_UNIQUE) sched_yield();
+  tvmgo_module_set_imports(outer, tvmgo_array_new(NULL, 0));
+  tvmgo_spin_unlock(&second->lock);
+  pthread_join(thread, NULL);
+  CHECK_EQ_INT(died_under_lock, 0);
+  tvmgo_object_release(second);
+  tvmgo_object_release(importer);
+  tvmgo_object_release(outer);
+  tvmgo_object_release(inner);
+}
+
 int main(int argc, char** argv) {
   check_begin(argc, argv);
   RUN(test_many_imports);
@@ -159,5 +200,6 @@ int main(int argc, char** argv) {
   RUN(test_long_chains);
   RUN(test_cycles);
   RUN(test_earlier_errors_may_import);
+  RUN(test_modules_die_outside_the_lock);
   return check_end();
 }

@@ -11,22 +11,30 @@ import (
 	"slices"
 	"strings"
 
+	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/internal/memory"
 )
 
-// deviceKind is a kind of device that runs kernels.
+// deviceKind describes a kind of device that runs kernels.
 type deviceKind struct {
 	name      string
 	device    dlpack.DeviceType
+	host      bool // kernels are linked into the library, and called as functions
 	addresses bool // a tensor's data is an address, to which its offset can be added
+
+	ownNames     bool // kernels are looked up in their code by the names of the module's functions
+	tensorsFirst bool // no tensor comes after a scalar
+	fixedShared  bool // kernels have no dynamic shared memory
+
+	prepare func(source []byte, kernels []blob.Function) []byte // the data of a module from that of its file; may be nil
 }
 
 var (
-	onCPU    = &deviceKind{"cpu", dlpack.CPU, true}
-	onCUDA   = &deviceKind{"cuda", dlpack.CUDA, true}
-	onOpenCL = &deviceKind{"opencl", dlpack.OpenCL, false}
-	onVulkan = &deviceKind{"vulkan", dlpack.Vulkan, false}
+	onCPU    = &deviceKind{name: "cpu", device: dlpack.CPU, host: true, addresses: true}
+	onCUDA   = &deviceKind{name: "cuda", device: dlpack.CUDA, addresses: true}
+	onOpenCL = &deviceKind{name: "opencl", device: dlpack.OpenCL, ownNames: true, prepare: openCLPieces}
+	onVulkan = &deviceKind{name: "vulkan", device: dlpack.Vulkan, ownNames: true, tensorsFirst: true, fixedShared: true}
 )
 
 // deviceKinds are in the order in which variants are written.
@@ -34,7 +42,7 @@ var deviceKinds = []*deviceKind{onCPU, onCUDA, onOpenCL, onVulkan}
 
 // target is the kind of target that code for the device is built for.
 func (k *deviceKind) target() string {
-	if k == onCPU {
+	if k.host {
 		return "c"
 	}
 	return k.name

@@ -216,8 +216,8 @@ func (p *packer) module(in *input) (*runtime.Module, error) {
 		return vulkanModule(in, kernels)
 	}
 	data := in.data
-	if in.form.kind == onOpenCL {
-		data = openCLPieces(data, kernels)
+	if prepare := in.form.kind.prepare; prepare != nil {
+		data = prepare(data, kernels)
 	}
 	format := modulekind.CodeFormat(in.form.suffix[1:])
 	return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: format.Name(), Functions: kernels,

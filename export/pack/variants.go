@@ -63,7 +63,7 @@ func (p *packer) checkUsed() error {
 		for _, f := range p.functions {
 			used = used || slices.ContainsFunc(f.variants, func(v *variant) bool { return v.input == in })
 		}
-		if !used && in.form.kind != onCPU { // which others of it may call
+		if !used && !in.form.kind.host { // which others of it may call
 			return invalid("%s: none of the functions is in it", in.path)
 		}
 	}
@@ -101,7 +101,7 @@ func (f *function) checkVariants() error {
 			"one device only")
 	}
 	for _, v := range f.variants {
-		if v.kind == onCPU {
+		if v.kind.host {
 			continue
 		}
 		if len(f.sig.Launch) == 0 {
@@ -112,17 +112,18 @@ func (f *function) checkVariants() error {
 		for i := range f.sig.Params {
 			q := &f.sig.Params[i]
 			switch {
-			case q.Tensor && scalars && v.kind == onVulkan:
-				return invalid("in kernels for vulkan all tensors come before the scalars, and argument %d is a tensor behind "+
-					"one", i)
+			case q.Tensor && scalars && v.kind.tensorsFirst:
+				return invalid("in kernels for %s all tensors come before the scalars, and argument %d is a tensor behind "+
+					"one", v.kind.name, i)
 			case !q.Tensor && !slices.Contains(deviceScalars, q.Type):
 				return invalid("argument %d is %v, which kernels for %s can't be given: use int32, int64, uint32, float32 or "+
 					"float64", i, q.Type, v.kind.name)
 			}
 			scalars = scalars || !q.Tensor
 		}
-		if v.kind == onVulkan && f.sig.Launch[len(f.sig.Launch)-1].Tag == dynamicShared {
-			return invalid("kernels for vulkan have no dynamic shared memory: leave it out of the launch parameters")
+		if v.kind.fixedShared && f.sig.Launch[len(f.sig.Launch)-1].Tag == dynamicShared {
+			return invalid("kernels for %s have no dynamic shared memory: leave it out of the launch parameters",
+				v.kind.name)
 		}
 	}
 	return nil
@@ -132,11 +133,20 @@ func (f *function) checkVariants() error {
 var deviceScalars = []dlpack.DataType{dlpack.Int32, dlpack.Int64, dlpack.UInt32, dlpack.Float32, dlpack.Float64}
 
 // nameKernels chooses the names by which device kernels are looked up. All device modules are searched for a name, so
-// it must be unique among them. The first of opencl, vulkan and cuda keeps the kernel's own name: the first two find it
-// by that name.
+// it must be unique among them. The first kind keeps the kernel's own name: one that needs it, if there is one.
 func (p *packer) nameKernels() error {
 	taken := map[string]bool{}
-	for _, kind := range []*deviceKind{onOpenCL, onVulkan, onCUDA} {
+	kinds := slices.DeleteFunc(slices.Clone(deviceKinds), func(k *deviceKind) bool { return k.host })
+	slices.SortStableFunc(kinds, func(a, b *deviceKind) int {
+		switch {
+		case a.ownNames == b.ownNames:
+			return 0
+		case a.ownNames:
+			return -1
+		}
+		return 1
+	})
+	for _, kind := range kinds {
 		byKernel := map[string]string{}
 		for _, f := range p.functions {
 			for _, v := range f.variants {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/blob"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -223,6 +224,13 @@ func TestMetadata_SignaturesOfTVM(t *testing.T) {
 	require.Equal(t, vadd, meta.Signature)
 	_, err := root.Metadata("matmul")
 	requireError(t, err, runtime.ErrNotFound)
+
+	// A module of constants has what it imports, and it has no texts.
+	constants := made(t)(runtime.NewConstants(&blob.Constants{}))
+	require.NoError(t, constants.Import(m))
+	meta, err = constants.Metadata("vadd")
+	require.NoError(t, err)
+	require.Equal(t, vadd, meta.Signature)
 
 	_, err = modules.Load(t, artifacts+"classic/multi_llvm.so").Metadata("vadd")
 	requireError(t, err, runtime.ErrNotFound, "gave it no metadata")

@@ -7,25 +7,26 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 
+	"tvmgo/build/gen/internal/output"
 	"tvmgo/internal/modulekind"
 )
 
-// header is the path of the file in the repository.
-const header = "internal/core/loader/kinds_gen.h"
-
-// rendered is the text of the header.
-func rendered() []byte {
-	var kinds, oldNames, suffixes, creators []string
+// rendered has the text of the header.
+func rendered(string) (map[string][]byte, error) {
+	var kinds, oldNames, constants, suffixes, creators []string
 	for _, k := range modulekind.All() {
 		if !k.Loads() {
 			continue
 		}
-		kinds = append(kinds, fmt.Sprintf("X(%q)", k.Name))
+		names := []string{fmt.Sprintf("X(%q)", k.Name)}
 		if k.OldName != "" {
-			oldNames = append(oldNames, fmt.Sprintf("X(%q)", k.OldName))
+			names = append(names, fmt.Sprintf("X(%q)", k.OldName))
+		}
+		kinds, oldNames = append(kinds, names[0]), append(oldNames, names[1:]...)
+		if k.Form == modulekind.Constants {
+			constants = append(constants, names...)
 		}
 		if k.Creator != "" {
 			creators = append(creators, fmt.Sprintf("X(%q, %q)", k.Name, k.Creator))
@@ -43,6 +44,7 @@ func rendered() []byte {
 	}{
 		{"KINDS", "kinds whose modules are loaded", kinds},
 		{"OLD_KINDS", "their names in old files", oldNames},
+		{"CONSTANTS_KINDS", "kinds, old names included, whose modules have tensors for those that they import", constants},
 		{"KIND_SUFFIXES", "suffixes of files with modules of such kinds", slices.Compact(suffixes)},
 		{"KIND_CREATORS", "kinds, and the functions by which C makes modules of them", creators},
 	} {
@@ -52,12 +54,7 @@ func rendered() []byte {
 		}
 		b.WriteByte('\n')
 	}
-	return b.Bytes()
+	return map[string][]byte{"internal/core/loader/kinds_gen.h": b.Bytes()}, nil
 }
 
-func main() {
-	if err := os.WriteFile(header, rendered(), 0o644); err != nil {
-		fmt.Fprintln(os.Stderr, "kinds:", err)
-		os.Exit(1)
-	}
-}
+func main() { output.Main("kinds", ".", rendered) }

@@ -1,5 +1,6 @@
 #include "bridge/bridge.h"
 #include "device/graph.h"
+#include "loader/kinds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -178,8 +179,9 @@ static void add_part(void* ctx, const void* data, size_t size) {
 /* Ends the walk at the module that has the function. */
 static int constants_in(void* ctx, tvmgo_module* m) {
   constants* c = ctx;
-  /* what it has is its imports' */
-  if (strcmp(m->kind, "const_loader") == 0 || strcmp(m->kind, "metadata") == 0) return 0;
+#define SKIP(name) if (strcmp(m->kind, name) == 0) return 0; /* what it has is its imports' */
+  TVMGO_CONSTANTS_KINDS(SKIP)
+#undef SKIP
   int has = tvmgo_module_implements(m, c->name, c->len);
   if (has <= 0) return has;
   if (m->cls->implements == NULL || m->image == NULL || m->image->generation != TVMGO_GENERATION_MODERN) return 1;

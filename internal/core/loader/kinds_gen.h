@@ -19,6 +19,11 @@
 #define TVMGO_OLD_KINDS(X) \
   X("metadata")
 
+/* kinds, old names included, whose modules have tensors for those that they import */
+#define TVMGO_CONSTANTS_KINDS(X) \
+  X("const_loader") \
+  X("metadata")
+
 /* suffixes of files with modules of such kinds */
 #define TVMGO_KIND_SUFFIXES(X) \
   X("aocx") \

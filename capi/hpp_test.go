@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestHpp_DoesNotCompile(t *testing.T) {
 	}
 }
 
-// The header defines no macro but its guard.
+// The headers define no macros except their include guards.
 func TestHpp_Macros(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -109,5 +110,13 @@ func TestHpp_Macros(t *testing.T) {
 			ours = append(ours, name)
 		}
 	}
-	require.Equal(t, []string{"TVMGO_TVMGO_HPP_"}, ours)
+	var guards []string
+	headers, err := filepath.Glob(l.path("include", "tvmgo", "*.hpp"))
+	require.NoError(t, err)
+	for _, header := range headers {
+		name := strings.TrimSuffix(filepath.Base(header), ".hpp")
+		guards = append(guards, "TVMGO_"+strings.ToUpper(name)+"_HPP_")
+	}
+	require.Contains(t, guards, "TVMGO_TVMGO_HPP_")
+	require.ElementsMatch(t, guards, ours)
 }

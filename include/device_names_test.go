@@ -14,7 +14,7 @@ import (
 
 // The names of devices in C++ are those of package dlpack, of which C++ lacks a few that only TVM's own parser knows.
 func TestDeviceNames_AreThoseOfDLPack(t *testing.T) {
-	text := must.Get(os.ReadFile("tvmgo/tvmgo.hpp"))(t)
+	text := must.Get(os.ReadFile("tvmgo/device.hpp"))(t)
 	table := regexp.MustCompile(`(?s)device_names\[\] = \{(.*?)\n\};`).FindSubmatch(text)
 	require.NotNil(t, table)
 	written := map[int]string{}

@@ -1,5 +1,5 @@
-# make bench       libtvmgo.so against Apache TVM's libraries, in one run (bench/README.md)
-# make bench-once  every Go benchmark of the repository once, so that none of them rots
+# make bench       compares libtvmgo.so with Apache TVM's libraries (bench/README.md)
+# make bench-once  executes every Go benchmark of the repository once, to check that it still works
 
 BENCH_ROUNDS ?= 21
 

@@ -16,7 +16,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// cardResult is what the program of bench/card prints.
+// cardResult is the output of the program bench/card.
 type cardResult struct {
 	Device        string  `json:"device"`
 	Capability    string  `json:"compute_capability"`
@@ -41,7 +41,7 @@ type cardRow struct {
 
 const cardArtifact = "../testdata/artifacts/classic/gpu_cuda.so"
 
-// library is libtvmgo.so: what make test built, else one of its own.
+// library returns the path of libtvmgo.so: the one that make test built, or else a new one.
 func library(t *testing.T) string {
 	if dist := os.Getenv("TVMGO_DIST"); dist != "" {
 		return filepath.Join(dist, "lib", "libtvmgo.so")
@@ -71,7 +71,7 @@ func cardProgram(t *testing.T) string {
 	return program
 }
 
-// The program for cards measures all its rows on the fake driver, and finds what is wrong there.
+// The program measures all rows on the fake driver, and reports errors and wrong results.
 func TestCard(t *testing.T) {
 	program := cardProgram(t)
 	log := filepath.Join(t.TempDir(), "driver.log")
@@ -137,7 +137,7 @@ func TestCard(t *testing.T) {
 	require.InEpsilon(t, *last.GBPerS/got.Peak, *last.Share, 1e-3)
 	require.NoFileExists(t, log, "misuse of the driver")
 
-	// What goes wrong ends it, with a message.
+	// An error ends the program with a message.
 	for _, c := range []struct {
 		env  []string
 		args []string
@@ -166,7 +166,7 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// wrongKernels are the kernels of the program with one that adds 3.
+// wrongKernels are the kernels of the program, except that addone adds 3.
 func wrongKernels(t *testing.T) string {
 	source := filepath.Join(t.TempDir(), "wrong.c")
 	require.NoError(t, os.WriteFile(source, []byte(`#include "fakecuda_kernel.h"

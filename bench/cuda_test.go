@@ -14,7 +14,7 @@ import (
 
 var cuda = dlpack.Device{Type: dlpack.CUDA}
 
-// boundCUDALaunch binds a kernel on the first CUDA device: of the fake driver where there is no card.
+// boundCUDALaunch binds a kernel on the first CUDA device; without a GPU, on that of the fake driver.
 func boundCUDALaunch(tb testing.TB) *runtime.Bound {
 	if _, err := os.Stat("/dev/nvidiactl"); err != nil && os.Getenv("TVMGO_CUDA_LIBRARY") == "" {
 		os.Setenv("FAKECUDA_KERNELS", fakecuda.Kernels(tb))

@@ -1,3 +1,3 @@
-// Package bench holds the benchmarks of the Go API; bench/compare measures the built library against
-// Apache TVM's own, see README.md.
+// Package bench has the benchmarks of the Go API. The program bench/compare compares libtvmgo.so with Apache TVM's
+// libraries, see README.md.
 package bench

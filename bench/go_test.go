@@ -18,8 +18,7 @@ const (
 	multiSO  = "../testdata/artifacts/modern/multi_c.so"
 )
 
-// operation is one thing to measure. setup returns the operation itself and leaves the cleaning up
-// to tb.
+// operation is a measurement. setup returns the function to measure and registers its cleanup with tb.
 type operation struct {
 	name  string
 	bytes int64 // moved by one operation
@@ -101,7 +100,7 @@ func tensor(tb testing.TB, elements int) *runtime.Tensor {
 	return must.Open(runtime.FromSlice(make([]float32, elements)))(tb)
 }
 
-// vadd is a serial generated function with arguments of one element.
+// vadd returns a serial generated function and arguments of one element.
 func vadd(tb testing.TB) (*runtime.Function, []any) {
 	return must.Open(modules.Load(tb, multiSO).Function("vadd"))(tb), []any{tensor(tb, 1), tensor(tb, 1), tensor(tb, 1)}
 }
@@ -135,7 +134,7 @@ func BenchmarkGo(b *testing.B) {
 	}
 }
 
-// TestOperations_RunOnce keeps the benchmarks working in every test run.
+// TestOperations_RunOnce executes each benchmark once, so that tests notice if one no longer works.
 func TestOperations_RunOnce(t *testing.T) {
 	for _, o := range operations {
 		t.Run(o.name, func(t *testing.T) {

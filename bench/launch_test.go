@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +12,16 @@ import (
 	"tvmgo/runtime"
 )
 
-// bindAddOne binds the kernel of a module's addone for one element on a device.
+// needDevice skips the test if the device does not exist; on CI that is a failure.
+func needDevice(tb testing.TB, dev dlpack.Device) {
+	tb.Helper()
+	if !runtime.DeviceExists(dev) {
+		require.Empty(tb, os.Getenv("CI"), "there is no %v", dev)
+		tb.Skipf("there is no %v", dev)
+	}
+}
+
+// bindAddOne binds the kernel addone of a module with arguments of one element on a device.
 func bindAddOne(tb testing.TB, file string, dev dlpack.Device) *runtime.Bound {
 	tb.Helper()
 	imports := must.Get(modules.Load(tb, file).Imports())(tb)
@@ -20,13 +30,13 @@ func bindAddOne(tb testing.TB, file string, dev dlpack.Device) *runtime.Bound {
 	return bindKernel(tb, imports[0], "addone_kernel", append(args, 1, 1, 1)...) // elements, grid, block
 }
 
-// element is a tensor with one element, closed when the benchmark ends.
+// element returns a tensor with one element, which is closed when the benchmark ends.
 func element(tb testing.TB, t dlpack.DataType, dev dlpack.Device) *runtime.Tensor {
 	tb.Helper()
 	return must.Open(runtime.NewTensor(t, []int64{1}, dev))(tb)
 }
 
-// bindKernel binds a kernel to all values of a launch; it is loaded or compiled by then.
+// bindKernel binds a kernel to the values of a launch, and calls it once so that it is loaded or compiled.
 func bindKernel(tb testing.TB, m *runtime.Module, name string, values ...any) *runtime.Bound {
 	tb.Helper()
 	f := must.Open(m.Function(name))(tb)

@@ -4,7 +4,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/must"
@@ -14,12 +13,9 @@ import (
 
 var vulkan = dlpack.Device{Type: dlpack.Vulkan}
 
-// boundVulkanLaunch binds a kernel on the first Vulkan device. Without one it skips; on CI that is a failure.
+// boundVulkanLaunch binds a kernel on the first Vulkan device.
 func boundVulkanLaunch(tb testing.TB) *runtime.Bound {
-	if !runtime.DeviceExists(vulkan) {
-		require.Empty(tb, os.Getenv("CI"), "there is no Vulkan device")
-		tb.Skip("there is no Vulkan device")
-	}
+	needDevice(tb, vulkan)
 	code := must.Get(os.ReadFile("../runtime/vulkan/testdata/two.spv"))(tb)
 	handle := dlpack.DataType{Code: dlpack.CodeHandle, Bits: 64, Lanes: 1}
 	m := must.Open(runtime.NewDeviceModule("vulkan", "spv", code,

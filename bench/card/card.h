@@ -1,10 +1,9 @@
-/* A comparison on a card: what the library does, and the same by the driver alone, in one process and one context, in
- * alternation.
+/* Compares the library with direct use of the driver ("raw") on a GPU, alternately in one process and one context.
  *
  *   main.c   options, rounds, the result as JSON
- *   raw.c    the driver, opened by name
+ *   raw.c    opens the driver
  *   module.c modules and files
- *   rows.c   what is measured */
+ *   rows.c   the measurements */
 #pragma once
 
 #include <cuda.h>
@@ -13,17 +12,17 @@
 #include <tvm/ffi/c_api.h>
 #include <tvmgo/device_api.h>
 
-/* Ends the program with status 1, a message, and the error of this thread where there is one. */
+/* Ends the program with status 1, a message, and the error of this thread if there is one. */
 _Noreturn __attribute__((format(printf, 1, 2))) void card_fail(const char* format, ...);
 
-/* Ends the program when rc is not 0. */
+/* Ends the program if rc is not 0. */
 static inline void card_check(int rc, const char* what) {
   if (__builtin_expect(rc != 0, 0)) card_fail("%s", what);
 }
 
 /* ---- raw.c ---- */
 
-/* The driver's functions that are used: the names, as cuda.h has them. */
+/* The functions of the driver that are used, with the names of cuda.h. */
 #define CARD_FUNCTIONS(F)                                                                                             \
   F(cuInit) F(cuDriverGetVersion) F(cuDeviceGet) F(cuDeviceGetName) F(cuDeviceGetAttribute)                           \
   F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuModuleLoadData) F(cuModuleGetFunction) F(cuModuleUnload)         \
@@ -48,20 +47,20 @@ typedef struct {
 #undef CARD_FIELD
 extern card_driver raw;
 
-/* Opens the driver that the library uses too, and makes its context of a device current, which is the library's as
- * well. */
+/* Opens the driver that the library uses, and makes the primary context of the device current, which the library uses,
+ * too. */
 void raw_open(int device);
 
-/* Ends the program when the driver does not answer CUDA_SUCCESS. */
+/* Ends the program if rc is not CUDA_SUCCESS. */
 void raw_check(CUresult rc, const char* what);
 
-/* ---- module.c: each ends the program when it fails ---- */
+/* ---- module.c: these functions end the program if they fail ---- */
 
-/* The module in a library. */
+/* Loads a module from a file. */
 TVMFFIAny card_load(const char* path);
-/* A function of a module or of what it imports. */
+/* A function of a module or of its imported modules. */
 TVMFFIAny card_function(TVMFFIAny module, const char* name);
-/* The whole file with a zero byte behind it, to be freed. */
+/* The contents of a file, followed by a zero byte; the caller frees them. */
 char* card_contents(const char* path);
 
 /* ---- rows.c ---- */
@@ -70,33 +69,33 @@ typedef enum {
   CARD_RATIO_AT_MOST,  /* ours / raw */
   CARD_RATIO_AT_LEAST, /* ours / raw */
   CARD_DIFFERENCE,     /* ours - raw, at most */
-  CARD_RECORD          /* nothing is aimed at */
+  CARD_RECORD          /* there is no target */
 } card_relation;
 
 typedef struct {
   const char *name, *unit;
   card_relation relation;
   double target;
-  double (*ours)(void); /* one sample in the unit; ends the program when a result is wrong */
-  double (*raw)(void);  /* NULL: the driver has no such thing */
-  size_t bytes;         /* what one operation moves, set by rows_prepare; 0 where that is not the point */
+  double (*ours)(void); /* one sample in this unit; ends the program if a result is wrong */
+  double (*raw)(void);  /* NULL if the driver has no such function */
+  size_t bytes;         /* bytes that one operation moves, set by rows_prepare; 0 if irrelevant */
 } card_row;
 
-/* Sizes of what is measured. */
+/* The sizes of the measurements. */
 typedef struct {
-  int launches;              /* in one batch; a driver holds that many back without waiting */
-  int graph_launches;        /* in one graph */
-  int batches;               /* of one sample, which is the best of them */
+  int launches;              /* per batch; a driver queues as many without waiting */
+  int graph_launches;        /* per graph */
+  int batches;               /* per sample, which is the best of them */
   size_t copy, device_copy;  /* bytes */
   size_t elements;           /* of vadd */
 } card_sizes;
 extern card_sizes sizes;
 
-/* Ends with a row without a name. */
+/* The last row has no name. */
 extern card_row card_rows[];
 
-/* Loads the kernels of a folder, and a library with a host function addone, and makes all that rows need. */
+/* Loads the kernels of a folder and a library with a host function addone, and creates everything that rows need. */
 void rows_prepare(const char* folder, const char* artifact, int device);
 
-/* Frees it. */
+/* Frees what rows_prepare created. */
 void rows_close(void);

@@ -1,11 +1,11 @@
-/* Measures the library against the driver alone, on a card, and prints one JSON object.
+/* Compares the library with direct use of the CUDA driver on a GPU, and prints one JSON object.
  *
  *   cuda_card [--rounds N] [--quick] [--device N] [--json FILE] FOLDER ARTIFACT.so
  *
- * FOLDER has kernels.ptx and kernels.tvm_meta.json (this one), ARTIFACT.so is a library that Apache TVM exported for CUDA, with a
- * function addone. Each round takes a sample of ours, then one of the driver's; a row shows the medians. --quick takes small sizes
- * and two rounds: to see that it works. Status 1 after an error or a wrong result, 2 after wrong arguments; a target that is missed
- * is no error. */
+ * FOLDER contains kernels.ptx and kernels.tvm_meta.json, like the folder of this file. ARTIFACT.so is a library with a
+ * function addone that Apache TVM exported for CUDA. Each round takes one sample of the library and then one of the
+ * driver; a row has the medians. --quick uses small sizes and two rounds, to check that the program works. The exit
+ * status is 1 after an error or a wrong result, 2 after wrong arguments; a missed target is not an error. */
 #include "card.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ static double quantile(series* s, double q) {
 }
 
 static void measure(const card_row* r, int rounds, series* ours, series* of_raw) {
-  r->ours(); /* warm */
+  r->ours(); /* warm up */
   if (r->raw != NULL) r->raw();
   ours->n = of_raw->n = 0;
   for (int i = 0; i < rounds; i++) {
@@ -89,12 +89,12 @@ static void print_text(FILE* f, const char* s) {
   fputc('"', f);
 }
 
-/* Bandwidth that the card's memory has by its clock and width, GB/s; 0 when the driver doesn't tell. */
+/* The bandwidth of the memory in GB/s, computed from its clock and width; 0 if the driver does not report them. */
 static double peak_of(CUdevice d) {
   int khz = 0, bits = 0;
   raw.cuDeviceGetAttribute(&khz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, d);
   raw.cuDeviceGetAttribute(&bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, d);
-  return 2.0 * khz * 1e3 * (bits / 8.0) / 1e9; /* two transfers a clock */
+  return 2.0 * khz * 1e3 * (bits / 8.0) / 1e9; /* two transfers per clock */
 }
 
 static void print_machine(FILE* f, int device, int rounds, int quick) {
@@ -165,16 +165,16 @@ int main(int argc, char** argv) {
     } else if (strcmp(argv[i], "--json") == 0) {
       if ((json = argv[++i]) == NULL) return usage("--json needs a file", "");
     } else if (argv[i][0] == '-') return usage("there is no option ", argv[i]);
-    else if (n_paths == 2) return usage("one argument too many: ", argv[i]);
+    else if (n_paths == 2) return usage("too many arguments: ", argv[i]);
     else paths[n_paths++] = argv[i];
   }
-  if (n_paths != 2) return usage("a folder with kernels and a library are needed", "");
+  if (n_paths != 2) return usage("a folder with kernels and a library are required", "");
   if (rounds == 0) rounds = quick ? 2 : 21;
-  sizes = quick ? (card_sizes){16, 20, 2, 1 << 20, 1 << 20, 1 << 16} /* a launch of the batch fits any queue */
+  sizes = quick ? (card_sizes){16, 20, 2, 1 << 20, 1 << 20, 1 << 16} /* small enough for any queue */
                 : (card_sizes){256, 1000, 5, 64 << 20, 256 << 20, 64 << 20};
   rows_prepare(paths[0], paths[1], device);
 
-  char* text = NULL; /* printed when all was measured */
+  char* text = NULL; /* printed at the end */
   size_t size = 0;
   FILE* f = open_memstream(&text, &size);
   if (f == NULL) card_fail("no memory for the result");

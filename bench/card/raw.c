@@ -1,4 +1,4 @@
-/* The driver, opened by name as the library opens it. */
+/* Opens the driver in the way the library does. */
 #include "card.h"
 
 #include <dlfcn.h>
@@ -7,7 +7,7 @@
 card_driver raw;
 
 void raw_check(CUresult rc, const char* what) {
-  if (__builtin_expect(rc != CUDA_SUCCESS, 0)) card_fail("the driver alone: %s answers %d", what, (int)rc);
+  if (__builtin_expect(rc != CUDA_SUCCESS, 0)) card_fail("the driver: %s returns %d", what, (int)rc);
 }
 
 #define NAME(f) NAME_OF(f)

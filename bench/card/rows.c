@@ -1,6 +1,5 @@
-/* What is measured. Each sample is the best of a few batches, because others may use the machine's cores, and says so
- * when what the device computed is wrong. All work is on streams of their own that don't wait for the default
- * stream. */
+/* The measurements. A sample is the best of a few batches, because other processes may use the machine's cores. Each
+ * checks the results of the device. All work is on two streams that do not wait for the default stream. */
 #include "card.h"
 
 #include <math.h>
@@ -19,19 +18,19 @@ static DLDevice cuda = {kDLCUDA, 0}, cuda_host = {kDLCUDAHost, 0};
 static const TVMGODeviceAPI *api, *host_api;
 
 static TVMFFIAny kernels, artifact;                    /* modules */
-static TVMFFIAny addone, vadd, host_addone;            /* functions of them */
+static TVMFFIAny addone, vadd, host_addone;            /* their functions */
 static CUmodule raw_module;
 static CUfunction raw_addone, raw_vadd;
-static TVMFFIStreamHandle stream;                      /* ours */
+static TVMFFIStreamHandle stream;                      /* of the library */
 static CUstream raw_stream;
 static void *graph, *timer;
 static CUgraphExec raw_graph;
 static CUevent raw_start, raw_stop;
 
 static void *cell, *cell_out;                          /* one float each */
-static void *a, *b, *c;                                /* of vadd */
-static void *from, *to;                                /* of copies */
-static void *locked, *pinned;                          /* page-locked: of cuda_host, and of the device */
+static void *a, *b, *c;                                /* for vadd */
+static void *from, *to;                                /* for copies */
+static void *locked, *pinned;                          /* page-locked memory: of cuda_host, of the CUDA device */
 static float *host_a, *host_b, *host_c;
 
 static double now(void) { /* ns */
@@ -61,7 +60,7 @@ static void read_device(void* data, const void* p, size_t bytes) {
 }
 
 static void poison(void* p, size_t bytes) {
-  raw_check(raw.cuMemsetD32Async(at(p), 0x7fc0dead, bytes / 4, raw_stream), "cuMemsetD32Async"); /* no number */
+  raw_check(raw.cuMemsetD32Async(at(p), 0x7fc0dead, bytes / 4, raw_stream), "cuMemsetD32Async"); /* NaN */
   wait_raw();
 }
 
@@ -104,7 +103,7 @@ static void add_host(int n) {
   for (int i = 0; i < n; i++) call(host_addone, args, 2, "launch by the generated host function");
 }
 
-/* The time to queue one launch, on an idle device. */
+/* The time to queue one launch. The device is idle before. */
 static double queue_time(void (*launch)(int), void (*wait)(void)) {
   double best = INFINITY;
   for (int i = 0; i < sizes.batches; i++) {
@@ -126,7 +125,7 @@ static double launch_ours(void) {
 static double launch_raw(void) {
   set_cell(cell, 0);
   double t = queue_time(add_raw, wait_raw);
-  check_cell(cell, (float)(sizes.batches * sizes.launches), "launches by the driver alone");
+  check_cell(cell, (float)(sizes.batches * sizes.launches), "launches by the driver");
   return t;
 }
 static double launch_host(void) {
@@ -137,7 +136,7 @@ static double launch_host(void) {
   return t;
 }
 
-/* ---- graphs: launches of which each needs the one before ---- */
+/* ---- graphs: a chain of launches, each of which reads what the previous one wrote ---- */
 
 static void replay_ours(int n) {
   for (int i = 0; i < n; i++) card_check(api->graph_launch(api, cuda, graph, stream), "launch a graph");
@@ -148,7 +147,7 @@ static void replay_raw(int n) {
   wait_raw();
 }
 
-/* The time of one operation, its end included. */
+/* The time of one operation until it is complete. */
 static double whole_time(void (*run)(int)) {
   double best = INFINITY;
   for (int i = 0; i < sizes.batches; i++) {
@@ -166,7 +165,7 @@ static double graph_time(void (*run)(int), const char* what) {
   return t / 1e3;
 }
 static double graph_ours(void) { return graph_time(replay_ours, "replays of a graph"); }
-static double graph_raw(void) { return graph_time(replay_raw, "replays of a graph by the driver alone"); }
+static double graph_raw(void) { return graph_time(replay_raw, "replays of a graph by the driver"); }
 
 static void record_graphs(void) {
   CUgraph recorded = NULL;
@@ -202,7 +201,7 @@ static void d2h_ours(int n) {
   copy_ours(to, cuda, locked, cuda_host, sizes.copy);
   wait_ours();
 }
-static void h2d_pinned(int n) { /* waits itself: such memory is the CPU's to the runtime */
+static void h2d_pinned(int n) { /* waits itself: for the runtime, this is memory of the CPU */
   (void)n;
   copy_ours(pinned, cpu, to, cuda, sizes.copy);
 }
@@ -231,7 +230,7 @@ static void d2d_raw(int n) {
   wait_raw();
 }
 
-/* Rubbish that is the same for the same seed. */
+/* Pseudorandom data; the same seed gives the same data. */
 static void fill(void* p, size_t bytes, uint32_t seed) {
   uint32_t *words = p, x = seed * 2654435761u + 1;
   for (size_t i = 0; i < bytes / 4; i++) {
@@ -240,23 +239,27 @@ static void fill(void* p, size_t bytes, uint32_t seed) {
   }
 }
 
-static uint32_t seed; /* another for every sample */
+static uint32_t seed; /* each sample uses a new one */
+
+static void* allocate(size_t bytes) {
+  void* p = calloc(1, bytes);
+  if (p == NULL) card_fail("no memory for %zu bytes", bytes);
+  return p;
+}
 
 static void same(const void* have, size_t bytes, const char* what) {
-  void* want = malloc(bytes);
-  if (want == NULL) card_fail("no memory for %zu bytes", bytes);
+  void* want = allocate(bytes);
   fill(want, bytes, seed);
   int differs = memcmp(have, want, bytes) != 0;
   free(want);
-  if (differs) card_fail("%s: %zu bytes arrived with errors", what, bytes);
+  if (differs) card_fail("%s: the %zu bytes have errors", what, bytes);
 }
 
 static double to_device(void (*run)(int), void* source, const char* what) {
   fill(source, sizes.copy, ++seed);
   poison(to, sizes.copy);
   double t = whole_time(run);
-  void* back = calloc(1, sizes.copy);
-  if (back == NULL) card_fail("no memory for %zu bytes", sizes.copy);
+  void* back = allocate(sizes.copy);
   read_device(back, to, sizes.copy);
   same(back, sizes.copy, what);
   free(back);
@@ -271,8 +274,7 @@ static double to_host(void (*run)(int), void* destination, const char* what) {
   return (double)sizes.copy / t;
 }
 static double on_device(void (*run)(int), const char* what) {
-  void* data = malloc(sizes.device_copy);
-  if (data == NULL) card_fail("no memory for %zu bytes", sizes.device_copy);
+  void* data = allocate(sizes.device_copy);
   fill(data, sizes.device_copy, ++seed);
   write_device(from, data, sizes.device_copy);
   poison(to, sizes.device_copy);
@@ -280,7 +282,7 @@ static double on_device(void (*run)(int), const char* what) {
   read_device(data, to, sizes.device_copy);
   same(data, sizes.device_copy, what);
   free(data);
-  return 2 * (double)sizes.device_copy / t; /* read, and written */
+  return 2 * (double)sizes.device_copy / t; /* each byte is read and written */
 }
 
 static double copy_h2d_ours(void) { return to_device(h2d_ours, locked, "copy from cuda_host"); }
@@ -333,7 +335,7 @@ static void idle_raw(int n) {
   for (int i = 0; i < n; i++) wait_raw();
 }
 
-/* The memory that streams get in turn holds what they write. */
+/* Also checks that stream-ordered memory keeps what is written to it. */
 static double alloc_ours(void) {
   void* p = NULL;
   float v = 7;
@@ -353,7 +355,7 @@ static double workspace(void) { return mean_time(borrow_workspaces, WAITS); }
 static double sync_ours(void) { return mean_time(idle_ours, WAITS); }
 static double sync_raw(void) { return mean_time(idle_raw, WAITS); }
 
-/* ---- vadd, by the device's own clock ---- */
+/* ---- vadd, timed by the device ---- */
 
 static double vadd_ours_ns(void) {
   int64_t ns = 0, n = (int64_t)sizes.elements;
@@ -390,9 +392,9 @@ static double vadd_time(double (*run)(void), const char* what) {
   return best / 1e3;
 }
 static double vadd_ours(void) { return vadd_time(vadd_ours_ns, "vadd"); }
-static double vadd_raw(void) { return vadd_time(vadd_raw_ns, "vadd by the driver alone"); }
+static double vadd_raw(void) { return vadd_time(vadd_raw_ns, "vadd by the driver"); }
 
-/* ---- all ---- */
+/* ---- the table ---- */
 
 card_row card_rows[] = {
     {"launch", "ns", CARD_DIFFERENCE, 150, launch_ours, launch_raw, 0},
@@ -458,7 +460,7 @@ void rows_prepare(const char* folder, const char* file, int device) {
   write_device(a, host_a, bytes), write_device(b, host_b, bytes);
 
   set_cell(cell, 0);
-  add_ours(1); /* loads the module, which no recording should */
+  add_ours(1); /* loads the module, which must not happen during a recording */
   wait_ours();
   check_cell(cell, 1, "the first launch");
   record_graphs();

@@ -20,7 +20,7 @@ type programs struct {
 	open                 string // bench/program/open.c
 	blob1K, blob64M      string // libraries that carry a blob
 	vulkanSO             string // a library with the shader stepSPV
-	hand                 string // program/hand.c as a library
+	hand                 string // bench/program/hand.c as a library
 	oursLib              string
 	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
 }
@@ -84,8 +84,8 @@ func build(dir, lib, venv string) (*programs, error) {
 		oursLib: lib, peerLibs: peer,
 	}
 	var programSources []string
-	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "opencl",
-		"cuda", "vulkan"} {
+	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "driver",
+		"opencl", "cuda", "vulkan"} {
 		programSources = append(programSources, "bench/program/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {
@@ -102,7 +102,7 @@ func build(dir, lib, venv string) (*programs, error) {
 	}
 	withOurs := append([]string{"-DBENCH_CLASSIC", "-DBENCH_OPENCL", "-DBENCH_CUDA", "-DBENCH_VULKAN", "-Ibuild/include",
 		"-ldl"}, linkWith(lib)...)
-	withPeer := linkWith(peer[1], peer[0])
+	withPeer := append([]string{"-ldl"}, linkWith(peer[1], peer[0])...)
 	for _, step := range []func() error{
 		func() error { return compile(p.ours, programSources, withOurs...) },
 		func() error { return compile(p.peer, programSources, withPeer...) },
@@ -124,15 +124,15 @@ func build(dir, lib, venv string) (*programs, error) {
 	return p, nil
 }
 
-// packShader makes a library of the shader that chains of dispatches execute.
+// packShader makes a library with the shader of the Vulkan rows.
 func packShader(out string) error {
 	return pack.Library(context.Background(), pack.Kernels{Inputs: []pack.Input{{Path: stepSPV}},
-		Functions: []pack.Function{{Signature: "step(inout uint32[n], uint32, uint32) launch blockIdx.x=ceildiv(n, " +
-			"64), threadIdx.x=64"}}}, out)
+		Functions: []pack.Function{{Signature: "step(inout uint32[n], uint32, uint32) " +
+			"launch blockIdx.x=ceildiv(n, 64), threadIdx.x=64"}}}, out)
 }
 
-// fakeDriver measures the CUDA rows with a driver that launches nothing (program/cudriver.c), for machines without a
-// card: the time that the library adds to a launch is the same.
+// fakeDriver makes the CUDA rows use a driver that launches nothing (program/cudriver.c) on machines without a GPU: the
+// time that the library adds to a launch is the same.
 func fakeDriver(dir string) error {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil || os.Getenv("TVMGO_CUDA_LIBRARY") != "" {
 		return nil
@@ -151,8 +151,7 @@ func fakeDriver(dir string) error {
 				"-DcuCtxGetCurrent=fake_cuCtxGetCurrent", "-DcuCtxSetCurrent=fake_cuCtxSetCurrent")
 		}
 		args := append([]string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
-			"-Wl,-Bsymbolic",
-			"-Iinternal/testing/fakecuda", "-o", out}, sources...)
+			"-Wl,-Bsymbolic", "-Iinternal/testing/fakecuda", "-o", out}, sources...)
 		if err := run("cc", append(args, "-lpthread", "-ldl", "-lm")...); err != nil {
 			return err
 		}

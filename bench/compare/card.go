@@ -54,7 +54,7 @@ func printCard(w io.Writer, folder string) error {
 	fmt.Fprintf(w, "\n%s, the driver of CUDA %s, medians of %d alternating rounds (%s)\n\n", r.Device, r.Driver,
 		r.Rounds, file)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "what\tours\tthe driver alone\ttarget\t")
+	fmt.Fprintln(t, "what\tours\tthe driver\ttarget\t")
 	for _, row := range r.Results {
 		raw, target, verdict := "", "", ""
 		if row.Raw != nil {

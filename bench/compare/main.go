@@ -1,6 +1,6 @@
-// Command compare measures libtvmgo.so against the libraries of Apache TVM's wheels, in alternating
-// rounds of one run, and prints a table of medians beside the targets. Run it from the root of the
-// repository, after make dist and build/scripts/deps.sh; make bench does all three.
+// Command compare compares libtvmgo.so with the libraries of Apache TVM's wheels in alternating rounds of one run. It
+// prints a table of medians and targets. Run it in the root of the repository, after make dist and
+// build/scripts/deps.sh; make bench does all three.
 package main
 
 import (
@@ -36,13 +36,13 @@ func main() {
 		return
 	}
 	var c config
-	flag.StringVar(&c.lib, "lib", "dist/lib/libtvmgo.so", "our library")
+	flag.StringVar(&c.lib, "lib", "dist/lib/libtvmgo.so", "library to compare with Apache TVM's")
 	flag.StringVar(&c.venv, "venv", "build/.cache/venv", "virtual environment with Apache TVM's wheels")
 	flag.StringVar(&c.dir, "dir", "build/.cache/bench", "folder for the programs")
 	flag.StringVar(&c.out, "out", "bench/results", `folder for the result file; "" writes none`)
 	flag.StringVar(&c.only, "only", "", "measure only rows whose name matches this expression; writes no file")
 	flag.IntVar(&c.rounds, "rounds", 21, "alternating rounds")
-	flag.DurationVar(&c.sample, "sample", 5*time.Millisecond, "least length of a sample")
+	flag.DurationVar(&c.sample, "sample", 5*time.Millisecond, "minimal duration of a sample")
 	flag.Parse()
 	if err := compare(c); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

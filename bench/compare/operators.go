@@ -121,8 +121,8 @@ func toC(t *target.Target) error {
 	return err
 }
 
-// operatorSide is the state of a process that measures operators.
-type operatorSide struct {
+// operatorServer is the state of a process that measures operators.
+type operatorServer struct {
 	target *target.Target
 	hand   string // program/hand.c as a library
 	batch  time.Duration
@@ -140,7 +140,7 @@ func serveOperators(args []string) error {
 	if err != nil {
 		return err
 	}
-	s := &operatorSide{hand: args[1], batch: time.Duration(sample) / batches, run: map[string]func() error{},
+	s := &operatorServer{hand: args[1], batch: time.Duration(sample) / batches, run: map[string]func() error{},
 		calls: map[string]int{}}
 	if s.target, err = target.New(generatedFor); err != nil {
 		return err
@@ -156,7 +156,7 @@ func serveOperators(args []string) error {
 	return in.Err()
 }
 
-func (s *operatorSide) sample(row string) (float64, error) {
+func (s *operatorServer) sample(row string) (float64, error) {
 	run := s.run[row]
 	if run == nil {
 		var err error
@@ -178,7 +178,7 @@ func (s *operatorSide) sample(row string) (float64, error) {
 }
 
 // prepare prepares a row, and checks that hand-written and generated code have the same results.
-func (s *operatorSide) prepare(row string) (func() error, error) {
+func (s *operatorServer) prepare(row string) (func() error, error) {
 	if row == "te-c" {
 		return func() error { return toC(s.target) }, nil
 	}
@@ -201,7 +201,7 @@ func (s *operatorSide) prepare(row string) (func() error, error) {
 }
 
 // bind returns a call of an operator with tensors of its sizes, generated or from a library, and the result's tensor.
-func (s *operatorSide) bind(o operator, library string) (func() error, *runtime.Tensor, error) {
+func (s *operatorServer) bind(o operator, library string) (func() error, *runtime.Tensor, error) {
 	ins, out := o.build()
 	function := strings.ReplaceAll(o.name, "-", "_")
 	var m *runtime.Module

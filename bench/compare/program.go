@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// side is a C program (bench/program) that runs and measures rows of one library on request.
+// program is a process of bench/program, which measures rows of one library on request.
 type program struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser

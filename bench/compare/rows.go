@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// A row of the table: two measures, and the target for their relation.
+// A row of the table compares two measures. It may have a target.
 type row struct {
 	ID    string
 	What  string

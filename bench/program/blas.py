@@ -1,5 +1,5 @@
-"""Measures NumPy, whose products of matrices are OpenBLAS's: reads names of rows, one a line, and answers each with nanoseconds per operation, the best of
-a few batches."""
+"""Measures NumPy, whose matrix products are computed by OpenBLAS: reads names of rows, one per line, and prints the
+nanoseconds per operation of each, the best of a few batches."""
 import sys
 import time
 
@@ -16,7 +16,8 @@ def matmul(n):
 
 
 def conv2d(channels, size):
-    """A convolution 3×3 with zeros around, as many filters as channels: windows laid out as a matrix, and one product."""
+    """A 3×3 convolution, padded with zeros, with as many filters as channels: it copies the windows into a matrix and
+    computes one matrix product."""
     x = rng.random((channels, size, size), dtype=np.float32)
     w = rng.random((channels, channels * 9), dtype=np.float32)
     padded = np.zeros((channels, size + 2, size + 2), np.float32)

@@ -45,20 +45,20 @@ static void call_two_ints_directly(int64_t n) {
   }
 }
 
-/* addone of a library, with tensors of one element; also by its address. */
+/* addone of a library with tensors of one element: as a function object, and called directly by its address. */
 static TVMFFIAny addone, addone_args[2];
 static TVMFFISafeCallType volatile addone_address;
 
 static void prepare_addone(void) {
   if (addone_address != NULL) return;
   TVMFFIAny module = bench_load(bench_addone_so);
-  addone = bench_module_function(module, "addone");
+  addone = bench_module_function(module, "addone", 0);
   bench_release(module);
-  for (int i = 0; i < 2; i++) addone_args[i] = bench_tensor(1);
+  for (int i = 0; i < 2; i++) addone_args[i] = bench_tensor(1, (DLDataType){kDLFloat, 32, 1}, (DLDevice){kDLCPU, 0});
   *(float*)TVMFFITensorGetDLTensorPtr(addone_args[0].v_obj)->data = 1;
   bench_call(addone.v_obj, addone_args, 2);
   if (*(float*)TVMFFITensorGetDLTensorPtr(addone_args[1].v_obj)->data != 2.0f) {
-    fprintf(stderr, "bench: addone computes something else\n");
+    fprintf(stderr, "bench: addone has a wrong result\n");
     exit(1);
   }
   void* file = dlopen(bench_addone_so, RTLD_LAZY);
@@ -91,15 +91,15 @@ static vadd_call vadd_parallel, vadd_serial;
 
 static void prepare_vadd(const char* file, vadd_call* v) {
   TVMFFIAny module = bench_load(file);
-  v->function = bench_module_function(module, "vadd");
+  v->function = bench_module_function(module, "vadd", 0);
   bench_release(module);
   for (int i = 0; i < 3; i++) {
-    v->args[i] = bench_tensor(1);
+    v->args[i] = bench_tensor(1, (DLDataType){kDLFloat, 32, 1}, (DLDevice){kDLCPU, 0});
     *(float*)TVMFFITensorGetDLTensorPtr(v->args[i].v_obj)->data = (float)(i + 1);
   }
   bench_call(v->function.v_obj, v->args, 3);
   if (*(float*)TVMFFITensorGetDLTensorPtr(v->args[2].v_obj)->data != 3.0f) {
-    fprintf(stderr, "bench: vadd of %s computes something else\n", file);
+    fprintf(stderr, "bench: vadd of %s has a wrong result\n", file);
     exit(1);
   }
 }

@@ -1,9 +1,9 @@
-/* The fake driver (internal/testing/fakecuda) for measuring what a launch costs before the driver: its cuLaunchKernel,
- * and the calls about the current context, are as quick as a driver's can be, and nothing is launched. Its own are
- * compiled under the names fake_…; they are called where these here do not know the answer. */
+/* A variant of the fake driver (internal/testing/fakecuda) that measures the time of a launch before it reaches the
+ * driver: cuLaunchKernel and the functions of the current context are as fast as possible, and nothing is launched. The
+ * fake driver's own functions are compiled with the names fake_…; these call them if needed. */
 #include <stddef.h>
 
-#undef cuLaunchKernel /* the command line gives those of the fake driver their other names so */
+#undef cuLaunchKernel /* macros of the command line, which rename the functions of the fake driver */
 #undef cuCtxGetCurrent
 #undef cuCtxSetCurrent
 #pragma GCC visibility push(default)
@@ -27,10 +27,9 @@ int cuCtxSetCurrent(handle context) {
   return rc;
 }
 
-/* Reads what a driver would: three parameters of 8, 8 and 4 bytes. */
+/* Reads the parameters as a driver does: they have 8, 8 and 4 bytes. */
 int cuLaunchKernel(handle f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared,
-                   handle stream, void** params, void** extra) {
+                   unsigned shared, handle stream, void** params, void** extra) {
   static _Thread_local volatile unsigned long long taken[3];
   (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
   taken[0] = *(const unsigned long long*)params[0], taken[1] = *(const unsigned long long*)params[1];

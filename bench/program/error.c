@@ -1,4 +1,4 @@
-/* Errors: raised and caught on the spot, made as objects, and through a call. */
+/* Errors: raised and caught in one function, created as objects, and raised in a called function. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ static TVMFFIObjectHandle made(const char* backtrace, size_t size) {
   TVMFFIByteArray k = {kind, sizeof kind - 1}, m = {message, sizeof message - 1};
   TVMFFIByteArray b = {backtrace, size};
   TVMFFIObjectHandle error = NULL;
-  bench_check(TVMFFIErrorCreate(&k, &m, &b, &error), "make an error");
+  bench_check(TVMFFIErrorCreate(&k, &m, &b, &error), "create an error");
   return error;
 }
 
@@ -36,7 +36,7 @@ static void make_with_backtrace(int64_t n) {
   for (int64_t i = 0; i < n; i++) expect(made(frame, sizeof frame - 1));
 }
 
-/* A function that fails, and its caller that catches. */
+/* A function that fails, and a caller that catches the error. */
 static TVMFFIObjectHandle fails_with_text, fails_with_object;
 
 static int fail_with_text(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
@@ -45,7 +45,7 @@ static int fail_with_text(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAn
   return -1;
 }
 
-/* As C++ code does, which has asked for its backtrace itself. */
+/* Like C++ code, which has computed the backtrace itself. */
 static int fail_with_object(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)self, (void)args, (void)n, (void)result;
   TVMFFIObjectHandle error = made("", 0);
@@ -85,7 +85,7 @@ static void prepare_throw(void) {
 }
 
 static void thrown_through_call(int64_t n) {
-  if (throw_through_call(n) != n) bench_fail("another error was caught");
+  if (throw_through_call(n) != n) bench_fail("caught a different error");
 }
 
 const bench_row bench_error_rows[] = {

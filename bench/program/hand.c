@@ -1,6 +1,6 @@
-/* What a programmer writes in the place of generated operators, run by the same threads: plain loops that the compiler
- * makes vectors of, sums spread over lanes by hand, and an exponential function of which it can make vectors, too.
- * Compiled with -O3 -march=native. */
+/* Hand-written versions of generated operators, which run on the same threads: plain loops that the compiler can
+ * vectorize, sums spread over lanes by hand, and an exponential function that can be vectorized, too. Compiled with
+ * -O3 -march=native. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static float* data(const TVMFFIAny* a) {
 
 static int64_t dim(const TVMFFIAny* a, int d) { return TVMFFITensorGetDLTensorPtr(a->v_obj)->shape[d]; }
 
-/* The part of n that a task has. */
+/* The part of n that a task computes. */
 static void share(int task, const TVMParallelGroupEnv* env, int64_t n, int64_t* from, int64_t* to) {
   const int64_t each = (n + env->num_task - 1) / env->num_task;
   *from = task * each < n ? task * each : n;
@@ -42,7 +42,7 @@ static int vadd(int task, TVMParallelGroupEnv* env, void* data) {
   return 0;
 }
 
-/* 2^n · e^r with a polynomial, for x of 0 and less, as softmax has them. */
+/* e^x as 2^n · e^r with a polynomial, for x <= 0, as softmax needs it. */
 static inline float exp_of(float x) {
   x = x < -87.0f ? -87.0f : x;
   const float shifted = x * 1.44269504f + 12582912.0f, n = shifted - 12582912.0f;
@@ -134,7 +134,7 @@ EXPORT int32_t __tvm_ffi_softmax(void* self, const TVMFFIAny* args, int32_t num,
 
 EXPORT int32_t __tvm_ffi_layernorm(void* self, const TVMFFIAny* args, int32_t num, TVMFFIAny* result) {
   (void)self, (void)num, (void)result;
-  work w = {.a = data(&args[0]), .b = data(&args[1]), .c = data(&args[2]), .out = data(&args[3]), .rows = dim(&args[0],
-      0), .n = dim(&args[0], 1)};
+  work w = {.a = data(&args[0]), .b = data(&args[1]), .c = data(&args[2]), .out = data(&args[3]),
+            .rows = dim(&args[0], 0), .n = dim(&args[0], 1)};
   return TVMBackendParallelLaunch(layernorm, &w, 0);
 }

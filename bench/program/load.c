@@ -1,4 +1,4 @@
-/* Loading: a small library with one of its functions, and libraries that carry a blob. */
+/* Loading: a small library and a lookup of one of its functions, and libraries with a blob. */
 #include "program.h"
 
 #include <string.h>
@@ -42,8 +42,8 @@ static void load_small_classic(int64_t n) {
 }
 #endif
 
-/* The loader of the blob's only entry looks at its size and answers with a module that is always
- * there: what is measured is how the payload comes to it. */
+/* The loader of the blob's only entry checks the size and returns a module that always exists, so that the row measures
+ * how the payload gets to the loader. */
 static int load_payload(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)handle;
   size_t size = 0;
@@ -52,7 +52,7 @@ static int load_payload(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAn
   else if (n == 1 && args[0].type_index == kTVMFFIByteArrayPtr)
     size = ((TVMFFIByteArray*)args[0].v_ptr)->size;
   if (size < 1024) {
-    TVMFFIErrorSetRaisedFromCStr("ValueError", "the payload is not what was packed");
+    TVMFFIErrorSetRaisedFromCStr("ValueError", "the payload has a wrong size");
     return -1;
   }
   TVMFFIObjectHandle system_lib = bench_global("ffi.SystemLib");

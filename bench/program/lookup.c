@@ -1,4 +1,4 @@
-/* Looking functions up: one that the benchmark registered among all globals, one of a module. */
+/* Lookups of functions: a global function that the benchmark registered, and a function of a module. */
 #include "program.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
-/* Reads names of rows, one a line, and answers each with nanoseconds per operation: the best of a few
- * batches, because others may use this machine's cores.
+/* Reads names of rows, one per line, and prints the nanoseconds per operation of each: the best of a few batches,
+ * because other processes may use the machine's cores.
  *
- *   program SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv */
+ *   program SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so \
+ *     STEP.spv */
 #include "program.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ TVMFFIObjectHandle bench_global(const char* name) {
   return f;
 }
 
-static TVMFFIAny call_global(const char* name, TVMFFIAny* args, int32_t n) {
+TVMFFIAny bench_call_global(const char* name, TVMFFIAny* args, int32_t n) {
   TVMFFIObjectHandle f = bench_global(name);
   TVMFFIAny result = bench_call(f, args, n);
   TVMFFIObjectDecRef(f);
@@ -38,24 +39,35 @@ static TVMFFIAny call_global(const char* name, TVMFFIAny* args, int32_t n) {
 
 TVMFFIAny bench_load(const char* path) {
   TVMFFIAny args[1] = {bench_text(path)};
-  return call_global("ffi.ModuleLoadFromFile", args, 1);
+  return bench_call_global("ffi.ModuleLoadFromFile", args, 1);
 }
 
-TVMFFIAny bench_module_function(TVMFFIAny module, const char* name) {
+TVMFFIAny bench_import(TVMFFIAny module) {
+  TVMFFIAny args[2] = {module, bench_int(0)};
+  return bench_call_global("runtime.ModuleGetImport", args, 2);
+}
+
+TVMFFIAny bench_module_function(TVMFFIAny module, const char* name, int imports) {
   TVMFFIAny args[3] = {module, bench_text(name), {.type_index = kTVMFFIBool}};
-  TVMFFIAny f = call_global("ffi.ModuleGetFunction", args, 3);
+  args[2].v_int64 = imports;
+  TVMFFIAny f = bench_call_global("ffi.ModuleGetFunction", args, 3);
   if (f.type_index != kTVMFFIFunction) bench_fail(name);
   return f;
 }
 
-TVMFFIAny bench_tensor(int64_t length) {
+void bench_tensor_args(TVMFFIAny args[4], int64_t length, DLDataType dtype, DLDevice device) {
   TVMFFIAny dim = bench_int(length);
-  TVMFFIAny shape = call_global("ffi.Shape", &dim, 1);
-  TVMFFIAny args[4] = {shape, {.type_index = kTVMFFIDataType}, {.type_index = kTVMFFIDevice}, {0}};
-  args[1].v_dtype = (DLDataType){kDLFloat, 32, 1};
-  args[2].v_device = (DLDevice){kDLCPU, 0};
-  TVMFFIAny t = call_global("runtime.TVMTensorAllocWithScope", args, 4);
-  bench_release(shape);
+  args[0] = bench_call_global("ffi.Shape", &dim, 1);
+  args[1] = (TVMFFIAny){.type_index = kTVMFFIDataType, .v_dtype = dtype};
+  args[2] = (TVMFFIAny){.type_index = kTVMFFIDevice, .v_device = device};
+  args[3] = (TVMFFIAny){0};
+}
+
+TVMFFIAny bench_tensor(int64_t length, DLDataType dtype, DLDevice device) {
+  TVMFFIAny args[4];
+  bench_tensor_args(args, length, dtype, device);
+  TVMFFIAny t = bench_call_global("runtime.TVMTensorAllocWithScope", args, 4);
+  bench_release(args[0]);
   return t;
 }
 
@@ -80,14 +92,14 @@ static int64_t time_of(const bench_row* r, int64_t n) {
 
 enum { BATCHES = 5 };
 
-/* Rows that were prepared, with the number of operations that fills a batch. */
+/* Rows that are prepared, with the number of operations per batch. */
 static struct {
   const bench_row* row;
   int64_t n;
 } known[32];
 static int num_known;
 
-/* Nanoseconds of n operations: the best of a few batches. */
+/* The nanoseconds of n operations: the best of a few batches. */
 static int64_t best_of_batches(const bench_row* r, int64_t n) {
   int64_t best = INT64_MAX;
   for (int i = 0; i < BATCHES; i++) {

@@ -1,7 +1,8 @@
-/* Maps through the registry's functions: lookups that hit and that miss, a walk, a map of 1000 made.
+/* Maps, by global functions: lookups of present and of absent keys, a walk over all entries, creating a map of 1000
+ * entries.
  *
- * A key that is looked up is never the object that the map holds, only equal to it, and comes in a
- * scattered order: as in a program that computes its keys. */
+ * As in a program that computes its keys, a lookup uses a key that is equal to the key in the map but a different
+ * object, and keys come in random order. */
 #include "program.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ enum { FEW = 4, SOME = 1000, MANY = 100000 };
 
 typedef TVMFFIAny (*make_key)(int64_t i);
 
-/* A str of 9 to 14 bytes: too long for the value itself. Owned. */
+/* A string of 9 to 14 bytes, which is too long to be stored in the value itself. The caller owns it. */
 static TVMFFIAny str_key(int64_t i) {
   char text[32];
   TVMFFIByteArray bytes = {text, (size_t)snprintf(text, sizeof text, "key no. %lld", (long long)i)};
@@ -23,8 +24,8 @@ static TVMFFIAny str_key(int64_t i) {
 
 static TVMFFIAny int_key(int64_t i) { return bench_int(i * 7); }
 
-/* One map and the keys that are looked up in it: a power of two of them, taken in turn. A batch goes on
- * where the last one ended, or a short one would see a few keys only, all of them in the cache. */
+/* A map and the keys for lookups in it, whose number is a power of two. A batch continues where the previous one ended:
+ * otherwise a short batch would only use a few keys, all of them in the cache. */
 typedef struct {
   TVMFFIAny map, *hits, *misses;
   size_t mask, next;
@@ -40,7 +41,7 @@ static void prepare_functions(void) {
   make_map = bench_global("ffi.Map");
 }
 
-/* Keys and values in turn; the value of key i is i. */
+/* Alternating keys and values; the value of key i is i. */
 static TVMFFIAny* entries(make_key key, int64_t n) {
   TVMFFIAny* e = malloc((size_t)(2 * n) * sizeof *e);
   bench_check(e == NULL, "allocate");
@@ -71,9 +72,9 @@ static void prepare(table* t, make_key key, int64_t n) {
     t->hits[i] = key(which);
     t->misses[i] = key(which + n);
     TVMFFIAny args[2] = {t->map, t->hits[i]};
-    if (bench_call(get_item, args, 2).v_int64 != which) bench_fail("another value was stored");
+    if (bench_call(get_item, args, 2).v_int64 != which) bench_fail("the map has a wrong value");
     args[1] = t->misses[i];
-    if (bench_call(count, args, 2).v_int64 != 0) bench_fail("a key that is absent was found");
+    if (bench_call(count, args, 2).v_int64 != 0) bench_fail("found an absent key");
   }
 }
 
@@ -99,7 +100,7 @@ TABLE(int_few, int_key, FEW)
 TABLE(int_some, int_key, SOME)
 TABLE(int_many, int_key, MANY)
 
-/* Every key and every value of the map of 1000, as a front end asks for them. */
+/* Reads every key and every value of the map of 1000 entries as the Python package does. */
 static void walk_all(int64_t n) {
   TVMFFIAny key_of = bench_int(0), value_of = bench_int(1), advance = bench_int(2);
   for (int64_t i = 0; i < n; i++) {

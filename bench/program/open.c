@@ -1,4 +1,4 @@
-/* Opens libraries in a fresh process and prints how many nanoseconds that took.
+/* Opens libraries in a fresh process and prints the time in nanoseconds.
  *
  *   open LIBRARY.so... */
 #include <dlfcn.h>

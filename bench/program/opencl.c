@@ -1,19 +1,17 @@
-/* Kernels of OpenCL: launched through a function of a module, and by the calls of OpenCL alone. The same source, the
- * same kind of queue, one work item; every ROUND launches the queue is waited for. */
+/* OpenCL kernels, launched by a function of a module and by OpenCL directly: the same source, the same kind of queue,
+ * one work item. After every ROUND launches the program waits for the queue. */
 #include "program.h"
 
 #ifdef BENCH_OPENCL
 #include <CL/opencl.h>
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <tvm/runtime/c_backend_api.h>
 
 #define LAUNCH_DEVICE kDLOpenCL
 #define LAUNCH_FILE bench_opencl_so
-#include "launch.h"
+#include "addone.h"
 
-/* ---- OpenCL alone ---- */
+/* ---- direct use of OpenCL ---- */
 
 static __typeof__(&clSetKernelArg) set_arg;
 static __typeof__(&clEnqueueNDRangeKernel) enqueue;
@@ -22,59 +20,31 @@ static cl_kernel raw_kernel;
 static cl_command_queue queue;
 static cl_mem memory[2];
 
-static void need(int ok, const char* what) {
-  if (ok) return;
-  fprintf(stderr, "bench: %s fails\n", what);
-  exit(1);
-}
-
-static void* symbol(void* library, const char* name) {
-  void* p = dlsym(library, name);
-  need(p != NULL, name);
-  return p;
-}
-#define CL(f) ((__typeof__(&f))symbol(library, #f))
-
-/* The source of the module's kernels, as it stands in the file. */
-static char* source_of(TVMFFIAny m) {
-  TVMFFIObjectHandle get = bench_global("runtime.ModuleGetImport"), inspect = bench_global("ffi.ModuleInspectSource");
-  TVMFFIAny args[2] = {m, bench_int(0)};
-  TVMFFIAny import = bench_call(get, args, 2);
-  args[0] = import, args[1] = bench_text("");
-  TVMFFIAny text = bench_call(inspect, args, 2);
-  TVMFFIByteArray bytes;
-  if (text.type_index == kTVMFFISmallStr) bytes = TVMFFISmallBytesGetContentByteArray(&text);
-  else bytes = *TVMFFIBytesGetByteArrayPtr(text.v_obj);
-  char* source = strndup(bytes.data, bytes.size);
-  bench_release(text), bench_release(import);
-  TVMFFIObjectDecRef(get), TVMFFIObjectDecRef(inspect);
-  return source;
-}
+#define CL(f) ((__typeof__(&f))bench_symbol(library, #f))
 
 static void prepare_raw(void) {
   prepare_module();
-  const char* name = getenv("TVMGO_OPENCL_LIBRARY");
-  void* library = dlopen(name != NULL && *name != 0 ? name : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-  need(library != NULL, "opening the OpenCL loader");
+  void* library = bench_driver("TVMGO_OPENCL_LIBRARY", "libOpenCL.so.1");
   cl_platform_id platform;
   cl_device_id device;
   cl_int rc;
-  need(CL(clGetPlatformIDs)(1, &platform, NULL) == CL_SUCCESS, "clGetPlatformIDs");
+  bench_need(CL(clGetPlatformIDs)(1, &platform, NULL) == CL_SUCCESS, "clGetPlatformIDs");
   if (CL(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_GPU, 1, &device, NULL) != CL_SUCCESS)
-    need(CL(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) == CL_SUCCESS, "clGetDeviceIDs");
+    bench_need(CL(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) == CL_SUCCESS, "clGetDeviceIDs");
   cl_context context = CL(clCreateContext)(NULL, 1, &device, NULL, NULL, &rc);
-  need(context != NULL, "clCreateContext");
-  queue = CL(clCreateCommandQueue)(context, device, CL_QUEUE_PROFILING_ENABLE, &rc); /* as the runtime's are */
-  need(queue != NULL, "clCreateCommandQueue");
-  char* source = source_of(module);
+  bench_need(context != NULL, "clCreateContext");
+  queue = CL(clCreateCommandQueue)(context, device, CL_QUEUE_PROFILING_ENABLE, &rc); /* like the runtime's queues */
+  bench_need(queue != NULL, "clCreateCommandQueue");
+  char* source = kernel_code();
   const char* lines = source;
   cl_program program = CL(clCreateProgramWithSource)(context, 1, &lines, NULL, &rc);
-  need(program != NULL && CL(clBuildProgram)(program, 1, &device, "", NULL, NULL) == CL_SUCCESS, "clBuildProgram");
+  bench_need(program != NULL, "clCreateProgramWithSource");
+  bench_need(CL(clBuildProgram)(program, 1, &device, "", NULL, NULL) == CL_SUCCESS, "clBuildProgram");
   free(source);
   raw_kernel = CL(clCreateKernel)(program, "addone_kernel", &rc);
-  need(raw_kernel != NULL, "clCreateKernel");
+  bench_need(raw_kernel != NULL, "clCreateKernel");
   for (int i = 0; i < 2; i++)
-    need((memory[i] = CL(clCreateBuffer)(context, CL_MEM_READ_WRITE, 64, NULL, &rc)) != NULL, "clCreateBuffer");
+    bench_need((memory[i] = CL(clCreateBuffer)(context, CL_MEM_READ_WRITE, 64, NULL, &rc)) != NULL, "clCreateBuffer");
   set_arg = CL(clSetKernelArg), enqueue = CL(clEnqueueNDRangeKernel), finish = CL(clFinish);
 }
 
@@ -87,14 +57,14 @@ static void launch_raw(int64_t n) {
     if (rc == CL_SUCCESS) rc = set_arg(raw_kernel, 2, sizeof elements, &elements);
     if (rc == CL_SUCCESS) rc = enqueue(queue, raw_kernel, 1, NULL, one, one, 0, NULL, NULL);
     if (rc == CL_SUCCESS && i % ROUND == ROUND - 1) rc = finish(queue);
-    need(rc == CL_SUCCESS, "launch");
+    bench_need(rc == CL_SUCCESS, "launch");
   }
-  need(finish(queue) == CL_SUCCESS, "clFinish");
+  bench_need(finish(queue) == CL_SUCCESS, "clFinish");
 }
 
 /* ---- memory ---- */
 
-/* A block that the pool holds already. */
+/* A block that is in the pool already. */
 static void workspace(int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     void* p = TVMBackendAllocWorkspace(kDLOpenCL, 0, 4096, kDLFloat, 32);

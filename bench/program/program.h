@@ -1,21 +1,21 @@
-/* A program of the comparison: linked with one TVM runtime that measures rows on request.
+/* The program that measures rows of the comparison, linked with one TVM runtime.
  *
- * It is compiled twice from the same source, once against each library. BENCH_CLASSIC adds the rows
- * of the classic C ABI, which the peer no longer has, BENCH_OPENCL, BENCH_CUDA and BENCH_VULKAN
- * those of OpenCL, CUDA and Vulkan, which its wheels don't have. */
+ * It is compiled twice from the same source, for tvmgo's library and for the peer's. BENCH_CLASSIC adds the rows of the
+ * classic C ABI, which the peer no longer has. BENCH_OPENCL, BENCH_CUDA and BENCH_VULKAN add the rows of these devices,
+ * which the peer's wheels do not support. */
 #pragma once
 
 #include <stdint.h>
 #include <tvm/ffi/c_api.h>
 
-/* prepare runs once, before the first measurement; run does the operation n times. */
+/* prepare runs once, before the first measurement; run executes the operation n times. */
 typedef struct {
   const char* name;
   void (*prepare)(void);
   void (*run)(int64_t n);
 } bench_row;
 
-/* Tables that end with a row without a name. */
+/* Tables of rows; each ends with a row without a name. */
 extern const bench_row bench_call_rows[];
 extern const bench_row bench_lookup_rows[];
 extern const bench_row bench_load_rows[];
@@ -27,28 +27,29 @@ extern const bench_row bench_opencl_rows[];
 extern const bench_row bench_cuda_rows[];
 extern const bench_row bench_vulkan_rows[];
 
-/* Files that the rows use, as given on the command line: libraries exported by Apache TVM, of which
- * the first has no dependencies, the second needs libm and has parallel loops, the third neither. */
-extern const char *bench_addone_so, *bench_multi_llvm_so, *bench_multi_c_so;
+/* Paths of the files that rows use, from the command line. */
+extern const char* bench_addone_so;     /* exported by Apache TVM, without dependencies */
+extern const char* bench_multi_llvm_so; /* exported by Apache TVM, needs libm, has parallel loops */
+extern const char* bench_multi_c_so;    /* exported by Apache TVM, without libm and without parallel loops */
 extern const char *bench_blob_1k_so, *bench_blob_64m_so;
-extern const char* bench_throw_so; /* program/throw.cc, linked with the same library */
-extern const char* bench_opencl_so; /* exported for OpenCL */
-extern const char* bench_cuda_so; /* exported for CUDA, with PTX */
-extern const char* bench_vulkan_so; /* with the shader step, */
-extern const char* bench_step_spv;  /* which is this */
+extern const char* bench_throw_so;  /* program/throw.cc, linked with the same runtime */
+extern const char* bench_opencl_so; /* exported by Apache TVM for OpenCL */
+extern const char* bench_cuda_so;   /* exported by Apache TVM for CUDA, with PTX */
+extern const char* bench_vulkan_so; /* with the shader step */
+extern const char* bench_step_spv;  /* the shader step */
 
-/* Ends the program with `what` and the error of this thread. */
+/* Ends the program with an error: `what` and the error of this thread. */
 _Noreturn void bench_fail(const char* what);
 
-/* Ends the program when rc is not 0. */
+/* Ends the program if rc is not 0. */
 static inline void bench_check(int rc, const char* what) {
   if (__builtin_expect(rc != 0, 0)) bench_fail(what);
 }
 
-/* A global function; ends the program when there is none. Owned. */
+/* A global function, owned by the caller; ends the program if there is none. */
 TVMFFIObjectHandle bench_global(const char* name);
 
-/* Calls f; the result is the caller's. */
+/* Calls f; the caller owns the result. */
 static inline TVMFFIAny bench_call(TVMFFIObjectHandle f, TVMFFIAny* args, int32_t n) {
   TVMFFIAny result = {0};
   bench_check(TVMFFIFunctionCall(f, args, n, &result), "call");
@@ -75,7 +76,19 @@ static inline TVMFFIAny bench_object(TVMFFIObjectHandle obj) {
   return v;
 }
 
-/* ffi.ModuleLoadFromFile, ffi.ModuleGetFunction and a float32 tensor of one dimension. Owned. */
+/* These return values that the caller owns, and end the program if they fail. */
+TVMFFIAny bench_call_global(const char* name, TVMFFIAny* args, int32_t n);
 TVMFFIAny bench_load(const char* path);
-TVMFFIAny bench_module_function(TVMFFIAny module, const char* name);
-TVMFFIAny bench_tensor(int64_t length);
+TVMFFIAny bench_import(TVMFFIAny module); /* the first imported module */
+TVMFFIAny bench_module_function(TVMFFIAny module, const char* name, int imports);
+TVMFFIAny bench_tensor(int64_t length, DLDataType dtype, DLDevice device); /* of one dimension */
+
+/* Sets the arguments of runtime.TVMTensorAllocWithScope for bench_tensor; the caller owns args[0]. */
+void bench_tensor_args(TVMFFIAny args[4], int64_t length, DLDataType dtype, DLDevice device);
+
+/* Ends the program with `what` if ok is 0. */
+void bench_need(int ok, const char* what);
+
+/* Opens the library of a driver: the one that the environment variable names, or else `file`. It is never closed. */
+void* bench_driver(const char* variable, const char* file);
+void* bench_symbol(void* library, const char* name);

@@ -17,15 +17,8 @@ static TVMFFIAny tensor_args[4];
 
 /* 256 float32 elements: 1 KiB. */
 static void prepare_tensor(void) {
-  TVMFFIObjectHandle make_shape = bench_global("ffi.Shape");
-  TVMFFIAny dim = bench_int(256);
   tensor_alloc = bench_global("runtime.TVMTensorAllocWithScope");
-  tensor_args[0] = bench_call(make_shape, &dim, 1);
-  tensor_args[1].type_index = kTVMFFIDataType;
-  tensor_args[1].v_dtype = (DLDataType){kDLFloat, 32, 1};
-  tensor_args[2].type_index = kTVMFFIDevice;
-  tensor_args[2].v_device = (DLDevice){kDLCPU, 0};
-  TVMFFIObjectDecRef(make_shape);
+  bench_tensor_args(tensor_args, 256, (DLDataType){kDLFloat, 32, 1}, (DLDevice){kDLCPU, 0});
 }
 
 static void tensor_alloc_free(int64_t n) {
@@ -62,10 +55,10 @@ static inline void workspaces_on(int type, int64_t n) {
 static void workspaces(int64_t n) { workspaces_on(kDLCPU, n); }
 
 #ifdef BENCH_CLASSIC
-/* A device without workspaces of its own, for which the runtime keeps a pool. It is asked four times. */
+/* A device without workspaces of its own: the runtime keeps a pool for it, so that it allocates only four times. */
 enum { BENCH_DEVICE = 30 };
 #define API const TVMGODeviceAPI* api
-static int asked;
+static int allocations;
 static int set_device(API, int32_t id) { return (void)api, (void)id, 0; }
 static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
   (void)api, (void)id, (void)kind;
@@ -74,7 +67,7 @@ static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
 }
 static int alloc_space(API, DLDevice dev, size_t n, size_t alignment, DLDataType hint, void** out) {
   (void)api, (void)dev, (void)hint;
-  bench_check(++asked > 4, "serve a workspace from the pool");
+  bench_check(++allocations > 4, "serve a workspace from the pool");
   *out = aligned_alloc(alignment, n);
   return *out == NULL ? -1 : 0;
 }
@@ -110,8 +103,8 @@ static void launches(int64_t n) {
     bench_check(TVMBackendParallelLaunch(empty_task, NULL, 2), "launch");
 }
 
-/* What a launch cannot be faster than: a thread on another core sees a word change and changes one
- * back. */
+/* A lower bound for the time of a launch: a thread on another core sees that a word has changed, and changes another
+ * word. */
 static _Alignas(128) _Atomic uint64_t word_there;
 static _Alignas(128) _Atomic uint64_t word_back;
 
@@ -134,7 +127,7 @@ static void* call_out(void* last) {
   return NULL;
 }
 
-/* Two threads, on two cores if this process may use two. */
+/* Runs the two threads, on two cores if the process may use two. */
 static void handovers(int64_t n) {
   pthread_t threads[2];
   cpu_set_t allowed;

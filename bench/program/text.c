@@ -1,4 +1,4 @@
-/* Strings and bytes: made of text, and released. */
+/* Strings and bytes objects: created from text, and released. */
 #include "program.h"
 
 #include <string.h>
@@ -7,9 +7,9 @@ static char text[8192];
 
 static void prepare(void) { memset(text, 'x', sizeof text); }
 
-/* The text begins elsewhere each time, in one of 64 places: how a copy of 4 KiB lies to its source
- * within a page matters more than who copies it. The size is hidden from the compiler, as it is for a
- * caller that does not know it. */
+/* The text begins at a different one of 64 offsets each time: the position of a copy of 4 KiB relative to its source
+ * within a page influences the time more than the implementation does. The compiler cannot see the size, as in a
+ * program where it is not constant. */
 static inline void make(int (*from)(const TVMFFIByteArray*, TVMFFIAny*), size_t size, int64_t n) {
   TVMFFIByteArray input = {text, size};
   for (int64_t i = 0; i < n; i++) {

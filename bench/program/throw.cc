@@ -1,5 +1,5 @@
-/* Errors as C++ code throws and catches them, by the headers of Apache TVM's wheel: a library of its
- * own, which program/error.c opens, so that the program stays one in C. */
+/* C++ code that throws and catches errors with the headers of Apache TVM's wheel. It is a separate library, which
+ * program/error.c opens, so that the program itself needs no C++. */
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/function.h>
 
@@ -15,7 +15,7 @@ int64_t fail(int64_t length) {
 }
 }  // namespace
 
-/* Throws in a function behind the C ABI and catches in its caller, n times: how often it caught. */
+/* Throws in a function behind the C ABI and catches in its caller, n times. Returns the number of errors caught. */
 extern "C" int64_t bench_throw_through_call(int64_t n) {
   static Function f = Function::FromTyped(fail);
   int64_t caught = 0;

@@ -1,83 +1,54 @@
-/* Shaders of Vulkan: a chain of dispatches of which each needs what the one before wrote, through a function of a
- * module, and by the calls of Vulkan alone, recorded into one command buffer with a barrier after each. The same
- * shader, 64 numbers, one block; after every ROUND dispatches they are submitted and waited for. And copies, to memory
- * that the host sees. */
+/* Vulkan: a chain of dispatches, each of which reads what the previous one wrote, by a function of a module, and by
+ * Vulkan directly, recorded into one command buffer with a barrier after each. Both use the same shader with 64 numbers
+ * and one workgroup, and wait after every ROUND dispatches. And copies to memory that is visible to the host. */
 #include "program.h"
 
 #ifdef BENCH_VULKAN
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tvm/runtime/c_backend_api.h>
-#include <tvm/runtime/c_runtime_api.h>
 #include <vulkan/tvmgo_vulkan.h>
 
-/* Where an array's pages lie in the machine makes its copies up to a fifth faster or slower, and stays as it is as long
- * as the array: each side copies to and from several, in turn. */
+/* Copies of an array are up to a fifth faster or slower depending on the physical addresses of its pages, which do not
+ * change while it exists. Therefore both sides copy to and from several arrays, one after the other. */
 enum { ROUND = 1000, NUMBERS = 64, COPY = 16 << 20, ARRAYS = 8 };
 
-static void need(int ok, const char* what) {
-  if (ok) return;
-  fprintf(stderr, "bench: %s fails\n", what);
-  exit(1);
-}
+#define LAUNCH_DEVICE kDLVulkan
+#include "launch.h"
 
-/* ---- through the module ---- */
+/* ---- by the module ---- */
 
 static TVMFFIAny kernel_function, module, copied[ARRAYS];
 static TVMFFIAny values[5]; /* numbers, two scalars, grid, block */
 static char* host;          /* COPY bytes */
 
-static TVMFFIAny device_tensor(int64_t numbers) {
-  TVMFFIAny dim = bench_int(numbers), args[4] = {{0}};
-  TVMFFIObjectHandle shape = bench_global("ffi.Shape"), alloc = bench_global("runtime.TVMTensorAllocWithScope");
-  args[0] = bench_call(shape, &dim, 1);
-  args[1].type_index = kTVMFFIDataType, args[1].v_dtype = (DLDataType){kDLUInt, 32, 1};
-  args[2].type_index = kTVMFFIDevice, args[2].v_device = (DLDevice){kDLVulkan, 0};
-  TVMFFIAny t = bench_call(alloc, args, 4);
-  bench_release(args[0]);
-  TVMFFIObjectDecRef(shape), TVMFFIObjectDecRef(alloc);
-  return t;
+static TVMFFIAny array(int64_t numbers) {
+  return bench_tensor(numbers, (DLDataType){kDLUInt, 32, 1}, (DLDevice){kDLVulkan, 0});
 }
 
 static void prepare_module(void) {
   if (module.v_obj != NULL) return;
   module = bench_load(bench_vulkan_so);
-  TVMFFIObjectHandle get = bench_global("ffi.ModuleGetFunction");
-  TVMFFIAny args[3] = {module, bench_text("step"), {.type_index = kTVMFFIBool}};
-  TVMFFIObjectHandle import = bench_global("runtime.ModuleGetImport");
-  TVMFFIAny of[2] = {module, bench_int(0)};
-  args[0] = bench_call(import, of, 2); /* the kernel itself, not the host function of its name */
-  kernel_function = bench_call(get, args, 3);
-  if (kernel_function.type_index != kTVMFFIFunction) bench_fail("step");
-  TVMFFIObjectDecRef(get), TVMFFIObjectDecRef(import);
-  values[0] = device_tensor(NUMBERS);
+  kernel_function = bench_module_function(bench_import(module), "step", 0); /* not the host function of this name */
+  values[0] = array(NUMBERS);
   values[1] = bench_int(3), values[2] = bench_int(1), values[3] = bench_int(1), values[4] = bench_int(NUMBERS);
   bench_call(kernel_function.v_obj, values, 5);
 }
 
-static void chain(int64_t n) {
-  for (int64_t i = 0; i < n; i++) {
-    TVMFFIAny result = {0};
-    bench_check(TVMFFIFunctionCall(kernel_function.v_obj, values, 5, &result), "launch");
-    if (i % ROUND == ROUND - 1) bench_check(TVMSynchronize(kDLVulkan, 0, NULL), "wait");
-  }
-  bench_check(TVMSynchronize(kDLVulkan, 0, NULL), "wait");
-}
+static void chain(int64_t n) { launch(kernel_function.v_obj, values, 5, n); }
 
 static void copy_to(int64_t n) {
-  static unsigned turn;
+  static unsigned next;
   for (int64_t i = 0; i < n; i++) {
-    DLTensor* t = TVMFFITensorGetDLTensorPtr(copied[turn++ % ARRAYS].v_obj);
+    DLTensor* t = TVMFFITensorGetDLTensorPtr(copied[next++ % ARRAYS].v_obj);
     bench_check(TVMArrayCopyFromBytes((TVMArrayHandle)t, host, COPY), "copy");
   }
 }
 
 static void copy_from(int64_t n) {
-  static unsigned turn;
+  static unsigned next;
   for (int64_t i = 0; i < n; i++) {
-    DLTensor* t = TVMFFITensorGetDLTensorPtr(copied[turn++ % ARRAYS].v_obj);
+    DLTensor* t = TVMFFITensorGetDLTensorPtr(copied[next++ % ARRAYS].v_obj);
     bench_check(TVMArrayCopyToBytes((TVMArrayHandle)t, host, COPY), "copy");
   }
 }
@@ -85,13 +56,13 @@ static void copy_from(int64_t n) {
 static void prepare_copy(void) {
   if (host != NULL) return;
   host = calloc(1, COPY);
-  need(host != NULL, "calloc");
+  bench_need(host != NULL, "calloc");
   memset(host, 1, COPY);
-  for (int i = 0; i < ARRAYS; i++) copied[i] = device_tensor(COPY / 4);
+  for (int i = 0; i < ARRAYS; i++) copied[i] = array(COPY / 4);
   copy_to(ARRAYS);
 }
 
-/* ---- Vulkan alone ---- */
+/* ---- direct use of Vulkan ---- */
 
 static tvmgo_vulkan_device vk;
 static VkDevice device;
@@ -104,14 +75,11 @@ static VkPipeline pipeline;
 static VkDescriptorSet set;
 static char* mapped[ARRAYS];
 
-static void ok(VkResult rc, const char* what) { need(rc == VK_SUCCESS, what); }
+static void ok(VkResult rc, const char* what) { bench_need(rc == VK_SUCCESS, what); }
 
 static void find_device(void) {
-  const char* name = getenv("TVMGO_VULKAN_LIBRARY");
-  void* library = dlopen(name != NULL && *name != 0 ? name : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  need(library != NULL, "opening the Vulkan loader");
-  PFN_vkVoidFunction (*get)(VkInstance, const char*) = (__typeof__(get))dlsym(library, "vkGetInstanceProcAddr");
-  need(get != NULL, "vkGetInstanceProcAddr");
+  void* library = bench_driver("TVMGO_VULKAN_LIBRARY", "libvulkan.so.1");
+  PFN_vkVoidFunction (*get)(VkInstance, const char*) = (__typeof__(get))bench_symbol(library, "vkGetInstanceProcAddr");
   VkResult (*create)(const VkInstanceCreateInfo*, const VkAllocationCallbacks*,
                      VkInstance*) = (__typeof__(create))get(NULL, "vkCreateInstance");
   VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_1};
@@ -122,14 +90,14 @@ static void find_device(void) {
       "vkEnumeratePhysicalDevices");
   VkPhysicalDevice physical;
   uint32_t one = 1;
-  need(list(instance, &one, &physical) >= 0 && one == 1, "vkEnumeratePhysicalDevices");
+  bench_need(list(instance, &one, &physical) >= 0 && one == 1, "vkEnumeratePhysicalDevices");
   void (*types)(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties2*) = (__typeof__(types))get(instance,
       "vkGetPhysicalDeviceMemoryProperties2");
   memory_types.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
   types(physical, &memory_types);
   float priority = 1;
   VkDeviceQueueCreateInfo queues = {
-      /* the first family computes everywhere */
+      /* on all known devices the first family supports compute */
       .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
   VkDeviceCreateInfo open = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .queueCreateInfoCount = 1,
                              .pQueueCreateInfos = &queues};
@@ -142,9 +110,9 @@ static void find_device(void) {
   vk.vkGetDeviceQueue(device, 0, 0, &queue);
 }
 
-/* A buffer in memory that the host sees, and where. */
+/* A buffer in memory that is visible to the host, with the address where it is mapped. */
 static VkBuffer buffer_of(VkDeviceSize size, char** at) {
-  enum { SEEN = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT };
+  enum { VISIBLE = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT };
   VkBuffer b;
   VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size,
                              .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
@@ -156,9 +124,9 @@ static VkBuffer buffer_of(VkDeviceSize size, char** at) {
   const VkPhysicalDeviceMemoryProperties* all = &memory_types.memoryProperties;
   while (type < all->memoryTypeCount &&
          (!(wants.memoryRequirements.memoryTypeBits >> type & 1) ||
-          (all->memoryTypes[type].propertyFlags & SEEN) != SEEN))
+          (all->memoryTypes[type].propertyFlags & VISIBLE) != VISIBLE))
     type++;
-  need(type < all->memoryTypeCount, "finding memory that the host sees");
+  bench_need(type < all->memoryTypeCount, "finding memory that is visible to the host");
   VkMemoryAllocateInfo ask = {
       .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = wants.memoryRequirements.size,
           .memoryTypeIndex = type};
@@ -172,7 +140,7 @@ static VkBuffer buffer_of(VkDeviceSize size, char** at) {
 static void make_pipeline(void) {
   static uint32_t words[1 << 14];
   FILE* f = fopen(bench_step_spv, "rb");
-  need(f != NULL, bench_step_spv);
+  bench_need(f != NULL, bench_step_spv);
   size_t n = fread(words, 4, sizeof words / 4, f);
   fclose(f);
   VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = 4 * n,
@@ -243,8 +211,7 @@ static void round_raw(int64_t n) {
     vk.vkCmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof scalars, scalars);
     vk.vkCmdDispatch(commands, 1, 1, 1);
     vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1,
-                            &seen, 0,
-                            NULL, 0, NULL);
+                            &seen, 0, NULL, 0, NULL);
   }
   ok(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
   VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
@@ -258,13 +225,13 @@ static void chain_raw(int64_t n) {
 }
 
 static void copy_to_raw(int64_t n) {
-  static unsigned turn;
-  for (int64_t i = 0; i < n; i++) memcpy(mapped[turn++ % ARRAYS], host, COPY);
+  static unsigned next;
+  for (int64_t i = 0; i < n; i++) memcpy(mapped[next++ % ARRAYS], host, COPY);
 }
 
 static void copy_from_raw(int64_t n) {
-  static unsigned turn;
-  for (int64_t i = 0; i < n; i++) memcpy(host, mapped[turn++ % ARRAYS], COPY);
+  static unsigned next;
+  for (int64_t i = 0; i < n; i++) memcpy(host, mapped[next++ % ARRAYS], COPY);
 }
 
 const bench_row bench_vulkan_rows[] = {

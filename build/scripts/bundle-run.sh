@@ -1,13 +1,13 @@
 #!/bin/sh
-# Runs the bundle on this machine: says which drivers there are, runs the tests, compares with CUDA's driver alone,
-# writes results to $OUT (default: results/ beside this file), summary.txt and cuda.json among them. Exits non-zero when
-# a test failed, or when there is a driver that nothing can use. What this machine cannot tell, for want of a driver or
-# a compiler, is listed as not measured.
+# Tests tvmgo on this machine: lists the drivers, runs the tests, and compares with direct use of the CUDA driver. The
+# results, with summary.txt and cuda.json, are in $OUT (default: results/ beside this file). The exit status is 1 if a
+# test failed, or if a driver was found but has no usable device. Tests that cannot run because a driver or a compiler
+# is missing are listed as not measured.
 #
-# Drivers are looked for in $DRIVERS, folders with colons between them, then where the system has libraries. What is
-# found of NVIDIA's drivers for OpenCL and Vulkan is told to the loaders, unless drivers are registered already
+# The script looks for drivers in $DRIVERS, a list of folders separated by colons, and then in the system's folders of
+# libraries. It registers NVIDIA's drivers for OpenCL and Vulkan with the loaders, unless drivers are registered already
 # (/etc/OpenCL/vendors, OCL_ICD_VENDORS; /etc/vulkan/icd.d, /usr/share/vulkan/icd.d, VK_DRIVER_FILES).
-# TVMGO_CUDA_LIBRARY names another CUDA driver; CARD_FLAGS are options of bin/cuda_card, as --quick.
+# TVMGO_CUDA_LIBRARY names another CUDA driver; CARD_FLAGS has options of bin/cuda_card, such as --quick.
 set -u
 cd "$(dirname "$0")"
 OUT=${OUT:-$PWD/results}
@@ -16,13 +16,13 @@ export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 failed=0
 : >"$OUT/summary.txt"
 
-# Programs and libraries that came compressed, as they are used.
+# Holds programs and libraries while they are decompressed.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 say() { printf '%s\n' "$*" | tee -a "$OUT/summary.txt"; }
-fail() { # what, and a log to show the end of
+fail() { # what failed, and a log whose end is printed
   say "FAIL $1"
   failed=1
   if [ $# -gt 1 ]; then tail -n 40 "$2"; fi
@@ -30,7 +30,7 @@ fail() { # what, and a log to show the end of
 
 DRIVERS=${DRIVERS:-/usr/local/nvidia/lib64:/usr/local/nvidia/lib}
 
-path_of() { # files to look for: prints the first that is there
+path_of() { # names of files: prints the path of the first that exists
   for f in "$@"; do
     IFS=:
     for dir in $DRIVERS /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/lib; do
@@ -45,13 +45,13 @@ path_of() { # files to look for: prints the first that is there
   return 1
 }
 
-found() { # name, files to look for
+found() { # name, names of files
   name=$1
   shift
   printf '%s: %s\n' "$name" "$(path_of "$@" || echo 'not found')"
 }
 
-# The driver's own libraries lie beside it. A driver that is found has to work.
+# The driver's other libraries are in the same folder. If there is a driver, it has to work.
 driver=
 if [ -z "${OCL_ICD_VENDORS:-}" ] && ! ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 &&
   driver=$(path_of libnvidia-opencl.so.1); then
@@ -60,7 +60,7 @@ if [ -z "${OCL_ICD_VENDORS:-}" ] && ! ls /etc/OpenCL/vendors/*.icd >/dev/null 2>
   export OCL_ICD_VENDORS="$OUT/vendors"
   export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$(dirname "$driver")"
 fi
-vulkan= # the file that describes the driver lies beside the folder of its libraries
+vulkan= # the file that describes the driver; its folder is beside that of the libraries
 if [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ] &&
   ! ls /etc/vulkan/icd.d/*.json /usr/share/vulkan/icd.d/*.json >/dev/null 2>&1; then
   for dir in $(printf '%s' "$DRIVERS" | tr : ' '); do
@@ -90,7 +90,7 @@ if [ -d nvrtc ] && [ -z "${TVMGO_NVRTC:-}" ]; then
     name=${f##*/}
     gzip -dc "$f" >"$nvrtc/${name%.gz}" || fail "unpack $f"
   done
-  export TVMGO_NVRTC="$nvrtc" # the builtins beside it are found through it
+  export TVMGO_NVRTC="$nvrtc" # NVRTC finds its builtins in the same folder
 fi
 
 {
@@ -100,7 +100,7 @@ fi
   nproc
   found 'CUDA driver' libcuda.so.1
   if [ -n "$nvrtc" ]; then
-    echo 'NVRTC: of the bundle'
+    echo 'NVRTC: from the bundle'
   else
     found 'NVRTC' libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2
   fi
@@ -120,11 +120,11 @@ if bin/tvmgo devices --json >"$OUT/devices.json"; then cat "$OUT/devices.json"; 
 if bin/tvmgo doctor >"$OUT/doctor.txt"; then cat "$OUT/doctor.txt"; else fail 'tvmgo doctor' "$OUT/doctor.txt"; fi
 bin/tvmgo devices >"$work/devices.txt"
 
-devices_of() { # type: the numbers of its usable devices
+devices_of() { # type: prints the indices of its usable devices
   sed -n "/ absent: /d; s/^$1:\([0-9]*\) .*/\1/p" "$work/devices.txt"
 }
 
-# Modules of Apache TVM on a device: through both ABIs, and from the command line. file, type, its number, index
+# try_artifact FILE TYPE NUMBER INDEX runs a module of Apache TVM on a device, by both ABIs and by the command line.
 try_artifact() {
   log="$OUT/$2_$(basename "$(dirname "$1")")_$(basename "$1" .so)_$4.log"
   if bin/gpu_artifact_test "$1" tree/testdata/artifacts "$3" "$4" addone vadd matmul >"$log" 2>&1 &&
@@ -134,24 +134,24 @@ try_artifact() {
     cmp -i 128 "$work/vadd.npy" tree/testdata/artifacts/vadd_out.npy >>"$log" 2>&1; then
     say "ok $1 on $2:$4: $(grep 'time of a call' "$log")"
   elif [ -z "$nvrtc" ] && grep -q 'NVRTC is not usable' "$log"; then
-    say "not measured: $1 on $2:$4: it holds source, and this machine has no NVRTC"
+    say "not measured: $1 on $2:$4: it contains source code, and this machine has no NVRTC"
   elif grep -q 'no headers of CUDA were found' "$log"; then
-    say "not measured: $1 on $2:$4: it holds source, and there are no headers of CUDA beside NVRTC"
+    say "not measured: $1 on $2:$4: it contains source code, and NVRTC has no CUDA headers"
   else
     fail "$1 on $2:$4" "$log"
   fi
 }
 
-if [ -n "$driver" ] && [ -z "$(devices_of opencl)" ]; then fail "OpenCL: the driver $driver is there, and no device"; fi
+if [ -n "$driver" ] && [ -z "$(devices_of opencl)" ]; then fail "OpenCL: there is a driver, $driver, but no device"; fi
 for id in $(devices_of opencl); do
   for file in tree/testdata/artifacts/*/gpu_opencl.so; do try_artifact "$file" opencl 4 "$id"; done
 done
 if [ -z "$(devices_of opencl)" ]; then say 'not measured: OpenCL: there is no device'; fi
 
 if [ -z "$cuda" ]; then
-  say "not measured: CUDA: there is no libcuda.so.1 in $DRIVERS or where the system has libraries"
+  say "not measured: CUDA: there is no libcuda.so.1 in $DRIVERS or in the system's folders of libraries"
 elif [ -z "$(devices_of cuda)" ]; then
-  fail "CUDA: the driver $cuda is there, and no usable device" "$OUT/doctor.txt"
+  fail "CUDA: there is a driver, $cuda, but no usable device" "$OUT/doctor.txt"
 elif grep -q '^cuda[a-z_]*:[0-9]* *absent: ' "$work/devices.txt"; then
   fail "CUDA: $(grep -m 1 '^cuda[a-z_]*:[0-9]* *absent: ' "$work/devices.txt")"
 fi
@@ -160,12 +160,12 @@ for id in $(devices_of cuda); do
 done
 
 if [ -n "$vulkan" ] && [ -z "$(devices_of vulkan)" ]; then
-  fail "Vulkan: the driver $vulkan is there, and no usable device" "$OUT/doctor.txt"
+  fail "Vulkan: there is a driver, $vulkan, but no usable device" "$OUT/doctor.txt"
 elif [ -z "$(devices_of vulkan)" ]; then
   say 'not measured: Vulkan: there is no device'
 fi
 
-# One kernel for every kind of device, from C and from the command line.
+# A kernel for every kind of device, from C and from the command line.
 for type in cuda opencl vulkan; do
   for id in $(devices_of "$type"); do
     log="$OUT/gpu_$type$id.log"
@@ -189,7 +189,7 @@ for packed in tree/*/suite.test.gz tree/*/*/suite.test.gz; do
     say "not measured: $name: there is no device"
     continue
   fi
-  # On a card's driver, whatever it is, and never on one that the tests make for themselves.
+  # The tests of CUDA use the GPU's driver, never the fake driver.
   library=${TVMGO_CUDA_LIBRARY:-}
   if [ "$name" = runtime_cuda ]; then library=$cuda; fi
   if ! gzip -dc "$packed" >"$work/$name.test" || ! chmod +x "$work/$name.test"; then
@@ -206,14 +206,14 @@ done
 
 if bin/deploy_c bin/add.so >"$OUT/deploy_c.txt" 2>&1; then say 'ok deploy_c'; else fail deploy_c "$OUT/deploy_c.txt"; fi
 
-# One result, of the first device. A target that is missed is no failure: it is said.
+# One result, of the first device. A missed target is reported, but is not a failure.
 if [ -z "$(devices_of cuda)" ]; then
   say 'not measured: cuda_card: there is no device'
 elif bin/cuda_card ${CARD_FLAGS:-} --json "$OUT/cuda.json" tree/bench/card \
     tree/testdata/artifacts/classic/gpu_cuda.so >"$OUT/cuda_card.log" 2>&1; then
   say 'ok cuda_card'
   fields='"name": "\([^"]*\)", "unit": "\([^"]*\)", "ours": \([^,]*\),.* "raw": \([^,}]*\),.* "met": \([a-z]*\)'
-  sed -n "s/.*$fields.*/  \\1: \\3 \\2, the driver alone \\4, target met: \\5/p" "$OUT/cuda.json" |
+  sed -n "s/.*$fields.*/  \\1: \\3 \\2, by the driver \\4, target met: \\5/p" "$OUT/cuda.json" |
     sed 's/, target met: null//' | tee -a "$OUT/summary.txt"
 else
   fail cuda_card "$OUT/cuda_card.log"
@@ -221,5 +221,5 @@ fi
 
 printf '\n== summary\n'
 cat "$OUT/summary.txt"
-if [ "$failed" = 0 ]; then echo 'all is well'; else echo "$(grep -c '^FAIL' "$OUT/summary.txt") failed"; fi
+if [ "$failed" = 0 ]; then echo 'no failures'; else echo "$(grep -c '^FAIL' "$OUT/summary.txt") failed"; fi
 exit "$failed"

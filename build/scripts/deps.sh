@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 venv=build/.cache/venv
 wanted=build/scripts/requirements.txt
 mkdir -p build/.cache
-exec 9>build/.cache/deps.lock # two test programs may come at once
+exec 9>build/.cache/deps.lock # two test programs may run this at the same time
 if command -v flock >/dev/null 2>&1; then flock 9; fi
 
 only=${1:-all}
@@ -24,7 +24,7 @@ packages() {
     apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
       { apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
   elif [ "$only" = devices ]; then
-    say "left out: $* (install these packages to see it)"
+    say "skipped: $* (install these packages to see it)"
   else
     say "missing: install these packages and try again: $*"
     exit 1
@@ -38,7 +38,7 @@ drivers() {
 }
 
 if [ "$only" = devices ]; then
-  drivers || say "not installed: the demonstration goes on without it"
+  drivers || say "not installed: the demonstration continues without them"
   exit 0
 fi
 
@@ -50,15 +50,15 @@ command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || packages gcc-aarch64-linux-g
 command -v cmake >/dev/null 2>&1 || packages cmake
 command -v pkg-config >/dev/null 2>&1 || packages pkg-config
 [ -n "$(cc -print-file-name=libopenblas.so | grep /)" ] || packages libopenblas-dev # for targets with libs: ["cblas"]
-[ -e /usr/include/CL/cl.h ] || packages opencl-headers # to compare ours with
+[ -e /usr/include/CL/cl.h ] || packages opencl-headers # reference for build/include
 drivers
-[ -e /usr/include/vulkan/vulkan_core.h ] || packages libvulkan-dev # to compare ours with
+[ -e /usr/include/vulkan/vulkan_core.h ] || packages libvulkan-dev # reference for build/include
 [ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] || packages vulkan-validationlayers
 command -v spirv-val >/dev/null 2>&1 || packages spirv-tools
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
 
 if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then
-  say "making $venv with the wheels of $wanted"
+  say "creating $venv with the wheels of $wanted"
   rm -rf "$venv"
   python3 -m venv "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" >&2

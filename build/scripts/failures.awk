@@ -1,10 +1,10 @@
-# Reads the output of `go test -v` or `go test` and prints what failed, with the last lines each failed
-# test wrote, and then a line for each: a reader who sees only the end of a log still learns the cause.
+# Reads the output of `go test -v` or `go test`. Prints the last lines of the output of each failed test, and then one
+# line for each failed test, so that the end of the log shows all causes.
 function remember(line) {
   n = ++lines[current]
   text[current, n] = line
 }
-/^# / { building = 1 } # the compiler's words, a package's name first
+/^# / { building = 1 } # messages of the compiler, which begin with the name of a package
 /^(=== |--- |ok |FAIL|PASS|\?)/ { building = 0 }
 building { print; next }
 /^=== (RUN|CONT|NAME|PAUSE)/ { current = $3; next }
@@ -17,7 +17,7 @@ building { print; next }
 /^ *--- (PASS|SKIP): / { delete lines[$3]; current = $3; next }
 /^FAIL\t/ || /^FAIL [^ ]/ {
   package = $2
-  if (fails == 0) failed[++fails] = "" # no test of it failed: it did not build, or its process ended
+  if (fails == 0) failed[++fails] = "" # no test failed: the package did not build, or the process crashed
   flush_package()
   next
 }

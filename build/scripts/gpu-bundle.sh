@@ -1,12 +1,12 @@
 #!/bin/sh
-# Puts everything that a machine with a GPU needs into one folder: test programs, the command line, a
-# C host, artifacts and run.sh. That machine needs neither Go nor a compiler nor a network.
+# Writes a folder with everything that is needed to test on a machine with a GPU: test programs, the command line, a C
+# program, artifacts and run.sh. That machine needs no Go, no compiler and no network.
 #
-# The loaders of OpenCL and Vulkan (libOpenCL.so.1, libvulkan.so.1) come along, from Debian's packages; drivers belong
-# to that machine. Test programs are compressed with gzip, and so is NVRTC, from NVIDIA's wheel, which comes along when
-# all stays within LIMIT_MIB (60). Without it run.sh uses what that machine has.
+# The folder has the loaders of OpenCL and Vulkan (libOpenCL.so.1, libvulkan.so.1) from Debian's packages; the machine
+# has to have the drivers. Test programs are compressed with gzip. The folder also has NVRTC from NVIDIA's wheel,
+# compressed, if the size stays within LIMIT_MIB (60); otherwise run.sh uses the NVRTC of the machine.
 #
-#   build/scripts/gpu-bundle.sh FOLDER     as make gpu-bundle calls it: TAGS and CGO_CFLAGS are set
+#   build/scripts/gpu-bundle.sh FOLDER     `make gpu-bundle` calls it with TAGS and CGO_CFLAGS
 set -eu
 cd "$(dirname "$0")/../.."
 out=${1:?usage: gpu-bundle.sh FOLDER}
@@ -16,7 +16,7 @@ dist=${DIST:-dist}
 rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib" "$out/tree"
 
-# Test programs run in the folder of their package, with its testdata beside them.
+# Test programs run in a folder with the name of their package, which has its testdata.
 for pkg in dlpack blob runtime runtime/cuda runtime/opencl runtime/vulkan \
   internal/dl internal/inspect internal/nvrtc; do
   mkdir -p "$out/tree/$pkg"
@@ -25,6 +25,8 @@ for pkg in dlpack blob runtime runtime/cuda runtime/opencl runtime/vulkan \
   if [ -d "$pkg/testdata" ]; then cp -r "$pkg/testdata" "$out/tree/$pkg/"; fi
 done
 cp -r testdata include "$out/tree/"  # tests that compile their own modules use the headers
+# sources that tests read
+cp --parents dlpack/devicetable.go examples/hello_device/device.go examples/kernel/add.spvasm "$out/tree/"
 cp -P "$dist"/lib/libtvmgo.so* "$out/lib/"
 cp "$dist/bin/tvmgo" "$out/bin/"
 cc -O2 -I"$dist/include" examples/deploy_c/main.c -L"$dist/lib" -ltvmgo -Wl,-rpath,'$ORIGIN/../lib' \
@@ -33,17 +35,17 @@ cc -O2 -fPIC -shared -I"$dist/include" examples/kernel/add.c -o "$out/bin/add.so
 cc -std=gnu11 -O2 -I"$dist/include" capi/testdata/gpu_artifact_test.c -L"$dist/lib" -ltvmgo \
   -Wl,-rpath,'$ORIGIN/../lib' -pthread -o "$out/bin/gpu_artifact_test"
 
-# The comparison with CUDA's driver alone, and its kernels.
+# The comparison with direct use of the CUDA driver, and its kernels.
 cc -std=c11 -D_GNU_SOURCE -O2 -Ibuild/include -I"$dist/include" bench/card/*.c -L"$dist/lib" -ltvmgo \
   -Wl,-rpath,'$ORIGIN/../lib' -ldl -lm -o "$out/bin/cuda_card"
 mkdir -p "$out/tree/bench/card"
 cp bench/card/kernels.* "$out/tree/bench/card/"
 
-# One kernel for every kind of device.
+# A kernel for every kind of device.
 "$dist/bin/tvmgo" pack examples/kernel/add.cl examples/kernel/add.ptx examples/kernel/add.spv -o "$out/bin/gpu.so" \
   --func 'add(a: const float32[n], b: const float32[n], c: out float32[n]) launch blockIdx.x=n'
 
-# The loaders, with their licences.
+# The loaders and their licences.
 for loader in libOpenCL.so.1:ocl-icd-libopencl1 libvulkan.so.1:libvulkan1; do
   name=${loader%:*} package=${loader#*:}
   file=$(cc -print-file-name="$name")
@@ -59,7 +61,7 @@ chmod +x "$out/run.sh"
 limit=${LIMIT_MIB:-60}
 size_of() { du -sm "$1" | cut -f1; }
 
-# The compiler, with its licence.
+# NVRTC and its licence.
 nvrtc=$(ls build/.cache/venv/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13)
 mkdir -p "$out/nvrtc"
 for f in "$nvrtc" "${nvrtc%/*}"/libnvrtc-builtins.so.13*; do
@@ -69,7 +71,7 @@ cp "${nvrtc%/nvidia/*}"/nvidia_cuda_nvrtc-*.dist-info/licenses/* "$out/nvrtc/"
 if [ "$(size_of "$out")" -le "$limit" ]; then
   echo "NVRTC: $(size_of "$out/nvrtc") MiB of the bundle"
 else
-  echo "NVRTC: left out: with its $(size_of "$out/nvrtc") MiB the bundle would have $(size_of "$out") MiB"
+  echo "NVRTC: not included: with its $(size_of "$out/nvrtc") MiB the bundle would have $(size_of "$out") MiB"
   rm -r "$out/nvrtc"
 fi
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the static library: one object in which only the ABI of capi/exports.map is global. Everything
-# else (the Go runtime, the core, bindings of drivers) is made local, so that an application may have
-# functions of the same names.
+# Builds the static library: one object file in which only the symbols of capi/exports.map are global. All others (of
+# the Go runtime, the core, the bindings of drivers) become local, so that an application can have functions with the
+# same names.
 #
 #   build/scripts/static.sh LIBRARY
 set -eu
@@ -14,7 +14,7 @@ trap 'rm -rf "$tmp"' EXIT
 sed -n 's/^ *\([A-Za-z_][A-Za-z0-9_]*\);$/\1/p' capi/exports.map >"$tmp/abi"
 [ -s "$tmp/abi" ] || { echo "static.sh: no symbols in capi/exports.map" >&2; exit 1; }
 
-# -d: common symbols get a place now, and can be made local.
+# -d allocates common symbols, so that they can become local.
 "${LD:-ld}" -r -d --whole-archive "$tmp/go.a" -o "$tmp/all.o"
 "${OBJCOPY:-objcopy}" --strip-unneeded --keep-global-symbols="$tmp/abi" "$tmp/all.o" "$tmp/tvmgo.o"
 "${AR:-ar}" rcsD "$tmp/libtvmgo.a" "$tmp/tvmgo.o"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs every test, in the order in which failures are found soonest. `make test` calls it, after it has built dist/ and
-# installed what is needed. Ends with the number of tests that passed, and those that were skipped with the reasons.
+# Runs every test; the steps that find mistakes fastest come first. `make test` calls it after it has built dist/ and
+# installed what the tests need. At the end it prints the skipped tests with their reasons and the number of tests that
+# passed.
 set -eu
 cd "$(dirname "$0")/../.."
 log=build/.cache/go-test.log
@@ -39,8 +40,9 @@ grep -E '^ok ' "$log"
 
 step "Go tests with the race detector"
 race=build/.cache/race-test.log
-# Left out: tests that repeat a whole suite under other circumstances or with each call failing, comparisons and counts
-# on one goroutine, and tests of compilers and other processes, which the detector does not see. They have run above.
+# Skipped here are tests that repeat a whole suite in another configuration or with each call failing, comparisons and
+# counts on one goroutine, and tests of compilers and other processes, which the detector does not observe. They have
+# run above.
 again='TestVerify_Endless|TestRun_(Artifacts|Cpp|ModuleRefusesArguments|OpenCL)|TestInspectLoad_.*|TestDoctor_.*'
 again="$again|TestBuild_(EmitLLVM|RandomLikeInterpreter|DeepIsLinear|Split.*)|TestCblas_.*|TestValidated"
 again="$again|TestOlderDrivers|TestPooledDescriptors|TestEveryCall(MayFail|Fails|Fails_Kernels)"

@@ -42,7 +42,8 @@ PACKAGE := lib/pkgconfig/tvmgo.pc lib/cmake/tvmgo/tvmgoConfig.cmake lib/cmake/tv
 LINKS := lib/libtvmgo.so.$(SOVERSION) lib/libtvmgo.so
 INSTALLED := $(HEADERS) $(PACKAGE) lib/libtvmgo.a lib/libtvmgo.so.$(VERSION) bin/tvmgo
 
-.PHONY: all dist static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram generators
+.PHONY: all dist static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram
+.PHONY: generators
 all: dist static
 
 # Go decides what is out of date, so these run every time; a build without changes takes a second.
@@ -74,7 +75,8 @@ install: dist static
 # Leaves folders that others use too.
 uninstall:
 	@for f in $(INSTALLED) $(LINKS); do rm -f "$(DESTDIR)$(PREFIX)/$$f" || exit 1; done
-	@for d in include/tvm/ffi/extra include/tvm/ffi include/tvm/runtime include/tvm include/tvmgo include/dlpack lib/cmake/tvmgo; do \
+	@for d in include/tvm/ffi/extra include/tvm/ffi include/tvm/runtime include/tvm include/tvmgo include/dlpack \
+	  lib/cmake/tvmgo; do \
 	  rmdir "$(DESTDIR)$(PREFIX)/$$d" 2>/dev/null || true; done
 
 clean:

@@ -4,7 +4,6 @@ import (
 	"os"
 	"testing"
 
-
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"

@@ -89,7 +89,9 @@ func split(A: handle, B: handle) {
   var n: int32
   buffer A: float32[n], param A
   buffer B: float32[n], param B
-  for i in range(floordiv(n + 7, 8)) { vectorized j in range(8) { if intrin likely[bool](i * 8 + j < n) { B[i * 8 + j] = A[i * 8 + j] } } }
+  for i in range(floordiv(n + 7, 8)) {
+    vectorized j in range(8) { if intrin likely[bool](i * 8 + j < n) { B[i * 8 + j] = A[i * 8 + j] } }
+  }
 }
 func fused(A: handle, B: handle) {
   var n: int32

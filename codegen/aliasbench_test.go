@@ -24,7 +24,9 @@ const entryDriver = `
 #include <time.h>
 #include <tvm/ffi/c_api.h>
 typedef int (*entry)(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
-void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message) { fprintf(stderr, "%s: %s\n", kind, message), exit(1); }
+void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message) {
+  fprintf(stderr, "%s: %s\n", kind, message), exit(1);
+}
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

@@ -132,7 +132,9 @@ func guarded(A: handle, n: int32) {
   assert n < m, ValueError, "n"
   A[n] = 2.0
   A[min(n, m - 1)] = 3.0
-  for i in range(floordiv(m + 7, 8)) { vectorized j in range(8) { if intrin likely[bool](i * 8 + j < m) { A[i * 8 + j] = 1.0 } } }
+  for i in range(floordiv(m + 7, 8)) {
+    vectorized j in range(8) { if intrin likely[bool](i * 8 + j < m) { A[i * 8 + j] = 1.0 } }
+  }
 }
 `)
 	require.Empty(t, paths(proved))

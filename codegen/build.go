@@ -19,7 +19,7 @@ import (
 const (
 	AttrTarget = transform.AttrTarget     // *target.Target, or text that target.New reads: what the function is built for
 	AttrConv   = transform.AttrConvention // int64: how it is called
-	AttrOp     = "op"                     // string: what it computes, for those who divide a program among targets: "conv2d"
+	AttrOp     = "op"                     // string: the operator, for code that divides a program among targets: "conv2d"
 )
 
 // Calling conventions, with the numbers of Apache TVM.

@@ -145,7 +145,9 @@ func TestBuild_BadInput(t *testing.T) {
 	_, err = codegen.Build(scale(t, 1), kind(t, "metal"))
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
 	require.ErrorContains(t, err,
-		`build for kind "metal": no code generator target.build.metal is enabled: there are those of c, hello, llvm: no package of tvmgo generates code for metal: build for one of c, hello, llvm, opencl, or register a generator by codegen.Register`)
+		`build for kind "metal": no code generator target.build.metal is enabled: there are those of c, hello, llvm: `+
+			`no package of tvmgo generates code for metal: build for one of c, hello, llvm, opencl, `+
+			`or register a generator by codegen.Register`)
 	m := scale(t, 1)
 	m.Funcs[0].Body = &tir.Evaluate{Value: tir.Add(tir.F32(1), tir.BoolConst(true))}
 	_, err = codegen.Build(m, kind(t, "c"))

@@ -82,7 +82,8 @@ var products = []product{
   parallel io in range(2) { for jo in range(3) {
     for ii in range(4) { vectorized ji in range(2) { C_[io * 4 + ii, jo * 2 + ji] = 0.0 } }
     for ko in range(4) { for ii in range(4) { for ki in range(3) { for ji in range(2) {
-      C_[io * 4 + ii, ji + jo * 2] = A_[ii + 4 * io, ko * 3 + ki] * B_[ko * 3 + ki, jo * 2 + ji] + C_[io * 4 + ii, ji + jo * 2]
+      C_[io * 4 + ii, ji + jo * 2] =
+        A_[ii + 4 * io, ko * 3 + ki] * B_[ko * 3 + ki, jo * 2 + ji] + C_[io * 4 + ii, ji + jo * 2]
     } } } }
   } }
 `), [][]int64{{8, 12}, {12, 6}, {8, 6}}, "gemm"},
@@ -131,7 +132,9 @@ var products = []product{
 	{"sums of another tile", productText("8, 3", "3, 6", "8, 6", `
   for io in range(2) {
     for ii in range(4) { for j in range(6) { C_[ii * 2 + io, j] = 0.0 } }
-    for ii in range(4) { for j in range(6) { for k in range(3) { C_[io * 4 + ii, j] = C_[io * 4 + ii, j] + A_[io * 4 + ii, k] * B_[k, j] } } }
+    for ii in range(4) { for j in range(6) { for k in range(3) {
+      C_[io * 4 + ii, j] = C_[io * 4 + ii, j] + A_[io * 4 + ii, k] * B_[k, j]
+    } } }
   }
 `), [][]int64{{8, 3}, {3, 6}, {8, 6}}, ""},
 	{"strides", strings.NewReplacer("A_: TYPE[5, 3]", "A_: TYPE[5, 3], strides [4, 1]", "B_: TYPE[3, 7]",

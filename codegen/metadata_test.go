@@ -37,8 +37,9 @@ func TestBuild_Metadata(t *testing.T) {
 		require.Equal(t, "scaled(Tensor, int, float, bool, Ptr) -> int", meta.Schema.Signature("scaled"))
 		require.JSONEq(t, `"scaled(A_: float32[n, m], n: int32, by: float32, on: bool, p: handle)"`,
 			string(meta.Values["signature"]))
-		require.JSONEq(t, `[{"name": "A_", "kind": "tensor", "dtype": "float32", "shape": ["n", "m"]}, {"name": "n", "kind": "scalar", "dtype": "int32"},
-			{"name": "by", "kind": "scalar", "dtype": "float32"}, {"name": "on", "kind": "scalar", "dtype": "bool"}, {"name": "p", "kind": "pointer"}]`,
+		require.JSONEq(t, `[{"name": "A_", "kind": "tensor", "dtype": "float32", "shape": ["n", "m"]},
+			{"name": "n", "kind": "scalar", "dtype": "int32"}, {"name": "by", "kind": "scalar", "dtype": "float32"},
+			{"name": "on", "kind": "scalar", "dtype": "bool"}, {"name": "p", "kind": "pointer"}]`,
 			string(meta.Values["args"]))
 		require.JSONEq(t, `[{"device": "cpu", "format": "tir", "target": `+kind(t, "c").JSON()+`}]`,
 			string(meta.Values["targets"]))

@@ -82,7 +82,8 @@ func TestLibrary_Modules(t *testing.T) {
 		"merge closes a circle": {twoModules(constant(t, "f", 1),
 			twoModules(newData(t, nil), twoModules(newData(t, []byte("x")), constant(t, "g", 2)))),
 			runtime.ErrInvalidArgument, []string{
-				`module root (kind "c") and module root.imports[0].imports[0].imports[0] (kind "c") are both linked, and become one library. It would import itself: ` +
+				`module root (kind "c") and module root.imports[0].imports[0].imports[0] (kind "c") are both linked, ` +
+					`and become one library. It would import itself: ` +
 					`the first imports module root.imports[0] (kind "test.data")`}},
 		"function is missing": {cSource(t, "static int __tvm_ffi_f(void) { return 0; }", "f"), runtime.ErrInvalidArgument,
 			[]string{`module root (kind "c") lists the function "f", but the library has neither __tvm_ffi_f nor f`}},

@@ -112,7 +112,8 @@ func writeLLVM(out io.Writer, symbol string, r io.Reader, size int64, register, 
 	if register != "" {
 		fmt.Fprintf(w, `
 @tvmgo.name = private constant [%[1]d x i8] c"%[2]s\00"
-@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @tvmgo.register, ptr null }]
+@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }]
+  [{ i32, ptr, ptr } { i32 65535, ptr @tvmgo.register, ptr null }]
 
 declare i32 @%[3]s(ptr, ptr)
 

@@ -259,7 +259,10 @@ int __tvm_ffi_sum(void* self, const value* a, int n, value* r) {
   for (int i = 0; i < n; i++) r->v.i += a[i].v.i;
   return self != 0;
 }
-int __tvm_ffi_half(void* self, const value* a, int n, value* r) { r->index = 3; r->v.d = a[0].v.d / 2; return self != 0 || n != 1; }
+int __tvm_ffi_half(void* self, const value* a, int n, value* r) {
+  r->index = 3; r->v.d = a[0].v.d / 2;
+  return self != 0 || n != 1;
+}
 int __tvm_ffi_bad(void* self, const value* a, int n, value* r) { return -1; }`, "-Wno-unused"))
 	require.Equal(t, []string{"bad", "half", "sum"}, m.Functions())
 	require.Equal(t, int64(6), call(t, function(t, m, "sum"), 1, 2, 3))

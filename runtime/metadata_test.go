@@ -117,8 +117,12 @@ FUNCTION(_metadata_f) { TVMFFIErrorSetRaisedFromCStr("ValueError", "no idea"); r
 FUNCTION(_doc_f) { return 7; }
 FUNCTION(g) { return 0; }
 FUNCTION(_metadata_g) { r->type_index = kTVMFFIInt; r->v_int64 = 3; return 0; }
-FUNCTION(_doc_g) { int64_t two = 2; TVMFFIAny v; return TVMFFIStringFromByteArray(&(TVMFFIByteArray){"a text that is long enough", 26}, &v)
-  || TVMFFIFunctionCreate(0, __tvm_ffi_g, 0, (TVMFFIObjectHandle*)&r->v_obj) || ((r->type_index = kTVMFFIFunction), TVMFFIObjectDecRef(v.v_obj)) || two == 0; }
+FUNCTION(_doc_g) {
+  int64_t two = 2; TVMFFIAny v;
+  return TVMFFIStringFromByteArray(&(TVMFFIByteArray){"a text that is long enough", 26}, &v)
+    || TVMFFIFunctionCreate(0, __tvm_ffi_g, 0, (TVMFFIObjectHandle*)&r->v_obj)
+    || ((r->type_index = kTVMFFIFunction), TVMFFIObjectDecRef(v.v_obj)) || two == 0;
+}
 FUNCTION(h) { return 0; }
 FUNCTION(_doc_h) { return 0; }
 FUNCTION(_metadata_h) { r->type_index = kTVMFFIRawStr; r->v_c_str = "{\"raw\": true}"; return 0; }

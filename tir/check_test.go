@@ -309,7 +309,8 @@ var spoiledPrograms = []spoiled{
 	{"cast to nothing", func(w *wellFormed) { w.cast.Type = Void }, inLoop +
 		"[4].attr(pragma).body.value.b.args[0]: cast of int32 to void"},
 	{"cast to an address", func(w *wellFormed) { w.cast.Type = Handle }, inLoop +
-		"[4].attr(pragma).body.value.b.args[0]: cast of int32 to handle: only 64-bit integers can be cast to or from an address"},
+		"[4].attr(pragma).body.value.b.args[0]: cast of int32 to handle: " +
+		"only 64-bit integers can be cast to or from an address"},
 	{"ramp of two types", func(w *wellFormed) { w.ramp.Stride = I64(1) }, inLoop +
 		"[5].indices[1]: ramp of types int32 and int64: want two scalar integers of one type"},
 	{"ramp of floats", func(w *wellFormed) { w.ramp.Base, w.ramp.Stride = F32(1), F32(1) }, inLoop +

@@ -15,7 +15,7 @@ func TestOutputs_AreUpToDate(t *testing.T) {
 	require.Empty(t, stale, "run: go generate ./build/gen")
 }
 
-// small is a description with one of everything.
+// small is a description with one item of most kinds.
 const small = `driver d
 title    T # not a part of it
 header   D/d.h
@@ -37,13 +37,14 @@ enum     color
 value    RED 1
 const    D_X -3
 func     int dInit(unsigned)
-func     int dList(num, void (*)(int, char*), void*)
+func     int dList(num, void (*)(int, char*), \
+         void*) # continued
 func     thing dMake(int, int*)
 func     thing dLend(void)
 own      int dNew(const pair*)
 `
 
-// more has the items that only some descriptions have.
+// more has items of the other kinds.
 const more = `include  stdlib.h
 start    d_init(0)
 define   D_VERSION 2
@@ -117,19 +118,20 @@ func TestParseSpec_More(t *testing.T) {
 
 func TestParseSpec_Bad(t *testing.T) {
 	for _, c := range []struct{ add, want string }{
-		{"func int f", "26: func: \"int f\" is no prototype"},
-		{"nonsense a b", "26: nonsense: no such item"},
-		{"const X", "26: const: a name and what it stands for are needed"},
-		{"title", "26: title: nothing follows"},
-		{"field int x", "26: field: enum color does not have it"},
-		{"func int dNew(void)", "0: function dNew comes twice"},
-		{"func double f(void)", "what does f answer without a library"},
-		{"quiet f", "0: quiet names f, which is no function"},
+		{"func int f", "27: func: \"int f\" is not a prototype"},
+		{"nonsense a b", "27: nonsense: no such item"},
+		{"const X", "27: const: a name and a value are required"},
+		{"title", "27: title: nothing follows"},
+		{"field int x", "27: field: enum color cannot have it"},
+		{"func int dNew(void)", "0: function dNew is declared twice"},
+		{"func double f(void)", "function f has no result without a library"},
+		{"quiet f", "0: quiet: there is no function f"},
 		{"offline f 0", "0: there is no function f"},
-		{"alias f g", "0: alias f stands for g, which is no function"},
-		{"entry int f(void)", "26: entry: it belongs to no table"},
-		{"define", "26: define: nothing follows"},
-		{"layout x\nvalue A 1", "27: value: layout x does not have it"},
+		{"alias f g", "0: alias f: there is no function g"},
+		{"entry int f(void)", "27: entry: there is no table before it"},
+		{"define", "27: define: nothing follows"},
+		{"const \\\n X", "28: const: a name and a value are required"},
+		{"layout x\nvalue A 1", "28: value: layout x cannot have it"},
 	} {
 		require.ErrorContains(t, must.Fail(parseSpec(small+c.add)), c.want, c.add)
 	}

@@ -7,26 +7,27 @@ import (
 	"strings"
 )
 
-// spec is a driver's description. Its file has an item a line:
+// spec is the description of a driver's API. Its file has one item per line; a line that ends with a backslash
+// continues on the next line, and "#" begins a comment:
 //
-//	driver    NAME               of the Go build tag and of the files
-//	title     TEXT               the API's name, for people
-//	header    PATH               of the header, as programs include it
-//	include   HEADER             another one that it includes for the binding's sake
-//	library   FILE …             the vendor's library; the first that opens is taken
-//	first     FUNCTION           without which a library is not the right one
+//	driver    NAME               the name of the driver, of its Go build tag and of the files
+//	title     TEXT               the name of the API in messages
+//	header    PATH               the path of the header, as programs include it
+//	include   HEADER             a header that it includes because the binding expects that
+//	library   FILE …             names of the vendor's library; the first one that can be opened is used
+//	first     FUNCTION           a function that the library must have
 //	variable  NAME               the environment variable that names another library
-//	archive   FILE               the empty archive that satisfies the binding's -l, if it has one
-//	tag       none               built always, without a Go build tag
-//	cure      TEXT               what to do when there is no library
-//	answer    TYPE VALUE         what functions of this result answer then
+//	archive   FILE               the empty archive for the -l flag of the binding, if it has one
+//	tag       none               it is always built, without a Go build tag
+//	cure      TEXT               what the user can do if there is no library
+//	answer    TYPE VALUE         the result of functions with this result type if there is no library
 //	answer    FUNCTION VALUE     the same for one function
-//	offline   FUNCTION VALUE     a function that always answers this and never opens the library
-//	start     CALL               what is called as soon as the library is open; its result is ignored
-//	quiet     FUNCTION …         signal handlers are put back after these
+//	offline   FUNCTION VALUE     a function that always returns this value and never opens the library
+//	start     CALL               a call after the library was opened; its result is ignored
+//	quiet     FUNCTION …         functions after which signal handlers are restored
 //	type      NAME TYPE          a name of another type
-//	handle    NAME STRUCT        a pointer to a structure that nobody sees
-//	opaque    NAME               a structure that is only pointed to
+//	handle    NAME STRUCT        a pointer to an undefined structure
+//	opaque    NAME               an undefined structure
 //	struct    NAME [ALIGNMENT]   followed by its fields
 //	union     NAME               the same
 //	layout    NAME               a structure of this project, for a part that has no name in the vendor's header
@@ -34,29 +35,29 @@ import (
 //	enum      NAME               followed by its values
 //	value     NAME NUMBER
 //	const     NAME VALUE         a macro
-//	define    NAME [VALUE]       a macro of another value than the vendor's
-//	alias     NAME NAME          a macro for a function: what programs write, what the library calls it
+//	define    NAME [VALUE]       a macro whose value differs from the vendor's
+//	alias     NAME NAME          a macro for a function: the name in programs, the name that the library exports
 //	func      RESULT NAME(TYPES) a function that the binding refers to
-//	own       RESULT NAME(TYPES) a function that only this project calls; the library may lack it; "= SYMBOL" may
-//	                             follow, under which the library has it
-//	table     NAME               of pointers to functions that the program itself asks the API for; followed by
-//	entry     RESULT NAME(TYPES) one of them
-//	may       RESULT NAME(TYPES) one that the API may lack
-//	hide      RESULT NAME(TYPES) a function that the binding defines: hidden, so that it is nobody else's
+//	own       RESULT NAME(TYPES) a function that only this project calls; the library may lack it. "= SYMBOL" may
+//	                             follow: the name that the library exports
+//	table     NAME               a structure of function pointers, which the program gets from the API; followed by
+//	entry     RESULT NAME(TYPES) a function of the table
+//	may       RESULT NAME(TYPES) a function of the table that the API may lack
+//	hide      RESULT NAME(TYPES) a function that the binding defines: it gets hidden visibility
 type spec struct {
 	driver, title, header, variable, archive, cure, first, start, tag string
 
 	libraries []string
 	includes  []string
-	answers   map[string]string // by type of the result, or by function
+	answers   map[string]string // by result type, or by function
 	offline   map[string]string
 	quiet     map[string]bool
 	types     []decl // in the order of the file
 	consts    []constant
-	defines   []constant // of this project's own values
+	defines   []constant // macros whose values differ from the vendor's
 	aliases   []constant
 	funcs     []function
-	hidden    []function // defined elsewhere
+	hidden    []function // defined by the binding
 	tables    []table
 }
 
@@ -66,7 +67,7 @@ type table struct {
 	entries []function
 }
 
-// decl is a type, of the kind that the description calls it. A struct's of is its alignment, if it has one.
+// decl is a type; kind is the first word of its item. For a struct, of is the alignment, if there is one.
 type decl struct {
 	kind, name, of string
 	members        []member
@@ -79,13 +80,13 @@ type constant struct{ name, value string }
 
 type function struct {
 	result, name string
-	symbol       string // what the library calls it
+	symbol       string // the name that the library exports
 	params       []string
 	own          bool
-	may          bool // of a table: it may be missing
+	may          bool // an entry of a table that may be missing
 }
 
-// last is the type of the last parameter, "" when there is none.
+// last is the type of the last parameter, "" if there is none.
 func (f function) last() string {
 	if len(f.params) == 0 {
 		return ""
@@ -105,12 +106,19 @@ func readSpec(path string) (*spec, error) {
 	return s, nil
 }
 
-// parseSpec reads a description; errors begin with the number of their line.
+// parseSpec parses a description. Errors begin with the line number.
 func parseSpec(text string) (*spec, error) {
 	s := &spec{answers: map[string]string{}, offline: map[string]string{}, quiet: map[string]bool{}}
+	begun := "" // the previous lines of an item
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
-		key, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		line = begun + strings.TrimSpace(line)
+		var more bool
+		if begun, more = strings.CutSuffix(line, "\\"); more {
+			continue
+		}
+		begun = ""
+		key, rest, _ := strings.Cut(line, " ")
 		if key == "" {
 			continue
 		}
@@ -158,7 +166,7 @@ func (s *spec) item(key, rest string) error {
 		s.tables = append(s.tables, table{name: words[0]})
 	case "entry", "may":
 		if len(s.tables) == 0 {
-			return fmt.Errorf("it belongs to no table")
+			return fmt.Errorf("there is no table before it")
 		}
 		f, err := parseFunction(rest)
 		f.may = key == "may"
@@ -177,10 +185,10 @@ func (s *spec) item(key, rest string) error {
 	return nil
 }
 
-// pair reads the items that are a name and what it stands for.
+// pair parses an item that consists of a name and a value.
 func (s *spec) pair(key string, words []string) error {
 	if len(words) < 2 {
-		return fmt.Errorf("a name and what it stands for are needed")
+		return fmt.Errorf("a name and a value are required")
 	}
 	name, of := words[0], strings.Join(words[1:], " ")
 	switch key {
@@ -203,10 +211,10 @@ func (s *spec) pair(key string, words []string) error {
 func (s *spec) member(key, rest string) error {
 	at := strings.LastIndexByte(rest, ' ')
 	if at < 0 {
-		return fmt.Errorf("two words are needed")
+		return fmt.Errorf("two words are required")
 	}
 	if len(s.types) == 0 {
-		return fmt.Errorf("it belongs to nothing")
+		return fmt.Errorf("there is no type before it")
 	}
 	d := &s.types[len(s.types)-1]
 	m := member{name: rest[at+1:], of: strings.TrimSpace(rest[:at])}
@@ -214,13 +222,13 @@ func (s *spec) member(key, rest string) error {
 		m.name, m.of = m.of, m.name
 	}
 	if (key == "field") != d.hasFields() || (key == "value") != (d.kind == "enum") {
-		return fmt.Errorf("%s %s does not have it", d.kind, d.name)
+		return fmt.Errorf("%s %s cannot have it", d.kind, d.name)
 	}
 	d.members = append(d.members, m)
 	return nil
 }
 
-// hasFields tells structures and unions from the rest.
+// hasFields returns true for structures and unions.
 func (d decl) hasFields() bool { return d.kind == "struct" || d.kind == "union" || d.kind == "layout" }
 
 var prototype = regexp.MustCompile(`^(.+?[ *])(\w+)\((.*)\)$`)
@@ -228,12 +236,12 @@ var prototype = regexp.MustCompile(`^(.+?[ *])(\w+)\((.*)\)$`)
 func parseFunction(text string) (function, error) {
 	m := prototype.FindStringSubmatch(text)
 	if m == nil {
-		return function{}, fmt.Errorf("%q is no prototype", text)
+		return function{}, fmt.Errorf("%q is not a prototype", text)
 	}
 	return function{result: strings.TrimSpace(m[1]), name: m[2], symbol: m[2], params: splitParams(m[3])}, nil
 }
 
-// splitParams cuts at the commas that are in no parentheses.
+// splitParams splits a list at the commas that are not in parentheses.
 func splitParams(list string) []string {
 	var params []string
 	depth, from := 0, 0
@@ -263,11 +271,12 @@ func (s *spec) check() error {
 	names := map[string]bool{}
 	for _, f := range s.funcs {
 		if names[f.name] {
-			return fmt.Errorf("0: function %s comes twice", f.name)
+			return fmt.Errorf("0: function %s is declared twice", f.name)
 		}
 		names[f.name] = true
 		if s.offline[f.name] == "" && s.answer(f) == "" {
-			return fmt.Errorf("0: what does %s answer without a library? give \"answer %s\" a value", f.name, f.result)
+			return fmt.Errorf("0: function %s has no result without a library: add an item \"answer %s VALUE\"",
+				f.name, f.result)
 		}
 	}
 	for f := range s.offline {
@@ -277,18 +286,18 @@ func (s *spec) check() error {
 	}
 	for _, a := range s.aliases {
 		if !names[a.value] {
-			return fmt.Errorf("0: alias %s stands for %s, which is no function", a.name, a.value)
+			return fmt.Errorf("0: alias %s: there is no function %s", a.name, a.value)
 		}
 	}
 	for f := range s.quiet {
 		if !names[f] {
-			return fmt.Errorf("0: quiet names %s, which is no function", f)
+			return fmt.Errorf("0: quiet: there is no function %s", f)
 		}
 	}
 	return nil
 }
 
-// answer returns the result of a function when the library is missing.
+// answer returns the result of a function if there is no library.
 func (s *spec) answer(f function) string {
 	if v := s.answers[f.name]; v != "" {
 		return v

@@ -1,12 +1,9 @@
 // Package limits has tests of the sizes of directories, files and lines, and of the dependencies between directories.
 //
-// Source files have one of the extensions below. Generated files (their first lines say "Code generated … DO NOT
-// EDIT"), headers of third parties, data of tests (folders testdata) and what a build leaves (dist, .cache) do not
-// count. Tests are files *_test.go and folders testing, ctest and devicetest; for them only the length of lines is
-// limited. Lines of Markdown are tested in package docs.
-//
-// Directories and files that exceed a limit are listed in exceptions.txt. The list can only become shorter: an entry
-// that is no longer needed fails the test. `go test ./build/limits -update` removes such entries; nothing adds one.
+// Source files have one of the extensions below. The limits do not apply to generated files (their first lines contain
+// "Code generated … DO NOT EDIT"), files of third parties, golden files (*.golden.*), and the output of builds (dist,
+// .cache). Tests are files *_test.go and the folders testing, testdata, ctest and devicetest. For tests and for the tables
+// of drivers' functions (*.spec), only the length of lines is limited. Lines of Markdown are tested in package docs.
 package limits
 
 import (
@@ -24,13 +21,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/internal/testing/golden"
 	"tvmgo/internal/testing/must"
 )
 
 const (
-	root       = "../.."
-	exceptions = "exceptions.txt"
+	root = "../.."
 
 	maxFiles     = 45   // source files in a directory, without those of its subdirectories
 	maxLines     = 8000 // of these files together
@@ -41,16 +36,17 @@ const (
 // source is a source file.
 type source struct {
 	path string // from the root of the repository, with slashes
-	test bool
+	test bool   // or a table of a driver's functions
 	text string
 }
 
 var (
-	extensions = []string{".go", ".c", ".h", ".cc", ".hpp", ".cpp", ".cu", ".cl", ".py", ".sh", ".mk", ".awk"}
+	extensions = []string{".go", ".c", ".h", ".cc", ".hpp", ".cpp", ".cu", ".cl", ".s", ".spvasm", ".py", ".sh", ".awk",
+		".mk", ".in", ".map", ".supp", ".spec", "Makefile"}
 	// of third parties, or generated from theirs
-	others     = []string{"include/tvm/", "include/dlpack/", "build/include/"}
-	testFolder = regexp.MustCompile(`(^|/)(testing|ctest|devicetest)/`)
-	generated  = regexp.MustCompile(`Code generated .*DO NOT EDIT`)
+	others    = []string{"include/tvm/", "include/dlpack/", "build/include/", "testdata/artifacts/"}
+	testFile  = regexp.MustCompile(`_test\.go$|\.spec$|(^|/)(testing|testdata|ctest|devicetest)/`)
+	generated = regexp.MustCompile(`Code generated .*DO NOT EDIT`)
 )
 
 func sources(t *testing.T) (all []source) {
@@ -60,13 +56,14 @@ func sources(t *testing.T) (all []source) {
 			return err
 		}
 		if d.IsDir() {
-			if slices.Contains([]string{".git", ".cache", "dist", "testdata"}, d.Name()) {
+			if slices.Contains([]string{".git", ".cache", "dist"}, d.Name()) {
 				return filepath.SkipDir
 			}
 			return nil
 		}
 		name := strings.TrimPrefix(filepath.ToSlash(file), root+"/")
-		if !d.Type().IsRegular() || !slices.Contains(extensions, path.Ext(name)) ||
+		if !d.Type().IsRegular() || strings.Contains(name, ".golden.") ||
+			!slices.ContainsFunc(extensions, func(end string) bool { return strings.HasSuffix(name, end) }) ||
 			slices.ContainsFunc(others, func(folder string) bool { return strings.HasPrefix(name, folder) }) {
 			return nil
 		}
@@ -75,7 +72,7 @@ func sources(t *testing.T) (all []source) {
 			return err
 		}
 		if !generated.Match(text[:min(len(text), 400)]) {
-			all = append(all, source{name, strings.HasSuffix(name, "_test.go") || testFolder.MatchString(name), string(text)})
+			all = append(all, source{name, testFile.MatchString(name), string(text)})
 		}
 		return nil
 	}))
@@ -83,11 +80,9 @@ func sources(t *testing.T) (all []source) {
 	return all
 }
 
-// exceeded lists what exceeds a limit, in the form of exceptions.txt, with the reason: the limit ("columns" are the
-// characters of a line), and the directory or the file.
-func exceeded(all []source) map[string]string {
+// exceeded returns a sentence for each directory, file and line that exceeds a limit, in alphabetical order.
+func exceeded(all []source) (found []string) {
 	files, lines := map[string]int{}, map[string]int{}
-	found := map[string]string{}
 	for _, s := range all {
 		dir := path.Dir(s.path)
 		n := strings.Count(s.text, "\n")
@@ -95,61 +90,29 @@ func exceeded(all []source) map[string]string {
 			files[dir]++
 			lines[dir] += n
 			if n > maxFileLines {
-				found["file "+s.path] = fmt.Sprintf("has %d lines", n)
+				found = append(found, fmt.Sprintf("%s has %d lines", s.path, n))
 			}
 		}
 		for i, line := range strings.Split(s.text, "\n") {
 			if c := utf8.RuneCountInString(line); c > maxColumns {
-				found["columns "+dir] = fmt.Sprintf("%s:%d has %d characters", s.path, i+1, c)
-				break
+				found = append(found, fmt.Sprintf("%s:%d has %d characters", s.path, i+1, c))
 			}
 		}
 	}
 	for dir, n := range files {
 		if n > maxFiles {
-			found["files "+dir] = fmt.Sprintf("has %d source files", n)
+			found = append(found, fmt.Sprintf("%s has %d source files", dir, n))
 		}
 		if lines[dir] > maxLines {
-			found["lines "+dir] = fmt.Sprintf("has %d lines", lines[dir])
+			found = append(found, fmt.Sprintf("%s has %d lines", dir, lines[dir]))
 		}
 	}
+	slices.Sort(found)
 	return found
 }
 
-// unexpected compares what exceeds the limits with the exceptions: problems are not listed, unneeded entries have no
-// problem. An entry about columns includes the directories below.
-func unexpected(found map[string]string, list []string) (problems, unneeded []string) {
-	needed := map[string]bool{}
-	for what, why := range found {
-		i := slices.IndexFunc(list, func(entry string) bool {
-			return what == entry || strings.HasPrefix(entry, "columns ") && strings.HasPrefix(what, entry+"/")
-		})
-		if i < 0 {
-			problems = append(problems, what+": "+why)
-		} else {
-			needed[list[i]] = true
-		}
-	}
-	for _, entry := range list {
-		if !needed[entry] {
-			unneeded = append(unneeded, entry)
-		}
-	}
-	slices.Sort(problems)
-	return problems, unneeded
-}
-
 func TestLimits(t *testing.T) {
-	text := must.Get(os.ReadFile(exceptions))(t)
-	list := strings.Split(strings.TrimSpace(string(text)), "\n")
-	problems, unneeded := unexpected(exceeded(sources(t)), list)
-	require.Empty(t, problems, "split these directories and files, wrap these lines")
-	if golden.Updating() {
-		list = slices.DeleteFunc(list, func(entry string) bool { return slices.Contains(unneeded, entry) })
-		require.NoError(t, os.WriteFile(exceptions, []byte(strings.Join(list, "\n")+"\n"), 0o644))
-		return
-	}
-	require.Empty(t, unneeded, "nothing exceeds these limits any more: remove them with go test ./build/limits -update")
+	require.Empty(t, exceeded(sources(t)), "split these directories and files, wrap these lines")
 }
 
 func TestLimits_AreSeen(t *testing.T) {
@@ -163,13 +126,8 @@ func TestLimits_AreSeen(t *testing.T) {
 	for i := range 17 {
 		all = append(all, source{fmt.Sprintf("f/%d.go", i), false, strings.Repeat("\n", 480)})
 	}
-	found := exceeded(all)
-	require.Equal(t, map[string]string{"columns a": "a/x_test.go:1 has 121 characters", "file b/c/x.c": "has 501 lines",
-		"files d": "has 46 source files", "lines f": "has 8160 lines"}, found)
-	found["columns h/i"] = "too long"
-	problems, unneeded := unexpected(found, []string{"columns a", "columns h", "files d", "lines f", "lines g"})
-	require.Equal(t, []string{"file b/c/x.c: has 501 lines"}, problems)
-	require.Equal(t, []string{"lines g"}, unneeded)
+	require.Equal(t, []string{"a/x_test.go:1 has 121 characters", "b/c/x.c has 501 lines", "d has 46 source files",
+		"f has 8160 lines"}, exceeded(all))
 }
 
 var quotedInclude = regexp.MustCompile(`(?m)^\s*#\s*include\s+"([^"]+)"`)

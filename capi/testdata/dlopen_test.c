@@ -1,6 +1,6 @@
 /* A host that is not linked with the library but opens it RTLD_LOCAL, as plugins and language bindings do.
- *   dlopen_test LIBRARY globals FILE     prints the global functions that the first call finds; all later calls must find
- *                                        the same
+ *   dlopen_test LIBRARY globals FILE     prints the global functions that the first call finds; all later calls must
+ *                                        find the same
  *   dlopen_test LIBRARY lookup NAME...   the very first calls look these up
  *   dlopen_test LIBRARY vadd FILE        loads a module and calls its vadd, well and badly
  *   dlopen_test LIBRARY exit FILE        leaves main while threads work

@@ -1,7 +1,8 @@
 /* Runs functions of a module that Apache TVM exported for a device, through both C ABIs, and compares with what TVM
  * computed.
  *   gpu_artifact_test FILE DIRECTORY TYPE INDEX FUNCTION...
- * TYPE and INDEX are the numbers of the device; sample.h describes the directory. The module imports one that has a kernel <function>_kernel for each function. */
+ * TYPE and INDEX are the numbers of the device; sample.h describes the directory. The module imports one that has a
+ * kernel <function>_kernel for each function. */
 #include <tvm/runtime/c_runtime_api.h>
 
 #include "ffi_abi_test.h"

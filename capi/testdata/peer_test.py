@@ -1,5 +1,5 @@
-"""One process with two TVM runtimes: libtvmgo.so and Apache TVM's. Both load the same files from the same paths, call them well and
-badly, and each has to see its own errors and its own results, whoever came first.
+"""One process with two TVM runtimes: libtvmgo.so and Apache TVM's. Both load the same files from the same paths and
+call their functions with good and with bad arguments. Each must see its own errors and results, whichever loads first.
 
 peer_test.py ORDER LIBRARY FILE...
 
@@ -22,7 +22,8 @@ os.environ["TVM_USE_RUNTIME_LIB"] = "1"
 class DLTensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32),
                 ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)]
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.c_void_p),
+                ("byte_offset", ctypes.c_uint64)]
 
 
 class OursError(Exception):
@@ -56,7 +57,8 @@ class Ours:
         for a in arrays:
             shape = (ctypes.c_int64 * a.ndim)(*a.shape)
             kind = {"f": 2, "i": 0}[a.dtype.kind]
-            tensors.append(DLTensor(a.ctypes.data, (ctypes.c_int32 * 2)(1, 0), a.ndim, kind, a.itemsize * 8, 1, shape, None, 0))
+            tensors.append(DLTensor(a.ctypes.data, (ctypes.c_int32 * 2)(1, 0), a.ndim, kind, a.itemsize * 8, 1, shape,
+                                    None, 0))
         values = (ctypes.c_void_p * len(arrays))(*[ctypes.addressof(t) for t in tensors])
         codes = (ctypes.c_int * len(arrays))(*[7] * len(arrays))
         ret, code = ctypes.c_int64(), ctypes.c_int()

@@ -13,7 +13,8 @@ var reserved = func() map[string]bool {
 	all := map[string]bool{}
 	for _, s := range strings.Fields(`
 		auto break case char const continue default do double else enum extern float for goto if inline int long register
-		restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof bool true false
+		restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof bool
+		true false
 		alignas alignof constexpr nullptr thread_local static_assert
 		class template typename new delete this operator private public protected namespace using try catch throw virtual
 		friend explicit export mutable and or not xor bitand bitor compl

@@ -71,8 +71,8 @@ const expText = `static inline void %[2]s(%[1]s* result, const %[1]s* from) {
 `
 
 // scaleText multiplies with 2^n. Its arguments: the vectors of floats, of ints and of unsigned ints.
-const scaleText = `  /* The rounded value has n in its lowest bits: here 254, twice an exponent's bias, more. Two steps, so that neither
-     leaves the range of floats where the result does not. */
+const scaleText = `  /* n is the exponent plus 254, twice the bias of a float's exponent. Multiplying by two
+     factors keeps each of them within the range of floats. */
   const %[2]s n = (%[2]s)((%[3]s)shifted - (0x4b400000u - 254u)), half = n >> 1;
   *result = p * (%[1]s)((%[3]s)half << 23) * (%[1]s)((%[3]s)(n - half) << 23);
 `

@@ -97,5 +97,5 @@ func TestGolden(t *testing.T) {
 	// they tell who built them
 	code, _, found = strings.Cut("/* default_function("+code, "\nTVMGO_EXPORT int __tvm_ffi__metadata_")
 	require.True(t, found)
-	golden.Text(t, "testdata/default_function.c", code)
+	golden.Text(t, "testdata/default_function.golden.c", code)
 }

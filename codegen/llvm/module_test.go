@@ -192,8 +192,8 @@ func TestModule_CalledByMany(t *testing.T) {
 // Every intrinsic is declared, and computes what C's does.
 func TestModule_Intrinsics(t *testing.T) {
 	var source bytes.Buffer
-	source.WriteString("func all(a_handle: handle, c_handle: handle) {\n  buffer a: float32[1], param a_handle\n  buffer " +
-		"c: float64[1], param c_handle\n")
+	source.WriteString("func all(a_handle: handle, c_handle: handle) {\n" +
+		"  buffer a: float32[1], param a_handle\n  buffer c: float64[1], param c_handle\n")
 	for _, i := range tir.Intrinsics() {
 		if _, isFloat := map[int]bool{1: true, 2: true, 3: true}[i.Args]; !isFloat || !i.Pure {
 			continue

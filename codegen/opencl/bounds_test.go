@@ -92,7 +92,9 @@ func many(A: handle, B: handle, C: handle, D: handle, E: handle) {
 func relu(A: handle, B: handle) {
   buffer A: float32[4, 4], param A
   buffer B: float32[4, 4], param B
-  thread i in range(4), thread "blockIdx.x" { thread j in range(4), thread "threadIdx.x" { B[i, j] = max(A[i, j], 0.0) } }
+  thread i in range(4), thread "blockIdx.x" {
+    thread j in range(4), thread "threadIdx.x" { B[i, j] = max(A[i, j], 0.0) }
+  }
 }
 `
 

@@ -35,7 +35,7 @@ func kernelsOf(t testing.TB, m *tir.IRModule) (string, []blob.Function) {
 
 func TestEmit_Golden(t *testing.T) {
 	code, functions := kernelsOf(t, tiles(t, 13, 11, 10, tir.Float32))
-	golden.Text(t, "testdata/tiles.cl", code)
+	golden.Text(t, "testdata/tiles.golden.cl", code)
 	handle := dlpack.Handle
 	require.Equal(t, []blob.Function{{Key: "tiles_kernel", FunctionInfo: blob.FunctionInfo{Name: "tiles_kernel",
 		ArgTypes:        []dlpack.DataType{handle, handle, handle},
@@ -253,7 +253,9 @@ func TestEmit_RoundsFloat64(t *testing.T) {
 func f(a: handle, b: handle) {
   buffer A: float64[64], param a
   buffer B: float32[64], param b
-  thread t in range(64), thread "threadIdx.x" { B[t] = cast(float32, cast(float16, A[t])) + cast(float32, cast(bfloat16, A[t])) }
+  thread t in range(64), thread "threadIdx.x" {
+    B[t] = cast(float32, cast(float16, A[t])) + cast(float32, cast(bfloat16, A[t]))
+  }
 }
 `))
 	for _, name := range []string{"float16", "bfloat16"} {

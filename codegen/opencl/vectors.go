@@ -59,7 +59,8 @@ func (v vectors) Blend(t tir.Type, mask, a, b string) string {
 // ofVectors are the intrinsics whose functions take vectors, and give what they give for each lane.
 var ofVectors = func() map[string]string {
 	all := map[string]string{"nearbyint": "rint"}
-	for _, name := range strings.Fields(`exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf
+	for _, name := range strings.Fields(`
+		exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf
 		floor ceil trunc round fabs pow fmod atan2 hypot copysign fma`) {
 		all[name] = name
 	}

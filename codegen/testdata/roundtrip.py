@@ -1,4 +1,4 @@
-"""Loads a library that package te made in Apache TVM's own runtime, and lets functions of both call each other: roundtrip.py OURS THEIRS"""
+"""Loads a library of package te in Apache TVM's runtime; functions of both call each other: roundtrip.py OURS THEIRS"""
 import os
 import sys
 
@@ -35,7 +35,7 @@ def python(x, scale, text):
     seen.append((tuple(x.shape), scale, text))
     if scale > 2:
         raise ValueError("a scale that Python does not want")
-    return float(x.shape[0]) * scale  # x is borrowed: the binding has its description, and no owner that NumPy could keep
+    return float(x.shape[0]) * scale  # x is borrowed: it has no owner that a NumPy array could keep alive
 
 
 x = rng.random(5, dtype="float32")

@@ -2,8 +2,9 @@
 
     main.py MODULE [FUNCTION] [LENGTH] [DEVICE]      DEVICE is cpu, cuda:0, opencl:1, ...: where the vectors are
 
-It needs NumPy and libtvmgo.so, nothing else: no header, no compiler, no package of Apache TVM. The library is the one that
-TVMGO_LIBRARY names, that of dist/ in the source tree, or what the system finds. README.md explains the steps.
+It needs only NumPy and libtvmgo.so: no header, no compiler, no package of Apache TVM. It uses the library that
+TVMGO_LIBRARY names, or else that of dist/ in the source tree, or else the one that the system finds. README.md explains
+the steps.
 """
 
 import ctypes
@@ -11,7 +12,8 @@ import os
 import statistics
 import sys
 import time
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint64, c_void_p, py_object
+from ctypes import (POINTER, byref, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint64,
+                    c_void_p, py_object)
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 /* Loads a shared library as a runtime would, in a process of its own: prover LIBRARY SYMBOL...
  *
- * All that the library refers to must be found now. What it takes from the runtime is here, as functions that do nothing, so that
- * its constructors can call them. */
+ * All symbols that the library refers to must be found now. Those of the runtime are functions here that do nothing,
+ * so that the library's constructors can call them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

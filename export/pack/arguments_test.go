@@ -13,9 +13,11 @@ import (
 )
 
 const argumentsSource = `#include <stdint.h>
-void all(void* any, const float* a, int16_t* b, int8_t i8, uint16_t u16, int32_t n, uint64_t u64, _Bool flag, float f, double d) {
+void all(void* any, const float* a, int16_t* b, int8_t i8, uint16_t u16, int32_t n, uint64_t u64, _Bool flag, float f,
+         double d) {
   double* out = (double*)any;
-  out[0] = i8, out[1] = u16, out[2] = n, out[3] = (double)u64, out[4] = flag, out[5] = f, out[6] = d, out[7] = a[0], out[8] = b[0];
+  out[0] = i8, out[1] = u16, out[2] = n, out[3] = (double)u64, out[4] = flag, out[5] = f, out[6] = d;
+  out[7] = a[0], out[8] = b[0];
 }
 void two(const float* a, void* b) { (void)a, (void)b; }
 void line(const float* a) { (void)a; }

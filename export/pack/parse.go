@@ -72,8 +72,9 @@ func (p *parser) signature() error {
 }
 
 // reserved are the words of C that no kernel can be called.
-var reserved = strings.Fields(`auto break case char const continue default do double else enum extern float for goto if inline
-	int long register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+var reserved = strings.Fields(`
+	auto break case char const continue default do double else enum extern float for goto if inline int long register
+	restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
 	_Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local`)
 
 func (p *parser) functionName(what string) (string, error) {

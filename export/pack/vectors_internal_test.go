@@ -18,7 +18,9 @@ func vectorData(index, data string) []byte {
 }
 
 func TestParseVectors(t *testing.T) {
-	good := vectorData(`{"version":1,"vectors":[{"function":"f","args":[{"type":"float32","shape":[2],"want":0},{"int":3}]},{"function":"f","args":[{"float":1}]}]}`, "12345678")
+	good := vectorData(`{"version":1,"vectors":[`+
+		`{"function":"f","args":[{"type":"float32","shape":[2],"want":0},{"int":3}]},`+
+		`{"function":"f","args":[{"float":1}]}]}`, "12345678")
 	vectors := must.Get(parseVectors(good))(t)
 	require.Len(t, vectors, 2)
 	require.Equal(t, 1, vectors[1].number)

@@ -18,7 +18,8 @@ enum { TVMGO_MAX_DEVICES = 64 }; /* of one type */
   int NAME##_set_device(const TVMGODeviceAPI* api, int32_t id);                                                       \
   int NAME##_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out);                           \
   int NAME##_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out);                \
-  int NAME##_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint, void** out);\
+  int NAME##_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_t alignment, DLDataType hint,         \
+                   void** out);                                                                                       \
   int NAME##_free(const TVMGODeviceAPI* api, DLDevice dev, void* p);                                                  \
   int NAME##_memory_stats(const TVMGODeviceAPI* api, DLDevice dev, TVMGOMemoryStats* out);                            \
   int NAME##_pinned_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, void** out);                        \

@@ -1,9 +1,9 @@
 # Tests of the C core, without Go: `make core-test`.
 #
-# Every *_test.c in internal/core/ctest and in the folder ctest of a package of the core becomes a program,
-# together with the C sources of the core and of the CPU device: with AddressSanitizer and UBSan, with ThreadSanitizer, and plain but optimised, where
-# memory can be measured. What Go exports is weak in the core, so the programs link without it;
-# built-ins are registered by constructors.
+# Every *_test.c in internal/core/ctest and in the folder ctest of a package of the core becomes a program, together
+# with the C sources of the core and of the CPU device. It is built with AddressSanitizer and UBSan, with
+# ThreadSanitizer, and optimised without sanitizers, where memory can be measured. The functions that Go exports are
+# weak symbols in the core, so the programs link without them; constructors register the built-ins.
 #
 #   make core-test                        everything
 #   make core-test CORE_TESTS=parallel    programs whose name contains "parallel"
@@ -63,7 +63,8 @@ core-test:
 	export TVMGO_TESTDATA="$${TVMGO_TESTDATA:-$(CURDIR)/testdata}" \
 	  ASAN_OPTIONS="allocator_may_return_null=1:detect_leaks=1:$$ASAN_OPTIONS" \
 	  UBSAN_OPTIONS="print_stacktrace=1:$$UBSAN_OPTIONS" \
-	  TSAN_OPTIONS="suppressions=internal/core/ctest/tsan.supp:allocator_may_return_null=1:second_deadlock_stack=1:$$TSAN_OPTIONS"; \
+	  TSAN_OPTIONS="allocator_may_return_null=1:second_deadlock_stack=1:$$TSAN_OPTIONS"; \
+	  TSAN_OPTIONS="suppressions=internal/core/ctest/tsan.supp:$$TSAN_OPTIONS"; \
 	for kind in $(CORE_TEST_KINDS); do for name in $(CORE_TEST_NAMES); do \
 	  program=$(CORE_TEST_DIR)/$$kind/$$name; run=; \
 	  if [ $$kind = tsan ]; then run=$$fixed; fi; \

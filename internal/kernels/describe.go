@@ -1,7 +1,8 @@
 package kernels
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../core -I${SRCDIR}/../backend -I${SRCDIR}/../../include
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden
+#cgo CFLAGS: -I${SRCDIR}/../core -I${SRCDIR}/../backend -I${SRCDIR}/../../include
 #include <stdlib.h>
 #include "kernels.h"
 */

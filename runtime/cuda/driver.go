@@ -3,7 +3,9 @@
 package cuda
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../internal/backend -I${SRCDIR}/../../internal/kernels -I${SRCDIR}/../../include -I${SRCDIR}/../../build/include
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core
+#cgo CFLAGS: -I${SRCDIR}/../../internal/backend -I${SRCDIR}/../../internal/kernels
+#cgo CFLAGS: -I${SRCDIR}/../../include -I${SRCDIR}/../../build/include
 #include <stdlib.h>
 #include "gobridge.h"
 */

@@ -344,8 +344,8 @@ func TestKernel_NewerTags(t *testing.T) {
 func TestKernel_TensorMap(t *testing.T) {
 	need(t)
 	leavesNothing(t)
-	m, err := withMeta(t,
-		`{"words": {"name": "words", "arg_types": ["handle", "handle"], "launch_param_tags": ["threadIdx.x"], "arg_extra_tags": [0, 1]}}`)
+	m, err := withMeta(t, `{"words": {"name": "words", "arg_types": ["handle", "handle"],
+		"launch_param_tags": ["threadIdx.x"], "arg_extra_tags": [0, 1]}}`)
 	require.NoError(t, err)
 	f := function(t, m, "words")
 	out := empty(t, dlpack.UInt64, []int64{16}, first)

@@ -1,12 +1,13 @@
-// Package devicetest checks that a device keeps the promises of runtime.DeviceAPI, whoever implements
-// it: Run in a test of a device's package, with the device registered, is its conformance suite.
+// Package devicetest is the conformance suite of devices: it checks that a device keeps the promises of
+// runtime.DeviceAPI. Call Run in a test of the package that registers the device.
 //
 //	func TestDevice(t *testing.T) {
-//		devicetest.Run(t, dlpack.Device{Type: dlpack.CUDA}, devicetest.Options{Second: dlpack.Device{Type: dlpack.CUDA, ID: 1}})
+//		second := dlpack.Device{Type: dlpack.CUDA, ID: 1}
+//		devicetest.Run(t, dlpack.Device{Type: dlpack.CUDA}, devicetest.Options{Second: second})
 //	}
 //
-// What a device does not have is found by asking it, and skipped with the reason; what it has must
-// work. Nothing the suite makes may be alive afterwards.
+// The suite queries which optional functions a device has; tests of the others are skipped with the reason. No object
+// that the suite makes may be alive afterwards.
 package devicetest
 
 import (

@@ -27,8 +27,10 @@ func TestValidate(t *testing.T) {
 		return string(out)
 	}
 	out := run("1")
-	require.Regexp(t, `workspace: copy slice to tensor: .*validate: copy to: wrong stream: .*the workspace is for stream 0x1010: workspace of lazy:0, 64 bytes at 0x`, out)
-	require.Regexp(t, `tvmgo: ValueError: validate: free page-locked memory: freed while in flight: .*page-locked memory of lazy:0, 64 bytes at 0x`, out)
+	require.Regexp(t, `workspace: copy slice to tensor: .*validate: copy to: wrong stream: `+
+		`.*the workspace is for stream 0x1010: workspace of lazy:0, 64 bytes at 0x`, out)
+	require.Regexp(t, `tvmgo: ValueError: validate: free page-locked memory: freed while in flight: `+
+		`.*page-locked memory of lazy:0, 64 bytes at 0x`, out)
 	out = run("0")
 	require.Contains(t, out, "workspace: <nil>")
 	require.NotContains(t, out, "validate")

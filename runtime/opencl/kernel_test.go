@@ -18,13 +18,16 @@ import (
 
 const source = `
 __kernel void scale(__global float* x, float by, int n) {
-  int i = get_global_id(0) + get_global_id(1) * get_global_size(0) + get_global_id(2) * get_global_size(0) * get_global_size(1);
+  int i = get_global_id(0) + get_global_id(1) * get_global_size(0) +
+          get_global_id(2) * get_global_size(0) * get_global_size(1);
   if (i < n) x[i] *= by;
 }
 __kernel void types(__global double* out, long a, int b, uint c, double d, float e) {
   out[0] = a; out[1] = b; out[2] = c; out[3] = d; out[4] = e;
 }
-__kernel __attribute__((reqd_work_group_size(8, 1, 1))) void eight(__global float* x) { x[get_global_id(0)] = get_local_id(0); }
+__kernel __attribute__((reqd_work_group_size(8, 1, 1))) void eight(__global float* x) {
+  x[get_global_id(0)] = get_local_id(0);
+}
 `
 
 var kernels = []runtime.KernelType{

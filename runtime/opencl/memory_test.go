@@ -58,7 +58,8 @@ func TestTextures(t *testing.T) {
 	noLeaks(t)
 	m := handMade(t, `__kernel void read(__read_only image2d_t from, __global float* to) {
   const sampler_t s = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_NONE | CLK_FILTER_NEAREST;
-  vstore4(read_imagef(from, s, (int2)(get_global_id(0), get_global_id(1))), get_global_id(1) * get_global_size(0) + get_global_id(0), to);
+  vstore4(read_imagef(from, s, (int2)(get_global_id(0), get_global_id(1))),
+          get_global_id(1) * get_global_size(0) + get_global_id(0), to);
 }`, runtime.KernelType{Name: "read", Args: []dlpack.DataType{dlpack.Handle, dlpack.Handle}})
 	image, err := runtime.NewTensorInScope(dlpack.Float32, []int64{3, 5, 4}, first, "global.texture")
 	require.NoError(t, err)

@@ -195,7 +195,8 @@ static void ask_properties(vk_device* d, extensions* e) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
   VkPhysicalDevicePushDescriptorPropertiesKHR push = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR};
-  VkPhysicalDeviceFloatControlsProperties floats = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  VkPhysicalDeviceFloatControlsProperties floats = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
   int float_controls = bring(e, VK_API_VERSION_1_2, "VK_KHR_shader_float_controls");
   void** end = &group.pNext;
   base.pNext = &most;

@@ -176,8 +176,8 @@ int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size
 
 /* ---- streams: work of one after the other ----
  *
- * A stream records commands into a batch and submits it when somebody needs the result, or when there is much of it. Batches
- * have numbers: 1, 2, 3 … per stream, the values of its timeline semaphore.
+ * A stream records commands into a batch. It submits the batch when a result is needed or when the batch is large. The
+ * batches of a stream have the numbers 1, 2, 3, …, which are the values of its timeline semaphore.
  *
  * To queue work:
  *     vk_stream* s;
@@ -185,10 +185,10 @@ int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size
  *     for every buffer: tvmgo_vk_use(s, handle, offset, size, access)
  *     d->f.vkCmdBindPipeline(c, …) … vkCmdDispatch(c, …)
  *     return tvmgo_vk_end(s);
- * Between begin and end the stream is locked: other threads that use the stream wait. The thread must make no other call that
- * takes a stream or a device's memory in between, and must call end (or cancel, when nothing was recorded) in every case.
- * Commands of others may be in the batch before and after: no state but what the batch's owner sets itself (pipeline, descriptor
- * sets, push constants) may be expected. Barriers are the stream's affair: put none. */
+ * Between begin and end the stream is locked: other threads that use the stream wait. In between, the thread must not
+ * make other calls that take a stream or memory of the device. In every case it must call end, or cancel if nothing was
+ * recorded. The batch may contain other commands before and after these: set all state that your commands need
+ * (pipeline, descriptor sets, push constants). Record no barriers: the stream does that. */
 
 enum { USE_READ = 1, USE_WRITE = 2 };
 

@@ -58,7 +58,8 @@ static VkResult try_place(vk_memory* m, memory_use use) {
 /* Free bytes of the heap of a type, for every process together; -1 when the driver cannot tell. */
 static int64_t free_bytes(const vk_device* d, int32_t type) {
   if (!d->has.memory_budget || type < 0) return -1;
-  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
   VkPhysicalDeviceMemoryProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
                                            .pNext = &budget};
   tvmgo_vk_instance.vkGetPhysicalDeviceMemoryProperties2(d->physical, &all);

@@ -12,12 +12,14 @@ import (
 	"tvmgo/tir/text"
 )
 
-const jsonExample = `{"tir":1,"attrs":[{"key":"a","int":1},{"key":"t","target":{"kind":"c","tag":"","keys":["cpu"]}}],` +
+const jsonExample = `{"tir":1,` +
+	`"attrs":[{"key":"a","int":1},{"key":"t","target":{"kind":"c","tag":"","keys":["cpu"]}}],` +
 	`"vars":[{"name":"A","type":"handle"},{"name":"i","type":"int32"},{"name":"A","type":"handle"}],` +
 	`"buffers":[{"name":"A","data":2,"type":"float32","shape":[{"int":8,"type":"int32"}]}],` +
 	`"functions":[{"name":"f","params":[0],"buffers":[{"param":0,"buffer":0}],"result":"void","body":` +
 	`[{"for":1,"kind":"parallel","min":{"int":0,"type":"int32"},"extent":{"int":8,"type":"int32"},"body":` +
-	`{"store":0,"indices":[{"var":1}],"value":{"op":"*","a":{"load":0,"indices":[{"var":1}]},"b":{"float":0.5,"type":"float32"}}}},` +
+	`{"store":0,"indices":[{"var":1}],"value":` +
+	`{"op":"*","a":{"load":0,"indices":[{"var":1}]},"b":{"float":0.5,"type":"float32"}}}},` +
 	`{"assert":{"int":1,"type":"bool"},"kind":"E","message":"m"}]}]}`
 
 func TestJSON_Form(t *testing.T) {
@@ -147,8 +149,8 @@ func TestJSON_Deep(t *testing.T) {
 	require.ErrorContains(t, deep(all, `{"while":{"int":1,"type":"bool"},"body":`, `[]`, `}`, form.MaxStmtDepth),
 		"statements are nested more than 3500 deep")
 	require.ErrorContains(t, deep(all, `[`, ``, `]`, 1<<20), "lists and objects are nested more than 10000 deep")
-	require.ErrorContains(t, deep(bool1, `{"a":`, `1`, `}`, 1<<20),
-		"$.functions[0].body[1].assert.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a….a.a.a.a.a.a.a.a.a.a: lists and objects are") // the place, shortened
+	require.ErrorContains(t, deep(bool1, `{"a":`, `1`, `}`, 1<<20), // the position is shortened
+		"$.functions[0].body[1].assert.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a….a.a.a.a.a.a.a.a.a.a: lists and objects are")
 }
 
 func TestJSON_WriteErrors(t *testing.T) {

@@ -23,7 +23,8 @@ const jsonVersion = 1
 //
 //	{"tir":1, "attrs":[…], "vars":[{"name":"n","type":"int32"}, …],
 //	 "buffers":[{"name":"A","data":1,"type":"float32","shape":[…]}, …],
-//	 "functions":[{"name":"main","params":[0,1],"buffers":[{"param":1,"buffer":0}],"result":"void","attrs":[…],"body":…}]}
+//	 "functions":[{"name":"main","params":[0,1],"buffers":[{"param":1,"buffer":0}],"result":"void",
+//	               "attrs":[…],"body":…}]}
 //
 // Variables and buffers are identified by their index in "vars" and "buffers", so that two uses of one remain uses of
 // one. A sequence is a list; every other node is an object: {"op":"+","a":…,"b":…}. Numbers have 64 bits, and need a

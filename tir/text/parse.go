@@ -34,7 +34,8 @@ type Scope struct {
 // again after the block in which it is defined. Errors are of type *ParseError.
 //
 //	module    = [ "attrs" attrs ] { function }
-//	function  = "func" NAME "(" [ NAME ":" TYPE { "," NAME ":" TYPE } ] ")" [ "->" TYPE ] "{" [ "attrs" attrs ] { statement } "}"
+//	function  = "func" NAME "(" [ NAME ":" TYPE { "," NAME ":" TYPE } ] ")" [ "->" TYPE ]
+//	            "{" [ "attrs" attrs ] { statement } "}"
 //	attrs     = "{" [ TEXT ":" value { "," TEXT ":" value } ] "}"
 //	value     = INT | FLOAT | "true" | "false" | TEXT | "target" ( TEXT | JSON )
 //
@@ -49,14 +50,15 @@ type Scope struct {
 //	          | "attr" TEXT [ "var" NAME | "buffer" NAME | axis ] "=" ( expr | "none" ) body
 //	          | "seq" block                                         a sequence within another
 //	          | call | "eval" expr                                  an expression that is computed for its effect
-//	          | "var" NAME ":" TYPE                                 a variable without a definition: a size that is part of a shape
-//	          | "buffer" NAME ( layout | "," "param" NAME )         a buffer that is not allocated: a parameter's, or other memory
+//	          | "var" NAME ":" TYPE                                 a variable without a definition, as in shapes
+//	          | "buffer" NAME ( layout | "," "param" NAME )         a buffer of a parameter or of other memory
 //	body      = block | the statements that follow in the enclosing block
 //	block     = "{" { statement [ ";" ] } "}"
 //	range     = "range" "(" [ expr "," "count" "=" ] expr ")"       the first value (default 0) and the number of values
 //	axis      = "iter" NAME [ ":" TYPE ] [ "in" range ] { "," ( "kind" NAME | "thread" TEXT ) }
 //	layout    = ":" TYPE "[" exprs "]" { "," clause }
-//	clause    = "param" NAME | "data" NAME [ ":" "handle" ] | "strides" "[" exprs "]" | "offset" expr | "scope" TEXT | "align" INT
+//	clause    = "param" NAME | "data" NAME [ ":" "handle" ] | "strides" "[" exprs "]" | "offset" expr
+//	          | "scope" TEXT | "align" INT
 //
 //	expr      = "let" NAME [ ":" TYPE ] "=" expr "in" expr | infix
 //	infix     = operands of || && (== != < <= > >=) (+ -) (* / %) ! -, from the lowest to the highest precedence

@@ -233,12 +233,14 @@ B[ramp(0, 1, 8)] = broadcast(2.0, 8)`},
 vectorized i in range(8) {
   A[i] = select(i < n && B[i] < 0.0, 1.0, 0.0)
 }`, `
-A[ramp(0, 1, 8)] = select(if_then_else(ramp(0, 1, 8) < broadcast(n, 8), B[ramp(0, 1, 8)] < broadcast(0.0, 8), broadcast(false, 8)), broadcast(1.0, 8), broadcast(0.0, 8))`},
+A[ramp(0, 1, 8)] = select(if_then_else(ramp(0, 1, 8) < broadcast(n, 8), ` +
+			`B[ramp(0, 1, 8)] < broadcast(0.0, 8), broadcast(false, 8)), broadcast(1.0, 8), broadcast(0.0, 8))`},
 		{"one that may be left out in some lanes", `
 vectorized i in range(8) {
   A[i] = select(i < n || B[i] < 0.0, 1.0, 0.0)
 }`, `
-A[ramp(0, 1, 8)] = select(if_then_else(ramp(0, 1, 8) < broadcast(n, 8), broadcast(true, 8), B[ramp(0, 1, 8)] < broadcast(0.0, 8)), broadcast(1.0, 8), broadcast(0.0, 8))`},
+A[ramp(0, 1, 8)] = select(if_then_else(ramp(0, 1, 8) < broadcast(n, 8), broadcast(true, 8), ` +
+			`B[ramp(0, 1, 8)] < broadcast(0.0, 8)), broadcast(1.0, 8), broadcast(0.0, 8))`},
 		{"a sum", `
 vectorized i in range(8) {
   for k in range(4) {
@@ -432,7 +434,8 @@ for o in range(min(0, floordiv(n + 7, 8)), count=max(floordiv(n, 8) - min(0, flo
     A[o * 8 + i] = 1.0
   }
 }
-for o_1 in range(max(floordiv(n, 8), min(0, floordiv(n + 7, 8))), count=floordiv(n + 7, 8) - max(floordiv(n, 8), min(0, floordiv(n + 7, 8)))) {
+for o_1 in range(max(floordiv(n, 8), min(0, floordiv(n + 7, 8))), ` +
+			`count=floordiv(n + 7, 8) - max(floordiv(n, 8), min(0, floordiv(n + 7, 8)))) {
   for i_1 in range(n - o_1 * 8) {
     A[o_1 * 8 + i_1] = 1.0
   }

@@ -118,7 +118,8 @@ func TestVerifyLimits(t *testing.T) {
 		"threads of a block": {block(32, 8, "out[0] = 1"), "max_threads_per_block", 256,
 			"verify limits: function f: at body.for(b): a block has 256 threads (threadIdx.x 32, threadIdx.y 8), and " +
 				"max_threads_per_block of target vulkan allows 255: " +
-				`bind shorter loops to threads, or build for a target that has more, as in {"kind": "vulkan", "max_threads_per_block": 256}`},
+				"bind shorter loops to threads, or build for a target that has more, " +
+				`as in {"kind": "vulkan", "max_threads_per_block": 256}`},
 		"threads": {block(32, 8, "out[0] = 1"), "max_num_threads", 256,
 			"and max_num_threads of target vulkan allows 255"},
 		"threads along x": {block(32, 8, "out[0] = 1"), "max_block_size_x", 32,
@@ -160,8 +161,9 @@ func TestVerifyLimits(t *testing.T) {
 	manyArgs := many + block(8, 1, "out[x] = "+sum)
 	require.NoError(t, verify(manyArgs, map[string]any{"kind": "opencl", "max_function_args": 9}))
 	require.ErrorContains(t, verify(manyArgs, map[string]any{"kind": "opencl", "max_function_args": 8}),
-		"body.alloc(t0).body.alloc(t1).body.alloc(t2).body.alloc(t3).body.alloc(t4).body.alloc(t5).body.alloc(t6).body.for(b): the kernel takes 9 arguments (out, n, t0, "+
-			"t1, t2, t3, t4, t5, …), and max_function_args of target opencl allows 8")
+		"body.alloc(t0).body.alloc(t1).body.alloc(t2).body.alloc(t3).body.alloc(t4).body.alloc(t5).body.alloc(t6)."+
+			"body.for(b): the kernel takes 9 arguments (out, n, t0, t1, t2, t3, t4, t5, …), "+
+			"and max_function_args of target opencl allows 8")
 	require.ErrorContains(t, verify(block(8, 1, "alloc s: int8[n], scope \"shared\"\ns[0] = cast(int8, 1)"), "opencl"),
 		`the size of buffer s in scope "shared" is not constant`)
 

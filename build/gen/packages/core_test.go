@@ -91,7 +91,8 @@ func coreMistakes(all map[string]*corePackage) []string {
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
 		visit(dir, nil)
 		if want := "/* Package " + path.Base(dir) + ": "; !strings.HasPrefix(all[dir].Header, want) {
-			found = append(found, fmt.Sprintf("%s has no %s.h that begins with %q and states its contract", dir, path.Base(dir), want))
+			found = append(found,
+				fmt.Sprintf("%s has no %s.h that begins with %q and states its contract", dir, path.Base(dir), want))
 		}
 	}
 	slices.Sort(found)
@@ -119,7 +120,8 @@ func TestCore_PackagesDependInOneDirection(t *testing.T) {
 				goImports[m[1]] = true
 			}
 		}
-		require.Equal(t, p.Imports, goImports, "package %s: its Go file must import the packages whose headers its C files include", name)
+		require.Equal(t, p.Imports, goImports,
+			"package %s: its Go file must import the packages whose headers its C files include", name)
 		if name != "reflect/names" { // of reflect and its stand-in
 			require.Contains(t, imported, `"tvmgo/internal/core/`+name+`"`, "package core must import all of the core")
 		}

@@ -85,9 +85,11 @@ def values():
     says("twice", lambda: Point(1, x=2))
     fails("no attribute", lambda: p.q)
     show("equal", Point(1) == Point(1), Point(1) == Point(2), Point(1) != Point(1, 3), hash(Point(1)) == hash(Point(1)))
-    show("order", Point(1) < Point(2), Point(1, 2) <= Point(1, 1), Point(2) > Point(1), sorted([Point(3), Point(1), Point(2)]))
+    show("order", Point(1) < Point(2), Point(1, 2) <= Point(1, 1), Point(2) > Point(1),
+         sorted([Point(3), Point(1), Point(2)]))
     q = Point3(1, 2, 3, "n")
-    show("derived", q, isinstance(q, Point), q.x, q.z, Point3(1), Point3(1, z=None), Point3(1) == Point3(1), Point3(1) == Point(1))
+    show("derived", q, isinstance(q, Point), q.x, q.z, Point3(1), Point3(1, z=None), Point3(1) == Point3(1),
+         Point3(1) == Point(1))
     show("type key", tvm_ffi.registry.get_registered_type_keys()[-1] in ("dropin.Frozen",))
     o = Options(1, key="k")
     show("options", o, o.hidden, o.items, Options(2, [1, 2], key="z", other=9))
@@ -98,10 +100,13 @@ def values():
     f = Frozen(4)
     fails("frozen", setattr, f, "value", 5)
     show("frozen", f)
-    e = Everything(1, 2, True, "text, a long one", b"b", tvm_ffi.dtype("int8"), tvm_ffi.device("cuda:2"), [1], p, None, [1, 2], {"p": p}, "u", [1], [2], None, len, {1: 2}, {3: 4})
-    for name in ["i", "f", "b", "s", "y", "d", "v", "a", "o", "p", "l", "m", "u", "ar", "ls", "t", "fn", "mp", "dt", "n"]:
+    e = Everything(1, 2, True, "text, a long one", b"b", tvm_ffi.dtype("int8"), tvm_ffi.device("cuda:2"), [1], p, None,
+                   [1, 2], {"p": p}, "u", [1], [2], None, len, {1: 2}, {3: 4})
+    for name in ["i", "f", "b", "s", "y", "d", "v", "a", "o", "p", "l", "m", "u", "ar", "ls", "t", "fn", "mp", "dt",
+                 "n"]:
         show(name, getattr(e, name) if name != "fn" else None, type(getattr(e, name)).__name__)
-        for v in [None, True, 3, 2.5, "t", b"b", [1], ["a"], {"k": 1}, {"k": p}, p, q, tvm_ffi.dtype("int4"), tvm_ffi.device("cpu"), 2**70,
+        for v in [None, True, 3, 2.5, "t", b"b", [1], ["a"], {"k": 1}, {"k": p}, p, q, tvm_ffi.dtype("int4"),
+                  tvm_ffi.device("cpu"), 2**70,
                   tvm_ffi.List([1]), tvm_ffi.Dict({"k": 1}), tvm_ffi.Shape([1]), [], lambda: 1]:
             try:
                 setattr(e, name, v)
@@ -168,7 +173,8 @@ def ends():
 
 def native():
     show("pair", T.TestIntPair(1, 2), T.TestIntPair(3, 4).sum() if hasattr(T.TestIntPair, "sum") else None)
-    show("derived", T.TestObjectDerived(v_map=tvm_ffi.Map({"a": 1}), v_array=tvm_ffi.Array([1]), v_i64=1, v_f64=2.0, v_str="s"))
+    show("derived", T.TestObjectDerived(v_map=tvm_ffi.Map({"a": 1}), v_array=tvm_ffi.Array([1]), v_i64=1, v_f64=2.0,
+                                        v_str="s"))
     for cls, calls in {
         "_TestCxxAutoInit": [((1,), {}), ((1, 2), {}), ((), {}), ((1,), {"c": 5}), ((1,), {"d": 5}), ((1,), {"zz": 5})],
         "_TestCxxAutoInitSimple": [((1, 2), {}), ((), {"x": 1, "y": 2}), ((1,), {}), ((1, 2, 3), {}), ((1,), {"x": 2})],
@@ -182,10 +188,12 @@ def native():
     }.items():
         for args, kwargs in calls:
             says(cls, lambda: repr(getattr(T.testing, cls)(*args, **kwargs)))
-    for make in [lambda: T.TestCompare(1, "a", 2), lambda: T.TestHash(1, "a", 2), lambda: T.TestCustomHash(1, "a"), lambda: T.TestCustomCompare(1, "a")]:
+    for make in [lambda: T.TestCompare(1, "a", 2), lambda: T.TestHash(1, "a", 2), lambda: T.TestCustomHash(1, "a"),
+                 lambda: T.TestCustomCompare(1, "a")]:
         try:
             x, y = make(), make()
-            show("custom", x, tvm_ffi._ffi_api.RecursiveEq(x, y), tvm_ffi._ffi_api.RecursiveHash(x) == tvm_ffi._ffi_api.RecursiveHash(y))
+            show("custom", x, tvm_ffi._ffi_api.RecursiveEq(x, y),
+                 tvm_ffi._ffi_api.RecursiveHash(x) == tvm_ffi._ffi_api.RecursiveHash(y))
         except Exception as e:
             show("custom", type(e).__name__)
     fails("not copyable", lambda: copy.copy(T.TestNonCopyable(1)))
@@ -243,10 +251,12 @@ def enums():
 
 def paths():
     P = access_path.AccessPath
-    p = P.root().attr("field").array_item(3).map_item("key").attr_missing("gone").array_item_missing(4).map_item_missing(5)
+    p = P.root().attr("field").array_item(3).map_item("key")
+    p = p.attr_missing("gone").array_item_missing(4).map_item_missing(5)
     show("path", p, p.depth, p.parent, p.step, p.to_steps(), P.root())
     same = P.root().attr("field").array_item(3)
-    show("prefix", same.is_prefix_of(p), p.is_prefix_of(same), P.root().is_prefix_of(same), same == P.root().attr("field").array_item(3),
+    show("prefix", same.is_prefix_of(p), p.is_prefix_of(same), P.root().is_prefix_of(same),
+         same == P.root().attr("field").array_item(3),
          same == P.root().attr("other"), same != p, hash(same) == hash(P.root().attr("field").array_item(3)))
     show("steps", [(s.kind, s.key) for s in p.to_steps()])
     show("extended", P.root()._extend(same.step))

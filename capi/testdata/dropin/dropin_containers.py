@@ -94,7 +94,8 @@ def mappings():
 
 
 def texts():
-    for text in ["", "a", "1234567", "12345678", "größer", "日本語テキスト", "\x00inner\x00", "🙂" * 3, 'quote " and \\', "new\nline"]:
+    for text in ["", "a", "1234567", "12345678", "größer", "日本語テキスト", "\x00inner\x00", "🙂" * 3, 'quote " and \\',
+                 "new\nline"]:
         back = tvm_ffi.convert([text])[0]
         show("text", back, len(back), type(back).__mro__[1:-1], back == text, hash(back) == hash(text))
         show("text repr", tvm_ffi.convert([text]))
@@ -143,9 +144,11 @@ def numbers():
     fails("shape negative", tvm_ffi.Shape, [-1])
     fails("shape text", tvm_ffi.Shape, ["a"])
     fails("shape huge", tvm_ffi.Shape, [2**64])
-    for name in ["int32", "float16", "bfloat16", "uint8", "bool", "float8_e4m3fn", "float4_e2m1fnx2", "int8x4", "handle", "float32x16"]:
+    for name in ["int32", "float16", "bfloat16", "uint8", "bool", "float8_e4m3fn", "float4_e2m1fnx2", "int8x4",
+                 "handle", "float32x16"]:
         t = tvm_ffi.dtype(name)
-        show("dtype", t, str(t), t.bits, t.lanes, t.itemsize if t.bits >= 8 else None, hash(t) == hash(tvm_ffi.dtype(name)))
+        show("dtype", t, str(t), t.bits, t.lanes, t.itemsize if t.bits >= 8 else None,
+             hash(t) == hash(tvm_ffi.dtype(name)))
         show("dtype in array", tvm_ffi.convert([t]), tvm_ffi.convert([t])[0] == t)
     for name in ["int", "floaty", "int32x0", "", "int32x", "float32x70000", "custom[x"]:
         fails(f"dtype {name}", tvm_ffi.dtype, name)
@@ -153,7 +156,8 @@ def numbers():
     for name in ["cpu", "cuda:1", "cpu:2", "vulkan:0", "rocm", "metal", "opencl:3", "ext_dev"]:
         d = tvm_ffi.device(name)
         show("device", d, str(d), d.type, d.index, d.dlpack_device_type(), tvm_ffi.convert([d]))
-    show("device equal", tvm_ffi.device("cpu") == tvm_ffi.device("cpu", 0), hash(tvm_ffi.device("cpu")) == hash(tvm_ffi.device("cpu:0")))
+    show("device equal", tvm_ffi.device("cpu") == tvm_ffi.device("cpu", 0),
+         hash(tvm_ffi.device("cpu")) == hash(tvm_ffi.device("cpu:0")))
     for name in ["nope", "cpu:x", "cpu:", ":1"]:
         fails(f"device {name}", tvm_ffi.device, name)
     fails("convert", tvm_ffi.convert, object)
@@ -163,17 +167,21 @@ def objects():
     """Built-in types: what they are made from, and what is compared of those without fields."""
     function, other = tvm_ffi.convert(lambda x: x), tvm_ffi.convert(lambda y: y)
     tensor = tvm_ffi.from_dlpack(numpy.array([1, 2], dtype="int32"))
-    values = [None, 3, True, 2.5, "abc", "a" * 20, b"abc", b"b" * 20, function, tensor, Array([1, True]), Array([]), Array([1.5]),
+    values = [None, 3, True, 2.5, "abc", "a" * 20, b"abc", b"b" * 20, function, tensor, Array([1, True]), Array([]),
+              Array([1.5]),
               List([1, 2]), List(["x"]), Map({"a": 1}), Dict({"a": 1, "b": 2}), tvm_ffi.Shape((1, 2)), ValueError("x"),
               1 << 70, tvm_ffi.dtype("int32"), tvm_ffi.device("cpu"), [-1, 2], [[1]], object()]
     for key in ["Object", "String", "Bytes", "Error", "Function", "Shape", "Tensor", "Array", "List", "Map", "Dict"]:
         index = core._object_type_key_to_index("ffi." + key)
         convert = core._lookup_type_attr(index, "__ffi_convert__")
         for i, value in enumerate(values):
-            says(f"{key} from {i}", lambda: (lambda v: (type(v), v if key != "Object" else None, same(v, value)))(convert(value)))
+            says(f"{key} from {i}", lambda: (lambda v: (type(v), v if key != "Object" else None,
+                same(v, value)))(convert(value)))
         fails(f"{key} from two", convert, 1, 2)
-    for a, b in [(function, other), (tensor, tvm_ffi.from_dlpack(numpy.zeros(3))), (ValueError("a"), TypeError("b")), (object(), object())]:
-        show("without fields", *[order(a, b) for order in [_ffi_api.RecursiveEq, *ORDERS]], _ffi_api.RecursiveHash(a) == _ffi_api.RecursiveHash(b))
+    for a, b in [(function, other), (tensor, tvm_ffi.from_dlpack(numpy.zeros(3))), (ValueError("a"), TypeError("b")),
+                 (object(), object())]:
+        show("without fields", *[order(a, b) for order in [_ffi_api.RecursiveEq, *ORDERS]],
+             _ffi_api.RecursiveHash(a) == _ffi_api.RecursiveHash(b))
     fails("function and tensor", _ffi_api.RecursiveLt, function, tensor)
 
 

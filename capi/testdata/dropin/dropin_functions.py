@@ -39,14 +39,16 @@ def calls():
     show("overridden", tvm_ffi.get_global_func("dropin.twice")(21))
     show("listed", "dropin.twice" in tvm_ffi.registry.list_global_func_names())
     tvm_ffi.registry.remove_global_func("dropin.twice")
-    show("removed", "dropin.twice" in tvm_ffi.registry.list_global_func_names(), tvm_ffi.get_global_func("dropin.twice", allow_missing=True))
+    show("removed", "dropin.twice" in tvm_ffi.registry.list_global_func_names(),
+         tvm_ffi.get_global_func("dropin.twice", allow_missing=True))
     fails("missing", tvm_ffi.get_global_func, "dropin.twice")
     fails("remove missing", tvm_ffi.registry.remove_global_func, "dropin.twice")
     show("metadata", tvm_ffi.registry.get_global_func_metadata("testing.schema_id_int"))
     fails("metadata missing", tvm_ffi.registry.get_global_func_metadata, "dropin.none")
     names = {n for n in tvm_ffi.registry.list_global_func_names() if n.startswith("testing.")}
     show("testing", sorted(names))
-    show("keys", [k for k in tvm_ffi.registry.get_registered_type_keys() if str(k).startswith(("testing.", "ffi.")) or "." not in k])
+    show("keys", [k for k in tvm_ffi.registry.get_registered_type_keys() if str(k).startswith(("testing.",
+        "ffi.")) or "." not in k])
 
 
 def keywords():
@@ -63,7 +65,8 @@ def keywords():
 
     import inspect
 
-    s = make_kwargs_wrapper_from_signature(tvm_ffi.convert(wanted_list := (lambda *args: list(args))), inspect.signature(wanted))
+    s = make_kwargs_wrapper_from_signature(tvm_ffi.convert(wanted_list := (lambda *args: list(args))),
+        inspect.signature(wanted))
     show("signature", s(1), s(1, c=9), s(b=5, a=4))
 
 

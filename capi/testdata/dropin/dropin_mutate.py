@@ -4,7 +4,8 @@ from typing import Any, List
 
 import tvm_ffi
 from check import fails, show
-from tvm_ffi import DefRegionKind, Object, VisitInterrupt, _ffi_api, core, structural_map, structural_mutate, structural_visit, structural_walk
+from tvm_ffi import (DefRegionKind, Object, VisitInterrupt, _ffi_api, core, structural_map, structural_mutate,
+                     structural_visit, structural_walk)
 from tvm_ffi.dataclasses import field, py_class
 
 
@@ -74,7 +75,8 @@ class Hooked(Object):
         if self.mode == 3:
             return None
         if self.mode == 4:
-            return mutator.with_def_region_kind(DefRegionKind.DEF_SIMPLE, lambda: Hooked(mutator.mutate(self.inside), 4))
+            return mutator.with_def_region_kind(DefRegionKind.DEF_SIMPLE,
+                lambda: Hooked(mutator.mutate(self.inside), 4))
         if self.mode == 5:
             return mutator.def_region_kind()
         return self
@@ -108,7 +110,8 @@ def says(label, call, *args, own_words=True, **kwargs):
         result = call(*args, **kwargs)
     except Exception as e:
         way = context(e)
-        print(label, "raises", type(e).__name__, str(e).splitlines() if own_words else "", way and (list(way.reverse_visit_pattern), way.prev_error_context))
+        print(label, "raises", type(e).__name__, str(e).splitlines() if own_words else "",
+              way and (list(way.reverse_visit_pattern), way.prev_error_context))
     else:
         print(label, "gives", repr(result))
 
@@ -125,9 +128,12 @@ def values():
     x, y = Name("x", 1), Name("y", [1])
     shared = Pair(1, 2)
     node = Node(1)
-    return [None, 1, "a", "a longer text", b"b", 2.5, 2**70, [1, [2, None, 3]], {"k": 1, 1: [2]}, tvm_ffi.List([1, "a"]), tvm_ffi.Dict({1: 2, "x": tvm_ffi.Dict({3: 4})}),
-            {i: i for i in range(20)}, Pair(1, Pair("x", [2.5, 7]), 9), [shared, shared], Scope([x, y], [x, y, Name("z", 1)]), Pattern([x, Name("y", x)], [x, x]),
-            Simple(Name("s", x), [x]), [node, [node], Node(node)], Fixed(1), Plain([1]), Number(1), tvm_ffi.dtype("int8"), VisitInterrupt(1), tvm_ffi.StructuralKey([1]),
+    return [None, 1, "a", "a longer text", b"b", 2.5, 2**70, [1, [2, None, 3]], {"k": 1, 1: [2]},
+            tvm_ffi.List([1, "a"]), tvm_ffi.Dict({1: 2, "x": tvm_ffi.Dict({3: 4})}),
+            {i: i for i in range(20)}, Pair(1, Pair("x", [2.5, 7]), 9), [shared, shared],
+            Scope([x, y], [x, y, Name("z", 1)]), Pattern([x, Name("y", x)], [x, x]),
+            Simple(Name("s", x), [x]), [node, [node], Node(node)], Fixed(1), Plain([1]), Number(1),
+            tvm_ffi.dtype("int8"), VisitInterrupt(1), tvm_ffi.StructuralKey([1]),
             *[[Hooked([1, 2], mode)] for mode in range(7)], InPlace([1])]
 
 
@@ -143,7 +149,8 @@ def mapping():
             says(f"all {i} {order}", structural_map, v, lambda n: seen.append(short(n)) or n, order=order)
             show("seen", seen)
             seen.clear()
-            says("regions", structural_map, v, with_def_region_kind=lambda n, k: seen.append((short(n), int(k))) or n, order=order)
+            says("regions", structural_map, v, with_def_region_kind=lambda n, k: seen.append((short(n), int(k))) or n,
+                 order=order)
             show("seen", seen)
             says(f"failing {i} {order}", structural_map, [0.5, [v]], (int, bad), order=order)
             says(f"renamed {i} {order}", structural_map, v, (Name, lambda n: Name(n.text + "'", n.kind)), order=order)
@@ -158,10 +165,14 @@ def mapping():
         show("one node", r[0].same_as(r[1][0]), r[2].a.same_as(r[0]), len(seen))
     for v in ([1, [2]], {"a": [1]}, tvm_ffi.List([1]), tvm_ffi.Dict({1: 2}), Pair(1, [2])):
         v = tvm_ffi.convert(v)
-        show("kept", structural_map(v, (int, lambda n: n)).same_as(v), structural_map(v, (int, lambda n: n + 0)).same_as(v), structural_map(v, int_more).same_as(v))
-    says("in turn", structural_map, [1, 2.5, Pair("p", 1)], [(Pair, lambda p: [p.b, p.a, 2.5]), (float, lambda n: None), int_more], order="pre")
-    says("in turn", structural_map, [1, 2.5, Pair("p", 1)], [(Pair, lambda p: [p.b, p.a, 2.5]), (float, lambda n: None), int_more], order="post")
-    says("pair below", structural_map, [1, Pair([2], 3)], [(int, lambda n: 1 // 0 if n == 2 else n), (Pair, lambda p: Pair([7, 2], 3))], order="pre")
+        show("kept", structural_map(v, (int, lambda n: n)).same_as(v),
+             structural_map(v, (int, lambda n: n + 0)).same_as(v), structural_map(v, int_more).same_as(v))
+    says("in turn", structural_map, [1, 2.5, Pair("p", 1)], [(Pair, lambda p: [p.b, p.a, 2.5]),
+        (float, lambda n: None), int_more], order="pre")
+    says("in turn", structural_map, [1, 2.5, Pair("p", 1)], [(Pair, lambda p: [p.b, p.a, 2.5]),
+        (float, lambda n: None), int_more], order="post")
+    says("pair below", structural_map, [1, Pair([2], 3)], [(int, lambda n: 1 // 0 if n == 2 else n),
+        (Pair, lambda p: Pair([7, 2], 3))], order="pre")
     says("pair above", structural_map, [1, Pair([2], 3)], [(Pair, bad), int_more])
     says("wrong kind", structural_map, [Number(1)], (int, lambda n: "one"), own_words=False)
     says("no copy", structural_map, [tvm_ffi.Shape([1])], int_more, own_words=False)
@@ -173,23 +184,30 @@ def mutating():
     key = len(values()) - 9  # a StructuralKey, whose hash must be an int
     for i, v in enumerate(values()):
         seen = []
-        says(f"mutate {i}", structural_mutate, v, lambda n, m, mode: (seen.append((short(n), mode, int(m.def_region_kind()))), m.default_mutate(n))[1])
+        says(f"mutate {i}", structural_mutate, v, lambda n, m, mode: (seen.append((short(n), mode,
+            int(m.def_region_kind()))), m.default_mutate(n))[1])
         show("seen", seen)
         says(f"final {i}", structural_mutate, [v], [(int, lambda n, m: [n]), (str, lambda s, m: 1)], own_words=i != key)
         says(f"failing {i}", structural_mutate, [0.5, [v]], [(int, bad), (Pair, ours)])
-    says("own way", structural_mutate, [1, Pair([2], 3), Pair(4, 5)], [(Pair, lambda p, m: m.mutate(p.a)), (int, lambda n, m: n * 10)])
-    says("own way fails", structural_mutate, [1, Pair([2], 3)], [(Pair, lambda p, m: m.mutate(p.a)), (int, lambda n, m: 1 // 0 if n == 2 else n)])
-    says("default fails", structural_mutate, [1, Pair([2], 3)], [(Pair, ours), (int, lambda n, m: 1 // 0 if n == 2 else n)])
+    says("own way", structural_mutate, [1, Pair([2], 3), Pair(4, 5)], [(Pair, lambda p, m: m.mutate(p.a)),
+        (int, lambda n, m: n * 10)])
+    says("own way fails", structural_mutate, [1, Pair([2], 3)], [(Pair, lambda p, m: m.mutate(p.a)),
+        (int, lambda n, m: 1 // 0 if n == 2 else n)])
+    says("default fails", structural_mutate, [1, Pair([2], 3)], [(Pair, ours),
+        (int, lambda n, m: 1 // 0 if n == 2 else n)])
     says("callback fails", structural_mutate, [1, Pair([2], 3)], (Pair, bad))
     kept = []
-    show("kept", structural_mutate([1, [2]], lambda n, m: kept.append(m) or m.default_mutate(n)), len(kept), kept[0].same_as(kept[-1]))
+    show("kept", structural_mutate([1, [2]], lambda n, m: kept.append(m) or m.default_mutate(n)), len(kept),
+         kept[0].same_as(kept[-1]))
     m, x = kept[0], Name("x", 1)
     show("used again", m.mutate([5]), m.mutate(None), len(kept))
     for key in (x, Pair(1, 2), tvm_ffi.convert([1])):
-        show("unknown", m.var_remap_get(key), m.var_remap_set(key, [6]), m.var_remap_get(key), m.var_remap_set(key, None), m.var_remap_get(key))
+        show("unknown", m.var_remap_get(key), m.var_remap_set(key, [6]), m.var_remap_get(key),
+             m.var_remap_set(key, None), m.var_remap_get(key))
         m.var_remap_set(key, "a long enough text")
     show("stands for", m.default_mutate([x, Pair(x, x)]), m.var_remap_get(x))
-    show("regions", m.with_def_region_kind(2, lambda: int(m.def_region_kind())), m.with_def_region_kind(1, lambda: m.with_def_region_kind(2, lambda: int(m.def_region_kind()))))
+    show("regions", m.with_def_region_kind(2, lambda: int(m.def_region_kind())),
+         m.with_def_region_kind(1, lambda: m.with_def_region_kind(2, lambda: int(m.def_region_kind()))))
     fails("region fails", m.with_def_region_kind, 2, bad)
     show("region after", int(m.def_region_kind()))
     for key in (1, None, "short"):
@@ -201,7 +219,8 @@ def mutating():
 
 
 def in_place():
-    makers = [lambda: tvm_ffi.Array([1, 2]), lambda: tvm_ffi.List([1, 2]), lambda: tvm_ffi.Map({"a": 1, 2: 2}), lambda: tvm_ffi.Dict({"a": 1}),
+    makers = [lambda: tvm_ffi.Array([1, 2]), lambda: tvm_ffi.List([1, 2]), lambda: tvm_ffi.Map({"a": 1, 2: 2}),
+              lambda: tvm_ffi.Dict({"a": 1}),
               lambda: tvm_ffi.Map({i: i for i in range(20)}), lambda: Pair(1, 2), lambda: InPlace(1)]
     for i, make in enumerate(makers):
         for order in ("pre", "post"):
@@ -225,10 +244,12 @@ def in_place():
             outer = tvm_ffi.Array([make()])
             says(f"fails {i}", structural_map, outer._move(), (int, bad), order=order)
         modes = []
-        structural_mutate(tvm_ffi.Array([make(), 1])._move(), lambda n, m, mode: (modes.append((short(n), mode)), m.default_mutate(n))[1])
+        structural_mutate(tvm_ffi.Array([make(), 1])._move(), lambda n, m,
+                          mode: (modes.append((short(n), mode)), m.default_mutate(n))[1])
         show("modes", modes)
         modes.clear()
-        structural_mutate(tvm_ffi.Array([make(), 1])._move(), [(type(make()), lambda n, m, mode: modes.append(mode) or n), (int, lambda n, m, mode: modes.append(mode) or n)])
+        structural_mutate(tvm_ffi.Array([make(), 1])._move(), [(type(make()), lambda n, m,
+            mode: modes.append(mode) or n), (int, lambda n, m, mode: modes.append(mode) or n)])
         show("modes", modes)
     half = tvm_ffi.List([1, 2, 3])
     says("half done", structural_map, half._move(), (int, lambda n: 1 // 0 if n == 2 else n + 1))
@@ -271,18 +292,24 @@ def paths():
     leaf, other = Pair(1, 2), Pair(0, 0)
     items = tvm_ffi.Array([leaf])
     root = Pair(items, items)
-    for label, pattern in (("none", []), ("leaf", [leaf]), ("root leaf", [root, leaf]), ("items", [items]), ("root items", [root, items]), ("root other", [root, other]),
-                           ("all", [root, items, leaf]), ("other", [other]), ("leaf other", [leaf, other]), ("leaf root", [leaf, root]), ("twice", [root, root, leaf, leaf])):
+    for label, pattern in (("none", []), ("leaf", [leaf]), ("root leaf", [root, leaf]), ("items", [items]),
+                           ("root items", [root, items]), ("root other", [root, other]),
+                           ("all", [root, items, leaf]), ("other", [other]), ("leaf other", [leaf, other]),
+                           ("leaf root", [leaf, root]), ("twice", [root, root, leaf, leaf])):
         looks(label, root, *pattern)
     m = tvm_ffi.Map({"a": leaf, leaf: other})
-    for label, r in (("map", Pair(m, tvm_ffi.List([leaf]))), ("dict", Pair(tvm_ffi.Dict({"k": leaf}), [other, [leaf]])), ("deep", Pair(Pair(leaf, Pair(other, leaf)), 1)),
-                     ("ignored", Pair(1, 2, leaf)), ("name", Pair(Name("x", leaf), leaf)), ("plain", Plain(leaf)), ("hooked", Hooked(leaf, 1)), ("list", tvm_ffi.List([leaf])),
-                     ("key", Pair(tvm_ffi.StructuralKey([leaf]), 1)), ("interrupt", VisitInterrupt(leaf)), ("leaf", leaf), ("empty", Pair([], {})), ("None", None)):
+    for label, r in (("map", Pair(m, tvm_ffi.List([leaf]))), ("dict", Pair(tvm_ffi.Dict({"k": leaf}),
+        [other, [leaf]])), ("deep", Pair(Pair(leaf, Pair(other, leaf)), 1)),
+                     ("ignored", Pair(1, 2, leaf)), ("name", Pair(Name("x", leaf), leaf)), ("plain", Plain(leaf)),
+                     ("hooked", Hooked(leaf, 1)), ("list", tvm_ffi.List([leaf])),
+                     ("key", Pair(tvm_ffi.StructuralKey([leaf]), 1)), ("interrupt", VisitInterrupt(leaf)),
+                     ("leaf", leaf), ("empty", Pair([], {})), ("None", None)):
         looks(label, r, leaf)
         looks(label, r, r or leaf, leaf)
         looks(label, r, r or leaf, other)
         looks(label, r, leaf, other)
-    for v in (None, "a long enough text", [], {}, [[]], tvm_ffi.Shape([1]), lambda: 1, 2**70, tvm_ffi.access_path.AccessPath.root(), tvm_ffi.system_lib()):
+    for v in (None, "a long enough text", [], {}, [[]], tvm_ffi.Shape([1]), lambda: 1, 2**70,
+              tvm_ffi.access_path.AccessPath.root(), tvm_ffi.system_lib()):
         r = Pair(v, 1)
         looks("end", r, r, other)
         looks("end", Pair(r, 2), r, other)

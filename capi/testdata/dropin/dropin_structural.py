@@ -92,9 +92,12 @@ def both(label, a, b, **options):
 
 
 def plain():
-    values = [None, True, 1, 1.0, "a", "a longer text", b"a", b"longer bytes", float("nan"), 0.0, -0.0, 2**70, [1], [1, 2], [1, "a"], [[1], [2]],
-              {"a": 1}, {"a": 2}, {"a": 1, "b": 2}, {"b": 2, "a": 1}, {1: [1]}, tvm_ffi.List([1]), tvm_ffi.List([1, 2]), tvm_ffi.Dict({"a": 1}),
-              tvm_ffi.Shape([1, 2]), tvm_ffi.Shape([1]), tvm_ffi.dtype("int8"), tvm_ffi.device("cpu:1"), [{"k": [1, {"z": 1}]}], [{"k": [1, {"z": 2}]}],
+    values = [None, True, 1, 1.0, "a", "a longer text", b"a", b"longer bytes", float("nan"), 0.0, -0.0, 2**70, [1],
+              [1, 2], [1, "a"], [[1], [2]],
+              {"a": 1}, {"a": 2}, {"a": 1, "b": 2}, {"b": 2, "a": 1}, {1: [1]}, tvm_ffi.List([1]),
+              tvm_ffi.List([1, 2]), tvm_ffi.Dict({"a": 1}),
+              tvm_ffi.Shape([1, 2]), tvm_ffi.Shape([1]), tvm_ffi.dtype("int8"), tvm_ffi.device("cpu:1"),
+              [{"k": [1, {"z": 1}]}], [{"k": [1, {"z": 2}]}],
               [1, 2, 3], [], {}]
     for i, a in enumerate(values):
         for k, b in enumerate(values):
@@ -110,7 +113,8 @@ def plain():
         for k, b in enumerate(tensors):
             both(f"tensor {i} {k}", [a], [b])
             both(f"tensor {i} {k} shape only", [a], [b], skip_tensor_content=True)
-    show("tensor hash", [tvm_ffi.structural_hash(t) for t in tensors], tvm_ffi.structural_hash(tensors[0], skip_tensor_content=True))
+    show("tensor hash", [tvm_ffi.structural_hash(t) for t in tensors],
+         tvm_ffi.structural_hash(tensors[0], skip_tensor_content=True))
     fails("function", tvm_ffi.structural_hash, lambda: 1)
 
 
@@ -145,7 +149,8 @@ def objects():
     both("single", s, s)
     both("singles", Single(1), Single(1))
     both("silent", Silent(1), Silent(1))
-    for v in [Function([x], Add(x, 1)), Function([x, y], Add(y, x)), Add(n, n), Add(n, m), Const([1]), Shade.DARK, T.TestIntPair(1, 2), Single(3), Silent(1)]:
+    for v in [Function([x], Add(x, 1)), Function([x, y], Add(y, x)), Add(n, n), Add(n, m), Const([1]), Shade.DARK,
+              T.TestIntPair(1, 2), Single(3), Silent(1)]:
         fails("hash number", tvm_ffi.structural_hash, v)
     show("hash of a mapped variable", tvm_ffi.structural_hash(Add(x, y), map_free_vars=True))
     both("kinds", Add(1, 2), Node(1))
@@ -164,7 +169,8 @@ def objects():
         deep = Add(deep, [deep] if isinstance(deep, int) else 0)
     both("deep", deep, deep)
     a, b = StructuralKey([1, {"a": 2}]), StructuralKey([1, {"a": 2}])
-    show("keys", a == b, hash(a) == hash(b), a == StructuralKey([1]), {a: 5}[b], Map({a: 1})[b], a.key, Map({a: 1}).get(StructuralKey(0)))
+    show("keys", a == b, hash(a) == hash(b), a == StructuralKey([1]), {a: 5}[b], Map({a: 1})[b], a.key,
+         Map({a: 1}).get(StructuralKey(0)))
     show("keys of one map", len(Map({StructuralKey(Function([x], x)): 1, StructuralKey(Function([y], y)): 2})))
     show("key equal", _ffi_api.StructuralKeyEqual(a, b), type(_ffi_api.StructuralKey(1)).__name__)
     fails("key of silent", StructuralKey, Silent(1))
@@ -175,19 +181,26 @@ def objects():
 def graphs():
     shared = Array([1])
     x = Var("x")
-    values = [None, True, 0, -(2**63), 2.5, 1e300, "text", "größer \"quoted\" \\ / \n \x01 🙂", b"", b"a", b"ab", b"abc", b"\x00\xff\x10", [shared, shared],
-              {"a": 1, 2: "b", None: None}, tvm_ffi.List([1, [2]]), tvm_ffi.Dict({"a": {"b": 1}}), tvm_ffi.Shape([]), tvm_ffi.Shape([1, 2]),
-              tvm_ffi.dtype("float16x4"), tvm_ffi.device("cuda:3"), 2**64, -(10**60), 10**18 * 2**64, -(2**63) - 1, [2**63, -(2**64)], [1, True, 1.0, "1", b"1"],
-              Add(1, [x, x]), Function([x], Add(x, 1), "note"), Const(Node(1)), Shade.LIGHT, [Shade.DARK, Shade.DARK], T.TestIntPair(1, 2),
-              tvm_ffi.access_path.AccessPath.root().attr("x").array_item(2), StructuralKey(7), tvm_ffi.VisitInterrupt([1]), {i: i for i in range(20)}]
+    values = [None, True, 0, -(2**63), 2.5, 1e300, "text", "größer \"quoted\" \\ / \n \x01 🙂", b"", b"a", b"ab",
+              b"abc", b"\x00\xff\x10", [shared, shared],
+              {"a": 1, 2: "b", None: None}, tvm_ffi.List([1, [2]]), tvm_ffi.Dict({"a": {"b": 1}}), tvm_ffi.Shape([]),
+              tvm_ffi.Shape([1, 2]),
+              tvm_ffi.dtype("float16x4"), tvm_ffi.device("cuda:3"), 2**64, -(10**60), 10**18 * 2**64, -(2**63) - 1,
+              [2**63, -(2**64)], [1, True, 1.0, "1", b"1"],
+              Add(1, [x, x]), Function([x], Add(x, 1), "note"), Const(Node(1)), Shade.LIGHT, [Shade.DARK, Shade.DARK],
+              T.TestIntPair(1, 2),
+              tvm_ffi.access_path.AccessPath.root().attr("x").array_item(2), StructuralKey(7),
+              tvm_ffi.VisitInterrupt([1]), {i: i for i in range(20)}]
     for v in values:
         text = to_json_graph_str(v)
         back = from_json_graph_str(text)
         show("graph", text, back, type(back).__name__, to_json_graph_str(back) == text)
     back = from_json_graph_str(to_json_graph_str([shared, shared]))
     show("shared", back[0].same_as(back[1]))
-    show("metadata", to_json_graph_str([1], {"version": "1", "list": [1, 2]}), json.loads(to_json_graph_str([1], {"k": 1}))["metadata"])
-    show("as values", _ffi_api.ToJSONGraph([1, "a"], None), _ffi_api.FromJSONGraph(_ffi_api.ToJSONGraph([1, "a"], None)))
+    show("metadata", to_json_graph_str([1], {"version": "1", "list": [1, 2]}),
+         json.loads(to_json_graph_str([1], {"k": 1}))["metadata"])
+    show("as values", _ffi_api.ToJSONGraph([1, "a"], None), _ffi_api.FromJSONGraph(_ffi_api.ToJSONGraph([1, "a"],
+        None)))
     cycle = tvm_ffi.List([])
     cycle.append(cycle)
     fails("cycle", to_json_graph_str, cycle)
@@ -200,14 +213,22 @@ def bad_graphs():
     def graph(*nodes, root=0):
         return json.dumps({"root_index": root, "nodes": list(nodes)})
 
-    for text in ["", "1", "[]", "{}", '{"root_index": "a", "nodes": []}', '{"root_index": 0}', '{"root_index": 0, "nodes": 1}', graph(), graph(root=-1), graph({}),
-                 graph({"type": "no.Such"}), graph({"type": 1}), graph({"type": "int"}), graph({"type": "int", "data": "a"}), graph({"type": "bool", "data": []}),
-                 graph({"type": "ffi.String", "data": 1}), graph({"type": "ffi.Array", "data": [7]}), graph({"type": "ffi.Array", "data": 1}),
-                 graph({"type": "int", "data": 1}, {"type": "ffi.Map", "data": [0]}, root=1), graph({"type": "ffi.Shape", "data": ["a"]}),
-                 graph({"type": "Device", "data": [1]}), graph({"type": "DataType", "data": "floaty"}), graph({"type": "dropin.Add", "data": {}}),
-                 graph({"type": "int", "data": 1}, {"type": "dropin.Add", "data": {"a": 0}}, root=1), graph({"type": "dropin.Add", "data": 1}),
-                 graph({"type": "dropin.Shade", "data": 9}), graph({"type": "dropin.Shade", "data": "DARK"}), graph({"type": "ffi.Function", "data": {}}),
-                 graph({"type": "ffi.BigInt", "data": "12x"}), graph({"type": "ffi.BigInt", "data": ""}), graph({"type": "float", "data": 1}), graph({"type": "float", "data": "x"}),
+    for text in ["", "1", "[]", "{}", '{"root_index": "a", "nodes": []}', '{"root_index": 0}',
+                 '{"root_index": 0, "nodes": 1}', graph(), graph(root=-1), graph({}),
+                 graph({"type": "no.Such"}), graph({"type": 1}), graph({"type": "int"}),
+                 graph({"type": "int", "data": "a"}), graph({"type": "bool", "data": []}),
+                 graph({"type": "ffi.String", "data": 1}), graph({"type": "ffi.Array", "data": [7]}),
+                 graph({"type": "ffi.Array", "data": 1}),
+                 graph({"type": "int", "data": 1}, {"type": "ffi.Map", "data": [0]}, root=1),
+                 graph({"type": "ffi.Shape", "data": ["a"]}),
+                 graph({"type": "Device", "data": [1]}), graph({"type": "DataType", "data": "floaty"}),
+                 graph({"type": "dropin.Add", "data": {}}),
+                 graph({"type": "int", "data": 1}, {"type": "dropin.Add", "data": {"a": 0}}, root=1),
+                 graph({"type": "dropin.Add", "data": 1}),
+                 graph({"type": "dropin.Shade", "data": 9}), graph({"type": "dropin.Shade", "data": "DARK"}),
+                 graph({"type": "ffi.Function", "data": {}}),
+                 graph({"type": "ffi.BigInt", "data": "12x"}), graph({"type": "ffi.BigInt", "data": ""}),
+                 graph({"type": "float", "data": 1}), graph({"type": "float", "data": "x"}),
                  graph({"type": "int", "data": 5}, {"type": "dropin.Var", "data": {"name": 0}}, root=1)]:
         refuses(text, from_json_graph_str, text)
 

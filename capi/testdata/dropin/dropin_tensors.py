@@ -15,11 +15,13 @@ def tensors():
         except Exception as e:
             show("from_dlpack", a.dtype, type(e).__name__)
             continue
-        show("tensor", t.shape, str(t.dtype) if a.dtype != np.complex64 else None, t.device, t.strides, t.ndim if hasattr(t, "ndim") else None)
+        show("tensor", t.shape, str(t.dtype) if a.dtype != np.complex64 else None, t.device, t.strides,
+             t.ndim if hasattr(t, "ndim") else None)
         back = np.from_dlpack(t)
         show("back", back.tolist(), back.dtype, back.shape, back.ctypes.data == a.ctypes.data)
     base = np.arange(24, dtype="float64").reshape(4, 6)
-    for name, view in [("columns", base[:, ::2]), ("transposed", base.T), ("reversed", base[::-1]), ("part", base[1:3, 2:4]), ("broadcast", np.broadcast_to(np.arange(3.0), (2, 3)))]:
+    for name, view in [("columns", base[:, ::2]), ("transposed", base.T), ("reversed", base[::-1]),
+                       ("part", base[1:3, 2:4]), ("broadcast", np.broadcast_to(np.arange(3.0), (2, 3)))]:
         try:
             t = tvm_ffi.from_dlpack(view)
             show(name, t.shape, t.strides, np.from_dlpack(t).tolist())
@@ -70,7 +72,8 @@ def streams():
 
 def types():
     """The kinds of arguments that the functions of the testing library take, and refuse."""
-    values = [None, True, 3, 2.5, "text", b"bytes", [1, 2], ["a"], {"k": 1}, {"k": "v"}, tvm_ffi.dtype("int8"), tvm_ffi.device("cpu:1"),
+    values = [None, True, 3, 2.5, "text", b"bytes", [1, 2], ["a"], {"k": 1}, {"k": "v"}, tvm_ffi.dtype("int8"),
+              tvm_ffi.device("cpu:1"),
               tvm_ffi.List([1]), tvm_ffi.Dict({"k": 1}), 2**70, tvm_ffi.Shape([1, 2])]
     names = sorted(str(n) for n in tvm_ffi.registry.list_global_func_names() if n.startswith("testing.schema_id_"))
     for name in names:
@@ -82,8 +85,10 @@ def types():
 def modules(*files):
     for file in files:
         m = tvm_ffi.load_module(file)
-        show("module", m.kind, m.imports, m.get_property_mask(), m.is_runnable(), m.is_binary_serializable(), m.get_write_formats())
-        names = ["add_one", "addone", "vadd", "fill", "main", "default_function", "no_such", "fused_add", "scale", "matmul"]
+        show("module", m.kind, m.imports, m.get_property_mask(), m.is_runnable(), m.is_binary_serializable(),
+             m.get_write_formats())
+        names = ["add_one", "addone", "vadd", "fill", "main", "default_function", "no_such", "fused_add", "scale",
+                 "matmul"]
         show("functions", [n for n in names if m.implements_function(n)])
         for name in names:
             fails("get", lambda: type(m.get_function(name)).__name__)

@@ -53,8 +53,10 @@ def short(v):
 def run():
     x, y = Name("x"), Name("y", [1])
     shared = Pair(1, 2)
-    values = [None, 1, "a", "a longer text", b"b", [1, [2, None, 3]], {"k": 1, "l": [2]}, tvm_ffi.List([1, "a"]), tvm_ffi.Dict({1: 2}), Pair(1, Pair("x", [2.5]), 9),
-              [shared, shared], Scope([x, y], Pair(x, y)), tvm_ffi.Shape([1, 2]), tvm_ffi.dtype("int8"), 2**70, Wrapped([1, 2], 0), Wrapped(7, 1), Wrapped(x, 2),
+    values = [None, 1, "a", "a longer text", b"b", [1, [2, None, 3]], {"k": 1, "l": [2]}, tvm_ffi.List([1, "a"]),
+              tvm_ffi.Dict({1: 2}), Pair(1, Pair("x", [2.5]), 9),
+              [shared, shared], Scope([x, y], Pair(x, y)), tvm_ffi.Shape([1, 2]), tvm_ffi.dtype("int8"), 2**70,
+              Wrapped([1, 2], 0), Wrapped(7, 1), Wrapped(x, 2),
               [Wrapped(1, 3), 5], [Wrapped(1, 4), 5]]
     wrong = [Wrapped(1, 5), 5]
     for order in ("pre", "post"):
@@ -66,30 +68,38 @@ def run():
             says(f"walk {i} {order}", structural_walk, v, lambda n: seen.append(short(n)), order=order)
             show("seen", seen)
             seen.clear()
-            says("regions", structural_walk, v, with_def_region_kind=lambda n, kind: seen.append((short(n), int(kind))), order=order)
+            says("regions", structural_walk, v, with_def_region_kind=lambda n,
+                 kind: seen.append((short(n), int(kind))), order=order)
             show("seen", seen)
         seen = []
-        says(f"visit {i}", structural_visit, v, lambda n, visitor: (seen.append((short(n), int(visitor.def_region_kind))), visitor.default_visit(n))[1])
+        says(f"visit {i}", structural_visit, v, lambda n, visitor: (seen.append((short(n),
+            int(visitor.def_region_kind))), visitor.default_visit(n))[1])
         show("seen", seen)
     tree = Scope([x], [Pair(1, "a"), Pair(2, [3, y]), {"k": x}])
     for order in ("pre", "post"):
         seen = []
-        structural_walk(tree, [(int, lambda n: seen.append(("int", n))), (str, lambda n: seen.append(("str", n))), (Pair, lambda n: seen.append(("pair", n.a))),
+        structural_walk(tree, [(int, lambda n: seen.append(("int", n))), (str, lambda n: seen.append(("str", n))),
+                               (Pair, lambda n: seen.append(("pair", n.a))),
                                ((Name, tvm_ffi.Map), lambda n: seen.append(short(n)))], order=order)
         show("by type", seen)
         seen = []
-        structural_walk(tree, (Object, lambda n: seen.append(short(n))), (int, lambda n, kind: seen.append((n, int(kind)))), order=order)
+        structural_walk(tree, (Object, lambda n: seen.append(short(n))),
+                        (int, lambda n, kind: seen.append((n, int(kind)))), order=order)
         show("objects first", seen)
         seen = []
-        show("skipping", structural_walk(tree, [(Pair, lambda n: seen.append(n.a) or WalkResult.SKIP), (int, lambda n: seen.append(n))], order=order), seen)
+        show("skipping", structural_walk(tree, [(Pair, lambda n: seen.append(n.a) or WalkResult.SKIP),
+            (int, lambda n: seen.append(n))], order=order), seen)
         seen = []
-        r = structural_walk(tree, (Pair, lambda n: seen.append(n.a) or (VisitInterrupt(["found", n.a]) if n.a == 2 else None)), order=order)
+        r = structural_walk(tree, (Pair, lambda n: seen.append(n.a) or (VisitInterrupt(["found",
+            n.a]) if n.a == 2 else None)), order=order)
         show("interrupted", r, r.value, seen)
         fails("wrong answer", structural_walk, tree, (Pair, lambda n: "no"), order=order)
         fails("failing", structural_walk, tree, (Pair, lambda n: n.nothing), order=order)
-    show("pruned", structural_visit(tree, [(Pair, lambda n, v: None), (Name, lambda n, v: VisitInterrupt(n.text))]).value)
+    show("pruned", structural_visit(tree, [(Pair, lambda n, v: None), (Name, lambda n,
+        v: VisitInterrupt(n.text))]).value)
     seen = []
-    structural_visit(tree, [(Pair, lambda n, v: v.visit(n.b)), (int, lambda n, v: seen.append(n)), (str, lambda n, v: seen.append(n))])
+    structural_visit(tree, [(Pair, lambda n, v: v.visit(n.b)), (int, lambda n, v: seen.append(n)),
+                            (str, lambda n, v: seen.append(n))])
     show("own descent", seen)
     kept = []
     structural_visit([1, [2]], lambda n, v: kept.append(v) or v.default_visit(n))

@@ -1,4 +1,4 @@
-"""libtvmgo.so as a Python program sees it with ctypes alone: the structures of both C ABIs, calls, and errors as exceptions."""
+"""libtvmgo.so for Python programs by ctypes only: the structures of both C ABIs, calls, and errors as exceptions."""
 
 import ctypes
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
@@ -104,7 +104,7 @@ class Tensor(Object):
 
 
 class Library(ctypes.CDLL):
-    """The library, opened as ctypes does by default: RTLD_LOCAL. Without classic, one that has the tvm-ffi ABI alone."""
+    """The library, opened RTLD_LOCAL, the default of ctypes. With classic=False it has only the tvm-ffi ABI."""
 
     def __init__(self, path, classic=True):
         super().__init__(path)

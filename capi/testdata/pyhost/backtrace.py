@@ -1,5 +1,5 @@
-"""A backtrace that is taken below a Python callback: local C++ functions have names, the library's own frames are not shown, and those
-above the callback are.
+"""A backtrace below a Python callback: it has the names of local C++ functions and the frames above the callback, but
+not the frames of the library itself.
 
 backtrace.py LIBRARY BACKTRACE_SO
 """

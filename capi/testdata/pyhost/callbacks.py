@@ -42,7 +42,9 @@ def scale(args, result, ctx):
     elif a.type_index == abi.INT and a.v.int != 13:
         result.type_index, result.v.int = abi.INT, a.v.int * ctx
     else:
-        raise ValueError("thirteen é") if a.type_index == abi.INT else TypeError(f"argument 0 has the type {a.type_index}")
+        if a.type_index == abi.INT:
+            raise ValueError("thirteen é")
+        raise TypeError(f"argument 0 has the type {a.type_index}")
 
 
 def values_and_errors():
@@ -65,7 +67,8 @@ def registered():
     f = lib.function(scale, ctx=5)
     name = b"pyhost.scale"
     data = ctypes.create_string_buffer(name)
-    lib.check(lib.TVMFFIFunctionSetGlobal(byref(abi.ByteArray(ctypes.addressof(data), len(name))), c_void_p(f.handle), 0))
+    lib.check(lib.TVMFFIFunctionSetGlobal(byref(abi.ByteArray(ctypes.addressof(data), len(name))), c_void_p(f.handle),
+        0))
     f.release()
     assert lib.get_global("pyhost.scale")(4) == 20
     handle = c_void_p()

@@ -1,4 +1,5 @@
-"""ffi.json.Parse of libtvmgo.so and of Apache TVM's wheel: generated texts, whole and damaged, have equal values or equal errors in both.
+"""ffi.json.Parse of libtvmgo.so and of Apache TVM's wheel: for valid and for damaged generated texts, both return equal
+values or equal errors.
 
 json_peer.py LIBRARY [COUNT [SEED]]
 """
@@ -19,9 +20,11 @@ count = int(sys.argv[2]) if len(sys.argv) > 2 else 6000
 rng = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
 
 PIECES = list("[]{},:\"\\u \n\t\r0159-+.eExé/") + [
-    '"a"', '"key"', '"\\u00e9"', "\\ud83d", "\\ude00", "\\u12", "\\n", "\\/", "\\b", "\x1f", "\x7f", '"longer than seven bytes"',
+    '"a"', '"key"', '"\\u00e9"', "\\ud83d", "\\ude00", "\\u12", "\\n", "\\/", "\\b", "\x1f", "\x7f",
+    '"longer than seven bytes"',
     "true", "false", "null", "NaN", "Infinity", "-Infinity", "1e308", "1e309", "-1e309", "1e-400",
-    "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809", "2.2250738585072014e-308"]
+    "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
+    "2.2250738585072014e-308"]
 
 
 def space():

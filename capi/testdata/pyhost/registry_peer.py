@@ -62,7 +62,8 @@ assert not set(KEYS) & set(type_keys())
 
 if order == "first-use":
     folder = importlib.util.find_spec("tvm_ffi").submodule_search_locations[0]
-    theirs = type_keys(abi.Library(os.path.join(folder, "lib", "libtvm_ffi.so"), classic=False))  # before Python adds types
+    theirs = type_keys(abi.Library(os.path.join(folder, "lib", "libtvm_ffi.so"),
+                                   classic=False))  # before Python adds types
     assert type_keys() == theirs
     import tvm_ffi
 
@@ -106,7 +107,8 @@ elif order == "foreign-function":
     theirs = library.function(body)
     assert library.TVMFFIFunctionSetGlobal(byref(byte_array("target.WithHost")), c_void_p(theirs.handle), 0) == 0
     log = stderr_of(lambda: library.get_global("target.Target"))
-    assert log == "tvmgo: another library has registered target.WithHost before targets were used here: they are left as they are\n", log
+    assert log == ("tvmgo: another library has registered target.WithHost before targets were used here: "
+                   "they are left as they are\n"), log
     assert library.get_global("target.WithHost").handle == theirs.handle
     assert call("target.Target", "llvm").handle
 print("ok")

@@ -24,7 +24,8 @@ lib = abi.Library(library)
 
 
 def enter_go():
-    abi.fails(abi.FFIError, "nothing here can run", lib.get_global("ffi.ModuleGetFunction"), lib.load(carrier), "vadd_kernel", True)
+    abi.fails(abi.FFIError, "nothing here can run", lib.get_global("ffi.ModuleGetFunction"), lib.load(carrier),
+              "vadd_kernel", True)
 
 
 def send(number):

@@ -107,7 +107,8 @@ def refusals(versioned):
     """The loan stays the caller's when it is refused."""
     a = np.zeros((4, 6), np.float32)
     before = sys.getrefcount(a)
-    for view, alignment, contiguous, part in ((a.T, 0, 1, "not contiguous"), (a[:, 1:], 64, 0, "aligned"), (a, 3, 0, "power of two")):
+    for view, alignment, contiguous, part in ((a.T, 0, 1, "not contiguous"), (a[:, 1:], 64, 0, "aligned"),
+            (a, 3, 0, "power of two")):
         managed = lend(view, versioned)
         deleter = Counted(managed)
         e = abi.fails(abi.FFIError, part, wrap, managed, versioned, alignment, contiguous)

@@ -1,5 +1,6 @@
-/* Calls mixed(A: float32[n, k], B: float32[k, m], C: int8[n * 2], D: float64[], s: int16, x: float32, flag: bool, any: handle) with one argument that is wrong in
- * some way, and prints the error: one line for each way. With CLASSIC by the convention of TVM v0.20. */
+/* Calls mixed(A: float32[n, k], B: float32[k, m], C: int8[n * 2], D: float64[], s: int16, x: float32, flag: bool,
+ * any: handle) with one wrong argument, and prints one line with the error for each mistake. With CLASSIC it uses the
+ * calling convention of TVM v0.20. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@ enum { COUNT = 8 };
 #ifdef CLASSIC
 extern int mixed(TVMValue*, int*, int, TVMValue*, int*, void*);
 void TVMAPISetLastError(const char* text) { snprintf(message, sizeof message, "%s", text); }
-enum { NONE = kTVMNullptr, INT = kTVMArgInt, REAL = kTVMArgFloat, BOOL = kTVMArgBool, TEXT = kTVMStr, TENSOR = kTVMDLTensorHandle, POINTER = kTVMOpaqueHandle };
+enum { NONE = kTVMNullptr, INT = kTVMArgInt, REAL = kTVMArgFloat, BOOL = kTVMArgBool, TEXT = kTVMStr,
+       TENSOR = kTVMDLTensorHandle, POINTER = kTVMOpaqueHandle };
 static TVMValue args[COUNT + 1];
 static int codes[COUNT + 1];
 #define KIND(i) codes[i]
@@ -24,12 +26,16 @@ static int codes[COUNT + 1];
 #define POINTER_OF(i) args[i].v_handle
 #else
 extern int __tvm_ffi_mixed(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
-int TVMFFIStringFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) { /* of the library's metadata, for which nobody asks */
+/* For metadata, which this program does not query. */
+int TVMFFIStringFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) {
   (void)text, (void)out;
   return -1;
 }
-void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* text) { snprintf(message, sizeof message, "%s: %s", kind, text); }
-enum { NONE = kTVMFFINone, INT = kTVMFFIInt, REAL = kTVMFFIFloat, BOOL = kTVMFFIBool, TEXT = kTVMFFIRawStr, TENSOR = kTVMFFIDLTensorPtr, POINTER = kTVMFFIOpaquePtr };
+void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* text) {
+  snprintf(message, sizeof message, "%s: %s", kind, text);
+}
+enum { NONE = kTVMFFINone, INT = kTVMFFIInt, REAL = kTVMFFIFloat, BOOL = kTVMFFIBool, TEXT = kTVMFFIRawStr,
+       TENSOR = kTVMFFIDLTensorPtr, POINTER = kTVMFFIOpaquePtr };
 static TVMFFIAny args[COUNT + 1];
 #define KIND(i) args[i].type_index
 #define TEXT_OF(i) args[i].v_c_str

@@ -1,5 +1,6 @@
-/* Calls f(A: float32[n] on OpenCL), which launches f_kernel, in a runtime whose modules take parts of buffers at multiples of 128 bytes, or in one whose modules
- * know of none; prints what the kernel is given, or the error. With CLASSIC by the convention of TVM v0.20. */
+/* Calls f(A: float32[n] on OpenCL), which launches f_kernel, in a runtime whose modules accept parts of buffers that
+ * begin at multiples of 128 bytes, or in one whose modules accept no parts. Prints the kernel's arguments or the error.
+ * With CLASSIC it uses the calling convention of TVM v0.20. */
 #include <stdio.h>
 #include <string.h>
 #ifdef CLASSIC
@@ -38,9 +39,12 @@ extern int f(TVMValue*, int*, int, TVMValue*, int*, void*);
 void TVMAPISetLastError(const char* text) { snprintf(message, sizeof message, "%s", text); }
 int TVMFuncFree(TVMFunctionHandle h) { return h == NULL; }
 int TVMObjectFree(TVMObjectHandle h) { return h == NULL; }
-int TVMBackendGetFuncFromEnv(void* context, const char* name, TVMFunctionHandle* out) { return (void)context, (*out = found(name)) == NULL ? -1 : 0; }
+int TVMBackendGetFuncFromEnv(void* context, const char* name, TVMFunctionHandle* out) {
+  return (void)context, (*out = found(name)) == NULL ? -1 : 0;
+}
 int TVMFuncCall(TVMFunctionHandle h, TVMValue* args, int* codes, int count, TVMValue* result, int* code) {
-  result->v_int64 = called(NAME(h), count > 0 && codes[0] == kTVMDLTensorHandle, count > 0 && codes[0] == kTVMOpaqueHandle, args[0].v_handle);
+  result->v_int64 = called(NAME(h), count > 0 && codes[0] == kTVMDLTensorHandle,
+                           count > 0 && codes[0] == kTVMOpaqueHandle, args[0].v_handle);
   *code = kTVMArgInt;
   return result->v_int64 == -7 ? (TVMAPISetLastError("no such device"), -1) : 0;
 }
@@ -52,18 +56,22 @@ static int call(void) {
 #else
 extern void* __tvm_ffi__library_ctx;
 extern int __tvm_ffi_f(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
-int TVMFFIStringFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) { /* of the library's metadata, for which nobody asks */
+/* For metadata, which this program does not query. */
+int TVMFFIStringFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) {
   (void)text, (void)out;
   return -1;
 }
-void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* text) { snprintf(message, sizeof message, "%s: %s", kind, text); }
+void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* text) {
+  snprintf(message, sizeof message, "%s: %s", kind, text);
+}
 int TVMFFIObjectDecRef(TVMFFIObjectHandle h) { return h == NULL; }
 int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle context, const char* name, TVMFFIObjectHandle* out) {
   return (void)context, (*out = found(name)) == NULL ? -1 : 0;
 }
 int TVMFFIFunctionCall(TVMFFIObjectHandle h, TVMFFIAny* args, int32_t count, TVMFFIAny* result) {
   result->type_index = kTVMFFIInt;
-  result->v_int64 = called(NAME(h), count > 0 && args[0].type_index == kTVMFFIDLTensorPtr, count > 0 && args[0].type_index == kTVMFFIOpaquePtr, args[0].v_ptr);
+  result->v_int64 = called(NAME(h), count > 0 && args[0].type_index == kTVMFFIDLTensorPtr,
+                           count > 0 && args[0].type_index == kTVMFFIOpaquePtr, args[0].v_ptr);
   return result->v_int64 == -7 ? (TVMFFIErrorSetRaisedFromCStr("ValueError", "no such device"), -1) : 0;
 }
 static int call(void) {

@@ -21,7 +21,9 @@ static int calls, fail_at, memory, in_task, failures;
 
 static int fails(void) { return ++calls == fail_at; }
 
-void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* text) { snprintf(message, sizeof(message), "%s: %s", kind, text); }
+void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* text) {
+  snprintf(message, sizeof(message), "%s: %s", kind, text);
+}
 
 int TVMFFIStringFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) {
   out->type_index = kTVMFFIRawStr;
@@ -43,7 +45,9 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle context, const char* name, 
 }
 
 int TVMFFIFunctionCall(TVMFFIObjectHandle f, TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  if (*(char*)f == 'c' && (n != 6 || strcmp(args[3].v_c_str, "te\"xt") != 0 || args[4].type_index != kTVMFFIDLTensorPtr)) abort();
+  const int is_call = *(char*)f == 'c';
+  if (is_call && (n != 6 || strcmp(args[3].v_c_str, "te\"xt") != 0)) abort();
+  if (is_call && args[4].type_index != kTVMFFIDLTensorPtr) abort();
   if (*(char*)f == 'v') {
     result->type_index = kTVMFFIFloat;
     result->v_float64 = 0.5;

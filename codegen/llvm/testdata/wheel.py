@@ -1,4 +1,4 @@
-"""Calls generated functions in Apache TVM's own runtime: wheel.py LIBRARY FOLDER. Arguments and results go into the folder."""
+"""Calls generated functions in Apache TVM's runtime and writes arguments and results: wheel.py LIBRARY FOLDER"""
 import os
 import sys
 

@@ -11,7 +11,9 @@ extern void* __tvm_ffi__library_ctx;
 static char message[1024], launched[256];
 static int lookups, context_a, context_b;
 
-void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* text) { snprintf(message, sizeof(message), "%s: %s", kind, text); }
+void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* text) {
+  snprintf(message, sizeof(message), "%s: %s", kind, text);
+}
 
 int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle context, const char* name, TVMFFIObjectHandle* out) {
   static char set_device, kernel_a, kernel_b;
@@ -28,7 +30,8 @@ int TVMFFIFunctionCall(TVMFFIObjectHandle f, TVMFFIAny* args, int32_t n, TVMFFIA
   snprintf(launched + at, sizeof(launched) - at, "[%c:", *(char*)f == 0 ? 's' : *(char*)f);
   for (int32_t i = 0; i < n; i++) {
     at = strlen(launched);
-    if (args[i].type_index == kTVMFFIInt) snprintf(launched + at, sizeof(launched) - at, " %lld", (long long)args[i].v_int64);
+    if (args[i].type_index == kTVMFFIInt)
+      snprintf(launched + at, sizeof(launched) - at, " %lld", (long long)args[i].v_int64);
     else snprintf(launched + at, sizeof(launched) - at, " t%d", args[i].type_index);
   }
   strcat(launched, "]");
@@ -40,7 +43,9 @@ int TVMFFIStringFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) {
   return text->data[text->size] == 0 && strlen(text->data) == text->size ? 0 : -1;
 }
 
-int TVMFFIBytesFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) { return TVMFFIStringFromByteArray(text, out); }
+int TVMFFIBytesFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) {
+  return TVMFFIStringFromByteArray(text, out);
+}
 
 static int64_t* shape_of(int64_t n) {
   int64_t* shape = malloc(sizeof(int64_t)); /* alone, so that a step beyond is seen */
@@ -68,7 +73,8 @@ int main(void) {
   for (int i = 0; i < 3; i++) {
     data[i] = malloc(N * sizeof(float));
     for (int k = 0; k < N; k++) data[i][k] = (float)(i + k);
-    t[i] = (DLTensor){.data = data[i], .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = shape_of(N)};
+    t[i] = (DLTensor){.data = data[i], .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1},
+                      .shape = shape_of(N)};
     args[i].type_index = kTVMFFIDLTensorPtr;
     args[i].v_ptr = &t[i];
   }
@@ -78,32 +84,45 @@ int main(void) {
   for (int k = 0; k < N; k++)
     if (data[2][k] != (float)(2 * k + 1)) failures++;
 
-  expect("count", __tvm_ffi_add(0, 0, 0, &result), "TypeError: add: expected 4 arguments, got 0: add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32)");
-  expect("NULL", __tvm_ffi_add(0, 0, 4, &result), "TypeError: add: expected 4 arguments, got NULL: add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32)");
+  expect("count", __tvm_ffi_add(0, 0, 0, &result),
+         "TypeError: add: expected 4 arguments, got 0: add(a: const float32[n], b: const float32[n], c: "
+         "out float32[n], n: int32)");
+  expect("NULL", __tvm_ffi_add(0, 0, 4, &result),
+         "TypeError: add: expected 4 arguments, got NULL: add(a: const float32[n], b: const float32[n], c: "
+         "out float32[n], n: int32)");
   args[3].v_int64 = INT64_MIN;
-  expect("int", __tvm_ffi_add(0, args, 4, &result), "ValueError: add: argument 3 (n): -9223372036854775808 does not fit int32");
+  expect("int", __tvm_ffi_add(0, args, 4, &result),
+         "ValueError: add: argument 3 (n): -9223372036854775808 does not fit int32");
   args[3].v_int64 = N;
   args[1].v_ptr = 0;
-  expect("no tensor", __tvm_ffi_add(0, args, 4, &result), "ValueError: add: argument 1 (b): the pointer to the tensor is NULL");
+  expect("no tensor", __tvm_ffi_add(0, args, 4, &result),
+         "ValueError: add: argument 1 (b): the pointer to the tensor is NULL");
   args[1].v_ptr = &t[1];
   t[1].data = 0;
   expect("no data", __tvm_ffi_add(0, args, 4, &result), "ValueError: add: argument 1 (b): the tensor's data is NULL");
   t[1].data = data[1];
   t[2].ndim = -1;
-  expect("ndim", __tvm_ffi_add(0, args, 4, &result), "ValueError: add: argument 2 (c): expected 1 dimension (float32[n]), got -1");
+  expect("ndim", __tvm_ffi_add(0, args, 4, &result),
+         "ValueError: add: argument 2 (c): expected 1 dimension (float32[n]), got -1");
   t[2].ndim = 1;
   *t[2].shape = -N;
-  expect("shape", __tvm_ffi_add(0, args, 4, &result), "ValueError: add: argument 2 (c): shape[0] is -5, which is negative");
+  expect("shape", __tvm_ffi_add(0, args, 4, &result),
+         "ValueError: add: argument 2 (c): shape[0] is -5, which is negative");
   *t[2].shape = N;
   t[0].dtype = (DLDataType){200, 255, 65535};
-  expect("type", __tvm_ffi_add(0, args, 4, &result), "TypeError: add: argument 0 (a): expected float32, got a type of code 200");
+  expect("type", __tvm_ffi_add(0, args, 4, &result),
+         "TypeError: add: argument 0 (a): expected float32, got a type of code 200");
   t[0].dtype = (DLDataType){kDLInt, 255, 65535};
-  expect("lanes", __tvm_ffi_add(0, args, 4, &result), "TypeError: add: argument 0 (a): expected float32, got int255x65535");
+  expect("lanes", __tvm_ffi_add(0, args, 4, &result),
+         "TypeError: add: argument 0 (a): expected float32, got int255x65535");
   t[0].dtype = t[1].dtype;
   t[0].device.device_type = (DLDeviceType)77;
-  expect("device", __tvm_ffi_add(0, args, 4, &result), "ValueError: add: argument 1 (b): the tensor is on cpu:0, expected a device of type 77, the device of argument 0 (a): copy it");
+  expect("device", __tvm_ffi_add(0, args, 4, &result),
+         "ValueError: add: argument 1 (b): "
+         "the tensor is on cpu:0, expected a device of type 77, the device of argument 0 (a): copy it");
   for (int i = 0; i < 3; i++) t[i].device = (DLDevice){kDLVulkan, 2};
-  expect("variant", __tvm_ffi_add(0, args, 4, &result), "ValueError: add: the tensors are on vulkan:2, and the file has the function for cpu, opencl");
+  expect("variant", __tvm_ffi_add(0, args, 4, &result),
+         "ValueError: add: the tensors are on vulkan:2, and the file has the function for cpu, opencl");
 
   for (int i = 0; i < 3; i++) t[i].device = (DLDevice){kDLOpenCL, 2};
   __tvm_ffi__library_ctx = &context_a;

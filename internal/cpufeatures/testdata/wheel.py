@@ -1,4 +1,4 @@
-"""What LLVM and the targets of Apache TVM's wheel answer: questions as JSON on the standard input, answers on the output."""
+"""Queries LLVM and the targets of Apache TVM's wheel: reads queries as JSON from standard input, prints the results."""
 import json
 import sys
 

@@ -42,16 +42,17 @@ int fakecuda_leaks(int contexts, char *text, size_t size);
 void fakecuda_release(void);
 void fakecuda_hold(void);
 
-// Another library begins a capture (mode as the driver's) on a thread of its own, in a new stream of the device's primary
-// context, which must be there; flags are the stream's. NULL when there is no such context. fakecuda_capture_end answers 0,
-// or 901 where something broke the capture, and destroys the stream.
+// Simulates another library that begins a capture on its own thread, in a new stream of the device's primary context.
+// mode is that of the driver, flags are those of the stream. Returns NULL if the device has no primary context.
+// fakecuda_capture_end destroys the stream and returns 0, or 901 if the capture was invalidated.
 void *fakecuda_capture_begin(int device, int mode, unsigned flags);
 int fakecuda_capture_end(void *stream);
 
-// Sets a number by name, 0 when there is no such name: "devices" (0 to 8), "memory" (bytes that one device can give),
-// "version" (of the driver), "delay_us" (before each operation of a stream), "strict_destroy" (a stream destroyed with
-// pending work is a misuse), "no_peer" (devices cannot reach each other), "poison" (memory that is written late holds
-// rubbish until then; on by default), "refuse_free" (what every call that frees memory answers, which then frees nothing).
+// Sets a setting by name; returns 0 if there is no such setting: "devices" (0 to 8), "memory" (bytes of each device),
+// "version" (of the driver), "delay_us" (before each operation of a stream), "strict_destroy" (destroying a stream with
+// pending work is a misuse), "no_peer" (devices cannot access each other), "poison" (memory contains garbage until a
+// queued operation has written it; on by default), "refuse_free" (the error of each call that frees memory, which then
+// frees nothing).
 int fakecuda_set(const char *name, long long value);
 
 // Operations that streams have executed, and those that wait or run.

@@ -144,7 +144,8 @@ func TestRun_RacesOfParallelLoops(t *testing.T) {
 	}
 	err := run(0, func(i Expr) Stmt { return store(a, F32(1), I32(3)) })
 	require.Regexp(t,
-		`^run main: store A\[3\]: iteration i=\d writes what iteration i=\d wrote: iterations of parallel loop i must .* \(at i=\d\)$`,
+		`^run main: store A\[3\]: iteration i=\d writes what iteration i=\d wrote: `+
+			`iterations of parallel loop i must .* \(at i=\d\)$`,
 		err.Error())
 }
 

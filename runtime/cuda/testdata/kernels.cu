@@ -1,5 +1,5 @@
-// Kernels of the tests. kernels.ptx, kernels.cubin and kernels.fatbin are made from this by build.sh; kernels.c has the same for
-// the fake driver.
+// Kernels of the tests. build.sh compiles this file to kernels.ptx, kernels.cubin and kernels.fatbin; kernels.c has the
+// same kernels for the fake driver.
 extern "C" {
 
 __global__ void scale(float *x, float by, int n) {

@@ -1,11 +1,11 @@
-/* A Vulkan loader that stands before the real one and does on request what drivers do rarely. Its environment is read at each call,
- * so that a test can change it:
+/* A Vulkan loader in front of the real one, which on request does what drivers do rarely. It reads the environment at
+ * each call, so that a test can change it:
  *
  *   SHIM_FAIL_AT=K,CODE  the K-th call from then on of a function that can fail answers CODE
  *   SHIM_FAIL_SUBMIT=K,CODE  the K-th submission from then on fails so
  *   SHIM_TRACE=FILE      writes a line there for each submission and each wait: "submit SEMAPHORE NUMBER", "wait …"
- *   SHIM_TRACE_ALL=1     and one for what a submission waits for, before it: "after SEMAPHORE NUMBER", and "host 0 ACCESS" for a barrier
- *                        before the host looks
+ *   SHIM_TRACE_ALL=1     also writes a line for each wait of a submission, "after SEMAPHORE NUMBER", and for each
+ *                        barrier before the host reads, "host 0 ACCESS"
  *   SHIM_LOST_ORDER=1    ends the process when something is destroyed on a lost device that nobody waited for
  *   SHIM_NEVER_IDLE=1    waiting for a device takes for ever
  *   SHIM_LACKS=NAME      there is no such function

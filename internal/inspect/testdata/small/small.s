@@ -1,6 +1,9 @@
-# A module in about a kilobyte: a function with metadata, a context slot, an import, and a blob with a cuda module that it imports.
-#   as --32 small.s -o s.o && ld -m elf_i386 -shared -s -z noseparate-code -z norelro --hash-style=sysv s.o -o small32.so
-#   as --64 --defsym WIDE=1 small.s -o s.o && ld -m elf_x86_64 -shared -s -z noseparate-code -z norelro --hash-style=gnu s.o -o small64.so
+# A module of about a kilobyte: a function with metadata, a context slot, an import, and a blob with an imported module
+# of kind cuda.
+#   as --32 small.s -o s.o &&
+#     ld -m elf_i386 -shared -s -z noseparate-code -z norelro --hash-style=sysv s.o -o small32.so
+#   as --64 --defsym WIDE=1 small.s -o s.o &&
+#     ld -m elf_x86_64 -shared -s -z noseparate-code -z norelro --hash-style=gnu s.o -o small64.so
 .text
 .globl __tvm_ffi_f, __tvm_ffi__metadata_f, __tvm_ffi__doc_f, __tvm_ffi__library_ctx, __tvm_ffi__library_bin
 .type __tvm_ffi_f, @function

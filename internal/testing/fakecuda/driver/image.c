@@ -99,8 +99,8 @@ static int newest_ptx(void) {
       {12000, 80}, {11000, 70}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (config.version < known[i].driver) continue;
-    int later = known[i].driver >= 12050 && known[i].driver < 13000 ? 0 : (config.version - known[i].driver) / 10; // one with each release
-    return known[i].ptx + later;
+    if (known[i].driver >= 12050 && known[i].driver < 13000) return known[i].ptx;
+    return known[i].ptx + (config.version - known[i].driver) / 10; // one version of PTX with each release
   }
   return 65;
 }

@@ -224,8 +224,8 @@ API CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-// A free by the driver waits for the work of the memory's own context, for that of others it need not; nor for any, where the memory is
-// a pool's.
+// When the driver frees memory, it waits for the work of the memory's own context, but not for work of other contexts.
+// For memory of a pool it does not wait at all.
 static void check_unused(const guard *g, const block *b) {
   const record *r = order_pending_unawaited(b, b->pool ? NULL : b->ctx);
   if (r)

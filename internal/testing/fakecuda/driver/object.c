@@ -1,4 +1,4 @@
-// Handles: every one ever made is remembered by its address, so that a foreign or dead one is told apart from a live one.
+// Handles: the address of each handle that was ever made is kept, so that foreign and freed handles are detected.
 #include <stdio.h>
 #include <stdlib.h>
 

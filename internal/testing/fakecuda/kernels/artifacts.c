@@ -21,7 +21,7 @@ FAKECUDA_KERNEL(addone_kernel, .name = "addone_kernel", .run = addone_run, .max_
                 .params = {{8, FAKECUDA_READS, addone_bytes}, {8, FAKECUDA_WRITES, addone_bytes}, {4, FAKECUDA_VALUE,
                     NULL}})
 
-// vadd_kernel(const float *a, const float *b, float *c, n): n is 32 bits wide in the classic artifacts, 64 in the others
+// vadd_kernel(const float *a, const float *b, float *c, n): n has 32 bits in the classic artifacts, 64 in the others
 static int vadd(const fakecuda_launch *l, size_t n) {
   const float *a = FAKECUDA_ARG(l, 0, const float *), *b = FAKECUDA_ARG(l, 1, const float *);
   float *c = FAKECUDA_ARG(l, 2, float *);

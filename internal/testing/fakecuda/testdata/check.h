@@ -26,7 +26,8 @@ extern test_case *cases;
   }                                                                                                                    \
   static void ident(void)
 
-#define FAIL(...) (fprintf(stderr, "%s:%d: ", __FILE__, __LINE__), fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), exit(1))
+#define FAIL(...) \
+  (fprintf(stderr, "%s:%d: ", __FILE__, __LINE__), fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), exit(1))
 #define IS(code, call)                                                                                                 \
   do {                                                                                                                 \
     int got_ = (call), want_ = (code);                                                                                 \

@@ -2,7 +2,7 @@ package blob
 
 import "fmt"
 
-// Blob is what a library carries.
+// Blob is the content of a library's blob: its modules and the tree of their imports.
 type Blob struct {
 	Layout  Layout
 	Entries []Entry
@@ -33,7 +33,7 @@ func (b *Blob) Imports(i int) []int {
 	return b.Children[b.RowPtr[i]:b.RowPtr[i+1]:b.RowPtr[i+1]]
 }
 
-// Library returns the number of the "_lib" entry, -1 if there is none.
+// Library returns the index of the "_lib" entry, -1 if there is none.
 func (b *Blob) Library() int {
 	for i := range b.Entries {
 		if b.Entries[i].IsLibrary() {
@@ -43,9 +43,9 @@ func (b *Blob) Library() int {
 	return -1
 }
 
-// Parse reads a blob. data begins at its u64 length and ends where its bytes certainly end: at the end of the part of
-// the segment that comes from the file; what lies beyond the length is ignored. Legacy layouts need kinds to find where
-// a payload ends; nil means [DefaultKinds]. The entries' payloads are views of data.
+// Parse reads a blob. data begins with the blob's length, a u64, and ends at the end of the file-backed part of the
+// segment; bytes beyond the blob's length are ignored. In the legacy layouts, kinds determines where a payload ends;
+// nil means [DefaultKinds]. The payloads of the entries are views of data.
 func Parse(data []byte, layout Layout, kinds *Kinds) (*Blob, error) {
 	if layout > Modern {
 		return nil, fmt.Errorf("blob: parse: unknown layout %d", layout)
@@ -115,7 +115,7 @@ func (b *Blob) parseLegacy(r *Reader, kinds *Kinds) error {
 		}
 		if kind == ImportTreeKey {
 			if !b.ImplicitRoot {
-				r.failAt(at, "entries", "there are two import trees")
+				r.failAt(at, "entries", "a second import tree")
 			}
 			b.ImplicitRoot, treeAt = false, at
 			rowPtr = r.U64s("row pointers of the import tree")
@@ -145,28 +145,29 @@ func (b *Blob) parseLegacy(r *Reader, kinds *Kinds) error {
 	return b.setTree(rowPtr, children, treeAt)
 }
 
-// readKind reads the key of an entry; there is one "_lib" at most.
+// readKind reads the key of an entry. There must be at most one "_lib".
 func (b *Blob) readKind(r *Reader) (string, error) {
 	at := r.Offset()
 	kind := r.Str("kind of a module")
 	if r.Err() == nil && kind == "" {
-		r.failAt(at, "kind of a module", "it is empty")
+		r.failAt(at, "kind of a module", "the kind is empty")
 	}
 	if kind == LibraryKey && b.Library() >= 0 {
-		r.failAt(at, "entries", "there are two %q entries", LibraryKey)
+		r.failAt(at, "entries", "a second %q entry", LibraryKey)
 	}
 	return kind, r.Err()
 }
 
-// setTree checks the compressed rows and stores them: row pointers rise from 0 to the number of children, one more than
-// there are modules; a child comes after its parent, as all producers number them, so that there are no cycles.
+// setTree checks the rows of the import tree and stores them. Row pointers must not decrease; the first is 0, the last
+// is the number of children, and there is one more than there are modules. A child must come after its parent, which is
+// how all producers number modules and which excludes cycles.
 func (b *Blob) setTree(rowPtr, children []uint64, at int64) error {
 	fail := func(format string, args ...any) error {
 		return &FormatError{Offset: at, What: "import tree", Problem: fmt.Sprintf(format, args...)}
 	}
 	modules := len(b.Entries)
 	if modules == 0 {
-		return fail("it has no module")
+		return fail("the tree has no module")
 	}
 	if len(rowPtr) != modules+1 {
 		return fail("%d row pointers for %d modules", len(rowPtr), modules)
@@ -189,7 +190,8 @@ func (b *Blob) setTree(rowPtr, children []uint64, at int64) error {
 			case child == uint64(parent):
 				return fail("module %d imports itself", parent)
 			case child < uint64(parent):
-				return fail("module %d imports module %d, which comes before it: that can close a cycle", parent, child)
+				return fail("module %d imports module %d, which comes before it: imports must come after their "+
+					"importers, so that there is no cycle", parent, child)
 			}
 			b.Children[i] = int(child)
 		}

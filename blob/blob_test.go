@@ -267,7 +267,7 @@ func TestParse_ImportTree(t *testing.T) {
 		{"cycle", []uint64{0, 1, 2}, []uint64{1, 0}, []string{"_lib", exe}, "module 1 imports module 0"},
 		{"children left over", []uint64{0, 1, 1}, []uint64{1, 1}, []string{"_lib", exe},
 			"row pointers from 0 to 1 over 2 children"},
-		{"two libraries", []uint64{0, 1, 1}, []uint64{1}, []string{"_lib", "_lib"}, `two "_lib" entries`},
+		{"two libraries", []uint64{0, 1, 1}, []uint64{1}, []string{"_lib", "_lib"}, `a second "_lib" entry`},
 	} {
 		for layout, data := range map[Layout][]byte{
 			Legacy: legacy(c.rowPtr, c.children, c.kinds...), Modern: modern(c.rowPtr, c.children, c.kinds...),
@@ -286,10 +286,10 @@ func TestParse_ImportTree(t *testing.T) {
 		"2 row pointers for 2 modules": legacy([]uint64{0, 0}, nil, "_lib", exe),
 		"4 row pointers for 2 modules": legacy([]uint64{0, 0, 0, 0}, nil, "_lib", exe),
 		"0 row pointers for 1 modules": legacy(nil, nil, "_lib"),
-		"it has no module":             legacy([]uint64{0}, nil),
-		"there are two import trees": build().u64(3).str("_lib").str(ImportTreeKey).vec(0,
+		"the tree has no module":       legacy([]uint64{0}, nil),
+		"a second import tree": build().u64(3).str("_lib").str(ImportTreeKey).vec(0,
 			0).vec().str(ImportTreeKey).vec(0, 0).vec().done(),
-		"it is empty": build().u64(1).str("").u64(0).done(),
+		"the kind is empty": build().u64(1).str("").u64(0).done(),
 	} {
 		_, err := Parse(data, Legacy, nil)
 		require.ErrorIs(t, err, ErrCorrupt, want)

@@ -1,20 +1,20 @@
 package blob
 
-// Constants is the payload of kind const_loader (before v0.17 also called metadata): tensors, and which of them each
-// symbol needs when it is initialised.
+// Constants is the payload of kind const_loader (called metadata before v0.17): tensors with names, and the names of
+// the tensors that each symbol needs for its initialization.
 type Constants struct {
 	Names   []string
-	Tensors []Tensor // of the same number
+	Tensors []Tensor // one for each name
 	Symbols []SymbolConstants
 }
 
-// SymbolConstants are the names of the constants, in order, that the function __init_<Symbol> gets.
+// SymbolConstants lists the names of the constants that the function __init_<Symbol> is called with, in order.
 type SymbolConstants struct {
 	Symbol string
 	Names  []string
 }
 
-// ParseConstants reads a payload. The tensors' data are views of it.
+// ParseConstants reads a payload. The data of the tensors are views of it.
 func ParseConstants(payload []byte) (*Constants, error) {
 	r := NewReader(payload)
 	m := &Constants{Names: r.Strs("constant names")}
@@ -33,7 +33,8 @@ func ParseConstants(payload []byte) (*Constants, error) {
 		s := SymbolConstants{Symbol: symbol, Names: r.Strs("constants of a symbol")}
 		for _, name := range s.Names {
 			if !known[name] {
-				r.failAt(at, "constants of a symbol", "symbol %q wants %q, which is not there", symbol, name)
+				r.failAt(at, "constants of a symbol", "symbol %q needs constant %q, which the payload does not "+
+					"contain", symbol, name)
 			}
 		}
 		m.Symbols = append(m.Symbols, s)
@@ -44,7 +45,7 @@ func ParseConstants(payload []byte) (*Constants, error) {
 	return m, nil
 }
 
-// Encode returns the payload. Every tensor's data must have the size of [dlpack.SerializedDataSize].
+// Encode returns the payload. The data of every tensor must have the size of [dlpack.SerializedDataSize].
 func (m *Constants) Encode() ([]byte, error) {
 	var w Writer
 	w.Strs(m.Names)

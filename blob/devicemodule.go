@@ -7,7 +7,7 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// DeviceModule is the payload that cuda, opencl and their relatives share.
+// DeviceModule is the payload of modules of kind cuda, opencl, and other kinds with the same format.
 type DeviceModule struct {
 	Format    string // "ptx", "cubin", "cuda", "cl", …
 	Functions []Function
@@ -19,7 +19,7 @@ func (m *DeviceModule) Function(key string) (FunctionInfo, bool) {
 	return findFunction(m.Functions, key)
 }
 
-// Suffix is the suffix of files with the code, without its dot: "cu" for the format "cuda", else the format itself.
+// Suffix returns the suffix of files with the code, without its dot: "cu" for the format "cuda", otherwise the format.
 func (m *DeviceModule) Suffix() string {
 	f := modulekind.CodeFormat(m.Format)
 	return f.Suffix
@@ -34,7 +34,7 @@ func findFunction(list []Function, key string) (FunctionInfo, bool) {
 	return FunctionInfo{}, false
 }
 
-// ParseDeviceModule reads the payload of an entry of a blob of this layout.
+// ParseDeviceModule reads the payload of an entry of a blob of the given layout. Data is a view of it.
 func ParseDeviceModule(payload []byte, layout Layout) (*DeviceModule, error) {
 	r := NewReader(payload)
 	m := &DeviceModule{Format: r.Str("format"), Functions: r.Functions(layout), Data: r.Bytes("device code")}
@@ -73,10 +73,10 @@ type Shader struct {
 	Code []byte // little-endian 32-bit words, a view of the payload
 }
 
-// ShaderUniformScalars in a shader's flag says that scalar arguments come in a uniform buffer, not as push constants.
+// ShaderUniformScalars is set in a shader's flag if scalar arguments are in a uniform buffer instead of push constants.
 const ShaderUniformScalars uint32 = 1
 
-// Words returns the code as SPIR-V words, copied.
+// Words returns a copy of the code as SPIR-V words.
 func (s Shader) Words() []uint32 {
 	words := make([]uint32, len(s.Code)/4)
 	for i := range words {
@@ -85,8 +85,9 @@ func (s Shader) Words() []uint32 {
 	return words
 }
 
-// ParseVulkanModule reads the payload of a vulkan entry. Since v0.24 each shader has a length before it; nothing says
-// which of the two it is, so a modern payload is read in the newer form if it fits that exactly, else in the older.
+// ParseVulkanModule reads the payload of a vulkan entry. Since v0.24 a length precedes each shader, but nothing in the
+// payload identifies the form. A modern payload is therefore read in the newer form if that matches its size exactly,
+// otherwise in the older one.
 func ParseVulkanModule(payload []byte, layout Layout) (*VulkanModule, error) {
 	if layout != Modern {
 		return parseVulkan(payload, layout, false)
@@ -110,11 +111,11 @@ func parseVulkan(payload []byte, layout Layout, framed bool) (*VulkanModule, err
 	return m, nil
 }
 
-// vulkanFileMagic opens a `.vulkan` file.
+// vulkanFileMagic is the first word of a `.vulkan` file.
 const vulkanFileMagic = 0x02700027
 
-// ParseVulkanFile reads a `.vulkan` file of TVM v0.23 or older: the shaders; the functions are in the meta file beside
-// it.
+// ParseVulkanFile reads the shaders from a `.vulkan` file of TVM v0.23 or older. The functions are described in the
+// meta file next to it.
 func ParseVulkanFile(data []byte) ([]Shader, error) {
 	r := NewReader(data)
 	if magic := r.U32("magic number"); r.Err() == nil && magic != vulkanFileMagic {
@@ -127,7 +128,7 @@ func ParseVulkanFile(data []byte) ([]Shader, error) {
 	return shaders, nil
 }
 
-// shaders reads a table of shaders: a count, then keys and shaders, each of them framed by its length or not.
+// shaders reads a table of shaders: a count, then keys and shaders. If framed, a length precedes each shader.
 func (r *Reader) shaders(framed bool) []Shader {
 	least := 8 + 4 + 8
 	if framed {
@@ -151,7 +152,7 @@ func (r *Reader) shaders(framed bool) []Shader {
 			r.err = from.err
 		}
 		if seen[s.Key] {
-			r.failAt(at, "shader table", "%q comes twice", s.Key)
+			r.failAt(at, "shader table", "%q occurs twice", s.Key)
 		}
 		if r.err != nil {
 			return nil
@@ -162,7 +163,7 @@ func (r *Reader) shaders(framed bool) []Shader {
 	return list
 }
 
-// Encode returns the payload for a blob of this layout.
+// Encode returns the payload for a blob of the given layout.
 func (m *DeviceModule) Encode(layout Layout) ([]byte, error) {
 	w := Writer{data: make([]byte, 0, len(m.Data)+256*(1+len(m.Functions)))}
 	w.Str(m.Format)
@@ -173,8 +174,8 @@ func (m *DeviceModule) Encode(layout Layout) ([]byte, error) {
 	return w.data, nil
 }
 
-// Encode returns the payload for a blob of this layout: in the modern one with a length before each shader, as since
-// v0.24.
+// Encode returns the payload for a blob of the given layout. In the modern layout a length precedes each shader, as
+// since v0.24.
 func (m *VulkanModule) Encode(layout Layout) ([]byte, error) {
 	var w Writer
 	w.Str(m.Format)
@@ -187,7 +188,7 @@ func (m *VulkanModule) Encode(layout Layout) ([]byte, error) {
 	return w.data, nil
 }
 
-// EncodeVulkanFile returns a `.vulkan` file as [ParseVulkanFile] reads it.
+// EncodeVulkanFile returns a `.vulkan` file that [ParseVulkanFile] reads.
 func EncodeVulkanFile(shaders []Shader) ([]byte, error) {
 	var w Writer
 	w.U32(vulkanFileMagic)
@@ -203,9 +204,9 @@ func (w *Writer) shaders(list []Shader, framed bool) error {
 	for _, s := range list {
 		switch {
 		case seen[s.Key]:
-			return fmt.Errorf("blob: write shaders: %q comes twice", s.Key)
+			return fmt.Errorf("blob: write shaders: %q occurs twice", s.Key)
 		case len(s.Code)%4 != 0:
-			return fmt.Errorf("blob: write shader %q: %d bytes are not whole 32-bit words", s.Key, len(s.Code))
+			return fmt.Errorf("blob: write shader %q: %d bytes are not a multiple of 4", s.Key, len(s.Code))
 		}
 		seen[s.Key] = true
 		w.Str(s.Key)

@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// WriteTo writes the blob in its layout, the u64 length first, and returns the number of bytes written. Payloads go to
-// w as they are, without a copy. What [Parse] would refuse is an error, and then nothing is written. Offset and Size
-// are not used.
+// WriteTo writes the blob in its layout, beginning with its length as a u64, and returns the number of bytes written.
+// Payloads are written to w without a copy. If [Parse] would reject the result, WriteTo returns an error and writes
+// nothing. Offset and Size are not used.
 //
-// A legacy payload must end where the scanner of its kind finds its end ([DefaultKinds]), for otherwise nothing behind
-// it could be read again.
+// A legacy payload must end where the scanner of its kind ([DefaultKinds]) finds its end; otherwise the bytes after it
+// could not be read again.
 func (b *Blob) WriteTo(w io.Writer) (int64, error) {
 	head, err := b.check()
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *Blob) WriteTo(w io.Writer) (int64, error) {
 	return written, put(piece.data)
 }
 
-// Encode returns what WriteTo writes.
+// Encode returns the bytes that WriteTo writes.
 func (b *Blob) Encode() ([]byte, error) {
 	size := 64 + 16*len(b.Entries) + 8*(len(b.RowPtr)+len(b.Children))
 	for i := range b.Entries {
@@ -76,8 +76,8 @@ func (s *sliceWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// check finds what Parse would refuse, and returns the bytes of the tree: with the length before it in the modern
-// layout, with its key in the legacy ones, where it comes last.
+// check returns an error if Parse would reject the blob. Otherwise it returns the bytes of the import tree: in the
+// modern layout with the blob's length before it, in the legacy layouts, where it comes last, with its key.
 func (b *Blob) check() ([]byte, error) {
 	if b.Layout > Modern {
 		return nil, fmt.Errorf("blob: write: unknown layout %d", b.Layout)
@@ -120,14 +120,14 @@ func (b *Blob) checkEntries() error {
 		}
 		switch {
 		case e.Kind == "":
-			return fail("its kind is empty")
+			return fail("the kind is empty")
 		case e.Kind == ImportTreeKey:
 			return fail("%q is the name of the import tree, not of a kind", e.Kind)
 		case e.IsLibrary() && len(e.Payload) != 0:
 			return fail("%q is the library and has no payload", e.Kind)
 		case e.IsLibrary():
 			if libraries++; libraries > 1 {
-				return fail("there are two %q entries", e.Kind)
+				return fail("a second %q entry", e.Kind)
 			}
 		case b.Layout != Modern:
 			if err := b.checkExtent(e); err != nil {
@@ -138,7 +138,7 @@ func (b *Blob) checkEntries() error {
 	return nil
 }
 
-// checkExtent asks the scanner of a kind whether the payload ends by itself.
+// checkExtent checks that the scanner of the entry's kind finds the end of the payload.
 func (b *Blob) checkExtent(e *Entry) error {
 	scan := DefaultKinds().Lookup(e.Kind)
 	if scan == nil {
@@ -151,7 +151,7 @@ func (b *Blob) checkExtent(e *Entry) error {
 	return r.Finish("end of the payload")
 }
 
-// length is what the length prefix says; tree is the size of the import tree.
+// length returns the value of the blob's length prefix; tree is the size of the import tree.
 func (b *Blob) length(tree int) int64 {
 	n := int64(tree)
 	if b.Layout != Modern {

@@ -118,16 +118,16 @@ func TestEncode_Refuses(t *testing.T) {
 		want string
 	}{
 		"layout":    {Blob{Layout: 7}, "unknown layout 7"},
-		"no module": {Blob{Layout: Modern, RowPtr: []int{0}}, "it has no module"},
+		"no module": {Blob{Layout: Modern, RowPtr: []int{0}}, "the tree has no module"},
 		"no tree":   {Blob{Layout: Modern, Entries: one("c", source)}, "0 row pointers for 1 modules"},
 		"empty kind": {Blob{Layout: Modern, Entries: one("", source), RowPtr: []int{0, 0}},
-			"module 0: its kind is empty"},
+			"module 0: the kind is empty"},
 		"tree as kind": {Blob{Layout: Modern, Entries: one(ImportTreeKey, source), RowPtr: []int{0, 0}},
 			"name of the import tree"},
 		"library payload": {Blob{Layout: Modern, Entries: one(LibraryKey, source), RowPtr: []int{0, 0}},
 			"has no payload"},
 		"two libraries": {Blob{Layout: Modern, Entries: []Entry{{Kind: LibraryKey}, {Kind: LibraryKey}},
-			RowPtr: []int{0, 0, 0}}, "two"},
+			RowPtr: []int{0, 0, 0}}, "a second"},
 		"backward": {Blob{Layout: Modern, Entries: []Entry{{Kind: LibraryKey}, {Kind: "c"}},
 			RowPtr: []int{0, 0, 1}, Children: []int{0}}, "comes before it"},
 		"negative": {Blob{Layout: Modern, Entries: []Entry{{Kind: LibraryKey}}, RowPtr: []int{0, 1},
@@ -225,16 +225,16 @@ func TestPayloads_Refuse(t *testing.T) {
 		ArgExtraTags: []int32{ExtraTagTensorMap}}
 	twice := []Function{{Key: "k"}, {Key: "k"}}
 	_, err := (&DeviceModule{Functions: []Function{{Key: "k", FunctionInfo: tagged}}}).Encode(Legacy)
-	require.ErrorContains(t, err, "legacy layout cannot hold")
-	require.ErrorContains(t, must.Fail((&DeviceModule{Functions: twice}).Encode(Modern)), `"k" comes twice`)
+	require.ErrorContains(t, err, "legacy layout does not support")
+	require.ErrorContains(t, must.Fail((&DeviceModule{Functions: twice}).Encode(Modern)), `"k" occurs twice`)
 	tagged.ArgTypes = nil
 	_, err = (&DeviceModule{Functions: []Function{{Key: "k", FunctionInfo: tagged}}}).Encode(Modern)
 	require.ErrorContains(t, err, "1 extra tags for 0 arguments")
 	_, err = (&VulkanModule{Shaders: []Shader{{Key: "s", Code: []byte{1, 2, 3}}}}).Encode(Modern)
-	require.ErrorContains(t, err, "not whole 32-bit words")
+	require.ErrorContains(t, err, "not a multiple of 4")
 	_, err = (&VulkanModule{Shaders: []Shader{{Key: "s"}, {Key: "s"}}}).Encode(Modern)
-	require.ErrorContains(t, err, `"s" comes twice`)
-	require.ErrorContains(t, must.Fail(EncodeMetaJSON(twice)), `"k" comes twice`)
+	require.ErrorContains(t, err, `"s" occurs twice`)
+	require.ErrorContains(t, must.Fail(EncodeMetaJSON(twice)), `"k" occurs twice`)
 	require.ErrorContains(t, must.Fail(EncodeMetaJSON([]Function{{Key: "\xff"}})), "UTF-8")
 	_, err = EncodeMetaJSON([]Function{{Key: "k",
 		FunctionInfo: FunctionInfo{ArgTypes: []dlpack.DataType{{Code: 77, Bits: 3, Lanes: 1}}}}})
@@ -243,7 +243,7 @@ func TestPayloads_Refuse(t *testing.T) {
 		Tensors: []Tensor{{DType: dlpack.Float32, Shape: []int64{2}, Data: []byte{1}}}}).Encode()
 	require.ErrorContains(t, err, "takes 8 bytes, not 1")
 	_, err = (&Constants{Symbols: []SymbolConstants{{"f", []string{"w"}}}}).Encode()
-	require.ErrorContains(t, err, `wants "w", which is not there`)
+	require.ErrorContains(t, err, `needs constant "w", which the payload does not contain`)
 	require.ErrorContains(t, must.Fail((&Constants{Names: []string{"w"}}).Encode()), "0 tensors for 1 names")
 }
 

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// ErrCorrupt is what errors.Is finds in every error about damaged bytes.
+// ErrCorrupt matches every error about corrupt bytes in errors.Is.
 var ErrCorrupt = errors.New("blob: corrupt")
 
-// FormatError says where bytes stop making sense.
+// FormatError is an error about corrupt bytes, with their position.
 type FormatError struct {
-	// from the start of the bytes that were given to Parse, or of the payload that was given to its reader
+	// in bytes from the start of the input of Parse, or of the payload's parser
 	Offset  int64
 	What    string // the piece that was being read
 	Problem string
@@ -24,15 +24,15 @@ func (e *FormatError) Error() string {
 // Is reports true for [ErrCorrupt].
 func (e *FormatError) Is(target error) bool { return target == ErrCorrupt }
 
-// UnknownKindError says that a legacy blob contains a module of a kind without a scanner: where its payload ends is
-// unknown.
+// UnknownKindError is returned for a legacy blob that contains a module of a kind without a scanner: the end of its
+// payload is unknown.
 type UnknownKindError struct {
 	Kind   string
 	Offset int64  // of the payload, from the start of the blob
-	Import string // the package whose import brings the kind, "" if none of ours does
+	Import string // the package to import for the kind; "" if this module has none
 }
 
-// Error names the kind and, if there is one, the package to import.
+// Error names the kind and, if there is one, the package to import for it.
 func (e *UnknownKindError) Error() string {
 	way := "register a scanner for it with blob.Register"
 	if e.Import != "" {

@@ -50,7 +50,7 @@ func TestFunctions_KeyIsTheName(t *testing.T) {
 
 	r = NewReader(build().u64(2).fn("a", Legacy).fn("a", Legacy).b)
 	require.Nil(t, r.Functions(Legacy))
-	require.ErrorContains(t, r.Err(), `"a" comes twice`)
+	require.ErrorContains(t, r.Err(), `"a" occurs twice`)
 }
 
 func TestParseVulkanModule(t *testing.T) {
@@ -84,7 +84,7 @@ func TestParseVulkanModule(t *testing.T) {
 	file[0]++
 	require.ErrorContains(t, must.Fail(ParseVulkanFile(file)), "magic number")
 	twice := build().u32(vulkanFileMagic).u64(2).str("f").raw(shader().b...).str("f").raw(shader().b...)
-	require.ErrorContains(t, must.Fail(ParseVulkanFile(twice.b)), `"f" comes twice`)
+	require.ErrorContains(t, must.Fail(ParseVulkanFile(twice.b)), `"f" occurs twice`)
 }
 
 func TestParseFunctionInfoJSON(t *testing.T) {
@@ -101,14 +101,14 @@ func TestParseFunctionInfoJSON(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		``:                                      "unexpected EOF",
-		`[]`:                                    "an object is expected",
+		`[]`:                                    "expected an object",
 		`{"name":"k"}`:                          `"arg_types" is missing`,
 		`{"arg_types":["int32"]`:                "EOF",
-		`{"arg_types":["int32"]} {}`:            "behind the object",
+		`{"arg_types":["int32"]} {}`:            "after the object",
 		`{"arg_types":["quux"]}`:                `key "arg_types": argument 0: parse data type "quux"`,
-		`{"arg_types":null}`:                    "null is no value",
+		`{"arg_types":null}`:                    "the value is null",
 		`{"arg_types":[1]}`:                     "cannot unmarshal",
-		`{"arg_types":[],"arg_types":[]}`:       "comes twice",
+		`{"arg_types":[],"arg_types":[]}`:       "occurs twice",
 		`{"arg_types":[],"Name":"k"}`:           "unknown key",
 		`{"arg_types":[],"arg_extra_tags":[0]}`: "1 extra tags for 0 arguments",
 		`{"arg_types":[],"launch_param_tags":[],"thread_axis_tags":[]}`: "two names of one field",
@@ -128,8 +128,8 @@ func TestParseMetaJSON(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"tvm_version":"0.1.0"}`:          `"func_info" is missing`,
 		`{"func_info":{},"more":1}`:        `key "more": unknown key`,
-		`{"func_info":[]}`:                 "an object is expected",
-		`{"func_info":{"f":3}}`:            `key "f": an object is expected`,
+		`{"func_info":[]}`:                 "expected an object",
+		`{"func_info":{"f":3}}`:            `key "f": expected an object`,
 		`{"func_info":{"f":{},"f":{}}}`:    `"arg_types" is missing`,
 		`{"tvm_version":1,"func_info":{}}`: "cannot unmarshal",
 	} {

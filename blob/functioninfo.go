@@ -10,7 +10,7 @@ import (
 type FunctionInfo struct {
 	Name            string
 	ArgTypes        []dlpack.DataType
-	LaunchParamTags []string // "blockIdx.x", …: what the arguments after ArgTypes set
+	LaunchParamTags []string // "blockIdx.x", …: the launch parameters that the arguments after ArgTypes set
 	ArgExtraTags    []int32  // per argument: [ExtraTagNone], …; empty before v0.21
 }
 
@@ -20,14 +20,14 @@ const (
 	ExtraTagTensorMap int32 = 1 // the argument is the address of a 128-byte tensor map
 )
 
-// Function is an entry of a function table: the key is what callers look up. Where the description has no name of its
-// own (so in blobs of v0.17), FunctionInfo.Name is the key.
+// Function is an entry of a function table. Callers look it up by its key. If the description has no name of its own,
+// as in blobs of v0.17, FunctionInfo.Name is the key.
 type Function struct {
 	Key string
 	FunctionInfo
 }
 
-// FunctionInfo reads the binary form; the layout decides whether it has three fields or four.
+// FunctionInfo reads a description in binary form, which has three or four fields depending on the layout.
 func (r *Reader) FunctionInfo(layout Layout) FunctionInfo {
 	at := r.Offset()
 	info := FunctionInfo{
@@ -56,7 +56,7 @@ func (info *FunctionInfo) check() error {
 	return nil
 }
 
-// Functions reads a function table in file order: a count, then keys and descriptions. A repeated key is an
+// Functions reads a function table, in the order of the file: a count, then keys and descriptions. A repeated key is an
 // error.
 func (r *Reader) Functions(layout Layout) []Function {
 	least := 4 * 8 // key, name, argument types, tags
@@ -69,7 +69,7 @@ func (r *Reader) Functions(layout Layout) []Function {
 		at := r.Offset()
 		f := Function{Key: r.Str("function key"), FunctionInfo: r.FunctionInfo(layout)}
 		if seen[f.Key] {
-			r.failAt(at, "function table", "%q comes twice", f.Key)
+			r.failAt(at, "function table", "%q occurs twice", f.Key)
 		}
 		if r.err != nil {
 			return nil
@@ -87,7 +87,7 @@ func (f *Function) nameByKey() {
 	}
 }
 
-// ParseFunctionInfo reads one binary description that fills data.
+// ParseFunctionInfo reads one description in binary form, which must span all of data.
 func ParseFunctionInfo(data []byte, layout Layout) (FunctionInfo, error) {
 	r := NewReader(data)
 	info := r.FunctionInfo(layout)
@@ -97,8 +97,8 @@ func ParseFunctionInfo(data []byte, layout Layout) (FunctionInfo, error) {
 	return info, nil
 }
 
-// FunctionInfo writes the binary form of a layout. Layouts before v0.21 have no extra tags: one that says
-// something is an error there.
+// FunctionInfo writes a description in the binary form of a layout. The legacy layout has no extra tags: it is an error
+// if one is not zero there.
 func (w *Writer) FunctionInfo(info FunctionInfo, layout Layout) error {
 	tags := info.ArgExtraTags
 	if err := info.check(); err != nil {
@@ -116,7 +116,7 @@ func (w *Writer) FunctionInfo(info FunctionInfo, layout Layout) error {
 	}
 	for i, tag := range tags {
 		if tag != ExtraTagNone {
-			return fmt.Errorf("blob: write function %q: argument %d has extra tag %d, which the legacy layout cannot hold",
+			return fmt.Errorf("blob: write function %q: argument %d has extra tag %d, which the legacy layout does not support",
 				info.Name, i, tag)
 		}
 	}
@@ -129,7 +129,7 @@ func (w *Writer) Functions(list []Function, layout Layout) error {
 	seen := make(map[string]bool, len(list))
 	for _, f := range list {
 		if seen[f.Key] {
-			return fmt.Errorf("blob: write functions: %q comes twice", f.Key)
+			return fmt.Errorf("blob: write functions: %q occurs twice", f.Key)
 		}
 		seen[f.Key] = true
 		w.Str(f.Key)
@@ -140,7 +140,7 @@ func (w *Writer) Functions(list []Function, layout Layout) error {
 	return nil
 }
 
-// OffsetAlignment is the name of the function by which the device modules of a kind say what the byte_offset of a
-// kernel's tensor arguments must be a multiple of, given the number of a device. Modules of other runtimes, which know
-// nothing of offsets, do not have it.
+// OffsetAlignment returns the name of a global function that returns the alignment in bytes that the byte_offset of a
+// kernel's tensor arguments must have for device modules of the given kind. Its argument is the index of a device.
+// Other runtimes do not register such a function.
 func OffsetAlignment(kind string) string { return "tvmgo." + kind + ".offset_alignment" }

@@ -10,13 +10,13 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Meta is a `.tvm_meta.json`, which lies beside a device file and describes its functions.
+// Meta is the content of a `.tvm_meta.json`, which is next to a device file and describes its functions.
 type Meta struct {
-	TVMVersion string // of the file format, "" where it is absent; newer readers ignore it
+	TVMVersion string // the version of the file format, "" if absent; newer readers ignore it
 	Functions  []Function
 }
 
-// ParseMetaJSON reads a `.tvm_meta.json`: an object with func_info, and optionally tvm_version.
+// ParseMetaJSON reads a `.tvm_meta.json`: an object with func_info and, optionally, tvm_version.
 func ParseMetaJSON(data []byte) (*Meta, error) {
 	meta, hasFunctions := &Meta{}, false
 	err := eachMember(data, func(key string, value json.RawMessage) error {
@@ -59,9 +59,9 @@ func ParseFunctionsJSON(data []byte) ([]Function, error) {
 	return list, nil
 }
 
-// ParseFunctionInfoJSON reads one description: name, arg_types (data type strings, modern or classic), and optionally
-// launch_param_tags (in old files thread_axis_tags) and arg_extra_tags. Unknown keys are errors: a field that is not
-// understood may change how the kernel has to be launched.
+// ParseFunctionInfoJSON reads one description: name, arg_types (data types in modern or classic form), and optionally
+// launch_param_tags (called thread_axis_tags in old files) and arg_extra_tags. An unknown key is an error, since an
+// unknown field could change how the kernel must be launched.
 func ParseFunctionInfoJSON(data []byte) (FunctionInfo, error) {
 	var info FunctionInfo
 	seen := map[string]bool{}
@@ -100,8 +100,8 @@ func ParseFunctionInfoJSON(data []byte) (FunctionInfo, error) {
 	return info, nil
 }
 
-// parseArgTypes accepts both grammars: the file does not say which generation wrote it, and no text means two things
-// that a kernel's argument could be.
+// parseArgTypes accepts both forms of data types: the file does not identify the generation that wrote it, and no text
+// stands for two types that a kernel's argument can have.
 func parseArgTypes(names []string) ([]dlpack.DataType, error) {
 	types := make([]dlpack.DataType, len(names))
 	for i, name := range names {
@@ -117,7 +117,7 @@ func parseArgTypes(names []string) ([]dlpack.DataType, error) {
 	return types, nil
 }
 
-// eachMember walks one JSON object in order. Keys are exact, and a repeated one is an error, as is text behind
+// eachMember calls visit for the members of a JSON object, in order. A repeated key is an error, and so is text after
 // the object.
 func eachMember(data []byte, visit func(key string, value json.RawMessage) error) error {
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -126,7 +126,7 @@ func eachMember(data []byte, visit func(key string, value json.RawMessage) error
 		return jsonError(err)
 	}
 	if token != json.Delim('{') {
-		return fmt.Errorf("an object is expected, not %v", token)
+		return fmt.Errorf("expected an object, found %v", token)
 	}
 	seen := map[string]bool{}
 	for d.More() {
@@ -134,9 +134,9 @@ func eachMember(data []byte, visit func(key string, value json.RawMessage) error
 		if err != nil {
 			return jsonError(err)
 		}
-		key := token.(string) // inside an object the decoder gives nothing else
+		key := token.(string) // inside an object the decoder returns only strings here
 		if seen[key] {
-			return fmt.Errorf("key %q comes twice", key)
+			return fmt.Errorf("key %q occurs twice", key)
 		}
 		seen[key] = true
 		var value json.RawMessage
@@ -144,7 +144,7 @@ func eachMember(data []byte, visit func(key string, value json.RawMessage) error
 			return fmt.Errorf("key %q: %w", key, jsonError(err))
 		}
 		if string(value) == "null" {
-			return fmt.Errorf("key %q: null is no value", key)
+			return fmt.Errorf("key %q: the value is null", key)
 		}
 		if err := visit(key, value); err != nil {
 			return fmt.Errorf("key %q: %w", key, err)
@@ -154,12 +154,12 @@ func eachMember(data []byte, visit func(key string, value json.RawMessage) error
 		return jsonError(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is text behind the object")
+		return errors.New("there is text after the object")
 	}
 	return nil
 }
 
-// jsonError gives the end of the text its proper name.
+// jsonError replaces the error for the end of the text by a clearer one.
 func jsonError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -167,7 +167,7 @@ func jsonError(err error) error {
 	return err
 }
 
-// functionJSON has the fields in the order in which TVM writes them.
+// functionJSON has its fields in the order in which TVM writes them.
 type functionJSON struct {
 	Name            string   `json:"name"`
 	ArgTypes        []string `json:"arg_types"`
@@ -175,7 +175,8 @@ type functionJSON struct {
 	ArgExtraTags    []int32  `json:"arg_extra_tags,omitempty"`
 }
 
-// EncodeMetaJSON returns a `.tvm_meta.json` that readers of both generations understand, in the order of the list.
+// EncodeMetaJSON returns a `.tvm_meta.json` that readers of both generations can read, with functions in the given
+// order.
 func EncodeMetaJSON(functions []Function) ([]byte, error) {
 	table, err := EncodeFunctionsJSON(functions)
 	if err != nil {
@@ -190,13 +191,13 @@ func EncodeMetaJSON(functions []Function) ([]byte, error) {
 	return indented.Bytes(), nil
 }
 
-// EncodeFunctionsJSON returns a function table as [ParseFunctionsJSON] reads it.
+// EncodeFunctionsJSON returns a function table that [ParseFunctionsJSON] reads.
 func EncodeFunctionsJSON(functions []Function) ([]byte, error) {
 	text := []byte{'{'}
 	seen := make(map[string]bool, len(functions))
 	for i, f := range functions {
 		if seen[f.Key] {
-			return nil, fmt.Errorf("blob: write functions: %q comes twice", f.Key)
+			return nil, fmt.Errorf("blob: write functions: %q occurs twice", f.Key)
 		}
 		seen[f.Key] = true
 		if i > 0 {
@@ -215,7 +216,7 @@ func EncodeFunctionsJSON(functions []Function) ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// EncodeFunctionInfoJSON returns one description as [ParseFunctionInfoJSON] reads it.
+// EncodeFunctionInfoJSON returns a description that [ParseFunctionInfoJSON] reads.
 func EncodeFunctionInfoJSON(info FunctionInfo) ([]byte, error) {
 	if err := info.check(); err != nil {
 		return nil, fmt.Errorf("blob: write function %q: %w", info.Name, err)
@@ -236,7 +237,7 @@ func EncodeFunctionInfoJSON(info FunctionInfo) ([]byte, error) {
 	return encodeJSON(out)
 }
 
-// encodeJSON leaves <, > and & as they are. Text that is not UTF-8 would come back changed, so it is an error.
+// encodeJSON does not escape <, > and &. Text that is not valid UTF-8 would be changed, so that it is an error.
 func encodeJSON(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -245,7 +246,7 @@ func encodeJSON(v any) ([]byte, error) {
 		return nil, err
 	}
 	if bytes.Contains(out.Bytes(), []byte(`\ufffd`)) {
-		return nil, fmt.Errorf("blob: write functions: a name is not UTF-8, and JSON cannot hold it: %s",
+		return nil, fmt.Errorf("blob: write functions: a name is not valid UTF-8, which JSON requires: %s",
 			bytes.TrimSpace(out.Bytes()))
 	}
 	return bytes.TrimSpace(out.Bytes()), nil

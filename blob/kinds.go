@@ -10,11 +10,11 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// Scanner advances r over exactly one payload of a module kind and leaves it right behind. It reports damage through
-// [Reader.Fail] or as its own error. The layout says which generation wrote the payload.
+// Scanner reads exactly one payload of a module kind from r. It reports corrupt bytes by [Reader.Fail] or by its own
+// error. The layout identifies the generation that wrote the payload.
 type Scanner func(r *Reader, layout Layout) error
 
-// Kinds knows the extent of legacy payloads by kind. Safe for concurrent use.
+// Kinds maps module kinds to the scanners of their legacy payloads. It is safe for concurrent use.
 type Kinds struct {
 	mu       sync.RWMutex
 	scanners map[string]Scanner
@@ -38,13 +38,13 @@ func NewKinds() *Kinds {
 
 var defaultKinds = sync.OnceValue(NewKinds)
 
-// DefaultKinds is the table that [Parse] uses by default and [Register] adds to.
+// DefaultKinds returns the table that [Parse] uses by default and that [Register] adds to.
 func DefaultKinds() *Kinds { return defaultKinds() }
 
 // Register adds a scanner to [DefaultKinds].
 func Register(kind string, scan Scanner) error { return DefaultKinds().Register(kind, scan) }
 
-// Register adds a scanner. A kind that has one already is an error.
+// Register adds a scanner. It is an error if the kind has one already.
 func (k *Kinds) Register(kind string, scan Scanner) error {
 	if kind == "" || kind == LibraryKey || kind == ImportTreeKey || scan == nil {
 		return fmt.Errorf("blob: register scanner: kind %q: a name and a scanner are needed", kind)
@@ -61,7 +61,7 @@ func (k *Kinds) Register(kind string, scan Scanner) error {
 	return nil
 }
 
-// Lookup returns the scanner of a kind or nil. Kinds that end in "_json" have one unless another was registered.
+// Lookup returns the scanner of a kind, or nil. Kinds that end in "_json" share a scanner unless one was registered.
 func (k *Kinds) Lookup(kind string) Scanner {
 	k.mu.RLock()
 	scan := k.scanners[kind]
@@ -74,14 +74,14 @@ func (k *Kinds) Lookup(kind string) Scanner {
 	return scan
 }
 
-// Names lists the kinds that have a scanner of their own, sorted.
+// Names returns the kinds that have a scanner of their own, sorted.
 func (k *Kinds) Names() []string {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return slices.Sorted(maps.Keys(k.scanners))
 }
 
-// scan runs a scanner. A failure of the reader takes precedence over the scanner's result.
+// scan runs a scanner. An error of the reader takes precedence over the scanner's result.
 func (r *Reader) scan(scan Scanner, kind string, layout Layout) error {
 	err := scan(r, layout)
 	if r.err != nil {
@@ -93,7 +93,7 @@ func (r *Reader) scan(scan Scanner, kind string, layout Layout) error {
 	return nil
 }
 
-// inKind adds the kind to what a format error was reading.
+// inKind adds the kind of the module to a format error.
 func inKind(err error, kind string) error {
 	var format *FormatError
 	if !errors.As(err, &format) {
@@ -103,8 +103,8 @@ func inKind(err error, kind string) error {
 		Problem: format.Problem}
 }
 
-// LoaderImport returns the package of this module that loads modules of a kind when it is imported, or "" if there is
-// none.
+// LoaderImport returns the package of this Go module that must be imported to load modules of a kind, or "" if none
+// does.
 func LoaderImport(kind string) string {
 	if k := modulekind.Find(kind); k != nil {
 		return k.Import
@@ -112,7 +112,7 @@ func LoaderImport(kind string) string {
 	return ""
 }
 
-// Unsupported says why no program can use modules of a known kind, and what to do instead; "" for other kinds.
+// Unsupported explains why modules of a known kind cannot be used, and what to do instead; "" for other kinds.
 func Unsupported(kind string) string {
 	if k := modulekind.Find(kind); k != nil {
 		return k.Unsupported

@@ -5,32 +5,32 @@ import (
 	"strings"
 )
 
-// Layout is one of the ways in which blobs were laid out. It also decides how many fields a binary [FunctionInfo] has.
+// Layout is one of the formats of blobs. It also determines how many fields a binary [FunctionInfo] has.
 type Layout uint8
 
 const (
-	// Legacy is TVM v0.20 and older: keyed entries, payloads that end by themselves, the import tree last.
+	// Legacy is TVM v0.20 and older: entries with keys, payloads without a length, the import tree last.
 	Legacy Layout = iota
-	// LegacyFFI is TVM v0.21 alone: as Legacy, and a FunctionInfo has the fourth field.
+	// LegacyFFI is TVM v0.21 alone: like Legacy, but a FunctionInfo has a fourth field.
 	LegacyFFI
 	// Modern is TVM v0.22 and newer: the import tree first, payloads with their length.
 	Modern
 )
 
-// Symbols under which libraries export their blob. A system library puts its own prefix before them.
+// Symbols under which libraries export their blob. In a system library, its prefix precedes them.
 const (
 	LegacySymbol    = "__tvm_dev_mblob"
 	LegacyFFISymbol = "__tvm_ffi_library_bin"
 	ModernSymbol    = "__tvm_ffi__library_bin"
 )
 
-// Keys of entries that are not serialised modules.
+// Keys of entries that are not serialized modules.
 const (
 	LibraryKey    = "_lib"         // the library that carries the blob
 	ImportTreeKey = "_import_tree" // legacy layouts only
 )
 
-// LayoutOf returns the layout that goes with a symbol, system library prefix or not.
+// LayoutOf returns the layout for a symbol, with or without the prefix of a system library.
 func LayoutOf(symbol string) (Layout, bool) {
 	switch {
 	case strings.HasSuffix(symbol, LegacySymbol):

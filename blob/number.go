@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Number orders the modules of an import tree as blobs hold them: by the rule of TVM's exporters (docs/abi.md C.3), or,
-// where that rule would put a module before one that imports it, as happens with shared imports, so that importers come
-// first. imports[i] are the modules that module i imports; the root is module 0; mergeable[i] says that module i is
-// compiled into the library itself, which together become one "_lib" entry. Modules that the root
-// does not reach are left out.
+// Number numbers the modules of an import tree by the rule of TVM's exporters (docs/abi.md C.3). If that rule would put
+// a module before one that imports it, which can happen with shared imports, importers are put first instead.
+// imports[i] lists the modules that module i imports; the root is module 0. mergeable[i] means that module i is
+// compiled into the library itself; all of these together become one "_lib" entry. Modules that the root does not reach
+// are left out.
 //
-// entries[k] lists the modules of entry k: one, or those of the library, in the order in which they were
-// met. An [OrderError] says that the library would import itself by way of another module.
+// entries[k] lists the modules of entry k: one module, or those of the library, in the order in which they were met. It
+// is an [OrderError] if the library would import itself through another module.
 func Number(imports [][]int, mergeable []bool) (entries [][]int, rowPtr, children []int, err error) {
 	if err := checkImports(imports, len(mergeable)); err != nil {
 		return nil, nil, nil, err
@@ -39,8 +39,8 @@ func Number(imports [][]int, mergeable []bool) (entries [][]int, rowPtr, childre
 	return entries, rowPtr, children, nil
 }
 
-// numberDepthFirst goes from the root to the first mergeable modules on every way, then on from those: all of them
-// are where the first is.
+// numberDepthFirst walks from the root to the first mergeable modules on every path, and then on from these. All
+// mergeable modules get the number of the first.
 func numberDepthFirst(imports [][]int, mergeable []bool) (entries [][]int) {
 	visited := make([]bool, len(imports))
 	visited[0] = true
@@ -75,7 +75,7 @@ func numberDepthFirst(imports [][]int, mergeable []bool) (entries [][]int) {
 	return entries
 }
 
-// importRows are the imports of each entry as numbers of entries, rising and without itself.
+// importRows returns the imports of each entry as entry numbers, in increasing order and without the entry itself.
 func importRows(entries, imports [][]int) [][]int {
 	index := make([]int, len(imports))
 	for k, members := range entries {
@@ -107,15 +107,16 @@ func importersFirst(rows [][]int) bool {
 	return true
 }
 
-// topological lists entry numbers so that importers come first and entry 0 begins, in the order of the numbers where
-// that is free. If there is a cycle, it returns an entry on it and one that it imports.
+// topological returns the entry numbers so that importers come first; entry 0 is the first, and where several orders
+// are possible, lower numbers come first. If there is a cycle, it returns an entry of the cycle and one that it
+// imports.
 func topological(rows [][]int) (order, cycle []int) {
 	const (
 		entered = 1 + iota
 		done
 	)
 	state := make([]int, len(rows))
-	next := make([]int, len(rows)) // how many imports were looked at, from the end
+	next := make([]int, len(rows)) // the number of imports that were visited, from the end
 	stack := []int{0}
 	state[0] = entered
 	for len(stack) > 0 {
@@ -154,13 +155,13 @@ func checkImports(imports [][]int, modules int) error {
 	return nil
 }
 
-// OrderError says that modules cannot be merged into one library: it would import itself, by way of a module that is
-// not in it.
+// OrderError means that modules cannot be merged into one library, because the library would import itself through a
+// module that is not part of it.
 type OrderError struct {
 	Parent, Child []int // modules of an entry on the cycle, and of one that it imports
 }
 
-// Error names the modules on the cycle by their numbers.
+// Error names the modules of the cycle by their numbers.
 func (e *OrderError) Error() string {
 	return fmt.Sprintf("blob: number modules: module %d imports module %d, which imports the first: the modules that are "+
 		"compiled into the "+

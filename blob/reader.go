@@ -8,11 +8,11 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Reader decodes the little-endian primitives that blobs and payloads are made of. The first failure sticks: from then
-// on every method returns a zero value and [Reader.Err] the failure, so that a format is written down without an error
-// check per field. No method allocates for a count before that many elements can be in the remaining bytes.
+// Reader decodes the little-endian values that blobs and payloads consist of. After the first error, all methods return
+// zero values and [Reader.Err] returns the error, so that parsers need no error check for each field. No method
+// allocates memory for more elements than the remaining bytes can contain.
 //
-// The `what` of each method names the piece in the error.
+// The argument `what` of each method is the name of the value in error messages.
 type Reader struct {
 	data []byte
 	pos  int
@@ -20,13 +20,13 @@ type Reader struct {
 	err  error
 }
 
-// NewReader reads data; errors give offsets from its start.
+// NewReader returns a Reader for data; errors contain offsets from its start.
 func NewReader(data []byte) *Reader { return &Reader{data: data} }
 
-// Err returns the first failure.
+// Err returns the first error, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Len returns the number of bytes left, 0 after a failure.
+// Len returns the number of remaining bytes, 0 after an error.
 func (r *Reader) Len() int {
 	if r.err != nil {
 		return 0
@@ -37,7 +37,7 @@ func (r *Reader) Len() int {
 // Offset returns the position in the bytes that the outermost reader was given.
 func (r *Reader) Offset() int64 { return r.base + int64(r.pos) }
 
-// Fail records a failure at the current position, unless there is one already.
+// Fail records an error at the current position, unless there is one already.
 func (r *Reader) Fail(what, format string, args ...any) {
 	r.failAt(r.Offset(), what, format, args...)
 }
@@ -56,7 +56,7 @@ func (r *Reader) Finish(what string) error {
 	return r.err
 }
 
-// Take returns a view of the next n bytes.
+// Take returns a view of the next n bytes, and consumes them.
 func (r *Reader) Take(n uint64, what string) []byte {
 	if r.err != nil {
 		return nil
@@ -77,7 +77,7 @@ func (r *Reader) Sub(n uint64, what string) *Reader {
 	return &Reader{data: data, base: base, err: r.err}
 }
 
-// U8 reads one byte.
+// U8 reads an unsigned byte.
 func (r *Reader) U8(what string) uint8 {
 	if b := r.Take(1, what); b != nil {
 		return b[0]
@@ -85,7 +85,7 @@ func (r *Reader) U8(what string) uint8 {
 	return 0
 }
 
-// U32 reads four bytes.
+// U32 reads an unsigned 32-bit integer.
 func (r *Reader) U32(what string) uint32 {
 	if b := r.Take(4, what); b != nil {
 		return binary.LittleEndian.Uint32(b)
@@ -93,10 +93,10 @@ func (r *Reader) U32(what string) uint32 {
 	return 0
 }
 
-// I32 reads four bytes.
+// I32 reads a signed 32-bit integer.
 func (r *Reader) I32(what string) int32 { return int32(r.U32(what)) }
 
-// U64 reads eight bytes.
+// U64 reads an unsigned 64-bit integer.
 func (r *Reader) U64(what string) uint64 {
 	if b := r.Take(8, what); b != nil {
 		return binary.LittleEndian.Uint64(b)
@@ -104,25 +104,25 @@ func (r *Reader) U64(what string) uint64 {
 	return 0
 }
 
-// I64 reads eight bytes.
+// I64 reads a signed 64-bit integer.
 func (r *Reader) I64(what string) int64 { return int64(r.U64(what)) }
 
-// F64 reads eight bytes.
+// F64 reads a 64-bit float.
 func (r *Reader) F64(what string) float64 { return math.Float64frombits(r.U64(what)) }
 
 // Bytes reads a u64 length and returns a view of as many bytes.
 func (r *Reader) Bytes(what string) []byte { return r.Take(r.U64(what), what) }
 
-// Str is Bytes as a string, copied.
+// Str reads a u64 length and as many bytes, and returns a copy of them.
 func (r *Reader) Str(what string) string { return string(r.Bytes(what)) }
 
-// Count reads the u64 count of a vector whose elements take at least each bytes (at least 1), and fails if the
-// remaining bytes can't hold them. The result is thus safe to allocate and to loop over.
+// Count reads the u64 number of elements of a vector, each of which takes at least each bytes (at least 1). It fails if
+// the remaining bytes cannot contain so many. The result is therefore safe to allocate for and to loop over.
 func (r *Reader) Count(each int, what string) int {
 	at := r.Offset()
 	n := r.U64(what)
 	if most := uint64(r.Len() / max(each, 1)); n > most {
-		r.failAt(at, what, "a count of %d, and the %d bytes left hold at most %d", n, r.Len(), most)
+		r.failAt(at, what, "the count is %d, but the remaining %d bytes contain at most %d", n, r.Len(), most)
 	}
 	if r.err != nil {
 		return 0
@@ -146,7 +146,7 @@ func (r *Reader) orNil(list []string) []string {
 	return list
 }
 
-// U64s reads a vector.
+// U64s reads a vector of unsigned 64-bit integers.
 func (r *Reader) U64s(what string) []uint64 {
 	b := r.Take(8*uint64(r.Count(8, what)), what)
 	list := make([]uint64, len(b)/8)
@@ -156,7 +156,7 @@ func (r *Reader) U64s(what string) []uint64 {
 	return list
 }
 
-// I64s reads a vector.
+// I64s reads a vector of signed 64-bit integers.
 func (r *Reader) I64s(what string) []int64 {
 	b := r.Take(8*uint64(r.Count(8, what)), what)
 	list := make([]int64, len(b)/8)
@@ -166,7 +166,7 @@ func (r *Reader) I64s(what string) []int64 {
 	return list
 }
 
-// I32s reads a vector.
+// I32s reads a vector of signed 32-bit integers.
 func (r *Reader) I32s(what string) []int32 {
 	b := r.Take(4*uint64(r.Count(4, what)), what)
 	list := make([]int32, len(b)/4)
@@ -176,7 +176,7 @@ func (r *Reader) I32s(what string) []int32 {
 	return list
 }
 
-// DType reads the four bytes of a data type, whatever they mean.
+// DType reads the four bytes of a data type, which can be invalid.
 func (r *Reader) DType(what string) dlpack.DataType {
 	if b := r.Take(4, what); b != nil {
 		return dlpack.DataType{Code: b[0], Bits: b[1], Lanes: binary.LittleEndian.Uint16(b[2:])}
@@ -184,7 +184,7 @@ func (r *Reader) DType(what string) dlpack.DataType {
 	return dlpack.DataType{}
 }
 
-// DTypes reads a vector.
+// DTypes reads a vector of data types.
 func (r *Reader) DTypes(what string) []dlpack.DataType {
 	list := make([]dlpack.DataType, r.Count(4, what))
 	for i := range list {
@@ -193,7 +193,7 @@ func (r *Reader) DTypes(what string) []dlpack.DataType {
 	return list
 }
 
-// Device reads a device type and an index.
+// Device reads a device type and a device index.
 func (r *Reader) Device(what string) dlpack.Device {
 	return dlpack.Device{Type: dlpack.DeviceType(r.I32(what)), ID: r.I32(what)}
 }

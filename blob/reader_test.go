@@ -58,7 +58,7 @@ func TestReader_Count(t *testing.T) {
 	require.Zero(t, NewReader(data).Count(4, "x"))
 	r := NewReader(data)
 	r.Count(4, "things")
-	require.EqualError(t, r.Err(), "blob: offset 0: things: a count of 4, and the 15 bytes left hold at most 3")
+	require.EqualError(t, r.Err(), "blob: offset 0: things: the count is 4, but the remaining 15 bytes contain at most 3")
 	require.Equal(t, 4, NewReader(data).Count(3, "x"))
 	require.Equal(t, 4, NewReader(data).Count(0, "x"), "an element takes at least a byte")
 }
@@ -76,8 +76,8 @@ func TestReader_Tensor(t *testing.T) {
 	for want, change := range map[string]func(b []byte){
 		"a tensor begins with":     func(b []byte) { b[0]++ },
 		"not on cuda:0":            func(b []byte) { b[16] = 2 },
-		"a rank of -1":             func(b []byte) { copy(b[24:], []byte{255, 255, 255, 255}) },
-		"a rank of 100":            func(b []byte) { b[24] = 100 },
+		"the rank is -1":           func(b []byte) { copy(b[24:], []byte{255, 255, 255, 255}) },
+		"the rank is 100":          func(b []byte) { b[24] = 100 },
 		"takes 16 bytes, not 12":   func(b []byte) { b[32] = 4 },
 		"is negative":              func(b []byte) { b[39] = 0x80 },
 		"takes 12 bytes, not 13":   func(b []byte) { b[40] = 13 },

@@ -6,8 +6,8 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// formScanners has the scanner of each form of payload that TVM up to v0.21 could write into a legacy blob. Each
-// function below describes one form.
+// formScanners contains a scanner for each form of payload that TVM up to v0.21 could write into a legacy blob. The
+// comment of each function below lists the fields of the form.
 var formScanners = map[modulekind.Form]Scanner{
 	modulekind.Device:      scanDeviceModule,
 	modulekind.Shaders:     scanVulkan,
@@ -36,7 +36,7 @@ func scanVulkan(r *Reader, layout Layout) error {
 	return r.Err()
 }
 
-// Since v0.12 a version number, one source per function, functions, format; before, the fields of the other device
+// Since v0.12: version number, one source per function, functions, format. Before: the fields of the other device
 // modules.
 func scanMetal(r *Reader, layout Layout) error {
 	first := r.Str("version or format")
@@ -68,7 +68,7 @@ func scanStaticLibrary(r *Reader, _ Layout) error {
 	return r.Err()
 }
 
-// names, tensors, then per symbol the names that its initialisation needs
+// names, tensors, then for each symbol the names that its initialization needs
 func scanConstLoader(r *Reader, _ Layout) error {
 	r.tensors(r.skipStrs("constant names"), "constants")
 	symbols := r.skipStrs("symbols")
@@ -82,7 +82,7 @@ func scanConstLoader(r *Reader, _ Layout) error {
 	return r.Err()
 }
 
-// graph, number of parameters, their names, the tensors, name under which the factory creates executors
+// graph, number of parameters, their names, the tensors, the name under which the factory creates executors
 func scanGraphFactory(r *Reader, _ Layout) error {
 	r.Bytes("graph")
 	at := r.Offset()
@@ -111,7 +111,7 @@ func scanSymbolGraph(r *Reader, _ Layout) error {
 	return r.Err()
 }
 
-// skipStrs passes over a vector of strings and returns their number, 0 after a failure.
+// skipStrs skips a vector of strings and returns their number, 0 after an error.
 func (r *Reader) skipStrs(what string) int {
 	n := r.Count(8, what)
 	for range n {

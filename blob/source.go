@@ -1,6 +1,7 @@
 package blob
 
-// CSource is the payload of kind c: source code that is compiled into the library, or that an exporter left beside it.
+// CSource is the payload of kind c: source code that is compiled into the library, or that an exporter keeps next to
+// it.
 type CSource struct {
 	Code      string
 	Format    string   // "c", "cc", "cpp", "cu"; "" means c
@@ -33,13 +34,13 @@ func (m *CSource) Encode() []byte {
 	return w.data
 }
 
-// StaticLibrary is the payload of kind static_library: an object file to link.
+// StaticLibrary is the payload of kind static_library: an object file that is linked into the library.
 type StaticLibrary struct {
 	Object    []byte // a view of the payload
 	Functions []string
 }
 
-// ParseStaticLibrary reads a payload.
+// ParseStaticLibrary reads a payload. Object is a view of it.
 func ParseStaticLibrary(payload []byte) (*StaticLibrary, error) {
 	r := NewReader(payload)
 	m := &StaticLibrary{Object: r.Bytes("object file"), Functions: r.Strs("function names")}

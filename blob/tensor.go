@@ -6,21 +6,21 @@ import (
 	"tvmgo/dlpack"
 )
 
-// tensorMagic opens a serialised tensor.
+// tensorMagic is the first word of a serialized tensor.
 const tensorMagic = 0xDD5E40F096B4A13F
 
-// minTensorSize is what a serialised tensor without dimensions and data takes.
+// minTensorSize is the size in bytes of a serialized tensor without dimensions and data.
 const minTensorSize = 8 + 8 + 8 + 4 + 4 + 8
 
-// Tensor is a serialised tensor. Data is a view, with no alignment to speak of: generated code needs a copy.
+// Tensor is a serialized tensor. Data is a view without any alignment, so that generated code needs a copy of it.
 type Tensor struct {
 	DType dlpack.DataType
 	Shape []int64
 	Data  []byte
 }
 
-// Tensor reads a tensor as parameter files, constants and executables hold it: magic, reserved word, device (always the
-// CPU), rank, type, shape, size in bytes, data. The size must be that of [dlpack.SerializedDataSize].
+// Tensor reads a tensor in the form of parameter files, constants and executables: magic number, reserved word, device
+// (always the CPU), rank, data type, shape, size in bytes, data. The size must be that of [dlpack.SerializedDataSize].
 func (r *Reader) Tensor(what string) Tensor {
 	start := r.Offset()
 	magic := r.U64(what)
@@ -36,7 +36,7 @@ func (r *Reader) Tensor(what string) Tensor {
 	case device.Type != dlpack.CPU:
 		r.failAt(start, what, "a saved tensor is on the CPU, not on %s", device)
 	case rank < 0 || int(rank) > r.Len()/8:
-		r.failAt(start, what, "a rank of %d, and %d bytes are left", rank, r.Len())
+		r.failAt(start, what, "the rank is %d, but only %d bytes remain", rank, r.Len())
 	}
 	if r.err != nil {
 		return Tensor{}
@@ -64,7 +64,7 @@ func sizeProblem(t Tensor, size, want int64, err error) string {
 	return fmt.Sprintf("shape %v of %s takes %d bytes, not %d", t.Shape, t.DType, want, size)
 }
 
-// tensors reads a u64 count, which must be n, and the tensors.
+// tensors reads a u64 number of tensors, which must be count, and the tensors.
 func (r *Reader) tensors(count int, what string) []Tensor {
 	at := r.Offset()
 	n := r.Count(minTensorSize, what)
@@ -81,7 +81,7 @@ func (r *Reader) tensors(count int, what string) []Tensor {
 	return list
 }
 
-// Tensor writes a tensor as [Reader.Tensor] reads it.
+// Tensor writes a tensor in the form that [Reader.Tensor] reads.
 func (w *Writer) Tensor(t Tensor) error {
 	want, err := dlpack.SerializedDataSize(t.Shape, t.DType)
 	if err != nil || int64(len(t.Data)) != want {

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// customTypes names the type codes from CodeCustomBegin on. Codes and names are one to one.
+// customTypes maps type codes from CodeCustomBegin on to names, one to one.
 var customTypes struct {
 	sync.RWMutex
 	names map[uint8]string
 	codes map[string]uint8
 }
 
-// RegisterCustomType gives a type code from CodeCustomBegin on the text `custom[name]`. Repeating the same pair is
-// allowed; a code or a name that is in use is an error. It is safe for concurrent use.
+// RegisterCustomType gives the name `custom[name]` to a type code from CodeCustomBegin on. Repeating a registration is
+// allowed; it is an error if the code or the name is in use. It is safe for concurrent use.
 func RegisterCustomType(name string, code uint8) error {
 	if code < CodeCustomBegin {
 		return fmt.Errorf("register custom type %q: code %d must lie between %d and 255", name, code, CodeCustomBegin)
@@ -37,14 +37,14 @@ func RegisterCustomType(name string, code uint8) error {
 	return nil
 }
 
-// customTypeName is "" for a code that nobody registered.
+// customTypeName returns the name of a code, "" if it is not registered.
 func customTypeName(code uint8) string {
 	customTypes.RLock()
 	defer customTypes.RUnlock()
 	return customTypes.names[code]
 }
 
-// cutCustom reads `[name]` at the start of s.
+// cutCustom reads `[name]` at the beginning of s.
 func cutCustom(s string) (code uint8, after string, err error) {
 	inner, ok := strings.CutPrefix(s, "[")
 	name, after, closed := strings.Cut(inner, "]")

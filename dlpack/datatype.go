@@ -6,15 +6,15 @@ import (
 	"reflect"
 )
 
-// DataType is the type of one tensor element (DLDataType, 4 bytes). Lanes read as an int16 that is below -1 is a
-// scalable vector: -4 means 4 × vscale lanes.
+// DataType is the type of a tensor element (DLDataType, 4 bytes). If Lanes, interpreted as an int16, is less than -1,
+// the type is a scalable vector: -4 means 4 × vscale lanes.
 type DataType struct {
 	Code  uint8
 	Bits  uint8 // of one lane
 	Lanes uint16
 }
 
-// Type codes (DLDataTypeCode). Codes from CodeCustomBegin on are named by [RegisterCustomType].
+// Type codes (DLDataTypeCode). Codes from CodeCustomBegin on get names by [RegisterCustomType].
 const (
 	CodeInt               uint8 = 0
 	CodeUInt              uint8 = 1
@@ -37,7 +37,7 @@ const (
 	CodeCustomBegin       uint8 = 129
 )
 
-// The common scalar types. Treat them as constants.
+// The common scalar types. They must not be changed.
 var (
 	Int8         = DataType{CodeInt, 8, 1}
 	Int16        = DataType{CodeInt, 16, 1}
@@ -60,8 +60,8 @@ var (
 	Float4E2M1FN = DataType{CodeFloat4E2M1FN, 4, 1}
 )
 
-// Scalar is what [DataTypeOf] maps: Go's numbers and truth values, and by [Float16Bits] and [BFloat16Bits] the floats
-// that Go lacks.
+// Scalar is the constraint of [DataTypeOf]: Go's numeric and boolean types. [Float16Bits] and [BFloat16Bits] stand for
+// the float types that Go does not have.
 type Scalar interface {
 	~bool | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 |
 		~float32 | ~float64 | ~complex64 | ~complex128
@@ -105,7 +105,7 @@ func DataTypeOf[T Scalar]() DataType {
 		return Float64
 	case reflect.Complex64:
 		return DataType{CodeComplex, 64, 1}
-	default: // the constraint leaves complex128 only
+	default: // by the constraint, only complex128 is left
 		return DataType{CodeComplex, 128, 1}
 	}
 }
@@ -121,7 +121,7 @@ func (t DataType) IsBool() bool {
 // IsScalable reports whether the number of lanes is a multiple of the hardware's vector length.
 func (t DataType) IsScalable() bool { return int16(t.Lanes) < 0 }
 
-// VScale is the factor of a scalable vector: 4 for "float32xvscalex4". It is 0 for all other types.
+// VScale returns the factor of a scalable vector: 4 for "float32xvscalex4". It is 0 for other types.
 func (t DataType) VScale() int {
 	if !t.IsScalable() {
 		return 0
@@ -129,11 +129,11 @@ func (t DataType) VScale() int {
 	return -int(int16(t.Lanes))
 }
 
-// Check returns why t cannot be the element type of a tensor, nil if it can.
+// Check returns an error if t cannot be the element type of a tensor.
 func (t DataType) Check() error {
 	switch {
 	case t.Code > CodeFloat4E2M1FN && t.Code < CodeCustomBegin:
-		return fmt.Errorf("data type %s: type code %d means nothing", t, t.Code)
+		return fmt.Errorf("data type %s: unknown type code %d", t, t.Code)
 	case t.IsVoid():
 		return fmt.Errorf("data type void has no elements")
 	case t.Bits == 0:

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ClassicString returns the text of the classic generation (TVM v0.18): "bool" is {1,1,1}, void is "", and the two
-// 8-bit floats of that time are e4m3_float8 (here float8_e4m3fn) and e5m2_float8. Anything that the classic grammar
-// can't say, the modern {6,8,1} among it, is an error.
+// ClassicString returns the type's name in the classic generation (TVM v0.18): "bool" is {1,1,1}, void is "", and the
+// two 8-bit floats of that generation are e4m3_float8 (here float8_e4m3fn) and e5m2_float8. A type that the classic
+// grammar cannot express is an error; {6,8,1}, the modern bool, is one.
 func (t DataType) ClassicString() (string, error) {
 	if t == Void {
 		return "", nil
@@ -40,9 +40,9 @@ func (t DataType) ClassicString() (string, error) {
 	return name + strconv.Itoa(int(t.Bits)) + lanesText(t.Lanes), nil
 }
 
-// ParseDataTypeClassic reads the text of the classic generation: int, uint, float, handle, bfloat, e4m3_float,
-// e5m2_float, custom[name], then bits and lanes; bool is {1,1,1} and takes neither; "" and "void" are void. The codes
-// of the 8-bit floats are the modern ones (classic memory held 6 and 7 there).
+// ParseDataTypeClassic parses a type's name of the classic generation: int, uint, float, handle, bfloat, e4m3_float,
+// e5m2_float or custom[name], followed by bits and lanes; bool is {1,1,1} and has neither; "" and "void" are void. The
+// codes of the 8-bit floats are the modern ones; classic memory used 6 and 7 for them.
 func ParseDataTypeClassic(s string) (DataType, error) {
 	fail := func(err error) (DataType, error) {
 		return DataType{}, fmt.Errorf("parse classic data type %q: %w", s, err)

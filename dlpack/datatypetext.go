@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// modernNames are the printed names by code. Up to CodeBool the number of bits follows, after it the name contains it.
-// Complex numbers have no printed form in either generation.
+// modernNames are the names of types by code. Up to CodeBool the number of bits follows the name; the others contain
+// it. Complex numbers have no name in either generation.
 var modernNames = [...]string{
 	CodeInt: "int", CodeUInt: "uint", CodeFloat: "float", CodeHandle: "handle", CodeBFloat: "bfloat", CodeBool: "bool",
 	CodeFloat8E3M4: "float8_e3m4", CodeFloat8E4M3: "float8_e4m3", CodeFloat8E4M3B11FNUZ: "float8_e4m3b11fnuz",
@@ -16,9 +16,9 @@ var modernNames = [...]string{
 	CodeFloat6E3M2FN: "float6_e3m2fn", CodeFloat4E2M1FN: "float4_e2m1fn",
 }
 
-// String returns the modern text: "float32", "int8x4", "float32xvscalex4", "bool", "" for void. A type without one
-// (complex, an unknown code) gives "dtype(code=5,bits=64,lanes=1)", which no parser accepts; [DataType.MarshalText]
-// tells them apart.
+// String returns the type's name in the modern generation: "float32", "int8x4", "float32xvscalex4", "bool", "" for
+// void. A type without a name (complex, an unknown code) is printed as "dtype(code=5,bits=64,lanes=1)", which no parser
+// accepts; [DataType.MarshalText] returns an error for it.
 func (t DataType) String() string {
 	s, err := t.modernText()
 	if err != nil {
@@ -27,13 +27,13 @@ func (t DataType) String() string {
 	return s
 }
 
-// MarshalText is the modern text, or an error for a type that has none.
+// MarshalText returns the type's name in the modern generation, or an error if the type has none.
 func (t DataType) MarshalText() ([]byte, error) {
 	s, err := t.modernText()
 	return []byte(s), err
 }
 
-// UnmarshalText is [ParseDataType].
+// UnmarshalText parses a name as [ParseDataType] does.
 func (t *DataType) UnmarshalText(text []byte) error {
 	parsed, err := ParseDataType(string(text))
 	if err == nil {
@@ -55,7 +55,7 @@ func (t DataType) modernText() (string, error) {
 				t.Code)
 		}
 		name = "custom[" + name + "]"
-		if t.Bits == 32 { // the width that the parsers assume
+		if t.Bits == 32 { // the default width of the parsers
 			width = ""
 		}
 	case int(t.Code) >= len(modernNames) || modernNames[t.Code] == "":
@@ -82,13 +82,13 @@ func lanesText(lanes uint16) string {
 	return ""
 }
 
-// ParseDataType reads the modern text (tvm-ffi): the printed forms, the short forms i8, u8, f32, bf16, fp8_… and f8_…,
-// default widths (int, uint, float and custom 32, bfloat 16, bool 8, handle 64), "void" and "" for void, and `_x2` as
-// lanes of float4.
+// ParseDataType parses a type's name of the modern generation (tvm-ffi): the names that String returns, the short forms
+// i8, u8, f32, bf16, fp8_… and f8_…, names with default widths (int, uint, float and custom 32, bfloat 16, bool 8,
+// handle 64), "void" and "" for void, and `_x2` for lanes of float4.
 //
-// Text that the reference reads as something else than it says (zero bits, a scalable factor that is missing or above
-// 32768) is an error here. Like there, 32768 to 65535 plain lanes are kept as they are, which is how scalable vectors
-// are stored.
+// Text that the reference implementation misreads (zero bits, a scalable factor that is missing or above 32768) is an
+// error here. As in the reference, 32768 to 65535 plain lanes are accepted, and are the representation of scalable
+// vectors.
 func ParseDataType(s string) (DataType, error) {
 	fail := func(format string, args ...any) (DataType, error) {
 		return DataType{}, fmt.Errorf("parse data type %q: %w", s, fmt.Errorf(format, args...))
@@ -136,7 +136,7 @@ func ParseDataType(s string) (DataType, error) {
 		}
 		t, rest = DataType{code, 32, 1}, after
 	case "complex":
-		return fail("complex types have no text in any generation")
+		return fail("complex types have no name in either generation")
 	default:
 		return fail("unknown type name")
 	}
@@ -146,7 +146,8 @@ func ParseDataType(s string) (DataType, error) {
 	return t, nil
 }
 
-// splitFamily cuts the leading type name. For floats of less than 8 bits the tail starts with the width ("8_e4m3").
+// splitFamily splits off the leading type name. For floats of less than 8 bits the rest starts with the width
+// ("8_e4m3").
 func splitFamily(s string) (family, tail string) {
 	for _, prefix := range []string{"float", "fp", "f"} {
 		tail, ok := strings.CutPrefix(s, prefix)
@@ -163,7 +164,7 @@ func splitFamily(s string) (family, tail string) {
 	return "", s
 }
 
-// cutSmallFloat finds the longest small-float name that "float"+tail begins with.
+// cutSmallFloat finds the longest name of a small float that is a prefix of "float"+tail.
 func cutSmallFloat(tail string) (code uint8, after string, ok bool) {
 	longest := 0
 	for c := CodeFloat8E3M4; c <= CodeFloat4E2M1FN; c++ {
@@ -175,7 +176,7 @@ func cutSmallFloat(tail string) (code uint8, after string, ok bool) {
 	return code, tail[longest:], longest > 0
 }
 
-// parseWidthAndLanes reads `[bits][xL|xvscalexL]` to the end of s; without bits t keeps its own.
+// parseWidthAndLanes parses `[bits][xL|xvscalexL]` up to the end of s; without bits the default in t is kept.
 func parseWidthAndLanes(s string, t *DataType) error {
 	end := 0
 	for end < len(s) && isDigit(s[end]) {
@@ -204,7 +205,7 @@ func parseLanes(s string, t *DataType) error {
 			return fmt.Errorf("vscale factor: %w", err)
 		}
 		if n == 0 {
-			return fmt.Errorf("vscale factor: it is at least 1")
+			return fmt.Errorf("vscale factor: want at least 1")
 		}
 		t.Lanes = uint16(-n)
 		return nil
@@ -218,7 +219,7 @@ func parseLanes(s string, t *DataType) error {
 		return fmt.Errorf("lanes: %w", err)
 	}
 	if n == 0 {
-		return fmt.Errorf("lanes: there is at least 1")
+		return fmt.Errorf("lanes: want at least 1")
 	}
 	t.Lanes = uint16(n)
 	return nil

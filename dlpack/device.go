@@ -16,8 +16,8 @@ type Device struct {
 // String returns "cuda:1", or "remote[0]-cuda:1" for a device of an RPC session.
 func (d Device) String() string { return d.Type.String() + ":" + strconv.Itoa(int(d.ID)) }
 
-// ParseDevice reads `name[:index]`, the index being 0 when absent, and the remote form that [Device.String] prints. The
-// name may be any alias. The index must be a plain decimal number that fits an int32.
+// ParseDevice parses `name[:index]`, where the default index is 0, and the form of remote devices that [Device.String]
+// returns. The name can be any alias. The index must be a decimal number within the range of int32.
 func ParseDevice(s string) (Device, error) {
 	fail := func(err error) (Device, error) { return Device{}, fmt.Errorf("parse device %q: %w", s, err) }
 	name, index, hasIndex := strings.Cut(s, ":")
@@ -56,7 +56,7 @@ func ParseDevice(s string) (Device, error) {
 	return d, nil
 }
 
-// parseIndex reads decimal digits only: no sign, no underscore, no space.
+// parseIndex parses decimal digits: no sign, no underscore, no space.
 func parseIndex(s string, largest int64) (int64, error) {
 	if s == "" {
 		return 0, fmt.Errorf("a number is missing")

@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/nearest"
 )
 
-// Generation is the set of ABI generations whose own parsers know a spelling. Ours knows all of them.
+// Generation is a set of ABI generations whose own parsers accept a spelling. Package dlpack accepts all spellings.
 type Generation uint8
 
 // The two generations of the C ABI.
@@ -29,13 +29,13 @@ type DeviceAlias struct {
 // DeviceTypeInfo is one row of the device type table.
 type DeviceTypeInfo struct {
 	Type    DeviceType
-	Name    string // canonical: what String prints and what follows "device_api."
+	Name    string // canonical: returned by String, and used after "device_api."
 	In      Generation
 	Aliases []DeviceAlias
 }
 
-// builtinDeviceTypes is the only place where the numbers above get their names (ABI: DLPack and TVMDeviceExtType). The
-// name sdaccel is special: type 33 prints it, yet the classic parser always read it as OpenCL, and so does ours.
+// builtinDeviceTypes is the only table of names for the numbers above (from DLPack and TVMDeviceExtType). The name
+// sdaccel is special: type 33 prints it, but the classic parser has always read it as OpenCL, and so does this one.
 var builtinDeviceTypes = []DeviceTypeInfo{
 	{CPU, "cpu", Classic | Modern, classicAliases("llvm", "stackvm", "c", "test", "hybrid", "composite")},
 	{CUDA, "cuda", Classic | Modern, classicAliases("nvptx")},
@@ -70,7 +70,7 @@ func aliasesIn(in Generation, names []string) []DeviceAlias {
 	return list
 }
 
-// deviceTable is immutable once published: a registration publishes a copy, readers take no lock.
+// deviceTable is immutable once published: a registration publishes a copy, so that readers need no lock.
 type deviceTable struct {
 	byNumber   map[DeviceType]*DeviceTypeInfo
 	bySpelling map[string]DeviceType
@@ -91,7 +91,7 @@ func publishBuiltins() *atomic.Pointer[deviceTable] {
 	return &p
 }
 
-// add enters a row. A spelling that is already there keeps its meaning (see sdaccel).
+// add adds a row. A spelling that exists already keeps its meaning (see sdaccel).
 func (table *deviceTable) add(info *DeviceTypeInfo) {
 	table.byNumber[info.Type] = info
 	for _, spelling := range info.spellings() {
@@ -109,8 +109,8 @@ func (info *DeviceTypeInfo) spellings() []string {
 	return list
 }
 
-// RegisterDeviceType gives the free number n, kDLExtDev < n < kMaxDeviceAPI, a name and aliases. Repeating the same
-// registration is allowed; a number or a name that is in use is an error, which names the owner. It is safe for
+// RegisterDeviceType gives a name and aliases to the free number n, kDLExtDev < n < kMaxDeviceAPI. Repeating a
+// registration is allowed; it is an error, which names the owner, if the number or a name is in use. It is safe for
 // concurrent use.
 func RegisterDeviceType(n DeviceType, name string, aliases ...string) error {
 	fail := func(format string, args ...any) error {
@@ -180,7 +180,7 @@ func (table *deviceTable) freeNumbers() string {
 	return strings.Join(free, ", ")
 }
 
-// DeviceTypes lists the table of device types by number. The caller may change the result.
+// DeviceTypes returns the table of device types, sorted by number. The caller may change the result.
 func DeviceTypes() []DeviceTypeInfo {
 	table := deviceTypes.Load()
 	var list []DeviceTypeInfo
@@ -200,8 +200,8 @@ func (table *deviceTable) names() []string {
 	return list
 }
 
-// nearest returns the spelling with the smallest edit distance, if that is small enough to be a slip: at most two edits
-// and no more than half of the letters.
+// nearest returns the spelling with the smallest edit distance, provided that the distance suggests a typing error: at
+// most 2, and at most half of the letters.
 func (table *deviceTable) nearest(name string) string {
 	if len(name) > 32 {
 		return ""

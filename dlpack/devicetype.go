@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// DeviceType is a DLPack device number. Numbers of [RPCSessionMask] and above stand for a device of an RPC session.
+// DeviceType is a device number of DLPack. Numbers from [RPCSessionMask] on are those of devices of RPC sessions.
 type DeviceType int32
 
-// Device numbers of dlpack.h. 5, 6 and 19…31 have no meaning of their own; 19…31 can be registered.
+// Device numbers of dlpack.h. 5, 6 and 19…31 are unassigned; 19…31 can be registered.
 const (
 	CPU         DeviceType = 1
 	CUDA        DeviceType = 2
@@ -28,7 +28,7 @@ const (
 	Trn         DeviceType = 18
 )
 
-// Device numbers that only the classic generation names.
+// Device numbers that only the classic generation defines.
 const (
 	AOCL     DeviceType = 32
 	SDAccel  DeviceType = 33
@@ -39,16 +39,16 @@ const (
 const (
 	// MaxDeviceAPI is one past the largest number that a device API can have (kMaxDeviceAPI).
 	MaxDeviceAPI DeviceType = 36
-	// RPCSessionMask separates the sessions in a remote device number: base | RPCSessionMask*(session+1).
+	// RPCSessionMask is the distance of two sessions in remote device numbers: base | RPCSessionMask*(session+1).
 	RPCSessionMask DeviceType = 128
 	// MaxRPCSession is the largest session index whose device numbers fit 31 bits.
 	MaxRPCSession = (1<<31-1)/int(RPCSessionMask) - 1
 )
 
-// rpcName is the API behind every remote number, therefore no local type may be called so.
+// rpcName is the name of the device API behind every remote number, so that no local type can have it.
 const rpcName = "rpc"
 
-// Remote returns the number of device type t on RPC session number session.
+// Remote returns the number of device type t in the RPC session with the given index.
 func (t DeviceType) Remote(session int) (DeviceType, error) {
 	if t <= 0 || t >= RPCSessionMask {
 		return 0, fmt.Errorf("remote device type: %s is not a local device type", t)
@@ -59,8 +59,9 @@ func (t DeviceType) Remote(session int) (DeviceType, error) {
 	return t | RPCSessionMask*DeviceType(session+1), nil
 }
 
-// Family is the device type that stands for all memory of the same hardware: CUDA for CUDAHost and CUDAManaged, ROCM
-// for ROCMHost, else t itself. Devices of one family share streams and copy directly to each other.
+// Family returns the device type that stands for all memory of the same hardware: CUDA for CUDAHost and CUDAManaged,
+// ROCM for ROCMHost, otherwise t itself. Devices of one family share streams, and memory can be copied directly between
+// them.
 func (t DeviceType) Family() DeviceType {
 	switch t {
 	case CUDAHost, CUDAManaged:
@@ -71,8 +72,8 @@ func (t DeviceType) Family() DeviceType {
 	return t
 }
 
-// HasOwnMemory reports whether the devices of a type have memory that the host cannot access through a pointer. It is
-// false for types of other modules and for remote ones.
+// HasOwnMemory reports whether devices of the type have memory that the host cannot access by pointers. It is false for
+// registered and for remote types.
 func (t DeviceType) HasOwnMemory() bool {
 	switch t {
 	case CUDA, OpenCL, AOCL, Vulkan, Metal, ROCM, WebGPU:
@@ -81,7 +82,7 @@ func (t DeviceType) HasOwnMemory() bool {
 	return false
 }
 
-// IsRemote reports whether t belongs to an RPC session.
+// IsRemote reports whether t is the number of a device of an RPC session.
 func (t DeviceType) IsRemote() bool { return t >= RPCSessionMask }
 
 // SplitRemote is the inverse of DeviceType.Remote. For a local type it returns the type itself and session -1.
@@ -121,8 +122,8 @@ func (t DeviceType) Known() bool {
 }
 
 // ParseDeviceType finds a device type by its name or by an alias of either generation. As in the classic `device("…")`,
-// text after a space is ignored, so that a target string ("llvm -mcpu=native") names its device. A name that nobody
-// registered is an error that offers the nearest one.
+// text after a space is ignored, so that a target string ("llvm -mcpu=native") can be used. For an unknown name the
+// error suggests the most similar one.
 func ParseDeviceType(name string) (DeviceType, error) {
 	first, _, _ := strings.Cut(name, " ")
 	return lookUpDeviceType(first)
@@ -134,7 +135,7 @@ func lookUpDeviceType(name string) (DeviceType, error) {
 		return t, nil
 	}
 	if name == "gpu" {
-		return 0, fmt.Errorf("parse device type: %q does not say which API: use cuda, opencl, vulkan, metal or rocm", name)
+		return 0, fmt.Errorf("parse device type: %q does not identify an API: use cuda, opencl, vulkan, metal or rocm", name)
 	}
 	if near := table.nearest(name); near != "" {
 		return 0, fmt.Errorf("parse device type: unknown name %q: did you mean %q?", name, near)

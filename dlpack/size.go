@@ -6,12 +6,12 @@ import (
 	"math/bits"
 )
 
-// AllocAlignment is the alignment in bytes that generated code takes for granted (kAllocAlignment).
+// AllocAlignment is the alignment in bytes that generated code assumes for tensors (kAllocAlignment).
 const AllocAlignment = 64
 
-// NumElements is the product of the dimensions; 1 for a scalar, which has none. A negative dimension, and a product
-// above MaxInt64, are errors; for the product a dimension of 0 is left out, because strides are computed from the
-// others.
+// NumElements returns the product of the dimensions; 1 for a scalar, which has none. It is an error if a dimension is
+// negative, or if the product exceeds MaxInt64. For the latter, dimensions of 0 are ignored, because strides are
+// computed from the other dimensions.
 func NumElements(shape []int64) (int64, error) {
 	product, empty := int64(1), false
 	for i, dim := range shape {
@@ -33,15 +33,15 @@ func NumElements(shape []int64) (int64, error) {
 	return product, nil
 }
 
-// multiply is for non-negative numbers.
+// multiply returns the product of two non-negative numbers; the result is false if it overflows.
 func multiply(a, b int64) (int64, bool) {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	return int64(low), high == 0 && low <= math.MaxInt64
 }
 
-// Bytes is the size in bytes of so many elements in the modern ABI: bits × lanes of all elements packed, rounded up to
-// a byte. ClassicBool is the exception: one byte per element in both generations. A type without a size (void,
-// scalable) is an error.
+// Bytes returns the size in bytes of the given number of elements in the modern ABI: elements are packed, with bits ×
+// lanes each, and the sum is rounded up to a byte. ClassicBool is an exception: it takes one byte per element in both
+// generations. A type without a size (void, scalable) is an error.
 func (t DataType) Bytes(elements int64) (int64, error) {
 	if t == ClassicBool {
 		return t.wholeBytes(elements, 1)
@@ -58,14 +58,14 @@ func (t DataType) Bytes(elements int64) (int64, error) {
 	return int64(high<<61 | low>>3), nil
 }
 
-// ClassicBytes is the classic rule: every element is rounded up to whole bytes.
+// ClassicBytes returns the size in bytes in the classic ABI, where every element is rounded up to whole bytes.
 func (t DataType) ClassicBytes(elements int64) (int64, error) {
 	return t.wholeBytes(elements, (int64(t.Bits)*int64(t.Lanes)+7)/8)
 }
 
-// SerializedBytes is the size field of a tensor in a parameter file or a blob: the width of one lane in whole bytes
-// times the elements. Lanes are not counted there (a quirk of the format that readers verify), so vectors don't survive
-// a save.
+// SerializedBytes returns the size field of a tensor in a parameter file or a blob: the width of one lane in whole
+// bytes times the number of elements. Lanes are not counted (a peculiarity of the format that readers verify), so that
+// tensors of vectors cannot be saved.
 func (t DataType) SerializedBytes(elements int64) (int64, error) {
 	return t.wholeBytes(elements, (int64(t.Bits)+7)/8)
 }
@@ -88,14 +88,14 @@ func (t DataType) checkSize(elements int64) error {
 	return t.Check()
 }
 
-// DataSize is the size in bytes of a compact tensor in the modern ABI, see [DataType.Bytes].
+// DataSize returns the size in bytes of a compact tensor in the modern ABI, see [DataType.Bytes].
 func DataSize(shape []int64, t DataType) (int64, error) { return sizeBy(shape, t.Bytes) }
 
-// ClassicDataSize is the size in bytes of a compact tensor in the classic ABI, see [DataType.ClassicBytes]. It differs
-// from [DataSize] for elements that are not whole bytes.
+// ClassicDataSize returns the size in bytes of a compact tensor in the classic ABI, see [DataType.ClassicBytes]. It
+// differs from [DataSize] if elements do not consist of whole bytes.
 func ClassicDataSize(shape []int64, t DataType) (int64, error) { return sizeBy(shape, t.ClassicBytes) }
 
-// SerializedDataSize is the size in bytes of a saved tensor's data, see [DataType.SerializedBytes].
+// SerializedDataSize returns the size in bytes of the data of a saved tensor, see [DataType.SerializedBytes].
 func SerializedDataSize(shape []int64, t DataType) (int64, error) {
 	return sizeBy(shape, t.SerializedBytes)
 }
@@ -108,8 +108,9 @@ func sizeBy(shape []int64, rule func(int64) (int64, error)) (int64, error) {
 	return rule(n)
 }
 
-// Alignment is the alignment in bytes of a tensor's data: AllocAlignment, or the size of one element if that is more. A
-// size that is not a power of two (72 bytes for float64x9) is rounded up to one, because allocators require it.
+// Alignment returns the alignment in bytes of a tensor's data: AllocAlignment, or the size of one element if that is
+// larger. A size that is not a power of two (72 bytes for float64x9) is rounded up to one, because allocators require
+// it.
 func (t DataType) Alignment() int64 {
 	size := uint64(t.Bits/8) * uint64(t.Lanes)
 	if size <= AllocAlignment || t.IsScalable() {
@@ -129,9 +130,9 @@ func RowMajorStrides(shape []int64) []int64 {
 	return strides
 }
 
-// IsContiguous reports whether elements of this shape are compact in row-major order: strides is nil, or has the
-// row-major ones, where a dimension of size 1 may have any stride. strides are in elements. A tensor without elements
-// is contiguous.
+// IsContiguous reports whether a tensor's elements are compact in row-major order: strides is nil, or equals the
+// row-major strides, where a dimension of size 1 can have any stride. strides are in elements. A tensor without
+// elements is contiguous.
 func IsContiguous(shape, strides []int64) bool {
 	if strides == nil {
 		return true

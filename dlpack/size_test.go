@@ -134,7 +134,7 @@ func TestTensorCheck(t *testing.T) {
 		"no elements":                func(t *Tensor) { t.DType = Void },
 		"scalable":                   func(t *Tensor) { t.DType.Lanes = 65532 },
 		"zero lanes":                 func(t *Tensor) { t.DType.Lanes = 0 },
-		"means nothing":              func(t *Tensor) { t.DType.Code = 77 },
+		"unknown type code":          func(t *Tensor) { t.DType.Code = 77 },
 	} {
 		tensor := good
 		change(&tensor)

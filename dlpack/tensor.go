@@ -6,8 +6,9 @@ import (
 	"math/bits"
 )
 
-// Tensor is a view of memory that somebody else owns: the fields of a DLTensor. Data is an address of the device's own
-// kind: a pointer on the CPU, a device pointer under CUDA, the address of a buffer descriptor under OpenCL and Vulkan.
+// Tensor is a view of memory that its creator owns, with the fields of a DLTensor. The meaning of Data depends on the
+// device: a pointer on the CPU, a device pointer under CUDA, the address of a buffer descriptor under OpenCL and
+// Vulkan.
 type Tensor struct {
 	Data       uintptr
 	Device     Device
@@ -17,27 +18,27 @@ type Tensor struct {
 	ByteOffset uint64  // from Data to the first element
 }
 
-// NumElements is [NumElements] of the shape.
+// NumElements returns the number of elements, see [NumElements].
 func (t *Tensor) NumElements() (int64, error) { return NumElements(t.Shape) }
 
-// Size is the [DataSize] in bytes of the elements, were they compact.
+// Size returns the size in bytes that the elements would have if they were compact, see [DataSize].
 func (t *Tensor) Size() (int64, error) { return DataSize(t.Shape, t.DType) }
 
-// IsContiguous is [IsContiguous] of the shape and strides.
+// IsContiguous reports whether the elements are compact in row-major order, see [IsContiguous].
 func (t *Tensor) IsContiguous() bool { return IsContiguous(t.Shape, t.Strides) }
 
-// IsAligned reports whether the first element lies at a multiple of align bytes. It means something only where Data is
-// an address: generated code for the CPU and CUDA assumes [AllocAlignment] and does not check.
+// IsAligned reports whether the address of the first element is a multiple of align bytes. It is meaningful only where
+// Data is an address: generated code for the CPU and CUDA assumes [AllocAlignment] and does not check it.
 func (t *Tensor) IsAligned(align uint64) bool {
 	return align != 0 && (uint64(t.Data)+t.ByteOffset)%align == 0
 }
 
-// Check finds what can be seen to be wrong without touching the memory: an element type without size, a negative or
-// overflowing shape, strides of another rank, elements that would lie before Data or beyond the address space, a null
-// pointer with elements behind it, a device without a number.
+// Check returns an error if the tensor is invalid, as far as that is visible without accessing its memory: an element
+// type without a size, a negative or overflowing shape, strides of another rank, elements before Data or beyond the
+// address space, a null pointer although there are elements, or a device without a type.
 func (t *Tensor) Check() error {
 	if t.Device.Type <= 0 {
-		return fmt.Errorf("tensor: device type %d is none", int32(t.Device.Type))
+		return fmt.Errorf("tensor: invalid device type %d", int32(t.Device.Type))
 	}
 	if t.Device.ID < 0 {
 		return fmt.Errorf("tensor on %s: the device index is negative", t.Device)
@@ -73,7 +74,7 @@ func (t *Tensor) Check() error {
 	return nil
 }
 
-// lastElement is the distance in elements from the first element to the farthest one; every dimension is at least 1.
+// lastElement returns the distance in elements from the first element to the farthest; every dimension is at least 1.
 func (t *Tensor) lastElement(elements int64) (int64, error) {
 	if t.Strides == nil {
 		return elements - 1, nil

@@ -173,7 +173,7 @@ func TestDeviceSource_Bad(t *testing.T) {
 		{"cuda", nil, "needs a format and code"},
 		{"cuda", &blob.DeviceModule{Format: "ptx"}, "needs a format and code"},
 		{"cuda", &blob.DeviceModule{Data: good.Data}, "needs a format and code"},
-		{"cuda", &twice, `"k" comes twice`},
+		{"cuda", &twice, `"k" occurs twice`},
 	} {
 		_, err := runtime.NewDeviceSource(c.kind, c.m)
 		requireError(t, err, runtime.ErrInvalidArgument, c.says)

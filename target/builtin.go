@@ -7,27 +7,27 @@ import (
 	"tvmgo/dlpack"
 )
 
-// The kinds of docs/abi.md F.2: names, defaults and keys are those of Apache TVM v0.27, after them the kinds that only
-// v0.18 has.
+// The kinds of docs/abi.md F.2. Names, defaults and keys are those of Apache TVM v0.27; the last ones exist only in
+// v0.18.
 
 var builtinsOnce sync.Once
 
-// builtin is the declaration of a kind. Its options are made when any kind is first used.
+// builtin declares a kind. Its options are made when any kind is first used.
 type builtin struct {
 	name    string
 	device  dlpack.DeviceType
 	options func() []KindOption
 }
 
-// builtins lists the kinds that always exist.
+// builtins returns all built-in kinds.
 func builtins() []builtin { return slices.Concat(cpuKinds(), gpuKinds(), otherKinds()) }
 
-// isBuiltin reports whether a built-in kind has the name. It does not make the kinds.
+// isBuiltin reports whether a built-in kind has the given name. It does not make the kinds.
 func isBuiltin(name string) bool {
 	return slices.ContainsFunc(builtins(), func(b builtin) bool { return b.name == name })
 }
 
-// builtinKinds registers them at the first use of any kind.
+// builtinKinds registers the built-in kinds when any kind is first used.
 func builtinKinds() { builtinsOnce.Do(registerBuiltins) }
 
 func registerBuiltins() {
@@ -35,22 +35,23 @@ func registerBuiltins() {
 	for _, b := range builtins() {
 		k, err := newKind(b.name, b.device, b.options())
 		if err != nil {
-			panic(err) // a mistake below, which every use would show
+			panic(err) // a mistake in a declaration below
 		}
 		k.builtin = true
 		all = append(all, k)
 	}
 	if err := kinds.add(all...); err != nil {
-		panic(err) // two of one name below
+		panic(err) // two declarations below have one name
 	}
 	settleEarly()
 }
 
-// checks are the options of kinds whose functions can check what they do. Without alias-check it is done.
+// checks returns the options of kinds whose functions can check their arguments and indices. alias-check is on by
+// default.
 func checks() []KindOption {
 	return []KindOption{flag("alias-check",
-		Help("functions refuse arguments that overlap one that they write; 0 leaves that out")),
-		flag("bounds-check", Help("functions check each index that is not proved to be within its buffer"))}
+		Help("functions reject arguments that overlap one that they write; 0 omits the check")),
+		flag("bounds-check", Help("functions check each index that is not proved to be within bounds"))}
 }
 
 func options(list ...KindOption) []KindOption { return list }
@@ -82,14 +83,14 @@ func cpuKinds() []builtin {
 				text1("mtriple", Help("architecture-vendor-system, as LLVM names it")),
 				text1("mfloat-abi", OneOf("hard", "soft", "softfp"), Help("how floats are passed to functions")),
 				text1("mabi", Help("the calling convention, for example lp64d")),
-				atLeastOne("num-cores", Help("cores that schedules count on")),
-				flag("fast-math", Help("all of the next six")),
+				atLeastOne("num-cores", Help("the number of cores that schedules assume")),
+				flag("fast-math", Help("turns on the next six options")),
 				flag("fast-math-nnan"), flag("fast-math-ninf"), flag("fast-math-nsz"),
 				flag("fast-math-arcp"), flag("fast-math-contract"), flag("fast-math-reassoc"),
-				Option("opt-level", Int, Min(0), Max(3), Help("how hard LLVM optimises")),
+				Option("opt-level", Int, Min(0), Max(3), Help("the optimization level of LLVM")),
 				texts("cl-opt", Help("options of LLVM itself")),
-				text1("jit", OneOf("mcjit", "orcjit"), Help("how LLVM runs code at once")),
-				atLeastOne("vector-width", Help("bits of a vector register")),
+				text1("jit", OneOf("mcjit", "orcjit"), Help("LLVM's engine for running code without linking")),
+				atLeastOne("vector-width", Help("the number of bits of a vector register")),
 				flag("system-lib", Alias("system_lib"), Help("functions register themselves when the program starts")),
 				WithParser(parseLLVM))
 		}},
@@ -110,7 +111,7 @@ func cpuKinds() []builtin {
 	}
 }
 
-// fixed is an option that has one possible value, and needs not be given.
+// fixed declares an option that has only one possible value and can be omitted.
 func fixed(name, value string) KindOption {
 	return text1(name, OneOf(value), Default(value), Property(""), Help("always this"))
 }

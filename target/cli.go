@@ -8,11 +8,11 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// The command line form of a target (docs/abi.md F.1): a kind, then options -name=value, --name=value, -name value, or
-// -name, which is -name=true. Lists are written with commas. What holds spaces, commas or quotes stands in '…', where \
-// takes the next character as it is.
+// The command-line form of a target (docs/abi.md F.1): a kind, then options -name=value, --name=value, -name value, or
+// -name, which is -name=true. Lists are separated by commas. Values that contain spaces, commas or quotes are enclosed
+// in '…', where \ escapes the next character.
 
-// readCLI reads the form; its values are text.
+// readCLI parses the command-line form; the values are of type text.
 func readCLI(s string) (map[string]any, error) {
 	words, err := splitOutside(s, ' ')
 	if err != nil {
@@ -32,7 +32,8 @@ func readCLI(s string) (map[string]any, error) {
 	for i := 1; i < len(tokens); i++ {
 		word := tokens[i]
 		if !strings.HasPrefix(word, "-") {
-			return nil, wrong("$", ErrSyntax, "command line %s: %s is no option: options start with -", brief(s), brief(word))
+			return nil, wrong("$", ErrSyntax, "command line %s: %s is not an option: options start with -", brief(s),
+				brief(word))
 		}
 		name, raw, given := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-"), "=")
 		if name == "" {
@@ -44,11 +45,11 @@ func readCLI(s string) (map[string]any, error) {
 		}
 		at := jsonpos.Member("$", name)
 		if name == "kind" {
-			return nil, wrong(at, ErrDuplicate, "command line %s: the first word says the kind, or the tag; leave -kind out",
+			return nil, wrong(at, ErrDuplicate, "command line %s: the first word is the kind or the tag: leave -kind out",
 				brief(s))
 		}
 		if _, twice := m[name]; twice {
-			return nil, wrong(at, ErrDuplicate, "command line %s: the option stands there twice", brief(s))
+			return nil, wrong(at, ErrDuplicate, "command line %s: the option occurs twice", brief(s))
 		}
 		parts, err := splitList(raw)
 		if err != nil {
@@ -59,7 +60,7 @@ func readCLI(s string) (map[string]any, error) {
 	return m, nil
 }
 
-// splitOutside cuts s at a separator that stands outside quotes; escapes and quotes stay.
+// splitOutside splits s at separators outside of quotes; escapes and quotes are kept.
 func splitOutside(s string, sep byte) ([]string, error) {
 	var parts []string
 	inside, start := false, 0
@@ -68,7 +69,7 @@ func splitOutside(s string, sep byte) ([]string, error) {
 		case c == '\\':
 			i++
 			if i == len(s) {
-				return nil, fmt.Errorf("a \\ at the end takes no character")
+				return nil, fmt.Errorf("a \\ at the end escapes nothing")
 			}
 		case c == '\'':
 			inside = !inside
@@ -83,7 +84,7 @@ func splitOutside(s string, sep byte) ([]string, error) {
 	return append(parts, s[start:]), nil
 }
 
-// splitList is the list that commas outside quotes make. Nothing at all is the empty list.
+// splitList splits a list at commas outside of quotes. Empty text is the empty list.
 func splitList(s string) ([]string, error) {
 	if s == "" {
 		return nil, nil
@@ -100,7 +101,7 @@ func splitList(s string) ([]string, error) {
 	return parts, nil
 }
 
-// unquote takes the quotes from around a value and the escapes out of it.
+// unquote removes the quotes around a value and the escapes in it.
 func unquote(s string) (string, error) {
 	if !strings.ContainsAny(s, `'\`) {
 		return s, nil
@@ -115,7 +116,7 @@ func unquote(s string) (string, error) {
 		case s[i] == '\\' && i+1 < len(s):
 			i++
 		case s[i] == '\\':
-			return "", fmt.Errorf("a \\ at the end takes no character")
+			return "", fmt.Errorf("a \\ at the end escapes nothing")
 		case s[i] == '\'':
 			return "", fmt.Errorf("a ' within a value: quote the whole value, and write \\' for one")
 		}
@@ -124,7 +125,7 @@ func unquote(s string) (string, error) {
 	return b.String(), nil
 }
 
-// quoted is a value so that unquote gives it back, in the midst of a list and of a line.
+// quoted quotes a value so that unquote returns it, also as an element of a list and within a line.
 func quoted(s string) string {
 	if s != "" && !strings.ContainsAny(s, " ,'\\\t\n\r") {
 		return s
@@ -132,7 +133,7 @@ func quoted(s string) string {
 	return `'` + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + `'`
 }
 
-// checkCLI reads a value of a command line as the option's type.
+// checkCLI converts a value of a command line to the option's type.
 func (o *OptionInfo) checkCLI(path string, t text, depth int) (any, error) {
 	if t.flag && (o.Type.list || o.Type.base != baseBool) {
 		return nil, wrong(path, ErrSyntax, "the option needs a value: -%s=…, of type %s", o.Name, o.Type)
@@ -154,7 +155,7 @@ func (o *OptionInfo) checkCLI(path string, t text, depth int) (any, error) {
 	if len(t.parts) == 0 {
 		return nil, wrong(path, ErrSyntax, "the value is empty: write -%s='' for empty text, or leave the option out", o.Name)
 	}
-	one := strings.Join(t.parts, ",") // a str may hold commas
+	one := strings.Join(t.parts, ",") // a str can contain commas
 	v, err := o.fromText(path, one)
 	if err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (o *OptionInfo) checkCLI(path string, t text, depth int) (any, error) {
 	return o.checkOne(path, v, depth)
 }
 
-// fromText reads one value as the type of the option or of its elements.
+// fromText converts one value to the type of the option, or of its elements.
 func (o *OptionInfo) fromText(path, s string) (any, error) {
 	switch o.Type.base {
 	case baseBool:
@@ -185,7 +186,7 @@ func (o *OptionInfo) fromText(path, s string) (any, error) {
 	case baseFloat:
 		x, err := strconv.ParseFloat(s, 64)
 		if err != nil && err.(*strconv.NumError).Err == strconv.ErrRange {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: "a finite float of 64 bits", Found: brief(s)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "a finite 64-bit float", Found: brief(s)}
 		}
 		if err != nil {
 			return nil, &Error{Path: path, Err: ErrType, Expected: "float", Found: brief(s)}

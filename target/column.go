@@ -7,16 +7,17 @@ import (
 	"reflect"
 )
 
-// Attribute columns that this project knows; their values are set by the packages that own their types.
+// The attribute columns that this module uses. Their values are set by the packages that own the types of the values.
 const (
-	ColumnPartitioner = "partitioner" // Predicate: which operations of a graph a target takes
+	ColumnPartitioner = "partitioner" // Predicate: which operations of a graph a target accepts
 	ColumnStrategy    = "strategy"    // Strategy: how a composite kind divides a graph
-	ColumnGenerator   = "generator"   // bool: package codegen has a code generator of the kind
+	ColumnGenerator   = "generator"   // bool: whether package codegen has a code generator for the kind
 )
 
-// SetAttr attaches a value to a kind, in the column of a name: passes that run before code is generated, a partitioner,
-// a code generator. A column has one value a kind, of any type, and keeps it: a second one is an error. The columns
-// named above have the types named there, for which a plain function will do.
+// SetAttr sets an attribute of a kind, in the column with the given name: passes that run before code generation, a
+// partitioner, a code generator. Each kind has at most one value in a column; it can be of any type and cannot be
+// replaced. The columns above have the types given there, for which a plain function is accepted, too. Errors are of
+// type *[Error]: ErrDuplicate if the kind has a value in the column, ErrRegister otherwise.
 func SetAttr[T any](kind, column string, value T) error {
 	if kept, err := setEarly(kind, column, value); kept {
 		return err
@@ -61,7 +62,7 @@ func takenColumn(kind, column string) error {
 	return &Error{Err: ErrDuplicate, Message: fmt.Sprintf("kind %q has a value in column %q already", kind, column)}
 }
 
-// typed checks a column's name, and gives the values of known columns their types, so that [Attr] finds them.
+// typed checks the name of a column, and converts values of known columns to their types, so that [Attr] finds them.
 func typed(column string, value any) (any, error) {
 	if err := checkName("column", column); err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func typed(column string, value any) (any, error) {
 			p, ok = f, true
 		}
 		if !ok || p == nil {
-			return nil, fmt.Errorf("column %q holds a target.Predicate that is not nil, found %T", column, value)
+			return nil, fmt.Errorf("column %q: want a target.Predicate that is not nil, found %T", column, value)
 		}
 		return p, nil
 	case ColumnStrategy:
@@ -82,7 +83,7 @@ func typed(column string, value any) (any, error) {
 			s, ok = f, true
 		}
 		if !ok || s == nil {
-			return nil, fmt.Errorf("column %q holds a target.Strategy that is not nil, found %T", column, value)
+			return nil, fmt.Errorf("column %q: want a target.Strategy that is not nil, found %T", column, value)
 		}
 		return s, nil
 	}
@@ -101,7 +102,7 @@ func Attr[T any](k *Kind, column string) (T, bool) {
 		return none, false
 	}
 	stored, set := (*p)[column]
-	if set && stored == nil { // a nil of an interface, which has no type of its own
+	if set && stored == nil { // a nil interface, which has no dynamic type
 		return none, reflect.TypeFor[T]().Kind() == reflect.Interface
 	}
 	v, ok := stored.(T)

@@ -10,12 +10,12 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// Parser completes and checks a target that is being made, once what was given has been checked for itself, and a
-// device, if one was to be asked, has answered; defaults are filled in after it. What it returns as an error is the
-// error of [New]; see [Config.Wrong]. It may be called by many at once.
+// Parser completes and checks a target under construction. It runs after the given values have been checked and a
+// device, if one is to be queried, has answered, and before defaults are filled in. Its error becomes the error of
+// [New]; see [Config.Wrong]. Several goroutines may call it.
 type Parser func(*Config) error
 
-// Config is a target under construction, as a Parser sees it. It must not be used after the parser returns.
+// Config is a target under construction, for a Parser. It must not be used after the parser has returned.
 type Config struct {
 	kind       *Kind
 	path       string
@@ -26,14 +26,14 @@ type Config struct {
 	values     []any
 	features   []feature // sorted by name
 	warnings   []string
-	failed     error // of what a parser did
+	failed     error // the first error in a call by a parser
 	fromDevice int
 	asked      bool
 	says       bool              // from_device is given
-	spelled    map[string]string // names of options under which another one was given
+	spelled    map[string]string // the names, as given, of options that were given under an alias
 }
 
-// rename remembers the name that the user wrote, for errors.
+// rename records the name under which the user gave an option, for errors.
 func (c *Config) rename(option, written string) {
 	if c.spelled == nil {
 		c.spelled = map[string]string{}
@@ -41,7 +41,7 @@ func (c *Config) rename(option, written string) {
 	c.spelled[option] = written
 }
 
-// at is the path of an option as the user wrote it.
+// at returns the path of an option, with the name that the user gave.
 func (c *Config) at(option string) string {
 	if written, ok := c.spelled[option]; ok {
 		option = written
@@ -49,16 +49,16 @@ func (c *Config) at(option string) string {
 	return jsonpos.Member(c.path, option)
 }
 
-// Kind is the kind of the target.
+// Kind returns the kind of the target.
 func (c *Config) Kind() *Kind { return c.kind }
 
-// Tag is the canonical name of the tag that the target is made from, or "".
+// Tag returns the canonical name of the tag that the target is made from, or "".
 func (c *Config) Tag() string { return c.tag }
 
-// Host is the target's host, or nil.
+// Host returns the target's host, or nil.
 func (c *Config) Host() *Target { return c.host }
 
-// Value is an option's value as the user gave it, or as a device reported it; false if there is none yet. It does not
+// Value returns the value that the user gave, or a device reported, for an option; false if there is none. It does not
 // return defaults.
 func (c *Config) Value(name string) (any, bool) {
 	slot, ok := c.kind.slots[name]
@@ -68,18 +68,19 @@ func (c *Config) Value(name string) (any, bool) {
 	return cloneValue(c.values[slot]), true
 }
 
-// Text is the value of an option of type str; "" when there is none yet.
+// Text returns the value of an option of type str; "" if there is none.
 func (c *Config) Text(name string) string {
 	v, _ := c.Value(name)
 	s, _ := v.(string)
 	return s
 }
 
-// Set sets an option. A value that the option does not take is an error.
+// Set sets an option. It is an error if the option does not accept the value.
 func (c *Config) Set(name string, v any) error {
 	slot, ok := c.kind.slots[name]
 	if !ok || c.kind.options[slot].common {
-		return wrong(jsonpos.Member(c.path, name), ErrRegister, "the parser of kind %q sets what is no option of the kind",
+		return wrong(jsonpos.Member(c.path, name), ErrRegister, "the parser of kind %q sets an option that the kind "+
+			"does not have",
 			c.kind.name)
 	}
 	value, err := c.kind.options[slot].check(c.at(name), v)
@@ -90,8 +91,8 @@ func (c *Config) Set(name string, v any) error {
 	return nil
 }
 
-// SetFeature records "feature.name": an int, bool, float or str of any type of Go. What is none, or a malformed name,
-// is an error of the parser's.
+// SetFeature sets "feature.name" to an int, bool, float or str of any Go type. A value of another type or a malformed
+// name is an error, which [New] returns.
 func (c *Config) SetFeature(name string, v any) {
 	value, err := featureValue(jsonpos.Member(c.path, featurePrefix+name), name, v)
 	if err != nil {
@@ -101,7 +102,7 @@ func (c *Config) SetFeature(name string, v any) {
 	c.putFeature(name, value)
 }
 
-// putFeature is SetFeature for what is known to be one.
+// putFeature is SetFeature for a valid feature.
 func (c *Config) putFeature(name string, v any) {
 	i, found := slices.BinarySearchFunc(c.features, name, func(f feature, name string) int {
 		return compare(f.name,
@@ -114,23 +115,23 @@ func (c *Config) putFeature(name string, v any) {
 	c.features = slices.Insert(c.features, i, feature{name, v})
 }
 
-// AddKeys appends keys to those that the user gave, or sets them if the user gave none. Existing keys keep their
-// positions.
+// AddKeys appends keys to those that the user gave, or sets the keys if the user gave none. Keys that exist already
+// keep their positions.
 func (c *Config) AddKeys(keys ...string) {
 	c.keys, c.keysGiven = append(slices.Clone(c.keys), keys...), true
 }
 
-// Warn records an assumption, which Target.Warnings lists.
+// Warn records an assumption, which [Target.Warnings] returns.
 func (c *Config) Warn(format string, args ...any) {
 	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
-// Wrong makes the error for an option's value, for a Parser to return.
+// Wrong returns an error for an option's value, which a Parser can return.
 func (c *Config) Wrong(name, format string, args ...any) error {
 	return wrong(c.at(name), ErrRange, format, args...)
 }
 
-// guess is the value of a feature on a command line: text in quotes is text.
+// guess converts the value of a feature on a command line to the type that it looks like; quoted text is a string.
 func (t text) guess() any {
 	one := strings.Join(t.parts, ",")
 	if t.flag {

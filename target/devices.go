@@ -8,20 +8,20 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// Devices answers questions about devices for from_device. Package runtime implements it.
+// Devices provides properties of devices for from_device. Package runtime implements it.
 type Devices interface {
-	// Registered reports whether there is an API for devices of a type.
+	// Registered reports whether the program has an API for devices of a type.
 	Registered(t dlpack.DeviceType) bool
-	// Exists reports whether a device is there and usable.
+	// Exists reports whether a device exists and is usable.
 	Exists(dev dlpack.Device) bool
-	// TargetProperty is what a device is under the name of an option: int64, bool or string; nil where it has no such
-	// thing.
+	// TargetProperty returns the device's property with the name of an option: int64, bool or string; nil if the device
+	// does not have it.
 	TargetProperty(dev dlpack.Device, name string) (any, error)
 }
 
 var devices atomic.Pointer[Devices]
 
-// SetDevices sets the implementation that answers from_device; nil for none. Importing tvmgo/runtime sets it.
+// SetDevices sets the implementation that from_device uses; nil removes it. Importing tvmgo/runtime sets it.
 func SetDevices(d Devices) {
 	if d == nil {
 		devices.Store(nil)
@@ -30,21 +30,21 @@ func SetDevices(d Devices) {
 	devices.Store(&d)
 }
 
-// Property sets the name under which from_device asks a device for the option, instead of the option's own; "" never
-// asks.
+// Property sets the name of the device property that from_device reads for the option, by default the option's name.
+// With "" the option is not read from devices.
 func Property(name string) OptionSetting {
 	return func(o *OptionInfo) error { o.property = &name; return nil }
 }
 
-// askDevice fills in what is not given. Without an API for the device, defaults stay; without the device it is an
-// error.
+// askDevice sets options that were not given from properties of the device. Without an API for the device, the defaults
+// are used; it is an error if the device does not exist.
 func (c *Config) askDevice() (err error) {
 	if !c.asked {
 		return nil
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			err = wrong(jsonpos.Member(c.path, "from_device"), ErrDevice, "asking the device failed: %v", v)
+			err = wrong(jsonpos.Member(c.path, "from_device"), ErrDevice, "querying the device failed: %v", v)
 		}
 	}()
 	typ := c.kind.device
@@ -54,11 +54,11 @@ func (c *Config) askDevice() (err error) {
 	dev, path := dlpack.Device{Type: typ, ID: int32(c.fromDevice)}, jsonpos.Member(c.path, "from_device")
 	p := devices.Load()
 	if p == nil || !(*p).Registered(typ) {
-		c.Warn("from_device: this program has no API for %s devices, so that nothing was asked and defaults stand", typ)
+		c.Warn("from_device: this program has no API for %s devices; the defaults are used", typ)
 		return nil
 	}
 	if !(*p).Exists(dev) {
-		return wrong(path, ErrDevice, "there is no device %s: leave from_device out to describe one that is not here", dev)
+		return wrong(path, ErrDevice, "there is no device %s: omit from_device to describe a device of another machine", dev)
 	}
 	for i := numCommon; i < len(c.values); i++ {
 		o := &c.kind.options[i]
@@ -71,7 +71,7 @@ func (c *Config) askDevice() (err error) {
 		}
 		v, err := (*p).TargetProperty(dev, name)
 		if err != nil {
-			return wrong(path, ErrDevice, "%s does not tell %q: %v", dev, name, err)
+			return wrong(path, ErrDevice, "%s does not report %q: %v", dev, name, err)
 		}
 		if v == nil {
 			continue
@@ -85,9 +85,9 @@ func (c *Config) askDevice() (err error) {
 	return nil
 }
 
-// wrongAnswer is the error for what a device says of itself, and the option does not take.
+// wrongAnswer returns the error for a property of a device that the option does not accept.
 func wrongAnswer(path string, dev dlpack.Device, name string, refused error) error {
-	e := wrong(path, ErrDevice, "%s answers %q with a value that the option does not take", dev, name)
+	e := wrong(path, ErrDevice, "%s reports a value of %q that the option does not accept", dev, name)
 	var why *Error
 	if errors.As(refused, &why) {
 		if e.Expected, e.Found = why.Expected, why.Found; e.Expected == "" {

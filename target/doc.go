@@ -1,15 +1,15 @@
-// Package target describes what code is generated for: a kind of code generator (cuda, llvm, opencl, …) and the values
-// of its options. A [Target] says everything that changes the generated module and nothing else; it asks no device,
-// unless from_device tells it to, and knows no code generator.
+// Package target describes the target of code generation: a kind of code generator (cuda, llvm, opencl, …) and the
+// values of its options. A [Target] contains everything that affects the generated module, and nothing else. It queries
+// a device only if from_device is set, and does not depend on any code generator.
 //
-// A target is made by [New] from a tag ("nvidia/h100"), the name of a kind ("cuda"), a command line ("cuda
-// -arch=sm_90"), JSON, or a Go map. It never changes afterwards, and may be used by many goroutines.
+// [New] makes a target from a tag ("nvidia/h100"), the name of a kind ("cuda"), a command line ("cuda -arch=sm_90"),
+// JSON, or a Go map. Targets are immutable, and can be used by several goroutines.
 //
-// What a kind accepts is declared once, by [RegisterKind]: typed options with defaults, keys, a parser. Whoever builds
-// on targets attaches values of its own to a kind with [SetAttr]: passes, a partitioner, a code generator. Names for
-// whole targets are added by [RegisterTag].
+// [RegisterKind] declares what a kind accepts: options with types and defaults, keys, a parser. Packages that use
+// targets attach values to a kind with [SetAttr]: passes, a partitioner, a code generator. [RegisterTag] adds names for
+// complete targets.
 //
-// A composite target has members, as a system of a CPU and an accelerator has. Package target/partition divides a graph
-// of operations among them; internal/testing/byoctest/dnnl is a kind with a partitioner and a code generator of its
-// own, in one file.
+// A composite target has members, for example a CPU and an accelerator. Package target/partition divides a graph of
+// operations among them; internal/testing/byoctest/dnnl is an example of a kind with its own partitioner and code
+// generator, in one file.
 package target

@@ -2,8 +2,8 @@ package target
 
 import "sync"
 
-// early has the attributes that were set on built-in kinds before the kinds were made, as by init functions: a program
-// that needs no target starts without making them.
+// early contains the attributes that init functions set on built-in kinds before the kinds are made, so that a program
+// that uses no target starts without making them.
 var early struct {
 	sync.Mutex
 	settled bool
@@ -15,7 +15,8 @@ type earlyAttr struct {
 	value        any
 }
 
-// setEarly keeps an attribute until the kinds are made; false where they are, or where the kind has to be looked at.
+// setEarly keeps an attribute until the kinds are made. The result is false if they are made already, or if the
+// attribute can only be checked against the kind.
 func setEarly(kind, column string, value any) (kept bool, err error) {
 	if column == ColumnStrategy || !isBuiltin(kind) {
 		return false, nil
@@ -37,13 +38,13 @@ func setEarly(kind, column string, value any) (kept bool, err error) {
 	return true, nil
 }
 
-// settleEarly gives the kinds, which are made, what was said of them.
+// settleEarly sets the kept attributes on the kinds, which are made now.
 func settleEarly() {
 	early.Lock()
 	defer early.Unlock()
 	for _, a := range early.attrs {
 		if err := setAttr((*kinds.all.Load())[a.kind], a.column, a.value); err != nil {
-			panic(err) // the kind came with a value of its own there
+			panic(err) // the kind's declaration sets the same column
 		}
 	}
 	early.settled, early.attrs = true, nil

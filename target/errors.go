@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// What is wrong with a target, for errors.Is.
+// The kinds of errors, for errors.Is.
 var (
 	ErrSyntax    = errors.New("malformed target")   // not JSON, not a command line, invalid text
-	ErrUnknown   = errors.New("unknown name")       // a kind, tag or option that is not there
+	ErrUnknown   = errors.New("unknown name")       // a kind, tag or option that does not exist
 	ErrType      = errors.New("wrong type")         // a value of another type than the option's
-	ErrRange     = errors.New("value out of range") // of the right type, and yet not allowed
+	ErrRange     = errors.New("value out of range") // of the right type, but not allowed
 	ErrDuplicate = errors.New("defined twice")      // a key, a kind, a tag, an alias
-	// more levels than MaxDepth, a map that holds itself, or too large
+	// more levels than MaxDepth, a map that contains itself, or too large
 	ErrTooDeep = errors.New("nested too deeply")
 	ErrScope   = errors.New("not part of a target")   // it does not change the generated module
-	ErrDevice  = errors.New("device cannot be asked") // from_device names one that is not there
-	ErrNotSet  = errors.New("option is not set")      // Get: known, and without a value
+	ErrDevice  = errors.New("device cannot be asked") // from_device names a device that does not exist
+	ErrNotSet  = errors.New("option is not set")      // Get: a known option without a value
 	// package target/partition: for example no member takes an operation
 	ErrPartition = errors.New("graph cannot be partitioned")
-	ErrRegister  = errors.New("registration is not possible") // a kind, an attribute or a tag that contradicts itself
+	ErrRegister  = errors.New("registration is not possible") // an invalid or inconsistent kind, attribute or tag
 )
 
-// Error is an error in a target, with its position. errors.Is finds the Err variable.
+// Error is an error about a target, with the position of the faulty value. errors.Is matches the variable in Err.
 type Error struct {
 	Path     string // JSON path of the value, "$.host.mcpu"; "" when there is none
-	Err      error  // one of the Err variables above; with the own error of a parser or a strategy, if it was that
-	Expected string // what would be right: a type, a range; "" when Message says it
-	Found    string // what stands there
-	Nearest  string // the most similar name that is known; "" if none is
-	Message  string // the rest
+	Err      error  // one of the Err variables above, joined with the error of a parser or a strategy if that is the cause
+	Expected string // the expected type or range; "" if Message contains it
+	Found    string // the actual value
+	Nearest  string // the most similar known name; "" if none is similar
+	Message  string // the other text of the message
 }
 
 // Error returns the path of the value and what is wrong with it.
@@ -62,7 +62,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// under puts a prefix before the path of an error, which names a part of what is at the prefix.
+// under adds a prefix to the path of an error about a part of the value at the prefix.
 func under(path string, err error) error {
 	var e *Error
 	if path == "" || !errors.As(err, &e) {

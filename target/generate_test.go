@@ -395,7 +395,8 @@ func (g *generator) mutateAt(p place) (mutation, bool) {
 		return mutation{name: "range", path: p.path, sort: target.ErrRange, expected: "an int "}, true
 	case target.Float:
 		p.set(json.Number("1e400"))
-		return mutation{name: "range of a float", path: p.path, sort: target.ErrRange, expected: "a finite float"}, true
+		return mutation{name: "range of a float", path: p.path, sort: target.ErrRange, expected: "a finite 64-bit " +
+			"float"}, true
 	case target.String:
 		return g.mutateString(p)
 	case target.ListOf(target.String):

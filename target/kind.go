@@ -14,14 +14,14 @@ import (
 	"tvmgo/internal/nearest"
 )
 
-// Kind is a kind of target: a code generator, the type of device that its code runs on, and its options. RegisterKind
-// makes it; afterwards only SetAttr adds attributes.
+// Kind is a kind of target: a code generator, the type of device on which its code runs, and its options. RegisterKind
+// makes it; afterwards only SetAttr adds attributes. It can be used by several goroutines.
 type Kind struct {
 	name      string
 	device    dlpack.DeviceType
 	keys      []string
-	options   []OptionInfo   // those of every kind first
-	slots     map[string]int // by name and alias, the option's place
+	options   []OptionInfo   // the common options come first
+	slots     map[string]int // indices in options, by name and alias
 	parser    Parser
 	composite bool
 	builtin   bool
@@ -30,7 +30,7 @@ type Kind struct {
 	attrs   atomic.Pointer[map[string]any] // copied on write
 }
 
-// Name returns the value of "kind" in targets; "" for a nil kind.
+// Name returns the name of the kind, which is the value of "kind" in targets; "" for a nil kind.
 func (k *Kind) Name() string {
 	if k == nil {
 		return ""
@@ -38,10 +38,10 @@ func (k *Kind) Name() string {
 	return k.name
 }
 
-// DeviceType is the device that code of this kind runs on, unless a target says otherwise by target_device_type.
+// DeviceType returns the type of device on which code of this kind runs, unless the target sets target_device_type.
 func (k *Kind) DeviceType() dlpack.DeviceType { return k.device }
 
-// DefaultKeys are the keys of targets that do not set any.
+// DefaultKeys returns the keys of targets that do not set any.
 func (k *Kind) DefaultKeys() []string { return slices.Clone(k.keys) }
 
 // IsComposite reports whether targets of the kind consist of other targets.
@@ -50,7 +50,7 @@ func (k *Kind) IsComposite() bool { return k.composite }
 // BuiltIn reports whether the kind is built in, rather than registered by a program.
 func (k *Kind) BuiltIn() bool { return k.builtin }
 
-// Options are the options in the order of their declaration, those that every kind has first.
+// Options returns the options in the order of their declaration, after those that every kind has.
 func (k *Kind) Options() []OptionInfo {
 	all := slices.Clone(k.options)
 	for i := range all {
@@ -59,7 +59,7 @@ func (k *Kind) Options() []OptionInfo {
 	return all
 }
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k *Kind) String() string { return k.Name() }
 
 // OptionInfo is an option of a kind.
@@ -67,20 +67,20 @@ type OptionInfo struct {
 	Name    string
 	Type    Type
 	Aliases []string // other names that are accepted
-	Default any      // of the type's Go type; nil: unset unless given
-	Min     *int64   // of an int; nil: any
+	Default any      // of the Go type for Type; nil: no default
+	Min     *int64   // of an int; nil: no limit
 	Max     *int64
 	Values  []string // of a str, or the elements of a list; nil: any
 	Prefix  string   // that a str must start with; "": any
 	Pattern string   // a regular expression that a str must match from end to end; "": any
-	Unless  string   // a flag without which an int is at most Limit; "": no such bound
+	Unless  string   // a flag: unless it is true, an int must be at most Limit; "": no such limit
 	Limit   int64
 	Help    string // one line
 
 	pattern  *regexp.Regexp // Pattern, anchored
-	example  string         // what Pattern means
-	property *string        // what a device is asked for instead of the name
-	common   bool           // handled by the constructor itself: kind, keys, tag, host, from_device
+	example  string         // the meaning of Pattern
+	property *string        // the name of the device's property; nil: the option's name
+	common   bool           // handled by New itself: kind, keys, tag, host, from_device
 }
 
 func (o OptionInfo) clone() OptionInfo {
@@ -103,7 +103,7 @@ type KindOption func(*Kind) error
 // OptionSetting is a part of an option's declaration, for Option.
 type OptionSetting func(*OptionInfo) error
 
-// Option declares an option.
+// Option declares an option with a name, a type and settings such as [Default], [Min] or [OneOf].
 func Option(name string, t Type, settings ...OptionSetting) KindOption {
 	return func(k *Kind) error {
 		o := OptionInfo{Name: name, Type: t}
@@ -130,10 +130,10 @@ func Option(name string, t Type, settings ...OptionSetting) KindOption {
 				return err
 			}
 			if strings.HasPrefix(n, featurePrefix) {
-				return fmt.Errorf("option %q would be a feature: those are not declared", n)
+				return fmt.Errorf("option %q has the name of a feature: features are not declared", n)
 			}
 			if _, twice := k.slots[n]; twice {
-				return fmt.Errorf("option %q is declared twice, or is one that every kind has", n)
+				return fmt.Errorf("option %q is declared twice, or every kind has it", n)
 			}
 			k.slots[n] = len(k.options)
 		}
@@ -149,7 +149,7 @@ func Option(name string, t Type, settings ...OptionSetting) KindOption {
 	}
 }
 
-// Default is the value of an option that is not given.
+// Default sets the value of an option that is not given.
 func Default(v any) OptionSetting {
 	return func(o *OptionInfo) error {
 		if v == nil {
@@ -160,34 +160,35 @@ func Default(v any) OptionSetting {
 	}
 }
 
-// Min bounds an int, or the ints of a list, from below.
+// Min sets the least value of an int, or of the elements of a list of ints.
 func Min(n int64) OptionSetting {
 	return func(o *OptionInfo) error { o.Min = &n; return o.needs(baseInt, "Min") }
 }
 
-// Max bounds an int, or the ints of a list, from above.
+// Max sets the greatest value of an int, or of the elements of a list of ints.
 func Max(n int64) OptionSetting {
 	return func(o *OptionInfo) error { o.Max = &n; return o.needs(baseInt, "Max") }
 }
 
-// OneOf names the values that a str, or the elements of a list, may have.
+// OneOf sets the permitted values of a str, or of the elements of a list.
 func OneOf(values ...string) OptionSetting {
 	return func(o *OptionInfo) error {
 		if len(values) == 0 {
-			return errors.New("OneOf names no value")
+			return errors.New("OneOf has no values")
 		}
 		o.Values = slices.Clone(values)
 		return o.needs(baseString, "OneOf")
 	}
 }
 
-// StartsWith says what a str, or each element of a list, must start with.
+// StartsWith sets the prefix that a str, or each element of a list, must have.
 func StartsWith(prefix string) OptionSetting {
 	return func(o *OptionInfo) error { o.Prefix = prefix; return o.needs(baseString, "StartsWith") }
 }
 
-// Matches says what a str, or each element of a list, is from end to end, as a regular expression that Go and ECMA-262
-// read alike: classes, groups and counts. Errors say the meaning instead: "sm_ and two or three digits".
+// Matches sets a regular expression that a str, or each element of a list, must match as a whole. It must have the same
+// meaning in Go and ECMA-262: classes, groups and counts. Errors contain the meaning instead of the pattern: "sm_ and
+// two or three digits".
 func Matches(pattern, meaning string) OptionSetting {
 	return func(o *OptionInfo) (err error) {
 		o.Pattern, o.example = pattern, meaning
@@ -198,7 +199,7 @@ func Matches(pattern, meaning string) OptionSetting {
 	}
 }
 
-// MaxUnless bounds an int from above in targets whose flag, another option, is not true.
+// MaxUnless sets the greatest value of an int for targets in which flag, another option, is not true.
 func MaxUnless(n int64, flag string) OptionSetting {
 	return func(o *OptionInfo) error {
 		o.Limit, o.Unless = n, flag
@@ -209,19 +210,19 @@ func MaxUnless(n int64, flag string) OptionSetting {
 	}
 }
 
-// Alias is another name under which an option may be given and asked for.
+// Alias adds names under which the option can be given and read.
 func Alias(names ...string) OptionSetting {
 	return func(o *OptionInfo) error { o.Aliases = append(o.Aliases, names...); return nil }
 }
 
-// Help describes an option in one line.
+// Help sets the description of an option, in one line.
 func Help(line string) OptionSetting {
 	return func(o *OptionInfo) error { o.Help = line; return nil }
 }
 
 func (o *OptionInfo) needs(b baseType, setting string) error {
 	if o.Type.base != b {
-		return fmt.Errorf("%s is of no use to type %s", setting, o.Type)
+		return fmt.Errorf("%s does not apply to type %s", setting, o.Type)
 	}
 	return nil
 }
@@ -239,28 +240,28 @@ func DefaultKeys(keys ...string) KindOption {
 	}
 }
 
-// WithParser sets what completes and checks the targets of a kind.
+// WithParser sets the function that completes and checks the targets of a kind.
 func WithParser(p Parser) KindOption {
 	return func(k *Kind) error { k.parser = p; return nil }
 }
 
-// Composite declares a kind whose targets consist of other targets, which its option "devices", also written "targets",
-// lists. Package target/partition divides work among them.
+// Composite declares a kind whose targets consist of other targets, which are listed in the option "devices" or its
+// alias "targets". Package target/partition divides work among them.
 func Composite() KindOption {
 	return func(k *Kind) error {
 		k.composite = true
-		return Option("devices", ListOf(Nested), Alias("targets"), Help("the targets that this one is made of"))(k)
+		return Option("devices", ListOf(Nested), Alias("targets"), Help("the targets that this one consists of"))(k)
 	}
 }
 
-// WithAttr attaches a value to the kind, as [SetAttr] does.
+// WithAttr sets an attribute of the kind, as [SetAttr] does.
 func WithAttr[T any](column string, value T) KindOption {
 	return func(k *Kind) error { return setAttr(k, column, value) }
 }
 
-// RegisterKind registers a kind of target, whose code runs on devices of a type. A kind cannot be removed or replaced.
-// Nothing is registered if a name is in use, malformed or declared twice. It may be called from init functions and by
-// many goroutines at once.
+// RegisterKind registers a kind of target, whose code runs on devices of the given type. A kind cannot be removed or
+// replaced. If a name is in use, malformed or declared twice, nothing is registered, and the error, of type *[Error],
+// is ErrDuplicate or ErrRegister. RegisterKind may be called from init functions and by several goroutines.
 func RegisterKind(name string, device dlpack.DeviceType, parts ...KindOption) (*Kind, error) {
 	builtinKinds()
 	k, err := newKind(name, device, parts)
@@ -268,7 +269,7 @@ func RegisterKind(name string, device dlpack.DeviceType, parts ...KindOption) (*
 		return nil, err
 	}
 	if _, taken := findTag(name); taken {
-		return nil, &Error{Err: ErrDuplicate, Message: fmt.Sprintf("register kind %q: there is a tag of that name", name)}
+		return nil, &Error{Err: ErrDuplicate, Message: fmt.Sprintf("register kind %q: a tag has that name", name)}
 	}
 	if err := kinds.add(k); err != nil {
 		return nil, err
@@ -276,7 +277,7 @@ func RegisterKind(name string, device dlpack.DeviceType, parts ...KindOption) (*
 	return k, nil
 }
 
-// commonKind has the options of every kind; the rest is for newKind to fill in.
+// commonKind returns a kind with the options of every kind; newKind completes it.
 func commonKind() *Kind {
 	common.Do(func() {
 		common.kind.slots = map[string]int{}
@@ -302,7 +303,7 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 		return fail(err)
 	}
 	if device <= 0 || device >= dlpack.MaxDeviceAPI {
-		return fail(fmt.Errorf("%d is no device type: want one from 1 to %d", device, dlpack.MaxDeviceAPI-1))
+		return fail(fmt.Errorf("invalid device type %d: want one from 1 to %d", device, dlpack.MaxDeviceAPI-1))
 	}
 	base := commonKind()
 	k := &Kind{name: name, device: device, slots: make(map[string]int, len(base.slots)+len(parts)),
@@ -321,9 +322,9 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 			continue
 		}
 		if slot, ok := k.slots[o.Unless]; !ok || k.options[slot].Type != Bool {
-			return fail(fmt.Errorf("option %q: MaxUnless names %q, which is no flag of the kind", o.Name, o.Unless))
+			return fail(fmt.Errorf("option %q: MaxUnless names %q, which is not a flag of the kind", o.Name, o.Unless))
 		}
-		if n, ok := o.Default.(int64); ok && n > o.Limit { // the JSON of a target without the flag would be refused
+		if n, ok := o.Default.(int64); ok && n > o.Limit { // the JSON of a target without the flag would be rejected
 			return fail(fmt.Errorf("option %q: Default is %d, and MaxUnless %d", o.Name, n, o.Limit))
 		}
 	}
@@ -333,7 +334,7 @@ func newKind(name string, device dlpack.DeviceType, parts []KindOption) (*Kind, 
 	return k, nil
 }
 
-// checkName keeps names to what a command line and JSON can write without quotes.
+// checkName accepts only names that command lines and JSON can contain without quotes.
 func checkName(what, s string) error {
 	if s == "" {
 		return fmt.Errorf("a %s has an empty name", what)
@@ -348,7 +349,7 @@ func checkName(what, s string) error {
 	return nil
 }
 
-// kinds holds those that are registered.
+// kinds contains the registered kinds.
 var kinds kindTable
 
 type kindTable struct {
@@ -365,7 +366,7 @@ func (t *kindTable) add(some ...*Kind) error {
 	}
 	for _, k := range some {
 		if all[k.name] != nil {
-			return &Error{Err: ErrDuplicate, Message: fmt.Sprintf("register kind %q: there is one of that name", k.name)}
+			return &Error{Err: ErrDuplicate, Message: fmt.Sprintf("register kind %q: a kind has that name already", k.name)}
 		}
 		all[k.name] = k
 	}
@@ -373,7 +374,8 @@ func (t *kindTable) add(some ...*Kind) error {
 	return nil
 }
 
-// LookupKind finds a kind by its name. ErrUnknown if there is none; the error names the nearest one.
+// LookupKind returns the kind with the given name. If there is none, the error is ErrUnknown and contains the most
+// similar name.
 func LookupKind(name string) (*Kind, error) {
 	builtinKinds()
 	if k := (*kinds.all.Load())[name]; k != nil {
@@ -388,7 +390,7 @@ func unknownKind(path, name string) *Error {
 		Message: fmt.Sprintf("there is no target kind %s: known are %s", brief(name), listed(names))}
 }
 
-// Kinds lists the names of the registered kinds, sorted. The caller may change the list.
+// Kinds returns the names of the registered kinds, sorted. The caller may change the list.
 func Kinds() []string {
 	builtinKinds()
 	return slices.Sorted(maps.Keys(*kinds.all.Load()))

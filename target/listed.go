@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// listed names what is known, for a message: at most two dozen.
+// listed joins names for a message: at most 24 of them.
 func listed(names []string) string {
 	const most = 24
 	if len(names) > most {

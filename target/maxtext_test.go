@@ -17,7 +17,8 @@ func TestNew_MaxText(t *testing.T) {
 	for _, x := range []any{long, []byte(long), "c " + strings.Repeat(" -keys=x", target.MaxText/8),
 		map[string]any{"kind": "llvm", "host": long}} {
 		_, err := target.New(x)
-		require.ErrorContains(t, err, fmt.Sprintf("the text has more than %d bytes: that is no target", target.MaxText))
+		require.ErrorContains(t, err, fmt.Sprintf("the text has more than %d bytes, which is too long for a "+
+			"target", target.MaxText))
 	}
 	must.Get(target.New(`{"kind": "c"` + strings.Repeat(" ", target.MaxText-100) + "}"))(t)
 }

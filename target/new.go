@@ -16,7 +16,7 @@ import (
 
 const (
 	featurePrefix = "feature."
-	maxTargets    = 8 // targets within targets: hosts of hosts, composites of composites
+	maxTargets    = 8 // the nesting of targets: hosts of hosts, composites of composites
 )
 
 // New makes a target from
@@ -24,17 +24,21 @@ const (
 //   - a string: a tag or its alias ("nvidia/h100"), the name of a kind ("cuda"), the command line form ("cuda
 //     -arch=sm_90"; the first word may be a tag), or JSON;
 //   - []byte or json.RawMessage: JSON;
-//   - map[string]any, or another map with string keys: the same as an object in JSON. Values and lists may have a
-//     program's own types (type CPU string, []int32, dlpack.DeviceType); integers may have any integer type, or
-//     float64 without a fraction; nested targets may be strings, maps or *Target;
-//   - *Target: returned unchanged.
+//   - map[string]any, or another map with string keys: the same as an object in JSON. Values and lists can have named
 //
-// "tag" selects the configuration of a tag; the other keys replace its values. A kind given with it must be that of the
-// tag. If the tag is not registered but a kind is given, the tag is only a label. "id" is another name of "kind",
-// "target_host" of "host". With from_device, a device is queried for values that are not given (see [SetDevices]).
-// Nothing else is queried. Assumptions are listed in Warnings and written to the default logger of log/slog.
+// Go
 //
-// Errors are of type *Error and have the JSON path of the value.
+//	  types (type CPU string, []int32, dlpack.DeviceType); integers can have any integer type, or be a float64 without
+//	  a fraction; nested targets can be strings, maps or *Target;
+//	- *Target: returned unchanged.
+//
+// "tag" selects the configuration of a tag; the other keys replace its values. A kind that is given with it must be
+// that of the tag. If the tag is not registered but a kind is given, the tag is only a label. "id" is an alias of
+// "kind", and "target_host" of "host". With from_device, a device is queried for values that are not given (see
+// [SetDevices]); otherwise no device is queried. Assumptions are returned by [Target.Warnings] and written to the
+// default logger of log/slog.
+//
+// Errors are of type *[Error] and contain the JSON path of the faulty value.
 func New(x any) (*Target, error) {
 	t, err := newAt("$", x, 0)
 	if err != nil {
@@ -48,8 +52,7 @@ func New(x any) (*Target, error) {
 	return t, nil
 }
 
-// NewWithHost makes a target from x, with a host made from host instead of the one that x may name. Both are as for
-// New.
+// NewWithHost makes a target from x, with a host made from host, which replaces a host in x. Both are values for New.
 func NewWithHost(x, host any) (*Target, error) {
 	t, err := New(x)
 	if err != nil {
@@ -94,12 +97,12 @@ func newAt(path string, x any, depth int) (*Target, error) {
 	return nil, &Error{Path: path, Err: ErrType, Expected: "a string, JSON, a map or a target", Found: describe(x)}
 }
 
-// notTooLong refuses what takes long to read and can be no target.
+// notTooLong rejects text that would take long to parse and cannot be a target.
 func notTooLong(path string, size int) error {
 	if size <= MaxText {
 		return nil
 	}
-	return wrong(path, ErrSyntax, "the text has more than %d bytes: that is no target", MaxText)
+	return wrong(path, ErrSyntax, "the text has more than %d bytes, which is too long for a target", MaxText)
 }
 
 func newFromJSON(path string, text []byte, depth int) (*Target, error) {
@@ -113,7 +116,7 @@ func newFromJSON(path string, text []byte, depth int) (*Target, error) {
 	return newFromMap(path, m, depth)
 }
 
-// readString tells the forms of a string apart.
+// readString parses a string in any of its forms.
 func readString(s string) (map[string]any, error) {
 	if strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(s, jsonpos.ByteOrderMark), " \t\r\n"), "{") {
 		return readJSON(s)
@@ -146,16 +149,16 @@ func readString(s string) (map[string]any, error) {
 	}
 	delete(m, "kind")
 	if _, twice := m["id"]; twice {
-		return nil, wrong("$.id", ErrDuplicate, "command line %s: the first word is a tag, and -id names a kind", brief(s))
+		return nil, wrong("$.id", ErrDuplicate, "command line %s: the first word is a tag, but -id names a kind", brief(s))
 	}
 	if _, twice := m["tag"]; twice {
-		return nil, wrong("$.tag", ErrDuplicate, "command line %s: the first word is a tag, and -tag names another", brief(s))
+		return nil, wrong("$.tag", ErrDuplicate, "command line %s: the first word is a tag, but -tag names another", brief(s))
 	}
 	m["tag"] = first
 	return m, nil
 }
 
-// unknownTarget is the error for a word that is neither a kind nor a tag.
+// unknownTarget returns the error for a word that is neither a kind nor a tag.
 func unknownTarget(s string) error {
 	if strings.HasPrefix(s, "[") || strings.HasPrefix(s, `"`) {
 		return &Error{Path: "$", Err: ErrType, Expected: "an object in JSON", Found: brief(s)}
@@ -169,13 +172,13 @@ func unknownTarget(s string) error {
 			brief(s), listed(Kinds()))}
 }
 
-// kindOf is what a configuration says under "kind" or "id", and which of the two it is.
+// kindOf returns the value of "kind" or "id" in a configuration, and which of the two it is.
 func kindOf(path string, m map[string]any) (v any, name string, err error) {
 	v, hasKind := m["kind"]
 	id, hasID := m["id"]
 	switch {
 	case hasKind && hasID:
-		return nil, "", wrong(jsonpos.Member(path, "kind"), ErrDuplicate, `the kind is given as "kind" and as "id"`)
+		return nil, "", wrong(jsonpos.Member(path, "kind"), ErrDuplicate, `the kind is given both as "kind" and as "id"`)
 	case hasID:
 		return id, "id", nil
 	case hasKind:
@@ -184,8 +187,8 @@ func kindOf(path string, m map[string]any) (v any, name string, err error) {
 	return nil, "", nil
 }
 
-// newFromMap makes a target of a configuration. The order is that of docs/abi.md F.1, but that a device is asked before
-// defaults are filled in, so that it wins over them.
+// newFromMap makes a target from a configuration. The order of steps is that of docs/abi.md F.1, except that a device
+// is queried before defaults are filled in, so that its values take precedence.
 func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 	name, err := tagOf(path, m)
 	if err != nil {
@@ -211,7 +214,7 @@ func newFromMap(path string, m map[string]any, depth int) (*Target, error) {
 	return build(path, k, name, m, depth)
 }
 
-// givenKind is the kind that a configuration names; nil if it names none.
+// givenKind returns the kind that a configuration names; nil if it names none.
 func givenKind(path string, m map[string]any) (*Kind, error) {
 	name, key, err := kindOf(path, m)
 	if err != nil || key == "" {
@@ -234,7 +237,7 @@ func givenKind(path string, m map[string]any) (*Kind, error) {
 	return k, nil
 }
 
-// noKind is the error for a configuration that names neither a kind nor a tag that is there.
+// noKind returns the error for a configuration that names neither a kind nor an existing tag.
 func noKind(path, tag string, m map[string]any) error {
 	if tag != "" {
 		return &Error{Path: jsonpos.Member(path, "tag"), Err: ErrUnknown, Nearest: nearest.Name(tag, tagNames()),
@@ -256,7 +259,7 @@ func noKind(path, tag string, m map[string]any) error {
 		Message: `neither "kind" nor "tag" is given: want a kind, one of ` + listed(Kinds())}
 }
 
-// build makes a target of a configuration in which the tag is a name, and nothing else.
+// build makes a target from a configuration in which the tag is only a label.
 func build(path string, k *Kind, tag string, m map[string]any, depth int) (*Target, error) {
 	c := &Config{kind: k, path: path, tag: tag, values: make([]any, len(k.options))}
 	if err := c.read(m, depth); err != nil {
@@ -265,7 +268,7 @@ func build(path string, k *Kind, tag string, m map[string]any, depth int) (*Targ
 	return c.finish()
 }
 
-// tagOf is the tag that a configuration names, "" if none.
+// tagOf returns the tag that a configuration names, "" if none.
 func tagOf(path string, m map[string]any) (string, error) {
 	v, ok := m["tag"]
 	if t, isText := v.(text); isText && len(t.parts) > 0 {
@@ -282,9 +285,9 @@ func tagOf(path string, m map[string]any) (string, error) {
 	return s, checkText(jsonpos.Member(path, "tag"), s)
 }
 
-// read takes over what was given.
+// read stores the given values.
 func (c *Config) read(m map[string]any, depth int) error {
-	var seen []int // options, by their place
+	var seen []int // options, by their index
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		v, path := m[name], jsonpos.Member(c.path, name)
 		if f, ok := strings.CutPrefix(name, featurePrefix); ok {
@@ -326,7 +329,7 @@ func (c *Config) read(m map[string]any, depth int) error {
 	return nil
 }
 
-// readFeature takes a feature over; its type is that of what is given.
+// readFeature stores a feature, whose type is that of the given value.
 func (c *Config) readFeature(path, name string, v any) error {
 	if t, ok := v.(text); ok {
 		v = t.guess()
@@ -338,13 +341,13 @@ func (c *Config) readFeature(path, name string, v any) error {
 	return err
 }
 
-// featureValue checks a feature, whose value is an int64, bool, float64 or string then.
+// featureValue checks the value of a feature and converts it to int64, bool, float64 or string.
 func featureValue(path, name string, v any) (any, error) {
 	v = basic(v)
 	if n, ok := v.(json.Number); ok && !strings.ContainsAny(string(n), ".eE") {
 		i, whole, fits := toInt(n)
 		if !whole || !fits {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: "an int of 64 bits", Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "a 64-bit int", Found: describe(v)}
 		}
 		v = i
 	}
@@ -357,7 +360,7 @@ func featureValue(path, name string, v any) (any, error) {
 	case float64, json.Number:
 		f, ok := toFloat(x)
 		if !ok {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: "a finite float of 64 bits", Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "a finite 64-bit float", Found: describe(v)}
 		}
 		v = f
 	default:
@@ -373,7 +376,7 @@ func featureValue(path, name string, v any) (any, error) {
 	return v, nil
 }
 
-// finish completes a configuration whose values are all checked.
+// finish completes a configuration whose values have all been checked.
 func (c *Config) finish() (*Target, error) {
 	if err := c.askDevice(); err != nil {
 		return nil, err
@@ -404,7 +407,7 @@ func (c *Config) finish() (*Target, error) {
 	return t, nil
 }
 
-// checkLimits checks what [MaxUnless] declares.
+// checkLimits checks the limits that [MaxUnless] declares.
 func (c *Config) checkLimits() error {
 	for i := range c.kind.options {
 		o := &c.kind.options[i]
@@ -419,13 +422,13 @@ func (c *Config) checkLimits() error {
 		}
 		if given && n > o.Limit && flag != true {
 			return &Error{Path: c.at(o.Name), Err: ErrRange, Found: describe(n),
-				Expected: fmt.Sprintf("at most %d unless %s=true is given as well", o.Limit, o.Unless)}
+				Expected: fmt.Sprintf("at most %d unless %s=true is given, too", o.Limit, o.Unless)}
 		}
 	}
 	return nil
 }
 
-// runParser keeps a parser's panic within the error.
+// runParser runs the kind's parser and converts a panic to an error.
 func (c *Config) runParser() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -435,7 +438,7 @@ func (c *Config) runParser() (err error) {
 	err = c.kind.parser(c)
 	var e *Error
 	if err == nil && errors.As(c.failed, &e) {
-		return wrong(e.Path, ErrRegister, "the parser of kind %q sets a feature that is none: %s", c.kind.name,
+		return wrong(e.Path, ErrRegister, "the parser of kind %q sets an invalid feature: %s", c.kind.name,
 			strings.TrimPrefix(e.Error(), "target: "))
 	}
 	if err != nil && !errors.As(err, &e) {
@@ -444,7 +447,7 @@ func (c *Config) runParser() (err error) {
 	return err
 }
 
-// allKeys are the keys of the target: the user's or the kind's, and the device.
+// allKeys returns the keys of the target: those of the user or of the kind, and the device.
 func (c *Config) allKeys() []string {
 	device, _ := c.values[slotDevice].(string)
 	all := make([]string, 0, len(c.keys)+len(c.kind.keys)+1)
@@ -465,7 +468,7 @@ func (c *Config) allKeys() []string {
 	return all
 }
 
-// unknownOption is the error for a name that the kind has no option of.
+// unknownOption returns the error for an option that the kind does not have.
 func (k *Kind) unknownOption(path, name string) error {
 	if e := outOfScope(path, name); e != nil {
 		return e
@@ -477,5 +480,6 @@ func (k *Kind) unknownOption(path, name string) error {
 		all = append(append(all, o.Name), o.Aliases...)
 	}
 	return &Error{Path: path, Err: ErrUnknown, Nearest: nearest.Name(name, all),
-		Message: fmt.Sprintf("kind %q has no option %s: it has %s", k.name, brief(name), strings.Join(names, ", "))}
+		Message: fmt.Sprintf("kind %q has no option %s: its options are %s", k.name, brief(name), strings.Join(names,
+			", "))}
 }

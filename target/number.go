@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// wholeNumber reads a number of JSON. Whether it is whole is a matter of its value, not of its writing: 1024.0, 1e3 and
-// 20e-1 are.
+// wholeNumber parses a JSON number. isWhole depends on its value and not on its form: 1024.0, 1e3 and 20e-1 are
+// integers. fits is false if the integer does not fit into 64 bits.
 func wholeNumber(s string) (n int64, isWhole, fits bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true, true
@@ -18,7 +18,7 @@ func wholeNumber(s string) (n int64, isWhole, fits bool) {
 	exponent := 0
 	if i := strings.IndexAny(digits, "eE"); i >= 0 {
 		e, err := strconv.Atoi(digits[i+1:])
-		if err != nil || e > 1<<40 || e < -1<<40 { // far more than the digits that a text may have
+		if err != nil || e > 1<<40 || e < -1<<40 { // far more than the maximum number of digits in a text
 			e = 1 << 40
 			if strings.HasPrefix(digits[i+1:], "-") {
 				e = -e
@@ -46,7 +46,7 @@ func wholeNumber(s string) (n int64, isWhole, fits bool) {
 	return n, true, err == nil
 }
 
-// isNumber tells decimal numbers from the other texts that a json.Number of Go may hold.
+// isNumber reports whether a text is a decimal number; a json.Number made in Go can contain other text.
 func isNumber(s string) bool {
 	digits := func(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 	mantissa, exponent := strings.TrimPrefix(s, "-"), "0"

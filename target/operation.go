@@ -1,11 +1,11 @@
 package target
 
-// Op is an operation of a graph. Its name stands for its result, or for all of them if it has several.
+// Op is an operation of a graph. Its name refers to its result, or to all results if it has several.
 type Op struct {
 	Name   string   // unique in the graph
 	Kind   string   // what it computes: "matmul"
-	Inputs []string // in the order of its arguments: names of operations, or of inputs of the graph
-	// further properties, such as "dtype"; the maker of a graph and the predicates agree on the names
+	Inputs []string // in the order of its arguments: names of operations or of inputs of the graph
+	// other properties, such as "dtype", by names that the creator of the graph and the predicates agree on
 	Attrs map[string]any
 }
 
@@ -13,7 +13,7 @@ type Op struct {
 // the members of a composite target.
 type Graph struct {
 	Ops     []Op
-	Inputs  []string // values from outside; nil: every name that is no operation's
+	Inputs  []string // values from outside; nil: all names that are not operations
 	Outputs []string // operations whose results are wanted, in addition to those that no operation uses
 }
 

@@ -11,25 +11,25 @@ import (
 	"tvmgo/internal/nearest"
 )
 
-// commonOptions are what every kind has.
+// commonOptions are the options of every kind.
 func commonOptions() []KindOption {
 	mark := func(o *OptionInfo) error { o.common = true; return nil }
 	return []KindOption{
 		Option("kind", String, Alias("id"), mark, Help("the code generator")),
-		Option("keys", ListOf(String), mark, Help("names that schedules are chosen by, the first that fits")),
-		Option("tag", String, mark, Help("the name that the target was made from")),
-		Option("device", String, Help("a key of the hardware's own, added to keys")),
-		Option("model", String, Help("the hardware's model")),
+		Option("keys", ListOf(String), mark, Help("names by which schedules are chosen; the first match is used")),
+		Option("tag", String, mark, Help("the name of the tag that the target was made from")),
+		Option("device", String, Help("a key for the hardware, which is added to keys")),
+		Option("model", String, Help("the model of the hardware")),
 		Option("libs", ListOf(String), Help("libraries that generated code may call")),
-		Option("host", Nested, Alias("target_host"), mark, Help("what the code that launches kernels is generated for")),
+		Option("host", Nested, Alias("target_host"), mark, Help("the target of the code that launches kernels")),
 		Option("from_device", Int, mark, Min(-1), Max(math.MaxInt32),
-			Help("the device that is asked for what is not given; -1: none")),
+			Help("the device that is queried for options that are not given; -1: none")),
 		Option("target_device_type", Int, Min(1), Max(int64(dlpack.MaxDeviceAPI)-1),
-			Help("the device type that code runs on, instead of the kind's")),
+			Help("the device type on which code runs, instead of that of the kind")),
 	}
 }
 
-// Places of common options in Kind.options.
+// Indices of common options in Kind.options.
 const (
 	slotKind = iota
 	slotKeys
@@ -43,16 +43,16 @@ const (
 	numCommon
 )
 
-// text is a value of a command line, whose type only the option knows. The parts are those between commas outside
+// text is a value from a command line, whose type depends on the option. parts are separated by commas outside of
 // quotes.
 type text struct {
 	raw    string
 	parts  []string // unquoted; empty: no value at all
-	quoted bool     // the whole is one quoted part
-	flag   bool     // it stands there without a value
+	quoted bool     // the value is one quoted part
+	flag   bool     // the option has no value
 }
 
-// check turns a value that was given into one of the option's Go type.
+// check converts a given value to the option's Go type.
 func (o *OptionInfo) check(path string, v any) (any, error) { return o.checkAt(path, v, 0) }
 
 func (o *OptionInfo) checkAt(path string, v any, depth int) (any, error) {
@@ -66,7 +66,7 @@ func (o *OptionInfo) checkAt(path string, v any, depth int) (any, error) {
 	if !o.Type.list {
 		return o.checkOne(path, v, depth)
 	}
-	if s, ok := v.(string); ok && o.Type.base == baseString { // "+neon,+sve"
+	if s, ok := v.(string); ok && o.Type.base == baseString { // a list in one string: "+neon,+sve"
 		parts, err := splitList(s)
 		if err != nil {
 			return nil, wrong(path, ErrSyntax, "%v", err)
@@ -99,7 +99,7 @@ func listOf[T any](o *OptionInfo, path string, items []any, depth int) (any, err
 			return nil, err
 		}
 		if t, ok := v.(*Target); ok {
-			if size += len(t.json); size > maxSize { // before all are made: they may share parts
+			if size += len(t.json); size > maxSize { // checked before all are made: they can share parts
 				return nil, tooLarge(path)
 			}
 		}
@@ -131,7 +131,7 @@ func (o *OptionInfo) checkOne(path string, v any, depth int) (any, error) {
 			return x, nil
 		}
 		if _, whole, _ := toInt(v); whole || isFloat(v) {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: "a finite float of 64 bits", Found: describe(v)}
+			return nil, &Error{Path: path, Err: ErrRange, Expected: "a finite 64-bit float", Found: describe(v)}
 		}
 	case baseString:
 		s, ok := v.(string)
@@ -142,7 +142,7 @@ func (o *OptionInfo) checkOne(path string, v any, depth int) (any, error) {
 			return nil, err
 		}
 		if !strings.HasPrefix(s, o.Prefix) || len(s) == len(o.Prefix) && o.Prefix != "" {
-			return nil, &Error{Path: path, Err: ErrRange, Expected: fmt.Sprintf("a str that starts with %q and goes on",
+			return nil, &Error{Path: path, Err: ErrRange, Expected: fmt.Sprintf("a str that starts with %q and is longer",
 				o.Prefix), Found: describe(v)}
 		}
 		if o.pattern != nil && !o.pattern.MatchString(s) {
@@ -179,12 +179,12 @@ func (o *OptionInfo) interval() string {
 		high = *o.Max
 	}
 	if o.Max == nil && o.Min != nil {
-		return fmt.Sprintf("an int of 64 bits, at least %d", low)
+		return fmt.Sprintf("an int of at least %d", low)
 	}
 	return fmt.Sprintf("an int from %d to %d", low, high)
 }
 
-// anySlice takes the slices that hold values of options.
+// anySlice returns the elements of a slice of values of options.
 func anySlice(v any) ([]any, bool) {
 	switch v := v.(type) {
 	case []any:
@@ -215,7 +215,7 @@ func boxed[T any](s []T) []any {
 	return all
 }
 
-// cloneValue copies a value of an option, so that nobody changes it by the copy.
+// cloneValue copies a value of an option, so that callers can change the copy.
 func cloneValue(v any) any {
 	switch v := v.(type) {
 	case []int64:

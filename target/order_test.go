@@ -348,12 +348,12 @@ func TestOrder_DeviceFails(t *testing.T) {
 		require.ErrorContains(t, err, "opencl:0")
 		require.IsType(t, e, err, "its own error, which keeps its text in a host, too")
 		_, err = target.New(`{"kind":"c","host":{"kind":"opencl","from_device":1}}`)
-		require.ErrorContains(t, err, `$.host.max_threads_per_block: opencl:1 answers "max_threads_per_block"`)
+		require.ErrorContains(t, err, `$.host.max_threads_per_block: opencl:1 reports a value of "max_threads_per_block"`)
 	}
 	d.properties["max_threads_per_block"] = func() { panic("the driver broke") }
 	_, err = target.New(`{"kind":"c","host":{"kind":"opencl","from_device":1}}`)
 	require.ErrorIs(t, err, target.ErrDevice)
-	require.ErrorContains(t, err, "$.host.from_device: asking the device failed: the driver broke")
+	require.ErrorContains(t, err, "$.host.from_device: querying the device failed: the driver broke")
 
 	for _, none := range []target.Devices{&fakeDevices{none: true}, nil} {
 		setDevices(t, none)

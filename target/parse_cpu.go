@@ -8,8 +8,8 @@ import (
 	"tvmgo/internal/nearest"
 )
 
-// parseLLVM fills in the machine that this program was built for where neither machine nor CPU is given, and finds out
-// from tables what an Arm CPU can do.
+// parseLLVM sets the machine that this program was built for if neither machine nor CPU is given, and determines the
+// features of Arm CPUs from tables.
 func parseLLVM(c *Config) error {
 	_, hasTriple := c.Value("mtriple")
 	_, hasCPU := c.Value("mcpu")
@@ -25,7 +25,7 @@ func parseLLVM(c *Config) error {
 	if err != nil {
 		return err
 	}
-	if len(more) > 0 { // what the target says itself counts
+	if len(more) > 0 { // the target's own features take precedence
 		attrs = append(more, attrs...)
 		if err := c.Set("mattr", attrs); err != nil {
 			return err
@@ -38,7 +38,7 @@ func parseLLVM(c *Config) error {
 	return nil
 }
 
-// parseC knows a CPU by its name alone.
+// parseC determines the features of a CPU from its name alone.
 func parseC(c *Config) error {
 	for _, option := range []string{"march", "mcpu"} {
 		if _, err := resolveNative(c, option, ""); err != nil {
@@ -62,9 +62,9 @@ func setArm(c *Config, features map[string]bool) {
 // native is the compilers' name for the machine on which they run.
 const native = "native"
 
-// resolveNative gives an option that is "native" the name of this machine's CPU, so that the target means the same
-// everywhere. It returns the features that this CPU has beside those of that name. Where the CPU is not known, the
-// option stays.
+// resolveNative replaces "native" as the value of an option by the name of this machine's CPU, so that the target has
+// the same meaning everywhere. It returns the features that this CPU has in addition to those of that name. If the CPU
+// is not known, the option is not changed.
 func resolveNative(c *Config, option, triple string) (more []string, err error) {
 	if c.Text(option) != native {
 		return nil, nil
@@ -73,26 +73,26 @@ func resolveNative(c *Config, option, triple string) (more []string, err error) 
 		want, err := cpufeatures.Parse(triple)
 		own, ownErr := cpufeatures.Parse(cpufeatures.HostTriple())
 		if err != nil || ownErr != nil || want.Arch != own.Arch {
-			return nil, nil // the compiler says that there is no such CPU
+			return nil, nil // the compiler reports that there is no such CPU
 		}
 	}
 	cpu, more := cpufeatures.HostCPU()
 	if cpu == "" {
-		c.Warn(`%s "native" stays as it is, since this machine's CPU is not known here: its features are taken to be `+
+		c.Warn(`%s "native" is kept, since this machine's CPU is unknown: its features are assumed to be `+
 			`those of a generic one`, option)
 		return nil, nil
 	}
-	c.Warn(`%s "native" is %q here: the target now names this machine, and its code may not run on others`, option, cpu)
+	c.Warn(`%s "native" is %q on this machine: generated code may not run on other machines`, option, cpu)
 	return more, c.Set(option, cpu)
 }
 
-// warnOfFeatures speaks of features that the tables of the architecture do not have.
+// warnOfFeatures warns about features that the tables of the architecture do not contain.
 func warnOfFeatures(c *Config, triple string, attrs []string) {
 	known := cpufeatures.FeatureNames(triple)
 	for _, attr := range attrs {
 		for one := range strings.SplitSeq(attr, ",") {
 			if one == "" || one[0] != '+' && one[0] != '-' {
-				c.Warn("mattr %s starts with neither + nor -, and is without effect", brief(one))
+				c.Warn("mattr %s starts with neither + nor -, and has no effect", brief(one))
 				continue
 			}
 			if len(known) == 0 || slices.Contains(known, one[1:]) {
@@ -102,7 +102,7 @@ func warnOfFeatures(c *Config, triple string, attrs []string) {
 			if n := nearest.Name(one[1:], known); n != "" {
 				advice = `; did you mean "` + one[:1] + n + `"?`
 			}
-			c.Warn("mattr %s is no feature of %s that is known here%s", brief(one), archText(triple), advice)
+			c.Warn("mattr %s is not a known feature of %s%s", brief(one), archText(triple), advice)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func archText(triple string) string {
 	return triple
 }
 
-// warnOfCPU speaks of a CPU that the tables of its architecture do not have.
+// warnOfCPU warns about a CPU that the tables of its architecture do not contain.
 func warnOfCPU(c *Config, triple, cpu string) {
 	name, _, _ := strings.Cut(cpu, "+")
 	if name == "" || name == native || cpufeatures.ValidCPU(triple, name) {
@@ -128,13 +128,13 @@ func warnOfCPU(c *Config, triple, cpu string) {
 	if n := nearest.Name(name, known); n != "" {
 		advice = `; did you mean "` + n + `"?`
 	}
-	c.Warn("mcpu %s is no CPU of %s that is known here: its features are taken to be those of a generic one%s", brief(cpu),
+	c.Warn("mcpu %s is not a known CPU of %s: its features are assumed to be those of a generic one%s", brief(cpu),
 		archText(triple), advice)
 }
 
-// CPUFeatures are the features of the CPU that the code of a target of kind llvm or c is for, as LLVM names them
-// ("avx512f"), sorted: those of mcpu on mtriple, with mattr applied. They come from tables; no machine is asked. nil
-// for other kinds, and for architectures without a table.
+// CPUFeatures returns the features of the CPU for which code of kind llvm or c is generated, sorted, by their names in
+// LLVM ("avx512f"): those of mcpu on mtriple, with mattr applied. They are read from tables; no machine is queried. The
+// result is nil for other kinds, and for architectures without a table.
 func (t *Target) CPUFeatures() []string {
 	set, ok := t.cpuFeatures()
 	if !ok {

@@ -6,14 +6,14 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// MaxDepth is the number of levels that a target may have: objects and lists in JSON, maps and slices in Go.
+// MaxDepth is the maximum nesting of a target: objects and lists in JSON, maps and slices in Go.
 const MaxDepth = 32
 
-// MaxText is the number of bytes that the text of a target may have: far more than a target needs, and little enough
-// that other text is rejected soon.
+// MaxText is the maximum number of bytes of a target as text: far more than a target needs, so that other text is
+// rejected early.
 const MaxText = 1 << 20
 
-// readJSON reads one object; its numbers stay json.Number.
+// readJSON parses an object; its numbers stay json.Number.
 func readJSON(text string) (map[string]any, error) {
 	v, err := jsonpos.Parse(text, MaxDepth)
 	if err != nil {
@@ -26,7 +26,7 @@ func readJSON(text string) (map[string]any, error) {
 	return m, nil
 }
 
-// notJSON returns the target's error for an error of package jsonpos.
+// notJSON converts an error of package jsonpos to an error of this package.
 func notJSON(err error) error {
 	var e *jsonpos.Error
 	if !errors.As(err, &e) {
@@ -45,5 +45,5 @@ func tooDeep(path string) error {
 	if len(path) > 80 {
 		path = path[:80] + "…"
 	}
-	return wrong(path, ErrTooDeep, "more than %d levels, or a value that contains itself", MaxDepth)
+	return wrong(path, ErrTooDeep, "nested more than %d deep, or a value that contains itself", MaxDepth)
 }

@@ -162,7 +162,7 @@ func TestRegisterKind_Refused(t *testing.T) {
 		{name, 1, []target.KindOption{target.Option("feature.x", target.Int)}, "feature"},
 		{name, 1, []target.KindOption{nil}, "nil"},
 		{name, 1, []target.KindOption{target.Option("x", target.ListOf(target.ListOf(target.Int)))}, "no type"},
-		{name, 1, []target.KindOption{target.Option("x", target.String, target.OneOf())}, "OneOf names no value"},
+		{name, 1, []target.KindOption{target.Option("x", target.String, target.OneOf())}, "OneOf has no values"},
 		{name, 1, []target.KindOption{target.Option("x", target.Int, nil)}, "nil"},
 		{name, 1, []target.KindOption{target.Option("x", target.Int, target.Min(3), target.Max(2))}, "Min"},
 		{name, 1, []target.KindOption{target.Option("x", target.Int, target.Default(4), target.MaxUnless(3, "y")),
@@ -379,7 +379,7 @@ func TestConfig_SetFeature(t *testing.T) {
 		feature, value = c.feature, c.value
 		_, err := target.New(map[string]any{"kind": "c", "host": name})
 		require.ErrorIs(t, err, target.ErrRegister, "%v", c)
-		require.ErrorContains(t, err, fmt.Sprintf(`["feature.%s"]: the parser of kind %q sets a feature that is none: `,
+		require.ErrorContains(t, err, fmt.Sprintf(`["feature.%s"]: the parser of kind %q sets an invalid feature: `,
 			c.feature, name))
 		require.ErrorContains(t, err, "target: $.host[")
 	}

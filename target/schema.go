@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// What JSON Schema is given for text, in expressions that Go and ECMA-262 read alike.
+// Patterns of text in a JSON Schema, in expressions with the same meaning in Go and ECMA-262.
 const (
 	textPattern    = `^[^\x00]*$`
 	targetPattern  = `^[^\x00]*[^\x00 \t\r\n][^\x00]*$`
@@ -20,15 +20,15 @@ const (
 	commaPattern   = `^` + itemPattern + `(,` + itemPattern + `)*$`
 )
 
-// Schema is a JSON Schema (draft 2020-12) of the objects that [New] takes as JSON for targets of a kind; of those of
-// any kind for "". It holds the schemas of all kinds that are registered now, since a host may be of any, and its text
-// depends on nothing else. It says everything that New demands, but for
+// Schema returns a JSON Schema (draft 2020-12) of the JSON objects that [New] accepts for targets of a kind; with "",
+// for targets of any kind. It contains the schemas of all kinds that are registered now, since a host can be of any
+// kind; its text depends on nothing else. It describes everything that New requires, except
 //
-//   - which tags there are, and that a tag stands for one of the schema's kind;
-//   - what stands in strings that are targets themselves, or lists with commas whose elements are restricted;
-//   - how deep ([MaxDepth]) and how large a target may be, and that no key stands in an object twice;
-//   - that a feature's integer has 64 bits, unless it is written with a point or an exponent;
-//   - what the parser of a kind that is not built in demands, and what a device answers.
+//   - which tags exist, and that a tag belongs to the schema's kind;
+//   - the content of strings that are targets themselves, or lists with commas whose elements are restricted;
+//   - the maximum nesting ([MaxDepth]) and size of a target, and that a key occurs only once in an object;
+//   - that an integer of a feature has 64 bits, unless it is written with a decimal point or an exponent;
+//   - what the parser of a registered kind requires, and what a device reports.
 //
 // The error is that of [LookupKind].
 func Schema(kind string) ([]byte, error) {
@@ -41,13 +41,14 @@ func Schema(kind string) ([]byte, error) {
 	}
 	names := Kinds()
 	defs := map[string]any{
-		"text": schema{"type": "string", "pattern": textPattern, "description": "any text without a NUL character"},
+		"text": schema{"type": "string", "pattern": textPattern, "description": "text without a NUL character"},
 		"commas": schema{"type": "string", "pattern": commaPattern,
-			"description": `a list written with commas: "+neon,+sve". What holds commas or quotes stands in '…', where \ ` +
-				`takes the next character as it is`},
-		"feature": schema{"description": "what is known of the hardware, such as has_sve",
+			"description": `a list with commas: "+neon,+sve". Elements that contain commas or quotes are enclosed ` +
+				`in '…', where \ ` +
+				`escapes the next character`},
+		"feature": schema{"description": "a property of the hardware, such as has_sve",
 			"anyOf": []any{schema{"type": "boolean"}, schema{"$ref": "#/$defs/text"}, floatSchema()}},
-		"nested": schema{"description": "a target within a target",
+		"nested": schema{"description": "a nested target",
 			"anyOf": []any{schema{"$ref": "#/$defs/target"}, schema{"type": "string", "pattern": targetPattern,
 				"description": `a tag, the name of a kind, a command line such as "llvm -mcpu=cortex-a72", or JSON`}}},
 	}
@@ -62,7 +63,7 @@ func Schema(kind string) ([]byte, error) {
 		one = append(one, ref)
 		rules = append(rules, schema{"if": kindIs(schema{"const": n}), "then": ref})
 	}
-	// a rule for each kind, so that errors are those of the one meant
+	// one rule for each kind, so that errors refer to the intended kind
 	defs["target"] = schema{"type": "object", "description": "a target of any kind",
 		"properties": schema{"kind": schema{"enum": names}, "id": schema{"enum": names}},
 		"allOf":      append(rules, schema{"if": schema{"not": kindIs(schema{})}, "then": schema{"anyOf": one}})}
@@ -81,7 +82,7 @@ func Schema(kind string) ([]byte, error) {
 
 type schema map[string]any
 
-// kindIs holds for objects whose kind, under either name, is given and is so.
+// kindIs returns a schema of objects whose kind, under either name, is given and matches so.
 func kindIs(so schema) schema {
 	return schema{"anyOf": []any{
 		schema{"required": []string{"kind"}, "properties": schema{"kind": so}},
@@ -101,17 +102,18 @@ func (k *Kind) schema() schema {
 		case slotKind:
 			s = schema{"const": k.name, "description": o.Help}
 		case slotTag:
-			s["description"] = o.Help + ". Without a kind, the tag says it, and its options are those that are not given here"
+			s["description"] = o.Help + ". Without a kind, that of the tag is used; options that are not given here " +
+				"are those of the tag"
 		}
 		properties[o.Name] = s
 		names := append([]string{o.Name}, o.Aliases...)
 		for i, alias := range o.Aliases {
 			a := maps.Clone(s)
 			delete(a, "default")
-			a["description"] = "another name of " + o.Name
+			a["description"] = "alias of " + o.Name
 			properties[alias] = a
 			for _, other := range names[:i+1] {
-				if o.Name != "kind" { // said below
+				if o.Name != "kind" { // described below
 					rules = append(rules, schema{"not": schema{"required": []string{other, alias}}})
 				}
 			}
@@ -139,7 +141,7 @@ func (k *Kind) schema() schema {
 	return s
 }
 
-// limitSchema says what [MaxUnless] does. A tag and a device may say more of the flag than what is given does.
+// limitSchema returns the rules for [MaxUnless]. The flag can also be set by a tag or a device.
 func (k *Kind) limitSchema(o *OptionInfo) schema {
 	flag := &k.options[k.slots[o.Unless]]
 	given := func(names []string, want any) []any {
@@ -163,7 +165,7 @@ func (k *Kind) limitSchema(o *OptionInfo) schema {
 	return schema{"if": schema{"anyOf": free}, "else": schema{"properties": bound}}
 }
 
-// schema is that of an option's values.
+// schema returns the schema of an option's values.
 func (o *OptionInfo) schema() schema {
 	s := o.elementSchema()
 	if o.Type.list {

@@ -6,8 +6,9 @@ import (
 	"tvmgo/internal/nearest"
 )
 
-// outOfScope says where an option belongs that does not change the generated module; nil for any other name. The rule:
-// a Target holds what changes the code, and the place where the code is linked or loaded holds the rest.
+// outOfScope returns the error for an option that does not affect the generated module, which names where the option
+// belongs; nil for other names. The rule: a Target contains what affects the code; linking and loading have options of
+// their own.
 func outOfScope(path, name string) error {
 	name = strings.TrimSpace(name)
 	advice, ok := elsewhere[nearest.Plain(strings.TrimLeft(name, "-"))]
@@ -18,7 +19,7 @@ func outOfScope(path, name string) error {
 		return nil
 	}
 	return &Error{Path: path, Err: ErrScope,
-		Message: brief(name) + " is not part of a target, since it does not change the generated module: " + advice}
+		Message: brief(name) + " is not part of a target, since it does not affect the generated module: " + advice}
 }
 
 const (
@@ -29,7 +30,7 @@ const (
 		"when the module is loaded"
 )
 
-// elsewhere has the names under which such options are known, as plain writes them.
+// elsewhere maps the names of such options, as plain returns them, to advice.
 var elsewhere = func() map[string]string {
 	m := map[string]string{}
 	for _, n := range strings.Fields(`cc cxx fcompile compiler linker ld ldflags ldlibs link-flags link-options link-args
@@ -63,7 +64,7 @@ var elsewhere = func() map[string]string {
 	return m
 }()
 
-// attached reports whether a name is a flag of compilers with what it is about in the same word: Wl,-rpath, L/usr/lib.
+// attached reports whether a name is a compiler flag with its argument in the same word: Wl,-rpath, L/usr/lib.
 func attached(name string) bool {
 	if name == "L" || name == "I" {
 		return true

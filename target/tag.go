@@ -17,34 +17,34 @@ import (
 
 // TagInfo describes a tag.
 type TagInfo struct {
-	Name    string   // canonical, with the version if it has one: "nvidia/nvidia-h100", "vendor/board:2"
+	Name    string   // canonical, with the version if there is one: "nvidia/nvidia-h100", "vendor/board:2"
 	Version string   // "" if it has none
-	Aliases []string // other names of all its versions
+	Aliases []string // other names, the same for all its versions
 	BuiltIn bool
 	Hash    string // of its configuration: SHA-256, 64 hexadecimal digits
 	Kind    string
 	Keys    []string // of its target
 }
 
-// A tag's name is path/name or path/name:version; all versions share the aliases.
+// tag is a tag with the name path/name or path/name:version. All versions share the aliases.
 type tag struct {
 	name, version string
-	config        map[string]any // of a version: it names no tag that has to be looked up
+	config        map[string]any // that of a version refers to no tag that must be looked up
 	builtIn       bool
-	sum           string          // hash, of those that were registered
-	pins          map[string]*tag // of a version: what the names in it stood for
+	sum           string          // the hash, for registered tags
+	pins          map[string]*tag // for a version: the tags that names in it referred to
 }
 
-// tags has those that were registered, and those built in that somebody registered anew.
+// tags contains the registered tags, including built-in ones that were registered again.
 var tags = struct {
 	sync.RWMutex
 	byName  map[string]*tag     // name or name:version
 	aliases map[string]string   // alias to name without version
 	names   map[string][]string // name to versions, the newest last
-	changes uint64              // how often something was registered
+	changes uint64              // the number of registrations
 }{byName: map[string]*tag{}, aliases: map[string]string{}, names: map[string][]string{}}
 
-// checkTag keeps names of tags apart from kinds, command lines and JSON.
+// checkTag rejects names of tags that could be confused with kinds, command lines or JSON.
 func checkTag(name string) error {
 	if name == "" {
 		return errors.New("a tag has an empty name")
@@ -58,12 +58,12 @@ func checkTag(name string) error {
 		}
 	}
 	if _, err := LookupKind(name); err == nil {
-		return fmt.Errorf("tag name %s is that of a kind", brief(name))
+		return fmt.Errorf("tag name %s is the name of a kind", brief(name))
 	}
 	return nil
 }
 
-// copyConfig copies a configuration, so that nobody changes a tag later.
+// copyConfig copies a configuration, so that later changes of it do not affect a tag.
 func copyConfig(m map[string]any) (map[string]any, error) {
 	v, err := copyValue(m, 0)
 	c, _ := v.(map[string]any)
@@ -112,14 +112,14 @@ func (t *tag) target() (*Target, error) {
 	return x, err
 }
 
-// targetBy also returns what the configuration says of devices to be asked.
+// targetBy also returns the values of from_device in the configuration.
 func (t *tag) targetBy(find finder) (*Target, []any, error) {
 	config, asked := unasked(expand(t.config, find, true, false))
 	x, err := newFromMap("$", config, 0)
 	return x, asked, err
 }
 
-// hash is that of the target that the tag stands for, and of the device that is to be asked.
+// hash returns a hash of the tag's target and of its from_device.
 func (t *tag) hash() (string, error) {
 	x, asked, err := t.targetBy(findTag)
 	if err != nil {
@@ -139,7 +139,7 @@ func (t *tag) hash() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// The next four need tags to be locked.
+// The next four functions require the lock of tags.
 
 func aliasOf(name string) (string, bool) {
 	if to, ok := tags.aliases[name]; ok {
@@ -164,7 +164,7 @@ func exactTag(base, version string) *tag {
 
 func lookupTag(base, version string) *tag { return lookupAmong(nil, base, version) }
 
-// lookupAmong takes a tag for registered that is not, unless it is nil.
+// lookupAmong is lookupTag as if more, a tag that need not be registered, was registered, unless it is nil.
 func lookupAmong(more *tag, base, version string) *tag {
 	if more != nil && more.name == base && more.version == version {
 		return more
@@ -190,7 +190,7 @@ func tagExists(name string) bool {
 	return lookupTag(base, version) != nil
 }
 
-// builtInTag spares reading the tables for what can't be in them.
+// builtInTag avoids reading the tables for names that they cannot contain.
 func builtInTag(name string) (tagdata.Tag, bool) {
 	if !strings.Contains(name, "/") {
 		return tagdata.Tag{}, false
@@ -215,7 +215,7 @@ func findAmong(more *tag, ref string) (*tag, bool) {
 	return t, t != nil
 }
 
-// tagNames are the names and aliases of all tags.
+// tagNames returns the names and aliases of all tags.
 func tagNames() []string {
 	tags.RLock()
 	defer tags.RUnlock()
@@ -225,7 +225,7 @@ func tagNames() []string {
 	return slices.Compact(all)
 }
 
-// Tags lists the tags that are registered and built in, sorted by name.
+// Tags returns all registered and built-in tags, sorted by name.
 func Tags() []TagInfo {
 	tags.RLock()
 	all := map[string]*tag{}
@@ -243,13 +243,13 @@ func Tags() []TagInfo {
 	return infos
 }
 
-// TagsWithKey lists the tags whose targets have a key, such as "mali".
+// TagsWithKey returns the tags whose targets have a key, such as "mali".
 func TagsWithKey(key string) []TagInfo {
 	return slices.DeleteFunc(Tags(), func(t TagInfo) bool { return !slices.Contains(t.Keys, key) })
 }
 
-// LookupTag finds a tag by its name or alias, with or without a version. ErrUnknown if there is none; the error names
-// the nearest one.
+// LookupTag finds a tag by its name or alias, with or without a version. If there is none, the error is ErrUnknown and
+// contains the most similar name.
 func LookupTag(ref string) (TagInfo, error) {
 	t, ok := findTag(ref)
 	if !ok {
@@ -259,8 +259,8 @@ func LookupTag(ref string) (TagInfo, error) {
 	return t.info()
 }
 
-// Target is what the tag stands for; no device is asked, also where its configuration says from_device, and no warning
-// is logged. The error is that of [LookupTag], for a name that is none.
+// Target returns the tag's target. No device is queried, even if the configuration contains from_device, and no warning
+// is logged. If the name is not that of a tag, the error is that of [LookupTag].
 func (i TagInfo) Target() (*Target, error) {
 	t, ok := findTag(i.Name)
 	if !ok {
@@ -276,7 +276,7 @@ func (i TagInfo) Target() (*Target, error) {
 	return &named, named.seal("$")
 }
 
-// info builds the tag's target, whose keys and kind it tells.
+// info makes the tag's target, and returns its keys and kind with the other information.
 func (t *tag) info() (TagInfo, error) {
 	x, err := t.target()
 	if err != nil {

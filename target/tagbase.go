@@ -9,21 +9,20 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// What a configuration that names a tag comes to: the tag's own configuration with the other fields over it, and the
-// targets within it.
+// Expansion of a configuration that names a tag: the tag's own configuration, with the other fields replacing its
+// values, and the same for nested targets.
 
 // finder finds a tag by its name or alias, with or without a version.
 type finder func(ref string) (*tag, bool)
 
-// within is a target within the configuration of a tag, once the tag that it named has been replaced by what it stands
-// for.
+// within is a target nested in the configuration of a tag, after the tag that it named has been expanded.
 type within struct {
 	config map[string]any // without "tag"
-	name   string         // canonical, of the tag; or the label
+	name   string         // the tag's canonical name; or the label
 }
 
-// own is the configuration of a tag, in which no other tag is the base any more; nil where a tag is not there, or
-// stands for itself.
+// own returns the configuration of a tag, expanded so that it is not based on another tag; nil if a tag does not exist
+// or is based on itself.
 func (t *tag) own(find finder, depth int) map[string]any {
 	ref := baseOf(t.config)
 	if ref == "" {
@@ -42,7 +41,7 @@ func (t *tag) own(find finder, depth int) map[string]any {
 	return merged
 }
 
-// baseOf is the tag that a recorded configuration is made of, whatever becomes of that tag: "tag" without a kind.
+// baseOf returns the tag on which a registered configuration is based, even if that tag changes: "tag" without a kind.
 func baseOf(config map[string]any) string {
 	if config["kind"] != nil || config["id"] != nil {
 		return ""
@@ -51,7 +50,7 @@ func baseOf(config map[string]any) string {
 	return ref
 }
 
-// merge puts fields over a configuration that names its kind. Another name of an option replaces it, too.
+// merge replaces values of a configuration that names its kind. Aliases of options are replaced, too.
 func merge(base, over map[string]any) map[string]any {
 	merged := maps.Clone(base)
 	if k := kindNamed(base); k != nil {
@@ -68,7 +67,7 @@ func merge(base, over map[string]any) map[string]any {
 	return merged
 }
 
-// kindNamed is the kind that a configuration names; nil if it names none.
+// kindNamed returns the kind that a configuration names; nil if it names none.
 func kindNamed(config map[string]any) *Kind {
 	v, _, err := kindOf("$", config)
 	s, ok := basic(v).(string)
@@ -82,11 +81,12 @@ func kindNamed(config map[string]any) *Kind {
 	return k
 }
 
-// overlay puts what a user says over the configuration of a tag. given is the kind that the user names; nil if none.
+// overlay replaces values in the configuration of a tag by those of the user. given is the kind that the user names, or
+// nil.
 func overlay(path string, t *tag, user map[string]any, given *Kind) (map[string]any, error) {
 	base := t.own(findTag, 0)
 	if base == nil {
-		return nil, wrong(jsonpos.Member(path, "tag"), ErrTooDeep, "the tag %s stands for itself, or for no kind",
+		return nil, wrong(jsonpos.Member(path, "tag"), ErrTooDeep, "the tag %s is based on itself, or has no kind",
 			brief(t.full()))
 	}
 	if k := kindNamed(base); given != nil && k != given {
@@ -101,10 +101,9 @@ func overlay(path string, t *tag, user map[string]any, given *Kind) (map[string]
 	return merge(base, user), nil
 }
 
-// expand is a configuration in which no tag is left that has to be looked up: they are replaced by what find makes of
-// them. Without all, this is done only to tags that stand beside a kind; others are left, to be followed. With frozen,
-// targets within lose the names of tags that may be replaced. What makes no target stays as it is, for New to say what
-// is wrong with it.
+// expand replaces tags in a configuration by what find returns for them. Unless all is set, it replaces only tags that
+// are given together with a kind; others are looked up later. If frozen is set, nested targets lose the names of tags
+// that can be replaced. Invalid targets are not changed: New reports the error.
 func expand(config map[string]any, find finder, all, frozen bool) map[string]any {
 	e := expander{find: find, all: all, frozen: frozen}
 	expanded, _ := e.config(config, 0)
@@ -116,7 +115,7 @@ type expander struct {
 	all, frozen bool
 }
 
-// config also returns the name of the tag that it replaced, or the label.
+// config also returns the name of the expanded tag, or the label.
 func (e expander) config(m map[string]any, depth int) (map[string]any, string) {
 	name, err := tagOf("$", m)
 	if err != nil || depth > MaxDepth {
@@ -150,13 +149,13 @@ func (e expander) config(m map[string]any, depth int) (map[string]any, string) {
 	return eachWithin(k, m, func(v any) any { return e.within(v, depth) }), label
 }
 
-// within expands a target that is an option's value.
+// within expands a nested target, the value of an option.
 func (e expander) within(v any, depth int) any {
 	given := v
 	if s, ok := v.(string); ok {
 		m, err := readString(s)
 		if _, beside := m["kind"]; err != nil || !e.all && (!beside || m["tag"] == nil) {
-			return v // it is followed, or names no tag, or is none, which New says better
+			return v // the tag is looked up later, there is none, or the target is invalid, which New reports
 		}
 		v = m
 	}
@@ -174,8 +173,7 @@ func (e expander) within(v any, depth int) any {
 	return given
 }
 
-// eachWithin is a configuration in which each target that is an option's value has been replaced, in the order of their
-// names.
+// eachWithin returns a configuration in which each nested target has been replaced, in the order of the options' names.
 func eachWithin(k *Kind, config map[string]any, replace func(any) any) map[string]any {
 	if k == nil {
 		return config
@@ -207,7 +205,7 @@ func eachWithin(k *Kind, config map[string]any, replace func(any) any) map[strin
 	return changed
 }
 
-// unasked is an expanded configuration in which no target asks a device, and what each from_device in it said.
+// unasked returns an expanded configuration in which no target queries a device, and the values of from_device in it.
 func unasked(config map[string]any) (quiet map[string]any, asked []any) {
 	quiet = eachWithin(kindNamed(config), config, func(v any) any {
 		m, isMap := v.(map[string]any)
@@ -233,7 +231,7 @@ func unasked(config map[string]any) (quiet map[string]any, asked []any) {
 	return quiet, asked
 }
 
-// follows reports whether a configuration is made of a tag by way of names that are looked up each time.
+// follows reports whether a configuration is based on the tag self through names that are looked up each time.
 func follows(config map[string]any, find finder, self *tag, depth int) bool {
 	if depth > MaxDepth {
 		return true

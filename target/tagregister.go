@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// RegisterTag gives a configuration, as [New] takes in a map, a name: "vendor/board", or with a version,
-// "vendor/board:2". Without a version a name stands for what was registered, or is built in, without one; for its
-// newest version if nothing was. Aliases are further names of it, whatever the version. It fails, and nothing is
-// registered, when the configuration makes no target, or a name is malformed, taken, or that of a kind, or when a tag
-// that is made of this one would make no target any more.
+// RegisterTag gives a name to a configuration, a map for [New]: "vendor/board", or with a version, "vendor/board:2". A
+// name without a version refers to the tag that was registered or is built in without one, or else to the newest
+// version. Aliases are further names, for all versions. If the configuration is invalid, if a name is malformed, in
+// use, or that of a kind, or if a tag that is based on this one would become invalid, nothing is registered; the error
+// is of type *[Error].
 //
-// A version is for good: tags that its configuration names, also in hosts and other targets within, stand for what they
-// are when it is registered. To register it again with the same configuration changes nothing; with another one it is
-// an error. A tag without version follows the tags that it names, but for those beside a kind.
+// A version cannot be changed: tags in its configuration, also in hosts and other nested targets, are resolved when it
+// is registered. Registering a version again has no effect if the configuration is the same, and is an error otherwise.
+// A tag without a version follows changes of the tags that it names, except those that are given together with a kind.
 func RegisterTag(name string, config map[string]any, aliases ...string) error {
 	return registerTag(name, config, aliases, false)
 }
 
-// ReplaceTag is RegisterTag for a name without version that may be taken: the new configuration takes the place of the
-// old.
+// ReplaceTag is like RegisterTag, but replaces the configuration if the name, which must be without a version, is in
+// use.
 func ReplaceTag(name string, config map[string]any, aliases ...string) error {
 	return registerTag(name, config, aliases, true)
 }
 
-// registration is a tag that is to be recorded.
+// registration is a tag that is being registered.
 type registration struct {
-	full          string // as it was given
+	full          string // the name as it was given
 	name, version string
 	config        map[string]any // a copy
 	aliases       []string
@@ -52,7 +52,7 @@ func registerTag(name string, config map[string]any, aliases []string, replace b
 	if r.config, err = copyConfig(config); err != nil {
 		return under("", r.fail(ErrRegister, "%v", err))
 	}
-	for { // parsers of kinds run in it, which may look for tags: nothing is locked then
+	for { // parsers of kinds run in this loop, and can look up tags: tags must not be locked
 		tags.RLock()
 		changes, old := tags.changes, tags.byName[(&tag{name: r.name, version: r.version}).full()]
 		tags.RUnlock()
@@ -73,10 +73,10 @@ func (r *registration) fail(sort error, format string, args ...any) error {
 	return &Error{Err: sort, Message: fmt.Sprintf("register tag %s: ", brief(r.full)) + fmt.Sprintf(format, args...)}
 }
 
-// tag is the one to be recorded; old itself if it is the version that is recorded already.
+// tag returns the tag to be recorded; if the same version is recorded already, it returns old.
 func (r *registration) tag(old *tag) (*tag, error) {
 	isVersion := r.version != ""
-	if old != nil && isVersion { // what was said then may say something else now
+	if old != nil && isVersion { // its configuration may have another meaning now
 		then := func(ref string) (*tag, bool) {
 			if t := old.pins[ref]; t != nil {
 				return t, true
@@ -117,18 +117,18 @@ func (r *registration) tag(old *tag) (*tag, error) {
 	}
 	among := func(ref string) (*tag, bool) { return findAmong(t, ref) }
 	if follows(expand(r.config, findTag, false, false), among, t, 0) {
-		return nil, r.fail(ErrRegister, "the configuration is made of this very tag")
+		return nil, r.fail(ErrRegister, "the configuration is based on this tag itself")
 	}
 	return t, nil
 }
 
-// checkFollowers looks at the tags that would be made of this one then.
+// checkFollowers checks the tags that would be based on this one.
 func (r *registration) checkFollowers(t, old *tag) error {
 	if t == old {
 		return nil
 	}
 	tags.RLock()
-	// nobody can name it; it will not be recorded
+	// no configuration can name it; it will not be recorded
 	if lookupTag(r.name, "") == nil || exactTag(r.name, r.version) != nil && !r.replace {
 		tags.RUnlock()
 		return nil
@@ -142,7 +142,7 @@ func (r *registration) checkFollowers(t, old *tag) error {
 		}
 		if _, _, err := f.targetBy(among); err != nil {
 			return r.fail(ErrRegister,
-				"tag %s is made of it, and would make no target: %s; replace that one first, or register this one under another "+
+				"tag %s is based on it, and would become invalid: %s; replace that tag first, or register this one under another "+
 					"name",
 				brief(f.full()), strings.TrimPrefix(err.Error(), "target: "))
 		}
@@ -150,7 +150,7 @@ func (r *registration) checkFollowers(t, old *tag) error {
 	return nil
 }
 
-// record is false when something else has been registered since the tag was looked at.
+// record records the tag; the result is false if another tag has been registered since this one was checked.
 func (r *registration) record(t, old *tag, changes uint64) (bool, error) {
 	tags.Lock()
 	defer tags.Unlock()
@@ -163,12 +163,12 @@ func (r *registration) record(t, old *tag, changes uint64) (bool, error) {
 	if there := exactTag(r.name, r.version); there != nil {
 		switch {
 		case r.version == "" && !r.replace:
-			return false, r.fail(ErrDuplicate, "there is one of that name; add a version, as in %s:2, or use ReplaceTag", r.name)
+			return false, r.fail(ErrDuplicate, "the name is in use; add a version, as in %s:2, or use ReplaceTag", r.name)
 		case r.version != "" && r.replace:
-			return false, r.fail(ErrDuplicate, "a version is for good: give the change a new one")
+			return false, r.fail(ErrDuplicate, "a version cannot be changed: register a new one")
 		case r.version != "" && t != old:
 			return false, r.fail(ErrDuplicate,
-				"the version is recorded with another configuration (hash %.12s, now %.12s): give the change a new version",
+				"the version is registered with another configuration (hash %.12s, now %.12s): register a new version",
 				old.sum, t.sum)
 		}
 	}
@@ -177,7 +177,7 @@ func (r *registration) record(t, old *tag, changes uint64) (bool, error) {
 			return false, r.fail(ErrRegister, "alias: %v", err)
 		}
 		if to, taken := aliasOf(a); taken && to != r.name {
-			return false, r.fail(ErrDuplicate, "alias %s is one of tag %s", brief(a), brief(to))
+			return false, r.fail(ErrDuplicate, "alias %s is in use by tag %s", brief(a), brief(to))
 		}
 		if a == r.name || tagExists(a) {
 			return false, r.fail(ErrDuplicate, "alias %s is the name of a tag", brief(a))

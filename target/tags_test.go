@@ -71,7 +71,7 @@ func TestRegisterTag_Refused(t *testing.T) {
 		{"/a", good, nil, target.ErrRegister, "tag name"},
 		{"größe/a", good, nil, target.ErrRegister, "tag name"},
 		{"{a}", good, nil, target.ErrRegister, "tag name"},
-		{"cuda", good, nil, target.ErrRegister, "that of a kind"},
+		{"cuda", good, nil, target.ErrRegister, "the name of a kind"},
 		{name + ":", good, nil, target.ErrRegister, "version"},
 		{name + ":a b", good, nil, target.ErrRegister, "version"},
 		{name + ":1:2", good, nil, target.ErrRegister, "version"},
@@ -225,7 +225,7 @@ func TestRegisterTag_OfAnotherTag(t *testing.T) {
 			"devices": []any{map[string]any{"kind": "c", "host": a}}}} {
 		err := target.ReplaceTag(a, config)
 		require.ErrorIs(t, err, target.ErrRegister, "%v", config)
-		require.ErrorContains(t, err, "made of this very tag")
+		require.ErrorContains(t, err, "based on this tag itself")
 	}
 	require.NoError(t, target.ReplaceTag(a, map[string]any{"kind": "cuda", "tag": a, "arch": "sm_70"}),
 		"beside a kind, a tag is what it is now")

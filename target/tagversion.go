@@ -6,7 +6,7 @@ import (
 )
 
 // compareVersions orders versions by the numbers and words in them: 1.9 before 1.10, v2 before v10, 2024-9-1 before
-// 2024-10-1. A word is older than nothing, and nothing is older than a number: 1.0-rc1, 1.0, 1.0.1.
+// 2024-10-1. A word comes before the end of the version, and that before a number: 1.0-rc1, 1.0, 1.0.1.
 func compareVersions(a, b string) int {
 	for x, y := a, b; x != "" || y != ""; {
 		var m, n string
@@ -21,7 +21,7 @@ func compareVersions(a, b string) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// versionPart cuts off the first run of digits, or of letters; "" when only separators are left.
+// versionPart splits off the first run of digits or of letters; part is "" if only separators are left.
 func versionPart(s string) (part, rest string) {
 	s = strings.TrimLeft(s, "._-")
 	end := 0
@@ -41,7 +41,7 @@ func rankOfPart(s string) int {
 	return 0
 }
 
-// comparePart compares two words, or two numbers of any size.
+// comparePart compares two words, or two numbers of any length.
 func comparePart(a, b string) int {
 	if a != "" && isDigit(a[0]) {
 		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")

@@ -138,8 +138,8 @@ func TestReplaceTag_LeavesNoTagBroken(t *testing.T) {
 	err := target.ReplaceTag(base, map[string]any{"kind": "opencl"})
 	require.ErrorIs(t, err, target.ErrRegister)
 	require.ErrorContains(t, err,
-		"register tag \""+base+"\": tag \""+hosted+"\" is made of it, and would make no target: $.host.arch")
-	require.ErrorContains(t, err, "replace that one first")
+		"register tag \""+base+"\": tag \""+hosted+"\" is based on it, and would become invalid: $.host.arch")
+	require.ErrorContains(t, err, "replace that tag first")
 	for _, ref := range all {
 		require.True(t, before[ref].Equal(mustNew(t, ref)), "nothing was registered")
 	}

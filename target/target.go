@@ -8,29 +8,30 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// Target says what code is generated for. It is immutable: slices and maps that its methods return are copies.
+// Target describes what code is generated for. It is immutable and can be used by several goroutines: slices and maps
+// that its methods return are copies.
 type Target struct {
 	kind     *Kind
 	tag      string
 	keys     []string
 	host     *Target
-	values   []any // by the option's place in kind.options; nil: unset
+	values   []any // by the option's index in kind.options; nil: unset
 	features []feature
 	warnings []string
-	says     bool // the configuration says something of from_device
+	says     bool // the configuration contains from_device
 
-	json  string // canonical; two targets are equal if it is
+	json  string // canonical; equal targets have equal JSON
 	hash  uint64
-	depth int // levels of targets within, this one counted
+	depth int // levels of nested targets, including this one
 }
 
-// feature is an attribute "feature.name", which the kind's parser or the user set.
+// feature is an attribute "feature.name", which the kind's parser or the user has set.
 type feature struct {
 	name  string
 	value any
 }
 
-// none has the values of a nil target, so that t.Host().HasKey("arm_cpu") needs no check of Host.
+// none represents a nil target, so that t.Host().HasKey("arm_cpu") needs no check of Host.
 var none Target
 
 func (t *Target) orNone() *Target {
@@ -40,23 +41,23 @@ func (t *Target) orNone() *Target {
 	return t
 }
 
-// Kind is the kind of target; nil for a target that is none.
+// Kind returns the kind of the target; nil for a nil or zero target.
 func (t *Target) Kind() *Kind { return t.orNone().kind }
 
-// Tag is the canonical name of the tag that the target was made from, or "".
+// Tag returns the canonical name of the tag that the target was made from, or "".
 func (t *Target) Tag() string { return t.orNone().tag }
 
-// Keys are the names by which schedules are chosen, the most specific first.
+// Keys returns the names by which schedules are chosen, the most specific first.
 func (t *Target) Keys() []string { return slices.Clone(t.orNone().keys) }
 
 // HasKey reports whether Keys contains a key.
 func (t *Target) HasKey(key string) bool { return slices.Contains(t.orNone().keys, key) }
 
-// Host is the target of the code that launches kernels; nil if there is none. A nil Target has no host, keys, options
-// or features.
+// Host returns the target of the code that launches kernels; nil if there is none. A nil Target has no host, keys,
+// options or features.
 func (t *Target) Host() *Target { return t.orNone().host }
 
-// Libs are the libraries that generated code may call.
+// Libs returns the libraries that generated code may call.
 func (t *Target) Libs() []string {
 	if t.valid() != nil {
 		return nil
@@ -65,7 +66,7 @@ func (t *Target) Libs() []string {
 	return slices.Clone(libs)
 }
 
-// DeviceType is the device that generated code runs on.
+// DeviceType returns the type of the device on which generated code runs.
 func (t *Target) DeviceType() dlpack.DeviceType {
 	if t.valid() != nil {
 		return 0
@@ -76,7 +77,7 @@ func (t *Target) DeviceType() dlpack.DeviceType {
 	return t.kind.device
 }
 
-// Members are the targets that a composite target consists of; nil for all others.
+// Members returns the targets that a composite target consists of; nil for other targets.
 func (t *Target) Members() []*Target {
 	if t.valid() != nil || !t.kind.composite {
 		return nil
@@ -85,14 +86,14 @@ func (t *Target) Members() []*Target {
 	return slices.Clone(members)
 }
 
-// Warnings are the assumptions that were made for the target, as sentences. Those for a nested target begin with its
-// position: "host: …".
+// Warnings returns the assumptions that were made for the target, as sentences. Those for a nested target begin with
+// its position: "host: …".
 func (t *Target) Warnings() []string {
 	return t.orNone().collectWarnings(nil, "", nil)
 }
 
-// collectWarnings adds the warnings of a target at a place. Those of the outer target's host are told once, also where
-// members have it, too.
+// collectWarnings adds the warnings of the target at a position. Those of the outer target's host are added once, even
+// if members have the same host.
 func (t *Target) collectWarnings(all []string, place string, outer *Target) []string {
 	for _, w := range t.warnings {
 		all = append(all, place+w)
@@ -116,8 +117,8 @@ func (t *Target) collectWarnings(all []string, place string, outer *Target) []st
 	return all
 }
 
-// Attrs are the options that have a value, given or by default, and the features as "feature.name". The Go types are
-// int64, bool, float64, string, *Target, and slices of these. Kind, tag, keys and host are not among them.
+// Attrs returns the options that have a value, given or by default, and the features as "feature.name". The Go types
+// are int64, bool, float64, string, *Target, and slices of these. Kind, tag, keys and host are not included.
 func (t *Target) Attrs() map[string]any {
 	all := map[string]any{}
 	for i, v := range t.orNone().values {
@@ -131,8 +132,8 @@ func (t *Target) Attrs() map[string]any {
 	return all
 }
 
-// Features are what the kind's parser found out about the hardware from options alone, as has_sve: int64, bool, float64
-// or string.
+// Features returns what the kind's parser determined about the hardware from the options, such as has_sve: int64, bool,
+// float64 or string.
 func (t *Target) Features() map[string]any {
 	all := map[string]any{}
 	for _, f := range t.orNone().features {
@@ -161,14 +162,14 @@ func compare(a, b string) int {
 	return 0
 }
 
-// Value is the type of an option in Go.
+// Value is the constraint of Get: the Go types of options.
 type Value interface {
 	int | int64 | bool | float64 | string | *Target | []int64 | []bool | []float64 | []string | []*Target
 }
 
 // Get returns the value of an option, or of a feature as "feature.name". The error is ErrNotSet for an option with
 // neither a value nor a default, ErrType for an option of another type, and ErrUnknown if the kind has no such option.
-// Scalars cost no allocation; a list is a copy.
+// Scalars are returned without allocation; a list is a copy.
 func Get[T Value](t *Target, name string) (T, error) {
 	var out T
 	if err := t.valid(); err != nil {
@@ -205,14 +206,14 @@ func as[T Value](v any) (T, bool) {
 	return x, ok
 }
 
-// lookup finds a value by every name that a target has.
+// lookup finds a value by any name under which a target can have it.
 func (t *Target) lookup(name string) (any, error) {
 	if len(name) > len(featurePrefix) && name[:len(featurePrefix)] == featurePrefix {
 		if v := t.Feature(name[len(featurePrefix):]); v != nil {
 			return v, nil
 		}
 		return nil, &Error{Path: jsonpos.Member("$", name), Err: ErrNotSet,
-			Message: fmt.Sprintf("kind %q found no such feature", t.kind.name)}
+			Message: fmt.Sprintf("a target of kind %q has no such feature here", t.kind.name)}
 	}
 	slot, ok := t.kind.slots[name]
 	if !ok {
@@ -246,11 +247,12 @@ func (t *Target) Equal(u *Target) bool {
 	return t == u || t != nil && u != nil && t.hash == u.hash && t.json == u.json
 }
 
-// Hash is the 64-bit FNV-1a hash of the target's JSON: equal for equal targets, in every process and on every machine.
+// Hash returns the 64-bit FNV-1a hash of the target's JSON: equal targets have equal hashes, in every process and on
+// every machine.
 func (t *Target) Hash() uint64 { return t.orNone().hash }
 
-// WithHost returns the target with another host, or, for nil, without a host and without the name of a tag that has
-// one. Members of a composite that have a host keep it; the others get this one.
+// WithHost returns a copy of the target with another host. With nil it returns a target without a host, and, if the
+// target's tag has a host, without the tag. Members of a composite that have a host keep it; the others get this one.
 func (t *Target) WithHost(host *Target) (*Target, error) {
 	if err := t.valid(); err != nil {
 		return nil, err
@@ -261,7 +263,7 @@ func (t *Target) WithHost(host *Target) (*Target, error) {
 	u := *t
 	u.host = host
 	if host == nil && t.host != nil && u.tagHasHost() {
-		u.tag = "" // what is read from "tag" would have a host
+		u.tag = "" // a target read from "tag" would have a host
 	}
 	if err := u.lendHost("$.devices"); err != nil {
 		return nil, err
@@ -272,8 +274,8 @@ func (t *Target) WithHost(host *Target) (*Target, error) {
 	return &u, nil
 }
 
-// lendHost gives the host of a composite target to those of its members, and of theirs, that have none. path is that of
-// the members.
+// lendHost sets the host of a composite target on those of its members, and of their members, that have none. path is
+// that of the members.
 func (t *Target) lendHost(path string) error {
 	members := t.Members()
 	if t.host == nil || len(members) == 0 {
@@ -298,7 +300,7 @@ func (t *Target) lendHost(path string) error {
 	return nil
 }
 
-// valid tells targets that New made from a nil or a zero one.
+// valid returns an error for targets that New did not make: nil or zero ones.
 func (t *Target) valid() error {
 	if t == nil || t.kind == nil {
 		return wrong("$", ErrType, "the target is nil, or was not made by New")
@@ -306,7 +308,7 @@ func (t *Target) valid() error {
 	return nil
 }
 
-// tagHasHost reports whether the target's tag is one that has a host.
+// tagHasHost reports whether the target's tag has a host.
 func (t *Target) tagHasHost() bool {
 	tag, ok := findTag(t.tag)
 	if !ok {

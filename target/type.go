@@ -32,11 +32,11 @@ var (
 	Bool   = Type{base: baseBool}
 	Float  = Type{base: baseFloat}
 	String = Type{base: baseString}
-	Nested = Type{base: baseTarget} // a target within a target
+	Nested = Type{base: baseTarget} // a nested target
 )
 
-// ListOf is the type of lists of one of the types above: []int64, []bool, []float64, []string, []*Target. There are no
-// lists of lists.
+// ListOf returns the type of lists of one of the types above: []int64, []bool, []float64, []string, []*Target. There
+// are no lists of lists.
 func ListOf(t Type) Type {
 	if t.list {
 		return Type{}
@@ -46,7 +46,7 @@ func ListOf(t Type) Type {
 
 var typeNames = [...]string{"invalid", "int", "bool", "float", "str", "target.Target"}
 
-// String is the type's name as Apache TVM writes it: "int", "Array<str>".
+// String returns the type's name in Apache TVM: "int", "Array<str>".
 func (t Type) String() string {
 	if t.list {
 		return "Array<" + typeNames[t.base] + ">"
@@ -54,7 +54,7 @@ func (t Type) String() string {
 	return typeNames[t.base]
 }
 
-// describe says what a value is, for an error message.
+// describe describes a value for an error message.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -87,14 +87,14 @@ func describe(v any) string {
 	case *Target:
 		return "a target"
 	}
-	if named, ok := v.(fmt.GoStringer); ok { // of another language, by way of the runtime
+	if named, ok := v.(fmt.GoStringer); ok { // a value of another language, from the runtime
 		return named.GoString()
 	}
 	return fmt.Sprintf("a Go value of type %T", v)
 }
 
-// basic gives values of a program's own types (type CPU string, []int32, map[string]string) the type that options know;
-// lists and maps one level deep. All else stays as it is.
+// basic converts values of named Go types (type CPU string, []int32, map[string]string) to the types of options; of
+// lists and maps it converts one level. Other values are not changed.
 func basic(v any) any {
 	switch v.(type) {
 	case nil, bool, int, int64, float64, string, json.Number, text, *Target, []any, []string, map[string]any, []byte,
@@ -136,18 +136,18 @@ func brief(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// checkText refuses text that no other program could be given.
+// checkText rejects text that other programs could not accept.
 func checkText(path, s string) error {
 	if !utf8.ValidString(s) {
 		return wrong(path, ErrSyntax, "the text is not valid UTF-8: %s", brief(s))
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return wrong(path, ErrSyntax, "the text holds a NUL character: %s", brief(s))
+		return wrong(path, ErrSyntax, "the text contains a NUL character: %s", brief(s))
 	}
 	return nil
 }
 
-// toInt takes whole numbers of every type; those of JSON may be written 1024.0 or 1e3.
+// toInt converts integers of every type; those of JSON can be written 1024.0 or 1e3.
 func toInt(v any) (n int64, isNumber, fits bool) {
 	switch v := v.(type) {
 	case int:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// String is the command line form: kind, keys, tag, host, then attributes sorted by name. A target made from it equals
-// this one.
+// String returns the command-line form: kind, keys, tag, host, then attributes sorted by name. A target made from it
+// equals this one.
 func (t *Target) String() string {
 	if t.valid() != nil {
 		return "<nil>"
@@ -34,7 +34,7 @@ func (t *Target) String() string {
 	return b.String()
 }
 
-// always is text that stands in quotes even where it need not.
+// always is text that is quoted even if that is not necessary.
 type always string
 
 func textOf(v any) string {

@@ -10,11 +10,11 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// JSON is the canonical form: kind, tag, keys, host, then attributes sorted by name, with defaults filled in. A target
-// made from it equals this one.
+// JSON returns the canonical form: kind, tag, keys, host, then attributes sorted by name, with defaults filled in. A
+// target made from it equals this one.
 func (t *Target) JSON() string { return t.orNone().json }
 
-// MarshalJSON gives the canonical form.
+// MarshalJSON returns the canonical form.
 func (t *Target) MarshalJSON() ([]byte, error) {
 	if err := t.valid(); err != nil {
 		return nil, err
@@ -22,12 +22,12 @@ func (t *Target) MarshalJSON() ([]byte, error) {
 	return []byte(t.json), nil
 }
 
-// UnmarshalJSON makes the target that an object, or text as in [New], describes; so a program's own configuration may
-// hold a *Target. It fails on a target that is one already, since targets do not change.
+// UnmarshalJSON makes the target from an object, or from text as for [New], so that a program's own configuration can
+// contain a *Target. It is an error if t is a target already, since targets do not change.
 func (t *Target) UnmarshalJSON(data []byte) error {
 	if t.kind != nil {
 		return wrong("$", ErrDuplicate,
-			"the target to read into is one already, and targets do not change: read into a new one")
+			"the destination is a target already, and targets do not change: use a new one")
 	}
 	var x any = data
 	switch text := strings.TrimLeft(string(data), " \t\r\n"); {
@@ -48,7 +48,7 @@ func (t *Target) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Export is the configuration that the canonical JSON spells: lists are []any, nested targets are maps.
+// Export returns the configuration that the canonical JSON describes: lists are []any, nested targets are maps.
 func (t *Target) Export() map[string]any {
 	if t.valid() != nil {
 		return nil
@@ -80,11 +80,12 @@ func (t *Target) Export() map[string]any {
 	return all
 }
 
-// maxSize bounds the canonical JSON: maps and targets in Go may share parts, and stand for far more than they take.
+// maxSize limits the canonical JSON: maps and targets in Go can share parts, so that their JSON can be far larger than
+// they are.
 const maxSize = 1 << 20
 
-// seal computes what is asked of a finished target often. It fails if too many targets are within each other, or the
-// target is huge.
+// seal computes the frequently used values of a finished target. It is an error if targets are nested too deeply, or if
+// the target is too large.
 func (t *Target) seal(path string) error {
 	size := 0
 	t.depth = 1
@@ -105,9 +106,9 @@ func (t *Target) seal(path string) error {
 		}
 	}
 	if t.depth > maxTargets {
-		return wrong(path, ErrTooDeep, "more than %d targets within each other: a host needs no host itself", maxTargets)
+		return wrong(path, ErrTooDeep, "targets are nested more than %d deep: a host needs no host itself", maxTargets)
 	}
-	if size > maxSize { // before it is written out
+	if size > maxSize { // checked before it is written
 		return tooLarge(path)
 	}
 	b := make([]byte, 0, 512)
@@ -138,14 +139,14 @@ func (t *Target) seal(path string) error {
 }
 
 func tooLarge(path string) error {
-	return wrong(path, ErrTooDeep, "the target is more than %d bytes of JSON: say less in it", maxSize)
+	return wrong(path, ErrTooDeep, "the target has more than %d bytes of JSON", maxSize)
 }
 
-// keepsFromAsking reports whether what is written of the target has to say that no device is asked: its tag may say
-// that one is.
+// keepsFromAsking reports whether the written form must contain that no device is queried, because the target's tag may
+// contain from_device.
 func (t *Target) keepsFromAsking() bool { return t.says && t.tag != "" }
 
-// sorted lists the attributes by name; the values are not copied.
+// sorted returns the attributes sorted by name; the values are not copied.
 func (t *Target) sorted() []feature {
 	all := make([]feature, 0, len(t.values)+len(t.features))
 	for i, v := range t.values {
@@ -200,7 +201,7 @@ func appendList[T any](b []byte, list []T) []byte {
 	return append(b, ']')
 }
 
-// appendFloat keeps whole numbers apart from ints.
+// appendFloat writes floats so that they differ from ints.
 func appendFloat(b []byte, x float64) []byte {
 	start := len(b)
 	b = strconv.AppendFloat(b, x, 'g', -1, 64)

@@ -42,11 +42,11 @@ func TestTarget_List(t *testing.T) {
 	targetJSON(t, &one, "list", "llvm")
 	least, most := int64(0), int64(3)
 	require.Contains(t, one.Options, optionRow{Name: "opt-level", Type: "int", Min: &least, Max: &most,
-		Help: "how hard LLVM optimises"})
+		Help: "the optimization level of LLVM"})
 	require.Contains(t, one.Options, optionRow{Name: "jit", Type: "str", Values: []string{"mcjit", "orcjit"},
-		Help: "how LLVM runs code at once"})
+		Help: "LLVM's engine for running code without linking"})
 	_, text, _ = builtWith(t, ".", nil, "target", "list", "llvm")
-	require.Regexp(t, `(?m)^  opt-level +int +how hard LLVM optimises \(0 to 3\)$`, text)
+	require.Regexp(t, `(?m)^  opt-level +int +the optimization level of LLVM \(0 to 3\)$`, text)
 	require.Regexp(t, `(?m)^  num-cores .* \(at least 1\)$`, text)
 	require.Regexp(t, `(?m)^  jit .* \(one of mcjit, orcjit\)$`, text)
 	_, text, _ = builtWith(t, ".", nil, "target", "list", "rocm")
@@ -177,7 +177,7 @@ func TestTarget_Files(t *testing.T) {
 		"mark.json": "mark.json: target: $: not JSON: at byte 0 (line 1): the text starts with a byte order mark",
 		"loop.json": "loop.json: too many",
 		"none":      `there is no target kind and no tag "none"`, "/dev/null": "/dev/null: target: $: not JSON",
-		"/dev/zero": "/dev/zero: target: $: the text has more than 1048576 bytes: that is no target",
+		"/dev/zero": "/dev/zero: target: $: the text has more than 1048576 bytes, which is too long for a target",
 	} {
 		status, text, stderr := builtWith(t, dir, nil, "target", "check", arg)
 		require.Equal(t, 1, status, arg)

@@ -22,29 +22,29 @@ func TestPartition_Strategy(t *testing.T) {
 	}{
 		{"one is missing", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
 			return []target.Assignment{{Op: "x", Member: 1}}, nil
-		}, `names 1 of 2 operations: "y" is left`},
+		}, `names 1 of 2 operations: "y" is missing`},
 		{"one twice", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
 			return []target.Assignment{{Op: "x", Member: 1}, {Op: "y", Member: 1}, {Op: "x", Member: 1}}, nil
 		}, `names operation "x" twice`},
 		{"unknown operation", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
 			return []target.Assignment{{Op: "z", Member: 1}}, nil
-		}, `names "z", which is no operation that it was given`},
+		}, `names "z", which is not an operation that it was given`},
 		{"member before the first", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
 			return []target.Assignment{{Op: "x", Member: -1}}, nil
-		}, `gives operation "x" to member -1: members are 0 to 1`},
+		}, `assigns operation "x" to member -1: members are 0 to 1`},
 		{"member behind the last", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
 			return []target.Assignment{{Op: "x", Member: 2}}, nil
-		}, `gives operation "x" to member 2: members are 0 to 1`},
+		}, `assigns operation "x" to member 2: members are 0 to 1`},
 		{"member refuses", func(*target.Graph, *target.Target) ([]target.Assignment, error) {
 			return []target.Assignment{{Op: "x", Member: 0}, {Op: "y", Member: 0}}, nil
-		}, `gives operation "y" (b) to member 0, which refuses it: `},
+		}, `assigns operation "y" (b) to member 0, which does not accept it: `},
 		{"error", func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, lost },
 			"failed: lost the way"},
 		{"panic", func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
 			return nil, g.Ops[9].Attrs["e"].(error)
 		}, "panicked: runtime error"},
 		{"nothing", func(*target.Graph, *target.Target) ([]target.Assignment, error) { return nil, nil },
-			`names 0 of 2 operations: "x" is left`},
+			`names 0 of 2 operations: "x" is missing`},
 	} {
 		kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, c.answer))
 		soc := newTarget(t, map[string]any{"kind": kind, "devices": []any{onlyKinds(t, "a"), "llvm"}})
@@ -63,8 +63,8 @@ func TestPartition_StrategyRefused(t *testing.T) {
 	_, err := partition.New(graph(t, "x:b y:c(x)"), composite(t, composite(t, a), within))
 	requirePartitionError(t, err)
 	require.EqualError(t, err,
-		fmt.Sprintf(`target: partition: the strategy of %s (member 1) gives operation "y" (c) to member 0, which refuses `+
-			`it: `+
+		fmt.Sprintf(`target: partition: the strategy of %s (member 1) assigns operation "y" (c) to member 0, which does not `+
+			`accept it: `+
 			`%s (member 1.0.0): kinds are b; %[2]s (member 1.0.1): kinds are b`, within.Kind(), b.Kind()))
 }
 
@@ -103,23 +103,25 @@ func TestPartition_BadInput(t *testing.T) {
 		{"no kind", of(target.Op{Name: "a"}), llvm, `operation "a": its kind is empty`},
 		{"input without a name", of(target.Op{Name: "a", Kind: "k", Inputs: []string{"x", ""}}), llvm,
 			`operation "a": the name of input 1 is empty`},
-		{"a name that is no text", of(target.Op{Name: "a\xff", Kind: "k"}), llvm,
-			`the name of operation 0 of the graph (kind "k") is no text`},
-		{"NUL", of(target.Op{Name: "a", Kind: "k\x00"}), llvm, `operation "a": its kind is no text`},
+		{"a name that is not text", of(target.Op{Name: "a\xff", Kind: "k"}), llvm,
+			`the name of operation 0 of the graph (kind "k") is not text`},
+		{"NUL", of(target.Op{Name: "a", Kind: "k\x00"}), llvm, `operation "a": its kind is not text`},
 		{"uses itself", graph(t, "x:a(x)"), llvm, `the graph has a cycle: "x" -> "x"`},
 		{"cycle", graph(t, "u:a(d) d:a(c) c:a(b,in) b:a(d) in:a"), llvm, `the graph has a cycle: "b" -> "c" -> "d" -> "b"`},
 		{"behind a cycle", graph(t, "a:k(b) b:k(c) c:k(d) d:k(b)"), llvm, `the graph has a cycle: "b" -> "d" -> "c" -> "b":`},
 		{"unknown input", with("x:a(weight)", []string{"weights"}, nil), llvm,
-			`operation "x": input 0 is "weight", which is no operation and no input of the graph; did you mean "weights"?`},
-		{"no inputs at all", with("x:a(weight)", []string{}, nil), llvm, `"weight", which is no operation and no input`},
+			`operation "x": input 0 is "weight", which is neither an operation nor an input of the graph; did you mean ` +
+				`"weights"?`},
+		{"no inputs at all", with("x:a(weight)", []string{}, nil), llvm, `"weight", which is neither an operation nor an ` +
+			`input`},
 		{"input like an operation", with("x:a", []string{"x"}, nil), llvm,
-			`input 0 of the graph is named "x", as an operation or another input is`},
+			`input 0 of the graph is named "x", which is also the name of an operation or another input`},
 		{"input twice", with("x:a(y)", []string{"y", "y"}, nil), llvm, `input 1 of the graph is named "y"`},
 		{"nameless input", with("x:a", []string{""}, nil), llvm, "the name of input 0 of the graph is empty"},
 		{"unknown output", with("conv1:a(y)", nil, []string{"conv2"}), llvm,
-			`output 0 of the graph is "conv2", which is no operation; did you mean "conv1"?`},
+			`output 0 of the graph is "conv2", which is not an operation; did you mean "conv1"?`},
 		{"nobody takes it", graph(t, "x:a y:c(x) z:c"), both,
-			`operation "z" (c) is taken by no member (and so are 1 more): ` +
+			`no member accepts operation "z" (c) (and 1 more): ` +
 				a.Kind().Name() + ` (member 0): kinds are a; test`},
 	} {
 		p, err := partition.New(c.graph, c.target)
@@ -162,5 +164,5 @@ func TestPartition_TooManyMembers(t *testing.T) {
 	require.Len(t, p.Groups, 256)
 	_, err := partition.New(shaped(257, one), soc)
 	requirePartitionError(t, err)
-	require.ErrorContains(t, err, "257 members take operations: at most 256 can")
+	require.ErrorContains(t, err, "257 members have operations: want at most 256")
 }

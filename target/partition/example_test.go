@@ -48,9 +48,9 @@ func ExampleNew() {
 	// group 1: c (member 1), after 0
 	//   in: a, w2
 	//   out: c
-	//   b = relu(a): kind "c" takes every operation
+	//   b = relu(a): kind "c" accepts every operation
 	//     not npu (member 0): it multiplies matrices alone
-	//   c = matmul(b, w2): kind "c" takes every operation
+	//   c = matmul(b, w2): kind "c" accepts every operation
 	//     not npu (member 0): float32 is no int8
 }
 
@@ -90,6 +90,6 @@ func Example_strategy() {
 		fmt.Println(g.Target.Kind(), why.Op, "since", why.Reason)
 	}
 	// Output:
-	// c small since the strategy of kind "mysoc": less than 1 million steps; kind "c" takes every operation
-	// opencl large since the strategy of kind "mysoc": a million steps or more; kind "opencl" takes every operation
+	// c small since the strategy of kind "mysoc": less than 1 million steps; kind "c" accepts every operation
+	// opencl large since the strategy of kind "mysoc": a million steps or more; kind "opencl" accepts every operation
 }

@@ -12,14 +12,14 @@ import (
 	"tvmgo/target"
 )
 
-// flow is a graph that has been checked. Its operations are numbered by depth, then by name: one that uses another
-// comes behind it.
+// flow is a graph that has been checked. Its operations are numbered by depth, then by name, so that an operation comes
+// after those that it uses.
 type flow struct {
 	ops    []target.Op // copies
 	inputs []string
-	wanted []bool    // by operation: its result is an output of the graph
-	uses   [][]int32 // by operation: those whose results it takes
-	users  [][]int32 // the other way round
+	wanted []bool    // by operation: whether its result is an output of the graph
+	uses   [][]int32 // by operation: the operations whose results it uses
+	users  [][]int32 // by operation: the operations that use its result
 }
 
 func clone(op *target.Op) target.Op {
@@ -44,7 +44,7 @@ func newFlow(g *target.Graph) (*flow, error) {
 	}
 	depth, whole := depths(uses, inverse(uses))
 	if !whole {
-		return nil, noPartition("the graph has a cycle: %s: an operation cannot wait for its own result",
+		return nil, noPartition("the graph has a cycle: %s: an operation cannot depend on its own result",
 			cycle(g, uses, depth))
 	}
 	order := make([]int32, len(g.Ops))
@@ -87,7 +87,7 @@ func newFlow(g *target.Graph) (*flow, error) {
 	return f, nil
 }
 
-// number checks the names of a graph, and gives each operation its place in Ops.
+// number checks the names in a graph, and maps the name of each operation to its index in Ops.
 func number(g *target.Graph) (map[string]int32, error) {
 	number := make(map[string]int32, len(g.Ops))
 	for i := range g.Ops {
@@ -110,7 +110,8 @@ func number(g *target.Graph) (map[string]int32, error) {
 			return nil, noPartition("the name of input %d of the graph %v", i, err)
 		}
 		if _, twice := number[name]; twice || inputs[name] {
-			return nil, noPartition("input %d of the graph is named %s, as an operation or another input is", i, brief(name))
+			return nil, noPartition("input %d of the graph is named %s, which is also the name of an operation or "+
+				"another input", i, brief(name))
 		}
 		inputs[name] = true
 	}
@@ -120,7 +121,7 @@ func number(g *target.Graph) (map[string]int32, error) {
 				return nil, noPartition("operation %s: the name of input %d %v", brief(g.Ops[i].Name), j, err)
 			}
 			if _, ok := number[name]; !ok && g.Inputs != nil && !inputs[name] {
-				e := noPartition("operation %s: input %d is %s, which is no operation and no input of the graph",
+				e := noPartition("operation %s: input %d is %s, which is neither an operation nor an input of the graph",
 					brief(g.Ops[i].Name), j, brief(name))
 				e.Nearest = nearest.Name(name, append(slices.Sorted(maps.Keys(number)), g.Inputs...))
 				return nil, e
@@ -129,7 +130,7 @@ func number(g *target.Graph) (map[string]int32, error) {
 	}
 	for i, name := range g.Outputs {
 		if _, ok := number[name]; !ok {
-			e := noPartition("output %d of the graph is %s, which is no operation", i, brief(name))
+			e := noPartition("output %d of the graph is %s, which is not an operation", i, brief(name))
 			e.Nearest = nearest.Name(name, slices.Sorted(maps.Keys(number)))
 			return nil, e
 		}
@@ -142,7 +143,7 @@ func checkWord(s string) error {
 		return fmt.Errorf("is empty")
 	}
 	if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
-		return fmt.Errorf("is no text: %s holds a NUL character, or is not valid UTF-8", brief(s))
+		return fmt.Errorf("is not text: %s contains a NUL character or is not valid UTF-8", brief(s))
 	}
 	return nil
 }
@@ -165,8 +166,8 @@ func inverse(uses [][]int32) [][]int32 {
 	return users
 }
 
-// depths counts the edges of the longest way to each node; -1 and false where a way has no start, as in a cycle or
-// behind it.
+// depths returns the number of edges on the longest path to each node. For nodes of a cycle and nodes that depend on
+// one it is -1, and the second result is false.
 func depths(uses, users [][]int32) (depth []int32, whole bool) {
 	depth = make([]int32, len(uses))
 	missing := make([]int, len(uses))
@@ -181,7 +182,7 @@ func depths(uses, users [][]int32) (depth []int32, whole bool) {
 	for next := 0; next < len(ready); next++ {
 		i := ready[next]
 		for _, j := range users[i] {
-			if missing[j]--; missing[j] == 0 { // i is the last that it waits for, and ready is sorted by depth
+			if missing[j]--; missing[j] == 0 { // i was its last dependency, and ready is sorted by depth
 				depth[j] = depth[i] + 1
 				ready = append(ready, j)
 			}
@@ -190,7 +191,8 @@ func depths(uses, users [][]int32) (depth []int32, whole bool) {
 	return depth, len(ready) == len(uses)
 }
 
-// cycle names the operations of a cycle in the order in which results pass, from the smallest name on.
+// cycle returns the names of the operations of a cycle, in the order in which results flow, beginning with the smallest
+// name.
 func cycle(g *target.Graph, uses [][]int32, depth []int32) string {
 	less := func(a, b int32) int { return strings.Compare(g.Ops[a].Name, g.Ops[b].Name) }
 	var stuck []int32

@@ -2,27 +2,27 @@ package partition
 
 import "sort"
 
-// grouping puts the operations of one member into groups, one operation after the other, each behind those that it
-// uses.
+// grouping assigns the operations of each member to groups, one operation after the other; an operation comes after
+// those that it uses.
 //
-// An operation may join a group unless a third group would have to run both after and before it. One that may join no
-// group of its member starts a new one; so every earlier group of that member has to run before the new one with others
-// in between, now and for good. It follows that the groups of a member form a chain, that no two of them could be
-// merged in the end, and that what has to run before a group is known by one number for each member: how much of that
-// member's chain.
+// An operation can join a group unless a third group would then have to run both after and before it. If it cannot join
+// any group of its member, it starts a new group. Every earlier group of that member then has to run before the new
+// one, with other groups in between, whatever is added later. Therefore the groups of a member form a chain, no two of
+// them could be merged in the end, and the set of groups that have to run before a group is described by one number for
+// each member: how many groups of that member's chain, from its start.
 type grouping struct {
 	members int
 	of      []int32   // by operation: its group
 	member  []int32   // by group
-	place   []int32   // by group: in its member's chain, from 1 on
+	place   []int32   // by group: its position in its member's chain, from 1 on
 	chains  [][]int32 // by member: its groups
-	// by group and member: how many of the member's groups have to run before this group, itself not counted
+	// by group and member: the number of the member's groups that have to run before this group, without the group itself
 	before []int32
-	users  [][]int32 // by group: those that use its results
+	users  [][]int32 // by group: the groups that use its results
 	edges  map[[2]int32]struct{}
 }
 
-// groups gives every operation its group; member says whose each operation is, of so many.
+// groups assigns every operation to a group; member is the member of each operation, and members the number of members.
 func groups(f *flow, member []int32, members int) *grouping {
 	g := &grouping{members: members, of: make([]int32, len(member)), chains: make([][]int32, members),
 		edges: map[[2]int32]struct{}{}}
@@ -37,11 +37,11 @@ func groups(f *flow, member []int32, members int) *grouping {
 	return g
 }
 
-// done is how many of a member's groups have to run before group x.
+// done returns how many of a member's groups have to run before group x.
 func (g *grouping) done(x int32, member int32) int32 { return g.before[int(x)*g.members+int(member)] }
 
 func (g *grouping) put(op, member int32, used []int32) {
-	chain, open := g.chains[member], int32(0) // the groups from place open+1 on may be joined
+	chain, open := g.chains[member], int32(0) // the operation can join the groups from position open+1 on
 	for _, u := range used {
 		open = max(open, g.done(u, member))
 	}
@@ -53,7 +53,7 @@ func (g *grouping) put(op, member int32, used []int32) {
 		g.users = append(g.users, nil)
 		g.before = append(g.before, make([]int32, g.members)...)
 	}
-	// The first group that waits for all of used anyhow; if there is none, the last one, which the fewest wait for.
+	// The first group that depends on all of used already; if there is none, the last, on which the fewest depend.
 	free := sort.Search(len(chain)-int(open)-1, func(i int) bool { return g.waits(chain[int(open)+i], used) })
 	x := chain[int(open)+free]
 	g.of[op] = x
@@ -64,8 +64,8 @@ func (g *grouping) put(op, member int32, used []int32) {
 	}
 }
 
-// waits reports whether group x runs after all of used as it is. What a group waits for, those behind it in the chain
-// wait for, too.
+// waits reports whether group x already runs after all of used. The groups after x in its chain depend on whatever x
+// depends on.
 func (g *grouping) waits(x int32, used []int32) bool {
 	for _, u := range used {
 		if u != x && g.done(x, g.member[u]) < g.place[u] {
@@ -75,7 +75,7 @@ func (g *grouping) waits(x int32, used []int32) bool {
 	return true
 }
 
-// after makes group x wait for group u, and with it all that wait for x.
+// after makes group x, and all groups that depend on x, depend on group u.
 func (g *grouping) after(x, u int32) {
 	if _, known := g.edges[[2]int32{u, x}]; known {
 		return
@@ -96,7 +96,8 @@ func (g *grouping) after(x, u int32) {
 	}
 }
 
-// raise adds to what has to run before x group u and all that has to run before it; false if that is no news.
+// raise adds group u, and all groups that have to run before u, to those that have to run before group x; false if they
+// were there already.
 func (g *grouping) raise(x, u int32) (news bool) {
 	mine, theirs := g.before[int(x)*g.members:][:g.members], g.before[int(u)*g.members:][:g.members]
 	for m, n := range theirs {

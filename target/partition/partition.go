@@ -1,5 +1,5 @@
-// Package partition divides a graph of operations among the members of a composite target, such as a system of a CPU
-// and an accelerator, and gives the reason of each decision. The attributes of the members' kinds decide:
+// Package partition divides a graph of operations among the members of a composite target, such as a CPU and an
+// accelerator, and returns the reason for each decision. Attributes of the members' kinds make the decisions:
 // [target.ColumnPartitioner] and [target.ColumnStrategy].
 package partition
 
@@ -12,7 +12,7 @@ import (
 	"tvmgo/target"
 )
 
-// maxMembers limits the size of a plan: each group has a number for each member (see grouping).
+// maxMembers limits the size of a plan, since each group has a number for each member (see grouping).
 const maxMembers = 256
 
 // New divides the operations of a graph among the members of a composite target, and puts operations that can run
@@ -24,13 +24,14 @@ const maxMembers = 256
 // its members accept. A kind with a [target.Strategy] uses that instead, but gives no operation to a member whose
 // predicate rejects it. A target that is not composite counts as its only member.
 //
-// Operations of one member form a group, whether they use each other or not, if the groups can run one after another:
-// no result of a group returns to it through another group. No two groups of one member in the plan could be merged.
-// The plan does not depend on the order of Ops.
+// Operations of one member form a group, whether they use each other or not, provided that the groups can run one after
+// another: no result of a group returns to it through another group. No two groups of one member in the plan could be
+// merged. The plan does not depend on the order of Ops.
 //
-// All errors are of type *[target.Error] and wrap [target.ErrPartition]: a cycle, two operations of one name, an
-// operation that no member accepts (with the reason of each), a strategy that fails (its error is wrapped, too) or
-// whose answer is wrong, a predicate or a strategy that panics. At most 256 members can have groups in a plan.
+// All errors are of type *[target.Error] and wrap [target.ErrPartition]. Causes are a cycle, two operations with one
+// name, an operation that no member accepts (the error contains the reason of each member), a strategy that fails (its
+// error is wrapped, too) or returns an invalid answer, and a panic of a predicate or a strategy. At most 256 members
+// can have groups in a plan.
 func New(g *target.Graph, t *target.Target) (*Plan, error) {
 	if t.Kind() == nil {
 		return nil, noPartition("the target is nil, or was not made by New")
@@ -57,7 +58,7 @@ func New(g *target.Graph, t *target.Target) (*Plan, error) {
 		return nil, s.untaken(refused)
 	}
 	if len(s.owners) > maxMembers {
-		return nil, noPartition("%d members take operations: at most %d can", len(s.owners), maxMembers)
+		return nil, noPartition("%d members have operations: want at most %d", len(s.owners), maxMembers)
 	}
 	return newPlan(t, s), nil
 }
@@ -83,10 +84,10 @@ func checkMembers(t *target.Target, path []int) error {
 	return nil
 }
 
-// step returns the path of member i of the target at a path.
+// step returns the path of member i of the target at the given path.
 func step(path []int, i int) []int { return append(slices.Clip(path), i) }
 
-// nameMember names a target within another in messages: "dnnl (member 0)".
+// nameMember names a nested target in messages: "dnnl (member 0)".
 func nameMember(t *target.Target, path []int) string {
 	if len(path) == 0 {
 		return kindName(t)

@@ -89,7 +89,7 @@ func TestPartition_Single(t *testing.T) {
 
 	_, err := partition.New(graph(t, "x:a y:b(x)"), onlyKinds(t, "a"))
 	require.ErrorIs(t, err, target.ErrPartition)
-	require.ErrorContains(t, err, `operation "y" (b) is taken by no member`)
+	require.ErrorContains(t, err, `no member accepts operation "y" (b)`)
 }
 
 func TestPartition_Reasons(t *testing.T) {
@@ -105,7 +105,7 @@ func TestPartition_Reasons(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, partition.Decision{Op: "x", Group: 0, Reason: "the type is float32"}, x)
 	z, _ := p.Why("z")
-	require.Equal(t, `kind "c" takes every operation`, z.Reason)
+	require.Equal(t, `kind "c" accepts every operation`, z.Reason)
 	require.Equal(t, []partition.Refusal{
 		{Member: []int{0}, Target: cautious, Reason: "the type is <nil>"},
 		{Member: []int{1}, Target: silent, Reason: "the partitioner gives no reason"},
@@ -131,7 +131,7 @@ func TestPartition_SameMemberTwice(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "0:a,c 1:b,d", groupsOf(p))
 	why, _ := p.Why("a")
-	require.Equal(t, fmt.Sprintf(`the strategy of kind %q gives no reason; kind "llvm" takes every operation`, even),
+	require.Equal(t, fmt.Sprintf(`the strategy of kind %q gives no reason; kind "llvm" accepts every operation`, even),
 		why.Reason)
 }
 
@@ -214,7 +214,7 @@ func TestPartition_NestedStrategy(t *testing.T) {
 		Inputs: []string{"x", "p", "q"}, Outputs: []string{"v", "z"},
 	}, seen)
 	y, _ := p.Why("y")
-	require.Equal(t, fmt.Sprintf(`the strategy of kind %q: the last; kind "c" takes every operation`, kind), y.Reason)
+	require.Equal(t, fmt.Sprintf(`the strategy of kind %q: the last; kind "c" accepts every operation`, kind), y.Reason)
 }
 
 // TestPartition_Copies lets neither a partitioner nor who reads a plan change the graph.
@@ -302,7 +302,7 @@ func TestPlan_JSON(t *testing.T) {
 		`{"member":[0],"kind":"` + kind + `","after":[],"inputs":["in"],"outputs":["x"],"ops":[` +
 		`{"name":"x","kind":"a","inputs":["in"],"reason":"a < b","refused":[]}]},` +
 		`{"member":[1],"kind":"stackvm","after":[0],"inputs":["x"],"outputs":["y"],"ops":[` +
-		`{"name":"y","kind":"b","inputs":["x"],"reason":"kind \"stackvm\" takes every operation","refused":[` +
+		`{"name":"y","kind":"b","inputs":["x"],"reason":"kind \"stackvm\" accepts every operation","refused":[` +
 		`{"member":[0],"kind":"` + kind + `","reason":"a < b"}]}]}]}`
 	require.Equal(t, want, p.JSON())
 	require.Equal(t, want, string(must.Get(p.MarshalJSON())(t)))

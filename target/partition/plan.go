@@ -11,42 +11,42 @@ import (
 	"tvmgo/target"
 )
 
-// Plan says which member of a target computes what, and when. [New] makes it.
+// Plan assigns operations to the members of a target, and defines an order of execution. [New] makes it.
 type Plan struct {
 	Target    *target.Target
 	Inputs    []string   // of the whole graph
 	Outputs   []string   // operations whose results leave the whole graph
-	Groups    []Group    // each behind those that it waits for
+	Groups    []Group    // each after those that it depends on
 	Decisions []Decision // one for each operation, sorted by Op
 }
 
 // Group is a set of operations that one member computes together: its code generator makes one function of them.
 type Group struct {
-	// the member's place: in Members of the target, then in Members of that one, …; empty for the target itself
+	// the index of the member in Members of the target, then in Members of that member, …; empty for the target itself
 	Member  []int
 	Target  *target.Target // the member
-	Ops     []target.Op    // each behind those that it uses
+	Ops     []target.Op    // each after those that it uses
 	Inputs  []string       // results of other groups and inputs of the graph, in the order of their first use
-	Outputs []string       // operations whose results other groups use, or leave the graph
+	Outputs []string       // operations whose results other groups use or are outputs of the graph
 	After   []int          // the groups whose results it uses
 }
 
-// Decision says which member takes an operation, and why.
+// Decision is the member that computes an operation, with the reason.
 type Decision struct {
 	Op      string
-	Group   int       // its place in Groups
-	Reason  string    // what the member that takes it says, after what strategies say
-	Refused []Refusal // by those that were asked before
+	Group   int       // its index in Groups
+	Reason  string    // the reasons that strategies give, then that of the member
+	Refused []Refusal // the refusals of the members that were tried before
 }
 
-// Refusal says why a target does not take an operation.
+// Refusal is the reason why a target does not accept an operation.
 type Refusal struct {
 	Member []int          // as in [Group]
-	Target *target.Target // whose predicate refused it
+	Target *target.Target // the target whose predicate rejected it
 	Reason string
 }
 
-// Why is the decision on an operation; false if there is no such operation.
+// Why returns the decision on an operation; false if there is no such operation.
 func (p *Plan) Why(op string) (Decision, bool) {
 	i, ok := slices.BinarySearchFunc(p.Decisions, op, func(d Decision, op string) int { return strings.Compare(d.Op, op) })
 	if !ok {
@@ -55,7 +55,7 @@ func (p *Plan) Why(op string) (Decision, bool) {
 	return p.Decisions[i], true
 }
 
-// newPlan groups operations whose members are known.
+// newPlan groups operations whose members have been determined.
 func newPlan(t *target.Target, s *sharing) *Plan {
 	f := s.flow
 	g := groups(f, s.owner, len(s.owners))
@@ -97,7 +97,7 @@ func newPlan(t *target.Target, s *sharing) *Plan {
 	return p
 }
 
-// String is the plan for reading: each group with its border and its operations, and why they are there.
+// String returns the plan as text for people: each group with its inputs, outputs and operations, and the reasons.
 func (p *Plan) String() string {
 	var b strings.Builder
 	for n, g := range p.Groups {
@@ -117,7 +117,7 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-// JSON is the plan for programs. Equal plans have equal JSON. Attributes of operations are not part of it.
+// JSON returns the plan for programs. Equal plans have equal JSON. It does not contain the attributes of operations.
 func (p *Plan) JSON() string {
 	type refusal struct {
 		Member []int  `json:"member"`
@@ -163,16 +163,16 @@ func (p *Plan) JSON() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(plan); err != nil { // texts, numbers and a target: there is nothing that JSON lacks
+	if err := e.Encode(plan); err != nil { // strings, numbers and a target can always be encoded
 		return "{}"
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// MarshalJSON returns the same as JSON.
+// MarshalJSON returns the result of JSON.
 func (p *Plan) MarshalJSON() ([]byte, error) { return []byte(p.JSON()), nil }
 
-// kindName is "" for a target that New did not make, as in a plan of a user's own.
+// kindName returns the name of a target's kind; "" for a target that New did not make, as in a plan made by a user.
 func kindName(t *target.Target) string {
 	if k := t.Kind(); k != nil {
 		return k.Name()

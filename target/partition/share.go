@@ -9,10 +9,10 @@ import (
 	"tvmgo/target"
 )
 
-// sharing finds the member of every operation.
+// sharing determines the member of every operation.
 type sharing struct {
 	flow      *flow
-	owner     []int32 // by operation: a place in owners
+	owner     []int32 // by operation: an index in owners
 	owners    []owner
 	known     map[string]int32 // owners by path
 	decisions []Decision       // by operation
@@ -23,7 +23,7 @@ type owner struct {
 	path   []int
 }
 
-// offer gives operations to a target, and returns those that it refuses; the reasons are then written down.
+// offer offers operations to a target, and returns those that it rejects, after recording the reasons.
 func (s *sharing) offer(t *target.Target, path []int, ops []int32) (refused []int32, err error) {
 	if len(ops) == 0 {
 		return nil, nil
@@ -54,7 +54,7 @@ func (s *sharing) offer(t *target.Target, path []int, ops []int32) (refused []in
 		for n, i := range taken {
 			s.owner[i] = o
 			if !asked {
-				reasons[n] = fmt.Sprintf("kind %q takes every operation", t.Kind().Name())
+				reasons[n] = fmt.Sprintf("kind %q accepts every operation", t.Kind().Name())
 			}
 			s.decisions[i].because(reasons[n])
 		}
@@ -79,7 +79,7 @@ func (d *Decision) because(reason string) {
 	d.Reason = reason
 }
 
-// ownerAt is the place of a member in owners.
+// ownerAt returns the index of a member in owners.
 func (s *sharing) ownerAt(t *target.Target, path []int) int32 {
 	key := joined(path, ".")
 	o, ok := s.known[key]
@@ -91,7 +91,7 @@ func (s *sharing) ownerAt(t *target.Target, path []int) int32 {
 	return o
 }
 
-// ask keeps the panic of a predicate within the error.
+// ask calls a predicate, and converts a panic to an error.
 func (s *sharing) ask(p target.Predicate, t *target.Target, path []int, i int32) (takes bool, reason string,
 	err error) {
 	defer func() {
@@ -108,7 +108,7 @@ func (s *sharing) ask(p target.Predicate, t *target.Target, path []int, i int32)
 	return takes, reason, nil
 }
 
-// obey divides operations as the strategy of a composite target says, and checks what it says.
+// obey divides operations by the strategy of a composite target, and checks its answer.
 func (s *sharing) obey(strategy target.Strategy, t *target.Target, path []int, ops []int32) error {
 	if len(ops) == 0 {
 		return nil
@@ -131,11 +131,11 @@ func (s *sharing) obey(strategy target.Strategy, t *target.Target, path []int, o
 		i, ok := names[a.Op]
 		switch {
 		case !ok:
-			return fail("names %s, which is no operation that it was given", brief(a.Op))
+			return fail("names %s, which is not an operation that it was given", brief(a.Op))
 		case given[i]:
 			return fail("names operation %s twice", brief(a.Op))
 		case a.Member < 0 || a.Member >= len(members):
-			return fail("gives operation %s to member %d: members are 0 to %d", brief(a.Op), a.Member, len(members)-1)
+			return fail("assigns operation %s to member %d: members are 0 to %d", brief(a.Op), a.Member, len(members)-1)
 		}
 		given[i] = true
 		shares[a.Member] = append(shares[a.Member], i)
@@ -147,7 +147,7 @@ func (s *sharing) obey(strategy target.Strategy, t *target.Target, path []int, o
 	}
 	for _, i := range ops {
 		if !given[i] {
-			return fail("names %d of %d operations: %s is left", len(given), len(ops), brief(s.flow.ops[i].Name))
+			return fail("names %d of %d operations: %s is missing", len(given), len(ops), brief(s.flow.ops[i].Name))
 		}
 	}
 	for m, share := range shares {
@@ -158,14 +158,14 @@ func (s *sharing) obey(strategy target.Strategy, t *target.Target, path []int, o
 		}
 		if len(refused) > 0 {
 			i := refused[0]
-			return fail("gives operation %s to member %d, which refuses it: %s", s.flow.describe(i), m,
+			return fail("assigns operation %s to member %d, which does not accept it: %s", s.flow.describe(i), m,
 				s.decisions[i].refusals(step(path, m)))
 		}
 	}
 	return nil
 }
 
-// decide keeps the panic of a strategy within the error.
+// decide calls a strategy, and converts a panic to an error.
 func (s *sharing) decide(strategy target.Strategy, g *target.Graph, t *target.Target,
 	path []int) (answer []target.Assignment, err error) {
 	defer func() {
@@ -182,18 +182,18 @@ func (s *sharing) decide(strategy target.Strategy, g *target.Graph, t *target.Ta
 	return answer, nil
 }
 
-// untaken is the error for operations without a member.
+// untaken returns the error for operations that no member accepts.
 func (s *sharing) untaken(ops []int32) error {
 	i, others := ops[0], ""
 	if n := len(ops) - 1; n > 0 {
-		others = fmt.Sprintf(" (and so are %d more)", n)
+		others = fmt.Sprintf(" (and %d more)", n)
 	}
-	return noPartition("operation %s is taken by no member%s: %s: add a member that takes it, such as \"llvm\", which "+
-		"takes every operation",
+	return noPartition("no member accepts operation %s%s: %s: add a member that accepts it, such as \"llvm\", which "+
+		"accepts every operation",
 		s.flow.describe(i), others, s.decisions[i].refusals(nil))
 }
 
-// refusals lists those of a target within the path and of its members.
+// refusals joins the refusals of the target at a path and of its members.
 func (d *Decision) refusals(path []int) string {
 	var all []string
 	for _, r := range d.Refused {
@@ -209,7 +209,7 @@ func (f *flow) describe(i int32) string {
 	return fmt.Sprintf("%s (%s)", brief(f.ops[i].Name), f.ops[i].Kind)
 }
 
-// part is the graph of some operations, in their order.
+// part returns the graph of the given operations, in their order.
 func (f *flow) part(ops []int32) *target.Graph {
 	g := &target.Graph{Ops: make([]target.Op, len(ops))}
 	g.Inputs, g.Outputs = f.border(ops)
@@ -219,7 +219,8 @@ func (f *flow) part(ops []int32) *target.Graph {
 	return g
 }
 
-// border lists what some operations take from outside, in the order of first use, and what they give.
+// border returns the results that operations use from outside, in the order of first use, and their own results that
+// are used outside.
 func (f *flow) border(ops []int32) (inputs, outputs []string) {
 	within := make(map[int32]bool, len(ops))
 	names := make(map[string]bool, len(ops))

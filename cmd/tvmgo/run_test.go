@@ -27,7 +27,7 @@ func TestRun_TooLarge(t *testing.T) {
 		require.Error(t, err)
 		require.Equal(t, 1, cmd.ProcessState.ExitCode(), "%s", said)
 		require.True(t, strings.HasPrefix(string(said),
-			"tvmgo: --like "+c.like+": "+c.bytes+" are needed, and this process can have "), "%s", said)
+			"tvmgo: --like "+c.like+": "+c.bytes+" are needed, but this process can allocate only "), "%s", said)
 		require.True(t, strings.HasSuffix(string(said), ": use a smaller shape\n"), "%s", said)
 		require.NoFileExists(t, out)
 	}

@@ -1,11 +1,10 @@
-/* What the packages of devices share. */
+/* Code that all device packages share. */
 #include "backend.h"
 
 int tvmgo_no_device(DLDevice dev, int32_t count, const char* advice) {
   const char* type = tvmgo_device_type_name(dev.device_type);
   return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "there is no device %s:%d: this machine has %d, from %s:0 to %s:%d%s",
-                     type,
-                     (int)dev.device_id, (int)count, type, type, (int)count - 1, advice);
+                     type, (int)dev.device_id, (int)count, type, type, (int)count - 1, advice);
 }
 
 void tvmgo_memory_count(tvmgo_memory_counter* c, int64_t bytes) {
@@ -46,7 +45,7 @@ tvmgo_pinned* tvmgo_pinned_take(tvmgo_pinned_list* list, DLDevice dev, const voi
   if (p != NULL) *link = p->next;
   pthread_mutex_unlock(&list->lock);
   if (p == NULL)
-    tvmgo_raise(TVMGO_VALUE_ERROR, "free page-locked memory: %p is none that %s:%d made", at,
+    tvmgo_raise(TVMGO_VALUE_ERROR, "free page-locked memory: %p was not allocated by %s:%d, or already freed", at,
                 tvmgo_device_type_name(dev.device_type), (int)dev.device_id);
   return p;
 }

@@ -1,7 +1,7 @@
-// Package backend has the C that the packages of devices share, apart from kernels (package internal/kernels): the list
-// of functions that a device implements (backend.h), counters of memory, page-locked memory, errors that all devices
-// report alike, and handles for devices whose memory has no address (handle.h). It is for devices of this module: a
-// device from outside needs tvmgo/device_api.h alone.
+// Package backend has the C code that device packages share, apart from kernels (package internal/kernels): the
+// declarations of the functions that a device implements, counters of memory, the list of page-locked memory, errors
+// that all devices report with the same text (all in backend.h), and handles for devices whose memory has no address
+// (handle.h). It is for the devices of this repository. A device outside of it needs only tvmgo/device_api.h.
 package backend
 
 /*
@@ -9,4 +9,4 @@ package backend
 */
 import "C"
 
-import _ "tvmgo/internal/core" // what the C files call
+import _ "tvmgo/internal/core" // defines the functions that the C files call

@@ -6,7 +6,7 @@
 
 enum { MAX_HANDLES = 1 << 20, STEP = 1 << 12 };
 
-/* Makes more handles usable. Under the lock. */
+/* Makes STEP more handles usable. The caller holds the lock. 0, or -1 with an error raised. */
 static int grow(tvmgo_handles* all) {
   uint32_t n = atomic_load(&all->num_usable);
   if (all->base == NULL) {
@@ -16,14 +16,14 @@ static int grow(tvmgo_handles* all) {
   }
   if (n == MAX_HANDLES)
     return tvmgo_raise(TVMGO_MEMORY_ERROR,
-                       "%s: %d arrays, streams and marks are in use, there cannot be more: free some",
-                       all->api, MAX_HANDLES);
+                       "%s: %d arrays, streams, events and timers are in use, which is the limit: free some", all->api,
+                       MAX_HANDLES);
   if (mprotect(all->base + n * all->size, STEP * all->size, PROT_READ | PROT_WRITE) != 0) return tvmgo_raise_oom();
   atomic_store_explicit(&all->num_usable, n + STEP, memory_order_release);
   return 0;
 }
 
-/* The oldest free handle is taken first, so that one which is used after it was freed stays recognisable for long. */
+/* Reuses the handle that was freed first, so that a use after free is recognised for as long as possible. */
 void* tvmgo_handle_new(tvmgo_handles* all, uint32_t kind, int32_t device) {
   tvmgo_handle* h = NULL;
   tvmgo_spin_lock(&all->lock);
@@ -63,9 +63,8 @@ void* tvmgo_handle_need(const tvmgo_handles* all, const void* p, uint32_t kind, 
   uint32_t have = tvmgo_handle_kind(all, p);
   if (TVMGO_LIKELY(have == kind)) return (void*)p;
   if (have == 0)
-    tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is not %s of %s: it was made elsewhere, or freed", what, p,
-                all->kind_names[kind],
-                all->api);
+    tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is not %s of %s: it was freed, or created elsewhere", what, p,
+                all->kind_names[kind], all->api);
   else
     tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is %s of %s, not %s", what, p, all->kind_names[have], all->api,
                 all->kind_names[kind]);

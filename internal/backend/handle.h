@@ -1,5 +1,5 @@
-/* Handles: what a device gives out in place of an address, for memory, streams, events and timers. The handles of a
- * package lie in one reserved range of addresses, so that any pointer can be recognised as one without reading it. */
+/* Handles, which a device returns instead of addresses for memory, streams, events and timers. All handles of a device
+ * package lie in one reserved address range: whether a pointer is a handle can be decided without dereferencing it. */
 #pragma once
 
 #include <stdatomic.h>
@@ -8,32 +8,33 @@
 
 #include "core.h"
 
-/* How the handle of a package begins. Kind 0 means "not in use". */
+/* The first fields of each device package's own handle struct. Kind 0 means "not in use". */
 typedef struct tvmgo_handle {
   _Atomic uint32_t kind;
   int32_t device;
-  struct tvmgo_handle* next; /* of free ones; while in use, the package's own fields begin here */
+  struct tvmgo_handle* next; /* the next free handle; in a handle that is in use, the package's own fields begin here */
 } tvmgo_handle;
 
-/* The handles of a package, which sets the fields up to memory_kinds; the rest is zero at first. */
+/* The handles of a device package. The package sets the fields up to memory_kinds; all others must be zero at first. */
 typedef struct {
   const char* api;               /* "opencl", for messages */
-  size_t size;                   /* of its handle */
-  const char* const* kind_names; /* by kind, as in "a stream" */
-  uint32_t memory_kinds;         /* kinds 1 to this are memory */
+  size_t size;                   /* size of the package's handle struct, in bytes */
+  const char* const* kind_names; /* a name for each kind, with its article: "a stream" */
+  uint32_t memory_kinds;         /* kinds 1 to memory_kinds are memory */
   tvmgo_spin lock;
-  char* base;                  /* of the range; set once */
-  _Atomic uint32_t num_usable; /* handles from base on that may be read; grows */
-  uint32_t num_given;          /* of those, how many were ever handed out */
+  char* base;                  /* begin of the address range; set once */
+  _Atomic uint32_t num_usable; /* number of handles whose pages are readable and writable; grows */
+  uint32_t num_given;          /* number of handles that have been in use at least once */
   tvmgo_handle *first_free, *last_free;
 } tvmgo_handles;
 
-/* A handle of a kind, all else zero; NULL with an error raised. */
+/* A new handle; the package's fields are zero. NULL with an error raised. */
 void* tvmgo_handle_new(tvmgo_handles* all, uint32_t kind, int32_t device);
 void tvmgo_handle_free(tvmgo_handles* all, void* h);
-/* The kind of the handle at p; 0 if p is no handle that is in use. */
+/* The kind of the handle at p; 0 if p is not a handle that is in use. */
 uint32_t tvmgo_handle_kind(const tvmgo_handles* all, const void* p);
-/* The handle of a kind that p must be; NULL with an error raised. what begins the message. */
+/* Checks that p is a handle of a kind, and returns it; NULL with an error raised, whose message begins with what. */
 void* tvmgo_handle_need(const tvmgo_handles* all, const void* p, uint32_t kind, const char* what);
-/* The handle of memory of a device that p must be; NULL with an error raised. what begins the message. */
+/* Checks that p is a memory handle of a device, and returns it; NULL with an error raised, whose message begins with
+ * what. */
 void* tvmgo_handle_memory(const tvmgo_handles* all, const void* p, int32_t device, const char* what);

@@ -8,25 +8,25 @@ import (
 	"tvmgo/runtime"
 )
 
-// Code is a device module as data, which Module makes callable. It is constant after NewModule.
+// Code is the data of a device module; Module makes its kernels callable. Nothing changes a Code after NewModule.
 type Code struct {
 	runtime.ModuleBase
 	Kind    string
 	Device  dlpack.DeviceType
 	Kernels []blob.Function
-	// Payload is the *blob.DeviceModule or *blob.VulkanModule that Kernels are of.
+	// Payload is the *blob.DeviceModule or *blob.VulkanModule that contains the kernels.
 	Payload interface {
 		Function(key string) (blob.FunctionInfo, bool)
 		Encode(layout blob.Layout) ([]byte, error)
 	}
-	// Source returns the module as data in package runtime, which shows and saves it.
+	// Source returns a module of package runtime with the same code, which can be printed and saved but not run.
 	Source func() (*runtime.Module, error)
 
-	saved  []byte      // the payload that it was loaded from; nil for others
-	layout blob.Layout // of saved
+	saved  []byte      // the payload from which the module was loaded; nil if it was not loaded
+	layout blob.Layout // the layout of saved
 }
 
-// Layout is the layout of a payload.
+// Layout returns the layout of a payload.
 func Layout(p runtime.Payload) blob.Layout {
 	if p.Legacy {
 		return blob.Legacy
@@ -34,10 +34,11 @@ func Layout(p runtime.Payload) blob.Layout {
 	return blob.Modern
 }
 
-// SavedFrom makes SaveToBinary return a payload's bytes unchanged, for its layout. It keeps the bytes.
+// SavedFrom makes SaveToBinaryFor return the payload's bytes unchanged if the layouts are the same. It keeps a
+// reference to the bytes.
 func (c *Code) SavedFrom(p runtime.Payload) { c.saved, c.layout = p.Data, Layout(p) }
 
-// Parse reads the payload of a kind whose code is one piece. Saving returns the same bytes.
+// Parse reads a payload whose code is a single binary or text. Saving the result returns the same bytes.
 func Parse(p runtime.Payload, device dlpack.DeviceType) (*Code, error) {
 	p.Data = slices.Clone(p.Data)
 	m, err := blob.ParseDeviceModule(p.Data, Layout(p))
@@ -49,7 +50,7 @@ func Parse(p runtime.Payload, device dlpack.DeviceType) (*Code, error) {
 	return c, nil
 }
 
-// New takes a module whose code is one piece, which is copied.
+// New returns the Code of a module whose code is a single binary or text. It copies the code.
 func New(kind string, device dlpack.DeviceType, m *blob.DeviceModule) *Code {
 	return code(kind, device, &blob.DeviceModule{Format: m.Format, Functions: m.Functions, Data: slices.Clone(m.Data)})
 }
@@ -59,10 +60,10 @@ func code(kind string, device dlpack.DeviceType, m *blob.DeviceModule) *Code {
 		Source: func() (*runtime.Module, error) { return runtime.NewDeviceSource(kind, m) }}
 }
 
-// DeviceModule is the payload of a kind whose code is one piece.
+// DeviceModule returns the payload of a module that Parse or New made.
 func (c *Code) DeviceModule() *blob.DeviceModule { return c.Payload.(*blob.DeviceModule) }
 
-// Functions lists the kernels.
+// Functions returns the sorted names of the kernels.
 func (c *Code) Functions() []string {
 	var names []string
 	for _, f := range c.Kernels {
@@ -72,13 +73,13 @@ func (c *Code) Functions() []string {
 	return names
 }
 
-// Kernel describes a kernel.
+// Kernel returns the description of a kernel, and whether the kernel exists.
 func (c *Code) Kernel(name string) (blob.FunctionInfo, bool) { return c.Payload.Function(name) }
 
-// DeviceType is the type of the devices that kernels run on.
+// DeviceType returns the type of the devices on which the kernels run.
 func (c *Code) DeviceType() dlpack.DeviceType { return c.Device }
 
-// GetSource returns code that is text.
+// GetSource returns the code if it is text, and an error otherwise.
 func (c *Code) GetSource(format string) (string, error) {
 	data, err := c.Source()
 	if err != nil {
@@ -88,7 +89,7 @@ func (c *Code) GetSource(format string) (string, error) {
 	return data.GetSource(format)
 }
 
-// SaveToFile writes the code, and beside it the description of its kernels.
+// SaveToFile writes the code to a file, and the description of its kernels to a second file beside it.
 func (c *Code) SaveToFile(path, format string) error {
 	data, err := c.Source()
 	if err != nil {
@@ -98,7 +99,7 @@ func (c *Code) SaveToFile(path, format string) error {
 	return data.SaveToFile(path, format)
 }
 
-// WriteFormats is the suffix of files with such code.
+// WriteFormats returns the suffix of files that SaveToFile writes.
 func (c *Code) WriteFormats() []string {
 	if m, ok := c.Payload.(*blob.DeviceModule); ok {
 		return []string{m.Suffix()}
@@ -106,10 +107,10 @@ func (c *Code) WriteFormats() []string {
 	return []string{c.Kind}
 }
 
-// SaveToBinary is SaveToBinaryFor of the modern layout.
+// SaveToBinary returns the payload in the modern layout.
 func (c *Code) SaveToBinary() ([]byte, error) { return c.SaveToBinaryFor(blob.Modern) }
 
-// SaveToBinaryFor returns the payload for a file: the one that the module was loaded from, if its layout is that.
+// SaveToBinaryFor returns the payload in a layout. A module that was loaded from this layout returns the same bytes.
 func (c *Code) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	if c.saved != nil && c.layout == layout {
 		return c.saved, nil

@@ -20,25 +20,25 @@ import (
 	"tvmgo/runtime"
 )
 
-// Device describes a type of devices.
+// Device describes what the kernels of one device type can use.
 type Device struct {
 	Title      string // "OpenCL"
 	TensorMaps bool
-	// Clusters says that launches group blocks and name their shared memory, that blocks wait for each other, and that
-	// launches overlap with the work before them.
+	// Clusters says that a launch may set a cluster and the size of dynamic shared memory, may be cooperative, and may
+	// use programmatic dependent launch.
 	Clusters bool
-	Class    unsafe.Pointer // its tvmgo_kernel_class
+	Class    unsafe.Pointer // the device type's tvmgo_kernel_class
 }
 
-// flags are launch parameters without a value.
+// flags has the launch parameters that have no value.
 type flags struct{ programmatic, cooperative bool }
 
-// Corrupt makes an error of a damaged module.
+// Corrupt returns an ErrCorruptModule.
 func Corrupt(format string, args ...any) error {
 	return runtime.Errorf(runtime.ErrCorruptModule, format, args...)
 }
 
-// NotSupported makes an error of what a device does not support.
+// NotSupported returns an ErrNotSupported.
 func NotSupported(format string, args ...any) error {
 	return runtime.Errorf(runtime.ErrNotSupported, format, args...)
 }
@@ -54,7 +54,7 @@ func (d Device) describe(module *C.tvmgo_kernels, i int, f *blob.Function) error
 		return err
 	}
 	if strings.IndexByte(f.Key+f.Name, 0) >= 0 {
-		return Corrupt("kernel %q: the name has a zero byte inside", f.Key)
+		return Corrupt("kernel %q: the name contains a zero byte", f.Key)
 	}
 	var texts [3]*C.char
 	for i, s := range []string{f.Key, f.Name, sizeNames(values)} {
@@ -80,7 +80,7 @@ func cBool(b bool) C.int {
 	return 0
 }
 
-// argKinds checks the types of a kernel's arguments (docs/abi.md D.2).
+// argKinds checks the types of a kernel's arguments (docs/abi.md D.2) and returns a tvmgo_kernel_arg for each.
 func (d Device) argKinds(f *blob.Function) ([]uint8, error) {
 	if len(f.ArgTypes) > C.TVMGO_MAX_KERNEL_ARGS {
 		return nil, Corrupt("kernel %s has %d arguments, more than %d", f.Key, len(f.ArgTypes), int(C.TVMGO_MAX_KERNEL_ARGS))
@@ -109,19 +109,20 @@ func (d Device) argKinds(f *blob.Function) ([]uint8, error) {
 		}
 		switch {
 		case f.ArgExtraTags[i] != blob.ExtraTagTensorMap:
-			return nil, NotSupported("kernel %s: argument %d has the tag %d, which nothing here knows", f.Key, i,
+			return nil, NotSupported("kernel %s: argument %d has the unknown tag %d", f.Key, i,
 				f.ArgExtraTags[i])
 		case !d.TensorMaps:
-			return nil, NotSupported("kernel %s: argument %d is a tensor map, which %s does not have", f.Key, i, d.Title)
+			return nil, NotSupported("kernel %s: argument %d is a tensor map, which %s does not support", f.Key, i, d.Title)
 		case kinds[i] != C.TVMGO_ARG_MEMORY:
-			return nil, Corrupt("kernel %s: argument %d is a tensor map, but of type %v: handle is needed", f.Key, i, t)
+			return nil, Corrupt("kernel %s: argument %d is a tensor map of type %v: its type must be handle", f.Key, i, t)
 		}
 		kinds[i] = C.TVMGO_ARG_TENSOR_MAP
 	}
 	return kinds, nil
 }
 
-// launchParams are the values of a launch that follow the arguments, and what else it is to be (docs/abi.md D.2).
+// launchParams reads a kernel's launch parameters (docs/abi.md D.2): values has the TVMGO_LAUNCH number of each value
+// that follows the arguments, flags the parameters without a value.
 func (d Device) launchParams(f *blob.Function) (values []uint8, flags flags, err error) {
 	for i, tag := range f.LaunchParamTags {
 		name := launch.Canonical(tag)
@@ -137,20 +138,20 @@ func (d Device) launchParams(f *blob.Function) (values []uint8, flags flags, err
 			flags.cooperative = true
 			continue
 		case flags.programmatic && name == launch.Programmatic || flags.cooperative && name == launch.Cooperative:
-			return nil, flags, Corrupt("kernel %s: launch parameter %q comes twice", f.Key, tag)
+			return nil, flags, Corrupt("kernel %s: launch parameter %q occurs twice", f.Key, tag)
 		default:
-			return nil, flags, NotSupported("kernel %s: launch parameter %q: on %s there are %s", f.Key, tag, d.Title,
+			return nil, flags, NotSupported("kernel %s: launch parameter %q: %s supports %s", f.Key, tag, d.Title,
 				strings.Join(d.tags(), ", "))
 		}
 		if slices.Contains(values, uint8(slot)) {
-			return nil, flags, Corrupt("kernel %s: launch parameter %q comes twice", f.Key, tag)
+			return nil, flags, Corrupt("kernel %s: launch parameter %q occurs twice", f.Key, tag)
 		}
 		values = append(values, uint8(slot))
 	}
 	return values, flags, nil
 }
 
-// sizeNames lists launch parameters for people, with commas between.
+// sizeNames returns a comma-separated list of launch parameters for messages.
 func sizeNames(sizes []uint8) string {
 	names := make([]string, len(sizes))
 	for i, slot := range sizes {
@@ -161,7 +162,7 @@ func sizeNames(sizes []uint8) string {
 	return strings.Join(names, ", ")
 }
 
-// tags are the launch parameters that the device has.
+// tags returns the launch parameters that the device supports.
 func (d Device) tags() []string {
 	if !d.Clusters {
 		return launch.Tags[:launch.Cluster]
@@ -169,7 +170,7 @@ func (d Device) tags() []string {
 	return append(slices.Clone(launch.Tags), launch.Programmatic, launch.Cooperative)
 }
 
-// Raised takes the error that C raised on this thread.
+// Raised returns and clears the error that C raised on this thread.
 func Raised() error {
 	var kind *C.char
 	text := C.tvmgo_take_error_text(&kind)

@@ -13,7 +13,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// Guard runs f for C and raises its error or panic on the calling thread: 0, or -1.
+// Guard runs f for a caller in C. It returns 0, or raises f's error or panic on the calling thread and returns -1.
 func Guard(f func() error) (rc int) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -1,4 +1,4 @@
-/* Kernels of device modules: their life, and the errors of a launch. */
+/* Kernels of device modules: creating and releasing them, and the errors of a launch. */
 #include "kernels.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ void* tvmgo_kernels_object(tvmgo_kernels* m, TVMFFISafeCallType call) { return o
 static int offset_alignment(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const tvmgo_kernels* m = self;
   if (n != 1 || args[0].type_index != kTVMFFIInt || args[0].v_int64 < 0 || args[0].v_int64 > INT32_MAX)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "the alignment of offsets: the argument is the number of a device");
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "the alignment of offsets: the argument must be the number of a device");
   size_t bytes = m->cls->offset_alignment((int32_t)args[0].v_int64);
   if (bytes == 0) return -1;
   result->type_index = kTVMFFIInt;
@@ -143,8 +143,7 @@ int tvmgo_kernel_bad_memory(const tvmgo_kernel* k, int i, int32_t device, const 
     const char* advice = k->module->cls->copy_advice;
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        TVMGO_ARG " is an array of device type %d, the kernel runs on %s:%d: copy it there%s", k->name,
-                           i,
-                       (int)t->device.device_type, type_name(k), (int)device, advice == NULL ? "" : advice);
+                       i, (int)t->device.device_type, type_name(k), (int)device, advice == NULL ? "" : advice);
   }
   if (v->type_index == kTVMFFINone) return tvmgo_kernel_no_memory(k, i, device);
   int is_array = v->type_index == kTVMFFITensor || v->type_index == kTVMFFIDLTensorPtr;
@@ -153,9 +152,8 @@ int tvmgo_kernel_bad_memory(const tvmgo_kernel* k, int i, int32_t device, const 
 
 int tvmgo_kernel_bad_handle(const tvmgo_kernel* k, int i, int32_t device, const tvmgo_handles* all, const void* data) {
   if (tvmgo_handle_kind(all, data) - 1u >= all->memory_kinds)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ": %p is not memory of %s: it was made elsewhere, or freed",
-                       k->name, i,
-                       data, all->api);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG ": %p is not memory of %s: it was freed, or allocated elsewhere",
+                       k->name, i, data, all->api);
   return tvmgo_raise(TVMGO_VALUE_ERROR,
                      TVMGO_ARG " is memory of %s:%d, the kernel runs on %s:%d: copy it there, or make that device the "
                                "active one",
@@ -164,14 +162,13 @@ int tvmgo_kernel_bad_handle(const tvmgo_kernel* k, int i, int32_t device, const 
 
 int tvmgo_kernel_bad_offset(const tvmgo_kernel* k, int i, int32_t device, size_t offset, size_t nbytes, size_t align) {
   return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     TVMGO_ARG " begins %zu bytes into its memory of %zu: %s:%d takes parts of a buffer that begin "
-                               "at a multiple of %zu bytes: copy it to an array of its own",
+                     TVMGO_ARG " begins at byte %zu of an allocation of %zu bytes: on %s:%d it must begin inside, at a "
+                               "multiple of %zu bytes: copy it to an array of its own",
                      k->name, i, offset, nbytes, type_name(k), (int)device, align);
 }
 
 int tvmgo_kernel_wrong_count(const tvmgo_kernel* k, int32_t n) {
-  return tvmgo_raise(TVMGO_TYPE_ERROR, "kernel %s takes %d values, %d arguments and %d numbers%s%s; %d were given",
-                     k->name,
-                     (int)(k->num_args + k->num_launch), (int)k->num_args, (int)k->num_launch,
-                     k->num_launch > 0 ? " for " : "", k->sizes, (int)n);
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "kernel %s takes %d values, %d arguments and %d launch sizes%s%s; %d were given",
+                     k->name, (int)(k->num_args + k->num_launch), (int)k->num_args, (int)k->num_launch,
+                     k->num_launch > 0 ? ": " : "", k->sizes, (int)n);
 }

@@ -1,8 +1,8 @@
-/* Kernels of device modules: how they are described, called and kept alive, for all devices.
+/* Kernels of device modules, for all device types: how they are described, launched and kept alive.
  *
- * A package of devices has a struct for a kernel that begins with tvmgo_kernel, and a class. Go makes the module;
- * function objects that were handed out keep it alive after Go has closed it. Code that runs for each launch is inline
- * here. */
+ * Each device package has a struct for a kernel that begins with tvmgo_kernel, and one tvmgo_kernel_class. Go creates
+ * the module. Function objects that callers hold keep it alive after Go has closed it. The code that runs in each
+ * launch is inline in this header. */
 #pragma once
 
 #include "backend.h"
@@ -21,8 +21,8 @@ typedef enum {
   TVMGO_ARG_TENSOR_MAP
 } tvmgo_kernel_arg;
 
-/* The values behind the arguments: three dimensions of each, and bytes of shared memory. Go has their names
- * (internal/launch). */
+/* Numbers of the launch sizes, which follow the arguments of a call: three dimensions each, and the bytes of dynamic
+ * shared memory. internal/launch has their names. */
 enum {
   TVMGO_LAUNCH_GRID = 0,
   TVMGO_LAUNCH_BLOCK = 3,
@@ -35,37 +35,38 @@ enum {
 typedef struct {
   struct tvmgo_kernels* module;
   int32_t index;
-  char* name;   /* under which it is looked up */
-  char* symbol; /* in the code */
-  char* sizes;  /* names of the values after the arguments, for messages */
+  char* name;   /* the name under which callers look it up */
+  char* symbol; /* its name in the code */
+  char* sizes;  /* names of the launch sizes, for messages */
   int32_t num_args, num_launch;
   uint8_t args[TVMGO_MAX_KERNEL_ARGS];     /* tvmgo_kernel_arg */
-  uint8_t launch[TVMGO_MAX_LAUNCH];        /* of each value after the arguments */
+  uint8_t launch[TVMGO_MAX_LAUNCH];        /* TVMGO_LAUNCH number of each value after the arguments */
   uint8_t programmatic, cooperative;       /* launch parameters without a value */
-  _Atomic(void*) built[TVMGO_MAX_DEVICES]; /* the package's own, for each device; NULL before the first launch there */
+  _Atomic(void*) built[TVMGO_MAX_DEVICES]; /* the device package's loaded kernel; NULL before the first launch there */
 } tvmgo_kernel;
 
-/* What the kernels of a package of devices have in common; constant. NULL functions do nothing. */
+/* What all kernels of a device package have in common; constant. Functions may be NULL where the comment says so. */
 typedef struct {
-  size_t kernel_size; /* bytes of the package's struct */
+  size_t kernel_size; /* size of the package's struct that begins with tvmgo_kernel, in bytes */
   int32_t device_type;
   const char* copy_advice; /* continues "copy it there" in the error for an array of another device; NULL for nothing */
   TVMFFISafeCallType launch;
-  /* Completes a kernel that was described. -1 with an error raised. */
+  /* Fills in the package's own fields of a kernel after tvmgo_kernel_describe; may be NULL. 0, or -1 with an error
+   * raised. */
   int (*complete)(tvmgo_kernel* k);
   void (*free_built)(void* built);
-  /* Whether a built kernel can still be launched on its device; NULL: always. */
+  /* Whether a built kernel can still be launched on its device. NULL if it always can. */
   int (*is_current)(const void* built, int32_t device);
-  /* The multiple that the byte_offset of a tensor argument must be on a device; 0 with an error raised. NULL if data
-   * are addresses. */
+  /* The alignment of a tensor argument's byte_offset on a device, in bytes; 0 with an error raised. NULL if the data of
+   * tensors are addresses. */
   size_t (*offset_alignment)(int32_t device);
 } tvmgo_kernel_class;
 
-/* The kernels of a module. The module in Go, and each function that was handed out, hold a reference. */
+/* The kernels of a module. The module in Go and each function object hold one reference. */
 typedef struct tvmgo_kernels {
   _Atomic int64_t refs;
   const tvmgo_kernel_class* cls;
-  uintptr_t go; /* a cgo.Handle of the Go side (builder.go) */
+  uintptr_t go; /* cgo.Handle of the Builder (module.go) */
   int32_t count;
   char* list;
 } tvmgo_kernels;
@@ -74,56 +75,59 @@ static inline tvmgo_kernel* tvmgo_kernel_at(const tvmgo_kernels* m, int32_t inde
   return (tvmgo_kernel*)(m->list + (size_t)index * m->cls->kernel_size);
 }
 
-/* One reference; NULL if memory is out, and then the caller still owns go. */
+/* The result has one reference. NULL if out of memory; then the caller still owns go. */
 tvmgo_kernels* tvmgo_kernels_new(const tvmgo_kernel_class* cls, int32_t count, uintptr_t go);
 void tvmgo_kernels_release(tvmgo_kernels* m);
-/* The description of a kernel. Texts and lists are borrowed; the lists have at most the numbers above. */
+/* The description of a kernel. Strings and arrays are borrowed; the arrays have at most TVMGO_MAX_KERNEL_ARGS and
+ * TVMGO_MAX_LAUNCH elements. */
 typedef struct {
   const char *name, *symbol, *sizes;
   const uint8_t *args, *launch;
   int32_t num_args, num_launch;
   int programmatic, cooperative;
 } tvmgo_kernel_type;
-/* Fills in and completes kernel i. -1 with an error raised. */
+/* Sets the description of kernel i. 0, or -1 with an error raised. */
 int tvmgo_kernel_describe(tvmgo_kernels* m, int32_t i, const tvmgo_kernel_type* type);
-/* The function object of a kernel, owned; NULL with an error raised. */
+/* A new function object that launches a kernel; the caller owns it. NULL with an error raised. */
 void* tvmgo_kernel_object(tvmgo_kernels* m, int32_t index);
-/* The same for another function of a module: its self is the module. */
+/* A new function object that runs call, with the tvmgo_kernels as self; the caller owns it. NULL with an error
+ * raised. */
 void* tvmgo_kernels_object(tvmgo_kernels* m, TVMFFISafeCallType call);
-/* The function that returns the class's offset_alignment for a device number. A module that has it launches kernels
- * with tensors as well as with their data, which is how host code finds out. Owned; NULL with an error raised. */
+/* A new function object that returns the class's offset_alignment for a device number; the caller owns it. Host code
+ * that finds this function may pass tensors to kernels, not only their data. NULL with an error raised. */
 void* tvmgo_kernels_alignment_object(tvmgo_kernels* m);
 
-/* Raises an error of Go on the calling thread; always returns -1. */
+/* Raises an error that came from Go on the calling thread; always returns -1. */
 int tvmgo_raise_text(const char* kind, const char* text, size_t n, const char* backtrace, size_t backtrace_len);
-/* Takes the error that was raised: its text and in *kind its kind, both to be freed; NULL if there is none. */
+/* Clears the raised error, and returns its text and in *kind its kind; the caller frees both. NULL if there is none. */
 char* tvmgo_take_error_text(char** kind);
 
 /* ---- building kernels ---- */
 
-/* What was built of a kernel for a device; NULL if nothing was. */
+/* What the device package built from a kernel for a device; NULL if it has built nothing. */
 static inline void* tvmgo_kernel_built(const tvmgo_kernel* k, int32_t device) {
   return atomic_load_explicit(&k->built[device], memory_order_acquire);
 }
 
-/* Whether that is there and current. */
+/* Whether a kernel is built for a device and can still be launched there. */
 static inline int tvmgo_kernel_is_built(const tvmgo_kernel* k, int32_t device) {
   const void* built = tvmgo_kernel_built(k, device);
   const tvmgo_kernel_class* cls = k->module->cls;
   return built != NULL && (cls->is_current == NULL || cls->is_current(built, device));
 }
 
-/* Publishes what was built, under Go's lock. */
+/* Publishes what was built. The caller holds the Builder's lock. */
 static inline void tvmgo_kernel_set_built(tvmgo_kernel* k, int32_t device, void* built) {
   atomic_store_explicit(&k->built[device], built, memory_order_release);
 }
 
-/* Builds a kernel for a device, if no other thread has done so by now; enters Go. NULL with an error raised. */
+/* Builds a kernel for a device unless another thread has built it in the meantime; enters Go. NULL with an error
+ * raised. */
 void* tvmgo_kernel_build(tvmgo_kernel* k, int32_t device);
 
-/* ---- for launches ---- */
+/* ---- launches ---- */
 
-/* "kernel add: argument 2" begins messages. */
+/* Begins messages, as in "kernel add: argument 2". */
 #define TVMGO_ARG "kernel %s: argument %d"
 
 int tvmgo_kernel_bad_type(const tvmgo_kernel* k, int i, const char* want, const TVMFFIAny* v);
@@ -135,9 +139,8 @@ int tvmgo_kernel_bad_memory(const tvmgo_kernel* k, int i, int32_t device, const 
 int tvmgo_kernel_bad_handle(const tvmgo_kernel* k, int i, int32_t device, const tvmgo_handles* all, const void* data);
 int tvmgo_kernel_bad_offset(const tvmgo_kernel* k, int i, int32_t device, size_t offset, size_t nbytes, size_t align);
 
-/* The number of the calling thread's active device, after a check that there are as many values as the kernel takes; -1
- * with an error raised. Finds the devices, if that has not been done. Whether the number exists is the caller's to
- * check. */
+/* Checks the number of values, and returns the number of the calling thread's active device; -1 with an error raised.
+ * Enumerates the devices if that has not been done. The caller checks that the device exists. */
 static inline int32_t tvmgo_kernel_begin(const tvmgo_kernel* k, int32_t device_type, int32_t n) {
   if (TVMGO_UNLIKELY(n != k->num_args + k->num_launch)) return tvmgo_kernel_wrong_count(k, n);
   int32_t id = tvmgo_thread_get()->active_device[device_type];
@@ -158,23 +161,23 @@ static inline int tvmgo_kernel_float(const tvmgo_kernel* k, int i, const TVMFFIA
   return 0;
 }
 
-/* An argument in memory, as drivers take it: a scalar of 8 bytes, one of 4 bytes with zeroes behind it, or an
+/* An argument as drivers read it from memory: a scalar of 8 bytes, a scalar of 4 bytes followed by zeros, or an
  * address. */
 typedef union {
   int64_t i64;
-  uint32_t u32; /* of both signs: the same bits */
+  uint32_t u32; /* signed values, too: they have the same bits */
   double f64;
   float f32;
   uint64_t bits;
   uintptr_t address;
 } tvmgo_kernel_slot;
 
-/* Bytes of a scalar argument. */
+/* The size of a scalar argument in bytes. */
 static inline size_t tvmgo_kernel_scalar_size(const tvmgo_kernel* k, int i) {
   return k->args[i] == TVMGO_ARG_INT64 || k->args[i] == TVMGO_ARG_FLOAT64 ? 8 : 4;
 }
 
-/* Argument i, a scalar, from a value. */
+/* Converts a value to argument i, a scalar. 0, or -1 with an error raised. */
 static inline int tvmgo_kernel_scalar(const tvmgo_kernel* k, int i, const TVMFFIAny* v, tvmgo_kernel_slot* out) {
   int64_t n = 0;
   double real = 0;
@@ -195,12 +198,11 @@ static inline int tvmgo_kernel_scalar(const tvmgo_kernel* k, int i, const TVMFFI
   }
 }
 
-/* The memory that a value stands for: *data, as generated code passes it, and the tensor if the value is an array, else
- * NULL. An array is of the kernel's type of device, or of host memory that such devices reach. -1 with an error
- * raised. */
+/* Reads argument i, device memory, from a value: an array, or the data pointer of one, as generated code passes it.
+ * *tensor is the array, NULL for a pointer; *data is the pointer. An array must be on a device of the kernel's type, or
+ * in host memory that such devices can access. 0, or -1 with an error raised. */
 static inline int tvmgo_kernel_memory(const tvmgo_kernel* k, int i, int32_t device_type, int32_t device,
-                                      const TVMFFIAny* v,
-                                      const void** data, const DLTensor** tensor) {
+                                      const TVMFFIAny* v, const void** data, const DLTensor** tensor) {
   const DLTensor* t = NULL;
   *tensor = NULL;
   *data = v->v_ptr;
@@ -215,7 +217,8 @@ static inline int tvmgo_kernel_memory(const tvmgo_kernel* k, int i, int32_t devi
   return 0;
 }
 
-/* The handle of memory that an argument's data is, of the device of the launch; NULL with an error raised. */
+/* Checks that an argument's data is a memory handle of the device of the launch, and returns it; NULL with an error
+ * raised. */
 static inline const void* tvmgo_kernel_handle(const tvmgo_kernel* k, int i, int32_t device, const tvmgo_handles* all,
                                               const void* data) {
   if (TVMGO_LIKELY(tvmgo_handle_kind(all, data) - 1u < all->memory_kinds &&
@@ -225,16 +228,16 @@ static inline const void* tvmgo_kernel_handle(const tvmgo_kernel* k, int i, int3
   return NULL;
 }
 
-/* Whether a kernel can take memory of nbytes from an offset on, which must be a multiple of align: 0, or -1 with an
- * error raised. */
+/* Checks the offset at which an argument begins in an allocation of nbytes: it must be inside the allocation and a
+ * multiple of align. 0, or -1 with an error raised. */
 static inline int tvmgo_kernel_check_offset(const tvmgo_kernel* k, int i, int32_t device, size_t offset, size_t nbytes,
                                             size_t align) {
   if (TVMGO_LIKELY(offset < nbytes && offset % align == 0)) return 0;
   return tvmgo_kernel_bad_offset(k, i, device, offset, nbytes, align);
 }
 
-/* The launch sizes by their TVMGO_LAUNCH number. Missing ones are 1, and so are clusters of 0; missing shared memory is
- * 0. */
+/* Reads the launch sizes into s, by their TVMGO_LAUNCH numbers. Missing sizes are 1, cluster sizes of 0 count as 1, and
+ * missing shared memory is 0. 0, or -1 with an error raised. */
 static inline int tvmgo_kernel_sizes(const tvmgo_kernel* k, const TVMFFIAny* values, size_t s[TVMGO_MAX_LAUNCH]) {
   for (int i = 0; i < TVMGO_LAUNCH_SHARED; i++) s[i] = 1;
   s[TVMGO_LAUNCH_SHARED] = 0;
@@ -248,13 +251,13 @@ static inline int tvmgo_kernel_sizes(const tvmgo_kernel* k, const TVMFFIAny* val
   return 0;
 }
 
-/* Whether a launch has no work item. It is complete at once; drivers disagree on such launches. */
+/* Whether a launch has no work-item. The caller then launches nothing, because drivers disagree on such launches. */
 static inline int tvmgo_kernel_is_empty(const size_t s[TVMGO_MAX_LAUNCH]) {
   return TVMGO_UNLIKELY(s[0] == 0 || s[1] == 0 || s[2] == 0 || s[3] == 0 || s[4] == 0 || s[5] == 0);
 }
 
-/* Whether the number of blocks fits into 32 bits. Drivers for OpenCL and Vulkan multiply the sizes of the grid in 32
- * bits, and divide by the product. */
+/* Whether the number of blocks fits into 32 bits. Drivers of OpenCL and Vulkan multiply the grid's sizes in 32 bits and
+ * divide by the product, which would be 0 after an overflow. */
 static inline int tvmgo_kernel_blocks_fit(const size_t s[TVMGO_MAX_LAUNCH]) {
   size_t n;
   return TVMGO_LIKELY(!__builtin_mul_overflow(s[0], s[1], &n) && !__builtin_mul_overflow(n, s[2], &n) &&

@@ -15,23 +15,24 @@ import (
 	"tvmgo/runtime"
 )
 
-// Builder compiles or loads the kernels of one module. Its lock is held by Build.
+// Builder compiles or loads the kernels of one module. Its lock is held during Build.
 type Builder interface {
 	sync.Locker
-	// Build makes kernel i ready on a device and passes the result to tvmgo_kernel_set_built. k is its tvmgo_kernel.
+	// Build compiles or loads kernel i for a device and passes the result to tvmgo_kernel_set_built. k is the kernel's
+	// tvmgo_kernel.
 	Build(k unsafe.Pointer, i, device int) error
-	// Free is called once, when the module and all functions that were taken from it are gone. The end of the process
-	// does not call it: the driver ends as well then, and frees everything.
+	// Free is called once, after the module and all its functions have been released. It is not called when the process
+	// exits, because the driver then frees everything.
 	Free()
 }
 
-// Module is a device module whose kernels can be launched. Functions that were taken from it outlive Close.
+// Module is a device module whose kernels can be launched. Its functions remain callable after Close.
 type Module struct {
 	*Code
 	c *C.tvmgo_kernels
 }
 
-// NewModule describes the kernels of a module to C. The builder is the module's, even if an error is returned.
+// NewModule returns a module that launches the kernels of code. It takes ownership of the builder, even if it fails.
 func (d Device) NewModule(code *Code, b Builder) (*Module, error) {
 	h := cgo.NewHandle(b)
 	c := C.tvmgo_kernels_new((*C.tvmgo_kernel_class)(d.Class), C.int32_t(len(code.Kernels)), C.uintptr_t(h))
@@ -49,10 +50,10 @@ func (d Device) NewModule(code *Code, b Builder) (*Module, error) {
 	return &Module{Code: code, c: c}, nil
 }
 
-// C is the module's tvmgo_kernels.
+// C returns the module's tvmgo_kernels.
 func (m *Module) C() unsafe.Pointer { return unsafe.Pointer(m.c) }
 
-// Function returns a kernel as a function, or the one by which host code learns that launches take tensors.
+// Function returns a kernel by name. It also returns the function blob.OffsetAlignment, if kernels take tensors.
 func (m *Module) Function(name string) (*runtime.Function, error) {
 	if m.c.cls.offset_alignment != nil && name == blob.OffsetAlignment(m.Kind) {
 		return FunctionOf(C.tvmgo_kernels_alignment_object(m.c))
@@ -64,7 +65,8 @@ func (m *Module) Function(name string) (*runtime.Function, error) {
 	return FunctionOf(C.tvmgo_kernel_object(m.c, C.int32_t(i)))
 }
 
-// FunctionOf takes over a function object that C made; nil stands for the error that C raised.
+// FunctionOf returns a function object that C created, and takes ownership of it. If object is nil it returns the error
+// that C raised.
 func FunctionOf(object unsafe.Pointer) (*runtime.Function, error) {
 	if object == nil {
 		return nil, Raised()
@@ -72,7 +74,7 @@ func FunctionOf(object unsafe.Pointer) (*runtime.Function, error) {
 	return runtime.FunctionFromHandle(object)
 }
 
-// Close releases the module's own reference to its kernels; functions that are in use keep them.
+// Close releases the module's own reference to its kernels. Functions that are in use keep the kernels alive.
 func (m *Module) Close() error {
 	C.tvmgo_kernels_release(m.c)
 	return nil
@@ -93,7 +95,7 @@ func tvmgoKernelBuild(module C.uintptr_t, k *C.tvmgo_kernel, index, device C.int
 	}))
 }
 
-// tvmgoKernelsFree is called when a module and all its functions are gone.
+// tvmgoKernelsFree is called after a module and all its functions have been released.
 //
 //export tvmgoKernelsFree
 func tvmgoKernelsFree(module C.uintptr_t) {

@@ -1,6 +1,6 @@
-// Package memory reports how much memory this process may still allocate, so that requests that are too large become
-// errors: otherwise Go ends a process that cannot get memory, and the kernel ends one that exceeds the limit of its
-// cgroup.
+// Package memory reports how much memory this process may still allocate, so that a request that is too large returns
+// an error. Without the check, Go's allocator would end the process when memory runs out, and Linux would kill it when
+// it exceeds the limit of its cgroup.
 package memory
 
 import (
@@ -14,22 +14,22 @@ import (
 	"syscall"
 )
 
-// reserve is what stays free, or an eighth of less: Go takes memory in large pieces, and the rest of the program needs
-// some, too.
+// reserve is the number of bytes that Available leaves for the rest of the program and for Go's allocator, which
+// requests large chunks. Available leaves an eighth of the memory if that is less.
 const reserve = 256 << 20
 
-// Check is an error unless n bytes can be had.
+// Check returns an error if this process cannot allocate n more bytes.
 func Check(n int64) error {
 	if n <= 1<<20 { // not worth asking
 		return nil
 	}
 	if have := Available(); n > have {
-		return fmt.Errorf("%d bytes (%s) are needed, and this process can have %s", n, Text(n), Text(have))
+		return fmt.Errorf("%d bytes (%s) are needed, but this process can allocate only %s", n, Text(n), Text(have))
 	}
 	return nil
 }
 
-// Text is a number of bytes as people read it: "18.6 GiB".
+// Text formats a number of bytes with a unit, as in "18.6 GiB".
 func Text(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	v, i := float64(n), 0
@@ -42,8 +42,8 @@ func Text(n int64) string {
 	return fmt.Sprintf("%.1f %s", v, units[i])
 }
 
-// Make is n bytes of zeros outside of Go's heap, where they are lacking without an end of the process; give them back
-// by Free.
+// Make allocates n zeroed bytes outside Go's heap, so that a lack of memory is an error and does not end the process.
+// The caller releases them with Free.
 func Make(n int64) ([]byte, error) {
 	if n == 0 {
 		return []byte{}, nil
@@ -58,15 +58,15 @@ func Make(n int64) ([]byte, error) {
 	return b, nil
 }
 
-// Free gives back what Make made.
+// Free releases memory that Make returned.
 func Free(b []byte) {
 	if len(b) > 0 {
-		_ = syscall.Munmap(b) // which fails for nothing that Make made
+		_ = syscall.Munmap(b) // cannot fail for memory from Make
 	}
 }
 
-// Available is how many bytes this process may take, by the machine's free memory, its limits and those of its control
-// group.
+// Available returns the number of bytes that this process may still allocate. It considers the machine's available
+// memory, the process's resource limits and the limits of its control groups.
 func Available() int64 {
 	have := machine()
 	own := pages("/proc/self/statm")
@@ -97,7 +97,7 @@ func field(list []int64, i int) int64 {
 	return 0
 }
 
-// machine is what the kernel expects to find without harm to others, and what it can swap out.
+// machine returns the memory that Linux estimates to be available without swapping, plus the free swap space.
 func machine() int64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -119,13 +119,13 @@ func machine() int64 {
 	return total
 }
 
-// groups are the files of both versions of control groups.
+// groups lists the files of cgroup version 2 and version 1.
 var groups = []struct{ controller, root, limit, used, cache string }{
 	{"", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "},
 	{"memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
 }
 
-// group is what the control group has left, and those that it is in.
+// group returns the memory that this process's control groups, including all parent groups, still allow.
 func group() int64 {
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	have := int64(math.MaxInt64)
@@ -145,11 +145,12 @@ func group() int64 {
 	return have
 }
 
-// left is what one group has left: what files are cached in can be had, too.
+// left returns the memory that one control group still allows. Inactive file cache counts as free, because Linux
+// reclaims it.
 func left(dir, limit, used, cache string) int64 {
 	most, err := number(filepath.Join(dir, limit))
 	if err != nil {
-		return math.MaxInt64 // none, or another's
+		return math.MaxInt64 // the group has no limit, or its files are not visible here
 	}
 	taken, err := number(filepath.Join(dir, used))
 	if err != nil {

@@ -17,7 +17,7 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, Check(0))
 	require.NoError(t, Check(1<<20))
 	err := Check(math.MaxInt64)
-	require.ErrorContains(t, err, "9223372036854775807 bytes (8.0 EiB) are needed, and this process can have ")
+	require.ErrorContains(t, err, "9223372036854775807 bytes (8.0 EiB) are needed, but this process can allocate only ")
 	_, err = Make(math.MaxInt64)
 	require.Error(t, err)
 	b, err := Make(3 << 20)
@@ -33,7 +33,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A limit of the process counts.
+// Available obeys a resource limit of the process.
 func TestAvailable_Limits(t *testing.T) {
 	if os.Getenv("TVMGO_TEST_LIMIT") != "" {
 		l := syscall.Rlimit{Cur: 4 << 30, Max: 4 << 30}
@@ -51,7 +51,7 @@ func TestAvailable_Limits(t *testing.T) {
 	require.Less(t, n, int64(4<<30))
 }
 
-// A group's limit counts, less what it holds, but for files that are cached.
+// A control group's free memory is its limit minus its usage; inactive file cache does not count as used.
 func TestLeft(t *testing.T) {
 	dir := t.TempDir()
 	require.EqualValues(t, math.MaxInt64, left(dir, "memory.max", "memory.current", "inactive_file "))

@@ -1,9 +1,9 @@
-// Package cpu implements the device interface for the CPU. Package runtime imports it: the CPU is the device that
-// always works.
+// Package cpu implements the device interface for the CPU. Package runtime imports it, so that the CPU is always
+// available.
 //
-// Its memory is aligned to 64 bytes; it has one stream, NULL, which is always done; its workspaces
-// belong to a thread and cost a few nanoseconds. All of it is C, registered before any Go code
-// runs, because C programs may call before Go has started.
+// Its memory is aligned to 64 bytes. Its only stream is NULL, whose work is done when a call returns. Each thread has
+// its own pool of workspaces, from which an allocation takes a few nanoseconds. The device is written in C and
+// registered before any Go code runs, because C programs may call it before Go has started.
 package cpu
 
 /*
@@ -11,4 +11,4 @@ package cpu
 */
 import "C"
 
-import _ "tvmgo/internal/core" // the core that registers it
+import _ "tvmgo/internal/core" // defines the functions that device.c calls

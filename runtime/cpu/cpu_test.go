@@ -8,14 +8,14 @@ import (
 	"tvmgo/runtime/devicetest"
 )
 
-// hostModule does on the CPU what a compiled module would.
+// hostModule is a module for the CPU that is written in Go.
 type hostModule struct{ runtime.ModuleBase }
 
 func (hostModule) Function(name string) (*runtime.Function, error) {
 	return runtime.NewFunction(func(args ...any) (any, error) {
 		x, ok := args[0].(*runtime.Tensor)
 		if !ok {
-			return nil, &runtime.Error{Op: name, Kind: runtime.ErrInvalidArgument, Message: "the argument is no array"}
+			return nil, &runtime.Error{Op: name, Kind: runtime.ErrInvalidArgument, Message: "the argument must be an array"}
 		}
 		data, err := runtime.ToSlice[float32](x)
 		if err != nil {
@@ -30,6 +30,6 @@ func (hostModule) Function(name string) (*runtime.Function, error) {
 
 func TestDevice_Conforms(t *testing.T) {
 	devicetest.Run(t, runtime.CPU, devicetest.Options{DataIsAddress: true,
-		Second: dlpack.Device{Type: dlpack.CPU, ID: 1}, OneMemory: true, // every index is this machine
+		Second: dlpack.Device{Type: dlpack.CPU, ID: 1}, OneMemory: true, // every index is the same CPU
 		Module: func() (*runtime.Module, error) { return runtime.NewModule("host", runtime.Runnable, hostModule{}) }})
 }

@@ -1,4 +1,4 @@
-/* The CPU behind the device interface: memory, one queue that is always done, a clock. */
+/* The device table of the CPU: memory, one stream whose work is always done, and a timer. */
 #include "core.h"
 
 #include <malloc.h>
@@ -7,11 +7,10 @@
 #include <sys/sysinfo.h>
 #include <time.h>
 
-/* Every index of 0 or more is there, and all mean the same memory: code for several devices is tried on one machine
- * so. */
+/* Every index from 0 on exists and is the same CPU, so that code for several devices can be tested on any machine. */
 static int check_id(int32_t id) {
   if (id >= 0) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "device cpu has no index %d: all indices from 0 on are this one CPU, use cpu:0",
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "device cpu has no index %d: all indices from 0 on are the same CPU, use cpu:0",
                      (int)id);
 }
 
@@ -55,7 +54,7 @@ static int copy_data_from_to(const TVMGODeviceAPI* api, const DLTensor* from, co
   return 0;
 }
 
-/* A thread's current stream may be any handle, a front end's: what is done here is done when the call returns. */
+/* A thread's current stream may be any handle, such as one of a front end: work is done when a call returns. */
 static int set_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
   return check_id(dev.device_id);
 }
@@ -63,8 +62,7 @@ static int set_stream(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandl
 static int only_default(DLDevice dev, TVMFFIStreamHandle stream) {
   if (check_id(dev.device_id) != 0) return -1;
   if (stream == NULL || stream == tvmgo_stream_get(kDLCPU, dev.device_id)) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "device cpu has one stream, NULL: %p is none of its",
-                     stream);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "device cpu has only the stream NULL, not %p", stream);
 }
 
 static int stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
@@ -100,7 +98,7 @@ static int free_workspace(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
 }
 
 typedef struct {
-  int64_t start, stop; /* ns; 0 = not yet */
+  int64_t start, stop; /* in nanoseconds; 0 if not started or stopped */
 } cpu_timer;
 
 static int64_t now_ns(void) {
@@ -183,5 +181,5 @@ static const TVMGODeviceAPI cpu = {
     .memory_stats = memory_stats,
 };
 
-/* A constructor, so that the CPU is there at C's first call. */
+/* A constructor, so that the device is registered before the first call from C. */
 __attribute__((constructor(120))) static void register_cpu(void) { tvmgo_device_builtin(kDLCPU, &cpu, NULL, NULL); }

@@ -1,19 +1,19 @@
 //go:build cuda
 
-/* The books on memory: what was allocated here, by its address. */
+/* The table of all allocations of this package, by address. */
 #include "driver.h"
 
 #include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static cu_block* table; /* open addressing; cap is a power of two, at most half is taken */
-static size_t cap, used, held; /* held: room of entries that were taken and may come back */
+static cu_block* table; /* a hash table with open addressing; cap is a power of two, at most half of it is used */
+static size_t cap, used, reserved; /* reserved: room of entries that were taken and may come back */
 
-static size_t home(uintptr_t at) { return (size_t)((at >> 6) * 0x9E3779B97F4A7C15u >> 20) & (cap - 1); }
+static size_t first_slot(uintptr_t at) { return (size_t)((at >> 6) * 0x9E3779B97F4A7C15u >> 20) & (cap - 1); }
 
-/* Where an address is, or would be. */
-static size_t place(uintptr_t at) {
-  size_t i = home(at);
+/* The index of an address, or of the empty entry where it would be inserted. */
+static size_t slot_of(uintptr_t at) {
+  size_t i = first_slot(at);
   while (table[i].at != 0 && table[i].at != at) i = (i + 1) & (cap - 1);
   return i;
 }
@@ -26,16 +26,16 @@ static int grow(void) {
   table = bigger;
   cap = twice;
   for (size_t i = 0; i < n; i++)
-    if (old[i].at != 0) table[place(old[i].at)] = old[i];
+    if (old[i].at != 0) table[slot_of(old[i].at)] = old[i];
   free(old);
   return 0;
 }
 
-int tvmgo_cu_book_add(cu_block b) {
+int tvmgo_cu_allocation_add(cu_block b) {
   pthread_mutex_lock(&lock);
-  int rc = (used + held) * 2 < cap ? 0 : grow();
+  int rc = (used + reserved) * 2 < cap ? 0 : grow();
   if (rc == 0) {
-    size_t i = place(b.at);
+    size_t i = slot_of(b.at);
     used += table[i].at == 0;
     table[i] = b;
   }
@@ -43,7 +43,7 @@ int tvmgo_cu_book_add(cu_block b) {
   return rc == 0 ? 0 : tvmgo_raise_oom();
 }
 
-/* Takes an entry out and closes the gap, so that what went past it is found still. */
+/* Removes an entry and moves later ones into the gap, so that lookups still find them. */
 static void erase(size_t i) {
   for (size_t j = i;;) {
     table[i].at = 0;
@@ -51,50 +51,50 @@ static void erase(size_t i) {
     do {
       j = (j + 1) & (cap - 1);
       if (table[j].at == 0) return;
-      h = home(table[j].at);
+      h = first_slot(table[j].at);
     } while (i <= j ? i < h && h <= j : i < h || h <= j);
     table[i] = table[j];
     i = j;
   }
 }
 
-static int look(uintptr_t at, cu_block* out, int take) {
+static int lookup(uintptr_t at, cu_block* out, int take) {
   int found = 0;
   pthread_mutex_lock(&lock);
   if (cap != 0 && at != 0) {
-    size_t i = place(at);
+    size_t i = slot_of(at);
     found = table[i].at == at;
     if (found) *out = table[i];
     if (found && take) {
       erase(i);
       used--;
-      held++;
+      reserved++;
     }
   }
   pthread_mutex_unlock(&lock);
   return found;
 }
 
-void tvmgo_cu_book_put_back(const cu_block* b) {
+void tvmgo_cu_allocation_restore(const cu_block* b) {
   pthread_mutex_lock(&lock);
-  held--;
+  reserved--;
   used++;
-  table[place(b->at)] = *b; /* nobody has the address meanwhile: it was not freed */
+  table[slot_of(b->at)] = *b; /* the address is not in the table, because the memory was not freed */
   pthread_mutex_unlock(&lock);
 }
 
-void tvmgo_cu_book_lose(int32_t device) {
+void tvmgo_cu_allocations_lost(int32_t device) {
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < cap; i++)
     if (table[i].at != 0 && table[i].device == device) table[i].lost = 1;
   pthread_mutex_unlock(&lock);
 }
 
-void tvmgo_cu_book_done(void) {
+void tvmgo_cu_allocation_removed(void) {
   pthread_mutex_lock(&lock);
-  held--;
+  reserved--;
   pthread_mutex_unlock(&lock);
 }
 
-int tvmgo_cu_book_take(uintptr_t at, cu_block* out) { return look(at, out, 1); }
-int tvmgo_cu_book_find(uintptr_t at, cu_block* out) { return look(at, out, 0); }
+int tvmgo_cu_allocation_remove(uintptr_t at, cu_block* out) { return lookup(at, out, 1); }
+int tvmgo_cu_allocation_find(uintptr_t at, cu_block* out) { return lookup(at, out, 0); }

@@ -14,12 +14,12 @@ import (
 	"tvmgo/runtime"
 )
 
-// files are the libraries that TVM exported for CUDA: of both generations, with every form of code.
+// files lists the libraries that TVM exported for CUDA: of both generations, and with every format of code.
 var files = []string{"modern/gpu_cuda.so", "modern/gpu_cuda_ptx.so", "modern/gpu_cuda_src.so", "classic/gpu_cuda.so"}
 
 var suffixes = map[string]string{files[0]: "cubin", files[1]: "ptx", files[2]: "cu", files[3]: "ptx"}
 
-// The modules of TVM run on whatever device their arrays are, on its default stream and on another.
+// Modules that TVM compiled run on the device of their arrays, on the default stream and on another stream.
 func TestArtifacts(t *testing.T) {
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {
@@ -35,16 +35,16 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
-// Functions go on to work after their modules are closed, from many goroutines on all devices, while the collector runs
-// all the time.
+// Functions still work after their modules are closed, in many goroutines on all devices and with frequent garbage
+// collections.
 func TestArtifacts_ManyGoroutinesAndCollections(t *testing.T) {
 	need(t)
 	leavesNothing(t)
 	gputest.Hammer(t, []string{artifacts + files[0], artifacts + files[1], artifacts + files[3]}, present())
 }
 
-// life is all that becomes of a module. tried says whether the failure that was asked for had come before things were
-// closed, whose errors nobody hears.
+// life loads a module, calls a function and closes everything. tried reports whether the requested failure happened
+// before objects were closed, because errors of closing are ignored.
 func life(t testing.TB, file string, failed func() bool) (tried bool, err error) {
 	defer func() { tried = tried || err != nil }()
 	m, err := runtime.Load(t.Context(), filepath.Join(artifacts, file))
@@ -90,25 +90,23 @@ func life(t testing.TB, file string, failed func() bool) (tried bool, err error)
 	return failed(), err
 }
 
-// Whichever call of the driver fails in the life of a module: there is an error, nothing is left, and the next try
-// works.
+// If any call of the driver fails while a module is used, there is an error, nothing leaks, and the next use works.
 func TestArtifacts_EveryCallFails(t *testing.T) {
 	fake := needFake(t)
 	const invalidValue = 1
 	for _, file := range []string{files[0], files[1], files[3]} {
-		_, err := life(t, file, fake.Failed) // makes contexts
+		_, err := life(t, file, fake.Failed) // creates the contexts
 		require.NoError(t, err)
 		for _, c := range []struct {
 			names  []string
-			always bool // without the call there is no result
+			always bool // a failure of these calls is always an error
 			least  int
 		}{
 			{[]string{"cuModule*", "cuMem*", "cuLaunch*", "cuFunc*", "cuStreamCreate*", "cuStreamSynchronize", "cuEvent*"}, true,
 				10},
-			// A context that cannot be made current is not tried again when memory is freed: it is at its end.
+			// cuCtxSetCurrent is not here: if it fails when memory is freed, that is not retried.
 			{[]string{"cuCtxGetCurrent", "cuCtxSynchronize", "cuCtxPush*", "cuCtxPop*", "cuDevice*", "cuPointer*", "cuThread*",
-				"cuStreamIs*",
-				"cuStreamQuery", "cuStreamGet*", "cuStreamDestroy*"}, false, 10},
+				"cuStreamIs*", "cuStreamQuery", "cuStreamGet*", "cuStreamDestroy*"}, false, 10},
 		} {
 			before := alive(t)
 			n := 0

@@ -1,6 +1,6 @@
 //go:build cuda
 
-/* What a device says of itself (docs/abi.md E.2, and the options of target kind "cuda" in F.2). */
+/* Attributes of a device (docs/abi.md E.2), and the options of target kind "cuda" that it reports (F.2). */
 #include "driver.h"
 
 #include <stdio.h>
@@ -8,10 +8,10 @@
 
 #include "../../internal/dl/dl.h"
 
-static int failed(const cu_device* d, CUresult rc) { return tvmgo_cu_raise(rc, "ask cuda:%d", (int)d->index); }
+static int failed(const cu_device* d, CUresult rc) { return tvmgo_cu_raise(rc, "query cuda:%d", (int)d->index); }
 
-/* None for what a driver doesn't know yet, or no more. */
-static int ask(const cu_device* d, CUdevice_attribute what, TVMFFIAny* out) {
+/* Queries an attribute. *out stays None if the driver does not know the attribute. */
+static int query(const cu_device* d, CUdevice_attribute what, TVMFFIAny* out) {
   int v = 0;
   CUresult rc = cuDeviceGetAttribute(&v, what, d->id);
   if (rc == CUDA_ERROR_INVALID_VALUE) return 0;
@@ -20,14 +20,14 @@ static int ask(const cu_device* d, CUdevice_attribute what, TVMFFIAny* out) {
   return 0;
 }
 
-/* An attribute that is never 0 of a device that has it. */
-static int ask_more(const cu_device* d, CUdevice_attribute what, TVMFFIAny* out) {
-  int rc = ask(d, what, out);
+/* Queries an attribute for which 0 means that the device does not have it; then *out is None. */
+static int query_nonzero(const cu_device* d, CUdevice_attribute what, TVMFFIAny* out) {
+  int rc = query(d, what, out);
   if (rc == 0 && out->type_index == kTVMFFIInt && out->v_int64 == 0) *out = tvmgo_any_none();
   return rc;
 }
 
-static int given(int64_t v, TVMFFIAny* out) {
+static int store_int(int64_t v, TVMFFIAny* out) {
   *out = tvmgo_any_int(v);
   return 0;
 }
@@ -38,47 +38,50 @@ static int free_memory(cu_device* d, TVMFFIAny* out) {
   if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   CUresult rc = cuMemGetInfo(&free_bytes, &total);
   tvmgo_cu_leave(&s);
-  return rc == CUDA_SUCCESS ? given((int64_t)free_bytes, out) : failed(d, rc);
+  return rc == CUDA_SUCCESS ? store_int((int64_t)free_bytes, out) : failed(d, rc);
 }
 
 int tvmgo_cu_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
   char buf[128];
   *out = tvmgo_any_none();
   if (kind == kTVMGODeviceAttrExist) {
-    const cu_device* there = id >= 0 && id < tvmgo_cu_num_devices ? &tvmgo_cu_devices[id] : NULL;
-    return given(there != NULL && there->broken[0] == 0 && (api != &tvmgo_cu_managed_table || there->has_managed), out);
+    const cu_device* found = id >= 0 && id < tvmgo_cu_num_devices ? &tvmgo_cu_devices[id] : NULL;
+    int usable = found != NULL && found->broken[0] == 0 && (api != &tvmgo_cu_managed_table || found->has_managed);
+    return store_int(usable, out);
   }
   cu_device* d = tvmgo_cu_device(id);
   if (d == NULL) return -1;
   switch (kind) {
-    case kTVMGODeviceAttrMaxThreadsPerBlock: return given(d->max_block, out);
-    case kTVMGODeviceAttrWarpSize: return ask_more(d, CU_DEVICE_ATTRIBUTE_WARP_SIZE, out);
-    case kTVMGODeviceAttrMaxSharedMemoryPerBlock: return given(d->max_shared, out);
+    case kTVMGODeviceAttrMaxThreadsPerBlock: return store_int(d->max_block, out);
+    case kTVMGODeviceAttrWarpSize: return query_nonzero(d, CU_DEVICE_ATTRIBUTE_WARP_SIZE, out);
+    case kTVMGODeviceAttrMaxSharedMemoryPerBlock: return store_int(d->max_shared, out);
     case kTVMGODeviceAttrComputeVersion:
       snprintf(buf, sizeof buf, "%d.%d", d->major, d->minor);
       return tvmgo_text_value(buf, out);
     case kTVMGODeviceAttrDeviceName: return tvmgo_text_value(d->name, out);
-    case kTVMGODeviceAttrMaxClockRate: return ask_more(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, out);
-    case kTVMGODeviceAttrMultiProcessorCount: return ask_more(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, out);
+    case kTVMGODeviceAttrMaxClockRate: return query_nonzero(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, out);
+    case kTVMGODeviceAttrMultiProcessorCount: return query_nonzero(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, out);
     case kTVMGODeviceAttrMaxThreadDimensions:
       snprintf(buf, sizeof buf, "[%d, %d, %d]", d->max_threads[0], d->max_threads[1], d->max_threads[2]);
       return tvmgo_text_value(buf, out);
-    case kTVMGODeviceAttrMaxRegistersPerBlock: return ask_more(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, out);
-    /* of our header, as of the original's: what is built in */
-    case kTVMGODeviceAttrApiVersion: return given(CUDA_VERSION, out);
-    case kTVMGODeviceAttrL2CacheSizeBytes: return ask_more(d, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, out);
-    case kTVMGODeviceAttrTotalGlobalMemory: return given((int64_t)d->total_bytes, out);
+    case kTVMGODeviceAttrMaxRegistersPerBlock:
+      return query_nonzero(d, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, out);
+    /* the version of the header with which this is built */
+    case kTVMGODeviceAttrApiVersion: return store_int(CUDA_VERSION, out);
+    case kTVMGODeviceAttrL2CacheSizeBytes: return query_nonzero(d, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, out);
+    case kTVMGODeviceAttrTotalGlobalMemory: return store_int((int64_t)d->total_bytes, out);
     case kTVMGODeviceAttrAvailableGlobalMemory: return free_memory(d, out);
   }
   return 0;
 }
 
-/* "GPU-…" as nvidia-smi shows it; of a part of a GPU, where the device is one, by drivers that tell. */
+/* The UUID "GPU-…" that nvidia-smi shows. If the device is a MIG instance, it is the UUID of the instance, with drivers
+ * that report it. */
 static int uuid(const cu_device* d, TVMFFIAny* out) {
   CUuuid id;
   char buf[64];
-  int part = tvmgo_dl_has(&tvmgo_dl_cuda, "cuDeviceGetUuid_v2");
-  CUresult rc = part ? cuDeviceGetUuid_v2(&id, d->id) : cuDeviceGetUuid(&id, d->id);
+  int v2 = tvmgo_dl_has(&tvmgo_dl_cuda, "cuDeviceGetUuid_v2");
+  CUresult rc = v2 ? cuDeviceGetUuid_v2(&id, d->id) : cuDeviceGetUuid(&id, d->id);
   if (rc != CUDA_SUCCESS) return failed(d, rc);
   size_t n = (size_t)snprintf(buf, sizeof buf, "GPU");
   for (int i = 0; i < 16; i++) {
@@ -94,7 +97,7 @@ static int pci_bus_id(const cu_device* d, TVMFFIAny* out) {
   return rc == CUDA_SUCCESS ? tvmgo_text_value(buf, out) : failed(d, rc);
 }
 
-/* The architecture that code for this device is compiled for: "sm_90". */
+/* The architecture of the device, such as "sm_90". */
 static int arch(const cu_device* d, TVMFFIAny* out) {
   char buf[32];
   snprintf(buf, sizeof buf, "sm_%d%d", d->major, d->minor);
@@ -105,7 +108,7 @@ int tvmgo_cu_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   static const struct {
     const char* name;
     CUdevice_attribute what;
-  } asked[] = {
+  } queried[] = {
       {"thread_warp_size", CU_DEVICE_ATTRIBUTE_WARP_SIZE},
       {"registers_per_block", CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK},
       {"l2_cache_size_bytes", CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE},
@@ -124,10 +127,10 @@ int tvmgo_cu_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   if (strcmp(name, "uuid") == 0) return uuid(d, out);
   if (strcmp(name, "pci_bus_id") == 0) return pci_bus_id(d, out);
   if (strcmp(name, "max_num_threads") == 0 || strcmp(name, "max_threads_per_block") == 0)
-    return given(d->max_block, out);
-  if (strcmp(name, "max_shared_memory_per_block") == 0) return given(d->max_shared, out);
-  if (strcmp(name, "max_shared_memory_per_block_optin") == 0) return given(d->max_shared_optin, out);
-  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
-    if (strcmp(name, asked[i].name) == 0) return ask(d, asked[i].what, out);
+    return store_int(d->max_block, out);
+  if (strcmp(name, "max_shared_memory_per_block") == 0) return store_int(d->max_shared, out);
+  if (strcmp(name, "max_shared_memory_per_block_optin") == 0) return store_int(d->max_shared_optin, out);
+  for (size_t i = 0; i < sizeof queried / sizeof *queried; i++)
+    if (strcmp(name, queried[i].name) == 0) return query(d, queried[i].what, out);
   return 0;
 }

@@ -17,9 +17,9 @@ import (
 	"tvmgo/runtime/cuda"
 )
 
-// A kernel may be used for the first time while its stream records, and its module be closed then: loading and
-// unloading is no part of the recording, and the graph keeps what it launches.
-func TestKernel_FirstUsedInARecording(t *testing.T) {
+// A kernel may be used for the first time in a capture, and its module closed then: loading and unloading are not
+// captured, and the graph keeps the kernels that it launches.
+func TestKernel_FirstUsedInACapture(t *testing.T) {
 	need(t)
 	leavesNothing(t)
 	m := must.Get(runtime.NewDeviceModule("cuda", "ptx", testdata(t, "kernels.ptx"), kernels...))(t)
@@ -47,13 +47,13 @@ func TestKernel_FirstUsedInARecording(t *testing.T) {
 	require.NoError(t, g.Close())
 }
 
-// While another library captures in the global mode, on any device, memory is allocated, freed and trimmed and streams
-// are waited for without an error, and the capture goes on.
+// While another library captures in the global mode, on any device, allocating, freeing, trimming and waiting work, and
+// do not affect the capture.
 func TestOtherLibraryCaptures(t *testing.T) {
 	driver := needFake(t)
 	needTwo(t)
 	noLeaks(t)
-	for _, d := range present() { // each has a context by now
+	for _, d := range present() { // creates the contexts
 		x := tensor(t, d, counting(8, 1))
 		require.NoError(t, x.Close())
 	}
@@ -71,8 +71,8 @@ func TestOtherLibraryCaptures(t *testing.T) {
 	}
 }
 
-// everythingWithout allocates, copies, waits and frees on the first device, while streams may be captured; without the
-// default stream, where that waits for a captured stream.
+// everythingWithout allocates, copies, waits and frees on the first device while streams capture. noDefault says that a
+// wait for the default stream is an error, because it waits for a capturing stream.
 func everythingWithout(t *testing.T, q *runtime.Stream, noDefault bool) error {
 	for _, of := range kinds {
 		x := empty(t, dlpack.Float32, []int64{64}, on(of, first))
@@ -92,8 +92,8 @@ func everythingWithout(t *testing.T, q *runtime.Stream, noDefault bool) error {
 	must.Get(timer.Elapsed())(t)
 	err := runtime.SyncDevice(t.Context(), first)
 	if noDefault {
-		require.ErrorContains(t, err, "the default stream of cuda:0 waits for a stream that records a graph, so wait for "+
-			"it after the end")
+		require.ErrorContains(t, err, "the default stream of cuda:0 waits for a stream that captures a graph: wait for it "+
+			"after the end of the capture")
 		err = nil
 	}
 	require.NoError(t, err)
@@ -101,13 +101,12 @@ func everythingWithout(t *testing.T, q *runtime.Stream, noDefault bool) error {
 	return errors.Join(err, timer.Close(), x.Close(), pinned.Close())
 }
 
-// What a free would have to wait for may be captured, here or by others, on whatever device: the memory is freed when
-// no stream is.
+// If a stream captures, in this package or in another library, on any device, memory is freed after the captures end.
 func TestFree_DeferredByCaptures(t *testing.T) {
 	driver := needFake(t)
 	needTwo(t)
 	if os.Getenv("TVMGO_VALIDATE") != "" {
-		t.Skip("the layer keeps freed memory for a while")
+		t.Skip("validation delays the release of freed memory")
 	}
 	noLeaks(t)
 	hosts := func() (n int) {
@@ -130,7 +129,7 @@ func TestFree_DeferredByCaptures(t *testing.T) {
 		require.NoError(t, x.Close())
 		require.Equal(t, before+1, hosts(), "another library captures on device %d", device)
 		now := must.Get(runtime.DeviceMemory(first))(t)
-		require.Equal(t, memory.Pinned-256, now.Pinned, "for its owner it is freed")
+		require.Equal(t, memory.Pinned-256, now.Pinned, "the statistics count it as freed")
 		require.NoError(t, empty(t, dlpack.Float32, []int64{8}, first).Close())
 		require.Equal(t, before+1, hosts())
 		require.True(t, end())
@@ -153,11 +152,11 @@ func TestFree_DeferredByCaptures(t *testing.T) {
 	}
 }
 
-// A free that the driver refuses leaves the memory allocated and counted, and works when it is tried again.
-func TestFree_Refused(t *testing.T) {
+// If the driver's free fails, the memory stays allocated and counted, and freeing it again works.
+func TestFree_Fails(t *testing.T) {
 	driver := needFake(t)
 	if os.Getenv("TVMGO_VALIDATE") != "" {
-		t.Skip("the layer keeps freed memory for a while")
+		t.Skip("validation delays the release of freed memory")
 	}
 	noLeaks(t)
 	for _, of := range kinds {
@@ -171,6 +170,6 @@ func TestFree_Refused(t *testing.T) {
 		require.ErrorContains(t, err, ", 401)")
 		require.Equal(t, before, must.Get(runtime.DeviceMemory(dev))(t))
 		require.NoError(t, gputest.Free(dev, at))
-		require.ErrorContains(t, gputest.Free(dev, at), "it was freed before")
+		require.ErrorContains(t, gputest.Free(dev, at), "or already freed")
 	}
 }

@@ -20,18 +20,18 @@ import (
 	"tvmgo/runtime"
 )
 
-// sourceFormat is CUDA C++; the others are compiled.
+// sourceFormat is the format of CUDA C++ source. Other formats are compiled code.
 const sourceFormat = "cuda"
 
 const (
-	// compileCallback is the global function that compiles in place of NVRTC, where somebody registered one: source to
-	// code.
+	// compileCallback is the name of a global function that takes source and returns compiled code. If it is registered,
+	// it is used instead of NVRTC.
 	compileCallback = "tvm_callback_cuda_compile"
-	// optionsVariable has more options for NVRTC, with spaces between them.
+	// optionsVariable is an environment variable with more options for NVRTC, separated by spaces.
 	optionsVariable = "TVMGO_NVRTC_OPTIONS"
 )
 
-// compile makes code for a device of the module's source.
+// compile compiles the module's source for a device.
 func (c *code) compile(dev int, what string) ([]byte, error) {
 	source := string(c.of.Data)
 	f, err := runtime.Global(compileCallback)
@@ -44,8 +44,8 @@ func (c *code) compile(dev int, what string) ([]byte, error) {
 	}
 	n, err := nvrtc.FindFor(driverVersionNumber())
 	if err != nil {
-		return nil, unavailable("%s: its module holds source without NVRTC to compile it: %v; or compile it to PTX or a "+
-			"cubin when the module is made, or register %s",
+		return nil, unavailable("%s: its module contains source, which needs NVRTC: %v; or compile it to PTX or a cubin "+
+			"when the module is built, or register %s",
 			what, err, compileCallback)
 	}
 	named, options, err := archOption(strings.Fields(os.Getenv(optionsVariable)))
@@ -73,7 +73,8 @@ func (c *code) compile(dev int, what string) ([]byte, error) {
 	return r.Image, nil
 }
 
-// archOption takes the architecture out of options, in any of NVRTC's spellings; the last one counts, "" without one.
+// archOption removes the option for the architecture, in any of NVRTC's spellings, from options. arch is the value of
+// the last one; "" if there is none.
 func archOption(options []string) (arch string, rest []string, err error) {
 	for i := 0; i < len(options); i++ {
 		name, value, given := strings.Cut(options[i], "=")
@@ -92,8 +93,9 @@ func archOption(options []string) (arch string, rest []string, err error) {
 	return arch, rest, nil
 }
 
-// needsLetter tells whether source uses instructions that only the architecture's own set has, with the letter a: the
-// products of warp groups and what goes with them. Comments do not count.
+// needsLetter reports whether source uses architecture-specific instructions, which need an architecture with the
+// letter a, such as sm_90a. These are the matrix products of warp groups and related instructions. Comments do not
+// count.
 func needsLetter(source string) bool {
 	return ownInstructions.MatchString(comments.ReplaceAllString(source, " "))
 }
@@ -103,24 +105,25 @@ var (
 	comments        = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
 )
 
-// firstWithLetter is the first architecture that has a set of its own.
+// firstWithLetter is the first architecture with architecture-specific instructions.
 const firstWithLetter = 90
 
-// target is what to compile for: machine code of the device's architecture, which every driver that knows the device
-// takes; or else PTX of the newest architecture that is not newer, which the driver compiles further. letter asks for
-// the architecture's own instructions (sm_90a), where the device has such; they run on it alone.
+// target returns the architecture and the kind of code for a device. If the compiler knows the device's architecture,
+// it is machine code, which every driver for the device can load. Otherwise it is PTX for the newest known architecture
+// that is older, which the driver compiles. letter requests architecture-specific instructions (sm_90a), which run only
+// on that architecture.
 func target(device int, known []int, letter bool) (arch string, kind nvrtc.Kind) {
 	own := ""
 	if letter && device >= firstWithLetter {
 		own = "a"
 	}
-	if known == nil { // it does not say
+	if known == nil { // the compiler does not report the architectures that it knows
 		return fmt.Sprintf("compute_%d%s", device, own), nvrtc.PTX
 	}
 	if slices.Contains(known, device) {
 		return fmt.Sprintf("sm_%d%s", device, own), nvrtc.CUBIN
 	}
-	best := device // which it will refuse, and say what it has
+	best := device // without an older one, the compiler's error lists the architectures that it knows
 	for _, a := range known {
 		if a < device {
 			best = a
@@ -129,8 +132,8 @@ func target(device int, known []int, letter bool) (arch string, kind nvrtc.Kind)
 	return fmt.Sprintf("compute_%d", best), nvrtc.PTX
 }
 
-// callCompiler has the source compiled by a registered function: PTX or a cubin, which the driver tells apart by
-// itself.
+// callCompiler compiles source with a registered function. The result is PTX or a cubin, which the driver
+// distinguishes.
 func callCompiler(f *runtime.Function, source, what string) ([]byte, error) {
 	v, err := f.Call(source)
 	if err != nil {
@@ -143,7 +146,7 @@ func callCompiler(f *runtime.Function, source, what string) ([]byte, error) {
 	case string:
 		code = []byte(v)
 	default:
-		e := runtime.Errorf(runtime.ErrFailed, "%s: %s returned %T, bytes are needed", what, compileCallback, v)
+		e := runtime.Errorf(runtime.ErrFailed, "%s: %s returned %T, but must return bytes", what, compileCallback, v)
 		e.Code = "TypeError"
 		return nil, e
 	}

@@ -1,7 +1,7 @@
 //go:build cuda
 
-/* Primary contexts: the ones that other libraries of the process use as well. Retained at a device's first use, and
- * kept: the process's end is theirs. */
+/* Primary contexts, which other libraries of the process use as well. A context is retained at the first use of its
+ * device, and never released. */
 #include "driver.h"
 
 #include "../../internal/dl/dl.h"
@@ -22,8 +22,8 @@ int tvmgo_cu_retain(cu_device* d) {
   return rc;
 }
 
-/* The binding keeps the handle to itself; the thread's current context is it. */
-CUresult tvmgo_cu_take_context(int32_t index) {
+/* The Go binding does not export the context, but has made it the thread's current one. */
+CUresult tvmgo_cu_store_context(int32_t index) {
   CUcontext c = NULL;
   CUresult rc = cuCtxGetCurrent(&c);
   if (rc == CUDA_SUCCESS && c == NULL) rc = CUDA_ERROR_INVALID_CONTEXT;
@@ -46,7 +46,7 @@ int tvmgo_cu_enter_relaxed(cu_device* d, cu_scope* s) {
 
 int tvmgo_cu_enter_to_free(cu_device* d, cu_scope* s) {
   if (tvmgo_cu_enter_relaxed(d, s) == 0) return 0;
-  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return -1; /* a forked child */
+  if (!tvmgo_dl_use(&tvmgo_dl_cuda)) return -1; /* after a fork */
   tvmgo_object_release(tvmgo_error_take());
   return tvmgo_cu_enter_relaxed(d, s);
 }

@@ -19,7 +19,7 @@ import (
 
 var kinds = []dlpack.DeviceType{dlpack.CUDA, dlpack.CUDAHost, dlpack.CUDAManaged}
 
-// Every kind of memory copies to every other, on one device and across two.
+// Every kind of memory can be copied to every other, on one device and between two.
 func TestCopy_BetweenKinds(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -34,7 +34,7 @@ func TestCopy_BetweenKinds(t *testing.T) {
 					require.NoError(t, runtime.SyncDevice(t.Context(), first))
 					require.NoError(t, runtime.SyncDevice(t.Context(), there))
 					require.Equal(t, data, slice(t, y))
-					for _, dev := range []dlpack.Device{first, there} { // a stream of either
+					for _, dev := range []dlpack.Device{first, there} { // a stream of either device
 						q := stream(t, dev)
 						require.NoError(t, runtime.CopyFrom(y, make([]float32, 1000)))
 						require.NoError(t, y.CopyFromTensor(x, q))
@@ -50,7 +50,7 @@ func TestCopy_BetweenKinds(t *testing.T) {
 	}
 }
 
-// Parts of one allocation may overlap, in both directions.
+// Source and destination of a copy may overlap, in both directions.
 func TestCopy_Overlapping(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -74,7 +74,8 @@ func TestCopy_Overlapping(t *testing.T) {
 	}
 }
 
-// Copies of memory of the CPU are done when they return, page-locked or not; those of cuda_host are queued.
+// A copy with memory of the CPU is done when the call returns, page-locked or not. A copy with memory of cuda_host is
+// enqueued.
 func TestCopy_HostMemory(t *testing.T) {
 	driver := needFake(t)
 	noLeaks(t)
@@ -85,7 +86,7 @@ func TestCopy_HostMemory(t *testing.T) {
 	queued := tensor(t, on(dlpack.CUDAHost, first), data)
 	x := tensor(t, first, make([]float32, n))
 	q := stream(t, first)
-	// With TVMGO_VALIDATE, marks follow copies of page-locked memory, and freed memory is kept for a while.
+	// With TVMGO_VALIDATE, events follow copies of page-locked memory, and freed memory is released later.
 	done := func() bool { return os.Getenv("TVMGO_VALIDATE") != "" || driver.Pending() == 0 }
 	driver.Set(t, "delay_us", 20000)
 	defer driver.Set(t, "delay_us", 0)
@@ -93,17 +94,17 @@ func TestCopy_HostMemory(t *testing.T) {
 		require.NoError(t, runtime.CopyFrom(host, data))
 		require.NoError(t, x.CopyFromTensor(host, q))
 		require.True(t, done(), name)
-		require.NoError(t, runtime.CopyFrom(host, make([]float32, n))) // it may change at once
+		require.NoError(t, runtime.CopyFrom(host, make([]float32, n))) // the caller may change it now
 		require.Equal(t, data, slice(t, x), name)
 		require.NoError(t, host.CopyFromTensor(x, q))
 		require.True(t, done(), name)
 		require.Equal(t, data, slice(t, host), name)
 	}
 	require.NoError(t, x.CopyFromTensor(queued, q))
-	require.NotZero(t, driver.Pending(), "a copy of cuda_host is queued")
+	require.NotZero(t, driver.Pending(), "a copy from cuda_host is enqueued")
 	require.NoError(t, q.Sync(t.Context()))
 	require.NoError(t, queued.CopyFromTensor(x, q))
-	require.NotZero(t, driver.Pending(), "a copy to cuda_host is queued")
+	require.NotZero(t, driver.Pending(), "a copy to cuda_host is enqueued")
 	require.NoError(t, queued.Close(), "freeing it waits for the copy")
 	require.True(t, done())
 	for _, c := range []*runtime.Tensor{ordinary, locked, x} {
@@ -112,7 +113,7 @@ func TestCopy_HostMemory(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
-// The default streams of two devices take turns at a copy between them.
+// A copy between two devices on the default stream is ordered with the default streams of both.
 func TestCopy_PeersOnDefaultStreams(t *testing.T) {
 	needTwo(t)
 	noLeaks(t)
@@ -120,13 +121,13 @@ func TestCopy_PeersOnDefaultStreams(t *testing.T) {
 	x, y := tensor(t, first, counting(n, 1)), tensor(t, second, make([]float32, n))
 	z := tensor(t, second, counting(n, 9))
 	for range 5 {
-		require.NoError(t, y.CopyFromTensor(z, nil)) // on the second's
-		require.NoError(t, y.CopyFromTensor(x, nil)) // between both, after that
-		require.NoError(t, z.CopyFromTensor(y, nil)) // on the second's, after it
+		require.NoError(t, y.CopyFromTensor(z, nil)) // within the second device
+		require.NoError(t, y.CopyFromTensor(x, nil)) // between the devices, after the first copy
+		require.NoError(t, z.CopyFromTensor(y, nil)) // within the second device, after the second copy
 		require.NoError(t, runtime.SyncDevice(t.Context(), second))
 		require.Equal(t, counting(n, 1), slice(t, z))
 	}
-	// Freed while the other device reads it.
+	// x is freed while the other device reads it.
 	q := stream(t, second)
 	require.NoError(t, y.CopyFromTensor(x, q))
 	require.NoError(t, x.Close())
@@ -138,8 +139,8 @@ func TestCopy_PeersOnDefaultStreams(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
-// Memory is freed while a stream copies it, of its device or of another: the driver's free waits for its own device
-// alone, and for none where the memory is of a pool.
+// Memory can be freed while a stream of its own or of another device copies it. The driver's free waits only for its
+// own device, and for no device if the memory comes from a pool.
 func TestFree_WhileAPeerCopies(t *testing.T) {
 	driver := needFake(t)
 	needTwo(t)
@@ -167,7 +168,7 @@ func TestFree_WhileAPeerCopies(t *testing.T) {
 	}
 }
 
-// streamTensor is memory of a stream that is gone.
+// streamTensor returns memory of a stream that is closed.
 func streamTensor(t *testing.T, data []float32) *runtime.Tensor {
 	q := stream(t, first)
 	x := must.Get(q.NewTensor(dlpack.Float32, []int64{int64(len(data))}))(t)
@@ -177,8 +178,8 @@ func streamTensor(t *testing.T, data []float32) *runtime.Tensor {
 	return x
 }
 
-// Large copies of ordinary memory go in pieces through page-locked buffers, of which there are few; each is done when
-// the call returns, in the order of its stream, whichever call of the driver fails.
+// Large copies of ordinary memory go in chunks through a few page-locked buffers. Each is done when the call returns,
+// in the order of its stream, also if a call of the driver fails.
 func TestCopy_Staged(t *testing.T) {
 	driver := needFake(t)
 	noLeaks(t)
@@ -193,7 +194,7 @@ func TestCopy_Staged(t *testing.T) {
 		return bytes
 	}
 	before := locked()
-	const n = 5<<18 + 7 // five pieces and a bit
+	const n = 5<<18 + 7 // more than five chunks
 	data := counting(n, 1)
 	copyBoth := func(x *runtime.Tensor, q *runtime.Stream) error {
 		host := must.Get(runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU))(t)
@@ -202,7 +203,7 @@ func TestCopy_Staged(t *testing.T) {
 		if err := x.CopyFromTensor(host, q); err != nil {
 			return err
 		}
-		require.NoError(t, runtime.CopyFrom(host, make([]float32, n))) // it may change at once
+		require.NoError(t, runtime.CopyFrom(host, make([]float32, n))) // the caller may change it now
 		if err := host.CopyFromTensor(x, q); err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func TestCopy_Staged(t *testing.T) {
 		x := tensor(t, on(of, first), make([]float32, n))
 		executed := driver.Executed()
 		require.NoError(t, copyBoth(x, q))
-		require.GreaterOrEqual(t, driver.Executed()-executed, int64(12), "it went in pieces")
+		require.GreaterOrEqual(t, driver.Executed()-executed, int64(12), "the copy consists of chunks")
 		require.Positive(t, locked()-before)
 		require.NoError(t, x.Close())
 	}
@@ -251,5 +252,5 @@ func TestCopy_Staged(t *testing.T) {
 	require.NoError(t, x.Close())
 	require.NoError(t, q.Close())
 	must.Get(cuda.Trim(0))(t)
-	require.Equal(t, before, locked(), "what is not in use goes with the trim")
+	require.Equal(t, before, locked(), "Trim frees the unused buffers")
 }

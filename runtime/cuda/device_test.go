@@ -16,7 +16,7 @@ import (
 	"tvmgo/runtime/devicetest"
 )
 
-// noLeaks checks that a test leaves nothing alive, in the runtime or on the devices.
+// noLeaks checks that a test releases all its objects and device memory.
 func noLeaks(t testing.TB) {
 	t.Helper()
 	var devices []dlpack.Device
@@ -28,7 +28,7 @@ func noLeaks(t testing.TB) {
 	gputest.NoLeaks(t, devices)
 }
 
-// The three kinds of memory, on both devices; kernels run on the device's own.
+// The conformance suite for the three kinds of memory, on both devices; kernels use device memory.
 func TestDevice(t *testing.T) {
 	need(t)
 	devices := present()
@@ -37,7 +37,7 @@ func TestDevice(t *testing.T) {
 		for i, dev := range devices {
 			dev, other := dlpack.Device{Type: of, ID: dev.ID}, dlpack.Device{Type: of, ID: devices[len(devices)-1-i].ID}
 			if !runtime.DeviceExists(dev) {
-				continue // no managed memory
+				continue // the device does not support managed memory
 			}
 			t.Run(dev.String(), func(t *testing.T) {
 				opts := devicetest.Options{Second: other, Absent: 63, DataIsAddress: true, KnowsItsMemory: true,
@@ -51,8 +51,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is
-// reported.
+// A new process with TVMGO_VALIDATE=1 passes a test of devices, and validation reports nothing.
 func TestValidated(t *testing.T) {
 	need(t)
 	if !inChild() {

@@ -1,46 +1,48 @@
-// Package cuda is NVIDIA's CUDA behind the device interface. Import it to enable the devices "cuda", "cuda_host" and
-// "cuda_managed":
+// Package cuda implements the device interface with NVIDIA's CUDA driver. Import it to enable the devices "cuda",
+// "cuda_host" and "cuda_managed":
 //
 //	import _ "tvmgo/runtime/cuda"
 //
 // It is built with the tag cuda (go run tvmgo/build/env -- build -tags cuda). Without the tag, the import registers
-// devices that say so. The driver (libcuda.so.1 of CUDA 11.0 or newer, or TVMGO_CUDA_LIBRARY) is opened when a device
-// is first asked for; nothing else of CUDA is needed.
+// devices whose errors explain how to build them. The driver (libcuda.so.1 of CUDA 11.0 or newer, or
+// TVMGO_CUDA_LIBRARY) is opened when a device is first used. No other part of CUDA needs to be installed.
 //
-// Devices are those of the driver, in its order: CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER count. Each is used through
-// its primary context, which is retained at the first use and kept, so that addresses and streams of other libraries
-// of the process (PyTorch, cuBLAS) can be used here, and ours there.
+// Devices have the driver's order, which CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER can change. Each device is used
+// through its primary context, which is retained at the first use and never released. So this package and other
+// libraries of the process (PyTorch, cuBLAS) can use each other's memory and streams.
 //
-// Memory. Data of an array is a plain address: of device memory (cuda), of page-locked memory of the host (cuda_host),
-// or of memory that host and device share (cuda_managed). All three go by the same index and share streams.
+// Memory. The data pointer of an array is an address: in device memory (cuda), in page-locked host memory (cuda_host),
+// or in managed memory, which host and device share (cuda_managed). A device has the same index for all three, and they
+// share streams.
 //
-// Streams are CUstreams that don't wait for the default stream, which is the legacy one. A copy from or to ordinary
-// memory of the host waits until it is done; every other copy is queued. Memory of cuda_host must therefore live, and
-// stay as it is, until the stream has done a copy that uses it.
+// Streams are non-blocking CUstreams, which do not wait for the default stream. The default stream is the legacy one. A
+// copy from or to ordinary host memory waits until it is done; every other copy is enqueued. So memory of cuda_host
+// must not be freed or changed before the copies that use it are done.
 //
-// Captures. Other libraries may capture graphs meanwhile, in any mode: allocating, freeing, trimming, loading and
-// waiting here do their captures no harm. Freeing waits for the streams that were made here, for the default stream and
-// for those that wait for it, and is put off while one of them is captured; memory of NewTensor of a stream that was
-// used on a stream of another library is to be freed when that has done its work. A free that fails leaves the memory
+// Captures. Other libraries may capture graphs at the same time, in any mode: allocating, freeing, trimming, loading
+// and waiting in this package do not affect their captures. Freeing waits for the streams of this package, the default
+// stream and blocking streams; while one of them captures, the memory is freed later. Memory from Stream.NewTensor that
+// was used on a stream of another library may be freed only after that work is done. If freeing fails, the memory stays
 // allocated.
 //
-// Modules of kind "cuda" hold PTX, a cubin, a fatbin or source. Nothing is loaded before a kernel is first used on a
-// device; then the image is, once a device. Source is compiled by NVRTC (TVMGO_NVRTC says which; else it is the newest
-// that the driver can run; TVMGO_NVRTC_OPTIONS has more options, with spaces between them) and kept on disk
-// (TVMGO_CACHE_DIR). It is compiled for the device's architecture: as sm_90a where it uses wgmma, setmaxnreg or
-// tcgen05, or as an option
-// -arch says. The global function tvm_callback_cuda_compile, where there is one, compiles in its place.
+// Modules of kind "cuda" contain PTX, a cubin, a fatbin or source. The image is loaded on a device when one of its
+// kernels is first used there. NVRTC compiles source; TVMGO_NVRTC selects the library, by default the newest one that
+// the driver supports, and TVMGO_NVRTC_OPTIONS has more options, separated by spaces. The result is cached on disk
+// (TVMGO_CACHE_DIR). Source is compiled for the device's architecture: as sm_90a if it uses wgmma, setmaxnreg or
+// tcgen05, or for the architecture of the option -arch. If the global function tvm_callback_cuda_compile is registered,
+// it is used instead of NVRTC.
 //
-// Closing a module unloads its code after the streams that were made here, the default stream and those that wait for
-// it have done what is queued. It waits for no non-blocking stream of another library: whoever launches a kernel on one
-// must wait for that stream before the last handle of the module and of its functions is closed. The same holds for
-// every stream while one of the device is captured, because nothing can be waited for then, and for a graph of another
-// library that holds kernels of the module.
+// Closing a module waits for the streams of this package, the default stream and blocking streams, and then unloads its
+// code. It does not wait for non-blocking streams of other libraries: a program that launches a kernel on such a stream
+// must wait for the stream before it closes the module and its functions. While a stream of the device captures, there
+// is no wait, and the same is true for all streams. It is also true for graphs of other libraries that contain kernels
+// of the module.
 //
-// A primary context that other code of the process resets is an error that says so; Renew makes a new one.
+// If other code of the process resets a primary context, calls return an error that says so; Renew creates a new
+// context.
 //
-// An error of a kernel that went wrong, such as an illegal address, ends the use of its device in this process: it is
-// reported by the next wait on the device, and by every call after it but those that free.
+// After a kernel fails, for example with an illegal address, this process cannot use the device any more. The next wait
+// on the device returns the error, and so do all later calls except those that free.
 package cuda
 
 import _ "tvmgo/internal/needsheaders"

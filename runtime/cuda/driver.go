@@ -28,29 +28,29 @@ import (
 	"tvmgo/runtime"
 )
 
-// oldest is the first driver that will do, as the driver numbers versions.
+// oldest is the oldest supported version of the driver, in its own numbering.
 const oldest = 11000
 
-// starting is held while the devices are found: three device types ask for them.
+// starting is held while the devices are enumerated, because three device types may start at the same time.
 var starting sync.Mutex
 
-// tvmgoCUDAStart finds the devices, once with success.
+// tvmgoCUDAStart enumerates the devices, unless it has already succeeded.
 //
 //export tvmgoCUDAStart
 func tvmgoCUDAStart() C.int { return guard(start) }
 
-// tvmgoCUDARetain makes a device's primary context; the caller holds the device's lock.
+// tvmgoCUDARetain retains a device's primary context. The caller holds the device's lock.
 //
 //export tvmgoCUDARetain
 func tvmgoCUDARetain(index C.int32_t) C.int { return guard(func() error { return retain(int(index)) }) }
 
-// guard runs f for C and raises its error or panic.
+// guard runs f for a caller in C and raises its error or panic.
 func guard(f func() error) C.int {
 	return C.int(kernels.Guard(func() error { return raised(f()) }))
 }
 
-// raised turns a code of the driver in an error into the error that C makes of it. The goroutine was called by C, so it
-// stays on one thread.
+// raised replaces a codeError by the error that C raises for its code. C has called the goroutine, so it stays on one
+// thread.
 func raised(err error) error {
 	var code codeError
 	if !errors.As(err, &code) {
@@ -62,7 +62,7 @@ func raised(err error) error {
 	return kernels.Raised()
 }
 
-// codeError is what the driver answered to something.
+// codeError is an error code of the driver, and the operation that returned it.
 type codeError struct {
 	code C.CUresult
 	what string
@@ -70,12 +70,12 @@ type codeError struct {
 
 func (e codeError) Error() string { return e.what + ": " + codeText(e.code) }
 
-// failed makes an error of one of the binding's.
+// failed returns a codeError for an error of the Go binding.
 func failed(err error, format string, args ...any) error {
 	return codeError{codeOf(err), fmt.Sprintf(format, args...)}
 }
 
-// codeOf is the driver's number of an error of the binding, whose type is its own affair.
+// codeOf returns the driver's code of an error of the Go binding, which does not export the error's type.
 func codeOf(err error) C.CUresult {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if v := reflect.ValueOf(err); v.Kind() == reflect.Int {
@@ -85,9 +85,9 @@ func codeOf(err error) C.CUresult {
 	return C.CUDA_ERROR_UNKNOWN
 }
 
-// codeText is a code as messages show it, in the driver's words.
+// codeText returns an error code with the driver's text and name, for messages.
 func codeText(code C.CUresult) string {
-	if code > C.CUDA_ERROR_UNKNOWN { // the driver lacks the function
+	if code > C.CUDA_ERROR_UNKNOWN { // internal/dl reports that the driver does not have the function
 		return C.GoString(C.tvmgo_cu_code_text(code))
 	}
 	return fmt.Sprintf("%s (%s, %d)", C.GoString(C.tvmgo_cu_code_text(code)), C.GoString(C.tvmgo_cu_code_name(code)),
@@ -107,16 +107,16 @@ func start() error {
 	if err := dl.CUDA(); err != nil {
 		return unavailable("%v", err)
 	}
-	// Opening has called it as well; what it answers now, it answered then, or the machine has changed.
+	// dl.CUDA has also called cuInit, but does not return its code.
 	if rc := C.tvmgo_cu_init(0); rc != C.CUDA_SUCCESS {
 		return noDriver(rc)
 	}
 	if slices.Contains(lacking(), "cuDriverGetVersion") {
-		return unavailable("%s has no function cuDriverGetVersion: it is no driver of NVIDIA's: install one", dl.CUDAPath())
+		return unavailable("%s has no function cuDriverGetVersion: it is not an NVIDIA driver: install one", dl.CUDAPath())
 	}
 	version := cu.Version()
 	if version < oldest {
-		return unavailable("%s is the driver of CUDA %s, and %s is needed: update NVIDIA's driver", dl.CUDAPath(),
+		return unavailable("%s is the driver of CUDA %s, but %s is required: update the NVIDIA driver", dl.CUDAPath(),
 			versionText(version), versionText(oldest))
 	}
 	n, err := cu.NumDevices()
@@ -141,7 +141,7 @@ func start() error {
 	for i := range found {
 		name, err := describe(i, &found[i])
 		why := ""
-		if err != nil { // it keeps its number, which others rely on
+		if err != nil { // it keeps its number, so that other devices have the driver's numbers
 			why = err.Error()
 			d.LeftOut = append(d.LeftOut, fmt.Sprintf("cuda:%d: %s", i, why))
 		}
@@ -149,7 +149,7 @@ func start() error {
 		d.Devices = append(d.Devices, name)
 	}
 	if len(d.LeftOut) == len(found) {
-		return unavailable("%s has no device that can be used: %s", d.Library, d.LeftOut[0])
+		return unavailable("%s has no usable device: %s", d.Library, d.LeftOut[0])
 	}
 	C.tvmgo_cu_set_devices(&found[0], C.int32_t(len(found)), C.int(version))
 	loaded.Store(&d)
@@ -158,36 +158,36 @@ func start() error {
 
 func versionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// noDriver says why the driver, which is there, cannot begin, and what helps.
+// noDriver returns the error that the driver's library cannot be initialized, with advice for its code.
 func noDriver(rc C.CUresult) error {
-	cure := "nvidia-smi says whether the driver works"
+	cure := "check with nvidia-smi whether the driver works"
 	switch rc {
 	case C.CUDA_ERROR_NO_DEVICE:
-		cure = "nvidia-smi lists the GPUs that there are; a container must be started with them (docker run --gpus all)"
+		cure = "nvidia-smi lists the GPUs of the machine; start a container with access to them (docker run --gpus all)"
 		if v, ok := os.LookupEnv("CUDA_VISIBLE_DEVICES"); ok {
-			cure = fmt.Sprintf("CUDA_VISIBLE_DEVICES is %q: take it away, or name devices that nvidia-smi -L lists", v)
+			cure = fmt.Sprintf("CUDA_VISIBLE_DEVICES is %q: unset it, or name devices that nvidia-smi -L lists", v)
 		}
 	case C.CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
-		cure = "the driver's library and its kernel module are of different versions: load the module anew, or restart the " +
-			"machine; in a container, take the host's library"
+		cure = "the driver's library and its kernel module have different versions: reload the module, or restart the " +
+			"machine; in a container, use the host's library"
 	case C.CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
-		cure = "the library of a newer driver (cuda-compat) does not work with this GPU and kernel module: take it out of " +
+		cure = "the library of a newer driver (cuda-compat) does not work with this GPU and kernel module: remove it from " +
 			"the library path, or update the driver"
 	case C.CUDA_ERROR_STUB_LIBRARY:
-		cure = "this is the stub that programs are linked with: take its folder out of LD_LIBRARY_PATH, or install " +
-			"NVIDIA's driver"
+		cure = "this is the stub library for linking programs: remove its folder from LD_LIBRARY_PATH, or install the " +
+			"NVIDIA driver"
 	case C.CUDA_ERROR_SYSTEM_NOT_READY:
-		cure = "a service that the GPUs need does not run yet: start nvidia-fabricmanager, or wait for it"
+		cure = "a service that the GPUs need is not running: start nvidia-fabricmanager, or wait for it"
 	case C.CUDA_ERROR_MPS_CONNECTION_FAILED:
-		cure = "start nvidia-cuda-mps-control, or take CUDA_MPS_PIPE_DIRECTORY away"
+		cure = "start nvidia-cuda-mps-control, or unset CUDA_MPS_PIPE_DIRECTORY"
 	case C.CUDA_ERROR_UNKNOWN:
-		cure = "the device files may be missing (ls /dev/nvidia*; nvidia-modprobe -u makes them), or the machine needs a " +
+		cure = "the device files may be missing (ls /dev/nvidia*; nvidia-modprobe -u creates them), or the machine needs a " +
 			"restart"
 	}
-	return unavailable("%s was opened and cannot begin: %s: %s", dl.CUDAPath(), codeText(rc), cure)
+	return unavailable("%s was opened, but cannot be initialized: %s: %s", dl.CUDAPath(), codeText(rc), cure)
 }
 
-// describe asks for what the device interface needs at hand.
+// describe queries the properties of a device and returns its name.
 func describe(index int, f *C.cu_found) (string, error) {
 	dev, err := cu.GetDevice(index)
 	if err != nil {
@@ -196,17 +196,17 @@ func describe(index int, f *C.cu_found) (string, error) {
 	f.id = C.CUdevice(dev)
 	name, err := dev.Name()
 	if err != nil {
-		return "", failed(err, "ask its name")
+		return "", failed(err, "query its name")
 	}
 	total, err := dev.TotalMem()
 	if err != nil {
-		return name, failed(err, "ask its memory")
+		return name, failed(err, "query its memory")
 	}
 	f.total_bytes = C.size_t(total)
 	for _, a := range []struct {
 		what cu.DeviceAttribute
 		to   *C.int
-		late bool // drivers of CUDA 11.0 don't know it
+		late bool // drivers of CUDA 11.0 do not know the attribute
 	}{
 		{cu.ComputeCapabilityMajor, &f.major, false},
 		{cu.ComputeCapabilityMinor, &f.minor, false},
@@ -226,7 +226,7 @@ func describe(index int, f *C.cu_found) (string, error) {
 	} {
 		v, err := dev.Attribute(a.what)
 		if err != nil && !a.late {
-			return name, failed(err, "ask its attribute %d", int(a.what))
+			return name, failed(err, "query its attribute %d", int(a.what))
 		}
 		if err == nil {
 			*a.to = C.int(v)
@@ -235,7 +235,7 @@ func describe(index int, f *C.cu_found) (string, error) {
 	return name, nil
 }
 
-// retain makes a device's primary context and leaves the thread's current one as it was.
+// retain retains a device's primary context. It does not change the thread's current context.
 func retain(index int) error {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
@@ -249,12 +249,12 @@ func retain(index int) error {
 	}
 	context, err := dev.RetainPrimaryCtx()
 	if err != nil {
-		return failed(err, "start cuda:%d: make its primary context", index)
+		return failed(err, "start cuda:%d: retain its primary context", index)
 	}
 	defer func() { _ = cu.SetCurrentContext(before) }()
 	err = cu.SetCurrentContext(context)
 	if err == nil {
-		if rc := C.tvmgo_cu_take_context(C.int32_t(index)); rc != C.CUDA_SUCCESS {
+		if rc := C.tvmgo_cu_store_context(C.int32_t(index)); rc != C.CUDA_SUCCESS {
 			err = codeError{rc, ""}
 		}
 	}
@@ -268,11 +268,11 @@ func retain(index int) error {
 	return nil
 }
 
-// Renew makes a new context of a device whose primary context other code of the process has reset (cudaDeviceReset,
-// cuDevicePrimaryCtxReset); errors of the device say so. All memory, streams, events, graphs and loaded kernels of the
-// device were gone with the old one: what is left of them here can be closed, and no more, but for modules, which are
-// loaded again when they are next used. Nothing may be in use on the device meanwhile. ErrInvalidArgument when the
-// context in use was not reset. C and Python call it as the global function tvmgo.cuda.renew.
+// Renew creates a new context of a device whose primary context other code of the process has reset (cudaDeviceReset,
+// cuDevicePrimaryCtxReset), which errors of the device report. All memory, streams, events and graphs of the old
+// context are lost: they can be closed, but not used. Modules are loaded again at their next use. No other call may use
+// the device during Renew. It returns ErrInvalidArgument if the context was not reset. In C and Python, it is the
+// global function tvmgo.cuda.renew.
 func Renew(index int) error {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
@@ -282,8 +282,8 @@ func Renew(index int) error {
 	return kernels.Raised()
 }
 
-// Trim gives back to the driver what memory a device holds for stream-ordered allocations and nobody uses, and says
-// how many bytes that were.
+// Trim returns memory that a device holds for stream-ordered allocations, and that is not in use, to the driver. It
+// returns the number of bytes.
 func Trim(index int) (int64, error) {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()

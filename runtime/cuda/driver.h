@@ -1,8 +1,8 @@
-/* CUDA behind the device interface: what the C files of this folder share.
+/* The CUDA devices: declarations that the C files of this folder share.
  *
- * Go finds the devices, retains their primary contexts and loads modules (driver.go, module.go); everything that is
- * used per call is here. Streams are CUstreams and data are device addresses, so that what other libraries of the
- * process made of the same primary context (PyTorch, cuBLAS) can be used, and they can use ours. */
+ * Go enumerates the devices, retains their primary contexts and loads modules (driver.go, module.go). C does everything
+ * that happens per call. Streams are CUstreams and data pointers are device addresses of the primary context, so that
+ * this package and other libraries of the process (PyTorch, cuBLAS) can use each other's memory and streams. */
 #pragma once
 
 #include <cuda.h>
@@ -10,149 +10,154 @@
 
 #include "backend.h"
 
-/* Memory of a device, by who reaches it: kDLCUDA, kDLCUDAHost and kDLCUDAManaged, three device types with a table
- * each. */
+/* The kinds of memory, for the device types kDLCUDA, kDLCUDAHost and kDLCUDAManaged. Each has its own table. */
 typedef enum { SPACE_DEVICE, SPACE_HOST, SPACE_MANAGED, NUM_SPACES } cu_space;
 
-/* The last launches of a device, so that an error of the driver, which comes late, can say what it may be of. */
+/* The last launches of a device. Errors of kernels are reported later; the message lists the kernels that may have
+ * caused the error. */
 enum { KEPT_LAUNCHES = 64 };
 typedef struct {
-  _Atomic(const char*) kernel; /* NULL: the stream was waited for here */
+  _Atomic(const char*) kernel; /* NULL for a wait for the stream */
   _Atomic(CUstream) stream;
 } cu_launched;
 
-/* Two page-locked buffers of one size, each with a mark behind its last use (stage.c). */
+/* Two page-locked buffers of the same size, each with an event after its last use (stage.c). */
 enum { NUM_STAGES = 2 };
 typedef struct {
-  void* at; /* NULL before the first use */
+  void* at; /* NULL until the first use */
   CUevent done[2];
   int busy;
 } cu_stage;
 
-/* A device, filled in by Go before the table is given out; constant then, but for what begins with the lock. */
+/* A device. Go fills it in before it can be used. The members from lock on change afterwards. */
 typedef struct {
-  int32_t index; /* its number: cuda:index */
-  CUdevice id;   /* the driver's */
+  int32_t index; /* the device is cuda:index */
+  CUdevice id;
   char name[256];
   int major, minor;    /* compute capability */
-  int max_block;       /* threads of a block */
-  int max_threads[3];  /* the same in each direction */
-  int max_grid[3];     /* blocks in each direction */
-  int max_shared;      /* bytes of shared memory of a block without asking for more */
-  int max_shared_optin; /* and with */
-  /* the device and the driver have stream-ordered memory, clusters, grids in step */
+  int max_block;       /* largest number of threads in a block */
+  int max_threads[3];  /* the same for each dimension */
+  int max_grid[3];     /* largest number of blocks in each dimension */
+  int max_shared;      /* bytes of shared memory of a block, without and with opt-in */
+  int max_shared_optin;
+  /* whether device and driver support stream-ordered memory, clusters, cooperative launches */
   int has_pools, has_clusters, has_cooperative;
-  int has_managed;     /* memory that host and device share */
+  int has_managed;     /* supports managed memory, which host and device share */
   size_t total_bytes;
-  char broken[512]; /* why it cannot be used; "" when it can */
-  pthread_mutex_t lock;      /* while the context is retained */
-  _Atomic(CUcontext) context; /* the primary one; NULL before the first use, then for good */
-  _Atomic(CUmemoryPool) pool; /* of stream-ordered memory; made at its first use */
+  char broken[512]; /* the reason why the device cannot be used; "" if it can */
+  pthread_mutex_t lock;       /* protects the members whose comments say so; also held while the context is retained */
+  _Atomic(CUcontext) context; /* the primary context; NULL until the first use */
+  _Atomic(CUmemoryPool) pool; /* for stream-ordered memory; NULL until the first use */
   tvmgo_memory_counter data[NUM_SPACES];
   _Atomic int64_t pinned_bytes;
-  _Atomic int captures;           /* streams that record now (graph.c) */
-  _Atomic int has_peers;          /* its memory is copied from or to another device's */
-  CUevent spare[32];              /* events without times, not in use (event.c); under the lock */
+  _Atomic int captures;           /* number of streams that capture a graph (graph.c) */
+  _Atomic int has_peers;          /* there was a copy between it and another device */
+  CUevent spare[32];              /* unused events without timing (event.c); protected by lock */
   int num_spare;
-  cu_stage stages[NUM_STAGES];    /* under the lock */
-  struct cu_idle* idle;           /* memory for alloc_on_stream where there are no pools (pool.c), under the lock */
-  CUstream* streams;              /* that were made here and live (wait.c), under the lock */
+  cu_stage stages[NUM_STAGES];    /* protected by lock */
+  struct cu_idle* idle;           /* freed memory of streams, if there are no pools (pool.c); protected by lock */
+  CUstream* streams;              /* the streams of this package (wait.c); protected by lock */
   int num_streams, cap_streams;
-  _Atomic uint32_t epoch;         /* how often the context was made anew: what is of another one is gone (renew.c) */
-  _Atomic uint64_t met;           /* a bit for each device that was asked for access to its memory (copy.c) */
-  /* behind the work of streams that were freed before it was done (wait.c), under the lock */
-  CUevent gone[16];
-  int num_gone;
+  _Atomic uint32_t epoch;         /* number of renewals of the context; objects of earlier epochs are lost (renew.c) */
+  _Atomic uint64_t peers_tried;   /* a bit for each device to which peer access was enabled or tried (copy.c) */
+  /* events after the last work of freed streams (wait.c); protected by lock */
+  CUevent freed[16];
+  int num_freed;
   _Atomic uint32_t num_launched;
   cu_launched launched[KEPT_LAUNCHES]; /* the n-th launch is at n % KEPT_LAUNCHES */
 } cu_device;
 
 extern cu_device tvmgo_cu_devices[TVMGO_MAX_DEVICES];
 extern int32_t tvmgo_cu_num_devices;
-extern int tvmgo_cu_driver_version; /* 12040 for CUDA 12.4: the newest that the driver knows */
-extern const TVMGODeviceAPI tvmgo_cu_table;         /* of kDLCUDA */
-extern const TVMGODeviceAPI tvmgo_cu_host_table;    /* of kDLCUDAHost */
-extern const TVMGODeviceAPI tvmgo_cu_managed_table; /* of kDLCUDAManaged */
+extern int tvmgo_cu_driver_version; /* the newest CUDA that the driver supports, such as 12040 for 12.4 */
+extern const TVMGODeviceAPI tvmgo_cu_table;         /* for kDLCUDA */
+extern const TVMGODeviceAPI tvmgo_cu_host_table;    /* for kDLCUDAHost */
+extern const TVMGODeviceAPI tvmgo_cu_managed_table; /* for kDLCUDAManaged */
 
-/* The device of an index that is there, for Go: an element's address that Go takes of the array is one of a copy. */
+/* The device with an index, which must exist. For Go, where &C.tvmgo_cu_devices[i] would be the address of a copy. */
 static inline cu_device* tvmgo_cu_at(int32_t index) { return &tvmgo_cu_devices[index]; }
-/* The device of an index; NULL with an error raised that says how many there are. Does not start it. */
+/* The device with an index, whose context may not exist yet; NULL with an error raised if it cannot be used. */
 cu_device* tvmgo_cu_device(int32_t index);
-/* The same, of dev's type; *space (may be NULL) is the memory that the type means. */
+/* The same for a DLDevice; *space, unless NULL, is the kind of memory of its device type. */
 cu_device* tvmgo_cu_device_of(DLDevice dev, cu_space* space);
-/* The device whose context a stream belongs to; fallback for the default stream and for streams of other contexts. */
+/* The device of a stream; fallback for the default stream and for streams of contexts that are not primary. */
 cu_device* tvmgo_cu_device_of_stream(CUstream stream, cu_device* fallback);
-/* "cuda_host" for SPACE_HOST. */
+/* The name of a kind of memory, such as "cuda_host" for SPACE_HOST. */
 const char* tvmgo_cu_space_name(cu_space space);
 
-/* "CUDA_ERROR_INVALID_VALUE" and "invalid argument" for 1, as the driver says it. */
+/* The driver's name and text for an error code: "CUDA_ERROR_INVALID_VALUE" and "invalid argument" for 1. */
 const char* tvmgo_cu_code_name(CUresult code);
 const char* tvmgo_cu_code_text(CUresult code);
-/* Raises "what: invalid argument (CUDA_ERROR_INVALID_VALUE, 1)" with the kind of error that fits, or why CUDA cannot be
- * used; for an error that work of before has left behind (an illegal address, a lost device) it says that, too. Always
+/* Raises the error "what: invalid argument (CUDA_ERROR_INVALID_VALUE, 1)" with the kind that fits the code, or the
+ * reason why CUDA cannot be used. The message also explains errors of earlier work, such as an illegal address. Always
  * returns -1. */
 int tvmgo_cu_raise(CUresult code, const char* format, ...) __attribute__((format(printf, 2, 3)));
-/* The same after a stream was waited for: of an error that stays it says what ran on the stream. */
+/* The same for an error of a wait for a stream. If the error is sticky, the message lists the kernels that ran on the
+ * stream. */
 int tvmgo_cu_raise_waited(CUresult code, const cu_device* d, CUstream stream, const char* format, ...)
     __attribute__((format(printf, 4, 5)));
-/* A copy of a name for good, the same one for the same name; NULL when memory is out. */
-const char* tvmgo_cu_keep_name(const char* name);
-/* Notes a launch, by a name that is kept, or that a stream was waited for (NULL). */
+/* A copy of a name that is never freed; equal names have the same copy. NULL if out of memory. */
+const char* tvmgo_cu_intern_name(const char* name);
+/* Records a launch, by a name from tvmgo_cu_intern_name, or with NULL a wait for a stream. */
 static inline void tvmgo_cu_note(cu_device* d, const char* kernel, CUstream stream) {
   uint32_t n = atomic_fetch_add_explicit(&d->num_launched, 1, memory_order_relaxed);
   cu_launched* l = &d->launched[n % KEPT_LAUNCHES];
   atomic_store_explicit(&l->kernel, kernel, memory_order_relaxed);
   atomic_store_explicit(&l->stream, stream, memory_order_relaxed);
 }
-/* Whether an error stays: the context can do nothing more, or the device is gone. */
+/* Whether an error is sticky: the context or the device cannot be used any more. */
 int tvmgo_cu_is_sticky(CUresult code);
 
 /* ---- the context ----
  *
- * Every call that works with a device stands between enter and leave: enter makes the device's primary context the
- * thread's current one (and retains it, the first time), leave puts back what was current, so that a host's own CUDA
- * code never notices. */
+ * Every call that uses a device is between enter and leave. Enter makes the device's primary context the thread's
+ * current one, and retains it the first time. Leave restores the thread's previous context, so that other CUDA code of
+ * the program is not affected. */
 typedef struct {
   CUcontext before;
   int changed, relaxed;
-  CUstreamCaptureMode mode; /* of the thread, before; when relaxed */
+  CUstreamCaptureMode mode; /* the thread's previous mode, if relaxed is set */
 } cu_scope;
 
-int tvmgo_cu_retain(cu_device* d); /* makes the context; -1 with an error raised */
+/* Retains the primary context. 0, or -1 with an error raised. */
+int tvmgo_cu_retain(cu_device* d);
+/* Makes a context the thread's current one. 0, or -1 with an error raised. */
 int tvmgo_cu_switch(cu_device* d, CUcontext to, cu_scope* s);
-/* Enter, for what may wait, allocate or load: the thread is in the relaxed capture mode until leave. Otherwise the
- * driver refuses such calls while another library captures in the global mode, and ends its capture with an error. What
- * is done here is no part of any capture. What is queued on a stream needs no more than enter. */
+/* Enter for operations that may wait, allocate or load: the thread is in the relaxed capture mode until leave. In
+ * another mode, the driver rejects such calls while another library captures in the global mode, and invalidates its
+ * capture. The operations themselves are not captured. Operations that only enqueue work on a stream use
+ * tvmgo_cu_enter. */
 int tvmgo_cu_enter_relaxed(cu_device* d, cu_scope* s);
-/* The same, for what gives something back: nobody can try that again, so it is tried twice here. */
+/* The same for operations that free something. It retries once after an error, because callers cannot retry. */
 int tvmgo_cu_enter_to_free(cu_device* d, cu_scope* s);
 
-/* Whether a context of ours was reset by others: the device's index, or -1. */
+/* The index of a device whose primary context was reset by other code; -1 if there is none. */
 int tvmgo_cu_find_reset(void);
-/* Makes the context of a device anew that others have reset, and forgets what was of it. -1 with an error raised. */
+/* Retains a new context of a device whose context was reset by other code. All objects of the old context become lost:
+ * they no longer exist in the driver, but callers still have to free them. 0, or -1 with an error raised. */
 int tvmgo_cu_renew(int32_t index);
-/* Whether memory of a context before lies at an address: its owner will still free it by the address. */
+/* Whether an address belongs to lost memory that its owner has not freed yet. */
 int tvmgo_cu_is_lost(uintptr_t at);
 /* The same for a stream's handle. */
 int tvmgo_cu_is_lost_stream(CUstream stream);
-/* 1 when a stream was of a context before; it is forgotten then. */
+/* Removes a lost stream that its owner frees. 0 if the stream is not lost. */
 int tvmgo_cu_forget_stream(CUstream stream);
-/* 0, or -1 with an error raised when a stream is of a context before. */
+/* 0, or -1 with an error raised if a stream is lost. */
 int tvmgo_cu_check_stream(CUstream stream, const char* what);
-/* 0, or -1 with an error raised when something is of a context before. */
+/* 0, or -1 with an error raised if an object with this epoch is lost. */
 int tvmgo_cu_check_epoch(const cu_device* d, uint32_t epoch, const char* what);
-/* Forgets memory of a device that waits to be freed. */
-void tvmgo_cu_forget_later(int32_t device);
-/* Addresses and handles that the driver gave out, but that owners of lost ones still have: kept until it has given out
- * another. */
+/* Drops the lost memory of a device from the list of deferred deallocations. */
+void tvmgo_cu_forget_deferred(int32_t device);
+/* New addresses and handles from the driver that equal those of lost objects. They must not be used; the caller frees
+ * them after the driver has returned another one. */
 typedef struct {
   uintptr_t* at;
   size_t n;
-} cu_aside;
-/* -1 when the host's memory is out. */
-int tvmgo_cu_put_aside(cu_aside* a, uintptr_t at);
+} cu_stale;
+/* -1 if out of host memory. */
+int tvmgo_cu_stale_add(cu_stale* a, uintptr_t at);
 
-/* 0, or -1 with an error raised; then there is nothing to leave. */
+/* 0, or -1 with an error raised; then leave must not be called. */
 static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {
   CUcontext c = atomic_load_explicit(&d->context, memory_order_acquire);
   s->before = NULL;
@@ -165,95 +170,101 @@ static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {
   return tvmgo_cu_switch(d, c, s);
 }
 static inline void tvmgo_cu_leave(cu_scope* s) {
-  if (s->relaxed) cuThreadExchangeStreamCaptureMode(&s->mode); /* as it was */
+  if (s->relaxed) cuThreadExchangeStreamCaptureMode(&s->mode); /* restores the previous mode */
   if (TVMGO_UNLIKELY(s->changed)) cuCtxSetCurrent(s->before);
 }
 
 /* ---- memory ----
  *
- * Data is a plain address. The books say of each that this package allocated what it is, so that freeing needs to know
- * the address alone, and so that one that is not ours is not handed to the driver. */
-/* cuMemAlloc or its like; a pool of the driver; pool.c without pools */
+ * A data pointer is an address. allocations.c has a table of all allocations of this package. Freeing finds the
+ * properties of the memory there, and rejects an address that is not in the table. */
+/* Allocated by cuMemAlloc or a similar function; from a pool of the driver; by pool.c without a pool. */
 typedef enum { MEM_PLAIN, MEM_POOL, MEM_IDLING } cu_how;
 
 typedef struct {
-  uintptr_t at; /* 0: an empty entry */
+  uintptr_t at; /* 0 in an empty entry of the table */
   size_t nbytes;
   int32_t device;
-  uint8_t space, how, pinned, lost; /* cu_space, cu_how, made by pinned_alloc, of a context that was reset */
+  uint8_t space, how, pinned, lost; /* cu_space, cu_how, allocated by pinned_alloc, its context was reset */
   CUstream stream;            /* of alloc_on_stream */
 } cu_block;
 
-int tvmgo_cu_book_add(cu_block b);                    /* -1 with an error raised when memory is out */
-/* Removes it and keeps its room, until it is put back or done with; 0 when there is none. */
-int tvmgo_cu_book_take(uintptr_t at, cu_block* out);
-void tvmgo_cu_book_put_back(const cu_block* b);       /* it was not freed after all */
-void tvmgo_cu_book_done(void);
-void tvmgo_cu_book_lose(int32_t device);              /* all of the device was of a context that was reset */
-int tvmgo_cu_book_find(uintptr_t at, cu_block* out);  /* 0 when there is none that begins there */
+/* Adds an allocation to the table. 0, or -1 with an error raised if out of memory. */
+int tvmgo_cu_allocation_add(cu_block b);
+/* Removes an allocation from the table. 0 if there is none at this address. After 1, the caller must call _removed if
+ * it has freed the memory, or _restore, which cannot fail, if it could not free it. */
+int tvmgo_cu_allocation_remove(uintptr_t at, cu_block* out);
+void tvmgo_cu_allocation_restore(const cu_block* b);
+void tvmgo_cu_allocation_removed(void);
+/* Sets `lost` in all allocations of a device. */
+void tvmgo_cu_allocations_lost(int32_t device);
+/* Finds the allocation that begins at an address. 0 if there is none. */
+int tvmgo_cu_allocation_find(uintptr_t at, cu_block* out);
 
-/* Memory that waits for something before it is freed or used again. */
+/* Memory that is to be reused or freed. */
 typedef struct cu_idle {
   struct cu_idle* next;
   cu_block block;
-  CUevent done; /* behind the last use; NULL for none */
+  CUevent done; /* recorded after the last use; may be NULL */
 } cu_idle;
 
-/* cuMemAlloc; what pools and idle memory hold is given back before it fails. Between enter and leave. */
+/* cuMemAlloc. If memory is out, it frees unused memory of pools and tries again. Must be called between enter and
+ * leave. */
 CUresult tvmgo_cu_mem_alloc(cu_device* d, size_t nbytes, CUdeviceptr* out);
-/* Raises that an allocation failed. Between enter and leave. Always returns -1. */
+/* Raises the error of a failed allocation. Must be called between enter and leave. Always returns -1. */
 int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult rc);
-/* A stream is freed: what was freed on it is no longer its own. */
-void tvmgo_cu_stream_gone(cu_device* d, CUstream stream);
-/* Gives back to the driver what is held for alloc_on_stream and not in use; the bytes of it. Between enter and
- * leave. */
+/* Must be called before a stream is freed: a later stream with the same handle may not reuse its idle memory at once. */
+void tvmgo_cu_disown_idle_memory(cu_device* d, CUstream stream);
+/* Returns memory that alloc_on_stream holds and that is not in use to the driver. Returns its bytes. Must be called
+ * between enter and leave. */
 int64_t tvmgo_cu_trim(cu_device* d);
-/* Bytes that alloc_on_stream holds for later. */
+/* The bytes of memory that alloc_on_stream holds for reuse. */
 int64_t tvmgo_cu_held(cu_device* d);
-/* Frees what had to wait for captures to end, of all devices, as far as it can be freed now. */
-void tvmgo_cu_free_later(void);
-/* Copies ordinary memory of the host to (up) or from a device in the order of a stream, and waits for it. 0 when it did
- * not, since the copy is small or all buffers are in use; else the driver's answer is in out. Between enter_relaxed and
- * leave. */
+/* Frees memory of all devices whose deallocation was deferred because of a capture, if that is possible now. */
+void tvmgo_cu_free_deferred(void);
+/* Copies ordinary host memory to a device (up) or from it, in the order of a stream, and waits. Returns 0 without
+ * copying if the copy is small or all buffers are in use. Otherwise *out is the driver's result. Must be called between
+ * enter_relaxed and leave. */
 int tvmgo_cu_copy_staged(cu_device* d, void* host, CUdeviceptr device, size_t nbytes, int up, CUstream stream,
                          CUresult* out);
 /* Frees the buffers that are not in use. */
 void tvmgo_cu_drop_stages(cu_device* d);
-/* Memory for work on a stream alone, not on the books: given back in the order of that stream. Between enter and
- * leave. */
+/* Allocates temporary memory for work on one stream, which is not in the table of allocations, and frees it in the
+ * order of that stream. Must be called between enter and leave. */
 CUresult tvmgo_cu_scratch(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out);
 CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream stream);
 
 /* ---- streams ---- */
 
-/* Whether a stream records instead of doing. Of the default stream (whose device's context is current): whether one
- * records that waits for it; any use of the default stream would end that with an error. Asking does no harm. */
-int tvmgo_cu_is_recording(CUstream stream);
-/* 0, or -1 with an error raised where stream is the default one and its use would end a recording. The context is
- * current. */
-int tvmgo_cu_refuse_default(const char* what, const cu_device* d, CUstream stream);
-/* Notes a stream that was made here; -1 with an error raised when memory is out. */
+/* Whether a stream captures a graph. For the default stream (of the current context): whether a blocking stream
+ * captures; then a use of the default stream would invalidate that capture. This query does not. */
+int tvmgo_cu_is_capturing(CUstream stream);
+/* 0, or -1 with an error raised if stream is the default stream and its use would invalidate a capture. The device's
+ * context is current. */
+int tvmgo_cu_check_default_stream(const char* what, const cu_device* d, CUstream stream);
+/* Adds a new stream to d->streams. 0, or -1 with an error raised if out of memory. */
 int tvmgo_cu_stream_made(cu_device* d, CUstream stream);
-/* It is freed now: what it still does is waited for by tvmgo_cu_wait. Its device's context is current, in the relaxed
- * mode. */
-void tvmgo_cu_stream_leaves(cu_device* d, CUstream stream);
-/* Whether a code is an answer to what a capture forbids. */
-static inline int tvmgo_cu_is_of_capture(CUresult code) {
+/* Removes a stream from d->streams before it is freed. tvmgo_cu_wait still waits for its work. The device's context is
+ * current, in the relaxed mode. */
+void tvmgo_cu_stream_freed(cu_device* d, CUstream stream);
+/* Whether a code is the driver's error for an operation that a capture forbids. */
+static inline int tvmgo_cu_is_capture_error(CUresult code) {
   return code >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && code <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
-/* Waits for the work of the streams that were made here, of the default stream, and of those that wait for it. Work of
- * other streams (of other libraries that order nothing) is not waited for: the driver's own wait for a context would
- * end their captures. While one of the streams is captured, an answer that tvmgo_cu_is_of_capture, at once, and no harm
- * to the capture. The device's context is current. */
+/* Waits for the work of the streams of this package, of the default stream, and of blocking streams. It does not wait
+ * for non-blocking streams of other libraries, because the driver's wait for a context would invalidate their captures.
+ * If one of the streams captures, it returns an error for which tvmgo_cu_is_capture_error is true, at once and without
+ * affecting the capture. The device's context is current. */
 CUresult tvmgo_cu_wait(cu_device* d);
-/* The same for every other device in use, of which errors are reported where the work was queued; d's context is
- * current, and is so afterwards. */
+/* The same for every other device in use. Errors of their work are ignored here and reported by those devices. d's
+ * context is current before and after. */
 CUresult tvmgo_cu_wait_for_others(cu_device* d);
-/* Lets dst wait for what src holds now; each stream is given with its device. -1 with an error raised. */
+/* Makes dst wait for the work that src has now; `from` and `to` are their devices. 0, or -1 with an error raised. */
 int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst);
-/* An event without times from those that are kept, and back. Between enter and leave. */
+/* Takes an unused event without timing, or creates one; tvmgo_cu_event_done returns it. Must be called between enter
+ * and leave. For _locked, the caller holds the lock. */
 CUresult tvmgo_cu_spare_event(cu_device* d, CUevent* out);
-CUresult tvmgo_cu_spare_event_locked(cu_device* d, CUevent* out); /* for who holds the lock */
+CUresult tvmgo_cu_spare_event_locked(cu_device* d, CUevent* out);
 void tvmgo_cu_event_done(cu_device* d, CUevent e);
 void tvmgo_cu_drop_spare_events(cu_device* d);
 

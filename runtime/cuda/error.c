@@ -1,6 +1,6 @@
 //go:build cuda
 
-/* What the driver answers, as errors. */
+/* Raises errors for the error codes of the driver. */
 #include "driver.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 const char* tvmgo_cu_code_name(CUresult code) {
   const char* name = NULL;
   if (tvmgo_dl_is_open(&tvmgo_dl_cuda) && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuGetErrorName"))
-    return "no name: the driver has no function cuGetErrorName";
+    return "no name, because the driver has no function cuGetErrorName";
   return cuGetErrorName(code, &name) == CUDA_SUCCESS && name != NULL ? name : "a code that this driver has no name for";
 }
 
@@ -19,7 +19,7 @@ const char* tvmgo_cu_code_text(CUresult code) {
   static _Thread_local char lacks[700];
   const char* lacked = tvmgo_dl_lacked(&tvmgo_dl_cuda, (int)code);
   if (lacked != NULL) {
-    snprintf(lacks, sizeof lacks, "%s has no function %s: install a newer driver of NVIDIA's", tvmgo_dl_cuda.path,
+    snprintf(lacks, sizeof lacks, "%s has no function %s: install a newer NVIDIA driver", tvmgo_dl_cuda.path,
              lacked);
     return lacks;
   }
@@ -27,7 +27,7 @@ const char* tvmgo_cu_code_text(CUresult code) {
   return cuGetErrorString(code, &text) == CUDA_SUCCESS && text != NULL ? text : "unknown error";
 }
 
-/* The context is of no more use after these: a kernel did something that cannot be, or the device is gone. */
+/* After these errors the context cannot be used any more: a kernel failed, or the device is lost. */
 int tvmgo_cu_is_sticky(CUresult code) {
   switch ((int)code) {
     case CUDA_ERROR_DEINITIALIZED:
@@ -50,11 +50,11 @@ int tvmgo_cu_is_sticky(CUresult code) {
   return 0;
 }
 
-/* Of those, the ones that no kernel brings about. */
+/* The sticky errors that a kernel cannot cause. */
 static int is_lost(CUresult code) {
   return code == CUDA_ERROR_DEVICE_UNAVAILABLE || code == CUDA_ERROR_ECC_UNCORRECTABLE ||
-      code == CUDA_ERROR_NVLINK_UNCORRECTABLE ||
-         code == CUDA_ERROR_CONTAINED || code == CUDA_ERROR_UNKNOWN || code == CUDA_ERROR_DEINITIALIZED;
+         code == CUDA_ERROR_NVLINK_UNCORRECTABLE || code == CUDA_ERROR_CONTAINED || code == CUDA_ERROR_UNKNOWN ||
+         code == CUDA_ERROR_DEINITIALIZED;
 }
 
 static const char* kind_of(CUresult code) {
@@ -79,30 +79,27 @@ static const char* kind_of(CUresult code) {
   return TVMGO_RUNTIME_ERROR;
 }
 
-/* What the code means beyond the call that it came from. */
+/* Explains what an error means for later calls; "" if nothing. */
 static const char* consequence(CUresult code) {
   if (is_lost(code))
-    return ": the device cannot be used (nvidia-smi and the kernel's log say more): nothing more can be done on it "
-           "in this process, "
-           "other devices work on";
+    return ": the device is lost (see nvidia-smi and the kernel's log): this process cannot use it any more, other "
+           "devices still work";
   if (tvmgo_cu_is_sticky(code))
-    return ": work queued earlier failed, most likely a kernel: nothing more can be done on this device in this "
-           "process, other "
-           "devices work on: start the process anew (compute-sanitizer names the kernel and the address)";
+    return ": work that was enqueued earlier failed, most likely a kernel: this process cannot use the device any "
+           "more, other devices still work: restart the process (compute-sanitizer names the kernel and the address)";
   return "";
 }
 
-/* The codes of a context that is gone; whether it was reset, and on which device, is asked. */
+/* Raises the error of a context that does not exist any more, and finds out which device's context was reset. */
 static int raise_reset(CUresult code, const char* what) {
   char device[64] = "a device's";
   int index = tvmgo_cu_find_reset();
   if (index >= 0) snprintf(device, sizeof device, "cuda:%d's", index);
   return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR,
-                     "%s: %s (%s, %d): %s primary context was reset by other code of this process (cudaDeviceReset "
-                     "does that), and all "
-                     "memory, streams and kernels went with it: make a new one with runtime/cuda.Renew (in C and "
-                     "Python the global function "
-                     "tvmgo.cuda.renew, with the device's number), and close what is left of the old",
+                     "%s: %s (%s, %d): %s primary context was reset by other code of this process, for example by "
+                     "cudaDeviceReset, and all its memory, streams and kernels are lost: create a new one with "
+                     "runtime/cuda.Renew (in C and Python with the global function tvmgo.cuda.renew and the device's "
+                     "number), and close the objects of the old one",
                      what, tvmgo_cu_code_text(code), tvmgo_cu_code_name(code), (int)code, device);
 }
 
@@ -120,6 +117,5 @@ int tvmgo_cu_raise(CUresult code, const char* format, ...) {
   if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED || (code == CUDA_ERROR_INVALID_CONTEXT && tvmgo_cu_find_reset() >= 0))
     return raise_reset(code, what);
   return tvmgo_raise(kind_of(code), "%s: %s (%s, %d)%s", what, tvmgo_cu_code_text(code), tvmgo_cu_code_name(code),
-                     (int)code,
-                     consequence(code));
+                     (int)code, consequence(code));
 }

@@ -1,6 +1,6 @@
 //go:build cuda
 
-/* Events and timers, and the events that are kept for ordering streams. */
+/* Events and timers, and the unused events for ordering streams. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -35,28 +35,28 @@ void tvmgo_cu_drop_spare_events(cu_device* d) {
   for (int i = 0; i < n; i++) cuEventDestroy(taken[i]);
 }
 
-/* What callers hold as event or timer: one mark or two. */
+/* The object behind an event or timer. A timer has two CUevents. */
 typedef struct {
-  uint64_t magic; /* of an event or a timer */
-  uint32_t epoch; /* of the device, when it was made */
+  uint64_t magic; /* EVENT or TIMER */
+  uint32_t epoch; /* the device's epoch at its creation */
   cu_device* d;
   CUevent at[2];
-  int set[2]; /* of a timer */
-} cu_marks;
+  int set[2]; /* whether a timer's CUevents are recorded */
+} cu_event;
 
 static const uint64_t EVENT = 0x746e657665756374, TIMER = 0x72656d6974756374;
 
-static cu_marks* need(void* p, uint64_t magic, const char* what) {
-  cu_marks* m = p;
+static cu_event* need(void* p, uint64_t magic, const char* what) {
+  cu_event* m = p;
   if (m != NULL && m->magic == magic) return tvmgo_cu_check_epoch(m->d, m->epoch, what) == 0 ? m : NULL;
-  tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p is none that this device made, or it was freed before", what, p);
+  tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %p was created elsewhere, or already freed", what, p);
   return NULL;
 }
 
 static int make(DLDevice dev, uint64_t magic, void** out) {
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  cu_marks* m = d == NULL ? NULL : calloc(1, sizeof *m);
+  cu_event* m = d == NULL ? NULL : calloc(1, sizeof *m);
   if (m == NULL) return d == NULL ? -1 : tvmgo_raise_oom();
   m->magic = magic;
   m->d = d;
@@ -88,10 +88,10 @@ int tvmgo_cu_timer_create(const TVMGODeviceAPI* api, DLDevice dev, void** timer)
   return make(dev, TIMER, timer);
 }
 
-int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p) {
+int tvmgo_cu_event_or_timer_free(const TVMGODeviceAPI* api, void* p) {
   cu_scope s;
-  cu_marks* m = p;
-  /* it went with its context */
+  cu_event* m = p;
+  /* a lost event does not exist in the driver any more */
   if (m != NULL && (m->magic == TIMER || m->magic == EVENT) && m->epoch != atomic_load(&m->d->epoch)) {
     m->magic = 0;
     free(m);
@@ -102,7 +102,7 @@ int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p) {
   CUresult rc = CUDA_SUCCESS;
   for (int i = 0; i < 2; i++)
     if (m->at[i] != NULL) {
-      CUresult one = cuEventDestroy(m->at[i]); /* goes when its mark was reached */
+      CUresult one = cuEventDestroy(m->at[i]); /* the driver deletes it when it is complete */
       if (one != CUDA_SUCCESS) rc = one;
     }
   tvmgo_cu_leave(&s);
@@ -112,19 +112,18 @@ int tvmgo_cu_marks_free(const TVMGODeviceAPI* api, void* p) {
   return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? 0 : tvmgo_cu_raise(rc, "free an event of cuda:%d", index);
 }
 
-/* A mark is of one device, and so is a stream. */
-static int check_stream(const cu_marks* m, CUstream stream, const char* op) {
+/* Checks that a stream belongs to the event's device. */
+static int check_stream(const cu_event* m, CUstream stream, const char* op) {
   const cu_device* of = tvmgo_cu_device_of_stream(stream, m->d);
   if (of == m->d) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: stream %p is one of cuda:%d, the event of cuda:%d", op, (void*)stream,
-                     (int)of->index,
-                     (int)m->d->index);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: stream %p belongs to cuda:%d, but the event to cuda:%d", op, (void*)stream,
+                     (int)of->index, (int)m->d->index);
 }
 
-static int record(cu_marks* m, int i, CUstream stream, const char* op) {
+static int record(cu_event* m, int i, CUstream stream, const char* op) {
   cu_scope s;
-  if (m == NULL || tvmgo_cu_check_stream(stream, op) != 0 || check_stream(m, stream, op) != 0 || tvmgo_cu_enter(m->d,
-      &s) != 0)
+  if (m == NULL || tvmgo_cu_check_stream(stream, op) != 0 || check_stream(m, stream, op) != 0 ||
+      tvmgo_cu_enter(m->d, &s) != 0)
     return -1;
   CUresult rc = cuEventRecord(m->at[i], stream);
   tvmgo_cu_leave(&s);
@@ -135,10 +134,10 @@ int tvmgo_cu_event_record(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHa
   return record(need(event, EVENT, "record event"), 0, stream, "record event");
 }
 
-/* The stream may be one of another device. */
+/* The stream may belong to another device. */
 int tvmgo_cu_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHandle stream) {
   cu_scope s;
-  cu_marks* m = need(event, EVENT, "wait for event");
+  cu_event* m = need(event, EVENT, "wait for event");
   if (m == NULL || tvmgo_cu_check_stream(stream, "wait for event") != 0) return -1;
   if (tvmgo_cu_enter(tvmgo_cu_device_of_stream(stream, m->d), &s) != 0) return -1;
   CUresult rc = cuStreamWaitEvent(stream, m->at[0], 0);
@@ -148,7 +147,7 @@ int tvmgo_cu_event_wait(const TVMGODeviceAPI* api, void* event, TVMFFIStreamHand
 
 int tvmgo_cu_event_sync(const TVMGODeviceAPI* api, void* event) {
   cu_scope s;
-  cu_marks* m = need(event, EVENT, "wait for event");
+  cu_event* m = need(event, EVENT, "wait for event");
   if (m == NULL || tvmgo_cu_enter_relaxed(m->d, &s) != 0) return -1;
   CUresult rc = cuEventSynchronize(m->at[0]);
   tvmgo_cu_leave(&s);
@@ -157,19 +156,19 @@ int tvmgo_cu_event_sync(const TVMGODeviceAPI* api, void* event) {
 
 int tvmgo_cu_event_query(const TVMGODeviceAPI* api, void* event, int32_t* done) {
   cu_scope s;
-  cu_marks* m = need(event, EVENT, "ask event");
+  cu_event* m = need(event, EVENT, "query event");
   if (m == NULL || tvmgo_cu_enter_relaxed(m->d, &s) != 0) return -1;
   CUresult rc = cuEventQuery(m->at[0]);
   tvmgo_cu_leave(&s);
-  /* A mark in a recording is not reached, whenever one asks. */
+  /* An event that was recorded in a capture never completes. */
   if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY && rc != CUDA_ERROR_CAPTURED_EVENT)
-    return tvmgo_cu_raise(rc, "ask event of cuda:%d", (int)m->d->index);
+    return tvmgo_cu_raise(rc, "query event of cuda:%d", (int)m->d->index);
   *done = rc == CUDA_SUCCESS;
   return 0;
 }
 
 int tvmgo_cu_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  cu_marks* m = need(timer, TIMER, "start timer");
+  cu_event* m = need(timer, TIMER, "start timer");
   if (record(m, 0, stream, "start timer") != 0) return -1;
   m->set[0] = 1;
   m->set[1] = 0;
@@ -177,7 +176,7 @@ int tvmgo_cu_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHan
 }
 
 int tvmgo_cu_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHandle stream) {
-  cu_marks* m = need(timer, TIMER, "stop timer");
+  cu_event* m = need(timer, TIMER, "stop timer");
   if (m == NULL) return -1;
   if (!m->set[0]) return tvmgo_raise(TVMGO_VALUE_ERROR, "stop timer: it was not started");
   if (record(m, 1, stream, "stop timer") != 0) return -1;
@@ -187,7 +186,7 @@ int tvmgo_cu_timer_stop(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHand
 
 int tvmgo_cu_timer_elapsed_ns(const TVMGODeviceAPI* api, void* timer, int64_t* ns) {
   cu_scope s;
-  cu_marks* m = need(timer, TIMER, "read timer");
+  cu_event* m = need(timer, TIMER, "read timer");
   if (m == NULL) return -1;
   if (!m->set[1]) return tvmgo_raise(TVMGO_VALUE_ERROR, "read timer: it was not stopped");
   if (tvmgo_cu_enter_relaxed(m->d, &s) != 0) return -1;

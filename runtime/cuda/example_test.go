@@ -13,7 +13,7 @@ import (
 	_ "tvmgo/runtime/cuda" // enables CUDA
 )
 
-// What a stream does again and again is recorded once, and launched as often as needed. scale(x, by, n) multiplies n
+// Work that a stream does repeatedly is captured once and launched as often as needed. scale(x, by, n) multiplies n
 // elements.
 func Example_capture() {
 	code, err := os.ReadFile("testdata/kernels.ptx")
@@ -35,7 +35,7 @@ func Example_capture() {
 
 	dev := dlpack.Device{Type: dlpack.CUDA}
 	if runtime.DeviceExists(dev) {
-		values, err := record(scale, dev) // [8 16 24]
+		values, err := capture(scale, dev) // [8 16 24]
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -46,8 +46,8 @@ func Example_capture() {
 	// Output: cuda [scale]
 }
 
-// record launches a graph of one kernel three times.
-func record(scale *runtime.Kernel, dev dlpack.Device) ([]float32, error) {
+// capture captures a graph of one kernel and launches it three times.
+func capture(scale *runtime.Kernel, dev dlpack.Device) ([]float32, error) {
 	s, err := runtime.NewStream(dev)
 	if err != nil {
 		return nil, err

@@ -11,14 +11,14 @@ static int has(const char* function) { return tvmgo_dl_has(&tvmgo_dl_cuda, funct
 
 static int renew(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   if (n != 1 || args[0].type_index != kTVMFFIInt)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "tvmgo.cuda.renew takes the number of a device");
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "tvmgo.cuda.renew takes one argument, the number of a device");
   int64_t index = args[0].v_int64;
   if (index != (int32_t)index)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "tvmgo.cuda.renew: %lld is no device's number", (long long)index);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "tvmgo.cuda.renew: there is no device number %lld", (long long)index);
   return tvmgo_cu_renew((int32_t)index);
 }
 
-/* For those who have no Go. Where the name is taken, it stays. */
+/* Registers tvmgo.cuda.renew, for callers in C and Python. If the name is already registered, nothing changes. */
 static void register_renew(void) {
   static const char name[] = "tvmgo.cuda.renew";
   TVMFFIByteArray text = {name, sizeof name - 1};
@@ -67,8 +67,8 @@ int tvmgo_cu_trim_device(int32_t index, int64_t* freed) {
   cu_device* d = tvmgo_cu_device(index);
   *freed = 0;
   if (d == NULL) return -1;
-  if (atomic_load(&d->context) == NULL) return 0; /* never used: nothing is held */
-  tvmgo_cu_free_later();
+  if (atomic_load(&d->context) == NULL) return 0; /* never used, so it holds no memory */
+  tvmgo_cu_free_deferred();
   if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   *freed = tvmgo_cu_trim(d);
   tvmgo_cu_leave(&s);

@@ -1,10 +1,11 @@
 //go:build cuda
 
-/* Recordings of streams, and what is made of them.
+/* Captures of streams, and the graphs that they produce.
  *
- * Recording is in the relaxed mode. In the others the thread that began must end it, and goroutines change threads; and
- * they forbid what is harmless here: memory that is allocated and modules that are loaded meanwhile, by whatever
- * thread, are not recorded. What would be wrong (a wait, a copy from ordinary memory of the host) fails by itself. */
+ * Streams capture in the relaxed mode. In the other modes, the thread that began a capture must end it, but goroutines
+ * change threads. The other modes also forbid operations that are harmless here, because they are not captured:
+ * allocating memory and loading modules, on any thread. Operations that would be wrong (a wait, a copy from ordinary
+ * host memory) fail in the relaxed mode, too. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -14,12 +15,12 @@
 typedef struct {
   CUgraphExec exec;
   cu_device* d;
-  uint32_t epoch;       /* of the device, when it was made */
-  CUevent launched;     /* behind the last launch, for drivers that don't wait for it themselves; or NULL */
-  pthread_mutex_t lock; /* one thread at a time may launch a graph */
+  uint32_t epoch;       /* the device's epoch at its creation */
+  CUevent launched;     /* recorded after the last launch; NULL if waits_itself */
+  pthread_mutex_t lock; /* protects the launches, which must not be concurrent */
 } cu_graph;
 
-/* Drivers before CUDA 12 say nothing of graphs that are destroyed while they run. */
+/* Whether the driver allows a graph to be destroyed while it runs. Before CUDA 12, this is not documented. */
 static int waits_itself(void) { return tvmgo_cu_driver_version >= 12000; }
 
 int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
@@ -28,22 +29,23 @@ int tvmgo_cu_capture_begin(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStream
   if (d == NULL) return -1;
   if (stream == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "record a graph on cuda:%d: the default stream cannot be recorded: create a stream",
-        dev.device_id);
-  if (tvmgo_cu_check_stream(stream, "record a graph") != 0 || tvmgo_cu_enter(d, &s) != 0) return -1;
-  pthread_mutex_lock(&d->lock); /* not while all streams are marked (wait.c) */
+                       "capture a graph on cuda:%d: the default stream cannot be captured: create a stream",
+                       dev.device_id);
+  if (tvmgo_cu_check_stream(stream, "capture a graph") != 0 || tvmgo_cu_enter(d, &s) != 0) return -1;
+  pthread_mutex_lock(&d->lock); /* wait.c holds it while it records events on all streams */
   atomic_fetch_add(&d->captures, 1);
-  CUresult rc = tvmgo_cu_is_recording(stream) ? CUDA_ERROR_ILLEGAL_STATE
+  CUresult rc = tvmgo_cu_is_capturing(stream) ? CUDA_ERROR_ILLEGAL_STATE
                                               : cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
   if (rc != CUDA_SUCCESS) atomic_fetch_sub(&d->captures, 1);
   pthread_mutex_unlock(&d->lock);
   tvmgo_cu_leave(&s);
-  if (rc != CUDA_SUCCESS) tvmgo_cu_free_later();
+  if (rc != CUDA_SUCCESS) tvmgo_cu_free_deferred();
   if (rc == CUDA_SUCCESS) return 0;
   if (rc == CUDA_ERROR_ILLEGAL_STATE)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "record a graph on cuda:%d: stream %p records already: end that first",
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "capture a graph on cuda:%d: stream %p already captures one: end that capture first",
                        dev.device_id, stream);
-  return tvmgo_cu_raise(rc, "record a graph on stream %p of cuda:%d", stream, dev.device_id);
+  return tvmgo_cu_raise(rc, "capture a graph on stream %p of cuda:%d", stream, dev.device_id);
 }
 
 static CUresult instantiate(CUgraph recorded, CUgraphExec* out) {
@@ -70,25 +72,22 @@ static CUresult make(cu_device* d, CUgraph recorded, cu_graph** out) {
   return CUDA_SUCCESS;
 }
 
-/* What the driver's codes about recordings mean here. */
+/* Raises the error of a capture's end; explains the driver's codes. */
 static int raise_end(CUresult rc, DLDevice dev, CUstream stream) {
-  static const char what[] = "end the recording of stream";
+  static const char what[] = "end the capture of stream";
   switch ((int)rc) {
     case CUDA_ERROR_ILLEGAL_STATE:
     case CUDA_ERROR_STREAM_CAPTURE_UNMATCHED:
-      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: it is not the one that records: begin with it, and end with it",
-                            what, (void*)stream,
-                            dev.device_id);
+      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: this stream did not begin a capture: begin and end it on the same "
+                                "stream", what, (void*)stream, dev.device_id);
     case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
-      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: something was called meanwhile that cannot be recorded, such as a "
-                                "wait for it or a copy "
-                            "of ordinary memory of the host: nothing was recorded, the stream works on",
-                            what, (void*)stream, dev.device_id);
+      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: an operation during the capture cannot be captured, such as a wait "
+                                "for the stream or a copy of ordinary host memory: nothing was captured, and the "
+                                "stream still works", what, (void*)stream, dev.device_id);
     case CUDA_ERROR_STREAM_CAPTURE_UNJOINED:
-      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: another stream that waited for it holds work still: let this "
-                                "stream wait for that one "
-                            "before the end",
-                            what, (void*)stream, dev.device_id);
+      return tvmgo_cu_raise(rc, "%s %p of cuda:%d: another stream that waited for it still has work in the capture: "
+                                "make this stream wait for that one before the end", what, (void*)stream,
+                            dev.device_id);
   }
   return tvmgo_cu_raise(rc, "%s %p of cuda:%d", what, (void*)stream, dev.device_id);
 }
@@ -98,16 +97,16 @@ int tvmgo_cu_capture_end(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   CUgraph recorded = NULL;
   cu_graph* made = NULL;
   cu_device* d = tvmgo_cu_device(dev.device_id);
-  if (d == NULL || tvmgo_cu_check_stream(stream, "end a recording") != 0 || tvmgo_cu_enter_to_free(d, &s) != 0)
+  if (d == NULL || tvmgo_cu_check_stream(stream, "end a capture") != 0 || tvmgo_cu_enter_to_free(d, &s) != 0)
     return -1;
   CUresult rc = cuStreamEndCapture(stream, &recorded);
-  /* these: it records not, or not this */
+  /* With these two codes, the stream did not capture or still captures. */
   int ended = rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   if (rc == CUDA_SUCCESS && graph != NULL) rc = make(d, recorded, &made);
   if (recorded != NULL) cuGraphDestroy(recorded);
   if (ended) atomic_fetch_sub(&d->captures, 1);
   tvmgo_cu_leave(&s);
-  if (ended) tvmgo_cu_free_later();
+  if (ended) tvmgo_cu_free_deferred();
   if (rc != CUDA_SUCCESS && (graph != NULL || !ended)) return raise_end(rc, dev, stream);
   if (graph != NULL) *graph = made;
   return 0;
@@ -119,11 +118,10 @@ int tvmgo_cu_graph_launch(const TVMGODeviceAPI* api, DLDevice dev, void* graph, 
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL) return -1;
   if (g->d != d)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "launch a graph on cuda:%d: it was recorded on cuda:%d", dev.device_id,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "launch a graph on cuda:%d: it was captured on cuda:%d", dev.device_id,
                        (int)g->d->index);
-  if (tvmgo_cu_check_epoch(d, g->epoch, "launch a graph") != 0 || tvmgo_cu_check_stream(stream,
-      "launch a graph") != 0 ||
-      tvmgo_cu_enter(d, &s) != 0)
+  if (tvmgo_cu_check_epoch(d, g->epoch, "launch a graph") != 0 ||
+      tvmgo_cu_check_stream(stream, "launch a graph") != 0 || tvmgo_cu_enter(d, &s) != 0)
     return -1;
   pthread_mutex_lock(&g->lock);
   CUresult rc = cuGraphLaunch(g->exec, stream);
@@ -138,7 +136,7 @@ int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph) {
   cu_graph* g = graph;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL) return -1;
-  if (g->epoch != atomic_load(&g->d->epoch)) { /* it went with its context */
+  if (g->epoch != atomic_load(&g->d->epoch)) { /* a lost graph does not exist in the driver any more */
     pthread_mutex_destroy(&g->lock);
     free(g);
     return 0;
@@ -152,6 +150,6 @@ int tvmgo_cu_graph_free(const TVMGODeviceAPI* api, DLDevice dev, void* graph) {
   tvmgo_cu_leave(&s);
   pthread_mutex_destroy(&g->lock);
   free(g);
-  return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? 0 : tvmgo_cu_raise(rc, "free a graph of cuda:%d",
-      dev.device_id);
+  if (rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc)) return 0;
+  return tvmgo_cu_raise(rc, "free a graph of cuda:%d", dev.device_id);
 }

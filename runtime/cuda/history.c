@@ -1,6 +1,6 @@
 //go:build cuda
 
-/* What ran: the names of the last launches, in errors that come late. */
+/* The names of the last launches, for errors of kernels that are reported later. */
 #include "driver.h"
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@ typedef struct kept {
   char name[];
 } kept;
 
-const char* tvmgo_cu_keep_name(const char* name) {
+const char* tvmgo_cu_intern_name(const char* name) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static kept* all;
   size_t size = strlen(name) + 1;
@@ -29,8 +29,8 @@ const char* tvmgo_cu_keep_name(const char* name) {
   return k == NULL ? NULL : k->name;
 }
 
-/* The kernels launched on a stream, or on any, since it was waited for: the newest first, each once. Returns how many
- * are listed. */
+/* Lists the kernels that were launched on a stream since the last wait for it, or the last kernels on all streams. The
+ * newest is first, and each occurs once. Returns their number. */
 static int list(const cu_device* d, CUstream stream, int any, char* out, size_t size) {
   enum { MOST = 8 };
   const char* seen[MOST];
@@ -41,7 +41,7 @@ static int list(const cu_device* d, CUstream stream, int any, char* out, size_t 
     const cu_launched* l = &d->launched[(end - 1 - i) % KEPT_LAUNCHES];
     const char* kernel = atomic_load(&l->kernel);
     if (atomic_load(&l->stream) != stream && !any) continue;
-    if (kernel == NULL && !any) break; /* what was before is done */
+    if (kernel == NULL && !any) break; /* earlier work is done */
     int known = kernel == NULL;
     for (int j = 0; j < n; j++) known |= seen[j] == kernel;
     if (known) continue;
@@ -60,10 +60,10 @@ int tvmgo_cu_raise_waited(CUresult code, const cu_device* d, CUstream stream, co
   va_end(args);
   if (!tvmgo_cu_is_sticky(code)) return tvmgo_cu_raise(code, "%s", what);
   if (list(d, stream, 0, names, sizeof names) > 0)
-    return tvmgo_cu_raise(code, "%s, on which these kernels were launched since it was last waited for (newest "
-                                "first): %s", what, names);
+    return tvmgo_cu_raise(code, "%s, on which these kernels were launched since the last wait (newest first): %s", what,
+                          names);
   if (list(d, stream, 1, names, sizeof names) > 0)
-    return tvmgo_cu_raise(code, "%s, on which no kernel was launched since; the last on other streams (newest "
-                                "first): %s", what, names);
+    return tvmgo_cu_raise(code, "%s, on which no kernel was launched since the last wait; the last kernels on other "
+                                "streams (newest first): %s", what, names);
   return tvmgo_cu_raise(code, "%s", what);
 }

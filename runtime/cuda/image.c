@@ -1,6 +1,6 @@
 //go:build cuda
 
-/* Images on a device: loading, unloading, and what a module has beside kernels. */
+/* Loading and unloading of images, and the global barrier of a module. */
 #include "launch.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ int tvmgo_cu_load(cu_device* d, const void* image, CUmodule* out, char* log, siz
 void tvmgo_cu_unload(cu_device* d, CUmodule module) {
   cu_scope scope;
   if (tvmgo_cu_enter_relaxed(d, &scope) == 0) {
-    tvmgo_cu_wait(d); /* kernels that are queued still run from it; while a stream records there is no wait */
+    tvmgo_cu_wait(d); /* enqueued kernels still need the image; returns at once if a stream captures */
     cuModuleUnload(module);
     tvmgo_cu_leave(&scope);
     return;
@@ -38,10 +38,10 @@ void tvmgo_cu_unload(cu_device* d, CUmodule module) {
 typedef struct {
   tvmgo_kernels* module;
   _Atomic(CUdeviceptr) state[TVMGO_MAX_DEVICES]; /* 0 before the first use on a device */
-  _Atomic uint32_t epoch[TVMGO_MAX_DEVICES];     /* of the device, then */
+  _Atomic uint32_t epoch[TVMGO_MAX_DEVICES];     /* the device's epoch at that time */
 } barrier;
 
-/* Where the counter of a device lies; the context is current. */
+/* Finds the address of the counter on a device. The device's context is current. */
 static CUresult find_state(barrier* b, cu_device* d, CUmodule module, CUdeviceptr* out) {
   size_t size = 0;
   CUresult rc = cuModuleGetGlobal(out, &size, module, BARRIER_STATE);

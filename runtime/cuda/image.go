@@ -19,17 +19,18 @@ import (
 	"tvmgo/internal/kernels"
 )
 
-// maxLog bounds what an error shows of the messages of the driver's compiler.
+// maxLog is the most bytes of the messages of the driver's compiler that an error contains.
 const maxLog = 16 << 10
 
-// deviceText is a device as messages show it.
+// deviceText names a device for messages, with its model and architecture.
 func deviceText(dev int) string {
 	d := C.tvmgo_cu_at(C.int32_t(dev))
 	return fmt.Sprintf("cuda:%d (%s, sm_%d%d)", dev, C.GoString(&d.name[0]), int(d.major), int(d.minor))
 }
 
-// on is the code on a device; the first time it is compiled, if it is source, and loaded. what wants it, for errors.
-func (c *code) on(dev int, what string) (*loadedImage, error) {
+// loadedOn returns the code that is loaded on a device. At the first call it compiles the code, if it is source, and
+// loads it. Errors begin with what.
+func (c *code) loadedOn(dev int, what string) (*loadedImage, error) {
 	if l, ok := c.loaded[dev]; ok && l.epoch == epoch(dev) {
 		return l, nil
 	}
@@ -50,25 +51,25 @@ func (c *code) on(dev int, what string) (*loadedImage, error) {
 	return l, nil
 }
 
-// epoch counts the contexts of a device that others have reset: what is of another one is gone.
+// epoch returns the epoch of a device: objects of earlier epochs are lost (renew.c).
 func epoch(dev int) uint32 { return uint32(C.tvmgo_cu_epoch(C.int32_t(dev))) }
 
-// isSource tells source from compiled code by the code itself: what a module calls its format is not always what it
-// holds.
+// isSource reports whether the code is source. It checks the code itself, because modules with the format "cuda" may
+// contain compiled code.
 func (c *code) isSource() bool {
 	if c.of.Format != sourceFormat {
-		return false // the driver says what is wrong with an image that is none
+		return false // if it is not a valid image, the driver reports that
 	}
 	info, err := cudaimage.Describe(c.of.Data)
 	return err != nil || info.Format == cudaimage.Source
 }
 
-// load gives the image to the driver. It goes through C and not through the binding for the log of the driver's
-// compiler, which writes into memory that options point to, and so that context and call stay on one thread.
+// load loads the image on a device. It uses C instead of the Go binding for the log of the driver's compiler, which
+// writes to memory that options point to, and so that setting the context and loading happen on the same thread.
 func (l *loadedImage) load(dev int, what string) error {
-	rc, log := l.give(dev, l.image)
+	rc, log := l.tryLoad(dev, l.image)
 	if older := l.inOlderPTX(); rc == C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION && older != nil {
-		if again, more := l.give(dev, older); again <= 0 {
+		if again, more := l.tryLoad(dev, older); again <= 0 {
 			rc = again
 		} else {
 			log += "\nas PTX " + newestPTX() + ": " + codeText(C.CUresult(again)) + "\n" + more
@@ -80,20 +81,20 @@ func (l *loadedImage) load(dev int, what string) error {
 	case rc == C.CUDA_SUCCESS:
 		return nil
 	}
-	return l.refused(C.CUresult(rc), dev, what, log)
+	return l.loadError(C.CUresult(rc), dev, what, log)
 }
 
-// give is one try; the answer is the driver's code with its compiler's log, or -1 with an error raised.
-func (l *loadedImage) give(dev int, image []byte) (C.int, string) {
-	ended := append(image[:len(image):len(image)], 0) // where PTX ends
+// tryLoad loads an image and returns the driver's code and its compiler's log, or -1 with an error raised.
+func (l *loadedImage) tryLoad(dev int, image []byte) (C.int, string) {
+	ended := append(image[:len(image):len(image)], 0) // PTX must end with a zero byte
 	log := (*C.char)(C.malloc(maxLog))
 	defer C.free(unsafe.Pointer(log))
 	rc := C.tvmgo_cu_load(C.tvmgo_cu_at(C.int32_t(dev)), unsafe.Pointer(&ended[0]), &l.module, log, maxLog)
 	return rc, strings.TrimSpace(C.GoString(log))
 }
 
-// refused says why the driver does not take the image.
-func (l *loadedImage) refused(rc C.CUresult, dev int, what, log string) error {
+// loadError returns the error of a failed load, with the reason why the driver cannot load the image.
+func (l *loadedImage) loadError(rc C.CUresult, dev int, what, log string) error {
 	image := "the image"
 	if l.about != nil {
 		image = fmt.Sprintf("the image (%s) is for %s", l.about.Format, l.about.For())
@@ -106,19 +107,19 @@ func (l *loadedImage) refused(rc C.CUresult, dev int, what, log string) error {
 	major, minor := C.tvmgo_cu_at(C.int32_t(dev)).major, C.tvmgo_cu_at(C.int32_t(dev)).minor
 	text := fmt.Sprintf("%s does not load on %s: %s: %s", what, deviceText(dev), codeText(rc), image)
 	if rc == C.CUDA_ERROR_INVALID_PTX && !l.fits(int(major)*10+int(minor)) {
-		rc = C.CUDA_ERROR_NO_BINARY_FOR_GPU // PTX for a newer architecture is no wrong PTX
+		rc = C.CUDA_ERROR_NO_BINARY_FOR_GPU // PTX for a newer architecture is not invalid PTX
 	}
 	switch rc {
 	case C.CUDA_ERROR_NO_BINARY_FOR_GPU:
 		return kernels.NotSupported("%s: compile it for sm_%d%d, or add PTX for compute_%d%d or older%s", text, major, minor,
 			major, minor, log)
 	case C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
-		return kernels.NotSupported("%s, in PTX %s, and the driver knows that of CUDA %s: update the driver, or compile "+
-			"with CUDA %s or older%s",
+		return kernels.NotSupported("%s, in PTX %s, but the driver supports only the PTX of CUDA %s: update the driver, or "+
+			"compile with CUDA %s or older%s",
 			text, l.versionsOfPTX(), driverVersion(), driverVersion(), log)
 	case C.CUDA_ERROR_JIT_COMPILER_NOT_FOUND, C.CUDA_ERROR_JIT_COMPILATION_DISABLED:
-		return unavailable("%s: PTX needs the driver's compiler, libnvidia-ptxjitcompiler.so.1 (and CUDA_DISABLE_PTX_JIT "+
-			"not set): install it, or compile to a cubin for sm_%d%d%s",
+		return unavailable("%s: PTX needs the driver's compiler, libnvidia-ptxjitcompiler.so.1, and CUDA_DISABLE_PTX_JIT "+
+			"must not be set: install the compiler, or compile to a cubin for sm_%d%d%s",
 			text, major, minor, log)
 	case C.CUDA_ERROR_INVALID_IMAGE, C.CUDA_ERROR_INVALID_PTX, C.CUDA_ERROR_INVALID_SOURCE:
 		return kernels.Corrupt("%s%s", text, log)
@@ -126,7 +127,7 @@ func (l *loadedImage) refused(rc C.CUresult, dev int, what, log string) error {
 	return codeError{rc, fmt.Sprintf("%s does not load on %s: %s%s", what, deviceText(dev), image, log)}
 }
 
-// fits says whether an image has PTX for an architecture, as far as that is seen.
+// fits reports whether an image has PTX for an architecture. It is true if that cannot be determined.
 func (l *loadedImage) fits(device int) bool {
 	if l.about == nil {
 		return true
@@ -142,7 +143,7 @@ func (l *loadedImage) fits(device int) bool {
 	return false
 }
 
-// ptxVersions are those in the image.
+// versionsOfPTX lists the PTX versions in the image.
 func (l *loadedImage) versionsOfPTX() string {
 	var list []string
 	if l.about != nil {
@@ -153,7 +154,7 @@ func (l *loadedImage) versionsOfPTX() string {
 		}
 	}
 	if list == nil {
-		return "of a version that cannot be seen"
+		return "of an unknown version"
 	}
 	return strings.Join(list, ", ")
 }
@@ -164,7 +165,7 @@ func driverVersion() string { return versionText(driverVersionNumber()) }
 
 // kernel loads a kernel on a device.
 func (c *code) kernel(k *C.cu_function, f *blob.Function, dev int) error {
-	l, err := c.on(dev, "kernel "+f.Key)
+	l, err := c.loadedOn(dev, "kernel "+f.Key)
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (c *code) kernel(k *C.cu_function, f *blob.Function, dev int) error {
 	return codeError{C.CUresult(rc), fmt.Sprintf("kernel %s on %s", f.Key, deviceText(dev))}
 }
 
-// others says which kernels an image has, as far as that is seen.
+// others lists the kernels of an image; "" if they cannot be determined.
 func (l *loadedImage) others(name string) string {
 	if l.about == nil {
 		return ""
@@ -202,11 +203,11 @@ func (l *loadedImage) others(name string) string {
 	if len(list) > most {
 		list, more = list[:most], fmt.Sprintf(" and %d more", len(list)-most)
 	}
-	return "; there are: " + strings.Join(list, ", ") + more
+	return ", which has: " + strings.Join(list, ", ") + more
 }
 
-// checkParams compares a kernel's description with its parameters, where the image tells them: the driver would read
-// beyond ours.
+// checkParams compares a kernel's description with the parameters in its image, if they can be determined. With too few
+// parameters in the description, the driver would read beyond the arguments.
 func (l *loadedImage) checkParams(f *blob.Function) error {
 	if l.about == nil {
 		return nil
@@ -229,8 +230,8 @@ func (l *loadedImage) checkParams(f *blob.Function) error {
 					want = C.sizeof_CUtensorMap
 				}
 				if size != want {
-					return kernels.Corrupt("kernel %s: argument %d has %d bytes in its image, but %d in its description (%v)", f.Key,
-						i, size, want, f.ArgTypes[i])
+					return kernels.Corrupt("kernel %s: argument %d has %d bytes in its image, but %d in its description (%v)",
+						f.Key, i, size, want, f.ArgTypes[i])
 				}
 			}
 		}

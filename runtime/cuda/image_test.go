@@ -20,7 +20,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// launchOne launches a kernel of one array with one thread.
+// launchOne launches a kernel whose first argument is an array, with one thread.
 func launchOne(t testing.TB, format string, code []byte, k runtime.KernelType) error {
 	t.Helper()
 	x := tensor(t, first, make([]float32, 64))
@@ -28,7 +28,8 @@ func launchOne(t testing.TB, format string, code []byte, k runtime.KernelType) e
 	return kernel(t, handMade(t, format, code, k), k.Name).Launch(nil, one, one, args...)
 }
 
-// Why an image cannot be used is said with what it is for and what the device is; the device works on.
+// The error of an image that cannot be loaded names the architectures of the image and of the device. The device still
+// works.
 func TestImage_Errors(t *testing.T) {
 	need(t)
 	leavesNothing(t)
@@ -36,7 +37,7 @@ func TestImage_Errors(t *testing.T) {
 	args := []dlpack.DataType{handle}
 	shape := runtime.KernelType{Name: "shape", Args: args}
 	require.NoError(t, launchOne(t, "ptx", []byte(text), shape))
-	// Real drivers have several codes and words for one cause.
+	// Real drivers may return different codes for the same cause.
 	refused := func(err error, kind error, words ...string) {
 		t.Helper()
 		if steered(t) == nil {
@@ -51,7 +52,7 @@ func TestImage_Errors(t *testing.T) {
 		"kernel shape does not load on cuda:0 (", "sm_90): ", "the image (ptx) is for PTX for compute_120: compile it for "+
 			"sm_90, or add PTX for compute_90 or older")
 	foreign := bytes.Clone(testdata(t, "kernels.cubin"))
-	foreign[0x31] = 80 // the architecture in the flags of the header
+	foreign[0x31] = 80 // the architecture, in the flags of the ELF header
 	refused(launchOne(t, "cubin", foreign, shape), unsupported, "CUDA_ERROR_NO_BINARY_FOR_GPU",
 		"the image (cubin) is for sm_80: compile it for sm_90")
 	refused(launchOne(t, "ptx", []byte(strings.Replace(text, "\n{", "\n{ SYNTAX_ERROR", 1)), shape), corrupt,
@@ -61,9 +62,9 @@ func TestImage_Errors(t *testing.T) {
 			"kernel shape does not load on cuda:0 (", "cuda image: ")
 	}
 
-	// Kernels that are not there, or not as they are described.
+	// Kernels that are not in the image, or whose description is wrong.
 	requireError(t, launchOne(t, "ptx", []byte(text), runtime.KernelType{Name: "gone", Args: args}), corrupt,
-		"kernel gone is not in the image; there are: count, few, scale, shape, shape_static, types, words")
+		"kernel gone is not in the image, which has: count, few, scale, shape, shape_static, types, words")
 	mangled := strings.ReplaceAll(text, ".entry shape(", ".entry _Z5shapePi(")
 	requireError(t, launchOne(t, "ptx", []byte(mangled), shape), corrupt,
 		`kernel shape is not in the image, but _Z5shapePi: put extern "C" before it`)
@@ -76,8 +77,8 @@ func TestImage_Errors(t *testing.T) {
 	require.NoError(t, launchOne(t, "ptx", []byte(text), shape))
 }
 
-// What a driver answers that the fake doesn't by itself.
-func TestImage_AnswersOfTheDriver(t *testing.T) {
+// Errors of the driver that the fake driver does not return by itself.
+func TestImage_ErrorsOfTheDriver(t *testing.T) {
 	fake := needFake(t)
 	leavesNothing(t)
 	code := testdata(t, "kernels.ptx")
@@ -87,8 +88,8 @@ func TestImage_AnswersOfTheDriver(t *testing.T) {
 		kind error
 		want string
 	}{
-		{222, runtime.ErrNotSupported, "is for PTX for compute_90, in PTX 8.0, and the driver knows that of CUDA 13.0: " +
-			"update the driver, or compile with CUDA 13.0 or older"},
+		{222, runtime.ErrNotSupported, "is for PTX for compute_90, in PTX 8.0, but the driver supports only the PTX of " +
+			"CUDA 13.0: update the driver, or compile with CUDA 13.0 or older"},
 		{221, runtime.ErrDeviceUnavailable, "PTX needs the driver's compiler, libnvidia-ptxjitcompiler.so.1"},
 		{2, runtime.ErrOutOfMemory, "kernel shape does not load on cuda:0 (NVIDIA H200, sm_90): the image (ptx) is for PTX " +
 			"for compute_90"},
@@ -100,8 +101,8 @@ func TestImage_AnswersOfTheDriver(t *testing.T) {
 	require.NoError(t, launchOne(t, "ptx", code, k))
 }
 
-// PTX of a newer compiler than the driver is tried as the newest that the driver knows; what does not pass as that is
-// refused with both answers.
+// PTX of a version that is too new for the driver is loaded with the newest version that the driver supports. If that
+// fails, the error contains both messages of the driver.
 func TestImage_NewerPTX(t *testing.T) {
 	needFake(t)
 	leavesNothing(t)
@@ -113,12 +114,12 @@ func TestImage_NewerPTX(t *testing.T) {
 		require.NoError(t, launchOne(t, "ptx", []byte(code), k), version)
 		code = strings.Replace(code, "\tret;", "\tSYNTAX_ERROR;", 1)
 		requireError(t, launchOne(t, "ptx", []byte(code), k), runtime.ErrNotSupported,
-			"in PTX "+version+", and the driver knows that of CUDA 13.0",
+			"in PTX "+version+", but the driver supports only the PTX of CUDA 13.0",
 			"Unsupported .version "+version, "as PTX 9.0: ", "CUDA_ERROR_INVALID_PTX", "near 'SYNTAX_ERROR'")
 	}
 }
 
-// A driver before CUDA 11.8 has no cuLaunchKernelEx: launches that need it say so, others work.
+// A driver before CUDA 11.8 does not have cuLaunchKernelEx. Launches that need it are errors; others work.
 func TestKernel_OlderDriver(t *testing.T) {
 	needFake(t)
 	if !inChild() {
@@ -133,16 +134,15 @@ func TestKernel_OlderDriver(t *testing.T) {
 		Programmatic: true}} {
 		requireError(t, kernel(t, ptx(t, k), "shape").Launch(nil, one, one, x), runtime.ErrNotSupported,
 			"launch kernel shape with grid [1, 1, 1] and block [1, 1, 1] on cuda:0, 0 bytes of shared memory",
-			"the driver has no cuLaunchKernelEx", "CUDA 11.8 or newer")
+			"programmatic launches need cuLaunchKernelEx", "CUDA 11.8 or newer")
 	}
 	clusters := kernel(t, ptx(t, runtime.KernelType{Name: "shape", Args: args, Cluster: true}), "shape")
 	requireError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{2}, Cluster: runtime.Dim3{2}}, x),
-		runtime.ErrNotSupported,
-		"CUDA 11.8 or newer")
+		runtime.ErrNotSupported, "CUDA 11.8 or newer")
 	require.NoError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{2}}, x))
 }
 
-// Nothing is loaded before a kernel is first used on a device, and then once: the image a device, the kernel a device.
+// The image and the kernel are loaded at the first use of the kernel on a device, once for each device.
 func TestModule_IsLazy(t *testing.T) {
 	fake := needFake(t)
 	needTwo(t)
@@ -162,9 +162,9 @@ func TestModule_IsLazy(t *testing.T) {
 		out := empty(t, dlpack.Int32, []int64{10}, dev)
 		s := stream(t, dev)
 		must.Get(f.CallOn(s, out, 1))(t)
-		require.Equal(t, dev.ID == 1, fake.Failed(), "each device has its own")
+		require.Equal(t, dev.ID == 1, fake.Failed(), "each device loads the image")
 		if dev.ID == 0 {
-			fake.FailAt(n+1, 1, "cuModule*") // one kernel is there, and none is loaded twice
+			fake.FailAt(n+1, 1, "cuModule*") // k0 is already loaded, and no kernel is loaded twice
 			for range 3 {
 				for i := range n {
 					must.Get(function(t, m, fmt.Sprintf("k%d", i)).CallOn(s, out, 1))(t)
@@ -179,7 +179,7 @@ func TestModule_IsLazy(t *testing.T) {
 			break
 		}
 	}
-	// On another device anew, once, by many at the same time.
+	// On another device, many goroutines use it for the first time at once.
 	out := empty(t, dlpack.Int32, []int64{10}, second)
 	fake.FailAt(2, 1, "cuModuleLoadDataEx", "cuModuleGetFunction")
 	var wg sync.WaitGroup
@@ -200,7 +200,7 @@ func TestModule_IsLazy(t *testing.T) {
 	require.NoError(t, s.Sync(t.Context()))
 }
 
-// Many launch a kernel for the first time at once: it is loaded by one of them.
+// If many goroutines launch a kernel for the first time at once, one of them loads it.
 func TestModule_LoadedByOne(t *testing.T) {
 	fake := needFake(t)
 	leavesNothing(t)
@@ -220,7 +220,7 @@ func TestModule_LoadedByOne(t *testing.T) {
 		}
 		close(begin)
 		wg.Wait()
-		require.False(t, fake.Failed(), "one image, one kernel")
+		require.False(t, fake.Failed(), "one image and one kernel are loaded")
 		for _, err := range errs {
 			require.NoError(t, err)
 		}
@@ -229,7 +229,7 @@ func TestModule_LoadedByOne(t *testing.T) {
 	require.NoError(t, s.Sync(t.Context()))
 }
 
-// A function works after its module is closed; the driver's module goes with the last of them.
+// A function works after its module is closed. The CUmodule is unloaded when the last function is closed.
 func TestModule_FunctionOutlivesIt(t *testing.T) {
 	fake := needFake(t)
 	leavesNothing(t)
@@ -270,10 +270,10 @@ func TestSource(t *testing.T) {
 	for _, format := range []string{"", "cuda", "cu"} {
 		require.NoError(t, launchOne(t, format, []byte(vary), k))
 	}
-	require.Equal(t, 1, kept(), "compiled once, and kept")
+	require.Equal(t, 1, kept(), "compiled once, and cached")
 	t.Setenv("TVMGO_NVRTC_OPTIONS", " --use_fast_math  -DNOTHING ")
 	require.NoError(t, launchOne(t, "cuda", []byte(vary), k))
-	require.Equal(t, 2, kept(), "options count")
+	require.Equal(t, 2, kept(), "the options are part of the key")
 	t.Setenv("TVMGO_NVRTC_OPTIONS", "-DWRONG")
 	requireError(t, launchOne(t, "cuda", []byte(vary), k), runtime.ErrFailed,
 		"kernel shape on cuda:0 (", "compile kernels.cu for sm_", "the code does not compile", "kernels.cu(3): error:",
@@ -293,13 +293,14 @@ func TestSource(t *testing.T) {
 	require.NoError(t, kernel(t, module(t, path), "shape").Launch(nil, one, one, out))
 }
 
-// Instructions that the architecture alone has are compiled for it with its letter, and so is what an option asks for.
+// Source with architecture-specific instructions is compiled for an architecture with the letter a, and so is source if
+// an option requests it.
 func TestSource_OwnInstructions(t *testing.T) {
 	need(t)
 	nvrtctest.Need(t)
 	leavesNothing(t)
 	if major, err := runtime.DeviceAttr(first, runtime.AttrComputeVersion); err != nil || major != "9.0" {
-		t.Skipf("the device is %v (%v), and the instructions are those of 9.0", major, err)
+		t.Skipf("the device has compute capability %v (%v), the instructions need 9.0", major, err)
 	}
 	k := runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}
 	t.Setenv("TVMGO_CACHE_DIR", t.TempDir())
@@ -331,7 +332,7 @@ func TestSource_OwnInstructions(t *testing.T) {
 		"-arch names no architecture: write -arch=sm_90a")
 }
 
-// A registered compiler is asked in place of NVRTC.
+// A registered compiler is used instead of NVRTC.
 func TestSource_Callback(t *testing.T) {
 	need(t)
 	k := runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}
@@ -355,14 +356,14 @@ func TestSource_Callback(t *testing.T) {
 		require.NoError(t, launchOne(t, "cuda", []byte("__global__ source"), k))
 		require.Equal(t, []string{"__global__ source"}, asked)
 	}
-	for want, bad := range map[string]any{"returned int64, bytes are needed": 5, "returned no code": []byte{},
+	for want, bad := range map[string]any{"returned int64, but must return bytes": 5, "returned no code": []byte{},
 		"no compiler today": fmt.Errorf("no compiler today")} {
 		answer = bad
 		require.ErrorContains(t, launchOne(t, "cuda", []byte("x"), k), want)
 	}
 }
 
-// Without NVRTC the error says what is missing, and what else would do.
+// Without NVRTC, the error names it and the alternatives.
 func TestSource_NoCompiler(t *testing.T) {
 	need(t)
 	if !inChild() {
@@ -372,11 +373,11 @@ func TestSource_NoCompiler(t *testing.T) {
 	leavesNothing(t)
 	requireError(t, launchOne(t, "cuda", []byte(vary), runtime.KernelType{Name: "shape", Args: []dlpack.DataType{handle}}),
 		runtime.ErrDeviceUnavailable,
-		"kernel shape: its module holds source without NVRTC to compile it", "/nowhere/libnvrtc.so",
+		"kernel shape: its module contains source, which needs NVRTC", "/nowhere/libnvrtc.so",
 		"or compile it to PTX or a cubin", "tvm_callback_cuda_compile")
 }
 
-// Files of code, with their kernels described beside them.
+// Files of code, with the description of their kernels in a second file.
 func TestModule_Files(t *testing.T) {
 	need(t)
 	leavesNothing(t)

@@ -35,7 +35,7 @@ func testdata(t testing.TB, name string) []byte {
 	return must.Get(os.ReadFile("testdata/" + name))(t)
 }
 
-// ptx is a module of the tests' kernels.
+// ptx returns a module with the tests' kernels.
 func ptx(t testing.TB, kernels ...runtime.KernelType) *runtime.Module {
 	t.Helper()
 	return handMade(t, "ptx", testdata(t, "kernels.ptx"), kernels...)
@@ -84,7 +84,7 @@ func TestKernel_Launch(t *testing.T) {
 	}
 }
 
-// What a file calls its code does not matter: TVM tags fat binaries as cubins.
+// The declared format of compiled code does not matter: TVM tags fat binaries as cubins.
 func TestKernel_FormatIsTheImages(t *testing.T) {
 	need(t)
 	leavesNothing(t)
@@ -106,7 +106,7 @@ func TestKernel_TypesOfArguments(t *testing.T) {
 	require.Equal(t, []float64{1 << 40, -7, 4000000000, 0.1, 3}, elements[float64](t, x))
 }
 
-// A part of an array is an address further on.
+// For a view of an array, the kernel gets the address of its first element.
 func TestKernel_PartOfAnArray(t *testing.T) {
 	need(t)
 	leavesNothing(t)
@@ -116,7 +116,7 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 	require.Equal(t, []float32{1, 3, 3, 3, 1}, slice(t, x))
 }
 
-// Pinned and managed memory are addresses that a kernel can use.
+// Kernels can use page-locked and managed memory.
 func TestKernel_MemoryOfBoth(t *testing.T) {
 	need(t)
 	leavesNothing(t)
@@ -129,7 +129,7 @@ func TestKernel_MemoryOfBoth(t *testing.T) {
 	}
 }
 
-// shapeOf launches a kernel that tells how.
+// shapeOf launches a kernel that returns the sizes of its launch.
 func shapeOf(t testing.TB, k *runtime.Kernel, c runtime.LaunchConfig) []int32 {
 	t.Helper()
 	out := empty(t, dlpack.Int32, []int64{10}, first)
@@ -155,23 +155,23 @@ func TestKernel_Shapes(t *testing.T) {
 			SharedBytes: 100}))
 	require.Equal(t, []int32{16, 1, 1, 32, 1, 1, 16, 1, 1, 0}, shapeOf(t, clusters,
 		runtime.LaunchConfig{Grid: runtime.Dim3{16}, Block: runtime.Dim3{32}, Cluster: runtime.Dim3{16}}),
-		"more than 8 are announced")
+		"a cluster of more than 8 blocks")
 	require.EqualValues(t, 1, shapeOf(t, clusters, runtime.LaunchConfig{Grid: one, Block: one})[6],
-		"a cluster of one is none")
+		"a cluster of one block is the same as no cluster")
 	all := of(runtime.KernelType{Name: "shape", Args: args, Cluster: true, DynamicShared: true, Programmatic: true})
 	require.Equal(t, []int32{2, 1, 1, 1, 1, 1, 2, 1, 1, 50000}, shapeOf(t, all,
 		runtime.LaunchConfig{Grid: runtime.Dim3{2}, Block: one, Cluster: runtime.Dim3{2}, SharedBytes: 50000}))
 	cooperative := of(runtime.KernelType{Name: "shape", Args: args, Cooperative: true})
 	require.EqualValues(t, 2, shapeOf(t, cooperative, runtime.LaunchConfig{Grid: runtime.Dim3{2}, Block: one})[0])
 	err := cooperative.Launch(nil, runtime.Dim3{1 << 20}, runtime.Dim3{1024}, empty(t, dlpack.Int32, []int64{10}, first))
-	require.ErrorContains(t, err, "COOPERATIVE_LAUNCH_TOO_LARGE", "the driver was told")
+	require.ErrorContains(t, err, "COOPERATIVE_LAUNCH_TOO_LARGE", "the launch is cooperative")
 
 	x := empty(t, dlpack.Int32, []int64{10}, first)
 	bad := runtime.ErrInvalidArgument
 	requireError(t, clusters.LaunchWith(nil, runtime.LaunchConfig{Grid: runtime.Dim3{7}, Block: one,
 		Cluster: runtime.Dim3{2}}, x), bad,
-		"kernel shape with grid [7, 1, 1] and block [1, 1, 1] on cuda:0, 0 bytes of shared memory: the grid is no multiple "+
-			"of the cluster of [2, 1, 1] blocks")
+		"kernel shape with grid [7, 1, 1] and block [1, 1, 1] on cuda:0, 0 bytes of shared memory: the grid is not a "+
+			"multiple of the cluster of [2, 1, 1] blocks")
 	requireError(t, plain.LaunchWith(nil, runtime.LaunchConfig{Cluster: runtime.Dim3{2}}, x), bad,
 		"Cluster is [2 0 0], but the kernel has no clusters")
 	requireError(t, plain.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: 1}, x), bad,
@@ -179,8 +179,7 @@ func TestKernel_Shapes(t *testing.T) {
 	requireError(t, shared.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: -1}, x), bad, "negative: -1")
 }
 
-// More shared memory than every kernel may have is announced, up to what the device gives, in whatever order it is
-// asked for.
+// Launches can use dynamic shared memory up to the device's limit, with sizes in any order.
 func TestKernel_SharedMemory(t *testing.T) {
 	need(t)
 	leavesNothing(t)
@@ -192,20 +191,20 @@ func TestKernel_SharedMemory(t *testing.T) {
 	requireError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 300000}, x),
 		runtime.ErrInvalidArgument,
 		"kernel shape_static with grid [1, 1, 1] and block [1, 1, 1] on cuda:0, 300000 bytes of shared memory: the limit is ",
-		"of the device less 1024 of the kernel's own")
+		"and the kernel's static shared memory is 1024")
 	if fake := steered(t); fake != nil {
 		before := fake.Calls()
 		require.NoError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 100000}, x))
 		fake.FailAt(1, 999, "cuFuncSetAttribute")
 		require.NoError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 100000}, x),
-			"it is announced once")
+			"the limit is raised only once")
 		require.Error(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 100001}, x))
 		require.NoError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: 100001}, x), "the next try works")
 		require.Greater(t, fake.Calls(), before)
 		limit := 232448 - 1024
 		require.EqualValues(t, limit, shapeOf(t, k, runtime.LaunchConfig{Block: one, SharedBytes: limit})[9])
 		requireError(t, k.LaunchWith(nil, runtime.LaunchConfig{Block: one, SharedBytes: limit + 1}, x),
-			runtime.ErrInvalidArgument, "the limit is 231424 there: 232448 of the device")
+			runtime.ErrInvalidArgument, "the limit is 231424: the device has 232448")
 	}
 }
 
@@ -245,19 +244,19 @@ func TestKernel_BadCalls(t *testing.T) {
 			"threadIdx.x is 1024")
 	requireError(t, scale.Launch(nil, one, runtime.Dim3{1, 1, 65}, x, 1, 1), bad, "the limit of threadIdx.z is 64")
 	requireError(t, scale.Launch(nil, one, runtime.Dim3{1024, 2}, x, 1, 1), bad,
-		"a block of 2048 threads; the limit of this kernel there is 1024")
+		"the block has 2048 threads; the limit of this kernel is 1024")
 	requireError(t, few.Launch(nil, one, runtime.Dim3{65}, x), bad,
-		"a block of 65 threads; the limit of this kernel there is 64 (of the device: 1024)")
+		"the block has 65 threads; the limit of this kernel is 64 (of the device: 1024)")
 	requireError(t, scale.Launch(nil, runtime.Dim3{1, 65536}, one, x, 1, 1), bad, "the limit of blockIdx.y is 65535")
 	requireError(t, scale.Launch(nil, runtime.Dim3{-1}, one, x, 1, 1), bad, "negative: -1")
 	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, one, x, 1, 1), bad, "the limit of blockIdx.x is 2147483647")
 	gputest.EmptyGrid(t, m, "scale", tensor(t, first, []float32{1, 1}), 2, 5, 2)
-	require.NoError(t, few.Launch(nil, one, runtime.Dim3{64}, x), "the device works on")
+	require.NoError(t, few.Launch(nil, one, runtime.Dim3{64}, x), "the device still works")
 	require.Equal(t, float32(63), slice(t, x)[63])
 
 	f := function(t, m, "scale")
 	_, err := f.CallOn(stream(t, first), x, 1, 1)
-	requireError(t, err, bad, "kernel scale takes 9 values, 3 arguments and 6 numbers for blockIdx.x")
+	requireError(t, err, bad, "kernel scale takes 9 values, 3 arguments and 6 launch sizes: blockIdx.x")
 	_, err = m.Kernel("scales")
 	requireError(t, err, runtime.ErrNotFound, "scale")
 	require.NoError(t, scale.Close())
@@ -277,7 +276,7 @@ func TestKernel_BadDescriptions(t *testing.T) {
 		{"ptx", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule,
 			"300 arguments, more than 256"},
 		{"hsaco", runtime.KernelType{Name: "f", Args: args}, runtime.ErrNotSupported,
-			`a module of kind "cuda" holds "hsaco"`},
+			`a module of kind "cuda" cannot have the format "hsaco"`},
 	} {
 		_, err := runtime.NewDeviceModule("cuda", c.format, []byte("x"), c.kernel)
 		requireError(t, err, c.kind, c.want)
@@ -288,21 +287,21 @@ func TestKernel_BadDescriptions(t *testing.T) {
 		want string
 	}{
 		{`"launch_param_tags": ["vthread"]`, runtime.ErrNotSupported,
-			`launch parameter "vthread": on CUDA there are blockIdx.x`},
+			`launch parameter "vthread": CUDA supports blockIdx.x`},
 		{`"launch_param_tags": ["tir.nothing"]`, runtime.ErrNotSupported, `launch parameter "tir.nothing"`},
-		{`"launch_param_tags": ["threadIdx.x", "threadIdx.x"]`, runtime.ErrCorruptModule, `"threadIdx.x" comes twice`},
+		{`"launch_param_tags": ["threadIdx.x", "threadIdx.x"]`, runtime.ErrCorruptModule, `"threadIdx.x" occurs twice`},
 		{`"launch_param_tags": ["tir.use_cooperative_launch", "tirx.use_cooperative_launch"]`, runtime.ErrCorruptModule,
-			`"tirx.use_cooperative_launch" comes twice`},
+			`"tirx.use_cooperative_launch" occurs twice`},
 		{`"launch_param_tags": ["tir.use_dyn_shared_memory", "threadIdx.x"]`, runtime.ErrCorruptModule,
 			`"tir.use_dyn_shared_memory" must be the last`},
-		{`"launch_param_tags": [], "arg_extra_tags": [2]`, runtime.ErrNotSupported, "argument 0 has the tag 2"},
+		{`"launch_param_tags": [], "arg_extra_tags": [2]`, runtime.ErrNotSupported, "argument 0 has the unknown tag 2"},
 	} {
 		_, err := withMeta(t, `{"shape": {"name": "shape", "arg_types": ["handle"], `+c.meta+`}}`)
 		requireError(t, err, c.kind, c.want)
 	}
 }
 
-// withMeta loads the tests' kernels from a file, with a description of its own.
+// withMeta loads the tests' kernels from a file with another description.
 func withMeta(t testing.TB, functions string) (*runtime.Module, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -316,7 +315,7 @@ func withMeta(t testing.TB, functions string) (*runtime.Module, error) {
 	return m, err
 }
 
-// Launch parameters as newer files spell them, in an order of their own.
+// Launch parameters with the prefix of newer files, in an unusual order.
 func TestKernel_NewerTags(t *testing.T) {
 	need(t)
 	leavesNothing(t)
@@ -332,15 +331,15 @@ func TestKernel_NewerTags(t *testing.T) {
 	require.Equal(t, []int32{8, 1, 1, 32, 1, 1, 2, 1, 1, 4096}, elements[int32](t, out))
 	_, err = f.CallOn(s, out, 32, 2, 8, 3, 0)
 	requireError(t, err, runtime.ErrInvalidArgument,
-		"the grid is no multiple of the preferred cluster of [3, 1, 1] blocks")
+		"the grid is not a multiple of the preferred cluster of [3, 1, 1] blocks")
 	_, err = f.CallOn(s, out)
-	requireError(t, err, runtime.ErrInvalidArgument, "numbers for threadIdx.x, clusterCtaIdx.x, blockIdx.x, "+
+	requireError(t, err, runtime.ErrInvalidArgument, "launch sizes: threadIdx.x, clusterCtaIdx.x, blockIdx.x, "+
 		"preferredClusterCtaIdx.x, bytes of shared memory; 1 were given")
 	_, err = m.Kernel("k")
 	requireError(t, err, runtime.ErrNotSupported, `takes "preferredClusterCtaIdx.x", which Launch cannot give`)
 }
 
-// A tensor map goes to the kernel as the 128 bytes that an argument points to.
+// A tensor map argument is a pointer to 128 bytes, which the kernel gets.
 func TestKernel_TensorMap(t *testing.T) {
 	need(t)
 	leavesNothing(t)

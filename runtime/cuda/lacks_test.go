@@ -14,11 +14,11 @@ import (
 	"tvmgo/runtime/cuda"
 )
 
-// What the driver lacks is named by the report and by the errors of calls that need it.
+// If the driver does not have a function, the report and the errors of calls that need it name the function.
 func TestLacks(t *testing.T) {
 	lacks := os.Getenv("CUDA_TEST_LACKS")
 	if !inChild() {
-		needFake(t) // where there is a device, as there is none in some of the children
+		needFake(t) // only in the parent, because some children have no device
 		for _, function := range []string{"cuMemAlloc_v2", "cuDriverGetVersion", "cuDeviceGetCount"} {
 			child(t, "TestLacks", "CUDA_TEST_LACKS="+function, "FAKECUDA_LIBRARY="+fakecuda.Build(t, fakecuda.Without(function)))
 		}

@@ -1,14 +1,13 @@
 //go:build cuda
 
-/* The way from a call to a queued kernel. No memory is allocated and Go is not entered, but at a kernel's first use on
- * a device. */
+/* Launches. Only the first use of a kernel on a device allocates memory and enters Go. */
 #include "launch.h"
 
 #include <stdlib.h>
 
 #include "../../internal/dl/dl.h"
 
-/* The kernel on a device, loaded when it is not there yet. */
+/* The kernel that is loaded on a device; loads it if necessary. NULL with an error raised. */
 static cu_built* built_for(cu_function* f, const cu_device* d) {
   cu_built* b = tvmgo_kernel_built(&f->k, d->index);
   if (TVMGO_LIKELY(b != NULL && b->epoch == atomic_load_explicit(&d->epoch, memory_order_relaxed))) return b;
@@ -23,7 +22,7 @@ static int is_empty(const DLTensor* t) {
   return 0;
 }
 
-/* The address behind an argument. */
+/* The address of a memory argument. 0, or -1 with an error raised. */
 static inline int address_of(const cu_function* f, int i, const cu_device* d, const TVMFFIAny* v, uintptr_t* out) {
   const void* data;
   const DLTensor* t;
@@ -40,7 +39,7 @@ static inline int address_of(const cu_function* f, int i, const cu_device* d, co
   return TVMGO_LIKELY(data != NULL) || (t != NULL && is_empty(t)) ? 0 : tvmgo_kernel_no_memory(&f->k, i, d->index);
 }
 
-/* A tensor map: the address of the object that describes it, of which the driver takes a copy. */
+/* The address of a CUtensorMap, which the driver copies. 0, or -1 with an error raised. */
 static int map_of(const cu_function* f, int i, const TVMFFIAny* v, void** out) {
   if (v->type_index != kTVMFFIOpaquePtr || v->v_ptr == NULL)
     return tvmgo_raise(TVMGO_TYPE_ERROR,
@@ -52,7 +51,7 @@ static int map_of(const cu_function* f, int i, const TVMFFIAny* v, void** out) {
 
 /* ---- sizes ---- */
 
-/* The launch, as messages show it. */
+/* The sizes of a launch, for messages. */
 #define SHAPE TVMGO_SHAPE ", %zu bytes of shared memory"
 #define SHAPE_ARGS(f, s, d) TVMGO_SHAPE_ARGS(&(f)->k, s, (d)->index), (s)[TVMGO_LAUNCH_SHARED]
 
@@ -63,19 +62,19 @@ static int too_large(const cu_function* f, const cu_device* d, const size_t* s, 
 
 static int too_many_threads(const cu_function* f, const cu_device* d, const cu_built* b, const size_t* s, size_t n) {
   return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     SHAPE ": a block of %zu threads; the limit of this kernel there is %zu (of the device: %d)",
+                     SHAPE ": the block has %zu threads; the limit of this kernel is %zu (of the device: %d)",
                      SHAPE_ARGS(f, s, d), n, b->max_threads, d->max_block);
 }
 
-/* Tells the driver that launches will ask for more shared memory than all kernels may. Once, but when a later one asks
- * for more. */
+/* Raises the kernel's limit of dynamic shared memory to that of a launch. 0, or -1 with an error raised if it exceeds
+ * the device's limit. */
 static int announce_shared(const cu_function* f, cu_device* d, cu_built* b, const size_t* s) {
   size_t want = s[TVMGO_LAUNCH_SHARED];
   size_t limit = (size_t)d->max_shared_optin > b->static_shared ? (size_t)d->max_shared_optin - b->static_shared : 0;
   cu_scope scope;
   if (want > limit)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       SHAPE ": the limit is %zu there: %d of the device less %zu of the kernel's own",
+                       SHAPE ": the limit is %zu: the device has %d, and the kernel's static shared memory is %zu",
                        SHAPE_ARGS(f, s, d), limit, d->max_shared_optin, b->static_shared);
   if (tvmgo_cu_enter_relaxed(d, &scope) != 0) return -1;
   CUresult rc = CUDA_SUCCESS;
@@ -86,10 +85,10 @@ static int announce_shared(const cu_function* f, cu_device* d, cu_built* b, cons
   }
   pthread_mutex_unlock(&b->lock);
   tvmgo_cu_leave(&scope);
-  return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, SHAPE ": announce the shared memory", SHAPE_ARGS(f, s, d));
+  return rc == CUDA_SUCCESS ? 0 : tvmgo_cu_raise(rc, SHAPE ": raise the limit of shared memory", SHAPE_ARGS(f, s, d));
 }
 
-/* What the device would refuse, with the limit. */
+/* Checks the sizes of a launch, for errors that name the limit. */
 static inline int check_sizes(const cu_function* f, cu_device* d, cu_built* b, const size_t* s) {
   size_t threads = 1;
   for (int i = 0; i < 3; i++) {
@@ -107,7 +106,7 @@ static inline int check_sizes(const cu_function* f, cu_device* d, cu_built* b, c
 
 static size_t volume(const size_t* s) { return s[0] * s[1] * s[2]; }
 
-/* What clusters need of the device and of the grid. */
+/* Checks that the device supports clusters and that the grid is a multiple of the cluster. */
 static int check_cluster(const cu_function* f, const cu_device* d, const size_t* s, const size_t* c, const char* what) {
   if (!d->has_clusters)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
@@ -116,12 +115,12 @@ static int check_cluster(const cu_function* f, const cu_device* d, const size_t*
                        SHAPE_ARGS(f, s, d), what, c[0], c[1], c[2], d->name, d->major, d->minor);
   for (int i = 0; i < 3; i++)
     if (c[i] > s[i] || s[i] % c[i] != 0) /* also keeps the volume below 2^64 */
-      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the grid is no multiple of the %s of [%zu, %zu, %zu] blocks",
+      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the grid is not a multiple of the %s of [%zu, %zu, %zu] blocks",
                          SHAPE_ARGS(f, s, d), what, c[0], c[1], c[2]);
   return 0;
 }
 
-/* Tells the driver that clusters will have more blocks than every device takes. The context is current. */
+/* Allows the kernel clusters with more blocks than every device supports. The device's context is current. */
 static CUresult announce_clusters(cu_built* b) {
   CUresult rc = CUDA_SUCCESS;
   pthread_mutex_lock(&b->lock);
@@ -133,12 +132,11 @@ static CUresult announce_clusters(cu_built* b) {
   return rc;
 }
 
-enum { PORTABLE_CLUSTER = 8 }; /* blocks: what every device with clusters takes */
+enum { PORTABLE_CLUSTER = 8 }; /* blocks of a cluster that every device with clusters supports */
 
-/* A launch with more to say than sizes; the context is current. */
+/* Launches a kernel with launch attributes. The device's context is current. 0, or -1 with an error raised. */
 static __attribute__((noinline)) int launch_special(const cu_function* f, const cu_device* d, cu_built* b,
-                                                    const size_t* s,
-                                                    CUstream stream, void** params) {
+                                                    const size_t* s, CUstream stream, void** params) {
   const size_t *cluster = s + TVMGO_LAUNCH_CLUSTER, *preferred = s + TVMGO_LAUNCH_PREFERRED;
   CUlaunchAttribute attrs[4] = {{0}};
   unsigned n = 0;
@@ -163,7 +161,7 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
   if (f->k.cooperative) {
     if (!d->has_cooperative)
       return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
-                         SHAPE ": the kernel's blocks wait for each other, and %s has no cooperative launch",
+                         SHAPE ": the kernel needs a cooperative launch, which %s does not support",
                          SHAPE_ARGS(f, s, d), d->name);
     attrs[n].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
     attrs[n++].value.cooperative = 1;
@@ -172,8 +170,7 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
   if (volume(cluster) > PORTABLE_CLUSTER || volume(preferred) > PORTABLE_CLUSTER) rc = announce_clusters(b);
   if (rc == CUDA_SUCCESS && n == 0) {
     rc = cuLaunchKernel(b->f, (unsigned)s[0], (unsigned)s[1], (unsigned)s[2], (unsigned)s[3], (unsigned)s[4],
-                        (unsigned)s[5],
-                        (unsigned)s[TVMGO_LAUNCH_SHARED], stream, params, NULL);
+                        (unsigned)s[5], (unsigned)s[TVMGO_LAUNCH_SHARED], stream, params, NULL);
   } else if (rc == CUDA_SUCCESS) {
     CUlaunchConfig config = {.gridDimX = (unsigned)s[0], .gridDimY = (unsigned)s[1], .gridDimZ = (unsigned)s[2],
                              .blockDimX = (unsigned)s[3], .blockDimY = (unsigned)s[4], .blockDimZ = (unsigned)s[5],
@@ -184,9 +181,8 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
   if (rc == CUDA_SUCCESS) return 0;
   const char* need = "";
   if (rc != CUDA_SUCCESS && !tvmgo_dl_has(&tvmgo_dl_cuda, "cuLaunchKernelEx"))
-    need = ": the driver has no cuLaunchKernelEx, which clusters, cooperative and programmatic launches need: "
-           "install one of "
-           "CUDA 11.8 or newer";
+    need = ": clusters, cooperative and programmatic launches need cuLaunchKernelEx: install a driver of CUDA 11.8 or "
+           "newer";
   else if (volume(preferred) > 1)
     need = " (a preferred cluster needs compute capability 10.0 and a driver of CUDA 12.8 or newer)";
   return tvmgo_cu_raise(rc, "launch " SHAPE "%s", SHAPE_ARGS(f, s, d), need);
@@ -225,14 +221,13 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
     rc = launch_special(f, d, b, s, stream, params);
   else
     code = cuLaunchKernel(b->f, (unsigned)s[0], (unsigned)s[1], (unsigned)s[2], (unsigned)s[3], (unsigned)s[4],
-                          (unsigned)s[5],
-                          (unsigned)s[TVMGO_LAUNCH_SHARED], stream, params, NULL);
+                          (unsigned)s[5], (unsigned)s[TVMGO_LAUNCH_SHARED], stream, params, NULL);
   tvmgo_cu_leave(&scope);
   tvmgo_cu_note(d, b->name, stream);
   return TVMGO_LIKELY(code == CUDA_SUCCESS) ? rc : tvmgo_cu_raise(code, "launch " SHAPE, SHAPE_ARGS(f, s, d));
 }
 
-/* ---- making and freeing ---- */
+/* ---- the class of kernels ---- */
 
 static void free_built(void* built) {
   for (cu_built *b = built, *older; b != NULL; b = older) {
@@ -256,14 +251,14 @@ static int complete(tvmgo_kernel* k) {
 
 const tvmgo_kernel_class tvmgo_cu_kernels = {.kernel_size = sizeof(cu_function),
                                              .device_type = kDLCUDA,
-                                             .copy_advice = ", or make it in memory of both, cuda_host or cuda_managed",
+                                             .copy_advice = ", or allocate it on cuda_host or cuda_managed",
                                              .launch = launch,
                                              .complete = complete,
                                              .free_built = free_built,
                                              .is_current = is_current};
 
-/* Numbers of a kernel; the context is current. */
-static CUresult ask(CUfunction f, CUfunction_attribute what, size_t* out) {
+/* Queries an attribute of a kernel. The device's context is current. */
+static CUresult query(CUfunction f, CUfunction_attribute what, size_t* out) {
   int v = 0;
   CUresult rc = cuFuncGetAttribute(&v, what, f);
   *out = v > 0 ? (size_t)v : 0;
@@ -276,7 +271,7 @@ int tvmgo_cu_built_make(cu_function* f, cu_device* d, CUmodule module) {
   cu_built* b = calloc(1, sizeof *b);
   if (b == NULL) return tvmgo_raise_oom();
   pthread_mutex_init(&b->lock, NULL);
-  if ((b->name = tvmgo_cu_keep_name(f->k.name)) == NULL) {
+  if ((b->name = tvmgo_cu_intern_name(f->k.name)) == NULL) {
     free_built(b);
     return tvmgo_raise_oom();
   }
@@ -284,21 +279,21 @@ int tvmgo_cu_built_make(cu_function* f, cu_device* d, CUmodule module) {
     free_built(b);
     return -1;
   }
-  CUresult rc = cuModuleGetFunction(&b->f, module, f->k.symbol), asked = CUDA_SUCCESS;
-  if (rc == CUDA_SUCCESS) asked = ask(b->f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &b->max_threads);
-  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS)
-    asked = ask(b->f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &b->static_shared);
-  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS)
-    asked = ask(b->f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &dynamic);
+  CUresult rc = cuModuleGetFunction(&b->f, module, f->k.symbol), queried = CUDA_SUCCESS;
+  if (rc == CUDA_SUCCESS) queried = query(b->f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &b->max_threads);
+  if (rc == CUDA_SUCCESS && queried == CUDA_SUCCESS)
+    queried = query(b->f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &b->static_shared);
+  if (rc == CUDA_SUCCESS && queried == CUDA_SUCCESS)
+    queried = query(b->f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &dynamic);
   tvmgo_cu_leave(&scope);
-  if (rc == CUDA_SUCCESS && asked == CUDA_SUCCESS) {
+  if (rc == CUDA_SUCCESS && queried == CUDA_SUCCESS) {
     if (b->max_threads > (size_t)d->max_block) b->max_threads = (size_t)d->max_block;
     b->dynamic = dynamic;
     b->epoch = atomic_load(&d->epoch);
-    b->older = tvmgo_kernel_built(&f->k, d->index); /* launches may use it still; it goes with the kernel */
+    b->older = tvmgo_kernel_built(&f->k, d->index); /* launches may still use it; freed with the kernel */
     tvmgo_kernel_set_built(&f->k, d->index, b);
     return 0;
   }
   free_built(b);
-  return rc != CUDA_SUCCESS ? (int)rc : tvmgo_cu_raise(asked, "kernel %s on cuda:%d", f->k.name, (int)d->index);
+  return rc != CUDA_SUCCESS ? (int)rc : tvmgo_cu_raise(queried, "kernel %s on cuda:%d", f->k.name, (int)d->index);
 }

@@ -1,4 +1,4 @@
-/* Kernels of a module, and their launch. */
+/* Kernels of a module and their launches. */
 #pragma once
 
 #include "driver.h"
@@ -6,34 +6,35 @@
 
 /* A kernel that is loaded on a device. */
 typedef struct cu_built {
-  CUfunction f;         /* of a module that the Go side holds */
-  uint32_t epoch;       /* of the device, when it was made */
-  struct cu_built* older; /* of contexts before */
-  const char* name;     /* kept for good, for errors that come late */
-  size_t max_threads;   /* of a block: what its registers allow */
-  size_t static_shared; /* bytes of a block, fixed by the code */
-  _Atomic size_t dynamic; /* bytes that a launch may ask for as things are; more has to be announced */
-  _Atomic int non_portable; /* clusters of more than 8 blocks are announced */
-  pthread_mutex_t lock;     /* while something is announced */
+  CUfunction f;         /* belongs to a CUmodule that Go owns */
+  uint32_t epoch;       /* the device's epoch when it was loaded */
+  struct cu_built* older; /* the same kernel in earlier epochs */
+  const char* name;     /* from tvmgo_cu_intern_name */
+  size_t max_threads;   /* largest number of threads in a block */
+  size_t static_shared; /* bytes of static shared memory of a block */
+  _Atomic size_t dynamic; /* current limit of dynamic shared memory, in bytes */
+  _Atomic int non_portable; /* clusters of more than 8 blocks are allowed */
+  pthread_mutex_t lock;     /* protects changes of the previous two */
 } cu_built;
 
-/* A kernel of a module. What a call looks like is fixed when the module is loaded. */
+/* A kernel of a module. It does not change after the module is loaded. */
 typedef struct {
   tvmgo_kernel k;
   int special; /* some of its launches need cuLaunchKernelEx */
 } cu_function;
 
-extern const tvmgo_kernel_class tvmgo_cu_kernels; /* of all modules of this kind */
+extern const tvmgo_kernel_class tvmgo_cu_kernels;
 
-/* Loads an image, which ends with a zero byte, on a device. 0; a CUresult, with what the driver's compiler wrote in
- * log; or -1 with an error raised. */
+/* Loads an image, which must end with a zero byte, on a device. Returns 0; or a CUresult, with the messages of the
+ * driver's compiler in log; or -1 with an error raised. */
 int tvmgo_cu_load(cu_device* d, const void* image, CUmodule* out, char* log, size_t size);
-/* Unloads it; there is nobody to tell of errors. */
+/* Unloads a module; ignores errors. */
 void tvmgo_cu_unload(cu_device* d, CUmodule module);
 
-/* Takes a kernel from a module that is loaded on a device: 0, a CUresult when it isn't there, or -1 with an error
- * raised. Called under Go's lock. */
+/* Finds a kernel in a loaded module and publishes it. Returns 0; or a CUresult if the kernel is not there; or -1 with
+ * an error raised. The caller holds the Builder's lock. */
 int tvmgo_cu_built_make(cu_function* f, cu_device* d, CUmodule module);
 
-/* The function that sets the module's global barrier on the active device to 0; owned, NULL with an error raised. */
+/* A new function object that sets the module's global barrier on the active device to 0; the caller owns it. NULL with
+ * an error raised. */
 void* tvmgo_cu_barrier_object(tvmgo_kernels* m);

@@ -15,7 +15,7 @@ import (
 	"tvmgo/runtime/cuda"
 )
 
-// steered is the fake driver; nil on a real one.
+// steered returns the fake driver; nil with a real driver.
 func steered(t testing.TB) *control.Driver {
 	if fakeLibrary == "" {
 		return nil
@@ -23,12 +23,12 @@ func steered(t testing.TB) *control.Driver {
 	return control.Open(t, fakeLibrary)
 }
 
-// leavesNothing checks that a test leaves nothing alive, in the runtime, on the devices or in the driver, and misuses
-// nothing.
+// leavesNothing checks that a test releases all its objects in the runtime, on the devices and in the driver, and does
+// not misuse the driver.
 func leavesNothing(t *testing.T) {
 	t.Helper()
 	leaks.Collect()
-	leaks.Collect() // what clean-ups dropped
+	leaks.Collect() // collects objects that finalizers released
 	before, reports := alive(t), 0
 	if fake := steered(t); fake != nil {
 		reports = len(fake.Reports())
@@ -46,7 +46,7 @@ func leavesNothing(t *testing.T) {
 	})
 }
 
-// counts are what is alive. Workspaces, pools and the events that order streams are kept for later.
+// counts has the numbers of live objects. It omits objects that are kept for reuse: workspaces, pools and events.
 type counts struct {
 	runtime runtime.LiveCounts
 	memory  [2]runtime.MemoryStats

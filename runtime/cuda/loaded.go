@@ -9,10 +9,10 @@ import (
 	"tvmgo/runtime"
 )
 
-// loaded is set when the devices are.
+// loaded is set when the devices are enumerated.
 var loaded atomic.Pointer[Driver]
 
-// Loaded reports the driver in use. It is empty until a device was asked for with success.
+// Loaded reports the driver in use. It is empty until a device has been used.
 func Loaded() Driver {
 	d := loaded.Load()
 	if d == nil {

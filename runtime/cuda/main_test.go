@@ -24,20 +24,20 @@ var (
 	second = dlpack.Device{Type: dlpack.CUDA, ID: 1}
 )
 
-// fakeLibrary is the fake driver that the tests run on; "" on a real one.
+// fakeLibrary is the file of the fake driver; "" if the tests use a real driver.
 var fakeLibrary string
 
-// noDriver says why there is neither a real driver nor the fake one.
+// noDriver is the reason why there is neither a real driver nor the fake driver.
 var noDriver string
 
-// leftBehind is set by tests after which memory of the driver cannot be given back.
+// leftBehind is set by tests after which some memory of the driver cannot be freed.
 var leftBehind bool
 
-// setup is a test that isn't one: what TestMain does may fail like a test.
+// setup implements testing.TB for TestMain, so that functions for tests can fail there.
 type setup struct {
 	testing.TB
 	texts []string
-	dir   string // that goes when the tests are done
+	dir   string // removed after the tests
 }
 
 var errSetup = errors.New("setup")
@@ -49,7 +49,7 @@ func (s *setup) FailNow()                     { panic(errSetup) }
 func (s *setup) Name() string                 { return "TestMain" }
 func (s *setup) TempDir() string              { return s.dir }
 
-// try runs a part of TestMain; the answer is why it failed.
+// try runs a part of TestMain and returns the reason if it fails.
 func try(dir string, f func(t testing.TB)) (why string) {
 	s := &setup{dir: dir}
 	defer func() {
@@ -62,21 +62,21 @@ func try(dir string, f func(t testing.TB)) (why string) {
 	return ""
 }
 
-// hasCard tells whether this machine has a GPU of NVIDIA's with its driver.
+// hasCard reports whether this machine has an NVIDIA GPU and its driver.
 func hasCard() bool {
 	_, err := os.Stat("/dev/nvidiactl")
 	return err == nil
 }
 
-// The tests run on a real driver where there is one, or TVMGO_CUDA_LIBRARY names one, and else on the fake, with two
-// devices. A run on the fake fails when it saw misuse, or when something is left in it.
+// The tests use a real driver if there is one, or if TVMGO_CUDA_LIBRARY names one. Otherwise they use the fake driver
+// with two devices, and fail if it reports misuse or leaks.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "cuda-tests")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if fakeLibrary = os.Getenv("FAKECUDA_LIBRARY"); fakeLibrary != "" { // the child of a test
+	if fakeLibrary = os.Getenv("FAKECUDA_LIBRARY"); fakeLibrary != "" { // a child process of a test
 		os.Setenv("TVMGO_CUDA_LIBRARY", fakeLibrary)
 	} else if os.Getenv("TVMGO_CUDA_LIBRARY") == "" && !hasCard() {
 		noDriver = try(dir, func(t testing.TB) {
@@ -99,7 +99,7 @@ func TestMain(m *testing.M) {
 	os.Exit(rc)
 }
 
-// checkFake asks the fake for misuse, and for what was not given back. Pools live as long as the process, one a device.
+// checkFake reports misuse of the fake driver, and objects that were not freed. Each device's pool is never freed.
 func checkFake(t testing.TB) {
 	driver := control.Open(t, fakeLibrary)
 	for _, text := range driver.Reports() {
@@ -127,11 +127,11 @@ func checkFake(t testing.TB) {
 			pools++
 			continue
 		}
-		t.Errorf("left in the CUDA driver: %s", text)
+		t.Errorf("not freed in the CUDA driver: %s", text)
 	}
 }
 
-// need skips a test where there is no device; on CI that is a failure.
+// need skips a test without a device. On CI, that is a failure.
 func need(t testing.TB) {
 	t.Helper()
 	if noDriver == "" && runtime.DeviceExists(first) {
@@ -149,17 +149,17 @@ func need(t testing.TB) {
 	t.Skip(reason)
 }
 
-// needFake skips a test that steers the driver, where it is a real one.
+// needFake skips a test that controls the fake driver if the driver is a real one.
 func needFake(t testing.TB) *control.Driver {
 	t.Helper()
 	if fakeLibrary == "" && noDriver == "" {
-		t.Skip("it steers the fake driver, and this one is real")
+		t.Skip("the test needs the fake driver, but this one is real")
 	}
 	need(t)
 	return control.Open(t, fakeLibrary)
 }
 
-// openFake is needFake before any device was asked for.
+// openFake is needFake for a test that starts before any device has been used.
 func openFake(t testing.TB) *control.Driver {
 	t.Helper()
 	require.NotEmpty(t, fakeLibrary, noDriver)
@@ -167,7 +167,7 @@ func openFake(t testing.TB) *control.Driver {
 	return control.Open(t, fakeLibrary)
 }
 
-// present are the devices that tests run on: one or two.
+// present returns the devices on which tests run: one or two.
 func present() []dlpack.Device {
 	if !runtime.DeviceExists(second) {
 		return []dlpack.Device{first}
@@ -175,7 +175,7 @@ func present() []dlpack.Device {
 	return []dlpack.Device{first, second}
 }
 
-// needTwo is need for tests of what happens between devices.
+// needTwo is need for tests that use two devices.
 func needTwo(t testing.TB) {
 	t.Helper()
 	need(t)
@@ -187,10 +187,10 @@ func needTwo(t testing.TB) {
 	}
 }
 
-// inChild tells whether this process is the one that child started for a test.
+// inChild reports whether this is a child process that child started.
 func inChild() bool { return os.Getenv("CUDA_TEST_CHILD") != "" }
 
-// child runs a test of this package in a process of its own, with other settings of the driver; it must pass there.
+// child runs a test of this package in a new process with other settings of the driver. The test must pass there.
 func child(t *testing.T, name string, env ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^"+name+"$")

@@ -42,9 +42,10 @@ func TestAllocate_Alignment(t *testing.T) {
 	}
 }
 
-// What is short, and how much of it there is, is in the error; what is kept for later is given up first.
+// The error of an allocation contains the sizes of free memory. Memory that is kept for reuse is freed before an
+// allocation fails.
 func TestAllocate_OutOfMemory(t *testing.T) {
-	needFake(t) // on a real card others have memory
+	needFake(t) // other processes may use the memory of a real GPU
 	noLeaks(t)
 	must.Get(cuda.Trim(0))(t)
 	m := must.Get(runtime.DeviceMemory(first))(t)
@@ -53,8 +54,8 @@ func TestAllocate_OutOfMemory(t *testing.T) {
 	_, err := runtime.NewTensor(dlpack.UInt8, []int64{m.Free + 1}, first)
 	require.ErrorIs(t, err, runtime.ErrOutOfMemory)
 	require.ErrorContains(t, err,
-		fmt.Sprintf("allocate on cuda:0: no memory for %d bytes: %d of %d are free, 0 are held for later", m.Free+1, m.Free,
-			m.Total))
+		fmt.Sprintf("allocate on cuda:0: no memory for %d bytes: %d of %d bytes are free, 0 bytes are held for ", m.Free+1,
+			m.Free, m.Total))
 	_, err = runtime.NewTensor(dlpack.UInt8, []int64{1 << 46}, on(dlpack.CUDAHost, first))
 	require.ErrorIs(t, err, runtime.ErrOutOfMemory)
 	require.ErrorContains(t, err, "cuda_host:0: no page-locked memory for ")
@@ -63,17 +64,17 @@ func TestAllocate_OutOfMemory(t *testing.T) {
 	q := stream(t, first)
 	x := must.Get(q.NewTensor(dlpack.UInt8, []int64{most}))(t)
 	require.ErrorIs(t, must.Fail(runtime.NewTensor(dlpack.UInt8, []int64{most}, first)), runtime.ErrOutOfMemory)
-	require.NoError(t, x.Close()) // now it is held
+	require.NoError(t, x.Close()) // the pool keeps the memory
 	now := must.Get(runtime.DeviceMemory(first))(t)
-	require.Less(t, now.Free, most, "what is given back on a stream stays for the next one")
+	require.Less(t, now.Free, most, "memory that is freed on a stream stays in the pool")
 	require.Equal(t, m.Data, now.Data)
 	y, err := runtime.NewTensor(dlpack.UInt8, []int64{most}, first)
-	require.NoError(t, err, "what is held is given up before the request fails")
+	require.NoError(t, err, "memory of the pool is freed before the allocation fails")
 	require.NoError(t, y.Close())
 	require.NoError(t, q.Close())
 }
 
-// Memory is the driver's own: whoever uses the device's primary context can use it, and is not disturbed.
+// Other code that uses the device's primary context can use the memory, and its current context is not changed.
 func TestPrimaryContextIsShared(t *testing.T) {
 	need(t)
 	x := tensor(t, first, []float32{1, 2, 3})
@@ -83,11 +84,11 @@ func TestPrimaryContextIsShared(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, active)
 	context := must.Get(dev.RetainPrimaryCtx())(t)
-	require.NoError(t, context.Lock()) // ties the goroutine to its thread
+	require.NoError(t, context.Lock()) // locks the goroutine to its thread
 	var got [3]float32
 	require.NoError(t, cu.MemcpyDtoH(addressOf(&got), cu.DevicePtr(x.Data()), 12))
 	require.Equal(t, [3]float32{1, 2, 3}, got)
-	for _, d := range present() { // each call leaves the thread's current context as it was
+	for _, d := range present() { // calls do not change the thread's current context
 		y := tensor(t, d, []float32{4, 5, 6})
 		require.Equal(t, []float32{4, 5, 6}, slice(t, y))
 		q := stream(t, d)
@@ -102,8 +103,8 @@ func TestPrimaryContextIsShared(t *testing.T) {
 	require.NoError(t, dev.ReleasePrimaryCtx())
 }
 
-// Memory in the order of a stream may be freed as any other, and is, when its stream is gone.
-func TestStreamMemory_FreedAsAnyOther(t *testing.T) {
+// Memory of a stream is freed like plain memory if its stream is closed.
+func TestStreamMemory_FreedAsPlainMemory(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	for _, dev := range present() {

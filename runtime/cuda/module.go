@@ -21,10 +21,10 @@ import (
 	"tvmgo/runtime"
 )
 
-// Kind is the kind of the modules of this package.
+// Kind is the kind of this package's modules.
 const Kind = "cuda"
 
-// What TVM's programs for grids that wait for themselves have: a function of the module, and a number in its image.
+// TVM's kernels with a global barrier use this function of the module and this variable of its image.
 const (
 	prepareBarrier = "__tvm_prepare_global_barrier"
 	barrierState   = "__tvm_global_barrier_state"
@@ -36,19 +36,19 @@ func init() {
 			return newModule(kernels.New(Kind, dlpack.CUDA, m))
 		}})
 	if err != nil {
-		panic(err) // two packages for one kind are in the program
+		panic(err) // another package of the program registered the same kind
 	}
 }
 
-// kernelsOf describes CUDA's kernels.
+// kernelsOf describes the kernels of CUDA devices.
 var kernelsOf = kernels.Device{Title: "CUDA", TensorMaps: true, Clusters: true,
 	Class: unsafe.Pointer(&C.tvmgo_cu_kernels)}
 
-// module is a module whose kernels run, and may be used after it is closed.
+// module is a module whose kernels can be launched. Its functions remain callable after Close.
 type module struct{ *kernels.Module }
 
-// code loads kernels. It lives as long as the module or one of its functions does; its lock is held while one is
-// loaded.
+// code is the kernels.Builder of a module. It lives as long as the module or one of its functions. Its lock is held
+// while a kernel is loaded.
 type code struct {
 	sync.Mutex
 	of     *blob.DeviceModule
@@ -59,8 +59,8 @@ type code struct {
 type loadedImage struct {
 	module C.CUmodule
 	image  []byte
-	epoch  uint32          // of the device, when it was loaded
-	about  *cudaimage.Info // of the image; nil if it cannot be read here, which does not mean that the driver cannot
+	epoch  uint32          // the device's epoch when it was loaded
+	about  *cudaimage.Info // nil if this package cannot read the image; the driver may still be able to load it
 }
 
 func load(p runtime.Payload) (runtime.ModuleImpl, error) {
@@ -78,8 +78,8 @@ func newModule(data *kernels.Code) (runtime.ModuleImpl, error) {
 		of.Format = sourceFormat
 	case sourceFormat, "ptx", "cubin", "fatbin":
 	default:
-		return nil, kernels.NotSupported("a module of kind %q holds %q: there are ptx, cubin, fatbin and cuda", Kind,
-			of.Format)
+		return nil, kernels.NotSupported("a module of kind %q cannot have the format %q: use ptx, cubin, fatbin or cuda",
+			Kind, of.Format)
 	}
 	m, err := kernelsOf.NewModule(data, &code{of: of, loaded: map[int]*loadedImage{}})
 	if err != nil {
@@ -88,7 +88,7 @@ func newModule(data *kernels.Code) (runtime.ModuleImpl, error) {
 	return &module{m}, nil
 }
 
-// Function returns a kernel as a function, or the one that prepares the global barrier.
+// Function returns a kernel by name, or the function that prepares the global barrier.
 func (m *module) Function(name string) (*runtime.Function, error) {
 	f, err := m.Module.Function(name)
 	if err == runtime.ErrNotFound && name == prepareBarrier && m.mayHaveBarrier() {
@@ -97,8 +97,8 @@ func (m *module) Function(name string) (*runtime.Function, error) {
 	return f, err
 }
 
-// mayHaveBarrier looks for the barrier's number in the image, where names stand in full unless it is compressed: then
-// it is only found out when it is used.
+// mayHaveBarrier reports whether the image may contain the barrier's variable. A compressed image hides names, so that
+// only the use of the function shows it.
 func (m *module) mayHaveBarrier() bool {
 	if bytes.Contains(m.DeviceModule().Data, []byte(barrierState)) {
 		return true
@@ -119,18 +119,18 @@ func (m *module) mayHaveBarrier() bool {
 func (c *code) Free() {
 	for dev, l := range c.loaded {
 		if l.epoch != epoch(dev) {
-			continue // it went with its context
+			continue // a lost module does not exist in the driver any more
 		}
 		C.tvmgo_cu_unload(C.tvmgo_cu_at(C.int32_t(dev)), l.module)
 	}
 }
 
-// Build loads a kernel on a device.
+// Build implements kernels.Builder: it loads a kernel on a device.
 func (c *code) Build(k unsafe.Pointer, i, dev int) error {
 	return raised(c.kernel((*C.cu_function)(k), &c.of.Functions[i], dev))
 }
 
-// tvmgoCUDAModule gives the module's code on a device, loaded if it has to be.
+// tvmgoCUDAModule returns the module's CUmodule on a device, and loads it if necessary.
 //
 //export tvmgoCUDAModule
 func tvmgoCUDAModule(module C.uintptr_t, device C.int32_t, out *unsafe.Pointer) C.int {
@@ -138,7 +138,7 @@ func tvmgoCUDAModule(module C.uintptr_t, device C.int32_t, out *unsafe.Pointer) 
 		c := cgo.Handle(module).Value().(*code)
 		c.Lock()
 		defer c.Unlock()
-		l, err := c.on(int(device), "the module")
+		l, err := c.loadedOn(int(device), "the module")
 		if err == nil {
 			*out = unsafe.Pointer(l.module)
 		}

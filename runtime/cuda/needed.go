@@ -8,7 +8,7 @@ import (
 	"tvmgo/internal/dl"
 )
 
-// needed are the functions of the driver that this package calls; tests compare the list with the sources.
+// needed lists the functions of the driver that this package calls. A test compares it with the sources.
 var needed = []string{
 	"cuCtxEnablePeerAccess", "cuCtxGetCurrent", "cuCtxGetStreamPriorityRange", "cuCtxSetCurrent", "cuCtxSynchronize",
 	"cuDeviceCanAccessPeer",
@@ -34,7 +34,7 @@ var needed = []string{
 	"cuThreadExchangeStreamCaptureMode",
 }
 
-// lacking are those that the driver, which is open, does not have: it is older.
+// lacking returns the needed functions that the open driver does not have, because it is too old.
 func lacking() []string {
 	return slices.DeleteFunc(dl.CUDALacks(), func(name string) bool { return !slices.Contains(needed, name) })
 }

@@ -23,8 +23,7 @@ func TestNeeded(t *testing.T) {
 		for _, call := range regexp.MustCompile(`\bcu[A-Z]\w+\(`).FindAllString(string(text), -1) {
 			name := strings.TrimSuffix(call, "(")
 			require.True(t, slices.ContainsFunc(needed, func(n string) bool {
-				return n == name || strings.HasPrefix(n,
-					name+"_v")
+				return n == name || strings.HasPrefix(n, name+"_v")
 			}), "%s calls %s", file, name)
 		}
 	}

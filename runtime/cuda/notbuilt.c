@@ -1,6 +1,6 @@
 //go:build !cuda
 
-/* Devices that report how to build them in. */
+/* Without the build tag: registers devices whose errors explain how to build with CUDA. */
 #include "core.h"
 
 __attribute__((constructor(120))) static void register_cuda(void) {

@@ -12,7 +12,7 @@ import (
 	"tvmgo/runtime/cuda"
 )
 
-// Without the build tag the devices are known, and say how to have them.
+// Without the build tag, the devices are registered and their errors explain how to build them.
 func TestNotBuiltIn(t *testing.T) {
 	for _, of := range []dlpack.DeviceType{dlpack.CUDA, dlpack.CUDAHost, dlpack.CUDAManaged} {
 		dev := dlpack.Device{Type: of}

@@ -17,7 +17,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// What pack makes of kernels in every form runs: its host functions launch them, with shared memory by its size, too.
+// Packed kernels of every format run: their host functions launch them, also with dynamic shared memory.
 func TestPacked(t *testing.T) {
 	for _, form := range []string{"ptx", "cubin", "fatbin", "cu"} {
 		t.Run(form, func(t *testing.T) {

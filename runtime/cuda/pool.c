@@ -1,8 +1,8 @@
 //go:build cuda
 
-/* Stream-ordered memory. Where the driver has pools, each device has one of ours, which keeps what is freed until
- * memory is short. Where it has none, freed memory is kept here with an event behind its last use, and serves again: at
- * once on the stream that it was freed on, elsewhere when that event was reached. */
+/* Stream-ordered memory. If the driver supports memory pools, each device has one, which keeps freed memory until
+ * memory is short. Without pools, this file keeps freed memory with an event after its last use. The stream on which it
+ * was freed can reuse it at once; other streams can reuse it when the event is complete. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -33,13 +33,13 @@ static CUresult pool_of(cu_device* d, CUmemoryPool* out) {
 
 /* ---- without pools ---- */
 
-/* Sizes are rounded, so that memory fits more often. */
+/* Rounds sizes up, so that freed memory can be reused more often. */
 static size_t rounded(size_t n) {
   size_t unit = n > (1 << 20) ? (size_t)1 << 18 : 512;
   return n > SIZE_MAX - unit ? n : (n + unit - 1) / unit * unit;
 }
 
-/* Memory of a size that work on a stream may use now; NULL when there is none. */
+/* Idle memory of a size that a stream may reuse now; NULL if there is none. */
 static cu_idle* reuse(cu_device* d, size_t nbytes, CUstream stream) {
   cu_idle *found = NULL, **link;
   pthread_mutex_lock(&d->lock);
@@ -67,7 +67,7 @@ static CUresult idle_free(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream s
   cu_idle* i = calloc(1, sizeof *i);
   CUresult rc = i == NULL ? CUDA_ERROR_OUT_OF_MEMORY : tvmgo_cu_spare_event(d, &i->done);
   if (rc == CUDA_SUCCESS) rc = cuEventRecord(i->done, stream);
-  if (rc != CUDA_SUCCESS) { /* without an event, the driver waits */
+  if (rc != CUDA_SUCCESS) { /* without an event, free it; the driver waits */
     if (i != NULL && i->done != NULL) tvmgo_cu_event_done(d, i->done);
     free(i);
     rc = cuMemFree(p);
@@ -81,15 +81,15 @@ static CUresult idle_free(cu_device* d, CUdeviceptr p, size_t nbytes, CUstream s
   return CUDA_SUCCESS;
 }
 
-/* A stream that is gone may have a follower of the same handle, which must not take its memory for its own. */
-void tvmgo_cu_stream_gone(cu_device* d, CUstream stream) {
+/* A later stream may have the same handle, and must not reuse this stream's memory before the event is complete. */
+void tvmgo_cu_disown_idle_memory(cu_device* d, CUstream stream) {
   pthread_mutex_lock(&d->lock);
   for (cu_idle* i = d->idle; i != NULL; i = i->next)
-    if (i->block.stream == stream) i->block.stream = (CUstream)i; /* no stream's handle */
+    if (i->block.stream == stream) i->block.stream = (CUstream)i; /* not the handle of any stream */
   pthread_mutex_unlock(&d->lock);
 }
 
-/* ---- either ---- */
+/* ---- with or without pools ---- */
 
 static int64_t reserved(cu_device* d) {
   cuuint64_t n = 0;
@@ -113,13 +113,14 @@ int64_t tvmgo_cu_held(cu_device* d) {
 int64_t tvmgo_cu_trim(cu_device* d) {
   int64_t freed = 0;
   CUresult waited = tvmgo_cu_wait(d);
-  if (waited != CUDA_SUCCESS && !tvmgo_cu_is_of_capture(waited)) return 0;
+  if (waited != CUDA_SUCCESS && !tvmgo_cu_is_capture_error(waited)) return 0;
   CUmemoryPool pool = atomic_load(&d->pool);
   if (pool != NULL) {
     int64_t before = reserved(d);
     if (cuMemPoolTrimTo(pool, 0) == CUDA_SUCCESS) freed = before - reserved(d);
   }
-  if (waited != CUDA_SUCCESS) return freed; /* a stream records: what others freed may still be in use */
+  /* If a stream captures, there was no wait, and idle memory may still be in use. */
+  if (waited != CUDA_SUCCESS) return freed;
   pthread_mutex_lock(&d->lock);
   cu_idle* list = d->idle;
   d->idle = NULL;
@@ -152,29 +153,29 @@ CUresult tvmgo_cu_scratch_done(cu_device* d, CUdeviceptr p, size_t nbytes, CUstr
   return rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc) ? rc : cuMemFreeAsync(p, stream); /* see tvmgo_cu_enter_to_free */
 }
 
-/* The same, at an address that no memory of a context before has. */
+/* Like tvmgo_cu_scratch, but never returns the address of lost memory. */
 static CUresult scratch_new(cu_device* d, size_t nbytes, CUstream stream, CUdeviceptr* out) {
-  cu_aside aside = {NULL, 0};
+  cu_stale stale = {NULL, 0};
   CUresult rc = tvmgo_cu_scratch(d, nbytes, stream, out);
   while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost(*out)) {
-    if (tvmgo_cu_put_aside(&aside, *out) == 0) {
+    if (tvmgo_cu_stale_add(&stale, *out) == 0) {
       rc = tvmgo_cu_scratch(d, nbytes, stream, out);
     } else {
       tvmgo_cu_scratch_done(d, *out, nbytes, stream);
       rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
   }
-  while (aside.n > 0) tvmgo_cu_scratch_done(d, aside.at[--aside.n], nbytes, stream);
-  free(aside.at);
+  while (stale.n > 0) tvmgo_cu_scratch_done(d, stale.at[--stale.n], nbytes, stream);
+  free(stale.at);
   return rc;
 }
 
-/* What is allocated within a recording would belong to the graph alone. */
-static int refuse_recording(const char* what, DLDevice dev, CUstream stream) {
-  if (stream == NULL) return tvmgo_cu_refuse_default(what, tvmgo_cu_device(dev.device_id), stream);
+/* Memory that is allocated in a capture would belong to the graph, so that is an error. */
+static int check_not_capturing(const char* what, DLDevice dev, CUstream stream) {
+  if (stream == NULL) return tvmgo_cu_check_default_stream(what, tvmgo_cu_device(dev.device_id), stream);
   if (tvmgo_cu_check_stream(stream, what) != 0) return -1;
-  if (!tvmgo_cu_is_recording(stream)) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s on cuda:%d: stream %p records a graph: do it before the recording "
+  if (!tvmgo_cu_is_capturing(stream)) return 0;
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s on cuda:%d: stream %p captures a graph: do it before the capture "
                                         "begins, or after its end",
                      what, dev.device_id, (void*)stream);
 }
@@ -185,17 +186,17 @@ int tvmgo_cu_alloc_on_stream(const TVMGODeviceAPI* api, DLDevice dev, size_t nby
   CUdeviceptr p = 0;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
-  tvmgo_cu_free_later();
+  tvmgo_cu_free_deferred();
   if (tvmgo_cu_enter_relaxed(d, &s) != 0) return -1;
   size_t size = nbytes == 0 ? 1 : nbytes;
-  int rc = refuse_recording("allocate", dev, stream);
+  int rc = check_not_capturing("allocate", dev, stream);
   if (rc == 0) {
     CUresult code = size > d->total_bytes ? CUDA_ERROR_OUT_OF_MEMORY : scratch_new(d, size, stream, &p);
     if (code != CUDA_SUCCESS) rc = tvmgo_cu_raise_alloc(d, SPACE_DEVICE, nbytes, code);
   }
   cu_block b = {.at = p, .nbytes = size, .device = d->index, .how = d->has_pools ? MEM_POOL : MEM_IDLING,
                 .stream = stream};
-  if (rc == 0 && tvmgo_cu_book_add(b) != 0) {
+  if (rc == 0 && tvmgo_cu_allocation_add(b) != 0) {
     tvmgo_cu_scratch_done(d, p, size, stream);
     rc = -1;
   }
@@ -211,23 +212,22 @@ int tvmgo_cu_free_on_stream(const TVMGODeviceAPI* api, DLDevice dev, void* p, TV
   cu_block b;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
-  int rc = tvmgo_cu_is_lost((uintptr_t)p) ? 0 : refuse_recording("free memory", dev, stream);
-  if (rc == 0 && !tvmgo_cu_book_take((uintptr_t)p, &b))
-    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p is none that cuda:%d made, or it was freed before",
+  int rc = tvmgo_cu_is_lost((uintptr_t)p) ? 0 : check_not_capturing("free memory", dev, stream);
+  if (rc == 0 && !tvmgo_cu_allocation_remove((uintptr_t)p, &b))
+    rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p was not allocated by cuda:%d, or already freed",
                      p, dev.device_id);
   else if (rc == 0 && (b.device != d->index || b.how == MEM_PLAIN)) {
-    tvmgo_cu_book_put_back(&b);
+    tvmgo_cu_allocation_restore(&b);
     rc = tvmgo_raise(TVMGO_VALUE_ERROR, "free memory on a stream: %p was not allocated on a stream of cuda:%d: free "
-                                        "it as plain memory", p,
-                     dev.device_id);
+                                        "it as plain memory", p, dev.device_id);
   } else if (rc == 0) {
-    /* it went with its context */
+    /* lost memory does not exist in the driver any more */
     CUresult code = b.lost ? CUDA_SUCCESS : tvmgo_cu_scratch_done(d, b.at, b.nbytes, stream);
     if (code == CUDA_SUCCESS || tvmgo_cu_is_sticky(code)) {
-      tvmgo_cu_book_done();
+      tvmgo_cu_allocation_removed();
       tvmgo_memory_count(&d->data[SPACE_DEVICE], -(int64_t)b.nbytes);
     } else {
-      tvmgo_cu_book_put_back(&b);
+      tvmgo_cu_allocation_restore(&b);
       rc = tvmgo_cu_raise(code, "free memory on a stream of cuda:%d: it is still allocated, and can be freed again",
                           dev.device_id);
     }

@@ -9,8 +9,8 @@ import (
 	"tvmgo/internal/cudaimage"
 )
 
-// ptxVersions are the newest PTX that drivers know, by the version of CUDA that they are of, the newest first (the
-// release history of the PTX ISA).
+// ptxVersions has the newest PTX version that the driver of each CUDA version supports, newest first (from the release
+// history of the PTX ISA).
 var ptxVersions = []struct{ driver, major, minor int }{
 	{13050, 9, 5}, {13040, 9, 4}, {13030, 9, 3}, {13020, 9, 2}, {13010, 9, 1}, {13000, 9, 0},
 	{12090, 8, 8}, {12080, 8, 7}, {12070, 8, 6}, {12050, 8, 5}, {12040, 8, 4}, {12030, 8, 3}, {12020, 8, 2}, {12010, 8, 1},
@@ -19,7 +19,8 @@ var ptxVersions = []struct{ driver, major, minor int }{
 	{11000, 7, 0},
 }
 
-// ptxOf is the newest PTX that a driver surely knows; "" for one that is older than all of these.
+// ptxOf returns the newest PTX version that a driver is known to support; "" for a driver that is too old for the
+// table.
 func ptxOf(driver int) string {
 	for _, v := range ptxVersions {
 		if driver >= v.driver {
@@ -33,8 +34,9 @@ func newestPTX() string { return ptxOf(driverVersionNumber()) }
 
 var ptxVersionLine = regexp.MustCompile(`(?m)^([ \t]*\.version[ \t]+)[0-9]+\.[0-9]+`)
 
-// inOlderPTX is PTX with the newest version that the driver knows in place of its own; nil for other images. A compiler
-// writes the version that it knows, whether the code needs it or not; what does need it, the driver still refuses.
+// inOlderPTX returns a PTX image with its version replaced by the newest version that the driver supports; nil for
+// other images. Compilers write the newest version that they know, even if the code does not need it. The driver still
+// rejects code that does need it.
 func (l *loadedImage) inOlderPTX() []byte {
 	version := newestPTX()
 	if version == "" || l.about == nil || l.about.Format != cudaimage.PTX {
@@ -48,7 +50,7 @@ func (l *loadedImage) inOlderPTX() []byte {
 	return append(append(older, version...), l.image[at[1]:]...)
 }
 
-// newer compares versions.
+// newer reports whether version a is newer than version b.
 func newer(a, b string) bool {
 	var x, y [2]int
 	fmt.Sscanf(a, "%d.%d", &x[0], &x[1])

@@ -14,8 +14,8 @@ import (
 	"tvmgo/runtime/cuda"
 )
 
-// A primary context that other code has reset is an error that says so and names the way out; after that the device
-// works, modules are loaded again, and what is left of the old context is closed without harm to the new one.
+// After other code resets a primary context, calls return an error that names Renew. After Renew, the device works,
+// modules are loaded again, and objects of the old context can be closed without affecting the new one.
 func TestRenew(t *testing.T) {
 	if !inChild() {
 		needFake(t)
@@ -49,7 +49,7 @@ func TestRenew(t *testing.T) {
 	other := tensor(t, second, data)
 	err := cuda.Renew(0)
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
-	require.ErrorContains(t, err, "nobody has reset the one that is in use")
+	require.ErrorContains(t, err, "the current one was not reset")
 
 	dev := must.Get(cu.GetDevice(0))(t)
 	require.NoError(t, dev.ResetPrimaryCtx())
@@ -60,27 +60,28 @@ func TestRenew(t *testing.T) {
 		require.ErrorContains(t, err, part)
 	}
 	require.ErrorContains(t, scale.Launch(q, one, one, x, 2, 64), "was reset by other code")
-	require.Equal(t, data, slice(t, other), "other devices work on")
+	require.Equal(t, data, slice(t, other), "other devices still work")
 
 	f := must.Get(runtime.Global("tvmgo.cuda.renew"))(t)
 	must.Get(f.Call(0))(t)
 	require.NoError(t, f.Close())
-	driver.ClearReports() // of the reset, and of the tries after it
+	driver.ClearReports() // reports of the reset and of the calls after it
 	var fresh []*runtime.Tensor
-	for range 24 { // some at addresses that old ones had
+	for range 24 { // some get the addresses of lost memory
 		for _, of := range kinds {
 			fresh = append(fresh, tensor(t, on(of, first), data), tensor(t, on(of, second), data))
 		}
 	}
 	require.ErrorContains(t, timer.Stop(nil),
-		"it is of a context of cuda:0 that other code has reset: close it, and make another")
-	require.ErrorContains(t, q.Sync(t.Context()), "is of a context that other code has reset: close it, and make another")
-	require.ErrorContains(t, scale.Launch(q, one, one, fresh[0], 2, 64), "is of a context that other code has reset")
-	require.ErrorContains(t, fresh[0].CopyFromTensor(fresh[6], q), "is of a context that other code has reset")
+		"it belongs to a context of cuda:0 that other code has reset: close it, and create another")
+	require.ErrorContains(t, q.Sync(t.Context()),
+		"belongs to a context that other code has reset: close it, and create another")
+	require.ErrorContains(t, scale.Launch(q, one, one, fresh[0], 2, 64), "belongs to a context that other code has reset")
+	require.ErrorContains(t, fresh[0].CopyFromTensor(fresh[6], q), "belongs to a context that other code has reset")
 	_, err = q.NewTensor(dlpack.Float32, []int64{64})
-	require.ErrorContains(t, err, "is of a context that other code has reset")
+	require.ErrorContains(t, err, "belongs to a context that other code has reset")
 	require.ErrorContains(t, g.Launch(stream(t, first)),
-		"launch a graph: it is of a context of cuda:0 that other code has reset")
+		"launch a graph: it belongs to a context of cuda:0 that other code has reset")
 	y := fresh[0]
 	require.NoError(t, scale.Launch(nil, one, runtime.Dim3{64}, y, 3, 64), "modules are loaded again")
 	want := counting(64, 1)
@@ -91,7 +92,7 @@ func TestRenew(t *testing.T) {
 	for _, c := range left {
 		require.NoError(t, c.Close())
 	}
-	require.Equal(t, want, slice(t, y), "what was closed was of the old context")
+	require.Equal(t, want, slice(t, y), "closing objects of the old context does not affect the new one")
 	for _, c := range fresh[1:] {
 		require.Equal(t, data, slice(t, c))
 		require.NoError(t, c.Close())
@@ -104,5 +105,5 @@ func TestRenew(t *testing.T) {
 	require.NoError(t, scale.Close())
 	require.NoError(t, m.Close())
 	require.Empty(t, driver.Reports())
-	leftBehind = true // the old context's pool
+	leftBehind = true // the pool of the old context
 }

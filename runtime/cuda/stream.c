@@ -1,17 +1,17 @@
 //go:build cuda
 
-/* Streams are CUstreams that don't wait for the legacy default stream, which is NULL. */
+/* Streams, which are non-blocking CUstreams: they do not wait for the legacy default stream, which is NULL. */
 #include "driver.h"
 
 #include <stdlib.h>
 
-/* Streams of other libraries serve as well, so what is no stream is the driver's to tell. */
+/* Streams of other libraries can be used as well, so the driver checks the handles. */
 int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
   cu_scope s;
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d == NULL || tvmgo_cu_check_stream(stream, "wait for a stream") != 0 || tvmgo_cu_enter_relaxed(d, &s) != 0)
     return -1;
-  int refused = tvmgo_cu_refuse_default("wait for it", d, stream);
+  int refused = tvmgo_cu_check_default_stream("wait for it", d, stream);
   CUresult rc = refused != 0 ? CUDA_SUCCESS : cuStreamSynchronize(stream);
   tvmgo_cu_leave(&s);
   if (refused != 0) return -1;
@@ -25,24 +25,24 @@ int tvmgo_cu_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
 }
 
 static CUresult make(int with_priority, int32_t priority, CUstream* out) {
-  return with_priority ? cuStreamCreateWithPriority(out, CU_STREAM_NON_BLOCKING, priority) : cuStreamCreate(out,
-      CU_STREAM_NON_BLOCKING);
+  return with_priority ? cuStreamCreateWithPriority(out, CU_STREAM_NON_BLOCKING, priority)
+                       : cuStreamCreate(out, CU_STREAM_NON_BLOCKING);
 }
 
-/* The same, with a handle that no stream of a context before has. */
+/* Like make, but never returns the handle of a lost stream. */
 static CUresult make_new(int with_priority, int32_t priority, CUstream* out) {
-  cu_aside aside = {NULL, 0};
+  cu_stale stale = {NULL, 0};
   CUresult rc = make(with_priority, priority, out);
   while (rc == CUDA_SUCCESS && tvmgo_cu_is_lost_stream(*out)) {
-    if (tvmgo_cu_put_aside(&aside, (uintptr_t)*out) == 0) {
+    if (tvmgo_cu_stale_add(&stale, (uintptr_t)*out) == 0) {
       rc = make(with_priority, priority, out);
     } else {
       cuStreamDestroy(*out);
       rc = CUDA_ERROR_OUT_OF_MEMORY;
     }
   }
-  while (aside.n > 0) cuStreamDestroy((CUstream)aside.at[--aside.n]);
-  free(aside.at);
+  while (stale.n > 0) cuStreamDestroy((CUstream)stale.at[--stale.n]);
+  free(stale.at);
   return rc;
 }
 
@@ -71,20 +71,20 @@ int tvmgo_cu_stream_priority_range(const TVMGODeviceAPI* api, DLDevice dev, int3
   if (d == NULL || tvmgo_cu_enter(d, &s) != 0) return -1;
   CUresult rc = cuCtxGetStreamPriorityRange(&low, &high);
   tvmgo_cu_leave(&s);
-  if (rc != CUDA_SUCCESS) return tvmgo_cu_raise(rc, "ask the priorities of streams of cuda:%d", dev.device_id);
+  if (rc != CUDA_SUCCESS) return tvmgo_cu_raise(rc, "query the stream priorities of cuda:%d", dev.device_id);
   *least = low;
   *greatest = high;
   return 0;
 }
 
-/* The driver takes the nearest for a priority out of range; here that is an error. */
+/* A priority out of range is an error here; the driver would use the nearest valid one. */
 int tvmgo_cu_stream_create_with_priority(const TVMGODeviceAPI* api, DLDevice dev, int32_t priority,
                                          TVMFFIStreamHandle* out) {
   int32_t least, greatest;
   if (tvmgo_cu_stream_priority_range(api, dev, &least, &greatest) != 0) return -1;
   if (priority > least || priority < greatest)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "create a stream of cuda:%d: priority %d is out of range: %d is the least "
-                                          "urgent, %d the most",
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "create a stream of cuda:%d: priority %d is out of range: the lowest is %d, the highest %d",
                        dev.device_id, (int)priority, (int)least, (int)greatest);
   return create(dev, 1, priority, out);
 }
@@ -94,9 +94,9 @@ int tvmgo_cu_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   cu_device* d = tvmgo_cu_device(dev.device_id);
   if (d != NULL && tvmgo_cu_forget_stream(stream)) return 0;
   if (d == NULL || tvmgo_cu_enter_to_free(d, &s) != 0) return -1;
-  tvmgo_cu_stream_gone(d, stream);
-  tvmgo_cu_stream_leaves(d, stream);
-  CUresult rc = cuStreamDestroy(stream); /* goes when its work is done */
+  tvmgo_cu_disown_idle_memory(d, stream);
+  tvmgo_cu_stream_freed(d, stream);
+  CUresult rc = cuStreamDestroy(stream); /* the driver deletes it when its work is done */
   tvmgo_cu_leave(&s);
   if (rc == CUDA_SUCCESS || tvmgo_cu_is_sticky(rc)) return 0;
   return tvmgo_cu_raise(rc, "free stream %p of cuda:%d", stream, dev.device_id);
@@ -124,7 +124,7 @@ int tvmgo_cu_order(cu_device* from, CUstream src, cu_device* to, CUstream dst) {
       tvmgo_cu_leave(&s);
     }
   }
-  if (e != NULL) tvmgo_cu_event_done(from, e); /* what waits for it has taken the mark */
+  if (e != NULL) tvmgo_cu_event_done(from, e); /* it can be reused: the wait refers to the record above */
   if (raised != 0 || rc == CUDA_SUCCESS) return raised;
   return tvmgo_cu_raise(rc, "order streams of cuda:%d and cuda:%d", (int)from->index, (int)to->index);
 }

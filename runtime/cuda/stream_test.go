@@ -37,7 +37,7 @@ func TestStream_Priorities(t *testing.T) {
 	}
 }
 
-// Streams of the three kinds of memory are the same, and those of two devices wait for each other.
+// The three kinds of memory share streams, and streams of two devices can wait for each other.
 func TestStream_Order(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -64,7 +64,7 @@ func TestStream_Order(t *testing.T) {
 	}
 }
 
-// A timer of one device refuses the stream of another.
+// A timer of one device cannot be used with a stream of another.
 func TestTimer_OtherDevice(t *testing.T) {
 	needTwo(t)
 	noLeaks(t)
@@ -77,7 +77,7 @@ func TestTimer_OtherDevice(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
-// What is recorded of a stream is done at each launch, with what its memory holds then.
+// Each launch of a graph runs the captured work with the current data of its memory.
 func TestGraph(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -94,14 +94,14 @@ func TestGraph(t *testing.T) {
 					return err
 				}
 			}
-			z, err := runtime.NewTensor(dlpack.Float32, []int64{n}, dev) // is made at once, and freed when the recording is over
+			z, err := runtime.NewTensor(dlpack.Float32, []int64{n}, dev) // allocated at once, freed after the capture
 			if err != nil {
 				return err
 			}
 			return z.Close()
 		})
 		require.NoError(t, err)
-		require.Equal(t, make([]float32, n), slice(t, x), "recording does nothing")
+		require.Equal(t, make([]float32, n), slice(t, x), "a capture runs nothing")
 		for round, on := range []*runtime.Stream{q, other, nil} {
 			data := counting(n, float32(round+1))
 			require.NoError(t, runtime.CopyFrom(in, data))
@@ -115,7 +115,7 @@ func TestGraph(t *testing.T) {
 			require.Equal(t, data, slice(t, locked))
 		}
 		require.NoError(t, g.Launch(q))
-		require.NoError(t, g.Close(), "while it is queued")
+		require.NoError(t, g.Close(), "while a launch is enqueued")
 		require.NoError(t, q.Sync(t.Context()))
 		for _, c := range []*runtime.Tensor{in, out, x, y, locked} {
 			require.NoError(t, c.Close())
@@ -125,8 +125,8 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// What cannot be recorded is refused, or ends the recording with an error; the stream works on in every case.
-func TestGraph_Refused(t *testing.T) {
+// Work that cannot be captured is an error, or ends the capture with an error. The stream still works afterwards.
+func TestGraph_Rejected(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	q := stream(t, first)
@@ -143,7 +143,7 @@ func TestGraph_Refused(t *testing.T) {
 
 	_, err := q.Capture(func() error { return x.CopyFromTensor(host, q) })
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
-	require.ErrorContains(t, err, "ordinary memory of the host cannot be copied: use page-locked memory")
+	require.ErrorContains(t, err, "ordinary host memory cannot be copied: use page-locked memory")
 	works()
 	_, err = q.Capture(func() error {
 		_, err := q.NewTensor(dlpack.Float32, []int64{8})
@@ -159,10 +159,10 @@ func TestGraph_Refused(t *testing.T) {
 	works()
 	require.Error(t, must.Fail((*runtime.Stream)(nil).Capture(func() error { return nil })))
 
-	if fakeLibrary != "" { // as when something is called behind the runtime's back
+	if fakeLibrary != "" { // errors as if other code had called the driver during the capture
 		driver := needFake(t)
-		for code, text := range map[int]string{901: "cannot be recorded, such as a wait",
-			904: "let this stream wait for that one"} {
+		for code, text := range map[int]string{901: "cannot be captured, such as a wait",
+			904: "make this stream wait for that one"} {
 			driver.FailAt(1, code, "cuStreamEndCapture")
 			require.ErrorContains(t, must.Fail(q.Capture(func() error { return x.CopyFromTensor(x, q) })), text)
 			require.True(t, driver.Failed())

@@ -1,6 +1,6 @@
 //go:build cuda
 
-/* The device tables, and their registration. */
+/* The device tables and their registration. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ cu_device* tvmgo_cu_device(int32_t index) {
     tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "cuda:%d cannot be used: %s", (int)index, d->broken);
     return NULL;
   }
-  const char* hint = " (CUDA_VISIBLE_DEVICES, which is set, chooses and numbers them)";
+  const char* hint = " (CUDA_VISIBLE_DEVICES is set, and selects and numbers the devices)";
   tvmgo_no_device((DLDevice){kDLCUDA, index}, tvmgo_cu_num_devices, getenv("CUDA_VISIBLE_DEVICES") != NULL ? hint : "");
   return NULL;
 }
@@ -52,7 +52,7 @@ int tvmgo_cu_set_device(const TVMGODeviceAPI* api, int32_t id) {
       __VA_ARGS__                                                          \
   }
 
-/* Stream-ordered memory is the device's alone. */
+/* Only device memory is stream-ordered. */
 TABLE(tvmgo_cu_table, .alloc_on_stream = tvmgo_cu_alloc_on_stream, .free_on_stream = tvmgo_cu_free_on_stream);
 TABLE(tvmgo_cu_host_table);
 TABLE(tvmgo_cu_managed_table);
@@ -65,7 +65,7 @@ static int create(void* ctx, const TVMGODeviceAPI** out) {
   return 0;
 }
 
-/* A constructor, so that the devices are there at C's first call. */
+/* A constructor, so that the devices are registered before the first call from C. */
 __attribute__((constructor(120))) static void register_cuda(void) {
   tvmgo_device_builtin(kDLCUDA, NULL, create, (void*)&tvmgo_cu_table);
   tvmgo_device_builtin(kDLCUDAHost, NULL, create, (void*)&tvmgo_cu_host_table);

@@ -16,7 +16,7 @@ import (
 	"tvmgo/target"
 )
 
-// wantArch is the architecture by the compute version, "9.0": sm_90a, with the letter from 9.0 on.
+// wantArch returns the architecture for the device's compute capability: sm_90a for "9.0", with the letter from 9.0 on.
 func wantArch(t *testing.T) string {
 	t.Helper()
 	v := must.Get(runtime.DeviceAttr(first, runtime.AttrComputeVersion))(t)
@@ -45,12 +45,12 @@ func TestTarget_FromDevice(t *testing.T) {
 	require.Equal(t, "sm_80", given.Attrs()["arch"])
 	require.Equal(t, asked.Attrs()["registers_per_block"], given.Attrs()["registers_per_block"])
 	tagged := must.Get(target.New(`{"tag":"nvidia/nvidia-a100","from_device":0}`))(t)
-	require.Equal(t, "sm_80", tagged.Attrs()["arch"]) // the tag gives it
+	require.Equal(t, "sm_80", tagged.Attrs()["arch"]) // from the tag
 }
 
 func TestTarget_DriverFails(t *testing.T) {
 	fake := needFake(t)
-	_, err := target.New("cuda -from_device=0") // what is asked once
+	_, err := target.New("cuda -from_device=0") // makes queries that happen only once
 	require.NoError(t, err)
 	defer fake.FailAt(0, 0)
 	fake.FailAt(1, 2, "cuDeviceGetAttribute")
@@ -60,7 +60,7 @@ func TestTarget_DriverFails(t *testing.T) {
 	require.True(t, fake.Failed())
 }
 
-// askNobody makes targets of every way that asks no device.
+// askNobody creates targets in every way that does not query a device.
 func askNobody(t *testing.T) {
 	t.Helper()
 	for _, x := range []any{"cuda", "nvptx", "cuda -arch=sm_80", "nvidia/nvidia-h100", "llvm",
@@ -82,7 +82,7 @@ func TestTarget_AsksNoDriver(t *testing.T) {
 	require.Positive(t, calls(ask))
 }
 
-// A program that asks no device does not open the driver, on a machine with a card too.
+// A program that queries no device does not open the driver, even if the machine has a GPU.
 func TestTarget_OpensNoDriver(t *testing.T) {
 	mapped := func() bool {
 		maps := must.Get(os.ReadFile("/proc/self/maps"))(t)

@@ -1,6 +1,6 @@
 //go:build cuda
 
-/* The streams that were made here, and the wait for all of them. */
+/* The list of this package's streams, and the wait for all of them. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -20,26 +20,27 @@ int tvmgo_cu_stream_made(cu_device* d, CUstream stream) {
   return rc == 0 ? 0 : tvmgo_raise_oom();
 }
 
-/* Takes a mark of a freed stream out that was reached, or the oldest, which is then waited for. Under the lock. */
+/* Removes an event of a freed stream from the list: a completed one, or else the oldest, for which the caller waits.
+ * The caller holds the lock. */
 static CUevent drop_one(cu_device* d) {
   int at = 0;
-  for (int i = 0; i < d->num_gone && at == 0; i++)
-    if (cuEventQuery(d->gone[i]) == CUDA_SUCCESS) at = i;
-  CUevent e = d->gone[at];
-  d->gone[at] = d->gone[--d->num_gone];
+  for (int i = 0; i < d->num_freed && at == 0; i++)
+    if (cuEventQuery(d->freed[i]) == CUDA_SUCCESS) at = i;
+  CUevent e = d->freed[at];
+  d->freed[at] = d->freed[--d->num_freed];
   return e;
 }
 
-void tvmgo_cu_stream_leaves(cu_device* d, CUstream stream) {
-  enum { MOST = sizeof d->gone / sizeof *d->gone };
+void tvmgo_cu_stream_freed(cu_device* d, CUstream stream) {
+  enum { MOST = sizeof d->freed / sizeof *d->freed };
   CUevent e = NULL, full = NULL;
   pthread_mutex_lock(&d->lock);
   for (int i = 0; i < d->num_streams; i++)
     if (d->streams[i] == stream) d->streams[i] = d->streams[--d->num_streams];
-  if (!tvmgo_cu_is_recording(stream) && cuStreamQuery(stream) == CUDA_ERROR_NOT_READY &&
+  if (!tvmgo_cu_is_capturing(stream) && cuStreamQuery(stream) == CUDA_ERROR_NOT_READY &&
       tvmgo_cu_spare_event_locked(d, &e) == CUDA_SUCCESS && cuEventRecord(e, stream) == CUDA_SUCCESS) {
-    if (d->num_gone == MOST) full = drop_one(d);
-    d->gone[d->num_gone++] = e;
+    if (d->num_freed == MOST) full = drop_one(d);
+    d->freed[d->num_freed++] = e;
     e = NULL;
   }
   pthread_mutex_unlock(&d->lock);
@@ -48,48 +49,47 @@ void tvmgo_cu_stream_leaves(cu_device* d, CUstream stream) {
   if (e != NULL) cuEventDestroy(e);
 }
 
-int tvmgo_cu_is_recording(CUstream stream) {
+int tvmgo_cu_is_capturing(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUresult rc = cuStreamIsCapturing(stream, &status);
   return rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || (rc == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
-int tvmgo_cu_refuse_default(const char* what, const cu_device* d, CUstream stream) {
-  if (stream != NULL || !tvmgo_cu_is_recording(stream)) return 0;
+int tvmgo_cu_check_default_stream(const char* what, const cu_device* d, CUstream stream) {
+  if (stream != NULL || !tvmgo_cu_is_capturing(stream)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     "the default stream of cuda:%d waits for a stream that records a graph, so %s after the end of "
-                     "the recording, or use a "
-                     "stream that was created",
+                     "the default stream of cuda:%d waits for a stream that captures a graph: %s after the end of the "
+                     "capture, or use a stream that was created",
                      (int)d->index, what);
 }
 
-/* Marks behind what the streams hold now, and those of freed streams: in marks, which has room for all and one more.
- * The lock is held, so that no stream is destroyed meanwhile. */
-static CUresult mark_all(cu_device* d, CUevent* marks, int* n) {
+/* Records an event on each stream and on the default stream, and adds the events of freed streams. events has space for
+ * all of them. The caller holds the lock, so that no stream is destroyed meanwhile. */
+static CUresult record_all(cu_device* d, CUevent* events, int* n) {
   CUresult rc = CUDA_SUCCESS;
-  if (atomic_load(&d->captures) > 0 || tvmgo_cu_is_recording(NULL)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  if (atomic_load(&d->captures) > 0 || tvmgo_cu_is_capturing(NULL)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   for (int i = 0; i < d->num_streams; i++)
-    if (tvmgo_cu_is_recording(d->streams[i])) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (tvmgo_cu_is_capturing(d->streams[i])) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   for (int i = -1; rc == CUDA_SUCCESS && i < d->num_streams; i++) {
-    rc = tvmgo_cu_spare_event_locked(d, &marks[*n]);
+    rc = tvmgo_cu_spare_event_locked(d, &events[*n]);
     if (rc != CUDA_SUCCESS) break;
-    rc = cuEventRecord(marks[(*n)++], i < 0 ? NULL : d->streams[i]);
+    rc = cuEventRecord(events[(*n)++], i < 0 ? NULL : d->streams[i]);
   }
-  while (rc == CUDA_SUCCESS && d->num_gone > 0) marks[(*n)++] = d->gone[--d->num_gone];
+  while (rc == CUDA_SUCCESS && d->num_freed > 0) events[(*n)++] = d->freed[--d->num_freed];
   return rc;
 }
 
 CUresult tvmgo_cu_wait(cu_device* d) {
   int n = 0;
   pthread_mutex_lock(&d->lock);
-  CUevent* marks = calloc((size_t)(d->num_streams + d->num_gone) + 1, sizeof *marks);
-  CUresult rc = marks == NULL ? CUDA_ERROR_OUT_OF_MEMORY : mark_all(d, marks, &n);
+  CUevent* events = calloc((size_t)(d->num_streams + d->num_freed) + 1, sizeof *events);
+  CUresult rc = events == NULL ? CUDA_ERROR_OUT_OF_MEMORY : record_all(d, events, &n);
   pthread_mutex_unlock(&d->lock);
   for (int i = 0; i < n; i++) {
-    if (rc == CUDA_SUCCESS) rc = cuEventSynchronize(marks[i]);
-    cuEventDestroy(marks[i]);
+    if (rc == CUDA_SUCCESS) rc = cuEventSynchronize(events[i]);
+    cuEventDestroy(events[i]);
   }
-  free(marks);
+  free(events);
   return rc;
 }
 
@@ -100,10 +100,10 @@ CUresult tvmgo_cu_wait_for_others(cu_device* d) {
     CUcontext c = atomic_load(&other->context);
     if (other == d || c == NULL || cuCtxSetCurrent(c) != CUDA_SUCCESS) continue;
     CUresult rc = tvmgo_cu_wait(other);
-    if (tvmgo_cu_is_of_capture(rc)) captured = rc;
+    if (tvmgo_cu_is_capture_error(rc)) captured = rc;
   }
   CUresult rc = cuCtxSetCurrent(atomic_load(&d->context));
-  /* what follows frees: see tvmgo_cu_enter_to_free */
+  /* retried because the caller frees memory: see tvmgo_cu_enter_to_free */
   if (rc != CUDA_SUCCESS) rc = cuCtxSetCurrent(atomic_load(&d->context));
   return captured != CUDA_SUCCESS ? captured : rc;
 }

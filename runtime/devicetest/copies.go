@@ -12,18 +12,18 @@ import (
 	"tvmgo/runtime"
 )
 
-// place is a kind of memory that copies of a device start or end in.
-type place struct {
+// memoryKind is a kind of memory that a copy of the device can have as its source or destination.
+type memoryKind struct {
 	name  string
 	alloc func(n int64) (*runtime.Tensor, error)
-	own   bool // memory of the device that is tested
+	own   bool // memory of the device under test
 }
 
-func (s *suite) places() []place {
+func (s *suite) memoryKinds() []memoryKind {
 	in := func(dev dlpack.Device) func(int64) (*runtime.Tensor, error) {
 		return func(n int64) (*runtime.Tensor, error) { return runtime.NewTensor(dlpack.UInt8, []int64{n}, dev) }
 	}
-	all := []place{
+	all := []memoryKind{
 		{"data space", in(s.dev), true},
 		{"workspace", func(n int64) (*runtime.Tensor, error) {
 			return runtime.NewWorkspace(dlpack.UInt8, []int64{n}, s.dev, nil)
@@ -34,7 +34,7 @@ func (s *suite) places() []place {
 		}, false},
 	}
 	if s.hasSecond() {
-		all = append(all, place{"the second device", in(s.opts.Second), false})
+		all = append(all, memoryKind{"the second device", in(s.opts.Second), false})
 	}
 	return all
 }
@@ -47,11 +47,11 @@ func bytePattern(n int, seed byte) []byte {
 	return data
 }
 
-// copyDirections copies parts that begin inside their memory, from and to every kind of memory.
+// copyDirections copies between views, from and to every kind of memory.
 func (s *suite) copyDirections(t *testing.T) {
 	const n = 256
-	for _, from := range s.places() {
-		for _, to := range s.places() {
+	for _, from := range s.memoryKinds() {
+		for _, to := range s.memoryKinds() {
 			if !from.own && !to.own {
 				continue
 			}
@@ -102,7 +102,7 @@ func (s *suite) copyPart(t *testing.T, src, dst *runtime.Tensor, at, into, n int
 	require.NoError(t, to.Close())
 }
 
-// hostMemory is ordinary memory of the host that can be unmapped, with a tensor over it.
+// hostMemory is ordinary host memory that can be unmapped, with a tensor that uses it.
 type hostMemory struct {
 	bytes, header []byte
 	tensor        *runtime.Tensor
@@ -116,7 +116,7 @@ func mapHost(t *testing.T, n int64) *hostMemory {
 		return b
 	}
 	m := &hostMemory{bytes: mapped(n), header: mapped(4096)}
-	// A DLManagedTensor without a deleter, and its shape behind it.
+	// A DLManagedTensor without a deleter, followed by its shape.
 	dl := (*struct {
 		data             unsafe.Pointer
 		deviceType       int32
@@ -139,7 +139,7 @@ func mapHost(t *testing.T, n int64) *hostMemory {
 	return m
 }
 
-// unmap makes every later access a crash.
+// unmap releases the memory, so that every later access crashes.
 func (m *hostMemory) unmap(t *testing.T) {
 	t.Helper()
 	require.NoError(t, syscall.Munmap(m.bytes))
@@ -147,8 +147,8 @@ func (m *hostMemory) unmap(t *testing.T) {
 	require.NoError(t, syscall.Munmap(m.header))
 }
 
-// hostMemoryMayGo changes and unmaps the host's memory as soon as a copy from it or to it returns.
-func (s *suite) hostMemoryMayGo(t *testing.T) {
+// hostMemoryFreedEarly changes and unmaps host memory as soon as a copy from or to it returns.
+func (s *suite) hostMemoryFreedEarly(t *testing.T) {
 	n := s.opts.Large
 	q := s.stream(t)
 	x, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, s.dev)
@@ -163,11 +163,11 @@ func (s *suite) hostMemoryMayGo(t *testing.T) {
 		m = mapHost(t, n)
 		require.NoError(t, m.tensor.CopyFromTensor(x, on))
 		require.True(t, string(data) == string(m.bytes),
-			"round %d: what was copied to the host is there when the call returns", round)
+			"round %d: a copy to the host is complete when the call returns", round)
 		m.unmap(t)
 		require.NoError(t, s.sync(t, on))
 	}
-	// Several on their way at once.
+	// Two copies in flight at once.
 	y, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, s.dev)
 	require.NoError(t, err)
 	for _, second := range []*runtime.Stream{q, nil} {
@@ -190,7 +190,7 @@ func (s *suite) hostMemoryMayGo(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
-// sync waits for a stream; nil is the default one.
+// sync waits for a stream; nil is the default stream.
 func (s *suite) sync(t *testing.T, q *runtime.Stream) error {
 	if q == nil {
 		return runtime.SyncDevice(t.Context(), s.dev)
@@ -198,7 +198,7 @@ func (s *suite) sync(t *testing.T, q *runtime.Stream) error {
 	return q.Sync(t.Context())
 }
 
-// pinnedMemory copies from and to page-locked memory, which must be right once the stream is done.
+// pinnedMemory copies from and to page-locked memory. The data must be there when the stream is done.
 func (s *suite) pinnedMemory(t *testing.T) {
 	n := s.opts.Large
 	p, err := runtime.NewPinnedTensor(dlpack.UInt8, []int64{n}, s.dev)

@@ -20,11 +20,11 @@ func (s *suite) needSecond(t *testing.T) {
 	}
 }
 
-// twoDevices keeps memory of two devices apart, and the books on it.
+// twoDevices checks that two devices have separate memory and separate statistics.
 func (s *suite) twoDevices(t *testing.T) {
 	s.needSecond(t)
 	require.NotEqual(t, s.dev, s.opts.Second)
-	require.True(t, runtime.DeviceExists(s.opts.Second), "%v is not there", s.opts.Second)
+	require.True(t, runtime.DeviceExists(s.opts.Second), "%v does not exist", s.opts.Second)
 	devs := []dlpack.Device{s.dev, s.opts.Second}
 	const count, n = 16, 1000
 	var xs []*runtime.Tensor
@@ -41,7 +41,7 @@ func (s *suite) twoDevices(t *testing.T) {
 	for _, x := range xs {
 		require.NoError(t, x.Close())
 	}
-	// Streams of both.
+	// Streams of both devices.
 	for i, dev := range devs {
 		q := must.Get(runtime.NewStream(dev))(t)
 		x := must.Get(runtime.NewTensor(dlpack.Float32, []int64{n}, dev))(t)
@@ -68,15 +68,15 @@ func (s *suite) twoDevices(t *testing.T) {
 	now := must.Get(runtime.DeviceMemory(s.opts.Second))(t)
 	require.GreaterOrEqual(t, now.Data, second.Data+s.opts.Large)
 	now = must.Get(runtime.DeviceMemory(s.dev))(t)
-	require.Equal(t, first.Data, now.Data, "memory of %v is not booked on %v", s.opts.Second, s.dev)
+	require.Equal(t, first.Data, now.Data, "memory of %v does not count for %v", s.opts.Second, s.dev)
 	require.NoError(t, x.Close())
 }
 
-// function makes the module, takes its function and gives the module up: the function must do without.
+// function returns the function of a module that is already closed; it must still work.
 func (s *suite) function(t *testing.T) *runtime.Function {
 	t.Helper()
 	if s.opts.Module == nil {
-		t.Skip("Options.Module makes no module for this device")
+		t.Skip("Options.Module is nil")
 	}
 	m := must.Get(s.opts.Module())(t)
 	f := must.Get(m.Function(AddOne))(t)
@@ -93,7 +93,7 @@ func plus(data []float32, k float32) []float32 {
 	return sum
 }
 
-// modules runs a function of a module that was closed, in order with copies on streams.
+// modules runs a function of a closed module, in order with copies on streams.
 func (s *suite) modules(t *testing.T) {
 	f := s.function(t)
 	const n = 1000
@@ -112,7 +112,7 @@ func (s *suite) modules(t *testing.T) {
 		must.Get(f.CallOn(on, x))(t)
 		require.NoError(t, s.sync(t, on))
 		got := must.Get(runtime.ToSlice[float32](y))(t)
-		testequal.Slices(t, plus(data, 3), got, "work of a stream is done in order")
+		testequal.Slices(t, plus(data, 3), got, "a stream runs its work in order")
 		got = must.Get(runtime.ToSlice[float32](x))(t)
 		testequal.Slices(t, plus(data, 4), got)
 	}
@@ -121,7 +121,7 @@ func (s *suite) modules(t *testing.T) {
 	require.NoError(t, runtime.CopyFrom(x, data))
 	must.Get(again.Call(x))(t)
 	got := must.Get(runtime.ToSlice[float32](x))(t)
-	testequal.Slices(t, plus(data, 1), got, "closing one module leaves the next one")
+	testequal.Slices(t, plus(data, 1), got, "closing one module does not affect another one")
 	_, err := again.Call("no array")
 	requireError(t, err)
 	require.NoError(t, again.Close())
@@ -132,8 +132,7 @@ func (s *suite) modules(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
-// activeDevice lets work land on the device that is active: the one of the stream of a call, or the one that
-// generated code asks for.
+// activeDevice checks that work runs on the active device, which is set by the stream of a call or by generated code.
 func (s *suite) activeDevice(t *testing.T) {
 	set := must.Get(runtime.Global("__tvm_set_device"))(t)
 	defer set.Close()

@@ -1,13 +1,12 @@
-// Package devicetest is the conformance suite of devices: it checks that a device keeps the promises of
-// runtime.DeviceAPI. Call Run in a test of the package that registers the device.
+// Package devicetest is the conformance suite for devices. Run checks that a registered device does what
+// runtime.DeviceAPI requires; call it in a test of the device's package:
 //
 //	func TestDevice(t *testing.T) {
-//		second := dlpack.Device{Type: dlpack.CUDA, ID: 1}
-//		devicetest.Run(t, dlpack.Device{Type: dlpack.CUDA}, devicetest.Options{Second: second})
+//		devicetest.Run(t, dlpack.Device{Type: dlpack.CUDA}, devicetest.Options{})
 //	}
 //
-// The suite queries which optional functions a device has; tests of the others are skipped with the reason. No object
-// that the suite makes may be alive afterwards.
+// The suite skips the parts that a device does not support, and reports the reason. It fails if an object that it
+// created is still alive afterwards.
 package devicetest
 
 import (
@@ -22,34 +21,34 @@ import (
 	"tvmgo/runtime"
 )
 
-// Options says what the suite cannot find out.
+// Options has the properties of a device that the suite cannot query.
 type Options struct {
-	// Second is another device of the same type; without it the parts about two devices are skipped.
+	// Second is another device of the same type. Without it, the parts that need two devices are skipped.
 	Second dlpack.Device
-	// OneMemory says that both have one memory between them, and one book on it.
+	// OneMemory says that both devices share the same memory and the same statistics.
 	OneMemory bool
 	// Absent is an index without a device; 0 means -1.
 	Absent int32
-	// DataIsAddress says that the device's data is an address, so that its alignment means something.
+	// DataIsAddress says that data pointers of the device are addresses, whose alignment can be checked.
 	DataIsAddress bool
-	// KnowsItsMemory says that the device refuses to free what it did not allocate, and what was freed before.
+	// KnowsItsMemory says that the device returns an error if a caller frees memory twice, or memory that the device did
+	// not allocate.
 	KnowsItsMemory bool
-	// KnowsBounds says that its copies refuse bytes beyond an allocation, and streams that are none of its own.
+	// KnowsBounds says that copies beyond an allocation, and copies on a stream of another device, are errors.
 	KnowsBounds bool
-	// ReportsRaces says that whoever runs the suite hears of every read that nothing orders after the write: the suite
-	// then makes none, where it otherwise looks until what was written is there.
+	// ReportsRaces says that the device reports every read that is not ordered after the write. Then the suite makes no
+	// such reads. Otherwise it may read repeatedly until the written data is there.
 	ReportsRaces bool
 	// Large is the size in bytes of the largest copy; 0 means 4 MiB.
 	Large int64
-	// Scopes are the storage scopes beside "global", with a shape that fits them.
+	// Scopes lists the storage scopes other than "global", each with a shape that is valid for it.
 	Scopes map[string][]int64
-	// Module makes a module with the function AddOne; nil skips the parts about modules.
+	// Module returns a module with the function AddOne. If it is nil, the parts that need modules are skipped.
 	Module func() (*runtime.Module, error)
 }
 
-// AddOne is the name of a function that adds 1 to every element of a float32 vector of its device, the only
-// argument, as generated code does: it makes the vector's device the active one and queues its kernel on
-// that device's current stream.
+// AddOne is the name of a function that adds 1 to every element of its only argument, a float32 vector. Like generated
+// code, it makes the vector's device the active one and enqueues its kernel on the current stream of that device.
 const AddOne = "add_one"
 
 type part struct {
@@ -64,13 +63,13 @@ var parts = []part{
 	{"Allocate", (*suite).allocate},
 	{"AllocateTooMuch", (*suite).allocateTooMuch},
 	{"Scopes", (*suite).scopes},
-	{"CopyToAndFro", (*suite).copyToAndFro},
+	{"CopyRoundTrip", (*suite).copyRoundTrip},
 	{"CopyParts", (*suite).copyParts},
 	{"CopyDirections", (*suite).copyDirections},
 	{"CopyPairs", (*suite).copyPairs},
-	{"HostMemoryMayGo", (*suite).hostMemoryMayGo},
+	{"HostMemoryFreedEarly", (*suite).hostMemoryFreedEarly},
 	{"PinnedMemory", (*suite).pinnedMemory},
-	{"CopyRefused", (*suite).copyRefused},
+	{"CopyRejected", (*suite).copyRejected},
 	{"FreeAfterQueuedWork", (*suite).freeAfterQueuedWork},
 	{"Streams", (*suite).streams},
 	{"StreamsAreOrdered", (*suite).streamsAreOrdered},
@@ -90,7 +89,7 @@ var parts = []part{
 	{"TableMisuse", (*suite).tableMisuse},
 }
 
-// Parts names the parts of the suite: the subtests of Run.
+// Parts returns the names of the suite's parts, which are the subtests of Run.
 func Parts() []string {
 	var names []string
 	for _, p := range parts {
@@ -99,10 +98,10 @@ func Parts() []string {
 	return names
 }
 
-// patience is how long what nobody can wait for, the work of a closed stream, may take on a busy machine.
+// patience is the time limit for work that the suite cannot wait for: the work of a closed stream.
 var patience = 2 * time.Minute
 
-// Run checks a device that is there.
+// Run runs the suite on a device, which must exist.
 func Run(t *testing.T, dev dlpack.Device, opts Options) {
 	t.Helper()
 	if opts.Absent == 0 {
@@ -113,7 +112,7 @@ func Run(t *testing.T, dev dlpack.Device, opts Options) {
 	}
 	s := &suite{dev: dev, opts: opts, absent: dlpack.Device{Type: dev.Type, ID: opts.Absent}}
 	if !runtime.DeviceExists(dev) {
-		t.Fatalf("%v is not there: run the suite only where it is", dev)
+		t.Fatalf("%v does not exist: call Run only if it does", dev)
 	}
 	for _, p := range parts {
 		t.Run(p.name, func(t *testing.T) {
@@ -122,7 +121,7 @@ func Run(t *testing.T, dev dlpack.Device, opts Options) {
 			for try := 0; try < 100 && s.live(t) != before; try++ {
 				leaks.Collect()
 			}
-			require.Equal(t, before, s.live(t), "something is alive that was not before")
+			require.Equal(t, before, s.live(t), "the part leaves objects or memory behind")
 		})
 	}
 }
@@ -132,7 +131,7 @@ type suite struct {
 	opts        Options
 }
 
-// alive is what must be as before after each part.
+// alive has the counts of live objects and memory, which must be the same before and after each part.
 type alive struct {
 	counts  runtime.LiveCounts
 	devices [2]runtime.MemoryStats
@@ -155,7 +154,7 @@ func (s *suite) live(t *testing.T) alive {
 		_, err := runtime.TrimWorkspaces(dev)
 		require.NoError(t, err)
 		if dev.Type == dlpack.CPU {
-			continue // counted below
+			continue // runtime.Live counts it
 		}
 		if m, err := runtime.DeviceMemory(dev); err == nil {
 			a.devices[i] = runtime.MemoryStats{Data: m.Data, DataCount: m.DataCount, WorkspaceInUse: m.WorkspaceInUse,
@@ -165,13 +164,13 @@ func (s *suite) live(t *testing.T) alive {
 		}
 	}
 	a.counts = runtime.Live()
-	a.counts.WorkspaceCached = 0 // belongs to threads
+	a.counts.WorkspaceCached = 0 // threads keep workspaces for reuse
 	return a
 }
 
 func isUnsupported(err error) bool { return errors.Is(err, runtime.ErrNotSupported) }
 
-// pattern fills n elements so that shifted or swapped ones are noticed.
+// pattern returns n elements in which a shift or an exchange changes values.
 func pattern(n int, seed uint32) []float32 {
 	data := make([]float32, n)
 	for i := range data {
@@ -189,7 +188,7 @@ func (s *suite) tensor(t *testing.T, dtype dlpack.DataType, shape ...int64) *run
 	return x
 }
 
-// requireError checks that a failure is an error of the runtime with a text.
+// requireError checks that an error is a runtime.Error with a text.
 func requireError(t *testing.T, err error) {
 	t.Helper()
 	require.Error(t, err)

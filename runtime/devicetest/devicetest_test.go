@@ -17,7 +17,7 @@ import (
 	"tvmgo/runtime/devicetest"
 )
 
-// conform registers a device for the life of this process and runs the suite on it.
+// conform registers a device and runs the suite on it. A device stays registered as long as the process runs.
 func conform(t *testing.T, name string, number dlpack.DeviceType, api runtime.DeviceAPI, opts devicetest.Options) {
 	t.Helper()
 	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: name,
@@ -30,16 +30,16 @@ func conform(t *testing.T, name string, number dlpack.DeviceType, api runtime.De
 
 var texture = map[string][]int64{"global.texture": {2, 3, 4}}
 
-// One process has one device of a number, so each way to write the device runs in a process of its own.
+// A process can register only one device per device type, so each variant of the device runs in a new process.
 func TestConforms(t *testing.T) {
 	switch os.Getenv("DEVICETEST_FAKE") {
 	case "":
 		for _, fake := range []string{"lazy", "pooled", "bare", "in C"} {
-			for _, validate := range []string{"0", "1"} { // the layer finds nothing wrong with it
+			for _, validate := range []string{"0", "1"} { // validation must report nothing
 				t.Run(fake+"/TVMGO_VALIDATE="+validate, func(t *testing.T) {
 					failed, out := child(t, "^TestConforms$", "DEVICETEST_FAKE="+fake, "TVMGO_VALIDATE="+validate)
 					require.Empty(t, failed, out)
-					require.Contains(t, out, "--- PASS: TestConforms/Concurrency", "all of it ran")
+					require.Contains(t, out, "--- PASS: TestConforms/Concurrency", "the whole suite ran")
 					require.NotContains(t, out, "tvmgo: ")
 				})
 			}
@@ -57,10 +57,10 @@ func TestConforms(t *testing.T) {
 	}
 }
 
-// inC keeps the library of the device in C: devices live as long as the process.
+// inC keeps the library of the device in C loaded, because devices are never unregistered.
 var inC *runtime.Module
 
-// conformInC runs the suite on a device written in C, whose table a library gives.
+// conformInC runs the suite on a device written in C, whose library returns its table.
 func conformInC(t *testing.T) {
 	cc := os.Getenv("CC")
 	if cc == "" {
@@ -68,8 +68,7 @@ func conformInC(t *testing.T) {
 	}
 	lib := filepath.Join(t.TempDir(), "owndevice.so")
 	out, err := exec.Command(cc, "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread",
-		"-DOWN_DEVICE_MODULE",
-		"-I../../include", "../../capi/testdata/own_device_threads.c", "-o", lib).CombinedOutput()
+		"-DOWN_DEVICE_MODULE", "-I../../include", "../../capi/testdata/own_device_threads.c", "-o", lib).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	m, err := runtime.Load(t.Context(), lib)
 	require.NoError(t, err)
@@ -86,12 +85,12 @@ func conformInC(t *testing.T) {
 		DataIsAddress: true, Large: 64 << 10})
 }
 
-// The second form is printed at once, before a later part can crash.
+// The second pattern is printed immediately, so that it is in the output even if a later part crashes.
 var failedPart = regexp.MustCompile(`(?:--- FAIL: |Test: +\t?)TestConforms/(\w+)`)
 var startedPart = regexp.MustCompile(`=== RUN   TestConforms/(\w+)`)
 
-// child runs tests of this program in a process of its own and returns the parts that failed. A crash is
-// a failure of the part that ran.
+// child runs tests of this program in a new process and returns the parts that failed. A crash is a failure of the part
+// that was running.
 func child(t *testing.T, run string, env ...string) (failed []string, out string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -113,10 +112,10 @@ func child(t *testing.T, run string, env ...string) (failed []string, out string
 	return failed, string(text)
 }
 
-// Each device here does one thing wrong; the suite must see it, in the part that is about it.
+// Each of these devices makes one mistake, which the named part of the suite must detect.
 var mutants = []struct{ fake, mutant, part string }{
-	{"lazy", "a number is a text", "Attributes"},
-	{"lazy", "a text is a number", "Attributes"},
+	{"lazy", "an integer attribute is a string", "Attributes"},
+	{"lazy", "a string attribute is an integer", "Attributes"},
 	{"lazy", "unknown attributes fail", "Attributes"},
 	{"lazy", "every index exists", "AbsentIndex"},
 	{"lazy", "device 0 is always active", "ActiveDevice"},
@@ -124,71 +123,72 @@ var mutants = []struct{ fake, mutant, part string }{
 	{"lazy", "memory is not aligned", "Allocate"},
 	{"lazy", "memory is aligned to 64 bytes only", "Allocate"},
 	{"lazy", "no memory of 0 bytes", "Allocate"},
-	{"lazy", "memory is handed out twice", "Allocate"},
-	{"lazy", "out of memory is any error", "AllocateTooMuch"},
-	{"lazy", "every scope is fine", "Scopes"},
+	{"lazy", "memory is allocated twice", "Allocate"},
+	{"lazy", "out of memory is another error", "AllocateTooMuch"},
+	{"lazy", "every scope is accepted", "Scopes"},
 	{"lazy", "a scope has too little memory", "Scopes"},
-	{"lazy", "copies inside the device are forgotten", "CopyToAndFro"},
+	{"lazy", "copies within the device are dropped", "CopyRoundTrip"},
 	{"lazy", "copies ignore the source's offset", "CopyParts"},
 	{"lazy", "copies ignore the destination's offset", "CopyDirections"},
 	{"lazy", "copies take 4 bytes too many", "CopyDirections"},
-	{"lazy", "page-locked memory is forgotten", "CopyDirections"},
+	{"lazy", "copies with page-locked memory are dropped", "CopyDirections"},
 	{"lazy", "a copy between devices is not on its stream", "CopyPairs"},
-	{"lazy", "the host's memory is read late", "HostMemoryMayGo"},
-	{"lazy", "copies to the host are not waited for", "HostMemoryMayGo"},
-	{"lazy", "page-locked memory is forgotten", "PinnedMemory"},
-	{"lazy", "page-locked memory is one place", "PinnedMemory"},
-	{"lazy", "no memory at all", "CopyRefused"},
+	{"lazy", "host memory is read after the call", "HostMemoryFreedEarly"},
+	{"lazy", "copies to the host are not waited for", "HostMemoryFreedEarly"},
+	{"lazy", "copies with page-locked memory are dropped", "PinnedMemory"},
+	{"lazy", "all page-locked memory is the same", "PinnedMemory"},
+	{"lazy", "every allocation fails", "CopyRejected"},
 	{"lazy", "memory is freed before its work is done", "FreeAfterQueuedWork"},
-	{"lazy", "waiting waits for nothing", "Streams"},
+	{"lazy", "a wait returns at once", "Streams"},
 	{"lazy", "all streams have one handle", "Streams"},
 	{"lazy", "closing one stream closes all", "Streams"},
 	{"lazy", "one stream does not wait for another", "StreamsAreOrdered"},
-	{"lazy", "last work first", "Modules"},
+	{"lazy", "work runs in reverse order", "Modules"},
 	{"lazy", "waiting fails", "StreamCancelledWait"},
-	{"lazy", "workspaces never serve again", "Workspaces"},
-	{"lazy", "workspaces stay on the books", "Workspaces"},
+	{"lazy", "workspaces are never reused", "Workspaces"},
+	{"lazy", "freed workspaces still count as in use", "Workspaces"},
 	{"lazy", "workspaces are shared across streams", "WorkspacesOfStreams"},
-	{"lazy", "a closed stream forgets its work", "WorkspacesOfStreams"},
-	{"pooled", "events are reached at once", "WorkspacesOfStreams"},
+	{"lazy", "closing a stream drops its work", "WorkspacesOfStreams"},
+	{"pooled", "events are complete at once", "WorkspacesOfStreams"},
 	{"pooled", "memory is freed before its work is done", "WorkspacesOfStreams"},
-	{"lazy", "memory of a stream serves all streams", "StreamMemory"},
-	{"lazy", "memory of a stream is wiped when it is given back", "StreamMemory"},
+	{"lazy", "memory of a stream is reused by all streams", "StreamMemory"},
+	{"lazy", "memory of a stream is cleared when it is freed", "StreamMemory"},
 	{"lazy", "memory of a stream is lost", "StreamMemory"},
-	{"lazy", "last work first", "StreamMemory"},
-	{"lazy", "recorded copies are done at once", "Graph"},
+	{"lazy", "work runs in reverse order", "StreamMemory"},
+	{"lazy", "captured copies run at once", "Graph"},
 	{"lazy", "a graph can be launched once", "Graph"},
-	{"lazy", "a launch counts twice", "Graph"},
-	{"lazy", "a launch overtakes what is queued", "Graph"},
-	{"lazy", "the last recorded comes first", "Graph"},
-	{"lazy", "a closed graph takes its launches along", "Graph"},
-	{"lazy", "a recording forgets what was queued", "Graph"},
-	{"lazy", "a recording that failed goes on", "Graph"},
-	{"lazy", "a recording that failed is done", "Graph"},
-	{"lazy", "all streams record", "Graph"},
+	{"lazy", "a launch runs twice", "Graph"},
+	{"lazy", "a launch runs before earlier work", "Graph"},
+	{"lazy", "a graph runs in reverse order", "Graph"},
+	{"lazy", "closing a graph cancels its launches", "Graph"},
+	{"lazy", "a capture drops earlier work", "Graph"},
+	{"lazy", "a failed capture continues", "Graph"},
+	{"lazy", "a failed capture runs", "Graph"},
+	{"lazy", "all streams capture", "Graph"},
 	{"lazy", "timers give 0", "Timer"},
 	{"lazy", "timers count picoseconds", "Timer"},
 	{"lazy", "a timer that was not stopped is read", "Timer"},
-	{"lazy", "freed memory stays on the books", "MemoryStatistics"},
-	{"lazy", "more is free than there is", "MemoryStatistics"},
+	{"lazy", "freed memory still counts", "MemoryStatistics"},
+	{"lazy", "free memory exceeds total memory", "MemoryStatistics"},
 	{"lazy", "memory is never freed", "MemoryStatistics"},
 	{"lazy", "the second device has the first one's memory", "TwoDevices"},
-	{"lazy", "the second device is booked on the first", "TwoDevices"},
-	{"lazy", "functions die with their module", "Modules"},
+	{"lazy", "memory of the second device counts for the first", "TwoDevices"},
+	{"lazy", "functions fail after their module is closed", "Modules"},
 	{"lazy", "the current stream is ignored", "Modules"},
-	{"lazy", "all copies from the host are staged in one place", "HostMemoryMayGo"},
-	{"lazy", "copies of two threads get mixed up", "Concurrency"},
+	{"lazy", "all copies from the host share staging memory", "HostMemoryFreedEarly"},
+	{"lazy", "copies of two threads are exchanged", "Concurrency"},
 	{"lazy", "every index exists", "TableIndices"},
 	{"lazy", "index -1 is the first device", "TableIndices"},
-	{"lazy", "every alignment is fine", "TableAlignment"},
-	{"lazy", "data space is a workspace", "TableWorkspaces"},
-	{"lazy", "a workspace is data space", "TableWorkspaces"},
-	{"lazy", "copies beyond the memory are fine", "TableMisuse"},
+	{"lazy", "every alignment is accepted", "TableAlignment"},
+	{"lazy", "data space can be freed as a workspace", "TableWorkspaces"},
+	{"lazy", "a workspace can be freed as data space", "TableWorkspaces"},
+	{"lazy", "copies beyond the memory are accepted", "TableMisuse"},
+	{"lazy", "page-locked memory of another device can be freed", "TableMisuse"},
 }
 
 func TestSuiteSeesMutants(t *testing.T) {
 	if os.Getenv("DEVICETEST_FAKE") != "" {
-		t.Skip("this is a child")
+		t.Skip("this is a child process")
 	}
 	seen := map[string]bool{}
 	for _, c := range mutants {
@@ -200,6 +200,6 @@ func TestSuiteSeesMutants(t *testing.T) {
 		seen[c.part] = true
 	}
 	for _, part := range devicetest.Parts() {
-		require.True(t, seen[part], "no mutant is there for the part %s", part)
+		require.True(t, seen[part], "the part %s has no mutant", part)
 	}
 }

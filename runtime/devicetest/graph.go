@@ -10,15 +10,15 @@ import (
 	"tvmgo/runtime"
 )
 
-// wheel is three tensors, and one more to turn them with: every launch of its graph turns it by one.
-type wheel struct {
+// rotation has three tensors whose data each launch of a graph rotates by one position. spare is a temporary.
+type rotation struct {
 	at    [3]*runtime.Tensor
 	spare *runtime.Tensor
 }
 
-func (s *suite) wheel(t *testing.T, n int64) *wheel {
+func (s *suite) newRotation(t *testing.T, n int64) *rotation {
 	t.Helper()
-	w := &wheel{spare: s.tensor(t, dlpack.Float32, n)}
+	w := &rotation{spare: s.tensor(t, dlpack.Float32, n)}
 	for i := range w.at {
 		w.at[i] = s.tensor(t, dlpack.Float32, n)
 	}
@@ -26,57 +26,57 @@ func (s *suite) wheel(t *testing.T, n int64) *wheel {
 	return w
 }
 
-func (w *wheel) reset(t *testing.T) {
+func (w *rotation) reset(t *testing.T) {
 	t.Helper()
 	for i, x := range w.at {
 		require.NoError(t, runtime.CopyFrom(x, pattern(int(x.Len()), uint32(i))))
 	}
 }
 
-func (w *wheel) turn(q *runtime.Stream) error {
+func (w *rotation) rotate(q *runtime.Stream) error {
 	return errors.Join(w.spare.CopyFromTensor(w.at[0], q), w.at[0].CopyFromTensor(w.at[1], q),
 		w.at[1].CopyFromTensor(w.at[2], q), w.at[2].CopyFromTensor(w.spare, q))
 }
 
-func (w *wheel) turned(t *testing.T, s *suite, by int, what string) {
+func (w *rotation) rotated(t *testing.T, s *suite, by int, what string) {
 	t.Helper()
 	for i, x := range w.at {
 		s.holds(t, x, pattern(int(x.Len()), uint32((i+by)%3)), what)
 	}
 }
 
-func (w *wheel) close(t *testing.T) {
+func (w *rotation) close(t *testing.T) {
 	t.Helper()
 	for _, x := range append(w.at[:], w.spare) {
 		require.NoError(t, x.Close())
 	}
 }
 
-// graphs records work and launches it.
+// graphs captures work and launches it.
 func (s *suite) graphs(t *testing.T) {
 	q, other := s.stream(t), s.stream(t)
-	w := s.wheel(t, s.opts.Large/16)
-	g, err := q.Capture(func() error { return w.turn(q) })
+	w := s.newRotation(t, s.opts.Large/16)
+	g, err := q.Capture(func() error { return w.rotate(q) })
 	if isUnsupported(err) {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
 	require.NoError(t, q.Sync(t.Context()))
-	w.turned(t, s, 0, "what is recorded is not done")
+	w.rotated(t, s, 0, "captured work does not run during the capture")
 	for launch := 1; launch <= 3; launch++ {
 		require.NoError(t, g.Launch(q))
 		require.NoError(t, q.Sync(t.Context()))
-		w.turned(t, s, launch, "a launch does all of it, in its order, once")
+		w.rotated(t, s, launch, "a launch runs all captured work once, in its order")
 	}
 	for range 4 {
 		require.NoError(t, g.Launch(q))
 	}
 	require.NoError(t, q.Sync(t.Context()))
-	w.turned(t, s, 7, "each of several launches counts")
+	w.rotated(t, s, 7, "several launches run one after the other")
 	for i, on := range []*runtime.Stream{other, nil} {
 		require.NoError(t, g.Launch(on))
 		require.NoError(t, s.sync(t, on))
-		w.turned(t, s, 8+i, "a graph runs on any stream")
+		w.rotated(t, s, 8+i, "a graph runs on any stream")
 	}
 	s.graphInOrder(t, w, g, q, other)
 	s.graphFails(t, w, q, other)
@@ -88,8 +88,8 @@ func (s *suite) graphs(t *testing.T) {
 	require.NoError(t, other.Close())
 }
 
-// graphInOrder launches a graph between other work of a stream, and closes it while it is queued.
-func (s *suite) graphInOrder(t *testing.T, w *wheel, g *runtime.Graph, q, other *runtime.Stream) {
+// graphInOrder launches a graph between other work of a stream, and closes it while the launch is enqueued.
+func (s *suite) graphInOrder(t *testing.T, w *rotation, g *runtime.Graph, q, other *runtime.Stream) {
 	n := w.spare.Len()
 	before, after := s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n)
 	w.reset(t)
@@ -98,19 +98,19 @@ func (s *suite) graphInOrder(t *testing.T, w *wheel, g *runtime.Graph, q, other 
 	require.NoError(t, after.CopyFromTensor(w.at[0], q))
 	require.NoError(t, g.Launch(q))
 	require.NoError(t, other.WaitFor(q))
-	require.NoError(t, w.turn(other))
+	require.NoError(t, w.rotate(other))
 	require.NoError(t, g.Close())
 	require.NoError(t, other.Sync(t.Context()))
-	s.holds(t, before, pattern(int(n), 0), "what was queued before a launch is done before it")
-	s.holds(t, after, pattern(int(n), 1), "what was queued after a launch is done after it")
-	w.turned(t, s, 3, "a graph may be closed while a launch is queued, and other streams wait for it")
+	s.holds(t, before, pattern(int(n), 0), "work that was enqueued before a launch runs before it")
+	s.holds(t, after, pattern(int(n), 1), "work that was enqueued after a launch runs after it")
+	w.rotated(t, s, 3, "a graph may be closed while a launch is enqueued, and other streams can wait for it")
 	require.NoError(t, before.Close())
 	require.NoError(t, after.Close())
 	require.ErrorIs(t, g.Launch(q), runtime.ErrClosed)
 }
 
-// graphFails throws recordings away; the stream works as before.
-func (s *suite) graphFails(t *testing.T, w *wheel, q, other *runtime.Stream) {
+// graphFails checks that a failed capture is discarded and the stream works as before.
+func (s *suite) graphFails(t *testing.T, w *rotation, q, other *runtime.Stream) {
 	ours := errors.New("ours")
 	for _, end := range []func() error{func() error { return ours }, func() error { panic(ours) }} {
 		w.reset(t)
@@ -121,56 +121,56 @@ func (s *suite) graphFails(t *testing.T, w *wheel, q, other *runtime.Stream) {
 				}
 			}()
 			_, err := q.Capture(func() error {
-				require.NoError(t, w.turn(q))
+				require.NoError(t, w.rotate(q))
 				return end()
 			})
 			require.Equal(t, ours, err)
 		}()
 		require.NoError(t, q.Sync(t.Context()))
-		w.turned(t, s, 0, "a recording that failed is thrown away")
-		require.NoError(t, w.turn(q))
+		w.rotated(t, s, 0, "a failed capture is discarded")
+		require.NoError(t, w.rotate(q))
 		require.NoError(t, q.Sync(t.Context()))
-		w.turned(t, s, 1, "the stream does again what is queued on it")
+		w.rotated(t, s, 1, "the stream runs work again")
 	}
 	g, err := q.Capture(func() error {
 		_, err := q.Capture(func() error { return nil })
 		requireError(t, err)
 		return nil
 	})
-	require.NoError(t, err, "a second recording is refused, and harms the first one in nothing")
+	require.NoError(t, err, "a second capture is an error and does not affect the first one")
 	require.NoError(t, g.Launch(q), "an empty graph")
 	require.NoError(t, q.Sync(t.Context()))
 	require.NoError(t, g.Close())
 }
 
-// graphApart does other work around a recording: queued before on the stream, and on other streams meanwhile.
-func (s *suite) graphApart(t *testing.T, w *wheel, q, other *runtime.Stream) {
-	v := s.wheel(t, w.spare.Len())
+// graphApart checks that a capture contains neither work that was enqueued earlier nor work of other streams.
+func (s *suite) graphApart(t *testing.T, w *rotation, q, other *runtime.Stream) {
+	v := s.newRotation(t, w.spare.Len())
 	w.reset(t)
-	require.NoError(t, w.turn(q))
+	require.NoError(t, w.rotate(q))
 	g, err := q.Capture(func() error {
-		if err := errors.Join(w.turn(q), v.turn(other), other.Sync(t.Context())); err != nil {
+		if err := errors.Join(w.rotate(q), v.rotate(other), other.Sync(t.Context())); err != nil {
 			return err
 		}
-		v.turned(t, s, 1, "another stream goes on during a recording")
+		v.rotated(t, s, 1, "another stream runs during a capture")
 		v.reset(t)
-		errs := make(chan error) // and so do other threads
-		go func() { errs <- errors.Join(v.turn(other), other.Sync(t.Context())) }()
+		errs := make(chan error) // the same on another thread
+		go func() { errs <- errors.Join(v.rotate(other), other.Sync(t.Context())) }()
 		return <-errs
 	})
 	require.NoError(t, err)
 	require.NoError(t, q.Sync(t.Context()))
-	w.turned(t, s, 1, "what was queued before a recording is done")
-	v.turned(t, s, 1, "other threads go on during a recording")
+	w.rotated(t, s, 1, "work that was enqueued before a capture runs")
+	v.rotated(t, s, 1, "work of other threads runs during a capture")
 	require.NoError(t, g.Launch(q))
 	require.NoError(t, q.Sync(t.Context()))
-	w.turned(t, s, 2, "the recording has what is its own")
-	v.turned(t, s, 1, "and nothing else")
+	w.rotated(t, s, 2, "the graph contains the captured work")
+	v.rotated(t, s, 1, "the graph contains no other work")
 	require.NoError(t, g.Close())
 	v.close(t)
 }
 
-// graphWithPinned records copies with page-locked memory, whose elements change between launches.
+// graphWithPinned captures copies with page-locked memory, whose data changes between launches.
 func (s *suite) graphWithPinned(t *testing.T, q *runtime.Stream) {
 	const n = 1000
 	in, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{n}, s.dev)
@@ -187,7 +187,7 @@ func (s *suite) graphWithPinned(t *testing.T, q *runtime.Stream) {
 		require.NoError(t, runtime.CopyFrom(in, pattern(n, round)))
 		require.NoError(t, g.Launch(q))
 		require.NoError(t, q.Sync(t.Context()))
-		s.holds(t, out, pattern(n, round), "a launch copies what page-locked memory holds then")
+		s.holds(t, out, pattern(n, round), "a launch copies the current data of page-locked memory")
 	}
 	require.NoError(t, g.Close())
 	for _, c := range []*runtime.Tensor{in, out, x} {
@@ -195,8 +195,8 @@ func (s *suite) graphWithPinned(t *testing.T, q *runtime.Stream) {
 	}
 }
 
-// graphWithWorkspace takes scratch memory while it records, as generated code does: nobody else may have it
-// between launches, nor before the last one is done.
+// graphWithWorkspace allocates a workspace during a capture, as generated code does. Nobody else may get that memory
+// while the graph exists or one of its launches is enqueued.
 func (s *suite) graphWithWorkspace(t *testing.T, q, other *runtime.Stream) {
 	n := s.opts.Large / 16
 	x, y, z := s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n)
@@ -216,8 +216,8 @@ func (s *suite) graphWithWorkspace(t *testing.T, q, other *runtime.Stream) {
 		require.NoError(t, runtime.CopyFrom(x, pattern(int(n), round)))
 		require.NoError(t, g.Launch(q))
 		require.NoError(t, q.Sync(t.Context()))
-		s.holds(t, y, pattern(int(n), round), "a recorded call has its workspace at each launch")
-		s.holds(t, v, pattern(int(n), 50), "a launch wrote into a workspace that somebody else has")
+		s.holds(t, y, pattern(int(n), round), "a captured call has its workspace in each launch")
+		s.holds(t, v, pattern(int(n), 50), "a launch wrote to a workspace of another owner")
 		require.NoError(t, v.Close())
 	}
 	require.NoError(t, runtime.CopyFrom(x, pattern(int(n), 60)))
@@ -230,7 +230,7 @@ func (s *suite) graphWithWorkspace(t *testing.T, q, other *runtime.Stream) {
 	s.holds(t, y, pattern(int(n), 60), "a launch has its workspace until it is done")
 	require.NoError(t, x.CopyFromTensor(v, q))
 	require.NoError(t, q.Sync(t.Context()))
-	s.holds(t, x, pattern(int(n), 50), "a launch wrote into a workspace after its graph was closed")
+	s.holds(t, x, pattern(int(n), 50), "a launch wrote to a workspace of another owner after its graph was closed")
 	require.NoError(t, v.Close())
 	for _, c := range []*runtime.Tensor{x, y, z} {
 		require.NoError(t, c.Close())

@@ -10,26 +10,26 @@ import (
 	"tvmgo/runtime"
 )
 
-// lazy is a device written in Go with every optional part and two indices. Its streams do nothing before
-// somebody waits for them: what a caller did not wait for is really not done, every time. It refuses misuse:
-// memory that is not its own, or of the other index, or beyond its end.
+// lazy is a device written in Go, with every optional interface and two indices. Its streams run work only when a
+// caller waits for it, so that a missing wait always has an effect. It returns errors for misuse: memory that it did
+// not allocate, memory of the other index, and accesses beyond an allocation.
 //
-// mutant names one thing that it does wrong; the tests of the suite use that.
+// mutant is the name of a mistake that the device makes, for tests of the suite.
 type lazy struct {
 	mutant string
 
 	mu      sync.Mutex
 	spaces  map[uintptr]*lazySpace
-	dead    []*lazySpace // freed while work was queued
-	pinned  map[uintptr][]byte
+	dead    []*lazySpace // freed while work was enqueued
+	pinned  map[uintptr]lazyPinned
 	streams map[lazyKey]*lazyStream
 	next    runtime.StreamHandle
 	stats   [lazyCount]runtime.MemoryStats
-	idle    []*lazySpace // workspaces that were given back
-	ordered []*lazySpace // memory of streams that was given back
+	idle    []*lazySpace // freed workspaces
+	ordered []*lazySpace // freed memory of streams
 	staging []byte
 
-	src, dst []byte // of the copy that is being made
+	src, dst []byte // source and destination of the current copy
 
 	active  map[int]int // by thread
 	current map[[2]int]runtime.StreamHandle
@@ -44,10 +44,15 @@ const (
 type lazySpace struct {
 	id     int
 	mapped []byte
-	at     uintptr // what was handed out
+	at     uintptr // the address that callers get
 	size   uintptr
-	stream runtime.StreamHandle // of a workspace, or that it was given back on
-	lent   bool                 // as a workspace
+	stream runtime.StreamHandle // the stream of a workspace, or the stream on which memory was freed
+	lent   bool                 // it is a workspace
+}
+
+type lazyPinned struct {
+	id    int
+	bytes []byte
 }
 
 type lazyKey struct {
@@ -55,7 +60,7 @@ type lazyKey struct {
 	h  runtime.StreamHandle
 }
 
-// lazyStream holds work that waits; done counts what was done of queued.
+// lazyStream has enqueued work. queued counts all work so far, done the work that has run.
 type lazyStream struct {
 	work         []func()
 	queued, done int
@@ -66,9 +71,9 @@ type lazyStream struct {
 }
 
 func newLazy(mutant string) *lazy {
-	d := &lazy{mutant: mutant, spaces: map[uintptr]*lazySpace{}, pinned: map[uintptr][]byte{},
-		streams: map[lazyKey]*lazyStream{},
-		next:    0x1000, active: map[int]int{}, current: map[[2]int]runtime.StreamHandle{}}
+	d := &lazy{mutant: mutant, spaces: map[uintptr]*lazySpace{}, pinned: map[uintptr]lazyPinned{},
+		streams: map[lazyKey]*lazyStream{}, next: 0x1000, active: map[int]int{},
+		current: map[[2]int]runtime.StreamHandle{}}
 	for id := range lazyCount {
 		d.streams[lazyKey{id, 0}] = &lazyStream{}
 	}
@@ -102,13 +107,13 @@ func (s *lazyStream) queue(f func()) {
 	s.queued++
 }
 
-// run does what was queued up to a mark.
+// run runs a stream's work until upTo items are done.
 func (d *lazy) run(s *lazyStream, upTo int) {
-	if s.running { // a stream that waits for itself
+	if s.running { // the stream waits for itself
 		return
 	}
 	s.running = true
-	if d.is("last work first") {
+	if d.is("work runs in reverse order") {
 		for i, j := 0, len(s.work)-1; i < j; i, j = i+1, j-1 {
 			s.work[i], s.work[j] = s.work[j], s.work[i]
 		}
@@ -137,10 +142,10 @@ func (d *lazy) stream(id int, h runtime.StreamHandle) (*lazyStream, error) {
 	if s := d.streams[lazyKey{id, h}]; s != nil {
 		return s, nil
 	}
-	return nil, failed(runtime.ErrInvalidArgument, "stream %#x is none of lazy:%d", uintptr(h), id)
+	return nil, failed(runtime.ErrInvalidArgument, "stream %#x does not belong to lazy:%d", uintptr(h), id)
 }
 
-// ---- the mandatory part; memory and copies are in lazymemory_test.go ----
+// ---- the mandatory interface; memory and copies are in lazymemory_test.go ----
 
 func (d *lazy) SetDevice(id int) error {
 	if err := d.enter(id); err != nil {
@@ -164,11 +169,11 @@ func (d *lazy) Attr(id int, kind runtime.AttrKind) (any, error) {
 		return nil, failed(runtime.ErrDeviceUnavailable, "lazy has no index %d", id)
 	case kind == runtime.AttrDeviceName:
 		return "Lazy", nil
-	case kind == runtime.AttrWarpSize && d.is("a number is a text"):
+	case kind == runtime.AttrWarpSize && d.is("an integer attribute is a string"):
 		return "32", nil
 	case kind == runtime.AttrWarpSize:
 		return int64(32), nil
-	case kind == runtime.AttrMaxThreadDimensions && d.is("a text is a number"):
+	case kind == runtime.AttrMaxThreadDimensions && d.is("a string attribute is an integer"):
 		return int64(1024), nil
 	case kind > runtime.AttrImagePitchAlignment && d.is("unknown attributes fail"):
 		return nil, failed(runtime.ErrInvalidArgument, "attribute %d", kind)
@@ -194,7 +199,7 @@ func (d *lazy) StreamSync(id int, h runtime.StreamHandle) error {
 		return err
 	case d.is("waiting fails") && h != 0:
 		return failed(runtime.ErrFailed, "no")
-	case !d.is("waiting waits for nothing"):
+	case !d.is("a wait returns at once"):
 		d.finish(s)
 	}
 	return nil
@@ -223,7 +228,7 @@ func (d *lazy) FreeStream(id int, h runtime.StreamHandle) error {
 	if err != nil {
 		return err
 	}
-	if !d.is("a closed stream forgets its work") {
+	if !d.is("closing a stream drops its work") {
 		d.finish(s)
 	}
 	delete(d.streams, lazyKey{id, h})
@@ -291,9 +296,9 @@ func (m lazyModule) Function(name string) (*runtime.Function, error) {
 		x, ok := args[0].(*runtime.Tensor)
 		switch {
 		case !ok:
-			return nil, failed(runtime.ErrInvalidArgument, "%s: the argument is no array", name)
-		case *m.closed && m.d.is("functions die with their module"):
-			return nil, failed(runtime.ErrFailed, "the module is gone")
+			return nil, failed(runtime.ErrInvalidArgument, "%s: the argument must be an array", name)
+		case *m.closed && m.d.is("functions fail after their module is closed"):
+			return nil, failed(runtime.ErrFailed, "the module is closed")
 		}
 		set, err := runtime.Global("__tvm_set_device")
 		if err != nil {
@@ -307,7 +312,7 @@ func (m lazyModule) Function(name string) (*runtime.Function, error) {
 	})
 }
 
-// launch queues the kernel on the active device and its current stream.
+// launch enqueues the kernel on the active device and its current stream.
 func (d *lazy) launch(x *runtime.Tensor) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -328,7 +333,7 @@ func (d *lazy) launch(x *runtime.Tensor) error {
 	return nil
 }
 
-// Every optional part is there.
+// lazy implements every optional interface.
 var (
 	_ runtime.StreamAPI       = (*lazy)(nil)
 	_ runtime.WorkspaceAPI    = (*lazy)(nil)
@@ -341,8 +346,8 @@ var (
 	_ runtime.GraphCapturer   = (*lazy)(nil)
 )
 
-// pooled is the same device without workspaces of its own, so that the runtime keeps a pool for it, and without
-// memory in the order of streams.
+// pooled is the same device without its own workspaces, so that the runtime has a pool for it, and without memory of
+// streams.
 type pooled struct {
 	runtime.DeviceAPI
 	runtime.StreamAPI
@@ -356,6 +361,5 @@ type pooled struct {
 
 func newPooled(d *lazy) pooled { return pooled{d, d, d, d, d, d, d, d} }
 
-// bare is the same with the mandatory part alone: what it queues it waits for, since nobody has streams to
-// wait on.
+// bare is the same device with the mandatory interface only.
 type bare struct{ runtime.DeviceAPI }

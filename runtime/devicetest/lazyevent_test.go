@@ -26,7 +26,7 @@ func (e *lazyEvent) Record(h runtime.StreamHandle) error {
 	defer e.d.mu.Unlock()
 	s, err := e.d.stream(e.id, h)
 	if err == nil && s.recording {
-		return failed(runtime.ErrInvalidArgument, "a mark in a recording is never reached")
+		return failed(runtime.ErrInvalidArgument, "an event in a capture never completes")
 	}
 	if err == nil {
 		e.stream, e.mark = s, s.queued
@@ -57,7 +57,7 @@ func (e *lazyEvent) Sync() error {
 func (e *lazyEvent) Query() (bool, error) {
 	e.d.mu.Lock()
 	defer e.d.mu.Unlock()
-	return e.stream == nil || e.stream.done >= e.mark || e.d.is("events are reached at once"), nil
+	return e.stream == nil || e.stream.done >= e.mark || e.d.is("events are complete at once"), nil
 }
 
 func (e *lazyEvent) Close() error { return nil }

@@ -8,7 +8,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// ---- memory in the order of a stream ----
+// ---- memory of streams ----
 
 func (d *lazy) AllocOnStream(id int, nbytes, alignment uintptr, hint dlpack.DataType,
 	h runtime.StreamHandle) (unsafe.Pointer, error) {
@@ -20,7 +20,7 @@ func (d *lazy) AllocOnStream(id int, nbytes, alignment uintptr, hint dlpack.Data
 		return nil, err
 	}
 	for i, s := range d.ordered {
-		if s.id == id && s.size == nbytes && (s.stream == h || d.is("memory of a stream serves all streams")) {
+		if s.id == id && s.size == nbytes && (s.stream == h || d.is("memory of a stream is reused by all streams")) {
 			d.ordered = slices.Delete(d.ordered, i, i+1)
 			d.spaces[s.at] = s
 			d.stats[id].Data += int64(nbytes)
@@ -38,12 +38,12 @@ func (d *lazy) FreeOnStream(id int, p unsafe.Pointer, h runtime.StreamHandle) er
 	defer d.mu.Unlock()
 	s := d.spaces[uintptr(p)]
 	if _, err := d.stream(id, h); err != nil || s == nil {
-		return failed(runtime.ErrInvalidArgument, "%p is no memory of lazy's, or %#x no stream", p, uintptr(h))
+		return failed(runtime.ErrInvalidArgument, "%p is not memory of lazy, or %#x is not a stream", p, uintptr(h))
 	}
 	if d.is("memory of a stream is lost") {
 		return nil
 	}
-	if d.is("memory of a stream is wiped when it is given back") {
+	if d.is("memory of a stream is cleared when it is freed") {
 		clear(s.mapped)
 	}
 	delete(d.spaces, s.at)
@@ -66,7 +66,7 @@ type lazyGraph struct {
 func (d *lazy) recordCopy(from, to dlpack.Tensor) error {
 	for _, t := range []dlpack.Tensor{from, to} {
 		if t.Device.Type == dlpack.CPU && !d.isPinned(t.Data) {
-			return failed(runtime.ErrNotSupported, "lazy records no copies with ordinary memory of the host")
+			return failed(runtime.ErrNotSupported, "lazy cannot capture copies with ordinary host memory")
 		}
 	}
 	return nil
@@ -82,13 +82,13 @@ func (d *lazy) BeginCapture(id int, h runtime.StreamHandle) error {
 	case err != nil:
 		return err
 	case h == 0 || s.recording:
-		return failed(runtime.ErrInvalidArgument, "stream %#x cannot record", uintptr(h))
+		return failed(runtime.ErrInvalidArgument, "stream %#x cannot capture", uintptr(h))
 	}
-	if d.is("a recording forgets what was queued") {
+	if d.is("a capture drops earlier work") {
 		s.done, s.work = s.queued, nil
 	}
 	s.recording = true
-	if d.is("all streams record") {
+	if d.is("all streams capture") {
 		for _, s := range d.streams {
 			s.recording = true
 		}
@@ -107,22 +107,22 @@ func (d *lazy) EndCapture(id int, h runtime.StreamHandle, discard bool) (runtime
 	}
 	g := &lazyGraph{d: d, id: id, work: s.recorded}
 	s.recorded = nil
-	if discard && d.is("a recording that failed goes on") {
+	if discard && d.is("a failed capture continues") {
 		return nil, nil
 	}
 	for _, other := range d.streams {
-		if other == s || d.is("all streams record") {
+		if other == s || d.is("all streams capture") {
 			other.recording = false
 		}
 	}
 	if discard {
-		if d.is("a recording that failed is done") {
+		if d.is("a failed capture runs") {
 			s.work = append(s.work, g.work...)
 			s.queued += len(g.work)
 		}
 		return nil, nil
 	}
-	if d.is("the last recorded comes first") {
+	if d.is("a graph runs in reverse order") {
 		slices.Reverse(g.work)
 	}
 	return g, nil
@@ -140,13 +140,13 @@ func (g *lazyGraph) Launch(h runtime.StreamHandle) error {
 	switch {
 	case d.is("a graph can be launched once") && g.launched:
 		times = 0
-	case d.is("a launch counts twice"):
+	case d.is("a launch runs twice"):
 		times = 2
 	}
 	g.launched = true
 	work := func() {
 		for range times {
-			if g.gone && d.is("a closed graph takes its launches along") {
+			if g.gone && d.is("closing a graph cancels its launches") {
 				return
 			}
 			for _, f := range g.work {
@@ -154,7 +154,7 @@ func (g *lazyGraph) Launch(h runtime.StreamHandle) error {
 			}
 		}
 	}
-	if d.is("a launch overtakes what is queued") {
+	if d.is("a launch runs before earlier work") {
 		work()
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 func mapped(n uintptr) ([]byte, error) {
 	if n > lazyTotal {
-		return nil, failed(runtime.ErrOutOfMemory, "no %d bytes", n)
+		return nil, failed(runtime.ErrOutOfMemory, "no memory for %d bytes", n)
 	}
 	return syscall.Mmap(-1, 0, int(max(n, 1)), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 }
@@ -22,11 +22,11 @@ func (d *lazy) AllocDataSpace(id int, nbytes, alignment uintptr, hint dlpack.Dat
 	}
 	defer d.mu.Unlock()
 	switch {
-	case d.is("no memory at all"), d.is("no memory of 0 bytes") && nbytes == 0:
+	case d.is("every allocation fails"), d.is("no memory of 0 bytes") && nbytes == 0:
 		return nil, failed(runtime.ErrFailed, "no")
-	case d.is("out of memory is any error") && nbytes > lazyTotal:
+	case d.is("out of memory is another error") && nbytes > lazyTotal:
 		return nil, failed(runtime.ErrFailed, "no")
-	case d.is("memory is handed out twice") && id == 0, d.is("the second device has the first one's memory") && id == 1:
+	case d.is("memory is allocated twice") && id == 0, d.is("the second device has the first one's memory") && id == 1:
 		for _, s := range d.spaces {
 			if s.size == nbytes && s.id == 0 {
 				d.stats[id].Data += int64(nbytes)
@@ -41,8 +41,8 @@ func (d *lazy) AllocDataSpace(id int, nbytes, alignment uintptr, hint dlpack.Dat
 func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 func (d *lazy) alloc(id int, nbytes, alignment uintptr) (unsafe.Pointer, error) {
-	if alignment > 4096 && !d.is("every alignment is fine") {
-		return nil, failed(runtime.ErrInvalidArgument, "lazy has no alignment %d: at most 4096", alignment)
+	if alignment > 4096 && !d.is("every alignment is accepted") {
+		return nil, failed(runtime.ErrInvalidArgument, "lazy does not support the alignment %d: at most 4096", alignment)
 	}
 	b, err := mapped(nbytes + 4096)
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *lazy) alloc(id int, nbytes, alignment uintptr) (unsafe.Pointer, error) 
 		s.at += 64
 	}
 	d.spaces[s.at] = s
-	if d.is("the second device is booked on the first") {
+	if d.is("memory of the second device counts for the first") {
 		id = 0
 	}
 	d.stats[id].Data += int64(nbytes)
@@ -75,17 +75,17 @@ func (d *lazy) FreeDataSpace(id int, p unsafe.Pointer) error {
 
 func (d *lazy) free(id int, p uintptr) error {
 	s := d.spaces[p]
-	if s == nil || s.id != id || (s.lent && !d.is("a workspace is data space")) {
-		return failed(runtime.ErrInvalidArgument, "%#x is none of lazy's", p)
+	if s == nil || s.id != id || (s.lent && !d.is("a workspace can be freed as data space")) {
+		return failed(runtime.ErrInvalidArgument, "%#x is not memory of lazy", p)
 	}
 	if d.is("memory is never freed") {
 		return nil
 	}
-	if d.is("the second device is booked on the first") {
+	if d.is("memory of the second device counts for the first") {
 		id = 0
 	}
 	d.stats[id].DataCount--
-	if !d.is("freed memory stays on the books") {
+	if !d.is("freed memory still counts") {
 		d.stats[id].Data -= int64(s.size)
 	}
 	delete(d.spaces, p)
@@ -97,7 +97,7 @@ func (d *lazy) free(id int, p uintptr) error {
 	return nil
 }
 
-// bytesOf is the memory of a copy's side, which must be the device's own, or the host's.
+// bytesOf returns the memory of a copy's source or destination, which must be memory of the device or the host.
 func (d *lazy) bytesOf(t dlpack.Tensor, offset bool) ([]byte, error) {
 	n, err := t.Size()
 	if err != nil {
@@ -110,11 +110,11 @@ func (d *lazy) bytesOf(t dlpack.Tensor, offset bool) ([]byte, error) {
 	if t.Device.Type == lazyType {
 		s := d.spaces[t.Data]
 		if s == nil || (s.id != int(t.Device.ID) && !d.is("the second device has the first one's memory")) {
-			return nil, failed(runtime.ErrInvalidArgument, "%#x is no memory of %v", t.Data, t.Device)
+			return nil, failed(runtime.ErrInvalidArgument, "%#x is not memory of %v", t.Data, t.Device)
 		}
-		if offset && !d.is("copies beyond the memory are fine") && (t.ByteOffset > uint64(s.size) ||
+		if offset && !d.is("copies beyond the memory are accepted") && (t.ByteOffset > uint64(s.size) ||
 			uint64(n) > uint64(s.size)-t.ByteOffset) {
-			return nil, failed(runtime.ErrInvalidArgument, "%d bytes at %d are beyond %d", n, t.ByteOffset, s.size)
+			return nil, failed(runtime.ErrInvalidArgument, "%d bytes at offset %d exceed %d bytes", n, t.ByteOffset, s.size)
 		}
 	}
 	if d.is("copies take 4 bytes too many") && n > 4 && t.ByteOffset > 0 {
@@ -124,8 +124,8 @@ func (d *lazy) bytesOf(t dlpack.Tensor, offset bool) ([]byte, error) {
 }
 
 func (d *lazy) isPinned(at uintptr) bool {
-	for p, b := range d.pinned {
-		if at >= p && at < p+uintptr(len(b)) {
+	for p, m := range d.pinned {
+		if at >= p && at < p+uintptr(len(m.bytes)) {
 			return true
 		}
 	}
@@ -142,7 +142,7 @@ func (d *lazy) CopyDataFromTo(from, to dlpack.Tensor, h runtime.StreamHandle) er
 	}
 	defer d.mu.Unlock()
 	s, err := d.stream(int(dev.ID), h)
-	if err != nil && to.Device.Type == lazyType { // between indices, the stream may be the other's
+	if err != nil && to.Device.Type == lazyType { // between two devices, the stream may belong to the destination
 		s, err = d.stream(int(to.Device.ID), h)
 	}
 	if d.is("a copy between devices is not on its stream") && from.Device.Type == to.Device.Type &&
@@ -160,7 +160,7 @@ func (d *lazy) CopyDataFromTo(from, to dlpack.Tensor, h runtime.StreamHandle) er
 	if err != nil {
 		return err
 	}
-	if d.is("copies of two threads get mixed up") {
+	if d.is("copies of two threads are exchanged") {
 		d.src, d.dst = src, dst
 		d.mu.Unlock()
 		time.Sleep(100 * time.Microsecond)
@@ -168,20 +168,20 @@ func (d *lazy) CopyDataFromTo(from, to dlpack.Tensor, h runtime.StreamHandle) er
 		src, dst = d.src, d.dst
 	}
 	pinned := d.isPinned(from.Data)
-	if from.Device.Type == dlpack.CPU && !pinned && !d.is("the host's memory is read late") {
-		if d.is("all copies from the host are staged in one place") {
+	if from.Device.Type == dlpack.CPU && !pinned && !d.is("host memory is read after the call") {
+		if d.is("all copies from the host share staging memory") {
 			d.staging = append(d.staging[:0], src...)
 			src = d.staging
 		} else {
 			src = append([]byte{}, src...)
 		}
 	}
-	if pinned && d.is("page-locked memory is forgotten") || from.Device.Type == to.Device.Type &&
-		d.is("copies inside the device are forgotten") {
+	if pinned && d.is("copies with page-locked memory are dropped") || from.Device.Type == to.Device.Type &&
+		d.is("copies within the device are dropped") {
 		return nil
 	}
 	if from.Device.ID != to.Device.ID && from.Device.Type == to.Device.Type {
-		for id := range lazyCount { // both default streams are behind it
+		for id := range lazyCount { // the copy is ordered after the work of both default streams
 			d.finish(d.streams[lazyKey{id, 0}])
 		}
 	}
@@ -189,7 +189,7 @@ func (d *lazy) CopyDataFromTo(from, to dlpack.Tensor, h runtime.StreamHandle) er
 		if err := d.recordCopy(from, to); err != nil {
 			return err
 		}
-		if d.is("recorded copies are done at once") {
+		if d.is("captured copies run at once") {
 			copy(dst, src)
 		}
 	}
@@ -208,7 +208,7 @@ func (d *lazy) AllocWorkspace(id int, nbytes uintptr, hint dlpack.DataType, h ru
 	defer d.mu.Unlock()
 	for i, s := range d.idle {
 		if s.id == id && s.size == nbytes && (s.stream == h || d.is("workspaces are shared across streams")) &&
-			!d.is("workspaces never serve again") {
+			!d.is("workspaces are never reused") {
 			d.idle = append(d.idle[:i:i], d.idle[i+1:]...)
 			d.spaces[s.at], s.stream, s.lent = s, h, true
 			d.stats[id].WorkspaceInUse += int64(s.size)
@@ -233,11 +233,11 @@ func (d *lazy) FreeWorkspace(id int, p unsafe.Pointer) error {
 	}
 	defer d.mu.Unlock()
 	s := d.spaces[uintptr(p)]
-	if s == nil || (!s.lent && !d.is("data space is a workspace")) {
-		return failed(runtime.ErrInvalidArgument, "%p is no workspace of lazy's", p)
+	if s == nil || (!s.lent && !d.is("data space can be freed as a workspace")) {
+		return failed(runtime.ErrInvalidArgument, "%p is not a workspace of lazy", p)
 	}
 	delete(d.spaces, s.at)
-	if !d.is("workspaces stay on the books") {
+	if !d.is("freed workspaces still count as in use") {
 		d.stats[id].WorkspaceInUse -= int64(s.size)
 	}
 	d.idle = append(d.idle, s)
@@ -246,7 +246,7 @@ func (d *lazy) FreeWorkspace(id int, p unsafe.Pointer) error {
 
 func (d *lazy) AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataType, scope string) (unsafe.Pointer,
 	error) {
-	if scope != "global.texture" && !d.is("every scope is fine") {
+	if scope != "global.texture" && !d.is("every scope is accepted") {
 		return nil, failed(runtime.ErrNotSupported, "lazy has no scope %q: it has global.texture", scope)
 	}
 	n, err := dlpack.DataSize(shape, dtype)
@@ -264,7 +264,7 @@ func (d *lazy) PinnedAlloc(id int, nbytes uintptr) (unsafe.Pointer, error) {
 		return nil, err
 	}
 	defer d.mu.Unlock()
-	if d.is("page-locked memory is one place") {
+	if d.is("all page-locked memory is the same") {
 		for at := range d.pinned {
 			return pointer(at), nil
 		}
@@ -275,7 +275,7 @@ func (d *lazy) PinnedAlloc(id int, nbytes uintptr) (unsafe.Pointer, error) {
 	}
 	d.stats[id].Pinned += int64(nbytes)
 	p := unsafe.Pointer(unsafe.SliceData(b))
-	d.pinned[uintptr(p)] = b
+	d.pinned[uintptr(p)] = lazyPinned{id, b}
 	return p, nil
 }
 
@@ -284,13 +284,13 @@ func (d *lazy) PinnedFree(id int, p unsafe.Pointer) error {
 		return err
 	}
 	defer d.mu.Unlock()
-	b := d.pinned[uintptr(p)]
-	if b == nil {
-		return failed(runtime.ErrInvalidArgument, "%p is no page-locked memory of lazy's", p)
+	m := d.pinned[uintptr(p)]
+	if m.bytes == nil || m.id != id && !d.is("page-locked memory of another device can be freed") {
+		return failed(runtime.ErrInvalidArgument, "%p is not page-locked memory of lazy:%d", p, id)
 	}
 	delete(d.pinned, uintptr(p))
-	d.stats[id].Pinned -= int64(len(b))
-	return syscall.Munmap(b)
+	d.stats[m.id].Pinned -= int64(len(m.bytes))
+	return syscall.Munmap(m.bytes)
 }
 
 func (d *lazy) MemoryStats(id int) (runtime.MemoryStats, error) {
@@ -300,7 +300,7 @@ func (d *lazy) MemoryStats(id int) (runtime.MemoryStats, error) {
 	defer d.mu.Unlock()
 	s := d.stats[id]
 	s.Total, s.Free = lazyTotal, lazyTotal-s.Data
-	if d.is("more is free than there is") {
+	if d.is("free memory exceeds total memory") {
 		s.Free = 2 * lazyTotal
 	}
 	return s, nil

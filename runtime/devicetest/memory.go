@@ -11,7 +11,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// textual are the attributes that are texts; the others are integers.
+// textual has the attributes whose values are strings; the others are integers.
 var textual = map[runtime.AttrKind]bool{runtime.AttrComputeVersion: true, runtime.AttrDeviceName: true,
 	runtime.AttrMaxThreadDimensions: true, runtime.AttrGcnArch: true, runtime.AttrDriverVersion: true}
 
@@ -21,21 +21,21 @@ func (s *suite) attributes(t *testing.T) {
 	require.Equal(t, int64(1), v)
 	for kind := runtime.AttrExist; kind <= runtime.AttrImagePitchAlignment; kind++ {
 		v, err := runtime.DeviceAttr(s.dev, kind)
-		if err != nil { // a driver may fail to answer; the error must be one of ours
+		if err != nil { // a driver's query may fail, but the error must be a runtime.Error
 			requireError(t, err)
 			continue
 		}
 		switch v := v.(type) {
 		case nil:
 		case string:
-			require.True(t, textual[kind], "%v is the text %q", kind, v)
+			require.True(t, textual[kind], "%v is the string %q", kind, v)
 			require.NotEmpty(t, v)
 		case int64:
-			require.False(t, textual[kind], "%v is the number %d", kind, v)
+			require.False(t, textual[kind], "%v is the integer %d", kind, v)
 			if kind == runtime.AttrAvailableGlobalMemory {
 				require.GreaterOrEqual(t, v, int64(0), "%v", kind)
 			} else {
-				require.Greater(t, v, int64(0), "%v: a device answers nil, not 0, to what it does not have", kind)
+				require.Greater(t, v, int64(0), "%v: a value that the device does not have is nil, not 0", kind)
 			}
 		default:
 			require.Fail(t, "attribute", "%v is a %T", kind, v)
@@ -43,20 +43,20 @@ func (s *suite) attributes(t *testing.T) {
 	}
 	for _, kind := range []runtime.AttrKind{17, 1000, -1} {
 		v, err := runtime.DeviceAttr(s.dev, kind)
-		require.NoError(t, err, "a kind of later days is no error")
+		require.NoError(t, err, "an unknown attribute is not an error")
 		require.Nil(t, v)
 	}
 	listed := false
 	for _, d := range runtime.Devices() {
 		listed = listed || (d.Device == s.dev && d.Err == nil)
 	}
-	require.True(t, listed, "%v is not among the devices", s.dev)
+	require.True(t, listed, "runtime.Devices does not contain %v", s.dev)
 }
 
 func (s *suite) absentIndex(t *testing.T) {
 	require.False(t, runtime.DeviceExists(s.absent))
 	v, err := runtime.DeviceAttr(s.absent, runtime.AttrExist)
-	require.NoError(t, err, "whether it exists can always be asked")
+	require.NoError(t, err, "AttrExist can be queried for every index")
 	require.Equal(t, int64(0), v)
 	_, err = runtime.NewTensor(dlpack.Float32, []int64{1}, s.absent)
 	requireError(t, err)
@@ -91,7 +91,7 @@ func (s *suite) allocate(t *testing.T) {
 		require.Equal(t, dtype, x.DType())
 		require.NoError(t, x.Close())
 	}
-	var wide []*runtime.Tensor // elements of 256 bytes; several, since one may be aligned by luck
+	var wide []*runtime.Tensor // elements of 256 bytes; several tensors, since one may be aligned by chance
 	for range 8 {
 		x := s.tensor(t, dlpack.DataType{Code: dlpack.CodeFloat, Bits: 32, Lanes: 64}, 3)
 		if s.opts.DataIsAddress {
@@ -102,13 +102,13 @@ func (s *suite) allocate(t *testing.T) {
 	for _, x := range wide {
 		require.NoError(t, x.Close())
 	}
-	// Freed memory serves again: many more than fit at once.
+	// Freed memory is reused: these allocations would not all fit at once.
 	for range 200 {
 		x, err := runtime.NewTensor(dlpack.UInt8, []int64{s.opts.Large}, s.dev)
 		require.NoError(t, err)
 		require.NoError(t, x.Close())
 	}
-	// Distinct while they live, in whatever order they go.
+	// Tensors that exist at the same time have distinct memory, in whatever order they are closed.
 	const count = 32
 	var xs []*runtime.Tensor
 	seen := map[uintptr]bool{}
@@ -129,7 +129,7 @@ func (s *suite) allocateTooMuch(t *testing.T) {
 		requireError(t, err)
 		require.ErrorIs(t, err, runtime.ErrOutOfMemory, "%d bytes: %v", n, err)
 	}
-	x := s.tensor(t, dlpack.Float32, 4) // it goes on
+	x := s.tensor(t, dlpack.Float32, 4) // the device still works
 	require.NoError(t, runtime.CopyFrom(x, []float32{1, 2, 3, 4}))
 	require.NoError(t, x.Close())
 }
@@ -154,7 +154,7 @@ func (s *suite) scopes(t *testing.T) {
 	}
 }
 
-func (s *suite) copyToAndFro(t *testing.T) {
+func (s *suite) copyRoundTrip(t *testing.T) {
 	for _, n := range []int64{0, 1, 5, 1000, s.opts.Large / 4} {
 		data := pattern(int(n), uint32(n))
 		x, y := s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n)
@@ -163,7 +163,7 @@ func (s *suite) copyToAndFro(t *testing.T) {
 		got, err := runtime.ToSlice[float32](y)
 		require.NoError(t, err)
 		testequal.Slices(t, data, got)
-		// The same by way of a tensor on the host.
+		// The same through a tensor on the host.
 		host, err := runtime.NewTensor(dlpack.Float32, []int64{n}, runtime.CPU)
 		require.NoError(t, err)
 		require.NoError(t, host.CopyFromTensor(x, nil))
@@ -175,7 +175,7 @@ func (s *suite) copyToAndFro(t *testing.T) {
 			require.NoError(t, c.Close())
 		}
 	}
-	// Packed types are bytes like others.
+	// Types of less than a byte are copied as bytes, too.
 	packed := s.tensor(t, dlpack.Float4E2M1FN, 7)
 	require.NoError(t, packed.CopyFromBytes([]byte{1, 2, 3, 4}))
 	raw := make([]byte, 4)
@@ -204,7 +204,7 @@ func (s *suite) copyParts(t *testing.T) {
 	copy(want[21:], data[3:13])
 	got, err := runtime.ToSlice[float32](y)
 	require.NoError(t, err)
-	testequal.Slices(t, want, got, "nothing beside the part was touched")
+	testequal.Slices(t, want, got, "bytes outside the view are unchanged")
 	require.NoError(t, runtime.CopyFrom(from, make([]float32, 10)))
 	copy(data[3:], make([]float32, 10))
 	got, err = runtime.ToSlice[float32](x)
@@ -215,7 +215,7 @@ func (s *suite) copyParts(t *testing.T) {
 	}
 }
 
-func (s *suite) copyRefused(t *testing.T) {
+func (s *suite) copyRejected(t *testing.T) {
 	x, y := s.tensor(t, dlpack.Float32, 8), s.tensor(t, dlpack.Float32, 9)
 	requireError(t, x.CopyFromTensor(y, nil))
 	requireError(t, runtime.CopyFrom(x, make([]float32, 7)))
@@ -225,7 +225,7 @@ func (s *suite) copyRefused(t *testing.T) {
 	require.ErrorIs(t, runtime.CopyTo(x, make([]float32, 8)), runtime.ErrClosed)
 }
 
-// freeAfterQueuedWork frees what queued copies still read and write.
+// freeAfterQueuedWork frees memory that enqueued copies still read and write.
 func (s *suite) freeAfterQueuedWork(t *testing.T) {
 	n := s.opts.Large / 4
 	last := s.tensor(t, dlpack.Float32, n)
@@ -254,14 +254,14 @@ func (s *suite) memoryStatistics(t *testing.T) {
 	during, err := runtime.DeviceMemory(s.dev)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, during.Data, before.Data+s.opts.Large)
-	require.Less(t, during.Data, before.Data+2*s.opts.Large, "memory is counted once")
+	require.Less(t, during.Data, before.Data+2*s.opts.Large, "memory counts once")
 	require.Equal(t, before.DataCount+1, during.DataCount, "one allocation")
 	host, err := runtime.NewTensor(dlpack.UInt8, []int64{s.opts.Large}, runtime.CPU)
 	require.NoError(t, err)
 	if s.dev.Type != dlpack.CPU {
 		with, err := runtime.DeviceMemory(s.dev)
 		require.NoError(t, err)
-		require.Equal(t, during.Data, with.Data, "the host's memory is not the device's")
+		require.Equal(t, during.Data, with.Data, "host memory does not count as device memory")
 	}
 	require.NoError(t, host.Close())
 	cpu, err := runtime.DeviceMemory(runtime.CPU)

@@ -12,13 +12,13 @@ import (
 	"tvmgo/runtime"
 )
 
-// pairSizes are the sizes in bytes of the copies between two devices: one byte, around the sizes at which
-// drivers change their way, and what goes in several pieces.
+// pairSizes has the sizes in bytes of copies between two devices: one byte, sizes near those at which drivers change
+// their method, and sizes that are copied in several chunks.
 var pairSizes = []int64{1, 255, 4097, 256 << 10, 4<<20 + 1, 64 << 20}
 
-// copyPairs copies between every pair of devices, on the default stream and on streams of either side. A copy
-// is complete once the stream that it was given is: the destination's bytes are read on another stream, which
-// waits for nothing.
+// copyPairs copies between every pair of devices, on the default stream and on streams of the source and of the
+// destination. A copy must be complete when its stream is. The result is read on another stream, which waits for
+// nothing.
 func (s *suite) copyPairs(t *testing.T) {
 	devs := []dlpack.Device{s.dev}
 	if s.hasSecond() {
@@ -29,21 +29,21 @@ func (s *suite) copyPairs(t *testing.T) {
 	}
 	for _, from := range devs {
 		for _, to := range devs {
-			if from == s.dev || to == s.dev { // the others are pairs of the second device's run
+			if from == s.dev || to == s.dev { // the suite of the second device checks the other pairs
 				s.copyPair(t, from, to)
 			}
 		}
 	}
 }
 
-// pairStream is a stream that a copy is given; nil is the default one.
+// pairStream is the stream of a copy; q is nil for the default stream.
 type pairStream struct {
 	name string
 	of   dlpack.Device
 	q    *runtime.Stream
 }
 
-// wait waits for the stream and nothing else.
+// wait waits for the stream only.
 func (p pairStream) wait(t *testing.T) error {
 	if p.q == nil {
 		return runtime.SyncDevice(t.Context(), p.of)
@@ -55,12 +55,12 @@ func (s *suite) copyPair(t *testing.T, from, to dlpack.Device) {
 	var streams []pairStream
 	add := func(name string, dev dlpack.Device) {
 		q := must.Get(runtime.NewStream(dev))(t)
-		if streams = append(streams, pairStream{name, dev, q}); q.Handle() == 0 { // the device has its default stream only
+		if streams = append(streams, pairStream{name, dev, q}); q.Handle() == 0 { // the device has only its default stream
 			streams = streams[:len(streams)-1]
 			require.NoError(t, q.Close())
 		}
 	}
-	owner := from // NULL is the default stream of the source, or of the destination when the source is the host's memory
+	owner := from // NULL is the default stream of the source, or of the destination if the source is host memory
 	if from.Type == dlpack.CPU {
 		owner = to
 	}
@@ -80,7 +80,7 @@ func (s *suite) copyPair(t *testing.T, from, to dlpack.Device) {
 		back := must.Get(runtime.NewTensor(dlpack.UInt8, []int64{n}, runtime.CPU))(t)
 		for round, on := range streams {
 			what := fmt.Sprintf("%d bytes from %v to %v on %s", n, from, to, on.name)
-			data[0], data[n-1] = byte(round), byte(round) // what the last copy left is not what this one brings
+			data[0], data[n-1] = byte(round), byte(round) // differs from the data of the previous copy
 			data[n/2] = byte(round)
 			require.NoError(t, src.CopyFromBytes(data), what)
 			require.NoError(t, dst.CopyFromTensor(src, on.q), what)
@@ -88,7 +88,7 @@ func (s *suite) copyPair(t *testing.T, from, to dlpack.Device) {
 			require.NoError(t, back.CopyFromTensor(dst, reader), what)
 			require.NoError(t, reader.Sync(t.Context()), what)
 			require.NoError(t, back.CopyToBytes(got), what)
-			require.True(t, bytes.Equal(data, got), "%s: once the stream is done, all bytes are there", what)
+			require.True(t, bytes.Equal(data, got), "%s: all bytes are there when the stream is done", what)
 		}
 		require.NoError(t, back.Close())
 		require.NoError(t, dst.Close())

@@ -2,5 +2,5 @@ package devicetest
 
 import "time"
 
-// Devices that lose such work are among those of this package's tests, so they wait for less.
+// Some devices in this package's tests lose such work, so the time limit is shorter.
 func init() { patience = 10 * time.Second }

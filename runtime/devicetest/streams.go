@@ -25,7 +25,7 @@ func (s *suite) stream(t *testing.T) *runtime.Stream {
 func (s *suite) streams(t *testing.T) {
 	a, b := s.stream(t), s.stream(t)
 	if a.Handle() != 0 {
-		require.NotEqual(t, a.Handle(), b.Handle(), "a stream is a queue of its own, or 0")
+		require.NotEqual(t, a.Handle(), b.Handle(), "streams have different handles, unless they are the default stream")
 	}
 	data := pattern(1000, 3)
 	for _, q := range []*runtime.Stream{nil, a, b} {
@@ -44,14 +44,14 @@ func (s *suite) streams(t *testing.T) {
 		require.NoError(t, y.Close())
 	}
 	require.NoError(t, a.Close())
-	require.NoError(t, a.Close(), "closing twice is fine")
+	require.NoError(t, a.Close(), "Close can be called twice")
 	require.ErrorIs(t, a.Sync(t.Context()), runtime.ErrClosed)
 	require.ErrorIs(t, b.WaitFor(a), runtime.ErrClosed)
-	require.NoError(t, b.Sync(t.Context()), "closing one leaves the others")
+	require.NoError(t, b.Sync(t.Context()), "closing a stream does not affect another one")
 	require.NoError(t, b.Close())
 }
 
-// streamsAreOrdered passes data from stream to stream, waited for by the streams alone.
+// streamsAreOrdered passes data from stream to stream; only the streams wait for each other.
 func (s *suite) streamsAreOrdered(t *testing.T) {
 	n := s.opts.Large / 4
 	const hops = 8
@@ -73,7 +73,7 @@ func (s *suite) streamsAreOrdered(t *testing.T) {
 	require.NoError(t, queues[hops].Sync(t.Context()))
 	got := must.Get(runtime.ToSlice[float32](at[hops]))(t)
 	testequal.Slices(t, data, got)
-	require.NoError(t, queues[0].WaitFor(queues[0]), "a stream that waits for itself waits for nothing")
+	require.NoError(t, queues[0].WaitFor(queues[0]), "a stream's wait for itself has no effect")
 	require.NoError(t, queues[0].Sync(t.Context()))
 	for i := range at {
 		require.NoError(t, queues[i].Close())
@@ -87,13 +87,13 @@ func (s *suite) streamCancelledWait(t *testing.T) {
 	q := s.stream(t)
 	require.ErrorIs(t, q.Sync(cancelled), context.Canceled)
 	require.ErrorIs(t, runtime.SyncDevice(cancelled, s.dev), context.Canceled)
-	require.NoError(t, q.Sync(t.Context()), "a wait that was given up leaves the stream usable")
+	require.NoError(t, q.Sync(t.Context()), "a cancelled wait does not affect the stream")
 	require.NoError(t, q.Close())
 }
 
 func (s *suite) timer(t *testing.T) {
 	timer, err := runtime.NewTimer(s.dev)
-	require.NoError(t, err, "a device without a timer is timed by the host's clock")
+	require.NoError(t, err, "for a device without timers, the runtime uses the host's clock")
 	defer timer.Close()
 	_, err = timer.Elapsed()
 	requireError(t, err)
@@ -108,7 +108,7 @@ func (s *suite) timer(t *testing.T) {
 		require.NoError(t, timer.Stop(on))
 		d := must.Get(timer.Elapsed())(t)
 		require.Positive(t, d, "a copy of %d bytes takes some time", s.opts.Large)
-		require.LessOrEqual(t, d, 2*time.Since(begin)+time.Millisecond, "it is part of the time that the host saw pass")
+		require.LessOrEqual(t, d, 2*time.Since(begin)+time.Millisecond, "the copy takes no longer than the host measured")
 		require.Equal(t, d, must.Get(timer.Elapsed())(t))
 	}
 	require.NoError(t, timer.Close())
@@ -121,7 +121,7 @@ func (s *suite) timer(t *testing.T) {
 	require.NoError(t, y.Close())
 }
 
-// concurrency uses the device from many goroutines, each with memory and a stream of its own.
+// concurrency uses the device in many goroutines, each with its own memory and stream.
 func (s *suite) concurrency(t *testing.T) {
 	const goroutines, rounds, n = 8, 20, 1000
 	errs := make(chan error, goroutines)

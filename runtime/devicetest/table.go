@@ -7,7 +7,7 @@ package devicetest
 #include <tvm/runtime/c_backend_api.h>
 #include <tvmgo/device_api.h>
 
-// What a call left: its code, the error's text (to be freed), and whether *out was written.
+// The outcome of a call: its result, the error's text, which the caller frees, and whether *out was written.
 typedef struct {
 	int rc;
 	int wrote;
@@ -49,8 +49,9 @@ static outcome take_workspace(int32_t type, int32_t id, size_t n, void** out) {
 	if (*out == NULL) *out = &untouched;
 	return done(*out == &untouched ? -1 : 0, *out);
 }
-static outcome give_workspace(int32_t type, int32_t id, void* p) { return done(TVMBackendFreeWorkspace(type, id, p),
-	&untouched); }
+static outcome give_workspace(int32_t type, int32_t id, void* p) {
+	return done(TVMBackendFreeWorkspace(type, id, p), &untouched);
+}
 
 static outcome set_device(int32_t type, int32_t id) {
 	const TVMGODeviceAPI* api = table_of(type);
@@ -69,7 +70,7 @@ static outcome sync_stream(int32_t type, int32_t id, void* stream) {
 	return done(api->stream_sync(api, at(type, id), stream), &untouched);
 }
 
-// n bytes from `offset` of memory of (type, id) to the host, or with to_host 0 the other way.
+// Copies n bytes between host memory and an offset in memory of a device: to the host if to_host is set.
 static outcome copy(int32_t type, int32_t id, void* p, size_t offset, void* host, int64_t n, int to_host,
 	void* stream) {
 	const TVMGODeviceAPI* api = table_of(type);
@@ -81,7 +82,7 @@ static outcome copy(int32_t type, int32_t id, void* p, size_t offset, void* host
 
 enum { STREAM, EVENT, TIMER, PINNED, KINDS };
 
-// Makes a thing of one of these kinds; rc 1: the device has no such thing.
+// Creates an object of one of these kinds; rc is 1 if the device has no such objects.
 static outcome make(int kind, int32_t type, int32_t id, void** out) {
 	const TVMGODeviceAPI* api = table_of(type);
 	int rc = 1;
@@ -126,15 +127,15 @@ import (
 
 func cType(dev dlpack.Device) (C.int32_t, C.int32_t) { return C.int32_t(dev.Type), C.int32_t(dev.ID) }
 
-// text is the error of a call of the table, "" when it succeeded.
+// text returns the error of a call of the table; "" if it succeeded.
 func text(t *testing.T, o C.outcome) string {
 	t.Helper()
-	said := C.GoString(o.text)
+	message := C.GoString(o.text)
 	C.free(unsafe.Pointer(o.text))
 	if o.rc == 0 {
-		require.Empty(t, said, "a call that succeeds leaves no error on the thread")
+		require.Empty(t, message, "a call that succeeds leaves no error on the thread")
 	}
-	return said
+	return message
 }
 
 func succeeds(t *testing.T, o C.outcome, what string) {
@@ -143,13 +144,14 @@ func succeeds(t *testing.T, o C.outcome, what string) {
 	require.Zero(t, int(rc), "%s: %s", what, text(t, o))
 }
 
-// fails checks that a call of the table failed as device_api.h says: -1, an error on the thread, *out as it was.
+// fails checks that a call of the table failed as device_api.h requires: the result is -1, an error is raised on the
+// thread, and *out is unchanged.
 func fails(t *testing.T, o C.outcome, what string) {
 	t.Helper()
-	rc, wrote, said := o.rc, o.wrote, text(t, o)
+	rc, wrote, message := o.rc, o.wrote, text(t, o)
 	require.Equal(t, -1, int(rc), "%s must fail", what)
-	require.NotEmpty(t, said, "%s: the error is on the calling thread", what)
-	require.Zero(t, int(wrote), "%s: *out stays as it was", what)
+	require.NotEmpty(t, message, "%s: the error is on the calling thread", what)
+	require.Zero(t, int(wrote), "%s: *out is unchanged", what)
 }
 
 var kinds = []struct {
@@ -157,7 +159,7 @@ var kinds = []struct {
 	kind C.int
 }{{"a stream", C.STREAM}, {"an event", C.EVENT}, {"a timer", C.TIMER}, {"page-locked memory", C.PINNED}}
 
-// tableIndices asks every function of the table about indices: each has a device or has none, for all of them.
+// tableIndices calls the functions of the table with several indices. All functions must agree whether an index exists.
 func (s *suite) tableIndices(t *testing.T) {
 	for _, id := range []int32{s.dev.ID, s.opts.Absent, -1, -7, 77, 1 << 20} {
 		dev := dlpack.Device{Type: s.dev.Type, ID: id}
@@ -183,7 +185,7 @@ func (s *suite) tableIndices(t *testing.T) {
 			continue
 		}
 		require.Equal(t, C.int64_t(1), exists)
-		require.NotEqual(t, s.opts.Absent, id, "%v is to be absent", dev)
+		require.NotEqual(t, s.opts.Absent, id, "%v must be absent", dev)
 		require.GreaterOrEqual(t, id, int32(0), "no index below 0 has a device")
 		succeeds(t, C.set_device(typ, index), "set_device of "+dev.String())
 		succeeds(t, C.attr(typ, index, 5, &exists), "get_attr of "+dev.String())
@@ -210,7 +212,8 @@ func (s *suite) tableIndices(t *testing.T) {
 	}
 }
 
-// tableAlignment asks for memory of every alignment: up to 256 bytes there is some, beyond it is aligned so or refused.
+// tableAlignment allocates memory with every alignment. Alignments up to 256 must work; larger ones must work or be an
+// error.
 func (s *suite) tableAlignment(t *testing.T) {
 	typ, id := cType(s.dev)
 	var p unsafe.Pointer
@@ -223,54 +226,54 @@ func (s *suite) tableAlignment(t *testing.T) {
 			continue
 		}
 		succeeds(t, o, "an alignment")
-		require.True(t, s.opts.DataIsAddress || alignment <= 256, "alignment %d: what cannot be seen is not promised",
-			alignment)
+		require.True(t, s.opts.DataIsAddress || alignment <= 256,
+			"alignment %d: only memory with addresses has larger alignments", alignment)
 		if s.opts.DataIsAddress {
 			require.Zero(t, uintptr(p)%alignment, "alignment %d", alignment)
 		}
 		succeeds(t, C.release(typ, id, p), "free")
 	}
 	for _, alignment := range []C.size_t{0, 3, 96, 255, 1<<40 + 1} {
-		fails(t, C.alloc(typ, id, 100, alignment, &p), "an alignment that is no power of two")
+		fails(t, C.alloc(typ, id, 100, alignment, &p), "an alignment that is not a power of two")
 	}
 }
 
-// tableWorkspaces frees data space as a workspace and the other way round: the first call fails, and what is
-// right goes on to work.
+// tableWorkspaces frees data space as a workspace, and a workspace as data space. These calls fail, and correct calls
+// still work afterwards.
 func (s *suite) tableWorkspaces(t *testing.T) {
 	typ, id := cType(s.dev)
-	// others may be lent workspaces that they take for data space
-	asks := s.opts.KnowsItsMemory || s.dev.Type == dlpack.CPU
+	// Other devices may not distinguish a workspace, which the runtime allocates from them, from data space.
+	distinguishes := s.opts.KnowsItsMemory || s.dev.Type == dlpack.CPU
 	for _, n := range []C.size_t{1, 64, 5000, 1 << 20} {
 		for range 3 {
 			var data, w, again unsafe.Pointer
 			succeeds(t, C.alloc(typ, id, n, 64, &data), "alloc_data_space")
 			succeeds(t, C.take_workspace(typ, id, n, &w), "a workspace")
-			if asks {
+			if distinguishes {
 				fails(t, C.release(typ, id, w), "free_data_space of a workspace")
 			}
-			fails(t, C.give_workspace(typ, id, data), "a workspace that is data space")
-			succeeds(t, C.give_workspace(typ, id, w), "the workspace that data space was freed as")
-			if asks {
-				fails(t, C.release(typ, id, w), "free_data_space of a workspace that was given back")
+			fails(t, C.give_workspace(typ, id, data), "freeing data space as a workspace")
+			succeeds(t, C.give_workspace(typ, id, w), "freeing the workspace after failed calls")
+			if distinguishes {
+				fails(t, C.release(typ, id, w), "free_data_space of a freed workspace")
 			}
-			fails(t, C.give_workspace(typ, id, w), "a workspace that was given back before")
+			fails(t, C.give_workspace(typ, id, w), "freeing a workspace twice")
 			succeeds(t, C.take_workspace(typ, id, n, &again), "another workspace")
 			require.NotEqual(t, data, again, "memory has one owner")
 			succeeds(t, C.give_workspace(typ, id, again), "another workspace")
-			succeeds(t, C.release(typ, id, data), "the data space that a workspace was given back as")
+			succeeds(t, C.release(typ, id, data), "free_data_space after failed calls")
 		}
 	}
-	fails(t, C.give_workspace(typ, id, nil), "the workspace NULL")
+	fails(t, C.give_workspace(typ, id, nil), "freeing the workspace NULL")
 }
 
-// tableMisuse calls the table with memory, streams and marks that are none of the device's.
+// tableMisuse calls the table with memory and streams that do not belong to the device.
 func (s *suite) tableMisuse(t *testing.T) {
 	typ, id := cType(s.dev)
 	var m C.TVMGOMemoryStats
 	if o := C.stats(typ, id, C.sizeof_size_t+2*C.sizeof_int64_t, &m); o.rc != 1 { // an older caller
 		succeeds(t, o, "memory_stats of a small struct")
-		require.EqualValues(t, 0x5a5a5a5a5a5a5a5a, m.data_bytes, "no field beyond struct_size is filled")
+		require.EqualValues(t, 0x5a5a5a5a5a5a5a5a, m.data_bytes, "fields beyond struct_size are not written")
 		require.NotEqualValues(t, 0x5a5a5a5a5a5a5a5a, m.total_bytes)
 	}
 	var timer unsafe.Pointer
@@ -292,8 +295,8 @@ func (s *suite) tableMisuse(t *testing.T) {
 			fails(t, C.copy(typ, id, p, 1, host, 64, toHost, nil), "a copy that ends beyond the memory")
 			fails(t, C.copy(typ, id, p, 65, host, 1, toHost, nil), "a copy that begins beyond the memory")
 			fails(t, C.copy(typ, id, p, ^C.size_t(0), host, 2, toHost, nil), "a copy whose end is beyond 2^64")
-			fails(t, C.copy(typ, id, host, 0, host, 1, toHost, nil), "a copy of what is no memory of the device")
-			fails(t, C.copy(typ, id, p, 0, host, 1, toHost, host), "a copy on what is no stream")
+			fails(t, C.copy(typ, id, host, 0, host, 1, toHost, nil), "a copy from or to memory of the host as device memory")
+			fails(t, C.copy(typ, id, p, 0, host, 1, toHost, host), "a copy on an invalid stream")
 		}
 	}
 	if s.hasSecond() {
@@ -303,4 +306,14 @@ func (s *suite) tableMisuse(t *testing.T) {
 	fails(t, C.release(typ, id, host), "free_data_space of the host's memory")
 	succeeds(t, C.release(typ, id, p), "free_data_space")
 	fails(t, C.release(typ, id, p), "free_data_space for the second time")
+	if o := C.make(C.PINNED, typ, id, &p); o.rc != 1 {
+		succeeds(t, o, "page-locked memory")
+		if s.hasSecond() {
+			_, second := cType(s.opts.Second)
+			fails(t, C.unmake(C.PINNED, typ, second, p), "pinned_free of another device's memory")
+		}
+		fails(t, C.unmake(C.PINNED, typ, id, host), "pinned_free of ordinary host memory")
+		succeeds(t, C.unmake(C.PINNED, typ, id, p), "pinned_free")
+		fails(t, C.unmake(C.PINNED, typ, id, p), "pinned_free for the second time")
+	}
 }

@@ -13,7 +13,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// TVMGO_VALIDATE is read when the process starts, so the misuse is made in a child.
+// TVMGO_VALIDATE is read when the process starts, so the misuse happens in a child process.
 func TestValidate(t *testing.T) {
 	if os.Getenv("DEVICETEST_VALIDATE") != "" {
 		misuse(t)
@@ -44,9 +44,9 @@ func misuse(t *testing.T) {
 	q := must.Get(runtime.NewStream(dev))(t)
 	w := must.Get(runtime.NewWorkspace(dlpack.Int32, []int64{16}, dev, q))(t)
 	x := must.Get(runtime.NewTensor(dlpack.Int32, []int64{16}, dev))(t)
-	require.NoError(t, w.CopyFromTensor(x, q)) // nobody waits for it
+	require.NoError(t, w.CopyFromTensor(x, q)) // without a wait
 	fmt.Println("workspace:", runtime.CopyFrom(w, make([]int32, 16)))
 	p := must.Get(runtime.NewPinnedTensor(dlpack.Int32, []int64{16}, dev))(t)
 	require.NoError(t, x.CopyFromTensor(p, q))
-	require.NoError(t, p.Close()) // too early; without the layer the device only has luck
+	require.NoError(t, p.Close()) // too early: the copy is still enqueued
 }

@@ -20,8 +20,7 @@ func (s *suite) workspace(t *testing.T, n int64, q *runtime.Stream) *runtime.Ten
 	return w
 }
 
-// workspaces are there on every device, whether it has its own or not, apart from each other, and serve
-// again.
+// workspaces checks that every device has workspaces, that they are distinct, and that freed ones are reused.
 func (s *suite) workspaces(t *testing.T) {
 	for _, n := range []int64{0, 1, 16, 1023, 1025, 100000} {
 		a, b := s.workspace(t, n, nil), s.workspace(t, n, nil)
@@ -55,7 +54,7 @@ func (s *suite) workspaces(t *testing.T) {
 	rounds()
 	before, err := runtime.WorkspaceMemory(s.dev)
 	if err == nil {
-		grows := true // by a few as long as the device is behind
+		grows := true // may grow while the device still runs work that uses freed workspaces
 		for try := 0; try < 10 && grows; try++ {
 			rounds()
 			after := must.Get(runtime.WorkspaceMemory(s.dev))(t)
@@ -63,7 +62,7 @@ func (s *suite) workspaces(t *testing.T) {
 			grows = after.Held > before.Held
 			before = after
 		}
-		require.False(t, grows, "what was given back serves again")
+		require.False(t, grows, "freed workspaces are reused")
 	} else {
 		require.ErrorIs(t, err, runtime.ErrNotSupported)
 	}
@@ -71,56 +70,66 @@ func (s *suite) workspaces(t *testing.T) {
 	must.Get(runtime.TrimWorkspaces(s.dev))(t)
 }
 
-// workspacesOfStreams gives workspaces back while work on them is queued; no other stream may write over
-// what that work reads, nor may that work write over what another stream has.
+// streamTensors has two streams, and three tensors for the data that the tests of closed memory copy.
+type streamTensors struct {
+	a, b    *runtime.Stream
+	x, y, z *runtime.Tensor
+}
+
+// closeWhileInUse closes memory of a stream while enqueued work uses it. Another stream must not overwrite data that
+// the work still reads, and the work must not overwrite data of another stream. alloc allocates memory of a stream. ofA
+// and ofB are the data of x and z.
+func (s *suite) closeWhileInUse(t *testing.T, c streamTensors, ofA, ofB []float32,
+	alloc func(*testing.T, int64, *runtime.Stream) *runtime.Tensor) {
+	a, b, n := c.a, c.b, int64(len(ofA))
+	require.NoError(t, runtime.CopyFrom(c.x, ofA))
+	require.NoError(t, runtime.CopyFrom(c.z, ofB))
+
+	w := alloc(t, n, a) // stream a reads it after Close
+	require.NoError(t, w.CopyFromTensor(c.x, a))
+	require.NoError(t, a.Sync(t.Context()))
+	require.NoError(t, c.y.CopyFromTensor(w, a))
+	require.NoError(t, w.Close())
+	v := alloc(t, n, b)
+	require.NoError(t, v.CopyFromTensor(c.z, b))
+	require.NoError(t, b.Sync(t.Context()))
+	require.NoError(t, a.Sync(t.Context()))
+	s.holds(t, c.y, ofA, "another stream wrote to closed memory before earlier work had read it")
+	require.NoError(t, v.Close())
+	require.NoError(t, b.Sync(t.Context()))
+
+	w = alloc(t, n, a) // stream a writes it after Close
+	require.NoError(t, w.CopyFromTensor(c.x, a))
+	require.NoError(t, w.Close())
+	v = alloc(t, n, b)
+	require.NoError(t, v.CopyFromTensor(c.z, b))
+	require.NoError(t, b.Sync(t.Context()))
+	require.NoError(t, a.Sync(t.Context()))
+	require.NoError(t, c.y.CopyFromTensor(v, b))
+	require.NoError(t, b.Sync(t.Context()))
+	s.holds(t, c.y, ofB, "earlier work wrote to memory of another stream")
+	require.NoError(t, v.Close())
+
+	w = alloc(t, n, a) // the same stream may get the memory immediately, because its work runs in order
+	require.NoError(t, w.CopyFromTensor(c.x, a))
+	require.NoError(t, c.y.CopyFromTensor(w, a))
+	require.NoError(t, w.Close())
+	w = alloc(t, n, a)
+	require.NoError(t, w.CopyFromTensor(c.z, a))
+	require.NoError(t, w.Close())
+	require.NoError(t, a.Sync(t.Context()))
+	s.holds(t, c.y, ofA, "a stream runs its work in order")
+}
+
+// workspacesOfStreams closes workspaces while enqueued work uses them.
 func (s *suite) workspacesOfStreams(t *testing.T) {
 	n := s.opts.Large / 4
 	a, b := s.stream(t), s.stream(t)
 	x, y, z := s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n)
 	for round := range uint32(4) {
-		ofA, ofB := pattern(int(n), round), pattern(int(n), round+100)
-		require.NoError(t, runtime.CopyFrom(x, ofA))
-		require.NoError(t, runtime.CopyFrom(z, ofB))
-
-		w := s.workspace(t, n, a) // a reads it after it was given back
-		require.NoError(t, w.CopyFromTensor(x, a))
-		require.NoError(t, a.Sync(t.Context()))
-		require.NoError(t, y.CopyFromTensor(w, a))
-		require.NoError(t, w.Close())
-		v := s.workspace(t, n, b)
-		require.NoError(t, v.CopyFromTensor(z, b))
-		require.NoError(t, b.Sync(t.Context()))
-		require.NoError(t, a.Sync(t.Context()))
-		got := must.Get(runtime.ToSlice[float32](y))(t)
-		testequal.Slices(t, ofA, got, "round %d: another stream wrote into a workspace before work on it was done", round)
-		require.NoError(t, v.Close())
-		require.NoError(t, b.Sync(t.Context()))
-
-		w = s.workspace(t, n, a) // a writes it after it was given back
-		require.NoError(t, w.CopyFromTensor(x, a))
-		require.NoError(t, w.Close())
-		v = s.workspace(t, n, b)
-		require.NoError(t, v.CopyFromTensor(z, b))
-		require.NoError(t, b.Sync(t.Context()))
-		require.NoError(t, a.Sync(t.Context()))
-		require.NoError(t, y.CopyFromTensor(v, b))
-		require.NoError(t, b.Sync(t.Context()))
-		got = must.Get(runtime.ToSlice[float32](y))(t)
-		testequal.Slices(t, ofB, got, "round %d: work queued before wrote into another stream's workspace", round)
-		require.NoError(t, v.Close())
-
-		w = s.workspace(t, n, a) // the same stream may have it at once: its work is in order
-		require.NoError(t, w.CopyFromTensor(x, a))
-		require.NoError(t, y.CopyFromTensor(w, a))
-		require.NoError(t, w.Close())
-		w = s.workspace(t, n, a)
-		require.NoError(t, w.CopyFromTensor(z, a))
-		require.NoError(t, w.Close())
-		require.NoError(t, a.Sync(t.Context()))
-		got = must.Get(runtime.ToSlice[float32](y))(t)
-		testequal.Slices(t, ofA, got, "round %d", round)
+		s.closeWhileInUse(t, streamTensors{a, b, x, y, z}, pattern(int(n), round), pattern(int(n), round+100), s.workspace)
 	}
-	// Trimming while work is queued is no different.
+	// The same if the workspaces are trimmed while work is enqueued.
 	ofA := pattern(int(n), 77)
 	require.NoError(t, runtime.CopyFrom(x, ofA))
 	w := s.workspace(t, n, a)
@@ -130,9 +139,9 @@ func (s *suite) workspacesOfStreams(t *testing.T) {
 	require.NoError(t, w.Close())
 	must.Get(runtime.TrimWorkspaces(s.dev))(t)
 	if s.opts.ReportsRaces {
-		require.NoError(t, b.WaitFor(a)) // whoever must know when the work of a closed stream is done lets another one wait
+		require.NoError(t, b.WaitFor(a)) // only another stream can wait for the work of a closed stream
 	}
-	require.NoError(t, a.Close()) // nor is closing the stream: its work is done some time, and nobody can wait for it
+	require.NoError(t, a.Close()) // the work of a closed stream is still done, although no caller can wait for it
 	if s.opts.ReportsRaces {
 		require.NoError(t, b.Sync(t.Context()))
 	}

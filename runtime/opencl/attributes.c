@@ -1,57 +1,57 @@
 //go:build opencl
 
-/* What a device says of itself (docs/abi.md E.2). */
+/* Attributes and target properties of a device (docs/abi.md E.2). */
 #include "driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int failed(const cl_device* d, cl_int rc) { return tvmgo_cl_raise(rc, "ask opencl:%d", (int)d->index); }
+static int failed(const cl_device* d, cl_int rc) { return tvmgo_cl_raise(rc, "query opencl:%d", (int)d->index); }
 
-static int ask_text(const cl_device* d, cl_device_info what, char* buf, size_t cap) {
+static int query_text(const cl_device* d, cl_device_info what, char* buf, size_t cap) {
   memset(buf, 0, cap);
   cl_int rc = clGetDeviceInfo(d->id, what, cap - 1, buf, NULL);
   return rc == CL_SUCCESS ? 0 : failed(d, rc);
 }
 
-/* A number of the device; drivers answer 0 for what they do not have or know. */
-static int given(int64_t v, TVMFFIAny* out) {
+/* Stores a number that the driver reported. 0 means that the driver does not know it: then *out stays None. */
+static int known_number(int64_t v, TVMFFIAny* out) {
   if (v != 0) *out = tvmgo_any_int(v);
   return 0;
 }
 
-static int ask_size(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
+static int query_size(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
   size_t v = 0;
   cl_int rc = clGetDeviceInfo(d->id, what, sizeof v, &v, NULL);
   if (rc != CL_SUCCESS) return failed(d, rc);
-  return given((int64_t)v, out);
+  return known_number((int64_t)v, out);
 }
 
-static int ask_ulong(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
+static int query_ulong(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
   cl_ulong v = 0;
   cl_int rc = clGetDeviceInfo(d->id, what, sizeof v, &v, NULL);
   if (rc != CL_SUCCESS) return failed(d, rc);
-  return given((int64_t)v, out);
+  return known_number((int64_t)v, out);
 }
 
-static int ask_uint(const cl_device* d, cl_device_info what, int64_t times, TVMFFIAny* out) {
+static int query_uint(const cl_device* d, cl_device_info what, int64_t times, TVMFFIAny* out) {
   cl_uint v = 0;
   cl_int rc = clGetDeviceInfo(d->id, what, sizeof v, &v, NULL);
   if (rc != CL_SUCCESS) return failed(d, rc);
-  return given((int64_t)v * times, out);
+  return known_number((int64_t)v * times, out);
 }
 
-/* "3.0" of "OpenCL 3.0 and whatever else". */
+/* The version number in a text such as "OpenCL 3.0 PoCL HSTR": "3.0". */
 static int version(const cl_device* d, TVMFFIAny* out) {
   char buf[256];
-  if (ask_text(d, CL_DEVICE_VERSION, buf, sizeof buf) != 0) return -1;
+  if (query_text(d, CL_DEVICE_VERSION, buf, sizeof buf) != 0) return -1;
   char* v = strncmp(buf, "OpenCL ", 7) == 0 ? buf + 7 : buf;
   v[strcspn(v, " ")] = 0;
   return tvmgo_text_value(v, out);
 }
 
-/* How many work items run in step; OpenCL cannot tell, so the user may. */
+/* The subgroup size. OpenCL 1.2 does not report it; the user may set it in TVM_OPENCL_WARP_SIZE. */
 static int64_t warp_size(void) {
   const char* s = getenv("TVM_OPENCL_WARP_SIZE");
   long v = s == NULL ? 0 : strtol(s, NULL, 10);
@@ -68,32 +68,32 @@ int tvmgo_cl_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFF
   const cl_device* d = tvmgo_cl_device(id);
   if (d == NULL) return -1;
   switch (kind) {
-    case kTVMGODeviceAttrMaxThreadsPerBlock: return ask_size(d, CL_DEVICE_MAX_WORK_GROUP_SIZE, out);
+    case kTVMGODeviceAttrMaxThreadsPerBlock: return query_size(d, CL_DEVICE_MAX_WORK_GROUP_SIZE, out);
     case kTVMGODeviceAttrWarpSize: *out = tvmgo_any_int(warp_size()); return 0;
-    case kTVMGODeviceAttrMaxSharedMemoryPerBlock: return ask_ulong(d, CL_DEVICE_LOCAL_MEM_SIZE, out);
+    case kTVMGODeviceAttrMaxSharedMemoryPerBlock: return query_ulong(d, CL_DEVICE_LOCAL_MEM_SIZE, out);
     case kTVMGODeviceAttrComputeVersion: return version(d, out);
     case kTVMGODeviceAttrDeviceName: return tvmgo_text_value(d->name, out);
-    case kTVMGODeviceAttrMaxClockRate: return ask_uint(d, CL_DEVICE_MAX_CLOCK_FREQUENCY, 1000, out);
-    case kTVMGODeviceAttrMultiProcessorCount: return ask_uint(d, CL_DEVICE_MAX_COMPUTE_UNITS, 1, out);
+    case kTVMGODeviceAttrMaxClockRate: return query_uint(d, CL_DEVICE_MAX_CLOCK_FREQUENCY, 1000, out);
+    case kTVMGODeviceAttrMultiProcessorCount: return query_uint(d, CL_DEVICE_MAX_COMPUTE_UNITS, 1, out);
     case kTVMGODeviceAttrMaxThreadDimensions:
       snprintf(buf, sizeof buf, "[%zu, %zu, %zu]", d->max_items[0], d->max_items[1], d->max_items[2]);
       return tvmgo_text_value(buf, out);
-    case kTVMGODeviceAttrApiVersion: *out = tvmgo_any_int(120); return 0; /* of our header: 1.2 */
+    case kTVMGODeviceAttrApiVersion: *out = tvmgo_any_int(120); return 0; /* OpenCL 1.2, which build/include has */
     case kTVMGODeviceAttrDriverVersion:
-      return ask_text(d, CL_DRIVER_VERSION, buf, sizeof buf) != 0 ? -1 : tvmgo_text_value(buf, out);
-    case kTVMGODeviceAttrL2CacheSizeBytes: return ask_ulong(d, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, out);
-    case kTVMGODeviceAttrTotalGlobalMemory: return given((int64_t)d->global_bytes, out);
+      return query_text(d, CL_DRIVER_VERSION, buf, sizeof buf) != 0 ? -1 : tvmgo_text_value(buf, out);
+    case kTVMGODeviceAttrL2CacheSizeBytes: return query_ulong(d, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, out);
+    case kTVMGODeviceAttrTotalGlobalMemory: return known_number((int64_t)d->global_bytes, out);
     case kTVMGODeviceAttrImagePitchAlignment:
-      return d->has_images ? ask_uint(d, CL_DEVICE_IMAGE_PITCH_ALIGNMENT, 1, out) : 0;
+      return d->has_images ? query_uint(d, CL_DEVICE_IMAGE_PITCH_ALIGNMENT, 1, out) : 0;
   }
   return 0;
 }
 
 static int image_size(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
-  return d->has_images ? ask_size(d, what, out) : 0;
+  return d->has_images ? query_size(d, what, out) : 0;
 }
 
-/* The options of target kind "opencl" that a device knows (docs/abi.md F.2). */
+/* The options of target kind "opencl" that a device reports (docs/abi.md F.2). */
 int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
   *out = tvmgo_any_none();
   const cl_device* d = tvmgo_cl_device(id);
@@ -106,6 +106,6 @@ int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   if (strcmp(name, "texture_spatial_limit") == 0) return image_size(d, CL_DEVICE_IMAGE2D_MAX_WIDTH, out);
   if (strcmp(name, "texture_depth_limit") == 0) return image_size(d, CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, out);
   if (strcmp(name, "image_base_address_alignment") == 0 && d->has_images)
-    return ask_uint(d, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, 1, out);
+    return query_uint(d, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, 1, out);
   return 0;
 }

@@ -1,40 +1,38 @@
 //go:build opencl
 
-/* Copies (docs/abi.md E.4). Those with the host wait: its memory may be gone when they return. Those within a device
- * are queued. */
+/* Copies (docs/abi.md E.4). A copy from or to host memory returns when it is done, because the caller may free the host
+ * memory after the call. A copy within a device is only enqueued. */
 #include "driver.h"
 
 #include <stdlib.h>
 
-/* One side of a copy: a part of a buffer, or a whole image. */
+/* The source or destination of a copy: a part of a buffer, or a whole image. */
 typedef struct {
   const cl_handle* h;
   const cl_device* d;
   size_t offset;
-} place;
+} copy_side;
 
-static int place_of(const DLTensor* t, size_t nbytes, const char* what, place* out) {
+static int side_of(const DLTensor* t, size_t nbytes, const char* what, copy_side* out) {
   cl_handle* h = t->data;
   if (tvmgo_cl_handle_kind(h) != HANDLE_IMAGE && tvmgo_cl_handle_need(h, HANDLE_BUFFER, what) == NULL) return -1;
-  *out = (place){h, tvmgo_cl_device(t->device.device_id), t->byte_offset};
+  *out = (copy_side){h, tvmgo_cl_device(t->device.device_id), t->byte_offset};
   if (out->d == NULL) return -1;
   if (h->device != t->device.device_id)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is of opencl:%d, the array says opencl:%d", what,
-                       (int)h->device,
-                       (int)t->device.device_id);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is on opencl:%d, but the array's device is opencl:%d", what,
+                       (int)h->device, (int)t->device.device_id);
   if (out->offset > h->nbytes || nbytes > h->nbytes - out->offset)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes from %zu on are beyond the %zu that were allocated", what,
-                       nbytes,
-                       out->offset, h->nbytes);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes at offset %zu exceed the allocation of %zu bytes", what,
+                       nbytes, out->offset, h->nbytes);
   if (h->kind == HANDLE_IMAGE && (out->offset != 0 || nbytes != h->nbytes))
-    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: a texture is copied whole, its %zu bytes at once", what,
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: a texture can only be copied as a whole, %zu bytes", what,
                        h->nbytes);
   return 0;
 }
 
 static const size_t origin[3] = {0, 0, 0};
 
-static cl_int read_part(cl_command_queue q, place p, size_t nbytes, void* to) {
+static cl_int read_part(cl_command_queue q, copy_side p, size_t nbytes, void* to) {
   tvmgo_cl_enter(p.d);
   cl_int rc = p.h->kind == HANDLE_IMAGE
                   ? clEnqueueReadImage(q, p.h->mem, CL_TRUE, origin, p.h->region, 0, 0, to, 0, NULL, NULL)
@@ -43,7 +41,7 @@ static cl_int read_part(cl_command_queue q, place p, size_t nbytes, void* to) {
   return rc;
 }
 
-static cl_int write_part(cl_command_queue q, place p, size_t nbytes, const void* from) {
+static cl_int write_part(cl_command_queue q, copy_side p, size_t nbytes, const void* from) {
   tvmgo_cl_enter(p.d);
   cl_int rc = p.h->kind == HANDLE_IMAGE
                   ? clEnqueueWriteImage(q, p.h->mem, CL_TRUE, origin, p.h->region, 0, 0, from, 0, NULL, NULL)
@@ -52,12 +50,12 @@ static cl_int write_part(cl_command_queue q, place p, size_t nbytes, const void*
   return rc;
 }
 
-static int overlap(place a, place b, size_t nbytes) {
+static int overlap(copy_side a, copy_side b, size_t nbytes) {
   return a.h == b.h && a.offset < b.offset + nbytes && b.offset < a.offset + nbytes;
 }
 
-/* Parts of one buffer that overlap go by way of another buffer. */
-static cl_int copy_overlapping(cl_command_queue q, place from, place to, size_t nbytes) {
+/* Copies between overlapping parts of a buffer, through a temporary buffer. */
+static cl_int copy_overlapping(cl_command_queue q, copy_side from, copy_side to, size_t nbytes) {
   cl_int rc;
   if (from.offset == to.offset) return CL_SUCCESS;
   cl_mem between = clCreateBuffer(from.d->context, CL_MEM_READ_WRITE, nbytes, NULL, &rc);
@@ -68,7 +66,7 @@ static cl_int copy_overlapping(cl_command_queue q, place from, place to, size_t 
   return rc;
 }
 
-static cl_int queue_within(cl_command_queue q, place from, place to, size_t nbytes) {
+static cl_int queue_within(cl_command_queue q, copy_side from, copy_side to, size_t nbytes) {
   int from_image = from.h->kind == HANDLE_IMAGE, to_image = to.h->kind == HANDLE_IMAGE;
   if (from.h == to.h && from_image) return CL_SUCCESS;
   if (from_image && to_image)
@@ -81,15 +79,16 @@ static cl_int queue_within(cl_command_queue q, place from, place to, size_t nbyt
   return clEnqueueCopyBuffer(q, from.h->mem, to.h->mem, from.offset, to.offset, nbytes, 0, NULL, NULL);
 }
 
-static cl_int copy_within(cl_command_queue q, place from, place to, size_t nbytes) {
+static cl_int copy_within(cl_command_queue q, copy_side from, copy_side to, size_t nbytes) {
   tvmgo_cl_enter(from.d);
   cl_int rc = queue_within(q, from, to, nbytes);
   tvmgo_cl_leave(from.d);
   return rc;
 }
 
-/* Between two devices, by way of the host. The stream belongs to one of them; the other side uses its default one. */
-static int copy_across(place from, place to, size_t nbytes, TVMFFIStreamHandle stream) {
+/* Copies between two devices, through host memory. The stream belongs to one device; the other device uses its default
+ * stream. */
+static int copy_across(copy_side from, copy_side to, size_t nbytes, TVMFFIStreamHandle stream) {
   enum { CHUNK = 16 << 20 };
   cl_handle* s = stream;
   int at_source = s == NULL || tvmgo_cl_handle_kind(s) != HANDLE_STREAM || s->device == from.d->index;
@@ -117,11 +116,11 @@ static int copy_across(place from, place to, size_t nbytes, TVMFFIStreamHandle s
 
 int tvmgo_cl_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
   size_t nbytes;
-  place a, b;
+  copy_side a, b;
   if (tvmgo_dl_bytes(from, &nbytes) != 0) return -1;
   int from_here = from->device.device_type == kDLOpenCL, to_here = to->device.device_type == kDLOpenCL;
-  if (from_here && place_of(from, nbytes, "copy: source", &a) != 0) return -1;
-  if (to_here && place_of(to, nbytes, "copy: destination", &b) != 0) return -1;
+  if (from_here && side_of(from, nbytes, "copy: source", &a) != 0) return -1;
+  if (to_here && side_of(to, nbytes, "copy: destination", &b) != 0) return -1;
   if (nbytes == 0) return 0;
   if (from_here && to_here && a.d != b.d) return copy_across(a, b, nbytes, stream);
   const cl_device* d = from_here ? a.d : b.d;

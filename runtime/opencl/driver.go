@@ -28,7 +28,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// devices has the devices, as the binding knows them, by their index; set before any is given out.
+// devices has the Go binding's objects of each device, by its number. It is set before any device can be used.
 var devices atomic.Pointer[[]device]
 
 type device struct {
@@ -37,34 +37,34 @@ type device struct {
 	context  cl.Context
 	kind     cl.DeviceType
 	name     string
-	version  string // of OpenCL and of the driver: programs of others are not reused
+	version  string // versions of OpenCL and of the driver; a cached program is used only if they are the same
 }
 
 type platform struct {
 	id      cl.PlatformID
-	index   int // as the loader counts
+	index   int // in the loader's order
 	name    string
 	version string
 }
 
 func (p platform) String() string { return fmt.Sprintf("%d: %s", p.index, p.name) }
 
-// tvmgoOpenCLStart finds the devices, at most once with success: the core calls it under a lock.
+// tvmgoOpenCLStart enumerates the devices. The core calls it under a lock, and not again after it has succeeded.
 //
 //export tvmgoOpenCLStart
 func tvmgoOpenCLStart() C.int { return guard(start) }
 
-// guard runs f for C and raises its error or panic.
+// guard runs f for a caller in C and raises its error or panic.
 func guard(f func() error) C.int { return C.int(kernels.Guard(f)) }
 
 func unavailable(format string, args ...any) error {
 	return runtime.Errorf(runtime.ErrDeviceUnavailable, format, args...)
 }
 
-// codeText is an OpenCL code as messages show it.
+// codeText returns an OpenCL error code with its name, for messages.
 func codeText(code cl.ErrorCode) string {
 	name := C.GoString(C.tvmgo_cl_code_name(C.cl_int(code)))
-	if code > 0 { // of no API: the loader lacks the function
+	if code > 0 { // not a code of OpenCL: internal/dl reports that the loader does not have the function
 		return name
 	}
 	return fmt.Sprintf("%s (%d)", name, int(code))
@@ -82,7 +82,7 @@ func start() error {
 		return err
 	}
 	var found []device
-	left := brokenDrivers() // what is not used, and why
+	left := brokenDrivers() // drivers and devices that are not used, each with the reason
 	for _, p := range platforms {
 		list, why := findDevices(p)
 		found = append(found, list...)
@@ -103,7 +103,7 @@ func start() error {
 	leftOut.Store(&left)
 	devices.Store(&usable)
 	if len(usable) == 0 {
-		return unavailable("%s was opened and has no device that can be used: %s: install a driver for the device (Debian: "+
+		return unavailable("%s was opened, but reports no usable device: %s: install a driver for the device (Debian: "+
 			"pocl-opencl-icd for CPUs)",
 			dl.OpenCLPath(), strings.Join(left, "; "))
 	}
@@ -127,7 +127,7 @@ func findPlatforms() ([]platform, error) {
 	return list, nil
 }
 
-// choosePlatform keeps the platform that a user asks for: by number, or by a part of its name.
+// choosePlatform selects the platforms that match wanted, a number or a part of a name; all if it is empty.
 func choosePlatform(all []platform, wanted string) ([]platform, error) {
 	if wanted == "" {
 		return all, nil
@@ -147,11 +147,11 @@ func choosePlatform(all []platform, wanted string) ([]platform, error) {
 	for _, p := range all {
 		names = append(names, p.String())
 	}
-	return nil, unavailable("TVMGO_OPENCL_PLATFORM is %q, and no platform is that: there are %s", wanted,
+	return nil, unavailable("TVMGO_OPENCL_PLATFORM is %q, which matches no platform: there are %s", wanted,
 		strings.Join(names, ", "))
 }
 
-// findDevices lists a platform's devices, and why others are left out.
+// findDevices returns a platform's usable devices, and the reasons why its other devices are not used.
 func findDevices(p platform) (found []device, left []string) {
 	var n uint32
 	rc := cl.GetDeviceIDs(p.id, cl.DEVICE_TYPE_ALL, 0, nil, &n)
@@ -179,7 +179,7 @@ func findDevices(p platform) (found []device, left []string) {
 		case usable == 0:
 			left = append(left, d.name+" is not available now")
 		case !atLeast12(version):
-			left = append(left, fmt.Sprintf("%s has %s, 1.2 is needed", d.name, version))
+			left = append(left, fmt.Sprintf("%s supports %s, but 1.2 is required", d.name, version))
 		default:
 			found = append(found, d)
 		}
@@ -187,14 +187,14 @@ func findDevices(p platform) (found []device, left []string) {
 	return found, left
 }
 
-// atLeast12 reads "OpenCL 3.0 whatever".
+// atLeast12 reports whether a version text, such as "OpenCL 3.0 PoCL HSTR", is 1.2 or newer.
 func atLeast12(version string) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(version, "OpenCL %d.%d", &major, &minor)
 	return n == 2 && (major > 1 || minor >= 2)
 }
 
-// rank orders kinds of devices: GPUs, accelerators, CPUs, others.
+// rank returns the position of a device type in the order GPUs, accelerators, CPUs, others.
 func rank(kind cl.DeviceType) int {
 	for i, k := range []cl.DeviceType{cl.DEVICE_TYPE_GPU, cl.DEVICE_TYPE_ACCELERATOR, cl.DEVICE_TYPE_CPU} {
 		if kind&k != 0 {
@@ -204,11 +204,11 @@ func rank(kind cl.DeviceType) int {
 	return 3
 }
 
-// open makes the context of a device and hands both to C.
+// open creates the context of a device and passes both to C.
 func open(d *device) error {
 	var rc cl.ErrorCode
-	id := d.id // alone: C may not be shown what else is in a device
-	// The binding's type for properties is narrower than OpenCL's; the memory is what counts.
+	id := d.id // a copy, because cgo checks all pointers in the struct that contains an argument
+	// The binding's type for properties is smaller than OpenCL's, so the array has the size that OpenCL needs.
 	properties := [3]uintptr{uintptr(C.CL_CONTEXT_PLATFORM), uintptr(unsafe.Pointer(d.platform.id)), 0}
 	d.context = cl.CreateContext((*cl.ContextProperties)(unsafe.Pointer(&properties)), 1, &id, nil, nil, &rc)
 	if rc != cl.SUCCESS {
@@ -217,8 +217,7 @@ func open(d *device) error {
 	context, rc := rawContext(d.context, d.id)
 	if rc == cl.SUCCESS {
 		rc = cl.ErrorCode(C.tvmgo_cl_add_device(C.cl_platform_id(unsafe.Pointer(d.platform.id)),
-			C.cl_device_id(unsafe.Pointer(d.id)),
-			context, oneAtATime(d)))
+			C.cl_device_id(unsafe.Pointer(d.id)), context, oneAtATime(d)))
 	}
 	if rc != cl.SUCCESS {
 		cl.ReleaseContext(d.context)
@@ -227,9 +226,9 @@ func open(d *device) error {
 	return nil
 }
 
-// oneAtATime says whether a device's driver bears no two threads at once. PoCL's device "basic" runs commands in
-// the threads that wait for them: with several (seen in 3.1) a wait returns while another thread is still at the
-// work, or two of them wait for each other for ever.
+// oneAtATime returns 1 if a device's driver must not be used by two threads at once. PoCL's device "basic" runs
+// commands in the threads that wait for them. With several such threads (seen in 3.1), a wait returns while another
+// thread still runs the command, or two threads wait for each other forever.
 func oneAtATime(d *device) C.int {
 	if d.platform.name == "Portable Computing Language" && strings.HasPrefix(d.name, "basic") {
 		return 1
@@ -237,7 +236,8 @@ func oneAtATime(d *device) C.int {
 	return 0
 }
 
-// rawContext is the OpenCL handle inside the binding's context, which keeps it to itself: a queue of it tells.
+// rawContext returns the cl_context of the binding's context, which does not export it. A temporary command queue of
+// the context reports it.
 func rawContext(context cl.Context, id cl.DeviceId) (C.cl_context, cl.ErrorCode) {
 	var rc cl.ErrorCode
 	q := cl.CreateCommandQueue(context, id, 0, &rc)
@@ -262,7 +262,7 @@ func deviceText(id cl.DeviceId, what cl.DeviceInfo) string {
 	})
 }
 
-// text asks for a text of any length; "" when the driver has none.
+// text queries a text of any length; "" if the driver has none.
 func text(ask func(size uint64, data unsafe.Pointer, need *uint64) cl.ErrorCode) string {
 	var n uint64
 	if ask(0, nil, &n) != cl.SUCCESS || n == 0 {

@@ -1,6 +1,6 @@
 //go:build opencl
 
-/* Error codes of OpenCL as errors. */
+/* Raises errors for the error codes of OpenCL. */
 #include "driver.h"
 
 #include <stdarg.h>
@@ -43,7 +43,7 @@ const char* tvmgo_cl_code_name(cl_int code) {
   }
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
     if (codes[i].code == code) return codes[i].name;
-  return "an error that OpenCL 1.2 doesn't know";
+  return "an error code that OpenCL 1.2 does not define";
 }
 
 int tvmgo_cl_raise(cl_int code, const char* format, ...) {

@@ -8,12 +8,12 @@
 #include "../../internal/dl/dl.h"
 
 int tvmgo_cl_opens(const char* library, char* why, size_t size) {
-  tvmgo_dl_quiet_begin(); /* its constructors are code of the vendor */
+  tvmgo_dl_quiet_begin(); /* the library's constructors may print */
   void* h = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (h == NULL) {
     const char* cause = dlerror();
     snprintf(why, size, "%s", cause != NULL ? cause : library);
   }
   tvmgo_dl_quiet_end();
-  return h != NULL; /* stays open: what drivers start does not survive their end */
+  return h != NULL; /* never closed: threads that the driver started would lose their code */
 }

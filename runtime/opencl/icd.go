@@ -16,7 +16,7 @@ import (
 	"unsafe"
 )
 
-// icdFiles lists the files that name the drivers for the loader, and where it looks for them.
+// icdFiles returns the .icd files in which the loader finds the names of drivers, and the folder that contains them.
 func icdFiles() (where string, files []string) {
 	where = "/etc/OpenCL/vendors"
 	for _, variable := range []string{"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"} {
@@ -32,7 +32,8 @@ func icdFiles() (where string, files []string) {
 	return where, files
 }
 
-// brokenDrivers says of each driver that is named and cannot be opened, why. Loaders pass over those in silence.
+// brokenDrivers returns, for each driver that an .icd file names but that cannot be opened, the reason. Loaders skip
+// such drivers without an error.
 func brokenDrivers() []string {
 	var broken []string
 	_, files := icdFiles()
@@ -53,7 +54,7 @@ func brokenDrivers() []string {
 	return broken
 }
 
-// whyNotOpened tries a driver's library; "" when it opens.
+// whyNotOpened opens a driver's library and returns the linker's error; "" if it opens.
 func whyNotOpened(library string) string {
 	name := C.CString(library)
 	defer C.free(unsafe.Pointer(name))
@@ -64,16 +65,16 @@ func whyNotOpened(library string) string {
 	return C.GoString(&why[0])
 }
 
-// noDriver says that the loader has no driver, and why where that can be seen.
+// noDriver returns the error that the loader found no driver, with the reason if it can be determined.
 func noDriver(loader, code string) error {
 	where, files := icdFiles()
 	cause := "no file in " + where + " names one"
 	if broken := brokenDrivers(); len(broken) > 0 {
 		cause = strings.Join(broken, "; ")
 	} else if len(files) > 0 {
-		cause = strings.Join(files, ", ") + ": what is named there has no platform"
+		cause = strings.Join(files, ", ") + ": the drivers named there have no platform"
 	}
-	return unavailable("%s was opened and finds no OpenCL driver: %s (%s): install a driver (Debian: pocl-opencl-icd "+
+	return unavailable("%s was opened, but finds no OpenCL driver: %s (%s): install a driver (Debian: pocl-opencl-icd "+
 		"for CPUs), or set OCL_ICD_VENDORS to the folder of its .icd file",
 		loader, cause, code)
 }

@@ -83,7 +83,7 @@ func TestKernel_TypesOfArguments(t *testing.T) {
 	require.Equal(t, []float64{1 << 40, -7, 4000000000, 0.1, 3}, got)
 }
 
-// A part of an array goes to the kernel as a part of its buffer.
+// A view that begins inside an array's buffer is passed to the kernel as a sub-buffer.
 func TestKernel_PartOfAnArray(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -105,12 +105,12 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 	require.NoError(t, err)
 	defer odd.Close()
 	requireError(t, k.Launch(nil, runtime.Dim3{32}, runtime.Dim3{}, odd, 3, 32), runtime.ErrInvalidArgument,
-		"kernel scale: argument 0 begins 4 bytes into its memory of 512", "multiple of 128")
+		"kernel scale: argument 0 begins at byte 4 of an allocation of 512 bytes", "multiple of 128")
 	end, err := x.View(dlpack.Float32, []int64{0}, nil, 512)
 	require.NoError(t, err)
 	defer end.Close()
 	requireError(t, k.Launch(nil, runtime.Dim3{32}, runtime.Dim3{}, end, 3, 32), runtime.ErrInvalidArgument,
-		"kernel scale: argument 0 begins 512 bytes into its memory of 512")
+		"kernel scale: argument 0 begins at byte 512 of an allocation of 512 bytes")
 }
 
 func TestKernel_BadCalls(t *testing.T) {
@@ -148,9 +148,9 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, scale.Launch(nil, runtime.Dim3{3}, runtime.Dim3{1 << 20}, x, 1, 1), bad,
 		"kernel scale with grid [3, 1, 1] and block [1048576, 1, 1] on opencl:0", "the limit of threadIdx.x is 4096")
 	requireError(t, scale.Launch(nil, one, runtime.Dim3{4096, 2}, x, 1, 1), bad,
-		"a block of 8192 work items; the limit of this kernel there is 4096")
+		"the block has 8192 work-items; the limit of this kernel is 4096")
 	requireError(t, scale.Launch(nil, runtime.Dim3{-1}, one, x, 1, 1), bad, "negative: -1")
-	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, runtime.Dim3{16}, x, 1, 1), bad, "more than 2^64 work items")
+	requireError(t, scale.Launch(nil, runtime.Dim3{1 << 62}, runtime.Dim3{16}, x, 1, 1), bad, "more than 2^64 work-items")
 	for _, grid := range []runtime.Dim3{{1 << 32}, {1 << 62}, {1, 1 << 32}, {1, 1, 1 << 32}, {1 << 16, 1 << 16},
 		{1 << 31, 2}, {1 << 22, 1 << 22, 1 << 22}} {
 		err := scale.Launch(nil, grid, one, x, 1, 1)
@@ -163,14 +163,14 @@ func TestKernel_BadCalls(t *testing.T) {
 		"Cluster is [2 0 0], but the kernel has no clusters")
 	requireError(t, scale.LaunchWith(nil, runtime.LaunchConfig{SharedBytes: 8}, x, 1, 1), bad,
 		"SharedBytes is 8, but the kernel takes none")
-	requireError(t, eight.Launch(nil, one, one, x), bad, "the source demands a block of [8, 1, 1]")
+	requireError(t, eight.Launch(nil, one, one, x), bad, "the source requires a block of [8, 1, 1]")
 	gputest.EmptyGrid(t, m, "scale", tensor(t, first, []float32{1, 1}), 2, 5, 2)
-	require.NoError(t, eight.Launch(nil, one, runtime.Dim3{8}, x), "the device works on")
+	require.NoError(t, eight.Launch(nil, one, runtime.Dim3{8}, x), "the device still works")
 	require.Equal(t, []float32{0, 1, 2, 3, 4, 5, 6, 7}, slice(t, x)[:8])
 
 	f := function(t, m, "scale")
 	_, err = f.Call(x, 1, 1)
-	requireError(t, err, bad, "kernel scale takes 9 values, 3 arguments and 6 numbers for blockIdx.x")
+	requireError(t, err, bad, "kernel scale takes 9 values, 3 arguments and 6 launch sizes: blockIdx.x")
 	_, err = f.Call()
 	requireError(t, err, bad, "0 were given")
 	_, err = m.Kernel("scales")
@@ -194,7 +194,7 @@ func TestKernel_BadSource(t *testing.T) {
 	}
 	missing := handMade(t, source, runtime.KernelType{Name: "gone", Args: oneArg})
 	requireError(t, kernel(t, missing, "gone").Launch(nil, one, one, x), runtime.ErrCorruptModule,
-		"kernel gone is not in the source; there are: ", "scale")
+		"kernel gone is not in the source, which has: ", "scale")
 	counts := handMade(t, source, runtime.KernelType{Name: "scale", Args: oneArg})
 	requireError(t, kernel(t, counts, "scale").Launch(nil, one, one, x), runtime.ErrCorruptModule,
 		"kernel scale has 3 arguments in its source, but 1 in its description")
@@ -210,18 +210,18 @@ func TestKernel_BadSource(t *testing.T) {
 		{"x", runtime.KernelType{Name: "f", Args: make([]dlpack.DataType, 300)}, runtime.ErrCorruptModule,
 			"300 arguments, more than 256"},
 		{"x", runtime.KernelType{Name: "f", DynamicShared: true}, runtime.ErrNotSupported,
-			`launch parameter "tir.use_dyn_shared_memory": on OpenCL there are blockIdx.x`},
+			`launch parameter "tir.use_dyn_shared_memory": OpenCL supports blockIdx.x`},
 		{"x", runtime.KernelType{Name: "f", Cluster: true}, runtime.ErrNotSupported,
-			`launch parameter "clusterCtaIdx.x": on OpenCL there are blockIdx.x`},
+			`launch parameter "clusterCtaIdx.x": OpenCL supports blockIdx.x`},
 		{"x", runtime.KernelType{Name: "f", Cooperative: true}, runtime.ErrNotSupported,
-			`launch parameter "tir.use_cooperative_launch": on OpenCL`},
+			`launch parameter "tir.use_cooperative_launch": OpenCL supports`},
 		{"x", runtime.KernelType{Name: "f", Programmatic: true}, runtime.ErrNotSupported,
-			`launch parameter "tir.use_programtic_dependent_launch": on OpenCL`},
+			`launch parameter "tir.use_programtic_dependent_launch": OpenCL supports`},
 		{"", runtime.KernelType{Name: "f"}, runtime.ErrInvalidArgument, "0 bytes of code"},
 		{"x", runtime.KernelType{}, runtime.ErrInvalidArgument, "no name"},
 		{"// Function: g\nx", runtime.KernelType{Name: "f"}, runtime.ErrCorruptModule, `no line "// Function: f"`},
 		{"// Function: f\nx\n// Function: f\n", runtime.KernelType{Name: "f"}, runtime.ErrCorruptModule,
-			`function "f" comes twice`},
+			`function "f" occurs twice`},
 	} {
 		_, err := runtime.NewDeviceModule("opencl", "", []byte(c.code), c.kernel)
 		requireError(t, err, c.kind, c.want)
@@ -235,10 +235,10 @@ func TestKernel_BadSource(t *testing.T) {
 	require.NoError(t, err)
 	defer binary.Close()
 	requireError(t, kernel(t, binary, "f").Launch(nil, one, one, x), runtime.ErrCorruptModule,
-		"a binary (xclbin) that opencl:0", "CL_INVALID_BINARY")
+		"opencl:0 (", "cannot load the module's binary (xclbin)", "CL_INVALID_BINARY")
 }
 
-// Kernels and functions work after their module and their arguments are closed.
+// Kernels run after their module is closed, and launches complete after their arguments are closed.
 func TestKernel_OutlivesItsModule(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -251,12 +251,12 @@ func TestKernel_OutlivesItsModule(t *testing.T) {
 		x := tensor(t, first, make([]float32, 1<<16))
 		require.NoError(t, k.Launch(nil, runtime.Dim3{1 << 8}, runtime.Dim3{1 << 8}, x, 2, 1<<16))
 		require.NoError(t, sum.CopyFromTensor(x, nil))
-		require.NoError(t, x.Close(), "while it is queued")
+		require.NoError(t, x.Close(), "while the launch is enqueued")
 	}
 	require.Equal(t, make([]float32, 1<<16), slice(t, sum))
 }
 
-// A tensor that begins inside of its buffer is a part of it to a packed kernel, where the device's alignment permits.
+// A packed kernel accepts a tensor that begins inside its buffer, if the offset has the device's alignment.
 func TestPacked_Offsets(t *testing.T) {
 	needTwo(t)
 	noLeaks(t)

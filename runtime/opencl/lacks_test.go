@@ -19,7 +19,7 @@ import (
 
 const lacksVariable = "OPENCL_TEST_LACKS"
 
-// loaderWithout is the loader in use, with one function under another name.
+// loaderWithout returns a copy of the loader in use in which one function has another name.
 func loaderWithout(t *testing.T, function string) string {
 	t.Helper()
 	code, err := os.ReadFile(dl.OpenCLPath())
@@ -29,12 +29,13 @@ func loaderWithout(t *testing.T, function string) string {
 	other := bytes.Clone(name)
 	other[1] = 'x'
 	path := filepath.Join(t.TempDir(), "libOpenCL.so.1")
-	require.NoError(t, os.WriteFile(path, bytes.Replace(code, name, other,
-		1), /* the names of the symbols come first in the file */ 0o755))
+	code = bytes.Replace(code, name, other, 1) // the first one, which is in the symbol table
+	require.NoError(t, os.WriteFile(path, code, 0o755))
 	return path
 }
 
-// What a loader lacks is named by the report and by the errors of calls that need it; all else works.
+// If the loader does not have a function, the report and the errors of calls that need it name the function. Other
+// calls work.
 func TestLacks(t *testing.T) {
 	lacks := os.Getenv(lacksVariable)
 	if lacks == "" {

@@ -1,7 +1,6 @@
 //go:build opencl
 
-/* The way from a call to a queued kernel. No memory is allocated and Go is not entered, but at a kernel's first use on
- * a device. */
+/* Launches. Only the first use of a kernel on a device allocates memory and enters Go. */
 #include "launch.h"
 
 #include <stdlib.h>
@@ -9,43 +8,43 @@
 int tvmgoOpenCLSavePrograms(uintptr_t module, int32_t device, void** out, size_t* size); /* precompiled.go */
 int tvmgoOpenCLLoadPrograms(uintptr_t module, int32_t device, void* data, size_t size);
 
-/* The kernel for a device, built when there is none yet. */
+/* The kernel that is built for a device; builds it if necessary. NULL with an error raised. */
 static cl_built* built_for(cl_function* f, const cl_device* d) {
   cl_built* b = tvmgo_kernel_built(&f->k, d->index);
   return TVMGO_LIKELY(b != NULL) ? b : tvmgo_kernel_build(&f->k, d->index);
 }
 
-/* Parts of buffers that were made for one launch. */
+/* The sub-buffers that were created for one launch. */
 typedef struct {
   int n;
   cl_mem at[TVMGO_MAX_KERNEL_ARGS];
-} parts;
+} sub_buffers;
 
-static int part_of(const cl_function* f, int i, const cl_device* d, const cl_handle* h, size_t offset, parts* p,
-                   cl_mem* out) {
+static int sub_buffer_of(const cl_function* f, int i, const cl_device* d, const cl_handle* h, size_t offset,
+                         sub_buffers* p, cl_mem* out) {
   if (h->kind != HANDLE_BUFFER) return tvmgo_kernel_bad_offset(&f->k, i, d->index, offset, h->nbytes, d->base_align);
   if (tvmgo_kernel_check_offset(&f->k, i, d->index, offset, h->nbytes, d->base_align) != 0) return -1;
   cl_buffer_region region = {offset, h->nbytes - offset};
   cl_int rc;
   cl_mem m = clCreateSubBuffer(h->mem, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &rc);
-  if (m == NULL) return tvmgo_cl_raise(rc, TVMGO_ARG ": a part of its memory", f->k.name, i);
+  if (m == NULL) return tvmgo_cl_raise(rc, TVMGO_ARG ": create a sub-buffer", f->k.name, i);
   *out = p->at[p->n++] = m;
   return 0;
 }
 
-/* The memory behind an argument. */
-static int memory_of(const cl_function* f, int i, const cl_device* d, const TVMFFIAny* v, parts* p, cl_mem* out) {
+/* The memory object of an argument. 0, or -1 with an error raised. */
+static int memory_of(const cl_function* f, int i, const cl_device* d, const TVMFFIAny* v, sub_buffers* p, cl_mem* out) {
   const void* data;
   const DLTensor* t;
   if (tvmgo_kernel_memory(&f->k, i, kDLOpenCL, d->index, v, &data, &t) != 0) return -1;
   const cl_handle* h = tvmgo_kernel_handle(&f->k, i, d->index, &tvmgo_cl_handles, data);
   if (h == NULL) return -1;
   *out = h->mem;
-  return TVMGO_LIKELY(t == NULL || t->byte_offset == 0) ? 0 : part_of(f, i, d, h, t->byte_offset, p, out);
+  return TVMGO_LIKELY(t == NULL || t->byte_offset == 0) ? 0 : sub_buffer_of(f, i, d, h, t->byte_offset, p, out);
 }
 
 /* Sets argument i from a value. */
-static int set_arg(const cl_function* f, int i, const cl_device* d, cl_kernel k, const TVMFFIAny* v, parts* p) {
+static int set_arg(const cl_function* f, int i, const cl_device* d, cl_kernel k, const TVMFFIAny* v, sub_buffers* p) {
   union {
     cl_mem mem;
     tvmgo_kernel_slot scalar;
@@ -65,7 +64,7 @@ static int set_arg(const cl_function* f, int i, const cl_device* d, cl_kernel k,
 #define SHAPE TVMGO_SHAPE
 #define SHAPE_ARGS(f, s, d) TVMGO_SHAPE_ARGS(&(f)->k, s, (d)->index)
 
-/* What the device would refuse, with the limit. */
+/* Checks the sizes of a launch, for errors that name the limit, and computes the global work size. */
 static int check_sizes(const cl_function* f, const cl_device* d, const cl_built* b, const size_t* s, size_t global[3]) {
   size_t group = 1;
   for (int i = 0; i < 3; i++) {
@@ -73,22 +72,21 @@ static int check_sizes(const cl_function* f, const cl_device* d, const cl_built*
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of threadIdx.%c is %zu", SHAPE_ARGS(f, s, d), "xyz"[i],
                          d->max_items[i]);
     if (TVMGO_UNLIKELY(b->required[0] != 0 && s[3 + i] != b->required[i]))
-      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the source demands a block of [%zu, %zu, %zu]", SHAPE_ARGS(f, s,
-          d),
-                         b->required[0], b->required[1], b->required[2]);
+      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the source requires a block of [%zu, %zu, %zu]",
+                         SHAPE_ARGS(f, s, d), b->required[0], b->required[1], b->required[2]);
     if (TVMGO_UNLIKELY(__builtin_mul_overflow(group, s[3 + i], &group))) group = SIZE_MAX;
     if (TVMGO_UNLIKELY(__builtin_mul_overflow(s[i], s[3 + i], &global[i])))
-      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": more than 2^64 work items", SHAPE_ARGS(f, s, d));
+      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": more than 2^64 work-items", SHAPE_ARGS(f, s, d));
   }
   if (TVMGO_UNLIKELY(!tvmgo_kernel_blocks_fit(s))) return tvmgo_kernel_too_many_blocks(&f->k, s, d->index);
   if (TVMGO_LIKELY(group <= b->max_group)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR,
-                     SHAPE ": a block of %zu work items; the limit of this kernel there is %zu (of the device: %zu)",
+                     SHAPE ": the block has %zu work-items; the limit of this kernel is %zu (of the device: %zu)",
                      SHAPE_ARGS(f, s, d), group, b->max_group, d->max_group);
 }
 
-/* A kernel object for this launch alone; NULL with an error raised. */
-static cl_kernel take(const cl_function* f, const cl_device* d, cl_built* b) {
+/* A kernel object that no other launch uses; NULL with an error raised. */
+static cl_kernel take_idle_kernel(const cl_function* f, const cl_device* d, cl_built* b) {
   for (int i = 0; i < MAX_IDLE; i++) {
     if (i > 0 && atomic_load_explicit(&b->idle[i], memory_order_relaxed) == NULL) continue;
     cl_kernel k = atomic_exchange_explicit(&b->idle[i], NULL, memory_order_acquire);
@@ -96,11 +94,11 @@ static cl_kernel take(const cl_function* f, const cl_device* d, cl_built* b) {
   }
   cl_int rc;
   cl_kernel k = clCreateKernel(b->program, f->k.symbol, &rc);
-  if (k == NULL) tvmgo_cl_raise(rc, "kernel %s on opencl:%d: another object of it", f->k.name, (int)d->index);
+  if (k == NULL) tvmgo_cl_raise(rc, "kernel %s on opencl:%d: create another kernel object", f->k.name, (int)d->index);
   return k;
 }
 
-static void give_back(cl_built* b, cl_kernel k) {
+static void return_idle_kernel(cl_built* b, cl_kernel k) {
   for (int i = 0; i < MAX_IDLE; i++) {
     cl_kernel none = NULL;
     if (atomic_load_explicit(&b->idle[i], memory_order_relaxed) != NULL) continue;
@@ -113,7 +111,7 @@ static void give_back(cl_built* b, cl_kernel k) {
 static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   cl_function* f = self;
   size_t s[TVMGO_MAX_LAUNCH], global[3];
-  parts p;
+  sub_buffers p;
   int32_t id = tvmgo_kernel_begin(&f->k, kDLOpenCL, n);
   const cl_device* d = id < 0 ? NULL : tvmgo_cl_device(id);
   if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;
@@ -125,7 +123,7 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   p.n = 0;
   int rc = 0;
   cl_int code = CL_SUCCESS;
-  cl_kernel k = take(f, d, b);
+  cl_kernel k = take_idle_kernel(f, d, b);
   if (k == NULL) return -1;
   for (int i = 0; i < f->k.num_args && rc == 0; i++) rc = set_arg(f, i, d, k, &args[i], &p);
   if (rc == 0) {
@@ -133,18 +131,18 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
     code = clEnqueueNDRangeKernel(q, k, f->work_dim, NULL, global, s + 3, 0, NULL, NULL);
     tvmgo_cl_leave(d);
   }
-  give_back(b, k);
-  for (int i = 0; i < p.n; i++) clReleaseMemObject(p.at[i]); /* the queued kernel keeps them */
+  return_idle_kernel(b, k);
+  for (int i = 0; i < p.n; i++) clReleaseMemObject(p.at[i]); /* the enqueued kernel retains them */
   if (TVMGO_UNLIKELY(code != CL_SUCCESS)) rc = tvmgo_cl_raise(code, "launch " SHAPE, SHAPE_ARGS(f, s, d));
   return rc;
 }
 
-/* ---- making and freeing ---- */
+/* ---- the class of kernels ---- */
 
 static void free_built(void* built) {
   cl_built* b = built;
   for (int i = 0; i < MAX_IDLE; i++)
-    if (b->idle[i] != NULL) clReleaseKernel(b->idle[i]); /* queued launches keep it */
+    if (b->idle[i] != NULL) clReleaseKernel(b->idle[i]); /* enqueued launches retain it */
   free(b);
 }
 
@@ -172,10 +170,10 @@ const tvmgo_kernel_class tvmgo_cl_kernels = {.kernel_size = sizeof(cl_function),
 
 /* ---- compiled programs ---- */
 
-/* The thread's active device; NULL with an error raised. */
+/* The calling thread's active device; NULL with an error raised. */
 static const cl_device* active_device(void) {
   int32_t id = tvmgo_thread_get()->active_device[kDLOpenCL];
-  return tvmgo_device_api(kDLOpenCL) == NULL ? NULL : tvmgo_cl_device(id); /* finds devices first, if need be */
+  return tvmgo_device_api(kDLOpenCL) == NULL ? NULL : tvmgo_cl_device(id); /* tvmgo_device_api enumerates them */
 }
 
 static int save_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
@@ -185,8 +183,8 @@ static int save_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   size_t size = 0;
   if (n != 0)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.GetPreCompiledPrograms takes no arguments, %d were given", (int)n);
-  if (d == NULL || tvmgo_enter_go("compiling programs") != 0 || tvmgoOpenCLSavePrograms(m->go, d->index, &data,
-      &size) != 0)
+  if (d == NULL || tvmgo_enter_go("compiling programs") != 0 ||
+      tvmgoOpenCLSavePrograms(m->go, d->index, &data, &size) != 0)
     return -1;
   int rc = tvmgo_bytes_make(data, size, result);
   free(data);
@@ -198,10 +196,10 @@ static int load_programs(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   const cl_device* d = active_device();
   TVMFFIByteArray bytes;
   if (n != 1)
-    return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.SetPreCompiledPrograms takes the bytes, %d arguments were given",
+    return tvmgo_raise(TVMGO_TYPE_ERROR, "opencl.SetPreCompiledPrograms takes one argument, the bytes; %d were given",
                        (int)n);
   if (d == NULL || tvmgo_arg_text("opencl.SetPreCompiledPrograms", args, 0, &bytes) != 0 ||
-      tvmgo_enter_go("taking programs") != 0)
+      tvmgo_enter_go("loading programs") != 0)
     return -1;
   return tvmgoOpenCLLoadPrograms(m->go, d->index, (void*)bytes.data, bytes.size);
 }
@@ -231,6 +229,5 @@ int tvmgo_cl_built_set(cl_function* f, const cl_device* d, cl_program program, c
   free_built(b);
   if (rc != CL_SUCCESS) return tvmgo_cl_raise(rc, "kernel %s on opencl:%d", f->k.name, (int)d->index);
   return tvmgo_raise(TVMGO_CORRUPT_ERROR, "kernel %s has %u arguments in its source, but %d in its description",
-                     f->k.name,
-                     (unsigned)num_args, (int)f->k.num_args);
+                     f->k.name, (unsigned)num_args, (int)f->k.num_args);
 }

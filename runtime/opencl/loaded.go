@@ -13,10 +13,10 @@ import (
 	"tvmgo/runtime"
 )
 
-// leftOut says what is not used, and why; set together with devices.
+// leftOut has the drivers and devices that are not used, each with the reason. It is set together with devices.
 var leftOut atomic.Pointer[[]string]
 
-// Loaded reports the driver in use. It is empty until a device was asked for with success.
+// Loaded reports the driver in use. It is empty until a device has been used.
 func Loaded() Driver {
 	list, left := devices.Load(), leftOut.Load()
 	if list == nil || len(*list) == 0 {

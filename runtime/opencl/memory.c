@@ -1,12 +1,12 @@
 //go:build opencl
 
-/* Buffers, images, page-locked host memory, and the counters of all three. */
+/* Buffers, images and page-locked host memory, and the counters of all three. */
 #include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Gives the memory object to a handle, or, when there is none, back. */
+/* A new handle for a memory object, which it owns. NULL with an error raised; the memory object is released then. */
 static cl_handle* wrap(cl_device* d, handle_kind kind, cl_mem mem, size_t nbytes) {
   cl_handle* h = tvmgo_cl_handle_new(kind, d->index);
   if (h == NULL) {
@@ -23,11 +23,11 @@ int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
                    void** out) {
   cl_device* d = tvmgo_cl_device(dev.device_id);
   if (d == NULL || tvmgo_device_check_alignment(dev, alignment) != 0) return -1;
-  /* Buffers begin where the largest type of OpenCL may stand: no kernel asks for more. */
+  /* Buffers are aligned for the largest type of OpenCL, and no kernel requires more. */
   if (nbytes == 0) nbytes = 1; /* OpenCL has no empty buffers */
   if (nbytes > d->max_alloc)
     return tvmgo_raise(TVMGO_MEMORY_ERROR,
-                       "allocate on opencl:%d: no memory for %zu bytes: one buffer has at most %llu",
+                       "allocate on opencl:%d: no memory for %zu bytes: a buffer has at most %llu bytes",
                        dev.device_id, nbytes, (unsigned long long)d->max_alloc);
   cl_int rc;
   cl_mem mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE, nbytes, NULL, &rc);
@@ -36,7 +36,7 @@ int tvmgo_cl_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
   return *out == NULL ? -1 : 0;
 }
 
-/* The dimensions of a shape [.., 4] that become rows of an image; 0 for an unknown scope (docs/abi.md E.7). */
+/* How many leading dimensions of a shape [.., 4] become rows of an image; 0 for an unknown scope (docs/abi.md E.7). */
 static int rows_of(const char* scope, int32_t ndim) {
   if (strcmp(scope, "global.texture") == 0) return ndim > 3 ? ndim - 2 : 1;
   if (strcmp(scope, "global.texture-weight") == 0) return 1;
@@ -48,14 +48,13 @@ static int image_region(const cl_device* d, int32_t ndim, const int64_t* shape, 
   int rows = rows_of(scope, ndim);
   if (rows == 0)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
-                       "opencl:%d has no memory of scope \"%s\": there are global, global.texture, "
-                       "global.texture-weight and "
-                       "global.texture-nhwc",
+                       "opencl:%d has no memory of scope \"%s\": its scopes are global, global.texture, "
+                       "global.texture-weight and global.texture-nhwc",
                        (int)d->index, scope);
   if (ndim < 3 || rows > ndim - 2 || shape[ndim - 1] != 4)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "allocate \"%s\": a texture needs at least %d dimensions, of which the last is 4, the "
-                       "channels of a pixel",
+                       "allocate \"%s\": a texture needs at least %d dimensions, and the last must be 4, the "
+                       "number of channels of a pixel",
                        scope, rows + 2 > 3 ? rows + 2 : 3);
   region[0] = region[1] = region[2] = 1;
   for (int32_t i = 0; i < ndim - 1; i++)
@@ -66,9 +65,8 @@ static int image_region(const cl_device* d, int32_t ndim, const int64_t* shape, 
   clGetDeviceInfo(d->id, CL_DEVICE_IMAGE2D_MAX_HEIGHT, sizeof *most, &most[1], NULL);
   if (region[0] == 0 || region[1] == 0 || region[0] > most[0] || region[1] > most[1])
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "allocate \"%s\": an image of %zu by %zu pixels; opencl:%d has them from 1 by 1 to %zu by %zu",
-                           scope,
-                       region[0], region[1], (int)d->index, most[0], most[1]);
+                       "allocate \"%s\": an image of %zu by %zu pixels; opencl:%d supports 1 by 1 to %zu by %zu",
+                       scope, region[0], region[1], (int)d->index, most[0], most[1]);
   return 0;
 }
 
@@ -85,7 +83,7 @@ static int channel_type(DLDataType t, cl_channel_type* out) {
       return 0;
     }
   return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
-                     "a texture has no channels of dtype code %d, %d bits, %d lanes: use float32, float16 or an "
+                     "a texture cannot have channels of dtype code %d, %d bits, %d lanes: use float32, float16 or an "
                      "integer of at most 32 bits",
                      (int)t.code, (int)t.bits, (int)t.lanes);
 }
@@ -100,16 +98,15 @@ int tvmgo_cl_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim,
       channel_type(dtype, &format.image_channel_data_type) != 0)
     return -1;
   if (!d->has_images)
-    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "allocate \"%s\": opencl:%d (%s) has no images", scope, dev.device_id,
-                       d->name);
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "allocate \"%s\": opencl:%d (%s) does not support images", scope,
+                       dev.device_id, d->name);
   desc.image_width = region[0];
   desc.image_height = region[1];
   cl_int rc;
   cl_mem mem = clCreateImage(d->context, CL_MEM_READ_WRITE, &format, &desc, NULL, &rc);
   if (mem == NULL)
     return tvmgo_cl_raise(rc, "allocate \"%s\" on opencl:%d: an image of %zu by %zu pixels", scope, dev.device_id,
-                          region[0],
-                          region[1]);
+                          region[0], region[1]);
   cl_handle* h = wrap(d, HANDLE_IMAGE, mem, region[0] * region[1] * 4 * (dtype.bits / 8));
   if (h == NULL) return -1;
   memcpy(h->region, region, sizeof region);
@@ -122,14 +119,14 @@ int tvmgo_cl_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   if (d == NULL || tvmgo_workspace_refuse(dev, p) != 0) return -1;
   cl_handle* h = tvmgo_handle_memory(&tvmgo_cl_handles, p, d->index, "free");
   if (h == NULL) return -1;
-  cl_int rc = clReleaseMemObject(h->mem); /* waits for nothing: queued work keeps the object */
+  cl_int rc = clReleaseMemObject(h->mem); /* does not wait: enqueued commands retain the object */
   if (rc != CL_SUCCESS) return tvmgo_cl_raise(rc, "free memory of opencl:%d", dev.device_id);
   tvmgo_memory_count(&d->data, -(int64_t)h->nbytes);
   tvmgo_cl_handle_free(h);
   return 0;
 }
 
-/* Page-locked memory is a buffer that the driver placed in the host's memory, mapped as long as it lives. */
+/* Page-locked memory is a buffer that the driver allocates in host memory. It stays mapped until it is freed. */
 typedef struct {
   tvmgo_pinned head;
   cl_mem mem;

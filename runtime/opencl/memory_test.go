@@ -15,7 +15,7 @@ import (
 func TestCopy_BetweenDevices(t *testing.T) {
 	needTwo(t)
 	noLeaks(t)
-	const n = 5<<20 + 3 // beyond what goes at once
+	const n = 5<<20 + 3 // more than one chunk
 	data := make([]float32, n)
 	for i := range data {
 		data[i] = float32(i % 1000003)
@@ -34,7 +34,7 @@ func TestCopy_BetweenDevices(t *testing.T) {
 	}
 }
 
-// Parts of one array that overlap are copied as if by way of another.
+// A copy between overlapping parts of an array gives the same result as through a temporary array.
 func TestCopy_Overlapping(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -72,7 +72,7 @@ func TestTextures(t *testing.T) {
 	flat := tensor(t, first, make([]float32, 60))
 	require.NoError(t, kernel(t, m, "read").Launch(nil, runtime.Dim3{5, 3}, runtime.Dim3{}, image, flat))
 	require.Equal(t, data, slice(t, flat), "rows of the image are rows of the array")
-	// Between images and buffers, on the device and across.
+	// Between images and buffers, on one device and between two.
 	require.NoError(t, runtime.CopyFrom(flat, make([]float32, 60)))
 	require.NoError(t, flat.CopyFromTensor(image, nil))
 	require.Equal(t, data, slice(t, flat))
@@ -91,10 +91,10 @@ func TestTextures(t *testing.T) {
 		kind  error
 		want  string
 	}{
-		{[]int64{3, 5, 3}, dlpack.Float32, "global.texture", runtime.ErrInvalidArgument, "the last is 4"},
+		{[]int64{3, 5, 3}, dlpack.Float32, "global.texture", runtime.ErrInvalidArgument, "the last must be 4"},
 		{[]int64{4}, dlpack.Float32, "global.texture", runtime.ErrInvalidArgument, "at least 3 dimensions"},
 		{[]int64{3, 5, 4}, dlpack.Float64, "global.texture", runtime.ErrNotSupported, "64 bits"},
-		{[]int64{3, 1 << 20, 4}, dlpack.Float32, "global.texture", runtime.ErrInvalidArgument, "has them from 1 by 1 to"},
+		{[]int64{3, 1 << 20, 4}, dlpack.Float32, "global.texture", runtime.ErrInvalidArgument, "supports 1 by 1 to"},
 		{[]int64{3, 5, 4}, dlpack.Float32, "global.vtcm", runtime.ErrNotSupported, `no memory of scope "global.vtcm"`},
 	} {
 		_, err := runtime.NewTensorInScope(c.dtype, c.shape, first, c.scope)

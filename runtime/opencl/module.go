@@ -19,10 +19,10 @@ import (
 	"tvmgo/runtime"
 )
 
-// Kind is the kind of the modules of this package.
+// Kind is the kind of this package's modules.
 const Kind = "opencl"
 
-// sourceFormat is OpenCL C; the others are binaries for one device.
+// sourceFormat is the format of OpenCL C source. Other formats are binaries for one device.
 const sourceFormat = "cl"
 
 func init() {
@@ -31,28 +31,28 @@ func init() {
 			return newModule(kernels.New(Kind, dlpack.OpenCL, m))
 		}})
 	if err != nil {
-		panic(err) // two packages for one kind are in the program
+		panic(err) // another package of the program registered the same kind
 	}
 }
 
-// kernelsOf describes OpenCL's kernels.
+// kernelsOf describes the kernels of OpenCL devices.
 var kernelsOf = kernels.Device{Title: "OpenCL", Class: unsafe.Pointer(&C.tvmgo_cl_kernels)}
 
-// module is a module whose kernels run, and may be used after it is closed.
+// module is a module whose kernels can be launched. Its functions remain callable after Close.
 type module struct{ *kernels.Module }
 
-// code builds kernels. It lives as long as the module or one of its functions does; its lock is held while one is
-// built.
+// code is the kernels.Builder of a module. It lives as long as the module or one of its functions. Its lock is held
+// while a kernel is built.
 type code struct {
 	sync.Mutex
 	format    string
 	data      []byte
-	pieces    map[string]string // source by function; nil when all functions share data
+	pieces    map[string]string // source of each function; nil if data is one program with all functions
 	functions []blob.Function
 	programs  map[programKey]cl.Program
 }
 
-// programKey is a device and a function, "" for all of them.
+// programKey identifies a program: its device, and its function, or "" if it has all functions.
 type programKey struct {
 	device   int
 	function string
@@ -93,7 +93,7 @@ func newModule(data *kernels.Code) (runtime.ModuleImpl, error) {
 	return &module{m}, nil
 }
 
-// Function returns a kernel as a function, or one of the two that return and load compiled programs.
+// Function returns a kernel by name, or one of the two functions that return and load compiled programs.
 func (m *module) Function(name string) (*runtime.Function, error) {
 	switch name {
 	case savePrograms:

@@ -12,7 +12,7 @@ import (
 	_ "tvmgo/runtime/opencl"
 )
 
-// Without the build tag the device is known, and says how to have it.
+// Without the build tag, the device is registered and its error explains how to build it.
 func TestNotBuiltIn(t *testing.T) {
 	dev := dlpack.Device{Type: dlpack.OpenCL}
 	require.False(t, runtime.DeviceExists(dev))
@@ -28,7 +28,7 @@ func TestNotBuiltIn(t *testing.T) {
 	}
 	require.True(t, listed)
 
-	// Modules load as data, and their kernels say the same.
+	// Modules load, and looking up a kernel returns the same error.
 	m, err := runtime.Load(t.Context(), "../../testdata/artifacts/modern/gpu_opencl.so")
 	require.NoError(t, err)
 	defer m.Close()

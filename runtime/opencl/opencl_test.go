@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(rc)
 }
 
-// present are the devices that tests run on: two, but for machines with one GPU.
+// present returns the devices on which tests run: two, or one on machines with a single GPU.
 func present() []dlpack.Device {
 	if !runtime.DeviceExists(second) {
 		return []dlpack.Device{first}
@@ -49,10 +49,10 @@ func present() []dlpack.Device {
 	return []dlpack.Device{first, second}
 }
 
-// other is the last of them.
+// other returns the last device of present.
 func other() dlpack.Device { return present()[len(present())-1] }
 
-// need skips a test where there is no OpenCL; on CI that is a failure, and so is a single device.
+// need skips a test without an OpenCL device. On CI, fewer than two devices are a failure.
 func need(t testing.TB) {
 	t.Helper()
 	if runtime.DeviceExists(first) && (os.Getenv("CI") == "" || runtime.DeviceExists(second)) {
@@ -61,7 +61,7 @@ func need(t testing.TB) {
 	missing(t)
 }
 
-// needTwo is need for tests of what happens between devices.
+// needTwo is need for tests that use two devices.
 func needTwo(t testing.TB) {
 	t.Helper()
 	if !runtime.DeviceExists(second) {
@@ -74,7 +74,7 @@ func missing(t testing.TB) {
 	gputest.Missing(t, dlpack.OpenCL, "there are no two OpenCL devices")
 }
 
-// noLeaks checks that a test leaves nothing alive, in the runtime or on the devices.
+// noLeaks checks that a test releases all its objects and device memory.
 func noLeaks(t *testing.T) {
 	t.Helper()
 	gputest.NoLeaks(t, present())
@@ -97,8 +97,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is
-// reported.
+// A new process with TVMGO_VALIDATE=1 passes a test of devices, and validation reports nothing.
 func TestValidated(t *testing.T) {
 	need(t)
 	gputest.Validated(t, "TestDevice/opencl:0/Workspaces")
@@ -106,7 +105,7 @@ func TestValidated(t *testing.T) {
 
 var generations = []string{"modern", "classic"}
 
-// The modules of TVM run on whatever device their arrays are.
+// Modules that TVM compiled run on the device of their arrays.
 func TestArtifacts(t *testing.T) {
 	need(t)
 	for _, generation := range generations {
@@ -125,7 +124,7 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
-// Functions go on to work after their modules are closed, from many goroutines, while the collector runs all the time.
+// Functions still work after their modules are closed, in many goroutines and with frequent garbage collections.
 func TestArtifacts_ManyGoroutinesAndCollections(t *testing.T) {
 	need(t)
 	noLeaks(t)

@@ -20,8 +20,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// The functions of every module that give its programs, compiled for the active device, and take them back
-// in another process (docs/abi.md D.3).
+// Names of the functions of every module that return its programs, compiled for the active device, and that load such
+// programs, also in another process (docs/abi.md D.3).
 const (
 	savePrograms = "opencl.GetPreCompiledPrograms"
 	loadPrograms = "opencl.SetPreCompiledPrograms"
@@ -45,7 +45,7 @@ func tvmgoOpenCLLoadPrograms(module C.uintptr_t, device C.int32_t, data unsafe.P
 	})
 }
 
-// savePrograms compiles what is not compiled yet and writes each function with the program it is in.
+// savePrograms compiles the programs that are not compiled yet, and returns each function's name and program.
 func (c *code) savePrograms(dev int) ([]byte, error) {
 	c.Lock()
 	defer c.Unlock()
@@ -59,7 +59,7 @@ func (c *code) savePrograms(dev int) ([]byte, error) {
 		}
 		binary := programBinary(p)
 		if binary == nil {
-			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s: the driver of opencl:%d (%s) gives no compiled programs",
+			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s: the driver of opencl:%d (%s) does not return compiled programs",
 				savePrograms, dev, d.name)
 		}
 		w.Str(f.Key)
@@ -68,8 +68,8 @@ func (c *code) savePrograms(dev int) ([]byte, error) {
 	return w.Data(), nil
 }
 
-// loadPrograms takes programs that savePrograms wrote: all of them, or none and an error. Functions that have a
-// program on the device keep it.
+// loadPrograms loads programs that savePrograms returned: all of them, or none and an error. It skips functions that
+// already have a program on the device.
 func (c *code) loadPrograms(dev int, data []byte) error {
 	binaries, err := c.parsePrograms(data)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *code) loadPrograms(dev int, data []byte) error {
 	defer c.Unlock()
 	d := &(*devices.Load())[dev]
 	made := map[programKey]cl.Program{}
-	for _, f := range c.functions { // in an order of their own, not the map's
+	for _, f := range c.functions { // a fixed order, unlike the map's
 		binary, given := binaries[f.Key]
 		key := c.programKey(f.Key, dev)
 		if !given || c.programs[key] != nil || made[key] != nil {
@@ -96,9 +96,8 @@ func (c *code) loadPrograms(dev int, data []byte) error {
 		for _, p := range made {
 			cl.ReleaseProgram(p)
 		}
-		return corrupt("%s: the program of kernel %s is none that opencl:%d (%s) takes; it was compiled for another device "+
-			"or driver: %v",
-			loadPrograms, f.Key, dev, d.name, err)
+		return corrupt("%s: opencl:%d (%s) cannot load the program of kernel %s, which was compiled for another device or "+
+			"driver: %v", loadPrograms, dev, d.name, f.Key, err)
 	}
 	for key, p := range made {
 		c.programs[key] = p
@@ -106,12 +105,12 @@ func (c *code) loadPrograms(dev int, data []byte) error {
 	return nil
 }
 
-// holds checks that the kernels which a program stands for are in it.
+// holds checks that a program contains all kernels that would use it.
 func (c *code) holds(p cl.Program, key programKey) error {
 	names := kernelNames(p)
 	for _, f := range c.functions {
 		if c.programKey(f.Key, key.device) == key && !slices.Contains(strings.Split(names, ", "), f.Name) {
-			return corrupt("kernel %s is not in the program; there are: %s", f.Name, names)
+			return corrupt("kernel %s is not in the program, which has: %s", f.Name, names)
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// Build makes a kernel for a device.
+// Build implements kernels.Builder.
 func (c *code) Build(k unsafe.Pointer, i, dev int) error {
 	p, built, err := c.kernel(i, dev)
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *code) Build(k unsafe.Pointer, i, dev int) error {
 	return nil
 }
 
-// kernel makes a kernel from its program, which c keeps.
+// kernel creates a kernel object from its program. c owns the program.
 func (c *code) kernel(function, dev int) (cl.Program, C.cl_kernel, error) {
 	d := &(*devices.Load())[dev]
 	f := &c.functions[function]
@@ -48,7 +48,7 @@ func (c *code) kernel(function, dev int) (cl.Program, C.cl_kernel, error) {
 		return p, C.cl_kernel(unsafe.Pointer(k)), nil
 	}
 	if rc == cl.INVALID_KERNEL_NAME {
-		return nil, nil, corrupt("kernel %s is not in the source; there are: %s", f.Name, kernelNames(p))
+		return nil, nil, corrupt("kernel %s is not in the source, which has: %s", f.Name, kernelNames(p))
 	}
 	return nil, nil, runtime.Errorf(runtime.ErrFailed, "kernel %s on opencl:%d (%s): %s", f.Name, dev, d.name,
 		codeText(rc))
@@ -64,7 +64,7 @@ func kernelNames(p cl.Program) string {
 	return strings.ReplaceAll(names, ";", ", ")
 }
 
-// programKey is where the program of a function is kept.
+// programKey returns the key in c.programs of a function's program.
 func (c *code) programKey(function string, dev int) programKey {
 	if c.pieces == nil {
 		return programKey{device: dev}
@@ -72,7 +72,8 @@ func (c *code) programKey(function string, dev int) programKey {
 	return programKey{dev, function}
 }
 
-// program returns the built program that has a function, of which all functions share one when the source is whole.
+// program returns the built program that contains a function. All functions share one program if the source is not
+// split.
 func (c *code) program(function string, dev int, d *device) (cl.Program, error) {
 	key := c.programKey(function, dev)
 	source := string(c.data)
@@ -89,8 +90,8 @@ func (c *code) program(function string, dev int, d *device) (cl.Program, error) 
 	} else {
 		p, err = d.fromBinary(c.data)
 		if err != nil {
-			err = corrupt("kernel %s: the module holds a binary (%s) that opencl:%d (%s) does not take: %v", function, c.format,
-				dev, d.name, err)
+			err = corrupt("kernel %s: opencl:%d (%s) cannot load the module's binary (%s): %v", function, dev, d.name,
+				c.format, err)
 		}
 	}
 	if err == nil {
@@ -99,13 +100,13 @@ func (c *code) program(function string, dev int, d *device) (cl.Program, error) 
 	return p, err
 }
 
-// buildOptions are given to the compiler.
+// buildOptions are the options of clBuildProgram.
 const buildOptions = ""
 
-// kept are compiled programs on the disk.
+// kept is the disk cache of compiled programs.
 const kept diskcache.Cache = "opencl"
 
-// cachedProgram takes a program from the disk, or compiles it and keeps it there.
+// cachedProgram loads a program from the disk cache, or compiles it and stores it there.
 func cachedProgram(function, source string, dev int, d *device) (cl.Program, error) {
 	key := diskcache.Key(source, buildOptions, d.platform.name, d.platform.version, d.name, d.version)
 	if binary := kept.Read(key); binary != nil {
@@ -120,7 +121,7 @@ func cachedProgram(function, source string, dev int, d *device) (cl.Program, err
 		return nil, err
 	}
 	if binary := programBinary(p); binary != nil {
-		_ = kept.Write(key, binary) // without it the next start takes longer, no more
+		_ = kept.Write(key, binary) // an error only makes the next start slower
 	}
 	return p, nil
 }
@@ -153,7 +154,7 @@ func (d *device) build(p cl.Program) cl.ErrorCode {
 	return cl.BuildProgram(p, 1, &id, (*uint8)(unsafe.Pointer(options)), nil, nil)
 }
 
-// maxLog bounds what an error shows of the compiler's messages.
+// maxLog is the most bytes of the compiler's messages that an error contains.
 const maxLog = 16 << 10
 
 func (d *device) buildLog(p cl.Program) string {
@@ -166,7 +167,7 @@ func (d *device) buildLog(p cl.Program) string {
 	return log
 }
 
-// programBinary is a built program in the driver's own form; nil when it has none.
+// programBinary returns a built program in the driver's own format; nil if the driver does not return it.
 func programBinary(p cl.Program) []byte {
 	var size uint64
 	if cl.GetProgramInfo(p, cl.PROGRAM_BINARY_SIZES, 8, unsafe.Pointer(&size), nil) != cl.SUCCESS || size == 0 {
@@ -183,7 +184,7 @@ func programBinary(p cl.Program) []byte {
 	return C.GoBytes(data, C.int(size))
 }
 
-// fromBinary makes a program from the driver's own form.
+// fromBinary creates a program from its binary in the driver's own format.
 func (d *device) fromBinary(binary []byte) (cl.Program, error) {
 	data := C.CBytes(binary)
 	defer C.free(data)

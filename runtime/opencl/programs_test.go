@@ -17,7 +17,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// Programs that one module compiled are taken by another, which does not compile; as a module of their own too.
+// A module loads programs that another module compiled instead of compiling. A compiled program can also be loaded as a
+// module.
 func TestPrograms_Precompiled(t *testing.T) {
 	needTwo(t)
 	noLeaks(t)
@@ -47,19 +48,19 @@ func TestPrograms_Precompiled(t *testing.T) {
 			saved, err := call(made, "opencl.GetPreCompiledPrograms")
 			require.NoError(t, err)
 			require.IsType(t, []byte{}, saved)
-			// Another source shows which program runs.
+			// The second module has another source, so that the results show which program runs.
 			other := handMade(t, form("3", "4"), types...)
 			_, err = call(other, "opencl.SetPreCompiledPrograms", saved)
 			require.NoError(t, err)
 			require.Equal(t, []float32{1, 2}, []float32{run(other, "f"), run(other, "g")})
-			// What runs already stays.
+			// A kernel that has already run keeps its program.
 			late := handMade(t, form("5", "6"), types...)
 			require.Equal(t, float32(5), run(late, "f"))
 			_, err = call(late, "opencl.SetPreCompiledPrograms", saved)
 			require.NoError(t, err)
 			require.Equal(t, float32(5), run(late, "f"))
 
-			// One binary is a module of a binary format.
+			// A single program is the code of a module with a binary format.
 			r := blob.NewReader(saved.([]byte))
 			require.EqualValues(t, 2, r.U64("n"))
 			require.Equal(t, "f", r.Str("name"))
@@ -69,7 +70,7 @@ func TestPrograms_Precompiled(t *testing.T) {
 			defer m.Close()
 			require.Equal(t, float32(1), run(m, "f"))
 
-			// What is wrong with the bytes is said, and nothing of them is taken.
+			// Invalid bytes are an error, and no program of them is loaded.
 			fresh := handMade(t, form("7", "8"), types...)
 			good := saved.([]byte)
 			type bad struct {
@@ -81,11 +82,11 @@ func TestPrograms_Precompiled(t *testing.T) {
 				{good[:len(good)-1], "compiled program"},
 				{append(slices.Clone(good), 0), "compiled programs"},
 				{programs("h", binary), `no kernel "h"`},
-				{programs("f", []byte("none")), "program of kernel f is none that opencl:"},
+				{programs("f", []byte("none")), "cannot load the program of kernel f"},
 				{programs("f", handMadeProgram(t, dev, body("stranger", "9"), "stranger")),
-					"kernel f is not in the program; there are: stranger"},
+					"kernel f is not in the program, which has: stranger"},
 			}
-			if i == 0 { // each kernel has a program of its own
+			if i == 0 { // each kernel has its own program
 				list = append(list, bad{programs("f", binary, "g", []byte("none")), "program of kernel g"})
 			}
 			for _, c := range list {
@@ -96,14 +97,14 @@ func TestPrograms_Precompiled(t *testing.T) {
 			_, err = call(fresh, "opencl.GetPreCompiledPrograms", 1)
 			requireError(t, err, runtime.ErrInvalidArgument, "takes no arguments, 1 were given")
 			_, err = call(fresh, "opencl.SetPreCompiledPrograms")
-			requireError(t, err, runtime.ErrInvalidArgument, "takes the bytes, 0 arguments were given")
+			requireError(t, err, runtime.ErrInvalidArgument, "takes one argument, the bytes; 0 were given")
 			_, err = call(fresh, "opencl.SetPreCompiledPrograms", 1)
 			requireError(t, err, runtime.ErrInvalidArgument)
 		}
 	}
 }
 
-// programs writes names and programs as they are saved.
+// programs encodes names and programs in the format of opencl.GetPreCompiledPrograms.
 func programs(parts ...any) []byte {
 	var w blob.Writer
 	w.Count(len(parts) / 2)
@@ -115,7 +116,7 @@ func programs(parts ...any) []byte {
 	return w.Data()
 }
 
-// handMadeProgram is a program of one kernel, compiled.
+// handMadeProgram returns the compiled program of a module with one kernel.
 func handMadeProgram(t *testing.T, dev dlpack.Device, source, name string) []byte {
 	t.Helper()
 	m := handMade(t, source, runtime.KernelType{Name: name, Args: []dlpack.DataType{dlpack.Handle}})
@@ -136,8 +137,8 @@ func cacheFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// Nothing is compiled before a kernel is used; what was compiled is found on the disk by the next module.
-func TestPrograms_AreLazyAndKept(t *testing.T) {
+// A program is compiled at its first use and cached on disk, where the next module finds it.
+func TestPrograms_AreLazyAndCached(t *testing.T) {
 	needTwo(t)
 	noLeaks(t)
 	dir := t.TempDir()
@@ -175,7 +176,7 @@ func TestPrograms_AreLazyAndKept(t *testing.T) {
 	after, err := os.Stat(files[0])
 	require.NoError(t, err)
 	require.True(t, os.SameFile(before, after), "the program came from the disk")
-	// A file that was damaged, or that the driver refuses, is made anew.
+	// A file that is damaged, or that the driver rejects, is replaced.
 	for _, damage := range [][]byte{nil, kept[:50], append([]byte{'T'}, kept[1:]...), append(kept[:len(kept):len(kept)],
 		0)} {
 		require.NoError(t, os.WriteFile(files[0], damage, 0o600))
@@ -185,7 +186,7 @@ func TestPrograms_AreLazyAndKept(t *testing.T) {
 		require.NotEqual(t, damage, now)
 		require.Greater(t, len(now), 1000)
 	}
-	// Another device has a program of its own.
+	// Another device has its own program.
 	y := tensor(t, second, make([]float32, 8))
 	require.NoError(t, k.Launch(nil, one, one, y))
 	require.Equal(t, float32(1), slice(t, y)[0])
@@ -199,7 +200,7 @@ func TestPrograms_AreLazyAndKept(t *testing.T) {
 	again()
 }
 
-// Many start the same kernels at once; each is compiled once, and all of them run.
+// If many goroutines launch the same kernel at once, it is compiled once for each device and all launches run.
 func TestPrograms_ManyAtOnce(t *testing.T) {
 	need(t)
 	noLeaks(t)

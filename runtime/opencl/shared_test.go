@@ -6,7 +6,7 @@ import "tvmgo/internal/testing/gputest"
 
 const artifacts = gputest.Dir
 
-// What the tests of all backends share.
+// Short names of functions that the tests of all device packages use.
 var (
 	tensor       = gputest.Tensor
 	slice        = gputest.Slice

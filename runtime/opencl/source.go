@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// marker begins the line before each kernel's piece of a generated source.
+// marker begins the line that precedes each kernel's part of a generated source.
 const marker = "// Function: "
 
-// splitSource cuts a source at its markers into pieces that compile alone; what is before the first marker
-// belongs to each. A source without markers is nil.
+// splitSource splits a source at its markers into one source for each function, which can be compiled alone. Each
+// contains the text before the first marker. It returns nil for a source without markers.
 func splitSource(source []byte) (map[string]string, error) {
-	var starts []int // of the lines with a marker
+	var starts []int // positions of the lines with a marker
 	for at := 0; at < len(source); {
 		if bytes.HasPrefix(source[at:], []byte(marker)) {
 			starts = append(starts, at)
@@ -39,7 +39,7 @@ func splitSource(source []byte) (map[string]string, error) {
 		line, _, _ := strings.Cut(piece, "\n")
 		name := strings.TrimSpace(strings.TrimPrefix(line, marker))
 		if _, twice := pieces[name]; twice || name == "" {
-			return nil, fmt.Errorf("the piece of function %q comes twice, or has no name", name)
+			return nil, fmt.Errorf("the source of function %q occurs twice, or has no name", name)
 		}
 		pieces[name] = prelude + piece
 	}

@@ -28,7 +28,7 @@ func TestSplitSource(t *testing.T) {
 	}
 	for _, bad := range []string{"// Function: \nx", "// Function: f\n// Function: f\n"} {
 		_, err := splitSource([]byte(bad))
-		require.ErrorContains(t, err, "comes twice, or has no name", "%q", bad)
+		require.ErrorContains(t, err, "occurs twice, or has no name", "%q", bad)
 	}
 }
 

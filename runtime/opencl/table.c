@@ -1,6 +1,6 @@
 //go:build opencl
 
-/* The device table, and the registration. */
+/* The device table and its registration. */
 #include "driver.h"
 
 cl_device tvmgo_cl_devices[TVMGO_MAX_DEVICES];
@@ -28,7 +28,7 @@ static int create(void* ctx, const TVMGODeviceAPI** out) {
   return 0;
 }
 
-/* A constructor, so that the device is there at C's first call. */
+/* A constructor, so that the device is registered before the first call from C. */
 __attribute__((constructor(120))) static void register_opencl(void) {
   tvmgo_device_builtin(kDLOpenCL, NULL, create, NULL);
 }

@@ -21,5 +21,5 @@ func TestTarget_FromDevice(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, v, got[option], option)
 	}
-	require.EqualValues(t, 128, got["max_function_args"]) // no device says
+	require.EqualValues(t, 128, got["max_function_args"]) // the target kind's default: no device reports it
 }

@@ -1,11 +1,11 @@
-/* What a device says of itself (docs/abi.md E.2), and the options of target kind "vulkan" that it knows (F.2). */
+/* Attributes of a device (docs/abi.md E.2), and the options of target kind "vulkan" that it reports (F.2). */
 #include <stdio.h>
 #include <string.h>
 
 #include "memory_type.h"
 #include "driver.h"
 
-enum { HEADER_VERSION = 239 }; /* of Vulkan's registry, from which vulkan.spec is */
+enum { HEADER_VERSION = 239 }; /* version of the Vulkan registry from which vulkan.spec was written */
 
 int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
   char buf[256];
@@ -20,7 +20,7 @@ int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFF
   uint32_t v = d->properties.apiVersion;
   switch (kind) {
     case kTVMGODeviceAttrMaxThreadsPerBlock: *out = tvmgo_any_int(l->maxComputeWorkGroupInvocations); return 0;
-    case kTVMGODeviceAttrWarpSize: *out = tvmgo_any_int(1); return 0; /* code must not rely on more */
+    case kTVMGODeviceAttrWarpSize: *out = tvmgo_any_int(1); return 0; /* code must not rely on a larger subgroup */
     case kTVMGODeviceAttrMaxSharedMemoryPerBlock: *out = tvmgo_any_int(l->maxComputeSharedMemorySize); return 0;
     case kTVMGODeviceAttrComputeVersion:
       snprintf(buf, sizeof buf, "%u.%u.%u", v >> 22 & 0x7f, v >> 12 & 0x3ff, v & 0xfff);
@@ -52,7 +52,7 @@ static const char* kind_text(VkPhysicalDeviceType kind) {
   }
 }
 
-static int is_yes(const vk_device* d, const char* name, int* yes) {
+static int bool_property(const vk_device* d, const char* name, int* yes) {
   const struct {
     const char* name;
     int yes;
@@ -80,13 +80,13 @@ static int is_yes(const vk_device* d, const char* name, int* yes) {
   return 0;
 }
 
-static int is_number(const vk_device* d, const char* name, int64_t* n) {
+static int int_property(const vk_device* d, const char* name, int64_t* n) {
   const VkPhysicalDeviceLimits* l = &d->properties.limits;
   const struct {
     const char* name;
     int64_t n;
   } all[] = {
-      /* Subgroup operations that only the other stages have are none for kernels. */
+      /* Kernels have no subgroup operations if only other stages support them. */
       {"supported_subgroup_operations", d->subgroup_stages & VK_SHADER_STAGE_COMPUTE_BIT ? d->subgroup_operations : 0},
       {"max_num_threads", l->maxComputeWorkGroupInvocations},
       {"max_threads_per_block", l->maxComputeWorkGroupInvocations},
@@ -140,8 +140,8 @@ int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   *out = tvmgo_any_none();
   const vk_device* d = tvmgo_vk_device(id);
   if (d == NULL) return -1;
-  if (is_yes(d, name, &yes)) *out = tvmgo_any_bool(yes);
-  else if (is_number(d, name, &n)) *out = tvmgo_any_int(n);
+  if (bool_property(d, name, &yes)) *out = tvmgo_any_bool(yes);
+  else if (int_property(d, name, &n)) *out = tvmgo_any_int(n);
   else if (strcmp(name, "device_type") == 0) return tvmgo_text_value(kind_text(d->properties.deviceType), out);
   else if (strcmp(name, "device_name") == 0) return tvmgo_text_value(d->properties.deviceName, out);
   else if (strcmp(name, "driver_name") == 0) return tvmgo_text_value(d->driver_name, out);

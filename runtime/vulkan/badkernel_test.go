@@ -15,8 +15,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// The same scalars as push constants are more than a device has to take: an error with both numbers, where it takes
-// fewer.
+// Twenty scalars exceed the push constants that a device must support. The error contains both sizes.
 func TestKernel_TooManyPushConstants(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -24,12 +23,12 @@ func TestKernel_TooManyPushConstants(t *testing.T) {
 	x := array(t, first, make([]float32, 4))
 	args, sum := twentyValues(1)
 	err := k.Launch(nil, one, runtime.Dim3{4}, append([]any{x}, args...)...)
-	if err == nil { // a device with more than 128 bytes
+	if err == nil { // the device supports more than 128 bytes
 		require.Equal(t, slices.Repeat([]float32{sum}, 4), values[float32](t, x))
 		return
 	}
 	requireError(t, err, runtime.ErrNotSupported, "kernel scalars has 20 scalars, 160 bytes of push constants; vulkan:0 (",
-		" has 128: ", "uniform buffer")
+		" has 128 bytes: ", "uniform buffer")
 }
 
 func TestKernel_BadCalls(t *testing.T) {
@@ -57,38 +56,49 @@ func TestKernel_BadCalls(t *testing.T) {
 	far := array(t, second, make([]float32, 64))
 	requireError(t, add.Launch(newStream(t, first), one, block, x, far, x, 1), bad,
 		"argument 1 is memory of vulkan:1, the kernel runs on vulkan:0: copy it there")
-	long := array(t, first, make([]float32, 64)) // that says of itself that it has more than its memory
+	long := array(t, first, make([]float32, 64)) // its shape is changed to exceed its memory
 	managed, err := long.ToDLPackLegacy()
 	require.NoError(t, err)
 	**(**int64)(unsafe.Add(managed, 24)) = 65
 	claims, err := runtime.FromDLPackLegacy(managed)
 	require.NoError(t, err)
 	requireError(t, add.Launch(nil, one, block, x, claims, x, 1), bad, "kernel add: argument 1 is an array of 260 bytes "+
-		"that begins 0 bytes into its memory of 256: it ends beyond")
+		"that begins at byte 0 of an allocation of 256 bytes, and ends beyond it")
 	require.NoError(t, claims.Close())
 	managed, err = x.ToDLPackLegacy()
 	require.NoError(t, err)
-	step := uint64(128) // a multiple of every device's alignment here, inside the memory; the 256 bytes behind it are not
+	step := uint64(128) // inside the memory and aligned on every device, but the array's 256 bytes end beyond the memory
 	*(*uint64)(unsafe.Add(managed, 40)) = step
 	behind, err := runtime.FromDLPackLegacy(managed)
 	require.NoError(t, err)
 	requireError(t, add.Launch(nil, one, block, x, behind, x, 1), bad, "kernel add: argument 1 is an array of 256 bytes "+
-		"that begins 128 bytes into its memory of 256: it ends beyond")
+		"that begins at byte 128 of an allocation of 256 bytes, and ends beyond it")
 	require.NoError(t, behind.Close())
+	bits, err := x.View(dlpack.ClassicBool, []int64{8}, nil, 0) // the size of an array of bits is not checked
+	require.NoError(t, err)
+	managed, err = bits.ToDLPackLegacy()
+	require.NoError(t, err)
+	require.NoError(t, bits.Close())
+	*(*uint64)(unsafe.Add(managed, 40)) = 256
+	atEnd, err := runtime.FromDLPackLegacy(managed)
+	require.NoError(t, err)
+	requireError(t, add.Launch(nil, one, block, x, atEnd, x, 1), bad,
+		"kernel add: argument 1 begins at byte 256 of an allocation of 256 bytes")
+	require.NoError(t, atEnd.Close())
 	freed := array(t, first, make([]float32, 64))
 	address := freed.Data()
-	data := runtime.Ptr(*(*unsafe.Pointer)(unsafe.Pointer(&address))) // a handle, not memory of Go
+	data := runtime.Ptr(*(*unsafe.Pointer)(unsafe.Pointer(&address))) // a handle, not an address of Go memory
 	require.NoError(t, freed.Close())
-	if os.Getenv("TVMGO_VALIDATE") == "" { // which keeps what was freed for a while
+	if os.Getenv("TVMGO_VALIDATE") == "" { // validation delays the release of freed memory
 		requireError(t, add.Launch(nil, one, block, x, x, data, 1), bad,
-			"is not memory of vulkan: it was made elsewhere, or freed")
+			"is not memory of vulkan: it was freed, or allocated elsewhere")
 	}
 	onHost := newStream(t, runtime.CPU)
 	requireError(t, add.Launch(onHost, one, block, x, x, x, 1), bad, "the stream is one of cpu")
 
 	// Sizes.
 	requireError(t, add.Launch(nil, runtime.Dim3{2}, runtime.Dim3{32}, x, x, x, 1), bad,
-		"kernel add with grid [2, 1, 1] and block [32, 1, 1] on vulkan:0: the shader's blocks are [64, 1, 1]")
+		"kernel add with grid [2, 1, 1] and block [32, 1, 1] on vulkan:0: the block must be [64, 1, 1]")
 	requireError(t, add.Launch(nil, runtime.Dim3{1, 1, 1 << 32}, block, x, x, x, 1), bad,
 		"kernel add with grid [1, 1, 4294967296] and block [64, 1, 1] on vulkan:0: the limit of blockIdx.z is ")
 	requireError(t, add.Launch(nil, runtime.Dim3{-1}, block, x, x, x, 1), bad, "negative: -1")
@@ -99,7 +109,7 @@ func TestKernel_BadCalls(t *testing.T) {
 		"at most 2^32-1 blocks there: split it")
 	requireError(t, add.LaunchWith(nil, runtime.LaunchConfig{Block: block, SharedBytes: 8}, x, x, x, 1), bad,
 		"SharedBytes is 8, but the kernel takes none")
-	require.NoError(t, add.Launch(nil, one, block, x, x, x, 1), "the device works on")
+	require.NoError(t, add.Launch(nil, one, block, x, x, x, 1), "the device still works")
 
 	m := made(t, words(t, "add"), types["add"]...)
 	ones := array(t, first, slices.Repeat([]float32{1}, 64))
@@ -108,24 +118,24 @@ func TestKernel_BadCalls(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	_, err = f.Call(x, x, x, 1)
-	requireError(t, err, bad, "kernel add takes 10 values, 4 arguments and 6 numbers for blockIdx.x")
+	requireError(t, err, bad, "kernel add takes 10 values, 4 arguments and 6 launch sizes: blockIdx.x")
 	_, err = m.Kernel("sub")
 	requireError(t, err, runtime.ErrNotFound, "sub")
 	require.NoError(t, add.Close())
 	requireError(t, add.Launch(nil, one, block, x, x, x, 1), runtime.ErrClosed)
 }
 
-// An array that is larger than what one descriptor reaches is refused; a launch never sees a part of it.
+// An array that is larger than the range of a descriptor is an error; a launch never uses only a part of it.
 func TestKernel_LargeArray(t *testing.T) {
 	need(t)
 	noLeaks(t)
-	const n = 128<<20 + 16 // bytes; devices have to take as much in one array, and lavapipe takes no more
+	const n = 128<<20 + 16 // bytes; every device must support a range of 128 MiB, and lavapipe supports no larger one
 	x, err := runtime.NewTensor(dlpack.UInt8, []int64{n}, first)
 	require.NoError(t, err)
 	defer x.Close()
 	small := array(t, first, make([]uint32, 64))
 	err = shader(t, "two", "swap").Launch(nil, one, runtime.Dim3{64}, small, x)
-	if err == nil { // a device that takes more
+	if err == nil { // the device supports larger arrays
 		return
 	}
 	requireError(t, err, runtime.ErrInvalidArgument, "kernel swap: argument 1 has 134217744 bytes; kernels on vulkan:0 (",
@@ -134,17 +144,17 @@ func TestKernel_LargeArray(t *testing.T) {
 	require.NoError(t, err)
 	defer part.Close()
 	step := shader(t, "two", "step")
-	require.NoError(t, step.Launch(nil, one, runtime.Dim3{64}, part, 0, 5), "as the error says")
+	require.NoError(t, step.Launch(nil, one, runtime.Dim3{64}, part, 0, 5), "a part of the array, as the error advises")
 	require.Equal(t, slices.Repeat([]uint32{5}, 64), values[uint32](t, part))
 }
 
-// with is a module that declares a capability more.
+// with returns a module that declares one more capability.
 func with(code []byte, capability uint32) []byte {
 	out := binary.LittleEndian.AppendUint32(slices.Clone(code[:20]), 2<<16|17)
 	return append(binary.LittleEndian.AppendUint32(out, capability), code[20:]...)
 }
 
-// patched is a module with a word changed; the word must be there once.
+// patched returns a module with the word at byte `at` changed, which must be `from`.
 func patched(t *testing.T, code []byte, at int, from, to uint32) []byte {
 	t.Helper()
 	out := slices.Clone(code)
@@ -153,7 +163,7 @@ func patched(t *testing.T, code []byte, at int, from, to uint32) []byte {
 	return out
 }
 
-// find is where a run of words begins in a module.
+// find returns the position of a sequence of words in a module.
 func find(t *testing.T, code []byte, run ...uint32) int {
 	t.Helper()
 	for at := 20; at+4*len(run) <= len(code); at += 4 {
@@ -169,7 +179,7 @@ func find(t *testing.T, code []byte, run ...uint32) int {
 	return 0
 }
 
-// What is wrong with a shader is said when the module is made, or at the kernel's first launch, each time.
+// An error in a shader is reported when the module is created, or at each launch of the kernel.
 func TestKernel_BadShaders(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -184,25 +194,25 @@ func TestKernel_BadShaders(t *testing.T) {
 		want   string
 	}{
 		{"spv", add, runtime.KernelType{Name: "sub"}, runtime.ErrCorruptModule,
-			"kernel sub is not in the shader; its entry points for computing are: add"},
+			"kernel sub is not in the shader, whose compute entry points are: add"},
 		{"spv", add[:len(add)-2], types["add"][0], runtime.ErrCorruptModule, "it is no SPIR-V"},
 		{"spirv", add[:len(add)-8], types["add"][0], runtime.ErrCorruptModule, "the SPIR-V is damaged at byte"},
 		{"", append([]byte("spir"), add[4:]...), types["add"][0], runtime.ErrCorruptModule,
 			"it begins with 0x72697073, not 0x07230203"},
 		{"cl", add, types["add"][0], runtime.ErrNotSupported, `code of the format "cl"`},
 		{"spv", add, runtime.KernelType{Name: "add", Args: []dlpack.DataType{dlpack.Int32, memory}}, runtime.ErrCorruptModule,
-			"kernel add: argument 1 is memory and comes behind a number: on Vulkan all memory comes first"},
+			"kernel add: argument 1 is memory, but follows a scalar: on Vulkan, all memory arguments must come first"},
 		{"spv", add, runtime.KernelType{Name: "add", DynamicShared: true}, runtime.ErrNotSupported,
-			"on Vulkan there are blockIdx.x"},
+			"Vulkan supports blockIdx.x"},
 		{"spv", add, runtime.KernelType{Name: "add", Args: []dlpack.DataType{dlpack.Float16}}, runtime.ErrNotSupported,
 			"argument 0 is of type float16"},
 	} {
 		_, err := runtime.NewDeviceModule("vulkan", c.format, c.code, c.kernel)
 		requireError(t, err, c.kind, c.want)
 	}
-	size := find(t, add, 6<<16|16) // the size of its blocks
+	size := find(t, add, 6<<16|16) // the execution mode LocalSize
 	stencil := words(t, "stencil")
-	moved := func(code []byte, from, to uint32) []byte { // a member of a block
+	moved := func(code []byte, from, to uint32) []byte { // changes the offset of a member of a block
 		at := find(t, code, 5<<16|72)
 		for binary.LittleEndian.Uint32(code[at+16:]) != from {
 			at += 4 * int(binary.LittleEndian.Uint32(code[at:])>>16)
@@ -230,27 +240,27 @@ func TestKernel_BadShaders(t *testing.T) {
 			[]string{"kernel add needs cooperativeMatrix (capability CooperativeMatrixNV), which vulkan:0 (", ") lacks"}},
 		{with(add, 6), types["add"][0], runtime.ErrNotSupported, []string{"kernel add needs OpenCL (capability Kernel)"}},
 		{with(add, 4999), types["add"][0], runtime.ErrNotSupported,
-			[]string{"needs something that this runtime does not enable (capability 4999)"}},
+			[]string{"needs a feature that this runtime does not enable (capability 4999)"}},
 		{patched(t, add, 4, 0x10000, 0x10900), types["add"][0], runtime.ErrNotSupported,
-			[]string{"kernel add is SPIR-V 1.9; vulkan:0 (", "takes up to 1."}},
+			[]string{"kernel add is SPIR-V 1.9; vulkan:0 (", "supports versions up to 1."}},
 		{add, runtime.KernelType{Name: "add", Args: append([]dlpack.DataType{memory}, oneArg...)}, runtime.ErrCorruptModule,
 			[]string{"kernel add: the shader uses binding 2, a storage buffer, but the kernel has 2 buffers, bindings 0 to 1"}},
 		{add, runtime.KernelType{Name: "add", Args: oneArg}, runtime.ErrCorruptModule,
 			[]string{"but the kernel has one buffer, binding 0"}},
 		{add, runtime.KernelType{Name: "add", Args: []dlpack.DataType{memory, memory, memory}}, runtime.ErrCorruptModule,
-			[]string{"kernel add: the shader reads 4 bytes of scalars, but the kernel has 0 of them, 0 bytes"}},
+			[]string{"kernel add: the shader reads 4 bytes of scalars, but the kernel has 0 scalars, 0 bytes"}},
 		{words(t, "scalars"), runtime.KernelType{Name: "scalars", Args: twenty()[:20]}, runtime.ErrCorruptModule,
-			[]string{"reads 156 bytes of scalars, but the kernel has 19 of them, 152 bytes"}},
+			[]string{"reads 156 bytes of scalars, but the kernel has 19 scalars, 152 bytes"}},
 		{patched(t, add, size+12, 64, 1<<20), types["add"][0], runtime.ErrInvalidArgument,
 			[]string{"kernel add has blocks of [1048576 1 1]; on vulkan:0 (", "threadIdx.x is at most"}},
 		{patched(t, add, size+16, 1, 1000), types["add"][0], runtime.ErrInvalidArgument,
-			[]string{"kernel add has blocks of [64 1000 1], 64000 work items; vulkan:0 (", ") has at most"}},
+			[]string{"kernel add has blocks of [64 1000 1], 64000 work-items; vulkan:0 (", ") has at most"}},
 		{patched(t, add, size+12, 64, 0), types["add"][0], runtime.ErrCorruptModule,
-			[]string{"kernel add has blocks of [0 1 1]: its shader must say how many work items"}},
+			[]string{"kernel add has blocks of [0 1 1]: its shader must set their size (LocalSize)"}},
 		{patched(t, patched(t, add, size+12, 64, 1<<16), size+16, 1, 1<<16), types["add"][0], runtime.ErrInvalidArgument,
 			[]string{"kernel add has blocks of [65536 65536 1]; on vulkan:0 ("}},
 		{moved(stencil, 8, 4), types["stencil"][0], runtime.ErrCorruptModule,
-			[]string{"kernel stencil: the shader reads an integer of 32 bits at byte 4 of its scalars; each of them begins at " +
+			[]string{"kernel stencil: the shader reads an integer of 32 bits at byte 4 of its scalars; each scalar begins at " +
 				"a multiple of 8 bytes (in GLSL: layout(offset = 8))"}},
 		{moved(words(t, "scalars"), 40, 44), types["scalars"][0], runtime.ErrCorruptModule,
 			[]string{"at byte 44 of its scalars"}},
@@ -280,7 +290,7 @@ func TestKernel_BadShaders(t *testing.T) {
 	}
 }
 
-// bindings is a shader that writes its number into each of its buffers.
+// bindings returns a shader with n buffers, which writes 1000+i to buffer i.
 func bindings(n uint32) []byte {
 	const void, uint, fn, zero, array, block, buffer, element, main, label, some = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 	code := []uint32{0x07230203, 0x10300, 0, some + 3*n, 0}
@@ -323,7 +333,7 @@ func bindings(n uint32) []byte {
 	return b
 }
 
-// A kernel has as many arrays as the device's shaders see, and no more.
+// A kernel may have as many arrays as the device's limit, and more are an error.
 func TestKernel_ManyArrays(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -350,14 +360,14 @@ func TestKernel_ManyArrays(t *testing.T) {
 	}
 }
 
-// A buffer may have two variables in a shader: that one of them is never written does not say it of the buffer.
+// A shader may have two variables for the same buffer. If one of them is read-only, the buffer may still be written.
 func TestKernel_TwoVariablesForABuffer(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	k := shader(t, "alias")
 	for _, dev := range present() {
 		x, y := array(t, dev, make([]uint32, 64)), array(t, dev, make([]uint32, 64))
-		for range 100 { // validation sees it when one does not wait for the other
+		for range 100 { // validation reports a launch that does not wait for the previous one
 			require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, x, y))
 			require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, y, x))
 		}
@@ -365,8 +375,7 @@ func TestKernel_TwoVariablesForABuffer(t *testing.T) {
 	}
 }
 
-// Blocks may have their size from constants, also from some that are computed; where the device can't have that, it is
-// said.
+// The size of blocks may be set by constants, also computed ones. A device without this feature returns an error.
 func TestKernel_SizeByConstants(t *testing.T) {
 	need(t)
 	k := shader(t, "sizeid")
@@ -380,6 +389,6 @@ func TestKernel_SizeByConstants(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, values[uint32](t, x))
 	requireError(t, k.Launch(nil, one, runtime.Dim3{4}, x), runtime.ErrInvalidArgument,
-		"the shader's blocks are [8, 1, 1]")
+		"the block must be [8, 1, 1]")
 	passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_NO_MAINTENANCE4=1")
 }

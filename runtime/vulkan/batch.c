@@ -1,13 +1,14 @@
-/* Batches: commands of a stream that are recorded, submitted and waited for together. What a batch uses is kept until
- * it is done. */
+/* Batches: commands of a stream that are recorded into one command buffer, submitted together and waited for together.
+ * A batch keeps the objects that its commands use until it is done. */
 #include "stream.h"
 
 #include <stdlib.h>
 
-/* A batch is submitted when it has so much, so that the device begins early and staging memory comes back. */
-enum { MOST_COMMANDS = 128, IDLE_COMMANDS = 16, MOST_BYTES = STAGING };
-/* Beyond so much in flight, recording waits for the oldest batch. */
-enum { MOST_BATCHES = 32, MOST_FLYING_BYTES = 64 << 20 };
+/* A batch is submitted when it reaches one of these limits, so that the device begins early and staging memory becomes
+ * free. IDLE_COMMANDS applies if no batch is in flight. */
+enum { MAX_COMMANDS = 128, IDLE_COMMANDS = 16, MAX_BYTES = STAGING };
+/* If more than this is in flight, recording waits for the oldest batch. */
+enum { MAX_BATCHES = 32, MAX_BYTES_IN_FLIGHT = 64 << 20 };
 
 int tvmgo_vk_stream_failed(vk_stream* s, VkResult rc, const char* op) {
   return tvmgo_vk_failed(s->d, rc, "%s on vulkan:%d", op, (int)s->d->index);
@@ -19,10 +20,10 @@ int tvmgo_vk_stream_lost(const vk_stream* s) {
   return 1;
 }
 
-/* ---- life ---- */
+/* ---- creating, freeing and retiring batches ---- */
 
 static void drop_waits(vk_waits* w) {
-  for (size_t i = 0; i < w->num; i++) tvmgo_vk_stream_drop(w->list[i].of);
+  for (size_t i = 0; i < w->num; i++) tvmgo_vk_stream_drop(w->list[i].stream);
   w->num = 0;
 }
 
@@ -53,8 +54,8 @@ void tvmgo_vk_free_batches(vk_stream* s) {
   batch_free(s->d, s->open);
   free_list(s->d, s->first);
   free_list(s->d, s->spare);
-  drop_waits(&s->owed);
-  free(s->owed.list);
+  drop_waits(&s->pending_waits);
+  free(s->pending_waits.list);
   free(s->lost);
 }
 
@@ -71,12 +72,12 @@ VkResult tvmgo_vk_poll(vk_stream* s) {
 void tvmgo_vk_retire(vk_stream* s) {
   uint64_t done = atomic_load(&s->done);
   int lost = atomic_load(&s->d->lost);
-  while (s->first != NULL && (s->first->number <= done || (lost && tvmgo_vk_has_let_go(s->d)))) {
+  while (s->first != NULL && (s->first->number <= done || (lost && tvmgo_vk_lost_is_idle(s->d)))) {
     vk_batch* b = s->first;
     s->first = b->next;
     if (s->first == NULL) s->last = NULL;
-    s->num_flying--;
-    s->flying_bytes -= b->num_bytes;
+    s->num_in_flight--;
+    s->bytes_in_flight -= b->num_bytes;
     drop_kept(b);
     b->next = s->spare;
     s->spare = b;
@@ -131,10 +132,10 @@ VkResult tvmgo_vk_open_batch(vk_stream* s) {
   static _Atomic uint64_t last_serial;
   b->number = ++s->last_number;
   b->serial = atomic_fetch_add(&last_serial, 1) + 1;
-  if (s->owed.num > 0) {
+  if (s->pending_waits.num > 0) {
     vk_waits empty = b->waits;
-    b->waits = s->owed;
-    s->owed = empty;
+    b->waits = s->pending_waits;
+    s->pending_waits = empty;
   }
   s->open = b;
   return VK_SUCCESS;
@@ -158,7 +159,7 @@ static VkResult queue_submit(vk_stream* s, vk_batch* b) {
   uint64_t values[b->waits.num + 1];
   VkPipelineStageFlags stages[b->waits.num + 1];
   for (size_t i = 0; i < b->waits.num; i++) {
-    semaphores[i] = b->waits.list[i].of->timeline;
+    semaphores[i] = b->waits.list[i].stream->timeline;
     values[i] = b->waits.list[i].value;
     stages[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
   }
@@ -182,22 +183,23 @@ static VkResult queue_submit(vk_stream* s, vk_batch* b) {
   return rc;
 }
 
-/* Writes down that a batch is lost. */
-static int note_lost(vk_stream* s, const vk_batch* b) {
+/* Records that a batch could not be submitted. -1 if out of memory; then the last range is extended, so that it may
+ * also contain batches that were submitted. */
+static int store_lost(vk_stream* s, const vk_batch* b) {
   size_t n = s->num_lost;
   if (n > 0 && s->lost[n - 1].to + 1 == b->number) {
     s->lost[n - 1].to = b->number;
     return 0;
   }
-  if (n == s->room_lost) {
-    size_t room = n == 0 ? 4 : 2 * n;
-    vk_lost* more = realloc(s->lost, room * sizeof *more);
-    if (more == NULL) { /* rather too many than too few */
+  if (n == s->cap_lost) {
+    size_t cap = n == 0 ? 4 : 2 * n;
+    vk_lost* more = realloc(s->lost, cap * sizeof *more);
+    if (more == NULL) {
       if (n > 0) s->lost[n - 1].to = b->number;
       return -1;
     }
     s->lost = more;
-    s->room_lost = room;
+    s->cap_lost = cap;
   }
   s->lost[n] = (vk_lost){b->number, b->number};
   atomic_store(&s->num_lost, n + 1);
@@ -210,25 +212,25 @@ int tvmgo_vk_is_lost(const vk_stream* s, uint64_t number) {
   return n > 0 && number <= s->lost[n - 1].to;
 }
 
-/* What was recorded is not done, and never will be. */
+/* Handles a batch that could not be submitted: its commands will never run. */
 static void lose(vk_stream* s, vk_batch* b, VkResult rc, int implied) {
-  note_lost(s, b);
+  store_lost(s, b);
   s->lost_code = rc;
-  if (implied && b->num_commands > 1) s->unsaid += b->num_commands; /* one command is of the call that says so itself */
-  s->hazards.unknown = 1; /* its barriers are not there */
-  if (b->waits.num > 0) { /* what comes next still has to wait: none are owed yet, the batch took them */
-    vk_waits empty = s->owed;
-    s->owed = b->waits;
+  if (implied && b->num_commands > 1) s->unreported += b->num_commands; /* a single command's own call reports it */
+  s->hazards.unknown = 1; /* the batch's barriers do not take effect */
+  if (b->waits.num > 0) { /* the next batch must wait instead; pending_waits is empty, because this batch took them */
+    vk_waits empty = s->pending_waits;
+    s->pending_waits = b->waits;
     b->waits = empty;
   }
-  /* What it kept may be in use by those before it: staging memory goes back when they are done. */
+  /* Earlier batches may use the objects that it keeps, so they are dropped when those batches are done. */
   b->num_bytes = 0;
-  if (s->last != NULL || rc == VK_ERROR_DEVICE_LOST) { /* the device may have begun with it before it was lost */
+  if (s->last != NULL || rc == VK_ERROR_DEVICE_LOST) { /* a lost device may have begun to execute it */
     if (rc != VK_ERROR_DEVICE_LOST) b->number = s->last->number;
     if (s->last != NULL) s->last->next = b;
     else s->first = b;
     s->last = b;
-    s->num_flying++;
+    s->num_in_flight++;
   } else {
     drop_kept(b);
     b->next = s->spare;
@@ -247,12 +249,12 @@ int tvmgo_vk_submit(vk_stream* s, int implied) {
     unsigned num = b->num_commands;
     lose(s, b, rc, implied);
     tvmgo_vk_failed(s->d, rc, "submit work on vulkan:%d: %u commands that were queued are lost", (int)s->d->index, num);
-    tvmgo_vk_retire(s); /* all of it, when the device is lost */
+    tvmgo_vk_retire(s); /* retires all batches if the device is lost */
     return -1;
   }
   atomic_store(&s->submitted, b->number);
-  s->num_flying++;
-  s->flying_bytes += b->num_bytes;
+  s->num_in_flight++;
+  s->bytes_in_flight += b->num_bytes;
   if (s->last != NULL) s->last->next = b;
   else s->first = b;
   s->last = b;
@@ -273,14 +275,15 @@ VkResult tvmgo_vk_block(vk_stream* s, uint64_t number) {
   return rc;
 }
 
-/* Opens a batch once there are few enough in flight. Under the lock, which is free while the oldest is waited for: the
- * device gets to it without help of the host, since a batch waits only for what was submitted before it. */
-static VkResult open_when_there_is_room(vk_stream* s) {
+/* Opens a batch when the batches in flight are within the limits. The caller holds the lock, which is released during
+ * the wait for the oldest batch. That batch completes without further submissions, because a batch waits only for
+ * batches that were submitted before it. */
+static VkResult open_within_limits(vk_stream* s) {
   while (s->open == NULL) {
     VkResult rc = s->first != NULL ? tvmgo_vk_poll(s) : VK_SUCCESS;
     tvmgo_vk_retire(s);
     if (rc != VK_SUCCESS) return rc;
-    if (s->num_flying < MOST_BATCHES && s->flying_bytes < MOST_FLYING_BYTES) return tvmgo_vk_open_batch(s);
+    if (s->num_in_flight < MAX_BATCHES && s->bytes_in_flight < MAX_BYTES_IN_FLIGHT) return tvmgo_vk_open_batch(s);
     uint64_t oldest = s->first->number;
     pthread_mutex_unlock(&s->lock);
     rc = tvmgo_vk_block(s, oldest);
@@ -293,7 +296,7 @@ static VkResult open_when_there_is_room(vk_stream* s) {
 int tvmgo_vk_stream_begin(vk_stream* s) {
   if (tvmgo_vk_stream_lost(s)) return -1;
   pthread_mutex_lock(&s->lock);
-  VkResult rc = open_when_there_is_room(s);
+  VkResult rc = open_within_limits(s);
   if (rc == VK_SUCCESS) return 0;
   if (rc == VK_ERROR_DEVICE_LOST) {
     atomic_store(&s->d->lost, 1);
@@ -306,16 +309,16 @@ int tvmgo_vk_stream_begin(vk_stream* s) {
 int tvmgo_vk_add_wait(vk_stream* s, vk_stream* other, uint64_t number) {
   vk_waits* w = &s->open->waits;
   for (size_t i = 0; i < w->num; i++)
-    if (w->list[i].of == other) {
+    if (w->list[i].stream == other) {
       if (w->list[i].value < number) w->list[i].value = number;
       return 0;
     }
-  if (w->num == w->room) {
-    size_t room = w->room == 0 ? 4 : 2 * w->room;
-    vk_wait* more = realloc(w->list, room * sizeof *more);
+  if (w->num == w->cap) {
+    size_t cap = w->cap == 0 ? 4 : 2 * w->cap;
+    vk_wait* more = realloc(w->list, cap * sizeof *more);
     if (more == NULL) return tvmgo_raise_oom();
     w->list = more;
-    w->room = room;
+    w->cap = cap;
   }
   tvmgo_vk_stream_keep(other);
   w->list[w->num++] = (vk_wait){other, number};
@@ -329,12 +332,12 @@ VkCommandBuffer tvmgo_vk_begin(vk_device* d, TVMFFIStreamHandle stream, vk_strea
 
 int tvmgo_vk_keep(vk_stream* s, void (*drop)(void*), void* object) {
   vk_batch* b = s->open;
-  if (b->num_kept == b->room_kept) {
-    size_t room = b->room_kept == 0 ? 32 : 2 * b->room_kept;
-    vk_kept* more = realloc(b->kept, room * sizeof *more);
+  if (b->num_kept == b->cap_kept) {
+    size_t cap = b->cap_kept == 0 ? 32 : 2 * b->cap_kept;
+    vk_kept* more = realloc(b->kept, cap * sizeof *more);
     if (more == NULL) return tvmgo_raise_oom();
     b->kept = more;
-    b->room_kept = room;
+    b->cap_kept = cap;
   }
   b->kept[b->num_kept++] = (vk_kept){drop, object};
   return 0;
@@ -343,7 +346,7 @@ int tvmgo_vk_keep(vk_stream* s, void (*drop)(void*), void* object) {
 static void drop_memory(void* m) { tvmgo_vk_memory_drop(m); }
 
 int tvmgo_vk_use_memory(vk_stream* s, vk_memory* m, VkDeviceSize offset, VkDeviceSize size, int access) {
-  /* One reference a batch is enough; two streams that take turns hold more, which does no harm. */
+  /* One reference per batch is enough. Two streams that use the memory alternately hold more, which is harmless. */
   if (atomic_load(&m->last_batch) != s->open->serial) {
     tvmgo_vk_memory_keep(m);
     if (tvmgo_vk_keep(s, drop_memory, m) != 0) {
@@ -364,9 +367,8 @@ int tvmgo_vk_use(vk_stream* s, const void* handle, size_t offset, size_t size, i
   if (h == NULL) return -1;
   if (size == (size_t)-1 && offset <= h->nbytes) size = h->nbytes - offset;
   if (offset > h->nbytes || size > h->nbytes - offset)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%zu bytes from %zu on are beyond the %zu that were allocated at %p", size,
-                       offset,
-                       h->nbytes, handle);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%zu bytes at offset %zu exceed the allocation of %zu bytes at %p", size,
+                       offset, h->nbytes, handle);
   if (tvmgo_vk_use_memory(s, h->memory, offset, size, access) != 0) return -1;
   if (buffer != NULL) *buffer = h->memory->buffer;
   return 0;
@@ -382,7 +384,7 @@ uint64_t tvmgo_vk_number(const vk_stream* s) { return s->open->number; }
 int tvmgo_vk_end(vk_stream* s) {
   tvmgo_vk_next(s);
   vk_batch* b = s->open;
-  int large = b->num_commands >= MOST_COMMANDS || b->num_bytes >= MOST_BYTES;
+  int large = b->num_commands >= MAX_COMMANDS || b->num_bytes >= MAX_BYTES;
   int rc = large || (s->first == NULL && b->num_commands >= IDLE_COMMANDS) ? tvmgo_vk_submit(s, 1) : 0;
   pthread_mutex_unlock(&s->lock);
   return rc;

@@ -1,5 +1,5 @@
-/* Blocks of the driver's memory, and buffers' places in them. A device allows few allocations (4096 is common), and
- * each takes long: buffers share blocks, the large ones have their own. The smallest run that fits is taken. */
+/* Suballocation of device memory. A device allows few allocations (4096 is common) and each is slow, so small buffers
+ * share blocks and large buffers have their own. A buffer gets the smallest run of free bytes that is large enough. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -15,9 +15,9 @@ vk_heap* tvmgo_vk_heap_new(void) {
   return h;
 }
 
-/* Memory of a CPU is the host's own, in small pages unless more is asked for. Where small pages lie makes copies up to
- * a fifth faster or slower from one run to the next. It is a wish: what comes of it is not looked at. */
-static void wish_large_pages(const vk_device* d, char* at, VkDeviceSize size) {
+/* A CPU device's memory is host memory, which has small pages by default. Their physical addresses change the speed of
+ * copies by up to 20 % from one process to the next. An error of madvise is ignored. */
+static void advise_large_pages(const vk_device* d, char* at, VkDeviceSize size) {
   const uintptr_t page = 2 << 20;
   if (d->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU) return;
   uintptr_t from = ((uintptr_t)at + page - 1) / page * page, to = ((uintptr_t)at + size) / page * page;
@@ -25,24 +25,25 @@ static void wish_large_pages(const vk_device* d, char* at, VkDeviceSize size) {
 }
 
 static void block_free(vk_device* d, vk_block* b) {
-  d->f.vkFreeMemory(d->handle, b->memory, NULL); /* unmaps, too */
+  d->f.vkFreeMemory(d->handle, b->memory, NULL); /* also unmaps it */
   d->heap->num_allocations--;
   atomic_fetch_sub(&d->heap->held, (int64_t)b->size);
   while (b->free != NULL) {
-    vk_piece* next = b->free->next;
+    vk_run* next = b->free->next;
     free(b->free);
     b->free = next;
   }
   free(b);
 }
 
-/* Under the lock of the heap. buffer: the one that it is for alone. */
+/* Allocates a block. The caller holds the heap's lock. alone is the only buffer of the block; NULL if buffers share
+ * it. */
 static VkResult block_new(vk_device* d, uint32_t type, VkDeviceSize size, VkBuffer alone, int dedicated,
                           vk_block** out) {
   uint32_t flags = d->memory.memoryTypes[type].propertyFlags;
   if (d->heap->num_allocations >= d->properties.limits.maxMemoryAllocationCount) return VK_ERROR_TOO_MANY_OBJECTS;
   vk_block* b = calloc(1, sizeof *b);
-  vk_piece* all = malloc(sizeof *all);
+  vk_run* all = malloc(sizeof *all);
   VkMemoryDedicatedAllocateInfo one = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .buffer = alone};
   VkMemoryAllocateFlagsInfo address = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
                                        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
@@ -57,7 +58,7 @@ static VkResult block_new(vk_device* d, uint32_t type, VkDeviceSize size, VkBuff
     void* at = NULL;
     rc = d->f.vkMapMemory(d->handle, b->memory, 0, ~(VkDeviceSize)0, 0, &at);
     b->at = at;
-    if (rc == VK_SUCCESS) wish_large_pages(d, b->at, size);
+    if (rc == VK_SUCCESS) advise_large_pages(d, b->at, size);
     else d->f.vkFreeMemory(d->handle, b->memory, NULL);
   }
   if (rc != VK_SUCCESS) {
@@ -65,7 +66,7 @@ static VkResult block_new(vk_device* d, uint32_t type, VkDeviceSize size, VkBuff
     free(all);
     return rc;
   }
-  *all = (vk_piece){.size = size};
+  *all = (vk_run){.size = size};
   b->free = all;
   b->size = size;
   b->type = type;
@@ -80,9 +81,9 @@ static VkResult block_new(vk_device* d, uint32_t type, VkDeviceSize size, VkBuff
   return VK_SUCCESS;
 }
 
-/* Takes bytes from the start of a run; what goes before them for the alignment's sake is part of what is taken. */
-static void take(vk_memory* m, vk_block* b, vk_piece** link, VkDeviceSize span) {
-  vk_piece* p = *link;
+/* Gives the first span bytes of a run to a buffer. */
+static void take_run(vk_memory* m, vk_block* b, vk_run** link, VkDeviceSize span) {
+  vk_run* p = *link;
   m->block = b;
   m->offset = p->offset;
   m->span = span;
@@ -95,20 +96,21 @@ static void take(vk_memory* m, vk_block* b, vk_piece** link, VkDeviceSize span) 
   }
 }
 
-/* Places begin at multiples of a block-wide step, so that no run is left that alignment makes useless. */
-static int place_in(vk_memory* m, vk_block* list, VkDeviceSize align, VkDeviceSize span) {
+/* Allocates from the smallest run that fits; 0 if there is none. Offsets and sizes are multiples of the alignment, so
+ * that no run becomes too small to be used. */
+static int allocate_in(vk_memory* m, vk_block* list, VkDeviceSize align, VkDeviceSize span) {
   vk_block* best_block = NULL;
-  vk_piece** best = NULL;
+  vk_run** best = NULL;
   for (vk_block* b = list; b != NULL; b = b->next) {
     if (b->alone) continue;
-    for (vk_piece** p = &b->free; *p != NULL; p = &(*p)->next)
+    for (vk_run** p = &b->free; *p != NULL; p = &(*p)->next)
       if ((*p)->size >= span && (*p)->offset % align == 0 && (best == NULL || (*p)->size < (*best)->size)) {
         best = p;
         best_block = b;
       }
   }
   if (best == NULL) return 0;
-  take(m, best_block, best, span);
+  take_run(m, best_block, best, span);
   return 1;
 }
 
@@ -123,7 +125,7 @@ static VkDeviceSize next_size(const vk_device* d, uint32_t type, VkDeviceSize sp
   return size < span ? span : size;
 }
 
-VkResult tvmgo_vk_place(vk_memory* m, const VkMemoryRequirements* need, uint32_t type, int alone) {
+VkResult tvmgo_vk_suballocate(vk_memory* m, const VkMemoryRequirements* need, uint32_t type, int alone) {
   vk_device* d = m->d;
   uint32_t flags = d->memory.memoryTypes[type].propertyFlags;
   VkDeviceSize step = 256, atom = d->properties.limits.nonCoherentAtomSize;
@@ -137,22 +139,22 @@ VkResult tvmgo_vk_place(vk_memory* m, const VkMemoryRequirements* need, uint32_t
   if (alone || span > LARGEST_BLOCK / 16) {
     vk_block* b = NULL;
     rc = block_new(d, type, need->size, m->buffer, alone, &b);
-    if (rc == VK_SUCCESS) take(m, b, &b->free, need->size);
-  } else if (!place_in(m, d->heap->blocks[type], step, span)) {
+    if (rc == VK_SUCCESS) take_run(m, b, &b->free, need->size);
+  } else if (!allocate_in(m, d->heap->blocks[type], step, span)) {
     vk_block* b = NULL;
     rc = block_new(d, type, next_size(d, type, span), NULL, 0, &b);
     if (rc == VK_ERROR_OUT_OF_DEVICE_MEMORY || rc == VK_ERROR_OUT_OF_HOST_MEMORY)
       rc = block_new(d, type, span, NULL, 0, &b);
-    if (rc == VK_SUCCESS) take(m, b, &b->free, span);
+    if (rc == VK_SUCCESS) take_run(m, b, &b->free, span);
   }
   if (rc == VK_SUCCESS && m->block->at != NULL) m->at = m->block->at + m->offset;
   pthread_mutex_unlock(&d->heap->lock);
   return rc;
 }
 
-/* Writes down that bytes are free again, next to their neighbours. */
-static void give(vk_block* b, VkDeviceSize offset, VkDeviceSize size, vk_piece* spare) {
-  vk_piece *before = NULL, *after = b->free;
+/* Adds bytes to the free runs of a block and merges them with adjacent runs. */
+static void return_run(vk_block* b, VkDeviceSize offset, VkDeviceSize size, vk_run* spare) {
+  vk_run *before = NULL, *after = b->free;
   while (after != NULL && after->offset < offset) {
     before = after;
     after = after->next;
@@ -162,7 +164,7 @@ static void give(vk_block* b, VkDeviceSize offset, VkDeviceSize size, vk_piece* 
     before->size += size;
     free(spare);
   } else {
-    *spare = (vk_piece){.next = after, .offset = offset, .size = size};
+    *spare = (vk_run){.next = after, .offset = offset, .size = size};
     if (before != NULL) before->next = spare;
     else b->free = spare;
     before = spare;
@@ -174,7 +176,7 @@ static void give(vk_block* b, VkDeviceSize offset, VkDeviceSize size, vk_piece* 
   }
 }
 
-/* Frees the blocks of a type that nobody uses, but for the first `keep` of them. */
+/* Frees the unused blocks of a type, except the first `keep` shared ones. */
 static void drop_empty(vk_device* d, uint32_t type, int keep) {
   for (vk_block** link = &d->heap->blocks[type]; *link != NULL;) {
     vk_block* b = *link;
@@ -187,11 +189,11 @@ static void drop_empty(vk_device* d, uint32_t type, int keep) {
   }
 }
 
-void tvmgo_vk_unplace(vk_memory* m) {
+void tvmgo_vk_subfree(vk_memory* m) {
   if (m->block == NULL) return;
   pthread_mutex_lock(&m->d->heap->lock);
   uint32_t type = m->block->type;
-  give(m->block, m->offset, m->span, m->spare);
+  return_run(m->block, m->offset, m->span, m->spare);
   m->spare = NULL;
   if (m->block->used == 0) drop_empty(m->d, type, 1);
   pthread_mutex_unlock(&m->d->heap->lock);

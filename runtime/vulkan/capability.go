@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/spirv"
 )
 
-// has says whether a shader with a capability may run on a device, and what Vulkan calls what it needs.
+// has reports whether a device can run a shader with a capability. need is Vulkan's name of the required feature.
 func has(c spirv.Capability, d *C.vk_device) (need string, ok bool) {
 	f := &d.has
 	if need, ok, is := hasFloats(c, f); is {
@@ -61,12 +61,13 @@ func has(c spirv.Capability, d *C.vk_device) (need string, ok bool) {
 	case spirv.CooperativeMatrixNV:
 		return feature("cooperativeMatrix", f.cooperative_matrix)
 	case spirv.Kernel, spirv.Addresses, spirv.Linkage:
-		return "OpenCL", false // SPIR-V of that kind
+		return "OpenCL", false // these are capabilities of SPIR-V for OpenCL
 	}
-	return "something that this runtime does not enable", false
+	return "a feature that this runtime does not enable", false
 }
 
-// subgroupBits are the bits of VkSubgroupFeatureFlagBits from the lowest on, in the order of the capabilities.
+// subgroupBits has the names of the bits of VkSubgroupFeatureFlagBits, lowest bit first. The capabilities have the same
+// order.
 var subgroupBits = [...]string{"basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle relative", "clustered",
 	"quad"}
 

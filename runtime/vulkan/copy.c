@@ -1,33 +1,31 @@
-/* Copies (docs/abi.md E.4). From the host: the bytes are taken over before the call returns. To the host: done when it
- * returns. Within a device: queued. */
+/* Copies (docs/abi.md E.4). A copy from host memory has read all bytes when the call returns. A copy to host memory is
+ * complete when the call returns. A copy within a device is only enqueued. */
 #include <string.h>
 
 #include "stream.h"
 
-/* One side of a copy. */
+/* The source or destination of a copy. */
 typedef struct {
   vk_device* d;
   vk_memory* m;
   size_t offset;
-} place;
+} copy_side;
 
-static int place_of(const DLTensor* t, size_t nbytes, const char* what, place* out) {
+static int side_of(const DLTensor* t, size_t nbytes, const char* what, copy_side* out) {
   vk_device* d = tvmgo_vk_device(t->device.device_id);
   vk_handle* h = d == NULL ? NULL : tvmgo_vk_handle_need(t->data, HANDLE_BUFFER, what);
   if (h == NULL) return -1;
   if (h->device != d->index)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is of vulkan:%d, the array says vulkan:%d", what,
-                       (int)h->device,
-                       (int)d->index);
-  *out = (place){d, h->memory, t->byte_offset};
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the memory is on vulkan:%d, but the array's device is vulkan:%d", what,
+                       (int)h->device, (int)d->index);
+  *out = (copy_side){d, h->memory, t->byte_offset};
   if (out->offset > h->nbytes || nbytes > h->nbytes - out->offset)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes from %zu on are beyond the %zu that were allocated", what,
-                       nbytes,
-                       out->offset, h->nbytes);
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes at offset %zu exceed the allocation of %zu bytes", what,
+                       nbytes, out->offset, h->nbytes);
   return 0;
 }
 
-/* Queues a copy between two buffers; *number, unless NULL, is that of its batch. */
+/* Enqueues a copy between two buffers. *number, unless NULL, is the number of its batch. */
 static int queue_copy(vk_stream* s, vk_memory* from, VkDeviceSize at, vk_memory* to, VkDeviceSize into, VkDeviceSize n,
                       uint64_t* number) {
   if (tvmgo_vk_stream_begin(s) != 0) return -1;
@@ -45,8 +43,8 @@ static int copy_and_wait(vk_stream* s, vk_memory* from, VkDeviceSize at, vk_memo
   return queue_copy(s, from, at, to, into, n, &number) != 0 ? -1 : tvmgo_vk_wait(s, number);
 }
 
-/* Whether the host's own hand may touch the data: where device and host share the memory, and the host caches it. */
-static int in_reach(const place* p) {
+/* Whether the host copies the data with memcpy: device and host share the memory, and the host caches it. */
+static int host_accessible(const copy_side* p) {
   VkPhysicalDeviceType kind = p->d->properties.deviceType;
   return p->m->at != NULL && p->m->coherent && p->m->cached && !p->d->staged &&
          (kind == VK_PHYSICAL_DEVICE_TYPE_CPU || kind == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU);
@@ -56,7 +54,7 @@ static int in_reach(const place* p) {
 
 static void give_upload(void* m) { tvmgo_vk_staging_give(m, MEMORY_UPLOAD); }
 
-/* Begins with room for n bytes of the host behind s->used. */
+/* Begins recording, with at least n free bytes of staging memory at s->used. 0, or -1 with an error raised. */
 static int begin_upload(vk_stream* s, size_t n) {
   vk_memory* fresh = NULL;
   for (;;) {
@@ -65,7 +63,7 @@ static int begin_upload(vk_stream* s, size_t n) {
       if (fresh != NULL) tvmgo_vk_staging_give(fresh, MEMORY_UPLOAD);
       return 0;
     }
-    if (fresh != NULL) { /* what is full goes back when its copies are done */
+    if (fresh != NULL) { /* the full staging memory is returned when its copies are done */
       if (s->upload != NULL && tvmgo_vk_keep(s, give_upload, s->upload) != 0) {
         tvmgo_vk_cancel(s);
         break;
@@ -82,7 +80,7 @@ static int begin_upload(vk_stream* s, size_t n) {
   return -1;
 }
 
-static int upload_part(vk_stream* s, const void* from, place to, size_t n) {
+static int upload_part(vk_stream* s, const void* from, copy_side to, size_t n) {
   if (begin_upload(s, n) != 0) return -1;
   vk_memory* up = s->upload;
   VkDeviceSize at = s->used;
@@ -97,7 +95,7 @@ static int upload_part(vk_stream* s, const void* from, place to, size_t n) {
   return tvmgo_vk_end(s);
 }
 
-static int from_host(vk_stream* s, const char* from, place to, size_t n) {
+static int from_host(vk_stream* s, const char* from, copy_side to, size_t n) {
   VkDeviceSize at;
   vk_memory* pinned = tvmgo_vk_pinned_of(s->d, from, n, &at);
   if (pinned != NULL) {
@@ -106,9 +104,9 @@ static int from_host(vk_stream* s, const char* from, place to, size_t n) {
     tvmgo_vk_memory_drop(pinned);
     return rc;
   }
-  if (in_reach(&to) && atomic_load(&to.m->refs) > 1) tvmgo_vk_collect(s->d);
-  /* nothing that is queued uses it */
-  if (in_reach(&to) && atomic_load(&to.m->refs) == 1 && !atomic_load(&s->d->lost)) {
+  if (host_accessible(&to) && atomic_load(&to.m->refs) > 1) tvmgo_vk_collect(s->d);
+  /* With one reference, no enqueued command uses the memory. */
+  if (host_accessible(&to) && atomic_load(&to.m->refs) == 1 && !atomic_load(&s->d->lost)) {
     memcpy(to.m->at + to.offset, from, n);
     return 0;
   }
@@ -123,58 +121,59 @@ static int from_host(vk_stream* s, const char* from, place to, size_t n) {
 
 /* ---- to the host ---- */
 
-/* Takes n bytes that came from the device, `done` bytes behind the first of them. */
-typedef int (*taker)(void* to, const char* bytes, size_t done, size_t n);
+/* Consumes n bytes that were copied from the device. `done` is their offset in the whole copy. */
+typedef int (*chunk_consumer)(void* to, const char* bytes, size_t done, size_t n);
 
-/* A piece that the device copies to the host's memory. */
+/* A chunk that the device copies to staging memory. */
 typedef struct {
   vk_memory* m;
   uint64_t number;
   size_t n;
-} piece;
+} chunk;
 
-enum { PIECES = 2, LEAST_PIECE = 1 << 20 };
+enum { CHUNKS = 2, MIN_CHUNK = 1 << 20 };
 
-/* Large copies in pieces of which there is one more on its way while the host takes one; small ones in one piece. */
-static size_t piece_of(size_t n) {
-  size_t part = n / (2 * PIECES);
-  if (part < LEAST_PIECE) part = LEAST_PIECE;
+/* The size of the chunks of a copy. The device copies one chunk while the host consumes another. A small copy has a
+ * single chunk. */
+static size_t chunk_size(size_t n) {
+  size_t part = n / (2 * CHUNKS);
+  if (part < MIN_CHUNK) part = MIN_CHUNK;
   return part < STAGING ? part : STAGING;
 }
 
-/* Has the device begin with a piece. */
-static int start(vk_stream* s, const place* from, size_t done, piece* p) {
+/* Submits the copy of a chunk to staging memory. */
+static int start(vk_stream* s, const copy_side* from, size_t done, chunk* p) {
   if (p->m == NULL) p->m = tvmgo_vk_staging_take(s->d, MEMORY_DOWNLOAD);
   if (p->m == NULL || queue_copy(s, from->m, from->offset + done, p->m, 0, p->n, &p->number) != 0) return -1;
   return tvmgo_vk_stream_flush(s, p->number);
 }
 
-/* Waits for a piece and hands it on. */
-static int finish(vk_stream* s, piece* p, size_t done, taker take, void* to) {
+/* Waits for a chunk and consumes it. */
+static int finish(vk_stream* s, chunk* p, size_t done, chunk_consumer consume, void* to) {
   if (tvmgo_vk_wait(s, p->number) != 0 || tvmgo_vk_memory_seen(p->m, 0, p->n) != 0) return -1;
-  return take(to, p->m->at, done, p->n);
+  return consume(to, p->m->at, done, p->n);
 }
 
-static int in_pieces(vk_stream* s, const place* from, size_t n, taker take, void* to) {
-  piece list[PIECES] = {{0}};
-  size_t part = piece_of(n), started = 0, done = 0;
+static int in_chunks(vk_stream* s, const copy_side* from, size_t n, chunk_consumer consume, void* to) {
+  chunk list[CHUNKS] = {{0}};
+  size_t part = chunk_size(n), started = 0, done = 0;
   int rc = tvmgo_vk_stream_check(s);
-  for (unsigned first = 0, flying = 0; rc == 0 && done < n;) {
-    if (flying < PIECES && started < n) {
-      piece* p = &list[(first + flying) % PIECES];
+  for (unsigned first = 0, in_flight = 0; rc == 0 && done < n;) {
+    if (in_flight < CHUNKS && started < n) {
+      chunk* p = &list[(first + in_flight) % CHUNKS];
       p->n = n - started < part ? n - started : part;
       rc = start(s, from, started, p);
       started += p->n;
-      flying++;
+      in_flight++;
     } else {
-      piece* p = &list[first];
-      rc = finish(s, p, done, take, to);
+      chunk* p = &list[first];
+      rc = finish(s, p, done, consume, to);
       done += p->n;
-      first = (first + 1) % PIECES;
-      flying--;
+      first = (first + 1) % CHUNKS;
+      in_flight--;
     }
   }
-  for (int i = 0; i < PIECES; i++) { /* after an error the device may still write there: nobody else must have it */
+  for (int i = 0; i < CHUNKS; i++) { /* after an error the device may still write to it, so it is not reused */
     if (list[i].m != NULL && rc == 0) tvmgo_vk_staging_give(list[i].m, MEMORY_DOWNLOAD);
     else if (list[i].m != NULL) tvmgo_vk_memory_drop(list[i].m);
   }
@@ -186,9 +185,9 @@ static int to_memory(void* to, const char* bytes, size_t done, size_t n) {
   return 0;
 }
 
-static int to_host(vk_stream* s, place from, char* to, size_t n) {
+static int to_host(vk_stream* s, copy_side from, char* to, size_t n) {
   VkDeviceSize at;
-  if (in_reach(&from)) {
+  if (host_accessible(&from)) {
     if (tvmgo_vk_stream_wait(s) != 0) return -1;
     memcpy(to, from.m->at + from.offset, n);
     return 0;
@@ -201,13 +200,13 @@ static int to_host(vk_stream* s, place from, char* to, size_t n) {
     tvmgo_vk_memory_drop(pinned);
     return rc;
   }
-  return in_pieces(s, &from, n, to_memory, to);
+  return in_chunks(s, &from, n, to_memory, to);
 }
 
 /* ---- between arrays ---- */
 
-/* Parts of one buffer that overlap go by way of another buffer. */
-static int within(vk_stream* s, place from, place to, size_t n) {
+/* Copies between overlapping parts of a buffer, through a temporary buffer. */
+static int within(vk_stream* s, copy_side from, copy_side to, size_t n) {
   if (from.m != to.m || from.offset >= to.offset + n || to.offset >= from.offset + n)
     return queue_copy(s, from.m, from.offset, to.m, to.offset, n, NULL);
   if (from.offset == to.offset) return 0;
@@ -215,23 +214,24 @@ static int within(vk_stream* s, place from, place to, size_t n) {
   if (between == NULL) return -1;
   int rc = queue_copy(s, from.m, from.offset, between, 0, n, NULL);
   if (rc == 0) rc = queue_copy(s, between, 0, to.m, to.offset, n, NULL);
-  tvmgo_vk_memory_leave(between);
+  tvmgo_vk_memory_release(between);
   return rc;
 }
 
-/* The other end of a copy between two devices. */
+/* The destination of a copy between two devices. */
 typedef struct {
   vk_stream* s;
-  place at;
+  copy_side at;
 } far_end;
 
 static int to_device(void* to, const char* bytes, size_t done, size_t n) {
   const far_end* end = to;
-  return from_host(end->s, bytes, (place){end->at.d, end->at.m, end->at.offset + done}, n);
+  return from_host(end->s, bytes, (copy_side){end->at.d, end->at.m, end->at.offset + done}, n);
 }
 
-/* Between two devices, by way of the host. The stream belongs to one of them; the other side uses its default one. */
-static int across(place from, place to, size_t n, TVMFFIStreamHandle stream) {
+/* Copies between two devices, through host memory. The stream belongs to one device; the other device uses its default
+ * stream. */
+static int across(copy_side from, copy_side to, size_t n, TVMFFIStreamHandle stream) {
   const vk_handle* h = stream;
   int at_source = h == NULL || tvmgo_vk_handle_kind(h) != HANDLE_STREAM || h->device == from.d->index;
   vk_stream* out = tvmgo_vk_stream(from.d, at_source ? stream : NULL);
@@ -239,23 +239,23 @@ static int across(place from, place to, size_t n, TVMFFIStreamHandle stream) {
   if (in == NULL) return -1;
   far_end end = {in, to};
   int rc;
-  if (in_reach(&from)) {
+  if (host_accessible(&from)) {
     rc = tvmgo_vk_stream_wait(out);
     if (rc == 0) rc = to_device(&end, from.m->at + from.offset, 0, n);
   } else {
-    rc = in_pieces(out, &from, n, to_device, &end);
+    rc = in_chunks(out, &from, n, to_device, &end);
   }
-  /* Whoever waits for the source's stream, the default one included, waits for the copy. */
+  /* A wait for the source's stream must also wait for the copy, so the copy is complete here. */
   return rc == 0 && at_source ? tvmgo_vk_stream_wait(in) : rc;
 }
 
 int tvmgo_vk_copy(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
   size_t n;
-  place a = {0}, b = {0};
+  copy_side a = {0}, b = {0};
   if (tvmgo_dl_bytes(from, &n) != 0) return -1;
   int from_here = from->device.device_type == kDLVulkan, to_here = to->device.device_type == kDLVulkan;
-  if (from_here && place_of(from, n, "copy: source", &a) != 0) return -1;
-  if (to_here && place_of(to, n, "copy: destination", &b) != 0) return -1;
+  if (from_here && side_of(from, n, "copy: source", &a) != 0) return -1;
+  if (to_here && side_of(to, n, "copy: destination", &b) != 0) return -1;
   if (from_here && to_here && a.d != b.d) return n == 0 ? 0 : across(a, b, n, stream);
   vk_stream* s = tvmgo_vk_stream(from_here ? a.d : b.d, stream);
   if (s == NULL) return -1;

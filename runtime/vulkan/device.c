@@ -1,4 +1,4 @@
-/* Opening a device: what it has, and all of that enabled which kernels may want. */
+/* Opening a device: queries its features and properties, and enables all features that kernels may use. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,31 +27,32 @@ int tvmgo_vk_family(VkPhysicalDevice physical, vk_family* out) {
 
 /* ---- extensions ---- */
 
-enum { MOST_ENABLED = 32 };
+enum { MAX_ENABLED = 32 };
 
 typedef struct {
   VkExtensionProperties* all;
   uint32_t num;
-  uint32_t version; /* of the device */
-  const char* enabled[MOST_ENABLED];
+  uint32_t version; /* version of Vulkan that the device supports */
+  const char* enabled[MAX_ENABLED];
   uint32_t num_enabled;
 } extensions;
 
-static int there(const extensions* e, const char* name) {
+static int has_extension(const extensions* e, const char* name) {
   for (uint32_t i = 0; i < e->num; i++)
     if (strcmp(e->all[i].extensionName, name) == 0) return 1;
   return 0;
 }
 
-/* Whether a device has what an extension brings: by its version, or by the extension, which is enabled then. */
-static int bring(extensions* e, uint32_t since, const char* name) {
+/* Whether a device supports an extension, which is part of Vulkan from version `since` on (0: of no version). Adds it
+ * to the enabled extensions if it is not part of the device's version. */
+static int enable(extensions* e, uint32_t since, const char* name) {
   if (since != 0 && e->version >= since) return 1;
-  if (!there(e, name) || e->num_enabled == MOST_ENABLED) return 0;
+  if (!has_extension(e, name) || e->num_enabled == MAX_ENABLED) return 0;
   e->enabled[e->num_enabled++] = name;
   return 1;
 }
 
-static int off(const char* variable) {
+static int is_set(const char* variable) {
   const char* v = getenv(variable);
   return v != NULL && *v != 0 && strcmp(v, "0") != 0;
 }
@@ -66,7 +67,7 @@ static VkResult list_extensions(VkPhysicalDevice physical, extensions* e) {
 
 /* ---- features ---- */
 
-/* Every structure that is asked for is handed back to enable what it says. */
+/* The structures of a query of features. The same structures then enable these features. */
 typedef struct {
   VkPhysicalDeviceFeatures2 base;
   VkPhysicalDevice16BitStorageFeatures storage16;
@@ -86,7 +87,7 @@ typedef struct {
   VkPhysicalDeviceMaintenance4Features four;
 } features;
 
-static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) {
+static void query_features(VkPhysicalDevice physical, extensions* e, features* f) {
   void** end = &f->base.pNext;
   memset(f, 0, sizeof *f);
   f->base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
@@ -97,22 +98,22 @@ static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) 
     end = (void**)&f->member.pNext;                               \
   }
   ASK(storage16, 16BIT_STORAGE_FEATURES, 1)
-  ASK(storage8, 8BIT_STORAGE_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_8bit_storage"))
-  ASK(small, SHADER_FLOAT16_INT8_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_shader_float16_int8"))
-  ASK(timeline, TIMELINE_SEMAPHORE_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_timeline_semaphore"))
-  ASK(address, BUFFER_DEVICE_ADDRESS_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_buffer_device_address"))
-  ASK(dot, SHADER_INTEGER_DOT_PRODUCT_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_KHR_shader_integer_dot_product"))
-  ASK(size, SUBGROUP_SIZE_CONTROL_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_EXT_subgroup_size_control"))
-  ASK(matrix, COOPERATIVE_MATRIX_FEATURES_NV, bring(e, 0, "VK_NV_cooperative_matrix"))
-  ASK(model, VULKAN_MEMORY_MODEL_FEATURES, bring(e, VK_API_VERSION_1_2, "VK_KHR_vulkan_memory_model"))
-  ASK(types, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, bring(e, VK_API_VERSION_1_2,
+  ASK(storage8, 8BIT_STORAGE_FEATURES, enable(e, VK_API_VERSION_1_2, "VK_KHR_8bit_storage"))
+  ASK(small, SHADER_FLOAT16_INT8_FEATURES, enable(e, VK_API_VERSION_1_2, "VK_KHR_shader_float16_int8"))
+  ASK(timeline, TIMELINE_SEMAPHORE_FEATURES, enable(e, VK_API_VERSION_1_2, "VK_KHR_timeline_semaphore"))
+  ASK(address, BUFFER_DEVICE_ADDRESS_FEATURES, enable(e, VK_API_VERSION_1_2, "VK_KHR_buffer_device_address"))
+  ASK(dot, SHADER_INTEGER_DOT_PRODUCT_FEATURES, enable(e, VK_API_VERSION_1_3, "VK_KHR_shader_integer_dot_product"))
+  ASK(size, SUBGROUP_SIZE_CONTROL_FEATURES, enable(e, VK_API_VERSION_1_3, "VK_EXT_subgroup_size_control"))
+  ASK(matrix, COOPERATIVE_MATRIX_FEATURES_NV, enable(e, 0, "VK_NV_cooperative_matrix"))
+  ASK(model, VULKAN_MEMORY_MODEL_FEATURES, enable(e, VK_API_VERSION_1_2, "VK_KHR_vulkan_memory_model"))
+  ASK(types, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, enable(e, VK_API_VERSION_1_2,
                                                             "VK_KHR_shader_subgroup_extended_types"))
   ASK(pointers, VARIABLE_POINTERS_FEATURES, 1)
-  ASK(layout, UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES, bring(e, VK_API_VERSION_1_2,
+  ASK(layout, UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES, enable(e, VK_API_VERSION_1_2,
                                                              "VK_KHR_uniform_buffer_standard_layout"))
-  ASK(atomic, SHADER_ATOMIC_FLOAT_FEATURES_EXT, bring(e, 0, "VK_EXT_shader_atomic_float"))
-  ASK(atomic2, SHADER_ATOMIC_FLOAT_2_FEATURES_EXT, f->atomic.sType != 0 && bring(e, 0, "VK_EXT_shader_atomic_float2"))
-  ASK(four, MAINTENANCE_4_FEATURES, bring(e, VK_API_VERSION_1_3, "VK_KHR_maintenance4"))
+  ASK(atomic, SHADER_ATOMIC_FLOAT_FEATURES_EXT, enable(e, 0, "VK_EXT_shader_atomic_float"))
+  ASK(atomic2, SHADER_ATOMIC_FLOAT_2_FEATURES_EXT, f->atomic.sType != 0 && enable(e, 0, "VK_EXT_shader_atomic_float2"))
+  ASK(four, MAINTENANCE_4_FEATURES, enable(e, VK_API_VERSION_1_3, "VK_KHR_maintenance4"))
 #undef ASK
   tvmgo_vk_instance.vkGetPhysicalDeviceFeatures2(physical, &f->base);
   VkPhysicalDeviceFeatures want = {.shaderInt16 = f->base.features.shaderInt16,
@@ -121,13 +122,13 @@ static void ask_features(VkPhysicalDevice physical, extensions* e, features* f) 
   f->base.features = want;
   f->address.bufferDeviceAddressCaptureReplay = f->address.bufferDeviceAddressMultiDevice = 0;
   f->matrix.cooperativeMatrixRobustBufferAccess = 0;
-  /* Kernels have no images. */
+  /* Kernels do not use images. */
   f->atomic.shaderImageFloat32Atomics = f->atomic.shaderImageFloat32AtomicAdd = 0;
   f->atomic.sparseImageFloat32Atomics = f->atomic.sparseImageFloat32AtomicAdd = 0;
   f->atomic2.shaderImageFloat32AtomicMinMax = f->atomic2.sparseImageFloat32AtomicMinMax = 0;
 }
 
-static void note_atomics(vk_features* h, const features* f) {
+static void store_atomics(vk_features* h, const features* f) {
   const VkPhysicalDeviceShaderAtomicFloatFeaturesEXT* a = &f->atomic;
   const VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT* b = &f->atomic2;
   const VkBool32 add[2][3] = {
@@ -140,7 +141,7 @@ static void note_atomics(vk_features* h, const features* f) {
     for (int k = 0; k < 3; k++) h->float_add[i][k] = add[i][k] != 0, h->float_min_max[i][k] = min_max[i][k] != 0;
 }
 
-static void note_float_modes(vk_features* h, const VkPhysicalDeviceFloatControlsProperties* p) {
+static void store_float_modes(vk_features* h, const VkPhysicalDeviceFloatControlsProperties* p) {
   const VkBool32 modes[5][3] = {
       {p->shaderDenormPreserveFloat16, p->shaderDenormPreserveFloat32, p->shaderDenormPreserveFloat64},
       {p->shaderDenormFlushToZeroFloat16, p->shaderDenormFlushToZeroFloat32, p->shaderDenormFlushToZeroFloat64},
@@ -154,7 +155,7 @@ static void note_float_modes(vk_features* h, const VkPhysicalDeviceFloatControls
   h->rounding_independence = (uint8_t)p->roundingModeIndependence;
 }
 
-static void note_features(vk_device* d, const features* f) {
+static void store_features(vk_device* d, const features* f) {
   vk_features* h = &d->has;
   h->int16 = f->base.features.shaderInt16 != 0;
   h->int64 = f->base.features.shaderInt64 != 0;
@@ -179,13 +180,13 @@ static void note_features(vk_device* d, const features* f) {
   h->uniform_standard_layout = f->layout.uniformBufferStandardLayout != 0;
   h->maintenance4 = f->four.maintenance4 != 0;
   h->storage_class = 1;
-  note_atomics(h, f);
+  store_atomics(h, f);
   h->timestamps = d->timestamp_bits > 0;
 }
 
 /* ---- properties ---- */
 
-static void ask_properties(vk_device* d, extensions* e) {
+static void query_properties(vk_device* d, extensions* e) {
   VkPhysicalDeviceProperties2 base = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   VkPhysicalDeviceSubgroupProperties group = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   VkPhysicalDeviceMaintenance3Properties most = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
@@ -197,15 +198,15 @@ static void ask_properties(vk_device* d, extensions* e) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR};
   VkPhysicalDeviceFloatControlsProperties floats = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
-  int float_controls = bring(e, VK_API_VERSION_1_2, "VK_KHR_shader_float_controls");
+  int float_controls = enable(e, VK_API_VERSION_1_2, "VK_KHR_shader_float_controls");
   void** end = &group.pNext;
   base.pNext = &most;
   if (float_controls) *end = &floats, end = (void**)&floats.pNext;
-  if (bring(e, VK_API_VERSION_1_2, "VK_KHR_driver_properties")) *end = &driver, end = (void**)&driver.pNext;
+  if (enable(e, VK_API_VERSION_1_2, "VK_KHR_driver_properties")) *end = &driver, end = (void**)&driver.pNext;
   if (d->has.subgroup_size_control) *end = &size, end = (void**)&size.pNext;
   if (d->has.push_descriptor) *end = &push;
   tvmgo_vk_instance.vkGetPhysicalDeviceProperties2(d->physical, &base);
-  note_float_modes(&d->has, &floats);
+  store_float_modes(&d->has, &floats);
   d->properties = base.properties;
   d->subgroup_size = group.subgroupSize;
   d->subgroup_operations = group.supportedOperations;
@@ -219,11 +220,11 @@ static void ask_properties(vk_device* d, extensions* e) {
   snprintf(d->driver_info, sizeof d->driver_info, "%s", driver.driverInfo);
   d->max_spirv_version = e->version >= VK_API_VERSION_1_3 ? 0x10600 : e->version >= VK_API_VERSION_1_2 ? 0x10500
       : 0x10300;
-  if (e->version < VK_API_VERSION_1_2 && float_controls && bring(e, 0, "VK_KHR_spirv_1_4"))
+  if (e->version < VK_API_VERSION_1_2 && float_controls && enable(e, 0, "VK_KHR_spirv_1_4"))
     d->max_spirv_version = 0x10400;
 }
 
-static void ask_memory(vk_device* d) {
+static void query_memory(vk_device* d) {
   VkPhysicalDeviceMemoryProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
   tvmgo_vk_instance.vkGetPhysicalDeviceMemoryProperties2(d->physical, &all);
   d->memory = all.memoryProperties;
@@ -234,12 +235,12 @@ static void ask_memory(vk_device* d) {
 
 /* ---- the device ---- */
 
-/* Functions that came with an extension have its ending on older devices. */
+/* The address of a function. On older devices, functions of extensions have the suffix KHR. */
 static PFN_vkVoidFunction function(const vk_device* d, const char* name) {
   PFN_vkVoidFunction at = tvmgo_vk_instance.vkGetDeviceProcAddr(d->handle, name);
-  char with[128];
-  snprintf(with, sizeof with, "%sKHR", name);
-  return at != NULL ? at : tvmgo_vk_instance.vkGetDeviceProcAddr(d->handle, with);
+  char khr[128];
+  snprintf(khr, sizeof khr, "%sKHR", name);
+  return at != NULL ? at : tvmgo_vk_instance.vkGetDeviceProcAddr(d->handle, khr);
 }
 
 static VkResult create(vk_device* d, const extensions* e, const features* f, const char** why) {
@@ -288,19 +289,19 @@ static VkResult open_device(vk_device* d, extensions* e, uint32_t instance_versi
   tvmgo_vk_instance.vkGetPhysicalDeviceProperties2(d->physical, &first);
   e->version = d->api_version = first.properties.apiVersion < instance_version ? first.properties.apiVersion
       : instance_version;
-  ask_features(d->physical, e, &f);
+  query_features(d->physical, e, &f);
   if (!f.timeline.timelineSemaphore) {
-    *why = "it has no timeline semaphores";
+    *why = "it does not support timeline semaphores";
     return VK_ERROR_FEATURE_NOT_PRESENT;
   }
-  note_features(d, &f);
-  d->has.push_descriptor = !off("TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR") && bring(e, 0, "VK_KHR_push_descriptor");
-  d->has.dedicated_allocation = !off("TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION");
-  d->has.memory_budget = (uint8_t)bring(e, 0, "VK_EXT_memory_budget");
-  ask_properties(d, e);
-  ask_memory(d);
+  store_features(d, &f);
+  d->has.push_descriptor = !is_set("TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR") && enable(e, 0, "VK_KHR_push_descriptor");
+  d->has.dedicated_allocation = !is_set("TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION");
+  d->has.memory_budget = (uint8_t)enable(e, 0, "VK_EXT_memory_budget");
+  query_properties(d, e);
+  query_memory(d);
   if (d->data_type < 0 || d->upload_type < 0 || d->download_type < 0) {
-    *why = "it has no memory for buffers, or none that the host can see";
+    *why = "it has no memory type for buffers, or none that is host-visible";
     return VK_ERROR_FEATURE_NOT_PRESENT;
   }
   rc = create(d, e, &f, why);
@@ -330,7 +331,7 @@ VkResult tvmgo_vk_add_device(VkPhysicalDevice physical, const vk_family* family,
     return rc;
   }
   tvmgo_vk_name(d, VK_OBJECT_TYPE_DEVICE, (uint64_t)(uintptr_t)d->handle, "vulkan:%d", (int)d->index);
-  if (!d->has.timestamps) /* one table serves all: the runtime measures on the host then */
+  if (!d->has.timestamps) /* all devices share the table: without it, the runtime measures on the host */
     tvmgo_vk_table.timer_create = NULL;
   tvmgo_vk_num_devices++;
   return VK_SUCCESS;

@@ -27,8 +27,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// With TVMGO_VALIDATE=1, which is read when a process starts, all tests of this package pass too, and nothing is
-// reported.
+// A new process with TVMGO_VALIDATE=1 passes a test of devices, and validation reports nothing.
 func TestValidated(t *testing.T) {
 	need(t)
 	gputest.Validated(t, "TestDevice/vulkan:0/Workspaces")

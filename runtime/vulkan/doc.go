@@ -1,37 +1,41 @@
-// Package vulkan is Vulkan behind the device interface: GPUs and CPUs with a Vulkan 1.1 driver that has timeline
-// semaphores. Import it to enable the device "vulkan" and to load modules of kind "vulkan":
+// Package vulkan implements the device interface with Vulkan. Its devices are GPUs and CPUs with a driver of Vulkan 1.1
+// or newer that supports timeline semaphores. Import it to enable the device "vulkan" and to load modules of kind
+// "vulkan":
 //
 //	import _ "tvmgo/runtime/vulkan"
 //
-// It needs nothing installed to be built. The loader (libvulkan.so.1, or TVMGO_VULKAN_LIBRARY) is opened when a device
-// is first asked for.
+// Building it needs no installed libraries or headers. The loader (libvulkan.so.1, or TVMGO_VULKAN_LIBRARY) is opened
+// when a device is first used.
 //
-// Devices with a queue for compute are numbered: discrete GPUs first, then integrated ones, virtual ones, CPUs and
-// others; within a kind as the loader lists them.
+// Devices with a compute queue are numbered: discrete GPUs first, then integrated GPUs, virtual GPUs, CPUs and others.
+// Devices of the same type are in the loader's order.
 //
-// Memory. Data of an array is a handle of this package, not an address; byte_offset says where in its buffer an array
-// begins. Small arrays share blocks of the driver's memory. Memory of the device itself is taken where there is any
-// (the target property memory_type tells which). Free waits for nothing: memory stays until the work that uses it is
-// done; with an eighth of the heap freed and in use, the next allocation waits.
+// Memory. The data pointer of an array is a handle of this package, not an address; byte_offset is where the array
+// begins in its buffer. Small arrays share blocks of device memory. Arrays are in device-local memory if the device has
+// any (the target property memory_type says which memory type is used). Freeing an array does not wait: its memory is
+// released when the commands that use it are done. If an eighth of the heap is freed but still in use, the next
+// allocation waits.
 //
-// Streams record commands into batches, which are submitted when somebody waits, when an event is asked for, or when
-// there is much in them. With 32 batches or 64 MiB of the host's bytes in flight, queueing waits for the oldest. A copy
-// to the host waits until it is done, in pieces of at most 4 MiB that overlap; one from the host takes the bytes over;
-// one within a device is queued; one between two devices goes by way of the host. A device with one queue has one
-// stream, the default one: others that are made are it.
+// Streams record commands into batches. A batch is submitted when a caller waits for it or queries an event, or when it
+// is large. If 32 batches, or batches with 64 MiB of data from the host, are in flight, recording waits for the oldest
+// batch. A copy to host memory waits until it is done; it consists of chunks of at most 4 MiB that overlap in time. A
+// copy from host memory has read all bytes when it returns. A copy within a device is enqueued. A copy between two
+// devices goes through host memory. On a device with a single queue, all streams are the default stream.
 //
-// Work that the driver does not take is lost: the call that submits says so, and where earlier calls had queued some of
-// it, so does the next one that waits for the stream. What is queued then is done as ever.
+// If the driver rejects a submission, the batch's commands are lost. The call that submitted the batch returns an
+// error. If earlier calls had enqueued some of the commands, the next call that waits for the stream also returns an
+// error. Commands that are enqueued afterwards run as usual.
 //
-// Modules hold SPIR-V, a shader for each kernel. Memory arguments are storage buffers of set 0, bindings 0, 1 … in
-// their order; all of them come before the scalars, each of which has 8 bytes of push constants, or of a uniform buffer
-// in the binding behind the others. Pipelines are made when a kernel is first used on a device; what the driver keeps
-// of them is on the disk, in TVMGO_CACHE_DIR or else in tvmgo of the user's cache ($XDG_CACHE_HOME);
-// TVMGO_CACHE_DIR=off keeps nothing. What a shader needs and the device lacks is said by name before the driver sees
-// it.
+// Modules contain SPIR-V, one shader for each kernel. Memory arguments are storage buffers in set 0, with the bindings
+// 0, 1 … in their order. They precede the scalars. Each scalar has 8 bytes in the push constants, or in a uniform
+// buffer whose binding follows the storage buffers. A pipeline is created when a kernel is first used on a device. The
+// driver's pipeline cache is stored on disk: in TVMGO_CACHE_DIR, or by default in the folder tvmgo of the user's cache
+// directory ($XDG_CACHE_HOME). TVMGO_CACHE_DIR=off disables it. If a shader needs a feature that the device does not
+// have, the launch fails with the feature's name, and the driver never gets the shader.
 //
-// TVM_VULKAN_ENABLE_VALIDATION_LAYERS=1 or TVMGO_VULKAN_VALIDATION=1 has the Khronos validation layer watch all calls;
-// Loaded has what it said. TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1 and TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION=1 do
-// without these. TVMGO_VULKAN_DEVICE_TWICE=1, for tests, opens every device twice; of the second one the data is never
-// reached by the host's own hand, as on a card, and its streams share the queue where there is one.
+// TVM_VULKAN_ENABLE_VALIDATION_LAYERS=1 or TVMGO_VULKAN_VALIDATION=1 enables the Khronos validation layer; Loaded
+// returns its messages. TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1 and TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION=1 disable the
+// use of these features. TVMGO_VULKAN_DEVICE_TWICE=1 is for tests and opens every device twice. The host never accesses
+// the memory of the second one directly, as if it were not host-visible, and it has several streams even if there is
+// only one queue.
 package vulkan

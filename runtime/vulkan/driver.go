@@ -30,29 +30,29 @@ type found struct {
 	name   string
 	kind   vk.PhysicalDeviceType
 	family C.vk_family
-	staged bool // never touched by the host's own hand
+	staged bool // the host never accesses its memory directly
 }
 
-// instance is made once and never given back: what drivers start does not survive their end.
+// instance is created once and never destroyed, because threads that drivers start would lose their code.
 var instance struct {
 	handle    C.VkInstance
 	version   C.uint32_t
 	validated C.int
 }
 
-// tvmgoVulkanStart finds the devices, at most once with success: the core calls it under a lock.
+// tvmgoVulkanStart enumerates the devices. The core calls it under a lock, and not again after it has succeeded.
 //
 //export tvmgoVulkanStart
 func tvmgoVulkanStart() C.int { return guard(start) }
 
-// guard runs f for C and raises its error or panic.
+// guard runs f for a caller in C and raises its error or panic.
 func guard(f func() error) C.int { return C.int(kernels.Guard(f)) }
 
 func unavailable(format string, args ...any) error {
 	return runtime.Errorf(runtime.ErrDeviceUnavailable, format, args...)
 }
 
-// codeText is a code of Vulkan as messages show it.
+// codeText returns a result code of Vulkan with its name, for messages.
 func codeText(code C.VkResult) string {
 	return fmt.Sprintf("%s (%d)", C.GoString(C.tvmgo_vk_code_name(code)), int(code))
 }
@@ -81,7 +81,7 @@ func start() error {
 	}
 	report.LeftOut = append(left, brokenDrivers()...)
 	if len(report.Devices) == 0 {
-		return unavailable("%s was opened and has no device that can be used: %s: install a driver for the device (Debian: "+
+		return unavailable("%s was opened, but reports no usable device: %s: install a driver for the device (Debian: "+
 			"mesa-vulkan-drivers has one for CPUs)",
 			dl.VulkanPath(), strings.Join(report.LeftOut, "; "))
 	}
@@ -89,7 +89,7 @@ func start() error {
 	return nil
 }
 
-// wanted says whether a variable of the environment switches something on.
+// wanted reports whether an environment variable is set to something other than 0.
 func wanted(variable string) bool {
 	v := os.Getenv(variable)
 	return v != "" && v != "0"
@@ -114,13 +114,13 @@ func makeInstance() error {
 		instance.handle = nil
 		return unavailable("%s: %v", dl.VulkanPath(), err)
 	}
-	instance.handle = nil // the next one who asks begins anew
+	instance.handle = nil // the next call tries again
 	if lacks != nil {
 		return unavailable("%s has no function %s: install a loader of Vulkan 1.1 or newer (Debian: libvulkan1)",
 			dl.VulkanPath(), C.GoString(lacks))
 	}
 	if rc == C.VK_ERROR_LAYER_NOT_PRESENT {
-		return unavailable("validation is wanted, and the layer VK_LAYER_KHRONOS_validation is not installed (Debian: " +
+		return unavailable("validation is enabled, but the layer VK_LAYER_KHRONOS_validation is not installed (Debian: " +
 			"vulkan-validationlayers)")
 	}
 	return noDriver(codeText(rc))
@@ -133,7 +133,8 @@ func flag(on bool) C.int {
 	return 0
 }
 
-// findDevices lists the physical devices in the order of their numbers, and why others are left out.
+// findDevices returns the usable physical devices in the order of their numbers, and the reasons why the others are not
+// used.
 func findDevices() (list []found, left []string, err error) {
 	h := vk.Instance(unsafe.Pointer(instance.handle))
 	var n uint32
@@ -154,9 +155,9 @@ func findDevices() (list []found, left []string, err error) {
 		p.Free()
 		switch {
 		case p.ApiVersion < uint32(C.VK_API_VERSION_1_1):
-			left = append(left, fmt.Sprintf("%s has Vulkan %s, 1.1 is needed", d.name, version(p.ApiVersion)))
+			left = append(left, fmt.Sprintf("%s supports Vulkan %s, but 1.1 is required", d.name, version(p.ApiVersion)))
 		case C.tvmgo_vk_family(C.VkPhysicalDevice(unsafe.Pointer(id)), &d.family) != 0:
-			left = append(left, d.name+" has no queue for compute")
+			left = append(left, d.name+" has no compute queue")
 		default:
 			list = append(list, d)
 		}
@@ -171,7 +172,7 @@ func findDevices() (list []found, left []string, err error) {
 	return list, left, nil
 }
 
-// rank orders kinds of devices (docs/abi.md E.2).
+// rank returns the position of a device type in the order of device numbers (docs/abi.md E.2).
 func rank(kind vk.PhysicalDeviceType) int {
 	order := []vk.PhysicalDeviceType{vk.PhysicalDeviceTypeDiscreteGpu, vk.PhysicalDeviceTypeIntegratedGpu,
 		vk.PhysicalDeviceTypeVirtualGpu, vk.PhysicalDeviceTypeCpu}
@@ -181,7 +182,7 @@ func rank(kind vk.PhysicalDeviceType) int {
 	return len(order)
 }
 
-// open makes the logical device, in C.
+// open creates the logical device, in C.
 func open(d found) error {
 	var why *C.char
 	rc := C.tvmgo_vk_add_device(C.VkPhysicalDevice(unsafe.Pointer(d.id)), &d.family, instance.version, flag(d.staged),
@@ -196,7 +197,7 @@ func open(d found) error {
 	}
 }
 
-// describe is a line about a device that is open.
+// describe returns a line about an open device: its name, driver, version and memory type.
 func describe(i C.int32_t) string {
 	d := C.tvmgo_vk_device(i)
 	var text [128]C.char
@@ -205,7 +206,7 @@ func describe(i C.int32_t) string {
 		C.GoString(&d.driver_name[0]), C.GoString(&d.driver_info[0]), version(uint32(d.api_version)), memory)
 }
 
-// messages are those of validation.
+// messages returns the stored messages of the validation layer.
 func messages() []string {
 	var list []string
 	for i := range C.tvmgo_vk_num_messages() {

@@ -1,4 +1,4 @@
-/* Codes of Vulkan as errors. */
+/* Raises errors for the result codes of Vulkan. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -11,8 +11,8 @@ static const struct {
   const char* name;
 } codes[] = {
     CODE(VK_SUCCESS), CODE(VK_NOT_READY), CODE(VK_TIMEOUT), CODE(VK_EVENT_SET), CODE(VK_EVENT_RESET),
-        CODE(VK_INCOMPLETE),
-    CODE(VK_ERROR_OUT_OF_HOST_MEMORY), CODE(VK_ERROR_OUT_OF_DEVICE_MEMORY), CODE(VK_ERROR_INITIALIZATION_FAILED),
+    CODE(VK_INCOMPLETE), CODE(VK_ERROR_OUT_OF_HOST_MEMORY), CODE(VK_ERROR_OUT_OF_DEVICE_MEMORY),
+    CODE(VK_ERROR_INITIALIZATION_FAILED),
     CODE(VK_ERROR_DEVICE_LOST), CODE(VK_ERROR_MEMORY_MAP_FAILED), CODE(VK_ERROR_LAYER_NOT_PRESENT),
     CODE(VK_ERROR_EXTENSION_NOT_PRESENT), CODE(VK_ERROR_FEATURE_NOT_PRESENT), CODE(VK_ERROR_INCOMPATIBLE_DRIVER),
     CODE(VK_ERROR_TOO_MANY_OBJECTS), CODE(VK_ERROR_FORMAT_NOT_SUPPORTED), CODE(VK_ERROR_FRAGMENTED_POOL),
@@ -24,7 +24,7 @@ static const struct {
 const char* tvmgo_vk_code_name(VkResult code) {
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
     if (codes[i].code == code) return codes[i].name;
-  return "an error that Vulkan 1.3 doesn't know";
+  return "an error code that Vulkan 1.3 does not define";
 }
 
 static int raise(VkResult code, const char* format, va_list list) {
@@ -32,13 +32,12 @@ static int raise(VkResult code, const char* format, va_list list) {
   vsnprintf(what, sizeof what, format, list);
   const char* kind = TVMGO_RUNTIME_ERROR;
   if (code == VK_ERROR_OUT_OF_HOST_MEMORY || code == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
-      code == VK_ERROR_OUT_OF_POOL_MEMORY ||
-      code == VK_ERROR_TOO_MANY_OBJECTS || code == VK_ERROR_FRAGMENTED_POOL)
+      code == VK_ERROR_OUT_OF_POOL_MEMORY || code == VK_ERROR_TOO_MANY_OBJECTS || code == VK_ERROR_FRAGMENTED_POOL)
     kind = TVMGO_MEMORY_ERROR;
   if (code == VK_ERROR_DEVICE_LOST)
     return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR,
-                       "%s: VK_ERROR_DEVICE_LOST (-4): the driver gave the device up (a kernel ran too long, or "
-                       "reached beyond its memory); its data is lost, and this process cannot use it any more",
+                       "%s: VK_ERROR_DEVICE_LOST (-4): the driver reset the device (a kernel ran too long, or accessed "
+                       "memory out of bounds); its data is lost, and this process cannot use it any more",
                        what);
   return tvmgo_raise(kind, "%s: %s (%d)", what, tvmgo_vk_code_name(code), (int)code);
 }

@@ -16,7 +16,7 @@ import (
 
 var host = dlpack.Device{Type: dlpack.CPU}
 
-// traced runs f and returns what the shim saw of it: "submit SEMAPHORE NUMBER" and "wait SEMAPHORE NUMBER".
+// traced runs f and returns the calls that the shim traced: "submit SEMAPHORE NUMBER" and "wait SEMAPHORE NUMBER".
 func traced(t *testing.T, f func()) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace")
@@ -28,8 +28,8 @@ func traced(t *testing.T, f func()) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// pieces is an array that is copied in n full pieces and a short one, and its bytes.
-func pieces(n int) []byte {
+// chunks returns data whose copy has n full chunks and a shorter one.
+func chunks(n int) []byte {
 	data := make([]byte, n<<22+12345)
 	for i := range data {
 		data[i] = byte(i ^ i>>8 ^ i>>16)
@@ -37,14 +37,14 @@ func pieces(n int) []byte {
 	return data
 }
 
-// A large copy to the host is in pieces, and the device works at the next one when the host waits for one.
-func TestCopy_PiecesOverlap(t *testing.T) {
+// A large copy to the host is split into chunks. While the host waits for one chunk, the device copies the next.
+func TestCopy_ChunksOverlap(t *testing.T) {
 	if !inChild() {
 		need(t)
 		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_LAZY=1")
 		return
 	}
-	data := pieces(6)
+	data := chunks(6)
 	x := bytesOn(t, second, data)
 	got := make([]byte, len(data))
 	y := bytesOn(t, first, got)
@@ -58,14 +58,14 @@ func TestCopy_PiecesOverlap(t *testing.T) {
 		source := strings.Fields(trace[0])[1]
 		for _, line := range trace {
 			switch words := strings.Fields(line); {
-			case words[1] != source: // of the destination
+			case words[1] != source: // a call for the destination
 				continue
 			case words[0] == "submit":
 				submitted++
 				continue
 			}
 			waited++
-			require.Equal(t, min(waited+1, 7), submitted, "%s: submitted when the host waits for the %dth time: %v", what,
+			require.Equal(t, min(waited+1, 7), submitted, "%s: submissions before the host's wait number %d: %v", what,
 				waited, trace)
 		}
 		require.Equal(t, 7, waited, what)
@@ -76,35 +76,36 @@ func TestCopy_PiecesOverlap(t *testing.T) {
 	}
 }
 
-// A large copy from the host begins before the host has taken all of it over.
+// The device begins a large copy from the host before the host has copied all data to staging memory.
 func TestCopy_FromTheHostBeginsEarly(t *testing.T) {
 	if !inChild() {
 		need(t)
 		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t))
 		return
 	}
-	data := pieces(6)
+	data := chunks(6)
 	x, from := bytesOn(t, second, make([]byte, len(data))), bytesOn(t, host, data)
 	trace := traced(t, func() { require.NoError(t, x.CopyFromTensor(from, nil)) })
-	require.Len(t, trace, 6, "a submission for each full piece, and no wait")
+	require.Len(t, trace, 6, "a submission for each full chunk, and no wait")
 	require.NotContains(t, strings.Join(trace, "\n"), "wait")
 	got := make([]byte, len(data))
 	require.NoError(t, x.CopyToBytes(got))
 	require.Equal(t, data, got)
 }
 
-// Work that nobody waits for, on a device that does none of it before somebody does: what it keeps has bounds. (The
-// shim ends a process that goes beyond them.)
+// The resources of work that the program does not wait for are limited, also on a device that begins work only when the
+// host waits. The shim ends a process that exceeds a limit.
 func TestFlight_IsBounded(t *testing.T) {
 	if !inChild() {
 		need(t)
-		env := []string{"TVMGO_VULKAN_LIBRARY=" + shim(t), "TVMGO_VULKAN_VALIDATION=0", "SHIM_LAZY=1", "SHIM_HEAP=" +
-			fmt.Sprint(256<<20),
-			"SHIM_MOST_POOLS=100", "SHIM_MOST_BATCHES=200", "SHIM_MOST_MEMORY=" + fmt.Sprint(112<<20)}
+		env := []string{"TVMGO_VULKAN_LIBRARY=" + shim(t), "TVMGO_VULKAN_VALIDATION=0", "SHIM_LAZY=1",
+			"SHIM_HEAP=" + fmt.Sprint(256<<20), "SHIM_MOST_POOLS=100", "SHIM_MOST_BATCHES=200",
+			"SHIM_MOST_MEMORY=" + fmt.Sprint(112<<20)}
 		passes(t, env...)
 		passes(t, append(env, "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1")...)
-		for _, bound := range []string{"SHIM_MOST_POOLS=10", "SHIM_MOST_BATCHES=30", "SHIM_MOST_MEMORY=" +
-			fmt.Sprint(60<<20)} { // they are looked at
+		// The shim does check the limits: smaller ones fail.
+		for _, bound := range []string{"SHIM_MOST_POOLS=10", "SHIM_MOST_BATCHES=30",
+			"SHIM_MOST_MEMORY=" + fmt.Sprint(60<<20)} {
 			out, err := child(t, append(env, "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1", bound)...)
 			require.Error(t, err)
 			require.Contains(t, out, " at a time, of at most "+strings.Split(bound, "=")[1])
@@ -126,7 +127,7 @@ func TestFlight_IsBounded(t *testing.T) {
 		require.Equal(t, sum, values[float32](t, y)[0])
 	}
 
-	// Bytes of the host.
+	// Copies from the host.
 	data := make([]byte, 1<<20)
 	x := bytesOn(t, second, data)
 	for i := range 1000 {
@@ -139,7 +140,7 @@ func TestFlight_IsBounded(t *testing.T) {
 	require.NoError(t, x.CopyToBytes(got))
 	require.Equal(t, data, got)
 
-	// Arrays that are freed while queued work uses them.
+	// Arrays that are freed while enqueued commands use them.
 	for range 1000 {
 		y, err := runtime.NewTensor(dlpack.UInt8, []int64{1 << 20}, second)
 		require.NoError(t, err)
@@ -161,8 +162,8 @@ func TestFlight_IsBounded(t *testing.T) {
 	require.Equal(t, uint32(10000), values[uint32](t, z)[0])
 }
 
-// A submission that fails loses what was queued: the call says so, and where earlier calls had queued some of it, so
-// does the next one that waits; then all is well.
+// If a submission fails, its commands are lost. The call that submitted returns an error. If earlier calls had enqueued
+// some of the commands, the next call that waits also returns an error. Later work is not affected.
 func TestSubmit_Fails(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -172,7 +173,7 @@ func TestSubmit_Fails(t *testing.T) {
 	}
 	noLeaks(t)
 	failures := 0
-	fail := func() { // the next submission; the text differs from the last one, so that counting begins anew
+	fail := func() { // makes the next submission fail; the text is a new one each time, so that the shim counts from 1
 		failures++
 		t.Setenv("SHIM_FAIL_SUBMIT", fmt.Sprintf("1,-2 %d", failures))
 	}
@@ -194,13 +195,13 @@ func TestSubmit_Fails(t *testing.T) {
 			"read":  func() error { _, err := runtime.ToSlice[uint32](x); return err },
 		}
 		if dev == second {
-			delete(waits, "read") // it is on the default stream
+			delete(waits, "read") // reads use the default stream
 		} else {
 			delete(waits, "order")
 		}
 		for what, wait := range waits {
 			require.NoError(t, wait(), what)
-			queues := func() { // a call that queues submits
+			queues := func() { // launches until one of them submits
 				fail()
 				var err error
 				for n := 0; err == nil && n < 1000; n++ {
@@ -216,7 +217,7 @@ func TestSubmit_Fails(t *testing.T) {
 			require.ErrorContains(t, err, dev.String()+": earlier work (", what)
 			require.ErrorContains(t, err, "commands) could not be submitted, and is lost: queue it again: "+code, what)
 			require.NoError(t, wait(), what)
-			// The call that waits submits: it has said all.
+			// If the call that waits is the one that submits, no later call reports the loss again.
 			queues()
 			require.NoError(t, launch(), what)
 			fail()
@@ -227,7 +228,7 @@ func TestSubmit_Fails(t *testing.T) {
 		require.NoError(t, launch())
 		require.NoError(t, s.Sync(t.Context()))
 		require.Equal(t, before+1, values[uint32](t, x)[0])
-		// A timer that is lost with its batch.
+		// A timer in a lost batch.
 		timer, err := runtime.NewTimer(dev)
 		require.NoError(t, err)
 		require.NoError(t, timer.Start(s))
@@ -236,16 +237,16 @@ func TestSubmit_Fails(t *testing.T) {
 		require.ErrorContains(t, s.Sync(t.Context()), code)
 		_, err = timer.Elapsed()
 		require.ErrorContains(t, err,
-			"the work that is waited for could not be submitted, and is lost: queue it again: "+code)
+			"the awaited work could not be submitted, and is lost: queue it again: "+code)
 		require.NoError(t, launch())
-		require.NoError(t, s.Sync(t.Context())) // later numbers are reached
+		require.NoError(t, s.Sync(t.Context())) // batches with later numbers are done
 		_, err = timer.Elapsed()
-		require.ErrorContains(t, err, "the work that is waited for could not be submitted")
+		require.ErrorContains(t, err, "the awaited work could not be submitted")
 		require.NoError(t, timer.Close())
 	}
 }
 
-// What a lost batch shares with one before it is not given to others while that one runs.
+// Staging memory that a lost batch shares with an earlier batch is not reused while the earlier batch runs.
 func TestSubmit_FailsBehindAnother(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -253,19 +254,19 @@ func TestSubmit_FailsBehindAnother(t *testing.T) {
 		return
 	}
 	noLeaks(t)
-	data := pieces(1)[:3<<20] // of staging memory of 4 MiB
+	data := chunks(1)[:3<<20] // less than the staging memory of 4 MiB
 	zeroes := make([]byte, len(data))
 	x, y := bytesOn(t, second, zeroes), bytesOn(t, second, zeroes)
 	from, other := bytesOn(t, host, data), bytesOn(t, host, zeroes)
 	s, o := newStream(t, second), newStream(t, second)
 	require.NoError(t, x.CopyFromTensor(from, s))
-	require.NoError(t, o.WaitFor(s))               // submitted, and not done
-	require.NoError(t, y.CopyFromTensor(other, s)) // by other staging memory: the first is kept by this batch
+	require.NoError(t, o.WaitFor(s))               // submits the copy, which is not done yet
+	require.NoError(t, y.CopyFromTensor(other, s)) // uses new staging memory; this batch keeps the first one
 	t.Setenv("SHIM_FAIL_SUBMIT", "1,-2")
 	require.ErrorContains(t, o.WaitFor(s), "are lost")
 	t.Setenv("SHIM_FAIL_SUBMIT", "")
 	for range 6 {
-		require.NoError(t, y.CopyFromTensor(other, s)) // takes staging memory that is free
+		require.NoError(t, y.CopyFromTensor(other, s)) // takes free staging memory
 	}
 	require.NoError(t, s.Sync(t.Context()))
 	got := make([]byte, len(data))
@@ -273,7 +274,7 @@ func TestSubmit_FailsBehindAnother(t *testing.T) {
 	require.Equal(t, data, got)
 }
 
-// A batch that is lost waited for another stream; what comes after it does so in its place.
+// If a lost batch was to wait for another stream, the next batch waits for it instead.
 func TestSubmit_FailsAndOrderStays(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -300,9 +301,9 @@ func TestSubmit_FailsAndOrderStays(t *testing.T) {
 	require.Equal(t, want, slice(t, z))
 }
 
-// A submission signals the next number of its stream, and the host waits for that one. A stream that waits for another
-// one twice waits for the later number, and for each of two streams. A batch that writes what the host reads ends with
-// a barrier for the host.
+// A submission signals the next number of its stream, and the host waits for that number. A stream that waits twice for
+// another stream waits for the later number. It can wait for two streams. A batch that writes memory which the host
+// reads ends with a barrier for the host.
 func TestFlight_NumbersWaitsAndHostBarrier(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -310,10 +311,10 @@ func TestFlight_NumbersWaitsAndHostBarrier(t *testing.T) {
 		return
 	}
 	const n = 4096
-	x, y, z := bytesOn(t, second, make([]byte, n)), bytesOn(t, second, make([]byte, n)), bytesOn(t, second, make([]byte,
-		n))
+	data := make([]byte, n)
+	x, y, z := bytesOn(t, second, data), bytesOn(t, second, data), bytesOn(t, second, data)
 	a, b, c := newStream(t, second), newStream(t, second), newStream(t, second)
-	var numbers []string // of the submissions, per stream in the order of their first one
+	var numbers []string // submissions and waits: streams have letters in the order of their first submission
 	trace := traced(t, func() {
 		require.NoError(t, y.CopyFromTensor(x, a))
 		require.NoError(t, c.WaitFor(a))
@@ -338,7 +339,7 @@ func TestFlight_NumbersWaitsAndHostBarrier(t *testing.T) {
 			i, names = len(names), append(names, words[1])
 		}
 		if words[0] == "submit" {
-			require.True(t, host, "%v: what the host can see ends with a barrier for it", trace)
+			require.True(t, host, "%v: a batch that writes host-visible memory ends with a barrier for the host", trace)
 			host = false
 		}
 		numbers = append(numbers, fmt.Sprintf("%s %c %s", words[0], 'a'+i, words[2]))

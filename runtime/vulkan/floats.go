@@ -14,18 +14,18 @@ import (
 	"tvmgo/internal/spirv"
 )
 
-// widths are those of floats, in bits, in the order of vk_features.
+// widths has the widths of floats in bits, in the order of vk_features.
 var widths = [...]uint32{16, 32, 64}
 
-// floatAtomics are the capabilities of atomic operations on floats, by width.
+// The capabilities of atomic operations on floats, in the order of widths.
 var (
 	floatAdd    = [...]spirv.Capability{spirv.AtomicFloat16AddEXT, spirv.AtomicFloat32AddEXT, spirv.AtomicFloat64AddEXT}
 	floatMinMax = [...]spirv.Capability{spirv.AtomicFloat16MinMaxEXT, spirv.AtomicFloat32MinMaxEXT,
 		spirv.AtomicFloat64MinMaxEXT}
 )
 
-// atomicsOf are what a device has of a capability, on buffers and on the memory of a block, and what Vulkan calls
-// these.
+// atomicsOf returns whether a device has a capability of atomic operations on floats, for buffers and for shared
+// memory, and Vulkan's names of the two features. is reports whether c is such a capability.
 func atomicsOf(c spirv.Capability, f *C.vk_features) (has [2]bool, names [2]string, is bool) {
 	list, what := &f.float_add, "Add"
 	i := slices.Index(floatAdd[:], c)
@@ -36,14 +36,14 @@ func atomicsOf(c spirv.Capability, f *C.vk_features) (has [2]bool, names [2]stri
 	if i < 0 {
 		return has, names, false
 	}
-	for place, where := range [...]string{"Buffer", "Shared"} {
-		has[place] = list[place][i] != 0
-		names[place] = fmt.Sprintf("shader%sFloat%dAtomic%s", where, widths[i], what)
+	for m, memory := range [...]string{"Buffer", "Shared"} {
+		has[m] = list[m][i] != 0
+		names[m] = fmt.Sprintf("shader%sFloat%dAtomic%s", memory, widths[i], what)
 	}
 	return has, names, true
 }
 
-// modeOf says for which widths a device has a mode of arithmetic.
+// modeOf returns for which widths a device has a mode of arithmetic. is reports whether c is such a mode.
 func modeOf(c spirv.Capability, f *C.vk_features) (has [3]C.uint8_t, is bool) {
 	if c < spirv.DenormPreserve || c > spirv.RoundingModeRTZ {
 		return has, false
@@ -51,11 +51,11 @@ func modeOf(c spirv.Capability, f *C.vk_features) (has [3]C.uint8_t, is bool) {
 	return f.float_mode[c-spirv.DenormPreserve], true
 }
 
-// modeName is what Vulkan calls a mode for a width.
+// modeName returns Vulkan's name of a mode for a width.
 func modeName(c spirv.Capability, bits any) string { return fmt.Sprintf("shader%vFloat%v", c, bits) }
 
-// hasFloats is has for capabilities of floats; is says whether it is one. Which width and which memory they are for, a
-// module's capabilities do not say: checkFloats does.
+// hasFloats is has for capabilities of floats; is reports whether c is one. A capability does not name the width and
+// the memory that a kernel uses, so one supported combination is enough here; checkFloats checks the actual ones.
 func hasFloats(c spirv.Capability, f *C.vk_features) (need string, ok, is bool) {
 	if has, names, is := atomicsOf(c, f); is {
 		return strings.Join(names[:], " or "), slices.Contains(has[:], true), true
@@ -69,7 +69,7 @@ func hasFloats(c spirv.Capability, f *C.vk_features) (need string, ok, is bool) 
 	return strings.Join(names, " or "), ok, is
 }
 
-// checkFloats compares what an entry point does with floats with what the device has.
+// checkFloats checks that a device has the float modes and the atomic operations on floats that an entry point uses.
 func checkFloats(kernel string, e *spirv.EntryPoint, d *C.vk_device) error {
 	f := &d.has
 	lacks := func(need string, c spirv.Capability) error {
@@ -83,9 +83,9 @@ func checkFloats(kernel string, e *spirv.EntryPoint, d *C.vk_device) error {
 	}
 	for _, a := range e.FloatAtomics {
 		has, names, is := atomicsOf(a.Of, f)
-		for place, used := range [...]bool{a.Buffer, a.Shared} {
-			if is && used && !has[place] {
-				return lacks(names[place], a.Of)
+		for m, used := range [...]bool{a.Buffer, a.Shared} {
+			if is && used && !has[m] {
+				return lacks(names[m], a.Of)
 			}
 		}
 	}
@@ -100,15 +100,16 @@ func checkFloats(kernel string, e *spirv.EntryPoint, d *C.vk_device) error {
 			"roundingModeIndependence"},
 	} {
 		if a, b, ok := apart(e.FloatModes, group.of, group.each); !ok {
-			return kernels.NotSupported("kernel %s has %v for floats of %d bits and %v for those of %d; %s (its %s) has one "+
-				"mode for both",
+			return kernels.NotSupported("kernel %s sets %v for floats of %d bits and %v for floats of %d bits; %s (%s) has "+
+				"only one mode for both",
 				kernel, a.Of, a.Bits, b.Of, b.Bits, deviceText(d), group.name)
 		}
 	}
 	return nil
 }
 
-// apart finds two modes of a group that differ between widths which a device treats alike; ok when there are none.
+// apart finds two different modes of a group for two widths that must have the same mode on a device. ok reports that
+// there are none.
 func apart(modes []spirv.FloatMode, of []spirv.Capability, each C.uint8_t) (a, b spirv.FloatMode, ok bool) {
 	for i, a := range modes {
 		for _, b := range modes[:i] {

@@ -12,8 +12,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// Kernels that ask for modes of arithmetic and for atomic operations on floats run where the device has them; the
-// validation layer sees whether they are enabled.
+// Kernels that use float modes and atomic operations on floats run on devices that support them. The validation layer
+// checks that the features are enabled.
 func TestKernel_Floats(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -25,7 +25,7 @@ func TestKernel_Floats(t *testing.T) {
 		data[1], data[2] = float32(math.Copysign(0, -1)), float32(math.Inf(1))
 		x, y := array(t, dev, data), array(t, dev, make([]float32, 64))
 		if err := scaled.Launch(nil, one, runtime.Dim3{64}, x, y); err != nil && driver != "llvmpipe" {
-			t.Skip(err) // a card without
+			t.Skip(err) // the device does not support it
 		}
 		third := float32(1.0 / 3)
 		for i, got := range values[float32](t, y) {
@@ -44,7 +44,7 @@ func TestKernel_Floats(t *testing.T) {
 	}
 }
 
-// swapped is a module with words exchanged, each of which must be there.
+// swapped returns a module in which each sequence of words, which must occur, is replaced by another.
 func swapped(t *testing.T, code []byte, pairs ...[2][]uint32) []byte {
 	t.Helper()
 	for _, p := range pairs {
@@ -56,8 +56,8 @@ func swapped(t *testing.T, code []byte, pairs ...[2][]uint32) []byte {
 	return code
 }
 
-// What a device lacks of modes and atomic operations on floats is said by its name, for the width and the memory that
-// the kernel uses.
+// If a device does not support a float mode or an atomic operation on floats, the error names the missing feature, for
+// the width and the memory that the kernel uses.
 func TestKernel_FloatsThatLack(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -92,7 +92,7 @@ func TestKernel_FloatsThatLack(t *testing.T) {
 	mode := func(from, bits, to, toBits uint32) [2][]uint32 {
 		return [2][]uint32{{4<<16 | 16, function, from, bits}, {4<<16 | 16, function, to, toBits}}
 	}
-	// capabilities; modes are 5 less
+	// The capabilities of modes. The number of the execution mode is smaller by 5.
 	const denormPreserve, flushToZero, keepsSign, nearest, towardsZero = 4464, 4465, 4466, 4467, 4468
 	modes := map[uint32]string{denormPreserve: "DenormPreserve", flushToZero: "DenormFlushToZero",
 		keepsSign: "SignedZeroInfNanPreserve",
@@ -104,14 +104,14 @@ func TestKernel_FloatsThatLack(t *testing.T) {
 		6033: "AtomicFloat32AddEXT", 6034: "AtomicFloat64AddEXT", 6095: "AtomicFloat16AddEXT"}
 
 	switch os.Getenv("SHIM_FLOAT_MODES") + " " + os.Getenv("SHIM_NO_FLOAT_ATOMICS") + os.Getenv("SHIM_NO_SHARED_FLOATS") {
-	case "0,1 1": // nothing
+	case "0,1 1": // the device supports none of them
 		for c, name := range modes {
 			refused(adds(c), "add", fmt.Sprintf("shader%[1]sFloat16 or shader%[1]sFloat32 or shader%[1]sFloat64", name), name)
 		}
 		for c, name := range atomics {
 			refused(adds(c), "add", fmt.Sprintf("shaderBuffer%[1]s or shaderShared%[1]s", name), capabilities[c])
 		}
-	case "1,1 1": // all modes, and buffers alone
+	case "1,1 1": // the device supports all modes, but atomic operations only on buffers
 		for c := range modes {
 			require.NoError(t, adds(c))
 			require.NoError(t, launch(swapped(t, floats, capability(nearest, c), mode(nearest-5, 32, c-5, 32)), 0))
@@ -119,21 +119,22 @@ func TestKernel_FloatsThatLack(t *testing.T) {
 		requireError(t, launch(swapped(t, floats, mode(nearest-5, 32, nearest-5, 8)), 0), runtime.ErrNotSupported,
 			"kernel scaled needs shaderRoundingModeRTEFloat8 (")
 		refused(launch(floats, 1), "gathered", "shaderSharedFloat32AtomicAdd", "AtomicFloat32AddEXT")
-		require.NoError(t, launch(floats, 0), "which has none")
-	case "1,2 ", "1,0 ": // one mode for all widths, or for all but 32 bits
-		differ := func(a, b uint32) error { // in the place of "zeroes with their sign" and "nearest"
+		require.NoError(t, launch(floats, 0), "a kernel without atomic operations")
+	case "1,2 ", "1,0 ": // all widths, or all except 32 bits, must have the same mode
+		differ := func(a, b uint32) error { // replaces the modes SignedZeroInfNanPreserve and RoundingModeRTE
 			return launch(swapped(t, floats, capability(keepsSign, towardsZero), mode(nearest-5, 32, towardsZero-5, b),
 				mode(keepsSign-5, 32, nearest-5, a)), 0)
 		}
-		want := "kernel scaled has RoundingModeRTE for floats of 16 bits and RoundingModeRTZ for those of 64; vulkan:0 ("
-		requireError(t, differ(16, 64), runtime.ErrNotSupported, want, "(its roundingModeIndependence) has one mode for both")
+		requireError(t, differ(16, 64), runtime.ErrNotSupported, "kernel scaled sets RoundingModeRTE for floats of 16 bits "+
+			"and RoundingModeRTZ for floats of 64 bits; vulkan:0 (",
+			"(roundingModeIndependence) has only one mode for both")
 		if err := differ(32, 64); os.Getenv("SHIM_FLOAT_MODES") == "1,0" {
 			require.NoError(t, err)
 		} else {
 			requireError(t, err, runtime.ErrNotSupported,
-				"RoundingModeRTE for floats of 32 bits and RoundingModeRTZ for those of 64")
+				"RoundingModeRTE for floats of 32 bits and RoundingModeRTZ for floats of 64 bits")
 		}
 	default:
-		t.Fatal("another environment")
+		t.Fatal("unexpected environment variables")
 	}
 }

@@ -10,8 +10,9 @@ static int conflict(const vk_use* a, const vk_use* b) {
 
 int tvmgo_vk_hazard(vk_hazards* h, const void* buffer, uint64_t from, uint64_t to, int access) {
   vk_use now = {buffer, from, to, access};
-  /* A full list of earlier uses makes room by a barrier; so does one that a command with too many uses left behind. */
-  int hit = h->unknown || (h->num == MOST_USES && h->num_earlier > 0);
+  /* A barrier empties a full list of earlier uses. A list that is full because one command has too many uses also needs
+   * a barrier, since some uses are not in it. */
+  int hit = h->unknown || (h->num == MAX_USES && h->num_earlier > 0);
   for (uint32_t i = 0; i < h->num_earlier && !hit; i++) hit = conflict(&h->uses[i], &now);
   if (hit) {
     h->num -= h->num_earlier;
@@ -19,7 +20,7 @@ int tvmgo_vk_hazard(vk_hazards* h, const void* buffer, uint64_t from, uint64_t t
     h->num_earlier = 0;
     h->unknown = 0;
   }
-  if (h->num < MOST_USES) h->uses[h->num++] = now;
+  if (h->num < MAX_USES) h->uses[h->num++] = now;
   return hit;
 }
 

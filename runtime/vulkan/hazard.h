@@ -1,25 +1,24 @@
-/* Which bytes commands use, so that barriers stand only where one command must see what another did. */
+/* Tracks the bytes that commands use, so that barriers are added only between commands that conflict. */
 #pragma once
 
 #include <stdint.h>
 
-enum { MOST_USES = 64 };
+enum { MAX_USES = 64 };
 
 typedef struct {
-  const void* buffer; /* which one; only compared */
+  const void* buffer; /* identifies the buffer; never dereferenced */
   uint64_t from, to;
   int access;
 } vk_use;
 
-/* Uses since the last barrier: those of earlier commands, then those of the command to come. */
+/* The uses since the last barrier: num_earlier uses of earlier commands, then those of the next command. */
 typedef struct {
-  vk_use uses[MOST_USES];
+  vk_use uses[MAX_USES];
   uint32_t num_earlier, num;
-  int unknown; /* barriers may be missing: whatever comes next needs one */
+  int unknown; /* earlier barriers may not have taken effect: the next use needs a barrier */
 } vk_hazards;
 
-/* Notes a use of the command to come; 1 when a barrier must go before it, after which all earlier uses are
- * forgotten. */
+/* Adds a use of the next command. 1 if the command needs a barrier before it; then all earlier uses are removed. */
 int tvmgo_vk_hazard(vk_hazards* h, const void* buffer, uint64_t from, uint64_t to, int access);
-/* The command was recorded: its uses are earlier ones from now on. */
+/* Must be called after the command is recorded: its uses become earlier uses. */
 void tvmgo_vk_hazard_next(vk_hazards* h);

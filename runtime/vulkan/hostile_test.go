@@ -10,7 +10,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// launchOf makes a module of the code, if that can be done, and launches its kernel with arrays and ones.
+// launchOf creates a module from code and launches its kernel. Memory arguments are x, and scalars are 1.
 func launchOf(code []byte, k runtime.KernelType, x *runtime.Tensor, block runtime.Dim3) error {
 	m, err := runtime.NewDeviceModule("vulkan", "spv", code, k)
 	if err != nil {
@@ -33,8 +33,8 @@ func launchOf(code []byte, k runtime.KernelType, x *runtime.Tensor, block runtim
 	return kernel.Launch(nil, one, block, args...)
 }
 
-// Whatever is changed in a shader, or cut off: drivers that would crash on it are not given it, and the process lives
-// on. (The layer that validates would tell much of these, so it is not asked.)
+// A damaged or truncated shader never crashes the process, because the driver does not get shaders that it may crash
+// on. The validation layer is off, as it would report many of these shaders.
 func TestKernel_DamagedShaders(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -53,7 +53,7 @@ func TestKernel_DamagedShaders(t *testing.T) {
 			for _, now := range []uint32{0, was + 1, 1<<32 - 1} {
 				changed := slices.Clone(code)
 				binary.LittleEndian.PutUint32(changed[at:], now)
-				_ = launchOf(changed, k, x, runtime.Dim3{}) // a pipeline is made of what is right still; few run, as blocks differ
+				_ = launchOf(changed, k, x, runtime.Dim3{}) // valid ones become pipelines; few run, because the block differs
 			}
 		}
 		require.NoError(t, launchOf(code, k, x, block), file)

@@ -11,8 +11,8 @@ import (
 	"tvmgo/internal/dl"
 )
 
-// icdFiles lists the files that name the drivers for the loader, and where it looks for them. A variable that is set
-// and empty names none.
+// icdFiles returns the manifest files in which the loader finds the names of drivers, and the folders or the variable
+// that it gets them from. A variable that is set to "" names no files.
 func icdFiles() (where string, files []string) {
 	for _, variable := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
 		if v, ok := os.LookupEnv(variable); ok {
@@ -27,7 +27,7 @@ func icdFiles() (where string, files []string) {
 	return strings.Join(folders, ", "), append(namedFiles(os.Getenv("VK_ADD_DRIVER_FILES")), files...)
 }
 
-// namedFiles are those of a list of files and folders.
+// namedFiles expands a list of files and folders to files.
 func namedFiles(list string) (files []string) {
 	for _, f := range filepath.SplitList(list) {
 		if info, err := os.Stat(f); err == nil && info.IsDir() {
@@ -40,8 +40,8 @@ func namedFiles(list string) (files []string) {
 	return files
 }
 
-// icdFolders are where the loader looks when no variable names files: the user's settings, the machine's, the user's
-// data, the machine's.
+// icdFolders returns the folders in which the loader searches if no variable names files: the user's and the system's
+// configuration folders, then the user's and the system's data folders.
 func icdFolders() []string {
 	home, _ := os.UserHomeDir()
 	or := func(variable, otherwise string) []string {
@@ -51,8 +51,8 @@ func icdFolders() []string {
 		return filepath.SplitList(otherwise)
 	}
 	var all []string
-	for _, roots := range [][]string{or("XDG_CONFIG_HOME", filepath.Join(home, ".config")), or("XDG_CONFIG_DIRS",
-		"/etc/xdg"), {"/etc"},
+	for _, roots := range [][]string{or("XDG_CONFIG_HOME", filepath.Join(home, ".config")),
+		or("XDG_CONFIG_DIRS", "/etc/xdg"), {"/etc"},
 		or("XDG_DATA_HOME", filepath.Join(home, ".local/share")), or("XDG_DATA_DIRS", "/usr/local/share:/usr/share")} {
 		for _, root := range roots {
 			if f := filepath.Join(root, "vulkan/icd.d"); root != "" && !slices.Contains(all, f) {
@@ -63,7 +63,8 @@ func icdFolders() []string {
 	return all
 }
 
-// brokenDrivers says of each driver that is named and cannot be opened, why. The loader passes over those in silence.
+// brokenDrivers returns, for each driver that a manifest file names but that cannot be opened, the reason. The loader
+// skips such drivers without an error.
 func brokenDrivers() []string {
 	var broken []string
 	_, files := icdFiles()
@@ -75,7 +76,7 @@ func brokenDrivers() []string {
 	return broken
 }
 
-// whyBroken reads a driver's file and tries its library; "" when it opens.
+// whyBroken reads a manifest file and opens its driver. It returns the reason why that fails; "" if it does not.
 func whyBroken(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -93,22 +94,22 @@ func whyBroken(file string) string {
 	if strings.Contains(library, "/") && !filepath.IsAbs(library) {
 		library = filepath.Join(filepath.Dir(file), library)
 	}
-	if _, err := dl.OpenFile(library); err != nil { // stays open: what drivers start does not survive their end
+	if _, err := dl.OpenFile(library); err != nil { // never closed: threads that it started would lose their code
 		return fmt.Sprintf("%s names a driver that cannot be opened: %v", file, err)
 	}
 	return ""
 }
 
-// noDriver says that the loader has no driver, and why where that can be seen.
+// noDriver returns the error that the loader found no driver, with the reason if it can be determined.
 func noDriver(code string) error {
 	where, files := icdFiles()
 	cause := "no file of " + where + " names one"
 	if broken := brokenDrivers(); len(broken) > 0 {
 		cause = strings.Join(broken, "; ")
 	} else if len(files) > 0 {
-		cause = strings.Join(files, ", ") + ": what is named there has no device"
+		cause = strings.Join(files, ", ") + ": the drivers named there have no device"
 	}
-	return unavailable("%s was opened and finds no Vulkan driver: %s (%s): install a driver (Debian: "+
+	return unavailable("%s was opened, but finds no Vulkan driver: %s (%s): install a driver (Debian: "+
 		"mesa-vulkan-drivers), or set VK_DRIVER_FILES to its .json file",
 		dl.VulkanPath(), cause, code)
 }

@@ -1,4 +1,4 @@
-/* The instance, validation's messages, and the loader's functions. */
+/* The instance, the messages of validation, and the functions of the loader. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,23 +7,23 @@
 #include "gobridge.h"
 
 tvmgo_vulkan_instance tvmgo_vk_instance;
-static int names_are_seen; /* by validation */
+static int names_are_visible; /* validation is enabled, so that its messages contain the names of objects */
 
 void* tvmgo_vk_loader(void) { return (void*)vkGetInstanceProcAddr; }
 
 /* ---- validation ---- */
 
-enum { MOST_MESSAGES = 64 };
-static char messages[MOST_MESSAGES][2048];
+enum { MAX_MESSAGES = 64 };
+static char messages[MAX_MESSAGES][2048];
 static uint32_t num_messages;
 static pthread_mutex_t messages_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static VkBool32 on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT type,
                            const VkDebugUtilsMessengerCallbackDataEXT* data, void* ctx) {
-  /* The loader's remarks on drivers that it passes over are no one's mistake here. */
+  /* Other messages, such as the loader's about drivers that it skips, are not errors of this package. */
   if (!(type & VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT)) return 0;
   pthread_mutex_lock(&messages_lock);
-  if (num_messages < MOST_MESSAGES) snprintf(messages[num_messages], sizeof *messages, "%s", data->pMessage);
+  if (num_messages < MAX_MESSAGES) snprintf(messages[num_messages], sizeof *messages, "%s", data->pMessage);
   num_messages++;
   pthread_mutex_unlock(&messages_lock);
   return 0;
@@ -36,10 +36,10 @@ uint32_t tvmgo_vk_num_messages(void) {
   return n;
 }
 
-const char* tvmgo_vk_message(uint32_t i) { return i < MOST_MESSAGES ? messages[i] : ""; }
+const char* tvmgo_vk_message(uint32_t i) { return i < MAX_MESSAGES ? messages[i] : ""; }
 
 void tvmgo_vk_name(const vk_device* d, VkObjectType type, uint64_t object, const char* format, ...) {
-  if (TVMGO_LIKELY(!names_are_seen)) return;
+  if (TVMGO_LIKELY(!names_are_visible)) return;
   char text[128];
   va_list list;
   va_start(list, format);
@@ -91,7 +91,7 @@ VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* versi
           VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
       .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
       .pfnUserCallback = on_message};
-  /* Barriers that are missing are seen by this part alone. */
+  /* Only synchronization validation reports missing barriers. */
   VkValidationFeatureEnableEXT order = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
   VkValidationFeaturesEXT more = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
                                   .pNext = &messenger,
@@ -106,7 +106,7 @@ VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* versi
     info.enabledExtensionCount = 2;
     info.ppEnabledExtensionNames = extensions;
   }
-  tvmgo_dl_quiet_begin(); /* drivers start here */
+  tvmgo_dl_quiet_begin(); /* drivers are loaded here and may print */
   rc = g.vkCreateInstance(&info, NULL, out);
   tvmgo_dl_quiet_end();
   if (rc != VK_SUCCESS) return rc;
@@ -116,7 +116,7 @@ VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* versi
   TVMGO_VULKAN_INSTANCE(MUST, MAY)
 #undef MUST
 #undef MAY
-  /* it calls them unseen */
+  /* The Go binding calls these functions without a check. */
   static const char* const of_the_binding[] = {"vkEnumeratePhysicalDevices", "vkGetPhysicalDeviceProperties"};
   for (size_t i = 0; i < sizeof of_the_binding / sizeof *of_the_binding; i++)
     if (vkGetInstanceProcAddr(*out, of_the_binding[i]) == NULL) *lacks = of_the_binding[i];
@@ -127,7 +127,7 @@ VkResult tvmgo_vk_instance_create(int validate, VkInstance* out, uint32_t* versi
   if (*validated) {
     VkDebugUtilsMessengerEXT kept;
     rc = tvmgo_vk_instance.vkCreateDebugUtilsMessengerEXT(*out, &messenger, NULL, &kept);
-    names_are_seen = rc == VK_SUCCESS;
+    names_are_visible = rc == VK_SUCCESS;
   } else if (validate) {
     rc = VK_ERROR_LAYER_NOT_PRESENT;
   }

@@ -18,7 +18,7 @@ var (
 	one    = runtime.Dim3{1}
 )
 
-// types are the kernels of the shaders in testdata, by file.
+// types has the kernels of each shader file in testdata.
 var types = map[string][]runtime.KernelType{
 	"add":      {{Name: "add", Args: []dlpack.DataType{memory, memory, memory, dlpack.Int32}}},
 	"reduce":   {{Name: "reduce", Args: []dlpack.DataType{memory, memory}}},
@@ -37,7 +37,7 @@ var types = map[string][]runtime.KernelType{
 		Args: []dlpack.DataType{memory, memory}}},
 }
 
-// twenty is a buffer and 20 scalars, ints and floats in turn.
+// twenty returns the types of a buffer and 20 scalars, which are alternately int32 and float32.
 func twenty() []dlpack.DataType {
 	list := []dlpack.DataType{memory}
 	for range 10 {
@@ -46,7 +46,7 @@ func twenty() []dlpack.DataType {
 	return list
 }
 
-// present are the devices that tests run on.
+// present returns the devices on which tests run.
 func present() []dlpack.Device { return []dlpack.Device{first, second} }
 
 func words(t testing.TB, file string) []byte {
@@ -72,7 +72,7 @@ func kernelOf(t testing.TB, m *runtime.Module, name string) *runtime.Kernel {
 	return k
 }
 
-// shader is a kernel of a file of testdata; the first, unless a name is given.
+// shader returns a kernel of a shader file in testdata: the first one, unless a name is given.
 func shader(t testing.TB, file string, name ...string) *runtime.Kernel {
 	t.Helper()
 	m := made(t, words(t, file), types[file]...)
@@ -130,7 +130,7 @@ func TestKernel_Add(t *testing.T) {
 				require.NoError(t, s.Sync(t.Context()))
 			}
 			want := numbers(n, func(i int) float32 { return counted(i) + float32(3*i) })
-			want[n-1] = 0 // beyond the scalar
+			want[n-1] = 0 // the scalar argument limits the kernel to n-1 elements
 			require.Equal(t, want, values[float32](t, c))
 		}
 	}
@@ -143,7 +143,7 @@ func TestKernel_Reduce(t *testing.T) {
 		const blocks = 37
 		k := shader(t, file)
 		for _, dev := range present() {
-			// sums are integers: the order does not matter
+			// The sums are integers, so the order of additions does not matter.
 			data := numbers(blocks*size, func(i int) float32 { return float32(i % 113) })
 			x, sums := array(t, dev, data), array(t, dev, make([]float32, blocks))
 			err := k.Launch(nil, runtime.Dim3{blocks}, runtime.Dim3{size}, x, sums)
@@ -186,7 +186,7 @@ func TestKernel_Stencil(t *testing.T) {
 	}
 }
 
-// twentyValues are scalars for the shaders that take 20, and what these make of them.
+// twentyValues returns arguments for the shaders that take 20 scalars, and the result that the shaders compute.
 func twentyValues(from int) (args []any, sum float32) {
 	for i := range 20 {
 		v := from + i
@@ -201,19 +201,19 @@ func twentyValues(from int) (args []any, sum float32) {
 	return args, sum
 }
 
-// More scalars than push constants hold come in a uniform buffer, of which each launch has a piece of its own.
+// Scalars that do not fit into push constants are passed in a uniform buffer, of which each launch has its own part.
 func TestKernel_ScalarsInAUniformBuffer(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	k := shader(t, "scalars")
 	for _, dev := range present() {
-		const launches = 1500 // more than one piece of memory for them holds
+		const launches = 1500 // too many for the uniform buffer memory of one pool
 		var outs []*runtime.Tensor
 		var want []float32
 		for range launches {
 			outs = append(outs, array(t, dev, make([]float32, 8)))
 		}
-		for i, x := range outs { // all of them queued before any is looked at
+		for i, x := range outs { // enqueue all launches before reading a result
 			args, sum := twentyValues(i)
 			require.NoError(t, k.Launch(nil, runtime.Dim3{2}, runtime.Dim3{4}, append([]any{x}, args...)...))
 			want = append(want, sum)
@@ -253,7 +253,7 @@ func TestKernel_Halves(t *testing.T) {
 		require.NoError(t, host.CopyFromTensor(x, nil))
 		for i, v := range data {
 			if v != 0 {
-				data[i] = v - 1<<10 // half as much
+				data[i] = v - 1<<10 // half the value
 			}
 		}
 		require.Equal(t, data, values[uint16](t, bits))
@@ -271,7 +271,7 @@ func TestKernel_TypesOfArguments(t *testing.T) {
 	}
 }
 
-// Each of a thousand dispatches sees what the one before wrote; in other streams too.
+// Each of a thousand dispatches reads the results of the previous one, on the default stream and on another stream.
 func TestKernel_DependentDispatches(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -300,7 +300,7 @@ func TestKernel_DependentDispatches(t *testing.T) {
 	}
 }
 
-// The same of numbers that are added up, in buffers that validation watches.
+// The same for an accumulated sum, in buffers that validation checks.
 func TestKernel_DependentSums(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -314,7 +314,7 @@ func TestKernel_DependentSums(t *testing.T) {
 	}
 }
 
-// Kernels that touch other arrays, or other parts of one, need not wait for each other, and end right.
+// Kernels can use different parts of the same array, also the end of an array and empty parts.
 func TestKernel_PartOfAnArray(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -335,7 +335,7 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, values[float32](t, x))
-		// The end of an array, and nothing of it anywhere, are parts, too.
+		// The last elements of an array, and empty parts at any offset.
 		for _, c := range []struct{ at, n int64 }{{512 - 4, 4}, {0, 0}, {1, 0}, {512, 0}} {
 			v, err := x.View(dlpack.Float32, []int64{c.n}, nil, 4*c.at)
 			require.NoError(t, err)
@@ -350,14 +350,14 @@ func TestKernel_PartOfAnArray(t *testing.T) {
 		require.NoError(t, err)
 		defer bits.Close()
 		require.NoError(t, k.Launch(nil, one, runtime.Dim3{64}, bits, bits, bits, 64),
-			"numbers of less than a byte have one each")
+			"elements of less than a byte count as one byte each")
 		for i := 256; i < 256+64; i++ {
 			want[i] *= 2
 		}
 		require.Equal(t, want, values[float32](t, x))
 		odd := view(1)
 		requireError(t, k.Launch(nil, one, runtime.Dim3{64}, odd, x, x, 8), runtime.ErrInvalidArgument,
-			"kernel add: argument 0 begins 4 bytes into its memory of 2048", "a multiple of", "copy it")
+			"kernel add: argument 0 begins at byte 4 of an allocation of 2048 bytes", "a multiple of", "copy it")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// Kernels and functions work after their module and their arguments are closed.
+// Kernels run after their module is closed, and launches complete after their arguments are closed.
 func TestKernel_OutlivesItsModule(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -29,14 +29,15 @@ func TestKernel_OutlivesItsModule(t *testing.T) {
 		for range 8 {
 			x := array(t, first, numbers(n, func(int) float32 { return 1 }))
 			require.NoError(t, k.Launch(nil, runtime.Dim3{n / 64}, runtime.Dim3{64}, x, sum, sum, n))
-			require.NoError(t, x.Close(), "while it is queued")
+			require.NoError(t, x.Close(), "while the launch is enqueued")
 		}
-		require.NoError(t, k.Close(), "while it is queued")
+		require.NoError(t, k.Close(), "while the launch is enqueued")
 	}
 	require.Equal(t, numbers(n, func(int) float32 { return 32 }), values[float32](t, sum))
 }
 
-// A stream may lie where another lay before, and counts its work anew: it holds what it runs all the same.
+// A new stream may have the address of a freed one, and its batches the same numbers. Its batches still keep the
+// pipelines that they run.
 func TestKernel_OutlivesItsModuleOnStreamsThatComeAndGo(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -53,7 +54,7 @@ func TestKernel_OutlivesItsModuleOnStreamsThatComeAndGo(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, k.Launch(s, runtime.Dim3{n / 64}, runtime.Dim3{64}, x, 1, 1))
 			if i == 3 {
-				require.NoError(t, k.Close(), "while it is queued")
+				require.NoError(t, k.Close(), "while the launch is enqueued")
 			}
 			require.NoError(t, s.Sync(t.Context()))
 			require.NoError(t, s.Close())
@@ -62,8 +63,7 @@ func TestKernel_OutlivesItsModuleOnStreamsThatComeAndGo(t *testing.T) {
 	require.Equal(t, slices.Repeat([]uint32{20}, n), values[uint32](t, x))
 }
 
-// Many goroutines launch at once, on streams of their own and on one, while the collector runs all the time; each
-// kernel is made once.
+// Many goroutines launch at once, on the default stream and on their own streams, with frequent garbage collections.
 func TestKernel_ManyAtOnce(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -111,7 +111,7 @@ func TestKernel_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// Twenty thousand dispatches leave the process as large as those before them did.
+// Twenty thousand dispatches do not increase the memory of the process.
 func TestKernel_NoGrowth(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -124,24 +124,24 @@ func TestKernel_NoGrowth(t *testing.T) {
 				require.NoError(t, step.Launch(nil, one, runtime.Dim3{64}, x, 1, 1))
 				require.NoError(t, many.Launch(nil, one, runtime.Dim3{4}, append([]any{y}, args...)...))
 			}
-			values[uint32](t, x) // waits: what is queued takes memory while it is
+			values[uint32](t, x) // waits, because enqueued commands take memory
 		}
 		goruntime.GC()
 	}
 	run(20)
 	const most = 8 << 20
 	runs, grown := 1, int64(most)
-	// what leaks grows every time, the heaps of Go and of the driver now and then
+	// A leak grows in every run; the heaps of Go and of the driver grow only sometimes.
 	for ; grown >= most && runs < 6; runs++ {
 		before := resident(t)
 		run(20)
 		grown = resident(t) - before
 	}
-	require.Less(t, grown, int64(most), "bytes that the process grew by")
+	require.Less(t, grown, int64(most), "growth of the process in bytes")
 	require.Equal(t, slices.Repeat([]uint32{uint32(runs) * 10000}, 64), values[uint32](t, x))
 }
 
-// resident is the memory of this process, in bytes.
+// resident returns the resident memory of this process, in bytes.
 func resident(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/statm")

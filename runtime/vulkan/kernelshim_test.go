@@ -16,8 +16,8 @@ import (
 	"tvmgo/runtime/vulkan"
 )
 
-// kernelWork makes a module, runs two of its kernels and one with scalars in a uniform buffer, and checks what comes
-// out; an error is one that a call answered.
+// kernelWork runs a kernel with push constants and a kernel with scalars in a uniform buffer, and checks the results.
+// It returns the first error of a call.
 func kernelWork(t *testing.T, dev dlpack.Device) (err error) {
 	var open []interface{ Close() error }
 	defer func() {
@@ -83,13 +83,13 @@ func kernelWork(t *testing.T, dev dlpack.Device) (err error) {
 		return err
 	}
 	if !slices.Equal(got, slices.Repeat([]uint32{13}, 64)) || !slices.Equal(sums, slices.Repeat([]float32{sum}, 64)) {
-		t.Errorf("what came back is wrong: %v, %v", got, sums)
+		t.Errorf("the results are wrong: %v, %v", got, sums)
 	}
 	return nil
 }
 
-// Whichever call of the driver fails on the way to a launch: the launch says so, or does without; nothing is lost, and
-// the next one works. With descriptors that are pushed, and with those of a pool.
+// If any call of the driver fails during a launch, the launch returns an error or succeeds without the call. Nothing
+// leaks, and the next launch works. Tested with push descriptors and with descriptor pools.
 func TestEveryCallFails_Kernels(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -110,7 +110,7 @@ func TestEveryCallFails_Kernels(t *testing.T) {
 			t.Setenv("SHIM_FAIL_AT", "")
 			if err != nil {
 				require.ErrorContains(t, err, "VK_ERROR_OUT_OF_HOST_MEMORY (-1)", "call %d", k)
-				if strings.Contains(err.Error(), "make its pipeline on "+dev.String()) {
+				if strings.Contains(err.Error(), "create its pipeline on "+dev.String()) {
 					seen["pipeline"] = true
 				}
 			}
@@ -123,10 +123,10 @@ func TestEveryCallFails_Kernels(t *testing.T) {
 			require.Equal(t, memory, nowMemory, "call %d", k)
 		}
 	}
-	require.True(t, seen["pipeline"], "making a pipeline failed")
+	require.True(t, seen["pipeline"], "creating a pipeline failed at least once")
 }
 
-// A device without doubles says so for a kernel that has them; others run.
+// On a device without float64, a kernel that uses float64 is an error; other kernels run.
 func TestKernel_WithoutFloat64(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -139,8 +139,8 @@ func TestKernel_WithoutFloat64(t *testing.T) {
 	require.NoError(t, kernelWork(t, first))
 }
 
-// Dispatches wait for those that touch the same bytes, and for no others.
-func TestBarriers_StandWhereNeeded(t *testing.T) {
+// There is a barrier between dispatches that use the same bytes, and none between others.
+func TestBarriers_OnlyWhereNeeded(t *testing.T) {
 	if !inChild() {
 		need(t)
 		library := "TVMGO_VULKAN_LIBRARY=" + shim(t)
@@ -149,8 +149,8 @@ func TestBarriers_StandWhereNeeded(t *testing.T) {
 		passes(t, library, "SHIM_COUNT_BARRIERS="+filepath.Join(dir, "pooled"), "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1")
 		return
 	}
-	so := func() (n int) {
-		text, _ := os.ReadFile(os.Getenv("SHIM_COUNT_BARRIERS")) // there is none before the first
+	barriers := func() (n int) {
+		text, _ := os.ReadFile(os.Getenv("SHIM_COUNT_BARRIERS")) // the file does not exist before the first barrier
 		_, _ = fmt.Sscan(string(text), &n)
 		return n
 	}
@@ -174,29 +174,29 @@ func TestBarriers_StandWhereNeeded(t *testing.T) {
 		for _, v := range parts[:8] {
 			run(step, v, 1, 1)
 		}
-		before := so()
+		before := barriers()
 		for _, v := range parts[8:] {
 			run(step, v, 1, 1)
 		}
-		require.Equal(t, before, so(), "each its own part")
+		require.Equal(t, before, barriers(), "each dispatch uses its own part")
 		run(step, parts[8], 1, 1)
-		require.Equal(t, before+1, so(), "the same part")
+		require.Equal(t, before+1, barriers(), "the same part")
 		run(step, parts[9], 1, 1)
-		require.Equal(t, before+1, so(), "one that the barrier was for already")
+		require.Equal(t, before+1, barriers(), "the last barrier already covers this part")
 		run(step, x, 1, 1)
-		require.Equal(t, before+2, so(), "all of it")
+		require.Equal(t, before+2, barriers(), "the whole array")
 		run(step, x, 1, 1)
-		before = so() // nothing else is under way
+		before = barriers() // a barrier has just covered all earlier uses
 		run(add, y, y, z, 64)
 		run(add, y, y, other, 64)
-		require.Equal(t, before, so(), "both only read")
+		require.Equal(t, before, barriers(), "both dispatches only read y")
 		run(add, z, y, y, 64)
-		require.Equal(t, before+1, so(), "written where it was read")
+		require.Equal(t, before+1, barriers(), "writes an array that an earlier dispatch read")
 		values[uint32](t, x)
 	}
 }
 
-// Validation sees dispatches that do not wait for those before them.
+// Without barriers, validation reports dispatches that do not wait for earlier ones.
 func TestValidationSees_Dispatches(t *testing.T) {
 	if !inChild() {
 		need(t)

@@ -1,21 +1,20 @@
-/* The way from a call to a recorded dispatch. No memory is allocated and Go is not entered, but at a kernel's first use
- * on a device. */
+/* Launches. Only the first use of a kernel on a device enters Go. */
 #include "launch.h"
 
-/* The pipeline for a device, made when there is none yet. */
+/* The kernel's pipeline for a device; creates it if necessary. NULL with an error raised. */
 static vk_pipeline* pipeline_for(vk_function* f, const vk_device* d) {
   vk_pipeline* p = tvmgo_kernel_built(&f->k, d->index);
   return TVMGO_LIKELY(p != NULL) ? p : tvmgo_kernel_build(&f->k, d->index);
 }
 
-/* The part of a buffer that an argument is. */
+/* The part of a buffer that is passed as an argument. */
 typedef struct {
   const vk_handle* h;
   size_t offset, size;
 } part;
 
-/* Bytes from an array's first element to behind its last; (size_t)-1 when that isn't known: to the end of its
- * memory. */
+/* The number of bytes from the begin of an array's first element to the end of its last element; (size_t)-1 if it
+ * cannot be computed. */
 static size_t extent(const DLTensor* t) {
   size_t last = 0;
   for (int i = 0; i < t->ndim; i++)
@@ -31,10 +30,11 @@ static size_t extent(const DLTensor* t) {
   }
   size_t bits = (size_t)t->dtype.bits * t->dtype.lanes;
   if (last >= ((size_t)-1 >> 1) / (bits + 1)) return (size_t)-1;
-  return (last + 1) * ((bits + 7) / 8); /* of less than a byte: one for each, as some have it */
+  return (last + 1) * ((bits + 7) / 8); /* an element of less than a byte counts as a byte: some programs store it so */
 }
 
-/* size: what the array has; shaders may read whole words there. */
+/* Checks p's offset and size, and rounds the size up, because shaders may read a whole word at the end of an array. 0,
+ * or -1 with an error raised. */
 static int part_of(const vk_function* f, int i, const vk_device* d, part* p) {
   const VkPhysicalDeviceLimits* limits = &d->properties.limits;
   size_t align = limits->minStorageBufferOffsetAlignment, step = align < 16 ? 16 : align;
@@ -45,10 +45,10 @@ static int part_of(const vk_function* f, int i, const vk_device* d, part* p) {
   return tvmgo_raise(TVMGO_VALUE_ERROR,
                      TVMGO_ARG " has %zu bytes; kernels on vulkan:%d (%s) take at most %zu in one array: split it",
                      f->k.name, i, p->size, (int)d->index, d->properties.deviceName,
-                         (size_t)limits->maxStorageBufferRange);
+                     (size_t)limits->maxStorageBufferRange);
 }
 
-/* The memory behind an argument. */
+/* The part of a buffer that is passed as argument i. 0, or -1 with an error raised. */
 static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMFFIAny* v, part* p) {
   const void* data;
   const DLTensor* t;
@@ -59,14 +59,14 @@ static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMF
   if (t != NULL) {
     p->size = extent(t);
     whole_bytes = t->dtype.bits * t->dtype.lanes % 8 == 0 && p->size != (size_t)-1;
-    if (p->size > 0) p->offset = t->byte_offset; /* an empty array may lie anywhere, but a descriptor has some bytes */
+    if (p->size > 0) p->offset = t->byte_offset; /* an empty array may have any offset; a descriptor is never empty */
     else p->size = 1;
   }
   p->h = tvmgo_kernel_handle(&f->k, i, d->index, &tvmgo_vk_handles, data);
   if (p->h == NULL) return -1;
   if (TVMGO_UNLIKELY(whole_bytes && (p->offset > p->h->nbytes || p->size > p->h->nbytes - p->offset)))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is an array of %zu bytes that begins %zu bytes into its memory "
-                                                    "of %zu: it ends beyond",
+    return tvmgo_raise(TVMGO_VALUE_ERROR, TVMGO_ARG " is an array of %zu bytes that begins at byte %zu of an "
+                                                    "allocation of %zu bytes, and ends beyond it",
                        f->k.name, i, p->size, p->offset, p->h->nbytes);
   return part_of(f, i, d, p);
 }
@@ -75,7 +75,7 @@ static int memory_of(const vk_function* f, int i, const vk_device* d, const TVMF
 #define SHAPE TVMGO_SHAPE
 #define SHAPE_ARGS(f, s, d) TVMGO_SHAPE_ARGS(&(f)->k, s, (d)->index)
 
-/* What the device would refuse, with the limit, and blocks that are not the shader's. */
+/* Checks the sizes of a launch, for errors that name the limit. The block must be the one that the shader declares. */
 static int check_sizes(const vk_function* f, const vk_device* d, const vk_pipeline* p, const size_t* s) {
   const uint32_t* own = p->shape.block;
   for (int i = 0; i < 3; i++) {
@@ -84,13 +84,13 @@ static int check_sizes(const vk_function* f, const vk_device* d, const vk_pipeli
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of blockIdx.%c is %zu", SHAPE_ARGS(f, s, d), "xyz"[i],
                          limit);
     if (TVMGO_UNLIKELY(own[0] != 0 && (f->block_given >> i & 1) && s[3 + i] != own[i]))
-      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the shader's blocks are [%u, %u, %u], which is fixed in its code",
+      return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the block must be [%u, %u, %u], which is fixed in the shader",
                          SHAPE_ARGS(f, s, d), own[0], own[1], own[2]);
   }
   return tvmgo_kernel_blocks_fit(s) ? 0 : tvmgo_kernel_too_many_blocks(&f->k, s, d->index);
 }
 
-/* Declares what the dispatch touches; the descriptors of its buffers. */
+/* Declares the buffers that the dispatch uses, and fills in their descriptors. */
 static int use_buffers(const vk_function* f, const vk_pipeline* p, vk_stream* stream, const part* parts,
                        VkDescriptorBufferInfo* info) {
   for (int i = 0; i < f->num_buffers; i++) {
@@ -104,8 +104,7 @@ static int use_buffers(const vk_function* f, const vk_pipeline* p, vk_stream* st
 
 /* Records the dispatch. */
 static int record(const vk_function* f, vk_pipeline* p, TVMFFIStreamHandle on, const part* parts,
-                  const tvmgo_kernel_slot* scalars,
-                  const size_t* s, vk_room** spare) {
+                  const tvmgo_kernel_slot* scalars, const size_t* s, vk_arg_pool** spare) {
   VkDescriptorBufferInfo info[TVMGO_MAX_KERNEL_ARGS + 1];
   VkDescriptorSet set = NULL;
   vk_stream* stream;
@@ -114,7 +113,7 @@ static int record(const vk_function* f, vk_pipeline* p, TVMFFIStreamHandle on, c
   if (c == NULL) return -1;
   if (tvmgo_vk_pipeline_keep(p, stream) != 0 || use_buffers(f, p, stream, parts, info) != 0)
     return tvmgo_vk_cancel(stream);
-  if (*spare != NULL && tvmgo_vk_room_use(p, stream, spare, scalars, &info[f->num_buffers], &set) != 0)
+  if (*spare != NULL && tvmgo_vk_arg_pool_use(p, stream, spare, scalars, &info[f->num_buffers], &set) != 0)
     return tvmgo_vk_cancel(stream);
   d->f.vkCmdBindPipeline(c, VK_PIPELINE_BIND_POINT_COMPUTE, p->handle);
   if (p->pushed && p->update != NULL) {
@@ -134,7 +133,7 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   size_t s[TVMGO_MAX_LAUNCH];
   part parts[TVMGO_MAX_KERNEL_ARGS];
   tvmgo_kernel_slot scalars[TVMGO_MAX_KERNEL_ARGS + 1];
-  vk_room* spare = NULL;
+  vk_arg_pool* spare = NULL;
   int32_t id = tvmgo_kernel_begin(&f->k, kDLVulkan, n);
   vk_device* d = id < 0 ? NULL : tvmgo_vk_device(id);
   if (d == NULL || tvmgo_kernel_sizes(&f->k, args + f->k.num_args, s) != 0) return -1;
@@ -147,11 +146,11 @@ static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resul
   for (; i < f->k.num_args; i++)
     if (tvmgo_kernel_scalar(&f->k, i, &args[i], &scalars[i - f->num_buffers]) != 0) return -1;
   if ((p->update != NULL && !p->pushed) || p->shape.uniform) {
-    spare = tvmgo_vk_room_take(p);
+    spare = tvmgo_vk_arg_pool_take(p);
     if (spare == NULL) return -1;
   }
   int rc = record(f, p, tvmgo_stream_get(kDLVulkan, d->index), parts, scalars, s, &spare);
-  if (spare != NULL) tvmgo_vk_room_give_back(spare);
+  if (spare != NULL) tvmgo_vk_arg_pool_return(spare);
   return rc;
 }
 
@@ -168,7 +167,7 @@ static int complete(tvmgo_kernel* k) {
   for (int i = f->num_buffers; i < k->num_args; i++)
     if (k->args[i] == TVMGO_ARG_MEMORY)
       return tvmgo_raise(TVMGO_CORRUPT_ERROR,
-                         TVMGO_ARG " is memory and comes behind a number: on Vulkan all memory comes first",
+                         TVMGO_ARG " is memory, but follows a scalar: on Vulkan, all memory arguments must come first",
                          k->name, i);
   for (int i = 0; i < k->num_launch; i++)
     if (k->launch[i] >= TVMGO_LAUNCH_BLOCK && k->launch[i] < TVMGO_LAUNCH_CLUSTER)

@@ -10,8 +10,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// A device is lost while 32 threads have work on it. What that work uses is destroyed after the device is done with it;
-// a device that never is keeps it, and nobody waits for longer than a bound.
+// A device is lost while 32 threads use it. Objects are destroyed only when the device does not use them any more. If
+// that never happens, they are not destroyed, and no call waits longer than the time limit.
 func TestDeviceLost_WhileItWorks(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -41,7 +41,7 @@ func TestDeviceLost_WhileItWorks(t *testing.T) {
 	lost := make(chan struct{})
 	for _, w := range workers {
 		all.Go(func() {
-			for range 20 { // enough for a submission
+			for range 20 { // enough copies for a submission
 				_ = w.y.CopyFromTensor(w.x, w.s)
 			}
 			ready.Done()

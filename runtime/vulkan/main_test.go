@@ -19,10 +19,10 @@ var (
 	second = dlpack.Device{Type: dlpack.Vulkan, ID: 1}
 )
 
-// messagesWanted says that a test makes mistakes that validation is to see.
+// messagesWanted is the variable of a test that makes mistakes which validation must report.
 const messagesWanted = "TVMGO_TEST_MISTAKE"
 
-// The tests run with two devices, with the validation layer: at the end it must have said nothing.
+// The tests run with two devices and with the validation layer, which must not have reported any message at the end.
 func TestMain(m *testing.M) {
 	for _, v := range []string{"TVMGO_VULKAN_DEVICE_TWICE", "TVMGO_VULKAN_VALIDATION"} {
 		if _, set := os.LookupEnv(v); !set {
@@ -39,17 +39,17 @@ func TestMain(m *testing.M) {
 	}
 	rc := m.Run()
 	os.RemoveAll(dir)
-	if said := vulkan.Loaded().Messages; len(said) > 0 && os.Getenv(messagesWanted) == "" {
-		fmt.Printf("--- FAIL: validation has %d messages\n", len(said))
-		for _, s := range said {
-			fmt.Println(s)
+	if messages := vulkan.Loaded().Messages; len(messages) > 0 && os.Getenv(messagesWanted) == "" {
+		fmt.Printf("--- FAIL: validation has %d messages\n", len(messages))
+		for _, m := range messages {
+			fmt.Println(m)
 		}
 		rc = 1
 	}
 	os.Exit(rc)
 }
 
-// needSources skips a test that compiles a file of this repository where it is not there, or no compiler; on CI that is
+// needSources skips a test that compiles a file of this repository if the file or a compiler is missing. On CI, that is
 // a failure.
 func needSources(t *testing.T, file string) {
 	t.Helper()
@@ -63,7 +63,7 @@ func needSources(t *testing.T, file string) {
 	}
 }
 
-// need skips a test where there is no Vulkan; on CI that is a failure.
+// need skips a test without Vulkan devices. On CI, that is a failure.
 func need(t testing.TB) {
 	t.Helper()
 	if runtime.DeviceExists(second) {
@@ -72,7 +72,7 @@ func need(t testing.TB) {
 	gputest.Missing(t, dlpack.Vulkan, "there are no two Vulkan devices")
 }
 
-// noLeaks checks that a test leaves nothing alive, in the runtime or on the devices.
+// noLeaks checks that a test releases all its objects and device memory.
 func noLeaks(t *testing.T) {
 	t.Helper()
 	gputest.NoLeaks(t, []dlpack.Device{first, second})

@@ -9,9 +9,9 @@
 /* ---- buffers ---- */
 
 static void destroy(vk_memory* m) {
-  if (m->left) atomic_fetch_sub(&m->d->left_bytes, (int64_t)m->size);
+  if (m->released) atomic_fetch_sub(&m->d->released_bytes, (int64_t)m->size);
   if (m->buffer != NULL) m->d->f.vkDestroyBuffer(m->d->handle, m->buffer, NULL);
-  tvmgo_vk_unplace(m);
+  tvmgo_vk_subfree(m);
   free(m->spare);
   free(m);
 }
@@ -22,18 +22,19 @@ void tvmgo_vk_memory_drop(vk_memory* m) {
   if (atomic_fetch_sub(&m->refs, 1) == 1) destroy(m);
 }
 
-void tvmgo_vk_memory_leave(vk_memory* m) {
-  m->left = 1;
-  atomic_fetch_add(&m->d->left_bytes, (int64_t)m->size);
+void tvmgo_vk_memory_release(vk_memory* m) {
+  m->released = 1;
+  atomic_fetch_add(&m->d->released_bytes, (int64_t)m->size);
   tvmgo_vk_memory_drop(m);
 }
 
-/* A program that allocates, queues work and frees without ever waiting must not take all memory. */
-static void limit_left(vk_device* d) {
+/* Limits the memory that is freed but still in use. Without it, a program that allocates, enqueues commands and frees
+ * without ever waiting would use up all memory. */
+static void limit_released(vk_device* d) {
   int64_t most = (int64_t)(d->memory.memoryHeaps[d->memory.memoryTypes[d->data_type].heapIndex].size / 8);
-  if (TVMGO_LIKELY(atomic_load(&d->left_bytes) <= most)) return;
+  if (TVMGO_LIKELY(atomic_load(&d->released_bytes) <= most)) return;
   tvmgo_vk_collect(d);
-  if (atomic_load(&d->left_bytes) > most) tvmgo_vk_drain(d);
+  if (atomic_load(&d->released_bytes) > most) tvmgo_vk_drain(d);
 }
 
 static int32_t chosen(const vk_device* d, memory_use use, uint32_t bits) {
@@ -42,7 +43,7 @@ static int32_t chosen(const vk_device* d, memory_use use, uint32_t bits) {
   return tvmgo_vk_choose(&d->memory, d->properties.deviceType, bits, use);
 }
 
-static VkResult try_place(vk_memory* m, memory_use use) {
+static VkResult try_allocate(vk_memory* m, memory_use use) {
   vk_device* d = m->d;
   VkMemoryDedicatedRequirements own = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
   VkMemoryRequirements2 need = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2, .pNext = &own};
@@ -52,10 +53,10 @@ static VkResult try_place(vk_memory* m, memory_use use) {
   int alone = own.requiresDedicatedAllocation || (own.prefersDedicatedAllocation && d->has.dedicated_allocation);
   int32_t type = chosen(d, use, need.memoryRequirements.memoryTypeBits);
   if (type < 0) return VK_ERROR_FEATURE_NOT_PRESENT;
-  return tvmgo_vk_place(m, &need.memoryRequirements, (uint32_t)type, alone);
+  return tvmgo_vk_suballocate(m, &need.memoryRequirements, (uint32_t)type, alone);
 }
 
-/* Free bytes of the heap of a type, for every process together; -1 when the driver cannot tell. */
+/* Free bytes of a memory type's heap, which all processes share; -1 if the driver does not report it. */
 static int64_t free_bytes(const vk_device* d, int32_t type) {
   if (!d->has.memory_budget || type < 0) return -1;
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
@@ -70,28 +71,28 @@ static int64_t free_bytes(const vk_device* d, int32_t type) {
 
 static int out_of_memory(vk_device* d, VkDeviceSize size, memory_use use, VkResult rc) {
   int64_t left = free_bytes(d, chosen(d, use, ~0u));
-  char text[64] = "the driver does not tell how much is free";
+  char text[64] = "the driver does not report free memory";
   pthread_mutex_lock(&d->heap->lock);
   uint32_t blocks = d->heap->num_allocations;
   pthread_mutex_unlock(&d->heap->lock);
-  if (left >= 0) snprintf(text, sizeof text, "%lld are free", (long long)left);
-  return tvmgo_vk_failed(d, rc, "vulkan:%d: no memory for %llu bytes; %s, %lld are held here in %u blocks (of at "
-                                "most %u)",
+  if (left >= 0) snprintf(text, sizeof text, "%lld bytes are free", (long long)left);
+  return tvmgo_vk_failed(d, rc, "vulkan:%d: no memory for %llu bytes; %s, this process holds %lld bytes in %u blocks "
+                                "(of at most %u)",
                          (int)d->index, (unsigned long long)size, text, (long long)atomic_load(&d->heap->held),
                          blocks, d->properties.limits.maxMemoryAllocationCount);
 }
 
-static int is_memory_out(VkResult rc) {
+static int is_out_of_memory(VkResult rc) {
   return rc == VK_ERROR_OUT_OF_DEVICE_MEMORY || rc == VK_ERROR_OUT_OF_HOST_MEMORY || rc == VK_ERROR_TOO_MANY_OBJECTS;
 }
 
 vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use) {
   if (size > d->max_allocation) {
-    tvmgo_raise(TVMGO_MEMORY_ERROR, "vulkan:%d: no memory for %llu bytes: one buffer has at most %llu", (int)d->index,
+    tvmgo_raise(TVMGO_MEMORY_ERROR, "vulkan:%d: no memory for %llu bytes: a buffer has at most %llu", (int)d->index,
                 (unsigned long long)size, (unsigned long long)d->max_allocation);
     return NULL;
   }
-  if (use == MEMORY_DATA) limit_left(d);
+  if (use == MEMORY_DATA) limit_released(d);
   vk_memory* m = calloc(1, sizeof *m);
   if (m == NULL || (m->spare = malloc(sizeof *m->spare)) == NULL) {
     free(m);
@@ -107,7 +108,8 @@ vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use) 
                                       VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT};
   if (d->has.buffer_device_address) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   VkResult rc = VK_SUCCESS;
-  /* When memory is out: first what was freed and is done, then what was freed and is still in use. */
+  /* If there is not enough memory, the second round first frees memory that completed batches kept, and the third round
+   * first waits for all batches. */
   for (int round = 0; round < 3; round++) {
     if (round == 1) tvmgo_vk_collect(d);
     if (round == 2) {
@@ -116,8 +118,8 @@ vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use) 
     }
     if (round > 0) tvmgo_vk_trim(d);
     rc = m->buffer != NULL ? VK_SUCCESS : d->f.vkCreateBuffer(d->handle, &info, NULL, &m->buffer);
-    if (rc == VK_SUCCESS) rc = try_place(m, use);
-    if (!is_memory_out(rc)) break;
+    if (rc == VK_SUCCESS) rc = try_allocate(m, use);
+    if (!is_out_of_memory(rc)) break;
   }
   if (rc == VK_SUCCESS) rc = d->f.vkBindBufferMemory(d->handle, m->buffer, m->block->memory, m->offset);
   if (rc == VK_SUCCESS) {
@@ -131,7 +133,7 @@ vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use) 
   return NULL;
 }
 
-/* Calls an entry for bytes of memory that is not coherent, rounded to what the driver takes. */
+/* Flushes or invalidates bytes of memory that is not coherent, rounded to multiples of nonCoherentAtomSize. */
 static int whole_atoms(vk_memory* m, VkDeviceSize offset, VkDeviceSize size, int flush) {
   vk_device* d = m->d;
   if (m->coherent || size == 0) return 0;
@@ -143,14 +145,16 @@ static int whole_atoms(vk_memory* m, VkDeviceSize offset, VkDeviceSize size, int
                                .size = to >= m->block->size ? ~(VkDeviceSize)0 : to - from};
   VkResult rc = flush ? d->f.vkFlushMappedMemoryRanges(d->handle, 1, &range)
                       : d->f.vkInvalidateMappedMemoryRanges(d->handle, 1, &range);
-  return rc == VK_SUCCESS ? 0 : tvmgo_vk_failed(d, rc, "vulkan:%d: %s host memory", (int)d->index, flush ? "flush"
-                                                : "read");
+  if (rc == VK_SUCCESS) return 0;
+  return tvmgo_vk_failed(d, rc, "vulkan:%d: %s host memory", (int)d->index, flush ? "flush" : "invalidate");
 }
 
-int tvmgo_vk_memory_seen(vk_memory* m, VkDeviceSize offset, VkDeviceSize size) { return whole_atoms(m, offset, size, 0);
-    }
-int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size) { return whole_atoms(m, offset, size,
-    1); }
+int tvmgo_vk_memory_seen(vk_memory* m, VkDeviceSize offset, VkDeviceSize size) {
+  return whole_atoms(m, offset, size, 0);
+}
+int tvmgo_vk_memory_written(vk_memory* m, VkDeviceSize offset, VkDeviceSize size) {
+  return whole_atoms(m, offset, size, 1);
+}
 
 /* ---- data of arrays ---- */
 
@@ -175,11 +179,11 @@ int tvmgo_vk_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, size_
 int tvmgo_vk_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataType dtype,
                           const char* scope, void** out) {
   if (tvmgo_vk_device(dev.device_id) == NULL) return -1;
-  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "vulkan:%d has no memory of scope \"%s\": there is global",
+  return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "vulkan:%d has no memory of scope \"%s\": its only scope is global",
                      dev.device_id, scope);
 }
 
-/* Work that is queued keeps the memory; nothing is waited for. */
+/* Does not wait: enqueued commands keep the memory. */
 int tvmgo_vk_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   vk_device* d = tvmgo_vk_device(dev.device_id);
   vk_handle* h = d == NULL || tvmgo_workspace_refuse(dev, p) != 0 ? NULL : tvmgo_vk_data(d, p, "free");
@@ -187,7 +191,7 @@ int tvmgo_vk_free(const TVMGODeviceAPI* api, DLDevice dev, void* p) {
   vk_memory* m = h->memory;
   tvmgo_memory_count(&d->data, -(int64_t)h->nbytes);
   tvmgo_vk_handle_free(h);
-  tvmgo_vk_memory_leave(m);
+  tvmgo_vk_memory_release(m);
   return 0;
 }
 

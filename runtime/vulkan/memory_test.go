@@ -15,7 +15,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// bytesOn is an array of bytes on a device.
+// bytesOn creates an array of bytes on a device.
 func bytesOn(t *testing.T, dev dlpack.Device, data []byte) *runtime.Tensor {
 	t.Helper()
 	x, err := runtime.NewTensor(dlpack.UInt8, []int64{int64(len(data))}, dev)
@@ -25,7 +25,7 @@ func bytesOn(t *testing.T, dev dlpack.Device, data []byte) *runtime.Tensor {
 	return x
 }
 
-// Copies begin and end at any byte, and the parts of one array may overlap either way.
+// Copies can begin and end at any byte, and source and destination in the same array may overlap.
 func TestCopy_AnyBytes(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -57,7 +57,7 @@ func TestCopy_AnyBytes(t *testing.T) {
 	}
 }
 
-// Memory that was freed while work uses it is not given to others before that is done.
+// Memory that is freed while commands use it is not reused before the commands are done.
 func TestFree_WhileInUse(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -79,7 +79,7 @@ func TestFree_WhileInUse(t *testing.T) {
 	}
 }
 
-// What the host writes does not reach work that is queued already.
+// A copy from the host does not change the data that earlier enqueued commands read.
 func TestWrite_WhileInUse(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -94,7 +94,7 @@ func TestWrite_WhileInUse(t *testing.T) {
 	}
 }
 
-// Many goroutines on one stream and on their own, while the collector runs all the time.
+// Many goroutines use the default stream and their own streams, with frequent garbage collections.
 func TestManyGoroutinesAndCollections(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -120,10 +120,10 @@ func TestAllocate_TooMuch(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	_, err := runtime.NewTensor(dlpack.UInt8, []int64{1 << 50}, first)
-	require.ErrorContains(t, err, "vulkan:0: no memory for 1125899906842624 bytes: one buffer has at most ")
+	require.ErrorContains(t, err, "vulkan:0: no memory for 1125899906842624 bytes: a buffer has at most ")
 }
 
-// Every option of target kind vulkan is answered, in its type.
+// Every option of target kind vulkan has a value of the right type.
 func TestTargetProperties(t *testing.T) {
 	need(t)
 	global, err := runtime.Global("device_api.vulkan.get_target_property")
@@ -138,18 +138,15 @@ func TestTargetProperties(t *testing.T) {
 		return v
 	}
 	for _, name := range []string{"supports_float16", "supports_float32", "supports_float64", "supports_int8",
-		"supports_int16", "supports_int32",
-		"supports_int64", "supports_8bit_buffer", "supports_16bit_buffer", "supports_storage_buffer_storage_class",
-		"supports_push_descriptor",
-		"supports_dedicated_allocation", "supports_integer_dot_product", "supports_cooperative_matrix"} {
+		"supports_int16", "supports_int32", "supports_int64", "supports_8bit_buffer", "supports_16bit_buffer",
+		"supports_storage_buffer_storage_class", "supports_push_descriptor", "supports_dedicated_allocation",
+		"supports_integer_dot_product", "supports_cooperative_matrix"} {
 		require.IsType(t, true, ask(name), name)
 	}
 	for _, name := range []string{"supported_subgroup_operations", "max_num_threads", "max_threads_per_block",
-		"thread_warp_size", "max_block_size_x",
-		"max_block_size_y", "max_block_size_z", "max_push_constants_size", "max_uniform_buffer_range",
-		"max_storage_buffer_range",
-		"max_per_stage_descriptor_storage_buffer", "max_shared_memory_per_block", "driver_version", "vulkan_api_version",
-		"max_spirv_version"} {
+		"thread_warp_size", "max_block_size_x", "max_block_size_y", "max_block_size_z", "max_push_constants_size",
+		"max_uniform_buffer_range", "max_storage_buffer_range", "max_per_stage_descriptor_storage_buffer",
+		"max_shared_memory_per_block", "driver_version", "vulkan_api_version", "max_spirv_version"} {
 		require.Positive(t, ask(name).(int64), name)
 	}
 	for _, name := range []string{"device_type", "device_name", "driver_name", "memory_type"} {
@@ -168,8 +165,8 @@ func TestTargetProperties(t *testing.T) {
 	require.ErrorContains(t, err, "there is no device vulkan:60: this machine has ")
 }
 
-// Blocks go back to the driver when memory is out, and what was freed is found again.
-func TestMemory_IsFoundAgain(t *testing.T) {
+// If device memory is exhausted, unused blocks are freed. Memory that was freed can be allocated again.
+func TestMemory_CanBeAllocatedAgain(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	m, err := runtime.DeviceMemory(first)
@@ -181,11 +178,11 @@ func TestMemory_IsFoundAgain(t *testing.T) {
 			x, err := runtime.NewTensor(dlpack.UInt8, []int64{size}, first)
 			if err != nil {
 				require.ErrorContains(t, err, "no memory for")
-				require.ErrorContains(t, err, "are held here in")
+				require.ErrorContains(t, err, "this process holds ")
 				break
 			}
 			if kept = append(kept, x); len(kept) == 64 {
-				break // a driver that promises more than there is
+				break // a driver that overcommits memory
 			}
 		}
 		require.NotEmpty(t, kept)
@@ -195,7 +192,7 @@ func TestMemory_IsFoundAgain(t *testing.T) {
 	}
 }
 
-// largePages counts the bytes of this process for which large pages were asked.
+// largePages returns the bytes of this process for which large pages were requested.
 func largePages(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/smaps")
@@ -212,7 +209,7 @@ func largePages(t *testing.T) int64 {
 	return total
 }
 
-// The memory of a device that is the CPU is in large pages where it can be.
+// For the memory of a CPU device, large pages are requested.
 func TestMemory_LargePages(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -225,20 +222,20 @@ func TestMemory_LargePages(t *testing.T) {
 	const size = 32 << 20
 	x, err := runtime.NewTensor(dlpack.UInt8, []int64{size}, first)
 	require.NoError(t, err)
-	asked := largePages(t) // of this and of blocks that are kept, where it may have found room
+	asked := largePages(t) // includes older blocks, which may contain x
 	require.NoError(t, x.Close())
 	require.GreaterOrEqual(t, asked, int64(size-4<<20))
 }
 
-// Where there is one queue, streams are the default one; the second device has some all the same, so that they are
-// tested.
+// On a device with one queue, all streams are the default stream. The second device of the tests still creates streams,
+// so that they are tested.
 func TestStreams_OfOneQueue(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	for dev, own := range map[dlpack.Device]bool{first: false, second: true} {
 		s, err := runtime.NewStream(dev)
 		require.NoError(t, err)
-		if _, err := os.Stat("/dev/nvidiactl"); err != nil { // a card has many queues
+		if _, err := os.Stat("/dev/nvidiactl"); err != nil { // GPUs have many queues
 			require.Equal(t, own, s.Handle() != 0, "%v", dev)
 		}
 		x := tensor(t, dev, []float32{1, 2, 3})

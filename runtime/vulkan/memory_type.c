@@ -1,15 +1,16 @@
-/* The choice of a type of memory. A kernel that works over the bus is ten times slower and more, and so is a host that
- * reads memory it does not cache: what is wanted is weighed, the first demand before the second. */
+/* The choice of a memory type. A kernel that accesses memory over the bus is at least ten times slower, and so is a
+ * host that reads memory without a cache. Each type gets a score, in which an earlier demand outweighs all later ones. */
 #include "memory_type.h"
 
 #include <stdio.h>
 
-/* Whether the device works in the host's own memory. */
+/* Whether the device and the host have the same memory. */
 static int shares_memory(VkPhysicalDeviceType kind) {
   return kind == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU || kind == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
-/* How well a type fits; 0: not at all. Higher bits are earlier demands; the heap's size decides below them. */
+/* The score of a memory type for a use; 0 if it cannot be used. Higher bits are earlier demands; the lowest bits are
+ * the size of the heap. */
 static uint64_t fit(const VkPhysicalDeviceMemoryProperties* memory, VkPhysicalDeviceType kind, uint32_t i,
                     memory_use use) {
   uint32_t flags = memory->memoryTypes[i].propertyFlags;
@@ -17,7 +18,7 @@ static uint64_t fit(const VkPhysicalDeviceMemoryProperties* memory, VkPhysicalDe
       visible = (flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0;
   int coherent = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0,
       cached = (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0;
-  /* Not for buffers; the last goes past the device's caches. */
+  /* The first two cannot be used for buffers; the last bypasses the device's caches. */
   int odd = (flags & (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
                       VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD)) != 0;
   if (odd || (use != MEMORY_DATA && !visible)) return 0;
@@ -27,11 +28,10 @@ static uint64_t fit(const VkPhysicalDeviceMemoryProperties* memory, VkPhysicalDe
   switch (use) {
     case MEMORY_DATA:
       demands[0] = local;
-      /* A window into a card's memory that the host sees may be small: the heap counts before what the host would
-       * like. */
+      /* The host-visible part of a GPU's memory may be small, so the size of the heap precedes the host's demands. */
       if (shares_memory(kind))
-        return (uint64_t)1 << 62 | demands[0] << 61 | heap << 4 | (uint64_t)(visible && coherent &&
-            cached) << 1 | visible;
+        return (uint64_t)1 << 62 | demands[0] << 61 | heap << 4 | (uint64_t)(visible && coherent && cached) << 1 |
+               visible;
       return (uint64_t)1 << 62 | demands[0] << 61 | heap << 4 | !visible;
     case MEMORY_UPLOAD:
       demands[0] = coherent, demands[1] = shares_memory(kind) ? 1 : !local, demands[2] = !cached;

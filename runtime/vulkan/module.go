@@ -16,32 +16,32 @@ import (
 	"tvmgo/runtime"
 )
 
-// Kind is the kind of the modules of this package.
+// Kind is the kind of this package's modules.
 const Kind = "vulkan"
 
-// formats are what SPIR-V is called in NewDeviceModule.
+// formats has the names of SPIR-V that NewDeviceModule accepts as a format.
 var formats = []string{"", "spv", "spirv", Kind}
 
 func init() {
 	err := runtime.RegisterModuleKind(runtime.ModuleKind{Name: Kind, Properties: runtime.Serializable | runtime.Runnable,
 		Load: load, Make: fromCode})
 	if err != nil {
-		panic(err) // two packages for one kind are in the program
+		panic(err) // another package of the program registered the same kind
 	}
 }
 
-// kernelsOf describes Vulkan's kernels.
+// kernelsOf describes the kernels of Vulkan devices.
 var kernelsOf = kernels.Device{Title: "Vulkan", Class: unsafe.Pointer(&C.tvmgo_vk_kernels)}
 
-// code makes pipelines. It lives as long as the module or one of its functions does; its lock is held while one is
-// made.
+// code is the kernels.Builder of a module. It lives as long as the module or one of its functions. Its lock is held
+// while a pipeline is created.
 type code struct {
 	sync.Mutex
 	of *blob.VulkanModule
 }
 
 func load(p runtime.Payload) (runtime.ModuleImpl, error) {
-	p.Data = slices.Clone(p.Data) // shaders are views of it
+	p.Data = slices.Clone(p.Data) // the shaders are slices of it
 	of, err := blob.ParseVulkanModule(p.Data, kernels.Layout(p))
 	if err != nil {
 		return nil, kernels.Corrupt("%v", err)
@@ -51,7 +51,7 @@ func load(p runtime.Payload) (runtime.ModuleImpl, error) {
 	return newModule(data, of)
 }
 
-// fromCode makes a module of one SPIR-V module with all kernels.
+// fromCode creates a module from one SPIR-V module that contains all kernels.
 func fromCode(m *blob.DeviceModule) (runtime.ModuleImpl, error) {
 	if !slices.Contains(formats, m.Format) {
 		return nil, kernels.NotSupported(`code of the format %q: modules of kind %q are made from SPIR-V, "spv"`, m.Format,
@@ -76,7 +76,7 @@ func fromCode(m *blob.DeviceModule) (runtime.ModuleImpl, error) {
 	return newModule(dataOf(of), of)
 }
 
-// dataOf is a module as data.
+// dataOf returns the Code of a module.
 func dataOf(of *blob.VulkanModule) *kernels.Code {
 	return &kernels.Code{Kind: Kind, Device: dlpack.Vulkan, Kernels: of.Functions, Payload: of,
 		Source: func() (*runtime.Module, error) { return runtime.NewVulkanSource(of) }}
@@ -95,5 +95,5 @@ func newModule(data *kernels.Code, of *blob.VulkanModule) (runtime.ModuleImpl, e
 	return m, nil
 }
 
-// Free does nothing: C drops the pipelines.
+// Free does nothing, because C destroys the pipelines.
 func (c *code) Free() {}

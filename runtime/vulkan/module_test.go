@@ -16,7 +16,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// description is add as files describe it: with the sizes that its launches give.
+// description describes the kernel add as a module file does, with its launch parameters.
 var description = blob.Function{Key: "add_kernel", FunctionInfo: blob.FunctionInfo{Name: "add",
 	ArgTypes: types["add"][0].Args, LaunchParamTags: []string{"blockIdx.x", "threadIdx.x"}}}
 
@@ -25,7 +25,7 @@ func saved(t *testing.T) *blob.VulkanModule {
 		Shaders: []blob.Shader{{Key: "add_kernel", Code: words(t, "add")}}}
 }
 
-// runAdd calls a kernel "add_kernel" of a module and looks at what it made.
+// runAdd launches the kernel "add_kernel" of a module and checks the results.
 func runAdd(t *testing.T, m *runtime.Module) {
 	t.Helper()
 	for _, dev := range present() {
@@ -35,7 +35,7 @@ func runAdd(t *testing.T, m *runtime.Module) {
 	}
 }
 
-// Payloads with shaders of both forms are loaded and run, and are saved as they came.
+// Payloads in both layouts can be loaded and run. Saving returns the same bytes.
 func TestModule_Payloads(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -50,7 +50,7 @@ func TestModule_Payloads(t *testing.T) {
 		data   []byte
 	}{
 		{"ffi.Module.load_from_bytes.vulkan", encode(blob.Modern)},
-		{"ffi.Module.load_from_bytes.vulkan", encode(blob.LegacyFFI)}, // of v0.21 to v0.23
+		{"ffi.Module.load_from_bytes.vulkan", encode(blob.LegacyFFI)}, // written by TVM v0.21 to v0.23
 	} {
 		loader, err := runtime.Global(c.loader)
 		require.NoError(t, err)
@@ -79,16 +79,17 @@ func TestModule_Payloads(t *testing.T) {
 	requireError(t, err, runtime.ErrCorruptModule, "kernel add_kernel has no shader")
 }
 
-// A scalar that a description puts in another place than the shader reads it is told before anything runs.
-func TestModule_WhereScalarsAre(t *testing.T) {
+// A module whose description and shader disagree about uniform buffer and push constants is an error at the launch.
+func TestModule_ScalarsElsewhere(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	loader, err := runtime.Global("ffi.Module.load_from_bytes.vulkan")
 	require.NoError(t, err)
 	defer loader.Close()
 	x := array(t, first, make([]float32, 64))
-	for file, want := range map[string]string{"add": "takes scalars as push constants, but its description says",
-		"scalars": "takes scalars from a uniform buffer, which its description does not say"} {
+	for file, want := range map[string]string{
+		"add":     "takes scalars from push constants, but its description says a uniform buffer",
+		"scalars": "takes scalars from a uniform buffer, but its description says push constants"} {
 		flag := uint32(0)
 		if file == "add" {
 			flag = blob.ShaderUniformScalars
@@ -115,7 +116,7 @@ func TestModule_WhereScalarsAre(t *testing.T) {
 	}
 }
 
-// A `.vulkan` file with its description beside it is loaded; what is saved as one, too.
+// A `.vulkan` file with its description beside it can be loaded, also if SaveToFile wrote it.
 func TestModule_Files(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -144,7 +145,7 @@ func TestModule_Files(t *testing.T) {
 	runAdd(t, m2)
 }
 
-// packed makes a library of shaders, as `tvmgo pack` does.
+// packed creates a library from shaders, like `tvmgo pack`, and loads it.
 func packed(t *testing.T, signature string, inputs ...string) *runtime.Module {
 	t.Helper()
 	if !gputest.HasCompiler(t) {
@@ -162,7 +163,7 @@ func packed(t *testing.T, signature string, inputs ...string) *runtime.Module {
 	return m
 }
 
-// Shaders packed into a library are called as its functions, on whatever device the arrays are.
+// Shaders packed into a library are its functions, which run on the device of the arrays.
 func TestModule_Packed(t *testing.T) {
 	need(t)
 	noLeaks(t)
@@ -173,8 +174,8 @@ func TestModule_Packed(t *testing.T) {
 	defer f.Close()
 	for _, dev := range present() {
 		for _, s := range []*runtime.Stream{nil, newStream(t, dev)} {
-			a, b, c := array(t, dev, numbers(500, counted)), array(t, dev, numbers(500, counted)), array(t, dev, make([]float32,
-				500))
+			a, b := array(t, dev, numbers(500, counted)), array(t, dev, numbers(500, counted))
+			c := array(t, dev, make([]float32, 500))
 			if s == nil {
 				_, err = f.Call(a, b, c, 500)
 			} else {
@@ -196,16 +197,16 @@ func cacheFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// Nothing is made before a kernel is used; what the driver made is found on the disk by the next module. Damaged files
-// are made anew.
-func TestPipelines_AreLazyAndKept(t *testing.T) {
+// A pipeline is created at a kernel's first use. Its cache is stored on disk, where the next module finds it. Damaged
+// files are replaced.
+func TestPipelines_AreLazyAndCached(t *testing.T) {
 	need(t)
 	noLeaks(t)
 	dir := t.TempDir()
 	t.Setenv("TVMGO_CACHE_DIR", dir)
 	x := array(t, first, make([]uint32, 64))
 	m := made(t, words(t, "two"), types["two"]...)
-	require.Empty(t, cacheFiles(t, dir), "nothing is made when a module is")
+	require.Empty(t, cacheFiles(t, dir), "no pipeline is created when a module is created")
 	k := kernelOf(t, m, "step")
 	require.Empty(t, cacheFiles(t, dir), "nor when a kernel is looked up")
 	run := func(k *runtime.Kernel) {
@@ -220,7 +221,7 @@ func TestPipelines_AreLazyAndKept(t *testing.T) {
 	kept, err := os.ReadFile(files[0])
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(kept), 40+32,
-		"the header of a file, and that of a cache, which is all that some drivers give")
+		"the file's header and the cache's header; some drivers return no more than that")
 	before, err := os.Stat(files[0])
 	require.NoError(t, err)
 	run(shader(t, "two"))
@@ -246,12 +247,12 @@ func TestPipelines_AreLazyAndKept(t *testing.T) {
 	run(shader(t, "two"))
 }
 
-// Without push descriptors, which not all devices have, all kernels run too.
+// All kernels also run without push descriptors, which not all devices have.
 func TestPooledDescriptors(t *testing.T) {
 	need(t)
 	const variable = "TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR"
 	if os.Getenv(variable) != "" {
-		return // it is the child
+		return // this is the child process
 	}
 	cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^(TestKernel|TestModule|TestPipelines)")
 	cmd.Env = append(os.Environ(), variable+"=1")
@@ -263,7 +264,7 @@ func TestPooledDescriptors(t *testing.T) {
 	}
 }
 
-// A tensor that begins inside of its buffer is a part of it to the kernel, where the device's alignment permits.
+// A packed kernel accepts a tensor that begins inside its buffer, if the offset has the device's alignment.
 func TestModule_PackedOffsets(t *testing.T) {
 	need(t)
 	noLeaks(t)

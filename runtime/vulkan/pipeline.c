@@ -1,4 +1,5 @@
-/* Pipelines: made once for each kernel and device, and gone when the function and all batches that run it are. */
+/* Pipelines. One is created for each kernel and device. It is destroyed when the function and all batches that run it
+ * are gone. */
 #include "launch.h"
 
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static VkResult make_pipeline(vk_pipeline* p, const char* entry, const uint32_t*
   return rc;
 }
 
-/* What the driver keeps of a pipeline, for the next process; NULL when it gives nothing. */
+/* The data of a pipeline cache, for the next process; NULL if the driver returns none. */
 static void* cache_data(const vk_device* d, VkPipelineCache cache, size_t* size) {
   void* data = NULL;
   *size = 0;
@@ -90,7 +91,7 @@ static void* cache_data(const vk_device* d, VkPipelineCache cache, size_t* size)
   return NULL;
 }
 
-/* An empty cache, or one with what was kept; drivers refuse what is not theirs, and then it is empty. */
+/* A pipeline cache with earlier data. It is empty if the driver rejects the data. NULL if it cannot be created. */
 static VkPipelineCache make_cache(const vk_device* d, const void* cached, size_t size) {
   VkPipelineCache cache = NULL;
   VkPipelineCacheCreateInfo info = {
@@ -119,7 +120,7 @@ int tvmgo_vk_pipeline_make(vk_function* f, vk_device* d, const vk_shape* shape, 
   if (cache != NULL) d->f.vkDestroyPipelineCache(d->handle, cache, NULL);
   if (rc != VK_SUCCESS) {
     tvmgo_vk_pipeline_drop(p);
-    return tvmgo_vk_failed(d, rc, "kernel %s: make its pipeline on vulkan:%d (%s)", f->k.name, (int)d->index,
+    return tvmgo_vk_failed(d, rc, "kernel %s: create its pipeline on vulkan:%d (%s)", f->k.name, (int)d->index,
                            d->properties.deviceName);
   }
   tvmgo_vk_name(d, VK_OBJECT_TYPE_PIPELINE, (uint64_t)(uintptr_t)p->handle, "kernel %s", f->k.name);
@@ -137,8 +138,8 @@ void tvmgo_vk_pipeline_drop(vk_pipeline* p) {
   free(p);
 }
 
-/* The batch is done. Another may hold the pipeline too; that it holds it twice then does no harm, but that a later
- * batch of a stream at the same address is taken for this one would. */
+/* A batch that holds the pipeline is done. Clears kept_by, because a later stream may have the same address and its
+ * batch the same number. If another batch also holds the pipeline, it may take a second reference, which is harmless. */
 static void batch_done(void* object) {
   vk_pipeline* p = object;
   tvmgo_spin_lock(&p->lock);

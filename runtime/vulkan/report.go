@@ -11,20 +11,20 @@ import (
 	"tvmgo/runtime"
 )
 
-// Driver is what stands behind the devices of this package.
+// Driver describes the loader and the drivers of this package's devices.
 type Driver struct {
 	Library   string   // file of the Vulkan loader
-	Version   string   // of Vulkan, as agreed on with the loader
-	Devices   []string // name, driver and type of memory of each device in use
-	LeftOut   []string // drivers and devices that are not used, and why
-	Validated bool     // the validation layer watches
-	Messages  []string // what it said so far; the first 64
+	Version   string   // Vulkan version of the instance
+	Devices   []string // name, driver and memory type of each device in use
+	LeftOut   []string // drivers and devices that are not used, each with the reason
+	Validated bool     // the validation layer is enabled
+	Messages  []string // the first 64 messages of the validation layer
 }
 
-// loaded is set when the devices were found.
+// loaded is set when the devices are open.
 var loaded atomic.Pointer[Driver]
 
-// Loaded reports the driver in use. It is empty until a device was asked for with success.
+// Loaded reports the driver in use. It is empty until a device has been used.
 func Loaded() Driver {
 	p := loaded.Load()
 	if p == nil {
@@ -45,5 +45,5 @@ func init() {
 	})
 }
 
-// version is Vulkan's packed number as people write it.
+// version formats Vulkan's packed version number, as in "1.3.0".
 func version(v uint32) string { return fmt.Sprintf("%d.%d.%d", v>>22&0x7f, v>>12&0x3ff, v&0xfff) }

@@ -21,12 +21,12 @@ import (
 	"tvmgo/runtime"
 )
 
-// Build makes the pipeline of a kernel for a device.
+// Build implements kernels.Builder: it creates the pipeline of a kernel for a device.
 func (c *code) Build(k unsafe.Pointer, i, device int) error {
 	return c.make((*C.vk_function)(k), &c.of.Functions[i], C.tvmgo_vk_at(C.int32_t(device)))
 }
 
-// pipelines are kept on the disk, each by itself: what it is made of, and for which driver, is its key.
+// pipelines is the disk cache of pipelines, with an entry for each. Its key contains the shader and the driver.
 const pipelines = diskcache.Cache("vulkan")
 
 func (c *code) make(k *C.vk_function, f *blob.Function, d *C.vk_device) error {
@@ -54,26 +54,24 @@ func (c *code) make(k *C.vk_function, f *blob.Function, d *C.vk_device) error {
 	}
 	p := &d.properties
 	key := diskcache.Key("pipeline", string(C.GoBytes(unsafe.Pointer(&p.pipelineCacheUUID[0]), 16)),
-		C.GoString(&p.deviceName[0]),
-		fmt.Sprint(p.vendorID, p.deviceID, p.driverVersion), string(s.Code), f.Name, fmt.Sprint(shape.num_buffers,
-			shape.num_scalars, shape.uniform, d.has.push_descriptor))
+		C.GoString(&p.deviceName[0]), fmt.Sprint(p.vendorID, p.deviceID, p.driverVersion), string(s.Code), f.Name,
+		fmt.Sprint(shape.num_buffers, shape.num_scalars, shape.uniform, d.has.push_descriptor))
 	kept := pipelines.Read(key)
 	var data unsafe.Pointer
 	var size C.size_t
 	rc := C.tvmgo_vk_pipeline_make(k, d, &shape, (*C.uint32_t)(unsafe.SliceData(module.Words)),
-		C.size_t(len(module.Words)),
-		unsafe.Pointer(unsafe.SliceData(kept)), C.size_t(len(kept)), &data, &size)
+		C.size_t(len(module.Words)), unsafe.Pointer(unsafe.SliceData(kept)), C.size_t(len(kept)), &data, &size)
 	defer C.free(data)
 	if rc != 0 {
 		return kernels.Raised()
 	}
 	if now := unsafe.Slice((*byte)(data), size); size > 0 && !bytes.Equal(now, kept) {
-		_ = pipelines.Write(key, bytes.Clone(now)) // without it the next start takes longer, no more
+		_ = pipelines.Write(key, bytes.Clone(now)) // an error only makes the next start slower
 	}
 	return nil
 }
 
-// parse reads a module that drivers can be given.
+// parse reads and checks a SPIR-V module, because drivers crash on invalid ones.
 func parse(code []byte) (*spirv.Module, error) {
 	m, err := spirv.Parse(code)
 	if err == nil {
@@ -82,7 +80,7 @@ func parse(code []byte) (*spirv.Module, error) {
 	return m, err
 }
 
-// entryPoint finds the function that a kernel is.
+// entryPoint finds the entry point of a kernel.
 func entryPoint(m *spirv.Module, name string) (*spirv.EntryPoint, error) {
 	if e, ok := m.EntryPoint(name, spirv.Compute); ok {
 		return e, nil
@@ -91,10 +89,10 @@ func entryPoint(m *spirv.Module, name string) (*spirv.EntryPoint, error) {
 	if names := m.Names(spirv.Compute); len(names) > 0 {
 		there = strings.Join(names, ", ")
 	}
-	return nil, kernels.Corrupt("kernel %s is not in the shader; its entry points for computing are: %s", name, there)
+	return nil, kernels.Corrupt("kernel %s is not in the shader, whose compute entry points are: %s", name, there)
 }
 
-// shapeOf is what a launch gives a shader, after a check that this is all that the shader looks at.
+// shapeOf returns the arguments that a launch passes to a shader, after a check that the shader reads no others.
 func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, error) {
 	var s C.vk_shape
 	for _, t := range f.ArgTypes {
@@ -113,7 +111,7 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 		s.access[i] = C.USE_READ | C.USE_WRITE
 	}
 	inUniform := flag&blob.ShaderUniformScalars != 0
-	room := 8 * uint64(s.num_scalars)
+	scalarBytes := 8 * uint64(s.num_scalars)
 	wrong := func(format string, args ...any) (C.vk_shape, error) {
 		return s, kernels.Corrupt("kernel %s: %s", f.Key, fmt.Sprintf(format, args...))
 	}
@@ -121,19 +119,19 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 		n := b.Number
 		switch {
 		case b.Set != 0 || b.Count != 1:
-			return wrong("the shader has a %v in binding %d of set %d, %d of them: kernels take single buffers in set 0", b.Kind,
-				n, b.Set, b.Count)
+			return wrong("the shader has a %v in binding %d of set %d, with %d elements: kernels take single buffers in set 0",
+				b.Kind, n, b.Set, b.Count)
 		case b.Kind == spirv.StorageBuffer && n < uint32(s.num_buffers):
 			if b.ReadOnly && !written(e, n) {
 				s.access[n] = C.USE_READ
 			}
-		case b.Kind == spirv.UniformBuffer && n == uint32(s.num_buffers) && inUniform && b.Bytes <= room:
+		case b.Kind == spirv.UniformBuffer && n == uint32(s.num_buffers) && inUniform && b.Bytes <= scalarBytes:
 			s.uniform = 1
 		case b.Kind == spirv.UniformBuffer && !inUniform:
-			return wrong("the shader takes scalars from a uniform buffer, which its description does not say")
+			return wrong("the shader takes scalars from a uniform buffer, but its description says push constants")
 		case b.Kind == spirv.UniformBuffer && n == uint32(s.num_buffers):
-			return wrong("the shader reads %d bytes of scalars, but the kernel has %d of them, %d bytes", b.Bytes,
-				int(s.num_scalars), room)
+			return wrong("the shader reads %d bytes of scalars, but the kernel has %d scalars, %d bytes", b.Bytes,
+				int(s.num_scalars), scalarBytes)
 		default:
 			return wrong("the shader uses binding %d, a %v, but the kernel has %s", n, b.Kind, bindings(int(s.num_buffers),
 				inUniform))
@@ -141,10 +139,10 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 	}
 	switch {
 	case e.PushConstants > 0 && inUniform:
-		return wrong("the shader takes scalars as push constants, but its description says that they are in a uniform buffer")
-	case uint64(e.PushConstants) > room:
-		return wrong("the shader reads %d bytes of scalars, but the kernel has %d of them, %d bytes", e.PushConstants,
-			int(s.num_scalars), room)
+		return wrong("the shader takes scalars from push constants, but its description says a uniform buffer")
+	case uint64(e.PushConstants) > scalarBytes:
+		return wrong("the shader reads %d bytes of scalars, but the kernel has %d scalars, %d bytes", e.PushConstants,
+			int(s.num_scalars), scalarBytes)
 	case s.uniform == 0 && e.PushConstants == 0:
 		s.unread = 1
 	}
@@ -156,20 +154,19 @@ func shapeOf(f *blob.Function, flag uint32, e *spirv.EntryPoint) (C.vk_shape, er
 	return s, nil
 }
 
-// written says whether one of the variables that stand for a binding may be written.
+// written reports whether a shader may write one of the variables with binding n.
 func written(e *spirv.EntryPoint, n uint32) bool {
 	return slices.ContainsFunc(e.Bindings, func(b spirv.Binding) bool {
-		return b.Set == 0 && b.Number == n &&
-			!b.ReadOnly
+		return b.Set == 0 && b.Number == n && !b.ReadOnly
 	})
 }
 
-// misread says how the number that a shader reads is not the argument that lies there, of which each has 8 bytes; ""
-// when it is. The bits of a number may be read as integers.
+// misread describes how a scalar that a shader reads differs from the argument at its offset; "" if it does not. Each
+// argument has 8 bytes. A shader may read the bits of an argument as an integer.
 func misread(args []dlpack.DataType, buffers int, s spirv.Scalar) string {
 	i := buffers + int(s.Offset/8)
 	if s.Offset/8 >= uint64(len(args)-buffers) {
-		return "" // one that nobody reads: sizes were compared
+		return "" // beyond the arguments: the sizes are already checked, so the shader does not read it
 	}
 	at, have := uint32(s.Offset%8), args[i]
 	kind := "an integer"
@@ -178,7 +175,7 @@ func misread(args []dlpack.DataType, buffers int, s spirv.Scalar) string {
 	}
 	switch {
 	case 8*at+s.Bits > 64 || at > 0 && have.Bits <= 32:
-		return fmt.Sprintf("the shader reads %s of %d bits at byte %d of its scalars; each of them begins at a multiple of "+
+		return fmt.Sprintf("the shader reads %s of %d bits at byte %d of its scalars; each scalar begins at a multiple of "+
 			"8 bytes (in GLSL: layout(offset = %d))",
 			kind, s.Bits, s.Offset, (s.Offset+7)/8*8)
 	case s.Bits > uint32(have.Bits) || s.Float && (have.Code != dlpack.CodeFloat || s.Bits != uint32(have.Bits)):
@@ -187,7 +184,7 @@ func misread(args []dlpack.DataType, buffers int, s spirv.Scalar) string {
 	return ""
 }
 
-// bindings says which there are.
+// bindings describes the bindings of a kernel.
 func bindings(buffers int, uniform bool) string {
 	var text string
 	switch buffers {
@@ -204,23 +201,23 @@ func bindings(buffers int, uniform bool) string {
 	return text
 }
 
-// deviceText is "vulkan:0 (llvmpipe)".
+// deviceText names a device, as in "vulkan:0 (llvmpipe)".
 func deviceText(d *C.vk_device) string {
 	return fmt.Sprintf("vulkan:%d (%s)", int(d.index), C.GoString(&d.properties.deviceName[0]))
 }
 
-// checkScalars refuses more push constants than the device has.
+// checkScalars returns an error if the scalars need more push constants than the device has.
 func checkScalars(kernel string, s *C.vk_shape, d *C.vk_device) error {
 	need, limit := 8*int(s.num_scalars), int(d.properties.limits.maxPushConstantsSize)
 	if s.uniform != 0 || s.unread != 0 || need <= limit {
 		return nil
 	}
-	return kernels.NotSupported("kernel %s has %d scalars, %d bytes of push constants; %s has %d: compile it so that "+
-		"scalars come from a uniform buffer",
+	return kernels.NotSupported("kernel %s has %d scalars, %d bytes of push constants; %s has %d bytes: compile it so "+
+		"that scalars come from a uniform buffer",
 		kernel, int(s.num_scalars), need, deviceText(d), limit)
 }
 
-// checkBuffers refuses more buffers than the device's shaders see.
+// checkBuffers returns an error if a kernel has more buffers than a shader can use on the device.
 func checkBuffers(kernel string, s *C.vk_shape, d *C.vk_device) error {
 	limits := &d.properties.limits
 	most := min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers,
@@ -232,11 +229,11 @@ func checkBuffers(kernel string, s *C.vk_shape, d *C.vk_device) error {
 		int(most))
 }
 
-// checkDevice compares what a shader needs with what the device has.
+// checkDevice checks that a device supports a shader's version, capabilities, block size and shared memory.
 func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_device) error {
 	version := uint32(m.Major)<<16 | uint32(m.Minor)<<8
 	if limit := uint32(d.max_spirv_version); version > limit {
-		return kernels.NotSupported("kernel %s is SPIR-V %d.%d; %s takes up to %d.%d", kernel, m.Major, m.Minor,
+		return kernels.NotSupported("kernel %s is SPIR-V %d.%d; %s supports versions up to %d.%d", kernel, m.Major, m.Minor,
 			deviceText(d), limit>>16, limit>>8&0xff)
 	}
 	for _, c := range m.Capabilities {
@@ -248,7 +245,7 @@ func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_de
 		return err
 	}
 	if slices.Contains(e.LocalSize[:], 0) && !e.Computed {
-		return kernels.Corrupt("kernel %s has blocks of %v: its shader must say how many work items they have (LocalSize)",
+		return kernels.Corrupt("kernel %s has blocks of %v: its shader must set their size (LocalSize)",
 			kernel, e.LocalSize)
 	}
 	if e.SizeByID && d.has.maintenance4 == 0 {
@@ -265,7 +262,7 @@ func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_de
 		items *= uint64(n) // cannot overflow: limits are small
 	}
 	if limit := uint64(limits.maxComputeWorkGroupInvocations); items > limit {
-		return tooLarge("kernel %s has blocks of %v, %d work items; %s has at most %d", kernel, e.LocalSize, items,
+		return tooLarge("kernel %s has blocks of %v, %d work-items; %s has at most %d", kernel, e.LocalSize, items,
 			deviceText(d), limit)
 	}
 	if limit := uint64(limits.maxComputeSharedMemorySize); e.SharedBytes > limit {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The shaders of the tests are what their sources say, and valid.
+// The binary shaders in testdata are up to date with their sources, and valid.
 func TestShaders_AreAssembled(t *testing.T) {
 	for _, tool := range []string{"spirv-as", "spirv-val"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -30,9 +30,9 @@ func TestShaders_AreAssembled(t *testing.T) {
 		target := "vulkan1.0"
 		switch {
 		case strings.HasSuffix(source, "subgroup.spvasm"):
-			target = "vulkan1.1" // which has them
+			target = "vulkan1.1" // the first version with subgroup operations
 		case strings.HasSuffix(source, "sizeid.spvasm"):
-			target = "vulkan1.3" // likewise
+			target = "vulkan1.3" // the first version with LocalSizeId
 		case source == example:
 			target = "spv1.3" // storage buffers without an extension
 		}
@@ -45,6 +45,6 @@ func TestShaders_AreAssembled(t *testing.T) {
 		require.NoError(t, err)
 		have, err := os.ReadFile(strings.TrimSuffix(source, "asm"))
 		require.NoError(t, err)
-		require.Equal(t, want, have, "%s is not what spirv-as makes of it", source)
+		require.Equal(t, want, have, "the .spv file of %s differs from the output of spirv-as", source)
 	}
 }

@@ -2,7 +2,7 @@ package vulkan_test
 
 import "tvmgo/internal/testing/gputest"
 
-// What the tests of all backends share.
+// Short names of functions that the tests of all device packages use.
 var (
 	tensor       = gputest.Tensor
 	slice        = gputest.Slice

@@ -25,7 +25,7 @@ func inChild() bool { return os.Getenv(childVariable) != "" }
 func shim(t *testing.T) string {
 	t.Helper()
 	needSources(t, "../../build/include/vulkan/tvmgo_vulkan.h")
-	_, err := os.ReadFile("testdata/shim.c") // go test notes by this that a change of it counts
+	_, err := os.ReadFile("testdata/shim.c") // makes go test rerun the tests if the file changes
 	require.NoError(t, err)
 	library := filepath.Join(t.TempDir(), "libvulkan.so.1")
 	out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-I../../build/include",
@@ -34,7 +34,7 @@ func shim(t *testing.T) string {
 	return library
 }
 
-// child runs one test of this binary in a process of its own.
+// child runs the current test in a new process.
 func child(t *testing.T, env ...string) (string, error) {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -43,7 +43,7 @@ func child(t *testing.T, env ...string) (string, error) {
 	return string(out), err
 }
 
-// passes is child for a test that must pass there.
+// passes runs the current test in a new process, in which it must pass.
 func passes(t *testing.T, env ...string) {
 	t.Helper()
 	out, err := child(t, env...)
@@ -51,7 +51,7 @@ func passes(t *testing.T, env ...string) {
 	require.Contains(t, out, "--- PASS: "+t.Name())
 }
 
-// count makes n numbers from a first one on.
+// count returns n consecutive numbers that begin with first.
 func count(first, n int) []float32 {
 	list := make([]float32, n)
 	for i := range list {
@@ -60,7 +60,7 @@ func count(first, n int) []float32 {
 	return list
 }
 
-// work does a bit of everything on a device and checks what comes out; an error is one that a call answered.
+// work uses arrays, a stream and a timer of a device and checks the results. It returns the first error of a call.
 func work(t *testing.T, dev dlpack.Device) (err error) {
 	const n = 1000
 	var open []interface{ Close() error }
@@ -111,7 +111,7 @@ func work(t *testing.T, dev dlpack.Device) (err error) {
 			return err
 		}
 		if fmt.Sprint(got) != fmt.Sprint(count(round, n)) {
-			t.Errorf("round %d: what came back is wrong", round)
+			t.Errorf("round %d: the result is wrong", round)
 		}
 	}
 	if err := timer.Stop(s); err != nil {
@@ -123,7 +123,7 @@ func work(t *testing.T, dev dlpack.Device) (err error) {
 	return s.Sync(t.Context())
 }
 
-// Whichever call of the driver fails for want of memory: the operation says so, nothing is lost, and the next one
+// If any call of the driver runs out of memory, the operation returns an error, nothing leaks, and the next operation
 // works.
 func TestEveryCallFails(t *testing.T) {
 	if !inChild() {
@@ -152,11 +152,12 @@ func TestEveryCallFails(t *testing.T) {
 			require.Equal(t, before, now, "call %d", k)
 			require.Equal(t, memory, nowMemory, "call %d", k)
 		}
-		require.Greater(t, failed, 10, "calls did fail")
+		require.Greater(t, failed, 10, "operations that failed")
 	}
 }
 
-// A device that is lost says so at every call, and can be given up; the other one lives on.
+// After a device is lost, every call on it returns an error, its objects can be closed, and the other device still
+// works.
 func TestDeviceLost(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -185,18 +186,18 @@ func TestDeviceLost(t *testing.T) {
 	require.NoError(t, x.Close())
 	m, err := runtime.DeviceMemory(second)
 	require.NoError(t, err)
-	require.Equal(t, int64(400), m.Data, "y is left")
+	require.Equal(t, int64(400), m.Data, "y still exists")
 }
 
-// Validation sees what this package could do wrong: a copy of nothing, and a copy that does not wait for the one before
-// it.
+// Validation reports mistakes that this package could make: an empty copy, and a copy that does not wait for an earlier
+// one.
 func TestValidationSees(t *testing.T) {
 	if !inChild() {
 		need(t)
 		library := "TVMGO_VULKAN_LIBRARY=" + shim(t)
 		passes(t, library, "SHIM_EMPTY_COPIES=1", messagesWanted+"=VUID-VkBufferCopy-size-01988")
 		passes(t, library, "SHIM_NO_BARRIERS=1", messagesWanted+"=SYNC-HAZARD")
-		// And a process that does not expect them fails.
+		// A process that does not expect the messages fails.
 		out, err := child(t, library, "SHIM_EMPTY_COPIES=1")
 		require.Error(t, err)
 		require.Contains(t, out, "--- FAIL: validation has")
@@ -211,7 +212,7 @@ func TestValidationSees(t *testing.T) {
 	}
 }
 
-// What cannot be used says why, and what to do.
+// If Vulkan cannot be used, the error contains the reason and advice.
 func TestAbsent(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -226,14 +227,14 @@ func TestAbsent(t *testing.T) {
 				"no file of /no/home/.config/vulkan/icd.d, /etc/xdg/vulkan/icd.d, /etc/vulkan/icd.d, " +
 					"/no/home/.local/share/vulkan/icd.d, /no/such/vulkan/icd.d names one"},
 			{"TVMGO_VULKAN_VALIDATION=1 VK_LAYER_PATH=/no/such", "VK_LAYER_KHRONOS_validation is not installed"},
-			{library + " SHIM_NO_COMPUTE=1", "has no queue for compute"},
+			{library + " SHIM_NO_COMPUTE=1", "has no compute queue"},
 			{library + " SHIM_LACKS=vkEnumerateInstanceVersion",
 				"libvulkan.so.1 has no function vkEnumerateInstanceVersion: install a loader"},
 			{library + " SHIM_LACKS=vkGetPhysicalDeviceFeatures2",
 				"libvulkan.so.1 has no function vkGetPhysicalDeviceFeatures2"},
 			{library + " SHIM_LACKS=vkEnumeratePhysicalDevices", "libvulkan.so.1 has no function vkEnumeratePhysicalDevices"},
 			{library + " SHIM_LACKS=vkQueueSubmit", "its driver has no function vkQueueSubmit"},
-			{library + " SHIM_NO_TIMELINE=1", "it has no timeline semaphores: VK_ERROR_FEATURE_NOT_PRESENT (-8)"},
+			{library + " SHIM_NO_TIMELINE=1", "it does not support timeline semaphores: VK_ERROR_FEATURE_NOT_PRESENT (-8)"},
 		} {
 			passes(t, append(strings.Fields(c.env), "WANT="+c.want)...)
 		}
@@ -249,7 +250,7 @@ func TestAbsent(t *testing.T) {
 	require.Empty(t, vulkan.Loaded())
 }
 
-// A device whose queue has no times is measured on the host.
+// On a device whose queue has no timestamps, the host measures time.
 func TestNoTimes(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -260,7 +261,7 @@ func TestNoTimes(t *testing.T) {
 	require.NoError(t, work(t, second))
 }
 
-// Where the driver allows few allocations, arrays share them; beyond, the error has the numbers.
+// If the driver allows only few allocations, arrays share them. If they are exhausted, the error contains their number.
 func TestFewAllocations(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -278,11 +279,11 @@ func TestFewAllocations(t *testing.T) {
 		}
 	}
 	require.ErrorContains(t, err, "no memory for 20971520 bytes")
-	require.ErrorContains(t, err, "are held here in 3 blocks (of at most 3): VK_ERROR_TOO_MANY_OBJECTS")
+	require.ErrorContains(t, err, "bytes in 3 blocks (of at most 3): VK_ERROR_TOO_MANY_OBJECTS")
 	require.NoError(t, work(t, first))
 }
 
-// Where host memory is not coherent, what is written there is flushed, and what is read there invalidated.
+// If host-visible memory is not coherent, it is flushed after writes and invalidated before reads.
 func TestIncoherentMemory(t *testing.T) {
 	if !inChild() {
 		need(t)
@@ -291,7 +292,7 @@ func TestIncoherentMemory(t *testing.T) {
 	}
 	for _, dev := range []dlpack.Device{first, second} {
 		require.NoError(t, work(t, dev))
-		const n = 3 << 20 // more than one piece of staging memory
+		const n = 3 << 20 // more than one chunk of staging memory
 		x := tensor(t, dev, count(0, n))
 		testequal.Slices(t, count(0, n), slice(t, x))
 		p, err := runtime.NewPinnedTensor(dlpack.Float32, []int64{999}, dev)
@@ -304,7 +305,7 @@ func TestIncoherentMemory(t *testing.T) {
 	}
 }
 
-// Work of two streams is in the order that was asked for, on a queue that otherwise takes the later one first.
+// The work of two streams runs in the requested order, on a queue that otherwise runs the last submission first.
 func TestStreamsAreOrdered(t *testing.T) {
 	if !inChild() {
 		need(t)

@@ -1,4 +1,4 @@
-/* Host memory that copies go through. */
+/* Staging memory for copies from and to host memory. */
 #include "memory.h"
 
 vk_memory* tvmgo_vk_staging_take(vk_device* d, memory_use use) {

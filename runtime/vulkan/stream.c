@@ -1,12 +1,12 @@
-/* Streams: commands of one after the other, recorded into batches, with a timeline semaphore that tells which are done.
- * Several streams may share a queue: a batch waits only for batches that were submitted before it, so that none blocks
- * the queue. */
+/* Streams. A stream's commands run in order. They are recorded into batches; a timeline semaphore says which batches
+ * are done. Several streams may share a queue: a batch waits only for batches that were submitted before it, so that it
+ * never blocks the queue. */
 #include "stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- life ---- */
+/* ---- creating and freeing ---- */
 
 vk_stream* tvmgo_vk_stream_new(vk_device* d) {
   vk_stream* s = calloc(1, sizeof *s);
@@ -31,7 +31,7 @@ vk_stream* tvmgo_vk_stream_new(vk_device* d) {
   static _Atomic uint64_t last_id;
   vk_stream** link = &d->all_streams;
   while (*link != NULL) link = &(*link)->next;
-  s->id = atomic_fetch_add(&last_id, 1) + 1; /* those after it in the list are younger */
+  s->id = atomic_fetch_add(&last_id, 1) + 1; /* the list is sorted by id */
   *link = s;
   pthread_mutex_unlock(&d->lock);
   tvmgo_vk_name(d, VK_OBJECT_TYPE_SEMAPHORE, (uint64_t)(uintptr_t)s->timeline, "stream %llu",
@@ -49,8 +49,8 @@ void tvmgo_vk_stream_drop(vk_stream* s) {
   while (*link != s) link = &(*link)->next;
   *link = s->next;
   pthread_mutex_unlock(&d->lock);
-  /* Whoever had the stream waited for its work, or the device is lost. */
-  if (atomic_load(&d->lost) && s->first != NULL && !tvmgo_vk_has_let_go(d)) return; /* it stays, with what it uses */
+  /* The owner of the last reference has waited for the stream's work, unless the device is lost. */
+  if (atomic_load(&d->lost) && s->first != NULL && !tvmgo_vk_lost_is_idle(d)) return; /* the device may still use it */
   tvmgo_vk_free_batches(s);
   if (s->upload != NULL) tvmgo_vk_staging_give(s->upload, MEMORY_UPLOAD);
   d->f.vkDestroySemaphore(d->handle, s->timeline, NULL);
@@ -63,8 +63,8 @@ vk_stream* tvmgo_vk_stream(vk_device* d, TVMFFIStreamHandle stream) {
   vk_handle* h = tvmgo_vk_handle_need(stream, HANDLE_STREAM, "stream");
   if (h == NULL) return NULL;
   if (TVMGO_LIKELY(h->device == d->index)) return h->stream;
-  tvmgo_raise(TVMGO_VALUE_ERROR, "stream: %p is one of vulkan:%d, the work is on vulkan:%d", stream, (int)h->device,
-              (int)d->index);
+  tvmgo_raise(TVMGO_VALUE_ERROR, "stream: %p belongs to vulkan:%d, but the operation is on vulkan:%d", stream,
+              (int)h->device, (int)d->index);
   return NULL;
 }
 
@@ -77,11 +77,10 @@ int tvmgo_vk_is_done(vk_stream* s, uint64_t number) {
   return number <= atomic_load(&s->done);
 }
 
-/* Raises that queued work could not be submitted. Under the lock; always -1. */
+/* Raises the error that work could not be submitted; always -1. The caller holds the lock. */
 static int raise_lost(vk_stream* s, const char* what) {
   return tvmgo_vk_raise(s->lost_code, "vulkan:%d: %s could not be submitted, and is lost: queue it again",
-                        (int)s->d->index,
-                        what);
+                        (int)s->d->index, what);
 }
 
 int tvmgo_vk_stream_flush(vk_stream* s, uint64_t number) {
@@ -89,23 +88,24 @@ int tvmgo_vk_stream_flush(vk_stream* s, uint64_t number) {
   pthread_mutex_lock(&s->lock);
   int rc = s->open != NULL && s->open->number == number ? tvmgo_vk_submit(s, 0) : 0;
   if (rc == 0 && (tvmgo_vk_is_lost(s, number) || number > atomic_load(&s->submitted)))
-    rc = raise_lost(s, "the work that is waited for");
+    rc = raise_lost(s, "the awaited work");
   pthread_mutex_unlock(&s->lock);
   return rc;
 }
 
-/* Says once what calls that only queue work have lost. Under the lock. */
-static int say_lost(vk_stream* s) {
+/* Raises an error if commands of earlier calls are lost and no error has reported it yet. The caller holds the lock. 0,
+ * or -1 with an error raised. */
+static int report_lost(vk_stream* s) {
   char what[64];
-  if (TVMGO_LIKELY(s->unsaid == 0)) return 0;
-  snprintf(what, sizeof what, "earlier work (%llu commands)", (unsigned long long)s->unsaid);
-  s->unsaid = 0;
+  if (TVMGO_LIKELY(s->unreported == 0)) return 0;
+  snprintf(what, sizeof what, "earlier work (%llu commands)", (unsigned long long)s->unreported);
+  s->unreported = 0;
   return raise_lost(s, what);
 }
 
 int tvmgo_vk_stream_check(vk_stream* s) {
   pthread_mutex_lock(&s->lock);
-  int rc = say_lost(s);
+  int rc = report_lost(s);
   pthread_mutex_unlock(&s->lock);
   return rc;
 }
@@ -132,20 +132,20 @@ int tvmgo_vk_wait(vk_stream* s, uint64_t number) {
   return 0;
 failed:
   pthread_mutex_lock(&s->lock);
-  tvmgo_vk_retire(s); /* all of it, when the device is lost */
+  tvmgo_vk_retire(s); /* retires all batches if the device is lost */
   pthread_mutex_unlock(&s->lock);
   return -1;
 }
 
-int tvmgo_vk_stream_mark(vk_stream* s, uint64_t* number) {
+int tvmgo_vk_stream_submit(vk_stream* s, uint64_t* number) {
   pthread_mutex_lock(&s->lock);
   int rc = tvmgo_vk_submit(s, 0);
   if (rc == 0 && tvmgo_vk_stream_lost(s)) {
-    tvmgo_vk_retire(s); /* all of it */
+    tvmgo_vk_retire(s); /* retires all batches */
     rc = -1;
   }
-  if (rc == 0) rc = say_lost(s);
-  else s->unsaid = 0;
+  if (rc == 0) rc = report_lost(s);
+  else s->unreported = 0;
   *number = atomic_load(&s->submitted);
   pthread_mutex_unlock(&s->lock);
   return rc;
@@ -153,13 +153,13 @@ int tvmgo_vk_stream_mark(vk_stream* s, uint64_t* number) {
 
 int tvmgo_vk_stream_wait(vk_stream* s) {
   uint64_t number;
-  return tvmgo_vk_stream_mark(s, &number) != 0 ? -1 : tvmgo_vk_wait(s, number);
+  return tvmgo_vk_stream_submit(s, &number) != 0 ? -1 : tvmgo_vk_wait(s, number);
 }
 
 int tvmgo_vk_stream_after(vk_stream* s, vk_stream* other, uint64_t number) {
   if (s == other || number == 0 || tvmgo_vk_is_done(other, number)) return tvmgo_vk_stream_lost(s) ? -1 : 0;
   if (tvmgo_vk_stream_begin(s) != 0) return -1;
-  /* What is recorded already need not wait. */
+  /* Commands that are already recorded need not wait. */
   int rc = s->open->num_commands > 0 ? tvmgo_vk_submit(s, 1) : 0;
   VkResult code = rc == 0 && s->open == NULL ? tvmgo_vk_open_batch(s) : VK_SUCCESS;
   if (code != VK_SUCCESS) rc = tvmgo_vk_stream_failed(s, code, "order streams");
@@ -168,7 +168,7 @@ int tvmgo_vk_stream_after(vk_stream* s, vk_stream* other, uint64_t number) {
   return rc;
 }
 
-/* The first stream of a device with an id beyond one, with a reference. */
+/* The first stream of a device whose id is larger than id, with a new reference; NULL if there is none. */
 static vk_stream* after(vk_device* d, uint64_t id) {
   vk_stream* found = NULL;
   pthread_mutex_lock(&d->lock);
@@ -188,7 +188,7 @@ void tvmgo_vk_drain(vk_device* d) {
   for (vk_stream* s; (s = after(d, id)) != NULL;) {
     id = s->id;
     pthread_mutex_lock(&s->lock);
-    int rc = tvmgo_vk_submit(s, 1); /* who queued the work is told when they wait */
+    int rc = tvmgo_vk_submit(s, 1); /* an error is reported when the owner waits */
     uint64_t number = atomic_load(&s->submitted);
     pthread_mutex_unlock(&s->lock);
     if (rc != 0 || tvmgo_vk_wait(s, number) != 0) tvmgo_object_release(tvmgo_error_take());
@@ -219,7 +219,8 @@ int tvmgo_vk_stream_sync(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
 
 int tvmgo_vk_stream_create(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle* out) {
   vk_device* d = tvmgo_vk_device(dev.device_id);
-  if (d != NULL && d->num_queues == 1 && !d->staged) { /* they would only take turns */
+  /* Streams on one queue would not run concurrently, so all of them are the default stream. */
+  if (d != NULL && d->num_queues == 1 && !d->staged) {
     *out = NULL;
     return 0;
   }
@@ -242,7 +243,7 @@ int tvmgo_vk_stream_free(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHa
   int rc = tvmgo_vk_stream_wait(s);
   tvmgo_vk_handle_free(h);
   tvmgo_vk_stream_drop(s);
-  return atomic_load(&d->lost) ? 0 : rc; /* of a lost device there is nothing to wait for */
+  return atomic_load(&d->lost) ? 0 : rc; /* a lost device has nothing to wait for */
 }
 
 int tvmgo_vk_stream_set(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamHandle stream) {
@@ -257,5 +258,5 @@ int tvmgo_vk_stream_order(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStreamH
   uint64_t number;
   if (to == NULL) return -1;
   if (from == to) return 0;
-  return tvmgo_vk_stream_mark(from, &number) != 0 ? -1 : tvmgo_vk_stream_after(to, from, number);
+  return tvmgo_vk_stream_submit(from, &number) != 0 ? -1 : tvmgo_vk_stream_after(to, from, number);
 }

@@ -1,117 +1,126 @@
-/* Streams, as the files that queue work see them. */
+/* Streams and batches, for the files that record commands. */
 #pragma once
 
 #include "hazard.h"
 #include "memory.h"
 
+/* An object that a batch keeps until it is done. */
 typedef struct {
   void (*drop)(void*);
   void* object;
 } vk_kept;
 
+/* A batch of another stream that a batch waits for. */
 typedef struct {
-  struct vk_stream* of; /* one reference */
-  uint64_t value;
+  struct vk_stream* stream; /* one reference */
+  uint64_t value;           /* the other batch's number */
 } vk_wait;
 
 typedef struct {
   vk_wait* list;
-  size_t num, room;
+  size_t num, cap;
 } vk_waits;
 
 /* Commands that are submitted together. */
 typedef struct vk_batch {
   struct vk_batch* next;
   uint64_t number;
-  uint64_t serial; /* among all batches of the process */
+  uint64_t serial; /* unique in the process */
   VkCommandPool pool;
   VkCommandBuffer commands;
   uint32_t num_commands;
   uint64_t num_bytes; /* copied from the host */
-  int to_host;        /* something is written that the host may read */
+  int to_host;        /* it writes memory that the host may read */
   vk_kept* kept;
-  size_t num_kept, room_kept;
+  size_t num_kept, cap_kept;
   vk_waits waits;
 } vk_batch;
 
-/* Batches that could not be submitted, by number. */
+/* A range of numbers of batches that could not be submitted. */
 typedef struct {
   uint64_t from, to;
 } vk_lost;
 
-/* Lock order: a stream's, then any of: its queue's, the device's list of streams, the heap's. Never two streams'. */
+/* Lock order: a stream's lock, then the lock of its queue, of the device's list of streams, or of the heap. A thread
+ * never holds the locks of two streams. */
 struct vk_stream {
   _Atomic int32_t refs;
-  vk_stream* next; /* of the device's, by id; under the device's lock */
+  vk_stream* next; /* in the device's all_streams, sorted by id; protected by the device's lock */
   uint64_t id;
   vk_device* d;
   uint32_t queue;
-  VkSemaphore timeline; /* its value: the number of the last batch that is done */
+  VkSemaphore timeline; /* its value is the number of the last batch that is done */
   pthread_mutex_t lock;
-  uint64_t last_number;       /* of the last batch that was opened */
-  _Atomic uint64_t submitted; /* the last number that was */
-  _Atomic uint64_t done;      /* the last number known to be done */
-  vk_batch *open, *first, *last, *spare; /* recorded; submitted, oldest first; for later */
-  uint32_t num_flying;        /* batches that are submitted and not known to be done, */
-  uint64_t flying_bytes;      /* and what they copy from the host */
-  vk_lost* lost;              /* in order */
+  uint64_t last_number;       /* number of the last batch that was opened */
+  _Atomic uint64_t submitted; /* number of the last batch that was submitted */
+  _Atomic uint64_t done;      /* number of the last batch that is known to be done */
+  vk_batch* open;             /* the batch that is being recorded; NULL if none */
+  vk_batch *first, *last;     /* the submitted batches, oldest first */
+  vk_batch* spare;            /* batches for reuse */
+  uint32_t num_in_flight;        /* batches from first to last, */
+  uint64_t bytes_in_flight;      /* and the bytes that they copy from the host */
+  vk_lost* lost;              /* sorted by number */
   _Atomic size_t num_lost;
-  size_t room_lost;
-  VkResult lost_code;         /* why the last of them is */
-  uint64_t unsaid;            /* commands of earlier calls lost since a call that waits said so */
-  vk_waits owed;              /* of a batch that was lost: the next one waits in its place */
+  size_t cap_lost;
+  VkResult lost_code;         /* the reason why the last of them is lost */
+  uint64_t unreported;        /* number of lost commands of earlier calls that no error has reported yet */
+  vk_waits pending_waits;     /* waits of a lost batch, which the next batch takes over */
   vk_hazards hazards;
-  vk_memory* upload; /* bytes of the host on their way, from `used` on free */
+  vk_memory* upload; /* staging memory; its first `used` bytes are in use */
   VkDeviceSize used;
-  struct vk_room* room; /* descriptors.c: the last one that its batches took */
+  struct vk_arg_pool* arg_pool; /* descriptors.c: the last pool that its batches took */
 };
 
 /* ---- batch.c ---- */
 
-/* The same as tvmgo_vk_begin for a stream that is known: 0, or -1 and not locked. Waits for the oldest batch when too
- * much is in flight, so that work which nobody waits for does not pile up. */
+/* Locks the stream and opens a batch, like tvmgo_vk_begin. Waits for the oldest batch if too much is in flight, so that
+ * a program that never waits cannot queue an unlimited amount of work. 0, or -1 with an error raised; then the stream
+ * is not locked. */
 int tvmgo_vk_stream_begin(vk_stream* s);
-/* Submits what is recorded. Under the lock. When that fails, what was recorded is lost, and its number is known as
- * such: the call that wanted it says so. Where that is a call which only queues work of its own, `implied`, the next
- * one that waits says so, too. */
+/* Submits the open batch. The caller holds the lock. If that fails, an error is raised and the batch's commands are
+ * lost; tvmgo_vk_is_lost is then true for its number. `implied` says that the caller did not ask for these commands:
+ * then the next call that waits reports the loss, too. */
 int tvmgo_vk_submit(vk_stream* s, int implied);
-/* Opens a batch to record in. Under the lock. */
+/* Opens a batch for recording. The caller holds the lock. */
 VkResult tvmgo_vk_open_batch(vk_stream* s);
-/* Notes what is done by now. */
+/* Updates s->done from the timeline semaphore. */
 VkResult tvmgo_vk_poll(vk_stream* s);
-/* Drops what batches that are done had kept. Under the lock. */
+/* Drops the objects that completed batches kept. The caller holds the lock. */
 void tvmgo_vk_retire(vk_stream* s);
-/* Frees all batches; those in flight are done, or never will be. */
+/* Frees all batches. None of them is still running. */
 void tvmgo_vk_free_batches(vk_stream* s);
-/* Whether a batch of this number could not be submitted. Under the lock. */
+/* Whether the batch with a number could not be submitted. The caller holds the lock. */
 int tvmgo_vk_is_lost(const vk_stream* s, uint64_t number);
-/* Has the open batch wait until another stream reaches a number. Under the lock. */
+/* Makes the open batch wait for a batch of another stream. The caller holds the lock. 0, or -1 with an error raised. */
 int tvmgo_vk_add_wait(vk_stream* s, vk_stream* other, uint64_t number);
-/* Raises that a call of Vulkan failed, or that the device is lost; -1. */
+/* Raises the error that a call of Vulkan failed; always -1. */
 int tvmgo_vk_stream_failed(vk_stream* s, VkResult rc, const char* op);
+/* Whether the stream's device is lost; raises an error if so. */
 int tvmgo_vk_stream_lost(const vk_stream* s);
-/* Blocks until the timeline has reached a number, which was submitted. Without the lock. */
+/* Blocks until a submitted batch is done. The caller does not hold the lock. */
 VkResult tvmgo_vk_block(vk_stream* s, uint64_t number);
 
 /* ---- lost.c ---- */
 
-/* Whether a device that is lost uses nothing any more, so that it may be destroyed. Waits for that, in all and once for
- * the device a few seconds at most. The caller may hold the lock of one stream. */
-int tvmgo_vk_has_let_go(vk_device* d);
+/* Whether a lost device does not use any object any more, so that its objects may be destroyed. Waits for that, for at
+ * most a few seconds per device in total. The caller may hold the lock of one stream. */
+int tvmgo_vk_lost_is_idle(vk_device* d);
 
 /* ---- stream.c ---- */
 
-/* 0, or -1 with an error raised: work that calls have queued since the last call of this kind could not be submitted.
- * Locks. */
+/* Reports lost commands of earlier calls that no error has reported yet: 0, or -1 with an error raised. Takes the
+ * lock. */
 int tvmgo_vk_stream_check(vk_stream* s);
-/* What is recorded from now on waits until another stream reaches a number, which was submitted. Locks. */
+/* Makes the commands that are recorded from now on wait for a submitted batch of another stream. Takes the lock. 0, or
+ * -1 with an error raised. */
 int tvmgo_vk_stream_after(vk_stream* s, vk_stream* other, uint64_t number);
-/* The number of all that was queued, which need not be submitted. Locks. */
+/* The number of the last batch that contains commands; it need not be submitted. Takes the lock. */
 uint64_t tvmgo_vk_stream_current(vk_stream* s);
-/* Submits the batch of a number, if that has not been done; -1 with an error raised also when it could not be.
- * Locks. */
+/* Submits a batch unless it is already submitted. Takes the lock. 0, or -1 with an error raised, also if the batch was
+ * lost earlier. */
 int tvmgo_vk_stream_flush(vk_stream* s, uint64_t number);
-/* Submits what is recorded and waits for it. */
+/* Submits the open batch and waits for all batches. 0, or -1 with an error raised. */
 int tvmgo_vk_stream_wait(vk_stream* s);
-/* Submits what is recorded and tells the number that stands for all that was queued. Locks. */
-int tvmgo_vk_stream_mark(vk_stream* s, uint64_t* number);
+/* Submits the open batch. *number is the number of the last submitted batch. Takes the lock. 0, or -1 with an error
+ * raised. */
+int tvmgo_vk_stream_submit(vk_stream* s, uint64_t* number);

@@ -1,4 +1,4 @@
-/* The device table, and the registration. */
+/* The device table and its registration. */
 #include "../../internal/dl/dl.h"
 #include "driver.h"
 
@@ -6,7 +6,7 @@ vk_device tvmgo_vk_devices[TVMGO_MAX_DEVICES];
 int32_t tvmgo_vk_num_devices;
 
 vk_device* tvmgo_vk_device(int32_t index) {
-  if (TVMGO_UNLIKELY(!tvmgo_dl_use(&tvmgo_dl_vulkan))) { /* a child of fork */
+  if (TVMGO_UNLIKELY(!tvmgo_dl_use(&tvmgo_dl_vulkan))) { /* after a fork */
     tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "vulkan:%d: Vulkan is not usable: %s: %s", (int)index, tvmgo_dl_vulkan.why,
                 tvmgo_dl_vulkan.cure);
     return NULL;
@@ -32,7 +32,7 @@ static int create(void* ctx, const TVMGODeviceAPI** out) {
   return 0;
 }
 
-/* A constructor, so that the device is there at C's first call. */
+/* A constructor, so that the device is registered before the first call from C. */
 __attribute__((constructor(120))) static void register_vulkan(void) {
   tvmgo_device_builtin(kDLVulkan, NULL, create, NULL);
 }

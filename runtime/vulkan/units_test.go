@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The choice of memory on made-up machines, hazards against a plain twin, and places in blocks: C, with a driver that
-// is made up.
+// Tests in C, with a fake driver: the choice of memory types on fake machines, hazards compared with a simple
+// implementation, and suballocation in blocks.
 func TestUnits(t *testing.T) {
 	needSources(t, "memory_type.c")
 	program := filepath.Join(t.TempDir(), "units")
-	_, err := os.ReadFile("testdata/units.c") // go test notes by this that a change of it counts
+	_, err := os.ReadFile("testdata/units.c") // makes go test rerun the tests if the file changes
 	require.NoError(t, err)
 	out, err := exec.Command("cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Werror", "-fsanitize=address,undefined",
 		"-I../../internal/core", "-I../../internal/backend", "-I../../internal/kernels",

@@ -39,7 +39,7 @@ func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string
 	_, err = ask.Call(12345)
 	require.Error(t, err)
 	_, err = ask.Call()
-	require.ErrorContains(t, err, "the argument is the number of a device")
+	require.ErrorContains(t, err, "the argument must be the number of a device")
 
 	const n = 100
 	const room = 4096

@@ -95,10 +95,10 @@ static void hazards(void) {
   int wrote[BUFFERS][BYTES] = {{0}}, read[BUFFERS][BYTES] = {{0}}, barrier = 0, barriers = 0, needed = 0;
   for (int command = 1; command < 20000; command++) {
     int put = 0, need = 0, before = barrier;
-    int uses = next_random(200) == 0 ? MOST_USES + 3 : 1 + (int)next_random(3);
+    int uses = next_random(200) == 0 ? MAX_USES + 3 : 1 + (int)next_random(3);
     struct {
       int b, from, to, access;
-    } u[MOST_USES + 3];
+    } u[MAX_USES + 3];
     for (int i = 0; i < uses; i++) {
       u[i].b = (int)next_random(BUFFERS);
       u[i].from = (int)next_random(BYTES);
@@ -130,7 +130,7 @@ static void hazards(void) {
 /* A command with more buffers than are written down: the next one waits for it, whatever it uses. */
 static void many_uses(void) {
   vk_hazards h = {0};
-  for (int i = 0; i < MOST_USES; i++) tvmgo_vk_hazard(&h, &h, 0, 8, USE_READ);
+  for (int i = 0; i < MAX_USES; i++) tvmgo_vk_hazard(&h, &h, 0, 8, USE_READ);
   CHECK(!tvmgo_vk_hazard(&h, &seed, 0, 8, USE_WRITE), "a barrier before the first command");
   tvmgo_vk_hazard_next(&h);
   CHECK(tvmgo_vk_hazard(&h, &seed, 0, 8, USE_READ), "no barrier after what was not written down");
@@ -168,7 +168,7 @@ void tvmgo_vk_name(const vk_device* d, VkObjectType type, uint64_t object, const
 static void whole(const vk_block* b) {
   for (; b != NULL; b = b->next) {
     uint64_t sum = b->used;
-    for (const vk_piece* p = b->free; p != NULL; p = p->next) {
+    for (const vk_run* p = b->free; p != NULL; p = p->next) {
       sum += p->size;
       CHECK(p->next == NULL || p->offset + p->size < p->next->offset, "two runs touch");
     }
@@ -192,7 +192,7 @@ static void places(void) {
     vk_memory* m = &live[next_random(MOST)];
     if (m->block != NULL) {
       held -= m->span;
-      tvmgo_vk_unplace(m);
+      tvmgo_vk_subfree(m);
       memset(m, 0, sizeof *m);
       continue;
     }
@@ -200,8 +200,8 @@ static void places(void) {
     uint64_t align = 16ull << next_random(6);
     VkMemoryRequirements need = {.size = size, .alignment = align, .memoryTypeBits = 1};
     m->d = &d;
-    m->spare = malloc(sizeof(vk_piece));
-    VkResult rc = tvmgo_vk_place(m, &need, 0, 0);
+    m->spare = malloc(sizeof(vk_run));
+    VkResult rc = tvmgo_vk_suballocate(m, &need, 0, 0);
     if (rc != VK_SUCCESS) {
       free(m->spare);
       memset(m, 0, sizeof *m);
@@ -222,7 +222,7 @@ static void places(void) {
   }
   CHECK(most_allocations < 100, "%d allocations", most_allocations);
   for (int i = 0; i < MOST; i++)
-    if (live[i].block != NULL) tvmgo_vk_unplace(&live[i]);
+    if (live[i].block != NULL) tvmgo_vk_subfree(&live[i]);
   CHECK(allocations <= 1, "%d blocks are left", allocations);
   tvmgo_vk_trim(&d);
   CHECK(allocations == 0 && allocated == 0 && atomic_load(&d.heap->held) == 0, "%d are left", allocations);

@@ -17,7 +17,7 @@ const (
 	sectionSymtab = 2
 	sectionNote   = 7
 	symbolFunc    = 2
-	symbolEntry   = 0x10 // in a symbol's other byte: a kernel, and no function that kernels call
+	symbolEntry   = 0x10 // in st_other: the symbol is a kernel, not a device function
 	maxName       = 4 << 10
 )
 
@@ -25,30 +25,30 @@ const (
 type section struct {
 	name, kind, link uint32
 	offset, size     uint64
-	from             []byte
+	image            []byte
 	number           int
 }
 
-// data is the section's bytes.
+// data returns the section's bytes.
 func (s section) data() ([]byte, error) {
-	if s.offset > uint64(len(s.from)) || s.size > uint64(len(s.from))-s.offset {
-		return nil, fmt.Errorf("section %d lies outside of the %d bytes", s.number, len(s.from))
+	if s.offset > uint64(len(s.image)) || s.size > uint64(len(s.image))-s.offset {
+		return nil, fmt.Errorf("section %d lies outside of the %d bytes", s.number, len(s.image))
 	}
-	return s.from[s.offset : s.offset+s.size], nil
+	return s.image[s.offset : s.offset+s.size], nil
 }
 
-// cubin reads the architecture and the kernels of machine code.
+// cubin reads the architecture and the kernels from a cubin.
 func cubin(image []byte) (Part, error) {
 	p := Part{Format: CUBIN}
 	le := binary.LittleEndian
 	if len(image) < elfHeader {
-		return p, fmt.Errorf("%d bytes are less than ELF's header", len(image))
+		return p, fmt.Errorf("the image has %d bytes, which is less than an ELF header", len(image))
 	}
 	if image[4] != 2 || image[5] != 1 {
 		return p, fmt.Errorf("the ELF is not 64-bit and little-endian")
 	}
 	if machine := le.Uint16(image[18:]); machine != machineCUDA {
-		return p, fmt.Errorf("the ELF is for machine %d, not for a card of NVIDIA (%d)", machine, machineCUDA)
+		return p, fmt.Errorf("the ELF is for machine %d, not for an NVIDIA GPU (%d)", machine, machineCUDA)
 	}
 	flags := le.Uint32(image[48:])
 	number := flags & 0xff
@@ -56,7 +56,7 @@ func cubin(image []byte) (Part, error) {
 		number = flags >> 8 & 0xff
 	}
 	if number == 0 {
-		return p, fmt.Errorf("its flags %#x have no architecture", flags)
+		return p, fmt.Errorf("its flags %#x name no architecture", flags)
 	}
 	p.Arch = fmt.Sprintf("sm_%d", number)
 	if image[8] < 8 && flags&0x800 != 0 {
@@ -78,7 +78,8 @@ func cubin(image []byte) (Part, error) {
 			}
 		case sectionSymtab:
 			if s.link >= uint32(len(sections)) {
-				return p, fmt.Errorf("section %d has names in section %d, there are %d", s.number, s.link, len(sections))
+				return p, fmt.Errorf("section %d has its names in section %d, but the image has %d sections",
+					s.number, s.link, len(sections))
 			}
 			kernels, err := entries(s, sections[s.link])
 			if err != nil {
@@ -90,9 +91,11 @@ func cubin(image []byte) (Part, error) {
 	return p, nil
 }
 
-// archOption is in the note about the tool that made the file. The flags lack the letter.
+// archOption matches the architecture in the note section that names the compiler and its options. The ELF flags have
+// only the number of the architecture, not the letter of "sm_90a".
 var archOption = regexp.MustCompile(`-arch[= ]sm_([0-9]{2,3})([af]?)[ \x00]`)
 
+// sectionsOf reads the section table.
 func sectionsOf(image []byte) ([]section, error) {
 	le := binary.LittleEndian
 	at, size, count := le.Uint64(image[40:]), uint64(le.Uint16(image[58:])), uint64(le.Uint16(image[60:]))
@@ -109,7 +112,7 @@ func sectionsOf(image []byte) ([]section, error) {
 	for i := range list {
 		h := image[at+uint64(i)*size:]
 		list[i] = section{name: le.Uint32(h), kind: le.Uint32(h[4:]), link: le.Uint32(h[40:]),
-			offset: le.Uint64(h[24:]), size: le.Uint64(h[32:]), from: image, number: i}
+			offset: le.Uint64(h[24:]), size: le.Uint64(h[32:]), image: image, number: i}
 	}
 	return list, nil
 }
@@ -124,7 +127,7 @@ func entries(table, names section) ([]Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := string(data) // once: the names are parts of it
+	text := string(data) // one copy, of which the names are substrings
 	var list []Kernel
 	for ; len(symbols) >= symbolSize; symbols = symbols[symbolSize:] {
 		name, defined := binary.LittleEndian.Uint32(symbols), binary.LittleEndian.Uint16(symbols[6:]) != 0
@@ -132,54 +135,55 @@ func entries(table, names section) ([]Kernel, error) {
 			continue
 		}
 		if uint64(name) >= uint64(len(text)) {
-			return nil, fmt.Errorf("a kernel's name is at %d, of %d bytes of names", name, len(text))
+			return nil, fmt.Errorf("a kernel's name begins at byte %d, but the names have %d bytes", name, len(text))
 		}
 		rest := text[name:min(len(text), int(name)+maxName)]
 		end := strings.IndexByte(rest, 0)
 		if end <= 0 {
-			return nil, fmt.Errorf("a kernel's name, at %d, is empty or does not end", name)
+			return nil, fmt.Errorf("the kernel name at byte %d is empty or not terminated", name)
 		}
 		list = append(list, Kernel{Name: rest[:end]})
 	}
 	return list, nil
 }
 
-// The container of a fatbin, and of its parts.
+// The headers of a fatbin and of its parts.
 const (
-	fatbinMagic   = 0xba55ed50
-	fatbinHeader  = 16
-	partHeader    = 64
-	partPTX       = 1
-	partELF       = 2
-	flagSpecific  = 0x100000 // sm_90a
-	flagFamily    = 0x200000 // sm_100f
-	flagLZ4       = 0x2000
-	flagZstd      = 0x8000
-	mostInAFatbin = 1 << 12
+	fatbinMagic    = 0xba55ed50
+	fatbinHeader   = 16
+	partHeader     = 64
+	partPTX        = 1
+	partELF        = 2
+	flagSpecific   = 0x100000 // sm_90a
+	flagFamily     = 0x200000 // sm_100f
+	flagLZ4        = 0x2000
+	flagZstd       = 0x8000
+	maxFatbinParts = 1 << 12
 )
 
-// fatbin reads the parts of a container: their headers, and what is not compressed.
+// fatbin reads the headers of all parts, and the contents of the parts that are not compressed.
 func fatbin(image []byte) ([]Part, error) {
 	le := binary.LittleEndian
 	if len(image) < fatbinHeader {
-		return nil, fmt.Errorf("%d bytes are less than its header", len(image))
+		return nil, fmt.Errorf("the image has %d bytes, which is less than a fatbin header", len(image))
 	}
 	header, size := uint64(le.Uint16(image[6:])), le.Uint64(image[8:])
 	if header < fatbinHeader || header > uint64(len(image)) || size > uint64(len(image))-header {
-		return nil, fmt.Errorf("it says that it has %d and %d bytes, there are %d", header, size, len(image))
+		return nil, fmt.Errorf("its header declares %d + %d bytes, but the image has %d", header, size, len(image))
 	}
 	var list []Part
 	for rest := image[header : header+size]; len(rest) > 0; {
 		n := len(list)
-		if n == mostInAFatbin {
-			return nil, fmt.Errorf("it has more than %d parts", mostInAFatbin)
+		if n == maxFatbinParts {
+			return nil, fmt.Errorf("it has more than %d parts", maxFatbinParts)
 		}
 		if len(rest) < partHeader {
-			return nil, fmt.Errorf("part %d: %d bytes are less than its header", n, len(rest))
+			return nil, fmt.Errorf("part %d: %d bytes are left, which is less than its header", n, len(rest))
 		}
 		head, payload := uint64(le.Uint32(rest[4:])), le.Uint64(rest[8:])
 		if head < partHeader || head > uint64(len(rest)) || payload > uint64(len(rest))-head {
-			return nil, fmt.Errorf("part %d says that it has %d and %d bytes, there are %d", n, head, payload, len(rest))
+			return nil, fmt.Errorf("part %d: its header declares %d + %d bytes, but %d are left",
+				n, head, payload, len(rest))
 		}
 		part, err := fatbinPart(rest[:head], rest[head:head+payload])
 		if err != nil {
@@ -215,7 +219,7 @@ func fatbinPart(head, payload []byte) (Part, error) {
 			inside, err = cubin(payload)
 		}
 	default:
-		p.Format = Format(fmt.Sprintf("kind %d", kind)) // code that is linked later, and kinds to come
+		p.Format = Format(fmt.Sprintf("kind %d", kind)) // relocatable code, or a kind that is unknown here
 	}
 	p.Kernels = inside.Kernels
 	return p, err

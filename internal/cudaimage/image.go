@@ -9,42 +9,42 @@ import (
 	"unicode/utf8"
 )
 
-// Format is a form of code, named as in modules.
+// Format is a format of CUDA code. The names are those that device modules use.
 type Format string
 
 const (
 	PTX    Format = "ptx"    // assembly text
 	CUBIN  Format = "cubin"  // ELF for one architecture
-	Fatbin Format = "fatbin" // several of the two
+	Fatbin Format = "fatbin" // several PTX texts and cubins
 	Source Format = "cuda"   // CUDA C++
 )
 
-// Info is what can be seen of an image.
+// Info describes an image.
 type Info struct {
 	Format Format
-	Parts  []Part // of a fatbin, in its order; one for PTX and for a cubin; none for source
+	Parts  []Part // the parts of a fatbin in its order; one part for PTX or a cubin; none for source
 }
 
-// Part is PTX or a cubin.
+// Part is one PTX text or one cubin.
 type Part struct {
 	Format     Format
-	Arch       string // "sm_90", "sm_90a", "sm_100f"; "" when the part does not say
+	Arch       string // "sm_90", "sm_90a", "sm_100f"; "" when the part names none
 	PTXVersion string // "8.8"; "" for a cubin
-	Compressed bool   // then its kernels are not seen
+	Compressed bool   // the contents are compressed; the kernels are not read
 	Kernels    []Kernel
 }
 
 // Kernel is a function that can be launched.
 type Kernel struct {
 	Name   string
-	Params []int // bytes of each parameter; nil in a cubin, where they are not read
+	Params []int // the size of each parameter in bytes; nil for a cubin, where they are not read
 }
 
-// Describe tells what an image is. PTX may end with zero bytes.
+// Describe describes an image. PTX may end with zero bytes.
 func Describe(image []byte) (Info, error) {
 	switch {
 	case len(image) == 0:
-		return Info{}, fmt.Errorf("cuda image: it is empty")
+		return Info{}, fmt.Errorf("cuda image: the image is empty")
 	case bytes.HasPrefix(image, []byte("\x7fELF")):
 		part, err := cubin(image)
 		return one(part, err)
@@ -57,8 +57,8 @@ func Describe(image []byte) (Info, error) {
 	}
 	text := bytes.TrimRight(image, "\x00")
 	if !isText(text) {
-		return Info{}, fmt.Errorf("cuda image: %d bytes that begin with % x are neither PTX, nor a cubin, a fatbin or source",
-			len(image), image[:min(8, len(image))])
+		return Info{}, fmt.Errorf("cuda image: %d bytes that begin with % x are neither PTX, nor a cubin, "+
+			"nor a fatbin, nor source", len(image), image[:min(8, len(image))])
 	}
 	if isPTX(text) {
 		part, err := ptx(string(text))
@@ -67,6 +67,7 @@ func Describe(image []byte) (Info, error) {
 	return Info{Format: Source}, nil
 }
 
+// one returns the description of an image that has a single part.
 func one(part Part, err error) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("cuda image: %s: %w", part.Format, err)
@@ -74,14 +75,14 @@ func one(part Part, err error) (Info, error) {
 	return Info{part.Format, []Part{part}}, nil
 }
 
-// isText tells text from other bytes: UTF-8 without control characters.
+// isText reports whether the bytes are text: UTF-8 without control characters other than white space.
 func isText(b []byte) bool {
 	return len(b) > 0 && utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool {
 		return r < ' ' && !strings.ContainsRune("\t\n\v\f\r", r) || r == 0x7f
 	})
 }
 
-// Kernels are the names in all parts, sorted, each once.
+// Kernels returns the names of the kernels in all parts, sorted, without duplicates.
 func (i Info) Kernels() []string {
 	var list []string
 	for _, p := range i.Parts {
@@ -93,7 +94,8 @@ func (i Info) Kernels() []string {
 	return slices.Compact(list)
 }
 
-// For says for errors what the image runs on: "sm_80, sm_86 and PTX for compute_86"; "any architecture" for source.
+// For names, for error messages, the architectures that the image runs on: "sm_80, sm_86 and PTX for compute_86";
+// "any architecture" for source.
 func (i Info) For() string {
 	if i.Format == Source {
 		return "any architecture"
@@ -125,5 +127,5 @@ func (i Info) For() string {
 	}
 }
 
-// maxShown bounds how many architectures are listed; there are a dozen in use.
+// maxShown is the maximum number of architectures that For lists; about a dozen are in use.
 const maxShown = 40

@@ -34,7 +34,7 @@ func TestDescribe_PTX(t *testing.T) {
 		require.Equal(t, names, info.Kernels())
 	}
 	info := must.Get(Describe([]byte("\ufeff.version 7.0")))(t)
-	require.Equal(t, Source, info.Format, "the mark is part of the first word")
+	require.Equal(t, Source, info.Format, "the byte order mark is part of the first word")
 }
 
 func TestDescribe_Cubin(t *testing.T) {
@@ -52,7 +52,7 @@ func TestDescribe_Cubin(t *testing.T) {
 	require.Equal(t, []string{"addone_kernel", "matmul_kernel", "vadd_kernel"}, info.Kernels())
 }
 
-// Functions that kernels call, and those that another file has, are no kernels.
+// Device functions and undefined symbols are not kernels.
 func TestDescribe_OtherFunctions(t *testing.T) {
 	image := file(t, "cuda13_sm_90a.cubin")
 	f := must.Get(elf.NewFile(bytes.NewReader(image)))(t)
@@ -85,7 +85,7 @@ func TestDescribe_Fatbin(t *testing.T) {
 	require.Empty(t, info.Kernels())
 	require.True(t, info.Parts[0].Compressed && info.Parts[1].Compressed)
 
-	// Kinds to come are named by their number.
+	// A part of an unknown kind is named by its number.
 	future := file(t, "packed.fatbin")
 	future[fatbinHeader] = 77
 	info = must.Get(Describe(future))(t)
@@ -116,35 +116,35 @@ func TestDescribe_BadInput(t *testing.T) {
 	}
 	le := binary.LittleEndian
 	for _, c := range []struct{ image, want string }{
-		{"", "it is empty"},
+		{"", "the image is empty"},
 		{"\x00\x00", "neither PTX"},
-		{"\xff\xfe", "begin with ff fe are neither PTX, nor a cubin, a fatbin or source"},
+		{"\xff\xfe", "begin with ff fe are neither PTX, nor a cubin, nor a fatbin, nor source"},
 		{"text\x01", "neither PTX"},
-		{".version 8.0\n", "it has no .target"},
-		{".version 8.0\n.target x64", `.target "x64" is no architecture`},
-		{".version 8.0\n.target sm_", `no architecture`},
-		{".version 8.0\n.target sm_90aa", `no architecture`},
+		{".version 8.0\n", "the text has no .target"},
+		{".version 8.0\n.target x64", `.target "x64" is not an architecture`},
+		{".version 8.0\n.target sm_", `is not an architecture`},
+		{".version 8.0\n.target sm_90aa", `is not an architecture`},
 		{".version 8.0\n.target sm_90\n.entry", "an .entry has no name"},
 		{".version 8.0\n.target sm_90\n.entry (", "an .entry has no name"},
-		{".version 8.0\n.target sm_90\n.entry f(.param .u64 a", "ends in the middle, within the parameters of f"},
+		{".version 8.0\n.target sm_90\n.entry f(.param .u64 a", "the text ends inside of the parameters of f"},
 		{".version 8.0\n.target sm_90\n.entry f(.param a)", "parameter 0 of f has no type"},
-		{".version 8.0\n.target sm_90\n.entry f(.param .b8 a[x])", "no size that can be"},
-		{".version 8.0\n.target sm_90\n.entry f([4])", "no size that can be"},
-		{".version 8.0\n.target sm_90\n.entry f() {", "within braces"},
-		{".version 8.0\n.target sm_90\n}", "a closing brace"},
-		{"\x7fELF", "less than ELF's header"},
+		{".version 8.0\n.target sm_90\n.entry f(.param .b8 a[x])", "a parameter of f has an invalid size"},
+		{".version 8.0\n.target sm_90\n.entry f([4])", "a parameter of f has an invalid size"},
+		{".version 8.0\n.target sm_90\n.entry f() {", "the text ends inside of braces"},
+		{".version 8.0\n.target sm_90\n}", "a closing brace has no opening brace"},
+		{"\x7fELF", "less than an ELF header"},
 		{elf(func(b []byte) { b[4] = 1 }), "not 64-bit"},
-		{elf(func(b []byte) { b[18] = 62 }), "for machine 62, not for a card of NVIDIA"},
-		{elf(func(b []byte) { le.PutUint32(b[48:], 5) }), "have no architecture"},
+		{elf(func(b []byte) { b[18] = 62 }), "for machine 62, not for an NVIDIA GPU"},
+		{elf(func(b []byte) { le.PutUint32(b[48:], 5) }), "name no architecture"},
 		{elf(func(b []byte) { le.PutUint64(b[40:], 1<<63) }), "section headers lie outside"},
 		{elf(func(b []byte) { b[58] = 63 }), "have 63 bytes"},
 		{elf(func(b []byte) {})[:1000], "lie outside"},
-		{fat(func(b []byte) {})[:10], "less than its header"},
-		{fat(func(b []byte) { b[6] = 8 }), "it says that it has 8"},
-		{fat(func(b []byte) { le.PutUint64(b[8:], 1<<63) }), "there are"},
-		{fat(func(b []byte) { le.PutUint64(b[8:], 20) }), "part 0: 20 bytes are less than its header"},
-		{fat(func(b []byte) { le.PutUint64(b[24:], 1<<40) }), "part 0 says"},
-		{fat(func(b []byte) { le.PutUint32(b[20:], 8) }), "part 0 says"},
+		{fat(func(b []byte) {})[:10], "less than a fatbin header"},
+		{fat(func(b []byte) { b[6] = 8 }), "its header declares 8 + "},
+		{fat(func(b []byte) { le.PutUint64(b[8:], 1<<63) }), "bytes, but the image has"},
+		{fat(func(b []byte) { le.PutUint64(b[8:], 20) }), "part 0: 20 bytes are left, which is less than its header"},
+		{fat(func(b []byte) { le.PutUint64(b[24:], 1<<40) }), "part 0: its header declares"},
+		{fat(func(b []byte) { le.PutUint32(b[20:], 8) }), "part 0: its header declares"},
 		{fat(func(b []byte) { b[80+18] = 62 }), "part 0: the ELF is for machine 62"},
 	} {
 		_, err := Describe([]byte(c.image))
@@ -153,7 +153,7 @@ func TestDescribe_BadInput(t *testing.T) {
 	}
 }
 
-// Every byte of an image may be anything, and an image may end anywhere.
+// Describe does not panic when any byte of an image is changed, or when the image is truncated.
 func TestDescribe_EveryByte(t *testing.T) {
 	for _, name := range []string{"k.ptx", "cuda13_sm_90a.cubin", "plain.fatbin"} {
 		good := file(t, name)

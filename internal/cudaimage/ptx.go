@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// words reads PTX word by word, without comments: a word is a name, a number or a directive (.entry); anything else is
-// one byte.
+// words splits PTX into words and skips comments and strings. A word is a name, a number, a directive (.entry), or a
+// single byte of anything else.
 type words struct {
 	text string
 	at   int
@@ -18,7 +18,7 @@ func isWordByte(c byte) bool {
 		c >= 0x80
 }
 
-// next is the next word; "" at the end.
+// next returns the next word; "" at the end.
 func (w *words) next() string {
 	for w.at < len(w.text) {
 		rest := w.text[w.at:]
@@ -54,7 +54,8 @@ func (w *words) next() string {
 	return ""
 }
 
-// skip goes behind the byte at an offset; to the end of the text when that is negative.
+// skip continues after the byte at an offset from the current position, or, when the offset is negative, at the end of
+// the text.
 func (w *words) skip(offset int) {
 	if offset < 0 {
 		w.at = len(w.text)
@@ -63,13 +64,13 @@ func (w *words) skip(offset int) {
 	w.at += offset + 1
 }
 
-// isPTX tells PTX from source: its first word is a directive, as .version has to be.
+// isPTX reports whether a text is PTX, not source: PTX begins with the directive .version.
 func isPTX(text []byte) bool {
 	w := words{text: string(text)}
 	return w.next() == ".version"
 }
 
-// ptx reads what stands outside of bodies.
+// ptx reads the version, the architecture and the kernels with their parameters; it skips function bodies.
 func ptx(text string) (Part, error) {
 	p := Part{Format: PTX}
 	w := words{text: text}
@@ -78,17 +79,17 @@ func ptx(text string) (Part, error) {
 		switch word := w.next(); word {
 		case "":
 			if depth != 0 {
-				return p, fmt.Errorf("it ends in the middle, within braces")
+				return p, fmt.Errorf("the text ends inside of braces")
 			}
 			if p.Arch == "" {
-				return p, fmt.Errorf("it has no .target")
+				return p, fmt.Errorf("the text has no .target")
 			}
 			return p, nil
 		case "{":
 			depth++
 		case "}":
 			if depth--; depth < 0 {
-				return p, fmt.Errorf("a closing brace has none that opens it")
+				return p, fmt.Errorf("a closing brace has no opening brace")
 			}
 		case ".version":
 			if p.PTXVersion == "" {
@@ -97,7 +98,7 @@ func ptx(text string) (Part, error) {
 		case ".target":
 			if p.Arch == "" {
 				if p.Arch = w.next(); !isArch(p.Arch) {
-					return p, fmt.Errorf(".target %.40q is no architecture", p.Arch)
+					return p, fmt.Errorf(".target %.40q is not an architecture", p.Arch)
 				}
 			}
 		case ".entry":
@@ -112,7 +113,7 @@ func ptx(text string) (Part, error) {
 	}
 }
 
-// isArch is the form sm_90, with a letter behind it or not.
+// isArch reports whether a name has the form sm_90 or sm_90a.
 func isArch(s string) bool {
 	digits, ok := strings.CutPrefix(s, "sm_")
 	digits = strings.TrimRight(digits, "af")
@@ -130,13 +131,13 @@ func entry(w *words) (Kernel, error) {
 	}
 	before := *w
 	if w.next() != "(" {
-		*w = before // it has no parameters, and its body may begin here
+		*w = before // the kernel has no parameters, and the word may be the brace of its body
 		return k, nil
 	}
 	for {
 		switch word := w.next(); word {
 		case "":
-			return k, fmt.Errorf("it ends in the middle, within the parameters of %.200s", k.Name)
+			return k, fmt.Errorf("the text ends inside of the parameters of %.200s", k.Name)
 		case ".param":
 			k.Params = append(k.Params, 0)
 		case ".align":
@@ -144,7 +145,7 @@ func entry(w *words) (Kernel, error) {
 		case "[":
 			n, err := strconv.ParseUint(w.next(), 0, 24)
 			if err != nil || len(k.Params) == 0 {
-				return k, fmt.Errorf("a parameter of %.200s has no size that can be", k.Name)
+				return k, fmt.Errorf("a parameter of %.200s has an invalid size", k.Name)
 			}
 			k.Params[len(k.Params)-1] *= int(n)
 		case ",", ")":
@@ -162,7 +163,7 @@ func entry(w *words) (Kernel, error) {
 	}
 }
 
-// typeSize is the bytes of a type such as .u64; 0 when the word is none.
+// typeSize returns the size in bytes of a type such as .u64; 0 when the word is not a type.
 func typeSize(word string) int {
 	if len(word) < 3 || word[0] != '.' || !strings.ContainsRune("busf", rune(word[1])) {
 		return 0

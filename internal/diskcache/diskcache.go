@@ -1,9 +1,10 @@
-// Package diskcache caches compiled programs on disk for later processes: in folders of TVMGO_CACHE_DIR, or else of
-// tvmgo in the user's cache ($XDG_CACHE_HOME). TVMGO_CACHE_DIR=off disables it.
+// Package diskcache caches compiled programs on disk for later processes. The caches are subfolders of
+// TVMGO_CACHE_DIR, or, where it is not set, of "tvmgo" in the user's cache folder ($XDG_CACHE_HOME).
+// TVMGO_CACHE_DIR=off disables all caches.
 //
-// A folder has at most so much as Most says: what was not used for the longest time goes first.
+// A folder holds about MaxBytes bytes; beyond that, the files that were not used for the longest time are removed.
 //
-// A file is whole or not there, whoever reads and writes at the same time; one that was damaged counts as not there.
+// Concurrent readers and writers see a file either complete or not at all. A damaged file counts as absent.
 package diskcache
 
 import (
@@ -22,17 +23,16 @@ import (
 	"tvmgo/internal/atomicfile"
 )
 
-// Variable names the folder of all caches; "off" is none.
+// Variable is the environment variable that names the folder of all caches; its value "off" disables them.
 const Variable = "TVMGO_CACHE_DIR"
 
-// magic begins a file; behind it the SHA-256 of the rest.
+// magic is the beginning of each file; the SHA-256 of the data and the data follow.
 var magic = []byte("tvmgoDC1")
 
-// Cache is the folder of one compiler below the folder of all: "opencl". Any goroutine and process may use it at any
-// time.
+// Cache is the name of one compiler's subfolder, such as "opencl". Goroutines and processes may use it concurrently.
 type Cache string
 
-// folder is where files are kept; "" when nothing is kept.
+// folder returns the path of the cache's folder; "" when nothing is cached.
 func (c Cache) folder() string {
 	switch dir := os.Getenv(Variable); dir {
 	case "off":
@@ -40,7 +40,7 @@ func (c Cache) folder() string {
 	case "":
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return "" // no home: nothing is kept
+			return "" // the user has no cache folder
 		}
 		return filepath.Join(base, "tvmgo", string(c))
 	default:
@@ -48,7 +48,8 @@ func (c Cache) folder() string {
 	}
 }
 
-// Key is a name for what a file is made of: every part counts, and where it ends.
+// Key returns the key of data that was made from these parts. Other parts, or other borders between them, give another
+// key.
 func Key(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -58,7 +59,7 @@ func Key(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Read returns what is kept under a key; nil when there is nothing, or when the file was damaged.
+// Read returns the data stored under a key; nil when there is none, or when the file is damaged.
 func (c Cache) Read(key string) []byte {
 	dir := c.folder()
 	if dir == "" {
@@ -73,11 +74,11 @@ func (c Cache) Read(key string) []byte {
 		return nil
 	}
 	now := time.Now()
-	_ = os.Chtimes(filepath.Join(dir, key), now, now) // it was used: others go first
+	_ = os.Chtimes(filepath.Join(dir, key), now, now) // the time of the last use, for trim
 	return b[head:]
 }
 
-// Write keeps data under a key, in the place of what was there. An error means that nothing changed.
+// Write stores data under a key and replaces earlier data. After an error, the cache is unchanged.
 func (c Cache) Write(key string, data []byte) error {
 	dir := c.folder()
 	if dir == "" {
@@ -93,9 +94,9 @@ func (c Cache) Write(key string, data []byte) error {
 		return &fs.PathError{Op: "write", Path: path, Err: err}
 	}
 	written.Lock()
-	total, looked := written.bytes[dir]
+	total, known := written.bytes[dir]
 	written.bytes[dir] = total + int64(len(data))
-	due := !looked || written.bytes[dir] > Most/16
+	due := !known || written.bytes[dir] > MaxBytes/16
 	if due {
 		written.bytes[dir] = 0
 	}
@@ -106,18 +107,18 @@ func (c Cache) Write(key string, data []byte) error {
 	return nil
 }
 
-// Most is how many bytes are kept in a folder, about: it is looked at when a process first writes to it, and whenever
-// it has written a sixteenth of that.
-var Most int64 = 1 << 30
+// MaxBytes is the approximate maximum size of a folder. A process checks the size at its first write to the folder, and
+// each time it has written a sixteenth of MaxBytes to it.
+var MaxBytes int64 = 1 << 30
 
-// written is how much this process wrote to folders since it looked at them.
+// written has, for each folder, the number of bytes that this process wrote to it since the last check of its size.
 var written = struct {
 	sync.Mutex
 	bytes map[string]int64
 }{bytes: map[string]int64{}}
 
-// trim removes what was not used for the longest time, and what processes left that were killed as they wrote; never
-// the file of a key.
+// trim removes the files that were not used for the longest time, and old unfinished files of processes that were
+// killed while they wrote. It does not remove the file of the given key.
 func trim(dir, key string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -133,9 +134,9 @@ func trim(dir, key string) {
 	}
 	slices.SortFunc(all, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range all {
-		unfinished := strings.HasPrefix(info.Name(), ".") // a hidden name: keys have no dot
+		unfinished := strings.HasPrefix(info.Name(), ".") // a temporary file of atomicfile: keys have no dot
 		abandoned := unfinished && time.Since(info.ModTime()) > 24*time.Hour
-		if (total > Most && info.Name() != key && !unfinished) || abandoned {
+		if (total > MaxBytes && info.Name() != key && !unfinished) || abandoned {
 			if os.Remove(filepath.Join(dir, info.Name())) == nil {
 				total -= info.Size()
 			}
@@ -143,9 +144,9 @@ func trim(dir, key string) {
 	}
 }
 
-// Drop removes what is kept under a key: a driver refused it.
+// Drop removes the data under a key, after a driver rejected it.
 func (c Cache) Drop(key string) {
 	if dir := c.folder(); dir != "" {
-		os.Remove(filepath.Join(dir, key)) // what stays is tried again the next time
+		os.Remove(filepath.Join(dir, key)) // where this fails, the driver rejects the data again
 	}
 }

@@ -29,7 +29,7 @@ func TestKey_EveryPartCounts(t *testing.T) {
 	}
 }
 
-// What is written is read until it is dropped, by a cache of this name alone.
+// Data that was written can be read until it is dropped. A cache of another name does not see it.
 func TestCache_KeepsAndDrops(t *testing.T) {
 	t.Setenv(Variable, t.TempDir())
 	data := []byte("a built program")
@@ -44,7 +44,7 @@ func TestCache_KeepsAndDrops(t *testing.T) {
 	cache.Drop("key")
 }
 
-// Whatever byte of a file changes, and wherever it ends, it counts as not there, and is made anew.
+// A file of which any byte was changed, or which was truncated or extended, counts as absent and can be written again.
 func TestCache_Damage(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(Variable, dir)
@@ -66,7 +66,7 @@ func TestCache_Damage(t *testing.T) {
 	require.Equal(t, data, cache.Read("key"))
 }
 
-func TestCache_NowhereToKeep(t *testing.T) {
+func TestCache_NoFolder(t *testing.T) {
 	t.Setenv(Variable, "off")
 	require.NoError(t, cache.Write("key", []byte("x")))
 	require.Nil(t, cache.Read("key"))
@@ -84,7 +84,7 @@ func TestCache_NowhereToKeep(t *testing.T) {
 	require.NoError(t, cache.Write("key", []byte("x")))
 	require.FileExists(t, filepath.Join(home, "tvmgo", "test", "key"))
 
-	// A folder in the file's place: the write fails and leaves nothing behind.
+	// A folder has the file's name: the write fails and leaves no temporary file.
 	dir := t.TempDir()
 	t.Setenv(Variable, dir)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "test", "key"), 0o700))
@@ -92,7 +92,7 @@ func TestCache_NowhereToKeep(t *testing.T) {
 	require.Len(t, must.Get(os.ReadDir(filepath.Join(dir, "test")))(t), 1)
 }
 
-// Readers and writers of one key meet only whole files.
+// Concurrent readers and writers of one key see only complete files.
 func TestCache_ManyAtOnce(t *testing.T) {
 	t.Setenv(Variable, t.TempDir())
 	var wg sync.WaitGroup
@@ -113,12 +113,12 @@ func TestCache_ManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// A folder that is too full loses what was not used for the longest time.
+// When a folder exceeds MaxBytes, the files that were not used for the longest time are removed.
 func TestCache_Bounded(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(Variable, dir)
-	defer func(most int64) { Most = most }(Most)
-	Most = 1 << 16
+	defer func(n int64) { MaxBytes = n }(MaxBytes)
+	MaxBytes = 1 << 16
 	data := make([]byte, 1<<14)
 	old := time.Now().Add(-time.Hour)
 	for i, key := range []string{"a", "b", "c"} {
@@ -140,12 +140,12 @@ func TestCache_Bounded(t *testing.T) {
 	require.LessOrEqual(t, len(left), 4)
 }
 
-// Hidden names are those of files that are being written: they stay for a day, then their process was killed.
+// Files with hidden names are being written. After a day they count as left by a process that was killed.
 func TestCache_HiddenFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(Variable, dir)
-	defer func(most int64) { Most = most }(Most)
-	Most = 1
+	defer func(n int64) { MaxBytes = n }(MaxBytes)
+	MaxBytes = 1
 	dir = filepath.Join(dir, "test")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	for name, hours := range map[string]time.Duration{".key.1-0": 23, ".key.1-1": 25, ".new1": 25, "old": 1} {
@@ -161,7 +161,7 @@ func TestCache_HiddenFiles(t *testing.T) {
 	require.Equal(t, "key", left[1].Name())
 }
 
-// Others cannot read what is kept, and a link in a file's place is replaced.
+// Other users cannot read the files, and a symbolic link with a file's name is replaced, not followed.
 func TestCache_FileOfThisUser(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := t.TempDir()

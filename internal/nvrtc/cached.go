@@ -11,12 +11,12 @@ import (
 	"tvmgo/internal/diskcache"
 )
 
-// kept are results on the disk.
-const kept diskcache.Cache = "nvrtc"
+// results caches results on the disk.
+const results diskcache.Cache = "nvrtc"
 
-// CompileCached is Compile, but takes the result from the disk if one was kept, and keeps it there. What it was made of
-// counts: the source with its headers, options, architecture and kind, this NVRTC and its folders of headers. A file
-// that was damaged is made anew; that nothing can be kept is no error.
+// CompileCached is Compile with a cache on the disk. The key of a result consists of the source with its headers,
+// options, architecture and kind, of this NVRTC's version, and of its folders of headers. When a cached file is
+// damaged, the source is compiled again. That the cache cannot be written is not an error.
 func (c *Compiler) CompileCached(ctx context.Context, s Source) (Result, error) {
 	if err := c.check(s); err != nil {
 		return Result{}, err
@@ -26,7 +26,7 @@ func (c *Compiler) CompileCached(ctx context.Context, s Source) (Result, error) 
 	}
 	key := c.key(s)
 	var r Result
-	if b := kept.Read(key); b != nil && json.Unmarshal(b, &r) == nil && len(r.Image) > 0 && r.Kind == s.Want {
+	if b := results.Read(key); b != nil && json.Unmarshal(b, &r) == nil && len(r.Image) > 0 && r.Kind == s.Want {
 		return r, nil
 	}
 	r, err := c.run(ctx, s)
@@ -34,16 +34,16 @@ func (c *Compiler) CompileCached(ctx context.Context, s Source) (Result, error) 
 		return Result{}, err
 	}
 	if b, err := json.Marshal(r); err == nil {
-		_ = kept.Write(key, b) // without it the next start takes longer, no more
+		_ = results.Write(key, b) // if this fails, the next process compiles again
 	}
 	return r, nil
 }
 
-// key is what a result is kept under.
+// key returns the cache key of a source.
 func (c *Compiler) key(s Source) string {
 	parts := []string{fmt.Sprint(c.major, c.minor, c.size), s.Want.String(), s.Name, s.Code}
 	list := func(texts []string) { parts = append(append(parts, strconv.Itoa(len(texts))), texts...) }
-	list(c.options(s)) // the architecture and the folders of headers are among them
+	list(c.options(s)) // includes the architecture and the folders of headers
 	list(s.Names)
 	var headers []string
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {

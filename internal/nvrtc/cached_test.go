@@ -17,8 +17,9 @@ func cacheFiles(t *testing.T, dir string) []string {
 	return must.Get(filepath.Glob(filepath.Join(dir, "nvrtc", "*")))(t)
 }
 
-// A result is taken from the disk: another is planted there to see it. Damage makes it anew.
-func TestCompileCached_TakesAndRemakes(t *testing.T) {
+// CompileCached returns the result on the disk, which the test replaces by another to see it. When the file is damaged,
+// the source is compiled again.
+func TestCompileCached_ReadsAndReplaces(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(diskcache.Variable, dir)
 	c := opened(t)
@@ -34,7 +35,7 @@ func TestCompileCached_TakesAndRemakes(t *testing.T) {
 	good := must.Get(os.ReadFile(files[0]))(t)
 
 	planted := []byte(`{"Image":"cGxhbnRlZA==","Kind":0,"Log":"a warning","Names":{"a":"b"}}`)
-	require.NoError(t, kept.Write(c.key(s), planted))
+	require.NoError(t, results.Write(c.key(s), planted))
 	compile(Result{Image: []byte("planted"), Log: "a warning", Names: map[string]string{"a": "b"}})
 
 	damaged := slices.Clone(good)
@@ -44,22 +45,22 @@ func TestCompileCached_TakesAndRemakes(t *testing.T) {
 		compile(want)
 		require.Equal(t, good, must.Get(os.ReadFile(files[0]))(t))
 	}
-	// whole files with something else in them
+	// Undamaged files with other contents.
 	for _, b := range []string{"no JSON", `{}`, `{"Image":"cGxhbnRlZA==","Kind":1}`} {
-		require.NoError(t, kept.Write(c.key(s), []byte(b)))
+		require.NoError(t, results.Write(c.key(s), []byte(b)))
 		compile(want)
 	}
 	require.Len(t, cacheFiles(t, dir), 1)
 
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	for _, nowhere := range []string{"off", file} {
-		t.Setenv(diskcache.Variable, nowhere)
+	for _, noFolder := range []string{"off", file} {
+		t.Setenv(diskcache.Variable, noFolder)
 		compile(want)
 	}
 }
 
-// Failures are not kept.
+// Failures are not cached.
 func TestCompileCached_Failure(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(diskcache.Variable, dir)
@@ -68,7 +69,7 @@ func TestCompileCached_Failure(t *testing.T) {
 	require.Empty(t, cacheFiles(t, dir))
 }
 
-// Whatever a result depends on makes another key.
+// When any input of a compilation changes, so does the key.
 func TestKey_EveryPartCounts(t *testing.T) {
 	s := Source{Name: "f", Code: "code", Arch: "sm_80"}
 	c := Compiler{major: 12, minor: 4}
@@ -93,7 +94,7 @@ func TestKey_EveryPartCounts(t *testing.T) {
 		change(&c, &s)
 		key := c.key(s)
 		require.Equal(t, key, c.key(s))
-		require.NotContains(t, seen, key, "%d is as %d", i, seen[key])
+		require.NotContains(t, seen, key, "changes %d and %d have the same key", i, seen[key])
 		seen[key] = i
 	}
 }

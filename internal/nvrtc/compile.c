@@ -1,15 +1,16 @@
-/* One program from its source to its image. */
+/* Compiles one program from its source to its image. */
 #include "compile.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int wants_stop(void* payload, void* reserved) {
+/* NVRTC calls this while it compiles; a result other than 0 cancels the compilation. */
+static int is_cancelled(void* payload, void* reserved) {
   return atomic_load((_Atomic int*)payload) != 0;
 }
 
-/* Notes the first call that failed; not 0 when this one did. */
-static int bad(tvmgo_nvrtc_job* job, int rc, const char* call) {
+/* Records in the job the first call that failed. Returns rc. */
+static int failed(tvmgo_nvrtc_job* job, int rc, const char* call) {
   if (rc != 0 && job->rc == 0) {
     job->rc = rc;
     job->failed = call;
@@ -17,7 +18,7 @@ static int bad(tvmgo_nvrtc_job* job, int rc, const char* call) {
   return rc;
 }
 
-/* A log with nothing in it has one byte, the zero. */
+/* An empty log has the size 1, for its terminating zero. */
 static void take_log(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgram p) {
   size_t n = 0;
   if (api->log_size(p, &n) != 0 || n <= 1) return;
@@ -33,20 +34,20 @@ static void take_log(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgram 
 static void take_image(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgram p) {
   size_t n = 0;
   if (job->cubin) {
-    if (bad(job, api->cubin_size(p, &n), "nvrtcGetCUBINSize")) return;
+    if (failed(job, api->cubin_size(p, &n), "nvrtcGetCUBINSize")) return;
   } else {
-    if (bad(job, api->ptx_size(p, &n), "nvrtcGetPTXSize")) return;
+    if (failed(job, api->ptx_size(p, &n), "nvrtcGetPTXSize")) return;
   }
   if (n == 0) return;
   job->image = malloc(n);
   if (job->image == NULL) {
-    bad(job, TVMGO_NVRTC_NO_MEMORY, "malloc");
+    failed(job, TVMGO_NVRTC_NO_MEMORY, "malloc");
     return;
   }
   if (job->cubin) {
-    if (bad(job, api->cubin(p, job->image), "nvrtcGetCUBIN")) return;
+    if (failed(job, api->cubin(p, job->image), "nvrtcGetCUBIN")) return;
   } else {
-    if (bad(job, api->ptx(p, job->image), "nvrtcGetPTX")) return;
+    if (failed(job, api->ptx(p, job->image), "nvrtcGetPTX")) return;
   }
   job->image_size = n;
 }
@@ -55,27 +56,28 @@ static void take_names(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgra
   if (job->num_names == 0) return;
   job->lowered = calloc((size_t)job->num_names, sizeof *job->lowered);
   if (job->lowered == NULL) {
-    bad(job, TVMGO_NVRTC_NO_MEMORY, "malloc");
+    failed(job, TVMGO_NVRTC_NO_MEMORY, "malloc");
     return;
   }
   for (int i = 0; i < job->num_names; i++) {
-    const char* name = NULL; /* the program's, until it is destroyed */
-    if (bad(job, api->lowered(p, job->names[i], &name), "nvrtcGetLoweredName")) return;
+    const char* name = NULL; /* owned by the program */
+    if (failed(job, api->lowered(p, job->names[i], &name), "nvrtcGetLoweredName")) return;
     job->lowered[i] = strdup(name);
-    if (job->lowered[i] == NULL) bad(job, TVMGO_NVRTC_NO_MEMORY, "malloc");
+    if (job->lowered[i] == NULL) failed(job, TVMGO_NVRTC_NO_MEMORY, "malloc");
   }
 }
 
 void tvmgo_nvrtc_run(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job) {
   nvrtcProgram p = NULL;
   int rc = api->create(&p, job->code, job->name, job->num_headers, job->header_code, job->header_names);
-  if (bad(job, rc, "nvrtcCreateProgram")) return;
+  if (failed(job, rc, "nvrtcCreateProgram")) return;
   for (int i = 0; i < job->num_names && job->rc == 0; i++)
-    bad(job, api->add_name(p, job->names[i]), "nvrtcAddNameExpression");
-  if (job->rc == 0 && api->on_flow != NULL) bad(job, api->on_flow(p, wants_stop, job->stop), "nvrtcSetFlowCallback");
+    failed(job, api->add_name(p, job->names[i]), "nvrtcAddNameExpression");
+  if (job->rc == 0 && api->on_flow != NULL)
+    failed(job, api->on_flow(p, is_cancelled, job->stop), "nvrtcSetFlowCallback");
   if (job->rc == 0) {
-    bad(job, api->compile(p, job->num_options, job->options), "nvrtcCompileProgram");
-    take_log(api, job, p); /* of a success too: warnings */
+    failed(job, api->compile(p, job->num_options, job->options), "nvrtcCompileProgram");
+    take_log(api, job, p); /* also after a success, for the warnings */
   }
   if (job->rc == 0) take_image(api, job, p);
   if (job->rc == 0) take_names(api, job, p);

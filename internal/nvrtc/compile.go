@@ -21,26 +21,25 @@ import (
 	"tvmgo/internal/dl"
 )
 
-// Kind is a form of compiled code.
+// Kind is a format of compiled code.
 type Kind int
 
 const (
-	// assembly text, which the driver translates for the card; without the zero byte that C puts at its end
-	PTX   Kind = iota
-	CUBIN      // machine code of one architecture
+	PTX   Kind = iota // assembly text, which the driver compiles for the GPU; without a terminating zero byte
+	CUBIN             // machine code for one architecture
 )
 
 func (k Kind) String() string { return [...]string{"ptx", "cubin"}[k] }
 
-// Source is what to compile.
+// Source is a program to compile.
 type Source struct {
-	Name    string            // in messages: "add.cu"
+	Name    string            // its name in messages: "add.cu"
 	Code    string            // CUDA C++
-	Headers map[string]string // by the names under which the code includes them
-	Options []string          // of the compiler: "--use_fast_math"; not the architecture
+	Headers map[string]string // headers, by the names that the code includes
+	Options []string          // compiler options: "--use_fast_math"; not the architecture
 	Arch    string            // "sm_90", "sm_90a", "compute_90"
 	Want    Kind
-	Names   []string // expressions, such as "&add<float>", whose names in the result are asked for
+	Names   []string // C++ expressions, such as "&add<float>", whose lowered names the result is to contain
 }
 
 // Result is compiled code.
@@ -48,12 +47,12 @@ type Result struct {
 	Image []byte
 	Kind  Kind
 	Log   string            // warnings; "" for none
-	Names map[string]string // of each expression in Source.Names
+	Names map[string]string // the lowered name of each expression in Source.Names
 }
 
-// Compile compiles. The error is an *Error: in its tree is ErrInvalid when the request is wrong, ErrCompile when the
-// code is, the context's when that was done: before the start, or, with NVRTC 12.9 and newer, in the middle. Any
-// goroutine, many at once.
+// Compile compiles a source. The error is an *Error, which wraps ErrInvalid when the request is invalid, ErrCompile
+// when the code does not compile, and the context's error when the context was cancelled before the start or, with
+// NVRTC 12.9 and newer, during the compilation. Goroutines may call Compile concurrently.
 func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 	if err := c.check(s); err != nil {
 		return Result{}, err
@@ -80,7 +79,7 @@ var archForm = regexp.MustCompile(`^(sm|compute)_([1-9][0-9]{1,2})[af]?$`)
 
 var archOption = regexp.MustCompile(`^(-arch|--gpu-architecture)(=|$)`)
 
-// check refuses what NVRTC would misread.
+// check rejects requests that NVRTC would misunderstand.
 func (c *Compiler) check(s Source) error {
 	texts := []struct{ what, text string }{{"the name", s.Name}, {"the code", s.Code}}
 	for name, code := range s.Headers {
@@ -97,8 +96,8 @@ func (c *Compiler) check(s Source) error {
 		if o == "" {
 			return c.fail(s, ErrInvalid, "option %d is empty: leave it out", i)
 		}
-		if archOption.MatchString(o) { // of two NVRTC takes one, with a warning
-			return c.fail(s, ErrInvalid, "option %d is %.40q: the architecture is not given by an option", i, o)
+		if archOption.MatchString(o) { // with two architectures NVRTC uses one of them and warns
+			return c.fail(s, ErrInvalid, "option %d is %.40q, but Source.Arch sets the architecture", i, o)
 		}
 	}
 	for i, n := range s.Names {
@@ -106,37 +105,37 @@ func (c *Compiler) check(s Source) error {
 	}
 	for _, t := range texts {
 		if at := strings.IndexByte(t.text, 0); at >= 0 {
-			return c.fail(s, ErrInvalid, "%s has a zero byte, at %d: it ends C's strings", t.what, at)
+			return c.fail(s, ErrInvalid, "%s has a zero byte, at %d", t.what, at)
 		}
 	}
 	switch {
 	case s.Name == "":
-		return c.fail(s, ErrInvalid, "the source has no name: give it one, for messages")
+		return c.fail(s, ErrInvalid, "the source has no name")
 	case strings.TrimSpace(s.Code) == "":
 		return c.fail(s, ErrInvalid, "the source is empty")
 	case s.Want != PTX && s.Want != CUBIN:
-		return c.fail(s, ErrInvalid, "kind %d of code is neither PTX nor CUBIN", int(s.Want))
+		return c.fail(s, ErrInvalid, "kind %d is neither PTX nor CUBIN", int(s.Want))
 	}
 	form := archForm.FindStringSubmatch(s.Arch)
 	if form == nil {
-		return c.fail(s, ErrInvalid, "architecture %.40q is none: write it as sm_90, sm_90a or compute_90", s.Arch)
+		return c.fail(s, ErrInvalid, "%.40q is not an architecture such as sm_90, sm_90a or compute_90", s.Arch)
 	}
 	if number, _ := strconv.Atoi(form[2]); c.archs != nil && !slices.Contains(c.archs, number) {
-		return c.fail(s, ErrInvalid, "it does not know %s; it has %s", s.Arch, c.archNames())
+		return c.fail(s, ErrInvalid, "this NVRTC does not support %s; it supports %s", s.Arch, c.archNames())
 	}
 	if s.Want == CUBIN && form[1] == "compute" {
-		return c.fail(s, ErrInvalid, "a cubin is for one real architecture: ask for sm_%s, or for PTX",
+		return c.fail(s, ErrInvalid, "a cubin is for one real architecture: request sm_%s, or PTX",
 			strings.TrimPrefix(s.Arch, "compute_"))
 	}
 	if s.Want == CUBIN && (c.api.cubin == nil || c.api.cubin_size == nil) {
-		return c.fail(s, ErrInvalid, "this NVRTC makes no cubin: ask for PTX, or set %s to a newer one", Variable)
+		return c.fail(s, ErrInvalid, "this NVRTC cannot make cubins: request PTX, or set %s to a newer NVRTC", Variable)
 	}
 	return nil
 }
 
 func (c *Compiler) archNames() string {
 	if c.archs == nil {
-		return "others, which it does not tell"
+		return "others, which it does not report"
 	}
 	var list []string
 	for _, a := range c.archs {
@@ -145,7 +144,8 @@ func (c *Compiler) archNames() string {
 	return strings.Join(list, ", ")
 }
 
-// options are the caller's, and then ours: his folders of headers come first.
+// options returns the options of the source, followed by the architecture and the folders of CUDA headers. The
+// compiler searches the source's own folders first.
 func (c *Compiler) options(s Source) []string {
 	list := append(slices.Clone(s.Options), "--gpu-architecture="+s.Arch)
 	for _, dir := range c.include {
@@ -154,7 +154,7 @@ func (c *Compiler) options(s Source) []string {
 	return list
 }
 
-// run compiles what was checked.
+// run compiles a source that was checked.
 func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
 	var m memory
 	defer m.free()
@@ -164,7 +164,7 @@ func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
 		headers = append(headers, s.Headers[n])
 	}
 	options := c.options(s)
-	stop := new(atomic.Int32) // pinned: C reads it while Go writes it
+	stop := new(atomic.Int32) // pinned, because C reads it while Go may write it
 	var pinner runtime.Pinner
 	pinner.Pin(stop)
 	defer pinner.Unpin()
@@ -189,7 +189,8 @@ func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
 		return Result{}, c.failed(ctx, s, job, log)
 	}
 	if job.image_size == 0 {
-		return Result{}, c.fail(s, ErrInvalid, "there is no %s: the options ask for another kind of result", s.Want)
+		return Result{}, c.fail(s, ErrInvalid, "the result contains no %s: the options request another kind of result",
+			s.Want)
 	}
 	r := Result{Image: C.GoBytes(unsafe.Pointer(job.image), C.int(job.image_size)), Kind: s.Want, Log: log}
 	if s.Want == PTX {
@@ -204,7 +205,7 @@ func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
 	return r, nil
 }
 
-// Results of NVRTC's functions that are told apart.
+// Values of nvrtcResult that get their own error messages.
 const (
 	invalidOption = 5
 	compilation   = 6
@@ -212,21 +213,21 @@ const (
 	cancelled     = 16
 )
 
-// failed makes an error of what NVRTC answered.
+// failed returns the error for a result of NVRTC.
 func (c *Compiler) failed(ctx context.Context, s Source, job *C.tvmgo_nvrtc_job, log string) error {
 	var e *Error
 	switch text := c.errorText(job.rc); job.rc {
 	case invalidOption:
-		e = c.fail(s, ErrInvalid, "an option is wrong, of %s", strings.Join(c.options(s), " "))
+		e = c.fail(s, ErrInvalid, "one of these options is invalid: %s", strings.Join(c.options(s), " "))
 	case compilation:
-		// what it says of an architecture without its letter, or with a wrong one
+		// NVRTC reports an architecture with a wrong or missing letter as an error in the code.
 		if strings.Contains(log, "--nv_arch flag") {
-			e = c.fail(s, ErrInvalid, "it does not know %s; it has %s", s.Arch, c.archNames())
+			e = c.fail(s, ErrInvalid, "this NVRTC does not support %s; it supports %s", s.Arch, c.archNames())
 			break
 		}
 		e = c.fail(s, ErrCompile, "the code does not compile%s", c.headerHint(log))
 	case nameUnknown:
-		e = c.fail(s, ErrInvalid, "a name expression is wrong, of %s", strings.Join(s.Names, ", "))
+		e = c.fail(s, ErrInvalid, "one of these name expressions is invalid: %s", strings.Join(s.Names, ", "))
 	case cancelled:
 		if err := ctx.Err(); err != nil {
 			e = c.fail(s, err, "%v", err)
@@ -240,26 +241,26 @@ func (c *Compiler) failed(ctx context.Context, s Source, job *C.tvmgo_nvrtc_job,
 	return e
 }
 
-// headerHint says what to do when a header is missing that is CUDA's.
+// headerHint returns the continuation of an error about a header that was not found; "" for other errors.
 func (c *Compiler) headerHint(log string) string {
-	install := "install CUDA's toolkit or the wheels nvidia-cuda-runtime, nvidia-cuda-crt and nvidia-cuda-cccl, or set " +
-		"CUDA_HOME"
+	install := "install the CUDA toolkit or the wheels nvidia-cuda-runtime, nvidia-cuda-crt and nvidia-cuda-cccl, " +
+		"or set CUDA_HOME"
 	if c.major < 13 {
-		install = fmt.Sprintf("install CUDA's toolkit or the wheels nvidia-cuda-runtime-cu%d, nvidia-cuda-nvcc-cu%[1]d and "+
-			"nvidia-cuda-cccl-cu%[1]d, or set CUDA_HOME", c.major)
+		install = fmt.Sprintf("install the CUDA toolkit or the wheels nvidia-cuda-runtime-cu%d, "+
+			"nvidia-cuda-nvcc-cu%[1]d and nvidia-cuda-cccl-cu%[1]d, or set CUDA_HOME", c.major)
 	}
 	switch {
 	case !strings.Contains(log, "could not open source file") && !strings.Contains(log, "cannot open source file"):
 		return ""
 	case len(c.include) == 0:
-		return "; no headers of CUDA were found: " + install
+		return "; no CUDA headers were found: " + install
 	default:
-		return fmt.Sprintf("; headers of CUDA were looked for in %s: if it is one of them that is missing, %s",
+		return fmt.Sprintf("; CUDA headers were searched for in %s: if a CUDA header is missing, %s",
 			strings.Join(c.include, ", "), install)
 	}
 }
 
-// memory is C's, until it is freed.
+// memory is a list of C allocations that are freed together.
 type memory []unsafe.Pointer
 
 func (m *memory) text(s string) *C.char {

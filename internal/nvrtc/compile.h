@@ -1,5 +1,5 @@
-/* Calling an NVRTC that was opened at run time. The declarations are of the subset that is used, as of NVRTC 11.2 to
- * 13. */
+/* The functions of an NVRTC that was opened at run time, and the compilation of one program. Only the functions that
+ * are used are declared. The declarations are valid for NVRTC 11.2 to 13. */
 #pragma once
 
 #include <stdatomic.h>
@@ -7,7 +7,8 @@
 
 typedef struct _nvrtcProgram* nvrtcProgram;
 
-/* Addresses in the library; those that NVRTC got later than 11.0 may be NULL. */
+/* The addresses of the functions. A function with a version in its comment may be NULL, because older libraries do not
+ * have it. */
 typedef struct {
   int (*version)(int* major, int* minor);
   const char* (*error_string)(int);
@@ -25,10 +26,10 @@ typedef struct {
   int (*cubin)(nvrtcProgram, char*);                                 /* 11.1 */
   int (*num_archs)(int*);                                            /* 11.2 */
   int (*archs)(int*);                                                /* 11.2 */
-  int (*on_flow)(nvrtcProgram, int (*)(void*, void*), void* payload); /* 12.9: to give up in the middle */
+  int (*on_flow)(nvrtcProgram, int (*)(void*, void*), void* payload); /* 12.9; to cancel */
 } tvmgo_nvrtc;
 
-/* What is to be compiled, and what came of it. */
+/* A program to compile, and its result. */
 typedef struct {
   const char* code;
   const char* name;
@@ -36,13 +37,13 @@ typedef struct {
   const char* const* header_code;
   const char* const* header_names;
   const char* const* options;
-  const char* const* names; /* expressions whose names in the result are asked for */
-  int cubin;                /* or PTX */
-  _Atomic int* stop;        /* not 0: give up; read while it runs */
+  const char* const* names; /* C++ expressions whose lowered names are returned */
+  int cubin;                /* 1: make a cubin; 0: make PTX */
+  _Atomic int* stop;        /* a value other than 0 cancels the compilation; read while it runs */
 
-  int rc;             /* of the call that failed; 0 if none did */
-  const char* failed; /* its name */
-  char* log;          /* by malloc, as is what follows; NULL when there is none */
+  int rc;             /* the result of the function that failed; 0 if none failed */
+  const char* failed; /* the name of that function */
+  char* log;          /* allocated with malloc, like the fields that follow; NULL when there is none */
   size_t log_size;
   char* image;
   size_t image_size;
@@ -51,12 +52,14 @@ typedef struct {
 
 enum { TVMGO_NVRTC_NO_MEMORY = 1 }; /* NVRTC_ERROR_OUT_OF_MEMORY */
 
-/* Compiles; the answers are in the job, which tvmgo_nvrtc_done empties. Any thread, many at once. */
+/* Compiles the job's program and stores the result in the job; tvmgo_nvrtc_done frees the result. Threads may call it
+ * concurrently with different jobs. */
 void tvmgo_nvrtc_run(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job);
 void tvmgo_nvrtc_done(tvmgo_nvrtc_job* job);
 
-/* For Go, which cannot call through a pointer. */
+/* For Go, which cannot call C function pointers. */
 int tvmgo_nvrtc_version(const tvmgo_nvrtc* api, int* major, int* minor);
 const char* tvmgo_nvrtc_error(const tvmgo_nvrtc* api, int rc);
-/* Up to max of the architectures; how many were written. */
+/* Writes the supported architectures to list. Returns their number; 0 when the library does not report them, or when
+ * there are more than max. */
 int tvmgo_nvrtc_archs(const tvmgo_nvrtc* api, int* list, int max);

@@ -16,7 +16,7 @@ import (
 	"tvmgo/internal/testing/nvrtctest"
 )
 
-// Nothing of the tests stays in the user's cache.
+// The tests use a temporary cache, not the user's.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "nvrtc-cache")
 	if err != nil {
@@ -75,17 +75,17 @@ func TestCompile_HeadersOptionsNamesAndWarnings(t *testing.T) {
 	require.Equal(t, map[string]string{"f<float>": "_Z1fIfEvPT_", "&f<int>": "_Z1fIiEvPT_"}, r.Names)
 	require.Contains(t, r.Log, `x.cu(3): warning`)
 	require.Contains(t, string(r.Image), ".entry _Z1fIfEvPT_(")
-	require.Contains(t, string(r.Image), "6;", "one, two and three")
+	require.Contains(t, string(r.Image), "6;", "ONE + TWO + THREE")
 }
 
-// Headers of CUDA are found without being asked for; the caller's folders come before them.
+// The headers of CUDA are found without an option; the caller's include folders come before them.
 func TestCompile_CudaHeaders(t *testing.T) {
 	c := nvrtctest.Need(t)
 	if len(c.IncludeDirs()) == 0 {
 		if os.Getenv("CI") != "" {
-			t.Fatal("there are no headers of CUDA beside " + c.Path())
+			t.Fatal("there are no CUDA headers beside " + c.Path())
 		}
-		t.Skip("there are no headers of CUDA beside " + c.Path())
+		t.Skip("there are no CUDA headers beside " + c.Path())
 	}
 	code := "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <mma.h>\n#include " +
 		"<cooperative_groups.h>\n#include <cuda/std/cstdint>\n#include <cuda/std/type_traits>\n" +
@@ -124,15 +124,15 @@ func TestCompile_BadInput(t *testing.T) {
 		{func(s *nvrtc.Source) { s.Headers = map[string]string{"a\x00": ""} }, nvrtc.ErrInvalid,
 			"the name of a header has a zero byte"},
 		{func(s *nvrtc.Source) { s.Headers = map[string]string{"": ""} }, nvrtc.ErrInvalid, "a header has no name"},
-		{func(s *nvrtc.Source) { s.Want = 7 }, nvrtc.ErrInvalid, "kind 7 of code is neither PTX nor CUBIN"},
-		{func(s *nvrtc.Source) { s.Arch = "" }, nvrtc.ErrInvalid, `architecture "" is none: write it as sm_90`},
-		{func(s *nvrtc.Source) { s.Arch = "gfx90a" }, nvrtc.ErrInvalid, `architecture "gfx90a" is none`},
-		{func(s *nvrtc.Source) { s.Arch = "sm_20" }, nvrtc.ErrInvalid, "it does not know sm_20; it has sm_"},
+		{func(s *nvrtc.Source) { s.Want = 7 }, nvrtc.ErrInvalid, "kind 7 is neither PTX nor CUBIN"},
+		{func(s *nvrtc.Source) { s.Arch = "" }, nvrtc.ErrInvalid, `"" is not an architecture such as sm_90`},
+		{func(s *nvrtc.Source) { s.Arch = "gfx90a" }, nvrtc.ErrInvalid, `"gfx90a" is not an architecture`},
+		{func(s *nvrtc.Source) { s.Arch = "sm_20" }, nvrtc.ErrInvalid, "this NVRTC does not support sm_20; it supports sm_"},
 		{func(s *nvrtc.Source) { s.Arch = "sm_75a" }, nvrtc.ErrInvalid, "sm_75a"},
-		{func(s *nvrtc.Source) { s.Arch, s.Want = "compute_90", nvrtc.CUBIN }, nvrtc.ErrInvalid, "ask for sm_90, or for PTX"},
+		{func(s *nvrtc.Source) { s.Arch, s.Want = "compute_90", nvrtc.CUBIN }, nvrtc.ErrInvalid, "request sm_90, or PTX"},
 		{func(s *nvrtc.Source) { s.Options = []string{"--no-such-option"} }, nvrtc.ErrInvalid, "--no-such-option"},
 		{func(s *nvrtc.Source) { s.Options = []string{"-arch=sm_80"} }, nvrtc.ErrInvalid,
-			`option 0 is "-arch=sm_80": the architecture is not given by an option`},
+			`option 0 is "-arch=sm_80", but Source.Arch sets the architecture`},
 		{func(s *nvrtc.Source) { s.Options = []string{"-G", "--gpu-architecture", "sm_80"} }, nvrtc.ErrInvalid,
 			"option 1 is"},
 		{func(s *nvrtc.Source) { s.Code = "int x;\nint y = z;\n" }, nvrtc.ErrCompile,
@@ -154,7 +154,7 @@ func TestCompile_BadInput(t *testing.T) {
 	}
 }
 
-// What a hopeless source makes NVRTC say is shown in part.
+// The log of a source with very many errors is truncated.
 func TestCompile_LongLog(t *testing.T) {
 	c := nvrtctest.Need(t)
 	_, err := c.Compile(t.Context(), source(func(s *nvrtc.Source) {
@@ -166,7 +166,7 @@ func TestCompile_LongLog(t *testing.T) {
 	}))
 	require.ErrorIs(t, err, nvrtc.ErrCompile)
 	require.Less(t, len(err.Error()), 20<<10)
-	require.Regexp(t, `bytes more$`, err.Error())
+	require.Regexp(t, `more bytes$`, err.Error())
 }
 
 func TestCompile_CancelledContext(t *testing.T) {
@@ -180,7 +180,7 @@ func TestCompile_CancelledContext(t *testing.T) {
 	}
 }
 
-// Many compile at once, good and bad code, and get what is theirs.
+// Goroutines compile valid and invalid code concurrently, and each gets the result of its own source.
 func TestCompile_ManyAtOnce(t *testing.T) {
 	c := nvrtctest.Need(t)
 	var wg sync.WaitGroup

@@ -7,18 +7,18 @@ import (
 )
 
 var (
-	// ErrInvalid is in the tree of errors about what was asked for: the name, an option, the architecture.
+	// ErrInvalid is wrapped by errors about the request: the name, an option, the architecture.
 	ErrInvalid = errors.New("nvrtc: invalid")
-	// ErrCompile is in the tree of errors about the code.
+	// ErrCompile is wrapped by errors about the code.
 	ErrCompile = errors.New("nvrtc: the code does not compile")
 )
 
-// Error says why there is no result.
+// Error describes a compilation that failed.
 type Error struct {
 	Doing string // "compile add.cu for sm_90 with NVRTC 13.0"
 	Why   string
-	Log   string // of the compiler, bounded; "" when it wrote none
-	Kind  error  // ErrInvalid, ErrCompile, an error of a context; nil when NVRTC itself failed
+	Log   string // the compiler's messages, possibly truncated; "" when there are none
+	Kind  error  // ErrInvalid, ErrCompile, or the context's error; nil when NVRTC itself failed
 }
 
 func (e *Error) Error() string {
@@ -31,10 +31,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Kind }
 
-// maxLog bounds what is kept of the compiler's messages.
+// maxLog is the maximum size of the messages in an Error or a Result.
 const maxLog = 16 << 10
 
-// bounded cuts a log at the end of a line.
+// bounded truncates a log that is longer than maxLog, at the end of a line.
 func bounded(log string) string {
 	log = strings.TrimRight(log, "\n\x00")
 	if len(log) <= maxLog {
@@ -44,5 +44,5 @@ func bounded(log string) string {
 	if i := strings.LastIndexByte(cut, '\n'); i > 0 {
 		cut = cut[:i]
 	}
-	return cut + fmt.Sprintf("\n… and %d bytes more", len(log)-len(cut))
+	return cut + fmt.Sprintf("\n… and %d more bytes", len(log)-len(cut))
 }

@@ -14,10 +14,10 @@ import (
 	"tvmgo/internal/dl"
 )
 
-// Variable names the library to use, or a folder with it.
+// Variable is the environment variable that names the library to use, or a folder that contains it.
 const Variable = "TVMGO_NVRTC"
 
-// sonames are looked for where the dynamic linker looks. All of CUDA 11 from 11.2 on is .11.2.
+// sonames are the names that the dynamic linker is asked for. All versions of CUDA 11 from 11.2 on have the name .11.2.
 var sonames = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}
 
 var found struct {
@@ -25,14 +25,14 @@ var found struct {
 	compilers map[int]*Compiler // by the driver's version
 }
 
-// Find opens the newest NVRTC that there is. Once it was found, the answer stays the same, whatever becomes of the
-// environment; the library is never closed. That there is none is a *dl.MissingError, and is looked for anew by the
-// next call. Any goroutine.
+// Find opens the newest NVRTC on this machine. Later calls return the same Compiler, even when the environment changes;
+// the library is never closed. When there is none, the error is a *dl.MissingError, and the next call searches again.
+// Goroutines may call Find concurrently.
 func Find() (*Compiler, error) { return FindFor(0) }
 
-// FindFor is Find for code that a driver is to run, given by the CUDA version that it is of: 12040 for 12.4. It opens
-// the newest NVRTC that is not newer than the driver; else one of the driver's major version, whose machine code the
-// driver takes. Where only newer ones are there, the error says so, but for one that TVMGO_NVRTC names.
+// FindFor is Find for code that is to run on a driver, which is given by its CUDA version: 12040 for 12.4. It opens the
+// newest NVRTC that is not newer than the driver. Where all are newer, it opens one of the driver's major version,
+// because the driver runs its machine code. An NVRTC of a newer major version is an error, unless TVMGO_NVRTC names it.
 func FindFor(driver int) (*Compiler, error) {
 	found.Lock()
 	defer found.Unlock()
@@ -54,11 +54,11 @@ func missing(cure, format string, args ...any) error {
 	return &dl.MissingError{API: "NVRTC", Cause: fmt.Sprintf(format, args...), Cure: cure}
 }
 
-// How well an NVRTC suits a driver: the more the better.
+// How well an NVRTC suits a driver; a larger value is better.
 const (
-	tooNew    = iota // nothing that it makes may run
-	sameMajor        // its machine code runs: minor versions are compatible
-	suits            // all of it runs
+	tooNew    = iota // the driver may run neither its PTX nor its machine code
+	sameMajor        // the driver runs its machine code, because minor versions are compatible
+	suits            // the driver runs its PTX and its machine code
 )
 
 func suitability(driver, major, minor int) int {
@@ -71,7 +71,7 @@ func suitability(driver, major, minor int) int {
 	return tooNew
 }
 
-// better is whether c suits a driver better than what was found so far.
+// better reports whether c suits a driver better than another NVRTC, which may be nil.
 func (c *Compiler) better(than *Compiler, driver int) bool {
 	if than == nil {
 		return true
@@ -79,13 +79,13 @@ func (c *Compiler) better(than *Compiler, driver int) bool {
 	a, b := suitability(driver, c.major, c.minor), suitability(driver, than.major, than.minor)
 	newer := cmp.Or(cmp.Compare(c.major, than.major), cmp.Compare(c.minor, than.minor))
 	if a == b && a != suits {
-		newer = -newer // the nearest
+		newer = -newer // of those that are newer than the driver, the oldest is closest to it
 	}
 	return a > b || a == b && newer > 0
 }
 
-// best opens libraries and keeps the one that suits the driver best, the first of equal ones. broken are those that
-// cannot be opened though they are there.
+// best opens libraries and returns the one that suits the driver best, the first among equals. broken has the errors of
+// libraries that exist but cannot be opened.
 func best(driver int, names []string) (best *Compiler, broken []string) {
 	for _, name := range names {
 		c, err := open(name)
@@ -104,7 +104,7 @@ func best(driver int, names []string) (best *Compiler, broken []string) {
 	return best, broken
 }
 
-// search is FindFor without memory.
+// search is FindFor without the cached result.
 func search(driver int) (*Compiler, error) {
 	if named := os.Getenv(Variable); named != "" {
 		return openNamed(driver, named)
@@ -120,30 +120,30 @@ func search(driver int) (*Compiler, error) {
 		cause := fmt.Sprintf("there is no %s on the dynamic linker's path, and none in %s", strings.Join(sonames, ", "),
 			shortList(folders))
 		if len(broken) > 0 {
-			cause = "what there is cannot be used: " + shortList(broken) + "; " + cause
+			cause = "these libraries cannot be used: " + shortList(broken) + "; " + cause
 		}
-		return nil, missing("install CUDA's toolkit or the wheel nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers of "+
-			"CUDA 12), "+
-			"or set "+Variable+" to the library or its folder", "%s", cause)
+		return nil, missing("install the CUDA toolkit or the wheel nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers "+
+			"of CUDA 12), or set "+Variable+" to the library or its folder", "%s", cause)
 	case suitability(driver, c.major, c.minor) == tooNew:
 		defer c.close()
-		return nil, missing(fmt.Sprintf("install the wheel nvidia-cuda-nvrtc-cu%d or CUDA's toolkit %[1]d, update the "+
-			"driver, or set %s to the library to use all the same",
-			driver/1000, Variable), "%s is %s, and the driver of CUDA %d.%d does not run what it makes", c.path, c, driver/1000,
+		return nil, missing(fmt.Sprintf("install the wheel nvidia-cuda-nvrtc-cu%d or the CUDA toolkit %[1]d, update the "+
+			"driver, or set %s to a library that is to be used anyway", driver/1000, Variable),
+			"%s is %s, and the driver supports CUDA %d.%d, which may not run its code", c.path, c, driver/1000,
 			driver%1000/10)
 	}
 	return c, nil
 }
 
-// openNamed opens what the variable names, and nothing else; of a folder that which suits the driver best.
+// openNamed opens the library that the variable names, or, if it names a folder, the library in it that suits the
+// driver best. It does not search elsewhere.
 func openNamed(driver int, named string) (*Compiler, error) {
 	cure := "set " + Variable + " to libnvrtc.so.13 or a folder that holds it, or unset it"
 	files := []string{named}
 	if info, err := os.Stat(named); err == nil && info.IsDir() {
 		files = librariesBelow(named)
 		if len(files) == 0 {
-			return nil, missing(cure, "%s=%s: there is no libnvrtc.so in this folder, nor where toolkits and wheels below it "+
-				"would have it", Variable, named)
+			return nil, missing(cure, "%s=%s: there is no libnvrtc.so in this folder, nor in the subfolders where toolkits "+
+				"and wheels keep it", Variable, named)
 		}
 	}
 	c, why := best(driver, files)
@@ -153,7 +153,7 @@ func openNamed(driver int, named string) (*Compiler, error) {
 	return nil, missing(cure, "%s=%s: %s", Variable, named, shortList(why))
 }
 
-// shortList shows the first few of a list.
+// shortList joins the first few texts of a list, and the number of the others.
 func shortList(list []string) string {
 	const most = 8
 	if len(list) > most {
@@ -162,7 +162,7 @@ func shortList(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// Not the builtins beside it, nor the .alt of it.
+// libraryName matches the files of NVRTC, but not libnvrtc-builtins.so and libnvrtc.alt.so.
 var libraryName = regexp.MustCompile(`^libnvrtc\.so(\.[0-9]+)*$`)
 
 // librariesIn lists the files of NVRTC in a folder, newest first.
@@ -176,11 +176,12 @@ func librariesIn(folder string) []string {
 	return list
 }
 
-// wheelFolders is where wheels put the library, below a folder of Python packages: those of CUDA 13, and of older ones.
+// wheelFolders are the folders, below a folder of Python packages, where wheels install the library: those of CUDA 13,
+// and older ones.
 var wheelFolders = []string{"nvidia/cu[0-9]*/lib", "nvidia/cuda_nvrtc/lib"}
 
-// librariesBelow looks in a folder for the library, and in those below it where a toolkit, a virtual environment, a
-// folder of Python packages or one of its packages has it.
+// librariesBelow lists the libraries in a folder and in its subfolders, where the folder may be a CUDA toolkit, a
+// virtual environment, a folder of Python packages, or one of its packages.
 func librariesBelow(folder string) []string {
 	patterns := []string{"", "lib64", "lib", "targets/*/lib", "lib/*-linux-gnu", "cu[0-9]*/lib", "cuda_nvrtc/lib"}
 	for _, w := range wheelFolders {
@@ -195,7 +196,7 @@ func librariesBelow(folder string) []string {
 	return list
 }
 
-// usualFolders are those where a toolkit or a wheel may have put the library, and that are there.
+// usualFolders lists the existing folders in which toolkits and wheels install the library.
 func usualFolders() []string {
 	list := slices.Concat(glob("/usr/local/cuda", "lib64"), glob("/usr/local", "cuda-*/lib64"), glob("/opt/cuda", "lib64"))
 	for _, packages := range packageFolders() {
@@ -209,7 +210,8 @@ func usualFolders() []string {
 	return list
 }
 
-// packageFolders are the folders of Python packages: of the virtual environment and of the python3 on the PATH.
+// packageFolders lists the folders of Python packages of the virtual environment, of the python3 on the PATH, and of
+// the user's home.
 func packageFolders() []string {
 	var list []string
 	add := func(folder, pattern string) {
@@ -240,7 +242,8 @@ func packageFolders() []string {
 	return list
 }
 
-// glob lists what is there below a folder, whose own name is no pattern, newest version first.
+// glob lists the files and folders below a folder that match a pattern, newest version first. The folder's own name is
+// not a pattern.
 func glob(folder, pattern string) []string {
 	quoted := regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(folder, `\$0`)
 	list, _ := filepath.Glob(filepath.Join(quoted, pattern))
@@ -250,7 +253,7 @@ func glob(folder, pattern string) []string {
 
 var runs = regexp.MustCompile(`[0-9]+|[^0-9]+`)
 
-// compareNatural orders names with the numbers in them as numbers: cuda-9 comes before cuda-13.
+// compareNatural compares names, and the numbers in them by their values: cuda-9 comes before cuda-13.
 func compareNatural(a, b string) int {
 	return slices.CompareFunc(runs.FindAllString(a, -1), runs.FindAllString(b, -1), func(x, y string) int {
 		if x[0] <= '9' && y[0] <= '9' && x[0] >= '0' && y[0] >= '0' {

@@ -19,7 +19,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// fake compiles an NVRTC of the tests into a file. A test without a C compiler is skipped; on CI it fails.
+// fake compiles testdata/fake.c, a fake NVRTC, into a file. Without a C compiler the test is skipped; on CI it fails.
 func fake(t *testing.T, path string, flags ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CI") == "" {
@@ -32,8 +32,8 @@ func fake(t *testing.T, path string, flags ...string) string {
 	return path
 }
 
-// bare is an environment in which only what the test puts into a folder is found; but for what the machine has in
-// /usr/local.
+// bare sets an environment in which only libraries in the folder that it returns are found, apart from those that the
+// machine has in /usr/local.
 func bare(t *testing.T) string {
 	t.Helper()
 	for _, v := range []string{Variable, "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH"} {
@@ -57,9 +57,10 @@ func requireMissing(t *testing.T, err error, wants ...string) {
 	}
 }
 
-// With none anywhere the error says where it was looked for and how to get one; the next search may find one.
+// When there is no NVRTC, the error says where it was searched for and how to install it. A later search may find one.
 func TestFind_None(t *testing.T) {
-	if os.Getenv("TVMGO_NVRTC_CHILD") == "" { // where no other test has loaded one, which the linker would answer with
+	// The test runs in its own process: where another test has loaded an NVRTC, the linker would find it.
+	if os.Getenv("TVMGO_NVRTC_CHILD") == "" {
 		c := exec.Command(os.Args[0], "-test.run=^TestFind_None$", "-test.v")
 		c.Env = append(os.Environ(), "TVMGO_NVRTC_CHILD=1")
 		out, err := c.CombinedOutput()
@@ -78,14 +79,14 @@ func TestFind_None(t *testing.T) {
 		_, err := search(0)
 		requireMissing(t, err, "NVRTC is not usable",
 			"no libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so.11.2 on the dynamic linker's path",
-			"install CUDA's toolkit or the wheel nvidia-cuda-nvrtc", "set TVMGO_NVRTC")
+			"install the CUDA toolkit or the wheel nvidia-cuda-nvrtc", "set TVMGO_NVRTC")
 	}
-	// A folder with something that is none is named.
+	// The error names a file that is not a library.
 	broken := filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13")
 	require.NoError(t, os.MkdirAll(filepath.Dir(broken), 0o755))
 	require.NoError(t, os.WriteFile(broken, []byte("no library"), 0o644))
 	_, err := search(0)
-	requireMissing(t, err, "what there is cannot be used", broken, "install CUDA's toolkit")
+	requireMissing(t, err, "these libraries cannot be used", broken, "install the CUDA toolkit")
 
 	path := fake(t, filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"), "-DMAJOR=12",
 		"-DMINOR=4")
@@ -93,7 +94,7 @@ func TestFind_None(t *testing.T) {
 	require.Equal(t, path, c.Path())
 }
 
-// Of several the newest is taken that the driver can run.
+// Of several libraries, FindFor opens the newest one whose code the driver can run.
 func TestFindFor_Driver(t *testing.T) {
 	dir := bare(t)
 	for _, v := range []string{"11.8", "12.2", "12.4", "12.8", "13.0"} {
@@ -131,20 +132,20 @@ func TestFindFor_Driver(t *testing.T) {
 		t.Skipf("this machine has %s", c.Path())
 	}
 	_, err := search(12040)
-	requireMissing(t, err, newer+" is NVRTC 99.1, and the driver of CUDA 12.4 does not run what it makes",
+	requireMissing(t, err, newer+" is NVRTC 99.1, and the driver supports CUDA 12.4, which may not run its code",
 		"install the wheel nvidia-cuda-nvrtc-cu12", "update the driver")
 	t.Setenv(Variable, newer)
 	c, err := search(12040)
-	require.NoError(t, err, "what is named is taken")
+	require.NoError(t, err, "the library that the variable names is opened")
 	require.Equal(t, newer, c.Path())
 	t.Setenv(Variable, dir+"/all")
 	c = must.Get(FindFor(12040))(t)
 	require.Equal(t, "NVRTC 12.4", c.String())
 	t.Setenv(Variable, "")
-	require.Same(t, c, must.Get(FindFor(12040))(t), "the answer stays")
+	require.Same(t, c, must.Get(FindFor(12040))(t), "the result is cached")
 }
 
-// What the variable names is taken, and nothing else.
+// The library that the variable names is opened, and no other.
 func TestFind_NamedWrongly(t *testing.T) {
 	dir := bare(t)
 	fake(t, filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13"), "-DMAJOR=13", "-DMINOR=0")
@@ -152,14 +153,14 @@ func TestFind_NamedWrongly(t *testing.T) {
 	require.NoError(t, os.WriteFile(dir+"/empty/libnvrtc-builtins.so.13.0", nil, 0o644))
 	require.NoError(t, os.WriteFile(dir+"/text", []byte("x"), 0o644))
 	for named, want := range map[string]string{
-		"libm.so.6":            "is no NVRTC: it has no function nvrtcVersion",
+		"libm.so.6":            "is not an NVRTC: it has no function nvrtcVersion",
 		"/no/such/libnvrtc.so": "/no/such/libnvrtc.so: cannot open shared object file",
 		"libnvrtc-no-such.so":  "libnvrtc-no-such.so: cannot open shared object file",
-		dir + "/empty": "there is no libnvrtc.so in this folder, nor where toolkits and wheels below it would have " +
-			"it",
+		dir + "/empty": "there is no libnvrtc.so in this folder, nor in the subfolders where toolkits and wheels " +
+			"keep it",
 		dir + "/text": "/text: ",
 		fake(t, dir+"/old/libnvrtc.so", "-DMAJOR=10", "-DMINOR=2"): "is NVRTC 10.2, older than 11.2",
-		fake(t, dir+"/ill/libnvrtc.so", "-DFAIL=1"):                "nvrtcVersion: FAKE_INTERNAL_ERROR",
+		fake(t, dir+"/fails/libnvrtc.so", "-DFAIL=1"):              "nvrtcVersion: FAKE_INTERNAL_ERROR",
 	} {
 		t.Setenv(Variable, named)
 		_, err := search(0)
@@ -167,7 +168,7 @@ func TestFind_NamedWrongly(t *testing.T) {
 	}
 }
 
-// Folders of all kinds are understood; the newest in them is taken.
+// The variable may name a folder of any kind; the newest library in it is opened.
 func TestFind_Folders(t *testing.T) {
 	for _, c := range []struct{ named, library string }{
 		{"f", "f/libnvrtc.so.12"},
@@ -203,7 +204,8 @@ func TestFind_Folders(t *testing.T) {
 	require.Equal(t, dir+"/libnvrtc.so.13.0.88", c.Path())
 }
 
-// Without the variable, wheels are found by the virtual environment and by the python3 on the PATH, which does not run.
+// Without the variable, wheels are found in the virtual environment and in the folders of the python3 on the PATH,
+// which is not run.
 func TestFind_Wheels(t *testing.T) {
 	for _, at := range []string{"lib/python3.9/site-packages", "lib/python3/dist-packages",
 		"versions/3.9.1/lib/python3.9/site-packages", ".local/lib/python3.9/site-packages"} {
@@ -227,7 +229,7 @@ func TestCompareNatural(t *testing.T) {
 	require.Equal(t, []string{"cuda", "cuda-9", "cuda-12.9", "cuda-012.9", "cuda-12.10", "cuda-13.0"}, list)
 }
 
-// Headers are those beside the library, and then those of the variables.
+// The headers beside the library come first, then those of CUDA_HOME and CUDA_PATH.
 func TestIncludeDirs(t *testing.T) {
 	for _, c := range []struct {
 		library string
@@ -253,7 +255,7 @@ func TestIncludeDirs(t *testing.T) {
 		}
 		var got []string
 		for _, d := range includeDirs(filepath.Join(dir, c.library)) {
-			if rel, ok := strings.CutPrefix(d, dir+"/"); ok { // the rest is the machine's
+			if rel, ok := strings.CutPrefix(d, dir+"/"); ok { // the others are folders of this machine
 				got = append(got, rel)
 			}
 		}
@@ -261,7 +263,7 @@ func TestIncludeDirs(t *testing.T) {
 	}
 }
 
-// action is how the kernel handles a signal in this process.
+// action returns the kernel's struct sigaction for a signal in this process.
 func action(t *testing.T, s syscall.Signal) [4]uint64 {
 	t.Helper()
 	var a [4]uint64
@@ -282,8 +284,8 @@ func opened(t *testing.T, flags ...string) *Compiler {
 	return must.Get(open(fake(t, filepath.Join(t.TempDir(), "libnvrtc.so"), flags...)))(t)
 }
 
-// A library that takes signals for itself does not keep them.
-func TestSignals_StayTheProgram(t *testing.T) {
+// A library that installs signal handlers does not keep them: the program's handlers are restored.
+func TestSignals_Restored(t *testing.T) {
 	before := actions(t)
 	c := opened(t)
 	require.Equal(t, before, actions(t), "loaded")
@@ -291,7 +293,7 @@ func TestSignals_StayTheProgram(t *testing.T) {
 	require.Equal(t, before, actions(t), "compiled")
 }
 
-// An NVRTC that lacks newer functions works without them.
+// An NVRTC without the newer functions compiles.
 func TestCompile_OldLibrary(t *testing.T) {
 	c := opened(t, "-DNO_CUBIN", "-DNO_ARCHS")
 	major, minor := c.Version()
@@ -303,15 +305,15 @@ func TestCompile_OldLibrary(t *testing.T) {
 	s.Want = CUBIN
 	_, err := c.Compile(t.Context(), s)
 	require.ErrorIs(t, err, ErrInvalid)
-	require.ErrorContains(t, err, "this NVRTC makes no cubin: ask for PTX")
+	require.ErrorContains(t, err, "this NVRTC cannot make cubins: request PTX")
 
 	c = opened(t)
 	require.Equal(t, []int{70, 80}, c.Archs())
-	require.ErrorContains(t, must.Fail(c.Compile(t.Context(), s)), "it does not know sm_35; it has sm_70, sm_80")
+	require.ErrorContains(t, must.Fail(c.Compile(t.Context(), s)), "this NVRTC does not support sm_35; it supports sm_70, sm_80")
 }
 
-// A compilation is given up when its context is done.
-func TestCompile_CancelledInTheMiddle(t *testing.T) {
+// A running compilation is cancelled when its context is cancelled.
+func TestCompile_CancelledWhileRunning(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	flow := "-DFLOW=\"" + pipe + "\""
@@ -332,7 +334,7 @@ func TestCompile_CancelledInTheMiddle(t *testing.T) {
 	require.ErrorContains(t, err, "nvrtcSetFlowCallback: FAKE")
 }
 
-// The library beside it that compilation needs is opened with it.
+// open also opens libnvrtc-builtins in the same folder, which compilation needs.
 func TestOpen_Builtins(t *testing.T) {
 	dir := t.TempDir()
 	library := fake(t, dir+"/libnvrtc.so", "-DNEEDS=\"fakebuiltins\"")
@@ -347,12 +349,12 @@ func TestOpen_Builtins(t *testing.T) {
 	must.Get(c.Compile(t.Context(), s))(t)
 }
 
-// Whichever call of NVRTC fails, the error names it.
+// For each function of NVRTC that can fail, the error names the function.
 func TestCompile_EveryCallFails(t *testing.T) {
 	s := Source{Name: "f", Code: "code", Arch: "sm_80", Names: []string{"a", "b"}}
 	for flag, want := range map[string]string{
 		"-DFAIL=2": "nvrtcCreateProgram: FAKE_INTERNAL_ERROR", "-DFAIL=3": "nvrtcCompileProgram: FAKE",
-		"-DFAIL=4": "there is no ptx",
+		"-DFAIL=4": "the result contains no ptx",
 		"-DFAIL=5": "nvrtcGetPTXSize: FAKE", "-DFAIL=6": "nvrtcGetPTX: FAKE", "-DFAIL=7": "nvrtcAddNameExpression: FAKE",
 		"-DFAIL=8": "nvrtcGetLoweredName: FAKE",
 	} {

@@ -18,32 +18,32 @@ import (
 	"tvmgo/internal/dl"
 )
 
-// Compiler is an opened NVRTC. It is used by any number of goroutines at once, and is not closed once it was found.
+// Compiler is an open NVRTC library. Goroutines may use it concurrently. A Compiler that Find returned is never closed.
 type Compiler struct {
-	api          *C.tvmgo_nvrtc // C's, as long as this is
+	api          *C.tvmgo_nvrtc // allocated by C; close frees it
 	library      *dl.Handle
 	path         string
-	size         int64 // of the file: releases of one version differ in it
+	size         int64 // the size of the file, which distinguishes releases of one version
 	major, minor int
-	archs        []int // that it has, ascending: 75, 80, …; nil when it does not say
+	archs        []int // the supported architectures, ascending: 75, 80, …; nil when the library does not report them
 	include      []string
 }
 
-// Path is the file of the library.
+// Path returns the absolute path of the library's file.
 func (c *Compiler) Path() string { return c.path }
 
-// Version is NVRTC's: 13, 0.
+// Version returns the version of NVRTC: 13, 0.
 func (c *Compiler) Version() (major, minor int) { return c.major, c.minor }
 
-// Archs are the architectures that it compiles for, ascending: 75, 80, 90, …; nil when this NVRTC does not say.
+// Archs returns the architectures that this NVRTC supports, ascending: 75, 80, 90, …; nil when it does not report them.
 func (c *Compiler) Archs() []int { return slices.Clone(c.archs) }
 
-// IncludeDirs are the folders of CUDA's headers that are given to each compilation; none when there are none.
+// IncludeDirs returns the folders of CUDA headers that each compilation gets; nil when none were found.
 func (c *Compiler) IncludeDirs() []string { return slices.Clone(c.include) }
 
 func (c *Compiler) String() string { return fmt.Sprintf("NVRTC %d.%d", c.major, c.minor) }
 
-// open takes a library for NVRTC: a path, or a name for the dynamic linker.
+// open opens an NVRTC library, which is given by a path, or by a name that the dynamic linker searches for.
 func open(name string) (*Compiler, error) {
 	h, err := dl.OpenFile(name)
 	if err != nil {
@@ -69,7 +69,8 @@ func open(name string) (*Compiler, error) {
 	if info, err := os.Stat(c.path); err == nil {
 		c.size = info.Size()
 	}
-	// NVRTC opens this by its name alone, which the linker knows once the file is open. Some find theirs without help.
+	// NVRTC opens this library by its name without a folder. The linker finds it by that name once the file is open.
+	// Some versions of NVRTC find it without this.
 	builtins := filepath.Join(filepath.Dir(c.path), fmt.Sprintf("libnvrtc-builtins.so.%d.%d", c.major, c.minor))
 	if _, err := os.Stat(builtins); err == nil {
 		if _, err := dl.OpenFile(builtins); err != nil {
@@ -81,7 +82,7 @@ func open(name string) (*Compiler, error) {
 	return c, nil
 }
 
-// close gives up a library that was opened to see what it is; nothing was compiled with it.
+// close closes a library that was opened only to read its version.
 func (c *Compiler) close() {
 	if c != nil {
 		C.free(unsafe.Pointer(c.api))
@@ -89,7 +90,7 @@ func (c *Compiler) close() {
 	}
 }
 
-// fill takes the addresses, and asks for the version.
+// fill looks up the functions and reads the version and the architectures.
 func (c *Compiler) fill(h *dl.Handle) error {
 	a := c.api
 	for _, s := range []struct {
@@ -116,7 +117,7 @@ func (c *Compiler) fill(h *dl.Handle) error {
 	} {
 		at := h.Symbol(s.name)
 		if at == nil && s.needed {
-			return fmt.Errorf("%s is no NVRTC: it has no function %s", c.path, s.name)
+			return fmt.Errorf("%s is not an NVRTC: it has no function %s", c.path, s.name)
 		}
 		*(*unsafe.Pointer)(s.slot) = at
 	}

@@ -1,5 +1,5 @@
-/* An NVRTC of the tests: as old as MAJOR.MINOR says, without what NO_CUBIN and NO_ARCHS take away, failing as FAIL
- * says; it takes signals of the program for itself, when it is loaded and when it compiles. */
+/* A fake NVRTC for tests. MAJOR and MINOR set its version; NO_CUBIN and NO_ARCHS remove functions; FAIL selects the
+ * function that fails. It installs signal handlers when it is loaded and when it compiles. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -42,14 +42,14 @@ int nvrtcDestroyProgram(char** p) {
 }
 
 #ifdef FLOW
-/* A compilation that takes half a minute, if it is let. */
-static int (*asked)(void*, void*);
-static void* of_it;
+/* A compilation takes half a minute unless the callback cancels it. */
+static int (*flow_callback)(void*, void*);
+static void* flow_payload;
 
 int nvrtcSetFlowCallback(char* p, int (*callback)(void*, void*), void* payload) {
   (void)p;
-  asked = callback;
-  of_it = payload;
+  flow_callback = callback;
+  flow_payload = payload;
   return FAIL == 9 ? 11 : 0;
 }
 #endif
@@ -61,9 +61,9 @@ int nvrtcCompileProgram(char* p, int n, const char* const* options) {
   if (dlopen(NEEDS, RTLD_NOW) == NULL) return 7;
 #endif
 #ifdef FLOW
-  close(open(FLOW, O_WRONLY)); /* a pipe: whoever opens its other end knows that it began */
+  close(open(FLOW, O_WRONLY)); /* a named pipe: returns when the test reads from it */
   for (int i = 0; i < 3000; i++, usleep(10000))
-    if (asked(of_it, NULL) == 1) return 16;
+    if (flow_callback(flow_payload, NULL) == 1) return 16;
 #endif
   return FAIL == 3 ? 11 : 0;
 }
@@ -80,7 +80,7 @@ int nvrtcGetProgramLog(char* p, char* log) {
   return 0;
 }
 
-/* The result is the source, so that a test sees what arrived. */
+/* The result is the source, so that a test can check it. */
 int nvrtcGetPTXSize(char* p, size_t* n) {
   *n = FAIL == 4 ? 0 : strlen(p) + 1;
   return FAIL == 5 ? 11 : 0;

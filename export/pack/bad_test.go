@@ -53,8 +53,8 @@ func TestLibrary_BadInput(t *testing.T) {
 		{file("k.spv", spirv(true, "sub", "main")), []string{sig}, `there is no kernel "add" in it; it has main, sub`},
 		{file("k.spv", spirv(false, "add")), []string{sig}, "the kernel add has neither push constants nor a uniform " +
 			"buffer, from which scalar arguments come"},
-		{file("k.spv", spirv(true, "add")[:30]), []string{sig}, "it is no SPIR-V: 30 bytes"},
-		{file("k.spv", "not that, not that, not that"), []string{sig}, "it is no SPIR-V: it begins with"},
+		{file("k.spv", spirv(true, "add")[:30]), []string{sig}, "the code is not SPIR-V: its size is 30 bytes"},
+		{file("k.spv", "not that, not that, not that"), []string{sig}, "the code is not SPIR-V: it begins with"},
 		{file("k.spv", spirv(true, "add")+"\x01\x00\xff\x00"), []string{sig}, "the SPIR-V is damaged at byte"},
 		{file("k.fatbin", ptxSource), []string{sig}, "it is ptx, not a fatbin"},
 		{file("k.fatbin", "\x50\xed\x55\xba"), []string{sig}, "fatbin: 4 bytes are less than its header"},

@@ -10,18 +10,18 @@ const (
 	opInBoundsAccessChain = 66
 )
 
-// access is an instruction that has to do with memory: a variable, a way to a part of one, a load, a store.
+// access is an instruction whose types are checked: a variable, an access chain, a load, a store, a call, a composite.
 type access struct {
 	op    uint16
 	words []uint32
 	at    int
 }
 
-// memoryTypes says which type or access is not what memory can be.
+// memoryTypes returns an error for a type that consists of types without data, or for an invalid access.
 func (c *checker) memoryTypes(r *reader) error {
 	for of, t := range r.values {
 		if !c.holdsData(r, t) {
-			return c.wrong("type %d consists of what is no data", of)
+			return c.wrong("type %d consists of types without data", of)
 		}
 	}
 	for _, a := range c.accesses {
@@ -56,7 +56,7 @@ func (c *checker) holdsData(r *reader, t value) bool {
 	return true
 }
 
-// access says what is wrong with one; "" when nothing is.
+// access returns the error text for an access; "" when the access is valid.
 func (c *checker) access(r *reader, a access) string {
 	pointer := func(of id) value { return r.values[c.typed[of]] }
 	w := a.words
@@ -64,7 +64,7 @@ func (c *checker) access(r *reader, a access) string {
 	case opVariable:
 		t := r.values[w[0]]
 		if t.op != opTypePointer || t.words[0] != w[2] {
-			return "a variable whose type is no pointer to memory of its kind"
+			return "the type of a variable is not a pointer with its storage class"
 		}
 		block := r.values[t.words[1]]
 		if block.op == opTypeArray || block.op == opTypeRuntimeArray { // of descriptors
@@ -72,31 +72,31 @@ func (c *checker) access(r *reader, a access) string {
 		}
 		if isBlock := w[2] == classPushConstant || w[2] == classUniform || w[2] == classStorageBuffer; isBlock &&
 			block.op != opTypeStruct {
-			return "a variable for a block of data whose type is no structure"
+			return "the type of a block variable is not a structure"
 		}
-		if len(w) > 3 { // what it begins with
+		if len(w) > 3 { // the initializer
 			op := c.defined[w[3]]
 			if constant := op == opUndef || op >= opConstantTrue && op <= opSpecConstantOp; !constant ||
 				c.typed[w[3]] != t.words[1] {
-				return "a variable that begins with no constant of its type"
+				return "the initializer of a variable is not a constant of its type"
 			}
 		}
 	case opLoad:
 		if t := pointer(w[2]); t.op != opTypePointer || t.words[1] != w[0] {
-			return "a load from a pointer to another type"
+			return "the result type of a load is not the type that its pointer points to"
 		}
 	case opStore:
 		if t := pointer(w[0]); t.op != opTypePointer || t.words[1] != c.typed[w[1]] {
-			return "a store to a pointer to another type"
+			return "the value of a store does not have the type that its pointer points to"
 		}
 	case opFunctionCall:
 		f := c.types[w[2]]
 		if c.defined[w[2]] != opFunction || len(w)-3 != len(c.params[w[2]]) || c.types[f[0]][0] != w[0] {
-			return "a call that is none of the function"
+			return "the result type or the number of arguments of a call does not match the function"
 		}
 		for i, of := range w[3:] {
 			if c.typed[of] != c.params[w[2]][i] {
-				return "a call with values of other types than the function takes"
+				return "the types of a call's arguments do not match the function's parameters"
 			}
 		}
 	case opConstantComposite, opSpecConstantComposite, opCompositeConstruct:
@@ -104,52 +104,52 @@ func (c *checker) access(r *reader, a access) string {
 			return c.composite(r, t, w[2:])
 		}
 		want := r.kindOf(w[0])
-		for _, part := range w[2:] { // vectors are made of vectors, too
+		for _, part := range w[2:] { // a vector may be constructed from vectors
 			k := r.kindOf(c.typed[part])
 			if k.op != want.op || k.bits != want.bits || k.parts > want.parts {
-				return "a value with a part of another type"
+				return "a constituent of a composite has the wrong type"
 			}
 			want.parts -= k.parts
 		}
 		if want.parts != 0 {
-			return "a value with more or fewer parts than its type has"
+			return "a composite does not have as many constituents as its type"
 		}
 	default:
 		from, to := pointer(w[2]), r.values[w[0]]
 		if from.op != opTypePointer || to.op != opTypePointer || from.words[0] != to.words[0] {
-			return "a way into a variable that is not from one pointer to another"
+			return "an access chain does not begin with a pointer, or its result is not a pointer of the same storage class"
 		}
 		for _, index := range w[3:] {
 			if k := r.kindOf(c.typed[index]); k.op != opTypeInt || k.parts != 1 {
-				return "a way into a variable by what is no integer"
+				return "an index of an access chain is not an integer"
 			}
 		}
 		part, cause := r.walk(from.words[1], w[3:])
 		if cause == "" && part != to.words[1] {
-			cause = "a way into a variable that ends at another type"
+			cause = "the result type of an access chain is not the type that its indices select"
 		}
 		return cause
 	}
 	return ""
 }
 
-// composite says what is wrong with a value of a type that has parts.
+// composite returns the error text for a composite value; "" when the value is valid.
 func (c *checker) composite(r *reader, t value, parts []uint32) string {
 	n := uint64(len(parts))
 	switch t.op {
 	case opTypeVector, opTypeMatrix:
 		n = uint64(t.words[1])
 	case opTypeArray:
-		if length, ok := r.number(t.words[1], mostNested); ok {
+		if length, ok := r.number(t.words[1], maxNested); ok {
 			n = uint64(length)
 		}
 	case opTypeStruct:
 		n = uint64(len(t.words))
 	default:
-		return "a value with parts, whose type has none"
+		return "the type of a composite is not a composite type"
 	}
 	if n != uint64(len(parts)) {
-		return "a value with more or fewer parts than its type has"
+		return "a composite does not have as many constituents as its type"
 	}
 	for i, part := range parts {
 		want := t.words[0]
@@ -157,19 +157,19 @@ func (c *checker) composite(r *reader, t value, parts []uint32) string {
 			want = t.words[i]
 		}
 		if c.typed[part] != want {
-			return "a value with a part of another type"
+			return "a constituent of a composite has the wrong type"
 		}
 	}
 	return ""
 }
 
-// walk follows indices into a type.
+// walk returns the type that indices select in a type, or an error text.
 func (r *reader) walk(t id, indices []uint32) (id, string) {
 	for _, index := range indices {
 		switch in := r.values[t]; in.op {
 		case opTypeStruct:
 			if r.values[index].op != opConstant || r.length(index) >= uint64(len(in.words)) {
-				return 0, "a way into a structure to a member that is not there"
+				return 0, "an access chain selects a structure member that does not exist"
 			}
 			t = in.words[r.length(index)]
 		case opTypeVector, opTypeMatrix, opTypeArray, opTypeRuntimeArray:
@@ -180,11 +180,11 @@ func (r *reader) walk(t id, indices []uint32) (id, string) {
 				length = uint64(in.words[1])
 			}
 			if r.values[index].op == opConstant && length > 0 && r.length(index) >= length {
-				return 0, "a way beyond the end of an array"
+				return 0, "an index of an access chain is beyond the end of an array"
 			}
 			t = in.words[0]
 		default:
-			return 0, "a way into what has no parts"
+			return 0, "an access chain has an index into a scalar"
 		}
 	}
 	return t, ""

@@ -1,12 +1,13 @@
 package spirv
 
-// kind is what a scalar, or each part of a vector, is.
+// kind is the type of a scalar, or the element type and the number of elements of a vector.
 type kind struct {
-	op    uint16 // opTypeBool, opTypeInt or opTypeFloat; 0: something else
+	op    uint16 // opTypeBool, opTypeInt or opTypeFloat; 0 for other types
 	bits  uint32
 	parts uint32
 }
 
+// kindOf returns the kind of a type; the zero kind for types other than scalars and vectors.
 func (r *reader) kindOf(t id) kind {
 	v, parts := r.values[t], uint32(1)
 	if v.op == opTypeVector {
@@ -21,9 +22,10 @@ func (r *reader) kindOf(t id) kind {
 	return kind{}
 }
 
-// rules say of an instruction what its result is and then each operand: i an integer, f a float, b a truth, t one or
-// more, each with as many parts as the result, = of the result's very type, ~ an integer of the result's bits, p a
-// pointer to the result's type, . whatever; capital letters: operands that are alike.
+// rules have a letter for an instruction's result and for each operand: i for integers and f for floats with as many
+// elements as the result; b for booleans; t for booleans, either one or as many as the result has; = for the type of
+// the result; ~ for integers with the bits and the elements of the result; p for a pointer to the type of the result;
+// . for anything. I and F are i and f, and all operands with a capital letter have the same kind.
 var rules = map[uint16]string{109: "if", 110: "if", 111: "fi", 112: "fi", 113: "ii", 114: "ii", 115: "ff", 126: "i~",
 	127: "f=",
 	128: "i~~", 129: "f==", 130: "i~~", 131: "f==", 132: "i~~", 133: "f==", 134: "i~~", 135: "i~~", 136: "f==", 137: "i~~",
@@ -38,12 +40,12 @@ var rules = map[uint16]string{109: "if", 110: "if", 111: "fi", 112: "fi", 113: "
 	238: "ip..=", 239: "ip..=",
 	240: "ip..=", 241: "ip..=", 242: "ip..="}
 
-// arithmetic says which instruction's result is not what its operands give.
+// arithmetic returns an error for the first instruction whose types do not follow its rule.
 func (c *checker) arithmetic(r *reader) error {
-	for _, a := range c.sums {
+	for _, a := range c.ruled {
 		rule, result := rules[a.op], r.kindOf(a.words[0])
 		if len(a.words)-1 < len(rule) || !c.isOf(r, rule[0], result, a.words[0], result, a.words[0]) {
-			return c.wrongAt(a.at, "an instruction %d whose operands do not fit its result", a.op)
+			return c.wrongAt(a.at, "the operands of instruction %d do not match its result type", a.op)
 		}
 		var alike kind
 		for i := 1; i < len(rule); i++ {
@@ -55,7 +57,7 @@ func (c *checker) arithmetic(r *reader) error {
 				alike = k
 			}
 			if !fits {
-				return c.wrongAt(a.at, "an instruction %d whose operands do not fit its result", a.op)
+				return c.wrongAt(a.at, "the operands of instruction %d do not match its result type", a.op)
 			}
 		}
 	}

@@ -2,10 +2,10 @@ package spirv
 
 import "strconv"
 
-// Capability is something that a module needs of the device.
+// Capability is a capability that a module requires from the device.
 type Capability uint32
 
-// Capabilities that shaders for computing declare.
+// The capabilities that compute shaders declare.
 const (
 	Matrix                             Capability = 0
 	Shader                             Capability = 1
@@ -85,7 +85,7 @@ var capabilityNames = map[Capability]string{
 	AtomicFloat64MinMaxEXT: "AtomicFloat64MinMaxEXT",
 }
 
-// String is the name in the specification, or the number of one that is not listed here.
+// String returns the name in the specification, or the number if the capability is not listed here.
 func (c Capability) String() string {
 	if name, ok := capabilityNames[c]; ok {
 		return name

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// mostIDs is the universal limit of a module's bound.
-const mostIDs = 4194303
+// maxIDs is the limit that the specification sets for a module's bound of ids.
+const maxIDs = 4194303
 
-// Instructions that only the check looks at.
+// Instructions that only Check interprets.
 const (
 	opNop          = 0
 	opLine         = 8
@@ -25,9 +25,9 @@ const (
 	opNoLine             = 317
 )
 
-// Check says what of a module's outline is wrong: its header, its blocks and functions, names that stand for nothing,
-// entry points without a function, accesses to memory that is not of that type. Drivers crash on these. It is no
-// spirv-val: what is computed with values is not looked at.
+// Check returns an error if the structure of the module is invalid: its header, its blocks and functions, undefined
+// ids, entry points without a function, memory accesses with a wrong type. Drivers crash on such modules. Check does
+// not replace spirv-val, which checks more.
 func (m *Module) Check() error {
 	c := &checker{words: m.Words, defined: map[id]uint16{}, types: map[id][]uint32{}, typed: map[id]id{},
 		params: map[id][]uint32{}, forward: map[id]bool{}}
@@ -45,24 +45,24 @@ func (m *Module) Check() error {
 type checker struct {
 	words    []uint32
 	at       int
-	defined  map[id]uint16   // by which instruction
-	types    map[id][]uint32 // of functions: what a type of function gives and takes, and the type of each function
+	defined  map[id]uint16   // the instruction that defines each id
+	types    map[id][]uint32 // the result and parameter types of each function type; the type of each function
 	uses     []use
 	typed    map[id]id       // the types of values
 	params   map[id][]uint32 // the types of the parameters of each function
 	accesses []access
-	sums     []access    // what has a rule
-	strange  bool        // there are instructions that the table does not have: what they define is not known
-	forward  map[id]bool // pointers that are declared before what they point to
-	memory   bool        // there is a memory model
-	function id          // whose body this is, 0: none
+	ruled    []access    // the instructions that have a rule
+	strange  bool        // there are unknown instructions, so that the ids that they define are unknown
+	forward  map[id]bool // pointers that are declared before the types that they point to
+	memory   bool        // the module has a memory model
+	function id          // the current function; 0 outside of functions
 	blocks   int
-	open     bool // in a block
+	open     bool // the current instruction is in a block
 }
 
 type use struct {
 	of     id
-	at     int // word of the instruction
+	at     int // the word offset of the instruction
 	isType bool
 }
 
@@ -76,16 +76,16 @@ func (c *checker) header() error {
 	switch version, bound := c.words[1], c.words[3]; {
 	case version&0xff0000ff != 0 || version>>16 != 1:
 		return c.wrongAt(1, "its version is %#08x, not 1.x", version)
-	case bound == 0 || bound > mostIDs:
-		return c.wrongAt(3, "its bound of ids is %d, where 1 to %d are allowed", bound, mostIDs)
+	case bound == 0 || bound > maxIDs:
+		return c.wrongAt(3, "its bound of ids is %d, expected 1 to %d", bound, maxIDs)
 	case c.words[4] != 0:
-		return c.wrongAt(4, "its schema is %d, which is not known", c.words[4])
+		return c.wrongAt(4, "its schema is %d, expected 0", c.words[4])
 	}
 	return nil
 }
 
 func (c *checker) instruction(op uint16, w []uint32) error {
-	if err := c.place(op, w); err != nil {
+	if err := c.position(op, w); err != nil {
 		return err
 	}
 	shape, known := shapes[op]
@@ -97,7 +97,7 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 	for i, letter := range shape {
 		rest := letter == 'I' || letter == 'L' || letter == 'E'
 		if !rest && i >= len(w) {
-			return c.wrong("an instruction %d with %d operands", op, len(w))
+			return c.wrong("instruction %d has too few operands: %d", op, len(w))
 		}
 		switch letter {
 		case 'r':
@@ -113,7 +113,7 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 				return err
 			}
 			if early && c.defined[w[i]] == 0 && !c.forward[w[i]] {
-				return c.wrong("id %d before it is defined", w[i])
+				return c.wrong("id %d is used before it is defined", w[i])
 			}
 		case 'I':
 			for _, of := range w[min(i, len(w)):] {
@@ -121,7 +121,7 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 					return err
 				}
 				if early && c.defined[of] == 0 && !c.forward[of] {
-					return c.wrong("id %d before it is defined", of)
+					return c.wrong("id %d is used before it is defined", of)
 				}
 			}
 		}
@@ -129,7 +129,7 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 	if strings.HasPrefix(shape, "tr") {
 		c.typed[w[1]] = w[0]
 		if rules[op] != "" {
-			c.sums = append(c.sums, access{op, w, c.at})
+			c.ruled = append(c.ruled, access{op, w, c.at})
 		}
 	}
 	switch op {
@@ -151,65 +151,65 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 
 func (c *checker) use(of id, isType bool) error {
 	if of == 0 || of >= c.words[3] {
-		return c.wrong("id %d, where 1 to %d are allowed", of, c.words[3]-1)
+		return c.wrong("an operand is id %d, expected 1 to %d", of, c.words[3]-1)
 	}
 	c.uses = append(c.uses, use{of, c.at, isType})
 	return nil
 }
 
-// place looks at where an instruction stands: in blocks that end, in functions that have some.
-func (c *checker) place(op uint16, w []uint32) error {
+// position checks that an instruction is at a valid position in functions and blocks.
+func (c *checker) position(op uint16, w []uint32) error {
 	switch {
 	case op == opMemoryModel:
 		c.memory = true
 	case op == opFunction:
 		c.function, c.blocks = w[1], 0
 	case op == opFunctionEnd && c.function == 0:
-		return c.wrong("the end of a function where none is")
+		return c.wrong("a function ends outside of functions")
 	case op == opFunctionEnd && (c.open || c.blocks == 0):
-		return c.wrong("function %d ends within a block, or has none", c.function)
+		return c.wrong("function %d ends inside of a block, or has no block", c.function)
 	case op == opFunctionEnd:
 		c.function = 0
 	case op == opLabel && (c.function == 0 || c.open):
-		return c.wrong("a block begins outside of functions, or within another")
+		return c.wrong("a block begins outside of functions, or inside of another block")
 	case op == opLabel:
 		c.open = true
 		c.blocks++
 	case op >= opBranch && op <= opUnreachable && !c.open:
-		return c.wrong("a block ends where none is")
+		return c.wrong("a block ends outside of blocks")
 	case op >= opBranch && op <= opUnreachable || op == opTerminateInvocation:
 		c.open = false
 	case op == opFunctionParameter && (c.function == 0 || c.blocks > 0):
-		return c.wrong("a parameter outside of a function's head")
+		return c.wrong("a parameter is not at the beginning of a function")
 	case c.function != 0 && !c.open && !slices.Contains([]uint16{opNop, opLine, opNoLine, opFunctionParameter, opExtInst},
 		op):
-		return c.wrong("an instruction %d of a function outside of its blocks", op)
+		return c.wrong("instruction %d is in a function, but outside of its blocks", op)
 	}
 	return nil
 }
 
-// end looks at what only the whole module tells.
+// end checks what can only be checked when the complete module was read.
 func (c *checker) end(r *reader) error {
 	if !c.memory {
-		return c.wrong("it has no memory model")
+		return c.wrong("the module has no memory model")
 	}
 	for _, u := range c.uses {
 		switch op := c.defined[u.of]; {
 		case c.strange:
 		case op == 0:
-			return c.wrongAt(u.at, "id %d, which nothing defines", u.of)
+			return c.wrongAt(u.at, "id %d is used, but never defined", u.of)
 		case u.isType && (op < opTypeVoid || op > opTypeFunction):
-			return c.wrongAt(u.at, "id %d, which is no type", u.of)
+			return c.wrongAt(u.at, "id %d is used as a type, but it is not a type", u.of)
 		}
 	}
 	for of, t := range c.types {
 		if c.defined[of] == opFunction && c.defined[t[0]] != opTypeFunction {
-			return fmt.Errorf("the SPIR-V is damaged: function %d has the type %d, which is none of functions", of, t[0])
+			return fmt.Errorf("the SPIR-V is damaged: function %d has the type %d, which is not a function type", of, t[0])
 		}
 	}
 	for f, t := range c.types {
 		if c.defined[f] == opFunction && !slices.Equal(c.params[f], c.types[t[0]][1:]) && !c.strange {
-			return fmt.Errorf("the SPIR-V is damaged: function %d does not have the parameters that its type says", f)
+			return fmt.Errorf("the SPIR-V is damaged: the parameters of function %d do not match its type", f)
 		}
 	}
 	for _, e := range r.entries {
@@ -217,7 +217,7 @@ func (c *checker) end(r *reader) error {
 			return fmt.Errorf("the SPIR-V is damaged: the entry point %q is function %d, which is missing", e.name, e.function)
 		}
 		if t := c.types[c.types[e.function][0]]; !c.strange && (len(t) != 1 || c.defined[t[0]] != opTypeVoid) {
-			return fmt.Errorf("the SPIR-V is damaged: the entry point %q is a function that takes or gives values", e.name)
+			return fmt.Errorf("the SPIR-V is damaged: the entry point %q is a function with parameters or a result", e.name)
 		}
 	}
 	if c.strange {
@@ -231,8 +231,9 @@ func (c *checker) end(r *reader) error {
 
 const opTerminateInvocation = 4416
 
-// shapes are the operands of an instruction, by letter: r what it defines, t its type, i an id, l a number; and for all
-// that follow, I ids, L what is no id or may be none, E an entry point's name and ids.
+// shapes have a letter for each operand of an instruction: r for the result id, t for the result type, i for an id, l
+// for a literal. The last letter may stand for all operands that follow: I for ids, L for literals or nothing, E for
+// the name and the ids of an entry point.
 var shapes = func() map[uint16]string {
 	all := map[uint16]string{opNop: "", 1: "tr", 5: "iL", 6: "iL", 7: "rL", opLine: "iL", 11: "rL", opExtInst: "trilI",
 		opEntryPoint:    "liE",
@@ -257,8 +258,8 @@ var shapes = func() map[uint16]string {
 		opUnreachable: "", opNoLine: "", 331: "ilI", 332: "ilI", 333: "tri", 337: "triii", 341: "triii", 342: "trilI",
 		365: "triii", 366: "triii",
 		400: "tri", opTerminateInvocation: "", 5632: "iL", 5633: "iL", 6035: "triiii"}
-	// Runs of instructions with the same operands: texts, conversions, arithmetic, comparisons, atomics, subgroups, dot
-	// products.
+	// Ranges of instructions with the same operands: strings, conversions, arithmetic, comparisons, atomics, subgroups,
+	// dot products.
 	for _, run := range []struct {
 		from, to uint16
 		shape    string

@@ -22,7 +22,7 @@ func checked(code []byte) error {
 	return m.Check()
 }
 
-// What runs passes, and no piece of it does, wherever it is cut.
+// Modules that run pass the check; truncated ones do not.
 func TestCheck_Shaders(t *testing.T) {
 	files := must.Get(filepath.Glob("../../runtime/vulkan/testdata/*.spv"))(t)
 	require.NotEmpty(t, files)
@@ -30,25 +30,25 @@ func TestCheck_Shaders(t *testing.T) {
 		code := must.Get(os.ReadFile(file))(t)
 		require.NoError(t, checked(code), file)
 		if strings.HasSuffix(file, "two.spv") || strings.HasSuffix(file, "artifacts.spv") {
-			continue // several functions: what is in front may be whole
+			continue // several functions: a truncated module may be complete
 		}
 		for n := range len(code) {
-			if err := checked(code[:n]); err == nil { // nothing is promised yet
+			if err := checked(code[:n]); err == nil { // the entry point may not be declared yet
 				m, _ := Parse(code[:n])
-				require.Empty(t, m.Names(Compute), "%s, of which there are %d bytes", file, n)
+				require.Empty(t, m.Names(Compute), "%s, the first %d bytes", file, n)
 			}
 		}
 	}
-	m, err := Parse(shader(t, "two")) // its second entry point is cut off, which the first lines promised
+	m, err := Parse(shader(t, "two")) // truncated before the second function
 	require.NoError(t, err)
 	end := headerWords
 	for m.Words[end]&0xffff != opFunctionEnd {
 		end += int(m.Words[end] >> 16)
 	}
-	require.ErrorContains(t, checked(shader(t, "two")[:4*end+4]), "which nothing defines")
+	require.ErrorContains(t, checked(shader(t, "two")[:4*end+4]), "is used, but never defined")
 }
 
-// least is a module that is right: one empty kernel. Each change of it is refused.
+// A valid module with one kernel passes the check; each of these changes makes it invalid.
 func TestCheck_Damage(t *testing.T) {
 	const void, fn, main, label, number, float, block, pointer, v, one, floats, way = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 	right := [][]uint32{{opCapability, 1}, {opMemoryModel, 0, 1}, {opEntryPoint, 5, main, 'f'}, {opExecutionMode, main,
@@ -80,62 +80,65 @@ func TestCheck_Damage(t *testing.T) {
 		{header(1, 0x00020000), "at byte 4: its version is 0x00020000, not 1.x"},
 		{header(1, 0x01010000), "its version is 0x01010000"},
 		{header(3, 0), "at byte 12: its bound of ids is 0"},
-		{header(3, 0xffffffff), "its bound of ids is 4294967295, where 1 to 4194303"},
-		{header(3, 13), "id 13, where 1 to 12 are allowed"},
+		{header(3, 0xffffffff), "its bound of ids is 4294967295, expected 1 to 4194303"},
+		{header(3, 13), "an operand is id 13, expected 1 to 12"},
 		{header(4, 1), "at byte 16: its schema is 1"},
-		{drop(1), "it has no memory model"},
-		{drop(4), "id 1 before it is defined"},
-		{drop(7), "id 6 before it is defined"},
-		{drop(5), "id 2, which nothing defines"},
-		{drop(14), "an instruction 65 of a function outside of its blocks"},
-		{drop(18), "function 3 ends within a block"},
+		{drop(1), "the module has no memory model"},
+		{drop(4), "id 1 is used before it is defined"},
+		{drop(7), "id 6 is used before it is defined"},
+		{drop(5), "id 2 is used, but never defined"},
+		{drop(14), "instruction 65 is in a function, but outside of its blocks"},
+		{drop(18), "function 3 ends inside of a block"},
 		{drop(19), "the last function has no end"},
-		{put(14, 0), "an instruction 65 of a function outside of its blocks"},
+		{put(14, 0), "instruction 65 is in a function, but outside of its blocks"},
 		{put(2, opEntryPoint, 5, v, 'f'), `the entry point "f" is function 9, which is missing`},
-		{put(4, opTypeBool, void), `the entry point "f" is a function that takes or gives values`},
-		{put(5, opTypeFunction, fn, void, void), "function 3 does not have the parameters that its type says"},
-		{put(5, opTypeStruct, fn, void), "function 3 has the type 2, which is none of functions"},
+		{put(4, opTypeBool, void), `the entry point "f" is a function with parameters or a result`},
+		{put(5, opTypeFunction, fn, void, void), "the parameters of function 3 do not match its type"},
+		{put(5, opTypeStruct, fn, void), "function 3 has the type 2, which is not a function type"},
 		{put(6, opTypeInt, float, 32, 0), "id 6 is defined twice"},
-		{put(6, opTypeInt, 0, 32, 0), "id 0, where 1 to"},
-		{put(8, opTypeStruct, block, void), "type 7 consists of what is no data"},
-		{put(9, opTypePointer, pointer, classStorageBuffer, fn), "consists of what is no data"},
-		{put(8, opTypeArray, block, block, one), "id 7 before it is defined"},
+		{put(6, opTypeInt, 0, 32, 0), "an operand is id 0, expected 1 to"},
+		{put(8, opTypeStruct, block, void), "type 7 consists of types without data"},
+		{put(9, opTypePointer, pointer, classStorageBuffer, fn), "consists of types without data"},
+		{put(8, opTypeArray, block, block, one), "id 7 is used before it is defined"},
 		{put(9, opTypePointer, pointer, classStorageBuffer, float),
-			"a variable for a block of data whose type is no structure"},
-		{put(10, opVariable, pointer, v, classPushConstant), "a variable whose type is no pointer to memory of its kind"},
-		{put(10, opVariable, block, v, classStorageBuffer), "a variable whose type is no pointer"},
-		{put(10, opVariable, v, v, classStorageBuffer), "id 9 before it is defined"},
-		{more(12, opConstantNull, one, 14), "id 10, which is no type"},
-		{put(11, opConstant, number, one, 1), "a way into a structure to a member that is not there"},
-		{put(12, opTypePointer, floats, classWorkgroup, float), "not from one pointer to another"},
-		{put(15, opAccessChain, pointer, way, v, one), "a way into a variable that ends at another type"},
-		{put(15, opAccessChain, floats, way, v, one, one), "a way into what has no parts"},
-		{put(16, opLoad, number, 13, way), "a load from a pointer to another type"},
-		{put(17, opStore, v, 13), "a store to a pointer to another type"},
-		{put(8, opTypeStruct, block, block), "id 7 before it is defined"},
-		{put(8, opTypeVector, block, float, 2), "a variable for a block of data"},
-		{put(10, opVariable, pointer, v, classStorageBuffer, number), "a variable that begins with no constant of its type"},
-		{more(12, opConstantComposite, block, 14, one), "a value with a part of another type"},
-		{more(12, opConstantComposite, block, 14), "a value with more or fewer parts than its type has"},
-		{more(12, opConstantComposite, float, 14, one), "a value with parts, whose type has none"},
-		{more(16, opFunctionCall, void, 14, way), "a call that is none of the function"},
-		{more(16, opFunctionCall, void, 14, main, way), "a call that is none of the function"},
-		{more(17, opCompositeConstruct, float, 14, 13), "a value with parts, whose type has none"},
-		{more(17, 133, number, 14, 13, 13), "an instruction 133 whose operands do not fit its result"},
-		{more(17, 129, float, 14, 13, one), "an instruction 129 whose"},
-		{more(17, 128, number, 14, one, 13), "an instruction 128 whose"},
-		{more(17, 169, number, 14, one, one, one), "an instruction 169 whose"},
-		{more(17, 170, number, 14, one, one), "an instruction 170 whose"},
-		{more(17, 111, float, 14, 13), "an instruction 111 whose"},
-		{more(17, 234, number, 14, way, one, one, one), "an instruction 234 whose"},
-		{put(15, opAccessChain, floats, way, v, v), "a way into a variable by what is no integer"},
-		{put(17, opStore, way, 14), "id 14, which nothing defines"},
+			"the type of a block variable is not a structure"},
+		{put(10, opVariable, pointer, v, classPushConstant),
+			"the type of a variable is not a pointer with its storage class"},
+		{put(10, opVariable, block, v, classStorageBuffer), "the type of a variable is not a pointer"},
+		{put(10, opVariable, v, v, classStorageBuffer), "id 9 is used before it is defined"},
+		{more(12, opConstantNull, one, 14), "id 10 is used as a type, but it is not a type"},
+		{put(11, opConstant, number, one, 1), "an access chain selects a structure member that does not exist"},
+		{put(12, opTypePointer, floats, classWorkgroup, float), "or its result is not a pointer of the same storage class"},
+		{put(15, opAccessChain, pointer, way, v, one),
+			"the result type of an access chain is not the type that its indices select"},
+		{put(15, opAccessChain, floats, way, v, one, one), "an access chain has an index into a scalar"},
+		{put(16, opLoad, number, 13, way), "the result type of a load is not the type that its pointer points to"},
+		{put(17, opStore, v, 13), "the value of a store does not have the type that its pointer points to"},
+		{put(8, opTypeStruct, block, block), "id 7 is used before it is defined"},
+		{put(8, opTypeVector, block, float, 2), "the type of a block variable"},
+		{put(10, opVariable, pointer, v, classStorageBuffer, number),
+			"the initializer of a variable is not a constant of its type"},
+		{more(12, opConstantComposite, block, 14, one), "a constituent of a composite has the wrong type"},
+		{more(12, opConstantComposite, block, 14), "a composite does not have as many constituents as its type"},
+		{more(12, opConstantComposite, float, 14, one), "the type of a composite is not a composite type"},
+		{more(16, opFunctionCall, void, 14, way), "the result type or the number of arguments of a call"},
+		{more(16, opFunctionCall, void, 14, main, way), "the result type or the number of arguments of a call"},
+		{more(17, opCompositeConstruct, float, 14, 13), "the type of a composite is not a composite type"},
+		{more(17, 133, number, 14, 13, 13), "the operands of instruction 133 do not match its result type"},
+		{more(17, 129, float, 14, 13, one), "the operands of instruction 129 do not match"},
+		{more(17, 128, number, 14, one, 13), "the operands of instruction 128 do not match"},
+		{more(17, 169, number, 14, one, one, one), "the operands of instruction 169 do not match"},
+		{more(17, 170, number, 14, one, one), "the operands of instruction 170 do not match"},
+		{more(17, 111, float, 14, 13), "the operands of instruction 111 do not match"},
+		{more(17, 234, number, 14, way, one, one, one), "the operands of instruction 234 do not match"},
+		{put(15, opAccessChain, floats, way, v, v), "an index of an access chain is not an integer"},
+		{put(17, opStore, way, 14), "id 14 is used, but never defined"},
 	} {
 		require.ErrorContains(t, checked(c.code), c.want)
 	}
 }
 
-// Numbers are found in structures and vectors of a block; what has no end, or has too many of them, ends there.
+// The scalars of a block are found in its structures, vectors and arrays, up to a maximum number of parts.
 func TestParse_Scalars(t *testing.T) {
 	const main, number, float, pair, inner, block, pointer, v, two, list, huge = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 	m, err := Parse(assemble([]uint32{opEntryPoint, 5, main, 'f'}, []uint32{opMemberDecorate, inner, 0, decorationOffset,
@@ -166,20 +169,20 @@ func TestParse_Scalars(t *testing.T) {
 			v}, []uint32{opFunctionEnd}))
 	require.NoError(t, err)
 	e, _ = m.EntryPoint("f", Compute)
-	require.Len(t, e.Scalars, mostParts-2, "the rows count too")
+	require.Len(t, e.Scalars, maxParts-2, "the rows of the array are parts, too")
 }
 
-// What an instruction defines that is not known here may be named later.
+// An unknown instruction may define any id.
 func TestCheck_StrangeInstructions(t *testing.T) {
 	list := [][]uint32{{opMemoryModel, 0, 1}, {opEntryPoint, 5, 3, 'f'}, {opTypeVoid, 1}, {opTypeFunction, 2, 1},
 		{7000, 1, 20}, {5, 20, 'x'},
 		{opFunction, 1, 3, 0, 2}, {opLabel, 4}, {253}, {opFunctionEnd}}
 	require.NoError(t, checked(assemble(list...)))
 	list[4] = []uint32{opNop}
-	require.ErrorContains(t, checked(assemble(list...)), "id 20, which nothing defines")
+	require.ErrorContains(t, checked(assemble(list...)), "id 20 is used, but never defined")
 }
 
-// The size of blocks may be computed from specialisation constants.
+// The local size may be computed from specialisation constants.
 func TestParse_LocalSizeComputed(t *testing.T) {
 	size := func(op uint32, a, b uint32) *EntryPoint {
 		m, err := Parse(assemble([]uint32{opEntryPoint, 5, 9, 'f'}, []uint32{opExecutionModeID, 9, modeLocalSizeID, 4, 5, 3},

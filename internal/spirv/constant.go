@@ -1,10 +1,10 @@
 package spirv
 
-// mostNested is how deep the constants may lie that another is computed from.
-const mostNested = 16
+// maxNested is the maximum depth of the operations that compute a constant.
+const maxNested = 16
 
-// number is the value of a constant of 32 bits, with specialisation constants at their defaults; not ok when it is
-// none, or is computed in a way that is not followed here.
+// number returns the value of a 32-bit constant, with specialisation constants at their defaults. It is not ok when the
+// id is not a constant, or when an operation is not supported here.
 func (r *reader) number(of id, nested int) (n uint32, ok bool) {
 	c := r.values[of]
 	switch c.op {
@@ -24,7 +24,7 @@ func (r *reader) number(of id, nested int) (n uint32, ok bool) {
 	return 0, false
 }
 
-// compute is what an instruction makes of two numbers.
+// compute returns the result of an arithmetic instruction.
 func compute(op, a, b uint32) (n uint32, ok bool) {
 	switch op {
 	case 128:

@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// FloatMode asks for a behaviour of arithmetic in an entry point.
+// FloatMode is an execution mode of an entry point's floating-point arithmetic.
 type FloatMode struct {
-	Of   Capability // that it belongs to: DenormPreserve … RoundingModeRTZ
-	Bits uint32     // of the floats that it is for
+	Of   Capability // the capability of the mode: DenormPreserve … RoundingModeRTZ
+	Bits uint32     // the width of the floats that the mode applies to
 }
 
 // FloatAtomic is an atomic operation on floats.
 type FloatAtomic struct {
-	Of     Capability // that it belongs to, AtomicFloat32AddEXT …; 0 for a width that has none
-	Buffer bool       // on a buffer; where neither this nor Shared is set, on something whose place is not seen
-	Shared bool       // on the memory of a block
+	Of     Capability // the capability of the operation, AtomicFloat32AddEXT …; 0 for a width without a capability
+	Buffer bool       // the operation is on a buffer; where Buffer and Shared are false, the memory is unknown
+	Shared bool       // the operation is on shared memory
 }
 
-// Execution modes have the numbers of their capabilities, less five.
+// The number of an execution mode is the number of its capability minus five.
 const (
 	modeDenormPreserve  = 4459
 	modeRoundingModeRTZ = 4463
 	modeToCapability    = uint32(DenormPreserve) - modeDenormPreserve
 )
 
-// Atomic operations on floats, and instructions with pointers for results.
+// The atomic operations on floats, and instructions whose results are pointers.
 const (
 	opAtomicFMin           = 5614
 	opAtomicFMax           = 5615
@@ -36,25 +36,25 @@ const (
 	operandsOfAtomicFloats = 6
 )
 
-// floatAtomic is an operation as it stands in a function's body.
+// floatAtomic is an atomic operation in a function's body.
 type floatAtomic struct {
 	op            uint16
 	kind, pointer id
 }
 
-// floatMode notes a mode of an entry point's arithmetic.
+// floatMode records an execution mode if it is one of floating-point arithmetic.
 func (r *reader) floatMode(w []uint32) error {
 	if w[1] < modeDenormPreserve || w[1] > modeRoundingModeRTZ {
 		return nil
 	}
 	if len(w) < 3 {
-		return r.damaged("an execution mode of floats without their width")
+		return r.damaged("an execution mode of floats has no width")
 	}
 	r.floatModes[w[0]] = append(r.floatModes[w[0]], FloatMode{Capability(w[1] + modeToCapability), w[2]})
 	return nil
 }
 
-// floatAtomic notes an operation in the function that is read, and the types of pointers.
+// floatAtomic records an atomic operation in the current function, and the types of pointers.
 func (r *reader) floatAtomic(op uint16, w []uint32) {
 	switch op {
 	case opFunctionParameter, opAccessChain, opInBoundsAccessChain, opPtrAccessChain, opInBoundsPtrAccess, opCopyObject:
@@ -68,7 +68,7 @@ func (r *reader) floatAtomic(op uint16, w []uint32) {
 	}
 }
 
-// describe says what an operation needs.
+// describe returns the capability and the memory of an atomic operation.
 func (r *reader) describe(a floatAtomic) FloatAtomic {
 	var of FloatAtomic
 	if t := r.values[a.kind]; t.op == opTypeFloat {
@@ -89,7 +89,7 @@ func (r *reader) describe(a floatAtomic) FloatAtomic {
 	return of
 }
 
-// floats adds what an entry point asks of floats, each once.
+// floats adds the float modes and the float atomics of an entry point, without duplicates.
 func (r *reader) floats(e *entry, functions []*function, p *EntryPoint) {
 	p.FloatModes = slices.Clone(r.floatModes[e.function])
 	for _, f := range functions {
@@ -100,7 +100,7 @@ func (r *reader) floats(e *entry, functions []*function, p *EntryPoint) {
 		}
 	}
 	slices.SortFunc(p.FloatAtomics, func(a, b FloatAtomic) int {
-		place := func(of FloatAtomic) int {
+		rank := func(of FloatAtomic) int {
 			switch {
 			case of.Buffer:
 				return 0
@@ -109,6 +109,6 @@ func (r *reader) floats(e *entry, functions []*function, p *EntryPoint) {
 			}
 			return 2
 		}
-		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(place(a), place(b)))
+		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(rank(a), rank(b)))
 	})
 }

@@ -5,69 +5,69 @@ import (
 	"slices"
 )
 
-// Model is what an entry point is for.
+// Model is the execution model of an entry point.
 type Model uint32
 
-// Compute is the model of entry points that Vulkan dispatches.
+// Compute is the model GLCompute, of entry points that Vulkan dispatches.
 const Compute Model = 5
 
-// Module is what a module declares.
+// Module is a module that was parsed.
 type Module struct {
 	Major, Minor int
-	Words        []uint32 // the whole module, in this machine's byte order
+	Words        []uint32 // the complete module in this machine's byte order
 	Capabilities []Capability
 	Extensions   []string
 
 	r *reader
 }
 
-// EntryPoint is a function that can be called from outside, with what it and the functions it calls use.
+// EntryPoint is an entry point, with everything that its function and the functions it calls use.
 type EntryPoint struct {
 	Name          string
 	Model         Model
-	LocalSize     [3]uint32 // invocations of a block in x, y and z; zeroes when nothing says it
-	Adjustable    bool      // LocalSize are the defaults of specialisation constants
-	Computed      bool      // from them something is computed that is not followed here: LocalSize is not known
-	SizeByID      bool      // it is given by the execution mode LocalSizeId
-	Bindings      []Binding // by set, then by number
-	Scalars       []Scalar  // the numbers in the block that scalars come in: that of push constants, or a uniform buffer
-	PushConstants uint32    // bytes up to the end of the block's last member
-	SharedBytes   uint64    // of shared memory
+	LocalSize     [3]uint32 // the size of a work-group in x, y and z; zeros when the module does not set it
+	Adjustable    bool      // LocalSize has the defaults of specialisation constants
+	Computed      bool      // LocalSize is unknown: it is computed by an operation that is not supported here
+	SizeByID      bool      // the execution mode LocalSizeId sets the size
+	Bindings      []Binding // sorted by set, then by number
+	Scalars       []Scalar  // the members of the block with scalar arguments: push constants or a uniform buffer
+	PushConstants uint32    // the size of the push constants, up to the end of the last member
+	SharedBytes   uint64    // the size of shared memory
 	FloatModes    []FloatMode
-	FloatAtomics  []FloatAtomic // by capability
+	FloatAtomics  []FloatAtomic // sorted by capability
 }
 
-// Scalar is a number in a block of them.
+// Scalar is a scalar in a block of push constants or a uniform buffer.
 type Scalar struct {
 	Offset uint64 // bytes
 	Bits   uint32
 	Float  bool
 }
 
-// BindingKind is what a descriptor is.
+// BindingKind is the kind of a descriptor.
 type BindingKind int
 
-// Kinds of descriptors.
+// The kinds of descriptors.
 const (
 	StorageBuffer BindingKind = iota
 	UniformBuffer
-	OtherDescriptor // an image, a sampler or what else
+	OtherDescriptor // an image, a sampler or another kind
 )
 
 func (k BindingKind) String() string {
-	return [...]string{"storage buffer", "uniform buffer", "descriptor that is no buffer"}[k]
+	return [...]string{"storage buffer", "uniform buffer", "descriptor that is not a buffer"}[k]
 }
 
-// Binding is a descriptor.
+// Binding is a descriptor binding.
 type Binding struct {
 	Set, Number uint32
 	Kind        BindingKind
-	Count       uint32 // of descriptors: more than one for an array, 0 for one without end
-	ReadOnly    bool   // a buffer that the module never writes
-	Bytes       uint64 // of a uniform buffer: up to the end of its last member
+	Count       uint32 // the number of descriptors: more than one for an array, 0 for a runtime array
+	ReadOnly    bool   // the module never writes the buffer
+	Bytes       uint64 // the size of a uniform buffer, up to the end of its last member
 }
 
-// Bytes are the words as files have them, the low byte first.
+// Bytes returns the module in little-endian byte order, as in files.
 func (m *Module) Bytes() []byte {
 	b := make([]byte, 0, 4*len(m.Words))
 	for _, w := range m.Words {
@@ -76,7 +76,7 @@ func (m *Module) Bytes() []byte {
 	return b
 }
 
-// EntryPoint finds an entry point of a model.
+// EntryPoint returns the entry point with a name and a model.
 func (m *Module) EntryPoint(name string, model Model) (*EntryPoint, bool) {
 	for i := range m.r.entries {
 		if e := &m.r.entries[i]; e.name == name && e.model == model {
@@ -86,7 +86,7 @@ func (m *Module) EntryPoint(name string, model Model) (*EntryPoint, bool) {
 	return nil, false
 }
 
-// Names lists the entry points of a model in the order of their names.
+// Names returns the sorted names of the entry points with a model.
 func (m *Module) Names(model Model) []string {
 	var names []string
 	for _, e := range m.r.entries {
@@ -112,7 +112,7 @@ func (m *Module) DeclaresScalars() bool {
 	return false
 }
 
-// ScalarsInUniform says that scalar arguments come from a uniform buffer, not as push constants.
+// ScalarsInUniform reports whether scalar arguments are in a uniform buffer, not in push constants.
 func (e *EntryPoint) ScalarsInUniform() bool {
 	return e.PushConstants == 0 && slices.ContainsFunc(e.Bindings, func(b Binding) bool { return b.Kind == UniformBuffer })
 }

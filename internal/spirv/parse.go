@@ -14,7 +14,7 @@ const (
 	headerWords = 5
 )
 
-// Instructions that are looked at.
+// The instructions that Parse interprets.
 const (
 	opExtension             = 10
 	opEntryPoint            = 15
@@ -71,19 +71,19 @@ const (
 
 type id = uint32
 
-// decorations are what is said of an id, or of a member: the last word of each.
+// decorations are the decorations of an id or of a structure member; the value is the last word of each.
 type decorations map[uint32]uint32
 
-// value is a type or a constant: its instruction and operands, without the result's id.
+// value is a type or a constant: its instruction and its operands without the result id.
 type value struct {
 	op    uint16
 	words []uint32
-	size  uint64 // of a type
+	size  uint64 // the size of a type
 }
 
 type variable struct{ pointer, class uint32 }
 
-// function is what a function's body names.
+// function has the ids that a function's body uses.
 type function struct {
 	calls, names map[id]bool
 	atomics      []floatAtomic
@@ -95,7 +95,7 @@ type entry struct {
 	name     string
 }
 
-// blockSize is what modes say of a function: three numbers, or three constants.
+// blockSize is the local size from a function's execution mode: three literals, or the ids of three constants.
 type blockSize struct {
 	words     []uint32
 	constants bool
@@ -116,13 +116,13 @@ type reader struct {
 	members   map[member]decorations
 	functions map[id]*function
 
-	floatModes map[id][]FloatMode // by function
-	pointers   map[id]id          // types of what functions compute
-	current    *function          // whose body is read
-	at         int                // word of the instruction
+	floatModes map[id][]FloatMode // the modes of each entry point's function
+	pointers   map[id]id          // the types of pointers that functions compute
+	current    *function          // the function whose body is read; nil outside of functions
+	at         int                // the word offset of the current instruction
 }
 
-// Parse reads a module, in either byte order. The error says at which byte it goes wrong.
+// Parse reads a module in either byte order. The error names the offset of the first invalid instruction.
 func Parse(code []byte) (*Module, error) {
 	words, err := toWords(code)
 	if err != nil {
@@ -135,7 +135,7 @@ func Parse(code []byte) (*Module, error) {
 	for r.at = headerWords; r.at < len(words); {
 		length := int(words[r.at] >> 16)
 		if length == 0 || length > len(words)-r.at {
-			return nil, r.damaged("an instruction of %d words, of which %d are left", length, len(words)-r.at)
+			return nil, r.damaged("an instruction has %d words, but %d are left", length, len(words)-r.at)
 		}
 		if err := r.instruction(uint16(words[r.at]), words[r.at+1:r.at+length]); err != nil {
 			return nil, err
@@ -151,14 +151,15 @@ func Parse(code []byte) (*Module, error) {
 
 func toWords(code []byte) ([]uint32, error) {
 	if len(code) < headerWords*4 || len(code)%4 != 0 {
-		return nil, fmt.Errorf("it is no SPIR-V: %d bytes, where a header of 20 and whole words are needed", len(code))
+		return nil, fmt.Errorf("the code is not SPIR-V: its size is %d bytes, expected a multiple of 4 that is at least 20",
+			len(code))
 	}
 	var order binary.ByteOrder = binary.LittleEndian
 	switch first := order.Uint32(code); {
 	case binary.BigEndian.Uint32(code) == magic:
 		order = binary.BigEndian
 	case first != magic:
-		return nil, fmt.Errorf("it is no SPIR-V: it begins with %#08x, not %#08x", first, magic)
+		return nil, fmt.Errorf("the code is not SPIR-V: it begins with %#08x, not %#08x", first, magic)
 	}
 	words := make([]uint32, len(code)/4)
 	for i := range words {
@@ -171,8 +172,8 @@ func (r *reader) damaged(format string, args ...any) error {
 	return fmt.Errorf("the SPIR-V is damaged at byte %d: %s", 4*r.at, fmt.Sprintf(format, args...))
 }
 
-// least is how many operands an instruction must have.
-var least = map[uint16]int{opExtension: 1, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeBool: 1,
+// minOperands is the minimum number of operands of an instruction.
+var minOperands = map[uint16]int{opExtension: 1, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeBool: 1,
 	opTypeInt: 3, opTypeFloat: 2,
 	opTypeVector: 3, opTypeMatrix: 3, opTypeArray: 3, opTypeRuntimeArray: 2, opTypeStruct: 1, opTypePointer: 3,
 	opConstant:          3,
@@ -181,8 +182,8 @@ var least = map[uint16]int{opExtension: 1, opEntryPoint: 3, opExecutionMode: 2, 
 	opDecorate: 2, opMemberDecorate: 3, opGroupDecorate: 1, opExecutionModeID: 2}
 
 func (r *reader) instruction(op uint16, w []uint32) error {
-	if len(w) < least[op] {
-		return r.damaged("an instruction %d with %d operands, %d are needed", op, len(w), least[op])
+	if len(w) < minOperands[op] {
+		return r.damaged("instruction %d has %d operands, expected at least %d", op, len(w), minOperands[op])
 	}
 	switch op {
 	case opCapability:
@@ -222,7 +223,7 @@ func (r *reader) instruction(op uint16, w []uint32) error {
 		}
 	case opFunction:
 		if r.current != nil {
-			return r.damaged("a function inside of a function")
+			return r.damaged("a function begins inside of a function")
 		}
 		r.current = &function{calls: map[id]bool{}, names: map[id]bool{}}
 		r.functions[w[1]] = r.current
@@ -237,13 +238,13 @@ func (r *reader) instruction(op uint16, w []uint32) error {
 	return nil
 }
 
-// matters are the decorations that are kept.
-var matters = []uint32{decorationBufferBlock, decorationArrayStride, decorationMatrixStride, decorationBuiltIn,
+// knownDecorations are the decorations that Parse keeps.
+var knownDecorations = []uint32{decorationBufferBlock, decorationArrayStride, decorationMatrixStride, decorationBuiltIn,
 	decorationNonWritable,
 	decorationBinding, decorationDescriptorSet, decorationOffset}
 
 func decorate[K comparable](all map[K]decorations, of K, w []uint32) {
-	if !slices.Contains(matters, w[0]) {
+	if !slices.Contains(knownDecorations, w[0]) {
 		return
 	}
 	d := all[of]
@@ -254,7 +255,7 @@ func decorate[K comparable](all map[K]decorations, of K, w []uint32) {
 	d[w[0]] = w[len(w)-1]
 }
 
-// text reads a name that ends with a zero byte, and what is behind it.
+// text reads a zero-terminated string. It returns the string and the words after it.
 func (r *reader) text(w []uint32) (string, []uint32, error) {
 	var b []byte
 	for i, word := range w {
@@ -266,10 +267,10 @@ func (r *reader) text(w []uint32) (string, []uint32, error) {
 			word >>= 8
 		}
 	}
-	return "", nil, r.damaged("a name without an end")
+	return "", nil, r.damaged("a string has no terminating zero")
 }
 
-// mode reads the size of a function's blocks, and how it computes.
+// mode reads an execution mode: the local size, or a mode of floating-point arithmetic.
 func (r *reader) mode(op uint16, w []uint32) error {
 	if op == opExecutionMode {
 		if err := r.floatMode(w); err != nil {
@@ -280,19 +281,19 @@ func (r *reader) mode(op uint16, w []uint32) error {
 		return nil
 	}
 	if len(w) < 5 {
-		return r.damaged("the size of a block has %d numbers", len(w)-2)
+		return r.damaged("a local size has %d values, not 3", len(w)-2)
 	}
 	r.sizes[w[0]] = blockSize{w[2:5], op == opExecutionModeID}
 	return nil
 }
 
-// literals says from which operand on an instruction of a function's body has numbers in place of ids.
+// literals has, for instructions in function bodies, the index of the first operand that is a literal and not an id.
 var literals = map[uint16]int{8: 1, 12: 3, 61: 3, 62: 2, 63: 2, 79: 4, 81: 3, 82: 4, 68: 3, 246: 2, 247: 1, 250: 3,
 	251: 2}
 
 const opExtInst = 12
 
-// body notes the ids that an instruction of a function names, whatever it does with them.
+// body records the ids that an instruction in a function body uses.
 func (r *reader) body(op uint16, w []uint32) {
 	if r.current == nil {
 		return
@@ -315,7 +316,7 @@ func (r *reader) body(op uint16, w []uint32) {
 	r.floatAtomic(op, w)
 }
 
-// entryPoint gathers what an entry point uses.
+// entryPoint returns the interface of an entry point.
 func (r *reader) entryPoint(e *entry) *EntryPoint {
 	p := &EntryPoint{Name: e.name, Model: e.model}
 	r.localSize(e, p)
@@ -332,7 +333,7 @@ func (r *reader) entryPoint(e *entry) *EntryPoint {
 	return p
 }
 
-// used is what a function and those that it calls name, and which these are.
+// used returns the ids that a function and its callees use, and these functions.
 func (r *reader) used(f id) (names map[id]bool, functions []*function) {
 	all, seen, todo := map[id]bool{}, map[id]bool{f: true}, []id{f}
 	for len(todo) > 0 {
@@ -353,7 +354,8 @@ func (r *reader) used(f id) (names map[id]bool, functions []*function) {
 	return all, functions
 }
 
-// localSize is the constant that is decorated as the size, if there is one, else what the entry point says.
+// localSize sets the local size: the constant with the decoration BuiltIn WorkgroupSize if there is one, else the local
+// size from the entry point's execution mode.
 func (r *reader) localSize(e *entry, p *EntryPoint) {
 	size := r.sizes[e.function]
 	p.SizeByID = size.constants
@@ -370,7 +372,7 @@ func (r *reader) localSize(e *entry, p *EntryPoint) {
 		return
 	}
 	for i, c := range size.words {
-		n, ok := r.number(c, mostNested)
+		n, ok := r.number(c, maxNested)
 		if !ok {
 			p.LocalSize = [3]uint32{}
 			p.Adjustable, p.Computed = true, true
@@ -381,9 +383,9 @@ func (r *reader) localSize(e *entry, p *EntryPoint) {
 	}
 }
 
-// use adds a variable to what an entry point uses.
+// use adds a variable to the interface of an entry point.
 func (r *reader) use(of id, p *EntryPoint) {
-	v, left := r.vars[of], mostParts
+	v, left := r.vars[of], maxParts
 	pointer := r.values[v.pointer]
 	var kind id
 	if pointer.op == opTypePointer {

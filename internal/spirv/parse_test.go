@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shader is a module that the tests of runtime/vulkan run.
+// shader reads a module that the tests of runtime/vulkan run.
 func shader(t testing.TB, name string) []byte {
 	t.Helper()
 	code, err := os.ReadFile(filepath.Join("..", "..", "runtime", "vulkan", "testdata", name+".spv"))
@@ -78,7 +78,7 @@ func TestParse(t *testing.T) {
 		}
 		require.Equal(t, []int{1, wantMinor}, []int{m.Major, m.Minor})
 		_, ok = m.EntryPoint(c.want.Name, 0)
-		require.False(t, ok, "none for vertices")
+		require.False(t, ok, "the module has no vertex shader")
 		_, ok = m.EntryPoint("nothing", Compute)
 		require.False(t, ok)
 	}
@@ -90,16 +90,16 @@ func TestParse(t *testing.T) {
 	require.Equal(t, StorageBuffer, swap.Bindings[1].Kind)
 }
 
-// A module in the other byte order is the same module.
+// A module in the other byte order is read like the module itself.
 func TestParse_OtherByteOrder(t *testing.T) {
 	code := shader(t, "stencil")
-	turned := slices.Clone(code)
-	for at := 0; at < len(turned); at += 4 {
-		slices.Reverse(turned[at : at+4])
+	swapped := slices.Clone(code)
+	for at := 0; at < len(swapped); at += 4 {
+		slices.Reverse(swapped[at : at+4])
 	}
 	m, err := Parse(code)
 	require.NoError(t, err)
-	other, err := Parse(turned)
+	other, err := Parse(swapped)
 	require.NoError(t, err)
 	require.Equal(t, m.Words, other.Words)
 	require.Equal(t, code, other.Bytes())
@@ -109,7 +109,7 @@ func TestParse_OtherByteOrder(t *testing.T) {
 	require.Equal(t, a, b)
 }
 
-// assemble makes a module of instructions, each a list of an opcode and its operands.
+// assemble makes a module from instructions; each is a list of an opcode and its operands.
 func assemble(instructions ...[]uint32) []byte {
 	words := []uint32{magic, 0x00010600, 0, 100, 0}
 	for _, w := range instructions {
@@ -123,7 +123,7 @@ func assemble(instructions ...[]uint32) []byte {
 	return b
 }
 
-// Widths and places of atomic operations on floats, in functions that are called too.
+// The widths and the memory of atomic operations on floats are found, also in functions that the entry point calls.
 func TestParse_FloatAtomics(t *testing.T) {
 	const main, called, uncalled, float, shared, buffer, image = 1, 2, 3, 10, 20, 21, 22
 	function := func(f uint32, body ...[]uint32) [][]uint32 {
@@ -152,7 +152,7 @@ func TestParse_FloatAtomics(t *testing.T) {
 	require.Equal(t, []FloatAtomic{{}, {Of: AtomicFloat64MinMaxEXT, Buffer: true}, {Of: AtomicFloat32AddEXT},
 		{Of: AtomicFloat16AddEXT, Shared: true}}, e.FloatAtomics)
 	_, err = Parse(assemble([]uint32{opExecutionMode, main, modeDenormPreserve}))
-	require.ErrorContains(t, err, "an execution mode of floats without their width")
+	require.ErrorContains(t, err, "an execution mode of floats has no width")
 }
 
 func TestParse_LocalSizeByConstants(t *testing.T) {
@@ -174,13 +174,13 @@ func TestParse_LocalSizeByConstants(t *testing.T) {
 	require.Equal(t, [3]uint32{32, 2, 1}, e.LocalSize)
 	require.True(t, e.Adjustable)
 	e = parsed(assemble(point, size, num(opConstant, 2, 32)))
-	require.Equal(t, [3]uint32{}, e.LocalSize, "what is computed is not known")
+	require.Equal(t, [3]uint32{}, e.LocalSize, "a constant is undefined")
 	require.True(t, e.Adjustable)
 	e = parsed(assemble(point))
 	require.Equal(t, EntryPoint{Name: "f", Model: Compute}, *e)
 }
 
-// Types within types that double with each level are read at once, and come out as large as they are.
+// Nested types whose size doubles with each level are read quickly, and their sizes do not overflow.
 func TestParse_HugeTypes(t *testing.T) {
 	list := [][]uint32{{opEntryPoint, 5, 200, 'f'}, {opTypeInt, 1, 32, 0}, {opConstant, 1, 2, 0xffffffff}}
 	for i := uint32(10); i < 110; i++ {
@@ -204,18 +204,18 @@ func TestParse_HugeTypes(t *testing.T) {
 func TestParse_Damaged(t *testing.T) {
 	good := shader(t, "add")
 	for want, code := range map[string][]byte{
-		"it is no SPIR-V: 0 bytes":                                     nil,
-		"it is no SPIR-V: 19 bytes":                                    good[:19],
-		"it is no SPIR-V: 1038 bytes":                                  good[:1038],
-		"begins with 0x464c457f, not 0x07230203":                       append([]byte("\x7fELF"), good[4:]...),
-		"at byte 1036: an instruction of 0 words, of which 1 are left": append(slices.Clone(good[:1036]), 0, 0, 0, 0),
-		"at byte 1032: an instruction of 255 words":                    append(slices.Clone(good[:1032]), 1, 0, 255, 0),
-		"the last function has no end":                                 good[:len(good)-4],
-		"a name without an end":                                        assemble([]uint32{opEntryPoint, 5, 1, 0x61616161}),
-		"an instruction 17 with 0 operands, 1 are needed":              assemble([]uint32{opCapability}),
-		"the size of a block has 1 numbers": assemble([]uint32{opExecutionMode, 1, modeLocalSize,
+		"the code is not SPIR-V: its size is 0 bytes":              nil,
+		"the code is not SPIR-V: its size is 19 bytes":             good[:19],
+		"the code is not SPIR-V: its size is 1038 bytes":           good[:1038],
+		"begins with 0x464c457f, not 0x07230203":                   append([]byte("\x7fELF"), good[4:]...),
+		"at byte 1036: an instruction has 0 words, but 1 are left": append(slices.Clone(good[:1036]), 0, 0, 0, 0),
+		"at byte 1032: an instruction has 255 words":               append(slices.Clone(good[:1032]), 1, 0, 255, 0),
+		"the last function has no end":                             good[:len(good)-4],
+		"a string has no terminating zero":                         assemble([]uint32{opEntryPoint, 5, 1, 0x61616161}),
+		"instruction 17 has 0 operands, expected at least 1":       assemble([]uint32{opCapability}),
+		"a local size has 1 values, not 3": assemble([]uint32{opExecutionMode, 1, modeLocalSize,
 			1}),
-		"at byte 40: a function inside of a function": assemble([]uint32{opFunction, 1, 2, 0, 3},
+		"at byte 40: a function begins inside of a function": assemble([]uint32{opFunction, 1, 2, 0, 3},
 			[]uint32{opFunction, 1, 2, 0, 3}),
 	} {
 		_, err := Parse(code)
@@ -223,7 +223,7 @@ func TestParse_Damaged(t *testing.T) {
 	}
 }
 
-// Whatever is changed or missing, reading ends with a module or an error.
+// Parse does not panic when any byte of a module is changed, or when the module is truncated.
 func TestParse_EveryByte(t *testing.T) {
 	for _, name := range []string{"add", "subgroup", "two", "scalars"} {
 		good := shader(t, name)

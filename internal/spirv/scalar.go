@@ -1,10 +1,10 @@
 package spirv
 
-// mostParts is how many parts of a block are looked at: more than a kernel has arguments.
-const mostParts = 1024
+// maxParts is the maximum number of parts of a block that are read; a kernel has fewer arguments.
+const maxParts = 1024
 
-// scalars adds the numbers that a type consists of, the first of which is at an offset; left is how many parts may be
-// looked at.
+// scalars appends the scalars that a type consists of; the first one has the offset `at`. left is the number of parts
+// that may still be read.
 func (r *reader) scalars(list []Scalar, of id, at uint64, left *int) []Scalar {
 	t := r.values[of]
 	each := func(part id, n, step uint64) []Scalar {

@@ -2,8 +2,8 @@ package spirv
 
 import "math"
 
-// Sizes of types, in bytes. A type is declared behind what it consists of, so its size is known at once. What is not
-// known, and arrays without end, count as 0; what is too large to be true as the largest number.
+// The sizes of types in bytes. A type is declared after the types that it consists of, so its size is computed when it
+// is declared. Unknown sizes and runtime arrays count as 0; a size that overflows is `unlimited`.
 
 const unlimited = math.MaxUint64
 
@@ -21,13 +21,13 @@ func mul(a, b uint64) uint64 {
 	return a * b
 }
 
-// length is the number that a constant is; 0 when it is none.
+// length returns the value of a constant; 0 when it is not a constant.
 func (r *reader) length(of id) uint64 {
-	n, _ := r.number(of, mostNested)
+	n, _ := r.number(of, maxNested)
 	return uint64(n)
 }
 
-// sizeOf is the size of a type that is being declared.
+// sizeOf returns the size of a type that is being declared.
 func (r *reader) sizeOf(of id, t value) uint64 {
 	switch t.op {
 	case opTypeBool:
@@ -50,7 +50,7 @@ func (r *reader) sizeOf(of id, t value) uint64 {
 	return 0
 }
 
-// structSize is where the last member ends: by the members' offsets, or one after the other where there are none.
+// structSize returns the end of the last member. Members without an offset follow the member before them.
 func (r *reader) structSize(of id, members []uint32) uint64 {
 	var end uint64
 	for i, m := range members {

@@ -195,7 +195,7 @@ func TestKernel_BadShaders(t *testing.T) {
 	}{
 		{"spv", add, runtime.KernelType{Name: "sub"}, runtime.ErrCorruptModule,
 			"kernel sub is not in the shader, whose compute entry points are: add"},
-		{"spv", add[:len(add)-2], types["add"][0], runtime.ErrCorruptModule, "it is no SPIR-V"},
+		{"spv", add[:len(add)-2], types["add"][0], runtime.ErrCorruptModule, "the code is not SPIR-V"},
 		{"spirv", add[:len(add)-8], types["add"][0], runtime.ErrCorruptModule, "the SPIR-V is damaged at byte"},
 		{"", append([]byte("spir"), add[4:]...), types["add"][0], runtime.ErrCorruptModule,
 			"it begins with 0x72697073, not 0x07230203"},

@@ -57,7 +57,7 @@ func TestLibrary_BadInput(t *testing.T) {
 		{file("k.spv", "not that, not that, not that"), []string{sig}, "the code is not SPIR-V: it begins with"},
 		{file("k.spv", spirv(true, "add")+"\x01\x00\xff\x00"), []string{sig}, "the SPIR-V is damaged at byte"},
 		{file("k.fatbin", ptxSource), []string{sig}, "it is ptx, not a fatbin"},
-		{file("k.fatbin", "\x50\xed\x55\xba"), []string{sig}, "fatbin: 4 bytes are less than its header"},
+		{file("k.fatbin", "\x50\xed\x55\xba"), []string{sig}, "fatbin: the image has 4 bytes, which is less than a fatbin header"},
 		{[]string{"../../runtime/cuda/testdata/kernels.fatbin"}, []string{"gone(handle) launch threadIdx.x"},
 			`there is no kernel "gone" in it; it has count, few, scale`},
 		{file("k.cubin", "\x7fELF"), []string{sig}, "it is no ELF image for a GPU"},

@@ -59,8 +59,8 @@ func (c *code) savePrograms(dev int) ([]byte, error) {
 		}
 		binary := programBinary(p)
 		if binary == nil {
-			return nil, runtime.Errorf(runtime.ErrNotSupported, "%s: the driver of opencl:%d (%s) does not return compiled programs",
-				savePrograms, dev, d.name)
+			return nil, runtime.Errorf(runtime.ErrNotSupported,
+				"%s: the driver of opencl:%d (%s) does not return compiled programs", savePrograms, dev, d.name)
 		}
 		w.Str(f.Key)
 		w.Bytes(binary)

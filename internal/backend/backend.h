@@ -47,7 +47,8 @@ enum { TVMGO_MAX_DEVICES = 64 }; /* devices of one type */
   .create_stream = NAME##_stream_create, .free_stream = NAME##_stream_free, .set_stream = NAME##_stream_set,          \
   .stream_sync = NAME##_stream_sync, .sync_stream_from_to = NAME##_stream_order, .timer_create = NAME##_timer_create, \
   .timer_start = NAME##_timer_start, .timer_stop = NAME##_timer_stop, .timer_elapsed_ns = NAME##_timer_elapsed_ns,    \
-  .timer_free = NAME##_event_or_timer_free, .event_create = NAME##_event_create, .event_record = NAME##_event_record,          \
+  .timer_free = NAME##_event_or_timer_free, .event_create = NAME##_event_create,                                      \
+  .event_record = NAME##_event_record,                                                                                \
   .event_wait = NAME##_event_wait, .event_sync = NAME##_event_sync, .event_query = NAME##_event_query,                \
   .event_free = NAME##_event_or_timer_free
 

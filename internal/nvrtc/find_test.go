@@ -309,7 +309,8 @@ func TestCompile_OldLibrary(t *testing.T) {
 
 	c = opened(t)
 	require.Equal(t, []int{70, 80}, c.Archs())
-	require.ErrorContains(t, must.Fail(c.Compile(t.Context(), s)), "this NVRTC does not support sm_35; it supports sm_70, sm_80")
+	require.ErrorContains(t, must.Fail(c.Compile(t.Context(), s)),
+		"this NVRTC does not support sm_35; it supports sm_70, sm_80")
 }
 
 // A running compilation is cancelled when its context is cancelled.

@@ -1,7 +1,8 @@
 //go:build cuda
 
-/* Primary contexts that other code of the process resets (cudaDeviceReset). All objects of such a context are lost. The
- * device cannot be used until tvmgo_cu_renew retains a new context. Lost objects are freed without calling the driver. */
+/* Primary contexts that other code of the process resets (cudaDeviceReset). All objects of such a context are lost.
+ * The device cannot be used until tvmgo_cu_renew retains a new context. Lost objects are freed without calls of the
+ * driver. */
 #include "driver.h"
 
 #include <stdlib.h>

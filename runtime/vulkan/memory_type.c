@@ -1,5 +1,6 @@
 /* The choice of a memory type. A kernel that accesses memory over the bus is at least ten times slower, and so is a
- * host that reads memory without a cache. Each type gets a score, in which an earlier demand outweighs all later ones. */
+ * host that reads memory without a cache. Each type gets a score, in which an earlier demand outweighs all later
+ * ones. */
 #include "memory_type.h"
 
 #include <stdio.h>

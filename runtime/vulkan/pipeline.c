@@ -139,7 +139,8 @@ void tvmgo_vk_pipeline_drop(vk_pipeline* p) {
 }
 
 /* A batch that holds the pipeline is done. Clears kept_by, because a later stream may have the same address and its
- * batch the same number. If another batch also holds the pipeline, it may take a second reference, which is harmless. */
+ * batch the same number. If another batch also holds the pipeline, it may take a second reference, which is
+ * harmless. */
 static void batch_done(void* object) {
   vk_pipeline* p = object;
   tvmgo_spin_lock(&p->lock);

@@ -59,6 +59,7 @@ func (p *placing) visit(f *tir.PrimFunc) error {
 			touched[n.Buffer] = true
 		case *tir.BufferStore:
 			touched[n.Buffer] = true
+		case *tir.AttrStmt:
 		case *tir.Call:
 			g := p.byName[n.Name]
 			if g == nil || n.Kind != tir.CallFunc && n.Kind != tir.CallPacked || transform.IsKernel(g) {
@@ -68,6 +69,11 @@ func (p *placing) visit(f *tir.PrimFunc) error {
 				if v, ok := a.(*tir.Var); ok && i < len(g.Params) && g.Buffers[g.Params[i]] != nil && f.Buffers[v] != nil {
 					uses[v] = append(uses[v], use{deviceOf(g, i), g.Name})
 				}
+			}
+		default:
+			_, buffers := tir.Named(n)
+			for _, b := range buffers {
+				touched[b] = true
 			}
 		}
 		return true

@@ -150,6 +150,11 @@ func checkParts(body tir.Expr) (err error) {
 			} else if t.op.err != nil {
 				err = t.op.err
 			}
+		default:
+			if tir.Opaque(n) {
+				err = fmt.Errorf("the formula has a %s, which may have effects: want a value of its operands alone",
+					tir.NodeName(n))
+			}
 		}
 		return err == nil
 	})

@@ -196,8 +196,8 @@ func (w *boundsWalk) mayEndFunction(s Stmt) bool {
 			return false
 		}
 		_, assert := node.(*Assert)
-		found = found || assert || isReturn(node)
 		_, isExpr := node.(Expr)
+		found = found || assert || isReturn(node) || !isExpr && Opaque(node)
 		return !found && !isExpr
 	})
 	w.ends[s] = found
@@ -223,6 +223,10 @@ func isFixed(e Expr, spend func() bool) bool {
 		return false
 	case *Call:
 		if in := intrinsics[e.Name]; e.Kind != CallIntrinsic || in == nil || !in.Pure {
+			return false
+		}
+	default:
+		if Opaque(e) {
 			return false
 		}
 	}
@@ -289,9 +293,16 @@ func (w *boundsWalk) expr(e Expr) {
 			w.passed(x)
 		}
 	}
-	for i, p := range ExprParts(e) {
-		part(i, p, e)
+	rest := func() {
+		for i, p := range ExprParts(e) {
+			part(i, p, e)
+		}
 	}
+	if vars, _ := Bound(e); Opaque(e) || vars != nil { // nothing is known of when its parts are computed
+		w.under(around{}, rest)
+		return
+	}
+	rest()
 }
 
 // passed checks that the buffers passed to a function of the module are at least as large as that function's

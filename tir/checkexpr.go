@@ -129,7 +129,7 @@ func (c *checker) exprParts(e Expr) (Type, bool) {
 		t, err := typeOfParts(e, types)
 		return t, c.failed(err)
 	}
-	_, ok := c.parts(e) // a foreign expression: only its parts can be checked
+	ok := c.described(e)
 	return e.DType(), ok
 }
 

@@ -117,15 +117,8 @@ func (c *checker) stmtParts(s Stmt) {
 		c.push(path.At("value"))
 		c.evaluate(s.Value)
 		c.pop()
-	default: // a foreign statement: only its parts are known, and they may be executed or not
-		eachPart(s, func(f *Field, index int, part any) {
-			if e, ok := part.(Expr); ok {
-				c.part(stepTo(f, index), e)
-			} else {
-				body, _ := part.(Stmt)
-				c.behind(stepTo(f, index), body)
-			}
-		})
+	default:
+		c.described(s)
 	}
 }
 

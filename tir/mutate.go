@@ -132,8 +132,41 @@ func (m *Mutator) MutateStmt(s Stmt) Stmt {
 	return s
 }
 
+// MapExpr returns an expression with the parts that part returns for its own; the same one if none changes.
+func MapExpr(e Expr, part func(Expr) Expr) Expr {
+	t := TypeOf(e)
+	if t == nil || len(t.parts) == 0 || address(e) == nil {
+		return e
+	}
+	m := Mutator{PreExpr: func(e Expr) (Expr, bool) { return part(e), true }}
+	if r, _ := m.parts(t, e); r != nil {
+		return r
+	}
+	return e
+}
+
+// MapStmt returns a statement with the parts that expr and body return for its own; the same one if none changes. It
+// returns nil if nothing is left of it. A nil function leaves parts as they are.
+func MapStmt(s Stmt, expr func(Expr) Expr, body func(Stmt) Stmt) Stmt {
+	if IsNil(s) {
+		return nil
+	}
+	m := Mutator{PreExpr: func(e Expr) (Expr, bool) {
+		if expr == nil {
+			return e, true
+		}
+		return expr(e), true
+	}, PreStmt: func(s Stmt) (Stmt, bool) {
+		if body == nil {
+			return s, true
+		}
+		return body(s), true
+	}}
+	return m.stmtParts(s)
+}
+
 // stmtParts replaces the parts of a statement. A statement that has lost all its bodies is removed, except a while
-// loop, which may not end.
+// loop, which may not end, an opaque statement, and one whose expressions may have effects.
 func (m *Mutator) stmtParts(s Stmt) Stmt {
 	t := TypeOf(s)
 	if t == nil {
@@ -158,8 +191,30 @@ func (m *Mutator) stmtParts(s Stmt) Stmt {
 	return withBodies(t, n)
 }
 
-// withBodies returns a new statement, or nil if it has bodies and all of them were removed. A removed body that must
-// not be nil becomes an empty sequence.
+// hasEffects reports whether the expressions of a statement may do more than compute values.
+func hasEffects(s Stmt) (found bool) {
+	seen := map[any]bool{}
+	exprs, _ := Parts(s)
+	for _, e := range exprs {
+		Walk(e, func(node any) bool {
+			if found || seen[node] {
+				return false
+			}
+			seen[node] = true
+			if c, ok := node.(*Call); ok {
+				in := intrinsics[c.Name]
+				found = c.Kind != CallIntrinsic || in == nil || !in.Pure
+			} else {
+				found = Opaque(node)
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// withBodies returns a new statement, or nil if it has bodies, all of them were removed, and it does nothing else. A
+// removed body that must not be nil becomes an empty sequence.
 func withBodies(t *NodeType, s Stmt) Stmt {
 	p, bodies, left := address(s), false, false
 	for i := range t.parts {
@@ -170,7 +225,7 @@ func withBodies(t *NodeType, s Stmt) Stmt {
 			bodies, left = true, left || len(*f.stmts(p)) > 0
 		}
 	}
-	if bodies && !left {
+	if bodies && !left && !t.Opaque && !hasEffects(s) {
 		return nil
 	}
 	for i := range t.parts {
@@ -212,7 +267,13 @@ func substituter(values map[*Var]Expr) *Mutator {
 			if r, ok := values[v]; ok {
 				return r
 			}
+			return e
 		}
-		return e
+		return Replaced(e, values).(Expr)
+	}, Stmt: func(s Stmt) Stmt {
+		if _, ok := s.(*AttrStmt); ok {
+			return s
+		}
+		return Replaced(s, values).(Stmt)
 	}}
 }

@@ -22,7 +22,14 @@ type NodeType struct {
 	IsStmt bool    // false: an expression
 	Fields []Field // in the order in which they are evaluated
 
+	// Opaque says that passes know no more of the node than its fields. An opaque expression may read and write memory,
+	// have other effects, and fail. An opaque statement may also execute the statements in it any number of times, end
+	// the function, and wait for other threads. Other nodes are known to every pass, or pure: their value depends on
+	// those of their parts alone, all of which are computed with it, and they do not fail.
+	Opaque bool
+
 	parts   []Field // the fields that are expressions or statements
+	names   []Field // the fields that name variables, buffers and axes
 	newExpr func() Expr
 	newStmt func() Stmt
 }
@@ -48,6 +55,19 @@ const (
 	partExprs
 	partStmt
 	partStmts
+	nameVar
+	nameBuffer
+	nameAxes
+	nameAny
+)
+
+// trait is what passes may take for granted of a type of nodes.
+type trait uint8
+
+const (
+	opaque trait = iota // nothing
+	known               // all passes have a case for it, where it matters
+	pure                // its value depends on those of its parts alone: see NodeType.Opaque
 )
 
 // fieldType contains the operations on fields of one Go type.
@@ -95,8 +115,8 @@ var fieldTypes = func() map[reflect.Type]*fieldType {
 func exprType[N any, P interface {
 	*N
 	Expr
-}](key string) *NodeType {
-	t := newNodeType(reflect.TypeFor[N](), key)
+}](key string, of trait) *NodeType {
+	t := newNodeType(reflect.TypeFor[N](), key, of)
 	t.newExpr = func() Expr { return P(new(N)) }
 	return t
 }
@@ -104,19 +124,19 @@ func exprType[N any, P interface {
 func stmtType[N any, P interface {
 	*N
 	Stmt
-}](key string) *NodeType {
-	t := newNodeType(reflect.TypeFor[N](), key)
+}](key string, of trait) *NodeType {
+	t := newNodeType(reflect.TypeFor[N](), key, of)
 	t.IsStmt = true
 	t.newStmt = func() Stmt { return P(new(N)) }
 	return t
 }
 
-func newNodeType(typ reflect.Type, key string) *NodeType {
-	t := &NodeType{Name: typ.Name(), Key: key}
+func newNodeType(typ reflect.Type, key string, of trait) *NodeType {
+	t := &NodeType{Name: typ.Name(), Key: key, Opaque: of == opaque}
 	var last []Field
 	for i := range typ.NumField() {
 		s := typ.Field(i)
-		if !s.IsExported() {
+		if !s.IsExported() || s.Anonymous {
 			continue
 		}
 		f := Field{Name: strings.ToLower(s.Name), offset: s.Offset, fieldType: fieldTypes[s.Type]}
@@ -151,6 +171,14 @@ func newNodeType(typ reflect.Type, key string) *NodeType {
 			f.part = partStmt
 		case reflect.TypeFor[[]Stmt]():
 			f.part = partStmts
+		case reflect.TypeFor[*Var]():
+			f.part = nameVar
+		case reflect.TypeFor[*Buffer]():
+			f.part = nameBuffer
+		case reflect.TypeFor[[]*IterVar]():
+			f.part = nameAxes
+		case reflect.TypeFor[any]():
+			f.part = nameAny
 		}
 		if isLast {
 			last = append(last, f)
@@ -160,7 +188,10 @@ func newNodeType(typ reflect.Type, key string) *NodeType {
 	}
 	t.Fields = append(t.Fields, last...)
 	for _, f := range t.Fields {
-		if f.part != noPart {
+		switch {
+		case f.part >= nameVar:
+			t.names = append(t.names, f)
+		case f.part != noPart:
 			t.parts = append(t.parts, f)
 		}
 	}
@@ -206,48 +237,3 @@ func IsNil(node any) bool {
 // IsNode reports whether an expression or a statement is a node of this package, or nil. Other Go types can implement
 // Expr or Stmt only by embedding one; such types may not be comparable, and then cannot be keys of maps.
 func IsNode(node any) bool { return node == nil || TypeOf(node) != nil }
-
-// eachPart calls visit for the expressions and statements that a node consists of, in evaluation order, with the field
-// that contains the part and the part's index there, -1 if the field is not a list. It skips optional parts that are
-// nil.
-func eachPart(node any, visit func(f *Field, index int, part any)) {
-	t := TypeOf(node)
-	if t == nil {
-		return
-	}
-	p := address(node)
-	for i := range t.parts {
-		f := &t.parts[i]
-		switch f.part {
-		case partExpr:
-			if e := *f.expr(p); e != nil || !f.Optional {
-				visit(f, -1, e)
-			}
-		case partExprs:
-			for k, e := range *f.exprs(p) {
-				visit(f, k, e)
-			}
-		case partStmt:
-			if s := *f.stmt(p); s != nil || !f.Optional {
-				visit(f, -1, s)
-			}
-		case partStmts:
-			for k, s := range *f.stmts(p) {
-				visit(f, k, s)
-			}
-		}
-	}
-}
-
-// Parts returns the expressions and the statements that a node consists of, in evaluation order.
-func Parts(node any) (exprs []Expr, stmts []Stmt) {
-	eachPart(node, func(_ *Field, _ int, part any) {
-		switch p := part.(type) {
-		case Expr:
-			exprs = append(exprs, p)
-		case Stmt:
-			stmts = append(stmts, p)
-		}
-	})
-	return exprs, stmts
-}

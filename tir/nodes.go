@@ -1,41 +1,48 @@
 package tir
 
+import (
+	"reflect"
+
+	"tvmgo/internal/nodehook"
+)
+
 // NodeTypes returns the types of all nodes.
 func NodeTypes() []*NodeType { return nodeTypes }
 
 var nodeTypes []*NodeType // filled by newNodeType
 
+// The row of a type of nodes gives its key in JSON, and what passes may take for granted of it: see [NodeType.Opaque].
 var (
-	varNode          = exprType[Var]("var")
-	intImmNode       = exprType[IntImm]("int")
-	floatImmNode     = exprType[FloatImm]("float")
-	stringImmNode    = exprType[StringImm]("text")
-	binaryNode       = exprType[Binary]("op")
-	notNode          = exprType[Not]("not")
-	selectNode       = exprType[Select]("select")
-	castNode         = exprType[Cast]("cast")
-	bufferLoadNode   = exprType[BufferLoad]("load")
-	producerLoadNode = exprType[ProducerLoad]("")
-	rampNode         = exprType[Ramp]("ramp")
-	broadcastNode    = exprType[Broadcast]("broadcast")
-	shuffleNode      = exprType[Shuffle]("shuffle")
-	letNode          = exprType[Let]("let")
-	callNode         = exprType[Call]("call")
-	reduceNode       = exprType[Reduce]("")
-	badNode          = exprType[Bad]("")
-	bufferStoreNode  = stmtType[BufferStore]("store")
-	forNode          = stmtType[For]("for")
-	whileNode        = stmtType[While]("while")
-	ifNode           = stmtType[If]("if")
-	letStmtNode      = stmtType[LetStmt]("let")
-	assertNode       = stmtType[Assert]("assert")
-	allocNode        = stmtType[Alloc]("alloc")
-	attrStmtNode     = stmtType[AttrStmt]("attr")
-	seqNode          = stmtType[Seq]("")
-	evaluateNode     = stmtType[Evaluate]("eval")
+	varNode          = exprType[Var]("var", known)
+	intImmNode       = exprType[IntImm]("int", known)
+	floatImmNode     = exprType[FloatImm]("float", known)
+	stringImmNode    = exprType[StringImm]("text", known)
+	binaryNode       = exprType[Binary]("op", known)
+	notNode          = exprType[Not]("not", known)
+	selectNode       = exprType[Select]("select", known)
+	castNode         = exprType[Cast]("cast", known)
+	bufferLoadNode   = exprType[BufferLoad]("load", known)
+	producerLoadNode = exprType[ProducerLoad]("", known)
+	rampNode         = exprType[Ramp]("ramp", known)
+	broadcastNode    = exprType[Broadcast]("broadcast", known)
+	shuffleNode      = exprType[Shuffle]("shuffle", known)
+	letNode          = exprType[Let]("let", known)
+	callNode         = exprType[Call]("call", known)
+	reduceNode       = exprType[Reduce]("", known)
+	badNode          = exprType[Bad]("", known)
+	bufferStoreNode  = stmtType[BufferStore]("store", known)
+	forNode          = stmtType[For]("for", known)
+	whileNode        = stmtType[While]("while", known)
+	ifNode           = stmtType[If]("if", known)
+	letStmtNode      = stmtType[LetStmt]("let", known)
+	assertNode       = stmtType[Assert]("assert", known)
+	allocNode        = stmtType[Alloc]("alloc", known)
+	attrStmtNode     = stmtType[AttrStmt]("attr", known)
+	seqNode          = stmtType[Seq]("", known)
+	evaluateNode     = stmtType[Evaluate]("eval", known)
 )
 
-// TypeOf returns the type of a node, or nil if it is not a node of this package.
+// TypeOf returns the type of a node, or nil if it is none that is described.
 func TypeOf(node any) *NodeType {
 	switch node.(type) {
 	case *Var:
@@ -93,5 +100,32 @@ func TypeOf(node any) *NodeType {
 	case *Evaluate:
 		return evaluateNode
 	}
-	return nil
+	return otherType(node)
+}
+
+// others are the types of nodes that tests describe.
+var others = map[reflect.Type]*NodeType{}
+
+func otherType(node any) *NodeType {
+	if len(others) == 0 {
+		return nil
+	}
+	return others[reflect.TypeOf(node)]
+}
+
+func init() {
+	nodehook.Describe = func(key string, isPure bool, make func() any) {
+		of := opaque
+		if isPure {
+			of = pure
+		}
+		typ := reflect.TypeOf(make())
+		t := newNodeType(typ.Elem(), key, of)
+		if _, t.IsStmt = make().(Stmt); t.IsStmt {
+			t.newStmt = func() Stmt { return make().(Stmt) }
+		} else {
+			t.newExpr = func() Expr { return make().(Expr) }
+		}
+		others[typ] = t
+	}
 }

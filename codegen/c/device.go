@@ -65,6 +65,16 @@ func partsOf(f *tir.PrimFunc) map[*tir.Var]*tir.Var {
 		case *tir.Var:
 			delete(parts, n)
 			delete(parts, tensors[n])
+		case *tir.AttrStmt:
+		default:
+			vars, buffers := tir.Named(n)
+			for _, b := range buffers {
+				vars = append(vars, b.Data)
+			}
+			for _, v := range vars {
+				delete(parts, v)
+				delete(parts, tensors[v])
+			}
 		}
 		return true
 	}

@@ -109,7 +109,7 @@ func (w *writer) laneText(e tir.Expr, i string) code {
 	case *tir.Reduce:
 		w.fail("a reduction is still one: lower the tensor expression first")
 	default:
-		w.fail("%s has no expression %T", w.hooks.language(), e)
+		w.fail("%s has no expression %s: lower it before", w.hooks.language(), tir.NodeName(e))
 	}
 	return atom("0")
 }

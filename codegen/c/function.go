@@ -195,6 +195,16 @@ func (fn *function) collect(body tir.Stmt) {
 			for _, e := range shapeParts(n.Buffer) {
 				tir.Walk(e, visit)
 			}
+		case *tir.AttrStmt:
+		default:
+			vars, buffers := tir.Named(n)
+			for _, v := range vars {
+				fn.used[v], fn.read[v] = true, true
+			}
+			for _, b := range buffers {
+				buffer(b)
+				fn.read[b.Data] = true
+			}
 		}
 		return true
 	}

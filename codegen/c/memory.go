@@ -238,7 +238,7 @@ func (w *writer) hoist(e tir.Expr) tir.Expr {
 		case *tir.Binary:
 			return e, e.Op.IsLogical()
 		}
-		return e, false
+		return e, tir.Opaque(e)
 	}}
 	return m.MutateExpr(e)
 }

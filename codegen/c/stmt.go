@@ -77,7 +77,7 @@ func (w *writer) stmt(s tir.Stmt) {
 	case *tir.Evaluate:
 		w.evaluate(s.Value)
 	default:
-		w.fail("%s has no statement %T", w.hooks.language(), s)
+		w.fail("%s has no statement %s: lower it before", w.hooks.language(), tir.NodeName(s))
 	}
 }
 

@@ -1,6 +1,10 @@
 package arith
 
-import "tvmgo/tir"
+import (
+	"slices"
+
+	"tvmgo/tir"
+)
 
 // fact says that a sum is at least 0.
 type fact struct{ sum sum }
@@ -102,7 +106,8 @@ func (a *Analyzer) mentions(e tir.Expr, v *tir.Var) bool {
 			return false
 		}
 		seen[x] = true
-		found = x == tir.Expr(v)
+		vars, _ := tir.Named(n)
+		found = x == tir.Expr(v) || slices.Contains(vars, v)
 		return true
 	})
 	return found

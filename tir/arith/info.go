@@ -128,7 +128,9 @@ func (a *Analyzer) newInfo(e tir.Expr) info {
 	case *tir.Bad:
 		ok = false
 	default:
-		out.t = e.DType()
+		if out.t = e.DType(); tir.Opaque(e) {
+			out.flags |= hasEffect | readsMemory | mayFail
+		}
 	}
 	if !ok {
 		return info{tir.Void, malformed, out.height}

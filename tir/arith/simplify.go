@@ -57,17 +57,7 @@ func (a *Analyzer) simplifyNode(e tir.Expr, i info) tir.Expr {
 }
 
 // parts returns e with simplified operands.
-func (a *Analyzer) parts(e tir.Expr) tir.Expr {
-	first := true
-	m := &tir.Mutator{PreExpr: func(x tir.Expr) (tir.Expr, bool) {
-		if first {
-			first = false
-			return nil, false
-		}
-		return a.simplify(x), true
-	}}
-	return m.MutateExpr(e)
-}
+func (a *Analyzer) parts(e tir.Expr) tir.Expr { return tir.MapExpr(e, a.simplify) }
 
 func (a *Analyzer) simplifyBinary(e *tir.Binary, i info) tir.Expr {
 	if i.flags&hasEffect != 0 {

@@ -1,6 +1,10 @@
 package arith
 
-import "tvmgo/tir"
+import (
+	"slices"
+
+	"tvmgo/tir"
+)
 
 // SimplifyStmt returns a statement with the effect of s. It uses the ranges of loop variables, the conditions around a
 // statement, and the assertions before it. If nothing remains, it returns an empty Seq.
@@ -20,8 +24,6 @@ func (a *Analyzer) stmt(s tir.Stmt) tir.Stmt {
 	a.nesting++
 	defer func() { a.nesting-- }()
 	switch s := s.(type) {
-	case *tir.BufferStore:
-		return a.leaf(s)
 	case *tir.Evaluate:
 		return a.evaluate(s)
 	case *tir.For:
@@ -54,7 +56,7 @@ func (a *Analyzer) stmt(s tir.Stmt) tir.Stmt {
 	case *tir.Seq:
 		return a.sequence(s)
 	}
-	return s
+	return a.stmtParts(s)
 }
 
 // emptyLike returns an empty statement: old, if that is empty.
@@ -65,9 +67,12 @@ func emptyLike(old tir.Stmt) tir.Stmt {
 	return &tir.Seq{}
 }
 
-// leaf simplifies the expressions of a statement without substatements.
-func (a *Analyzer) leaf(s tir.Stmt) tir.Stmt {
-	return (&tir.Mutator{PreExpr: func(e tir.Expr) (tir.Expr, bool) { return a.Simplify(e), true }}).MutateStmt(s)
+// stmtParts simplifies the parts of a statement, each with what is known around it.
+func (a *Analyzer) stmtParts(s tir.Stmt) tir.Stmt {
+	return tir.MapStmt(s, a.Simplify, func(body tir.Stmt) (r tir.Stmt) {
+		a.Scope(func() { r = a.stmt(body) })
+		return r
+	})
 }
 
 // scopeOf rebuilds a statement around a simplified body; without a body nothing remains.
@@ -92,7 +97,7 @@ func (a *Analyzer) evaluate(s *tir.Evaluate) tir.Stmt {
 		a.hit(ruleEvaluatePure)
 		return nil
 	}
-	return a.leaf(s)
+	return a.stmtParts(s)
 }
 
 // pure reports whether an expression whose value is not used can be removed.
@@ -181,12 +186,6 @@ func mentionsStmt(s tir.Stmt, v *tir.Var) bool {
 		switch n := n.(type) {
 		case *tir.Var:
 			found = n == v
-		case *tir.BufferLoad:
-			buffer(n.Buffer)
-		case *tir.BufferStore:
-			buffer(n.Buffer)
-		case *tir.Alloc:
-			buffer(n.Buffer)
 		case *tir.Reduce:
 			for _, x := range n.Axes {
 				axis(x)
@@ -196,14 +195,18 @@ func mentionsStmt(s tir.Stmt, v *tir.Var) bool {
 				exprs(n.Combiner.Identity...)
 			}
 		case *tir.AttrStmt:
-			switch x := n.Node.(type) {
-			case *tir.Var:
-				found = found || x == v
-			case *tir.Buffer:
-				buffer(x)
-			case *tir.IterVar:
+			if x, ok := n.Node.(*tir.IterVar); ok {
 				axis(x)
 			}
+		}
+		vars, buffers := tir.Named(n)
+		found = found || slices.Contains(vars, v)
+		for _, b := range buffers {
+			buffer(b)
+		}
+		_, buffers = tir.Bound(n)
+		for _, b := range buffers {
+			buffer(b)
 		}
 		return !found
 	}

@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 	"reflect"
+	"slices"
 
 	"tvmgo/tir"
 	"tvmgo/tir/internal/path"
@@ -144,6 +145,9 @@ func (c *comparer) field(f *tir.Field, l, r any) bool {
 	case *string:
 		y := *other.(*string)
 		return *x == y || c.differ("%s %q is not %q", f.Name, *x, y)
+	case *[]int:
+		y := *other.(*[]int)
+		return slices.Equal(*x, y) || c.differ("%s %v is not %v", f.Name, *x, y)
 	case *error:
 		a, b := l.(*tir.Bad).Text(), r.(*tir.Bad).Text()
 		return a == b || c.differ("%s %q is not %q", f.Name, a, b)

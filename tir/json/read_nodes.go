@@ -2,7 +2,8 @@ package json
 
 import (
 	"encoding/json"
-	"fmt"
+	"math"
+	"sync"
 
 	"tvmgo/tir"
 	"tvmgo/tir/internal/form"
@@ -25,22 +26,26 @@ func (o *object) sortField(of string, known []string) string {
 	return found
 }
 
-// nodeKeys returns the keys that identify the types of expressions, or those of statements.
-func nodeKeys(stmts bool) (keys []string, types map[string]*tir.NodeType) {
-	types = map[string]*tir.NodeType{}
-	for _, t := range tir.NodeTypes() {
-		if t.IsStmt == stmts && t.Key != "" {
-			keys = append(keys, t.Key)
-			types[t.Key] = t
-		}
-	}
-	return keys, types
+// nodeKeys are the keys that identify the types of expressions, or those of statements.
+type nodeKeys struct {
+	keys  []string
+	types map[string]*tir.NodeType
 }
 
-var (
-	exprKeys, exprTypes = nodeKeys(false)
-	stmtKeys, stmtTypes = nodeKeys(true)
-)
+func keysOf(stmts bool) func() nodeKeys {
+	return sync.OnceValue(func() nodeKeys {
+		k := nodeKeys{types: map[string]*tir.NodeType{}}
+		for _, t := range tir.NodeTypes() {
+			if t.IsStmt == stmts && t.Key != "" {
+				k.keys = append(k.keys, t.Key)
+				k.types[t.Key] = t
+			}
+		}
+		return k
+	})
+}
+
+var exprKeys, stmtKeys = keysOf(false), keysOf(true)
 
 func (r *reader) exprs(o *object, name string, depth int) []tir.Expr {
 	list, at := o.list(name)
@@ -75,7 +80,7 @@ func (r *reader) exprOf(v any, at *place, depth int) tir.Expr {
 
 // exprNode reads an expression. Constructors of package tir make it and report what is wrong with it.
 func (r *reader) exprNode(o *object, depth int) (tir.Expr, error) {
-	key := o.sortField("expression", exprKeys)
+	key := o.sortField("expression", exprKeys().keys)
 	switch key {
 	case "var":
 		return r.varField(o, "var"), nil
@@ -97,7 +102,7 @@ func (r *reader) exprNode(o *object, depth int) (tir.Expr, error) {
 		}
 		return form.Float(t, o.float("float"))
 	}
-	n := r.fields(o, exprTypes[key], depth, depth)
+	n := r.fields(o, exprKeys().types[key], depth, depth)
 	switch n := n.(type) {
 	case *tir.Binary:
 		e := tir.NewBinary(n.Op, n.A, n.B)
@@ -140,7 +145,15 @@ func sameType(o *object, v *tir.Var, value tir.Expr) {
 // fields reads the fields of a node of the given type, at the given depths of nested expressions and statements.
 func (r *reader) fields(o *object, t *tir.NodeType, exprs, stmts int) any {
 	n := t.New()
-	if keyField(t) == nil { // all of them are expressions
+	switch {
+	case keyField(t) != nil:
+	case !allExprs(t, n):
+		v, at := o.get(t.Key)
+		inner := r.object(at, v)
+		r.fieldsOf(inner, t, n, exprs, stmts)
+		inner.done()
+		return n
+	default:
 		list := r.exprs(o, t.Key, exprs)
 		if len(list) != len(t.Fields) {
 			failJSON(o.at, "%s of %d expressions: want %d", t.Key, len(list), len(t.Fields))
@@ -150,6 +163,12 @@ func (r *reader) fields(o *object, t *tir.NodeType, exprs, stmts int) any {
 		}
 		return n
 	}
+	r.fieldsOf(o, t, n, exprs, stmts)
+	return n
+}
+
+// fieldsOf reads the fields of an object into those of a node.
+func (r *reader) fieldsOf(o *object, t *tir.NodeType, n any, exprs, stmts int) {
 	for i := range t.Fields {
 		f := &t.Fields[i]
 		switch x := f.In(n).(type) {
@@ -168,7 +187,6 @@ func (r *reader) fields(o *object, t *tir.NodeType, exprs, stmts int) any {
 			}
 		}
 	}
-	return n
 }
 
 // field reads a field and stores the result in to, a pointer to the node's field.
@@ -180,6 +198,13 @@ func (r *reader) field(o *object, f *tir.Field, to any, exprs, stmts int) {
 		*x = r.exprs(o, f.Key, exprs)
 	case *tir.Stmt:
 		*x = r.stmt(o, f.Key, stmts)
+	case *[]tir.Stmt:
+		v, at := o.get(f.Key)
+		list, ok := v.([]any)
+		if !ok {
+			failJSON(at, "found %s, want a list", sortOf(v))
+		}
+		*x = r.stmtOf(list, at, stmts).(*tir.Seq).Stmts
 	case **tir.Var:
 		*x = r.varField(o, f.Key)
 	case **tir.Buffer:
@@ -188,13 +213,25 @@ func (r *reader) field(o *object, f *tir.Field, to any, exprs, stmts int) {
 		*x = o.typ(f.Key)
 	case *string:
 		*x = o.text(f.Key)
-	case *int: // every int field is a number of lanes
-		*x = o.whole(f.Key, 1, tir.MaxLanes)
+	case *int:
+		least, greatest := math.MinInt, math.MaxInt
+		if f.Key == "lanes" {
+			least, greatest = 1, tir.MaxLanes
+		}
+		*x = o.whole(f.Key, least, greatest)
+	case *int64:
+		*x = int64(o.whole(f.Key, math.MinInt, math.MaxInt))
+	case *float64:
+		*x = o.float(f.Key)
 	case *[]int:
 		list, at := o.list(f.Key)
 		*x = make([]int, len(list))
 		for i, v := range list {
-			(*x)[i] = wholeOf(v, &place{up: at, index: i}, 0, 1<<30)
+			least := -1 << 30
+			if f.Key == "indices" {
+				least = 0
+			}
+			(*x)[i] = wholeOf(v, &place{up: at, index: i}, least, 1<<30)
 		}
 	case *tir.BinaryOp:
 		*x = enumField[tir.BinaryOp](o, f.Key, "operation")
@@ -203,7 +240,7 @@ func (r *reader) field(o *object, f *tir.Field, to any, exprs, stmts int) {
 	case *tir.ForKind:
 		*x = enumField[tir.ForKind](o, f.Key, "kind of loop")
 	default:
-		panic(fmt.Sprintf("tir: read JSON: field %s is of Go type %T", f.Name, to))
+		failJSON(o.at, "field %s has no JSON form", f.Name)
 	}
 }
 
@@ -232,7 +269,7 @@ func (r *reader) stmtOf(v any, at *place, depth int) tir.Stmt {
 
 // stmtNode reads a statement. Nested statements do not count as levels of the expressions in them.
 func (r *reader) stmtNode(o *object, depth int) tir.Stmt {
-	n := r.fields(o, stmtTypes[o.sortField("statement", stmtKeys)], 1, depth)
+	n := r.fields(o, stmtKeys().types[o.sortField("statement", stmtKeys().keys)], 1, depth)
 	switch n := n.(type) {
 	case *tir.BufferStore:
 		load := tir.BufferAt(n.Buffer, n.Indices...)

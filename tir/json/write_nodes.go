@@ -3,6 +3,7 @@ package json
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"tvmgo/tir"
@@ -53,7 +54,7 @@ func (w *writer) stmt(s tir.Stmt) {
 }
 
 // object writes a node as an object of its fields; the field with the node's key comes first. A node type whose key is
-// not one of its fields is written as a list of its fields under the key.
+// not one of its fields has its fields under the key: a list if all of them are expressions, otherwise an object.
 func (w *writer) object(t *tir.NodeType, node any) {
 	w.raw(`{"` + t.Key + `":`)
 	if v, ok := node.(*tir.Var); ok {
@@ -62,7 +63,19 @@ func (w *writer) object(t *tir.NodeType, node any) {
 		return
 	}
 	key := keyField(t)
-	if key == nil {
+	switch {
+	case key != nil:
+		w.value(key, node)
+	case !allExprs(t, node):
+		w.raw("{")
+		start := len(w.out)
+		w.fields(t, node, nil)
+		if len(w.out) > start { // the first field follows nothing
+			w.out = slices.Delete(w.out, start, start+1)
+		}
+		w.raw("}}")
+		return
+	default:
 		w.raw("[")
 		for i := range t.Fields {
 			w.comma(i)
@@ -71,17 +84,21 @@ func (w *writer) object(t *tir.NodeType, node any) {
 		w.raw("]}")
 		return
 	}
-	w.value(key, node)
+	w.fields(t, node, key)
+	w.raw("}")
+}
+
+// fields writes the fields of a node but for one.
+func (w *writer) fields(t *tir.NodeType, node any, but *tir.Field) {
 	for i := range t.Fields {
 		f := &t.Fields[i]
 		if attrs, ok := f.In(node).(*map[string]any); ok {
 			w.attrs(*attrs)
-		} else if f != key && !(f.Optional && reflect.ValueOf(f.In(node)).Elem().IsZero()) {
+		} else if f != but && !(f.Optional && reflect.ValueOf(f.In(node)).Elem().IsZero()) {
 			w.field(f.Key)
 			w.value(f, node)
 		}
 	}
-	w.raw("}")
 }
 
 // keyField returns the field that identifies a type of nodes in JSON, nil if there is none.
@@ -94,6 +111,16 @@ func keyField(t *tir.NodeType) *tir.Field {
 	return nil
 }
 
+// allExprs reports whether all fields of a node are expressions.
+func allExprs(t *tir.NodeType, node any) bool {
+	for i := range t.Fields {
+		if _, ok := t.Fields[i].In(node).(*tir.Expr); !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // value writes the value of a field.
 func (w *writer) value(f *tir.Field, node any) {
 	switch x := f.In(node).(type) {
@@ -103,6 +130,8 @@ func (w *writer) value(f *tir.Field, node any) {
 		w.exprs(*x)
 	case *tir.Stmt:
 		w.stmt(*x)
+	case *[]tir.Stmt:
+		w.stmt(&tir.Seq{Stmts: *x})
 	case **tir.Var:
 		w.variable(*x)
 	case **tir.Buffer:
@@ -131,7 +160,12 @@ func (w *writer) value(f *tir.Field, node any) {
 	case *float64:
 		w.float(*x)
 	default: // the name of an operation or a kind
-		w.word(reflect.ValueOf(x).Elem().Interface().(fmt.Stringer))
+		name, ok := reflect.ValueOf(x).Elem().Interface().(fmt.Stringer)
+		if !ok {
+			w.fail("field %s of a %s has no JSON form", f.Name, tir.NodeName(node))
+			return
+		}
+		w.word(name)
 	}
 }
 

@@ -51,6 +51,7 @@ type Scope struct {
 //	          | "seq" block                                         a sequence within another
 //	          | call | "eval" expr                                  an expression that is computed for its effect
 //	          | "var" NAME ":" TYPE                                 a variable without a definition, as in shapes
+//	          | "tir." NODE "(" fields ")" { NAME block }           a statement without a syntax of its own
 //	          | "buffer" NAME ( layout | "," "param" NAME )         a buffer of a parameter or of other memory
 //	body      = block | the statements that follow in the enclosing block
 //	block     = "{" { statement [ ";" ] } "}"
@@ -68,6 +69,10 @@ type Scope struct {
 //	          | ( "min" | "max" | "floordiv" | "floormod" ) "(" expr "," expr ")"
 //	          | "ramp" "(" expr "," expr "," INT ")" | "broadcast" "(" expr "," INT ")"
 //	          | "shuffle" "(" "[" exprs "]" "," "[" INT { "," INT } "]" ")"
+//	          | "tir." NODE "(" fields ")"                          an expression without a syntax of its own
+//	fields    = [ NAME "=" field { "," NAME "=" field } ]           by the names of the node's fields
+//	field     = expr | "[" exprs "]" | NAME | TYPE | TEXT | NUMBER | attrs | NAME ":" TYPE | "{" NAME layout "}"
+//	          | "{" [ "var" NAME | "buffer" NAME | axis ] "}"
 //	call      = [ "intrin" | "extern" | "packed" | "func" ] NAME [ "[" TYPE "]" ] "(" exprs ")"
 //	exprs     = [ expr { "," expr } ]
 //

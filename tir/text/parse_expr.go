@@ -214,6 +214,13 @@ func (p *parser) named(t token) parsed {
 	if t.kind == tokenWord && builtins[t.text] {
 		return p.builtin()
 	}
+	if nt := genericType(t.text); nt != nil && t.kind == tokenWord {
+		if nt.IsStmt {
+			p.fail(t, "found statement %s, want an expression", t)
+		}
+		e, parts := p.generic(t, nt)
+		return p.node(t, e.(tir.Expr), nil, parts...)
+	}
 	if _, known := tir.LookupIntrinsic(t.text); known || t.kind == tokenName {
 		return p.call(tir.CallIntrinsic)
 	}

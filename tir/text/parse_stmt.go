@@ -101,6 +101,10 @@ func (p *parser) statement(t token) tir.Stmt {
 			p.declaration()
 			return nil
 		}
+		if nt := genericType(t.text); nt != nil && nt.IsStmt {
+			s, _ := p.generic(t, nt)
+			return s.(tir.Stmt)
+		}
 	}
 	return p.storeOrCall(t)
 }

@@ -74,8 +74,6 @@ func (p *writer) declareOf(s tir.Stmt) {
 		p.declare(s.Buffer)
 		p.declareIn(s.Indices...)
 		p.declareIn(s.Value)
-	case *tir.Alloc:
-		p.declareIn(exprsOf(s.Buffer)...)
 	case *tir.AttrStmt:
 		switch n := s.Node.(type) {
 		case *tir.Buffer:
@@ -87,6 +85,11 @@ func (p *writer) declareOf(s tir.Stmt) {
 		}
 		p.declareIn(s.Value)
 	default:
+		_, own := tir.Bound(s)
+		for _, b := range own {
+			p.declareIn(exprsOf(b)...)
+		}
+		p.declareNamed(s)
 		exprs, _ := tir.Parts(s)
 		p.declareIn(exprs...)
 	}
@@ -96,20 +99,27 @@ func (p *writer) declareOf(s tir.Stmt) {
 func (p *writer) declareIn(all ...tir.Expr) {
 	for _, e := range all {
 		tir.Walk(e, func(n any) bool {
-			if load, ok := n.(*tir.BufferLoad); ok {
-				p.declare(load.Buffer)
-			}
+			p.declareNamed(n)
 			return true
 		})
+	}
+}
+
+// declareNamed declares the buffers that are new in a node's own fields.
+func (p *writer) declareNamed(node any) {
+	_, buffers := tir.Named(node)
+	for _, b := range buffers {
+		p.declare(b)
 	}
 }
 
 // hasNewBuffers reports whether an expression uses a buffer that would have to be declared.
 func (p *writer) hasNewBuffers(e tir.Expr) (found bool) {
 	tir.Walk(e, func(n any) bool {
-		if load, ok := n.(*tir.BufferLoad); ok && load.Buffer != nil {
-			_, known := p.buffers.of[load.Buffer]
-			found = found || !known
+		_, buffers := tir.Named(n)
+		for _, b := range buffers {
+			_, known := p.buffers.of[b]
+			found = found || b != nil && !known
 		}
 		return !found
 	})

@@ -103,7 +103,7 @@ func (p *writer) expr(e tir.Expr, prec int) {
 	case *tir.Bad:
 		p.write("<bad: ", fmt.Sprint(e.Err), ">")
 	default:
-		p.write(fmt.Sprintf("<%T>", e))
+		p.generic(e)
 	}
 }
 

@@ -105,7 +105,9 @@ func (p *writer) stmt(s tir.Stmt, last bool) {
 		p.expr(s.Value, precLet)
 		p.write("\n")
 	default:
-		p.line("<unknown statement>\n")
+		p.line()
+		p.generic(s)
+		p.write("\n")
 	}
 }
 

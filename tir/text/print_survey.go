@@ -1,6 +1,10 @@
 package text
 
-import "tvmgo/tir"
+import (
+	"slices"
+
+	"tvmgo/tir"
+)
 
 // survey is collected before a function is printed: which variables are used for anything but the address of a buffer.
 // Only these need a name in the text.
@@ -73,6 +77,17 @@ func (s survey) visit(node any) bool {
 			s.buffer(x)
 		case *tir.IterVar:
 			s.iter(x)
+		}
+	default:
+		vars, buffers := tir.Named(n)
+		own, ownBuffers := tir.Bound(n)
+		for _, v := range append(vars, own...) {
+			if !slices.ContainsFunc(ownBuffers, func(b *tir.Buffer) bool { return b.Data == v }) {
+				s.used[v] = true
+			}
+		}
+		for _, b := range append(buffers, ownBuffers...) {
+			s.buffer(b)
 		}
 	}
 	return true

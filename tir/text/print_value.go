@@ -27,7 +27,7 @@ var reserved = map[string]bool{
 // isPlainName reports whether a name is written without quotes: it consists of letters, digits and "_", with dots
 // between, and is neither a type nor reserved.
 func isPlainName(s string) bool {
-	if s == "" || reserved[s] || isTypeName(s) {
+	if s == "" || reserved[s] || isTypeName(s) || genericType(s) != nil {
 		return false
 	}
 	return wordLength(s) == len(s)

@@ -168,10 +168,6 @@ func (c *aliases) stmt(s tir.Stmt) {
 		c.exprs(s.Value)
 		c.let(s.Var, s.Value)
 		c.stmt(s.Body)
-	case *tir.Assert:
-		c.exprs(s.Cond)
-	case *tir.Alloc:
-		c.stmt(s.Body)
 	case *tir.AttrStmt:
 		c.exprs(s.Value)
 		if b, ok := s.Node.(*tir.Buffer); ok && s.Key == tir.AttrWrites {
@@ -185,6 +181,30 @@ func (c *aliases) stmt(s tir.Stmt) {
 		}
 	case *tir.Evaluate:
 		c.within(s, 0, func() { c.exprs(s.Value) })
+	default:
+		c.within(s, 0, func() {
+			c.other(s)
+			exprs, inner := tir.Parts(s)
+			c.exprs(exprs...)
+			for _, x := range inner {
+				c.stmt(x)
+			}
+		})
+	}
+}
+
+// other notes what a node of another type does: an opaque one may read and write all elements of all tensors.
+func (c *aliases) other(node any) {
+	vars, _ := tir.Bound(node)
+	for _, v := range vars {
+		c.bound[v] = true
+	}
+	if !tir.Opaque(node) {
+		return
+	}
+	for i := range c.loads {
+		c.loads[i] = append(c.loads[i], access{path: c.path})
+		c.stores[i] = append(c.stores[i], access{path: c.path})
 	}
 }
 
@@ -231,6 +251,8 @@ func (c *aliases) expr(e tir.Expr) {
 	case *tir.Call:
 		c.call(e)
 		return
+	default:
+		c.other(e)
 	}
 	c.exprs(tir.ExprParts(e)...)
 }

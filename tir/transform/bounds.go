@@ -101,9 +101,11 @@ func CheckBounds(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 		c := newBoundsChecker(f)
 		c.change, c.skip = true, device
 		if device && !IsKernel(f) {
-			return c.reporting(), nil
+			body := c.reporting()
+			return body, c.err
 		}
-		return c.function(), nil
+		body := c.function()
+		return body, c.err
 	})
 }
 
@@ -118,6 +120,7 @@ type boundsChecker struct {
 	kernel bool                                                             // within a loop over threads
 	// of a function that launches kernels; nil: nothing is reported
 	report *boundsReport
+	err    error
 }
 
 func newBoundsChecker(f *tir.PrimFunc) *boundsChecker {

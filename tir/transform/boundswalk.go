@@ -39,10 +39,6 @@ func (c *boundsChecker) stmt(s tir.Stmt) tir.Stmt {
 		n := &tir.LetStmt{Var: s.Var, Value: c.expr(s.Value)}
 		c.let(s.Var, s.Value, func() { n.Body = c.stmt(s.Body) })
 		return n
-	case *tir.Assert:
-		return &tir.Assert{Cond: c.expr(s.Cond), Kind: s.Kind, Message: s.Message}
-	case *tir.Alloc:
-		return &tir.Alloc{Buffer: s.Buffer, Body: c.stmt(s.Body)}
 	case *tir.AttrStmt:
 		return &tir.AttrStmt{Key: s.Key, Node: s.Node, Value: s.Value, Body: c.stmt(s.Body)}
 	case *tir.Seq:
@@ -51,9 +47,19 @@ func (c *boundsChecker) stmt(s tir.Stmt) tir.Stmt {
 		if c.report != nil && !c.kernel && returns(s) {
 			return tir.Sequence(c.report.check(), s)
 		}
-		return &tir.Evaluate{Value: c.expr(s.Value)}
 	}
-	return s
+	c.other(s)
+	return tir.MapStmt(s, c.expr, func(body tir.Stmt) tir.Stmt { return c.stmt(body) })
+}
+
+// other rejects nodes that may access elements of buffers by other means than a load or a store.
+func (c *boundsChecker) other(node any) {
+	if !c.change || c.err != nil || !tir.Opaque(node) {
+		return
+	}
+	if _, buffers := tir.Named(node); len(buffers) > 0 {
+		c.err = notKnown(node, "names buffer "+tir.NameOf(buffers[0]))
+	}
 }
 
 // sequence goes through statements, of which those behind an assertion, or behind a return on a condition, know what
@@ -142,6 +148,8 @@ func (c *boundsChecker) special(e tir.Expr) (tir.Expr, bool) {
 		case e.Kind == tir.CallIntrinsic && (e.Name == "address_of" || e.Name == "prefetch"):
 			return e, true
 		}
+	default:
+		c.other(e)
 	}
 	return nil, false
 }

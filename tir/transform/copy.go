@@ -1,6 +1,10 @@
 package transform
 
-import "tvmgo/tir"
+import (
+	"slices"
+
+	"tvmgo/tir"
+)
 
 // copier copies statements. Whatever a copy binds is new, so that a program may have several copies; variables are
 // replaced on the way. What stands in several places is copied once, and stands in several places again.
@@ -80,6 +84,7 @@ func (c *copier) preExpr(e tir.Expr) (tir.Expr, bool) {
 		v := c.bind(x.Var)
 		r = &tir.Let{Var: v, Value: value, Body: c.expr(x.Body)}
 	default:
+		c.binds(e)
 		c.entered = e // so that only its parts are asked for
 		r = c.m.MutateExpr(e)
 	}
@@ -87,15 +92,59 @@ func (c *copier) preExpr(e tir.Expr) (tir.Expr, bool) {
 	return r, true
 }
 
-// load reads the copy of a buffer.
-func (c *copier) load(e tir.Expr) tir.Expr {
-	if l, ok := e.(*tir.BufferLoad); ok {
+// binds makes what stands for the variables and the buffers that a node defines.
+func (c *copier) binds(node any) {
+	vars, buffers := tir.Bound(node)
+	for _, v := range vars {
+		c.bind(v)
+	}
+	for _, b := range buffers {
+		c.bindBuffer(b)
+	}
+}
+
+// bindBuffer makes the buffer that stands for b in the copy.
+func (c *copier) bindBuffer(b *tir.Buffer) *tir.Buffer {
+	n := *b
+	n.Shape, n.Strides = c.exprs(b.Shape), c.exprs(b.Strides)
+	if b.Offset != nil {
+		n.Offset = c.expr(b.Offset)
+	}
+	n.Data = c.bind(b.Data)
+	c.buffers[b] = &n
+	return &n
+}
+
+// named is a node, whose parts are copied already, with what stands for the variables and the buffers that it names
+// and defines.
+func (c *copier) named(node any) any {
+	if l, ok := node.(*tir.BufferLoad); ok {
 		if b := c.buffers[l.Buffer]; b != nil {
 			return &tir.BufferLoad{Buffer: b, Indices: l.Indices}
 		}
+		return l
 	}
-	return e
+	vars, buffers := tir.Named(node)
+	own, ownBuffers := tir.Bound(node)
+	if len(vars)+len(buffers)+len(own)+len(ownBuffers) == 0 {
+		return node
+	}
+	node = tir.Renamed(node, func(v *tir.Var) *tir.Var {
+		if to, ok := c.vars[v].(*tir.Var); ok && slices.Contains(own, v) {
+			return to
+		}
+		return v
+	}, func(b *tir.Buffer) *tir.Buffer {
+		if to := c.buffers[b]; to != nil {
+			return to
+		}
+		return b
+	})
+	return tir.Replaced(node, c.vars)
 }
+
+// load reads the copy of a buffer.
+func (c *copier) load(e tir.Expr) tir.Expr { return c.named(e).(tir.Expr) }
 
 func (c *copier) preStmt(s tir.Stmt) (tir.Stmt, bool) {
 	switch s := s.(type) {
@@ -114,15 +163,6 @@ func (c *copier) preStmt(s tir.Stmt) (tir.Stmt, bool) {
 			b = to
 		}
 		return &tir.BufferStore{Buffer: b, Value: c.expr(s.Value), Indices: c.exprs(s.Indices)}, true
-	case *tir.Alloc:
-		b := *s.Buffer
-		b.Shape, b.Strides = c.exprs(b.Shape), c.exprs(b.Strides)
-		if b.Offset != nil {
-			b.Offset = c.expr(b.Offset)
-		}
-		b.Data = c.bind(s.Buffer.Data)
-		c.buffers[s.Buffer] = &b
-		return &tir.Alloc{Buffer: &b, Body: c.stmt(s.Body)}, true
 	case *tir.AttrStmt:
 		n := *s
 		n.Value = c.expr(s.Value)
@@ -138,6 +178,9 @@ func (c *copier) preStmt(s tir.Stmt) (tir.Stmt, bool) {
 		}
 		n.Body = c.stmt(s.Body)
 		return &n, true
+	case *tir.If, *tir.While, *tir.Seq, *tir.Evaluate, *tir.Assert:
+		return s, false
 	}
-	return s, false
+	c.binds(s)
+	return c.named(tir.MapStmt(s, c.expr, c.stmt)).(tir.Stmt), true
 }

@@ -14,7 +14,8 @@ type touch struct {
 	while   bool
 }
 
-// touches are the accesses of a loop's body. Values of lets that read no memory stand in the place of their variables.
+// touches are the accesses of a loop's body without opaque nodes. Values of lets that read no memory stand in the place
+// of their variables.
 func touches(body tir.Stmt) []touch {
 	var all []touch
 	var around []*tir.For
@@ -67,31 +68,18 @@ func touches(body tir.Stmt) []touch {
 			exprs(s.Cond)
 			visit(s.Body)
 			whiles--
-		case *tir.If:
-			exprs(s.Cond)
-			visit(s.Then)
-			if s.Else != nil {
-				visit(s.Else)
-			}
 		case *tir.LetStmt:
 			exprs(s.Value)
 			if !contains(s.Value, readsOrActs) {
 				lets[s.Var] = tir.Substitute(s.Value, lets)
 			}
 			visit(s.Body)
-		case *tir.Assert:
-			exprs(s.Cond)
-		case *tir.Alloc:
-			visit(s.Body)
-		case *tir.AttrStmt:
-			exprs(s.Value)
-			visit(s.Body)
-		case *tir.Seq:
-			for _, x := range s.Stmts {
+		default:
+			parts, inner := tir.Parts(s)
+			exprs(parts...)
+			for _, x := range inner {
 				visit(x)
 			}
-		case *tir.Evaluate:
-			exprs(s.Value)
 		}
 	}
 	visit(body)

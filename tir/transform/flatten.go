@@ -114,8 +114,21 @@ func (l *flattener) expr(e tir.Expr) tir.Expr {
 		if flat := l.flat[load.Buffer]; flat != nil {
 			return &tir.BufferLoad{Buffer: flat, Indices: l.index(load.Buffer, load.Indices)}
 		}
+	} else {
+		l.other(e)
 	}
 	return e
+}
+
+// other rejects a node that names a buffer whose elements get other indices, or defines one of several dimensions.
+func (l *flattener) other(node any) {
+	_, buffers := tir.Named(node)
+	_, own := tir.Bound(node)
+	for _, b := range append(buffers, own...) {
+		if l.err == nil && b != nil && (l.flat[b] != nil || len(b.Shape) != 1) {
+			l.err = notKnown(node, "names buffer "+b.Name)
+		}
+	}
 }
 
 func (l *flattener) stmt(s tir.Stmt) tir.Stmt {
@@ -133,6 +146,8 @@ func (l *flattener) stmt(s tir.Stmt) tir.Stmt {
 			l.used[l.flat[b]] = true
 			return &tir.AttrStmt{Key: s.Key, Node: l.flat[b], Value: s.Value, Body: s.Body}
 		}
+	default:
+		l.other(s)
 	}
 	return s
 }

@@ -53,14 +53,8 @@ func (p *partition) guards(s *tir.For) []guard {
 				lets[x.Var] = tir.Substitute(x.Value, maps.Clone(lets))
 			}
 			visit(x.Body)
-		case *tir.While:
-			visit(x.Body)
-		case *tir.Alloc:
-			visit(x.Body)
-		case *tir.AttrStmt:
-			visit(x.Body)
-		case *tir.Seq:
-			for _, q := range x.Stmts {
+		default:
+			for _, q := range bodies(x) {
 				visit(q)
 			}
 		}
@@ -122,15 +116,12 @@ func (p *partition) guard(s *tir.For, node tir.Expr, inner []*tir.For, lets map[
 func (p *partition) mentionsBound(e tir.Expr, s *tir.For) bool {
 	bound := map[any]bool{s.Var: true}
 	tir.Walk(s.Body, func(node any) bool {
-		switch n := node.(type) {
-		case *tir.For:
-			bound[n.Var] = true
-		case *tir.LetStmt:
-			bound[n.Var] = true
-		case tir.Expr:
-			return false
+		vars, _ := tir.Bound(node)
+		for _, v := range vars {
+			bound[v] = true
 		}
-		return true
+		_, isExpr := node.(tir.Expr)
+		return !isExpr
 	})
 	return contains(e, func(node any) bool { return bound[node] })
 }

@@ -72,14 +72,19 @@ func (l *Language) verify(f *tir.PrimFunc) error {
 			return false
 		}
 		switch n := node.(type) {
-		case *tir.Alloc:
-			err = l.verifyBuffer(n.Buffer)
 		case *tir.Call:
 			if reason, lacks := l.Lacks[n.Name]; lacks && n.Kind == tir.CallIntrinsic {
 				err = fmt.Errorf("intrinsic %s: %s", n.Name, reason)
 				break
 			}
 			err = l.verifyType(n.Type)
+		case tir.Stmt:
+			_, buffers := tir.Bound(n)
+			for _, b := range buffers {
+				if err == nil {
+					err = l.verifyBuffer(b)
+				}
+			}
 		case tir.Expr:
 			err = l.verifyType(n.DType())
 		}

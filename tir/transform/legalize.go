@@ -55,10 +55,13 @@ func usesNarrow(f *tir.PrimFunc) (found bool) {
 		switch n := node.(type) {
 		case tir.Expr:
 			found = found || !IsLegal(n.DType())
-		case *tir.Alloc:
-			found = found || !IsLegal(n.Buffer.DType)
-		case *tir.For:
-			found = found || !IsLegal(n.Var.Type)
+		}
+		vars, buffers := tir.Bound(node)
+		for _, v := range vars {
+			found = found || !IsLegal(v.Type)
+		}
+		for _, b := range buffers {
+			found = found || !IsLegal(b.DType)
 		}
 		return !found
 	})

@@ -53,8 +53,36 @@ func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
 		return &tir.Let{Var: v, Value: value, Body: body}, true
 	case *tir.Call:
 		return l.call(e)
+	case *tir.Not, *tir.Select, *tir.Broadcast, *tir.Shuffle, *tir.StringImm, *tir.Bad:
+	default:
+		if !IsLegal(t) {
+			l.fail("%w", notKnown(e, "is of type "+t.String()))
+		}
+		l.other(e)
 	}
 	return nil, false
+}
+
+// other rejects a node of another type that computes with, or names, what is of a narrow type.
+func (l *legalizer) other(node any) {
+	exprs, _ := tir.Parts(node)
+	for _, e := range exprs {
+		if t := e.DType(); !IsLegal(t) {
+			l.fail("%w", notKnown(node, "computes with type "+t.String()))
+		}
+	}
+	vars, buffers := tir.Named(node)
+	own, ownBuffers := tir.Bound(node)
+	for _, v := range append(vars, own...) {
+		if !IsLegal(v.Type) || l.own[v] != nil {
+			l.fail("%w", notKnown(node, "names variable "+v.Name+" of a narrow type"))
+		}
+	}
+	for _, b := range append(buffers, ownBuffers...) {
+		if !IsLegal(b.DType) {
+			l.fail("%w", notKnown(node, "names buffer "+b.Name+" of type "+b.DType.String()))
+		}
+	}
 }
 
 // floatConstant is a constant, rounded if it is not of its type.

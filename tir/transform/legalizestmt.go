@@ -35,6 +35,10 @@ func (l *legalizer) stmt(s tir.Stmt) (tir.Stmt, bool) {
 		return l.loop(s), true
 	case *tir.AttrStmt:
 		return l.attr(s)
+	default:
+		if tir.Opaque(s) {
+			l.other(s)
+		}
 	}
 	return nil, false
 }

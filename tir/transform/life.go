@@ -89,6 +89,7 @@ func (b *bodyLives) keep(v *tir.Var) {
 // event is a statement that nothing is looked at in but what it touches.
 func (b *bodyLives) event(s tir.Stmt) {
 	b.now++
+	given := false // an opaque node is around, to which a load may be an address
 	touch := func(v *tir.Var, address bool) {
 		l := b.of[v]
 		if l == nil {
@@ -100,7 +101,7 @@ func (b *bodyLives) event(s tir.Stmt) {
 		}
 	}
 	buffer := func(x *tir.Buffer) {
-		touch(x.Data, false)
+		touch(x.Data, given)
 		if l := b.of[x.Data]; l != nil && l.buffer != x {
 			l.own = true
 		}
@@ -123,6 +124,16 @@ func (b *bodyLives) event(s tir.Stmt) {
 				if load, ok := n.Args[0].(*tir.BufferLoad); ok {
 					touch(load.Buffer.Data, true)
 				}
+			}
+		default:
+			given = given || tir.Opaque(n)
+			vars, buffers := tir.Named(n)
+			for _, x := range buffers {
+				vars = append(vars, x.Data)
+			}
+			for _, v := range vars {
+				touch(v, true)
+				b.keep(v)
 			}
 		}
 		return true

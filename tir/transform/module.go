@@ -114,7 +114,18 @@ func isImpure(node any) bool {
 	case *tir.Assert, *tir.Bad, *tir.ProducerLoad, *tir.Reduce:
 		return true
 	}
-	return false
+	return tir.Opaque(node)
+}
+
+// bodies returns the statements in a statement.
+func bodies(s tir.Stmt) []tir.Stmt {
+	_, all := tir.Parts(s)
+	return all
+}
+
+// notKnown returns an error for a node of which a pass knows too little.
+func notKnown(node any, why string) error {
+	return fmt.Errorf("%s %s, and this pass does not know what it does: lower it before", tir.NodeName(node), why)
 }
 
 // contains reports whether is holds for a node of a tree. It visits parts that occur several times once.

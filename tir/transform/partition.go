@@ -62,6 +62,13 @@ func (p *partition) stmt(s tir.Stmt) tir.Stmt {
 			if p.differs(s.Value) {
 				p.threads[s.Var] = true
 			}
+		default:
+			if tir.Opaque(s) {
+				vars, _ := tir.Bound(s)
+				for _, v := range vars {
+					p.threads[v] = true
+				}
+			}
 		}
 		return s, false
 	}}
@@ -74,7 +81,7 @@ func (p *partition) stmt(s tir.Stmt) tir.Stmt {
 
 // differs reports whether a value may be another one in each thread of a block.
 func (p *partition) differs(e tir.Expr) bool {
-	return len(p.threads) > 0 && contains(e, func(node any) bool { return p.threads[node] })
+	return len(p.threads) > 0 && contains(e, func(node any) bool { return p.threads[node] || tir.Opaque(node) })
 }
 
 // inner cuts the loops within one.

@@ -89,6 +89,10 @@ func (r *reuser) region(s tir.Stmt, at standing) tir.Stmt {
 			}
 			return s, true
 		}
+		if tir.Opaque(s) {
+			inner := standing{kernel: at.kernel, loop: at.kernel}
+			return tir.MapStmt(s, nil, func(body tir.Stmt) tir.Stmt { return r.region(body, inner) }), true
+		}
 		return nil, false
 	}}
 	if s = m.MutateStmt(s); s == nil {
@@ -215,18 +219,6 @@ func peak(s tir.Stmt, unknown int64) (most float64) {
 			n = unknown
 		}
 		return float64(n) + within(s.Body)
-	case *tir.Seq:
-		return within(s.Stmts...)
-	case *tir.LetStmt:
-		return within(s.Body)
-	case *tir.AttrStmt:
-		return within(s.Body)
-	case *tir.For:
-		return within(s.Body)
-	case *tir.While:
-		return within(s.Body)
-	case *tir.If:
-		return within(s.Then, s.Else)
 	}
-	return 0
+	return within(bodies(s)...)
 }

@@ -160,6 +160,8 @@ func (s *splitter) numbers(what string, all ...tir.Expr) {
 			if l, ok := node.(*tir.BufferLoad); ok {
 				s.fail("%s loads from buffer %s on the host, which cannot see the device's memory: compute it in a kernel, or "+
 					"pass it as a number", what, l.Buffer.Name)
+			} else if tir.Opaque(node) {
+				s.fail("%w", notKnown(node, "is computed by the host"))
 			}
 			return true
 		})
@@ -220,7 +222,7 @@ func (s *splitter) stmt(x tir.Stmt) tir.Stmt {
 	case *tir.Assert:
 		s.numbers("an assertion", x.Cond)
 	default:
-		s.fail("the host has a statement %T", x)
+		s.fail("%w", notKnown(x, "is a statement of the host"))
 	}
 	return x
 }
@@ -379,15 +381,9 @@ func outline(s tir.Stmt) *outlined {
 	o := &outlined{newBuffer: map[*tir.Buffer]*tir.Buffer{}, newVar: map[*tir.Var]*tir.Var{},
 		bound: map[*tir.Var]bool{}, data: map[*tir.Var]*tir.Var{}}
 	tir.Walk(s, func(node any) bool {
-		switch n := node.(type) {
-		case *tir.For:
-			o.bound[n.Var] = true
-		case *tir.LetStmt:
-			o.bound[n.Var] = true
-		case *tir.Let:
-			o.bound[n.Var] = true
-		case *tir.Alloc:
-			o.bound[n.Buffer.Data] = true
+		vars, _ := tir.Bound(node)
+		for _, v := range vars {
+			o.bound[v] = true
 		}
 		return true
 	})
@@ -414,6 +410,8 @@ func outline(s tir.Stmt) *outlined {
 				}
 				return &tir.AttrStmt{Key: s.Key, Node: o.buffer(b), Value: s.Value, Body: s.Body}
 			}
+		default:
+			return o.named(s).(tir.Stmt)
 		}
 		return s
 	}}).MutateStmt(s)
@@ -437,7 +435,17 @@ func (o *outlined) expr(e tir.Expr) tir.Expr {
 	case *tir.BufferLoad:
 		return &tir.BufferLoad{Buffer: o.buffer(e.Buffer), Indices: e.Indices}
 	}
-	return e
+	return o.named(e).(tir.Expr)
+}
+
+// named is a node that names variables and buffers of the new function.
+func (o *outlined) named(node any) any {
+	vars, buffers := tir.Named(node)
+	_, own := tir.Bound(node)
+	if len(vars)+len(buffers)+len(own) == 0 {
+		return node
+	}
+	return tir.Renamed(node, o.variable, o.buffer)
 }
 
 // variable is a variable in the new function.

@@ -51,12 +51,13 @@ type kernelForm struct {
 	k      kernel
 	an     *arith.Analyzer
 	inside map[*tir.Var]bool // variables that the kernel itself binds
+	opaque bool              // it has opaque nodes
 	err    error
 }
 
 // newKernel brings a nest of loops over threads into the one form.
 func newKernel(s *tir.For) (*kernel, error) {
-	f := &kernelForm{an: arith.NewAnalyzer(), inside: map[*tir.Var]bool{}}
+	f := &kernelForm{an: arith.NewAnalyzer(), inside: map[*tir.Var]bool{}, opaque: contains(s, tir.Opaque)}
 	f.collect(s)
 	if f.err != nil {
 		return nil, f.err
@@ -86,14 +87,12 @@ func (f *kernelForm) fail(format string, args ...any) {
 // collect finds the indices of threads.
 func (f *kernelForm) collect(s tir.Stmt) {
 	tir.Walk(s, func(node any) bool {
-		switch n := node.(type) {
-		case *tir.For:
-			if n.Kind == tir.ThreadBind && !strings.HasPrefix(n.Thread, "vthread") {
-				f.collectAxis(n)
-			}
-			f.inside[n.Var] = true
-		case *tir.LetStmt:
-			f.inside[n.Var] = true
+		if n, ok := node.(*tir.For); ok && n.Kind == tir.ThreadBind && !strings.HasPrefix(n.Thread, "vthread") {
+			f.collectAxis(n)
+		}
+		vars, _ := tir.Bound(node)
+		for _, v := range vars {
+			f.inside[v] = true
 		}
 		return f.err == nil
 	})
@@ -138,6 +137,9 @@ func (f *kernelForm) stmt(s tir.Stmt, have []string) tir.Stmt {
 	if f.err != nil {
 		return s
 	}
+	if f.opaque {
+		f.each(s, have)
+	}
 	switch s := s.(type) {
 	case *tir.For:
 		if s.Kind == tir.ThreadBind && strings.HasPrefix(s.Thread, "vthread") {
@@ -146,30 +148,10 @@ func (f *kernelForm) stmt(s tir.Stmt, have []string) tir.Stmt {
 		if s.Kind == tir.ThreadBind {
 			return f.threads(s, have)
 		}
-		c := *s
-		c.Body = f.stmt(s.Body, have)
-		return &c
-	case *tir.While:
-		return &tir.While{Cond: s.Cond, Body: f.stmt(s.Body, have)}
-	case *tir.If:
-		c := &tir.If{Cond: s.Cond, Then: f.stmt(s.Then, have)}
-		if s.Else != nil {
-			c.Else = f.stmt(s.Else, have)
-		}
-		return c
-	case *tir.LetStmt:
-		return &tir.LetStmt{Var: s.Var, Value: s.Value, Body: f.stmt(s.Body, have)}
 	case *tir.AttrStmt:
 		if s.Key == "thread_extent" {
 			f.fail("attribute thread_extent binds threads in an older way: make it a loop over threads")
 		}
-		return &tir.AttrStmt{Key: s.Key, Node: s.Node, Value: s.Value, Body: f.stmt(s.Body, have)}
-	case *tir.Seq:
-		all := make([]tir.Stmt, len(s.Stmts))
-		for i, x := range s.Stmts {
-			all[i] = f.stmt(x, have)
-		}
-		return tir.Sequence(all...)
 	case *tir.Alloc:
 		switch scope := s.Buffer.StorageScope(); {
 		case isShared(scope):
@@ -180,7 +162,6 @@ func (f *kernelForm) stmt(s tir.Stmt, have []string) tir.Stmt {
 				"or allocate it before",
 				s.Buffer.Name)
 		}
-		return &tir.Alloc{Buffer: s.Buffer, Body: f.stmt(s.Body, have)}
 	case *tir.BufferStore:
 		if s.Buffer.StorageScope() == "local" {
 			return s // each thread has its own
@@ -191,12 +172,39 @@ func (f *kernelForm) stmt(s tir.Stmt, have []string) tir.Stmt {
 			return f.once(s, have)
 		}
 	}
-	return s
+	return tir.MapStmt(s, nil, func(body tir.Stmt) tir.Stmt { return f.stmt(body, have) })
+}
+
+// each rejects a statement that is opaque itself, or computes something that is, where not all threads are told apart:
+// it may have to be executed by one of them, or by each.
+func (f *kernelForm) each(s tir.Stmt, have []string) {
+	if f.condition(have) == nil {
+		return
+	}
+	exprs, _ := tir.Parts(s)
+	for _, e := range exprs {
+		tir.Walk(e, func(node any) bool {
+			if tir.Opaque(node) {
+				f.fail("%w", notKnown(node, "stands outside of the loops over threads"))
+			}
+			return f.err == nil
+		})
+	}
+	if tir.Opaque(s) {
+		f.fail("%w", notKnown(s, "stands outside of the loops over threads"))
+	}
 }
 
 // once runs a statement by one of the threads that are not told apart here.
 func (f *kernelForm) once(s tir.Stmt, have []string) tir.Stmt {
-	var cond tir.Expr
+	if cond := f.condition(have); cond != nil {
+		return &tir.If{Cond: cond, Then: s}
+	}
+	return s
+}
+
+// condition holds for one of the threads that the given indices do not tell apart; nil if they tell all apart.
+func (f *kernelForm) condition(have []string) (cond tir.Expr) {
 	for _, a := range f.k.axes {
 		if n, ok := a.extent.(*tir.IntImm); slices.Contains(have, a.tag) || ok && n.Value == 1 {
 			continue
@@ -208,10 +216,7 @@ func (f *kernelForm) once(s tir.Stmt, have []string) tir.Stmt {
 			cond = tir.And(cond, c)
 		}
 	}
-	if cond == nil {
-		return s
-	}
-	return &tir.If{Cond: cond, Then: s}
+	return cond
 }
 
 // threads is the body of a loop over threads.
@@ -255,6 +260,10 @@ func (f *kernelForm) virtual(s *tir.For, have []string) tir.Stmt {
 		case *tir.Call:
 			if n.Name == "storage_sync" && n.Kind == tir.CallIntrinsic {
 				f.fail("loop %s over %s has a barrier within: bind it to threadIdx", s.Var.Name, s.Thread)
+			}
+		default:
+			if tir.Opaque(n) {
+				f.fail("%w", notKnown(n, "stands in loop "+s.Var.Name+" over "+s.Thread))
 			}
 		}
 		return f.err == nil

@@ -9,7 +9,8 @@ import (
 
 // SplitVectors replaces each store of a vector whose number of lanes a language lacks by several stores of vectors and
 // scalars that it has. All values are computed before the first is stored. Vectors of elements that the language has in
-// no vector stay as they are, and so do values that cannot be split: those of packed calls, for example.
+// no vector stay as they are, and so do values that cannot be split: those of packed calls and of opaque nodes, for
+// example.
 func SplitVectors(l Language) Pass {
 	return func(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 		by := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
@@ -27,7 +28,7 @@ func SplitVectors(l Language) Pass {
 
 func (l *Language) splitStore(s *tir.BufferStore) tir.Stmt {
 	t := s.Value.DType()
-	if t.Lanes < 2 || len(s.Indices) == 0 || len(l.Lanes) == 0 {
+	if t.Lanes < 2 || len(s.Indices) == 0 || len(l.Lanes) == 0 || contains(s, tir.Opaque) {
 		return s
 	}
 	if l.HasVector(t) || tir.IsBool(t) || !l.HasVector(tir.Vector(t, l.Lanes[0])) {

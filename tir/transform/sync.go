@@ -90,10 +90,14 @@ func (k *kernel) sync() error {
 	}
 	tir.Walk(k.body, func(node any) bool {
 		switch n := node.(type) {
-		case *tir.Let:
-			y.opaque[n.Var], y.varying[n.Var] = true, true
+		case *tir.For:
 		case *tir.LetStmt:
 			y.opaque[n.Var] = true
+		default:
+			vars, _ := tir.Bound(n)
+			for _, v := range vars {
+				y.opaque[v], y.varying[v] = true, true
+			}
 		}
 		return true
 	})
@@ -168,8 +172,15 @@ func (y *syncer) stmt(s tir.Stmt) syncPart {
 		list := y.reads(s.Cond)
 		return syncPart{s: s, first: list, last: list}
 	}
-	y.fail("a kernel has a statement %T", s)
-	return syncPart{s: s}
+	exprs, inner := tir.Parts(s)
+	if len(inner) > 0 {
+		y.fail("%w", notKnown(s, "has statements within, in a kernel"))
+	}
+	list := y.anything()
+	for _, e := range exprs {
+		list = append(list, y.reads(e)...)
+	}
+	return syncPart{s: s, first: list, last: list}
 }
 
 // follow puts what comes next behind a part, and reports whether a barrier has to stand between both.
@@ -341,6 +352,8 @@ func (y *syncer) uniform(e tir.Expr) bool {
 		case *tir.Call:
 			i, _ := tir.LookupIntrinsic(n.Name)
 			same = same && n.Kind == tir.CallIntrinsic && i.Pure
+		default:
+			same = same && !tir.Opaque(n)
 		}
 		return same
 	})
@@ -350,7 +363,7 @@ func (y *syncer) uniform(e tir.Expr) bool {
 func hasLoad(e tir.Expr) (found bool) {
 	tir.Walk(e, func(node any) bool {
 		_, load := node.(*tir.BufferLoad)
-		found = found || load
+		found = found || load || tir.Opaque(node)
 		return !found
 	})
 	return found

@@ -73,9 +73,21 @@ func (y *syncer) reads(e tir.Expr) (all []sharedAccess) {
 					all = append(all, sharedAccess{buffer: b, write: true, loops: slices.Clone(y.loops)})
 				}
 			}
+		default:
+			if tir.Opaque(n) {
+				all = append(all, y.anything()...)
+			}
 		}
 		return true
 	})
+	return all
+}
+
+// anything is what an opaque node may do: store to any element of all shared memory.
+func (y *syncer) anything() (all []sharedAccess) {
+	for _, b := range y.k.shared {
+		all = append(all, sharedAccess{buffer: b, write: true, loops: slices.Clone(y.loops)})
+	}
 	return all
 }
 
@@ -280,6 +292,8 @@ func (y *syncer) isFixed(e tir.Expr, common map[*tir.Var]bool) bool {
 			fixed = fixed && !thread && !y.opaque[n] && (common[n] || !y.isLoop(n))
 		case *tir.BufferLoad, *tir.Call:
 			fixed = false
+		default:
+			fixed = fixed && !tir.Opaque(n)
 		}
 		return fixed
 	})

@@ -134,9 +134,10 @@ func statements(s tir.Stmt) int64 {
 	n := int64(0)
 	tir.Walk(s, func(node any) bool {
 		switch node.(type) {
-		case *tir.BufferStore, *tir.Evaluate, *tir.Assert, *tir.LetStmt, *tir.For, *tir.While, *tir.If, *tir.Alloc:
+		case *tir.Seq, *tir.AttrStmt:
+		case tir.Stmt:
 			n++
-		case tir.Expr:
+		default:
 			return false
 		}
 		return true

@@ -229,9 +229,7 @@ func mayFail(e tir.Expr) bool {
 				c, ok := n.B.(*tir.IntImm)
 				return !ok || c.Value == 0
 			}
-		case *tir.Call:
-			return isImpure(n)
 		}
-		return false
+		return isImpure(node)
 	})
 }

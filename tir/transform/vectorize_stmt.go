@@ -1,6 +1,10 @@
 package transform
 
-import "tvmgo/tir"
+import (
+	"slices"
+
+	"tvmgo/tir"
+)
 
 // lockstep makes vectors of what depends on a loop's variable.
 type lockstep struct {
@@ -221,6 +225,9 @@ func spreadAllocs(s *tir.For, iterations int64) (tir.Stmt, bool) {
 					ok = ok && lanesOfIndices(e.Indices) == 1
 					return &tir.BufferLoad{Buffer: b, Indices: at(e.Indices)}
 				}
+			default:
+				_, buffers := tir.Named(e)
+				ok = ok && !slices.ContainsFunc(buffers, func(b *tir.Buffer) bool { return own[b] != nil })
 			}
 			return e
 		},

@@ -135,8 +135,15 @@ func (v *limits) look(k *launchSize, node any, path string) {
 			return
 		}
 		k.threads[n.Thread] = max(k.threads[n.Thread], low)
-	case *tir.Alloc:
-		b := n.Buffer
+	case *tir.Call:
+		if n.Kind == tir.CallIntrinsic && n.Name == "storage_sync" && len(n.Args) > 0 {
+			if s, ok := n.Args[0].(*tir.StringImm); ok && s.Value == "warp" {
+				k.warps = "threads of a warp wait for each other"
+			}
+		}
+	}
+	_, buffers := tir.Bound(node)
+	for _, b := range buffers {
 		switch scope := b.StorageScope(); {
 		case scope == "warp":
 			k.warps = "memory of buffer " + b.Name + " is a warp's"
@@ -156,12 +163,6 @@ func (v *limits) look(k *launchSize, node any, path string) {
 			k.shared += bytes
 			if k.largest == nil || bytesOf(k.largest) < bytesOf(b) {
 				k.largest = b
-			}
-		}
-	case *tir.Call:
-		if n.Kind == tir.CallIntrinsic && n.Name == "storage_sync" && len(n.Args) > 0 {
-			if s, ok := n.Args[0].(*tir.StringImm); ok && s.Value == "warp" {
-				k.warps = "threads of a warp wait for each other"
 			}
 		}
 	}
@@ -234,14 +235,19 @@ func (v *limits) arguments(s tir.Stmt) (names []string) {
 			buffer(n.Buffer)
 		case *tir.BufferStore:
 			buffer(n.Buffer)
-		case *tir.For:
-			defined[n.Var] = true
-		case *tir.LetStmt:
-			defined[n.Var] = true
-		case *tir.Let:
-			defined[n.Var] = true
-		case *tir.Alloc:
-			defined[n.Buffer.Data] = true
+		case *tir.AttrStmt:
+		default:
+			vars, buffers := tir.Named(n)
+			for _, x := range vars {
+				use(x, x.Name)
+			}
+			for _, b := range buffers {
+				buffer(b)
+			}
+		}
+		vars, _ := tir.Bound(node)
+		for _, x := range vars {
+			defined[x] = true
 		}
 		return true
 	}

@@ -70,6 +70,10 @@ func hostAccess(f *tir.PrimFunc, t *target.Target) (err error) {
 			if n.Kind == tir.CallIntrinsic && n.Name == "address_of" {
 				return false
 			}
+		default:
+			if _, buffers := tir.Named(n); err == nil && len(buffers) > 0 && tir.Opaque(n) {
+				refuse("named", buffers[0], path)
+			}
 		}
 		return err == nil
 	})

@@ -82,7 +82,7 @@ func (c *compiler) expr(e tir.Expr) value {
 	case *tir.Bad:
 		c.fail("an expression is invalid: %v", e.Err)
 	}
-	c.fail("an expression is nil, or of an unknown kind (%T)", e)
+	c.fail("an expression is nil, or of a type that the interpreter does not know: %s", tir.NodeName(e))
 	return value{}
 }
 

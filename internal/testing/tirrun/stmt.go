@@ -55,7 +55,7 @@ func (c *compiler) stmt(s tir.Stmt) func(*frame) control {
 	case *tir.Evaluate:
 		return c.evaluate(s)
 	}
-	c.fail("a statement is nil, or of an unknown kind (%T)", s)
+	c.fail("a statement is nil, or of a type that the interpreter does not know: %s", tir.NodeName(s))
 	return nil
 }
 

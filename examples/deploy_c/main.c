@@ -1,10 +1,10 @@
 /* Loads a compiled module and calls a function f(A, B, C) that adds two float32 vectors; checks the result and measures
  * a call.
  *
- *   deploy_c MODULE [FUNCTION] [LENGTH] [DEVICE]      DEVICE is cpu, cuda:0, opencl:1, …: where the vectors are
+ *   deploy_c MODULE [FUNCTION] [LENGTH] [DEVICE]      DEVICE is cpu, cuda:0, opencl:1, …
  *
- * This is all that an application needs: one header, one library (-ltvmgo). Every call gives 0, or -1 with the reason
- * in TVMGetLastError. */
+ * An application needs only this header and the library (-ltvmgo). Every function returns 0, or -1 with the reason in
+ * TVMGetLastError. */
 #include <tvm/runtime/c_runtime_api.h>
 
 #include <errno.h>
@@ -25,7 +25,7 @@ typedef struct {
   DLDevice device;
 } program;
 
-/* "cuda:1"; an index that is not given is 0. */
+/* Parses "cuda:1"; the default index is 0. */
 static int parse_device(const char* text, DLDevice* out) {
   static const struct {
     const char* name;
@@ -50,8 +50,8 @@ static int failed(const char* what) {
 
 static int load(program* p, const char* path, const char* name) {
   if (TVMModLoadFromFile(path, "so", &p->module) != 0) return failed("cannot load the module");
-  if (TVMModGetFunction(p->module, name, 0, &p->function) != 0) return failed("cannot look the function up");
-  if (p->function == NULL) { /* absent, which is no error of the look-up */
+  if (TVMModGetFunction(p->module, name, 0, &p->function) != 0) return failed("cannot look up the function");
+  if (p->function == NULL) { /* a missing function is not an error of TVMModGetFunction */
     fprintf(stderr, "%s has no function \"%s\": see `tvmgo inspect %s`\n", path, name, path);
     return -1;
   }
@@ -62,11 +62,11 @@ static int make_arrays(program* p, int64_t n) {
   size_t bytes = (size_t)n * sizeof(float);
   TVMArrayHandle* arrays[] = {&p->a, &p->b, &p->c};
   for (int i = 0; i < 3; i++)
-    if (TVMArrayAlloc(&n, 1, kDLFloat, 32, 1, (int)p->device.device_type, p->device.device_id,
-        arrays[i]) != 0) return failed("cannot allocate an array");
+    if (TVMArrayAlloc(&n, 1, kDLFloat, 32, 1, (int)p->device.device_type, p->device.device_id, arrays[i]) != 0)
+      return failed("cannot allocate an array");
   p->host = malloc(3 * bytes + 1);
   if (p->host == NULL) {
-    fprintf(stderr, "no memory for %zu bytes\n", 3 * bytes);
+    fprintf(stderr, "cannot allocate %zu bytes\n", 3 * bytes);
     return -1;
   }
   float *a = p->host, *b = a + n;
@@ -89,7 +89,7 @@ static int call(program* p) {
   return 0;
 }
 
-/* Calls on a device are queued; this waits until they are done. */
+/* Calls on a device are only queued; this waits for them. */
 static int finish(program* p) {
   return TVMSynchronize((int)p->device.device_type, p->device.device_id, NULL) == 0 ? 0 : failed("the work failed");
 }
@@ -117,7 +117,7 @@ static int ascending(const void* x, const void* y) {
   return (a > b) - (a < b);
 }
 
-/* Median time of a call. A sample holds so many calls that reading the clock does not count. */
+/* Measures the median time of a call. A sample has so many calls that the time to read the clock is negligible. */
 static int measure(program* p, double* median_ns, int* calls) {
   double samples[SAMPLES], begin = now_ns();
   if (call(p) != 0 || finish(p) != 0) return -1;
@@ -146,7 +146,7 @@ static int run(program* p, const char* path, const char* name, int64_t n) {
   return 0;
 }
 
-/* Handles that are still NULL are fine to free. */
+/* Frees everything. The functions accept NULL handles. */
 static int close_all(program* p) {
   int rc = 0;
   TVMArrayHandle arrays[] = {p->a, p->b, p->c};
@@ -166,8 +166,9 @@ int main(int argc, char** argv) {
   long long n = argc > 3 ? strtoll(argv[3], &end, 10) : 1024;
   if (argc < 2 || argc > 5 || errno != 0 || *end != 0 || n < 1 || n > 1 << 28 ||
       parse_device(argc > 4 ? argv[4] : "cpu", &p.device) != 0) {
-    fprintf(stderr, "usage: %s MODULE [FUNCTION] [LENGTH from 1 to %d] [DEVICE: cpu, cuda:0, opencl:0, "
-        "vulkan:0, ...]\n", argv[0], 1 << 28);
+    fprintf(stderr,
+            "usage: %s MODULE [FUNCTION] [LENGTH from 1 to %d] [DEVICE: cpu, cuda:0, opencl:0, vulkan:0, ...]\n",
+            argv[0], 1 << 28);
     return 2;
   }
   int rc = run(&p, argv[1], name, n);

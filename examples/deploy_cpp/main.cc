@@ -3,7 +3,7 @@
  *
  *   deploy_cpp MODULE [FUNCTION] [LENGTH]
  *
- * This is all that a C++ application needs: one header, one library (-ltvmgo). What fails throws tvmgo::Error, and
+ * A C++ application needs only this header and the library (-ltvmgo). Functions that fail throw tvmgo::Error, and
  * destructors free everything. */
 #include <tvmgo/tvmgo.hpp>
 
@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 
 double micros(Clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
 
-/* Median time of a call, in µs. A sample holds so many calls that reading the clock does not count. */
+/* The median time of a call in µs. A sample has so many calls that the time to read the clock is negligible. */
 template <class F>
 double measure(F call, int* calls) {
   auto begin = Clock::now();
@@ -54,9 +54,8 @@ void run(const std::string& path, const std::string& name, std::int64_t n) {
   std::vector<float> c = tc.to_vector<float>();
   for (std::size_t i = 0; i < c.size(); i++)
     if (!(std::fabs(c[i] - (a[i] + b[i])) <= 1e-5f))
-      throw tvmgo::Error("ValueError", "wrong result: element " + std::to_string(i) + " is " + std::to_string(
-          c[i]) + ", not " +
-                                           std::to_string(a[i] + b[i]));
+      throw tvmgo::Error("ValueError", "wrong result: element " + std::to_string(i) + " is " + std::to_string(c[i]) +
+                                           ", not " + std::to_string(a[i] + b[i]));
 
   int calls = 0;
   double us = measure([&] { add(ta, tb, tc); }, &calls);
@@ -82,7 +81,7 @@ int main(int argc, char** argv) {
   }
   try {
     run(argv[1], argc > 2 ? argv[2] : "add", n);
-  } catch (const std::exception& e) { /* tvmgo::Error among them */
+  } catch (const std::exception& e) { /* including tvmgo::Error */
     std::fprintf(stderr, "%s\n", e.what());
     return 1;
   }

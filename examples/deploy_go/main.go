@@ -1,10 +1,9 @@
-// Command deploy_go serves a compiled module over HTTP: POST /predict with {"a":[1,2],"b":[3,4]} answers {"c":[4,6]}.
+// Command deploy_go serves a compiled module over HTTP: POST /predict with {"a":[1,2],"b":[3,4]} returns {"c":[4,6]}.
 //
 //	go run ./examples/deploy_go -module add.so -function add -addr 127.0.0.1:8080
 //
 // One module is loaded at the start and shared by all requests; each request has its own tensors. SIGINT and
-// SIGTERM end the service after the current requests. -selftest sends one request to the service, and
-// exits.
+// SIGTERM end the service after the current requests. -selftest sends one request to the service and exits.
 package main
 
 import (
@@ -22,7 +21,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
-	_ "tvmgo/runtime/all" // every device; with the build tags cuda and opencl also theirs
+	_ "tvmgo/runtime/all" // all devices that the build tags include
 )
 
 type config struct {

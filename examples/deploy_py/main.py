@@ -1,6 +1,6 @@
 """Loads a compiled module and calls a function f(A, B, C) that adds two float32 vectors of NumPy, in three ways.
 
-    main.py MODULE [FUNCTION] [LENGTH] [DEVICE]      DEVICE is cpu, cuda:0, opencl:1, ...: where the vectors are
+    main.py MODULE [FUNCTION] [LENGTH] [DEVICE]      DEVICE is cpu, cuda:0, opencl:1, ...
 
 It needs only NumPy and libtvmgo.so: no header, no compiler, no package of Apache TVM. It uses the library that
 TVMGO_LIBRARY names, or else that of dist/ in the source tree, or else the one that the system finds. README.md explains
@@ -36,11 +36,11 @@ class DLTensor(ctypes.Structure):
 
 
 def open_library():
-    """Libraries are opened by their path, or by their name where the system finds it."""
+    """Opens the library by its path, or by its name if the system has to find it."""
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dist", "lib", "libtvmgo.so")
     lib = ctypes.CDLL(os.environ.get("TVMGO_LIBRARY") or (beside if os.path.exists(beside) else "libtvmgo.so.0"))
     lib.TVMGetLastError.restype = c_char_p
-    # What is declared here is checked and converted by ctypes; without that a pointer would be cut to 32 bits.
+    # ctypes checks and converts arguments with declared types; without them it would truncate a pointer to 32 bits.
     lib.TVMModLoadFromFile.argtypes = [c_char_p, c_char_p, POINTER(c_void_p)]
     lib.TVMModGetFunction.argtypes = [c_void_p, c_char_p, c_int, POINTER(c_void_p)]
     lib.TVMFuncCall.argtypes = [c_void_p, POINTER(Value), POINTER(c_int), c_int, POINTER(Value), POINTER(c_int)]
@@ -54,13 +54,13 @@ def open_library():
 
 
 def check(rc):
-    """Every function gives 0, or -1 with the reason in TVMGetLastError."""
+    """Raises the error of a call: functions return 0, or -1 with the reason in TVMGetLastError."""
     if rc != 0:
         raise RuntimeError(lib.TVMGetLastError().decode())
 
 
 class Handle:
-    """What the library counts: freed with the Python object."""
+    """A counted object of the library, which is freed with the Python object."""
 
     def __init__(self, free):
         self.free, self.handle = free, c_void_p()
@@ -83,13 +83,13 @@ class Function(Handle):
     def __init__(self, module, name):
         super().__init__(lib.TVMFuncFree)
         check(lib.TVMModGetFunction(module.handle, name.encode(), 0, byref(self.handle)))
-        if not self.handle:  # absent, which is no error of the look-up
+        if not self.handle:  # a missing function is not an error of TVMModGetFunction
             raise KeyError(f'the module has no function "{name}"')
 
     def __call__(self, *args):
-        """Calls with NumPy arrays, by pointer, and with arrays of the library."""
+        """Calls the function with NumPy arrays, which are passed by pointer, and with arrays of the library."""
         values, codes, result, code = (Value * len(args))(), (c_int * len(args))(), Value(), c_int()
-        views = [view(a) if isinstance(a, np.ndarray) else a for a in args]  # alive until the call is over
+        views = [view(a) if isinstance(a, np.ndarray) else a for a in args]  # alive until the call returns
         for i, v in enumerate(views):
             codes[i] = DLTENSOR if isinstance(v, DLTensor) else ARRAY
             values[i].handle = ctypes.addressof(v) if isinstance(v, DLTensor) else v.handle.value
@@ -100,7 +100,7 @@ class Function(Handle):
 
 
 def view(a):
-    """A description of an array's memory. It keeps nothing alive: the array must outlive its use."""
+    """Describes the memory of an array. It does not keep the array alive: that must exist while the view is used."""
     if not a.flags.c_contiguous or a.dtype.kind not in CODES:
         raise TypeError(f"an array of {a.dtype} with strides {a.strides} is not passed: see numpy.ascontiguousarray")
     return DLTensor(a.ctypes.data, DEVICES["cpu"], 0, a.ndim, CODES[a.dtype.kind], 8 * a.itemsize, 1,
@@ -108,17 +108,17 @@ def view(a):
 
 
 def aligned(n):
-    """A float32 vector that begins at a multiple of 64 bytes, which code that Apache TVM compiled relies on."""
+    """A float32 vector whose address is a multiple of 64 bytes, as code that Apache TVM compiled requires."""
     memory = np.zeros(4 * n + 64, np.uint8)
     return memory[-memory.ctypes.data % 64:][:4 * n].view(np.float32)
 
 
-# ---- 2. DLPack: the library holds a NumPy array for as long as it likes, and the other way round ----
+# ---- 2. DLPack: the library keeps a reference to a NumPy array, or NumPy one to a tensor of the library ----
 
 capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 capsule_rename = ctypes.PYFUNCTYPE(c_int, py_object, c_char_p)(("PyCapsule_SetName", ctypes.pythonapi))
 capsule_new = ctypes.PYFUNCTYPE(py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", ctypes.pythonapi))
-USED = b"used_dltensor"  # a capsule keeps the address of its name: this lives as long as the program
+USED = b"used_dltensor"  # a capsule keeps the address of its name, so this must never be freed
 
 
 class Array(Handle):
@@ -127,10 +127,10 @@ class Array(Handle):
 
     @classmethod
     def of(cls, a):
-        """Borrows the memory of anything that speaks DLPack; freeing the last reference gives it back."""
+        """Borrows the memory of an object that supports DLPack until the last reference to the tensor is freed."""
         self, capsule = cls(), a.__dlpack__()
         check(lib.TVMArrayFromDLPack(capsule_pointer(capsule, b"dltensor"), byref(self.handle)))
-        capsule_rename(capsule, USED)  # it is ours now, and the capsule does not give it back
+        capsule_rename(capsule, USED)  # the library owns the tensor now, so the capsule must not free it
         return self
 
     def __dlpack_device__(self):
@@ -139,9 +139,9 @@ class Array(Handle):
     def __dlpack__(self, **_):
         managed = c_void_p()
         check(lib.TVMArrayToDLPack(self.handle, byref(managed)))
-        return capsule_new(managed, b"dltensor", None)  # numpy.from_dlpack takes it over
+        return capsule_new(managed, b"dltensor", None)  # numpy.from_dlpack takes ownership
 
-    # ---- 3. devices: memory of their own, filled and read by copies ----
+    # ---- 3. devices: their memory is written and read by copies ----
 
     @classmethod
     def on(cls, device, a):
@@ -165,7 +165,7 @@ def parse_device(text):
 
 def run(path, name="add", length="1024", device="cpu"):
     n, device = int(length), parse_device(device)
-    f = Module(path)[name]  # a function keeps its module's code loaded
+    f = Module(path)[name]  # a function keeps its module loaded
     a, b, c = aligned(n), aligned(n), aligned(n)
     a[:], b[:] = np.arange(n) % 1000, np.arange(n) % 100 * 0.5
 
@@ -181,7 +181,7 @@ def run(path, name="add", length="1024", device="cpu"):
         held = Array.of(c)
         f(Array.of(a), Array.of(b), held)
         back = np.from_dlpack(held)
-        del held, c  # back holds the library's tensor, and with it the memory
+        del held, c  # back refers to the library's tensor and keeps its memory
         np.testing.assert_array_equal(back, a + b)
         assert back.ctypes.data == args[2].ctypes.data, "DLPack copied"
     print(f"{name} of {path} added {n} elements, and all are right")

@@ -12,7 +12,7 @@ import (
 
 const number dlpack.DeviceType = 24 // any free number n with kDLExtDev (12) < n < 36
 
-// register makes the device known to Go, C and loaded modules. Nothing is opened before the device is first used.
+// register makes the device available to Go, C and loaded modules.
 func register() error {
 	return runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: "hello", New: newHello})
 }

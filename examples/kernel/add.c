@@ -1,10 +1,10 @@
-/* A kernel written by hand: add(A, B, C) sets C = A + B for float32 vectors of one length on the CPU. C may be A or B.
+/* A hand-written kernel: add(A, B, C) sets C = A + B for float32 vectors of equal length on the CPU. C may be A or B.
  *
  *   cc -O3 -shared -fPIC -I../../include add.c -o add.so
  *
- * The function that users call "add" is exported as __tvm_ffi_add. Every such function has this one signature:
- * arguments are tagged values, and a failure is an error in the thread's slot and -1. The runtime function for that is
- * undefined here; the runtime that loads the file provides it. */
+ * The function "add" is exported as __tvm_ffi_add. All functions of modules have the same signature: arguments are
+ * tagged values; a function that fails sets the thread's error and returns -1. The function that sets it is undefined
+ * here; the runtime that loads the file provides it. */
 #include <tvm/ffi/c_api.h>
 
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static int fail(const char* kind, const char* format, ...) {
   return -1;
 }
 
-/* Returns the tensor of an object, or a bare DLTensor* that the caller keeps. NULL if the value is neither. */
+/* Returns the tensor of an object, or a DLTensor* that the caller owns. NULL if the value is neither. */
 static const DLTensor* tensor_of(const TVMFFIAny* value) {
   if (value->type_index == kTVMFFITensor) return TVMFFITensorGetDLTensorPtr(value->v_obj);
   if (value->type_index == kTVMFFIDLTensorPtr) return value->v_ptr;
@@ -51,7 +51,7 @@ static float* elements(const DLTensor* t) { return (float*)((char*)t->data + t->
 TVM_FFI_DLL_EXPORT int __tvm_ffi_add(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   static const char* const names[] = {"A", "B", "C"};
   const DLTensor* t[3];
-  (void)self, (void)result; /* no context, and None is what result holds already */
+  (void)self, (void)result; /* there is no context, and the result is None by default */
   if (num_args != 3) return fail("TypeError", "add: 3 arguments are needed (A, B, C), got %d", (int)num_args);
   for (int i = 0; i < 3; i++)
     if (check(&args[i], names[i], &t[i]) != 0) return -1;

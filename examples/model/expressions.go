@@ -12,8 +12,8 @@ const (
 	classes = 10
 )
 
-// denseLayer is relu(A·B + bias) for any number of rows. It is computed in tiles of 4 rows and 8 columns, which need
-// not divide the sizes; vectors compute a tile's columns, and threads take rows of tiles.
+// denseLayer is relu(A·B + bias) for any number of rows. It is computed in tiles of 4 rows and 8 columns, which do not
+// have to divide the sizes. The columns of a tile are computed in vectors, and rows of tiles in parallel.
 func denseLayer() (*tir.IRModule, error) {
 	n := te.Var("n")
 	a := te.Placeholder([]tir.Expr{n, tir.I32(inner)}, tir.Float32, "A")

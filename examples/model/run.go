@@ -17,7 +17,7 @@ import (
 
 const rows = 30 // of the input; not a multiple of the tile height 4
 
-// fill returns small numbers, whose sums in this network are exact floats: the order of additions does not matter.
+// fill returns small numbers. Their sums in this network are exact, so that the order of additions does not matter.
 func fill(n int, f func(i int) int, part float32) []float32 {
 	values := make([]float32, n)
 	for i := range values {

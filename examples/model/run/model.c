@@ -1,5 +1,5 @@
-/* Loads the library that examples/model builds of tensor expressions, and runs its two functions: dense, which is
- * relu(A·B + bias), and softmax of what that gives.
+/* Loads the library that examples/model builds from tensor expressions, and calls its two functions: dense, which is
+ * relu(A·B + bias), and softmax, with the result of dense.
  *
  *   model_c MODEL.so
  *

@@ -1,4 +1,4 @@
-/* The same as model.c over the classes of tvmgo/tvmgo.hpp:
+/* The same as model.c with the classes of tvmgo/tvmgo.hpp:
  *
  *   model_cpp MODEL.so */
 #include <tvmgo/tvmgo.hpp>

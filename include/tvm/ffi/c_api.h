@@ -2,14 +2,14 @@
  *
  * How this ABI may change
  *   - Names, numbers, sizes and offsets below are frozen: generated code and C++ programs have them compiled in.
- *   - New functions and new enumerators may be appended. A type index that was once given out keeps its meaning.
+ *   - New functions and new enumerators may be appended. An assigned type index keeps its meaning.
  *   - TVMFFIGetVersion never changes; a program that needs a newer function calls it first.
  *   - Every language relies on the 24-byte object header. What a type keeps after its documented cell is private.
  *
  * Conventions, unless a comment says otherwise
  *   - Any thread may call any function. Errors and Python state belong to the calling thread.
  *   - An int result is 0, or -1 with the error in this thread's slot (TVMFFIErrorMoveFromRaised). Other nonzero values
- *     mean that a front end (Python) already holds the error: hand them on unchanged.
+ *     mean that a front end (Python) already holds the error: return them unchanged.
  *   - Arguments are borrowed for the call; what comes back through an `out` pointer belongs to the caller.
  *   - A TVMFFIAny argument is a view. A TVMFFIAny result is owned when its type_index is >=
  *     kTVMFFIStaticObjectBegin. */
@@ -26,7 +26,7 @@
 #define TVM_FFI_WEAK __attribute__((weak))
 #endif
 
-/* TVM_FFI_DLL marks what the runtime exports; TVM_FFI_DLL_EXPORT marks what a user's own library exports. */
+/* TVM_FFI_DLL marks functions that the runtime exports, TVM_FFI_DLL_EXPORT those that a user's library exports. */
 #if !defined(TVM_FFI_DLL) && defined(__EMSCRIPTEN__)
 #include <emscripten/emscripten.h>
 #define TVM_FFI_DLL EMSCRIPTEN_KEEPALIVE
@@ -116,14 +116,14 @@ enum TVMFFITypeIndex TVM_FFI_ENUM_BASE_ {
   kTVMFFIVisitInterrupt = 77,
   kTVMFFIBigInt = 78,          /* header, size_t word count (>= 2), words; what fits int64 is always kTVMFFIInt */
   kTVMFFIStaticObjectEnd,
-  kTVMFFIDynObjectBegin = 128  /* first index that is given out at run time */
+  kTVMFFIDynObjectBegin = 128  /* the first index that is assigned at run time */
 };
 typedef enum TVMFFITypeIndex TVMFFITypeIndex;
 
-/* Address of an object's header. */
+/* The address of the header of an object. */
 typedef void* TVMFFIObjectHandle;
 
-/* What a deleter must do: destroy the value, free the memory, or both. */
+/* Whether a deleter must destroy the value, free the memory, or both. */
 enum TVMFFIObjectDeleterFlagBitMask TVM_FFI_ENUM_BASE_ {
   kTVMFFIObjectDeleterFlagBitMaskStrong = 1 << 0,
   kTVMFFIObjectDeleterFlagBitMaskWeak = 1 << 1,
@@ -145,7 +145,7 @@ typedef struct {
   };
 } TVMFFIObject;
 
-/* One value, 16 bytes. Bytes that a type does not use are 0, so that equal values have equal bytes. */
+/* A value, 16 bytes. Bytes that a type does not use are 0, so that equal values have equal bytes. */
 typedef struct {
   int32_t type_index;
   TVM_FFI_UNION_ {
@@ -165,7 +165,7 @@ typedef struct {
   };
 } TVMFFIAny;
 
-/* A run of bytes; strings end with a NUL that size does not count. */
+/* Contiguous bytes; strings end with a NUL that size does not include. */
 typedef struct {
   const char* data;
   size_t size;
@@ -191,14 +191,15 @@ enum TVMFFIBacktraceUpdateMode TVM_FFI_ENUM_BASE_ {
 };
 typedef enum TVMFFIBacktraceUpdateMode TVMFFIBacktraceUpdateMode;
 
-/* Content of an error. kind is a Python-like name ("ValueError"); backtrace has one frame a line, innermost first. */
+/* Contents of an error. kind is a name like Python's ("ValueError"); backtrace has one frame per line, innermost
+ * first. */
 typedef struct {
   TVMFFIByteArray kind;
   TVMFFIByteArray message;
   TVMFFIByteArray backtrace;
   /* Replaces or extends backtrace (copied). Not to be called while another thread reads the same error. */
   void (*update_backtrace)(TVMFFIObjectHandle self, const TVMFFIByteArray* backtrace, int32_t update_mode);
-  TVMFFIObjectHandle cause_chain;   /* the error behind this one, or NULL; owned by the error */
+  TVMFFIObjectHandle cause_chain;   /* the cause of this error, or NULL; owned by the error */
   TVMFFIObjectHandle extra_context; /* any object, or NULL; owned by the error */
 } TVMFFIErrorCell;
 
@@ -273,16 +274,16 @@ TVM_FFI_DLL int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny* args, int
 
 /* ---- Errors: one slot per thread --------------------------------------------------------------------------------- */
 
-/* Takes this thread's error out of its slot; *result is owned, NULL when there is none. */
+/* Moves this thread's error out of its slot; *result is owned, NULL if there is none. */
 TVM_FFI_DLL void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle* result);
 
 /* Puts an error into this thread's slot and retains it; the caller keeps its own reference. Replaces the one before. */
 TVM_FFI_DLL void TVMFFIErrorSetRaised(TVMFFIObjectHandle error);
 
-/* The same from two C strings, which are copied. */
+/* The same with an error made of two C strings, which are copied. */
 TVM_FFI_DLL void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message);
 
-/* The same from a message in parts, which are joined; NULL parts are left out. */
+/* The same with a message in parts, which are joined; NULL parts are ignored. */
 TVM_FFI_DLL void TVMFFIErrorSetRaisedFromCStrParts(const char* kind, const char** message_parts, int32_t num_parts);
 
 /* Makes an error object; the texts are copied. Does not change this thread's slot, even if it fails (out of memory). */
@@ -303,14 +304,14 @@ TVM_FFI_DLL int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray*
 TVM_FFI_DLL int TVMFFITensorFromDLPack(DLManagedTensor* from, int32_t require_alignment, int32_t require_contiguous,
                                        TVMFFIObjectHandle* out);
 
-/* Lends a tensor: *out keeps it alive until its deleter is called, once, from any thread. */
+/* Exports a tensor: *out keeps it alive until its deleter is called, once, from any thread. */
 TVM_FFI_DLL int TVMFFITensorToDLPack(TVMFFIObjectHandle from, DLManagedTensor** out);
 
-/* TVMFFITensorFromDLPack for the current generation; fails on another major version too. */
+/* Like TVMFFITensorFromDLPack for the versioned structure; also fails for another major version. */
 TVM_FFI_DLL int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned* from, int32_t require_alignment,
                                                 int32_t require_contiguous, TVMFFIObjectHandle* out);
 
-/* TVMFFITensorToDLPack for the current generation. */
+/* Like TVMFFITensorToDLPack for the versioned structure. */
 TVM_FFI_DLL int TVMFFITensorToDLPackVersioned(TVMFFIObjectHandle from, DLManagedTensorVersioned** out);
 
 /* A tensor with prototype's data, dtype, shape and strides (copied; strides must not be NULL) that keeps source alive.
@@ -320,7 +321,7 @@ TVM_FFI_DLL int TVMFFITensorCreateUnsafeView(TVMFFIObjectHandle source, const DL
 
 /* ---- Strings, bytes, big integers, element types ----------------------------------------------------------------- */
 
-/* An owned string or run of bytes with a copy of input, in the small form when it fits. Fails when memory is out. */
+/* An owned string or bytes object with a copy of input, in the small form if it fits. Fails if it is out of memory. */
 TVM_FFI_DLL int TVMFFIStringFromByteArray(const TVMFFIByteArray* input, TVMFFIAny* out);
 TVM_FFI_DLL int TVMFFIBytesFromByteArray(const TVMFFIByteArray* input, TVMFFIAny* out);
 
@@ -328,13 +329,13 @@ TVM_FFI_DLL int TVMFFIBytesFromByteArray(const TVMFFIByteArray* input, TVMFFIAny
  * Fails when input.size is no multiple of 8. */
 TVM_FFI_DLL int TVMFFIBigIntFromByteArray(const TVMFFIByteArray* input, TVMFFIAny* out);
 
-/* The words of an Int or BigInt, borrowed from *value: good as long as *value stays where and what it is. */
+/* The words of an Int or BigInt, borrowed from *value: valid until *value is moved or changed. */
 TVM_FFI_DLL TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny* value);
 
-/* Reads an element type ("float32x4", "bool", "float8_e4m3fn"). Fails, naming the text, on what is none. */
+/* Parses an element type ("float32x4", "bool", "float8_e4m3fn"). Fails if the text is not one. */
 TVM_FFI_DLL int TVMFFIDataTypeFromString(const TVMFFIByteArray* str, DLDataType* out);
 
-/* Writes an element type as an owned string. Fails on codes that have no name. */
+/* Formats an element type as an owned string. Fails if its code has no name. */
 TVM_FFI_DLL int TVMFFIDataTypeToString(const DLDataType* dtype, TVMFFIAny* out);
 
 /* ---- Types and reflection ---------------------------------------------------------------------------------------- */
@@ -353,14 +354,14 @@ enum TVMFFIFieldFlagBitMask TVM_FFI_ENUM_BASE_ {
   kTVMFFIFieldFlagBitMaskWritable = 1 << 0,
   kTVMFFIFieldFlagBitMaskHasDefault = 1 << 1,
   kTVMFFIFieldFlagBitMaskIsStaticMethod = 1 << 2,
-  kTVMFFIFieldFlagBitMaskSEqHashIgnore = 1 << 3,       /* left out of structural equality and hash */
+  kTVMFFIFieldFlagBitMaskSEqHashIgnore = 1 << 3,       /* ignored in structural equality and hash */
   kTVMFFIFieldFlagBitMaskSEqHashDefPattern = 1 << 4,   /* kTVMFFIDefRegionKindPattern begins here */
   kTVMFFIFieldFlagBitMaskDefaultFromFactory = 1 << 5,  /* the default is a function to call without arguments */
   kTVMFFIFieldFlagBitMaskReprOff = 1 << 6,
   kTVMFFIFieldFlagBitMaskCompareOff = 1 << 7,
   kTVMFFIFieldFlagBitMaskHashOff = 1 << 8,
   kTVMFFIFieldFlagBitMaskInitOff = 1 << 9,             /* not a parameter of the generated constructor */
-  kTVMFFIFieldFlagBitMaskKwOnly = 1 << 10,             /* by keyword only, there */
+  kTVMFFIFieldFlagBitMaskKwOnly = 1 << 10,             /* a parameter that is passed by keyword only */
   kTVMFFIFieldFlagBitSetterIsFunctionObj = 1 << 11,    /* setter is a function object, called (address, value) */
   kTVMFFIFieldFlagBitMaskSEqHashDefSimple = 1 << 12    /* kTVMFFIDefRegionKindSimple begins here */
 };
@@ -398,7 +399,7 @@ typedef struct {
   TVMFFIFieldGetter getter;
   void* setter; /* a TVMFFIFieldSetter, or a function object: see the flag */
   TVMFFIAny default_value_or_factory;
-  int32_t field_static_type_index; /* kTVMFFIAny when not known */
+  int32_t field_static_type_index; /* kTVMFFIAny if unknown */
 } TVMFFIFieldInfo;
 
 /* One method of a type, or a global function with its documentation. `method` is a view of the function. */
@@ -413,7 +414,7 @@ typedef struct {
 typedef struct {
   TVMFFIByteArray doc;
   TVMFFIObjectCreator creator; /* or NULL */
-  int32_t total_size;          /* of an instance in bytes, 0 when it varies */
+  int32_t total_size;          /* of an instance in bytes, 0 if it varies */
   TVMFFISEqHashKind structural_eq_hash_kind;
 } TVMFFITypeMetadata;
 
@@ -424,7 +425,7 @@ typedef struct {
   int32_t begin_index;
 } TVMFFITypeAttrColumn;
 
-/* What is known of a type. type_ancestors[d] is the ancestor at depth d, for d < type_depth. */
+/* The description of a type. type_ancestors[d] is the ancestor at depth d, for d < type_depth. */
 typedef struct TVMFFITypeInfo {
   int32_t type_index;
   int32_t type_depth;

@@ -10,7 +10,7 @@
  *   - An int result is 0, or -1 with the text in TVMGetLastError. -2 means that a Python front end already holds the
  *     error.
  *   - Arguments are borrowed for the call; what comes back through an `out` pointer belongs to the caller.
- *   - A text or byte array that a call returns stays good until the next call of the same kind on that thread. */
+ *   - A string or byte array that a call returns is valid until the next call of the same kind on that thread. */
 #ifndef TVM_RUNTIME_C_RUNTIME_API_H_
 #define TVM_RUNTIME_C_RUNTIME_API_H_
 
@@ -23,7 +23,7 @@
 #endif
 #endif
 
-/* Marks what the runtime exports. */
+/* Marks functions that the runtime exports. */
 #ifndef TVM_DLL
 #if defined(__EMSCRIPTEN__)
 #include <emscripten/emscripten.h>
@@ -69,14 +69,14 @@ typedef enum {
   TVMDeviceExtType_End
 } TVMDeviceExtType;
 
-/* What a TVMValue holds. As a result, objects, modules, functions and arrays are owned; texts and bytes are
+/* The type of a TVMValue. As results, objects, modules, functions and arrays are owned; strings and bytes are
  * thread-local. */
 typedef enum {
   kTVMArgInt = kDLInt,          /* v_int64 */
   kTVMArgFloat = kDLFloat,      /* v_float64 */
-  kTVMOpaqueHandle = 3U,        /* v_handle, a bare pointer */
+  kTVMOpaqueHandle = 3U,        /* v_handle, a plain pointer */
   kTVMNullptr = 4U,             /* v_handle is NULL */
-  kTVMDataType = 5U,            /* v_type; as a result of TVMFuncCall it comes as text */
+  kTVMDataType = 5U,            /* v_type; TVMFuncCall returns it as a string */
   kDLDevice = 6U,               /* v_device */
   kTVMDLTensorHandle = 7U,      /* v_handle is a DLTensor*, borrowed; arguments only */
   kTVMObjectHandle = 8U,        /* v_handle, freed with TVMObjectFree */
@@ -90,11 +90,11 @@ typedef enum {
   kTVMExtBegin = 16U,
   kTVMNNVMFirst = 16U,
   kTVMNNVMLast = 20U,
-  kTVMExtReserveEnd = 64U, /* codes from here to kTVMExtEnd are the user's */
+  kTVMExtReserveEnd = 64U, /* codes from here to kTVMExtEnd are for users */
   kTVMExtEnd = 128U
 } TVMArgTypeCode;
 
-/* The codes as programs before 0.6 spell them. Define TVM_NO_HISTORIC_TYPE_CODES where a name is in your way. */
+/* The names of the codes before 0.6. Define TVM_NO_HISTORIC_TYPE_CODES if one conflicts with yours. */
 #ifndef TVM_NO_HISTORIC_TYPE_CODES
 enum {
   kHandle = kTVMOpaqueHandle,
@@ -122,7 +122,7 @@ typedef union {
   DLDevice v_device;
 } TVMValue;
 
-/* A run of bytes. */
+/* Contiguous bytes. */
 typedef struct {
   const char* data;
   size_t size;
@@ -137,42 +137,42 @@ typedef DLTensor* TVMArrayHandle;
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
-/* Makes a copy of msg this thread's last error. Text before a first ": " counts as its kind if it looks like one. */
+/* Sets this thread's last error to a copy of msg. The text before the first ": " is its kind if it has that form. */
 TVM_DLL void TVMAPISetLastError(const char* msg);
 
-/* Makes a Python exception this thread's last error. It is retained until it is dropped or replaced, provided the front
- * end registered Py_IncRef, Py_DecRef and the two PyGILState functions (TVMBackendRegisterEnvCAPI); else it must live
- * that long. */
+/* Sets this thread's last error to a Python exception. It is retained until it is dropped or replaced if the front end
+ * has registered Py_IncRef, Py_DecRef and the two PyGILState functions (TVMBackendRegisterEnvCAPI); otherwise the
+ * caller keeps it that long. */
 TVM_DLL void TVMAPISetLastPythonError(void* py_object);
 
-/* The Python exception held by this thread, borrowed; NULL when there is none. */
+/* The Python exception of this thread, borrowed; NULL if there is none. */
 TVM_DLL void* TVMGetLastPythonError(void);
 
-/* This thread's last error as "Kind: message"; "" when there is none, NULL when it is a Python exception. Does not
- * clear it. Borrowed: good until the next call on this thread. */
+/* This thread's last error as "Kind: message"; "" if there is none, NULL if it is a Python exception. Does not clear
+ * it. Borrowed: valid until the next call on this thread. */
 TVM_DLL const char* TVMGetLastError(void);
 
-/* Where the last error came from, innermost frame first; NULL if it is unknown. Borrowed as above. */
+/* The stack where the last error was raised, innermost frame first; NULL if it is unknown. Borrowed as above. */
 TVM_DLL const char* TVMGetLastBacktrace(void);
 
-/* Forgets this thread's Python exception. */
+/* Drops this thread's Python exception. */
 TVM_DLL void TVMDropLastPythonError(void);
 
-/* Ends the process with the last error on stderr: no exception can cross a C border. Use TVMGetLastError instead. */
+/* Prints the last error to stderr and ends the process: C functions cannot throw. Use TVMGetLastError instead. */
 TVM_DLL void TVMThrowLastError(void);
 
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */
 
-/* Loads a file; *out is freed with TVMModFree. format "" or NULL takes the text after the last '.'; dll, dylib and dso
- * mean so. Fails when there is no such file, no loader for the format, or the file is damaged. */
+/* Loads a file; *out is freed with TVMModFree. If format is "" or NULL, it is the text after the last '.'; dll, dylib
+ * and dso mean so. Fails if the file does not exist or is damaged, or if there is no loader for the format. */
 TVM_DLL int TVMModLoadFromFile(const char* file_name, const char* format, TVMModuleHandle* out);
 
-/* Appends dep to mod's imports and retains it. Not while another thread calls into mod. Fails when dep already leads to
- * mod. */
+/* Appends dep to the imports of mod and retains it. No other thread may use mod during the call. Fails if dep imports
+ * mod, directly or indirectly. */
 TVM_DLL int TVMModImport(TVMModuleHandle mod, TVMModuleHandle dep);
 
-/* Looks a function up in mod and, when query_imports is not 0, in its imports, depth first. *out is freed with
- * TVMFuncFree and keeps the module alive; NULL when there is none, which is not an error. */
+/* Looks up a function in mod and, if query_imports is not 0, in its imports, depth first. *out is freed with
+ * TVMFuncFree and keeps the module alive. If there is none, *out is NULL, without an error. */
 TVM_DLL int TVMModGetFunction(TVMModuleHandle mod, const char* func_name, int query_imports, TVMFunctionHandle* out);
 
 /* Drops one reference. NULL is allowed. */
@@ -184,7 +184,7 @@ TVM_DLL int TVMModFree(TVMModuleHandle mod);
 TVM_DLL int TVMFuncFree(TVMFunctionHandle func);
 
 /* Calls func with num_args values and their codes; all arguments are borrowed. ret_val and ret_type_code get the
- * result, code kTVMNullptr when there is none; ownership per code, see TVMArgTypeCode. Fails as func fails. */
+ * result, with the code kTVMNullptr if there is none; TVMArgTypeCode states who owns it. Fails if func fails. */
 TVM_DLL int TVMFuncCall(TVMFunctionHandle func, TVMValue* arg_values, int* type_codes, int num_args, TVMValue* ret_val,
                         int* ret_type_code);
 
@@ -201,53 +201,54 @@ TVM_DLL int TVMCbArgToReturn(TVMValue* value, int* code);
 typedef int (*TVMPackedCFunc)(TVMValue* args, int* type_codes, int num_args, TVMRetValueHandle ret,
                               void* resource_handle);
 
-/* Frees what a callback uses. */
+/* Frees the resource of a callback. */
 typedef void (*TVMPackedCFuncFinalizer)(void* resource_handle);
 
-/* Entry point of an extension library: register_func is called for each function it brings. */
+/* Entry point of an extension library, which calls register_func for each of its functions. */
 typedef int (*TVMExtensionFuncDeclarer)(TVMFunctionHandle register_func);
 
-/* Makes a function of a callback. fin(resource_handle) (may be NULL) runs once with the last reference, on that thread;
- * not when this call fails. */
+/* Makes a function of a callback. fin(resource_handle) (may be NULL) runs once, on the thread that releases the last
+ * reference; it does not run if this call fails. */
 TVM_DLL int TVMFuncCreateFromCFunc(TVMPackedCFunc func, void* resource_handle, TVMPackedCFuncFinalizer fin,
                                    TVMFunctionHandle* out);
 
-/* Makes f a global function for all threads; f is retained. Fails if the name is taken and override is 0. */
+/* Makes f a global function for all threads; f is retained. Fails if the name exists and override is 0. */
 TVM_DLL int TVMFuncRegisterGlobal(const char* name, TVMFunctionHandle f, int override);
 
-/* Looks a global function up; *out is freed with TVMFuncFree, NULL when there is none, which is not an error. */
+/* Looks up a global function; *out is freed with TVMFuncFree. If there is none, *out is NULL, without an error. */
 TVM_DLL int TVMFuncGetGlobal(const char* name, TVMFunctionHandle* out);
 
-/* The names of all global functions. The array is this thread's, good until its next call. */
+/* The names of all global functions. The array is valid until the next call on this thread. */
 TVM_DLL int TVMFuncListGlobalNames(int* out_size, const char*** out_array);
 
-/* Takes a name out of the globals; the function lives on while someone holds it. An unknown name is no error. */
+/* Removes a global function; the object lives while there are references. An unknown name is not an error. */
 TVM_DLL int TVMFuncRemoveGlobal(const char* name);
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
-/* Allocates an array on a device: row-major, uninitialised. *out is freed with TVMArrayFree. Fails on a negative
- * extent, a size that overflows, an unusable element type, a device that is not there, or when memory is out. */
+/* Allocates an array on a device: row-major, uninitialised. *out is freed with TVMArrayFree. Fails for a negative
+ * extent, a size that overflows, an invalid element type or a device that does not exist, or if it is out of memory. */
 TVM_DLL int TVMArrayAlloc(const tvm_index_t* shape, int ndim, int dtype_code, int dtype_bits, int dtype_lanes,
                           int device_type, int device_id, TVMArrayHandle* out);
 
-/* Drops one reference. NULL is allowed. Only for arrays that this runtime handed out. */
+/* Drops one reference. NULL is allowed. Only for arrays that this runtime made. */
 TVM_DLL int TVMArrayFree(TVMArrayHandle handle);
 
-/* Copies host bytes into or out of an array and waits until it is done. Any DLTensor will do. Fails when it is not
- * contiguous or nbytes is not its size. */
+/* Copies host bytes into or out of an array and waits for the copy. Accepts any DLTensor. Fails if it is not contiguous
+ * or if nbytes is not its size. */
 TVM_DLL int TVMArrayCopyFromBytes(TVMArrayHandle handle, void* data, size_t nbytes);
 TVM_DLL int TVMArrayCopyToBytes(TVMArrayHandle handle, void* data, size_t nbytes);
 
-/* Queues a copy on `stream`; both arrays must stay until it is done. Any DLTensor will do. Fails when sizes differ or
- * when neither side is host memory and the device types differ. */
+/* Queues a copy on `stream`; both arrays must exist until the copy is complete. Accepts any DLTensor. Fails if the
+ * sizes differ, or if neither side is host memory and the device types differ. */
 TVM_DLL int TVMArrayCopyFromTo(TVMArrayHandle from, TVMArrayHandle to, TVMStreamHandle stream);
 
-/* Makes an array from a borrowed one. On success the array owns `from`, whose deleter runs with the last reference. */
+/* Makes an array from a managed tensor. If this succeeds, the array owns `from`, and its last reference runs the
+ * deleter. */
 TVM_DLL int TVMArrayFromDLPack(DLManagedTensor* from, TVMArrayHandle* out);
 
-/* Exports an array: *out keeps it alive until its deleter is called, once. Only for arrays that this runtime handed
- * out. */
+/* Exports an array: *out keeps it alive until its deleter is called, once. Only for arrays that this runtime
+ * made. */
 TVM_DLL int TVMArrayToDLPack(TVMArrayHandle from, DLManagedTensor** out);
 
 /* Calls dltensor->deleter(dltensor), for languages that cannot call a function pointer. NULL is allowed. */
@@ -258,7 +259,7 @@ TVM_DLL int TVMArrayGetTypeIndex(TVMArrayHandle handle, unsigned* out_tindex);
 
 /* ---- Streams ----------------------------------------------------------------------------------------------------- */
 
-/* A new stream, freed with TVMStreamFree; NULL on devices with a single queue. Fails when the device is not there. */
+/* A new stream, freed with TVMStreamFree; NULL on devices with a single queue. Fails if the device does not exist. */
 TVM_DLL int TVMStreamCreate(int device_type, int device_id, TVMStreamHandle* out);
 
 /* Frees a stream after its work is done. It must not be any thread's current stream. NULL is allowed. */
@@ -267,10 +268,10 @@ TVM_DLL int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream
 /* Makes `handle` this thread's current stream of the device; borrowed. NULL selects the default stream. */
 TVM_DLL int TVMSetStream(int device_type, int device_id, TVMStreamHandle handle);
 
-/* Waits until the stream's work is done. Fails with the error of that work, if it had one. */
+/* Waits until the work of the stream is complete. Fails with the error of that work, if there was one. */
 TVM_DLL int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream);
 
-/* Makes dst wait for the work that is queued on src now. Does not block. */
+/* Makes later work on dst wait for the work that is now queued on src. Does not block. */
 TVM_DLL int TVMStreamStreamSynchronize(int device_type, int device_id, TVMStreamHandle src, TVMStreamHandle dst);
 
 /* ---- Objects ----------------------------------------------------------------------------------------------------- */
@@ -290,8 +291,8 @@ TVM_DLL int TVMObjectRetain(TVMObjectHandle obj);
 /* Drops one reference. NULL is allowed. */
 TVM_DLL int TVMObjectFree(TVMObjectHandle obj);
 
-/* Frees a byte array with free(); does nothing for a call's result, which is this thread's. Call it on the thread that
- * got the result. NULL is allowed. */
+/* Frees a byte array with free(); does nothing for the result of a call, which belongs to the thread. Call it on the
+ * thread that got the result. NULL is allowed. */
 TVM_DLL int TVMByteArrayFree(TVMByteArray* arr);
 
 /* Whether the type child is, or descends from, parent: *is_derived is 1 or 0. Fails on an unknown index. */
@@ -299,20 +300,20 @@ TVM_DLL int TVMObjectDerivedFrom(uint32_t child_type_index, uint32_t parent_type
 
 /* ---- Device memory ----------------------------------------------------------------------------------------------- */
 
-/* Raw memory of a device, freed with TVMDeviceFreeDataSpace. type_hint is the type of its elements. Fails when memory
- * is out. */
+/* Raw memory of a device, freed with TVMDeviceFreeDataSpace. type_hint is the type of its elements. Fails if it is
+ * out of memory. */
 TVM_DLL int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint,
                                     void** out_data);
 
-/* The same for an array in a storage scope; NULL, "" and "global" mean flat memory. Fails on a scope the device
- * lacks. */
+/* The same for an array in a storage scope; NULL, "" and "global" mean flat memory. Fails for a scope that the
+ * device does not have. */
 TVM_DLL int TVMDeviceAllocDataSpaceWithScope(DLDevice dev, int ndim, const int64_t* shape, DLDataType dtype,
                                              const char* mem_scope, void** out_data);
 
-/* Frees raw memory of that device once its queued work is done. NULL is allowed. */
+/* Frees raw memory of that device after the queued work. NULL is allowed. */
 TVM_DLL int TVMDeviceFreeDataSpace(DLDevice dev, void* ptr);
 
-/* As TVMArrayCopyFromTo. */
+/* Like TVMArrayCopyFromTo. */
 TVM_DLL int TVMDeviceCopyDataFromTo(DLTensor* from, DLTensor* to, TVMStreamHandle stream);
 
 #ifdef __cplusplus

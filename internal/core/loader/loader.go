@@ -8,6 +8,7 @@ package loader
 import "C"
 
 import (
+	_ "tvmgo/internal/core/call"
 	_ "tvmgo/internal/core/container"
 	_ "tvmgo/internal/core/device"
 	_ "tvmgo/internal/core/object"

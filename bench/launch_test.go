@@ -45,7 +45,7 @@ func bindKernel(tb testing.TB, m *runtime.Module, name string, values ...any) *r
 	return b
 }
 
-// benchLaunch waits for the device as often as bench/program/launch.h.
+// benchLaunch waits for the device as often as bench/program/addone.h.
 func benchLaunch(b *testing.B, launch *runtime.Bound, dev dlpack.Device) {
 	b.ReportAllocs()
 	n := 0

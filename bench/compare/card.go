@@ -29,7 +29,7 @@ type cardRow struct {
 	Met      *bool    `json:"met"`
 }
 
-// printCard prints the newest result of a card in a folder (<date>-cuda.json), or that there is none.
+// printCard prints the newest result of a GPU in a folder (<date>-cuda.json), or a message that there is none.
 func printCard(w io.Writer, folder string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*-cuda.json"))
 	if err != nil {

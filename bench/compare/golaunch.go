@@ -11,7 +11,7 @@ import (
 	_ "tvmgo/runtime/all"
 )
 
-// round is the number of launches between two waits for the queue, as in bench/program/launch.h.
+// round is the number of launches between two waits for the queue, as in bench/program/addone.h.
 const round = 256
 
 // newBoundLaunch binds the kernel of addone with tensors of one element on the first device of a type.

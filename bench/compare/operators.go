@@ -21,8 +21,8 @@ import (
 	"tvmgo/tir"
 )
 
-// operatorsCommand is the first argument of a process that measures generated operators, and the same by hand
-// (program/hand.c), on request.
+// operatorsCommand is the first argument of a process that measures generated operators and hand-written ones
+// (program/hand.c) on request.
 const operatorsCommand = "operators"
 
 // generatedFor is the target of generated operators: this machine.
@@ -130,7 +130,7 @@ type operatorServer struct {
 	calls  map[string]int
 }
 
-// serveOperators reads names of rows and answers with nanoseconds per operation, as bench/program does. Its arguments
+// serveOperators reads names of rows and prints nanoseconds per operation, as bench/program does. Its arguments
 // are the minimal duration of a sample in nanoseconds, and the library of program/hand.c.
 func serveOperators(args []string) error {
 	if len(args) != 2 {

@@ -34,7 +34,7 @@ func TestRun_RefusesWhatItDoesNotKnow(t *testing.T) {
 
 func TestRun_GivesTheHeadersToGo(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	for range 2 { // the second time finds them there
+	for range 2 { // the second time the files exist
 		var out bytes.Buffer
 		require.NoError(t, run([]string{"--", "env", "CGO_CFLAGS"}, &out))
 		dir := string(bytes.TrimPrefix(bytes.Fields(out.Bytes())[0], []byte("-I")))
@@ -55,7 +55,7 @@ func TestRun_RemembersThePath(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	settings := filepath.Join(t.TempDir(), "env")
 	t.Setenv("GOENV", settings)
-	t.Setenv("CGO_CFLAGS", "") // the settings of a user, not those of this process
+	t.Setenv("CGO_CFLAGS", "") // independent of the settings of this process
 	os.Unsetenv("CGO_CFLAGS")
 	require.NoError(t, run([]string{"-w"}, nil))
 	text := must.Get(os.ReadFile(settings))(t)
@@ -63,7 +63,7 @@ func TestRun_RemembersThePath(t *testing.T) {
 	require.Contains(t, string(text), folder)
 }
 
-// Every user may read a header, whatever the umask is, and a header that changed is replaced.
+// All users may read a header, whatever the umask is, and a header that has changed is replaced.
 func TestWriteFile(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	path := filepath.Join(t.TempDir(), "CL", "a.h")

@@ -13,12 +13,11 @@ import (
 	"tvmgo/internal/atomicfile"
 )
 
-// folder is where the headers go in the user's cache; below it, a folder for each set of contents.
+// folder is the folder of the headers in the user's cache; it has a folder for each version of the contents.
 const folder = "tvmgo-headers"
 
-// writeHeaders puts the headers below cache and returns the path for the compiler. The folder's name
-// follows from the contents, so that the build cache notices when they change, and versions of this
-// module don't disturb each other.
+// writeHeaders writes the headers below cache and returns the path for the compiler. The name of the folder depends on
+// the contents, so that the build cache notices changes, and versions of this module do not affect each other.
 func writeHeaders(cache string) (string, error) {
 	sum := sha256.New()
 	files := map[string][]byte{}
@@ -47,7 +46,7 @@ func writeHeaders(cache string) (string, error) {
 	return dir, nil
 }
 
-// writeFile replaces a file at once, so that a compiler beside it never reads half of one.
+// writeFile replaces a file atomically, so that a compiler that runs meanwhile never reads a part of it.
 func writeFile(path string, text []byte) error {
 	if old, err := os.ReadFile(path); err == nil && slices.Equal(old, text) {
 		return nil
@@ -61,7 +60,7 @@ func writeFile(path string, text []byte) error {
 	}
 	defer f.Discard()
 	if _, err = f.Write(text); err == nil {
-		err = f.Chmod(0o644) // for every user, whatever the umask is
+		err = f.Chmod(0o644) // for all users, whatever the umask is
 	}
 	if err == nil {
 		err = f.Commit()
@@ -72,7 +71,7 @@ func writeFile(path string, text []byte) error {
 	return nil
 }
 
-// withPath adds the path of the headers to flags, in place of one that an older version added.
+// withPath adds the path of the headers to flags. It replaces the path that an older version added.
 func withPath(flags, dir string) string {
 	var kept []string
 	for _, f := range splitFlags(flags) {
@@ -87,7 +86,7 @@ func withPath(flags, dir string) string {
 	return strings.Join(append([]string{add}, kept...), " ")
 }
 
-// splitFlags cuts at spaces and leaves quotes where they are. As go reads it, a quote opens only at the beginning of a
+// splitFlags splits at spaces and keeps quotes. As in the go command, a quotation begins only at the beginning of a
 // flag.
 func splitFlags(flags string) []string {
 	var list []string

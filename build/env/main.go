@@ -1,9 +1,9 @@
-// Command env runs the go command with the settings that the bindings of drivers need to compile: build tags, and the
-// headers that this module contains.
+// Command env runs the go command with the path of the headers that the bindings of drivers need. This module contains
+// the headers.
 //
 //	go run tvmgo/build/env -- build -tags cuda,opencl ./...   runs "go build -tags cuda,opencl ./..."
-//	go run tvmgo/build/env -w                            remembers the path for every go command (go env -w)
-//	go run tvmgo/build/env                               prints the line that sets it in a shell
+//	go run tvmgo/build/env -w                                 stores the path for every go command (go env -w)
+//	go run tvmgo/build/env                                    prints a line that sets it in a shell
 package main
 
 import (
@@ -20,7 +20,7 @@ const usage = "usage: env [-w | -- GO-ARGUMENT…]"
 func main() {
 	err := run(os.Args[1:], os.Stdout)
 	var child *exec.ExitError
-	if errors.As(err, &child) { // it has said why itself
+	if errors.As(err, &child) { // the command has printed the reason
 		os.Exit(child.ExitCode())
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func goCommand(env []string, out io.Writer, args ...string) error {
 	return c.Run()
 }
 
-// shellQuote makes one word of a text for a POSIX shell.
+// shellQuote quotes a text as one word of a POSIX shell.
 func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -47,7 +47,7 @@ func header(s *spec) []byte {
 	fmt.Fprint(&b, "\n#pragma GCC visibility push(hidden)\n")
 	for _, f := range append(s.funcs, s.hidden...) {
 		for _, p := range f.params {
-			if tag, ok := strings.CutPrefix(p, "struct "); ok { // of the binding
+			if tag, ok := strings.CutPrefix(p, "struct "); ok { // defined by the binding
 				fmt.Fprintf(&b, "struct %s;\n", strings.TrimRight(tag, "*"))
 			}
 		}
@@ -87,7 +87,7 @@ func writeType(b *bytes.Buffer, d decl) {
 	}
 }
 
-// writeTable writes a structure of pointers, and a macro that names those that must be there and those that may.
+// writeTable writes a structure of pointers, and a macro that lists the mandatory and the optional ones.
 func writeTable(b *bytes.Buffer, driver string, t table) {
 	fmt.Fprint(b, "\ntypedef struct {\n")
 	for _, f := range t.entries {
@@ -105,7 +105,7 @@ func writeTable(b *bytes.Buffer, driver string, t table) {
 	fmt.Fprintln(b)
 }
 
-// prototype declares the function, or a pointer to one when name is "(*x)".
+// prototype declares the function, or a pointer to a function if name is "(*x)".
 func (f function) prototype(name string) string {
 	params := strings.Join(f.params, ", ")
 	if params == "" {

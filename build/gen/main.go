@@ -1,6 +1,6 @@
-// Command gen writes the replacements for a vendor's development files with which this project is compiled and
-// linked, from one readable description per driver (*.spec): a header, trampolines that open the vendor's library
-// when they are first used, and an empty archive for the linker flag of a Go binding.
+// Command gen writes replacements for the development files of vendors, with which this project is compiled and linked.
+// It reads one description per driver (*.spec) and writes a header, functions that open the vendor's library on first
+// use and call it, and an empty archive for the linker flag of a Go binding.
 //
 //	go generate ./build/gen
 package main
@@ -14,13 +14,13 @@ import (
 	"tvmgo/build/gen/internal/output"
 )
 
-// root is the folder of the repository, seen from here, where go generate and go test run.
+// root is the path of the repository from this folder, where go generate and go test run.
 const root = "../.."
 
-// specs are the drivers.
+// specs are the descriptions of the drivers.
 var specs = []string{"cuda.spec", "opencl.spec", "vulkan.spec"}
 
-// outputs are the files that a spec stands for, by their paths in the repository.
+// outputs returns the files that are generated from a spec, by their paths in the repository.
 func outputs(s *spec) map[string][]byte {
 	files := map[string][]byte{
 		"build/include/" + s.header:          header(s),

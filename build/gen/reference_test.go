@@ -13,10 +13,10 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// reference is what the vendor's own headers are: the includes, and a file that is there when they are.
+// reference describes the vendor's headers: the includes, and a file that exists if they are installed.
 type reference struct{ includes, file, pkg string }
 
-// flags are those with which the compiler finds the headers.
+// flags returns the compiler flags for the headers.
 func (r reference) flags() []string {
 	if strings.HasPrefix(r.file, "/usr/include/") {
 		return nil
@@ -24,8 +24,8 @@ func (r reference) flags() []string {
 	return []string{"-I", filepath.Dir(r.file)}
 }
 
-// wheel returns the path of a file of the virtual environment that build/scripts/deps.sh makes, or, where there is
-// none, a path that says so.
+// wheel returns the path of a file in the virtual environment that build/scripts/deps.sh installs, or a path that
+// states that it is missing.
 func wheel(path string) string {
 	found, err := filepath.Glob(filepath.Join(root, "build/.cache/venv/lib/python3*/site-packages", path))
 	if err != nil || len(found) == 0 {
@@ -36,7 +36,7 @@ func wheel(path string) string {
 
 var references = map[string]reference{
 	"cuda": {
-		// The driver's names, not what programs call them; the function that the binding uses takes the first layout.
+		// The names that the driver exports, not those in programs; the binding uses the function with the first layout.
 		includes: "#define __CUDA_API_VERSION_INTERNAL 1\n#include <cuda.h>\n#define CUDA_KERNEL_NODE_PARAMS " +
 			"CUDA_KERNEL_NODE_PARAMS_v1\n",
 		file: wheel("nvidia/cu13/include/cuda.h"),
@@ -54,8 +54,8 @@ var references = map[string]reference{
 	},
 }
 
-// report is a program that prints every number of a description, and assigns every function to a
-// pointer of the type that it should have. ours is whether it is compiled with our header.
+// report returns a program that prints every number of a description and assigns every function to a pointer of the
+// expected type. ours is true if it is compiled with the generated header.
 func report(s *spec, includes string, ours bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n", includes)
@@ -82,7 +82,7 @@ func report(s *spec, includes string, ours bool) string {
 	}
 	for _, d := range s.types {
 		if d.kind == "layout" || d.kind == "opaque" {
-			continue // seen through the fields that have it
+			continue // checked as a part of the structures that contain it
 		}
 		fmt.Fprintf(&b, "  printf(\"%s %%zu bytes\\n\", sizeof(%s));\n", d.name, d.name)
 		switch d.kind {
@@ -105,7 +105,7 @@ func report(s *spec, includes string, ours bool) string {
 	return b.String()
 }
 
-// build compiles a report; it must not look at what it calls, so nothing is linked but the C library.
+// build compiles a report. It does not call the functions, so only the C library is linked.
 func build(t *testing.T, program string, flags ...string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -135,7 +135,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// needReference skips a test where the vendor's headers are not installed; on CI that is a failure.
+// needReference skips a test if the vendor's headers are not installed; on CI that is a failure.
 func needReference(t *testing.T, ref reference) {
 	t.Helper()
 	if _, err := os.Stat(ref.file); err != nil {
@@ -146,7 +146,7 @@ func needReference(t *testing.T, ref reference) {
 	}
 }
 
-// A wrong number, layout or prototype is noticed.
+// The tests notice a wrong number, layout or prototype.
 func TestReference_SeesMistakes(t *testing.T) {
 	type mistake = struct{ from, to string }
 	seesMistakes(t, "cuda", []mistake{

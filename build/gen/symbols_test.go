@@ -14,7 +14,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// bindings are the Go packages that link against the trampolines, and the names of what they call.
+// bindings are the Go packages that link with the generated functions, and the names of the functions that they call.
 var bindings = map[string]struct {
 	pkg     string
 	symbols *regexp.Regexp
@@ -24,19 +24,19 @@ var bindings = map[string]struct {
 	"vulkan": {"github.com/vulkan-go/vulkan", regexp.MustCompile(`^vkGet`)},
 }
 
-// archive compiles a package with the headers of this module and returns the file.
+// archive compiles a package with the headers of this module and returns the path of the archive.
 func archive(t *testing.T, tag, pkg string) string {
 	t.Helper()
 	include := must.Get(filepath.Abs(filepath.Join(root, "build/include")))(t)
 	c := exec.Command("go", "list", "-export", "-tags", tag, "-f", "{{.Export}}", pkg)
-	// as the Makefile has them: what it has built serves here
+	// the flags of the Makefile, so that its build cache is used
 	c.Env = append(os.Environ(), "CGO_CFLAGS=-I"+include+" -O2 -g")
 	c.Stderr = os.Stderr
 	out := must.Get(c.Output())(t)
 	return strings.TrimSpace(string(out))
 }
 
-// symbols are the names that nm shows of the objects in a package's archive, of those that match.
+// symbols returns the symbols of a package's archive that match a pattern.
 func symbols(t *testing.T, file string, like *regexp.Regexp, flag string) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +49,7 @@ func symbols(t *testing.T, file string, like *regexp.Regexp, flag string) []stri
 	var list []string
 	for _, o := range objects {
 		if filepath.Base(o) == "_go_.o" {
-			continue // Go's own format
+			continue // in Go's own format
 		}
 		out := must.Get(exec.Command("nm", "-P", flag, o).Output())(t)
 		for _, line := range strings.Split(string(out), "\n") {
@@ -62,7 +62,7 @@ func symbols(t *testing.T, file string, like *regexp.Regexp, flag string) []stri
 	return slices.Compact(list)
 }
 
-// The trampolines are those that the binding needs, and this project's own; none is missing, none idle.
+// The generated functions are those that the binding or this project needs, and no others.
 func TestSymbols_AreThoseOfTheBinding(t *testing.T) {
 	for _, name := range specs {
 		s := must.Get(readSpec(name))(t)
@@ -76,7 +76,7 @@ func TestSymbols_AreThoseOfTheBinding(t *testing.T) {
 				}
 			}
 			b := bindings[s.driver]
-			for _, f := range s.hidden { // what the binding's Go calls of its own C
+			for _, f := range s.hidden { // C functions of the binding that its Go code calls
 				if b.symbols.MatchString(f.name) {
 					need = append(need, f.name)
 				}

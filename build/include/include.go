@@ -1,10 +1,10 @@
-// Package include holds the headers with which the Go bindings of drivers are compiled; machines without development
-// files lack them. Go does not find the headers of another module by itself: command tvmgo/build/env sets the path.
+// Package include has the headers for the Go bindings of drivers, because machines without development files lack them.
+// The go command does not find headers of another module by itself: command tvmgo/build/env sets the path.
 package include
 
 import "embed"
 
-// Files has every header by its path, as programs include it.
+// Files has the headers by the paths in #include directives.
 //
 //go:embed cuda.h CL/opencl.h vulkan/tvmgo_vulkan.h
 var Files embed.FS

@@ -26,7 +26,7 @@ for pkg in dlpack blob runtime runtime/cuda runtime/opencl runtime/vulkan \
 done
 cp -r testdata include "$out/tree/"  # tests that compile their own modules use the headers
 # sources that tests read
-cp --parents dlpack/devicetable.go examples/hello_device/device.go examples/kernel/add.spvasm "$out/tree/"
+cp --parents dlpack/devicetable.go examples/hello_device/device.go examples/kernel/add.spv* "$out/tree/"
 cp -P "$dist"/lib/libtvmgo.so* "$out/lib/"
 cp "$dist/bin/tvmgo" "$out/bin/"
 cc -O2 -I"$dist/include" examples/deploy_c/main.c -L"$dist/lib" -ltvmgo -Wl,-rpath,'$ORIGIN/../lib' \

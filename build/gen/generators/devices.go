@@ -43,7 +43,7 @@ func findDevices(root string) ([]string, error) {
 	return all, nil
 }
 
-// importedByRuntime says whether package runtime imports a package.
+// importedByRuntime reports whether package runtime imports a package.
 func importedByRuntime(root, path string) (bool, error) {
 	files, err := filepath.Glob(filepath.Join(root, "runtime", "*.go"))
 	if err != nil {

@@ -17,12 +17,12 @@ const module = "tvmgo"
 
 // generator is a package that generates code for built-in kinds.
 type generator struct {
-	path  string // seen from the top of the repository
+	path  string // from the root of the repository
 	kinds []string
 }
 
-// find returns the packages in the folders of codegen that register generators, sorted. A package that declares a kind
-// of its own is left out: its kind is not built in.
+// find returns the packages in the folders of codegen that register generators, sorted. It omits
+// packages that declare a kind, because that is not built in.
 func find(root string) ([]generator, error) {
 	entries, err := os.ReadDir(filepath.Join(root, "codegen"))
 	if err != nil {
@@ -91,7 +91,7 @@ func registered(dir string) ([]string, error) {
 	return kinds, nil
 }
 
-// callee is the function that is called, "" if it is none of another package.
+// callee returns the name of the called function, "" if it is not a function of another package.
 func callee(call *ast.CallExpr) string {
 	s, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -104,7 +104,7 @@ func callee(call *ast.CallExpr) string {
 	return x.Name + "." + s.Sel.Name
 }
 
-// text is the value of a literal, or of a constant of the package.
+// text returns the value of a literal, or of a constant of the package.
 func text(e ast.Expr, constants map[string]ast.Expr) (string, error) {
 	if id, ok := e.(*ast.Ident); ok && constants[id.Name] != nil {
 		e = constants[id.Name]

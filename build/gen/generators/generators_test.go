@@ -17,7 +17,7 @@ func TestLists_AreUpToDate(t *testing.T) {
 	require.Empty(t, stale, "run: make generators")
 }
 
-// write makes a package with one file in a repository.
+// write writes a package with one file into a repository.
 func write(t *testing.T, root, name, text string) {
 	t.Helper()
 	dir := filepath.Join(root, "codegen", name)

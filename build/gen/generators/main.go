@@ -14,7 +14,7 @@ import (
 	"tvmgo/build/gen/internal/output"
 )
 
-// rendered has the text of each list, by its path.
+// rendered returns the text of each list, by its path.
 func rendered(root string) (map[string][]byte, error) {
 	all, err := find(root)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command kinds writes kinds_gen.h of the C core: what C must know of the module kinds before Go runs, from the
+// Command kinds writes kinds_gen.h of the C core: the facts about module kinds that C needs before Go runs, from the
 // descriptors in internal/modulekind.
 //
 //	go run ./build/gen/kinds
@@ -13,7 +13,7 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// rendered has the text of the header.
+// rendered returns the text of the header.
 func rendered(string) (map[string][]byte, error) {
 	var kinds, oldNames, constants, suffixes, creators []string
 	for _, k := range modulekind.All() {

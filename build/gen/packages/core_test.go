@@ -18,11 +18,11 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// corePackage is a package of the C core, as its C files show it.
+// corePackage describes a package of the C core by its C files.
 type corePackage struct {
 	Header  string          // its contract: NAME/NAME.h; "" if there is none
 	Imports map[string]bool // packages of the core whose headers it includes
-	Files   map[string]int  // lines of each .c, .h and .go file that is no test
+	Files   map[string]int  // lines of each .c, .h and .go file that is not a test
 }
 
 var (
@@ -64,8 +64,8 @@ func corePackages(core fs.FS) (map[string]*corePackage, error) {
 	return all, err
 }
 
-// coreMistakes are what is wrong with the packages among themselves: no contract, an include of what is no package, a
-// cycle.
+// coreMistakes returns the mistakes of the packages: a missing contract, an include of a folder that is not a package,
+// a cycle.
 func coreMistakes(all map[string]*corePackage) []string {
 	var found []string
 	const begun, done = 1, 2
@@ -110,7 +110,7 @@ func TestCore_PackagesDependInOneDirection(t *testing.T) {
 		imported += string(text)
 	}
 	for name, p := range all {
-		// Go's imports are C's includes, so that a program has what its C files need.
+		// The Go file imports the packages whose headers the C files include, so that a program links them.
 		files := must.Get(filepath.Glob(filepath.Join(dir, name, "*.go")))(t)
 		goImports := map[string]bool{}
 		for _, file := range files {
@@ -122,7 +122,7 @@ func TestCore_PackagesDependInOneDirection(t *testing.T) {
 		}
 		require.Equal(t, p.Imports, goImports,
 			"package %s: its Go file must import the packages whose headers its C files include", name)
-		if name != "reflect/names" { // of reflect and its stand-in
+		if name != "reflect/names" { // for reflect and its replacement
 			require.Contains(t, imported, `"tvmgo/internal/core/`+name+`"`, "package core must import all of the core")
 		}
 	}

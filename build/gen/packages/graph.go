@@ -14,7 +14,7 @@ import (
 
 // pkg is a package of this module.
 type pkg struct {
-	Path    string // without the module's
+	Path    string // without the path of the module
 	Name    string
 	Doc     string   // the first sentence of its comment
 	Imports []string // of packages of this module, sorted
@@ -22,17 +22,17 @@ type pkg struct {
 	testing bool // it imports package testing
 }
 
-// graph is all packages that have a file which is no test, by path.
+// graph has all packages that have a file which is not a test, by path.
 type graph struct {
 	all []*pkg
 	of  map[string]*pkg
 }
 
-// layer is a group of packages, as the diagram and the table show them.
+// layer is a group of packages in the diagram and in the table.
 type layer struct {
 	title string
-	id    string   // in the diagram; "" for one that is in the table alone
-	paths []string // of its packages; "dir/..." are those below a folder as well
+	id    string   // in the diagram; "" for a layer that is only in the table
+	paths []string // of its packages; "dir/..." includes packages below the folder
 }
 
 // devicesPath is the package that imports every package of devices.
@@ -51,7 +51,7 @@ func (g *graph) devices() []string {
 var (
 	beside = &layer{title: "tools and examples", paths: []string{"internal/core/device/devicenames", "build/env",
 		"build/gen/...", "bench/...", "examples/..."}}
-	tests  = &layer{title: "tests"} // what no package imports that is used elsewhere than in tests
+	tests  = &layer{title: "tests"} // packages that only tests import
 	layers = []*layer{
 		beside,
 		{title: "C ABI and command", id: "top", paths: []string{"capi", "cmd/..."}},
@@ -74,13 +74,13 @@ func (l *layer) has(path string) bool {
 	})
 }
 
-// rule forbids packages to import others, directly or through others.
+// rule forbids packages to import others, directly or indirectly.
 type rule struct {
 	from, not []string
 	why       string
 }
 
-// rules are those of a graph.
+// rules returns the rules for a graph.
 func (g *graph) rules() []rule {
 	devices := append([]string{devicesPath}, g.devices()...)
 	all := []rule{
@@ -122,7 +122,7 @@ func matches(paths []string, path string) bool {
 	return slices.Contains(paths, "...") || (&layer{paths: paths}).has(path)
 }
 
-// load asks go list about the module at root, as it is built with all drivers for Linux.
+// load reads the packages of the module at root with go list, for Linux with all drivers.
 func load(root string) (*graph, error) {
 	cmd := exec.Command("go", "list", "-tags", "cuda,opencl", "-json=ImportPath,Name,Doc,Imports,GoFiles,CgoFiles,Module",
 		"./...")
@@ -149,7 +149,7 @@ func load(root string) (*graph, error) {
 			return nil, fmt.Errorf("go list: %w", err)
 		}
 		if len(p.GoFiles)+len(p.CgoFiles) == 0 {
-			continue // tests alone
+			continue // only tests
 		}
 		prefix := p.Module.Path + "/"
 		n := &pkg{Path: strings.TrimPrefix(p.ImportPath, prefix), Name: p.Name, Doc: p.Doc,
@@ -170,7 +170,7 @@ func (g *graph) add(p *pkg) {
 	g.of[p.Path] = p
 }
 
-// arrange gives each package its layer.
+// arrange assigns each package to a layer.
 func (g *graph) arrange() error {
 	used := map[string]bool{}
 	for _, p := range g.all {
@@ -215,7 +215,7 @@ func (g *graph) reached(p *pkg) map[string]bool {
 	return seen
 }
 
-// broken are the imports that the rules forbid.
+// broken returns the imports that the rules forbid.
 func (g *graph) broken() []string {
 	var all []string
 	for _, p := range g.all {
@@ -234,7 +234,7 @@ func (g *graph) broken() []string {
 	return all
 }
 
-// in is the packages of a layer.
+// in returns the packages of a layer.
 func (g *graph) in(l *layer) []*pkg {
 	var all []*pkg
 	for _, p := range g.all {

@@ -1,6 +1,6 @@
 // Command packages writes the generated parts of docs/architecture.md: a diagram of the imports, a table of forbidden
-// imports, and a table with one line for each package. They are made from the output of go list, and stand between
-// comments in the document.
+// imports, and a table with one line for each package. It makes them from the output of go list, and replaces the
+// text between comments in the document.
 //
 //	go run ./build/gen/packages
 package main
@@ -14,13 +14,13 @@ import (
 	"tvmgo/build/gen/internal/output"
 )
 
-// document is the file with the map, seen from the top of the repository.
+// document is the path of the document from the root of the repository.
 const document = "docs/architecture.md"
 
 // sections are the generated parts of the document, by the name in the comments around them.
 var sections = map[string]func(*graph) string{"diagram": diagram, "rules": ruleTable, "table": table}
 
-// rewritten is a document with its generated parts made anew.
+// rewritten returns a document with new generated parts.
 func rewritten(text []byte, g *graph) ([]byte, error) {
 	for name, render := range sections {
 		begin, end := marks(name)
@@ -39,7 +39,7 @@ func marks(name string) (begin, end string) {
 	return "<!-- packages: " + name + ", written by make docs-diagram -->", "<!-- packages: end of " + name + " -->"
 }
 
-// rendered has the text of the document.
+// rendered returns the text of the document.
 func rendered(root string) (map[string][]byte, error) {
 	g, err := load(root)
 	if err != nil {

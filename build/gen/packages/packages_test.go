@@ -9,7 +9,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// root is the folder of the repository, seen from here, where go test runs.
+// root is the path of the repository from this folder, where go test runs.
 const root = "../../.."
 
 func TestDocument_IsUpToDate(t *testing.T) {
@@ -24,7 +24,7 @@ func TestDocument_IsUpToDate(t *testing.T) {
 	}
 }
 
-// made is a graph of paths with their imports.
+// made returns a graph of paths with their imports.
 func made(t *testing.T, imports map[string][]string) *graph {
 	t.Helper()
 	g := &graph{of: map[string]*pkg{}}
@@ -47,7 +47,7 @@ func TestArrange(t *testing.T) {
 	require.ErrorContains(t, g.arrange(), "package elsewhere is in no layer")
 }
 
-// What is imported through another package has no line of its own.
+// An indirect import has no line.
 func TestDrawn_IsReduced(t *testing.T) {
 	g := made(t, map[string][]string{"export": {"blob", "dlpack", "runtime"}, "runtime": {"blob", "internal/globals"},
 		"blob": {"dlpack"}, "dlpack": nil, "internal/globals": nil})

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// isDrawn says whether the diagram has a package. Helpers, internal packages that import no other one, would hide the
-// rest.
+// isDrawn reports whether the diagram has a package. Internal packages without imports would make it unreadable.
 func isDrawn(p *pkg) bool {
 	return p.layer.id != "" && (p.layer.id != "internal" || len(p.Imports) > 0)
 }
@@ -54,8 +53,7 @@ func diagram(g *graph) string {
 	return b.String()
 }
 
-// nodeID is a package's name in Mermaid's language, in which words such as end and names with a slash mean something
-// else.
+// nodeID is the name of a package in Mermaid, where words such as end and names with a slash have a different meaning.
 func nodeID(path string) string { return "p_" + strings.ReplaceAll(path, "/", "_") }
 
 // ruleTable has a line for each rule.
@@ -92,7 +90,7 @@ var (
 	cell    = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "*", `\*`)
 )
 
-// sentence is the first sentence of a package's comment without its subject, which stands beside it.
+// sentence is the first sentence of a package's comment without its subject, because the table has that beside it.
 func sentence(p *pkg) string {
 	text := p.Doc
 	for _, subject := range []string{"Package ", "Command "} {

@@ -53,6 +53,16 @@ func (m *Mutator) mutateExpr(t *NodeType, e Expr) Expr {
 	return e
 }
 
+// MutateParts returns an expression in which m has replaced what it replaces in the parts; e itself is not asked about.
+func (m *Mutator) MutateParts(e Expr) Expr {
+	if t := TypeOf(e); t != nil && len(t.parts) > 0 && address(e) != nil {
+		if r, _ := m.parts(t, e); r != nil {
+			return r
+		}
+	}
+	return e
+}
+
 // exprs replaces expressions of a list; changed reports whether any of them changed.
 func (m *Mutator) exprs(all []Expr) (out []Expr, changed bool) {
 	for i, e := range all {
@@ -134,15 +144,8 @@ func (m *Mutator) MutateStmt(s Stmt) Stmt {
 
 // MapExpr returns an expression with the parts that part returns for its own; the same one if none changes.
 func MapExpr(e Expr, part func(Expr) Expr) Expr {
-	t := TypeOf(e)
-	if t == nil || len(t.parts) == 0 || address(e) == nil {
-		return e
-	}
 	m := Mutator{PreExpr: func(e Expr) (Expr, bool) { return part(e), true }}
-	if r, _ := m.parts(t, e); r != nil {
-		return r
-	}
-	return e
+	return m.MutateParts(e)
 }
 
 // MapStmt returns a statement with the parts that expr and body return for its own; the same one if none changes. It

@@ -13,7 +13,6 @@ type copier struct {
 	buffers map[*tir.Buffer]*tir.Buffer
 	swap    map[tir.Expr]tir.Expr // nodes of the original that give way to others
 	seen    map[tir.Expr]tir.Expr
-	entered tir.Expr // the node that is just being copied
 	m       *tir.Mutator
 }
 
@@ -25,7 +24,7 @@ func newCopier(vars map[*tir.Var]tir.Expr) *copier {
 	for v, e := range vars {
 		c.vars[v] = e
 	}
-	c.m = &tir.Mutator{PreExpr: c.preExpr, Expr: c.load, PreStmt: c.preStmt}
+	c.m = &tir.Mutator{PreExpr: c.preExpr, PreStmt: c.preStmt}
 	return c
 }
 
@@ -62,9 +61,14 @@ func (c *copier) bind(v *tir.Var) *tir.Var {
 }
 
 func (c *copier) preExpr(e tir.Expr) (tir.Expr, bool) {
-	if e == c.entered {
-		c.entered = nil
-		return nil, false
+	switch x := e.(type) {
+	case *tir.IntImm, *tir.FloatImm:
+		return e, true
+	case *tir.Var:
+		if to, ok := c.vars[x]; ok {
+			return to, true
+		}
+		return e, true
 	}
 	if r, ok := c.swap[e]; ok {
 		return r, true
@@ -74,19 +78,15 @@ func (c *copier) preExpr(e tir.Expr) (tir.Expr, bool) {
 	}
 	var r tir.Expr
 	switch x := e.(type) {
-	case *tir.Var:
-		r = e
-		if to, ok := c.vars[x]; ok {
-			r = to
-		}
 	case *tir.Let:
 		value := c.expr(x.Value)
 		v := c.bind(x.Var)
 		r = &tir.Let{Var: v, Value: value, Body: c.expr(x.Body)}
+	case *tir.Binary, *tir.Cast, *tir.Select, *tir.Call:
+		r = c.m.MutateParts(e)
 	default:
 		c.binds(e)
-		c.entered = e // so that only its parts are asked for
-		r = c.m.MutateExpr(e)
+		r = c.named(c.m.MutateParts(e)).(tir.Expr)
 	}
 	c.seen[e] = r
 	return r, true
@@ -142,9 +142,6 @@ func (c *copier) named(node any) any {
 	})
 	return tir.Replaced(node, c.vars)
 }
-
-// load reads the copy of a buffer.
-func (c *copier) load(e tir.Expr) tir.Expr { return c.named(e).(tir.Expr) }
 
 func (c *copier) preStmt(s tir.Stmt) (tir.Stmt, bool) {
 	switch s := s.(type) {

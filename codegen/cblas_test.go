@@ -20,6 +20,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/te/ops"
@@ -153,8 +154,7 @@ func TestCblas_Products(t *testing.T) {
 		for _, p := range products {
 			text := strings.ReplaceAll(p.text, "TYPE", typ)
 			m := built(t, parsed(t, text), kind(t, "c -libs=cblas"))
-			code, err := m.GetSource("")
-			require.NoError(t, err)
+			code := must.Get(m.GetSource(""))(t)
 			name := map[string]string{"float32": "cblas_s", "float64": "cblas_d"}[typ] + "gemm("
 			require.Equal(t, p.call != "", strings.Contains(code, name), "%s: %s", p.name, code)
 			if p.shapes == nil {
@@ -171,8 +171,7 @@ func TestCblas_Products(t *testing.T) {
 // multiply calls mm with tensors of these shapes, filled by a rule, and gives the last.
 func multiply(t testing.TB, m *runtime.Module, typ string, shapes [][]int64) []float64 {
 	t.Helper()
-	f, err := m.Function("mm")
-	require.NoError(t, err)
+	f := must.Get(m.Function("mm"))(t)
 	defer f.Close()
 	var args []any
 	for i, shape := range shapes {
@@ -187,14 +186,11 @@ func multiply(t testing.TB, m *runtime.Module, typ string, shapes [][]int64) []f
 		if typ == "float32" {
 			args = append(args, modules.Tensor(t, narrowed(x), shape...))
 		} else {
-			v, err := runtime.FromSlice(x, shape...)
-			require.NoError(t, err)
-			t.Cleanup(func() { v.Close() })
+			v := must.Open(runtime.FromSlice(x, shape...))(t)
 			args = append(args, v)
 		}
 	}
-	_, err = f.Call(args...)
-	require.NoError(t, err)
+	must.Get(f.Call(args...))(t)
 	return wide(t, args[len(args)-1].(*runtime.Tensor))
 }
 
@@ -209,12 +205,9 @@ func narrowed(x []float64) []float32 {
 func wide(t testing.TB, x *runtime.Tensor) []float64 {
 	t.Helper()
 	if x.DType() == dlpack.Float64 {
-		s, err := runtime.ToSlice[float64](x)
-		require.NoError(t, err)
-		return s
+		return must.Get(runtime.ToSlice[float64](x))(t)
 	}
-	s, err := runtime.ToSlice[float32](x)
-	require.NoError(t, err)
+	s := must.Get(runtime.ToSlice[float32](x))(t)
 	out := make([]float64, len(s))
 	for i, v := range s {
 		out[i] = float64(v)
@@ -230,10 +223,8 @@ func TestCblas_TensorExpressions(t *testing.T) {
 	a, b := te.Placeholder([]tir.Expr{n, k}, tir.Float32, "A"), te.Placeholder([]tir.Expr{k, j}, tir.Float32, "B")
 	c := ops.Matmul(a, b, "C")
 	r := ops.Relu(c, "R")
-	s, err := te.NewSchedule(r)
-	require.NoError(t, err)
-	program, err := te.Lower(s, []any{a, b, r}, "mm")
-	require.NoError(t, err)
+	s := must.Get(te.NewSchedule(r))(t)
+	program := must.Get(te.Lower(s, []any{a, b, r}, "mm"))(t)
 	m := built(t, program, kind(t, `{"kind": "c", "libs": ["cblas"]}`))
 	plain := built(t, program, kind(t, "c"))
 	dir := t.TempDir()
@@ -241,9 +232,7 @@ func TestCblas_TensorExpressions(t *testing.T) {
 	require.NoError(t, export.Library(context.Background(), plain, filepath.Join(dir, "plain.so")))
 	require.True(t, imports(t, filepath.Join(dir, "blas.so"), "cblas_sgemm"))
 	require.False(t, imports(t, filepath.Join(dir, "plain.so"), "cblas_sgemm"))
-	loaded, err := runtime.Load(context.Background(), filepath.Join(dir, "blas.so"))
-	require.NoError(t, err)
-	defer loaded.Close()
+	loaded := must.Open(runtime.Load(context.Background(), filepath.Join(dir, "blas.so")))(t)
 	random := rand.New(rand.NewSource(1))
 	for range 20 {
 		x, y, z := 1+random.Int63n(40), 1+random.Int63n(40), 1+random.Int63n(40)
@@ -260,11 +249,9 @@ func TestCblas_TensorExpressions(t *testing.T) {
 // imports reports whether a library asks another one for a symbol.
 func imports(t testing.TB, path, symbol string) bool {
 	t.Helper()
-	f, err := elf.Open(path)
-	require.NoError(t, err)
+	f := must.Get(elf.Open(path))(t)
 	defer f.Close()
-	all, err := f.ImportedSymbols()
-	require.NoError(t, err)
+	all := must.Get(f.ImportedSymbols())(t)
 	return slices.ContainsFunc(all, func(s elf.ImportedSymbol) bool { return s.Name == symbol })
 }
 
@@ -284,8 +271,7 @@ func TestCblas_Views(t *testing.T) {
 }
 `
 	m, plain := built(t, parsed(t, text), kind(t, "c -libs=cblas")), built(t, parsed(t, text), kind(t, "c"))
-	code, err := m.GetSource("")
-	require.NoError(t, err)
+	code := must.Get(m.GetSource(""))(t)
 	require.Equal(t, 1, strings.Count(code, "cblas_sgemm(101"))
 	require.Contains(t, code, "for (", "the loops are still there")
 	store := make([]float32, 64)
@@ -294,15 +280,12 @@ func TestCblas_Views(t *testing.T) {
 	}
 	for _, strides := range [][]int64{{3, 1}, {7, 1}, {1, 4}, {10, 2}, {0, 1}, {1, 1}} {
 		base := modules.Tensor(t, store, 64)
-		view, err := base.View(dlpack.Float32, []int64{4, 3}, strides, 0)
-		require.NoError(t, err)
+		view := must.Get(base.View(dlpack.Float32, []int64{4, 3}, strides, 0))(t)
 		b, want, got := modules.Tensor(t, store[:15], 3, 5), modules.Tensor(t, make([]float32, 20), 4, 5),
 			modules.Tensor(t, make([]float32, 20), 4, 5)
 		for from, out := range map[*runtime.Module]*runtime.Tensor{m: got, plain: want} {
-			f, err := from.Function("mm")
-			require.NoError(t, err)
-			_, err = f.Call(view, b, out)
-			require.NoError(t, err)
+			f := must.Get(from.Function("mm"))(t)
+			must.Get(f.Call(view, b, out))(t)
 			require.NoError(t, f.Close())
 		}
 		require.InDeltaSlice(t, wide(t, want), wide(t, got), 1e-5, "%v", strides)
@@ -339,8 +322,7 @@ func TestCblas_BadInput(t *testing.T) {
 	require.NoError(t, os.WriteFile(cc, []byte(script), 0o777))
 	needBLAS(t)
 	require.NoError(t, export.Library(context.Background(), m, path))
-	b, err := os.ReadFile(filepath.Join(filepath.Dir(cc), "log"))
-	require.NoError(t, err)
+	b := must.Get(os.ReadFile(filepath.Join(filepath.Dir(cc), "log")))(t)
 	log.Write(b)
 	require.Contains(t, log.String(), " -lblas ")
 	require.NotContains(t, log.String(), "-lopenblas")

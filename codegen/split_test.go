@@ -16,6 +16,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -24,9 +25,7 @@ import (
 
 func parsed(t testing.TB, source string) *tir.IRModule {
 	t.Helper()
-	m, err := text.Parse(source)
-	require.NoError(t, err)
-	return m
+	return must.Get(text.Parse(source))(t)
 }
 
 // goKind declares a kind whose functions are written in Go: they add by to each element of float32[4], in place. notes
@@ -100,16 +99,12 @@ func inPlace(name, attrs, add, then string) string {
 
 func callInPlace(t testing.TB, m *runtime.Module, name string) float32 {
 	t.Helper()
-	f, err := m.Function(name)
-	require.NoError(t, err)
+	f := must.Get(m.Function(name))(t)
 	defer f.Close()
-	x, err := runtime.FromSlice([]float32{1, 1, 1, 1})
-	require.NoError(t, err)
+	x := must.Get(runtime.FromSlice([]float32{1, 1, 1, 1}))(t)
 	defer x.Close()
-	_, err = f.Call(x)
-	require.NoError(t, err)
-	s, err := runtime.ToSlice[float32](x)
-	require.NoError(t, err)
+	must.Get(f.Call(x))(t)
+	s := must.Get(runtime.ToSlice[float32](x))(t)
 	for _, v := range s {
 		require.Equal(t, s[0], v)
 	}
@@ -126,8 +121,7 @@ func TestBuild_SplitsByTarget(t *testing.T) {
 		inPlace("two", `"target": "`+b.name+`"`, "0.0", "") +
 		inPlace("three", `"target": target "`+a.name+`"`, "0.0", "") +
 		inPlace("host", `"calling_conv": 1`, "10.0", "func one(A)\n  packed two(A)\n  func plain(A)")
-	m, err := codegen.Build(parsed(t, text), kind(t, "c"))
-	require.NoError(t, err)
+	m := must.Get(codegen.Build(parsed(t, text), kind(t, "c")))(t)
 	require.Equal(t, "c", m.Kind())
 	require.Equal(t, []string{a.name + " one", a.name + " three"}, a.notes)
 	require.Equal(t, []string{b.name + " two"}, b.notes)
@@ -135,15 +129,11 @@ func TestBuild_SplitsByTarget(t *testing.T) {
 		"host": 1 + 10 + 100 + 1000 + 1} {
 		require.Equal(t, want, callInPlace(t, m, name), name)
 	}
-	_, err = m.Function("four")
-	require.ErrorIs(t, err, runtime.ErrNotFound)
-	f, err := m.Function("host")
-	require.NoError(t, err)
+	require.ErrorIs(t, must.Fail(m.Function("four")), runtime.ErrNotFound)
+	f := must.Get(m.Function("host"))(t)
 	require.NoError(t, m.Close()) // the function keeps what it calls
-	x, err := runtime.FromSlice([]float32{1, 1, 1, 1})
-	require.NoError(t, err)
-	_, err = f.Call(x)
-	require.NoError(t, err)
+	x := must.Get(runtime.FromSlice([]float32{1, 1, 1, 1}))(t)
+	must.Get(f.Call(x))(t)
 	require.NoError(t, x.Close())
 	require.NoError(t, f.Close())
 	require.Equal(t, before, runtime.Live())
@@ -157,9 +147,7 @@ func TestBuild_SplitExported(t *testing.T) {
 	m := built(t, parsed(t, text), kind(t, "c"))
 	path := filepath.Join(t.TempDir(), "split.so")
 	require.NoError(t, export.Library(context.Background(), m, path))
-	loaded, err := runtime.Load(context.Background(), path)
-	require.NoError(t, err)
-	defer loaded.Close()
+	loaded := must.Open(runtime.Load(context.Background(), path))(t)
 	for _, from := range []*runtime.Module{m, loaded} {
 		require.Equal(t, float32(2), callInPlace(t, from, "low"))
 		require.Equal(t, float32(12), callInPlace(t, from, "high"))
@@ -170,25 +158,18 @@ func TestBuild_SplitExported(t *testing.T) {
 // What a module imports is seen by its functions called at once, whenever it was imported.
 func TestBuild_SeesImports(t *testing.T) {
 	before := runtime.Live()
-	m, err := codegen.Build(parsed(t, inPlace("f", "", "1.0", "packed elsewhere(A)")), kind(t, "c"))
-	require.NoError(t, err)
-	f, err := m.Function("f")
-	require.NoError(t, err)
-	x, err := runtime.FromSlice([]float32{1, 1, 1, 1})
-	require.NoError(t, err)
-	_, err = f.Call(x)
-	require.ErrorContains(t, err, "Cannot find function elsewhere")
-	other, err := runtime.NewModule("late", runtime.Runnable, &goModule{by: 5, names: []string{"nowhere"}})
-	require.NoError(t, err)
-	dep, err := runtime.NewModule("late", runtime.Runnable, &goModule{by: 7, names: []string{"elsewhere"}})
-	require.NoError(t, err)
+	m := must.Get(codegen.Build(parsed(t, inPlace("f", "", "1.0", "packed elsewhere(A)")), kind(t, "c")))(t)
+	f := must.Get(m.Function("f"))(t)
+	x := must.Get(runtime.FromSlice([]float32{1, 1, 1, 1}))(t)
+	require.ErrorContains(t, must.Fail(f.Call(x)), "Cannot find function elsewhere")
+	other := must.Get(runtime.NewModule("late", runtime.Runnable, &goModule{by: 5, names: []string{"nowhere"}}))(t)
+	dep := must.Get(runtime.NewModule("late", runtime.Runnable, &goModule{by: 7, names: []string{"elsewhere"}}))(t)
 	require.NoError(t, m.Import(other))
 	require.NoError(t, m.ClearImports())
 	require.NoError(t, m.Import(dep))
 	require.NoError(t, other.Close())
 	require.NoError(t, dep.Close())
-	_, err = f.Call(x)
-	require.NoError(t, err)
+	must.Get(f.Call(x))(t)
 	require.Equal(t, float32(9), callInPlace(t, m, "f"))
 	for _, c := range []interface{ Close() error }{f, x, m} {
 		require.NoError(t, c.Close())
@@ -277,8 +258,7 @@ func TestBuild_SplitBadInput(t *testing.T) {
 	odd := func(name string, column string, value any) string {
 		serial++
 		full := fmt.Sprintf("split-test-%s-%d", name, serial)
-		_, err := target.RegisterKind(full, dlpack.CPU, target.WithAttr(column, value))
-		require.NoError(t, err)
+		must.Get(target.RegisterKind(full, dlpack.CPU, target.WithAttr(column, value)))(t)
 		return full
 	}
 	closed := odd("closed", codegen.ColumnExternal,
@@ -346,10 +326,8 @@ func TestBuild_SplitBadInput(t *testing.T) {
 	_, err := codegen.Build(f, kind(t, "c"))
 	require.ErrorContains(t, err, `two functions are named "f"`)
 	f.Funcs[1] = nil
-	_, err = codegen.Build(f, kind(t, "c"))
-	require.ErrorContains(t, err, "the function is nil")
-	_, err = codegen.Build(f, &target.Target{})
-	require.ErrorContains(t, err, "the target is nil")
+	require.ErrorContains(t, must.Fail(codegen.Build(f, kind(t, "c"))), "the function is nil")
+	require.ErrorContains(t, must.Fail(codegen.Build(f, &target.Target{})), "the target is nil")
 	require.ErrorContains(t, codegen.Register("composite", (&goKind{}).build), "the kind is composite")
 	for column, want := range map[string]string{codegen.ColumnLower: "codegen.Pass",
 		codegen.ColumnExternal:  "codegen.BuildFunc",

@@ -52,9 +52,9 @@ func failing(t *testing.T, m *runtime.Module, kind error, options ...export.Opti
 func TestLibrary_Modules(t *testing.T) {
 	twoModules := func(first, second *runtime.Module) *runtime.Module { return importing(t, first, second) }
 	unsaved := func() *runtime.Module {
-		return made(t)(runtime.NewModule("test.unsaved", runtime.Runnable, &data{}))
+		return must.Open(runtime.NewModule("test.unsaved", runtime.Runnable, &data{}))(t)
 	}
-	closed := made(t)(runtime.NewCSource("", "c", nil, nil))
+	closed := must.Open(runtime.NewCSource("", "c", nil, nil))(t)
 	closed.Close()
 	for name, c := range map[string]struct {
 		m    *runtime.Module
@@ -72,12 +72,12 @@ func TestLibrary_Modules(t *testing.T) {
 			[]string{"both have a function"}},
 		"not saved": {twoModules(constant(t, "f", 1), twoModules(newData(t, nil), unsaved())), runtime.ErrNotSupported,
 			[]string{`module root.imports[0].imports[0] (kind "test.unsaved")`, "neither linked nor saved"}},
-		"saving fails": {twoModules(newData(t, nil), made(t)(runtime.NewModule("test.base", runtime.Serializable, base{}))),
+		"saving fails": {twoModules(newData(t, nil), must.Open(runtime.NewModule("test.base", runtime.Serializable, base{}))(t)),
 			runtime.ErrNotSupported,
 			[]string{`module root.imports[0] (kind "test.base")`}},
-		"no format": {made(t)(runtime.NewModule("test.base", runtime.Exportable, base{})), runtime.ErrNotSupported,
+		"no format": {must.Open(runtime.NewModule("test.base", runtime.Exportable, base{}))(t), runtime.ErrNotSupported,
 			[]string{`module root (kind "test.base")`}},
-		"unknown format": {made(t)(runtime.NewModule("test.base", runtime.Exportable, odd{})), runtime.ErrNotSupported,
+		"unknown format": {must.Open(runtime.NewModule("test.base", runtime.Exportable, odd{}))(t), runtime.ErrNotSupported,
 			[]string{`module root (kind "test.base")`, "saved only as docx"}},
 		"merge closes a circle": {twoModules(constant(t, "f", 1),
 			twoModules(newData(t, nil), twoModules(newData(t, []byte("x")), constant(t, "g", 2)))),
@@ -192,7 +192,7 @@ func TestLibrary_NoCompiler(t *testing.T) {
 	err := failing(t, constant(t, "f", 1), runtime.ErrNotFound)
 	require.ErrorContains(t, err, "none of cc, gcc, clang is in PATH: install a C compiler")
 	for format, says := range map[string]string{"cc": "install a C++ compiler", "cu": "put nvcc into PATH"} {
-		m := made(t)(runtime.NewCSource("", format, nil, nil))
+		m := must.Open(runtime.NewCSource("", format, nil, nil))(t)
 		require.ErrorContains(t, failing(t, m, runtime.ErrNotFound), says)
 	}
 	t.Setenv("CC", "/no/such/cc -O1")

@@ -11,6 +11,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/export"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
@@ -21,7 +22,7 @@ func TestCopy_Artifacts(t *testing.T) {
 	require.Greater(t, len(files), 9)
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(file, "../testdata/artifacts/"), func(t *testing.T) {
-			path := exported(t, load(t, file))
+			path := exported(t, modules.Load(t, file))
 			require.Equal(t, readFile(t, file), readFile(t, path))
 		})
 	}
@@ -30,20 +31,20 @@ func TestCopy_Artifacts(t *testing.T) {
 // A library that imports something else than its file says is written with what it imports now.
 func TestCopy_ChangedImports(t *testing.T) {
 	file := exported(t, importing(t, constant(t, "f", 7), newData(t, []byte("x"))))
-	m := importing(t, load(t, file), newData(t, bytes.Repeat([]byte("y"), 1<<20)))
+	m := importing(t, modules.Load(t, file), newData(t, bytes.Repeat([]byte("y"), 1<<20)))
 	path := exported(t, m)
-	got := load(t, path)
+	got := modules.Load(t, path)
 	require.EqualValues(t, 7, call(t, got, "f"))
 	require.Equal(t, graphOf(t, m), graphOf(t, got))
 	require.Len(t, graphOf(t, got)[library], 2)
 	again := exported(t, importing(t, got, newData(t, []byte("z"))))
-	require.Len(t, graphOf(t, load(t, again))[library], 3, "of a file that was changed before")
+	require.Len(t, graphOf(t, modules.Load(t, again))[library], 3, "of a file that was changed before")
 
 	for _, artifact := range []string{"modern/gpu_cuda", "modern/gpu_opencl", "classic/gpu_cuda", "modern/relax_mlp",
 		"classic/graph_mlp"} {
-		m := importing(t, load(t, "../testdata/artifacts/"+artifact+".so"), newData(t, []byte(artifact)))
+		m := importing(t, modules.Load(t, "../testdata/artifacts/"+artifact+".so"), newData(t, []byte(artifact)))
 		path := exported(t, m)
-		require.Equal(t, graphOf(t, m), graphOf(t, load(t, path)), artifact)
+		require.Equal(t, graphOf(t, m), graphOf(t, modules.Load(t, path)), artifact)
 		report := must.Get(inspect.File(path))(t)
 		require.Empty(t, report.Problems, artifact)
 	}
@@ -51,14 +52,14 @@ func TestCopy_ChangedImports(t *testing.T) {
 
 // One that was exported without imports has no place for them: it goes into another library whole.
 func TestCopy_FirstImports(t *testing.T) {
-	m := importing(t, load(t, exported(t, constant(t, "f", 7))), newData(t, []byte("y")))
-	got := load(t, exported(t, m))
+	m := importing(t, modules.Load(t, exported(t, constant(t, "f", 7))), newData(t, []byte("y")))
+	got := modules.Load(t, exported(t, m))
 	require.EqualValues(t, 7, call(t, got, "f"))
 	require.Equal(t, graphOf(t, m), graphOf(t, got))
 }
 
 func TestCopy_OtherLayout(t *testing.T) {
-	m := load(t, exported(t, importing(t, constant(t, "f", 7), newData(t, []byte("x")))))
+	m := modules.Load(t, exported(t, importing(t, constant(t, "f", 7), newData(t, []byte("x")))))
 	require.ErrorContains(t, failing(t, m, runtime.ErrInvalidArgument, export.Layout(blob.Legacy)), "that generation's")
 	exported(t, m, export.Layout(blob.Modern))
 }

@@ -53,22 +53,12 @@ func (d *data) SaveToBinary() ([]byte, error) { return d.payload, nil }
 func newData(t testing.TB, content []byte) *runtime.Module {
 	t.Helper()
 	payload := append(binary.LittleEndian.AppendUint64(nil, uint64(len(content))), content...)
-	return made(t)(runtime.NewModule(dataKind, runtime.Serializable, &data{payload: payload}))
-}
-
-// made is for functions that return a module.
-func made(t testing.TB) func(*runtime.Module, error) *runtime.Module {
-	return func(m *runtime.Module, err error) *runtime.Module {
-		t.Helper()
-		require.NoError(t, err)
-		t.Cleanup(func() { m.Close() })
-		return m
-	}
+	return must.Open(runtime.NewModule(dataKind, runtime.Serializable, &data{payload: payload}))(t)
 }
 
 func cSource(t testing.TB, code string, functions ...string) *runtime.Module {
 	t.Helper()
-	return made(t)(runtime.NewCSource(code, "c", functions, nil))
+	return must.Open(runtime.NewCSource(code, "c", functions, nil))(t)
 }
 
 // constant is a module of a function that returns a number, with a context variable as generated code has.
@@ -108,11 +98,6 @@ func importing(t testing.TB, m *runtime.Module, deps ...*runtime.Module) *runtim
 		require.NoError(t, m.Import(d))
 	}
 	return m
-}
-
-func load(t testing.TB, path string) *runtime.Module {
-	t.Helper()
-	return made(t)(runtime.Load(ctx, path))
 }
 
 // exported exports into a new folder, in which nothing else may be then, and leaves nothing among the temporary files.

@@ -17,6 +17,7 @@ import (
 
 	"tvmgo/blob"
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
@@ -39,7 +40,7 @@ func TestTar_ObjectsForLaterLink(t *testing.T) {
 	lib := filepath.Join(dir, "late.so")
 	out, err := exec.Command("cc", append([]string{"-shared", "-o", lib}, objects...)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	got := load(t, lib)
+	got := modules.Load(t, lib)
 	require.EqualValues(t, 2, call(t, got, "g"))
 	require.Equal(t, graphOf(t, root), graphOf(t, got))
 }
@@ -141,7 +142,7 @@ func TestCompilers(t *testing.T) {
 	for _, c := range [][]string{{"gcc"}, {"gcc", "-Wl,-z,now"}, {"clang"}, {"g++"}} {
 		t.Run(c[0], func(t *testing.T) {
 			needs(t, c[0], "a library is built")
-			got := load(t, exported(t, root, export.Compiler(c[0], c[1:]...)))
+			got := modules.Load(t, exported(t, root, export.Compiler(c[0], c[1:]...)))
 			require.EqualValues(t, 1, call(t, got, "f"))
 			require.Equal(t, graphOf(t, root), graphOf(t, got))
 		})
@@ -157,7 +158,7 @@ func TestCompile_GoFunction(t *testing.T) {
 		}
 		return compileByCC(ctx, output, files, o)
 	}
-	got := load(t, exported(t, root, export.Compile(build)))
+	got := modules.Load(t, exported(t, root, export.Compile(build)))
 	require.Equal(t, []string{"lib0.c", "devc.s"}, seen)
 	require.Equal(t, graphOf(t, root), graphOf(t, got))
 
@@ -227,7 +228,7 @@ exec cc "${args[@]}"
 `
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "nvcc"), []byte(script), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	m := importing(t, made(t)(runtime.NewCSource(string(readFile(t, "testdata/kernels.c")), "cu", []string{"add_one"},
-		nil)), newData(t, []byte("x")))
-	require.EqualValues(t, 3, call(t, load(t, exported(t, m)), "add_one", 2))
+	m := importing(t, must.Open(runtime.NewCSource(string(readFile(t, "testdata/kernels.c")), "cu", []string{"add_one"},
+		nil))(t), newData(t, []byte("x")))
+	require.EqualValues(t, 3, call(t, modules.Load(t, exported(t, m)), "add_one", 2))
 }

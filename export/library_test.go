@@ -17,6 +17,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/export"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
@@ -24,7 +25,7 @@ import (
 func TestLibrary_FunctionsOfEverySource(t *testing.T) {
 	m := cSource(t, string(readFile(t, "testdata/kernels.c")), "add_one", "vadd", "reverse", "twice")
 	path := exported(t, m)
-	l := load(t, path)
+	l := modules.Load(t, path)
 	require.EqualValues(t, 42, call(t, l, "add_one", 41))
 	a := must.Get(runtime.FromSlice([]float32{1, 2, 3}))(t)
 	for name, want := range map[string][]float32{"reverse": {3, 2, 1}, "twice": {2, 4, 6}} {
@@ -44,8 +45,8 @@ func TestLibrary_CXX(t *testing.T) {
 		"args, int32_t, TVMFFIAny* result) {\n" +
 		"  result->type_index = kTVMFFIInt;\n  result->v_int64 = (int64_t)std::string((size_t)args[0].v_int64, " +
 		"'x').append(\"ab\").size();\n  return 0;\n}\n"
-	m := importing(t, made(t)(runtime.NewCSource(code, "cc", []string{"size"}, nil)), constant(t, "five", 5))
-	l := load(t, exported(t, m))
+	m := importing(t, must.Open(runtime.NewCSource(code, "cc", []string{"size"}, nil))(t), constant(t, "five", 5))
+	l := modules.Load(t, exported(t, m))
 	require.EqualValues(t, 102, call(t, l, "size", 100))
 	require.EqualValues(t, 5, call(t, l, "five"))
 }
@@ -74,7 +75,7 @@ func TestLibrary_RandomTrees(t *testing.T) {
 		if !linked[0] {
 			roots++
 		}
-		got := load(t, path)
+		got := modules.Load(t, path)
 		require.Equal(t, graphOf(t, root), graphOf(t, got), "seed %d", seed)
 		for i, l := range linked {
 			if name := fmt.Sprintf("f%d", i); l && reached(imports, i) {
@@ -104,7 +105,7 @@ func TestLibrary_SharedImport(t *testing.T) {
 	shared := newData(t, []byte("shared"))
 	left, right := newData(t, []byte("left")), newData(t, nil)
 	root := importing(t, constant(t, "f", 1), importing(t, left, shared), importing(t, right, shared))
-	got := load(t, exported(t, root))
+	got := modules.Load(t, exported(t, root))
 	require.Equal(t, graphOf(t, root), graphOf(t, got))
 	deps := must.Get(got.Imports())(t)
 	require.Len(t, deps, 2)
@@ -128,7 +129,7 @@ func TestLibrary_DeepChain(t *testing.T) {
 	for _, n := range []int{1000, 20_000} {
 		deep := chain(n)
 		path := exported(t, deep, export.StaticCheck())
-		loaded := load(t, path)
+		loaded := modules.Load(t, path)
 		require.Equal(t, graphOf(t, deep), graphOf(t, loaded))
 		report := must.Get(inspect.File(path))(t)
 		require.Empty(t, report.Problems)
@@ -144,7 +145,7 @@ func TestLibrary_DeepChain(t *testing.T) {
 // A library without any code of its own.
 func TestLibrary_OnlyData(t *testing.T) {
 	root := newData(t, bytes.Repeat([]byte("payload"), 100))
-	require.Equal(t, graphOf(t, root), graphOf(t, load(t, exported(t, root))), "a root that is not linked is not lost")
+	require.Equal(t, graphOf(t, root), graphOf(t, modules.Load(t, exported(t, root))), "a root that is not linked is not lost")
 }
 
 func TestLibrary_Legacy(t *testing.T) {
@@ -153,13 +154,13 @@ func TestLibrary_Legacy(t *testing.T) {
 	report := must.Get(inspect.File(path))(t)
 	require.Equal(t, inspect.Classic, report.Generation)
 	require.Equal(t, "__tvm_dev_mblob", report.Blob.Symbol)
-	got := load(t, path)
+	got := modules.Load(t, path)
 	require.EqualValues(t, 7, call(t, got, "seven"))
 	require.Equal(t, graphOf(t, root), graphOf(t, got))
 
 	err := export.Library(ctx, root, path)
 	require.ErrorContains(t, err, "choose the other Layout")
-	require.EqualValues(t, 7, call(t, load(t, path), "seven"), "the library that was there is gone")
+	require.EqualValues(t, 7, call(t, modules.Load(t, path), "seven"), "the library that was there is gone")
 }
 
 func TestLibrary_SameBytes(t *testing.T) {
@@ -185,7 +186,7 @@ func TestLibrary_LargePayload(t *testing.T) {
 	content := make([]byte, size)
 	rand.New(rand.NewSource(1)).Read(content)
 	root := importing(t, constant(t, "f", 1), newData(t, content))
-	got := load(t, exported(t, root))
+	got := modules.Load(t, exported(t, root))
 	deps := must.Get(got.Imports())(t)
 	payload := must.Get(deps[0].SaveToBinaryFor(blob.Modern))(t)
 	require.True(t, bytes.Equal(content, payload[8:]))
@@ -205,7 +206,7 @@ func TestLibrary_PackedEveryWay(t *testing.T) {
 				needs(t, "clang", "LLVM IR is compiled")
 			}
 			path := exported(t, root, export.Pack(p))
-			require.Equal(t, graphOf(t, root), graphOf(t, load(t, path)))
+			require.Equal(t, graphOf(t, root), graphOf(t, modules.Load(t, path)))
 			blobs = append(blobs, readFile(t, path))
 		})
 	}
@@ -224,7 +225,7 @@ func TestLibrary_OptionsReachTheCompiler(t *testing.T) {
 		"= MINE + FLAG + extra() + (int)cbrt(args[0].v_int64);\n  return")
 	root := cSource(t, "#include <math.h>\n#include \"mine.h\"\nint extra(void);\n"+code, "f")
 	t.Chdir(dir)
-	got := load(t, exported(t, root, export.Includes("."), export.Flags("-DFLAG=500"), export.Objects("extra.o"),
+	got := modules.Load(t, exported(t, root, export.Includes("."), export.Flags("-DFLAG=500"), export.Objects("extra.o"),
 		export.Libraries("m")))
 	require.EqualValues(t, 30+500+4+3, call(t, got, "f", 27))
 }
@@ -243,7 +244,7 @@ func TestLibrary_ReplacesThroughLink(t *testing.T) {
 	require.NoError(t, os.WriteFile(real, []byte("older"), 0o600))
 	require.NoError(t, os.Symlink("real.so", link))
 	require.NoError(t, export.Library(ctx, constant(t, "f", 3), link))
-	require.EqualValues(t, 3, call(t, load(t, real), "f"))
+	require.EqualValues(t, 3, call(t, modules.Load(t, real), "f"))
 	require.Equal(t, "real.so", must.Get(os.Readlink(link))(t))
 }
 
@@ -267,7 +268,7 @@ func TestLibrary_LinkToNothingYet(t *testing.T) {
 	require.NoError(t, os.Symlink("other.so", filepath.Join(dir, "deep", "links", "link.so")))
 	require.NoError(t, os.Symlink("../real.so", filepath.Join(dir, "deep", "links", "other.so")))
 	require.NoError(t, export.Library(ctx, constant(t, "f", 3), filepath.Join(dir, "short", "link.so")))
-	require.EqualValues(t, 3, call(t, load(t, filepath.Join(dir, "deep", "real.so")), "f"))
+	require.EqualValues(t, 3, call(t, modules.Load(t, filepath.Join(dir, "deep", "real.so")), "f"))
 	require.Equal(t, []string{"link.so", "other.so"}, names(t, filepath.Join(dir, "deep", "links")))
 }
 
@@ -279,7 +280,7 @@ func TestLibrary_LongestNames(t *testing.T) {
 		require.NoError(t, export.Library(ctx, constant(t, "f", 3), filepath.Join(dir, name)))
 	}
 	require.Len(t, names(t, dir), 3)
-	require.EqualValues(t, 3, call(t, load(t, filepath.Join(dir, strings.Repeat("é", 126)+".so")), "f"))
+	require.EqualValues(t, 3, call(t, modules.Load(t, filepath.Join(dir, strings.Repeat("é", 126)+".so")), "f"))
 }
 
 // Exports don't get in each other's way, not even to the same path: the last one stays, whole.
@@ -298,5 +299,5 @@ func TestLibrary_AtOnce(t *testing.T) {
 	wg.Wait()
 	require.Equal(t, []string{"0.so", "1.so", "2.so"}, names(t, dir))
 	require.Equal(t, readFile(t, filepath.Join(dir, "0.so")), readFile(t, filepath.Join(dir, "2.so")))
-	require.EqualValues(t, 1, call(t, load(t, filepath.Join(dir, "0.so")), "f"))
+	require.EqualValues(t, 1, call(t, modules.Load(t, filepath.Join(dir, "0.so")), "f"))
 }

@@ -11,6 +11,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheel"
 	"tvmgo/runtime"
@@ -31,16 +32,16 @@ func kernels(t *testing.T, deps ...*runtime.Module) *runtime.Module {
 
 func constants(t *testing.T) *runtime.Module {
 	t.Helper()
-	return made(t)(runtime.NewConstants(&blob.Constants{Names: []string{"one"}, Tensors: []blob.Tensor{
-		{DType: dlpack.Float32, Shape: []int64{1}, Data: []byte{0, 0, 128, 63}}}}))
+	return must.Open(runtime.NewConstants(&blob.Constants{Names: []string{"one"}, Tensors: []blob.Tensor{
+		{DType: dlpack.Float32, Shape: []int64{1}, Data: []byte{0, 0, 128, 63}}}}))(t)
 }
 
 func device(t *testing.T, kind, format string) *runtime.Module {
 	t.Helper()
-	return made(t)(runtime.NewDeviceSource(kind, &blob.DeviceModule{Format: format, Data: []byte("// nothing\n"),
+	return must.Open(runtime.NewDeviceSource(kind, &blob.DeviceModule{Format: format, Data: []byte("// nothing\n"),
 		Functions: []blob.Function{{Key: "k",
 			FunctionInfo: blob.FunctionInfo{Name: "k", ArgTypes: []dlpack.DataType{dlpack.Handle},
-				LaunchParamTags: []string{"blockIdx.x"}, ArgExtraTags: []int32{0}}}}}))
+				LaunchParamTags: []string{"blockIdx.x"}, ArgExtraTags: []int32{0}}}}}))(t)
 }
 
 func TestWheel_CallsOurLibraries(t *testing.T) {
@@ -50,7 +51,7 @@ func TestWheel_CallsOurLibraries(t *testing.T) {
 		exported(t, kernels(t, constants(t), constant(t, "f", 1)), export.Pack(export.PackC)),
 		exported(t, kernels(t, constants(t)), export.Flags("-Wl,-z,noseparate-code")),
 	}
-	files = append(files, exported(t, importing(t, load(t, files[3]), constants(t)))) // changed after it was loaded
+	files = append(files, exported(t, importing(t, modules.Load(t, files[3]), constants(t)))) // changed after it was loaded
 	require.Equal(t, []string{"library", "library const_loader", "library const_loader", "library const_loader",
 		"library const_loader const_loader"}, wheelLines(t, append([]string{"call"}, files...)...))
 }
@@ -68,7 +69,7 @@ func TestWheel_ReadsDeviceImports(t *testing.T) {
 func TestWheel_LoadsItsOwnArtifactsAgain(t *testing.T) {
 	var files []string
 	for _, name := range []string{"multi_c", "multi_llvm", "addone_llvm", "relax_mlp"} {
-		files = append(files, exported(t, load(t, filepath.Join("../testdata/artifacts/modern", name+".so"))))
+		files = append(files, exported(t, modules.Load(t, filepath.Join("../testdata/artifacts/modern", name+".so"))))
 	}
 	require.Equal(t, []string{"library", "library", "library", "relax.VMExecutable library"},
 		wheelLines(t, append([]string{"load"}, files...)...))
@@ -78,7 +79,7 @@ func TestWheel_LoadsItsOwnArtifactsAgain(t *testing.T) {
 func TestWheel_PacksTheSame(t *testing.T) {
 	empty := func() *runtime.Module {
 		m, err := runtime.NewConstants(&blob.Constants{})
-		return made(t)(m, err)
+		return must.Open(m, err)(t)
 	}
 	root, one, two := cSource(t, "int a;\n"), cSource(t, "int b;\n"), cSource(t, "int c;\n")
 	c, d := empty(), empty()

@@ -42,11 +42,11 @@ func exampleOf(t *testing.T, name string) example {
 	var e example
 	for _, in := range []string{"_in0.npy", "_in1.npy"} {
 		if _, err := os.Stat(artifacts + name + in); err == nil {
-			data, shape := npy(t, artifacts+name+in)
+			data, shape := modules.NPY(t, artifacts+name+in)
 			e.inputs = append(e.inputs, tensor(t, data, shape...))
 		}
 	}
-	e.want, e.shape = npy(t, artifacts+name+"_out.npy")
+	e.want, e.shape = modules.NPY(t, artifacts+name+"_out.npy")
 	return e
 }
 

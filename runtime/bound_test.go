@@ -17,8 +17,7 @@ func TestBound_KeepsItsArguments(t *testing.T) {
 	f := goFunction(t, func(args ...any) (any, error) {
 		return []any{args[0].(*runtime.Tensor).Len(), args[1], args[2]}, nil
 	})
-	b, err := f.Bind(x, "a text that needs an object", []any{1})
-	require.NoError(t, err)
+	b := must.Get(f.Bind(x, "a text that needs an object", []any{1}))(t)
 	require.NoError(t, x.Close())
 	require.NoError(t, f.Close())
 	for range 3 {
@@ -30,8 +29,7 @@ func TestBound_KeepsItsArguments(t *testing.T) {
 	require.NoError(t, b.Close())
 	for _, b := range []*runtime.Bound{b, nil} {
 		requireError(t, b.Call(), runtime.ErrClosed)
-		_, err = b.Result()
-		requireError(t, err, runtime.ErrClosed)
+		requireError(t, must.Fail(b.Result()), runtime.ErrClosed)
 		require.NoError(t, b.Close())
 	}
 }

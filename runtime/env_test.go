@@ -105,8 +105,7 @@ func TestContextSlot(t *testing.T) {
 				namedKind(t, nil)
 				m := loadBytes(t, withBlob(t, l.source, l.tree(c.entries, c.children)))
 				if c.sees == "none" {
-					_, err := m.Function("context")
-					requireError(t, err, runtime.ErrNotFound)
+					requireError(t, must.Fail(m.Function("context")), runtime.ErrNotFound)
 					require.Equal(t, "r", call(t, function(t, m, "who")))
 					return
 				}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -147,30 +146,6 @@ func empty(t testing.TB, dtype dlpack.DataType, shape []int64, dev dlpack.Device
 func slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
 	t.Helper()
 	return must.Get(runtime.ToSlice[T](x))(t)
-}
-
-// npy reads a float32 array as numpy.save writes it.
-func npy(t testing.TB, path string) ([]float32, []int64) {
-	t.Helper()
-	raw := must.Get(os.ReadFile(path))(t)
-	require.Equal(t, "\x93NUMPY\x01\x00", string(raw[:8]))
-	header, data := raw[10:10+binary.LittleEndian.Uint16(raw[8:])], raw[10+binary.LittleEndian.Uint16(raw[8:]):]
-	require.Contains(t, string(header), "'descr': '<f4', 'fortran_order': False")
-	_, dims, _ := strings.Cut(string(header), "'shape': (")
-	dims, _, _ = strings.Cut(dims, ")")
-	var shape []int64
-	for _, d := range strings.Split(dims, ",") {
-		if d = strings.TrimSpace(d); d != "" {
-			var n int64
-			must.Get(fmt.Sscan(d, &n))(t)
-			shape = append(shape, n)
-		}
-	}
-	vals := make([]float32, len(data)/4)
-	for i := range vals {
-		vals[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-	}
-	return vals, shape
 }
 
 func requireClose(t testing.TB, want, got []float32) {

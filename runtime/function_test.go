@@ -20,8 +20,7 @@ func TestFunction_CallOfGo(t *testing.T) {
 	noLeaks(t)
 	add := goFunction(t, func(args ...any) (any, error) { return args[0].(int64) + args[1].(int64), nil })
 	require.Equal(t, int64(5), call(t, add, 2, 3))
-	_, err := runtime.NewFunction(nil)
-	requireError(t, err, runtime.ErrInvalidArgument, "nil")
+	requireError(t, must.Fail(runtime.NewFunction(nil)), runtime.ErrInvalidArgument, "nil")
 }
 
 func TestFunction_ErrorsOfC(t *testing.T) {
@@ -57,8 +56,7 @@ func TestFunction_FailsWithoutAnError(t *testing.T) {
 	noLeaks(t)
 	f := function(t, probe(t), "fail_without_error")
 	for _, rc := range []int{-1, -2, 1, 77} {
-		_, err := f.Call(rc)
-		requireError(t, err, runtime.ErrFailed)
+		requireError(t, must.Fail(f.Call(rc)), runtime.ErrFailed)
 		b := must.Get(f.Bind(rc))(t)
 		requireError(t, b.Call(), runtime.ErrFailed)
 		require.NoError(t, b.Close())
@@ -124,8 +122,7 @@ func TestFunction_GoErrorsPassThroughC(t *testing.T) {
 func TestFunction_TypedNilErrorIsAPanic(t *testing.T) {
 	noLeaks(t)
 	f := goFunction(t, func(...any) (any, error) { return nil, (*customError)(nil) })
-	_, err := f.Call()
-	requireError(t, err, runtime.ErrFailed, "panic", "nil pointer")
+	requireError(t, must.Fail(f.Call()), runtime.ErrFailed, "panic", "nil pointer")
 }
 
 var stackStart = regexp.MustCompile(`(?m)^goroutine \[panicking\]:$`)
@@ -170,8 +167,7 @@ func TestFunction_PanicsBecomeErrors(t *testing.T) {
 	_, err := wraps.Call()
 	require.NotEmpty(t, requireError(t, err, runtime.ErrFailed, "outer: ", "panic: deep").Backtrace)
 	index := goFunction(t, func(args ...any) (any, error) { return args[3], nil })
-	_, err = index.Call()
-	requireError(t, err, runtime.ErrFailed, "index out of range")
+	requireError(t, must.Fail(index.Call()), runtime.ErrFailed, "index out of range")
 	require.Equal(t, int64(2), call(t, index, 0, 0, 0, 2), "the function lives on")
 }
 
@@ -296,34 +292,27 @@ func TestFunction_CalledOnThreadsOfC(t *testing.T) {
 	})
 	require.ErrorIs(t, must.Fail(on.Call(bad, 4, 10)), io.EOF, "an error moves from thread to thread")
 	boom := goFunction(t, func(...any) (any, error) { panic("boom") })
-	_, err := on.Call(boom, 2, 2)
-	requireError(t, err, runtime.ErrFailed, "panic: boom")
+	requireError(t, must.Fail(on.Call(boom, 2, 2)), runtime.ErrFailed, "panic: boom")
 }
 
 func TestFunction_UsedAfterClose(t *testing.T) {
 	compiler(t)
 	noLeaks(t)
-	f, err := runtime.NewFunction(func(...any) (any, error) { return nil, nil })
-	require.NoError(t, err)
+	f := must.Get(runtime.NewFunction(func(...any) (any, error) { return nil, nil }))(t)
 	echo := function(t, probe(t), "echo")
 	require.NoError(t, f.Close())
 	require.NoError(t, f.Close())
 	for _, f := range []*runtime.Function{f, nil} {
 		for range 3 {
-			_, err = f.Call()
-			requireError(t, err, runtime.ErrClosed, "function is closed")
-			_, err = f.Bind()
-			requireError(t, err, runtime.ErrClosed)
-			_, err = f.CallOn(nil)
-			requireError(t, err, runtime.ErrClosed)
+			requireError(t, must.Fail(f.Call()), runtime.ErrClosed, "function is closed")
+			requireError(t, must.Fail(f.Bind()), runtime.ErrClosed)
+			requireError(t, must.Fail(f.CallOn(nil)), runtime.ErrClosed)
 			requireError(t, runtime.RegisterGlobal("tvmgo_test.closed", f, true), runtime.ErrClosed)
 		}
 		require.NoError(t, f.Close())
 	}
-	_, err = echo.Call(f)
-	requireError(t, err, runtime.ErrClosed, "argument 0")
-	_, err = echo.Call([]any{f})
-	requireError(t, err, runtime.ErrClosed)
+	requireError(t, must.Fail(echo.Call(f)), runtime.ErrClosed, "argument 0")
+	requireError(t, must.Fail(echo.Call([]any{f})), runtime.ErrClosed)
 }
 
 // Closing while calls are in progress: they end normally.
@@ -352,8 +341,7 @@ func TestFunction_ClosedDuringACall(t *testing.T) {
 	}
 	require.NoError(t, f.Close())
 	require.NoError(t, x.Close())
-	_, err = f.Call(x)
-	requireError(t, err, runtime.ErrClosed)
+	requireError(t, must.Fail(f.Call(x)), runtime.ErrClosed)
 	close(leave)
 	for range cap(results) {
 		require.NoError(t, <-results)

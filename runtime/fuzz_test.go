@@ -173,8 +173,8 @@ func FuzzKinds(f *testing.F) {
 	for kind, payload := range map[string][]byte{
 		"c":              must.Get(cSource(f, "int f;", "", []string{"f"}, nil).SaveToBinary())(f),
 		"static_library": must.Get(staticLibrary(f, []byte("object"), "g").SaveToBinary())(f),
-		"vulkan":         must.Get(made(f)(runtime.NewVulkanSource(&vulkan)).SaveToBinary())(f),
-		"const_loader":   must.Get(made(f)(runtime.NewConstants(someConstants())).SaveToBinary())(f),
+		"vulkan":         must.Get(must.Open(runtime.NewVulkanSource(&vulkan))(f).SaveToBinary())(f),
+		"const_loader":   must.Get(must.Open(runtime.NewConstants(someConstants()))(f).SaveToBinary())(f),
 		"cuda":           must.Get(imports(f, modules.Load(f, artifacts+"modern/gpu_cuda_src.so"))[0].SaveToBinary())(f),
 		"metal":          []byte("anything"),
 	} {

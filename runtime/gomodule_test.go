@@ -27,17 +27,14 @@ func TestModule_OfGo(t *testing.T) {
 	require.Equal(t, runtime.Runnable, m.Properties())
 	require.Equal(t, []string{"twice"}, m.Functions())
 	require.Equal(t, int64(6), call(t, function(t, m, "twice"), 3))
-	_, err = m.Function("thrice")
-	requireError(t, err, runtime.ErrNotFound, "twice")
+	requireError(t, must.Fail(m.Function("thrice")), runtime.ErrNotFound, "twice")
 	require.NoError(t, m.Close())
 	require.Equal(t, int64(1), closed.Load())
 
-	_, err = runtime.NewModule("", 0, &goModule{})
-	requireError(t, err, runtime.ErrInvalidArgument, "the kind is empty")
+	requireError(t, must.Fail(runtime.NewModule("", 0, &goModule{})), runtime.ErrInvalidArgument, "the kind is empty")
 	_, err = runtime.NewModule("mine", 0, nil)
 	requireError(t, err, runtime.ErrInvalidArgument, "the implementation is nil")
-	_, err = runtime.NewModule("mi\x00ne", 0, &goModule{})
-	requireError(t, err, runtime.ErrInvalidArgument)
+	requireError(t, must.Fail(runtime.NewModule("mi\x00ne", 0, &goModule{})), runtime.ErrInvalidArgument)
 }
 
 // misbehaving is a module whose every method panics.
@@ -46,13 +43,10 @@ type misbehaving struct{ runtime.ModuleImpl }
 func TestModule_OfGoThatPanics(t *testing.T) {
 	noLeaks(t)
 	m := must.Get(runtime.NewModule("bad", 0, misbehaving{}))(t)
-	_, err := m.Function("x")
-	requireError(t, err, runtime.ErrFailed, "panic")
+	requireError(t, must.Fail(m.Function("x")), runtime.ErrFailed, "panic")
 	require.Empty(t, m.Functions())
-	_, err = m.GetSource("")
-	requireError(t, err, runtime.ErrFailed, "panic")
-	_, err = m.SaveToBinary()
-	requireError(t, err, runtime.ErrFailed, "panic")
+	requireError(t, must.Fail(m.GetSource("")), runtime.ErrFailed, "panic")
+	requireError(t, must.Fail(m.SaveToBinary()), runtime.ErrFailed, "panic")
 	requireError(t, m.SaveToFile("x", ""), runtime.ErrFailed, "panic")
 	require.NoError(t, m.Close(), "a destructor has nobody to tell")
 }
@@ -124,13 +118,13 @@ func TestModule_ListsFunctions(t *testing.T) {
 	require.Equal(t, library, own)
 	require.Equal(t, library, all)
 
-	device := made(t)(runtime.NewDeviceSource("opencl", &blob.DeviceModule{Format: "cl", Data: []byte("kernel"),
+	device := must.Open(runtime.NewDeviceSource("opencl", &blob.DeviceModule{Format: "cl", Data: []byte("kernel"),
 		Functions: []blob.Function{{Key: "vadd", FunctionInfo: blob.FunctionInfo{Name: "vadd"}},
-			{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k"}}}}))
-	constants := made(t)(runtime.NewConstants(someConstants()))
-	source := made(t)(runtime.NewCSource("int s;", "c", []string{"s"}, nil))
-	mine := made(t)(runtime.NewModule("mine", runtime.Runnable,
-		&goModule{functions: map[string]runtime.PackedFunc{"g": func(...any) (any, error) { return nil, nil }}}))
+			{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k"}}}}))(t)
+	constants := must.Open(runtime.NewConstants(someConstants()))(t)
+	source := must.Open(runtime.NewCSource("int s;", "c", []string{"s"}, nil))(t)
+	mine := must.Open(runtime.NewModule("mine", runtime.Runnable,
+		&goModule{functions: map[string]runtime.PackedFunc{"g": func(...any) (any, error) { return nil, nil }}}))(t)
 	root := modules.Load(t, artifacts+"classic/multi_llvm.so", runtime.PrivateCopy())
 	for m, want := range map[*runtime.Module][]string{device: {"k", "vadd"}, constants: {"f"}, source: {"s"},
 		mine: {"g"}} {

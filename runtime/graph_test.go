@@ -156,11 +156,9 @@ func TestGraph_Refused(t *testing.T) {
 	timer := must.Open(runtime.NewTimer(dev))(t)
 	nothing := func() error { return nil }
 	var none *runtime.Stream
-	_, err := none.Capture(nothing)
-	requireError(t, err, runtime.ErrInvalidArgument, "the stream is nil")
-	_, err = s.Capture(nil)
-	requireError(t, err, runtime.ErrInvalidArgument, "the Go function is nil")
-	_, err = newStream(t, runtime.CPU).Capture(nothing)
+	requireError(t, must.Fail(none.Capture(nothing)), runtime.ErrInvalidArgument, "the stream is nil")
+	requireError(t, must.Fail(s.Capture(nil)), runtime.ErrInvalidArgument, "the Go function is nil")
+	_, err := newStream(t, runtime.CPU).Capture(nothing)
 	requireError(t, err, runtime.ErrNotSupported, "record graph", "device cpu cannot record work")
 
 	x := empty(t, dlpack.Float32, []int64{4}, dev)

@@ -32,8 +32,7 @@ func TestImportTree_OfGoModules(t *testing.T) {
 			require.Equal(t, "a", call(t, function(t, m, "who")))
 			require.Equal(t, "b", call(t, function(t, m, "b")))
 			require.Equal(t, "c", call(t, function(t, m, "c")))
-			_, err := deps[1].Function("b")
-			requireError(t, err, runtime.ErrNotFound)
+			requireError(t, must.Fail(deps[1].Function("b")), runtime.ErrNotFound)
 		})
 	}
 }
@@ -276,8 +275,7 @@ func TestModuleKind_Registration(t *testing.T) {
 	f := goFunction(t, func(...any) (any, error) { return nil, nil })
 	require.NoError(t, runtime.RegisterGlobal("runtime.module.loadbinary_"+half, f, false))
 	require.ErrorContains(t, runtime.RegisterModuleKind(runtime.ModuleKind{Name: half, Load: load}), "taken")
-	_, err = runtime.Global("ffi.Module.load_from_bytes." + half)
-	requireError(t, err, runtime.ErrNotFound)
+	requireError(t, must.Fail(runtime.Global("ffi.Module.load_from_bytes."+half)), runtime.ErrNotFound)
 	require.True(t, runtime.RemoveGlobal("runtime.module.loadbinary_"+half))
 }
 
@@ -292,10 +290,8 @@ func TestModuleKind_LoaderAsGlobalFunction(t *testing.T) {
 		require.EqualValues(t, arg, must.Get(m.SaveToBinary())(t))
 		require.NoError(t, m.Close())
 	}
-	_, err := f.Call(1)
-	requireError(t, err, runtime.ErrInvalidArgument, "expected bytes, got int64")
-	_, err = f.Call()
-	requireError(t, err, runtime.ErrInvalidArgument, "0 arguments")
+	requireError(t, must.Fail(f.Call(1)), runtime.ErrInvalidArgument, "expected bytes, got int64")
+	requireError(t, must.Fail(f.Call()), runtime.ErrInvalidArgument, "0 arguments")
 }
 
 // A walk visits each module once: a tree of diamonds has 2^60 paths.
@@ -312,8 +308,7 @@ func TestImportTree_Diamonds(t *testing.T) {
 		children = append(children, next, next)
 	}
 	m := loadBytes(t, withBlob(t, probeSource, modernTree(entries, children)))
-	_, err := m.Function("nothing")
-	requireError(t, err, runtime.ErrNotFound)
+	requireError(t, must.Fail(m.Function("nothing")), runtime.ErrNotFound)
 	require.Equal(t, "r59", call(t, function(t, m, "env"), "r59"))
 	require.ErrorContains(t, must.Fail(function(t, m, "env").Call("nothing")), "nothing")
 }

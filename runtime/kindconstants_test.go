@@ -45,7 +45,7 @@ func someConstants() *blob.Constants {
 func TestConstants(t *testing.T) {
 	noLeaks(t)
 	c := someConstants()
-	m := made(t)(runtime.NewConstants(c))
+	m := must.Open(runtime.NewConstants(c))(t)
 	require.Equal(t, "const_loader", m.Kind())
 	require.Equal(t, runtime.Serializable, m.Properties())
 	require.Equal(t, []string{"f"}, m.Functions())
@@ -53,15 +53,13 @@ func TestConstants(t *testing.T) {
 	for _, layout := range []blob.Layout{blob.Legacy, blob.Modern} {
 		require.Equal(t, want, must.Get(m.SaveToBinaryFor(layout))(t))
 	}
-	_, err := m.Function("f")
-	requireError(t, err, runtime.ErrFailed, "__init_f", "import the module that has it")
-	_, err = m.Function("g")
-	requireError(t, err, runtime.ErrNotFound)
+	requireError(t, must.Fail(m.Function("f")), runtime.ErrFailed, "__init_f", "import the module that has it")
+	requireError(t, must.Fail(m.Function("g")), runtime.ErrNotFound)
 
 	calls := 0
 	fails := errors.New("not yet")
 	var order []any
-	uses := made(t)(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+	uses := must.Open(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
 		"__init_f": func(args ...any) (any, error) {
 			if calls++; fails != nil {
 				return nil, fails
@@ -75,7 +73,7 @@ func TestConstants(t *testing.T) {
 		},
 		"f": func(args ...any) (any, error) { return "f", nil },
 		"g": func(args ...any) (any, error) { return "g", nil },
-	}}))
+	}}))(t)
 	require.NoError(t, m.Import(uses))
 	before := runtime.Live().Tensors
 	require.Equal(t, "g", call(t, function(t, m, "g")))
@@ -105,10 +103,10 @@ func TestConstants(t *testing.T) {
 func TestConstants_InitialisedOnceByMany(t *testing.T) {
 	noLeaks(t)
 	calls := 0
-	m := made(t)(runtime.NewConstants(someConstants()))
-	uses := made(t)(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+	m := must.Open(runtime.NewConstants(someConstants()))(t)
+	uses := must.Open(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
 		"__init_f": func(args ...any) (any, error) { calls++; return nil, nil },
-		"f":        func(args ...any) (any, error) { return nil, nil }}}))
+		"f":        func(args ...any) (any, error) { return nil, nil }}}))(t)
 	require.NoError(t, m.Import(uses))
 	var wait sync.WaitGroup
 	for range 16 {
@@ -130,7 +128,7 @@ func TestConstants_InitLooksUpFunctions(t *testing.T) {
 			noLeaks(t)
 			c := someConstants()
 			c.Symbols = append(c.Symbols, blob.SymbolConstants{Symbol: "g", Names: []string{"w"}})
-			m := made(t)(runtime.NewConstants(c))
+			m := must.Open(runtime.NewConstants(c))(t)
 			calls := map[string]int{}
 			initialises := func(names ...string) runtime.PackedFunc {
 				return func(args ...any) (any, error) {
@@ -146,13 +144,13 @@ func TestConstants_InitLooksUpFunctions(t *testing.T) {
 					return nil, nil
 				}
 			}
-			uses := made(t)(runtime.NewModule("uses", runtime.Runnable,
+			uses := must.Open(runtime.NewModule("uses", runtime.Runnable,
 				&goModule{functions: map[string]runtime.PackedFunc{
 					"__init_f": initialises("f", "g"), "__init_g": initialises("g", "f"),
 					"f": func(...any) (any, error) { return "f", nil }, "g": func(...any) (any, error) {
 						return "g",
 							nil
-					}}}))
+					}}}))(t)
 			require.NoError(t, m.Import(uses))
 			var wait sync.WaitGroup
 			for i := range map[string]int{"one thread": 1, "many threads": 16}[opts] {
@@ -169,12 +167,11 @@ func TestConstants_InitLooksUpFunctions(t *testing.T) {
 
 func TestConstants_InitFunctionRefuses(t *testing.T) {
 	noLeaks(t)
-	m := made(t)(runtime.NewConstants(someConstants()))
-	uses := made(t)(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
-		"__init_f": func(args ...any) (any, error) { return -1, nil }}}))
+	m := must.Open(runtime.NewConstants(someConstants()))(t)
+	uses := must.Open(runtime.NewModule("uses", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+		"__init_f": func(args ...any) (any, error) { return -1, nil }}}))(t)
 	require.NoError(t, m.Import(uses))
-	_, err := m.Function("f")
-	requireError(t, err, runtime.ErrFailed, "__init_f returned -1")
+	requireError(t, must.Fail(m.Function("f")), runtime.ErrFailed, "__init_f returned -1")
 }
 
 // As C makes one, of tensors that it has.
@@ -194,8 +191,7 @@ func TestConstants_Created(t *testing.T) {
 		"key 0 is a int64":               {runtime.Map{{"w", w}}, runtime.Map{{1, []any{"v"}}}},
 		"item 0: expected a string":      {runtime.Map{{"w", w}}, runtime.Map{{"f", []any{1}}}},
 	} {
-		_, err := create.Call(args...)
-		requireError(t, err, runtime.ErrInvalidArgument, says)
+		requireError(t, must.Fail(create.Call(args...)), runtime.ErrInvalidArgument, says)
 	}
 }
 
@@ -230,7 +226,6 @@ func TestConstants_Bad(t *testing.T) {
 		`wants constant "x"`:      change(func(c *blob.Constants) { c.Symbols[0].Names[0] = "x" }),
 		`symbol "f" comes twice`:  change(func(c *blob.Constants) { c.Symbols = append(c.Symbols, c.Symbols[0]) }),
 	} {
-		_, err := runtime.NewConstants(c)
-		requireError(t, err, runtime.ErrInvalidArgument, says)
+		requireError(t, must.Fail(runtime.NewConstants(c)), runtime.ErrInvalidArgument, says)
 	}
 }

@@ -41,20 +41,16 @@ func TestCSource(t *testing.T) {
 	require.Equal(t, []string{"w"}, texts(t, m, "get_const_vars"))
 	require.Equal(t, "add", call(t, function(t, m, "get_symbol")))
 	require.Equal(t, "int add;", must.Get(m.GetSource(""))(t))
-	_, err := m.GetSource("ptx")
-	requireError(t, err, runtime.ErrNotSupported, `written in "c", not in "ptx"`)
-	_, err = m.Function("add")
-	requireError(t, err, runtime.ErrNotSupported, "export it into a shared library")
-	_, err = m.Function("ad")
-	requireError(t, err, runtime.ErrNotFound, `did you mean "add"`)
+	requireError(t, must.Fail(m.GetSource("ptx")), runtime.ErrNotSupported, `written in "c", not in "ptx"`)
+	requireError(t, must.Fail(m.Function("add")), runtime.ErrNotSupported, "export it into a shared library")
+	requireError(t, must.Fail(m.Function("ad")), runtime.ErrNotFound, `did you mean "add"`)
 
 	want := (&blob.CSource{Code: "int add;", Format: "c", Functions: []string{"add", "sub"},
 		Constants: []string{"w"}}).Encode()
 	for _, layout := range []blob.Layout{blob.Legacy, blob.LegacyFFI, blob.Modern} {
 		require.Equal(t, want, must.Get(m.SaveToBinaryFor(layout))(t))
 	}
-	_, err = m.SaveToBinaryFor(9)
-	requireError(t, err, runtime.ErrInvalidArgument, "layout(9)")
+	requireError(t, must.Fail(m.SaveToBinaryFor(9)), runtime.ErrInvalidArgument, "layout(9)")
 	require.Equal(t, want, must.Get(m.SaveToBinary())(t))
 
 	dir := t.TempDir()
@@ -70,10 +66,8 @@ func TestStaticLibrary(t *testing.T) {
 	require.Equal(t, "static_library", m.Kind())
 	require.Equal(t, runtime.Serializable|runtime.Exportable, m.Properties())
 	require.Equal(t, []string{"add"}, texts(t, m, "get_func_names"))
-	_, err := m.GetSource("")
-	requireError(t, err, runtime.ErrNotSupported, "no source")
-	_, err = m.Function("add")
-	requireError(t, err, runtime.ErrNotSupported, "export it into a shared library")
+	requireError(t, must.Fail(m.GetSource("")), runtime.ErrNotSupported, "no source")
+	requireError(t, must.Fail(m.Function("add")), runtime.ErrNotSupported, "export it into a shared library")
 	got := must.Get(m.SaveToBinaryFor(blob.Modern))(t)
 	require.Equal(t, (&blob.StaticLibrary{Object: []byte("\x7fELF object"), Functions: []string{"add"}}).Encode(), got)
 

@@ -19,16 +19,6 @@ import (
 	"tvmgo/runtime"
 )
 
-// made closes a new module at the end of a test.
-func made(t testing.TB) func(m *runtime.Module, err error) *runtime.Module {
-	return func(m *runtime.Module, err error) *runtime.Module {
-		t.Helper()
-		require.NoError(t, err)
-		t.Cleanup(func() { m.Close() })
-		return m
-	}
-}
-
 func imports(t testing.TB, m *runtime.Module) []*runtime.Module {
 	t.Helper()
 	deps := must.Get(m.Imports())(t)
@@ -73,7 +63,7 @@ func TestDeviceSource_RoundTripsArtifacts(t *testing.T) {
 			parsed := must.Get(blob.ParseDeviceModule(b.Entries[1].Payload, b.Layout))(t)
 			require.Equal(t, c.format, parsed.Format)
 			// Made from its parts, and by way of the other layout. Functions of v0.17 had no names but their keys.
-			got = must.Get(made(t)(runtime.NewDeviceSource(c.kind, parsed)).SaveToBinaryFor(b.Layout))(t)
+			got = must.Get(must.Open(runtime.NewDeviceSource(c.kind, parsed))(t).SaveToBinaryFor(b.Layout))(t)
 			moved, err := blob.ParseDeviceModule(must.Get(m.SaveToBinaryFor(blob.Modern-b.Layout))(t), blob.Modern-b.Layout)
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(got, must.Get(moved.Encode(b.Layout))(t)))
@@ -181,7 +171,7 @@ func TestDeviceSource_Bad(t *testing.T) {
 	tagged := good
 	tagged.Functions = []blob.Function{{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k",
 		ArgTypes: []dlpack.DataType{dlpack.Int32}, ArgExtraTags: []int32{blob.ExtraTagTensorMap}}}}
-	m := made(t)(runtime.NewDeviceSource("cuda", &tagged))
+	m := must.Open(runtime.NewDeviceSource("cuda", &tagged))(t)
 	_, err := m.SaveToBinaryFor(blob.Legacy)
 	requireError(t, err, runtime.ErrInvalidArgument, "cannot hold")
 }
@@ -192,7 +182,7 @@ var vulkan = blob.VulkanModule{Functions: []blob.Function{{Key: "k", FunctionInf
 
 func TestVulkanSource(t *testing.T) {
 	noLeaks(t)
-	m := made(t)(runtime.NewVulkanSource(&vulkan))
+	m := must.Open(runtime.NewVulkanSource(&vulkan))(t)
 	require.Equal(t, "vulkan", m.Kind())
 	_, err := m.Function("k")
 	requireError(t, err, runtime.ErrDeviceUnavailable, "import tvmgo/runtime/vulkan")
@@ -227,7 +217,7 @@ func TestVulkanSource_OlderModernForm(t *testing.T) {
 
 func TestOpaque(t *testing.T) {
 	noLeaks(t)
-	m := made(t)(runtime.NewOpaque("webgpu", []byte("payload")))
+	m := must.Open(runtime.NewOpaque("webgpu", []byte("payload")))(t)
 	require.Equal(t, "webgpu", m.Kind())
 	require.Equal(t, runtime.Serializable, m.Properties())
 	got := must.Get(m.SaveToBinaryFor(blob.Modern))(t)
@@ -244,7 +234,7 @@ func TestOpaque(t *testing.T) {
 	same.Str("symbol")
 	same.Str("{}")
 	same.Strs([]string{"w"})
-	json := made(t)(runtime.NewOpaque("dnnl_json", same.Data()))
+	json := must.Open(runtime.NewOpaque("dnnl_json", same.Data()))(t)
 	got = must.Get(json.SaveToBinaryFor(blob.Legacy))(t)
 	require.Equal(t, same.Data(), got)
 

@@ -24,20 +24,17 @@ func TestLibrary_SavedAsTheBytesOfItsFile(t *testing.T) {
 		require.True(t, bytes.Equal(readFile(t, multiC), got))
 		got = must.Get(m.SaveToBinaryFor(blob.Modern))(t)
 		require.True(t, bytes.Equal(readFile(t, multiC), got))
-		_, err := m.SaveToBinaryFor(blob.Legacy)
-		requireError(t, err, runtime.ErrNotSupported, "use the modern layout")
+		requireError(t, must.Fail(m.SaveToBinaryFor(blob.Legacy)), runtime.ErrNotSupported, "use the modern layout")
 		require.NoError(t, m.Close())
 	}
 	m := modules.Load(t, path)
 	require.NoError(t, os.Rename(path, path+".old"))
-	_, err := m.SaveToBinary()
-	requireError(t, err, runtime.ErrNotFound, "m.so", "No such file")
+	requireError(t, must.Fail(m.SaveToBinary()), runtime.ErrNotFound, "m.so", "No such file")
 	writeFile(t, path, readFile(t, multiC))
-	_, err = m.SaveToBinary()
-	requireError(t, err, runtime.ErrFailed, "m.so", "was changed since", "load it again")
+	requireError(t, must.Fail(m.SaveToBinary()), runtime.ErrFailed, "m.so", "was changed since", "load it again")
 
 	inMemory := loadBytes(t, readFile(t, multiC))
-	_, err = inMemory.SaveToBinary()
+	_, err := inMemory.SaveToBinary()
 	requireError(t, err, runtime.ErrNotSupported, "loaded from memory", "load it from a file")
 }
 
@@ -54,9 +51,9 @@ func TestLibrary_InsideOfALibrary(t *testing.T) {
 	require.Empty(t, imports(t, m))
 	require.Equal(t, int64(3), call(t, function(t, m, "echo"), 3))
 
-	require.NoError(t, m.Import(made(t)(runtime.NewModule("given", runtime.Runnable,
+	require.NoError(t, m.Import(must.Open(runtime.NewModule("given", runtime.Runnable,
 		&goModule{functions: map[string]runtime.PackedFunc{
-			"who": func(args ...any) (any, error) { return "given", nil }}}))))
+			"who": func(args ...any) (any, error) { return "given", nil }}}))(t)))
 	require.Equal(t, "given", call(t, function(t, m, "env"), "who"), "its code finds what it imports")
 
 	plain := readFile(t, multiC)
@@ -72,9 +69,7 @@ func TestLibrary_FromBytesRefused(t *testing.T) {
 	noLeaks(t)
 	f := global(t, "ffi.Module.load_from_bytes.library")
 	for _, bad := range [][]byte{nil, []byte("text"), readFile(t, multiC)[:1000]} {
-		_, err := f.Call(bad)
-		requireError(t, err, runtime.ErrCorruptModule, "a library inside of a file")
+		requireError(t, must.Fail(f.Call(bad)), runtime.ErrCorruptModule, "a library inside of a file")
 	}
-	_, err := f.Call(1)
-	requireError(t, err, runtime.ErrInvalidArgument, "must be str")
+	requireError(t, must.Fail(f.Call(1)), runtime.ErrInvalidArgument, "must be str")
 }

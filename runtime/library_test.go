@@ -23,8 +23,7 @@ func TestModule_MissingFunction(t *testing.T) {
 			require.Nil(t, f)
 			requireError(t, err, runtime.ErrNotFound)
 		}
-		_, err := m.Function("addon")
-		requireError(t, err, runtime.ErrNotFound, `did you mean "addone"?`, "it has: addone")
+		requireError(t, must.Fail(m.Function("addon")), runtime.ErrNotFound, `did you mean "addone"?`, "it has: addone")
 	}
 }
 
@@ -40,25 +39,18 @@ func TestModule_Entry(t *testing.T) {
 func TestModule_UsedAfterClose(t *testing.T) {
 	noLeaks(t)
 	other := modules.Load(t, multiC)
-	m, err := runtime.Load(ctx, multiC)
-	require.NoError(t, err)
+	m := must.Get(runtime.Load(ctx, multiC))(t)
 	require.NoError(t, m.Close())
 	require.NoError(t, m.Close())
 	for _, m := range []*runtime.Module{m, nil} {
 		for range 3 { // the count of those who come too late must not make it look open
-			_, err = m.Function("addone")
-			requireError(t, err, runtime.ErrClosed)
+			requireError(t, must.Fail(m.Function("addone")), runtime.ErrClosed)
 		}
-		_, err = m.Imports()
-		requireError(t, err, runtime.ErrClosed)
-		_, err = m.GetSource("")
-		requireError(t, err, runtime.ErrClosed)
-		_, err = m.SaveToBinary()
-		requireError(t, err, runtime.ErrClosed)
-		_, err = m.Metadata("addone")
-		requireError(t, err, runtime.ErrClosed)
-		_, err = m.Doc("addone")
-		requireError(t, err, runtime.ErrClosed)
+		requireError(t, must.Fail(m.Imports()), runtime.ErrClosed)
+		requireError(t, must.Fail(m.GetSource("")), runtime.ErrClosed)
+		requireError(t, must.Fail(m.SaveToBinary()), runtime.ErrClosed)
+		requireError(t, must.Fail(m.Metadata("addone")), runtime.ErrClosed)
+		requireError(t, must.Fail(m.Doc("addone")), runtime.ErrClosed)
 		requireError(t, m.SaveToFile("x", ""), runtime.ErrClosed)
 		requireError(t, m.Import(other), runtime.ErrClosed)
 		requireError(t, other.Import(m), runtime.ErrClosed)
@@ -72,8 +64,7 @@ func TestModule_UsedAfterClose(t *testing.T) {
 func TestModule_LibraryHasNoSourceAndNoFormats(t *testing.T) {
 	noLeaks(t)
 	m := modules.Load(t, multiC)
-	_, err := m.GetSource("")
-	requireError(t, err, runtime.ErrNotSupported, "library")
+	requireError(t, must.Fail(m.GetSource("")), runtime.ErrNotSupported, "library")
 	requireError(t, m.SaveToFile(filepath.Join(t.TempDir(), "x"), ""), runtime.ErrNotSupported, "library")
 }
 
@@ -83,8 +74,7 @@ func TestSystemLib_IsOneModulePerPrefix(t *testing.T) {
 		n := runtime.Live().Modules
 		again := must.Get(runtime.SystemLib(prefix))(t)
 		require.Equal(t, n, runtime.Live().Modules)
-		_, err := m.Function("nothing")
-		requireError(t, err, runtime.ErrNotFound)
+		requireError(t, must.Fail(m.Function("nothing")), runtime.ErrNotFound)
 		require.NoError(t, m.Close())
 		require.NoError(t, again.Close())
 	}

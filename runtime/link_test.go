@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -45,8 +46,7 @@ func TestLink_Flags(t *testing.T) {
 						require.EqualValues(t, runtime.NumThreads(),
 							call(t, function(t, m, "env"), "runtime.NumThreads"))
 						require.NotZero(t, call(t, function(t, m, "context")))
-						_, err := function(t, m, "fail_without_error").Call(-1)
-						requireError(t, err, runtime.ErrFailed)
+						requireError(t, must.Fail(function(t, m, "fail_without_error").Call(-1)), runtime.ErrFailed)
 						again := modules.Load(t, path, opts...)
 						require.NotEqual(t, call(t, function(t, m, "context")), call(t, function(t, again, "context")))
 					})
@@ -113,8 +113,7 @@ func TestLink_MissingDependencyIsNamed(t *testing.T) {
 	dep := buildC(t, `int tvmgo_test_dep(void) { return 3; }`, "-Wl,-soname,libtvmgo_test_dep.so")
 	lib := buildC(t, `extern int tvmgo_test_dep(void);
 int __tvm_ffi_f(void* s, const void* a, int n, void* r) { return tvmgo_test_dep(); }`, "-x", "none", dep)
-	_, err := runtime.Load(ctx, lib)
-	requireError(t, err, runtime.ErrNotFound, "libtvmgo_test_dep.so", "LD_LIBRARY_PATH")
+	requireError(t, must.Fail(runtime.Load(ctx, lib)), runtime.ErrNotFound, "libtvmgo_test_dep.so", "LD_LIBRARY_PATH")
 }
 
 // The constructor runs while the file is being opened.

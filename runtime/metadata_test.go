@@ -221,8 +221,8 @@ func TestMetadata_SignaturesOfTVM(t *testing.T) {
 	require.ErrorContains(t, must.Fail(function(t, m, "vadd").Call(1, 2, 3)), vadd, "it is what the errors say")
 
 	// Through a module that imports the library, and not where another has the function first.
-	root := made(t)(runtime.NewModule("root", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
-		"matmul": func(...any) (any, error) { return nil, nil }}}))
+	root := must.Open(runtime.NewModule("root", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{
+		"matmul": func(...any) (any, error) { return nil, nil }}}))(t)
 	require.NoError(t, root.Import(m))
 	meta := must.Get(root.Metadata("vadd"))(t)
 	require.Equal(t, vadd, meta.Signature)
@@ -230,7 +230,7 @@ func TestMetadata_SignaturesOfTVM(t *testing.T) {
 	requireError(t, err, runtime.ErrNotFound)
 
 	// A module of constants has what it imports, and it has no texts.
-	constants := made(t)(runtime.NewConstants(&blob.Constants{}))
+	constants := must.Open(runtime.NewConstants(&blob.Constants{}))(t)
 	require.NoError(t, constants.Import(m))
 	meta, err = constants.Metadata("vadd")
 	require.NoError(t, err)

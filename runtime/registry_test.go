@@ -33,8 +33,7 @@ func TestGlobal_RegisterOverrideRemove(t *testing.T) {
 	require.True(t, runtime.RemoveGlobal(name))
 	require.False(t, runtime.RemoveGlobal(name))
 	require.Equal(t, int64(1), call(t, first), "what was looked up keeps working")
-	_, err := runtime.Global(name)
-	requireError(t, err, runtime.ErrNotFound, name)
+	requireError(t, must.Fail(runtime.Global(name)), runtime.ErrNotFound, name)
 }
 
 func TestGlobal_TableKeepsItsOwnReference(t *testing.T) {
@@ -66,8 +65,7 @@ func TestGlobal_SuggestsTheNearestName(t *testing.T) {
 		"runtime.numThreads": "runtime.NumThreads",
 		"ffi.SystemLibb":     "ffi.SystemLib",
 	} {
-		_, err := runtime.Global(name)
-		requireError(t, err, runtime.ErrNotFound, fmt.Sprintf("did you mean %q?", near))
+		requireError(t, must.Fail(runtime.Global(name)), runtime.ErrNotFound, fmt.Sprintf("did you mean %q?", near))
 	}
 	for _, name := range []string{"", "completely.different.name"} {
 		_, err := runtime.Global(name)

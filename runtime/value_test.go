@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
+	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
@@ -146,8 +147,7 @@ func TestValues_OpaqueObject(t *testing.T) {
 	require.NoError(t, o.Close())
 	require.NoError(t, o.Close())
 	require.Zero(t, o.TypeIndex())
-	_, err := echo.Call(o)
-	requireError(t, err, runtime.ErrClosed, "argument 0")
+	requireError(t, must.Fail(echo.Call(o)), runtime.ErrClosed, "argument 0")
 	require.Equal(t, 74, again.TypeIndex())
 	require.NoError(t, again.Close())
 	require.NoError(t, (*runtime.Object)(nil).Close())
@@ -217,10 +217,8 @@ func TestValues_ThatCannotBePassed(t *testing.T) {
 		{deep, "nested deeper"},
 		{deepMap, "nested deeper"},
 	} {
-		_, err := echo.Call(c.v)
-		requireError(t, err, runtime.ErrInvalidArgument, "call function: argument 0", c.says)
-		_, err = echo.Bind(1, c.v)
-		requireError(t, err, runtime.ErrInvalidArgument, "bind function: argument 1", c.says)
+		requireError(t, must.Fail(echo.Call(c.v)), runtime.ErrInvalidArgument, "call function: argument 0", c.says)
+		requireError(t, must.Fail(echo.Bind(1, c.v)), runtime.ErrInvalidArgument, "bind function: argument 1", c.says)
 	}
 }
 
@@ -232,8 +230,7 @@ func TestValues_DeepNestingFromC(t *testing.T) {
 		v = v.([]any)[0]
 	}
 	require.Nil(t, v)
-	_, err := nest.Call(1000)
-	requireError(t, err, runtime.ErrInvalidArgument, "nested deeper")
+	requireError(t, must.Fail(nest.Call(1000)), runtime.ErrInvalidArgument, "nested deeper")
 }
 
 func TestValues_MapKeysAreUnique(t *testing.T) {

@@ -85,11 +85,9 @@ func TestTensor_ViewsThatReachBeyond(t *testing.T) {
 		})
 	}
 	for _, shape := range [][]int64{{13}, {}, {-12}, {0}, {1 << 62, 4}, {12, 1, 2}} {
-		_, err := x.Reshape(shape...)
-		requireError(t, err, runtime.ErrInvalidArgument, "reshape tensor")
+		requireError(t, must.Fail(x.Reshape(shape...)), runtime.ErrInvalidArgument, "reshape tensor")
 	}
-	_, err := strided.Reshape(3, 1)
-	requireError(t, err, runtime.ErrInvalidArgument, "not contiguous")
+	requireError(t, must.Fail(strided.Reshape(3, 1)), runtime.ErrInvalidArgument, "not contiguous")
 }
 
 func TestTensor_CopiesThatDoNotFit(t *testing.T) {
@@ -98,8 +96,7 @@ func TestTensor_CopiesThatDoNotFit(t *testing.T) {
 	requireError(t, runtime.CopyFrom(x, make([]float32, 3)), runtime.ErrInvalidArgument, "4 elements", "slice 3")
 	requireError(t, runtime.CopyFrom(x, make([]int32, 4)), runtime.ErrInvalidArgument, "float32", "int32")
 	requireError(t, runtime.CopyTo(x, make([]float32, 5)), runtime.ErrInvalidArgument)
-	_, err := runtime.ToSlice[float64](x)
-	requireError(t, err, runtime.ErrInvalidArgument)
+	requireError(t, must.Fail(runtime.ToSlice[float64](x)), runtime.ErrInvalidArgument)
 	requireError(t, x.CopyFromBytes(make([]byte, 15)), runtime.ErrInvalidArgument)
 	requireError(t, x.CopyToBytes(nil), runtime.ErrInvalidArgument)
 	requireError(t, x.CopyFromTensor(tensor(t, make([]float32, 5)), nil), runtime.ErrInvalidArgument, "20 bytes", "16")

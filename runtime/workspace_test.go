@@ -60,18 +60,15 @@ func TestWorkspace_Refusals(t *testing.T) {
 	_, err := runtime.NewWorkspace(dlpack.Int8, []int64{1}, runtime.CPU, s)
 	requireError(t, err, runtime.ErrInvalidArgument, "fakedev:0", "cpu:0")
 	require.NoError(t, s.Close())
-	_, err = runtime.NewWorkspace(dlpack.Int8, []int64{1}, dev, s)
-	requireError(t, err, runtime.ErrClosed)
+	requireError(t, must.Fail(runtime.NewWorkspace(dlpack.Int8, []int64{1}, dev, s)), runtime.ErrClosed)
 	_, err = runtime.NewWorkspace(dlpack.Int8, []int64{-1}, dev, nil)
 	requireError(t, err, runtime.ErrInvalidArgument, "negative")
 	_, err = runtime.NewWorkspace(dlpack.Int8, []int64{1}, dlpack.Device{Type: fakeType, ID: 9}, nil)
 	requireError(t, err, runtime.ErrDeviceUnavailable, "no index 9")
 	_, err = runtime.NewWorkspace(dlpack.Int8, []int64{1 << 50}, runtime.CPU, nil)
 	requireError(t, err, runtime.ErrOutOfMemory)
-	_, err = runtime.WorkspaceMemory(dlpack.Device{Type: 99})
-	requireError(t, err, runtime.ErrInvalidArgument, "99")
-	_, err = runtime.TrimWorkspaces(dlpack.Device{Type: 99})
-	requireError(t, err, runtime.ErrInvalidArgument, "99")
+	requireError(t, must.Fail(runtime.WorkspaceMemory(dlpack.Device{Type: 99})), runtime.ErrInvalidArgument, "99")
+	requireError(t, must.Fail(runtime.TrimWorkspaces(dlpack.Device{Type: 99})), runtime.ErrInvalidArgument, "99")
 	_, err = runtime.NewPinnedTensor(dlpack.Int8, []int64{1}, runtime.CPU)
 	requireError(t, err, runtime.ErrNotSupported, "device cpu has none")
 }
@@ -107,8 +104,7 @@ func TestWorkspace_GlobalFunctions(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	require.Equal(t, int64(5120), call(t, global(t, "tvmgo.workspace.trim"), int(dlpack.CPU), 0))
-	_, err := global(t, "tvmgo.workspace.trim").Call(99, 0)
-	requireError(t, err, runtime.ErrInvalidArgument, "99")
+	requireError(t, must.Fail(global(t, "tvmgo.workspace.trim").Call(99, 0)), runtime.ErrInvalidArgument, "99")
 	require.Error(t, must.Fail(global(t, "tvmgo.workspace.stats").Call()))
 }
 

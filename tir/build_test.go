@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirnodes"
 	. "tvmgo/tir"
 	"tvmgo/tir/compare"
@@ -368,11 +369,9 @@ func TestNewModule(t *testing.T) {
 		{[]*PrimFunc{{}}, "a function has no name"},
 		{[]*PrimFunc{f, f}, `two functions are named "f": give one another name`},
 	} {
-		_, err := NewModule(c.funcs...)
-		require.ErrorContains(t, err, c.err)
+		require.ErrorContains(t, must.Fail(NewModule(c.funcs...)), c.err)
 	}
-	m, err := NewModule(f)
-	require.NoError(t, err)
+	m := must.Get(NewModule(f))(t)
 	require.Same(t, f, m.Func("f"))
 	require.Nil(t, m.Func("g"))
 	require.Nil(t, (&IRModule{Funcs: []*PrimFunc{nil}}).Func("g"))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	. "tvmgo/tir"
 	"tvmgo/tir/compare"
 	"tvmgo/tir/json"
@@ -27,13 +28,10 @@ func TestView(t *testing.T) {
 	f, _, _ := viewed(2)
 	m := &IRModule{Funcs: []*PrimFunc{f}}
 	require.NoError(t, Check(m))
-	data, err := json.Marshal(m)
-	require.NoError(t, err)
-	read, err := json.Unmarshal(data)
-	require.NoError(t, err)
+	data := must.Get(json.Marshal(m))(t)
+	read := must.Get(json.Unmarshal(data))(t)
 	require.Equal(t, "", compare.Difference(m, read))
-	parsed, err := text.Parse(m.String())
-	require.NoError(t, err)
+	parsed := must.Get(text.Parse(m.String()))(t)
 	require.NoError(t, Check(parsed))
 	require.Contains(t, m.String(), `attr "buffer_view" buffer A_row = `)
 

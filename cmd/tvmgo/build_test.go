@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
 const addProgram = `# c = a + b
@@ -57,9 +59,7 @@ func TestBuild_Emit(t *testing.T) {
 	require.Empty(t, text)
 	status, again, stderr := builtWith(t, dir, nil, "build", "same.tir", "--emit", "tir")
 	require.Zero(t, status, stderr)
-	written, err := os.ReadFile(filepath.Join(dir, "same.tir"))
-	require.NoError(t, err)
-	require.Equal(t, string(written), again)
+	require.Equal(t, string(must.Get(os.ReadFile(filepath.Join(dir, "same.tir")))(t)), again)
 	require.Contains(t, again, "parallel i in range(n)")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/nvrtctest"
 	"tvmgo/runtime"
 )
@@ -62,8 +63,8 @@ func life(t testing.TB, file string, failed func() bool) (tried bool, err error)
 		return false, err
 	}
 	defer s.Close()
-	data, shape := gputest.NPY(t, artifacts+"addone_in0.npy")
-	want, _ := gputest.NPY(t, artifacts+"addone_out.npy")
+	data, shape := modules.NPY(t, artifacts+"addone_in0.npy")
+	want, _ := modules.NPY(t, artifacts+"addone_out.npy")
 	var list []any
 	for range 2 {
 		x, err := runtime.NewTensor(dlpack.Float32, shape, first)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 )
 
@@ -488,9 +489,8 @@ func TestSimplifyStmt_RandomPrograms(t *testing.T) {
 }
 
 func TestSimplify_Module(t *testing.T) {
-	_, err := Simplify(nil, nil)
-	require.EqualError(t, err, "simplify: the module is nil")
-	_, err = Simplify(&tir.IRModule{Funcs: []*tir.PrimFunc{nil}}, nil)
+	require.EqualError(t, must.Fail(Simplify(nil, nil)), "simplify: the module is nil")
+	_, err := Simplify(&tir.IRModule{Funcs: []*tir.PrimFunc{nil}}, nil)
 	require.EqualError(t, err, "simplify: function 0 of the module is nil or has no body: check it with tir.Check")
 
 	b := tir.NewBuffer("A", tir.Int32, tir.I32(4))
@@ -503,11 +503,9 @@ func TestSimplify_Module(t *testing.T) {
 	none, empty := &tir.PrimFunc{Name: "none", Body: &tir.Evaluate{Value: i}}, &tir.PrimFunc{Name: "empty"}
 	_, err = Simplify(&tir.IRModule{Funcs: []*tir.PrimFunc{f, empty}}, nil)
 	require.EqualError(t, err, "simplify: function 1 of the module is nil or has no body: check it with tir.Check")
-	m, err := tir.NewModule(f, g, none)
-	require.NoError(t, err)
+	m := must.Get(tir.NewModule(f, g, none))(t)
 	m.Attrs["a"] = int64(1)
-	r, err := Simplify(m, nil)
-	require.NoError(t, err)
+	r := must.Get(Simplify(m, nil))(t)
 	require.Equal(t, program(g.Body, ""), program(r.Func("f").Body, ""))
 	require.NotSame(t, f, r.Func("f"))
 	require.Same(t, g, r.Func("g"), "nothing to do")

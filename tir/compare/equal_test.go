@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/tir"
 )
@@ -60,10 +61,8 @@ func reducerOf(identity float32, swap bool) tir.Expr {
 func TestEqual_Expressions(t *testing.T) {
 	x, y := tir.NewVar("x", tir.Int32), tir.NewVar("x", tir.Int32)
 	b, b2 := tir.NewBuffer("b", tir.Float32, tir.I32(4)), tir.NewBuffer("b", tir.Float32, tir.I32(4))
-	cuda, err := target.New("cuda -arch=sm_90")
-	require.NoError(t, err)
-	cuda2, err := target.New("cuda -arch=sm_90")
-	require.NoError(t, err)
+	cuda := must.Get(target.New("cuda -arch=sm_90"))(t)
+	cuda2 := must.Get(target.New("cuda -arch=sm_90"))(t)
 	attrs := func(v any) *tir.PrimFunc { return &tir.PrimFunc{Name: "f", Attrs: map[string]any{"a": v}} }
 	nan := math.Float64frombits(0x7ff8000000000001)
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/must"
 	"tvmgo/tir"
 	"tvmgo/tir/internal/form"
 	"tvmgo/tir/text"
@@ -23,11 +24,8 @@ const jsonExample = `{"tir":1,` +
 	`{"assert":{"int":1,"type":"bool"},"kind":"E","message":"m"}]}]}`
 
 func TestJSON_Form(t *testing.T) {
-	m, err := Unmarshal([]byte(jsonExample))
-	require.NoError(t, err)
-	data, err := Marshal(m)
-	require.NoError(t, err)
-	require.Equal(t, jsonExample, string(data))
+	m := must.Get(Unmarshal([]byte(jsonExample)))(t)
+	require.Equal(t, jsonExample, string(must.Get(Marshal(m))(t)))
 	require.Equal(t, `attrs {"a": 1, "t": target {"kind":"c","tag":"","keys":["cpu"]}}
 
 func f(A: handle) {
@@ -47,10 +45,8 @@ func TestJSON_Identity(t *testing.T) {
 		return &tir.PrimFunc{Name: name, Params: []*tir.Var{n, b.Data}, Result: tir.Void, Body: &tir.BufferStore{Buffer: b,
 			Value: n, Indices: []tir.Expr{n}}}
 	}
-	data, err := Marshal(&tir.IRModule{Funcs: []*tir.PrimFunc{f("f"), f("g")}})
-	require.NoError(t, err)
-	m, err := Unmarshal(data)
-	require.NoError(t, err)
+	data := must.Get(Marshal(&tir.IRModule{Funcs: []*tir.PrimFunc{f("f"), f("g")}}))(t)
+	m := must.Get(Unmarshal(data))(t)
 	x, y := m.Funcs[0].Body.(*tir.BufferStore), m.Funcs[1].Body.(*tir.BufferStore)
 	require.Same(t, x.Buffer, y.Buffer)
 	require.Same(t, m.Funcs[0].Params[0], y.Value)
@@ -127,11 +123,9 @@ func TestJSON_ReadErrors(t *testing.T) {
 		require.ErrorContains(t, err, "tir: read JSON: "+c.want, c.new)
 		require.Nil(t, m)
 	}
-	_, err := Unmarshal([]byte(jsonExample + "1"))
-	require.ErrorContains(t, err, "$: something follows the module")
+	require.ErrorContains(t, must.Fail(Unmarshal([]byte(jsonExample+"1"))), "$: something follows the module")
 	for n := range len(jsonExample) { // cut off anywhere
-		_, err := Unmarshal([]byte(jsonExample[:n]))
-		require.Error(t, err)
+		require.Error(t, must.Fail(Unmarshal([]byte(jsonExample[:n]))))
 	}
 }
 
@@ -178,6 +172,5 @@ func TestJSON_WriteErrors(t *testing.T) {
 	}
 	_, err := Marshal(&tir.IRModule{Attrs: map[string]any{"a": 3}})
 	require.ErrorContains(t, err, `attributes of the module: attribute "a" is a int: want int64`)
-	_, err = Marshal(&tir.IRModule{Funcs: []*tir.PrimFunc{nil}})
-	require.ErrorContains(t, err, "a function is nil")
+	require.ErrorContains(t, must.Fail(Marshal(&tir.IRModule{Funcs: []*tir.PrimFunc{nil}})), "a function is nil")
 }

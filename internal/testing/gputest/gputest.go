@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sbinet/npyio"
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
@@ -75,21 +75,6 @@ func RequireError(t *testing.T, err error, kind error, words ...string) {
 	}
 }
 
-// NPY reads an array of float32 and its shape.
-func NPY(t testing.TB, path string) ([]float32, []int64) {
-	t.Helper()
-	f := must.Get(os.Open(path))(t)
-	defer f.Close()
-	r := must.Get(npyio.NewReader(f))(t)
-	var data []float32
-	require.NoError(t, r.Read(&data))
-	var shape []int64
-	for _, n := range r.Header.Descr.Shape {
-		shape = append(shape, int64(n))
-	}
-	return data, shape
-}
-
 // Names are the functions of the artifacts.
 var Names = []string{"addone", "vadd", "matmul"}
 
@@ -106,11 +91,11 @@ func Example(t testing.TB, name string, dev dlpack.Device) Call {
 	var c Call
 	for _, in := range []string{"_in0.npy", "_in1.npy"} {
 		if _, err := os.Stat(Dir + name + in); err == nil {
-			data, shape := NPY(t, Dir+name+in)
+			data, shape := modules.NPY(t, Dir+name+in)
 			c.Args = append(c.Args, Tensor(t, dev, data, shape...))
 		}
 	}
-	want, shape := NPY(t, Dir+name+"_out.npy")
+	want, shape := modules.NPY(t, Dir+name+"_out.npy")
 	c.Want = want
 	c.Out = Tensor(t, dev, make([]float32, len(want)), shape...)
 	c.Args = append(c.Args, c.Out)

@@ -1,9 +1,13 @@
-// Package modules loads modules, calls their functions and makes tensors for tests.
+// Package modules loads modules, calls their functions, and makes and reads tensors, for tests.
 package modules
 
 import (
 	"context"
+	"os"
 	"testing"
+
+	"github.com/sbinet/npyio"
+	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/must"
@@ -43,4 +47,19 @@ func Empty(t testing.TB, dtype dlpack.DataType, shape ...int64) *runtime.Tensor 
 func Slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
 	t.Helper()
 	return must.Get(runtime.ToSlice[T](x))(t)
+}
+
+// NPY reads an array of float32 and its shape.
+func NPY(t testing.TB, path string) ([]float32, []int64) {
+	t.Helper()
+	f := must.Get(os.Open(path))(t)
+	defer f.Close()
+	r := must.Get(npyio.NewReader(f))(t)
+	var data []float32
+	require.NoError(t, r.Read(&data))
+	var shape []int64
+	for _, n := range r.Header.Descr.Shape {
+		shape = append(shape, int64(n))
+	}
+	return data, shape
 }

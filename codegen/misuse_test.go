@@ -83,10 +83,10 @@ func TestMisuse(t *testing.T) {
 			make: func() (*tir.IRModule, error) { return &tir.IRModule{Funcs: []*tir.PrimFunc{one("f"), one("f")}}, nil },
 			want: []string{"f", "two functions"}},
 		{name: "a function that calls itself", make: func() (*tir.IRModule, error) { return tir.NewModule(calls("f", "f")) },
-			want: []string{"circle: f calls f"}},
+			want: []string{"functions call each other recursively: f calls f"}},
 		{name: "functions that call each other",
 			make: func() (*tir.IRModule, error) { return tir.NewModule(calls("f", "g"), calls("g", "h"), calls("h", "f")) },
-			want: []string{"circle: f calls g calls h calls f"}},
+			want: []string{"functions call each other recursively: f calls g calls h calls f"}},
 		{name: "out of range", make: func() (*tir.IRModule, error) {
 			a := te.Placeholder(te.Dims(8), tir.Float32, "A")
 			s, err := te.NewSchedule(te.Compute(te.Dims(8), "B",

@@ -37,10 +37,10 @@ func both(D: handle, H: handle, n: int32) {
 func TestComposite_BadInput(t *testing.T) {
 	for _, c := range []struct{ soc, old, new, want string }{
 		{`{"kind": "composite", "devices": ["opencl"]}`, "", "",
-			`operation "add" (function) is taken by no member (and so are 1 more): opencl (member 0): ` +
+			`no member accepts operation "add" (function) (and 1 more): opencl (member 0): ` +
 				"it has no loop over threads: bind one"},
 		{`{"kind": "composite", "devices": ["c"]}`, "", "",
-			`operation "scale" (function) is taken by no member: c (member 0): it has loops over threads, which only a ` +
+			`no member accepts operation "scale" (function): c (member 0): it has loops over threads, which only a ` +
 				"device has"},
 		{`{"kind": "composite", "devices": ["c", "opencl"]}`, "func add(H, n)", "func add(D, n)",
 			"function both passes tensor d to scale, which takes it on opencl, and to add, which takes it on cpu: copy it in " +

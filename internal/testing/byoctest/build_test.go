@@ -197,8 +197,7 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 	require.NoError(t, register())
 	m := must.Get(text.Parse(program))(t)
 	for soc, want := range map[string]string{
-		`{"kind": "composite", "devices": ["dnnl"]}`: `operation "biased" (function) is taken by no member ` +
-			`(and so are 2 more): ` +
+		`{"kind": "composite", "devices": ["dnnl"]}`: `no member accepts operation "biased" (function) (and 2 more): ` +
 			`dnnl (member 0): it multiplies matrices alone`,
 		`{"kind": "composite", "devices": ["dnnl", "metal"]}`: `function biased: build for kind "metal": ` +
 			`no code generator target.build.metal is enabled: there are those of c, dnnl`,
@@ -220,7 +219,7 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 	require.NoError(t, err)
 	to := must.Get(target.New(`{"kind": "composite", "devices": ["dnnl", "c"]}`))(t)
 	require.ErrorContains(t, must.Fail(codegen.Build(threads, to)),
-		`operation "f" (function) is taken by no member: dnnl (member 0): it multiplies matrices alone; `+
+		`no member accepts operation "f" (function): dnnl (member 0): it multiplies matrices alone; `+
 			`c (member 1): it has loops over threads, which only a device has`)
 	require.ErrorContains(t, must.Fail(codegen.Build(&tir.IRModule{}, to)), "the program has no functions to divide")
 }

@@ -70,13 +70,10 @@ func AsHost(kind string) error {
 // Libraries lists the libraries that a program's calls of C functions need, as export.Libraries takes them.
 func Libraries(m *tir.IRModule) []string {
 	for _, f := range m.Funcs {
-		found := false
-		tir.Walk(f.Body, func(node any) bool {
+		if tir.Contains(f.Body, func(node any) bool {
 			c, ok := node.(*tir.Call)
-			found = found || ok && c.Kind == tir.CallExtern && strings.HasPrefix(c.Name, "cblas_")
-			return !found
-		})
-		if found {
+			return ok && c.Kind == tir.CallExtern && strings.HasPrefix(c.Name, "cblas_")
+		}) {
 			return []string{"openblas|cblas|blas"}
 		}
 	}

@@ -79,14 +79,10 @@ func (a *analyzer) free(e tir.Expr) bool {
 
 // mentions reports whether an expression contains a variable for which in is true.
 func mentions(e tir.Expr, in func(*tir.Var) bool) bool {
-	found := false
-	tir.Walk(e, func(n any) bool {
-		if v, ok := n.(*tir.Var); ok && in(v) {
-			found = true
-		}
-		return !found
+	return tir.Contains(e, func(n any) bool {
+		v, ok := n.(*tir.Var)
+		return ok && in(v)
 	})
-	return found
 }
 
 // span is a range of values from lo to hi, both inclusive; nil: unknown.

@@ -62,12 +62,7 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 func (lp *loop) guard(v *tir.Var, conds []tir.Expr, body tir.Stmt) (tir.Stmt, []tir.Expr) {
 	var within, outside []tir.Expr
 	for _, c := range conds {
-		depends := v != nil && (bound(lp) || lp.attrs.kind == tir.Parallel)
-		tir.Walk(c, func(n any) bool {
-			depends = depends || v != nil && n == any(v)
-			return !depends
-		})
-		if depends {
+		if v != nil && (bound(lp) || lp.attrs.kind == tir.Parallel || tir.Contains(c, func(n any) bool { return n == any(v) })) {
 			within = append(within, c)
 		} else {
 			outside = append(outside, c)
@@ -125,13 +120,11 @@ func (l *lowering) produceExtern(n *nest) (tir.Stmt, error) {
 }
 
 // callsOut reports whether a statement calls functions, which may write to their arguments.
-func callsOut(s tir.Stmt) (found bool) {
-	tir.Walk(s, func(node any) bool {
+func callsOut(s tir.Stmt) bool {
+	return tir.Contains(s, func(node any) bool {
 		c, ok := node.(*tir.Call)
-		found = found || ok && c.Kind != tir.CallIntrinsic
-		return !found
+		return ok && c.Kind != tir.CallIntrinsic
 	})
-	return found
 }
 
 // initialize sets the results to the reduction's identity, in copies of the data loops inside the first reduction loop.

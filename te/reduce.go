@@ -148,15 +148,13 @@ func checkReduced(cond tir.Expr, sources []tir.Expr, axes []*tir.IterVar) error 
 }
 
 func hasLoad(e tir.Expr) bool {
-	found := false
-	tir.Walk(e, func(n any) bool {
+	return tir.Contains(e, func(n any) bool {
 		switch n.(type) {
 		case *tir.ProducerLoad, *tir.BufferLoad, *tir.Reduce:
-			found = true
+			return true
 		}
-		return !found
+		return false
 	})
-	return found
 }
 
 // binaryReducer makes a reducer of one value from a binary operation.

@@ -28,6 +28,16 @@ func Walk(node any, visit func(node any) bool) {
 	}
 }
 
+// Contains reports whether is holds for one of the nodes that [Walk] visits. It visits none after the first such node.
+func Contains(node any, is func(node any) bool) bool {
+	found := false
+	Walk(node, func(n any) bool {
+		found = found || is(n)
+		return !found
+	})
+	return found
+}
+
 type walker struct{ visit func(any) bool }
 
 func (w walker) node(node any) {

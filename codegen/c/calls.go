@@ -345,21 +345,19 @@ func (w *writer) functionCall(e *tir.Call) code {
 }
 
 // launches reports whether a function, or one that it calls, has a parallel loop.
-func (g *generator) launches(f *tir.PrimFunc, seen map[string]bool) (found bool) {
+func (g *generator) launches(f *tir.PrimFunc, seen map[string]bool) bool {
 	if seen[f.Name] {
 		return false
 	}
 	seen[f.Name] = true
-	tir.Walk(f.Body, func(node any) bool {
+	return tir.Contains(f.Body, func(node any) bool {
 		switch n := node.(type) {
 		case *tir.For:
-			found = found || n.Kind == tir.Parallel
+			return n.Kind == tir.Parallel
 		case *tir.Call:
-			if callee := g.module.Func(n.Name); n.Kind == tir.CallFunc && callee != nil {
-				found = found || g.launches(callee, seen)
-			}
+			callee := g.module.Func(n.Name)
+			return n.Kind == tir.CallFunc && callee != nil && g.launches(callee, seen)
 		}
-		return !found
+		return false
 	})
-	return found
 }

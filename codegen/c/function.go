@@ -2,6 +2,7 @@ package c
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"tvmgo/tir"
@@ -240,9 +241,7 @@ func (g *generator) body(fn *function, to *text) {
 		types:  map[*tir.Var]string{},
 		arrays: map[*tir.Var]bool{}, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
 		mayReturn: returns(fn.Body)}
-	for v, name := range fn.vars {
-		w.vars[v] = name
-	}
+	maps.Copy(w.vars, fn.vars)
 	w.learnSizes()
 	for _, p := range fn.extras {
 		if p.handle {
@@ -305,14 +304,11 @@ func hasWord(code, name string) bool {
 }
 
 // returns reports whether a body may return before its end.
-func returns(body tir.Stmt) (found bool) {
-	tir.Walk(body, func(node any) bool {
-		if c, ok := node.(*tir.Call); ok && c.Kind == tir.CallIntrinsic && (c.Name == "ret" || c.Name == "ret_none") {
-			found = true
-		}
-		return !found
+func returns(body tir.Stmt) bool {
+	return tir.Contains(body, func(node any) bool {
+		c, ok := node.(*tir.Call)
+		return ok && c.Kind == tir.CallIntrinsic && (c.Name == "ret" || c.Name == "ret_none")
 	})
-	return found
 }
 
 // comment makes text safe for a C comment.

@@ -56,12 +56,9 @@ func unrollPairs(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return out, nil
 }
 
-func hasBarrier(s tir.Stmt) (found bool) {
-	tir.Walk(s, func(node any) bool {
-		if call, ok := node.(*tir.Call); ok && call.Name == "storage_sync" {
-			found = true
-		}
-		return !found
+func hasBarrier(s tir.Stmt) bool {
+	return tir.Contains(s, func(node any) bool {
+		call, ok := node.(*tir.Call)
+		return ok && call.Name == "storage_sync"
 	})
-	return found
 }

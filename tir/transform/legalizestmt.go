@@ -71,16 +71,11 @@ func (l *legalizer) loop(s *tir.For) tir.Stmt {
 }
 
 // writesPacked reports whether a statement writes elements that share bytes.
-func (l *legalizer) writesPacked(s tir.Stmt) (found bool) {
-	tir.Walk(s, func(node any) bool {
-		if w, ok := node.(*tir.BufferStore); ok {
-			if n := l.storage[w.Buffer]; n != nil && n.packed {
-				found = true
-			}
-		}
-		return !found
+func (l *legalizer) writesPacked(s tir.Stmt) bool {
+	return tir.Contains(s, func(node any) bool {
+		w, ok := node.(*tir.BufferStore)
+		return ok && l.storage[w.Buffer] != nil && l.storage[w.Buffer].packed
 	})
-	return found
 }
 
 func (l *legalizer) attr(s *tir.AttrStmt) (tir.Stmt, bool) {

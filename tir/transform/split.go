@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -120,9 +121,7 @@ func (s *splitter) host() (*tir.PrimFunc, error) {
 	}
 	g := *s.f
 	g.Attrs = map[string]any{}
-	for k, v := range s.f.Attrs {
-		g.Attrs[k] = v
-	}
+	maps.Copy(g.Attrs, s.f.Attrs)
 	device := s.target.DeviceType()
 	g.Attrs[AttrDevice] = int64(device)
 	h := s.target.Host()
@@ -227,13 +226,11 @@ func (s *splitter) stmt(x tir.Stmt) tir.Stmt {
 	return x
 }
 
-func hasKernel(s tir.Stmt) (found bool) {
-	tir.Walk(s, func(node any) bool {
+func hasKernel(s tir.Stmt) bool {
+	return tir.Contains(s, func(node any) bool {
 		f, ok := node.(*tir.For)
-		found = found || ok && f.Kind == tir.ThreadBind
-		return !found
+		return ok && f.Kind == tir.ThreadBind
 	})
-	return found
 }
 
 // name is one for the next kernel.

@@ -360,11 +360,9 @@ func (y *syncer) uniform(e tir.Expr) bool {
 	return same
 }
 
-func hasLoad(e tir.Expr) (found bool) {
-	tir.Walk(e, func(node any) bool {
+func hasLoad(e tir.Expr) bool {
+	return tir.Contains(e, func(node any) bool {
 		_, load := node.(*tir.BufferLoad)
-		found = found || load || tir.Opaque(node)
-		return !found
+		return load || tir.Opaque(node)
 	})
-	return found
 }

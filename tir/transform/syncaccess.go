@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"maps"
 	"slices"
 
 	"tvmgo/tir"
@@ -155,9 +156,7 @@ func (r idRanges) of(v *tir.Var, otherwise idRange) idRange {
 
 func (y *syncer) ranges(a sharedAccess) idRanges {
 	r := idRanges{}
-	for v, s := range y.threads {
-		r[v] = s
-	}
+	maps.Copy(r, y.threads)
 	for _, l := range a.loops {
 		r[l.Var] = idRange{-unknown, unknown}
 		low, ok := l.Min.(*tir.IntImm)
@@ -301,13 +300,11 @@ func (y *syncer) isFixed(e tir.Expr, common map[*tir.Var]bool) bool {
 }
 
 // isLoop reports whether a loop of the kernel has the variable.
-func (y *syncer) isLoop(v *tir.Var) (found bool) {
-	tir.Walk(y.k.body, func(node any) bool {
+func (y *syncer) isLoop(v *tir.Var) bool {
+	return tir.Contains(y.k.body, func(node any) bool {
 		l, ok := node.(*tir.For)
-		found = found || ok && l.Var == v
-		return !found
+		return ok && l.Var == v
 	})
-	return found
 }
 
 // boundsOf is what an expression can be.

@@ -37,14 +37,14 @@ func contractionOf(st *te.Stage) *contraction {
 		return nil
 	}
 	c := &contraction{result: st.Tensor(), typ: p.DType(), left: p.A, right: p.B, reduce: r.Axes, col: axes[len(axes)-1]}
-	if names(c.left, c.col) {
+	if uses(c.left, c.col.Var) {
 		c.left, c.right = c.right, c.left
 	}
-	if names(c.left, c.col) || !names(c.right, c.col) {
+	if uses(c.left, c.col.Var) || !uses(c.right, c.col.Var) {
 		return nil
 	}
 	for _, a := range slices.Backward(axes[:len(axes)-1]) {
-		if c.row == nil && names(c.left, a) && !names(c.right, a) {
+		if c.row == nil && uses(c.left, a.Var) && !uses(c.right, a.Var) {
 			c.row = a
 		}
 	}
@@ -80,12 +80,12 @@ func (c *contraction) windowed(formula tir.Expr, axis *tir.IterVar) bool {
 	}
 	along := 0
 	for _, x := range load.Indices {
-		if !names(x, axis) {
+		if !uses(x, axis.Var) {
 			continue
 		}
 		along++
 		for _, a := range c.reduce {
-			if names(x, a) {
+			if uses(x, a.Var) {
 				along += 2
 			}
 		}
@@ -112,21 +112,11 @@ func isSum(c *tir.Combiner) bool {
 		compare.Equal(c.Identity[0], tir.Const(c.Identity[0].DType(), 0))
 }
 
-// names reports whether a formula depends on an axis.
-func names(e tir.Expr, a *tir.IterVar) bool {
-	found := false
-	tir.Walk(e, func(n any) bool {
-		found = found || n == any(a.Var)
-		return !found
-	})
-	return found
-}
-
 // among returns the axes that a formula depends on.
 func among(e tir.Expr, axes []*tir.IterVar) []*tir.IterVar {
 	var out []*tir.IterVar
 	for _, a := range axes {
-		if names(e, a) {
+		if uses(e, a.Var) {
 			out = append(out, a)
 		}
 	}
@@ -147,7 +137,7 @@ func contiguous(e tir.Expr, a *tir.IterVar) bool {
 	tir.Walk(e, func(n any) bool {
 		if l, isLoad := n.(*tir.ProducerLoad); isLoad {
 			for d, x := range l.Indices {
-				if names(x, a) && (d < len(l.Indices)-1 || x != tir.Expr(a.Var)) {
+				if uses(x, a.Var) && (d < len(l.Indices)-1 || x != tir.Expr(a.Var)) {
 					ok = false
 				}
 			}

@@ -34,7 +34,7 @@ func (c *contraction) imageOf(t tiling) *image {
 	}
 	shape := append([]tir.Expr{}, x.ProducerShape()...)
 	for d, at := range load.Indices {
-		if !names(at, c.row) {
+		if !uses(at, c.row.Var) {
 			continue
 		}
 		end, known := arith.NewAnalyzer().Simplify(tir.Substitute(at, last)).(*tir.IntImm)

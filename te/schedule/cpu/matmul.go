@@ -224,7 +224,7 @@ func (c *contraction) readPanel(x *te.Tensor, formula tir.Expr, i []tir.Expr, re
 	lane tir.Expr) tir.Expr {
 	var at []tir.Expr
 	for b, a := range c.batch {
-		if names(formula, a) {
+		if uses(formula, a.Var) {
 			at = append(at, i[b])
 		}
 	}

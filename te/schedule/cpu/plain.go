@@ -121,12 +121,7 @@ func lastIsDense(st *te.Stage) bool {
 }
 
 func uses(e tir.Expr, v *tir.Var) bool {
-	found := false
-	tir.Walk(e, func(n any) bool {
-		found = found || n == any(v)
-		return !found
-	})
-	return found
+	return tir.Contains(e, func(n any) bool { return n == any(v) })
 }
 
 // vectorizeLast vectorizes the innermost loop if it is that of the last dimension, and is not known to be short.

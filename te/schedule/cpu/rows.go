@@ -96,7 +96,7 @@ func multiplyRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Ten
 				return e
 			}
 			l, ok := d.B.(*tir.ProducerLoad)
-			if !ok || names(l, st.Axes()[last]) {
+			if !ok || uses(l, st.Axes()[last].Var) {
 				return e
 			}
 			from, ok := l.Producer.(*te.Tensor)

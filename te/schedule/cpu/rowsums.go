@@ -67,7 +67,7 @@ func alongRows(st *te.Stage) bool {
 		for shape := l.Producer.ProducerShape(); last > 0 && isOne(shape[last]); last-- {
 		}
 		for d, x := range l.Indices {
-			if names(x, k) {
+			if uses(x, k.Var) {
 				along = true
 				ok = ok && d == last && x == tir.Expr(k.Var)
 			}

@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"slices"
 	"strings"
 
 	"tvmgo/blob"
+	"tvmgo/internal/objects"
 )
 
 // checkLibrary reads the result back, and has a child process load it when it is for this machine. child may be nil.
@@ -140,11 +140,6 @@ func (b *buildJob) compareBlob(f *elf.File, address uint64) error {
 	return nil
 }
 
-var machines = map[string]elf.Machine{
-	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "loong64": elf.EM_LOONGARCH,
-	"ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
-}
-
 // forThisMachine reports whether a file can be loaded by a process of the same machine as this one.
 func forThisMachine(path string) bool {
 	f, err := elf.Open(path)
@@ -152,9 +147,7 @@ func forThisMachine(path string) bool {
 		return false
 	}
 	defer f.Close()
-	big := strings.HasPrefix(goruntime.GOARCH, "s390") || goruntime.GOARCH == "ppc64"
-	return f.Machine == machines[goruntime.GOARCH] && (f.Class == elf.ELFCLASS64) == (^uint(0)>>63 == 1) &&
-		(f.Data == elf.ELFDATA2MSB) == big
+	return objects.MachineOf(f) == objects.Host()
 }
 
 func isSharedLibrary(path string) bool {

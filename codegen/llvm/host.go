@@ -5,19 +5,13 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
-	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
 
+	"tvmgo/internal/objects"
 	"tvmgo/runtime"
 )
-
-// machines are the machines of ELF files, by Go's name.
-var machines = map[string]elf.Machine{
-	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "loong64": elf.EM_LOONGARCH,
-	"ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
-}
 
 // hostOnly is an error unless this process can run the module's code.
 func (m *module) hostOnly() error {
@@ -47,24 +41,15 @@ func machineOf(object []byte) string {
 		return "a system that has no ELF files"
 	}
 	defer f.Close()
-	return describeMachine(f.Machine, f.Class, f.Data)
+	return describeMachine(objects.MachineOf(f))
 }
 
-func hostMachine() string {
-	class, data := elf.ELFCLASS32, elf.ELFDATA2LSB
-	if ^uint(0)>>63 == 1 {
-		class = elf.ELFCLASS64
-	}
-	if goruntime.GOARCH == "s390x" || goruntime.GOARCH == "ppc64" {
-		data = elf.ELFDATA2MSB
-	}
-	return describeMachine(machines[goruntime.GOARCH], class, data)
-}
+func hostMachine() string { return describeMachine(objects.Host()) }
 
-func describeMachine(m elf.Machine, class elf.Class, data elf.Data) string {
-	name := strings.ToLower(strings.TrimPrefix(m.String(), "EM_"))
-	text := fmt.Sprintf("%s of %s bits", name, strings.TrimPrefix(class.String(), "ELFCLASS"))
-	if data == elf.ELFDATA2MSB {
+func describeMachine(m objects.Machine) string {
+	name := strings.ToLower(strings.TrimPrefix(m.Arch.String(), "EM_"))
+	text := fmt.Sprintf("%s of %s bits", name, strings.TrimPrefix(m.Class.String(), "ELFCLASS"))
+	if m.Data == elf.ELFDATA2MSB {
 		text += ", the highest byte first"
 	}
 	return text

@@ -1,5 +1,5 @@
-// Package objects reads object files, and archives of them as Apache TVM exports them (.tar, also compressed), and
-// links them into shared libraries with the system's compiler.
+// Package objects says which machine an ELF file is for, reads object files and archives of them as Apache TVM exports
+// them (.tar, also compressed), and links them into shared libraries with the system's compiler.
 package objects
 
 import (
@@ -7,12 +7,12 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"path"
-	goruntime "runtime"
 	"strings"
 )
 
@@ -46,13 +46,8 @@ func IsObject(head []byte) (isObject, isNative bool) {
 	if order.Uint16(head[16:]) != relocatable || segments != 0 {
 		return false, false
 	}
-	big := goruntime.GOARCH == "s390x" || goruntime.GOARCH == "ppc64"
-	return true, order.Uint16(head[18:]) == machines[goruntime.GOARCH] && (head[4] == 2) == (^uint(0)>>63 == 1) &&
-		(head[5] == 2) == big
+	return true, Machine{elf.Machine(order.Uint16(head[18:])), elf.Class(head[4]), elf.Data(head[5])} == Host()
 }
-
-var machines = map[string]uint16{"386": 3, "amd64": 62, "arm": 40, "arm64": 183, "loong64": 258, "ppc64": 21,
-	"ppc64le": 21, "riscv64": 243, "s390x": 22}
 
 // Each calls visit for the files of an archive of size bytes, in order, with their names without folders. It fails for
 // links and devices, for names that leave the archive or occur twice, for more than a few thousand files, and for a

@@ -14,25 +14,32 @@ import (
 )
 
 func newDevicesCommand() *cobra.Command {
+	return newListCommand("devices", "List the devices of this machine with every attribute, and why others are absent",
+		"devices", listDevices, writeDevices)
+}
+
+// newListCommand is a command that asks the drivers, and writes a list as text, or as JSON under a key.
+func newListCommand[T any](name, short, key string, list func() []T,
+	write func(w io.Writer, rows []T) error) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:               "devices",
-		Short:             "List the devices of this machine with every attribute, and why others are absent",
+		Use:               name,
+		Short:             short,
 		Args:              exactly(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var list []*deviceRow
+			var rows []T
 			err := foreign(cmd.Context(), func() error {
-				list = listDevices()
+				rows = list()
 				return nil
 			})
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), map[string]any{"devices": list})
+				return writeJSON(cmd.OutOrStdout(), map[string]any{key: rows})
 			}
-			return writeDevices(cmd.OutOrStdout(), list)
+			return write(cmd.OutOrStdout(), rows)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -14,29 +14,9 @@ import (
 )
 
 func newDoctorCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
-		Use:               "doctor",
-		Short:             "Check each device API: which library was opened, or what is wrong and how to correct it",
-		Args:              exactly(0),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var list []*finding
-			err := foreign(cmd.Context(), func() error {
-				list = examine()
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), map[string]any{"apis": list})
-			}
-			return writeFindings(cmd.OutOrStdout(), list)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return newListCommand("doctor",
+		"Check each device API: which library was opened, or what is wrong and how to correct it", "apis", examine,
+		writeFindings)
 }
 
 // finding is the report on a device API.

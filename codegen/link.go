@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"maps"
 	"slices"
 
 	"tvmgo/internal/modulekind"
@@ -126,9 +127,7 @@ func (b *build) layer(all []*tir.PrimFunc, owner map[string]*part) {
 		next[f.Name] = layers[k]
 	}
 	b.parts = parts
-	for name, p := range next {
-		owner[name] = p
-	}
+	maps.Copy(owner, next)
 }
 
 // link makes one module of the modules of the parts.

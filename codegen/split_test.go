@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,19 +75,17 @@ type goModule struct {
 func (g *goModule) Functions() []string { return g.names }
 
 func (g *goModule) Function(name string) (*runtime.Function, error) {
-	for _, n := range g.names {
-		if n == name {
-			return runtime.NewFunction(func(args ...any) (any, error) {
-				x, err := runtime.ToSlice[float32](args[0].(*runtime.Tensor))
-				if err != nil {
-					return nil, err
-				}
-				for i := range x {
-					x[i] += g.by
-				}
-				return nil, args[0].(*runtime.Tensor).CopyFromBytes(bytesOf(x))
-			})
-		}
+	if slices.Contains(g.names, name) {
+		return runtime.NewFunction(func(args ...any) (any, error) {
+			x, err := runtime.ToSlice[float32](args[0].(*runtime.Tensor))
+			if err != nil {
+				return nil, err
+			}
+			for i := range x {
+				x[i] += g.by
+			}
+			return nil, args[0].(*runtime.Tensor).CopyFromBytes(bytesOf(x))
+		})
 	}
 	return nil, runtime.ErrNotFound
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // AllocAlignment is the alignment in bytes that generated code assumes for tensors (kAllocAlignment).
@@ -140,10 +141,8 @@ func IsContiguous(shape, strides []int64) bool {
 	if len(strides) != len(shape) {
 		return false
 	}
-	for _, dim := range shape {
-		if dim == 0 {
-			return true
-		}
+	if slices.Contains(shape, 0) {
+		return true
 	}
 	expected := int64(1)
 	for i := len(shape) - 1; i >= 0; i-- {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -233,14 +234,7 @@ func (b *buildJob) hasText() bool {
 // compileAll turns sources and blob into objects, several at once.
 func (b *buildJob) compileAll() error {
 	var steps []func() error
-	for _, s := range b.sources {
-		object := strings.TrimSuffix(s, filepath.Ext(s)) + ".o"
-		b.objects = append(b.objects, object)
-		if object != s {
-			steps = append(steps, func() error { return b.compileSource(s, object) })
-		}
-	}
-	for _, s := range b.units {
+	for _, s := range slices.Concat(b.sources, b.units) {
 		object := strings.TrimSuffix(s, filepath.Ext(s)) + ".o"
 		b.objects = append(b.objects, object)
 		if object != s {

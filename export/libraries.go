@@ -45,10 +45,8 @@ func (b *buildJob) findLibrary(names string) (string, error) {
 		return all[0], nil
 	}
 	for _, name := range all {
-		for _, file := range []string{"lib" + name + ".so", "lib" + name + ".a"} {
-			if b.hasLibrary(file) {
-				return name, nil
-			}
+		if slices.ContainsFunc([]string{"lib" + name + ".so", "lib" + name + ".a"}, b.hasLibrary) {
+			return name, nil
 		}
 	}
 	return "", runtime.Errorf(runtime.ErrNotFound, "the compiler %s finds none of the libraries %s, which the code "+

@@ -1,6 +1,7 @@
 package target_test
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -160,9 +161,7 @@ func TestKinds_NothingGiven(t *testing.T) {
 				want[o.name] = o.def
 			}
 		}
-		for name, v := range derived[row.name] {
-			want[name] = v
-		}
+		maps.Copy(want, derived[row.name])
 		attrs := got.Attrs()
 		if row.name == "llvm" { // this machine's
 			require.Contains(t, attrs["mtriple"], "-")

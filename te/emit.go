@@ -62,7 +62,8 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 func (lp *loop) guard(v *tir.Var, conds []tir.Expr, body tir.Stmt) (tir.Stmt, []tir.Expr) {
 	var within, outside []tir.Expr
 	for _, c := range conds {
-		if v != nil && (bound(lp) || lp.attrs.kind == tir.Parallel || tir.Contains(c, func(n any) bool { return n == any(v) })) {
+		depends := func(n any) bool { return n == any(v) }
+		if v != nil && (bound(lp) || lp.attrs.kind == tir.Parallel || tir.Contains(c, depends)) {
 			within = append(within, c)
 		} else {
 			outside = append(outside, c)

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,9 +40,7 @@ func Read(files fs.FS, others ...Snippets) Snippets {
 	names := strings.NewReplacer("TVMGO_DEVICE_NAMES", deviceNames(), "TVMGO_TYPE_NAMES", typeNames())
 	all := Snippets{}
 	for _, other := range others {
-		for name, s := range other {
-			all[name] = s
-		}
+		maps.Copy(all, other)
 	}
 	paths, err := fs.Glob(files, "snippets/*.c")
 	for _, path := range paths {

@@ -3,6 +3,7 @@ package c
 import (
 	"cmp"
 	"errors"
+	"maps"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -34,9 +35,7 @@ func (e *Emitter) EmitUnits(m *tir.IRModule, t *target.Target) ([]string, error)
 		return []string{text}, err
 	}
 	attrs := map[string]any{}
-	for k, v := range m.Attrs {
-		attrs[k] = v
-	}
+	maps.Copy(attrs, m.Attrs)
 	others, _ := m.Attrs[AttrProgram].(string)
 	all := []string{others}
 	for _, f := range m.Funcs {

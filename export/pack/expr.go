@@ -3,6 +3,7 @@ package pack
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,12 +25,7 @@ var precedence = map[string]int{"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 var functionNames = []string{"ceildiv", "min", "max"}
 
 func isFunctionName(word string) bool {
-	for _, f := range functionNames {
-		if f == word {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(functionNames, word)
 }
 
 // String is the expression with the necessary parentheses only.

@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -136,10 +137,8 @@ func reduceCases() []opCase {
 	}
 	for n := range 4 {
 		add(n, "all", tir.Bool, tir.Bool, All, func(v []float64) float64 {
-			for _, x := range v {
-				if x == 0 {
-					return 0
-				}
+			if slices.Contains(v, 0) {
+				return 0
 			}
 			return 1
 		}, 0)

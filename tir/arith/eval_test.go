@@ -2,6 +2,7 @@ package arith
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 
@@ -129,9 +130,7 @@ func (v evaluation) eval(e tir.Expr) []*big.Int {
 	case *tir.Let:
 		inner := v
 		inner.values = map[*tir.Var]int64{}
-		for k, x := range v.values {
-			inner.values[k] = x
-		}
+		maps.Copy(inner.values, v.values)
 		inner.values[e.Var] = v.eval(e.Value)[0].Int64()
 		return inner.eval(e.Body)
 	case *tir.BufferLoad:

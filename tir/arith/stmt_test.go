@@ -2,6 +2,7 @@ package arith
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -394,9 +395,7 @@ func (m *machine) exec(s tir.Stmt) {
 // runProgram returns what a program writes; why is not empty if it fails.
 func runProgram(s tir.Stmt, values map[*tir.Var]int64, strict bool) (trace []string, why string) {
 	m := &machine{evaluation: evaluation{values: map[*tir.Var]int64{}, strict: strict}, cells: map[string]int64{}}
-	for k, v := range values {
-		m.values[k] = v
-	}
+	maps.Copy(m.values, values)
 	m.memory = func(b *tir.Buffer, at []int64) int64 { return m.cells[fmt.Sprint(b.Name, at[0])] }
 	defer func() {
 		trace = m.trace

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"slices"
 	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -170,10 +171,8 @@ func allocates(s tir.Stmt) bool {
 	case *tir.AttrStmt:
 		return allocates(s.Body)
 	case *tir.Seq:
-		for _, x := range s.Stmts {
-			if allocates(x) {
-				return true
-			}
+		if slices.ContainsFunc(s.Stmts, allocates) {
+			return true
 		}
 	}
 	return false

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"maps"
 	"strings"
 
 	"tvmgo/target"
@@ -112,9 +113,7 @@ func (u *unroller) loop(old, s *tir.For) tir.Stmt {
 		return s
 	case u.now.leave && constant && iterations > 1:
 		notes := map[string]any{AnnotationUnroll: iterations}
-		for k, v := range s.Annotations {
-			notes[k] = v
-		}
+		maps.Copy(notes, s.Annotations)
 		s.Kind, s.Annotations = tir.Serial, notes
 		return s
 	case !constant || iterations > limit || iterations*max(statements(s.Body), 1) > limit:

@@ -55,12 +55,7 @@ func (z *lockstep) value(e tir.Expr) (tir.Expr, bool) {
 
 // same says of expressions that all of them are the same in all lanes, and no vectors.
 func (z *lockstep) same(all ...tir.Expr) bool {
-	for _, e := range all {
-		if z.differs(e) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, z.differs)
 }
 
 func (z *lockstep) vector(s tir.Stmt) (tir.Stmt, bool) {

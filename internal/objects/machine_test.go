@@ -1,0 +1,29 @@
+package objects
+
+import (
+	"debug/elf"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// This process runs on its own machine; an object for another one is an object, and not native.
+func TestHost(t *testing.T) {
+	f, err := elf.Open("/proc/self/exe")
+	require.NoError(t, err)
+	defer f.Close()
+	require.Equal(t, MachineOf(f), Host())
+
+	head, err := os.ReadFile("/proc/self/exe")
+	require.NoError(t, err)
+	head = head[:64]
+	head[16], head[56], head[57] = 1, 0, 0 // relocatable, without segments
+	isObject, isNative := IsObject(head)
+	require.True(t, isObject)
+	require.True(t, isNative)
+	head[18] ^= 0xff
+	isObject, isNative = IsObject(head)
+	require.True(t, isObject)
+	require.False(t, isNative)
+}

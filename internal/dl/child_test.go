@@ -13,7 +13,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// child runs one test of this binary in a process of its own, where a library is opened anew.
+// child runs one test of this binary in another process, in which no library is open.
 func child(t *testing.T, name string, env ...string) {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^"+name+"$", "-test.v")
@@ -25,7 +25,7 @@ func child(t *testing.T, name string, env ...string) {
 
 func inChild() bool { return os.Getenv("TVMGO_DL_CHILD") != "" }
 
-// requireHidden checks that this binary is not linked with a library, and shows nobody its functions.
+// requireHidden checks that this binary is not linked with a library, and does not export functions with its names.
 func requireHidden(t *testing.T, library, functions string) {
 	t.Helper()
 	f := must.Get(elf.Open(os.Args[0]))(t)
@@ -36,6 +36,6 @@ func requireHidden(t *testing.T, library, functions string) {
 	}
 	names := must.Get(f.DynamicSymbols())(t)
 	for _, n := range names {
-		require.NotRegexp(t, functions, n.Name, "trampolines are hidden")
+		require.NotRegexp(t, functions, n.Name, "the functions of *_gen.c are hidden")
 	}
 }

@@ -7,12 +7,12 @@ package dl
 */
 import "C"
 
-// CUDA opens NVIDIA's driver. A failure is a *MissingError.
+// CUDA opens the NVIDIA driver. An error is a *MissingError.
 func CUDA() error { return open(&C.tvmgo_dl_cuda) }
 
-// CUDAPath is the file of the driver; "" when it is not open.
+// CUDAPath returns the path of the driver's file; "" when it is not open.
 func CUDAPath() string { return path(&C.tvmgo_dl_cuda) }
 
-// CUDALacks are functions that the library which is open does not have. Calls of them fail with an error that names
-// them.
+// CUDALacks returns the names of the functions that the open driver does not have. A call of such a function fails with
+// an error that names it.
 func CUDALacks() []string { return lacking(&C.tvmgo_dl_cuda) }

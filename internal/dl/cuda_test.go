@@ -11,8 +11,8 @@ import (
 
 func TestCUDA_NothingIsLinked(t *testing.T) { requireHidden(t, "cuda", `^cu[A-Z]|^process`) }
 
-// Without a driver the binding, which ends the process where it cannot begin, starts all the same; every call
-// answers an error, and dl says why.
+// Without a driver the process starts, although the Go binding of CUDA exits when cuInit cannot be called. Every call
+// returns an error, and CUDA returns the cause.
 func TestCUDA_NoDriver(t *testing.T) {
 	if !inChild() {
 		child(t, t.Name(), "TVMGO_CUDA_LIBRARY=/no/such/libcuda.so.1")
@@ -31,7 +31,7 @@ func TestCUDA_NoDriver(t *testing.T) {
 	require.Empty(t, CUDAPath())
 }
 
-// A library that is no driver lacks the functions; calls answer errors all the same.
+// A library that is not a driver does not have the functions; calls return errors.
 func TestCUDA_WrongLibrary(t *testing.T) {
 	if !inChild() {
 		child(t, t.Name(), "TVMGO_CUDA_LIBRARY=libm.so.6")
@@ -42,7 +42,7 @@ func TestCUDA_WrongLibrary(t *testing.T) {
 	require.ErrorContains(t, CUDA(), "has no function cuInit")
 }
 
-// Nothing is opened before a function is called, though the binding has called cuInit by then.
+// The driver is not opened before a function is needed, although the Go binding has already called cuInit.
 func TestCUDA_OpensLate(t *testing.T) {
 	require.Empty(t, CUDAPath())
 }

@@ -1,4 +1,4 @@
-/* Opening a library, and what becomes of it after fork. */
+/* Opens a library, and makes it unusable in a child of fork. */
 #define _GNU_SOURCE
 #include "dl.h"
 
@@ -14,14 +14,14 @@ enum { MAX_LIBRARIES = 8 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tvmgo_dl_library* opened[MAX_LIBRARIES];
 
-/* In a child: the lock may have been held by a thread that is not there, and so may be the driver's own. */
+/* Runs in a child of fork. Threads that the child does not have may hold the lock, and locks of the driver. */
 static void in_child(void) {
   pthread_mutex_init(&lock, NULL);
   tvmgo_dl_quiet_forked();
   for (int i = 0; i < MAX_LIBRARIES && opened[i] != NULL; i++) {
     snprintf(opened[i]->why, sizeof opened[i]->why,
-             "this process is a fork of one that uses it, without the driver's threads");
-    opened[i]->cure = "start another program with exec, or fork before the first use";
+             "this process is a fork of a process that uses the library, without the driver's threads");
+    opened[i]->cure = "start a program with exec, or fork before the first use";
     atomic_store(&opened[i]->state, TVMGO_DL_FORKED);
   }
 }
@@ -50,7 +50,7 @@ static void* open_one(tvmgo_dl_library* lib) {
   return NULL;
 }
 
-/* Takes the addresses. The function that everything begins with must be there; others may be newer than the library. */
+/* Looks up the functions. The library must have the function lib->first; an older library may not have all others. */
 static int fill(tvmgo_dl_library* lib, void* h) {
   struct link_map* map = NULL;
   if (dlinfo(h, RTLD_DI_LINKMAP, &map) == 0 && map != NULL) snprintf(lib->path, sizeof lib->path, "%s", map->l_name);
@@ -64,7 +64,7 @@ static int fill(tvmgo_dl_library* lib, void* h) {
 
 int tvmgo_dl_open(tvmgo_dl_library* lib) {
   if (atomic_load(&lib->state) == TVMGO_DL_CLOSED) {
-    tvmgo_dl_quiet_begin(); /* a library's constructors are code of the vendor */
+    tvmgo_dl_quiet_begin(); /* the library's constructors may change signal handlers */
     pthread_mutex_lock(&lock);
     if (atomic_load(&lib->state) == TVMGO_DL_CLOSED) {
       void* h = open_one(lib);
@@ -85,7 +85,7 @@ int tvmgo_dl_has(const tvmgo_dl_library* lib, const char* name) {
   return 0;
 }
 
-enum { LACKED = 0x6c000000 }; /* no API has codes there; the number of the symbol is added */
+enum { LACKED = 0x6c000000 }; /* the code of the first symbol; no API has such codes */
 
 int tvmgo_dl_lacks(tvmgo_dl_library* lib, const char* name, int code) {
   if (!tvmgo_dl_is_open(lib)) return code;

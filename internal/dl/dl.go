@@ -1,9 +1,9 @@
-// Package dl opens the driver libraries of vendors when they are first needed, and holds the functions that the Go
-// bindings and this project's own C are linked against instead. If a library is missing, those functions return an
-// error code of their API, and this package says why and how to correct it. They are compiled with the build tag of
-// their API.
+// Package dl opens the driver libraries of vendors when they are first needed. It contains a function for each function
+// of the APIs, with which the Go bindings and this project's C code are linked instead of the libraries. If a library
+// is missing, these functions return an error code of their API, and MissingError has the cause and a remedy. The
+// functions of an API are compiled with the API's build tag.
 //
-// *_gen.c and the empty archives are written by build/gen.
+// build/gen writes *_gen.c and the empty archives.
 package dl
 
 /*
@@ -17,10 +17,10 @@ import (
 	"fmt"
 	"unsafe"
 
-	_ "tvmgo/build/include" // the headers, so that vendoring takes them along
+	_ "tvmgo/build/include" // the headers, so that "go mod vendor" copies them
 )
 
-// MissingError says that a vendor's library could not be opened, or not be used.
+// MissingError is the error when a vendor's library cannot be opened, or cannot be used.
 type MissingError struct {
 	API   string // "OpenCL"
 	Cause string
@@ -31,7 +31,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not usable: %s: %s", e.API, e.Cause, e.Cure)
 }
 
-// open opens a library, if that has not been done; the answer is the same each time.
+// open opens a library if no call has tried to open it. All calls return the same result.
 func open(lib *C.tvmgo_dl_library) error {
 	if C.tvmgo_dl_open(lib) != 0 {
 		return nil
@@ -39,7 +39,7 @@ func open(lib *C.tvmgo_dl_library) error {
 	return &MissingError{API: C.GoString(lib.title), Cause: C.GoString(&lib.why[0]), Cure: C.GoString(lib.cure)}
 }
 
-// path is the file that was opened; "" before and without success.
+// path returns the path of an open library; "" when it is not open.
 func path(lib *C.tvmgo_dl_library) string {
 	if C.tvmgo_dl_is_open(lib) == 0 {
 		return ""
@@ -47,7 +47,8 @@ func path(lib *C.tvmgo_dl_library) string {
 	return C.GoString(&lib.path[0])
 }
 
-// lacking are the functions of this project's specification that a library, which is open, does not have: it is older.
+// lacking returns the functions that an open library does not have, because it is older than the specification from
+// which *_gen.c is generated.
 func lacking(lib *C.tvmgo_dl_library) []string {
 	if C.tvmgo_dl_is_open(lib) == 0 {
 		return nil

@@ -1,4 +1,4 @@
-/* Opening a library that is chosen at run time. */
+/* Opens a library whose name is found at run time. */
 #define _GNU_SOURCE
 #include "dl.h"
 

@@ -11,14 +11,14 @@ import (
 	"unsafe"
 )
 
-// Handle is a library that was opened by a name found at run time. Its symbols stay its own (RTLD_LOCAL).
+// Handle is an open library whose name was found at run time. Other libraries do not see its symbols (RTLD_LOCAL).
 type Handle struct {
 	at   unsafe.Pointer
 	path string
 }
 
-// OpenFile opens a library: a path, or a name that the dynamic linker looks for. The error has the linker's words.
-// Handlers of signals that the library's constructors set are put back.
+// OpenFile opens a library, which is given by a path, or by a name that the dynamic linker searches for. The error
+// contains the linker's message. OpenFile restores signal handlers that the library's constructors change.
 func OpenFile(name string) (*Handle, error) {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
@@ -30,21 +30,20 @@ func OpenFile(name string) (*Handle, error) {
 	return &Handle{at, C.GoString(&path[0])}, nil
 }
 
-// Path is the file, as the linker found it.
+// Path returns the path of the file that the linker found.
 func (h *Handle) Path() string { return h.path }
 
-// Symbol is an address in the library; nil when it has no symbol of this name.
+// Symbol returns the address of a symbol; nil when the library does not have it.
 func (h *Handle) Symbol(name string) unsafe.Pointer {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
 	return C.tvmgo_dl_address(h.at, text)
 }
 
-// Close gives a library back that turned out to be the wrong one. No address of it may be used any more.
+// Close closes the library. Its addresses must not be used afterwards.
 func (h *Handle) Close() { C.tvmgo_dl_drop(h.at) }
 
-// Quietly calls f, in which code of a vendor may replace handlers of signals; those of the program are in force
-// afterwards.
+// Quietly calls f and then restores the program's signal handlers, which a vendor's code in f may replace.
 func Quietly(f func()) {
 	C.tvmgo_dl_quiet_begin()
 	defer C.tvmgo_dl_quiet_end()

@@ -7,12 +7,12 @@ package dl
 */
 import "C"
 
-// OpenCL opens the OpenCL loader. A failure is a *MissingError.
+// OpenCL opens the OpenCL loader. An error is a *MissingError.
 func OpenCL() error { return open(&C.tvmgo_dl_opencl) }
 
-// OpenCLPath is the file of the OpenCL loader; "" when it is not open.
+// OpenCLPath returns the path of the loader's file; "" when it is not open.
 func OpenCLPath() string { return path(&C.tvmgo_dl_opencl) }
 
-// OpenCLLacks are functions that the library which is open does not have. Calls of them fail with an error that names
-// them.
+// OpenCLLacks returns the names of the functions that the open loader does not have. A call of such a function fails
+// with an error that names it.
 func OpenCLLacks() []string { return lacking(&C.tvmgo_dl_opencl) }

@@ -12,7 +12,7 @@ import (
 
 func TestOpenCL_NothingIsLinked(t *testing.T) { requireHidden(t, "OpenCL", `^cl[A-Z]`) }
 
-// Without a loader every call answers an error of OpenCL, and dl says why.
+// Without a loader every call returns an OpenCL error, and OpenCL returns the cause.
 func TestOpenCL_NoLoader(t *testing.T) {
 	if !inChild() {
 		child(t, t.Name(), "TVMGO_OPENCL_LIBRARY=/no/such/libOpenCL.so")
@@ -33,7 +33,7 @@ func TestOpenCL_NoLoader(t *testing.T) {
 	require.Empty(t, OpenCLPath())
 }
 
-// A library that is no loader lacks the functions; calls answer errors all the same.
+// A library that is not a loader does not have the functions; calls return errors.
 func TestOpenCL_WrongLibrary(t *testing.T) {
 	if !inChild() {
 		child(t, t.Name(), "TVMGO_OPENCL_LIBRARY=libm.so.6")
@@ -48,7 +48,7 @@ func TestOpenCL_Opens(t *testing.T) {
 		child(t, t.Name())
 		return
 	}
-	require.Empty(t, OpenCLPath(), "nothing is opened before it is needed")
+	require.Empty(t, OpenCLPath(), "the loader is opened when it is first needed")
 	if err := OpenCL(); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-/* Signal handlers of the program while a driver starts. */
+/* Restores the program's signal handlers after calls of a driver. */
 #define _GNU_SOURCE
 #include "dl.h"
 
@@ -24,7 +24,7 @@ static int same(const struct sigaction* a, const struct sigaction* b) {
          memcmp(&a->sa_mask, &b->sa_mask, _NSIG / 8) == 0;
 }
 
-/* Whether a handler belongs to the file that this code is in: then Go set it meanwhile, and no driver. */
+/* Whether a handler is in the same file as this code: then the Go runtime installed it, not a driver. */
 static int is_ours(const struct sigaction* a) {
   Dl_info here, there;
   return dladdr((void*)is_ours, &here) && dladdr((void*)a->sa_sigaction, &there) && here.dli_fbase == there.dli_fbase;

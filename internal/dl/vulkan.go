@@ -5,8 +5,8 @@ package dl
 */
 import "C"
 
-// Vulkan opens the Vulkan loader. A failure is a *MissingError.
+// Vulkan opens the Vulkan loader. An error is a *MissingError.
 func Vulkan() error { return open(&C.tvmgo_dl_vulkan) }
 
-// VulkanPath is the file of the Vulkan loader; "" when it is not open.
+// VulkanPath returns the path of the loader's file; "" when it is not open.
 func VulkanPath() string { return path(&C.tvmgo_dl_vulkan) }

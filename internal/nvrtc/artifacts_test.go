@@ -20,7 +20,7 @@ import (
 
 const artifacts = "../../testdata/artifacts"
 
-// carried are the modules for CUDA in what TVM exported, by file.
+// carried returns the CUDA modules in the files that TVM exported, by file name.
 func carried(t *testing.T) map[string]*blob.DeviceModule {
 	t.Helper()
 	found := map[string]*blob.DeviceModule{}
@@ -52,7 +52,7 @@ func carried(t *testing.T) map[string]*blob.DeviceModule {
 	return found
 }
 
-// bytesOf is what a kernel's parameter takes.
+// bytesOf returns the size of a kernel parameter.
 func bytesOf(d dlpack.DataType) int {
 	if d == dlpack.Handle {
 		return 8
@@ -60,7 +60,7 @@ func bytesOf(d dlpack.DataType) int {
 	return (int(d.Bits)*int(d.Lanes) + 7) / 8
 }
 
-// kernelsDiffer says what of the functions of a module is not in an image; nil when all is.
+// kernelsDiffer returns an error if a kernel of a module is not in an image, or has other parameters there.
 func kernelsDiffer(functions []blob.Function, image []byte) error {
 	info, err := cudaimage.Describe(image)
 	if err != nil {
@@ -80,7 +80,7 @@ func kernelsDiffer(functions []blob.Function, image []byte) error {
 			return fmt.Errorf("kernel %s is missing: there are %s", f.Key, strings.Join(info.Kernels(), ", "))
 		}
 		if info.Format == cudaimage.CUBIN {
-			continue // it does not show them
+			continue // cudaimage does not read the parameters in cubins
 		}
 		var want []int
 		for _, a := range f.ArgTypes {
@@ -93,11 +93,11 @@ func kernelsDiffer(functions []blob.Function, image []byte) error {
 	return nil
 }
 
-// newer is of CUDA 13.5, in one of the artifacts.
+// newer is the version line of one of the files, which CUDA 13.5 made.
 const newer = ".version 9.5"
 
-// What TVM exported for cards of NVIDIA is for what it says: source compiles, PTX assembles, and each kernel has its
-// parameters.
+// In the modules that TVM exported for NVIDIA GPUs, source compiles, PTX assembles, and each kernel has the parameters
+// that the module declares.
 func TestArtifacts(t *testing.T) {
 	c := nvrtctest.NeedHeaders(t)
 	formats := map[string]int{}
@@ -112,10 +112,10 @@ func TestArtifacts(t *testing.T) {
 			case "cuda":
 				r := must.Get(c.Compile(t.Context(), nvrtc.Source{Name: name, Code: string(m.Data), Arch: arch}))(t)
 				ptx = r.Image
-			case "ptx": // for sm_90 and by a newer compiler than ours, with nothing in it that older ones lack
+			case "ptx": // made for sm_90 by a newer compiler, but without features that the older ptxas does not have
 				if strings.Contains(string(ptx), newer) {
 					_, err := nvrtctest.Assemble(t, ptx, "sm_90")
-					require.ErrorContains(t, err, "Unsupported .version 9.5", "as drivers of CUDA 13.0 say")
+					require.ErrorContains(t, err, "Unsupported .version 9.5", "drivers of CUDA 13.0 report the same")
 				}
 				ptx = []byte(strings.NewReplacer(".target sm_90", ".target "+arch, newer, ".version 9.0").Replace(string(ptx)))
 			}
@@ -129,7 +129,7 @@ func TestArtifacts(t *testing.T) {
 	require.Equal(t, map[string]int{"cubin": 1, "cuda": 1, "ptx": 3}, formats)
 }
 
-// The check sees what it is there for.
+// The checks of TestArtifacts fail for modules with errors.
 func TestArtifacts_CheckFails(t *testing.T) {
 	c := nvrtctest.NeedHeaders(t)
 	m := carried(t)["modern/gpu_cuda_src.so"]

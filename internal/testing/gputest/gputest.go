@@ -1,5 +1,5 @@
-// Package gputest has the common code of the tests of devices: arrays, modules and kernels that are closed when their
-// test ends, and Apache TVM's artifacts with their inputs and outputs.
+// Package gputest has code that the tests of several devices use: tensors, modules and kernels that are closed when
+// their test ends, and modules that Apache TVM compiled, with inputs and expected outputs.
 package gputest
 
 import (
@@ -15,10 +15,10 @@ import (
 	"tvmgo/runtime"
 )
 
-// Dir is the folder of the artifacts, seen from a folder below runtime.
+// Dir is the folder of the modules that Apache TVM compiled, relative to a folder below runtime.
 const Dir = "../../testdata/artifacts/"
 
-// Tensor is an array of float32 with data; one-dimensional where no shape is given.
+// Tensor returns a tensor of float32 with data. It is one-dimensional if no shape is given.
 func Tensor(t testing.TB, dev dlpack.Device, data []float32, shape ...int64) *runtime.Tensor {
 	t.Helper()
 	if shape == nil {
@@ -29,43 +29,43 @@ func Tensor(t testing.TB, dev dlpack.Device, data []float32, shape ...int64) *ru
 	return x
 }
 
-// Slice is what an array of float32 holds, once all that is queued is done.
+// Slice returns the elements of a float32 tensor after all enqueued work is done.
 func Slice(t testing.TB, x *runtime.Tensor) []float32 {
 	t.Helper()
 	return must.Get(runtime.ToSlice[float32](x))(t)
 }
 
-// Stream is a stream of a device.
+// Stream returns a new stream of a device.
 func Stream(t testing.TB, dev dlpack.Device) *runtime.Stream {
 	t.Helper()
 	return must.Open(runtime.NewStream(dev))(t)
 }
 
-// Module is a file loaded.
+// Module loads a module from a file.
 func Module(t testing.TB, path string) *runtime.Module {
 	t.Helper()
 	return must.Open(runtime.Load(t.Context(), path))(t)
 }
 
-// HandMade is a module of a device kind made from code.
+// HandMade returns a new module of a device kind with the given code.
 func HandMade(t testing.TB, kind, format string, code []byte, kernels ...runtime.KernelType) *runtime.Module {
 	t.Helper()
 	return must.Open(runtime.NewDeviceModule(kind, format, code, kernels...))(t)
 }
 
-// Function is a function of a module.
+// Function returns a function of a module.
 func Function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
 	t.Helper()
 	return must.Open(m.Function(name))(t)
 }
 
-// Kernel is a kernel of a module.
+// Kernel returns a kernel of a module.
 func Kernel(t testing.TB, m *runtime.Module, name string) *runtime.Kernel {
 	t.Helper()
 	return must.Open(m.Kernel(name))(t)
 }
 
-// RequireError wants an error of a kind that says each of the words.
+// RequireError checks that an error has a kind and contains each of the words.
 func RequireError(t *testing.T, err error, kind error, words ...string) {
 	t.Helper()
 	require.Error(t, err)
@@ -75,17 +75,17 @@ func RequireError(t *testing.T, err error, kind error, words ...string) {
 	}
 }
 
-// Names are the functions of the artifacts.
+// Names are the names of the functions in the compiled modules.
 var Names = []string{"addone", "vadd", "matmul"}
 
-// Call is a call of a function of an artifact, on a device.
+// Call has the arguments and the expected result of a call of a compiled function.
 type Call struct {
 	Args []any
 	Out  *runtime.Tensor
 	Want []float32
 }
 
-// Example has a function's arguments on a device, and what TVM computed.
+// Example returns the arguments of a function as tensors of a device, and the result that TVM computed.
 func Example(t testing.TB, name string, dev dlpack.Device) Call {
 	t.Helper()
 	var c Call
@@ -102,7 +102,7 @@ func Example(t testing.TB, name string, dev dlpack.Device) Call {
 	return c
 }
 
-// Check compares the output with TVM's.
+// Check compares the output with the result that TVM computed.
 func (c Call) Check(t testing.TB) {
 	t.Helper()
 	require.InDeltaSlice(t, c.Want, Slice(t, c.Out), 1e-3)
@@ -115,7 +115,7 @@ func (c Call) Close() {
 	}
 }
 
-// RunAll runs every function of an artifact on devices, on the default stream and on another.
+// RunAll runs every function of a compiled module on each device, on the default stream and on another stream.
 func RunAll(t *testing.T, m *runtime.Module, devices []dlpack.Device) {
 	t.Helper()
 	for _, dev := range devices {
@@ -135,7 +135,8 @@ func RunAll(t *testing.T, m *runtime.Module, devices []dlpack.Device) {
 	}
 }
 
-// SaveAgain saves the kernels that an artifact imports, as bytes and as a file of a suffix, loads them and runs one.
+// SaveAgain saves the kernels that a compiled module imports to bytes and to a file with a suffix, loads the file, and
+// runs a kernel.
 func SaveAgain(t *testing.T, m *runtime.Module, kind, suffix string, dev dlpack.Device) {
 	t.Helper()
 	imports := must.Get(m.Imports())(t)
@@ -155,8 +156,8 @@ func SaveAgain(t *testing.T, m *runtime.Module, kind, suffix string, dev dlpack.
 	require.Equal(t, len(saved), len(again))
 }
 
-// EmptyGrid launches a kernel that writes x, with grids that have no block: nothing happens, and that is no
-// error. The kernel takes the six sizes of grid and block.
+// EmptyGrid launches a kernel that writes to x with grids that contain no block. Such a launch runs nothing and is not
+// an error. The kernel has six launch parameters: the sizes of the grid and of the block.
 func EmptyGrid(t *testing.T, m *runtime.Module, name string, x *runtime.Tensor, block int, args ...any) {
 	t.Helper()
 	k, f := Kernel(t, m, name), Function(t, m, name)
@@ -167,7 +168,7 @@ func EmptyGrid(t *testing.T, m *runtime.Module, name string, x *runtime.Tensor, 
 		_, err := f.Call(append(all[:len(all):len(all)], grid[0], grid[1], grid[2], block, 1, 1)...)
 		require.NoError(t, err, "%v", grid)
 	}
-	require.Equal(t, before, Slice(t, x), "a grid of no blocks launches nothing")
+	require.Equal(t, before, Slice(t, x), "a grid without blocks launches nothing")
 	require.NoError(t, k.Launch(nil, runtime.Dim3{1}, runtime.Dim3{block}, all...))
-	require.NotEqual(t, before, Slice(t, x), "the device works on")
+	require.NotEqual(t, before, Slice(t, x), "the device still works")
 }

@@ -11,8 +11,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// Hammer calls a function of each file from many goroutines on all devices, after its module is closed, while the
-// collector runs all the time.
+// Hammer loads each file, closes the module, and calls one of its functions from many goroutines on all devices while
+// the garbage collector runs continuously.
 func Hammer(t *testing.T, files []string, devices []dlpack.Device) {
 	t.Helper()
 	defer Collect()()

@@ -31,7 +31,7 @@ import (
 	"tvmgo/internal/kernels"
 )
 
-// raised calls C and answers the error that it raised on this thread.
+// raised calls a C function and returns the error that it raised on this thread.
 func raised(f func() C.int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -41,14 +41,14 @@ func raised(f func() C.int) error {
 	return kernels.Raised()
 }
 
-// Alloc allocates data space through a device's table, with no tensor around it.
+// Alloc allocates device memory through the device's function table, without a tensor.
 func Alloc(dev dlpack.Device, nbytes int) (at uintptr, err error) {
 	var p C.uintptr_t
 	err = raised(func() C.int { return C.data_alloc(C.int32_t(dev.Type), C.int32_t(dev.ID), C.size_t(nbytes), &p) })
 	return uintptr(p), err
 }
 
-// Free frees data space through a device's table. Unlike the end of a tensor it answers the error.
+// Free frees device memory through the device's function table. Unlike the end of a tensor, it returns the error.
 func Free(dev dlpack.Device, at uintptr) error {
 	return raised(func() C.int { return C.data_free(C.int32_t(dev.Type), C.int32_t(dev.ID), C.uintptr_t(at)) })
 }

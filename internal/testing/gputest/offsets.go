@@ -11,8 +11,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// PackedOffsets calls function add(a, b, c, n) of a packed module, which is c = a + b, with tensors that begin inside
-// of their buffers: at multiples of the device's alignment, and elsewhere.
+// PackedOffsets runs Offsets with the function add(a, b, c, n) of a packed module, which computes c = a + b.
 func PackedOffsets(t *testing.T, m *runtime.Module, dev dlpack.Device) {
 	t.Helper()
 	add := Function(t, m, "add")
@@ -22,8 +21,9 @@ func PackedOffsets(t *testing.T, m *runtime.Module, dev dlpack.Device) {
 	})
 }
 
-// Offsets has add compute c = a + b of tensors that begin inside of their buffers. The function and its arguments have
-// these names in errors. m is the module that knows the alignment of the device, or imports it.
+// Offsets calls add, which computes c = a + b, with tensors that begin inside of their buffers. Offsets that are
+// multiples of the device's alignment must work, and other offsets must be errors. Errors contain the names of the
+// function and of its arguments. m must import the module that has the function for the device's alignment.
 func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string, names [3]string, add func(a, b,
 	c *runtime.Tensor) error) {
 	t.Helper()
@@ -42,9 +42,9 @@ func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string
 	require.ErrorContains(t, err, "the argument must be the number of a device")
 
 	const n = 100
-	const room = 4096
+	const length = 4096
 	start := func(by float32) []float32 {
-		data := make([]float32, room)
+		data := make([]float32, length)
 		for i := range data {
 			data[i] = by + float32(i)
 		}
@@ -68,7 +68,7 @@ func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string
 		require.Equal(t, want, Slice(t, whole[2]), "%v", at)
 	}
 
-	// Parts of one buffer, which don't overlap.
+	// Parts of one buffer that do not overlap.
 	whole := Tensor(t, dev, start(0))
 	step := (int64(n)*4 + align - 1) / align * align
 	var parts [3]*runtime.Tensor
@@ -88,12 +88,12 @@ func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string
 		for i := range 3 {
 			args := [3]*runtime.Tensor{Tensor(t, dev, start(0)), Tensor(t, dev, start(0)), Tensor(t, dev, start(0))}
 			result := args[2]
-			args[i], err = args[i].View(dlpack.Float32, []int64{room / 2}, nil, align+4)
+			args[i], err = args[i].View(dlpack.Float32, []int64{length / 2}, nil, align+4)
 			require.NoError(t, err)
 			defer args[i].Close()
 			for k := range args {
 				if k != i {
-					args[k], err = args[k].View(dlpack.Float32, []int64{room / 2}, nil, 0)
+					args[k], err = args[k].View(dlpack.Float32, []int64{length / 2}, nil, 0)
 					require.NoError(t, err)
 					defer args[k].Close()
 				}
@@ -109,5 +109,5 @@ func Offsets(t *testing.T, m *runtime.Module, dev dlpack.Device, function string
 	none, err := empty.View(dlpack.Float32, []int64{0}, nil, 4)
 	require.NoError(t, err)
 	defer none.Close()
-	require.NoError(t, add(none, none, none), "nothing begins nowhere")
+	require.NoError(t, add(none, none, none), "an empty tensor may have any offset")
 }

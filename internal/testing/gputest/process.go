@@ -19,8 +19,8 @@ import (
 	"tvmgo/runtime/devicetest"
 )
 
-// Missing skips a test for want of devices of a type, with the reason that the device itself gives, if it does; on CI
-// that is a failure.
+// Missing skips a test because there is no device of a type; on CI the test fails. The reason is replaced by the error
+// of the device, if it has one.
 func Missing(t testing.TB, of dlpack.DeviceType, reason string) {
 	t.Helper()
 	for _, d := range runtime.Devices() {
@@ -34,7 +34,8 @@ func Missing(t testing.TB, of dlpack.DeviceType, reason string) {
 	t.Skip(reason)
 }
 
-// HasCompiler tells whether a test can compile C: not where it is run from a bundle. On CI it has to.
+// HasCompiler reports whether there is a C compiler. Machines on which the tests run from a bundle may have none; on CI
+// the test fails without one.
 func HasCompiler(t testing.TB) bool {
 	t.Helper()
 	_, err := exec.LookPath("cc")
@@ -44,7 +45,8 @@ func HasCompiler(t testing.TB) bool {
 	return err == nil
 }
 
-// AddOne is a library, packed of a file, with the function that the suite calls; "" where none can be packed.
+// AddOne packs a file into a library with the function that devicetest calls. It returns the library's path; "" if
+// there is no C compiler.
 func AddOne(t testing.TB, file string) string {
 	t.Helper()
 	if !HasCompiler(t) {
@@ -58,7 +60,7 @@ func AddOne(t testing.TB, file string) string {
 	return library
 }
 
-// Live is what must be as before after a test.
+// Live returns the counts that must be the same before and after a test.
 func Live(t testing.TB, devices []dlpack.Device) (runtime.LiveCounts, []runtime.MemoryStats) {
 	var memory []runtime.MemoryStats
 	for _, dev := range devices {
@@ -71,7 +73,7 @@ func Live(t testing.TB, devices []dlpack.Device) (runtime.LiveCounts, []runtime.
 	return n, memory
 }
 
-// NoLeaks checks that a test leaves nothing alive, in the runtime or on devices.
+// NoLeaks checks at the end of a test that it has not left objects or memory of the runtime or of devices.
 func NoLeaks(t testing.TB, devices []dlpack.Device) {
 	t.Helper()
 	type alive struct {
@@ -85,7 +87,7 @@ func NoLeaks(t testing.TB, devices []dlpack.Device) {
 	leaks.Check(t, look)
 }
 
-// Collect runs the collector all the time, until the function that it returns is called.
+// Collect runs the garbage collector continuously until the function that it returns is called.
 func Collect() func() {
 	stop := make(chan struct{})
 	var collector sync.WaitGroup
@@ -105,8 +107,8 @@ func Collect() func() {
 	}
 }
 
-// Validated runs all tests of the calling binary again in a process with TVMGO_VALIDATE=1, which is read when a process
-// starts. They pass, part among them, and nothing is reported. In that process itself it does nothing.
+// Validated runs all tests of the calling binary in another process with TVMGO_VALIDATE=1. It checks that they pass,
+// that the test `part` ran, and that the validation reported nothing. In that other process it does nothing.
 func Validated(t *testing.T, part string, env ...string) {
 	t.Helper()
 	if os.Getenv("TVMGO_VALIDATE") != "" {

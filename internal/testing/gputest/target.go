@@ -11,9 +11,9 @@ import (
 	"tvmgo/target"
 )
 
-// FromDevice checks targets of a kind that ask a device: its answers stand above defaults and below what is given, and
-// without from_device nothing is known of it. What a device says of the options named last is for the caller to check,
-// in the target that it gets.
+// FromDevice checks targets with the option from_device: a property of the device replaces an option's default, but not
+// a value that is given, and without from_device the defaults stay. It returns the target, in which the caller checks
+// the options `others`.
 func FromDevice(t *testing.T, kind string, dev dlpack.Device, others ...string) *target.Target {
 	t.Helper()
 	config := func(more ...any) map[string]any {
@@ -29,7 +29,7 @@ func FromDevice(t *testing.T, kind string, dev dlpack.Device, others ...string) 
 		own[name] = true
 	}
 	answers := 0
-	for _, o := range asked.Kind().Options()[9:] { // those before are every kind's
+	for _, o := range asked.Kind().Options()[9:] { // the first nine are options of all kinds
 		if own[o.Name] {
 			continue
 		}
@@ -48,7 +48,7 @@ func FromDevice(t *testing.T, kind string, dev dlpack.Device, others ...string) 
 		require.Equal(t, o.Default, plain.Attrs()[o.Name], o.Name)
 	}
 	require.GreaterOrEqual(t, answers, 3)
-	require.NotContains(t, asked.Attrs(), "from_device") // a target does not depend on a machine
+	require.NotContains(t, asked.Attrs(), "from_device") // a target does not depend on the machine
 	again := must.Get(target.New(asked.JSON()))(t)
 	require.True(t, asked.Equal(again))
 	detected := must.Get(runtime.DetectTarget(dev))(t)

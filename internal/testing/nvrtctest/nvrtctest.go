@@ -1,5 +1,5 @@
-// Package nvrtctest gives tests the compilers of CUDA that build/scripts/deps.sh installs: NVRTC and ptxas. They need
-// no card.
+// Package nvrtctest gives tests the CUDA compilers that build/scripts/deps.sh installs: NVRTC and ptxas. They need no
+// GPU.
 package nvrtctest
 
 import (
@@ -17,7 +17,8 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// environment is the virtual environment of the tests, above the folder of the package; "" when there is none.
+// environment returns the virtual environment of the tests, build/.cache/venv in a parent of the working folder; "" if
+// there is none.
 func environment() string {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
@@ -32,8 +33,8 @@ func environment() string {
 	return ""
 }
 
-// Need is NVRTC: what TVMGO_NVRTC names, else that of the tests' virtual environment, for which it sets TVMGO_NVRTC in
-// this process, else the machine's. Where there is none the test is skipped; on CI it fails.
+// Need returns an NVRTC: the one that TVMGO_NVRTC names, else the one in the tests' virtual environment, for which it
+// sets TVMGO_NVRTC in this process, else one of the machine. If there is none, the test is skipped; on CI it fails.
 func Need(t testing.TB) *nvrtc.Compiler {
 	t.Helper()
 	if os.Getenv(nvrtc.Variable) == "" {
@@ -49,17 +50,17 @@ func Need(t testing.TB) *nvrtc.Compiler {
 	return c
 }
 
-// NeedHeaders is Need for code that includes headers of CUDA, which not every machine with NVRTC has.
+// NeedHeaders is Need for code that includes CUDA headers, which not every machine with NVRTC has.
 func NeedHeaders(t testing.TB) *nvrtc.Compiler {
 	t.Helper()
 	c := Need(t)
 	if len(c.IncludeDirs()) == 0 {
-		lacks(t, fmt.Errorf("there are no headers of CUDA beside %s", c.Path()))
+		lacks(t, fmt.Errorf("there are no CUDA headers beside %s", c.Path()))
 	}
 	return c
 }
 
-// wheel is where those of CUDA 13 are in a virtual environment.
+// wheel is the folder of the CUDA 13 wheels in a virtual environment.
 const wheel = "lib/python3*/site-packages/nvidia/cu13"
 
 func lacks(t testing.TB, err error) {
@@ -70,14 +71,15 @@ func lacks(t testing.TB, err error) {
 	t.Skipf("%v (sh build/scripts/deps.sh installs it)", err)
 }
 
-// Ptxas assembles PTX for an architecture. That it does not is a failure; that there is no ptxas is one on CI.
+// Ptxas assembles PTX for an architecture. The test fails if ptxas reports an error. If there is no ptxas, the test is
+// skipped; on CI it fails.
 func Ptxas(t testing.TB, ptx []byte, arch string) (cubin []byte) {
 	t.Helper()
 	cubin = must.Get(Assemble(t, ptx, arch))(t)
 	return cubin
 }
 
-// Assemble is Ptxas with what ptxas says about bad PTX.
+// Assemble is Ptxas, but returns the error that ptxas reports.
 func Assemble(t testing.TB, ptx []byte, arch string) ([]byte, error) {
 	t.Helper()
 	var tool string
@@ -91,11 +93,11 @@ func Assemble(t testing.TB, ptx []byte, arch string) ([]byte, error) {
 	}
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "k.ptx"), filepath.Join(dir, "k.cubin")
-	// Modules keep the zero byte at the end, which ptxas takes for an odd letter.
+	// Modules end with a zero byte, which ptxas rejects.
 	require.NoError(t, os.WriteFile(in, bytes.TrimRight(ptx, "\x00"), 0o600))
-	said, err := exec.Command(tool, "-arch="+arch, in, "-o", out).CombinedOutput()
+	output, err := exec.Command(tool, "-arch="+arch, in, "-o", out).CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("ptxas -arch=%s: %w: %s", arch, err, strings.ReplaceAll(string(said), dir+"/", ""))
+		return nil, fmt.Errorf("ptxas -arch=%s: %w: %s", arch, err, strings.ReplaceAll(string(output), dir+"/", ""))
 	}
 	return must.Get(os.ReadFile(out))(t), nil
 }

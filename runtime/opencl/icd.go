@@ -2,18 +2,13 @@
 
 package opencl
 
-/*
-#include <stdlib.h>
-#include "icd.h"
-*/
-import "C"
-
 import (
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"unsafe"
+
+	"tvmgo/internal/dl"
 )
 
 // icdFiles returns the .icd files in which the loader finds the names of drivers, and the folder that contains them.
@@ -46,23 +41,13 @@ func brokenDrivers() []string {
 		case library == "" || strings.ContainsAny(library, "\n\x00"):
 			broken = append(broken, file+" does not name one library")
 		default:
-			if cause := whyNotOpened(library); cause != "" {
-				broken = append(broken, fmt.Sprintf("%s names a driver that cannot be opened: %s", file, cause))
+			// The library is never closed: threads that it started would lose their code.
+			if _, err := dl.OpenFile(library); err != nil {
+				broken = append(broken, fmt.Sprintf("%s names a driver that cannot be opened: %v", file, err))
 			}
 		}
 	}
 	return broken
-}
-
-// whyNotOpened opens a driver's library and returns the linker's error; "" if it opens.
-func whyNotOpened(library string) string {
-	name := C.CString(library)
-	defer C.free(unsafe.Pointer(name))
-	var why [256]C.char
-	if C.tvmgo_cl_opens(name, &why[0], C.size_t(len(why))) != 0 {
-		return ""
-	}
-	return C.GoString(&why[0])
 }
 
 // noDriver returns the error that the loader found no driver, with the reason if it can be determined.

@@ -51,10 +51,10 @@ func TestOpenCL_Absent(t *testing.T) {
 		{"TVMGO_OPENCL_LIBRARY=libm.so.6", "has no function clGetPlatformIDs"},
 		{"OCL_ICD_VENDORS=/nowhere", "finds no OpenCL driver: no file in /nowhere names one (CL_PLATFORM_NOT_FOUND_KHR " +
 			"(-1001)): install a driver"},
-		{"POCL_DEVICES=none", "has no device that can be used: platform 0: Portable Computing Language: " +
+		{"POCL_DEVICES=none", "reports no usable device: platform 0: Portable Computing Language: " +
 			"CL_DEVICE_NOT_FOUND (-1)"},
 		{"TVMGO_OPENCL_PLATFORM=nvidia",
-			`TVMGO_OPENCL_PLATFORM is "nvidia", and no platform is that: there are 0: Portable Computing Language`},
+			`TVMGO_OPENCL_PLATFORM is "nvidia", which matches no platform: there are 0: Portable Computing Language`},
 		{"TVMGO_OPENCL_PLATFORM=1", `TVMGO_OPENCL_PLATFORM is "1"`},
 	} {
 		t.Run(c.variable, func(t *testing.T) {

@@ -157,7 +157,7 @@ __attribute__((unused)) static void test_wrong_handles(const TVMGODeviceAPI* api
   OK(api->free_data_space(api, first, freed));
   OK(api->create_stream(api, first, &stream));
   OK(api->event_create(api, first, &event));
-  FAILS(api->free_data_space(api, first, freed), "ValueError", "made elsewhere, or freed");
+  FAILS(api->free_data_space(api, first, freed), "ValueError", "it was freed, or created elsewhere");
   FAILS(api->free_data_space(api, first, somewhere), "ValueError", "is not memory of " NAME);
   FAILS(api->free_data_space(api, first, (char*)x + 1), "ValueError", "is not memory of " NAME);
   FAILS(api->free_data_space(api, first, stream), "ValueError", "is a stream of " NAME ", not memory");
@@ -165,31 +165,31 @@ __attribute__((unused)) static void test_wrong_handles(const TVMGODeviceAPI* api
       "is memory of " NAME ":" FIRST ", not of " NAME ":" SECOND "");
   FAILS(api->stream_sync(api, first, x), "ValueError", "is memory of " NAME ", not a stream");
   FAILS(api->stream_sync(api, second, stream), "ValueError",
-      "is one of " NAME ":" FIRST ", the work is on " NAME ":" SECOND "");
+      "belongs to " NAME ":" FIRST ", but the operation is on " NAME ":" SECOND "");
   FAILS(api->set_stream(api, first, somewhere), "ValueError", "is not a stream of " NAME);
   FAILS(api->event_record(api, stream, NULL), "ValueError", "is a stream of " NAME ", not an event");
   FAILS(api->timer_start(api, event, NULL), "ValueError", "is an event of " NAME ", not a timer");
   FAILS(api->event_free(api, x), "ValueError", "is memory of " NAME ", not an event");
-  FAILS(api->pinned_free(api, first, somewhere), "ValueError", "none that " NAME ":" FIRST " made");
+  FAILS(api->pinned_free(api, first, somewhere), "ValueError", "was not allocated by " NAME ":" FIRST);
   from.data = freed;
   FAILS(api->copy_data_from_to(api, &from, &at_host, NULL), "ValueError", "copy: source");
   from.data = x;
   from.device = second;
   FAILS(api->copy_data_from_to(api, &from, &at_host, NULL), "ValueError",
-      "the memory is of " NAME ":" FIRST ", the array says " NAME ":" SECOND "");
+      "the memory is on " NAME ":" FIRST ", but the array's device is " NAME ":" SECOND "");
   from.device = first;
   from.byte_offset = 4;
-  FAILS(api->copy_data_from_to(api, &from, &to, NULL), "ValueError", "are beyond the 4194304 that were allocated");
+  FAILS(api->copy_data_from_to(api, &from, &to, NULL), "ValueError", "exceed the allocation of 4194304 bytes");
   FAILS(api->set_device(api, 2), "DeviceUnavailableError", "there is no device " NAME ":2: this machine has 2");
   FAILS(api->alloc_data_space(api, first, 64, 48, f32, &out), "ValueError", "not a power of two");
-  FAILS(api->alloc_data_space(api, first, (size_t)1 << 50, 64, f32, &out), "MemoryError", "one buffer has at most");
+  FAILS(api->alloc_data_space(api, first, (size_t)1 << 50, 64, f32, &out), "MemoryError", "a buffer has at most");
   FAILS(api->pinned_alloc(api, first, (size_t)1 << 50, &out), "MemoryError", "page-locked memory");
   CHECK(out == NULL);
   FAILS(api->alloc_data_space(api, first, 64, 1 << 20, f32, &out), "ValueError", "alignment 1048576 is more than "
       "256 bytes");
   OK(api->event_free(api, event));
   OK(api->free_stream(api, first, stream));
-  FAILS(api->free_stream(api, first, stream), "ValueError", "made elsewhere, or freed");
+  FAILS(api->free_stream(api, first, stream), "ValueError", "it was freed, or created elsewhere");
   OK(api->free_data_space(api, first, x));
   OK(api->free_data_space(api, second, y));
 }

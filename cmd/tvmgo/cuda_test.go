@@ -82,11 +82,11 @@ func TestDoctor_WhatIsWrongWithCUDA(t *testing.T) {
 		"not a driver": {[]string{"TVMGO_CUDA_LIBRARY=libm.so.6"}, "has no function cuInit",
 			"name the driver's library in TVMGO_CUDA_LIBRARY"},
 		"no device": {[]string{"FAKECUDA_DEVICES=0"}, "(CUDA_ERROR_NO_DEVICE, 100)",
-			"a container must be started with them"},
+			"start a container with access to them"},
 		"none visible": {[]string{"FAKECUDA_DEVICES=0", "CUDA_VISIBLE_DEVICES=7"}, "(CUDA_ERROR_NO_DEVICE, 100)",
-			`CUDA_VISIBLE_DEVICES is "7": take it away`},
-		"old driver": {[]string{"FAKECUDA_VERSION=10020"}, "is the driver of CUDA 10.2, and 11.0 is needed",
-			"update NVIDIA's driver"},
+			`CUDA_VISIBLE_DEVICES is "7": unset it`},
+		"old driver": {[]string{"FAKECUDA_VERSION=10020"}, "is the driver of CUDA 10.2, but 11.0 is required",
+			"update the NVIDIA driver"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := append(base[:len(base):len(base)], c.env...)
@@ -96,7 +96,7 @@ func TestDoctor_WhatIsWrongWithCUDA(t *testing.T) {
 			require.False(t, f.Usable, f.Verdict)
 			require.Contains(t, f.Verdict, c.cause)
 			require.Contains(t, f.Verdict, c.cure)
-			require.True(t, found["cpu"].Usable, "other devices work on")
+			require.True(t, found["cpu"].Usable, "other devices still work")
 
 			_, stdout, _ := builtWith(t, ".", env, "devices")
 			require.Contains(t, stdout, "absent: "+f.Verdict)

@@ -142,11 +142,11 @@ func TestDoctor_WhatIsWrong(t *testing.T) {
 			"x.icd names a driver that cannot be opened: /no/such/driver.so: cannot open", "install a driver"},
 		"driver broken": {vendors(notADriver), "x.icd names a driver that cannot be opened: " + notADriver + ": ",
 			"install a driver"},
-		"not a driver": {vendors("libm.so.6"), "x.icd: what is named there has no platform", "install a driver"},
+		"not a driver": {vendors("libm.so.6"), "x.icd: the drivers named there have no platform", "install a driver"},
 		"empty file":   {vendors(""), "x.icd does not name one library", "install a driver"},
-		"no device":    {"POCL_DEVICES=", "no device that can be used: platform 0: ", "install a driver for the device"},
-		"no such platform": {"TVMGO_OPENCL_PLATFORM=absent", `TVMGO_OPENCL_PLATFORM is "absent", and no platform is that`,
-			"there are 0: "},
+		"no device":    {"POCL_DEVICES=", "reports no usable device: platform 0: ", "install a driver for the device"},
+		"no such platform": {"TVMGO_OPENCL_PLATFORM=absent",
+			`TVMGO_OPENCL_PLATFORM is "absent", which matches no platform`, "there are 0: "},
 		"no such platforms": {"TVMGO_OPENCL_PLATFORM=7", `TVMGO_OPENCL_PLATFORM is "7"`, "there are 0: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestDoctor_WhatIsWrong(t *testing.T) {
 			require.False(t, f.Usable)
 			require.Contains(t, f.Verdict, c.cause)
 			require.Contains(t, f.Verdict, c.cure)
-			require.True(t, found["cpu"].Usable, "other devices work on")
+			require.True(t, found["cpu"].Usable, "other devices still work")
 
 			_, stdout, _ := builtWith(t, ".", env, "devices")
 			require.Contains(t, stdout, "absent: "+f.Verdict)

@@ -56,7 +56,7 @@ func TestTarget_DriverFails(t *testing.T) {
 	fake.FailAt(1, 2, "cuDeviceGetAttribute")
 	_, err = target.New("cuda -from_device=0")
 	require.ErrorIs(t, err, target.ErrDevice)
-	require.ErrorContains(t, err, "target: $.from_device: cuda:0 does not tell \"thread_warp_size\"")
+	require.ErrorContains(t, err, "target: $.from_device: cuda:0 does not report \"thread_warp_size\"")
 	require.True(t, fake.Failed())
 }
 

@@ -33,6 +33,7 @@ import (
 	"tvmgo/internal/fault"
 	"tvmgo/internal/globals"
 	"tvmgo/internal/raise"
+	"tvmgo/internal/value"
 )
 
 // PackedFunc is a Go function that C and generated code can call.
@@ -69,7 +70,7 @@ func newRawFunction(f rawFunc) (*Function, error) {
 
 func callPacked(f PackedFunc, vals []anyValue, out *anyValue) error {
 	args := make([]any, 0, len(vals))
-	defer func() { closeAll(args) }()
+	defer func() { value.CloseAll(args) }()
 	for _, v := range vals {
 		g, err := v.borrowed()
 		if err != nil {

@@ -19,26 +19,30 @@ import (
 	"slices"
 	"unsafe"
 
+	"tvmgo/blob"
+	"tvmgo/internal/datamodule"
 	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
+	"tvmgo/internal/value"
 )
 
 // form is what this package does with modules whose payloads have a form. It needs no device for it.
 type form struct {
 	constructor string // function of this package that makes such modules; "" where NewOpaque does
-	load        func(p Payload) (ModuleImpl, error)
-	create      func(args []any) (ModuleImpl, error) // the kind's Creator; may be nil
+	load        func(p datamodule.Payload) (datamodule.Module, error)
+	create      func(args []any) (datamodule.Module, error) // the kind's Creator; may be nil
 	loadFile    func(kind, path, suffix string) (*Module, error)
 }
 
 var forms = map[modulekind.Form]form{
-	modulekind.Source:    {"NewCSource", loadCSource, createCSource, loadCSourceFile},
-	modulekind.Object:    {"NewStaticLibrary", loadStaticLibrary, createStaticLibrary, loadLinkedFile},
-	modulekind.Constants: {"NewConstants", loadConstants, createConstants, nil},
-	modulekind.Device:    {"NewDeviceSource", loadDeviceSource, nil, loadDeviceFile},
-	modulekind.Shaders:   {"NewVulkanSource", loadVulkanSource, nil, loadVulkanFile},
-	modulekind.Metal:     {load: loadOpaque},
-	modulekind.Opaque:    {load: loadOpaque},
+	modulekind.Source: {"NewCSource", datamodule.LoadCSource, datamodule.CreateCSource, loadCSourceFile},
+	modulekind.Object: {"NewStaticLibrary", datamodule.LoadStaticLibrary, datamodule.CreateStaticLibrary,
+		loadLinkedFile},
+	modulekind.Constants: {"NewConstants", datamodule.LoadConstants, datamodule.CreateConstants, nil},
+	modulekind.Device:    {"NewDeviceSource", datamodule.LoadDeviceSource, nil, loadDeviceFile},
+	modulekind.Shaders:   {"NewVulkanSource", datamodule.LoadVulkanSource, nil, loadVulkanFile},
+	modulekind.Metal:     {load: datamodule.LoadOpaque},
+	modulekind.Opaque:    {load: datamodule.LoadOpaque},
 }
 
 // builtinProperties are those of modules of a kind as this package makes them.
@@ -49,9 +53,19 @@ func builtinProperties(k *modulekind.Kind) int {
 	return Serializable
 }
 
-// newBuiltin makes a module of a kind that has a descriptor.
-func newBuiltin(kind string, impl ModuleImpl) (*Module, error) {
-	return NewModule(kind, builtinProperties(modulekind.Find(kind)), impl)
+// loadData makes the loader of a kind.
+func loadData(load func(p datamodule.Payload) (datamodule.Module, error)) func(p Payload) (ModuleImpl, error) {
+	return func(p Payload) (ModuleImpl, error) {
+		layout := blob.Modern
+		if p.Legacy {
+			layout = blob.Legacy
+		}
+		m, err := load(datamodule.Payload{Kind: p.Kind, Data: p.Data, Layout: layout})
+		if err != nil {
+			return nil, err
+		}
+		return dataModule{m}, nil
+	}
 }
 
 // isBuiltin says whether the loader of this name is still the one of this package.
@@ -78,7 +92,7 @@ func tvmgoKindCall(action C.int, subject *C.char, args *C.TVMFFIAny, n C.int32_t
 		switch action {
 		case C.TVMGO_KIND_LOAD_MODERN, C.TVMGO_KIND_LOAD_LEGACY:
 			k := modulekind.Find(subject)
-			kind := ModuleKind{Name: k.Name, Properties: builtinProperties(k), Load: forms[k.Form].load}
+			kind := ModuleKind{Name: k.Name, Properties: builtinProperties(k), Load: loadData(forms[k.Form].load)}
 			if v, ok := takers.Load(k.Name); ok { // a host may have looked the function up before the kind was taken
 				kind = v.(ModuleKind)
 			}
@@ -125,7 +139,7 @@ func kindOfFile(path, suffix string) *modulekind.Kind {
 	if len(kinds) == 1 {
 		return kinds[0]
 	}
-	_, err := os.Stat(metaPath(path))
+	_, err := os.Stat(datamodule.MetaPath(path))
 	described := !errors.Is(err, fs.ErrNotExist)
 	return kinds[slices.IndexFunc(kinds,
 		func(k *modulekind.Kind) bool { return described == (k.Form == modulekind.Device) })]
@@ -133,39 +147,81 @@ func kindOfFile(path, suffix string) *modulekind.Kind {
 
 func create(kind string, args []any) (*Module, error) {
 	impl, err := forms[modulekind.FormOf(kind)].create(args)
+	return newBuiltin(kind, impl, err)
+}
+
+func loadCSourceFile(_, path, format string) (*Module, error) {
+	code, err := datamodule.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return newBuiltin(kind, impl)
+	return NewCSource(string(code), format, nil, nil)
 }
 
-// constantFunction answers without arguments. The value is a string, []any, Map or *Module.
-func constantFunction(name string, answer func() (any, error)) (*Function, error) {
-	return NewFunction(func(args ...any) (any, error) {
-		if len(args) != 0 {
-			return nil, fault.New(name, ErrInvalidArgument, "it takes no arguments, got %d", len(args))
-		}
-		return answer()
-	})
-}
-
-// checkNames rejects names that are empty or occur twice.
-func checkNames(op, what string, names []string) error {
-	seen := make(map[string]bool, len(names))
-	for i, s := range names {
-		if s == "" {
-			return fault.New(op, ErrInvalidArgument, "%s %d has an empty name", what, i)
-		}
-		if seen[s] {
-			return fault.New(op, ErrInvalidArgument, "%s %q comes twice", what, s)
-		}
-		seen[s] = true
+func loadObjectFile(path string) (*Module, error) {
+	object, err := datamodule.ReadFile(path)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return NewStaticLibrary(object, nil)
 }
 
-// notLinked is the error of a call into code that is not part of a program yet.
-func notLinked(kind, name, what string) error {
-	return fault.New("get function", ErrNotSupported, "%q is in a module of kind %q, which is %s: "+
-		"export it into a shared library and load that", name, kind, what)
+// loadDeviceFile loads a file with the code of a kind.
+func loadDeviceFile(kind, path, suffix string) (*Module, error) {
+	code, err := datamodule.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	functions, err := datamodule.ReadMeta(path)
+	if err != nil {
+		return nil, err
+	}
+	format := modulekind.CodeFormat(suffix)
+	m := &blob.DeviceModule{Format: format.Name(), Functions: functions, Data: code}
+	return running(kind, m.Encode, func() (*Module, error) { return NewDeviceSource(kind, m) })
+}
+
+// running makes a module by the loader that was registered for its kind, which can run it, or else as
+// data.
+func running(kind string, encode func(blob.Layout) ([]byte, error), asData func() (*Module, error)) (*Module, error) {
+	const op = "load module"
+	if isBuiltin(modernLoader + kind) {
+		return asData()
+	}
+	loader, err := Global(modernLoader + kind)
+	if err != nil {
+		return nil, err
+	}
+	defer loader.Close()
+	payload, err := encode(blob.Modern)
+	if err != nil {
+		return nil, fault.Wrap(op, ErrInvalidArgument, err)
+	}
+	v, err := loader.Call(payload)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(*Module)
+	if !ok {
+		value.Close(v)
+		return nil, fault.New(op, ErrFailed, "the loader of module kind %q returned no module", kind)
+	}
+	return m, nil
+}
+
+func loadVulkanFile(kind, path, _ string) (*Module, error) {
+	data, err := datamodule.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	shaders, err := blob.ParseVulkanFile(data)
+	if err != nil {
+		return nil, fault.Wrap("load "+path, ErrCorruptModule, err)
+	}
+	functions, err := datamodule.ReadMeta(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &blob.VulkanModule{Format: kind, Functions: functions, Shaders: shaders}
+	return running(kind, m.Encode, func() (*Module, error) { return NewVulkanSource(m) })
 }

@@ -17,6 +17,7 @@ import (
 
 	"tvmgo/internal/fault"
 	"tvmgo/internal/signature"
+	"tvmgo/internal/value"
 )
 
 // Metadata is what the producer of a function says about it.
@@ -95,7 +96,7 @@ func (m *Module) describe(op, noun string, what int, function string) (string, e
 	if s, ok := v.(string); ok {
 		return s, nil
 	}
-	closeAll([]any{v})
+	value.Close(v)
 	if err := m.use(op); err != nil {
 		return "", err
 	}

@@ -70,7 +70,9 @@ import (
 	"unsafe"
 
 	"tvmgo/blob"
+	"tvmgo/internal/datamodule"
 	"tvmgo/internal/fault"
+	"tvmgo/internal/value"
 )
 
 // ModuleImpl is implemented by a module kind that is written in Go. Many goroutines may call its methods at once. Embed
@@ -124,17 +126,17 @@ func (ModuleBase) Doc(function string) (string, error) { return "", nil }
 
 // SaveToFile fails with ErrNotSupported.
 func (ModuleBase) SaveToFile(path, format string) error {
-	return fault.New("save module", ErrNotSupported, "modules of this kind are not saved to files")
+	return datamodule.Base{}.SaveToFile(path, format)
 }
 
 // SaveToBinary fails with ErrNotSupported.
 func (ModuleBase) SaveToBinary() ([]byte, error) {
-	return nil, fault.New("save module", ErrNotSupported, "modules of this kind are not saved as bytes")
+	return datamodule.Base{}.SaveToBinary()
 }
 
 // GetSource fails with ErrNotSupported.
 func (ModuleBase) GetSource(format string) (string, error) {
-	return "", fault.New("get source", ErrNotSupported, "modules of this kind have no source")
+	return datamodule.Base{}.GetSource(format)
 }
 
 // Close does nothing.
@@ -295,7 +297,7 @@ func (v anyValue) payload() ([]byte, object, error) {
 	case string:
 		return []byte(g), 0, nil
 	}
-	closeAll([]any{g})
+	value.Close(g)
 	return nil, 0, fault.New("load module", ErrInvalidArgument, "expected bytes, got %T", g)
 }
 

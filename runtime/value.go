@@ -411,7 +411,7 @@ func takeCopies(vals []anyValue, depth int) ([]any, error) {
 		}
 		g, err := v.takeAt(depth)
 		if err != nil {
-			closeAll(out)
+			value.CloseAll(out)
 			return nil, err
 		}
 		out = append(out, g)
@@ -432,20 +432,4 @@ func (o object) entries(depth int) (any, error) {
 		m[i] = Entry{items[2*i], items[2*i+1]}
 	}
 	return m, nil
-}
-
-// closeAll closes what of the values can be closed, containers included.
-func closeAll(vals []any) {
-	for _, v := range vals {
-		switch v := v.(type) {
-		case interface{ Close() error }:
-			v.Close()
-		case []any:
-			closeAll(v)
-		case Map:
-			for _, e := range v {
-				closeAll([]any{e.Key, e.Value})
-			}
-		}
-	}
 }

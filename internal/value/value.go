@@ -68,3 +68,25 @@ func Texts(op string, args []any, i int) ([]string, error) {
 	}
 	return list, nil
 }
+
+// Close closes a value if it can be closed, and what it contains.
+func Close(v any) {
+	switch v := v.(type) {
+	case interface{ Close() error }:
+		v.Close()
+	case []any:
+		CloseAll(v)
+	case Map:
+		for _, e := range v {
+			Close(e.Key)
+			Close(e.Value)
+		}
+	}
+}
+
+// CloseAll closes values.
+func CloseAll(list []any) {
+	for _, v := range list {
+		Close(v)
+	}
+}

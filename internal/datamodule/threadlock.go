@@ -1,4 +1,4 @@
-package runtime
+package datamodule
 
 import (
 	goruntime "runtime"

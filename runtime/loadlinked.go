@@ -18,6 +18,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"tvmgo/internal/datamodule"
 	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
 	"tvmgo/internal/objects"
@@ -44,15 +45,15 @@ func linkFile(ctx context.Context, path string, c loadConfig) (*Module, error) {
 		return nil, fault.New("load "+path, ErrInvalidArgument, "it is no ordinary file")
 	}
 	if err != nil {
-		return nil, fileError("load "+path, err)
+		return nil, datamodule.FileError("load "+path, err)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fileError("load "+path, err)
+		return nil, datamodule.FileError("load "+path, err)
 	}
 	defer f.Close()
 	if native, err := isNative(f); err != nil {
-		return nil, fileError("load "+path, err)
+		return nil, datamodule.FileError("load "+path, err)
 	} else if !native && filepath.Ext(path) != ".tar" {
 		return loadObjectFile(path)
 	}

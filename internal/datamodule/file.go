@@ -1,4 +1,4 @@
-package runtime
+package datamodule
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func wrongFormat(op, kind, path, format string, formats []string) error {
 	if format == "" {
 		how = "no suffix and no format given"
 	}
-	return fault.New(op, ErrNotSupported, "%s: %s: a module of kind %q is written as .%s", path, how, kind,
+	return fault.New(op, fault.NotSupported, "%s: %s: a module of kind %q is written as .%s", path, how, kind,
 		strings.Join(formats, ", ."))
 }
 
@@ -44,15 +44,15 @@ func writeFiles(op string, files ...outFile) (err error) {
 		for _, w := range written {
 			w.Discard()
 		}
-		var own *Error
+		var own *fault.Error
 		if err != nil && !errors.As(err, &own) {
-			err = fileError(op, err)
+			err = FileError(op, err)
 		}
 	}()
 	for _, f := range files {
 		path := f.path
 		if path == "" {
-			return fault.New(op, ErrInvalidArgument, "the path is empty")
+			return fault.New(op, fault.InvalidArgument, "the path is empty")
 		}
 		path, err := atomicfile.Follow(path)
 		if err != nil {
@@ -95,25 +95,25 @@ func writeOver(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// fileError says what the system refused and what to do.
-func fileError(op string, err error) error {
-	kind, way := ErrFailed, ""
+// FileError says what the system refused and what to do.
+func FileError(op string, err error) error {
+	kind, way := fault.Failed, ""
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		kind, way = ErrNotFound, ": is the folder there?"
+		kind, way = fault.NotFound, ": is the folder there?"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		way = ": give a folder that this program may write to"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		way = ": free some space or give another folder"
 	}
-	return &Error{Op: op, Kind: kind, Code: CodeOf(kind), Message: err.Error() + way, Err: err}
+	return &fault.Error{Op: op, Kind: kind, Code: fault.CodeOf(kind), Message: err.Error() + way, Err: err}
 }
 
-// readModuleFile reads a file for a loader.
-func readModuleFile(path string) ([]byte, error) {
+// ReadFile reads a file for a loader.
+func ReadFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fileError("load "+path, err)
+		return nil, FileError("load "+path, err)
 	}
 	return data, nil
 }

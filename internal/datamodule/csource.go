@@ -1,4 +1,4 @@
-package runtime
+package datamodule
 
 import (
 	"slices"
@@ -15,29 +15,18 @@ var cFormats = modulekind.C.Suffixes()
 
 // cSource is a module of source code that an exporter compiles into the library.
 type cSource struct {
-	ModuleBase
+	Base
 	blob.CSource
 }
 
-// NewCSource makes a module of kind "c": source code in a format ("c", "cc", "cpp" or "cu"; "" means c). functions
-// names the functions that the code defines, constants those constants that it needs. The functions can be called once
-// the module is exported into a library and loaded; until then looking them up is ErrNotSupported.
-func NewCSource(code, format string, functions, constants []string) (*Module, error) {
-	impl, err := newCSource(blob.CSource{Code: code, Format: format, Functions: slices.Clone(functions),
-		Constants: slices.Clone(constants)})
-	if err != nil {
-		return nil, err
-	}
-	return newBuiltin(modulekind.C.Name, impl)
-}
-
-func newCSource(s blob.CSource) (*cSource, error) {
+// NewCSource makes a module of source code.
+func NewCSource(s blob.CSource) (Module, error) {
 	const op = "make c module"
 	if s.Format == "" {
 		s.Format = cFormats[0]
 	}
 	if !slices.Contains(cFormats, s.Format) {
-		return nil, fault.New(op, ErrInvalidArgument, "format %q is none of %s", s.Format, strings.Join(cFormats, ", "))
+		return nil, fault.New(op, fault.InvalidArgument, "format %q is none of %s", s.Format, strings.Join(cFormats, ", "))
 	}
 	if err := checkNames(op, "function", s.Functions); err != nil {
 		return nil, err
@@ -48,17 +37,17 @@ func newCSource(s blob.CSource) (*cSource, error) {
 	return &cSource{CSource: s}, nil
 }
 
-// loadCSource takes the payload as it is: other producers may use other formats.
-func loadCSource(p Payload) (ModuleImpl, error) {
+// LoadCSource takes the payload as it is: other producers may use other formats.
+func LoadCSource(p Payload) (Module, error) {
 	s, err := blob.ParseCSource(p.Data)
 	if err != nil {
-		return nil, fault.Wrap("load c", ErrCorruptModule, err)
+		return nil, fault.Wrap("load c", fault.CorruptModule, err)
 	}
 	return &cSource{CSource: *s}, nil
 }
 
-// createCSource is runtime.CSourceModuleCreate(code, format[, functions[, constants]]).
-func createCSource(args []any) (ModuleImpl, error) {
+// CreateCSource is runtime.CSourceModuleCreate(code, format[, functions[, constants]]).
+func CreateCSource(args []any) (Module, error) {
 	const op = "runtime.CSourceModuleCreate"
 	if err := value.CheckCount(op, args, 2, 4); err != nil {
 		return nil, err
@@ -77,34 +66,26 @@ func createCSource(args []any) (ModuleImpl, error) {
 	if s.Constants, err = value.Texts(op, args, 3); err != nil {
 		return nil, err
 	}
-	return newCSource(s)
-}
-
-func loadCSourceFile(_, path, format string) (*Module, error) {
-	code, err := readModuleFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return NewCSource(string(code), format, nil, nil)
+	return NewCSource(s)
 }
 
 func (m *cSource) Functions() []string { return slices.Clone(m.CSource.Functions) }
 
-func (m *cSource) Function(name string) (*Function, error) {
+func (m *cSource) Function(name string) (Function, error) {
 	switch name {
 	case "get_func_names":
-		return constantFunction(name, func() (any, error) { return value.List(m.CSource.Functions), nil })
+		return answer(name, func() (any, error) { return value.List(m.CSource.Functions), nil })
 	case "get_const_vars":
-		return constantFunction(name, func() (any, error) { return value.List(m.Constants), nil })
+		return answer(name, func() (any, error) { return value.List(m.Constants), nil })
 	case "get_symbol":
 		if len(m.CSource.Functions) > 0 {
-			return constantFunction(name, func() (any, error) { return m.CSource.Functions[0], nil })
+			return answer(name, func() (any, error) { return m.CSource.Functions[0], nil })
 		}
 	}
 	if slices.Contains(m.CSource.Functions, name) {
 		return nil, notLinked(modulekind.C.Name, name, "source code")
 	}
-	return nil, ErrNotFound
+	return nil, fault.NotFound
 }
 
 func (m *cSource) language() string {
@@ -117,7 +98,7 @@ func (m *cSource) language() string {
 // GetSource returns the code, which has one form only.
 func (m *cSource) GetSource(format string) (string, error) {
 	if format != "" && format != m.language() && format != modulekind.C.Name {
-		return "", fault.New("get source", ErrNotSupported, "the module is written in %q, not in %q", m.language(), format)
+		return "", fault.New("get source", fault.NotSupported, "the module is written in %q, not in %q", m.language(), format)
 	}
 	return m.Code, nil
 }

@@ -1,9 +1,4 @@
-package runtime
-
-/*
-#include "bridge/bridge.h"
-*/
-import "C"
+package datamodule
 
 import (
 	"slices"
@@ -12,15 +7,14 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/internal/fault"
-	"tvmgo/internal/modulekind"
 	"tvmgo/internal/value"
 )
 
 // constants is a module of tensors that other modules need before their first use.
 type constants struct {
-	ModuleBase
-	self    object // the module itself, borrowed
-	saved   saved
+	Base
+	self    uintptr // the module itself, borrowed
+	saved   Payload
 	symbols []*symbolConstants
 	init    threadLock // held while a symbol is initialised, and guards the symbols
 
@@ -33,7 +27,7 @@ type constants struct {
 type constant struct {
 	name   string
 	raw    blob.Tensor
-	tensor *Tensor // owned; nil until then
+	tensor Tensor // owned; nil until then
 }
 
 // symbolConstants are the constants that __init_<symbol> gets, in order.
@@ -45,25 +39,16 @@ type symbolConstants struct {
 // initPrefix begins the names of the functions that take the constants of a symbol.
 const initPrefix = "__init_"
 
-// NewConstants makes a module of kind "const_loader". It passes tensors to the functions __init_<symbol> of the modules
-// that it imports, before a function <symbol> is first looked up. It keeps c, which must not be changed afterwards, and
-// copies each tensor when it is first needed.
-func NewConstants(c *blob.Constants) (*Module, error) {
-	const op = "make constants module"
-	if c == nil {
-		return nil, fault.New(op, ErrInvalidArgument, "there are no constants")
-	}
-	m, err := newConstants(c)
-	if err != nil {
-		return nil, err
-	}
-	return newBuiltin(modulekind.ConstLoader.Name, m)
-}
+// NewConstants makes a module of constants.
+func NewConstants(c *blob.Constants) (Module, error) { return newConstants(c) }
 
 func newConstants(c *blob.Constants) (*constants, error) {
 	const op = "make constants module"
+	if c == nil {
+		return nil, fault.New(op, fault.InvalidArgument, "there are no constants")
+	}
 	if len(c.Tensors) != len(c.Names) {
-		return nil, fault.New(op, ErrInvalidArgument, "%d tensors for %d names", len(c.Tensors), len(c.Names))
+		return nil, fault.New(op, fault.InvalidArgument, "%d tensors for %d names", len(c.Tensors), len(c.Names))
 	}
 	if err := checkNames(op, "constant", c.Names); err != nil {
 		return nil, err
@@ -72,7 +57,7 @@ func newConstants(c *blob.Constants) (*constants, error) {
 	for i, name := range c.Names {
 		t := c.Tensors[i]
 		if want, err := dlpack.SerializedDataSize(t.Shape, t.DType); err != nil || want != int64(len(t.Data)) {
-			return nil, fault.New(op, ErrInvalidArgument, "constant %q: %d bytes for shape %v of %v", name, len(t.Data),
+			return nil, fault.New(op, fault.InvalidArgument, "constant %q: %d bytes for shape %v of %v", name, len(t.Data),
 				t.Shape, t.DType)
 		}
 		m.table = append(m.table, constant{name: name, raw: t})
@@ -86,7 +71,7 @@ func (m *constants) setSymbols(op string, symbols []blob.SymbolConstants) error 
 		names[i] = s.Symbol
 		for _, name := range s.Names {
 			if m.find(name) < 0 {
-				return fault.New(op, ErrInvalidArgument, "symbol %q wants constant %q, which is not there", s.Symbol, name)
+				return fault.New(op, fault.InvalidArgument, "symbol %q wants constant %q, which is not there", s.Symbol, name)
 			}
 		}
 		m.symbols = append(m.symbols, &symbolConstants{SymbolConstants: s})
@@ -98,21 +83,22 @@ func (m *constants) find(name string) int {
 	return slices.IndexFunc(m.table, func(c constant) bool { return c.name == name })
 }
 
-func loadConstants(p Payload) (ModuleImpl, error) {
+// LoadConstants makes a module of a payload.
+func LoadConstants(p Payload) (Module, error) {
 	c, err := blob.ParseConstants(p.Data)
 	if err != nil {
-		return nil, fault.Wrap("load "+p.Kind, ErrCorruptModule, err)
+		return nil, fault.Wrap("load "+p.Kind, fault.CorruptModule, err)
 	}
 	m, err := newConstants(c)
 	if err != nil {
-		return nil, fault.Wrap("load "+p.Kind, ErrCorruptModule, err)
+		return nil, fault.Wrap("load "+p.Kind, fault.CorruptModule, err)
 	}
-	m.saved = savedFrom(p)
+	m.saved = p
 	return m, nil
 }
 
-// createConstants is ffi.Module.create.const_loader(tensors by name, names by symbol).
-func createConstants(args []any) (ModuleImpl, error) {
+// CreateConstants is ffi.Module.create.const_loader(tensors by name, names by symbol).
+func CreateConstants(args []any) (Module, error) {
 	const op = "ffi.Module.create.const_loader"
 	if err := value.CheckCount(op, args, 2, 2); err != nil {
 		return nil, err
@@ -126,34 +112,33 @@ func createConstants(args []any) (ModuleImpl, error) {
 }
 
 func (m *constants) fill(op string, args []any) error {
-	tensors, ok := args[0].(Map)
+	tensors, ok := args[0].(value.Map)
 	if !ok {
-		return fault.New(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T", args[0])
+		return fault.New(op, fault.InvalidArgument, "argument 0: expected a map from names to tensors, got %T", args[0])
 	}
 	for _, e := range tensors {
 		name, isText := e.Key.(string)
-		t, isTensor := e.Value.(*Tensor)
+		t, isTensor := e.Value.(Tensor)
 		if !isText || !isTensor {
-			return fault.New(op, ErrInvalidArgument, "argument 0: expected a map from names to tensors, got %T to %T",
+			return fault.New(op, fault.InvalidArgument, "argument 0: expected a map from names to tensors, got %T to %T",
 				e.Key, e.Value)
 		}
-		if err := t.use(op); err != nil {
+		own, err := Host.Share(op, t)
+		if err != nil {
 			return err
 		}
-		t.ref.obj.retain()
-		m.table = append(m.table, constant{name: name, tensor: newTensor(t.ref.obj)})
-		t.ref.release()
+		m.table = append(m.table, constant{name: name, tensor: own})
 	}
-	bySymbol, ok := args[1].(Map)
+	bySymbol, ok := args[1].(value.Map)
 	if !ok {
-		return fault.New(op, ErrInvalidArgument, "argument 1: expected a map from symbols to lists of names, got %T",
+		return fault.New(op, fault.InvalidArgument, "argument 1: expected a map from symbols to lists of names, got %T",
 			args[1])
 	}
 	var symbols []blob.SymbolConstants
 	for i, e := range bySymbol {
 		symbol, isText := e.Key.(string)
 		if !isText {
-			return fault.New(op, ErrInvalidArgument,
+			return fault.New(op, fault.InvalidArgument,
 				"argument 1: expected a map from symbols to lists of names, key %d is a %T", i, e.Key)
 		}
 		names, err := value.Texts(op, []any{nil, e.Value}, 1)
@@ -165,30 +150,29 @@ func (m *constants) fill(op string, args []any) error {
 	return m.setSymbols(op, symbols)
 }
 
-func (m *constants) setModule(self object) { m.self = self }
+// SetModule tells the module its object.
+func (m *constants) SetModule(self uintptr) { m.self = self }
 
 // Close gives the tensors up.
 func (m *constants) Close() error {
 	for i := range m.table {
-		m.table[i].tensor.Close()
+		if t := m.table[i].tensor; t != nil {
+			t.Close()
+		}
 	}
 	return nil
 }
 
 // tensor is a constant in memory of its own, made when it is first needed. The module keeps it.
-func (m *constants) tensor(i int) (*Tensor, error) {
+func (m *constants) tensor(i int) (Tensor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := &m.table[i]
 	if c.tensor != nil {
 		return c.tensor, nil
 	}
-	t, err := NewTensor(c.raw.DType, c.raw.Shape, CPU)
+	t, err := Host.NewTensor(c.raw)
 	if err != nil {
-		return nil, err
-	}
-	if err := t.CopyFromBytes(c.raw.Data); err != nil {
-		t.Close()
 		return nil, err
 	}
 	c.tensor = t
@@ -207,9 +191,9 @@ func (m *constants) Functions() []string {
 
 // Function initialises the symbol of this name, and finds the function in the imports. The constants
 // themselves are a map from names to tensors.
-func (m *constants) Function(name string) (*Function, error) {
+func (m *constants) Function(name string) (Function, error) {
 	if name == "get_const_var_ndarray" || name == "get_const_var_tensor" {
-		return constantFunction(name, m.all)
+		return answer(name, m.all)
 	}
 	for _, s := range m.symbols {
 		if s.Symbol == name {
@@ -218,21 +202,21 @@ func (m *constants) Function(name string) (*Function, error) {
 			}
 		}
 	}
-	f, err := m.imported(name)
+	f, err := Host.Imported(m.self, name)
 	if err == nil && f == nil {
-		err = ErrNotFound
+		err = fault.NotFound
 	}
 	return f, err
 }
 
 func (m *constants) all() (any, error) {
-	out := make(Map, len(m.table))
+	out := make(value.Map, len(m.table))
 	for i := range m.table {
 		t, err := m.tensor(i)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = Entry{m.table[i].name, t}
+		out[i] = value.Entry{m.table[i].name, t}
 	}
 	return out, nil
 }
@@ -248,12 +232,12 @@ func (m *constants) initialise(s *symbolConstants) (err error) {
 	}
 	s.begun = true
 	defer func() { s.begun = err == nil }()
-	f, err := m.imported(initPrefix + s.Symbol)
+	f, err := Host.Imported(m.self, initPrefix+s.Symbol)
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		return fault.New(op, ErrFailed,
+		return fault.New(op, fault.Failed,
 			"no imported module has the function %s%s, which takes its %d constants: import the module that has it",
 			initPrefix, s.Symbol, len(s.Names))
 	}
@@ -268,39 +252,17 @@ func (m *constants) initialise(s *symbolConstants) (err error) {
 	if err != nil {
 		return err
 	}
-	closeAll([]any{v})
+	value.Close(v)
 	if code, ok := v.(int64); ok && code != 0 {
-		return fault.New(op, ErrFailed, "%s%s returned %d", initPrefix, s.Symbol, code)
+		return fault.New(op, fault.Failed, "%s%s returned %d", initPrefix, s.Symbol, code)
 	}
 	return nil
 }
 
-// imported finds a function in the imported modules and theirs; nil when there is none.
-func (m *constants) imported(name string) (*Function, error) {
-	list := object(uintptr(cPointer(C.tvmgo_module_imports((*C.tvmgo_module)(m.self.pointer())))))
-	v, err := takeObject(list, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer closeAll([]any{v})
-	for _, dep := range v.([]any) {
-		dep := dep.(*Module)
-		ptr, n := cText(name)
-		o, err := result("", C.tvmgo_bridge_get_function(C.uintptr_t(dep.ref.obj), ptr, n, 1))
-		if err != nil {
-			return nil, err
-		}
-		if o != 0 {
-			return newFunction(o), nil
-		}
-	}
-	return nil, nil
-}
-
 // SaveToBinary gives back what was loaded.
 func (m *constants) SaveToBinary() ([]byte, error) {
-	if m.saved.data != nil {
-		return m.saved.data, nil
+	if m.saved.Data != nil {
+		return m.saved.Data, nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -317,7 +279,7 @@ func (m *constants) SaveToBinary() ([]byte, error) {
 		c.Symbols = append(c.Symbols, s.SymbolConstants)
 	}
 	data, err := c.Encode()
-	return data, fault.Wrap("save module", ErrInvalidArgument, err)
+	return data, fault.Wrap("save module", fault.InvalidArgument, err)
 }
 
 // serialised is a constant as files have it.

@@ -1,4 +1,4 @@
-package runtime
+package datamodule
 
 import (
 	"slices"
@@ -11,35 +11,33 @@ import (
 
 // staticLibrary is a module of compiled code that an exporter links into the library.
 type staticLibrary struct {
-	ModuleBase
+	Base
 	blob.StaticLibrary
 }
 
-// NewStaticLibrary makes a module of kind "static_library": an object file that defines the named functions. They can
-// be called once the module is exported into a library and loaded. It keeps object, which must not be changed
-// afterwards.
-func NewStaticLibrary(object []byte, functions []string) (*Module, error) {
+// NewStaticLibrary makes a module of an object file.
+func NewStaticLibrary(object []byte, functions []string) (Module, error) {
 	const op = "make static library module"
 	if len(object) == 0 {
-		return nil, fault.New(op, ErrInvalidArgument, "the object file is empty")
+		return nil, fault.New(op, fault.InvalidArgument, "the object file is empty")
 	}
 	if err := checkNames(op, "function", functions); err != nil {
 		return nil, err
 	}
-	return newBuiltin(modulekind.StaticLibrary.Name,
-		&staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: slices.Clone(functions)}})
+	return &staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: slices.Clone(functions)}}, nil
 }
 
-func loadStaticLibrary(p Payload) (ModuleImpl, error) {
+// LoadStaticLibrary makes a module of a payload.
+func LoadStaticLibrary(p Payload) (Module, error) {
 	s, err := blob.ParseStaticLibrary(p.Data)
 	if err != nil {
-		return nil, fault.Wrap("load static_library", ErrCorruptModule, err)
+		return nil, fault.Wrap("load static_library", fault.CorruptModule, err)
 	}
 	return &staticLibrary{StaticLibrary: *s}, nil
 }
 
-// createStaticLibrary is runtime.ModuleLoadStaticLibrary(path, functions).
-func createStaticLibrary(args []any) (ModuleImpl, error) {
+// CreateStaticLibrary is runtime.ModuleLoadStaticLibrary(path, functions).
+func CreateStaticLibrary(args []any) (Module, error) {
 	const op = "runtime.ModuleLoadStaticLibrary"
 	if err := value.CheckCount(op, args, 1, 2); err != nil {
 		return nil, err
@@ -55,31 +53,23 @@ func createStaticLibrary(args []any) (ModuleImpl, error) {
 	if err := checkNames(op, "function", functions); err != nil {
 		return nil, err
 	}
-	object, err := readModuleFile(path)
+	object, err := ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	return &staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: functions}}, nil
 }
 
-func loadObjectFile(path string) (*Module, error) {
-	object, err := readModuleFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return NewStaticLibrary(object, nil)
-}
-
 func (m *staticLibrary) Functions() []string { return slices.Clone(m.StaticLibrary.Functions) }
 
-func (m *staticLibrary) Function(name string) (*Function, error) {
+func (m *staticLibrary) Function(name string) (Function, error) {
 	if name == "get_func_names" {
-		return constantFunction(name, func() (any, error) { return value.List(m.StaticLibrary.Functions), nil })
+		return answer(name, func() (any, error) { return value.List(m.StaticLibrary.Functions), nil })
 	}
 	if slices.Contains(m.StaticLibrary.Functions, name) {
 		return nil, notLinked(modulekind.StaticLibrary.Name, name, "an object file")
 	}
-	return nil, ErrNotFound
+	return nil, fault.NotFound
 }
 
 func (m *staticLibrary) SaveToBinary() ([]byte, error) { return m.Encode(), nil }

@@ -1,0 +1,43 @@
+package datamodule
+
+import (
+	"tvmgo/blob"
+	"tvmgo/internal/fault"
+)
+
+// opaque is a module whose payload is passed through untouched.
+type opaque struct {
+	Base
+	payload Payload
+}
+
+// LoadOpaque passes a payload on.
+func LoadOpaque(p Payload) (Module, error) {
+	return &opaque{payload: p}, nil
+}
+
+// Function finds none: the functions are not known.
+func (m *opaque) Function(name string) (Function, error) { return nil, fault.NotFound }
+
+func (m *opaque) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
+
+// SaveToBinaryFor gives the payload for another layout only where what is known of the kind says that
+// it is the same there.
+func (m *opaque) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
+	if layout != m.payload.Layout && !readable(m.payload.Kind, m.payload.Data, layout) {
+		return nil, fault.New("save module", fault.NotSupported,
+			"the payload of kind %q is passed on as it is, for files of the %v layout; "+
+				"the %v layout may have another form", m.payload.Kind, m.payload.Layout, layout)
+	}
+	return m.payload.Data, nil
+}
+
+// readable says whether the payload ends where readers of the layout expect it.
+func readable(kind string, payload []byte, layout blob.Layout) bool {
+	scan := blob.DefaultKinds().Lookup(kind)
+	if scan == nil {
+		return false
+	}
+	r := blob.NewReader(payload)
+	return scan(r, layout) == nil && r.Finish("end of the payload") == nil
+}

@@ -1,9 +1,9 @@
-// Package modulekind describes the kinds of modules that this module knows. Each kind has one descriptor, in the file
-// of its name, that states every fact about it: the form of its payload, the suffixes of its files, the package that
-// runs it. Package blob, the runtime, the commands and the C core (kinds_gen.h) take them from here.
+// Package modulekind describes the kinds of modules that this Go module supports. Each kind has one descriptor, in the
+// file with its name, which contains every fact about it: the form of its payload, the suffixes of its files, the
+// package that runs it. Package blob, the runtime, the commands and the C core (kinds_gen.h) use the descriptors.
 //
-// A descriptor is data. What is done with a payload of some form (parsing it, making a module of it, splitting it into
-// files) is code of the package that does it, and is selected by [Form], not by the name of a kind.
+// A descriptor is data. The code that parses a payload, makes a module from it or splits it into files is in the
+// packages that need it, and is selected by [Form], not by the name of a kind.
 package modulekind
 
 import (
@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Form is the form of a payload: kinds of one form are read and written by the same code.
+// Form is the form of a payload: the same code reads and writes all kinds with one form.
 type Form int
 
-// The forms. The layouts of their bytes are in package blob.
+// The forms of payloads. Package blob defines their bytes.
 const (
-	Opaque      Form = iota // passed on unread
+	Opaque      Form = iota // copied without being parsed
 	Device                  // kernels: a format, a table of functions, one image or source
 	Shaders                 // kernels: a format, a table of functions, SPIR-V for each
-	Metal                   // kernels: sources in Metal's language; passed on unread by the runtime
+	Metal                   // kernels: sources in Metal's language; copied without being parsed by the runtime
 	Source                  // source code that an exporter compiles
 	Object                  // an object file that an exporter links
 	Constants               // tensors for other modules
@@ -29,7 +29,7 @@ const (
 	Program                 // an executable of a virtual machine
 )
 
-// loads has the forms whose modules this module loads, if only to pass them on.
+// loads lists the forms whose modules can be loaded, if only to save them again.
 var loads = []Form{Opaque, Device, Shaders, Metal, Source, Object, Constants}
 
 // Kind describes a kind of module. It must not be changed.
@@ -64,7 +64,7 @@ type Format struct {
 // Name is the name of the format inside payloads.
 func (f *Format) Name() string { return cmp.Or(f.Code, f.Suffix) }
 
-// Suffixes are those of the kind's files.
+// Suffixes returns the suffixes of the kind's files.
 func (k *Kind) Suffixes() []string {
 	list := make([]string, len(k.Files))
 	for i, f := range k.Files {
@@ -73,7 +73,7 @@ func (k *Kind) Suffixes() []string {
 	return list
 }
 
-// Loads reports whether this module loads modules of the kind, if only to pass them on.
+// Loads reports whether modules of the kind can be loaded, if only to save them again.
 func (k *Kind) Loads() bool { return slices.Contains(loads, k.Form) && k.Unsupported == "" }
 
 // Library is the kind of a loaded shared library. It has no descriptor, because it has no payload.
@@ -88,10 +88,10 @@ func register(k Kind) *Kind {
 	return &k
 }
 
-// All returns the kinds by name.
+// All returns all kinds, sorted by name.
 func All() []*Kind { return slices.Clone(all) }
 
-// OfForm returns the names of the kinds with a form of payload.
+// OfForm returns the names of the kinds whose payloads have the given form.
 func OfForm(f Form) []string {
 	var names []string
 	for _, k := range all {
@@ -102,7 +102,7 @@ func OfForm(f Form) []string {
 	return names
 }
 
-// Find returns the kind of a name, which may be an old one or belong to a family; nil if there is none.
+// Find returns the kind with a name, which can be an old name or belong to a family; nil if there is none.
 func Find(name string) *Kind {
 	for _, k := range all {
 		if k.Name == name || k.OldName == name && name != "" || k.Family && strings.HasSuffix(name, k.Name) {
@@ -112,7 +112,7 @@ func Find(name string) *Kind {
 	return nil
 }
 
-// FormOf is the form of a kind's payload, Opaque for a kind that is not known.
+// FormOf returns the form of a kind's payload, Opaque for an unknown kind.
 func FormOf(name string) Form {
 	if k := Find(name); k != nil {
 		return k.Form
@@ -120,7 +120,7 @@ func FormOf(name string) Form {
 	return Opaque
 }
 
-// WithSuffix returns the kinds that a file with a suffix (without its dot) may contain, by name.
+// WithSuffix returns the kinds that a file with a suffix (without its dot) can contain, sorted by name.
 func WithSuffix(suffix string) []*Kind {
 	var list []*Kind
 	for _, k := range all {
@@ -131,8 +131,8 @@ func WithSuffix(suffix string) []*Kind {
 	return list
 }
 
-// CodeFormat returns the format that a payload of form Device names; for a name that no kind declares, a format with
-// that suffix.
+// CodeFormat returns the format with the name that a payload of form Device contains. For an unknown name it returns a
+// format with the name as suffix.
 func CodeFormat(name string) Format {
 	for _, k := range all {
 		for _, f := range k.Files {

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// merge reads both parts of a config.
+// merge reads and merges both parts of a config.
 func (c configs) merge() (map[string]any, error) {
 	config, err := parseConfig(c.common)
 	if err != nil {

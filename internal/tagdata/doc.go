@@ -1,5 +1,5 @@
-// Package tagdata holds the built-in target tags: names of machines and cards, each with the config that a target is
-// made of. The data are the JSON files beside this one, one for each vendor or family of boards:
+// Package tagdata contains the built-in target tags: names of machines and GPUs, each with the config of its target.
+// The data are the JSON files of this package, one for each vendor or family of boards:
 //
 //	{
 //	  "groups": [{
@@ -14,9 +14,9 @@
 //	  "aliases": {"nvidia/tx2": "nvidia/jetson-tx2"} alias and tag, which may be of another file
 //	}
 //
-// Tags that Apache TVM has too have exactly its configs, also where it is sparing: max_shared_memory_per_block of an
-// NVIDIA card is what a kernel gets without asking for more. Of other cards a number is given only where the vendor's
-// documents or its driver give it; the rest comes from the kind's defaults.
+// Tags that exist in Apache TVM, too, have exactly the same configs, even where these are incomplete:
+// max_shared_memory_per_block of an NVIDIA GPU is the amount that a kernel gets without requesting more. For other GPUs
+// a number is given only if it comes from the vendor's documents or driver; all else has the kind's defaults.
 //
-// Nothing is read before it is asked for.
+// The data are read when they are first used.
 package tagdata

@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/jsonpos"
 )
 
-// index is the data as they are looked up. A config stays text until its tag is asked for: most never are.
+// index contains the data for lookups. A config stays text until its tag is used; most never are.
 type index struct {
 	tags    map[string]*entry
 	aliases map[string]*entry
@@ -22,7 +22,7 @@ type entry struct {
 	configs
 }
 
-// configs are the texts of the group's config and of the row's, which goes over it; "" is none.
+// configs are the configs of the group and of the row, which takes precedence, as text; "" if there is none.
 type configs struct{ common, own string }
 
 // A file, a group and a row as doc.go describes them.
@@ -43,7 +43,7 @@ type (
 	}
 )
 
-// load reads the files of a folder. Names and aliases are unique among all of them.
+// load reads the files of a folder. Names and aliases must be unique among all of them.
 func load(dir fs.FS) (*index, error) {
 	paths, err := fs.ReadDir(dir, ".")
 	if err != nil {
@@ -63,7 +63,7 @@ func load(dir fs.FS) (*index, error) {
 			return nil, fmt.Errorf("read target tags: %s: %w", path.Name(), err)
 		}
 	}
-	for i, path := range paths { // after all tags: an alias may be of another file's tag, and must not be a tag's name
+	for i, path := range paths { // after all tags, which an alias can refer to in any file
 		if err := x.addAliases(&read[i]); err != nil {
 			return nil, fmt.Errorf("read target tags: %s: %w", path.Name(), err)
 		}
@@ -74,7 +74,7 @@ func load(dir fs.FS) (*index, error) {
 // reader reads a file of tags.
 type reader struct{ *jsonpos.Reader }
 
-// maxDepth is the limit for lists and objects within one another, far more than the data have.
+// maxDepth is the maximum nesting of lists and objects, far more than the data have.
 const maxDepth = 32
 
 // newReader returns a reader whose numbers are int64.
@@ -158,7 +158,7 @@ func (x *index) addTags(f *file) error {
 				for i, name := range names {
 					name = g.prefix + name
 					if x.tags[name] != nil {
-						return fmt.Errorf("tag %q is there twice", name)
+						return fmt.Errorf("tag %q occurs twice", name)
 					}
 					entries[i] = entry{name: name, configs: configs{g.config, r.config}}
 					x.tags[name] = &entries[i]
@@ -192,7 +192,7 @@ func (x *index) addAliases(f *file) error {
 	return nil
 }
 
-// shorten adds the alias that leaves out the first beginning that fits.
+// shorten adds the alias that leaves out the first optional prefix that matches.
 func (x *index) shorten(prefix, name string, optional []string) error {
 	for _, beginning := range optional {
 		if short, ok := strings.CutPrefix(name, beginning); ok {
@@ -206,11 +206,11 @@ func (x *index) addAlias(alias, name string) error {
 	e := x.tags[name]
 	switch {
 	case e == nil:
-		return fmt.Errorf("alias %q is of tag %q, which is not there", alias, name)
+		return fmt.Errorf("alias %q refers to tag %q, which does not exist", alias, name)
 	case x.tags[alias] != nil:
-		return fmt.Errorf("alias %q of tag %q is a tag's own name", alias, name)
+		return fmt.Errorf("alias %q of tag %q is the name of a tag", alias, name)
 	case x.aliases[alias] != nil:
-		return fmt.Errorf("alias %q is of two tags, %q and %q", alias, x.aliases[alias].name, name)
+		return fmt.Errorf("alias %q refers to two tags, %q and %q", alias, x.aliases[alias].name, name)
 	}
 	at, _ := slices.BinarySearch(e.aliases, alias)
 	e.aliases = slices.Insert(e.aliases, at, alias)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Tag is a tag of the data. Numbers of its config are int64, lists []any, objects map[string]any; true and texts are
-// bool and string. A Tag shares nothing with the data or with another Tag: its owner may change it.
+// Tag is a tag of the data. Numbers in its config are int64, lists are []any, objects are map[string]any; booleans and
+// strings are bool and string. A Tag shares no memory with the data or another Tag: the caller may change it.
 type Tag struct {
 	Name    string   // the canonical name
 	Aliases []string // sorted
@@ -29,7 +29,7 @@ var (
 	})
 )
 
-// Find returns the tag with a canonical name or an alias. It finds nothing if the package was built with broken data.
+// Find returns the tag with a canonical name or an alias. It finds nothing if the package was built with invalid data.
 func Find(name string) (Tag, bool) {
 	x, err := builtin()
 	if err != nil {
@@ -54,7 +54,7 @@ func (e *entry) tag() (Tag, error) {
 // Names returns the canonical names, sorted.
 func Names() []string { return slices.Clone(sorted()) }
 
-// Aliases returns the other names, sorted.
+// Aliases returns all aliases, sorted.
 func Aliases() []string {
 	x, err := builtin()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package limits has tests of the sizes of directories, files and lines, and of the dependencies between directories.
+// Package limits has tests of the sizes of directories, files and lines, of the dependencies between directories, and of
+// the doc comments of exported names.
 //
 // Source files have one of the extensions below. The limits do not apply to generated files (their first lines contain
 // "Code generated … DO NOT EDIT"), files of third parties, golden files (*.golden.*), and the output of builds (dist,

@@ -32,6 +32,7 @@ type Error struct {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Error returns the path and the message.
 func (e *Error) Error() string { return "tir: read JSON: " + e.Path + ": " + e.Msg }
 
 // place is a position in a JSON document; nil is the whole document.

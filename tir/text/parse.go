@@ -19,6 +19,7 @@ type ParseError struct {
 	Msg          string
 }
 
+// Error returns the position and the message.
 func (e *ParseError) Error() string {
 	return fmt.Sprintf("tir: parse: line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }

@@ -19,8 +19,8 @@ func source(t testing.TB, m *runtime.Module) string {
 	return must.Get(m.GetSource(""))(t)
 }
 
-// What is said of loops is seen in the C that is generated: vectors, no guards but for what is left over, and turns
-// that are written out.
+// The kinds of loops are visible in the generated C: vectors, guards only for the remaining iterations, and unrolled
+// iterations.
 func TestBuild_PassesOfKindC(t *testing.T) {
 	code := source(t, built(t, dense(t, 13, 7, 29), kind(t, "c")))
 	require.Contains(t, code, "typedef float float32x8 __attribute__((vector_size(32)));")

@@ -50,7 +50,7 @@ func (c wheelCase) question(given, host any) any {
 	return given
 }
 
-// ours makes the target. Objects come as JSON text and as maps by turns.
+// ours makes the target. Objects are alternately JSON text and maps.
 func (c wheelCase) ours(asMap bool) (object, error) {
 	x := c.given
 	if o, ok := x.(object); ok && !asMap {

@@ -54,11 +54,11 @@ func TestInfer_Sizes(t *testing.T) {
 		"a window backwards": {dims(n), dims(tir.Add(n, i32(2))), func(i []tir.Expr, k *tir.Var) []tir.Expr {
 			return dims(tir.Sub(tir.Add(n, i32(1)), tir.Add(i[0], k)))
 		}, func(s *Stage) *tir.IterVar { o, _ := s.Split(s.Axes()[0], 4); return o }, "[6]"},
-		"one turn of the reduction": {dims(n, n), dims(n, i32(9)), func(i []tir.Expr, k *tir.Var) []tir.Expr {
+		"one iteration of the reduction": {dims(n, n), dims(n, i32(9)), func(i []tir.Expr, k *tir.Var) []tir.Expr {
 			return dims(i[0], k)
 		},
 			func(s *Stage) *tir.IterVar { k := s.ReduceAxes()[0]; s.Reorder(k, s.Axes()[0], s.Axes()[1]); return k }, "[n 1]"},
-		"a fusion's turn": {dims(n, n), dims(n, n), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
+		"one iteration of a fused loop": {dims(n, n), dims(n, n), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
 			func(s *Stage) *tir.IterVar { return s.Fuse(s.Axes()[0], s.Axes()[1]) }, "[1 1]"},
 		"part of a fusion": {Dims(6, 10), Dims(6, 10), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
 			func(s *Stage) *tir.IterVar { o, _ := s.Split(s.Fuse(s.Axes()[0], s.Axes()[1]), 5); return o }, "[1 5]"},

@@ -7,7 +7,7 @@ Orders: peer-then-ours      Apache TVM is imported and loads first
         peer-then-ours-load the import comes first, but we load the files first
         ours-then-peer      we are there first, the import follows, then we load, then it loads
         ours-load-then-peer we have loaded the files when the import comes (needs TVMGO_PRIVATE_LOAD=1)
-        churn               loads and frees in turn, many times over
+        churn               alternately loads and frees, many times
 """
 
 import ctypes
@@ -140,7 +140,7 @@ def bad(runtime, other, module):
 
 
 def both(ours, peer, path, order, times=1):
-    """Loads path with each runtime in this order, uses both in turn, frees in either order."""
+    """Loads path with each runtime in this order, uses them alternately, frees them in either order."""
     runtimes = {"ours": (ours, peer), "peer": (peer, ours)}
     for i in range(times):
         loaded = {who: runtimes[who][0].load(path) for who in order}

@@ -16,7 +16,7 @@ var shapes = []struct {
 	op   func(i int) target.Op
 }{
 	{"line of one member", func(i int) target.Op { return target.Op{Kind: "even", Inputs: after(i, 1)} }},
-	{"line of two in turn", func(i int) target.Op { return target.Op{Kind: evenOdd(i), Inputs: after(i, 1)} }},
+	{"line of two members alternately", func(i int) target.Op { return target.Op{Kind: evenOdd(i), Inputs: after(i, 1)} }},
 	{"lattice", func(i int) target.Op {
 		return target.Op{Kind: evenOdd(i * 7 / 3), Inputs: append(after(i, 1), after(i, 100)...)}
 	}},

@@ -22,7 +22,7 @@ func TestPartition_Groups(t *testing.T) {
 		{"nothing", "", ""},
 		{"one", "x:a(in)", "0:x"},
 		{"line", "x:a(in) y:a(x) z:a(y)", "0:x,y,z"},
-		{"in turn", "x:a(in) y:b(x) z:a(y)", "0:x 1:y 0:z"},
+		{"alternating members", "x:a(in) y:b(x) z:a(y)", "0:x 1:y 0:z"},
 		{"independent", "x:a y:a z:b", "0:x,y 1:z"},
 		{"any order", "z:a(y) y:b(x) x:a(in)", "0:x 1:y 0:z"},
 		{"the way out and back is not swallowed", "x:a y:b(x) z:a(x,y)", "0:x 1:y 0:z"},

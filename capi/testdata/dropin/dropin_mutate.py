@@ -167,9 +167,9 @@ def mapping():
         v = tvm_ffi.convert(v)
         show("kept", structural_map(v, (int, lambda n: n)).same_as(v),
              structural_map(v, (int, lambda n: n + 0)).same_as(v), structural_map(v, int_more).same_as(v))
-    says("in turn", structural_map, [1, 2.5, Pair("p", 1)], [(Pair, lambda p: [p.b, p.a, 2.5]),
+    says("several rules", structural_map, [1, 2.5, Pair("p", 1)], [(Pair, lambda p: [p.b, p.a, 2.5]),
         (float, lambda n: None), int_more], order="pre")
-    says("in turn", structural_map, [1, 2.5, Pair("p", 1)], [(Pair, lambda p: [p.b, p.a, 2.5]),
+    says("several rules", structural_map, [1, 2.5, Pair("p", 1)], [(Pair, lambda p: [p.b, p.a, 2.5]),
         (float, lambda n: None), int_more], order="post")
     says("pair below", structural_map, [1, Pair([2], 3)], [(int, lambda n: 1 // 0 if n == 2 else n),
         (Pair, lambda p: Pair([7, 2], 3))], order="pre")

@@ -1,4 +1,5 @@
-/* Calls generated functions, which are compiled with sanitizers, under a runtime that fails at each call in turn. */
+/* Calls generated functions, which are compiled with sanitizers, under a runtime that fails at the first call, then at
+ * the second, and so on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

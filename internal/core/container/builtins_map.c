@@ -10,7 +10,7 @@ static int map_make_of(const char* fname, int32_t type_index, const TVMFFIAny* a
                        TVMFFIAny* result) {
   if (n % 2 != 0)
     return tvmgo_raise(TVMGO_TYPE_ERROR,
-                       "%s: expected keys and values in turn, got %d arguments: the last key has "
+                       "%s: expected alternating keys and values, got %d arguments: the last key has "
                        "no value",
                        fname, (int)n);
   TVMFFIObject* map = tvmgo_map_new(type_index);

@@ -222,11 +222,11 @@ int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv* penv) {
     if (i == task_id) continue;
     _Atomic int32_t* other = &counters[i * TVMGO_BARRIER_STRIDE];
     int32_t value;
-    for (int turn = 0;
+    for (int tries = 0;
          (value = atomic_load_explicit(other, memory_order_acquire)) != TVMGO_BARRIER_BROKEN &&
          (int32_t)((uint32_t)value - old) <= 0;
-         turn++) {
-      if (turn < PAUSES) {
+         tries++) {
+      if (tries < PAUSES) {
         tvmgo_cpu_pause();
       } else {
         sched_yield();

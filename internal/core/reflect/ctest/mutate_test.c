@@ -84,7 +84,7 @@ static void test_errors_on_the_way(void) {
 static TVMFFIObject* changing; /* List or Dict, borrowed */
 static int change;
 
-/* Empties it, adds a 9, or both, in turn. */
+/* First call: empties it; second: adds a 9; third: both; and so on. */
 static void disturb_once(void) {
   TVMFFIAny nine = tvmgo_any_int(9), key = tvmgo_any_int(100 + change);
   int is_map = changing->type_index == kTVMFFIDict, what = change++ % 3;

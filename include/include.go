@@ -1,5 +1,5 @@
-// Package include holds the C headers of this module: DLPack, the tvm-ffi C ABI, the classic TVM C ABI, the C view of a
-// device, and the C++ classes over the classic ABI.
+// Package include has the C headers of this module: DLPack, the tvm-ffi C ABI, the classic TVM C ABI, the interface of
+// devices, and the C++ classes over the classic ABI.
 //
 // C and C++ programs compile with this directory on their include path. Embedding the files makes them part of the
 // package, so that `go mod vendor` copies them and `tvmgo env` can write them out for programs that have only the

@@ -145,7 +145,8 @@ func TestLibrary_DeepChain(t *testing.T) {
 // A library without any code of its own.
 func TestLibrary_OnlyData(t *testing.T) {
 	root := newData(t, bytes.Repeat([]byte("payload"), 100))
-	require.Equal(t, graphOf(t, root), graphOf(t, modules.Load(t, exported(t, root))), "a root that is not linked is not lost")
+	require.Equal(t, graphOf(t, root), graphOf(t, modules.Load(t, exported(t, root))),
+		"a root that is not linked is not lost")
 }
 
 func TestLibrary_Legacy(t *testing.T) {

@@ -75,7 +75,8 @@ func TestImports_WrongArguments(t *testing.T) {
 	require.ErrorContains(t, must.Fail(export.ImportsToLLVM(m, false, "a\"b", "")), "no target triple")
 	require.ErrorIs(t, must.Fail(export.ImportsToBytes(nil, blob.Modern)), runtime.ErrClosed)
 	require.ErrorIs(t, must.Fail(export.ImportsToBytes(m, blob.LegacyFFI)), runtime.ErrInvalidArgument)
-	unsaved := importing(t, constant(t, "g", 1), must.Open(runtime.NewModule("test.unsaved", runtime.Runnable, &data{}))(t))
+	unsaved := importing(t, constant(t, "g", 1),
+		must.Open(runtime.NewModule("test.unsaved", runtime.Runnable, &data{}))(t))
 	_, err := export.ImportsToC(unsaved, false, "")
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
 	require.ErrorContains(t, err, `module root.imports[0] (kind "test.unsaved")`)

@@ -51,7 +51,8 @@ func TestWheel_CallsOurLibraries(t *testing.T) {
 		exported(t, kernels(t, constants(t), constant(t, "f", 1)), export.Pack(export.PackC)),
 		exported(t, kernels(t, constants(t)), export.Flags("-Wl,-z,noseparate-code")),
 	}
-	files = append(files, exported(t, importing(t, modules.Load(t, files[3]), constants(t)))) // changed after it was loaded
+	// changed after it was loaded
+	files = append(files, exported(t, importing(t, modules.Load(t, files[3]), constants(t))))
 	require.Equal(t, []string{"library", "library const_loader", "library const_loader", "library const_loader",
 		"library const_loader const_loader"}, wheelLines(t, append([]string{"call"}, files...)...))
 }

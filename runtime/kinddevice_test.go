@@ -173,7 +173,7 @@ func TestDeviceSource_Bad(t *testing.T) {
 		ArgTypes: []dlpack.DataType{dlpack.Int32}, ArgExtraTags: []int32{blob.ExtraTagTensorMap}}}}
 	m := must.Open(runtime.NewDeviceSource("cuda", &tagged))(t)
 	_, err := m.SaveToBinaryFor(blob.Legacy)
-	requireError(t, err, runtime.ErrInvalidArgument, "cannot hold")
+	requireError(t, err, runtime.ErrInvalidArgument, "does not support")
 }
 
 var vulkan = blob.VulkanModule{Functions: []blob.Function{{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k",
@@ -196,9 +196,9 @@ func TestVulkanSource(t *testing.T) {
 		require.Equal(t, must.Get(m.SaveToBinaryFor(layout))(t), must.Get(back.SaveToBinaryFor(layout))(t), layout)
 	}
 	for says, bad := range map[string]*blob.VulkanModule{
-		"needs shaders":     nil,
-		"has no shader":     {Functions: []blob.Function{{Key: "j"}}, Shaders: vulkan.Shaders},
-		"whole 32-bit word": {Shaders: []blob.Shader{{Key: "k", Code: []byte("abc")}}},
+		"needs shaders":       nil,
+		"has no shader":       {Functions: []blob.Function{{Key: "j"}}, Shaders: vulkan.Shaders},
+		"not a multiple of 4": {Shaders: []blob.Shader{{Key: "k", Code: []byte("abc")}}},
 	} {
 		_, err := runtime.NewVulkanSource(bad)
 		requireError(t, err, runtime.ErrInvalidArgument, says)

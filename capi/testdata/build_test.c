@@ -89,7 +89,7 @@ static void check_mistakes(void) {
       "argument 0: tir: parse: line 1");
   FAILS(CALL("codegen.Build", &out, text_view("{\"tir\": 2}"), text_view("c")), "ValueError", "argument 0: ");
   FAILS(CALL("codegen.Build", &out, text_view("func f() { func f() }"), text_view("c")), "ValueError",
-      "circle: f calls f");
+      "call each other recursively: f calls f");
   FAILS(CALL("target.build.c", &out, text_view(program), text_view("opencl")), "ValueError",
       "the target is of kind \"opencl\": call target.build.opencl");
   FAILS(CALL("target.build.c", &out), "TypeError", "got 0 arguments");

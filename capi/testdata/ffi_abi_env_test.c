@@ -198,12 +198,12 @@ static void test_devices(void) {
   /* Any stream of a front end may be the CPU's current one; another is none of its. */
   int theirs, others;
   TVMFFIAny synced[2] = {cpu, {.type_index = kTVMFFIOpaquePtr, .v_ptr = &theirs}};
-  FAILS(call_global("runtime.Device_StreamSync", synced, 2, &out), "ValueError", "has one stream");
+  FAILS(call_global("runtime.Device_StreamSync", synced, 2, &out), "ValueError", "has only the stream NULL");
   OK(TVMFFIEnvSetStream(kDLCPU, 0, &theirs, NULL));
   CHECK(TVMFFIEnvGetStream(kDLCPU, 0) == &theirs);
   OK(call_global("runtime.Device_StreamSync", synced, 2, &out));
   synced[1].v_ptr = &others;
-  FAILS(call_global("runtime.Device_StreamSync", synced, 2, &out), "ValueError", "has one stream");
+  FAILS(call_global("runtime.Device_StreamSync", synced, 2, &out), "ValueError", "has only the stream NULL");
   void* memory = TVMBackendAllocWorkspace(kDLCPU, 0, 64, kDLFloat, 32);
   CHECK(memory != NULL && TVMBackendFreeWorkspace(kDLCPU, 0, memory) == 0);
   OK(TVMFFIEnvSetStream(kDLCPU, 0, NULL, NULL));

@@ -10,8 +10,8 @@ import (
 	"tvmgo/internal/npyfile"
 )
 
-// parseArg reads the value of an --in: an int64, a float64, a string, a place or a file. Integers from 2⁶³ on are a
-// uint64.
+// parseArg reads the value of an --in: an int64, a float64, a string, an outputIndex or a file. Integers from 2⁶³ on
+// are a uint64.
 func parseArg(text string) (any, error) {
 	kind, value, found := strings.Cut(text, ":")
 	if !found {
@@ -40,28 +40,28 @@ func parseArg(text string) (any, error) {
 		if err != nil || n < 1 {
 			return nil, wrongf("--in %s: write o:1 for the first --out", text)
 		}
-		return place(n - 1), nil
+		return outputIndex(n - 1), nil
 	}
 	return file(text), nil
 }
 
-// file stands among the arguments for the array in a .npy file, by its path.
+// file is an argument: the array in a .npy file, given by its path.
 type file string
 
-// place stands among the arguments for an output, by its index.
-type place int
+// outputIndex is an argument: the output with this index.
+type outputIndex int
 
-// arrange puts the outputs among the arguments: at their places, the others behind all.
+// arrange inserts the outputs into the arguments: each at its outputIndex, and those without one at the end.
 func arrange(args []any, outputs []*array) ([]any, error) {
 	list := make([]any, 0, len(args)+len(outputs))
 	placed := make([]bool, len(outputs))
 	for _, v := range args {
-		if p, ok := v.(place); ok {
+		if p, ok := v.(outputIndex); ok {
 			if int(p) >= len(outputs) {
 				return nil, wrongf("--in o:%d: there are %d --out", p+1, len(outputs))
 			}
 			if placed[p] {
-				return nil, wrongf("--in o:%d: it is there twice", p+1)
+				return nil, wrongf("--in o:%d: the output is used twice", p+1)
 			}
 			placed[p], v = true, outputs[p]
 		}

@@ -39,8 +39,8 @@ func TestParseLike(t *testing.T) {
 	}
 }
 
-// Every kind of argument arrives as what it is, in order, outputs last; what the function writes and returns comes
-// back.
+// Each kind of argument reaches the function unchanged and in order, with outputs last. Written elements and the result
+// are returned.
 func TestCall_ArgumentsAndResult(t *testing.T) {
 	fn, err := runtime.NewFunction(func(args ...any) (any, error) {
 		if len(args) != 5 {
@@ -63,15 +63,15 @@ func TestCall_ArgumentsAndResult(t *testing.T) {
 	require.Equal(t, 3.5, math.Float64frombits(binary.LittleEndian.Uint64(written.Bytes()[written.Len()-8:])))
 }
 
-// Outputs stand where o:N is, the others behind all arguments.
+// An output is inserted at its o:N; outputs without one follow all arguments.
 func TestArrange(t *testing.T) {
 	a, b, c := &array{}, &array{}, &array{}
 	outputs := []*array{a, b, c}
 	for _, test := range []struct{ args, want []any }{
 		{nil, []any{a, b, c}},
 		{[]any{int64(1), "x"}, []any{int64(1), "x", a, b, c}},
-		{[]any{place(1), int64(1), place(0), 0.5}, []any{b, int64(1), a, 0.5, c}},
-		{[]any{place(2), place(1), place(0)}, []any{c, b, a}},
+		{[]any{outputIndex(1), int64(1), outputIndex(0), 0.5}, []any{b, int64(1), a, 0.5, c}},
+		{[]any{outputIndex(2), outputIndex(1), outputIndex(0)}, []any{c, b, a}},
 	} {
 		got := must.Get(arrange(test.args, outputs))(t)
 		require.Len(t, got, len(test.want))
@@ -79,11 +79,11 @@ func TestArrange(t *testing.T) {
 			require.True(t, got[i] == test.want[i], "%v: %d", test.args, i)
 		}
 	}
-	require.EqualError(t, must.Fail(arrange([]any{place(3)}, outputs)), "--in o:4: there are 3 --out")
-	require.EqualError(t, must.Fail(arrange([]any{place(1), place(1)}, outputs)), "--in o:2: it is there twice")
+	require.EqualError(t, must.Fail(arrange([]any{outputIndex(3)}, outputs)), "--in o:4: there are 3 --out")
+	require.EqualError(t, must.Fail(arrange([]any{outputIndex(1), outputIndex(1)}, outputs)), "--in o:2: the output is used twice")
 }
 
-// Files of the classic generation know truth values by another type.
+// Functions of the classic generation take booleans with another type.
 func TestCall_ClassicBool(t *testing.T) {
 	for classic, want := range map[bool]dlpack.DataType{true: dlpack.ClassicBool, false: dlpack.Bool} {
 		c := &call{dev: runtime.CPU, classic: func() bool { return classic }}

@@ -123,8 +123,8 @@ func TestBuild_BadInput(t *testing.T) {
 	}
 }
 
-// TestBuild_Bounds refuses what is outside for certain, warns of what may be, and has it checked where that is asked
-// for.
+// TestBuild_Bounds: an index that is certainly out of bounds is an error, one that may be is a warning, and
+// bounds-check checks it at run time.
 func TestBuild_Bounds(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -163,7 +163,8 @@ func TestBuild_Bounds(t *testing.T) {
 	require.Contains(t, stderr, "bounds-check")
 }
 
-// The place of an error in JSON is that of what it names, or of what is around it where that is missing.
+// An error in JSON has the position of the value that it names. If that value is missing, it is the position of the
+// enclosing value.
 func TestFindPath(t *testing.T) {
 	const text = `{"ab": {"b": 1}, "a": {"b": [0, [{"c": {}}, 2]]}, "d": "x"}`
 	for path, at := range map[string]string{"$": `{"ab"`, "$.a": `{"b": [`, "$.a.b": `[0`, "$.a.b[1]": `[{`,

@@ -76,7 +76,7 @@ func TestBuild_SeveralFunctions(t *testing.T) {
 			status, stdout, stderr := builtWith(t, dir, nil, "build", file, "-o", "two.so", "--target", target)
 			require.Zero(t, status, stderr)
 			require.Equal(t, "wrote two.so\n", stdout)
-			require.Empty(t, stderr, "no progress where nobody looks")
+			require.Empty(t, stderr, "no progress without a terminal")
 			require.Equal(t, []float32{11, 22, 33}, called(t, filepath.Join(dir, "two.so"), "add"))
 			require.Equal(t, []float32{10, 40, 90}, called(t, filepath.Join(dir, "two.so"), "mul"))
 			require.NoError(t, os.Remove(filepath.Join(dir, "two.so")))
@@ -120,7 +120,7 @@ func TestBuild_OtherMachine(t *testing.T) {
 	}
 }
 
-// system-lib lets functions register themselves: the object refers to who takes them.
+// With system-lib, functions register themselves: the object refers to the registration function.
 func TestBuild_SystemLib(t *testing.T) {
 	dir := programs(t)
 	for target, want := range map[string]bool{"c": false, "c -system-lib": true} {
@@ -143,7 +143,7 @@ func TestBuild_NoClang(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "two.so"))
 }
 
-// -v says what is done.
+// -v reports the steps.
 func TestBuild_Verbose(t *testing.T) {
 	dir := programs(t)
 	status, stdout, stderr := builtWith(t, dir, nil, "build", "two.tir", "-o", "two.so", "-v")

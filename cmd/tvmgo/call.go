@@ -14,7 +14,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// parseDevice also checks that the device is there.
+// parseDevice reads the name of a device and checks that the device exists.
 func parseDevice(text string) (dlpack.Device, error) {
 	dev, err := dlpack.ParseDevice(text)
 	if err != nil {
@@ -29,7 +29,7 @@ func parseDevice(text string) (dlpack.Device, error) {
 		}
 	}
 	if !slices.Contains(present, dev.String()) {
-		if err := runtime.SyncDevice(context.Background(), dev); err != nil { // the device says it better
+		if err := runtime.SyncDevice(context.Background(), dev); err != nil { // the error of the device is more precise
 			return dev, fmt.Errorf("--device %s: %s", text, reason(err))
 		}
 		return dev, fmt.Errorf("--device %s: there is no such device here; there is: %s", text, strings.Join(present, ", "))
@@ -41,9 +41,9 @@ func parseDevice(text string) (dlpack.Device, error) {
 type call struct {
 	fn      *runtime.Function
 	dev     dlpack.Device
-	classic func() bool // whether the function is of the classic generation
+	classic func() bool // reports whether the function has the classic generation
 	args    []any
-	tensors []*runtime.Tensor // those of args
+	tensors []*runtime.Tensor // the tensors of args
 	of      map[*array]*runtime.Tensor
 }
 
@@ -53,7 +53,8 @@ func (c *call) close() {
 	}
 }
 
-// addArguments makes arrays of the arguments that are some; those without data, which are outputs, begin as zeros.
+// addArguments makes a tensor of each argument that is an array. Arrays without data are outputs, and are filled with
+// zeros.
 func (c *call) addArguments(args []any) error {
 	for _, v := range args {
 		a, ok := v.(*array)
@@ -106,7 +107,7 @@ func (c *call) addTensor(a *array) error {
 	return t.CopyFromBytes(zeros)
 }
 
-// hostBytes are the elements of a tensor of the CPU; nil of others. They are there until it is closed.
+// hostBytes returns the elements of a CPU tensor; nil for other devices. They are valid until the tensor is closed.
 func hostBytes(t *runtime.Tensor) []byte {
 	if t.Device().Type != dlpack.CPU || t.Size() == 0 {
 		return nil
@@ -115,7 +116,7 @@ func hostBytes(t *runtime.Tensor) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&address))), t.Size())
 }
 
-// once calls the function, waits for the device, and says what came back; "" for nothing.
+// once calls the function, waits for the device, and returns the result as text; "" if there is none.
 func (c *call) once(ctx context.Context) (string, error) {
 	result, err := c.fn.Call(c.args...)
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *call) once(ctx context.Context) (string, error) {
 	return fmt.Sprint(result), nil
 }
 
-// write writes what is in an output now as a .npy file.
+// write writes the current contents of an output as a .npy file.
 func (c *call) write(w io.Writer, a *array) error {
 	if err := npyfile.WriteHeader(w, a.dtype, a.shape); err != nil {
 		return err

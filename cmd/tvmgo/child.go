@@ -21,8 +21,8 @@ import (
 // answersFile is where a child process writes its answers, since its standard output belongs to the code of a module.
 const answersFile = 3
 
-// newChildCommand is a hidden command, which command by starts by runChild: run does the task, and writes answers to
-// out.
+// newChildCommand makes a hidden command that runChild starts in a child process, on behalf of the command named by.
+// run does the task and writes its answers to out.
 func newChildCommand[T any](name, by string, run func(task *T, ctx context.Context,
 	out io.Writer) error) *cobra.Command {
 	return &cobra.Command{
@@ -41,9 +41,9 @@ func newChildCommand[T any](name, by string, run func(task *T, ctx context.Conte
 	}
 }
 
-// runChild starts this program again with a hidden command, which gets a task as JSON on its standard input, and has
-// read take its answers; read reports whether they were complete. died says how the process ended before that. It ends
-// with ctx. The error is about this program.
+// runChild starts this program again with a hidden command. The child gets a task as JSON on its standard input; read
+// reads its answers and reports whether they are complete. If they are not, died says how the child ended. The child
+// ends when ctx does. err is an error of this program, not of the child.
 func runChild(ctx context.Context, command string, task any, read func(answers io.Reader) bool) (died string,
 	err error) {
 	input, err := json.Marshal(task)
@@ -59,10 +59,10 @@ func runChild(ctx context.Context, command string, task any, read func(answers i
 		return "", fmt.Errorf("start a child process: %w", err)
 	}
 	defer answers.Close()
-	errs := &beginning{room: maxErrors}
+	errs := &beginning{limit: maxErrors}
 	cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = strings.NewReader(string(input)), errs, []*os.File{w}
 
-	runtime.LockOSThread() // whose end would be taken for that of this process
+	runtime.LockOSThread() // the kernel sends Pdeathsig when this thread ends
 	defer runtime.UnlockOSThread()
 	err = cmd.Start()
 	w.Close()
@@ -73,7 +73,7 @@ func runChild(ctx context.Context, command string, task any, read func(answers i
 	defer stop()
 	finished := read(answers)
 	if !finished {
-		_ = cmd.Kill() // no more is expected of it; it may hang on the pipe
+		_ = cmd.Kill() // its remaining answers are not needed, and it may block on the pipe
 	}
 	err = cmd.Wait()
 	if finished {
@@ -82,8 +82,8 @@ func runChild(ctx context.Context, command string, task any, read func(answers i
 	return errs.cause(err), nil
 }
 
-// childCommand is this program with other arguments, which ends with this process. Whoever starts it does that from a
-// thread that stays.
+// childCommand makes a command that runs this program with other arguments and ends with this process. Start it from a
+// thread that does not end.
 func childCommand(ctx context.Context, args ...string) (*unfinished.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -97,17 +97,17 @@ func childCommand(ctx context.Context, args ...string) (*unfinished.Cmd, error) 
 
 // beginning keeps the first bytes that are written to it.
 type beginning struct {
-	text []byte
-	room int
+	text  []byte
+	limit int
 }
 
 func (b *beginning) Write(p []byte) (int, error) {
-	b.text = append(b.text, p[:min(len(p), b.room-len(b.text))]...)
+	b.text = append(b.text, p[:min(len(p), b.limit-len(b.text))]...)
 	return len(p), nil
 }
 
-// cause says in a line how a process ended: by what the Go runtime in it wrote about a signal, with what
-// came before, or by its exit status.
+// cause describes in one line how a process ended: the signal that the Go runtime in it reported and the lines before
+// that, or the exit status.
 func (b *beginning) cause(err error) string {
 	var before []string
 	fatal := ""
@@ -121,7 +121,7 @@ func (b *beginning) cause(err error) string {
 		if said, is := strings.CutPrefix(line, "fatal error: "); is && fatal == "" {
 			fatal = said
 		}
-		const most = 2 // a C++ exception is reported in as many
+		const most = 2 // a C++ exception is reported in two lines
 		if line != "" && len(before) < most && !strings.HasPrefix(line, "fatal error: ") {
 			before = append(before, line)
 		}

@@ -32,10 +32,10 @@ func cli(args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
-// buildTags are those of the program that tests build: the same as their own.
+// buildTags are the build tags of this test program, and of the program that it builds.
 const buildTags = cudaTag + "," + openclTag
 
-// buildDir is where buildOnce put the binary; "" until then.
+// buildDir is the folder of the program that buildOnce built; "" until then.
 var buildDir string
 
 var buildOnce = sync.OnceValues(func() (string, error) {
@@ -54,7 +54,7 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{describeCommand, vectorCommand, runCommand}, os.Args[1]) {
-		main() // the child that a command starts of this program
+		main() // a command started this test program as a child process
 	}
 	status := m.Run()
 	if buildDir != "" {
@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// built runs a command line in a process of its own, in a folder.
+// built runs a command line in a separate process, in a folder.
 func built(t *testing.T, dir string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	return builtWith(t, dir, nil, args...)
@@ -83,7 +83,7 @@ func builtWith(t *testing.T, dir string, env []string, args ...string) (status i
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// cases are the functions of the CPU artifacts with their files.
+// cases are the functions of the CPU artifacts and their files.
 func cases() (list []struct{ file, function, like string }) {
 	likes := map[string]string{"addone": "float32[1001]", "vadd": "float32[1001]", "matmul": "float32[64,64]",
 		"softmax": "float32[8,1000]"}
@@ -150,7 +150,7 @@ func TestRun_Artifacts(t *testing.T) {
 	}
 }
 
-// What the module itself says of its arguments reaches the user, and no file appears.
+// The user sees the module's own error about its arguments, and no file is written.
 func TestRun_ModuleRefusesArguments(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.npy")
@@ -173,7 +173,8 @@ func TestRun_ModuleRefusesArguments(t *testing.T) {
 	}
 }
 
-// An output stands where o:1 is: as the first argument of addone, which only reads that one, it stays as it began.
+// An output is at the position of o:1. As the first argument of addone, which only reads it, it keeps its initial
+// zeros.
 func TestRun_PlaceOfAnOutput(t *testing.T) {
 	lib, in := filepath.Join(artifacts, "modern/multi_c.so"), filepath.Join(artifacts, "addone_in0.npy")
 	out := filepath.Join(t.TempDir(), strings.Repeat("o", 251)+".npy") // as long as a name can be
@@ -275,7 +276,7 @@ func TestDevices(t *testing.T) {
 	for _, row := range report.Devices {
 		if row.Present {
 			require.Len(t, row.Attributes, int(runtime.AttrImagePitchAlignment)+1,
-				"%s: all that there are, null where the device has none", row.Device)
+				"%s: all attributes, null if the device does not have one", row.Device)
 			require.Equal(t, float64(1), row.Attributes["exist"])
 		}
 	}
@@ -307,7 +308,7 @@ func TestInspect(t *testing.T) {
 	require.Equal(t, "tvmgo: inspect none.so: no such file: check the path\n", stderr)
 }
 
-// A damaged file is shown as far as it can be read, and is a failure.
+// A damaged file is shown as far as it can be read, and the command fails.
 func TestInspect_Problem(t *testing.T) {
 	data := must.Get(os.ReadFile(filepath.Join(artifacts, "classic/gpu_opencl.so")))(t)
 	path := filepath.Join(t.TempDir(), "x.so")
@@ -335,7 +336,7 @@ func TestVersion(t *testing.T) {
 	require.NotEmpty(t, v.Go)
 }
 
-// What inspect reads from the file is what the runtime finds in it.
+// inspect reads from the file the same functions that the runtime finds in it.
 func TestInspect_AgreesWithTheRuntime(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range cases() {

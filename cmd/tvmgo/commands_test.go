@@ -38,7 +38,7 @@ func flagsOf(c *cobra.Command) []string {
 	return flags
 }
 
-// Each command explains itself, rejects unknown flags, and is offered by the completion unless it is hidden.
+// Each command has help, rejects unknown flags, and is completed unless it is hidden.
 func TestCommands(t *testing.T) {
 	all := everyCommand()
 	require.Contains(t, all, "target show")

@@ -29,7 +29,7 @@ func complete(list func(args []string) []string) cobra.CompletionFunc {
 	}
 }
 
-// first completes only the first argument.
+// first completes the first argument only.
 func first(list func() []string) cobra.CompletionFunc {
 	return complete(func(args []string) []string {
 		if len(args) > 0 {
@@ -121,13 +121,13 @@ func targetNames() []string { return append(target.Kinds(), tagNames()...) }
 
 func targetFlag([]string) []string { return targetNames() }
 
-// targetOrFile completes one argument with the beginnings of targets and names of files.
+// targetOrFile completes one argument: the beginning of a target, or the name of a file.
 func targetOrFile(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	list, _ := first(targetNames)(c, args, typed)
 	return list, cobra.ShellCompDirectiveDefault
 }
 
-// completeLike offers the types with which --like begins. No space follows them, but a shape.
+// completeLike offers the types with which --like begins. The shape follows without a space.
 func completeLike(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	list, directive := complete(likeNames)(c, args, typed)
 	return list, directive | cobra.ShellCompDirectiveNoSpace
@@ -137,7 +137,7 @@ func completeLike(c *cobra.Command, args []string, typed string) ([]cobra.Comple
 func likeNames([]string) []string {
 	var names []string
 	for _, t := range npyfile.Types() {
-		if t.DType.Code != dlpack.CodeComplex { // which has no text
+		if t.DType.Code != dlpack.CodeComplex { // --like has no name for it
 			names = append(names, t.DType.String()+"[")
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// completed is what a shell offers for the last word of a command line.
+// completed returns what a shell offers for the last word of a command line.
 func completed(t *testing.T, args ...string) (list []string, directive string) {
 	t.Helper()
 	status, stdout, stderr := cli(append([]string{"__completeNoDesc"}, args...)...)
@@ -24,7 +24,7 @@ const (
 	noFiles = ":4"
 )
 
-// completion is a command line with some of what completes its last word, and what does not.
+// completion is a command line, with some words that complete it and some that do not.
 type completion struct {
 	args      []string
 	has       []string

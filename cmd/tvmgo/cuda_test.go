@@ -14,7 +14,7 @@ import (
 	"tvmgo/internal/testing/fakecuda"
 )
 
-// fakeCUDA is the environment in which there are two devices of the fake driver.
+// fakeCUDA returns the environment in which the fake driver has two devices.
 func fakeCUDA(t *testing.T) []string {
 	return []string{"TVMGO_CUDA_LIBRARY=" + fakecuda.Build(t), "TVMGO_CACHE_DIR=" + t.TempDir()}
 }
@@ -32,7 +32,7 @@ func TestDoctor_CUDA(t *testing.T) {
 	require.NotContains(t, found, "cuda_managed", "it is memory of cuda")
 }
 
-// What a device says of itself, and what more there is for one of CUDA's, is shown for each.
+// The attributes and properties of each device are shown; CUDA devices have more properties.
 func TestDevices_CUDA(t *testing.T) {
 	env := fakeCUDA(t)
 	status, stdout, stderr := builtWith(t, ".", env, "devices", "--json")
@@ -66,8 +66,7 @@ func TestDevices_CUDA(t *testing.T) {
 	require.Len(t, uuids, 2)
 }
 
-// What is wrong with CUDA is said with its cause and its cure, by doctor, by devices and in the errors of whoever wants
-// a device.
+// If CUDA is not usable, doctor, devices and the errors of commands that need a device name the cause and the remedy.
 func TestDoctor_WhatIsWrongWithCUDA(t *testing.T) {
 	base := fakeCUDA(t)
 	notALibrary := filepath.Join(t.TempDir(), "libtext.so")

@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/inspect"
 )
 
-// Bounds of what the code of a file may answer.
+// Limits of the answers that code of the file may give.
 const (
 	maxText    = 1 << 20  // bytes of one metadata or documentation
 	maxAnswers = 64 << 20 // bytes from one child process
@@ -36,7 +36,7 @@ type task struct {
 	Questions []question `json:"questions"`
 }
 
-// answer is a line that the child process writes: which question it begins with, and then the result.
+// answer is a line that the child process writes: first the number of the question that it begins, then the result.
 type answer struct {
 	Question    int                  `json:"question"`
 	Loading     bool                 `json:"loading,omitempty"` // about the file, not about a question
@@ -45,8 +45,8 @@ type answer struct {
 	Description *inspect.Description `json:"description,omitempty"`
 }
 
-// describe fills the descriptions of a report in by running code of the file, in child processes: what
-// crashes there is a problem of the report. What has no answer within limit has none.
+// describe fills in the descriptions of a report by running code of the file in child processes. A crash becomes a
+// problem of the report. Functions that give no answer within limit get no description.
 func describe(ctx context.Context, r *inspect.Report, limit time.Duration) error {
 	var questions []question
 	at := map[string]*inspect.Function{}
@@ -79,20 +79,20 @@ func describe(ctx context.Context, r *inspect.Report, limit time.Duration) error
 			c.problem("its code ended the process: " + c.died)
 		}
 		if c.loading {
-			return nil // what cannot be loaded answers nothing
+			return nil // the file cannot be loaded
 		}
 		questions = questions[c.asked:]
 	}
 	return nil
 }
 
-// child is a process that asks a file questions.
+// child is a process that reads the descriptions from a file.
 type child struct {
 	report    *inspect.Report
 	at        map[string]*inspect.Function
 	questions []question
 	asked     int    // questions that were begun
-	loading   bool   // it ended while it loaded the file
+	loading   bool   // the process ended while it loaded the file
 	died      string // how it ended before its last answer
 }
 
@@ -117,7 +117,7 @@ func (c *child) run(ctx context.Context) (err error) {
 	return err
 }
 
-// read takes the answers; true when the last one was among them.
+// read reads the answers, and returns true if the last one was among them.
 func (c *child) read(r io.Reader) bool {
 	d := json.NewDecoder(io.LimitReader(r, maxAnswers))
 	c.loading = true

@@ -17,7 +17,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// kernels builds a library of C functions.
+// kernels builds a library from functions in C.
 func kernels(t *testing.T, body string) string {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
@@ -47,8 +47,8 @@ TEXT(last, "a kernel") TEXT(_doc_last, "still answers")
 	return path
 }
 
-// described is the report of inspect --load, which ends with a status. It has all the time that a slow machine needs
-// unless args say otherwise.
+// described runs inspect --load, which must end with a status, and returns the report. The time limit is long enough
+// for a slow machine unless args set another one.
 func described(t *testing.T, want int, args ...string) (byName map[string]*inspect.Description, report inspect.Report,
 	stderr string) {
 	t.Helper()
@@ -96,7 +96,7 @@ functions        add (safe_call, metadata, doc)
 		"\nmetadata and docs are functions of the file: tvmgo inspect --load "+file+" runs them\n"), stdout)
 }
 
-// Without --load, and with it where nothing has metadata, no code of the file runs.
+// Without --load, no code of the file runs; nor does it with --load if no function has metadata.
 func TestInspect_RunsNothing(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "ran")
 	constructor := `__attribute__((constructor)) static void run(void) { fclose(fopen(` + strconv.Quote(trace) +
@@ -114,7 +114,7 @@ func TestInspect_RunsNothing(t *testing.T) {
 	require.False(t, report.Loaded)
 }
 
-// What goes wrong with one function is a problem that names it; the others are shown.
+// An error of one function is a problem that names it; the other functions are shown.
 func TestInspectLoad_BadFunctions(t *testing.T) {
 	big := strconv.Itoa(200 << 20)
 	for _, c := range []struct{ name, body, want string }{
@@ -176,7 +176,7 @@ func TestInspectLoad_FilesThatDoNotLoad(t *testing.T) {
 	}
 }
 
-// A file that never answers is ended with all that it started, at load as later.
+// A file that never answers is killed together with the processes that it started, also while it is loaded.
 func TestInspectLoad_Hangs(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	for _, c := range []struct{ name, body, want string }{
@@ -196,7 +196,7 @@ func TestInspectLoad_Hangs(t *testing.T) {
 				var report inspect.Report
 				start := time.Now()
 				byName, report, _ = described(t, 1, file, "--timeout", limit.String())
-				require.Less(t, time.Since(start), limit+5*time.Minute, "not the pause that never ends")
+				require.Less(t, time.Since(start), limit+5*time.Minute, "the endless pause was interrupted")
 				require.Len(t, report.Problems, 1)
 				want := strings.ReplaceAll(c.want, "LIMIT", limit.String())
 				early := strings.Contains(report.Problems[0], "no answer within") && !strings.Contains(report.Problems[0], want)
@@ -204,7 +204,7 @@ func TestInspectLoad_Hangs(t *testing.T) {
 					pid, _ := os.ReadFile(pidFile)
 					early = early || len(pid) == 0
 				}
-				if !early || limit > 2*time.Minute { // else a slow machine had not come so far
+				if !early || limit > 2*time.Minute { // otherwise the machine was too slow to reach this point
 					require.Contains(t, report.Problems[0], want)
 					break
 				}
@@ -225,7 +225,7 @@ func TestInspectLoad_Hangs(t *testing.T) {
 	require.Contains(t, stderr, "--timeout 0s: give a time above zero")
 }
 
-// What the file's code prints is not mixed with the report, and what it says is safe on a terminal.
+// What the file's code prints is not mixed with the report, and its descriptions are safe on a terminal.
 func TestInspectLoad_Output(t *testing.T) {
 	file := kernels(t, `KERNEL(f) TEXT(_doc_f, "one\x1b[31m\n\ttwo\n") FUNCTION(_metadata_f) {
 		puts("noise"); fflush(stdout);
@@ -246,7 +246,7 @@ functions        f (safe_call, metadata, doc)
 `)
 }
 
-// The child's command is not for people.
+// The child's command is not meant for users.
 func TestDescribeCommand_Alone(t *testing.T) {
 	status, stdout, stderr := built(t, ".", describeCommand)
 	require.Equal(t, 1, status)
@@ -255,7 +255,7 @@ func TestDescribeCommand_Alone(t *testing.T) {
 	require.NotContains(t, stdout, describeCommand)
 }
 
-// Typed C++ functions run from the command line, and what they find wrong is said.
+// Typed C++ functions run from the command line, and their errors are reported.
 func TestRun_Cpp(t *testing.T) {
 	dir := t.TempDir()
 	file := cpptest.Library(t, dir, "../../runtime/testdata/cpp/typed.cc", "-L"+filepath.Join(cpptest.Wheel(t), "lib"),

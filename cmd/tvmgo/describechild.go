@@ -20,7 +20,8 @@ func newDescribeCommand() *cobra.Command {
 	return newChildCommand(describeCommand, "inspect --load", (*task).answer)
 }
 
-// answer asks every question. What is about to be done is written first: it may be the last thing.
+// answer answers all questions. It writes the number of a question before it runs the function, which may end the
+// process.
 func (t *task) answer(ctx context.Context, out io.Writer) error {
 	w := bufio.NewWriter(out)
 	e := json.NewEncoder(w)

@@ -18,7 +18,7 @@ func newDevicesCommand() *cobra.Command {
 		"devices", listDevices, writeDevices)
 }
 
-// newListCommand is a command that asks the drivers, and writes a list as text, or as JSON under a key.
+// newListCommand makes a command that queries the drivers and prints a list, as text or as JSON under a key.
 func newListCommand[T any](name, short, key string, list func() []T,
 	write func(w io.Writer, rows []T) error) *cobra.Command {
 	asJSON := false
@@ -56,9 +56,9 @@ type deviceRow struct {
 	Name       string         `json:"name,omitempty"`
 	Reason     string         `json:"reason,omitempty"` // why it is absent
 	Threads    int            `json:"threads,omitempty"`
-	Attributes map[string]any `json:"attributes"`           // null: the device has no such thing
-	Properties map[string]any `json:"properties,omitempty"` // what else the device says of itself; those that it has
-	lines      []line         // both, in order
+	Attributes map[string]any `json:"attributes"`           // null: the device does not have this attribute
+	Properties map[string]any `json:"properties,omitempty"` // further properties that the device reports
+	lines      []line         // attributes and properties, in order
 	cause      string         // the reason, without the name of the type
 }
 
@@ -67,8 +67,8 @@ type line struct {
 	value any
 }
 
-// properties are what devices may say of themselves beyond the attributes, under the names of target options where
-// there are such.
+// properties are what devices may report beyond the attributes. They have the names of target options if there are such
+// options.
 var properties = []string{"arch", "uuid", "pci_bus_id", "memory_clock_rate", "memory_bus_width",
 	"max_shared_memory_per_block_optin",
 	"max_shared_memory_per_multi_processor", "max_threads_per_multi_processor", "async_engine_count",

@@ -34,7 +34,7 @@ func TestDiff(t *testing.T) {
 	require.Equal(t, "ptx", *d.Differences[0].B)
 }
 
-// What cannot be compared is neither the same nor different.
+// Files that cannot be compared are neither equal nor different.
 func TestDiff_Trouble(t *testing.T) {
 	whole := filepath.Join(artifacts, "classic/gpu_opencl.so")
 	status, _, stderr := cli("diff", whole, "none.so")

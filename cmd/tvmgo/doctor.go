@@ -26,18 +26,18 @@ type finding struct {
 	API       string   `json:"api"`
 	Built     bool     `json:"built"` // whether this program knows the API
 	Usable    bool     `json:"usable"`
-	Verdict   string   `json:"verdict"` // in one line; for an API that fails, the text that is in errors
+	Verdict   string   `json:"verdict"` // one line; for an API that fails, the text of its errors
 	Library   string   `json:"library,omitempty"`
 	Version   string   `json:"version,omitempty"`
 	Platforms []string `json:"platforms,omitempty"`
 	Drivers   []string `json:"drivers,omitempty"`
 	Devices   []string `json:"devices,omitempty"`
-	// functions that the library does not have; what needs them fails, and says so
+	// functions that the library does not have; operations that need them fail with an error that names them
 	Lacks   []string `json:"lacks,omitempty"`
 	LeftOut []string `json:"left_out,omitempty"` // drivers and devices that are not used, and why
 }
 
-// apis are those that have a line even where this program does not know them: of the CPU, and of the module kinds that
+// apis are the APIs that have a line even if this program does not contain them: the CPU, and those whose module kinds
 // packages of this module run.
 func apis() []dlpack.DeviceType {
 	list := []dlpack.DeviceType{dlpack.CPU}
@@ -50,7 +50,7 @@ func apis() []dlpack.DeviceType {
 	return list
 }
 
-// examine asks every API for its devices.
+// examine queries the devices of every API.
 func examine() []*finding {
 	found := map[dlpack.DeviceType]*finding{}
 	var list []*finding
@@ -64,7 +64,7 @@ func examine() []*finding {
 	}
 	for _, s := range runtime.Devices() {
 		if s.Device.Type == dlpack.CUDAHost || s.Device.Type == dlpack.CUDAManaged {
-			continue // further memory of the devices of CUDA
+			continue // other memory of CUDA devices
 		}
 		f := found[s.Device.Type]
 		if f == nil {
@@ -90,7 +90,7 @@ func examine() []*finding {
 	return list
 }
 
-// explain adds which driver the devices of an API use.
+// explain adds the drivers that the devices of an API use.
 func (f *finding) explain() {
 	f.Verdict = "usable: " + strings.Join(f.Devices, ", ")
 	if d, ok := runtime.DriverOf(f.device); ok {
@@ -120,7 +120,7 @@ func writeFindings(w io.Writer, list []*finding) error {
 		if f.Built && !f.Usable {
 			verdict = "not usable: " + verdict
 		}
-		// One line each, whatever a driver writes.
+		// One line each, even if the text of a driver has several.
 		fmt.Fprintf(&text, "%-8s %s\n", f.API, strings.Join(strings.Fields(verdict), " "))
 	}
 	_, err := io.WriteString(w, text.String())

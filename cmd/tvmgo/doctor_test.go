@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// doctor runs the command in a process of its own and returns its findings, as JSON has them; the text must have the
-// same.
+// doctor runs the command in a separate process and returns the findings of its JSON; the text must contain the same.
 func doctor(t *testing.T, env ...string) map[string]finding {
 	t.Helper()
 	status, stdout, stderr := builtWith(t, ".", env, "doctor", "--json")

@@ -55,7 +55,7 @@ func init() {
 	}
 }
 
-// commandLine makes a command line of numbers.
+// commandLine makes a command line from numbers.
 func commandLine(next func(n int) int) []string {
 	one := func(kind string) string { return words[kind][next(len(words[kind]))] }
 	command := one("command")
@@ -71,7 +71,7 @@ func commandLine(next func(n int) int) []string {
 		switch own := ofCommands[command]; {
 		case len(own) > 0 && next(4) > 0:
 			flag := own[next(len(own))]
-			if flag == "--like" && next(4) > 0 { // which is in vain without the other
+			if flag == "--like" && next(4) > 0 { // each is invalid without the other
 				args = append(args, "--out", one("--out"))
 			}
 			args = append(args, flag)
@@ -94,7 +94,7 @@ func commandLine(next func(n int) int) []string {
 	return args
 }
 
-// allowed keeps command lines from what is not theirs to do: to write elsewhere, or to take long.
+// allowed reports whether no argument makes the command write elsewhere or take long.
 func allowed(args []string) bool {
 	return !slices.ContainsFunc(args, func(a string) bool {
 		return strings.ContainsRune(a, 0) || strings.HasPrefix(a, "--flag") || strings.HasPrefix(a, "--compiler") ||
@@ -102,7 +102,7 @@ func allowed(args []string) bool {
 	})
 }
 
-// playground is a folder with the files that command lines name.
+// playground makes a folder with the files that the command lines name.
 func playground(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,13 +129,13 @@ func playground(t testing.TB) string {
 	put("p.json", []byte(`{"tir": 1}`))
 	header := "{'descr': '<f4', 'fortran_order': False, 'shape': (25000000000,), }\n"
 	put("huge.npy", []byte("\x93NUMPY\x01\x00"+string([]byte{byte(len(header)), 0})+header))
-	// where the file system has holes
+	// if the file system supports holes
 	_ = os.Truncate(filepath.Join(dir, "huge.npy"), int64(10+len(header))+100_000_000_000)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
 	return dir
 }
 
-// requireOrderly is what every command line has to end with.
+// requireOrderly checks the end of a command line.
 func requireOrderly(t *testing.T, args []string, status int, stdout, stderr string) {
 	t.Helper()
 	what := strings.Join(args, " ")
@@ -152,7 +152,7 @@ func requireOrderly(t *testing.T, args []string, status int, stdout, stderr stri
 	}
 }
 
-// Whatever a command line says, it ends with 0, 1 or 2 and a line that says why, within a bound of memory.
+// Every command line ends with status 0, 1 or 2 and a line with the reason, within a limit of memory.
 func TestArguments(t *testing.T) {
 	path := must.Get(buildOnce())(t)
 	dir, temp := playground(t), t.TempDir()
@@ -175,7 +175,8 @@ func TestArguments(t *testing.T) {
 	require.Empty(t, left(t, temp))
 }
 
-// FuzzArguments is TestArguments with numbers that a fuzzer finds, in this process as far as commands start no others.
+// FuzzArguments is TestArguments with numbers from a fuzzer. It runs in this process, except for commands that start
+// others.
 func FuzzArguments(f *testing.F) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, seed))

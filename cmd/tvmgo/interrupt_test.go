@@ -16,7 +16,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// slowTool is a compiler that stops at what its arguments say, once it has told so through a pipe.
+// slowTool makes a compiler that stops at a certain argument, after it has reported through a pipe.
 func slowTool(t *testing.T, real, at string) (tool, reached string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,7 @@ func slowTool(t *testing.T, real, at string) (tool, reached string) {
 	return tool, reached
 }
 
-// A build that is interrupted while it compiles or links leaves what was there, and nothing else.
+// A build that is interrupted while it compiles or links leaves the existing files unchanged, and no new ones.
 func TestBuild_Interrupted(t *testing.T) {
 	needLLVM(t)
 	path := must.Get(buildOnce())(t)
@@ -68,7 +68,7 @@ func TestBuild_Interrupted(t *testing.T) {
 	}
 }
 
-// terminal opens both ends of one.
+// terminal opens both ends of a terminal.
 func terminal(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -86,7 +86,7 @@ func terminal(t *testing.T) (ours, theirs *os.File) {
 	return ours, theirs
 }
 
-// On a terminal the stage is shown while it lasts, and the line is gone afterwards.
+// On a terminal, the line of a stage is shown while the stage lasts, and is removed afterwards.
 func TestBuild_ProgressOnTerminal(t *testing.T) {
 	path := must.Get(buildOnce())(t)
 	dir := programs(t)

@@ -9,7 +9,7 @@ import (
 	"io"
 	"os"
 
-	_ "tvmgo/runtime/all" // those whose build tag is missing report how to build them in
+	_ "tvmgo/runtime/all" // if a device's build tag is missing, its errors say how to build it in
 )
 
 func main() {
@@ -51,8 +51,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 	return statusFailure
 }
 
-// inOneLine makes a panic, which is a mistake of this program, a failure that says so, unless somebody asked for what
-// Go writes of it.
+// inOneLine turns a panic, which is a bug of this program, into a one-line error, unless GOTRACEBACK requests Go's
+// report.
 func inOneLine(stderr io.Writer, status *int) {
 	wanted := os.Getenv("GOTRACEBACK")
 	if wanted != "" && wanted != "none" {

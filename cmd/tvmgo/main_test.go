@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A mistake of this program is a line, too.
+// A bug of this program is also reported in one line.
 func TestExecute_Panic(t *testing.T) {
 	t.Setenv("GOTRACEBACK", "")
 	var errs strings.Builder

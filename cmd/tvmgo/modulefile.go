@@ -13,13 +13,12 @@ import (
 	"tvmgo/runtime"
 )
 
-// checkModuleFile says what is wrong with the path of a module before anything is loaded. The error does not name the
-// path.
+// checkModuleFile checks the path of a module before it is loaded. The error does not name the path.
 func checkModuleFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !strings.Contains(path, "/") && filepath.Ext(path) != "":
-		return nil // LD_LIBRARY_PATH may lead to it
+		return nil // it may be in LD_LIBRARY_PATH
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("no such file: check the path")
 	case err != nil:
@@ -32,8 +31,8 @@ func checkModuleFile(path string) error {
 	return nil
 }
 
-// loadModule loads a module by its path. What has no suffix, or a version behind it, is a shared library, or nothing
-// that could be loaded.
+// loadModule loads a module from a path. A file without a suffix, or with a version after it, is loaded as a shared
+// library. If it is none, the error says what it is.
 func loadModule(ctx context.Context, path string) (*runtime.Module, error) {
 	if filepath.Ext(path) != "" && !strings.Contains(filepath.Base(path), ".so.") {
 		return runtime.Load(ctx, path)

@@ -26,7 +26,8 @@ type array struct {
 
 const npyTypeNames = "bool, int8 to int64, uint8 to uint64, float16, float32, float64, and in inputs complex"
 
-// parseDescr reads a header's type. swap is the size of the units whose bytes have to be reversed, 0 for none.
+// parseDescr reads a header's element type. swap is the size in bytes of the units whose byte order is reversed, 0 for
+// none.
 func parseDescr(descr string) (t dlpack.DataType, swap int, err error) {
 	order, code := byte('|'), descr
 	if code != "" && strings.IndexByte("<>|=", code[0]) >= 0 {
@@ -94,7 +95,7 @@ func readArray(path string) (*array, error) {
 	if have := info.Size() - at; have != size {
 		return nil, fmt.Errorf("%s takes %d bytes, the file has %d: save it again", typeText(dtype, a.shape), size, have)
 	}
-	if a.data, err = memory.Make(size); err != nil { // for the rest of this process
+	if a.data, err = memory.Make(size); err != nil { // never freed
 		return nil, fmt.Errorf("%s: %w", typeText(dtype, a.shape), err)
 	}
 	if _, err := io.ReadFull(f, a.data); err != nil {
@@ -112,7 +113,7 @@ func readArray(path string) (*array, error) {
 	return a, nil
 }
 
-// bare is the cause of a file error, whose path the caller has said.
+// bare returns the cause of a file error, because the caller's error already has the path.
 func bare(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -121,8 +122,8 @@ func bare(err error) error {
 	return err
 }
 
-// readHeader leaves f at the first element. The reader of headers takes lengths on trust and slices without looking, so
-// both are seen to here.
+// readHeader reads the header and leaves f at the first element. Package npy trusts the header's length and indexes
+// without checks, so this function limits the length and recovers from panics.
 func readHeader(f io.ReadSeeker) (h npy.Header, err error) {
 	var begin [12]byte // magic, version, length of the header in 2 or 4 bytes
 	if n, _ := io.ReadFull(f, begin[:]); n < len(begin) || string(begin[:6]) != string(npy.Magic[:]) {
@@ -150,14 +151,14 @@ func readHeader(f io.ReadSeeker) (h npy.Header, err error) {
 	return r.Header, nil
 }
 
-// reverse turns the bytes of each unit around.
+// reverse reverses the bytes of each unit.
 func reverse(data []byte, unit int) {
 	for ; unit > 1 && len(data) >= unit; data = data[unit:] {
 		slices.Reverse(data[:unit])
 	}
 }
 
-// rowMajor copies elements of each bytes out of column-major order.
+// rowMajor copies elements of each bytes from column-major into row-major order.
 func rowMajor(out, data []byte, shape []int64, each int) {
 	out = out[:0]
 	index := make([]int64, len(shape))
@@ -181,7 +182,7 @@ func rowMajor(out, data []byte, shape []int64, each int) {
 	}
 }
 
-// typeText is "float32[8,8]", as --like takes it.
+// typeText returns a type and a shape in the form of --like: "float32[8,8]".
 func typeText(t dlpack.DataType, shape []int64) string {
 	return fmt.Sprintf("%v[%s]", t, strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ","))
 }

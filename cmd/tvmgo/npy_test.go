@@ -18,7 +18,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// npyFile writes a file with a header as NumPy would, whatever the data.
+// npyFile writes a file with the given header, which need not fit the data.
 func npyFile(t *testing.T, dict string, data []byte) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -119,7 +119,7 @@ func TestReadNPY_EveryTruncation(t *testing.T) {
 	}
 }
 
-// write writes an array as run does it.
+// write writes an array as command run does.
 func write(w io.Writer, a *array) error {
 	c := &call{dev: runtime.CPU, classic: func() bool { return false }}
 	defer c.close()
@@ -133,7 +133,7 @@ func only(a *array) func(int, io.Writer) error {
 	return func(_ int, w io.Writer) error { return write(w, a) }
 }
 
-// What is written is read back by an independent reader, and is laid out as NumPy lays it out.
+// NumPy, an independent reader, reads what is written, and would write the same bytes.
 func TestArrayWrite(t *testing.T) {
 	var b bytes.Buffer
 	a := &array{dtype: dlpack.Int32, shape: []int64{2, 2},
@@ -176,7 +176,7 @@ func TestOutFiles_AllOrNothing(t *testing.T) {
 	require.Empty(t, must.Get(os.ReadDir(dir))(t))
 }
 
-// A link stays a link; the file it names is replaced.
+// If the path is a symbolic link, the file that it points to is replaced, and not the link.
 func TestOutFiles_FollowLinks(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target.npy"), filepath.Join(dir, "link.npy")

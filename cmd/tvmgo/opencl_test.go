@@ -16,12 +16,12 @@ import (
 
 const openclTag = "opencl"
 
-// twoDevices is the environment in which PoCL has two devices, and nothing is kept from other runs.
+// twoDevices is the environment in which PoCL has two devices and does not use caches of earlier runs.
 func twoDevices(t *testing.T) []string {
 	return []string{"POCL_DEVICES=pthread basic", "TVMGO_CACHE_DIR=" + t.TempDir()}
 }
 
-// needOpenCL skips where there are no two OpenCL devices; on CI that is a failure.
+// needOpenCL skips a test if there are not two OpenCL devices. On CI it fails.
 func needOpenCL(t *testing.T, env []string) {
 	t.Helper()
 	if f := doctor(t, env...)["opencl"]; len(f.Devices) < 2 {
@@ -59,7 +59,7 @@ func TestRun_OpenCL(t *testing.T) {
 	}
 }
 
-// Every attribute that OpenCL has an answer for is shown for every device.
+// Each attribute that OpenCL devices have is shown for each device.
 func TestDevices_OpenCL(t *testing.T) {
 	env := twoDevices(t)
 	needOpenCL(t, env)
@@ -104,7 +104,7 @@ func TestDoctor_OpenCL(t *testing.T) {
 	}
 	require.Empty(t, f.LeftOut)
 
-	// One driver that cannot be opened hinders no other, and is named.
+	// A driver that cannot be opened does not affect the others, and is named.
 	vendors := t.TempDir()
 	icds := must.Get(filepath.Glob("/etc/OpenCL/vendors/*.icd"))(t)
 	for _, icd := range icds {
@@ -118,8 +118,7 @@ func TestDoctor_OpenCL(t *testing.T) {
 	require.Contains(t, f.Verdict, "; not used: "+f.LeftOut[0])
 }
 
-// What is wrong with OpenCL is said with its cause and its cure, by doctor, by devices and in the errors of whoever
-// wants a device.
+// If OpenCL is not usable, doctor, devices and the errors of commands that need a device name the cause and the remedy.
 func TestDoctor_WhatIsWrong(t *testing.T) {
 	base := twoDevices(t)
 	needOpenCL(t, base)
@@ -169,7 +168,8 @@ func TestDoctor_WhatIsWrong(t *testing.T) {
 	}
 }
 
-// A library packed of a kernel in C and one in OpenCL C runs on the host and on both devices, and checks itself there.
+// A library packed from a kernel in C and one in OpenCL C runs and verifies its test vectors on the host and on both
+// devices.
 func TestPack_OpenCL(t *testing.T) {
 	env := twoDevices(t)
 	needOpenCL(t, env)

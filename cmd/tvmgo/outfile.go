@@ -14,8 +14,8 @@ import (
 
 // outFiles are files that appear together when all of them are complete.
 type outFiles struct {
-	names   []string // as the user wrote them
-	targets []string // with links followed
+	names   []string // as the user wrote the paths
+	targets []string // the paths with links followed
 }
 
 // newOutFiles checks that every path can be written, before any work is done.
@@ -68,7 +68,7 @@ func checkWritable(path string) error {
 	return nil
 }
 
-// create makes a file that appears at its path later.
+// create makes a file that gets its name at Commit.
 func create(path string) (*atomicfile.File, error) {
 	f, err := atomicfile.Create(path, 0o666, atomicfile.FollowLinks)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,12 +77,12 @@ func create(path string) (*atomicfile.File, error) {
 	return f, err
 }
 
-// writeEach writes the files with a function. They appear only if all of them could be written.
+// writeEach writes the files with a function. If one of them fails, none appears.
 func (o *outFiles) writeEach(content func(i int, w io.Writer) error) error {
 	var files []*atomicfile.File
 	defer func() {
 		for _, f := range files {
-			f.Discard() // those that were committed stay
+			f.Discard() // no effect after Commit
 		}
 	}()
 	for i := range o.targets {

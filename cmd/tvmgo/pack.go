@@ -118,7 +118,7 @@ func (f *packFlags) kernels(files []string) (pack.Kernels, error) {
 			return k, wrong(err)
 		}
 		if k.Inputs[at].Target != "" {
-			return k, wrongf("--target %s: %s has one already", text, files[at])
+			return k, wrongf("--target %s: %s already has a target", text, files[at])
 		}
 		k.Inputs[at].Target = target
 	}
@@ -128,7 +128,7 @@ func (f *packFlags) kernels(files []string) (pack.Kernels, error) {
 			return k, wrong(err)
 		}
 		if k.Functions[at].Doc != "" {
-			return k, wrongf("--doc %s: %s has one already", text, names[at])
+			return k, wrongf("--doc %s: %s already has documentation", text, names[at])
 		}
 		k.Functions[at].Doc = doc
 	}
@@ -146,7 +146,8 @@ func (f *packFlags) kernels(files []string) (pack.Kernels, error) {
 	return k, nil
 }
 
-// addressed finds out which of several a flag is about, by the name before the separator; of one it needs no name.
+// addressed returns the index of the input or function to which a flag belongs: that of the name before the separator.
+// If there is only one, the name may be missing.
 func addressed(flag, text, separator string, names []string) (int, string, error) {
 	for i, name := range names {
 		if rest, ok := strings.CutPrefix(text, name+separator); ok {
@@ -184,7 +185,7 @@ func parseTest(text string) (*pack.Vector, error) {
 			v.In = append(v.In, packArray(a))
 		case string:
 			return nil, wrongf("%s: kernels take no strings", item)
-		case place:
+		case outputIndex:
 			return nil, wrongf("%s: outputs stand behind the =", item)
 		default:
 			v.In = append(v.In, value)

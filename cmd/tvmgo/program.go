@@ -20,7 +20,7 @@ import (
 // maxProgram bounds the text of a program.
 const maxProgram = 64 << 20
 
-// readProgram reads a program, as text or JSON, and checks that it is one.
+// readProgram reads and checks a program in text or JSON.
 func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
 	name, from := path, stdin
 	if path == "-" {
@@ -59,13 +59,13 @@ func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
 	return m, nil
 }
 
-// located is an error of a program with the file, line and column that it is about, as far as they are known.
+// located adds the file, line and column to an error of a program, as far as they are known.
 func located(name string, source []byte, isJSON bool, err error) error {
 	var parse *text.ParseError
 	var read *tirjson.Error
 	var syntax *json.SyntaxError
 	var check *tir.Error
-	if errors.As(err, &read) && read.Err != nil { // it is no JSON; whoever reads all of it knows where
+	if errors.As(err, &read) && read.Err != nil { // not JSON: the whole text is read again for the position
 		if whole := json.Unmarshal(source, new(json.RawMessage)); whole != nil {
 			err = whole
 		}
@@ -83,7 +83,8 @@ func located(name string, source []byte, isJSON bool, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// position is ":line:column" of a place in a text, columns in characters; "" of none.
+// position formats the position of an offset in a text as ":line:column", where columns count characters; "" if there
+// is none.
 func position(text []byte, offset int) string {
 	if offset < 0 || offset > len(text) {
 		return ""
@@ -93,7 +94,7 @@ func position(text []byte, offset int) string {
 		utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])+1)
 }
 
-// findFunction is where a function begins, -1 if that is not found.
+// findFunction returns the offset of a function, or -1.
 func findFunction(text []byte, name string) int {
 	spelled := `(?:` + regexp.QuoteMeta(name) + `|\$` + regexp.QuoteMeta(strconv.Quote(name)) + `)`
 	at := regexp.MustCompile(`(?m)^[ \t]*(func)[ \t]+` + spelled + `[ \t]*\(`).FindSubmatchIndex(text)
@@ -103,12 +104,12 @@ func findFunction(text []byte, name string) int {
 	return at[2]
 }
 
-// findPath is where the value of a path such as $.funcs[0].name begins, or else what is around it; -1 if nothing of it
-// is found. It reads the text once, and nothing beside the path.
+// findPath returns the offset of the value with a path such as $.funcs[0].name, or that of the closest enclosing value
+// that exists, or -1. It reads the text once, and decodes nothing outside the path.
 func findPath(text []byte, path string) int {
 	d := json.NewDecoder(bytes.NewReader(text))
 	found := -1
-	var walk func(here string) bool // whether to go on
+	var walk func(here string) bool // reports whether to continue
 	walk = func(here string) bool {
 		at := int(d.InputOffset())
 		at += len(text[at:]) - len(bytes.TrimLeft(text[at:], " \t\r\n:,"))
@@ -136,7 +137,7 @@ func findPath(text []byte, path string) int {
 				}
 			}
 		}
-		return false // it was the last that leads there
+		return false // no later value has the path
 	}
 	walk("$")
 	return found

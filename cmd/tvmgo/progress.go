@@ -10,7 +10,8 @@ import (
 	"unsafe"
 )
 
-// progress tells what long work is at: on a terminal in a line that goes away, or a line for each stage.
+// progress reports the stage of long work: on a terminal in one line, which is removed at the end; with -v in one line
+// for each stage.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -23,13 +24,13 @@ type progress struct {
 	gone  chan struct{}
 }
 
-// newProgress writes to the standard error output of a command: lines if verbose, else one that changes if it is a
-// terminal.
+// newProgress reports on a command's standard error: a line for each stage if verbose, otherwise one changing line if
+// it is a terminal.
 func newProgress(w io.Writer, verbose bool) *progress {
 	return &progress{w: w, verbose: verbose, terminal: !verbose && isTerminal(w)}
 }
 
-// begin ends the stage that was, and begins one.
+// begin ends the current stage and begins another one.
 func (p *progress) begin(stage string) {
 	p.end()
 	p.mu.Lock()
@@ -41,7 +42,7 @@ func (p *progress) begin(stage string) {
 	}
 }
 
-// patience is how long a stage may last before a terminal hears of it, and how often its line is drawn.
+// patience is the time after which a terminal shows a stage, and the interval at which it updates the line.
 const patience = 250 * time.Millisecond
 
 func (p *progress) draw(quit, gone chan struct{}, stage string, began time.Time) {
@@ -63,7 +64,7 @@ func (p *progress) draw(quit, gone chan struct{}, stage string, began time.Time)
 	}
 }
 
-// end ends the last stage; whatever is written after it stands on a clean line.
+// end ends the last stage and clears the line.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -49,7 +49,7 @@ is then 130 or 143. A second signal ends the command at once.`,
 			c.Short = "Print a script for a shell that completes commands, functions of a file, devices and targets"
 		}
 	}
-	mark(root)
+	wrapErrors(root)
 	return root
 }
 

@@ -97,7 +97,7 @@ func (f *runFlags) again(args []string) []string {
 
 // parsed is a valid command line of run.
 type parsed struct {
-	inputs  []any // int64, float64, string, place or file
+	inputs  []any // int64, float64, string, outputIndex or file
 	outputs []*array
 }
 
@@ -224,7 +224,7 @@ func checkMemory(outputs []*array, like []string) error {
 	return nil
 }
 
-// isClassic reports whether the file's functions take booleans as the classic ABI does, as uint1.
+// isClassic reports whether the functions of the file take booleans in the form of the classic ABI, as uint1.
 func isClassic(file string) bool {
 	report, err := inspect.File(file)
 	return err == nil && report.Generation == inspect.Classic

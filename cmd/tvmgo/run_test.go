@@ -12,7 +12,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// A shape that no memory is there for is named, with the bytes that it takes, before anything is allocated.
+// An output that does not fit into memory is an error that names its shape and size, before anything is allocated.
 func TestRun_TooLarge(t *testing.T) {
 	path := must.Get(buildOnce())(t)
 	lib, out := filepath.Join(artifacts, "modern/multi_c.so"), filepath.Join(t.TempDir(), "out.npy")
@@ -31,7 +31,7 @@ func TestRun_TooLarge(t *testing.T) {
 		require.True(t, strings.HasSuffix(string(said), ": use a smaller shape\n"), "%s", said)
 		require.NoFileExists(t, out)
 	}
-	// a file of arrays that is all holes
+	// an .npy file that consists of a hole
 	holes := npyFile(t, "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000,), }", nil)
 	info := must.Get(os.Stat(holes))(t)
 	if err := os.Truncate(holes, info.Size()+4_000_000_000_000); err != nil {
@@ -42,7 +42,7 @@ func TestRun_TooLarge(t *testing.T) {
 	require.Contains(t, stderr, "float32[1000000000000]: 4000000000000 bytes (3.6 TiB) are needed")
 }
 
-// A function that crashes, or ends the process, is said in a line; what it wrote before is there.
+// If a function crashes or ends the process, the error is one line. What it printed before is shown.
 func TestRun_Crashes(t *testing.T) {
 	file := kernels(t, `KERNEL(good)
 		FUNCTION(crashes) { fputs("before\n", stderr); return *(volatile int*)8; }

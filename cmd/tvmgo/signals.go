@@ -35,7 +35,7 @@ func (i *interruption) text(cmd *cobra.Command) string {
 	return text
 }
 
-// writesAtTheEnd marks commands whose last step is to write.
+// writesAtTheEnd is the annotation of commands that write their output in their last step.
 const writesAtTheEnd = "writes at the end"
 
 // interruptionOf returns the signal that cancelled a context; nil if none did.
@@ -48,13 +48,13 @@ func interruptionOf(ctx context.Context) *interruption {
 // lastWait is the time that an interrupted command has for its own cleanup.
 const lastWait = 10 * time.Second
 
-// withSignals is a context that the first signal ends. The second one, or a command that goes on nevertheless, ends the
-// process at once; child processes are killed and temporary files removed before.
+// withSignals returns a context that the first signal cancels. A second signal, or a command that does not end in time,
+// ends the process at once. Child processes are killed and temporary files removed before that.
 func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	caught := make(chan os.Signal, 2)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // which nohup does
+	if !signal.Ignored(syscall.SIGHUP) { // nohup sets it to be ignored
 		signal.Notify(caught, syscall.SIGHUP)
 	}
 	go func() {
@@ -87,15 +87,15 @@ func withSignals(parent context.Context) (context.Context, func()) {
 // running is the command that runs.
 var running atomic.Pointer[cobra.Command]
 
-// foreignCalls counts what foreign runs.
+// foreignCalls is the number of calls of foreign that are running.
 var foreignCalls atomic.Int32
 
-// foreign runs what nobody can interrupt, such as a kernel, a driver, a code generator, or a read from a terminal: a
-// signal ends the process meanwhile, with all that package unfinished knows.
+// foreign runs code that cannot be interrupted, such as a kernel, a driver, a code generator, or a read from a
+// terminal. While it runs, a signal ends the process at once, as unfinished.End does.
 func foreign(ctx context.Context, run func() error) error {
 	foreignCalls.Add(1)
 	defer foreignCalls.Add(-1)
-	if err := ctx.Err(); err != nil { // else the signal is still to come, and finds the count
+	if err := ctx.Err(); err != nil { // a signal that comes later sees the count
 		return err
 	}
 	return run()

@@ -17,17 +17,17 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// waiting is a command in a process of its own that has come to a point at which it waits for ever.
+// waiting is a command in a separate process that has reached a point at which it waits forever.
 type waiting struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
-	dir    string // in which it writes
+	dir    string // the folder of its outputs
 	temp   string // TMPDIR
 	child  int    // a process that it started
 }
 
-// await starts a command and waits until something that it runs writes its process number to the pipe that the variable
-// REACHED names.
+// await starts a command and waits until code that it runs writes its process ID to the pipe that the variable REACHED
+// names.
 func await(t *testing.T, dir string, env []string, args ...string) *waiting {
 	t.Helper()
 	path := must.Get(buildOnce())(t)
@@ -40,23 +40,23 @@ func await(t *testing.T, dir string, env []string, args ...string) *waiting {
 	require.NoError(t, w.cmd.Start())
 	said, err := os.ReadFile(reached) // waits until it is there
 	require.NoError(t, err)
-	w.child, err = strconv.Atoi(strings.Fields(string(said))[0]) // of several that run at once
+	w.child, err = strconv.Atoi(strings.Fields(string(said))[0]) // several may run at once
 	require.NoError(t, err)
 	return w
 }
 
-// ended waits for the end, and for that of what was started.
+// ended waits until the command and the process that it started have ended.
 func (w *waiting) ended(t *testing.T) int {
 	t.Helper()
 	_ = w.cmd.Wait()
 	require.Eventually(t, func() bool { // its entry may wait for its new parent
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(w.child), "stat"))
 		return err != nil || strings.Contains(string(stat), ") Z ")
-	}, 5*time.Minute, time.Millisecond, "what it had started still runs")
+	}, 5*time.Minute, time.Millisecond, "the process that it started is still running")
 	return w.cmd.ProcessState.ExitCode()
 }
 
-// left lists what is in a folder besides what was there.
+// left lists the files of a folder that were not in it before.
 func left(t *testing.T, dir string, before ...string) (names []string) {
 	t.Helper()
 	entries := must.Get(os.ReadDir(dir))(t)
@@ -67,7 +67,7 @@ func left(t *testing.T, dir string, before ...string) (names []string) {
 	return names
 }
 
-// stuck is a compiler that does not end when its arguments say so.
+// stuck makes a compiler that does not end if a certain argument is present.
 func stuck(t *testing.T, real, at string) string {
 	t.Helper()
 	tool := filepath.Join(t.TempDir(), real)
@@ -77,7 +77,7 @@ func stuck(t *testing.T, real, at string) string {
 	return tool
 }
 
-// endless is a function that tells that it runs, and never returns.
+// endless is a C function that reports that it runs, and never returns.
 const endless = `#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -89,7 +89,7 @@ static void endless(void) {
 }
 `
 
-// packedEndless packs a kernel that never returns where REACHED is set, and its test vector.
+// packedEndless packs a kernel and its test vector. The kernel never returns if REACHED is set.
 func packedEndless(t *testing.T) (dir string) {
 	t.Helper()
 	dir = kernelFile(t)
@@ -101,8 +101,7 @@ func packedEndless(t *testing.T) (dir string) {
 	return dir
 }
 
-// Every command that works for long ends by a signal, with the status that shells know, and leaves nothing behind: no
-// process, no file.
+// A signal ends every command that may run for long, with the exit status of shells, and leaves no process and no file.
 func TestSignals(t *testing.T) {
 	dir := packedEndless(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.tir"), []byte(`func f() { }`), 0o666))
@@ -135,7 +134,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// Whoever asks twice does not wait: a compiler that took no notice is killed, and its files are removed.
+// The second signal does not wait: a compiler that ignores the first one is killed, and its files are removed.
 func TestSignals_Twice(t *testing.T) {
 	dir := kernelFile(t)
 	// it holds the pipe of its standard error open in a process of another group, for which the first signal waits
@@ -154,7 +153,7 @@ func TestSignals_Twice(t *testing.T) {
 	require.ElementsMatch(t, before, left(t, dir, before...))
 }
 
-// A process that is killed has nothing beside its output.
+// A killed process leaves no temporary file beside its output.
 func TestKilled_NoFileBesideTheOutput(t *testing.T) {
 	dir := kernelFile(t)
 	before := left(t, dir, "k.c", "minus.npy", "one.npy", "two.npy")
@@ -165,7 +164,7 @@ func TestKilled_NoFileBesideTheOutput(t *testing.T) {
 	require.ElementsMatch(t, before, left(t, dir, before...))
 }
 
-// What is typed in is not waited for.
+// A signal also interrupts a read from standard input.
 func TestSignals_WhileReading(t *testing.T) {
 	path := must.Get(buildOnce())(t)
 	for _, args := range [][]string{{"build", "-", "-o", filepath.Join(t.TempDir(), "x.so")}, {"target", "show", "-"}} {

@@ -11,8 +11,8 @@ import (
 	"runtime"
 )
 
-// supervise starts this program again with other arguments, lets it write where this process does, and ends as it does.
-// A crash is an error in a line instead of what Go writes then; what names who crashed.
+// supervise starts this program again with other arguments, the same standard output and error, and returns with the
+// same status. A crash becomes a one-line error instead of Go's report; what names the code that crashed.
 func supervise(ctx context.Context, what string, args []string, stdout, stderr io.Writer) error {
 	cmd, err := childCommand(ctx, args...)
 	if err != nil {
@@ -22,10 +22,10 @@ func supervise(ctx context.Context, what string, args []string, stdout, stderr i
 	cmd.Stdout, cmd.Stderr = stdout, errs
 	if os.Getenv("GOTRACEBACK") == "" {
 		cmd.Env = append(os.Environ(), "GOTRACEBACK=none")
-	} else { // somebody wants to see what Go writes
+	} else { // the user wants Go's report
 		cmd.Stderr = stderr
 	}
-	runtime.LockOSThread() // whose end would be taken for that of this process
+	runtime.LockOSThread() // the kernel sends Pdeathsig when this thread ends
 	defer runtime.UnlockOSThread()
 	err = cmd.Run()
 	var exit *exec.ExitError
@@ -37,9 +37,9 @@ func supervise(ctx context.Context, what string, args []string, stdout, stderr i
 	case !errors.As(err, &exit):
 		return fmt.Errorf("%s: start a child process: %w", what, err)
 	case exit.ExitCode() == statusFailure || exit.ExitCode() == statusUsage && !errs.crashed():
-		return errors.Join(&silentError{err}, errs.flush()) // it has said why
+		return errors.Join(&silentError{err}, errs.flush()) // the child has printed the reason
 	}
-	kept := &beginning{room: maxErrors}
+	kept := &beginning{limit: maxErrors}
 	kept.Write(errs.held.Bytes())
 	return fmt.Errorf("%s: its code ended the process: %s", what, kept.cause(err))
 }
@@ -47,7 +47,7 @@ func supervise(ctx context.Context, what string, args []string, stdout, stderr i
 // crashFilter passes lines on until the report of a crash begins, and holds back the rest.
 type crashFilter struct {
 	to      io.Writer
-	line    bytes.Buffer // that is not complete
+	line    bytes.Buffer // the last line, if incomplete
 	held    bytes.Buffer
 	holding bool
 }
@@ -76,8 +76,8 @@ func (f *crashFilter) Write(p []byte) (int, error) {
 		}
 		f.line.Reset()
 	}
-	if room := maxErrors - f.held.Len(); f.holding && room > 0 {
-		f.held.Write(p[:min(len(p), room)])
+	if left := maxErrors - f.held.Len(); f.holding && left > 0 {
+		f.held.Write(p[:min(len(p), left)])
 	}
 	return n, nil
 }

@@ -258,8 +258,8 @@ func argumentTarget(cmd *cobra.Command, arg string) (t *target.Target, err error
 	return t, err
 }
 
-// readTarget makes a target of an argument: a kind or a tag, also where a file has that name; else of a file, else of
-// the text itself.
+// readTarget makes a target from an argument, which it tries in this order: a kind or a tag; the name of a file; a
+// command line or JSON.
 func readTarget(stdin io.Reader, arg string) (*target.Target, error) {
 	if arg == "-" {
 		return readTargetText(stdin, "standard input")
@@ -366,7 +366,7 @@ func noTags(key string, prefix []string) error {
 			names = append(names, of(t)...)
 		}
 		if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }) {
-			return // it is the other condition that nothing meets
+			return // no tag meets the other condition
 		}
 		if n := nearest.Name(name, names); n != "" {
 			near = fmt.Sprintf("; did you mean %q?", n)

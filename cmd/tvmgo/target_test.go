@@ -14,7 +14,7 @@ import (
 	"tvmgo/target"
 )
 
-// targetJSON runs a command of target with --json and reads what it prints.
+// targetJSON runs a command of target with --json and decodes what it prints.
 func targetJSON(t *testing.T, into any, args ...string) {
 	t.Helper()
 	status, stdout, stderr := builtWith(t, ".", nil, append(append([]string{"target"}, args...), "--json")...)
@@ -105,7 +105,7 @@ func TestTarget_Tags(t *testing.T) {
 	}
 }
 
-// A list in which nothing is left says what may have been meant.
+// If a list is empty, the error suggests a similar name.
 func TestTarget_NoTags(t *testing.T) {
 	for want, args := range map[string][]string{
 		`no tag has a name that starts with "h100"; did you mean "nvidia/h100"?`: {"h100"},
@@ -155,7 +155,7 @@ func TestTarget_Check(t *testing.T) {
 	require.Contains(t, stderr, "absent.json: there is no such file")
 }
 
-// What may be a file or a name, and what is neither.
+// Arguments that are both a name and a file, and arguments that are neither.
 func TestTarget_Files(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "c"), []byte(`{"kind": "ext_dev"}`), 0o600))
@@ -185,7 +185,7 @@ func TestTarget_Files(t *testing.T) {
 		require.Contains(t, stderr, want)
 		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 	}
-	pipe := filepath.Join(dir, "pipe") // as of <(…) in a shell
+	pipe := filepath.Join(dir, "pipe") // like <(…) in a shell
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	go func() { _ = os.WriteFile(pipe, []byte(`{"kind": "c"}`), 0o600) }()
 	status, text, stderr := builtWith(t, dir, nil, "target", "check", pipe)

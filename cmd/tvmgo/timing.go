@@ -12,13 +12,13 @@ import (
 	"tvmgo/runtime"
 )
 
-// A sample holds so many calls that reading the clock does not count.
+// Each sample consists of many calls, so that the time of reading the clock is negligible.
 const (
 	sampleTime = 50 * time.Microsecond
 	maxBatch   = 10_000
 )
 
-// times are the seconds that a call took, one number per sample, in rising order.
+// times are the seconds per call, one value for each sample, in ascending order.
 type times struct {
 	seconds []float64
 	batch   int    // calls per sample
@@ -32,7 +32,7 @@ type stopwatch interface {
 	close()
 }
 
-// measure takes samples of the call, which has run before. Arguments are packed once.
+// measure takes samples of the call, which must have run before. It packs the arguments once.
 func (c *call) measure(ctx context.Context, samples int) (*times, error) {
 	bound, err := c.fn.Bind(c.args...)
 	if err != nil {
@@ -119,8 +119,8 @@ func (c *wallClock) stop() (time.Duration, error) {
 
 func (c *wallClock) close() {}
 
-// percentile is the smallest sample that at least p percent do not exceed; the median of an even number is the mean of
-// two.
+// percentile returns the smallest sample such that at least p percent are not larger. The median of an even number is
+// the mean of two.
 func (t *times) percentile(p float64) float64 {
 	n := len(t.seconds)
 	if p == 50 && n%2 == 0 {
@@ -145,7 +145,7 @@ func (t *times) text() string {
 		duration(t.seconds[len(t.seconds)-1]), t.clock, len(t.seconds), t.batch)
 }
 
-// duration prints seconds with three digits that count.
+// duration prints seconds with three significant digits.
 func duration(seconds float64) string {
 	for _, u := range []struct {
 		name string

@@ -38,7 +38,7 @@ func TestUnpack(t *testing.T) {
 	require.Equal(t, 1, *summary.Files[0].Module)
 }
 
-// A damaged file is unpacked as far as it can be read, and is a failure.
+// A damaged file is unpacked as far as it can be read, and the command fails.
 func TestUnpack_Problem(t *testing.T) {
 	data := must.Get(os.ReadFile(filepath.Join(artifacts, "classic/gpu_opencl.so")))(t)
 	outer := t.TempDir()
@@ -51,7 +51,7 @@ func TestUnpack_Problem(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, unpack.BlobFile))
 }
 
-// limited runs a command line that may write files of so many blocks at most, as if the disk had no more room.
+// limited runs a command line in which a file can have at most this number of blocks, as on a full disk.
 func limited(t *testing.T, blocks string, args ...string) (status int, stderr string) {
 	t.Helper()
 	path := must.Get(buildOnce())(t)
@@ -66,7 +66,7 @@ func limited(t *testing.T, blocks string, args ...string) (status int, stderr st
 	return cmd.ProcessState.ExitCode(), errs.String()
 }
 
-// When a file does not fit, nothing of the others stays.
+// If one file does not fit, none of the others remains.
 func TestUnpack_NoRoom(t *testing.T) {
 	library, outer := filepath.Join(artifacts, "modern/gpu_cuda.so"), t.TempDir()
 	status, stderr := limited(t, "16", "unpack", library, filepath.Join(outer, "new"))

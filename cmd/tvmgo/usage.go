@@ -18,7 +18,7 @@ type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-// wrong makes an error one about the command line.
+// wrong turns an error into one about the command line.
 func wrong(err error) error {
 	if err == nil {
 		return nil
@@ -26,7 +26,7 @@ func wrong(err error) error {
 	return &usageError{err}
 }
 
-// wrongf is an error about the command line.
+// wrongf makes an error about the command line.
 func wrongf(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // isUsage reports whether an error is about the command line.
@@ -36,8 +36,8 @@ func isUsage(err error) bool {
 	return errors.As(err, &usage) || !errors.As(err, &failed)
 }
 
-// mark wraps the errors that commands return, so that they differ from errors found before the commands run.
-func mark(cmd *cobra.Command) {
+// wrapErrors wraps the errors that commands return, so that they differ from errors found before the commands run.
+func wrapErrors(cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			running.Store(cmd)
@@ -48,7 +48,7 @@ func mark(cmd *cobra.Command) {
 		}
 	}
 	for _, c := range cmd.Commands() {
-		mark(c)
+		wrapErrors(c)
 	}
 }
 

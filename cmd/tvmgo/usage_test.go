@@ -11,14 +11,14 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// exit is a command line, without spaces in its arguments, with its exit status and a part of its output.
+// exit is a command line (none of its arguments contains a space), its exit status, and a part of its output.
 type exit struct {
 	args   string
 	status int
 	says   string
 }
 
-// exits runs command lines. An error is on standard error alone; status 2 comes with a line of usage.
+// exits runs command lines. Errors are printed on standard error only; with status 2 they include the usage line.
 func exits(t *testing.T, rows []exit) {
 	t.Helper()
 	for _, c := range rows {
@@ -33,7 +33,8 @@ func exits(t *testing.T, rows []exit) {
 	}
 }
 
-// The exit status is the same everywhere: 2 with the form that the command line should have, 1 for a failure, 0 else.
+// The exit status means the same in all commands: 2 for an invalid command line, with its usage; 1 for a failure; 0 for
+// success.
 func TestExitStatus(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.so")
@@ -148,7 +149,7 @@ func TestExitStatus(t *testing.T) {
 	require.Len(t, must.Get(os.ReadDir(dir))(t), 2)
 }
 
-// A library needs no suffix: what is in it counts.
+// A library needs no suffix: its contents decide.
 func TestRun_FileWithoutSuffix(t *testing.T) {
 	data := must.Get(os.ReadFile(filepath.Join(artifacts, "modern/multi_c.so")))(t)
 	for _, name := range []string{"multi", "libmulti.so.1"} {

@@ -118,7 +118,7 @@ func (f *verifyFlags) verify(ctx context.Context, file string) (*pack.Report, er
 	return report, nil
 }
 
-// ask has a child process run a test vector, or list them. The problem is one of the file's code.
+// ask lets a child process run a test vector, or list all of them. problem is an error of the file's code.
 func (f *verifyFlags) ask(ctx context.Context, file string, vector int) (report *pack.Report, problem string,
 	err error) {
 	limited, cancel := context.WithTimeout(ctx, f.limit)

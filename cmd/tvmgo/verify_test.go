@@ -13,7 +13,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// badKernels has one that works, one that crashes, one that ends the process, and one that does not end.
+// badKernels are kernels of which one works, one crashes, one ends the process, and one does not end.
 const badKernels = `#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ func packBad(t *testing.T, functions ...string) string {
 	return filepath.Join(dir, "bad.so")
 }
 
-// What happens to one test vector is said of it, and the others run.
+// A failure of one test vector is reported for it alone, and the others run.
 func TestVerify_Crashes(t *testing.T) {
 	file := packBad(t, "crashes", "good", "aborts", "quits", "prints")
 	status, stdout, stderr := cli("verify", file, "--timeout", "10m")
@@ -62,14 +62,14 @@ prints, test vector 0 on cpu:0: as expected
 	require.Contains(t, report.Vectors[0].Error, "SIGSEGV")
 }
 
-// A kernel that does not end has a time, which a slow machine may give to the others as well.
+// A kernel that does not end fails after the time limit. On a slow machine the others may reach the limit, too.
 func TestVerify_Endless(t *testing.T) {
 	status, stdout, _ := cli("verify", packBad(t, "endless"), "--timeout", "20s")
 	require.Equal(t, 1, status)
 	require.Equal(t, "endless, test vector 0 on cpu:0: failed: no answer within 20s: give more with --timeout\n", stdout)
 }
 
-// A file that crashes as it is loaded, or when it is asked for its test vectors, has a line, too.
+// If the file crashes while it is loaded, or while its test vectors are listed, the error is also one line.
 func TestVerify_FileCrashes(t *testing.T) {
 	for body, want := range map[string]string{
 		`__attribute__((constructor)) static void run(void) { raise(SIGSEGV); }`: "SIGSEGV: segmentation violation",
@@ -83,7 +83,7 @@ func TestVerify_FileCrashes(t *testing.T) {
 	}
 }
 
-// Integers of 64 bits without a sign go up to their end.
+// Unsigned 64-bit integers are passed up to their maximum.
 func TestVerify_LargeIntegers(t *testing.T) {
 	dir := kernelFile(t)
 	at := func(name string) string { return filepath.Join(dir, name) }

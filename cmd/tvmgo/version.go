@@ -29,7 +29,7 @@ type versionInfo struct {
 	ABI      abiVersions `json:"abi"`
 }
 
-// abiVersions are those of the C interfaces that the headers under include/ declare.
+// abiVersions are the versions of the C interfaces that the headers under include/ declare.
 type abiVersions struct {
 	Classic string `json:"classic"`
 	TVMFFI  string `json:"tvm_ffi"`

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Shaders are packed and run by the commands that a user has.
+// The commands pack and run shaders.
 func TestRun_VulkanShaders(t *testing.T) {
 	env := []string{"TVMGO_CACHE_DIR=" + t.TempDir()}
 	if f := doctor(t, env...)["vulkan"]; len(f.Devices) == 0 {

@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/npyfile"
 )
 
-// maxDimensions is how many NumPy takes.
+// maxDimensions is the maximum number of dimensions that NumPy supports.
 const maxDimensions = 64
 
 // constantsJSON is the file of role constants; its tensors are in the order of the files of role constant.
@@ -21,18 +21,18 @@ type constantsJSON struct {
 
 type constantJSON struct {
 	Name  string    `json:"name"`
-	DType string    `json:"dtype"` // for people: not every type has a name
+	DType string    `json:"dtype"` // for readers: not every type has a name
 	Type  [3]uint16 `json:"type"`  // code, bits, lanes
 	Shape []int64   `json:"shape"`
 }
 
-// symbolJSON are the constants that the function __init_<symbol> gets.
+// symbolJSON lists the constants that the function __init_<symbol> gets.
 type symbolJSON struct {
 	Symbol    string   `json:"symbol"`
 	Constants []string `json:"constants"`
 }
 
-// splitConstants makes a .npy file of each tensor, or one of its bare bytes where NumPy has not the type.
+// splitConstants makes a .npy file of each tensor, or a file of the bare bytes if NumPy does not have the type.
 func (c *contents) splitConstants(payload []byte) error {
 	m, err := blob.ParseConstants(payload)
 	if err != nil {

@@ -16,24 +16,24 @@ type Comparison struct {
 	B           string       `json:"b"`
 	Same        bool         `json:"same"`
 	Differences []Difference `json:"differences"`
-	DamageA     []string     `json:"damage_a"` // what could not be compared, and why
+	DamageA     []string     `json:"damage_a"` // parts that could not be compared, and why
 	DamageB     []string     `json:"damage_b"`
 }
 
-// Difference is one thing that the files do not share. A or B is absent where that file has nothing of the kind.
+// Difference is a difference of the files. A or B is absent if that file does not have the named part.
 type Difference struct {
 	What    string  `json:"what"` // "architecture", "function", "code", …
 	Name    string  `json:"name,omitempty"`
 	A       *string `json:"a"`
 	B       *string `json:"b"`
-	ModuleA *int    `json:"module_a,omitempty"` // numbers, where it is about a module
+	ModuleA *int    `json:"module_a,omitempty"` // the numbers of the module, if the difference is in one
 	ModuleB *int    `json:"module_b,omitempty"`
 	Kind    string  `json:"kind,omitempty"` // of the module
 	Diff    string  `json:"diff,omitempty"` // of text, unified
 }
 
-// Diff compares what two libraries have, import and carry. They are the same if there is no difference in any byte that
-// a loader maps; what only tools read, such as debug information, does not count.
+// Diff compares two libraries: what they define, what they import, and their modules. They are the same if every byte
+// that a loader maps is the same. What only tools read, such as debug information, does not count.
 func Diff(a, b string) (*Comparison, error) {
 	d := &Comparison{A: a, B: b, Differences: []Difference{}}
 	err := inspect.WithContents(a, func(first *inspect.Contents) error {
@@ -54,7 +54,7 @@ func Diff(a, b string) (*Comparison, error) {
 // Damaged reports whether something could not be compared.
 func (d *Comparison) Damaged() bool { return len(d.DamageA)+len(d.DamageB) > 0 }
 
-// library compares what the files are outside their blobs.
+// library compares the parts outside the blobs.
 func (d *Comparison) library(a, b *inspect.Contents) {
 	d.values("architecture", "", a.Architecture, b.Architecture)
 	d.values("bits", "", strconv.Itoa(a.Bits), strconv.Itoa(b.Bits))
@@ -68,7 +68,7 @@ func (d *Comparison) library(a, b *inspect.Contents) {
 	d.sets("needed library", a.Libraries, b.Libraries)
 }
 
-// hostFunctions says for each function what there is beside its code.
+// hostFunctions describes each function, apart from its code.
 func hostFunctions(list []inspect.Function) map[string]string {
 	all := map[string]string{}
 	for _, f := range list {
@@ -84,7 +84,7 @@ func hostFunctions(list []inspect.Function) map[string]string {
 	return all
 }
 
-// values compares two texts; "" is nothing.
+// values compares two texts; "" means absent.
 func (d *Comparison) values(what, name, a, b string) {
 	if a == b {
 		return
@@ -99,7 +99,7 @@ func (d *Comparison) values(what, name, a, b string) {
 	d.Differences = append(d.Differences, diff)
 }
 
-// tables compares texts by name. A name that one side has not is a difference even where its text is empty.
+// tables compares texts by name. A name that only one side has is a difference, even if its text is empty.
 func (d *Comparison) tables(what string, a, b map[string]string) {
 	both := maps.Clone(a)
 	maps.Copy(both, b)
@@ -122,7 +122,7 @@ func (d *Comparison) tables(what string, a, b map[string]string) {
 
 func (d *Comparison) sets(what string, a, b []string) { d.tables(what, counted(a), counted(b)) }
 
-// counted says how often each name comes, if more than once.
+// counted returns for each name how often it occurs, if more than once.
 func counted(list []string) map[string]string {
 	count := map[string]int{}
 	for _, name := range list {
@@ -138,7 +138,7 @@ func counted(list []string) map[string]string {
 	return all
 }
 
-// blobs compares what the files carry.
+// blobs compares the modules in the blobs.
 func (d *Comparison) blobs(a, b *inspect.Contents) {
 	layouts := [2]string{}
 	for i, c := range []*inspect.Contents{a, b} {
@@ -157,7 +157,7 @@ func (d *Comparison) blobs(a, b *inspect.Contents) {
 	d.trees(first, second, layouts[0] == layouts[1])
 }
 
-// addNew adds what the inspection has not found already.
+// addNew appends the problems that the inspection has not reported.
 func addNew(list, more []string) []string {
 	for _, text := range more {
 		if !slices.Contains(list, text) {

@@ -57,7 +57,7 @@ func TestDiff_Artifacts(t *testing.T) {
 	}
 }
 
-// Each change of a blob is named, and nothing else is.
+// Each change of a blob is reported, and nothing else.
 func TestDiff_Blob(t *testing.T) {
 	base := func() []blob.Entry { return everyKind(t, blob.Modern) }
 	reload := func(e *blob.Entry, change func(*blob.DeviceModule)) {
@@ -164,7 +164,7 @@ func TestDiff_Blob(t *testing.T) {
 	}
 }
 
-// The same modules in both layouts differ in their bytes and in nothing that they say.
+// If the same modules are in two layouts, the differences are the layout and the bytes of the payloads.
 func TestDiff_Layouts(t *testing.T) {
 	m := &blob.DeviceModule{Format: "ptx", Functions: []blob.Function{function("f", dlpack.Handle)}, Data: []byte("//")}
 	write := func(layout blob.Layout) string {
@@ -201,7 +201,7 @@ func TestHasLines(t *testing.T) {
 	require.False(t, hasLines(bytes.Repeat([]byte{'a'}, maxDiffText+1)))
 }
 
-// A tree of the same modules in which something else imports one.
+// A tree of the same modules, in which another module imports one of them.
 func TestDiff_ImportTree(t *testing.T) {
 	entries := []blob.Entry{{Kind: blob.LibraryKey}, {Kind: "x", Payload: []byte("1")},
 		{Kind: "y", Payload: []byte("2")}}
@@ -216,7 +216,7 @@ func TestDiff_ImportTree(t *testing.T) {
 	require.Equal(t, []string{"~ [0] library: imports: [1 2] -> [2 1]"}, lines(t, d))
 }
 
-// Everything that the report says outside the blob.
+// Each part of the report outside the blob is compared.
 func TestDiff_Library(t *testing.T) {
 	report := func() *inspect.Report {
 		return &inspect.Report{Architecture: "x86-64", Bits: 64, ByteOrder: "little", Generation: inspect.Modern,
@@ -246,7 +246,7 @@ func TestDiff_Library(t *testing.T) {
 	}
 }
 
-// One byte of code or data that a loader maps counts; the section table behind it does not.
+// A difference in one mapped byte of code or data is found; one in the section table after it is not.
 func TestDiff_MappedBytes(t *testing.T) {
 	path := filepath.Join(artifacts, "modern/addone_llvm.so")
 	data := must.Get(os.ReadFile(path))(t)
@@ -260,7 +260,7 @@ func TestDiff_MappedBytes(t *testing.T) {
 			if !s.Executable {
 				continue
 			}
-			d, err := Diff(path, changed(int64(s.Address)+100)) // its offset is its address
+			d, err := Diff(path, changed(int64(s.Address)+100)) // its file offset equals its address
 			require.NoError(t, err)
 			require.Len(t, d.Differences, 1)
 			require.Contains(t, lines(t, d)[0], "~ machine code: ")
@@ -277,7 +277,7 @@ func TestDiff_MappedBytes(t *testing.T) {
 	require.True(t, d.Same)
 }
 
-// Damaged files are compared as far as it goes, and never the same, not even as themselves.
+// Damaged files are compared as far as possible, and are never reported as the same, not even a file and itself.
 func TestDiff_Damaged(t *testing.T) {
 	entries := everyKind(t, blob.Modern)
 	whole := file(t, carry(t, blob.Modern, star(t, blob.Modern, entries...)))
@@ -305,7 +305,7 @@ func TestDiff_Damaged(t *testing.T) {
 	require.ErrorContains(t, err, "none.so: no such file: check the path")
 }
 
-// Hostile text reaches no terminal as it is.
+// Names from a file are escaped before they are printed.
 func TestDiff_TextIsSafe(t *testing.T) {
 	m := &blob.DeviceModule{Format: "cl", Data: []byte("a\x1b[31m\n")}
 	a := file(t, carry(t, blob.Modern, star(t, blob.Modern, blob.Entry{Kind: "x\x1b", Payload: nil},

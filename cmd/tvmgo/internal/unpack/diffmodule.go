@@ -11,13 +11,14 @@ import (
 	"tvmgo/blob"
 )
 
-// Longer text is compared as bytes: time and memory would grow to many times its size.
+// Longer text is compared as bytes, because a comparison by lines needs many times its size in time and memory.
 const (
 	maxDiffText  = 16 << 20
 	maxDiffLines = 500_000
 )
 
-// trees compares the modules and what imports what. Payloads of different layouts differ even where they say the same.
+// trees compares the modules and their imports. Payloads in different layouts always differ in their bytes, so these
+// are not compared.
 func (d *Comparison) trees(a, b []part, sameLayout bool) {
 	pair(a, b)
 	for i := range a {
@@ -43,14 +44,14 @@ func (d *Comparison) trees(a, b []part, sameLayout bool) {
 
 func (p *part) describe() string { return fmt.Sprintf("%d bytes", p.PayloadSize) }
 
-// module compares two texts about modules; "" is nothing.
+// module compares two texts about modules; "" means absent.
 func (d *Comparison) module(x, y *part, what, name, a, b string) {
 	before := len(d.Differences)
 	d.values(what, name, a, b)
 	d.locate(before, x, y)
 }
 
-// locate says of the differences since then which modules they are about.
+// locate sets the modules of all differences from index since on.
 func (d *Comparison) locate(since int, x, y *part) {
 	for i := since; i < len(d.Differences); i++ {
 		diff := &d.Differences[i]
@@ -63,8 +64,8 @@ func (d *Comparison) locate(since int, x, y *part) {
 	}
 }
 
-// imports compares in the numbers of b, so that a module that only moved is no difference of those that import it.
-// Where the lists read alike and mean other modules, those modules' own numbers or kinds are the difference.
+// imports compares the imports by the numbers that modules have in b, so that a moved module is no difference of its
+// importers. If the lists look equal but mean different modules, the numbers or kinds of those modules already differ.
 func (d *Comparison) imports(x, y *part, a, b []part) {
 	mapped := make([]int, len(x.Imports))
 	for i, child := range x.Imports {
@@ -78,7 +79,7 @@ func (d *Comparison) imports(x, y *part, a, b []part) {
 	}
 }
 
-// insides compares what the payloads hold.
+// insides compares the contents of the payloads.
 func (d *Comparison) insides(x, y *part) {
 	before := len(d.Differences)
 	d.values("format", "", x.format, y.format)
@@ -93,7 +94,7 @@ func (d *Comparison) insides(x, y *part) {
 	d.piecesOf(x, y)
 }
 
-// kernels are the functions as they are called.
+// kernels returns the signatures of the functions.
 func kernels(table []blob.Function) map[string]string {
 	all := map[string]string{}
 	for _, f := range table {
@@ -117,7 +118,7 @@ func symbolNames(list []blob.SymbolConstants) map[string]string {
 	return all
 }
 
-// pieceKey identifies a piece of a module; nth counts those of one name.
+// pieceKey identifies a piece of a module; nth counts pieces with the same name.
 type pieceKey struct {
 	role Role
 	of   string
@@ -126,14 +127,14 @@ type pieceKey struct {
 
 // compared is a piece without its description in the tables.
 type compared struct {
-	about string // of a constant its type, of a shader its flag
+	about string // the type of a constant, the flag of a shader
 	data  []byte
 }
 
 func (p *part) byName() (keys []pieceKey, all map[pieceKey]compared) {
 	all, seen, tensor := map[pieceKey]compared{}, map[pieceKey]int{}, 0
 	for _, piece := range p.pieces {
-		c := compared{data: piece.parts[len(piece.parts)-1]} // of a constant without the header
+		c := compared{data: piece.parts[len(piece.parts)-1]} // without the header of a constant
 		switch piece.role {
 		case Meta, Constants:
 			continue
@@ -176,7 +177,7 @@ func (d *Comparison) piecesOf(x, y *part) {
 
 func sized(data []byte) string { return fmt.Sprintf("%d bytes", len(data)) }
 
-// bytes describes a difference: of text by lines, of other bytes by its offset.
+// bytes reports a difference: text by lines, other bytes by their offset.
 func (d *Comparison) bytes(x, y *part, what, name string, a, b []byte) {
 	textA, textB := sized(a), sized(b)
 	diff := Difference{What: what, Name: name, A: &textA, B: &textB}
@@ -194,7 +195,7 @@ func hasLines(data []byte) bool {
 	return len(data) <= maxDiffText && bytes.Count(data, []byte{'\n'}) <= maxDiffLines && isText(data)
 }
 
-// firstDifference is the offset of the first byte that differs, or the end of the shorter.
+// firstDifference returns the offset of the first byte that differs, or the length of the shorter one.
 func firstDifference(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {

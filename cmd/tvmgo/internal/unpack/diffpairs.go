@@ -7,15 +7,15 @@ import (
 	"tvmgo/internal/inspect"
 )
 
-// part is a module as it is compared.
+// part is a module in a comparison.
 type part struct {
 	node
 	*contents
 	payload []byte
-	other   int // the module of the other file that it is compared with, -1 for none
+	other   int // the index of its partner in the other file, -1 for none
 }
 
-// takeApart splits every module. It returns what is damaged in them.
+// takeApart splits every module, and returns the problems of damaged ones.
 func takeApart(c *inspect.Contents) (list []part, damage []string) {
 	for _, n := range nodes(c) {
 		p := part{node: n, contents: &contents{}, other: -1}
@@ -31,8 +31,8 @@ func takeApart(c *inspect.Contents) (list []part, damage []string) {
 	return list, damage
 }
 
-// pair finds for each module the one to compare it with: of the same kind, and equal rather than not, in the same place
-// rather than elsewhere. What is left is paired in order.
+// pair chooses the partner of each module, which has the same kind. Equal payloads take precedence over equal
+// positions. The remaining modules are paired in order.
 func pair(a, b []part) {
 	link := func(i, k int) { a[i].other, b[k].other = k, i }
 	for i := range min(len(a), len(b)) {

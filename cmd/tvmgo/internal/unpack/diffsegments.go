@@ -8,8 +8,8 @@ import (
 	"tvmgo/internal/inspect"
 )
 
-// segments compares what is mapped: machine code always, the rest (data, tables, notes) where nothing else differs, as
-// any other difference shows there too.
+// segments compares the mapped bytes: always the machine code; the rest (data, tables, notes) only if there is no other
+// difference, because any other difference changes these bytes, too.
 func (d *Comparison) segments(a, b *inspect.Contents) error {
 	quiet := len(d.Differences) == 0
 	if err := d.segmentsOf("machine code", executable(a.Segments, true), executable(b.Segments, true)); err != nil {
@@ -56,8 +56,8 @@ func mapped(s *inspect.Segment) string {
 	return fmt.Sprintf("%d bytes at %#x", s.Memory, s.Address)
 }
 
-// compareReaders returns the offset of the first byte that differs, or the end of the shorter, and whether there is
-// none.
+// compareReaders returns the offset of the first byte that differs, or the length of the shorter one, and whether the
+// contents are equal.
 func compareReaders(a, b *io.SectionReader) (int64, bool, error) {
 	var bufferA, bufferB [32 << 10]byte
 	for at := int64(0); ; {

@@ -8,8 +8,8 @@ import (
 	"tvmgo/internal/inspect"
 )
 
-// WriteText writes the comparison for people: a line for each difference, "-" for what only a has, "+" for what only b
-// has, "~" for what both have and differs, and under it the lines of text.
+// WriteText writes the comparison as text. A line for each difference begins with "-" if only a has it, with "+" if
+// only b has it, and with "~" if both have it and differ; a difference of texts follows line by line.
 func (d *Comparison) WriteText(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "a: %s\nb: %s\n", inspect.Shown(d.A), inspect.Shown(d.B))

@@ -4,14 +4,14 @@
 //	summary, err := unpack.Unpack("add.so", "add", false)
 //	report, err := unpack.Diff("old.so", "new.so")
 //
-// An unpacked folder has the blob as it is (library.bin), the code of each module in the form in which other tools take
-// it, and tree.json ([Tree]), which says what belongs together. The folder is flat. Every payload can be built again
-// from tree.json and the files that it names; where the natural form cannot hold something, a file of role payload
-// has all of it.
+// An unpacked folder contains the unchanged blob (library.bin), the code of each module in the form that other tools
+// read, and tree.json ([Tree]), which describes how the files belong together. There are no subfolders. Each payload
+// can be rebuilt from tree.json and the files that it names. If the natural file form loses something, a file of role
+// payload contains the whole payload.
 //
 // # Bad input
 //
-// Of a damaged library comes out what can be read, and the problems are named. Names in the library are not trusted:
-// they become file names of ASCII letters and digits that differ on any system. Nothing is written outside the folder,
-// through a link in it, or half: the files appear together, tree.json last.
+// If a library is damaged, the readable part is written, and the problems are named. Names in the library are not
+// trusted: file names consist of ASCII letters and digits and differ on all file systems. Nothing is written outside
+// the folder or through a link in it. The files appear together, tree.json last.
 package unpack

@@ -29,10 +29,10 @@ func libraries(t testing.TB) []string {
 	return paths
 }
 
-// carriers are artifacts with room for a blob of each layout.
+// carriers are artifacts with enough space for a blob of each layout.
 var carriers = map[blob.Layout]string{blob.Legacy: "classic/graph_mlp.so", blob.Modern: "modern/gpu_cuda.so"}
 
-// carry returns a library that carries these bytes as its blob.
+// carry returns a library with these bytes as its blob.
 func carry(t testing.TB, layout blob.Layout, data []byte) []byte {
 	t.Helper()
 	path := filepath.Join(artifacts, carriers[layout])
@@ -107,7 +107,7 @@ func readTree(t testing.TB, dir string) *Tree {
 	return tree
 }
 
-// requireWhole builds each payload of the folder again and compares it with the one in library.bin.
+// requireWhole rebuilds each payload of the folder and compares it with the one in library.bin.
 func requireWhole(t testing.TB, dir string) *Tree {
 	t.Helper()
 	tree := readTree(t, dir)
@@ -137,7 +137,7 @@ func requireWhole(t testing.TB, dir string) *Tree {
 	return tree
 }
 
-// roles are those of a module's files.
+// roles returns the roles of a module's files.
 func roles(m *Module) (list []Role) {
 	for _, f := range m.Files {
 		list = append(list, f.Role)

@@ -10,8 +10,8 @@ import (
 	"tvmgo/internal/atomicfile"
 )
 
-// folder is the target, and the files that appear in it together when all are complete. It works through [os.Root], so
-// that no name and no link leads out of the target.
+// folder is the target folder. Its files appear together when all of them are complete. It works through [os.Root], so
+// that no name and no link leads out of it.
 type folder struct {
 	path string
 	root *os.Root
@@ -19,7 +19,7 @@ type folder struct {
 	set  *atomicfile.Set
 }
 
-// openFolder makes or takes the target. One that has something in it needs force.
+// openFolder creates the target, or opens an existing one, which must be empty unless force is set.
 func openFolder(path string, force bool) (*folder, error) {
 	f := &folder{path: path}
 	switch err := os.Mkdir(path, 0o777); {
@@ -38,7 +38,7 @@ func openFolder(path string, force bool) (*folder, error) {
 func (f *folder) open(force bool) (err error) {
 	info, err := os.Stat(f.path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // it is there, by Mkdir
+	case errors.Is(err, fs.ErrNotExist): // the path exists, because Mkdir failed
 		return errors.New("a link to nothing: remove it or choose another folder")
 	case err != nil:
 		return err
@@ -70,7 +70,7 @@ func (f *folder) requireEmpty() error {
 	return nil
 }
 
-// write makes one file of the parts.
+// write writes the concatenated parts to a file.
 func (f *folder) write(name string, parts [][]byte) error {
 	if err := f.set.Write(name, parts); err != nil {
 		return f.failedAt(name, err)
@@ -78,8 +78,8 @@ func (f *folder) write(name string, parts [][]byte) error {
 	return nil
 }
 
-// publish moves the files in place, in the order in which they were written. What has the name of one of them is
-// replaced, a link too, but for folders and the library itself.
+// publish gives the files their names, in the order in which they were written. It replaces files and links with the
+// same names, but not folders and not the library itself.
 func (f *folder) publish(library string) error {
 	source, err := os.Stat(library)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *folder) publish(library string) error {
 	if name, err := f.set.Commit(); err != nil {
 		return f.failedAt(name, err)
 	}
-	f.made = false // it stays
+	f.made = false // close keeps the folder
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (f *folder) failedAt(name string, err error) error {
 	return fmt.Errorf("to %s: %s: %w", f.path, name, withCure(err))
 }
 
-// withCure is the cause of a file error with the way out.
+// withCure returns the cause of a file error with a remedy.
 func withCure(err error) error {
 	err = atomicfile.Cause(err)
 	switch {

@@ -63,7 +63,7 @@ func TestUnpack_ReadOnlyFolder(t *testing.T) {
 	}
 }
 
-// An error about the folder says what to do, and names it once.
+// An error about the folder names it once and has a remedy.
 func TestFolder_Cures(t *testing.T) {
 	f := &folder{path: "out"}
 	for _, c := range []struct {
@@ -79,7 +79,7 @@ func TestFolder_Cures(t *testing.T) {
 	}
 }
 
-// With force, files of the same names are replaced, a link without being followed; others stay.
+// With force, files with the same names are replaced, and links without being followed. Other files stay.
 func TestUnpack_Force(t *testing.T) {
 	outer := t.TempDir()
 	dir := filepath.Join(outer, "out")
@@ -101,7 +101,7 @@ func TestUnpack_Force(t *testing.T) {
 	requireWhole(t, dir)
 }
 
-// What cannot be replaced is found before anything is.
+// Files that cannot be replaced are found before any is replaced.
 func TestUnpack_ForceStopsBeforeItReplaces(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.cuda.ptx"), []byte("old"), 0o644))
@@ -120,7 +120,7 @@ func TestUnpack_ForceStopsBeforeItReplaces(t *testing.T) {
 	require.Len(t, must.Get(os.ReadDir(dir))(t), 2, "nothing unfinished stays")
 }
 
-// A link to a folder names that folder; a file of the stage that appears by itself is not written through.
+// A link to a folder is followed. If a file appears in the hidden folder, nothing is written through it.
 func TestUnpack_LinkToFolder(t *testing.T) {
 	outer := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(outer, "real"), 0o755))
@@ -129,7 +129,7 @@ func TestUnpack_LinkToFolder(t *testing.T) {
 	requireWhole(t, filepath.Join(outer, "real"))
 }
 
-// A failure between the files leaves the folder as it was.
+// If writing one of the files fails, the folder is unchanged.
 func TestFolder_FailureLeavesNothing(t *testing.T) {
 	for _, exists := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "out")
@@ -148,7 +148,7 @@ func TestFolder_FailureLeavesNothing(t *testing.T) {
 	}
 }
 
-// If a file cannot be moved in place, those before it go again.
+// If a file cannot be moved into the folder, those moved before it are removed.
 func TestFolder_HalfPublished(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	f := must.Get(openFolder(dir, false))(t)

@@ -9,7 +9,7 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// join builds a payload from what tree.json says of the module and from its files, the inverse of [split].
+// join builds a payload from a module in tree.json and its files. It is the inverse of [split].
 func join(m *Module, layout blob.Layout, read func(*File) ([]byte, error)) ([]byte, error) {
 	files := map[Role][][]byte{}
 	var shaders []blob.Shader
@@ -64,17 +64,17 @@ func (m *Module) joinDevice(layout blob.Layout, meta, code []byte, shaders []blo
 	return (&blob.DeviceModule{Format: m.Format, Functions: table.Functions, Data: code}).Encode(layout)
 }
 
-// settle finds the form in which the payload comes out of the files again: descriptions without names as v0.17 wrote
-// them, shaders without a length as v0.22 and v0.23 did. It reports whether there is one. pieces are what the module's
-// files will hold.
-func (m *Module) settle(payload []byte, layout blob.Layout, pieces []piece) bool {
+// chooseForm finds the form in which the files give the same payload: with descriptions that have no names, as v0.17
+// wrote them, or shaders without a length, as v0.22 and v0.23 did. It reports whether there is such a form. pieces are
+// the contents of the module's files.
+func (m *Module) chooseForm(payload []byte, layout blob.Layout, pieces []piece) bool {
 	layouts := []string{""}
 	if modulekind.FormOf(m.Kind) == modulekind.Shaders && layout == blob.Modern {
 		layouts = append(layouts, blob.LegacyFFI.String())
 	}
 	for _, m.FunctionLayout = range layouts {
 		for _, m.Unnamed = range []bool{false, true} {
-			if m.gives(payload, layout, pieces) {
+			if m.rebuilds(payload, layout, pieces) {
 				return true
 			}
 			if len(m.Functions) == 0 {
@@ -86,8 +86,9 @@ func (m *Module) settle(payload []byte, layout blob.Layout, pieces []piece) bool
 	return false
 }
 
-// gives goes through JSON as a reader of the folder has to: names that are not UTF-8 would come back changed.
-func (m *Module) gives(payload []byte, layout blob.Layout, pieces []piece) bool {
+// rebuilds reports whether the payload can be rebuilt. It encodes and decodes the JSON, because names that are not
+// UTF-8 would change.
+func (m *Module) rebuilds(payload []byte, layout blob.Layout, pieces []piece) bool {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return false

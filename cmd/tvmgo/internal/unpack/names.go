@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Limits of the parts of a file name that come out of the library.
+// Limits of the parts of a file name that are taken from the library.
 const (
 	maxNamePart  = 64
 	maxExtension = 16
 )
 
-// names chooses file names that differ from each other on any file system. The key is in lower case; the value is the
-// last number that was added to make names differ.
+// names chooses file names that differ on any file system. The keys are the chosen names in lower case, the values the
+// last numbers that were added to make names different.
 type names map[string]int
 
-// pick returns "<parts joined by dots>.<ext>", with a number where that is taken.
+// pick returns "<parts joined by dots>.<ext>", with a number if that name is taken.
 func (n names) pick(ext string, parts ...string) string {
 	for i := range parts {
 		parts[i] = safe(parts[i], maxNamePart)
@@ -36,7 +36,7 @@ func (n names) pick(ext string, parts ...string) string {
 	}
 }
 
-// safe keeps ASCII letters, digits and a few signs that mean nothing to any file system or shell.
+// safe keeps ASCII letters, digits, and a few characters that are not special in any file system or shell.
 func safe(text string, most int) string {
 	var out strings.Builder
 	for _, c := range text {

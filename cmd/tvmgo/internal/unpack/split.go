@@ -10,18 +10,18 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// contents is a payload taken apart. Pieces are views of the payload where they can be.
+// contents are the parts of a payload. Pieces are views of the payload if possible.
 type contents struct {
 	format    string
 	functions []string
 	constants []string
-	table     []blob.Function // of device code
+	table     []blob.Function // the functions of device code
 	symbols   []blob.SymbolConstants
 	tensors   []constantJSON // in the order of the pieces
 	pieces    []piece
 }
 
-// piece becomes a file.
+// piece is the contents of a file.
 type piece struct {
 	role  Role
 	of    string
@@ -34,7 +34,7 @@ func (c *contents) add(role Role, of, ext string, parts ...[]byte) {
 	c.pieces = append(c.pieces, piece{role: role, of: of, ext: ext, parts: parts})
 }
 
-// split takes a payload apart by its kind. What is damaged or of an unknown kind is one piece.
+// split splits a payload according to its kind. A damaged payload, or one of an unknown kind, is one piece.
 func split(kind string, payload []byte, layout blob.Layout) (*contents, error) {
 	c, err := &contents{}, error(nil)
 	form := modulekind.FormOf(kind)
@@ -87,7 +87,7 @@ func (c *contents) splitVulkan(payload []byte, layout blob.Layout) error {
 	return nil
 }
 
-// addTable adds the meta file. A table that JSON has no form for stays without one, and the payload is kept instead.
+// addTable adds the meta file. If the table cannot be written as JSON, the payload is kept instead.
 func (c *contents) addTable(table []blob.Function) {
 	c.table = table
 	for _, f := range table {
@@ -104,7 +104,7 @@ func (c *contents) splitSource(payload []byte) error {
 		return err
 	}
 	c.format, c.functions, c.constants = m.Format, m.Functions, m.Constants
-	c.add(Code, "", cmp.Or(m.Format, "c"), payload[8:8+len(m.Code)]) // the code comes first, behind its length
+	c.add(Code, "", cmp.Or(m.Format, "c"), payload[8:8+len(m.Code)]) // the code is first, after its length
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (c *contents) splitObject(payload []byte) error {
 	return nil
 }
 
-// splitGraph adds the graph of a form that has one as text; it is also in the payload.
+// splitGraph adds the graph of a kind that stores it as text. It is also in the payload.
 func (c *contents) splitGraph(form modulekind.Form, payload []byte) {
 	r := blob.NewReader(payload)
 	switch form {

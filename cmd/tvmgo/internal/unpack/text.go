@@ -8,7 +8,7 @@ import (
 	"tvmgo/internal/inspect"
 )
 
-// WriteText writes the summary for people.
+// WriteText writes the summary as text.
 func (s *Summary) WriteText(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %d files, %d modules\n", inspect.Shown(s.Dir), len(s.Files), s.Modules)

@@ -14,7 +14,7 @@ const (
 	BlobFile = "library.bin"
 )
 
-// Tree is tree.json. Keys are added, none changes its meaning.
+// Tree is tree.json. Keys may be added, but keep their meaning.
 type Tree struct {
 	File         string             `json:"file"` // without its folder
 	Architecture string             `json:"architecture"`
@@ -34,10 +34,9 @@ type Module struct {
 	Format      string   `json:"format,omitempty"`
 	Imports     []int    `json:"imports"`
 	Functions   []string `json:"functions"`
-	Constants   []string `json:"constants,omitempty"` // that C source needs
-	// FunctionLayout is the layout of the function table and the shaders where it is not that of the blob, and Unnamed
-	// says that the descriptions in the table had no names of their own. Both are needed to build the same payload
-	// again.
+	Constants   []string `json:"constants,omitempty"` // the constants that C source needs
+	// FunctionLayout is the layout of the function table and the shaders, if it is not that of the blob. Unnamed means
+	// that the descriptions in the table had no names. Both are needed to rebuild the same payload.
 	FunctionLayout string `json:"function_layout,omitempty"`
 	Unnamed        bool   `json:"unnamed,omitempty"`
 	Files          []File `json:"files"`
@@ -55,10 +54,10 @@ type File struct {
 // Role is the role of a file in its module.
 type Role string
 
-// The roles. Payload is all of a module in its binary form.
+// The roles. A file of role Payload is the whole module in its binary form.
 const (
 	Code      Role = "code"
-	Meta      Role = "meta" // the function table, as TVM puts it beside device files
+	Meta      Role = "meta" // the function table, in the form of TVM's .tvm_meta.json files
 	Shader    Role = "shader"
 	Constant  Role = "constant"
 	Constants Role = "constants" // names, types and shapes, and the symbols that need them
@@ -66,7 +65,7 @@ const (
 	Payload   Role = "payload"
 )
 
-// newTree has what the report says, and no module.
+// newTree makes a tree from a report, without modules.
 func newTree(c *inspect.Contents) *Tree {
 	t := &Tree{File: filepath.Base(c.File), Architecture: c.Architecture, Generation: c.Generation, Modules: []Module{},
 		Problems: append([]string{}, c.Problems...)}

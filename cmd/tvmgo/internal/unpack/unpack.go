@@ -17,7 +17,7 @@ type Summary struct {
 	Modules  int       `json:"modules"`
 	Files    []Written `json:"files"`
 	Problems []string  `json:"problems"`
-	// Damage are the problems because of which something is missing.
+	// Damage lists the problems because of which something is missing.
 	Damage []string `json:"damage"`
 }
 
@@ -30,13 +30,13 @@ type Written struct {
 	Kind   string `json:"kind,omitempty"`
 }
 
-// Unpack takes a library apart into a new or empty folder; force allows one with files in it, of which those with the
-// names of new ones are replaced. Damage inside the library is no error: [Summary].Damage says what is missing. When
+// Unpack writes the contents of a library into a new or empty folder. force also allows other folders, in which it
+// replaces files with the same names. Damage inside the library is no error: [Summary].Damage lists the problems. If
 // ctx ends first, nothing is written.
 func Unpack(ctx context.Context, file, dir string, force bool) (*Summary, error) {
 	var summary *Summary
 	err := inspect.WithContents(file, func(c *inspect.Contents) error {
-		p := lay(c)
+		p := newLayout(c)
 		f, err := openFolder(dir, force)
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func Unpack(ctx context.Context, file, dir string, force bool) (*Summary, error)
 	return summary, nil
 }
 
-// layout is the folder as it will be.
+// layout is a plan of the folder.
 type layout struct {
 	tree   *Tree
 	raw    []byte
@@ -59,8 +59,8 @@ type layout struct {
 	pieces [][]piece // of each module, in the order of its files
 }
 
-// lay plans the files. Pieces are views of the library's bytes, so that memory stays near their size.
-func lay(c *inspect.Contents) *layout {
+// newLayout plans the files. Pieces are views of the library's bytes, so that memory stays near their size.
+func newLayout(c *inspect.Contents) *layout {
 	l := &layout{tree: newTree(c), raw: c.Raw, damage: append([]string{}, c.Damage...)}
 	if c.Raw != nil {
 		l.tree.Blob = BlobFile
@@ -87,21 +87,22 @@ func lay(c *inspect.Contents) *layout {
 	return l
 }
 
-// take splits a payload into the module's files, so that they give it back. An error says that the payload is damaged.
+// take splits a payload into the module's files, from which it can be rebuilt. An error means that the payload is
+// damaged.
 func (m *Module) take(payload []byte, layout blob.Layout, taken names) ([]piece, error) {
 	parts, err := split(m.Kind, payload, layout)
 	m.Format, m.Functions, m.Constants = parts.format, parts.functions, parts.constants
 	for _, p := range parts.pieces {
 		m.addFile(taken, p)
 	}
-	if !m.settle(payload, layout, parts.pieces) {
+	if !m.chooseForm(payload, layout, parts.pieces) {
 		parts.add(Payload, "", "payload.bin", payload)
 		m.addFile(taken, parts.pieces[len(parts.pieces)-1])
 	}
 	return parts.pieces, err
 }
 
-// damaged adds what the inspection has not found already: it does not look into every kind.
+// damaged adds a problem unless the inspection has reported it. The inspection does not parse every kind.
 func (l *layout) damaged(problem string) {
 	if !slices.Contains(l.damage, problem) {
 		l.damage, l.tree.Problems = append(l.damage, problem), append(l.tree.Problems, problem)
@@ -125,13 +126,13 @@ func (p *piece) size() int64 {
 	return n
 }
 
-// node is a module with the entry behind it, nil for a root that is not in the blob.
+// node is a module with its entry, which is nil for a root that is not in the blob.
 type node struct {
 	inspect.Module
 	entry *blob.Entry
 }
 
-// nodes lists the modules. A library without a blob is one.
+// nodes lists the modules. A library without a blob is a single module.
 func nodes(c *inspect.Contents) []node {
 	if c.Blob == nil {
 		return []node{{Module: inspect.Module{Kind: modulekind.Library, Imports: []int{}}}}

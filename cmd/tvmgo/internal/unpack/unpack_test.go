@@ -70,7 +70,7 @@ func tensors() *blob.Constants {
 	}, Symbols: []blob.SymbolConstants{{Symbol: "f", Names: []string{"W", "w"}}, {Symbol: "g", Names: []string{}}}}
 }
 
-// everyKind has one module of each kind and of what is special in it.
+// everyKind has a module of each kind, and modules for the special cases of a kind.
 func everyKind(t testing.TB, layout blob.Layout) []blob.Entry {
 	functions := []blob.Function{function("b", dlpack.Handle, dlpack.Float32), function("a")}
 	if layout == blob.Modern {
@@ -136,7 +136,7 @@ func TestUnpack_EveryKind(t *testing.T) {
 	}
 }
 
-// Every known kind comes out in files that give its payload back; kinds whose form is understood need no file with it.
+// The files of every known kind give its payload back. Kinds whose form is known need no file with the payload.
 func TestUnpack_KnownKinds(t *testing.T) {
 	kept := []modulekind.Form{modulekind.Opaque, modulekind.Metal, modulekind.GraphText, modulekind.SymbolGraph,
 		modulekind.Program}
@@ -187,7 +187,7 @@ func TestUnpack_ShadersWithoutLength(t *testing.T) {
 	require.Equal(t, []Role{Shader, Meta}, roles(&tree.Modules[1]))
 }
 
-// What a file form cannot hold is kept in the payload.
+// If a file form loses something, the payload is kept.
 func TestUnpack_WhatHasNoNaturalForm(t *testing.T) {
 	odd := dlpack.DataType{Code: 77, Bits: 3, Lanes: 1}
 	mixed := []blob.Function{function("a"), function("b")}
@@ -241,7 +241,7 @@ func TestUnpack_HostileNames(t *testing.T) {
 		entries = append(entries, blob.Entry{Kind: "cuda",
 			Payload: device(t, blob.Modern, &blob.DeviceModule{Format: format})})
 	}
-	// tensors and shaders of 5000-byte names need room: one at a time
+	// file names of tensors and shaders with names of 5000 bytes need space: one at a time
 	payload := must.Get(shaders.Encode(blob.Modern))(t)
 	entries = append(entries, blob.Entry{Kind: "vulkan", Payload: payload})
 	dataOf := [][]byte{star(t, blob.Modern, entries...)}
@@ -275,7 +275,7 @@ func TestUnpack_OtherArchitecture(t *testing.T) {
 	require.Equal(t, "aarch64", requireWhole(t, dir).Architecture)
 }
 
-// A damaged module comes out as it is, the others as usual.
+// A damaged module is written unchanged, the others as usual.
 func TestUnpack_DamagedModule(t *testing.T) {
 	entries := everyKind(t, blob.Modern)
 	for i := range entries[:8] {
@@ -293,7 +293,7 @@ func TestUnpack_DamagedModule(t *testing.T) {
 	}
 }
 
-// A blob without sense comes out in one piece.
+// A blob that cannot be parsed is written in one piece.
 func TestUnpack_DamagedBlob(t *testing.T) {
 	data := star(t, blob.Modern, everyKind(t, blob.Modern)...)
 	data[8] = 99 // the number of row pointers
@@ -318,11 +318,11 @@ func requirePlan(t testing.TB, data []byte, layout blob.Layout) {
 		m := &Module{Index: i, Kind: e.Kind}
 		pieces, _ := m.take(e.Payload, layout, taken)
 		require.Len(t, pieces, len(m.Files))
-		require.True(t, m.gives(e.Payload, layout, pieces), "module %d", i)
+		require.True(t, m.rebuilds(e.Payload, layout, pieces), "module %d", i)
 	}
 }
 
-// Whatever a byte of the blob is changed to, what comes out gives the same payloads.
+// If any byte of the blob is changed, the files still give the same payloads.
 func TestTake_EveryByteOfABlob(t *testing.T) {
 	for _, layout := range []blob.Layout{blob.Legacy, blob.Modern} {
 		data := star(t, layout, everyKind(t, layout)...)

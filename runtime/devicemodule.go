@@ -67,7 +67,7 @@ func NewDeviceModule(kind, format string, code []byte, kernels ...KernelType) (*
 	m := &blob.DeviceModule{Format: format, Data: slices.Clone(code)}
 	for _, k := range kernels {
 		if _, twice := m.Function(k.Name); twice || k.Name == "" {
-			return nil, fault.New(op, ErrInvalidArgument, "the kernel %q has no name, or one that comes twice", k.Name)
+			return nil, fault.New(op, ErrInvalidArgument, "the kernel %q has no name, or one that occurs twice", k.Name)
 		}
 		m.Functions = append(m.Functions, blob.Function{Key: k.Name, FunctionInfo: blob.FunctionInfo{
 			Name: k.Name, ArgTypes: slices.Clone(k.Args), LaunchParamTags: k.tags()}})

@@ -7,9 +7,9 @@ import "tvmgo/tir/internal/path"
 // mathematical integers: as sums of products of variables, where any other expression counts as one more variable.
 // Package arith proves the opposite, that indices are within their bounds: see transform.Unproven.
 
-// around is one construct that encloses an access: a loop, a variable with its value, a condition, or something of
-// which nothing is known.
-type around struct {
+// construct is a node that encloses an access: a loop, a variable with its value, or a condition. The zero value stands
+// for all others, about which nothing is known.
+type construct struct {
 	loop  *For
 	v     *Var // with value
 	value Expr
@@ -19,17 +19,17 @@ type around struct {
 
 // boundsWalk walks through a function in which everything but the indices has been checked.
 type boundsWalk struct {
-	f       *PrimFunc
-	module  map[string]*PrimFunc
-	path    []path.Step
-	around  []around
-	lets    map[*Var]Expr // values that may be substituted for their variables
-	sizes   map[*Var]bool // variables that are at least 0
-	buffers map[*Var]*Buffer
-	seen    map[Expr]bool // expressions of the current statement that were visited under the current conditions
-	ends    map[Stmt]bool // results of mayEndFunction
-	steps   int
-	report  func(path []path.Step, format string, args ...any)
+	f         *PrimFunc
+	module    map[string]*PrimFunc
+	path      []path.Step
+	enclosing []construct
+	lets      map[*Var]Expr // values that may be substituted for their variables
+	sizes     map[*Var]bool // variables that are at least 0
+	buffers   map[*Var]*Buffer
+	seen      map[Expr]bool // expressions of the current statement that were visited under the current conditions
+	ends      map[Stmt]bool // results of mayEndFunction
+	steps     int
+	report    func(path []path.Step, format string, args ...any)
 }
 
 // maxBoundSteps limits the work for one function. Accesses that are left when the limit is reached are not rejected.
@@ -68,12 +68,12 @@ func (w *boundsWalk) push(s path.Step, walk func()) {
 }
 
 // under walks through something that a encloses.
-func (w *boundsWalk) under(a around, walk func()) {
+func (w *boundsWalk) under(a construct, walk func()) {
 	seen := w.seen
 	w.seen = map[Expr]bool{}
-	w.around = append(w.around, a)
+	w.enclosing = append(w.enclosing, a)
 	walk()
-	w.around = w.around[:len(w.around)-1]
+	w.enclosing = w.enclosing[:len(w.enclosing)-1]
 	w.seen = seen
 }
 
@@ -99,15 +99,15 @@ func (w *boundsWalk) stmtParts(s Stmt) {
 	case *For:
 		w.part(path.At("min"), s.Min)
 		w.part(path.At("extent"), s.Extent)
-		w.under(around{loop: s}, func() { body(s.Body) })
+		w.under(construct{loop: s}, func() { body(s.Body) })
 	case *While:
 		w.part(path.At("cond"), s.Cond)
-		w.under(around{cond: s.Cond}, func() { body(s.Body) })
+		w.under(construct{cond: s.Cond}, func() { body(s.Body) })
 	case *If:
 		w.part(path.At("cond"), s.Cond)
-		w.under(around{cond: s.Cond}, func() { w.push(path.At("then"), func() { w.stmt(s.Then) }) })
+		w.under(construct{cond: s.Cond}, func() { w.push(path.At("then"), func() { w.stmt(s.Then) }) })
 		if s.Else != nil {
-			w.under(around{cond: s.Cond, not: true}, func() { w.push(path.At("else"), func() { w.stmt(s.Else) }) })
+			w.under(construct{cond: s.Cond, not: true}, func() { w.push(path.At("else"), func() { w.stmt(s.Else) }) })
 		}
 	case *LetStmt:
 		w.part(path.At("value"), s.Value)
@@ -130,7 +130,7 @@ func (w *boundsWalk) stmtParts(s Stmt) {
 	case *Evaluate:
 		w.part(path.At("value"), s.Value)
 	default: // a foreign statement: it is not known when its parts are executed
-		w.under(around{}, func() {
+		w.under(construct{}, func() {
 			eachPart(s, func(f *Field, index int, part any) {
 				if e, ok := part.(Expr); ok {
 					w.part(stepTo(f, index), e)
@@ -145,26 +145,26 @@ func (w *boundsWalk) stmtParts(s Stmt) {
 // sequence walks through the statements from i on. The statements after an assertion are executed only if its condition
 // holds. Those after a statement that may end the function are executed under an unknown condition.
 func (w *boundsWalk) sequence(all []Stmt, i int) {
-	depth := len(w.around)
+	depth := len(w.enclosing)
 	for ; i < len(all); i++ {
 		s := all[i]
 		w.push(path.AtIndex("", i), func() { w.stmt(s) })
 		switch x := s.(type) {
 		case *Assert:
-			w.around = append(w.around, around{cond: x.Cond})
+			w.enclosing = append(w.enclosing, construct{cond: x.Cond})
 		case *If:
 			if x.Else == nil && endsFunction(x.Then) {
-				w.around = append(w.around, around{cond: x.Cond, not: true})
+				w.enclosing = append(w.enclosing, construct{cond: x.Cond, not: true})
 			} else if w.mayEndFunction(s) {
-				w.around = append(w.around, around{})
+				w.enclosing = append(w.enclosing, construct{})
 			}
 		default:
 			if w.mayEndFunction(s) {
-				w.around = append(w.around, around{})
+				w.enclosing = append(w.enclosing, construct{})
 			}
 		}
 	}
-	w.around = w.around[:depth]
+	w.enclosing = w.enclosing[:depth]
 }
 
 // endsFunction reports whether a statement always ends the function.
@@ -209,7 +209,7 @@ func (w *boundsWalk) let(v *Var, value Expr, walk func()) {
 	if isFixed(value, w.spend) {
 		w.lets[v] = value
 	}
-	w.under(around{v: v, value: value}, walk)
+	w.under(construct{v: v, value: value}, walk)
 }
 
 // isFixed reports whether an expression has the same value wherever it is evaluated: it reads no memory and calls only
@@ -253,7 +253,7 @@ func (w *boundsWalk) expr(e Expr) {
 	w.seen[e] = true
 	part := func(i int, e Expr, parent Expr) { w.part(partStep(parent, i), e) }
 	guarded := func(i int, e, parent, cond Expr, not bool) {
-		w.under(around{cond: cond, not: not}, func() { part(i, e, parent) })
+		w.under(construct{cond: cond, not: not}, func() { part(i, e, parent) })
 	}
 	switch x := e.(type) {
 	case *Var, *IntImm, *FloatImm, *StringImm:
@@ -299,7 +299,7 @@ func (w *boundsWalk) expr(e Expr) {
 		}
 	}
 	if vars, _ := Bound(e); Opaque(e) || vars != nil { // nothing is known of when its parts are computed
-		w.under(around{}, rest)
+		w.under(construct{}, rest)
 		return
 	}
 	rest()

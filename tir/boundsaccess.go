@@ -37,9 +37,9 @@ func (w *boundsWalk) index(b *Buffer, d int, x Expr) {
 	if x.DType().Lanes != 1 {
 		return
 	}
-	p.around = w.around
+	p.enclosing = w.enclosing
 	if lane != nil {
-		p.around = append(p.around[:len(p.around):len(p.around)], around{loop: lane})
+		p.enclosing = append(p.enclosing[:len(p.enclosing):len(p.enclosing)], construct{loop: lane})
 	}
 	p.learn()
 	if p.isWithin(x, size) {
@@ -85,15 +85,15 @@ func (env values) where(vars []*Var) string {
 
 // indexProof looks for a way to violate the bounds by one index.
 type indexProof struct {
-	w      *boundsWalk
-	around []around
-	ranges map[*Var]span // from loops and conditions
-	atoms  []Expr        // the atoms of polynomials, by number
+	w         *boundsWalk
+	enclosing []construct
+	ranges    map[*Var]span // from loops and conditions
+	atoms     []Expr        // the atoms of polynomials, by number
 }
 
 // learn derives ranges of variables from the enclosing loops and conditions.
 func (p *indexProof) learn() {
-	for _, a := range p.around {
+	for _, a := range p.enclosing {
 		switch {
 		case a.loop != nil:
 			low := p.span(p.plain(a.loop.Min))
@@ -229,7 +229,7 @@ func (p *indexProof) isWithin(x, size Expr) bool {
 	if i.lo >= 0 && i.hi < n.lo {
 		return true
 	}
-	for _, a := range p.around { // the guard of a loop that was split
+	for _, a := range p.enclosing { // the guard of a loop that was split
 		c := a.cond
 		if l, ok := c.(*Call); ok && l.Kind == CallIntrinsic && l.Name == "likely" {
 			c = l.Args[0]

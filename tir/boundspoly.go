@@ -150,8 +150,8 @@ func (p *indexProof) split(a polynomial, v *Var) (factor, rest polynomial, ok bo
 // The result is false if that is not known.
 func (p *indexProof) extreme(a polynomial, up bool) (polynomial, map[*Var]bool, bool) {
 	ends := map[*Var]bool{}
-	for i := len(p.around) - 1; i >= 0; i-- {
-		loop := p.around[i].loop
+	for i := len(p.enclosing) - 1; i >= 0; i-- {
+		loop := p.enclosing[i].loop
 		if loop == nil {
 			continue
 		}

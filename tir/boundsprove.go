@@ -48,7 +48,7 @@ func (p *indexProof) violation(x, size Expr) (values, bool) {
 
 // conditional reports whether an enclosing condition depends, or may depend, on one of the variables.
 func (p *indexProof) conditional(vars map[*Var]bool) bool {
-	for _, a := range p.around {
+	for _, a := range p.enclosing {
 		if a.loop != nil || a.value != nil {
 			continue
 		}
@@ -66,14 +66,14 @@ func (p *indexProof) conditional(vars map[*Var]bool) bool {
 
 // isLet reports whether a variable is bound by a let to an unknown value.
 func (p *indexProof) isLet(v *Var) bool {
-	return slices.ContainsFunc(p.around, func(a around) bool { return a.v == v && p.w.lets[v] == nil })
+	return slices.ContainsFunc(p.enclosing, func(a construct) bool { return a.v == v && p.w.lets[v] == nil })
 }
 
 // closed reports whether only loops determine an access: no argument of the function influences the index, the size,
 // the loops that they depend on, or the conditions that depend on these loops.
 func (p *indexProof) closed(x, size Expr) bool {
 	loops := map[*Var]*For{}
-	for _, a := range p.around {
+	for _, a := range p.enclosing {
 		if a.loop != nil {
 			loops[a.loop.Var] = a.loop
 		}
@@ -104,7 +104,7 @@ func (p *indexProof) closed(x, size Expr) bool {
 	}
 	for again := true; again; {
 		again = false
-		for _, a := range p.around {
+		for _, a := range p.enclosing {
 			if a.cond == nil {
 				if a.loop == nil && a.value == nil {
 					return false
@@ -137,7 +137,7 @@ const (
 // tries returns the number of combinations of values that are tried for the access.
 func (p *indexProof) tries() int {
 	all := int64(1)
-	for _, a := range p.around {
+	for _, a := range p.enclosing {
 		if a.loop == nil {
 			continue
 		}
@@ -157,7 +157,7 @@ func (p *indexProof) tries() int {
 func (p *indexProof) witness(ends map[*Var]bool, outside func(env values) bool, x, size Expr) (values, bool) {
 	bound := map[*Var]bool{}
 	deciding := []Expr{x, size}
-	for _, a := range p.around {
+	for _, a := range p.enclosing {
 		switch {
 		case a.loop != nil:
 			bound[a.loop.Var] = true
@@ -242,10 +242,10 @@ func (s *search) inside(i int) bool {
 	if s.tries--; s.tries <= 0 || !s.p.w.spend() {
 		return false
 	}
-	if i == len(s.p.around) {
+	if i == len(s.p.enclosing) {
 		return s.outside(s.env)
 	}
-	a := s.p.around[i]
+	a := s.p.enclosing[i]
 	switch {
 	case a.value != nil:
 		if n, ok := s.p.eval(a.value, s.env); ok {

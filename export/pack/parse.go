@@ -195,7 +195,7 @@ func (p *parser) markers(q *Param) (first int, err error) {
 		}
 		switch word := markers[i].word; {
 		case markers[i].isSet(q):
-			return 0, p.fail("%q comes twice", word)
+			return 0, p.fail("%q occurs twice", word)
 		case (word == "out" || word == "inout") && (q.Role != Unspecified || q.Const), word == "const" &&
 			q.Role != Unspecified:
 			return 0, p.fail("a parameter can be one of const, out and inout")
@@ -344,7 +344,7 @@ func (p *parser) launchTag() error {
 	case !known:
 		return p.fail("%q is no launch parameter: they are %s", p.next.text, tagNames)
 	case slices.ContainsFunc(p.sig.Launch, func(l Launch) bool { return l.Tag == tag }):
-		return p.fail("%s comes twice", p.next.text)
+		return p.fail("%s occurs twice", p.next.text)
 	case len(p.sig.Launch) > 0 && p.sig.Launch[len(p.sig.Launch)-1].Tag == dynamicShared:
 		return p.fail("the bytes of dynamic shared memory must be the last launch parameter")
 	}

@@ -22,7 +22,8 @@ const (
 // Languages maps suffixes of source files to languages.
 var Languages = map[string]Language{".c": C, ".cc": CXX, ".cpp": CXX, ".cu": CUDA, ".ll": C, ".s": C}
 
-// candidates are the environment variable, the advice and the program names in the order of the search.
+// candidates has for each language the environment variable, the advice, and the names of programs in the order of the
+// search.
 var candidates = map[Language]struct {
 	variable, advice string
 	names            []string

@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/testing/golden"
 )
 
-// sample has one or two questions for each rule. It is answered without the wheel.
+// sample has one or two questions for each rule. They are answered without the wheel.
 var sample = []question{
 	{Ask: "features", Triple: "x86_64-unknown-linux-gnu"},
 	{Ask: "features", Triple: "x86_64-unknown-linux-gnu", CPU: "skylake-avx512", Attrs: []string{"-avx512f"}},
@@ -58,7 +58,7 @@ var sample = []question{
 	{Ask: "arm", Triple: "x86_64-linux-gnu"},
 }
 
-// The answers of the wheel are recorded; go test -run Golden -update asks it again.
+// The wheel's answers are recorded; go test -run Golden -update queries it again.
 func TestGolden(t *testing.T) {
 	type entry struct {
 		Question question `json:"question"`

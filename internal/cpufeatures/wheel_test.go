@@ -18,7 +18,7 @@ import (
 	"tvmgo/internal/testing/wheel"
 )
 
-// question is a target about which this package and the wheel are asked.
+// question is a target whose features this package and the wheel determine.
 type question struct {
 	Ask    string   `json:"ask"`
 	Kind   string   `json:"kind,omitempty"`

@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/value"
 )
 
-// constants is a module of tensors that other modules need before their first use.
+// constants is a module of tensors, which other modules get before their first use.
 type constants struct {
 	Base
 	self    uintptr // the module itself, borrowed
@@ -22,21 +22,21 @@ type constants struct {
 	table []constant
 }
 
-// constant is a tensor, or the bytes to make it from when it is first needed: those of a file are not
-// aligned for generated code.
+// constant is a tensor, or the bytes from which it is made when it is first needed. The bytes of a file are not aligned
+// as generated code requires, so they are copied.
 type constant struct {
 	name   string
 	raw    blob.Tensor
 	tensor Tensor // owned; nil until then
 }
 
-// symbolConstants are the constants that __init_<symbol> gets, in order.
+// symbolConstants lists the constants that __init_<symbol> gets, in order.
 type symbolConstants struct {
 	blob.SymbolConstants
 	begun bool // true also while the initialisation is in progress
 }
 
-// initPrefix begins the names of the functions that take the constants of a symbol.
+// initPrefix is the prefix of functions that take the constants of a symbol.
 const initPrefix = "__init_"
 
 // NewConstants makes a module of constants.
@@ -83,7 +83,7 @@ func (m *constants) find(name string) int {
 	return slices.IndexFunc(m.table, func(c constant) bool { return c.name == name })
 }
 
-// LoadConstants makes a module of a payload.
+// LoadConstants makes a module from a payload.
 func LoadConstants(p Payload) (Module, error) {
 	c, err := blob.ParseConstants(p.Data)
 	if err != nil {
@@ -97,7 +97,7 @@ func LoadConstants(p Payload) (Module, error) {
 	return m, nil
 }
 
-// CreateConstants is ffi.Module.create.const_loader(tensors by name, names by symbol).
+// CreateConstants implements ffi.Module.create.const_loader(tensors by name, names by symbol).
 func CreateConstants(args []any) (Module, error) {
 	const op = "ffi.Module.create.const_loader"
 	if err := value.CheckCount(op, args, 2, 2); err != nil {
@@ -150,10 +150,10 @@ func (m *constants) fill(op string, args []any) error {
 	return m.setSymbols(op, symbols)
 }
 
-// SetModule tells the module its object.
+// SetModule stores the module's object.
 func (m *constants) SetModule(self uintptr) { m.self = self }
 
-// Close gives the tensors up.
+// Close releases the tensors.
 func (m *constants) Close() error {
 	for i := range m.table {
 		if t := m.table[i].tensor; t != nil {
@@ -163,7 +163,7 @@ func (m *constants) Close() error {
 	return nil
 }
 
-// tensor is a constant in memory of its own, made when it is first needed. The module keeps it.
+// tensor returns a constant in aligned memory. It is made when it is first needed, and the module keeps it.
 func (m *constants) tensor(i int) (Tensor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -189,8 +189,8 @@ func (m *constants) Functions() []string {
 	return names
 }
 
-// Function initialises the symbol of this name, and finds the function in the imports. The constants
-// themselves are a map from names to tensors.
+// Function passes a symbol its constants, and finds the function of this name in the imports. get_const_var_tensor and
+// get_const_var_ndarray return the constants as a map from names to tensors.
 func (m *constants) Function(name string) (Function, error) {
 	if name == "get_const_var_ndarray" || name == "get_const_var_tensor" {
 		return answer(name, m.all)
@@ -221,8 +221,8 @@ func (m *constants) all() (any, error) {
 	return out, nil
 }
 
-// initialise gives a symbol its constants, once; after an error it is tried anew. Others wait until it is done; the
-// initialisation itself does not: what it looks up is as far as it has come.
+// initialise passes a symbol its constants once. After an error the next call tries again. Other threads wait until it
+// is done; look-ups by the initialisation itself, on the same thread, do not wait and may find it in progress.
 func (m *constants) initialise(s *symbolConstants) (err error) {
 	op := "initialise " + s.Symbol
 	m.init.lock()
@@ -259,7 +259,7 @@ func (m *constants) initialise(s *symbolConstants) (err error) {
 	return nil
 }
 
-// SaveToBinary gives back what was loaded.
+// SaveToBinary returns the loaded payload unchanged.
 func (m *constants) SaveToBinary() ([]byte, error) {
 	if m.saved.Data != nil {
 		return m.saved.Data, nil
@@ -282,7 +282,7 @@ func (m *constants) SaveToBinary() ([]byte, error) {
 	return data, fault.Wrap("save module", fault.InvalidArgument, err)
 }
 
-// serialised is a constant as files have it.
+// serialised returns a constant in the form of files.
 func (m *constants) serialised(c *constant) (blob.Tensor, error) {
 	if c.raw.Data != nil || c.tensor == nil {
 		return c.raw, nil

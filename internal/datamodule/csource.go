@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/value"
 )
 
-// cFormats are the languages that sources are written in, which are also suffixes of files.
+// cFormats are the languages of sources, which are also the suffixes of their files.
 var cFormats = modulekind.C.Suffixes()
 
 // cSource is a module of source code that an exporter compiles into the library.
@@ -37,7 +37,7 @@ func NewCSource(s blob.CSource) (Module, error) {
 	return &cSource{CSource: s}, nil
 }
 
-// LoadCSource takes the payload as it is: other producers may use other formats.
+// LoadCSource accepts any format of a payload, because other producers may use other formats.
 func LoadCSource(p Payload) (Module, error) {
 	s, err := blob.ParseCSource(p.Data)
 	if err != nil {
@@ -46,7 +46,7 @@ func LoadCSource(p Payload) (Module, error) {
 	return &cSource{CSource: *s}, nil
 }
 
-// CreateCSource is runtime.CSourceModuleCreate(code, format[, functions[, constants]]).
+// CreateCSource implements runtime.CSourceModuleCreate(code, format[, functions[, constants]]).
 func CreateCSource(args []any) (Module, error) {
 	const op = "runtime.CSourceModuleCreate"
 	if err := value.CheckCount(op, args, 2, 4); err != nil {
@@ -95,7 +95,7 @@ func (m *cSource) language() string {
 	return m.Format
 }
 
-// GetSource returns the code, which has one form only.
+// GetSource returns the code. There is only one form of it.
 func (m *cSource) GetSource(format string) (string, error) {
 	if format != "" && format != m.language() && format != modulekind.C.Name {
 		return "", fault.New("get source", fault.NotSupported, "the module is written in %q, not in %q", m.language(), format)

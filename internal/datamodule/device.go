@@ -12,7 +12,7 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// deviceCode is what the modules of device kinds share while no device is there to run them.
+// deviceCode is the common part of modules for devices that are not enabled.
 type deviceCode struct {
 	Base
 	kind      string
@@ -20,7 +20,7 @@ type deviceCode struct {
 	payload   interface {
 		Encode(layout blob.Layout) ([]byte, error)
 	}
-	saved Payload // as it came from a file, of which nothing is lost on the way back
+	saved Payload // the loaded payload, which is saved unchanged
 }
 
 func (m *deviceCode) Functions() []string {
@@ -47,7 +47,7 @@ func (m *deviceCode) Function(name string) (Function, error) {
 		"kernel %q: nothing here can run modules of kind %q: %s", name, m.kind, cure)
 }
 
-// deviceSource is a module of kind cuda, opencl and their relatives.
+// deviceSource is a module of kind cuda, opencl or another kind with one piece of device code.
 type deviceSource struct {
 	deviceCode
 	module *blob.DeviceModule
@@ -68,7 +68,7 @@ func NewDeviceSource(kind string, m *blob.DeviceModule) (Module, error) {
 	return &deviceSource{deviceCode{kind: kind, functions: m.Functions, payload: m}, m}, nil
 }
 
-// LoadDeviceSource makes a module of a payload.
+// LoadDeviceSource makes a module from a payload.
 func LoadDeviceSource(p Payload) (Module, error) {
 	m, err := blob.ParseDeviceModule(p.Data, p.Layout)
 	if err != nil {
@@ -77,7 +77,7 @@ func LoadDeviceSource(p Payload) (Module, error) {
 	return &deviceSource{deviceCode{kind: p.Kind, functions: m.Functions, payload: m, saved: p}, m}, nil
 }
 
-// GetSource returns device code that is text.
+// GetSource returns the device code if it is text.
 func (m *deviceSource) GetSource(format string) (string, error) {
 	const op = "get source"
 	if !modulekind.CodeFormat(m.module.Format).Text {
@@ -93,7 +93,7 @@ func (m *deviceSource) GetSource(format string) (string, error) {
 
 func (m *deviceSource) WriteFormats() []string { return []string{m.module.Suffix()} }
 
-// SaveToFile writes the code, and beside it the description of its kernels.
+// SaveToFile writes the code, and a file with the description of its kernels.
 func (m *deviceSource) SaveToFile(path, format string) error {
 	const op = "save module"
 	if f := fileFormat(path, format); f != m.module.Suffix() && f != m.module.Format {
@@ -120,7 +120,7 @@ func (m *deviceCode) writeWithMeta(op, path string, code []byte) error {
 	return writeFiles(op, outFile{path, code}, outFile{MetaPath(path), meta})
 }
 
-// MetaPath is where the description of a device file's kernels lies.
+// MetaPath returns the path of the file that describes the kernels of a device file.
 func MetaPath(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path)) + ".tvm_meta.json"
 }

@@ -13,7 +13,7 @@ import (
 	"tvmgo/internal/fault"
 )
 
-// fileFormat is the format in which a file is to be written: as given, else by the path's suffix.
+// fileFormat returns the format in which a file is written: the given one, or else the path's suffix.
 func fileFormat(path, format string) string {
 	if format != "" {
 		return format
@@ -95,7 +95,7 @@ func writeOver(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// FileError says what the system refused and what to do.
+// FileError describes what the system refused, with a remedy.
 func FileError(op string, err error) error {
 	kind, way := fault.Failed, ""
 	switch {

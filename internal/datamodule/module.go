@@ -1,6 +1,7 @@
 // Package datamodule implements the module kinds that need no device: modules that are data until they are exported, or
-// loaded where their device is enabled. It makes them of payloads and arguments, lists their functions, and saves them.
-// Package runtime makes objects of the core of them, and sets [Host]. It depends on no C code.
+// until they are loaded where their device is enabled. It makes them from payloads and arguments, lists their
+// functions, and saves them. Package runtime wraps them in objects of the core, and sets [Host]. This package does not
+// depend on C code.
 package datamodule
 
 import (
@@ -9,8 +10,8 @@ import (
 	"tvmgo/internal/fault"
 )
 
-// Module is what package runtime makes a module of: its methods are those of runtime.ModuleImpl and
-// runtime.FormatLister. Many goroutines may call them at once. A Module may also be a runtime.LayoutSaver, and may have
+// Module is what package runtime wraps in a module object: its methods are those of runtime.ModuleImpl and
+// runtime.FormatLister. Goroutines may call them concurrently. A Module may also be a runtime.LayoutSaver, and may have
 // the method SetModule(uintptr), which gets the module's object.
 type Module interface {
 	Function(name string) (Function, error)
@@ -46,7 +47,7 @@ type Tensor interface {
 	Close() error
 }
 
-// Host is what modules need of package runtime, which sets it when it is initialised.
+// Host has the functions of package runtime that modules need. Package runtime sets it when it is initialised.
 var Host struct {
 	NewFunction func(f func(args ...any) (any, error)) (Function, error)
 	NewTensor   func(t blob.Tensor) (Tensor, error)                 // on the CPU
@@ -55,7 +56,7 @@ var Host struct {
 	NoDevice    func(kind string) string                            // why the kind's device does not work, if known
 }
 
-// Base is embedded by modules. What is not supported fails, the rest is empty.
+// Base is embedded by modules. Its methods return an error or nothing.
 type Base struct{}
 
 func (Base) Functions() []string                      { return nil }
@@ -76,7 +77,7 @@ func (Base) GetSource(format string) (string, error) {
 	return "", fault.New("get source", fault.NotSupported, "modules of this kind have no source")
 }
 
-// answer makes a function without arguments.
+// answer makes a function without arguments that returns the result of the given function.
 func answer(name string, answer func() (any, error)) (Function, error) {
 	return Host.NewFunction(func(args ...any) (any, error) {
 		if len(args) != 0 {
@@ -94,14 +95,14 @@ func checkNames(op, what string, names []string) error {
 			return fault.New(op, fault.InvalidArgument, "%s %d has an empty name", what, i)
 		}
 		if seen[s] {
-			return fault.New(op, fault.InvalidArgument, "%s %q comes twice", what, s)
+			return fault.New(op, fault.InvalidArgument, "%s %q occurs twice", what, s)
 		}
 		seen[s] = true
 	}
 	return nil
 }
 
-// notLinked is the error of a call into code that is not part of a program yet.
+// notLinked is the error of looking up a function whose code is not part of a program yet.
 func notLinked(kind, name, what string) error {
 	return fault.New("get function", fault.NotSupported, "%q is in a module of kind %q, which is %s: "+
 		"export it into a shared library and load that", name, kind, what)

@@ -5,13 +5,13 @@ import (
 	"tvmgo/internal/fault"
 )
 
-// opaque is a module whose payload is passed through untouched.
+// opaque is a module whose payload is kept unchanged.
 type opaque struct {
 	Base
 	payload Payload
 }
 
-// LoadOpaque passes a payload on.
+// LoadOpaque makes a module that keeps its payload.
 func LoadOpaque(p Payload) (Module, error) {
 	return &opaque{payload: p}, nil
 }
@@ -21,8 +21,7 @@ func (m *opaque) Function(name string) (Function, error) { return nil, fault.Not
 
 func (m *opaque) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
 
-// SaveToBinaryFor gives the payload for another layout only where what is known of the kind says that
-// it is the same there.
+// SaveToBinaryFor returns the payload for another layout only if its form is known to be the same in both.
 func (m *opaque) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	if layout != m.payload.Layout && !readable(m.payload.Kind, m.payload.Data, layout) {
 		return nil, fault.New("save module", fault.NotSupported,
@@ -32,7 +31,7 @@ func (m *opaque) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	return m.payload.Data, nil
 }
 
-// readable says whether the payload ends where readers of the layout expect it.
+// readable reports whether the payload ends where readers of the layout expect it.
 func readable(kind string, payload []byte, layout blob.Layout) bool {
 	scan := blob.DefaultKinds().Lookup(kind)
 	if scan == nil {

@@ -27,7 +27,7 @@ func NewStaticLibrary(object []byte, functions []string) (Module, error) {
 	return &staticLibrary{StaticLibrary: blob.StaticLibrary{Object: object, Functions: slices.Clone(functions)}}, nil
 }
 
-// LoadStaticLibrary makes a module of a payload.
+// LoadStaticLibrary makes a module from a payload.
 func LoadStaticLibrary(p Payload) (Module, error) {
 	s, err := blob.ParseStaticLibrary(p.Data)
 	if err != nil {
@@ -36,7 +36,7 @@ func LoadStaticLibrary(p Payload) (Module, error) {
 	return &staticLibrary{StaticLibrary: *s}, nil
 }
 
-// CreateStaticLibrary is runtime.ModuleLoadStaticLibrary(path, functions).
+// CreateStaticLibrary implements runtime.ModuleLoadStaticLibrary(path, functions).
 func CreateStaticLibrary(args []any) (Module, error) {
 	const op = "runtime.ModuleLoadStaticLibrary"
 	if err := value.CheckCount(op, args, 1, 2); err != nil {

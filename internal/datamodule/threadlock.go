@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// threadLock is a lock that its thread may take again, as happens when C, called with it held, calls back. It wires
-// goroutines to their threads.
+// threadLock is a lock that its thread may lock again, for example when C code that is called under the lock calls
+// back. It locks goroutines to their threads.
 type threadLock struct {
-	mu    sync.Mutex // held for a moment
+	mu    sync.Mutex // guards the fields; held briefly
 	free  *sync.Cond // of mu; nil until a thread waits
 	owner int        // thread
 	depth int        // how often the owner holds it; 0 = free

@@ -34,7 +34,7 @@ func NewVulkanSource(m *blob.VulkanModule) (Module, error) {
 	return &vulkanSource{code, &own}, nil
 }
 
-// LoadVulkanSource makes a module of a payload.
+// LoadVulkanSource makes a module from a payload.
 func LoadVulkanSource(p Payload) (Module, error) {
 	m, err := blob.ParseVulkanModule(p.Data, p.Layout)
 	if err != nil {
@@ -51,7 +51,7 @@ func (m *vulkanSource) GetSource(format string) (string, error) {
 
 func (m *vulkanSource) WriteFormats() []string { return []string{modulekind.Vulkan.Name} }
 
-// SaveToFile writes the shaders, and beside them the description of the kernels.
+// SaveToFile writes the shaders, and a file with the description of the kernels.
 func (m *vulkanSource) SaveToFile(path, format string) error {
 	const op = "save module"
 	if f := fileFormat(path, format); f != modulekind.Vulkan.Name {

@@ -32,10 +32,10 @@ import (
 	"tvmgo/internal/raise"
 )
 
-// StreamHandle is a stream in the device's own terms; 0 is the default stream.
+// StreamHandle is a stream as the device represents it; 0 is the default stream.
 type StreamHandle uintptr
 
-// MemoryStats is what a device reports about its memory, in bytes.
+// MemoryStats is a device's report about its memory, in bytes.
 type MemoryStats struct {
 	Total, Free               int64
 	Data, DataPeak, DataCount int64
@@ -43,8 +43,8 @@ type MemoryStats struct {
 	Pinned                    int64
 }
 
-// Register makes a kind of device known to the core. It has a table of C functions, which lives as long as the process,
-// or else create makes the device when it is first asked for.
+// Register makes a kind of device known to the core. Either the device has a table of C functions, which lives as long
+// as the process, or create makes the device when it is first used.
 func Register(op string, kind dlpack.DeviceType, name string, aliases []string, table unsafe.Pointer,
 	create func() (*Device, error)) error {
 	cname := C.CString(name)
@@ -113,7 +113,7 @@ func goShape(shape *C.int64_t, ndim C.int32_t) []int64 {
 	return append([]int64{}, unsafe.Slice((*int64)(unsafe.Pointer(shape)), int(ndim))...)
 }
 
-// goView copies the description of a tensor; its data stays where it is.
+// goView makes a view of a tensor: it copies the description, but not the data.
 func goView(t *C.DLTensor) dlpack.Tensor {
 	v := dlpack.Tensor{
 		Data:       uintptr(t.data),
@@ -148,7 +148,7 @@ func giveStream(s StreamHandle, err error, out *unsafe.Pointer) error {
 	return giveMemory(*(*unsafe.Pointer)(unsafe.Pointer(&s)), err, out)
 }
 
-// giveStats fills in the fields that the caller knows.
+// giveStats fills in the fields that fit into the caller's structure.
 func giveStats(s MemoryStats, err error, out *C.TVMGOMemoryStats) error {
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func giveStats(s MemoryStats, err error, out *C.TVMGOMemoryStats) error {
 	return nil
 }
 
-// checkAlignment checks what C asks for, so that devices need not.
+// checkAlignment checks the alignment that C requests, so that devices need not.
 func checkAlignment(alignment C.size_t) error {
 	if alignment != 0 && alignment&(alignment-1) == 0 {
 		return nil

@@ -48,8 +48,8 @@ func (c Cache) folder() string {
 	}
 }
 
-// Key returns the key of data that was made from these parts. Other parts, or other borders between them, give another
-// key.
+// Key returns the key of data that was made from these parts. Different parts, or parts that are divided differently,
+// have different keys.
 func Key(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

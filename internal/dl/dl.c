@@ -1,4 +1,4 @@
-/* Opens a library, and makes it unusable in a child of fork. */
+/* Opens a library, and disables it in a child of fork. */
 #define _GNU_SOURCE
 #include "dl.h"
 

@@ -7,7 +7,7 @@ import "sync"
 // Function takes and returns the values of a packed function.
 type Function func(args ...any) (any, error)
 
-// Owned is a result that the caller of the function alone owns.
+// Owned is a result that only the caller of the function refers to.
 type Owned struct{ Value interface{ Close() error } }
 
 var functions sync.Map // name → Function
@@ -15,8 +15,7 @@ var functions sync.Map // name → Function
 // Set sets the body of a global function; the last call counts.
 func Set(name string, f Function) { functions.Store(name, f) }
 
-// Declared reports whether C declares a name of its own, for a global function that it registers when it is first used.
-// Package runtime sets it.
+// Declared reports whether C registers a global function of this name when it is first used. Package runtime sets it.
 var Declared = func(name string) bool { return false }
 
 // Get returns the body of a name, or nil.

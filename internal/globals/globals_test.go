@@ -9,7 +9,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// This program does not import the package that has these functions' bodies, and they say which one it is.
+// This program does not import the package with these functions' bodies; the errors name the package.
 func TestFunctionsWithoutBody(t *testing.T) {
 	for _, name := range []string{"runtime.ModulePackImportsToC", "runtime.ModulePackImportsToLLVM",
 		"runtime.ModulePackImportsToTensor",

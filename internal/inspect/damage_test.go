@@ -12,7 +12,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// Cut anywhere, a file is an error or a report with a problem.
+// Truncated at any byte, a file gives an error or a report with a problem.
 func TestRead_EveryTruncation(t *testing.T) {
 	for _, name := range []string{"modern/addone_llvm.so", "classic/addone_llvm.so"} {
 		data := load(t, name)
@@ -25,7 +25,7 @@ func TestRead_EveryTruncation(t *testing.T) {
 	}
 }
 
-// Every byte of what describes the file (headers, symbols, hash table, dynamic segment), set to a few values each.
+// Every byte of the headers, symbols, hash table and dynamic segment is set to several values.
 func TestRead_EveryByteOfTheTables(t *testing.T) {
 	for _, name := range []string{"modern/gpu_opencl.so", "classic/gpu_opencl.so"} {
 		data := load(t, name)
@@ -70,7 +70,7 @@ func requireSound(t testing.TB, data []byte) {
 	}
 }
 
-// A megabyte of names over one long text would unfold to gigabytes.
+// One megabyte of names that share one long text would expand to gigabytes.
 func TestNameTable_IsBounded(t *testing.T) {
 	text := strings.Repeat("a", 1<<20) + "\x00"
 	names := &nameTable{text: text, budget: 4 << 20}
@@ -84,7 +84,7 @@ func TestNameTable_IsBounded(t *testing.T) {
 	require.LessOrEqual(t, total, 4<<20)
 }
 
-// A hash table whose chain goes on to the end of the file.
+// A hash table whose chain extends to the end of the file.
 func TestRead_EndlessChain(t *testing.T) {
 	data := load(t, "modern/addone_llvm.so")
 	whole := must.Get(openImage("x.so", bytes.NewReader(data), int64(len(data))))(t)

@@ -4,15 +4,15 @@
 //	report, err := inspect.File("add.so")
 //	report.WriteText(os.Stdout)
 //
-// The exception lies with the caller: metadata and documentation of functions are code of the file, and who runs it can
-// put what it gave into a report as [Description]s.
+// Metadata and documentation of functions are the exception: functions of the file return them. A caller that executes
+// these can add the results to a report as [Description]s.
 //
-// What is read is what a dynamic linker reads: program headers, the dynamic segment and the symbols it names. The
-// section table, which loaders ignore, is not trusted; that it is complete is the only thing asked of it.
+// It reads what a dynamic linker reads: program headers, the dynamic segment, and the symbols. The section table, which
+// loaders ignore, is not trusted. It is only checked for being complete.
 //
 // # Bad input
 //
-// A file that can't be a library at all is an error that says what it looks like and what to do. A library with damage
-// inside gives a report with what could be read, and [Report.Problems]. Whatever the bytes, there is no panic, and
-// memory stays within a small multiple of the file's size.
+// A file that is no library is an error that says what it seems to be, with a remedy. If a library is damaged, the
+// report has what could be read, and [Report.Problems]. No bytes cause a panic, and memory stays within a small
+// multiple of the file's size.
 package inspect

@@ -15,66 +15,67 @@ const (
 	classicEntry   = "__tvm_main__"
 )
 
-// marks are the conclusions about the generation from the presence of a symbol.
-type marks uint
+// hints are what the presence of a symbol says about the generation.
+type hints uint
 
 const (
-	markV21 marks = 1 << iota
-	markModern
-	markClassic     // also in files of v0.21, whose look-up slot kept its name
-	markClassicOnly // never in those
-	markFFISlot
+	hintV21 hints = 1 << iota
+	hintModern
+	hintClassic     // also in files of v0.21, whose look-up slot kept its name
+	hintClassicOnly // never in those
+	hintFFISlot
 )
 
-var definedMarks = map[string]marks{
-	"__tvm_ffi_library_ctx":      markV21,
-	"__tvm_ffi_library_bin":      markV21,
-	"__tvm_ffi__library_ctx":     markModern,
-	"__tvm_module_ctx":           markClassic | markClassicOnly,
-	"__tvm_dev_mblob":            markClassic | markClassicOnly,
-	"__TVMFuncCall":              markClassic | markClassicOnly,
-	"__TVMAPISetLastError":       markClassic | markClassicOnly,
-	"__TVMBackendGetFuncFromEnv": markClassic,
+var definedHints = map[string]hints{
+	"__tvm_ffi_library_ctx":      hintV21,
+	"__tvm_ffi_library_bin":      hintV21,
+	"__tvm_ffi__library_ctx":     hintModern,
+	"__tvm_module_ctx":           hintClassic | hintClassicOnly,
+	"__tvm_dev_mblob":            hintClassic | hintClassicOnly,
+	"__TVMFuncCall":              hintClassic | hintClassicOnly,
+	"__TVMAPISetLastError":       hintClassic | hintClassicOnly,
+	"__TVMBackendGetFuncFromEnv": hintClassic,
 }
 
-var importedMarks = map[string]marks{
-	"TVMFuncCall":              markClassic | markClassicOnly,
-	"TVMAPISetLastError":       markClassic | markClassicOnly,
-	"TVMBackendGetFuncFromEnv": markClassic,
+var importedHints = map[string]hints{
+	"TVMFuncCall":              hintClassic | hintClassicOnly,
+	"TVMAPISetLastError":       hintClassic | hintClassicOnly,
+	"TVMBackendGetFuncFromEnv": hintClassic,
 }
 
-// generationOf follows the rules by which the loader decides (internal/core/loader/elf_imports.c).
+// generationOf applies the rules of the loader (internal/core/loader/elf_imports.c).
 func generationOf(symbols []symbol) Generation {
-	seen := marks(0)
+	seen := hints(0)
 	for i := range symbols {
 		name := symbols[i].name
 		if symbols[i].undefined() {
-			seen |= importedMarks[name]
+			seen |= importedHints[name]
 			continue
 		}
-		m := definedMarks[name]
+		m := definedHints[name]
 		switch {
 		case m == 0 && strings.HasPrefix(name, modernPrefix):
-			m = markModern
+			m = hintModern
 		case m == 0 && strings.HasPrefix(name, "__TVMFFI"):
-			m = markFFISlot
+			m = hintFFISlot
 		}
 		seen |= m
 	}
 	switch {
-	case seen&markV21 != 0:
+	case seen&hintV21 != 0:
 		return V21
-	case seen&markModern != 0:
+	case seen&hintModern != 0:
 		return Modern
-	case seen&markFFISlot != 0 && seen&markClassicOnly == 0: // slots of the new calls over plain names
+	case seen&hintFFISlot != 0 && seen&hintClassicOnly == 0: // slots of the new calls over plain names
 		return V21
-	case seen&markClassic != 0:
+	case seen&hintClassic != 0:
 		return Classic
 	}
 	return Plain
 }
 
-// addSignatures finds what the functions print in errors. Files that are too long to be read for it have none.
+// addSignatures adds the signatures that the functions print in errors. Files that are too long to be searched have
+// none.
 func (r *Report) addSignatures(m *image) {
 	const most = 256 << 20
 	if r.Generation != Modern || len(r.Functions) == 0 || m.size > most {
@@ -100,7 +101,7 @@ func (r *Report) addSignatures(m *image) {
 	}
 }
 
-// addSymbols sorts the symbols into functions, slots and imports.
+// addSymbols divides the symbols into functions, slots and imports.
 func (r *Report) addSymbols(m *image, symbols []symbol) {
 	r.Functions = []Function{}
 	described := map[string]bool{}
@@ -138,7 +139,7 @@ func (r *Report) addSymbols(m *image, symbols []symbol) {
 	}
 }
 
-// addFunction adds a symbol if the runtime lets it be called.
+// addFunction adds a symbol if the runtime can call it.
 func (r *Report) addFunction(s *symbol) {
 	if !s.function() {
 		return
@@ -159,13 +160,14 @@ func (r *Report) addFunction(s *symbol) {
 	r.Functions = append(r.Functions, f)
 }
 
-// isSlot reports whether the runtime fills the variable at load: its own functions, and the module's context.
+// isSlot reports whether the runtime fills in the variable when it loads the file: pointers to its own functions, and
+// to the module.
 func isSlot(name string) bool {
 	return strings.HasPrefix(name, "__TVM") || name == "__tvm_module_ctx" || name == "__tvm_ffi__library_ctx" ||
 		name == "__tvm_ffi_library_ctx"
 }
 
-// entry is the name of the default function: LLVM's files hold it as text, those of C code have a function.
+// entry returns the name of the default function: a text in files of LLVM, a function in those of C code.
 func (m *image) entry(s *symbol) string {
 	if s.function() {
 		return classicEntry

@@ -18,7 +18,7 @@ type image struct {
 	name  string
 	size  int64
 	loads []*elf.Prog
-	// truncated says that the section table is not all there, though everything that is loaded is.
+	// truncated means that the section table is incomplete, although everything that is loaded is in the file.
 	truncated bool
 }
 
@@ -26,10 +26,10 @@ func (m *image) damaged(format string, args ...any) error {
 	return fmt.Errorf("%s: damaged file: %s: %s", m.name, fmt.Sprintf(format, args...), exportAgain)
 }
 
-// openImage reads the headers of a file of size bytes and checks that what they promise is there.
+// openImage reads the headers of a file of size bytes, and checks that the parts that they describe are in the file.
 func openImage(name string, r io.ReaderAt, size int64) (*image, error) {
 	m := &image{name: name, size: size}
-	var header [64]byte // of 64-bit files; that of the others is shorter
+	var header [64]byte // the size for 64-bit files; 32-bit files have a shorter one
 	n, err := r.ReadAt(header[:min(size, 64)], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -94,7 +94,7 @@ func (m *image) segmentAt(vaddr uint64) (*elf.Prog, uint64) {
 	return nil, 0
 }
 
-// mapped reports whether the address lies in a segment at all.
+// mapped reports whether the address is in a segment.
 func (m *image) mapped(vaddr uint64) bool {
 	for _, p := range m.loads {
 		if vaddr >= p.Vaddr && vaddr-p.Vaddr < p.Memsz {
@@ -104,13 +104,13 @@ func (m *image) mapped(vaddr uint64) bool {
 	return false
 }
 
-// read returns n bytes at an address. They must be in one segment and come from the file, which bounds n.
+// read returns n bytes at an address. They must be in one segment and in the file, which limits n.
 func (m *image) read(vaddr, n uint64, what string) ([]byte, error) {
 	p, available := m.segmentAt(vaddr)
 	if n > available {
 		return nil, m.damaged("%s: %d bytes at %#x lie outside the loaded part", what, n, vaddr)
 	}
-	if err := memory.Check(int64(n)); err != nil { // of a file that is all holes
+	if err := memory.Check(int64(n)); err != nil { // the file may consist of holes
 		return nil, m.damaged("%s: %v", what, err)
 	}
 	data := make([]byte, n)
@@ -123,8 +123,8 @@ func (m *image) read(vaddr, n uint64, what string) ([]byte, error) {
 	return data, nil
 }
 
-// sectionless shows a file as if it had no section table: debug/elf would copy the sections' names, which may overlap,
-// so that a small file could ask for any amount of memory.
+// sectionless returns a file without its section table. debug/elf would copy the names of the sections, which may
+// overlap, so a small file could request any amount of memory.
 type sectionless struct {
 	r     io.ReaderAt
 	class elf.Class
@@ -147,7 +147,7 @@ func (s *sectionless) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// sectionTableEnd is where the file ends at the earliest, by its header; 0 without a table.
+// sectionTableEnd returns the smallest size of the file according to its header; 0 without a section table.
 func sectionTableEnd(f *elf.File, header []byte) uint64 {
 	begin, each, count := uint64(0), uint64(0), uint64(0)
 	if f.Class == elf.ELFCLASS64 {

@@ -11,25 +11,25 @@ import (
 	"tvmgo/blob"
 )
 
-// Contents is a report with the bytes that it is about.
+// Contents is a report with the bytes that it describes.
 type Contents struct {
 	*Report
-	// Raw is the blob with its length prefix, as far as it is there; nil without one.
+	// Raw is the blob with its length prefix, possibly truncated; nil if there is none.
 	Raw []byte
-	// Parsed is what Raw holds; nil if that can't be read.
+	// Parsed is the parsed Raw; nil if it cannot be parsed.
 	Parsed *blob.Blob
-	// Damage are the problems that kept something from being read. The report may have more.
+	// Damage lists the problems because of which something could not be read. The report may have more problems.
 	Damage []string
-	// Segments are what a loader maps from the file, in its order.
+	// Segments are the parts of the file that a loader maps, in their order.
 	Segments []Segment
 }
 
 // Segment is a part of the file that is mapped.
 type Segment struct {
-	Address    uint64 // as the file says it
-	Memory     uint64 // bytes that it takes: those of Data, then zeros
+	Address    uint64 // the address in the file's headers
+	Memory     uint64 // size in bytes: Data, then zeros
 	Executable bool
-	Data       *io.SectionReader // without the header's words about the section table
+	Data       *io.SectionReader // without the header's fields of the section table
 }
 
 // File inspects the library at a path.
@@ -86,7 +86,7 @@ func openError(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// Read inspects a library of size bytes; name is what the report and the messages call it.
+// Read inspects a library of size bytes. name is the file's name in the report and in messages.
 func Read(name string, r io.ReaderAt, size int64) (*Report, error) {
 	c, err := read(name, r, size)
 	if err != nil {
@@ -114,9 +114,9 @@ func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
 	return contents(m, d), nil
 }
 
-// contents are those of an object or an archive.
+// contents makes the contents of an object or an archive.
 func (l *linked) contents() *Contents {
-	if l.image.File == nil { // sources alone
+	if l.image.File == nil { // only sources
 		return &Contents{Report: &Report{File: l.image.name, Size: l.image.size, Members: l.members,
 			Functions: []Function{}, ContextSlots: []string{},
 			RuntimeImports: []string{}, OtherImports: []string{}, Libraries: []string{}, Problems: []string{},

@@ -90,7 +90,7 @@ func TestFile_WhatCannotBeInspected(t *testing.T) {
 	}
 }
 
-// A file for another machine is reported like any other.
+// A file for another machine is inspected in the same way.
 func TestRead_OtherArchitecture(t *testing.T) {
 	data := load(t, "modern/gpu_opencl.so")
 	binary.LittleEndian.PutUint16(data[18:], uint16(elf.EM_AARCH64))
@@ -100,7 +100,7 @@ func TestRead_OtherArchitecture(t *testing.T) {
 	require.Empty(t, report.Problems)
 }
 
-// The section table is for tools; a file without it loads, and is inspected.
+// The section table is for tools; a file without it can be loaded and inspected.
 func TestRead_WithoutSections(t *testing.T) {
 	data := load(t, "classic/gpu_cuda.so")
 	want := must.Get(inspectBytes("x.so", data))(t)

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// magics are the beginnings of files that are taken for libraries by mistake.
+// magics are the beginnings of files that are often mistaken for libraries.
 var magics = []struct{ magic, what string }{
 	{"!<arch>\n", "a static library: link it first, with cc -shared -Wl,--whole-archive"},
 	{"\xcf\xfa\xed\xfe", "a Mach-O file for macOS: export it for Linux"},
@@ -19,7 +19,7 @@ var magics = []struct{ magic, what string }{
 	{"#!", "a script: give the shared library (.so)"},
 }
 
-// looksLike says what a file that isn't ELF seems to be, with the way out.
+// looksLike describes the type of a file that is not ELF, with a remedy.
 func looksLike(r io.ReaderAt, size int64) string {
 	if size == 0 {
 		return "an empty file: " + exportAgain

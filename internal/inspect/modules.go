@@ -8,7 +8,7 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// addBlob reads the modules that the file carries. Damage is a problem of the report.
+// addBlob adds the modules in the file's blob. Damage is a problem of the report.
 func (c *Contents) addBlob(m *image, symbols []symbol) {
 	layout := blob.Modern
 	switch c.Generation {
@@ -33,7 +33,7 @@ func (c *Contents) readBlob(m *image, at uint64, layout blob.Layout) {
 		c.damage(err.Error())
 		return
 	}
-	want := available // a blob that is cut off inside its length
+	want := available // the blob's length is truncated
 	if len(head) == 8 {
 		if n := binary.LittleEndian.Uint64(head); n < available-8 {
 			want = n + 8
@@ -58,10 +58,10 @@ func cure(err error) string {
 	if errors.Is(err, blob.ErrCorrupt) {
 		return ": " + exportAgain
 	}
-	return "" // an unknown kind brings its own
+	return "" // an unknown kind has its own loader
 }
 
-// addModules lists the entries. Without a tree the library is the root and imports all of them.
+// addModules adds the entries. If there is no tree, the library is the root and imports all of them.
 func (c *Contents) addModules(b *blob.Blob) {
 	shift := 0
 	if b.ImplicitRoot {
@@ -89,12 +89,12 @@ func (c *Contents) addModules(b *blob.Blob) {
 	}
 }
 
-// ModuleProblem says that the payload of a module can't be read.
+// ModuleProblem describes a module whose payload cannot be read.
 func ModuleProblem(kind string, err error) string {
 	return "module " + kind + ": " + err.Error() + cure(err)
 }
 
-// deviceOf looks into modules of device code; nil for others.
+// deviceOf describes the payload of a module with device code; nil for others.
 func deviceOf(e *blob.Entry, layout blob.Layout) (*Device, error) {
 	switch modulekind.FormOf(e.Kind) {
 	case modulekind.Device:

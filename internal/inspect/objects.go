@@ -12,20 +12,20 @@ import (
 	"tvmgo/internal/objects"
 )
 
-// Objects, and archives of them, are looked at as the library that a linker would make: each section is a segment of
-// it.
+// Objects, and archives of them, are inspected like the library that a linker would make from them: each section
+// becomes a segment.
 
 // Member is a file in an archive.
 type Member struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`   // bytes
-	Source bool   `json:"source"` // to be compiled; what is in it is not known before
+	Source bool   `json:"source"` // to be compiled; its functions are not known before that
 }
 
-// linked puts objects together.
+// linked combines objects.
 type linked struct {
-	image   *image // of all; its file is the first object
-	end     uint64 // of the addresses that are taken
+	image   *image // the image of all objects; its file is the first object
+	end     uint64 // the end of the addresses in use
 	symbols []symbol
 	members []Member
 }
@@ -56,7 +56,7 @@ func readLinked(name string, r io.ReaderAt, size int64) (l *linked, ok bool, err
 			return err
 		}
 		if isObject, _ := objects.IsObject(data.Bytes()); !isObject {
-			return fmt.Errorf("%.100q in the archive is no object file", member)
+			return fmt.Errorf("%.100q in the archive is not an object file", member)
 		}
 		return l.add(member, bytes.NewReader(data.Bytes()), int64(data.Len()))
 	})
@@ -67,10 +67,10 @@ func readLinked(name string, r io.ReaderAt, size int64) (l *linked, ok bool, err
 	return l, true, err
 }
 
-// damage is an error that names the file already.
+// damage is an error that already names the file.
 type damage struct{ error }
 
-// add takes an object's sections and symbols over.
+// add adds the sections and symbols of an object.
 func (l *linked) add(name string, r io.ReaderAt, size int64) error {
 	m := &image{name: name, size: size}
 	wrong := func(format string, args ...any) error { return damage{m.damaged(format, args...)} }
@@ -84,7 +84,7 @@ func (l *linked) add(name string, r io.ReaderAt, size int64) error {
 	if m.Machine != l.image.Machine || m.Class != l.image.Class || m.Data != l.image.Data {
 		return fmt.Errorf("its objects are for different machines: %s and others", architecture(l.image.Machine))
 	}
-	base := make([]uint64, len(sections)) // addresses of sections that are loaded
+	base := make([]uint64, len(sections)) // addresses of the loaded sections
 	for i, s := range sections {
 		if s.flags&uint64(elf.SHF_ALLOC) == 0 {
 			continue
@@ -136,13 +136,13 @@ func symbolSize(c elf.Class) int {
 	return elf.Sym64Size
 }
 
-// flat shows a section of a file at an address.
+// flat returns a segment for a section of a file, at an address.
 func flat(r io.ReaderAt, s section, at uint64) *elf.Prog {
 	return &elf.Prog{ProgHeader: elf.ProgHeader{Type: elf.PT_LOAD, Vaddr: at, Filesz: s.size, Memsz: s.size},
 		ReaderAt: io.NewSectionReader(r, int64(s.offset), int64(s.size))}
 }
 
-// define takes symbols over that a linker would export, or would look for elsewhere.
+// define adds the symbols that a linker would export or resolve elsewhere.
 func (l *linked) define(symbols []symbol, base []uint64) {
 	for _, s := range symbols {
 		switch {
@@ -150,7 +150,7 @@ func (l *linked) define(symbols []symbol, base []uint64) {
 			continue
 		case s.undefined():
 		case s.hidden:
-			s.kind = elf.STT_FILE // it exists, but no lookup finds it
+			s.kind = elf.STT_FILE // it exists, but no look-up finds it
 		case int(s.section) < len(base) && base[s.section] != 0:
 			s.value += base[s.section]
 		case s.section == elf.SHN_COMMON: // a variable of zeros
@@ -166,8 +166,8 @@ func (l *linked) define(symbols []symbol, base []uint64) {
 	}
 }
 
-// resolved are the symbols of the library: what one object lacks, another one may have, and of weak ones it takes the
-// first.
+// resolved returns the symbols of the library. A symbol that one object lacks may be defined by another one; of weak
+// definitions the first is used.
 func (l *linked) resolved() []symbol {
 	defined := map[string]bool{}
 	var all []symbol
@@ -194,8 +194,8 @@ type section struct {
 	link                uint32
 }
 
-// readSections reads the section table of an object, without the names, of which a hostile file could ask for any
-// amount.
+// readSections reads the section table of an object, without the names, because a malicious file could request any
+// amount of memory for them.
 func readSections(m *image, r io.ReaderAt) ([]section, error) {
 	var header [64]byte
 	n, err := r.ReadAt(header[:min(m.size, 64)], 0)
@@ -232,7 +232,7 @@ func readSections(m *image, r io.ReaderAt) ([]section, error) {
 		}
 		return s, nil
 	}
-	if count == 0 { // more than the header can say
+	if count == 0 { // the number does not fit into the header
 		first, err := read(0)
 		if err != nil {
 			return nil, err

@@ -61,7 +61,7 @@ func readBytes(t *testing.T, data []byte) *inspect.Report {
 	return must.Get(inspect.Read("m", bytes.NewReader(data), int64(len(data))))(t)
 }
 
-// TestObjects sees what the linked library has.
+// TestObjects finds what the linked library contains.
 func TestObjects(t *testing.T) {
 	tree := must.Get((&blob.Blob{Layout: blob.Modern,
 		Entries: []blob.Entry{{Kind: "_lib"}, {Kind: "cuda", Payload: []byte("damaged")}}, RowPtr: []int{0, 1, 1},
@@ -97,7 +97,7 @@ func TestObjects(t *testing.T) {
 		require.Len(t, both.Problems, 1)
 		var text bytes.Buffer
 		require.NoError(t, both.WriteText(&text))
-		require.Contains(t, text.String(), "lib1.c (7 bytes, source: what is in it is known once it is compiled)")
+		require.Contains(t, text.String(), "lib1.c (7 bytes, source: its functions are known once it is compiled)")
 	}
 	sources := readBytes(t, archiveOf(t, "lib0.c", []byte("int x;\n")))
 	require.Len(t, sources.Members, 1)
@@ -114,7 +114,7 @@ func names(r *inspect.Report) []string {
 	return list
 }
 
-// TestObjects_Damaged cuts and changes objects: an error, or a report, and no panic.
+// TestObjects_Damaged truncates and changes objects: each gives an error or a report, and none a panic.
 func TestObjects_Damaged(t *testing.T) {
 	good := objectOf(t, objectSource)
 	for n := range len(good) {

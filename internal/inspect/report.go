@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Generation is how the file's functions are called and how its symbols are named.
+// Generation is the calling convention of a file's functions, and the naming of its symbols.
 type Generation string
 
-// The generations. A plain file has no symbol of any; its functions are looked up as classic ones.
+// The generations. A plain file has no symbols of any of the others; its functions are looked up as classic ones.
 const (
 	Modern  Generation = "modern"  // v0.22 and newer: safe calls, __tvm_ffi_<name>
-	V21     Generation = "v0.21"   // safe calls under plain names; no other version shares it
+	V21     Generation = "v0.21"   // safe calls under plain names; no other version has these
 	Classic Generation = "classic" // v0.20 and older: 6-argument packed functions
 	Plain   Generation = "plain"
 )
 
-// Describe says in a few words who wrote files of this generation.
+// Describe describes the producers of files of this generation in a few words.
 func (g Generation) Describe() string {
 	switch g {
 	case Modern:
@@ -29,10 +29,10 @@ func (g Generation) Describe() string {
 	return "plain: no symbol of TVM, functions count as packed"
 }
 
-// Convention is how one function is called.
+// Convention is how a function is called.
 type Convention string
 
-// The conventions: int(void*, const TVMFFIAny*, int32_t, TVMFFIAny*), the same over the objects of v0.21, and
+// The conventions: int(void*, const TVMFFIAny*, int32_t, TVMFFIAny*), the same with the objects of v0.21, and
 // int(TVMValue*, int*, int, TVMValue*, int*, void*).
 const (
 	SafeCall    Convention = "safe_call"
@@ -40,8 +40,8 @@ const (
 	Packed      Convention = "packed"
 )
 
-// Report is what Inspect finds. Lists are sorted but for modules, which keep the file's numbers. The JSON keys are
-// stable: keys are added, none changes its meaning.
+// Report is the result of an inspection. Lists are sorted, except for modules, which are in the order of the file's
+// numbers. JSON keys may be added, but keep their meaning.
 type Report struct {
 	File           string     `json:"file"`
 	Size           int64      `json:"size"` // bytes
@@ -50,14 +50,14 @@ type Report struct {
 	ByteOrder      string     `json:"byte_order"`
 	Members        []Member   `json:"members,omitempty"` // the files of an archive
 	Generation     Generation `json:"generation"`
-	Entry          string     `json:"entry,omitempty"` // the function that is meant by default
+	Entry          string     `json:"entry,omitempty"` // the default function
 	Functions      []Function `json:"functions"`
-	ContextSlots   []string   `json:"context_slots"`   // variables that the runtime fills at load
-	RuntimeImports []string   `json:"runtime_imports"` // undefined symbols that the runtime answers
-	OtherImports   []string   `json:"other_imports"`   // undefined symbols that others have to
+	ContextSlots   []string   `json:"context_slots"`   // variables that the runtime fills in when it loads the file
+	RuntimeImports []string   `json:"runtime_imports"` // undefined symbols that the runtime defines
+	OtherImports   []string   `json:"other_imports"`   // undefined symbols that other libraries must define
 	Libraries      []string   `json:"needed_libraries"`
 	Blob           *Blob      `json:"blob"`
-	Loaded         bool       `json:"loaded,omitempty"` // code of the file was run, for descriptions
+	Loaded         bool       `json:"loaded,omitempty"` // code of the file was executed for descriptions
 	Problems       []string   `json:"problems"`
 }
 
@@ -66,26 +66,25 @@ type Function struct {
 	Name       string     `json:"name"`
 	Symbol     string     `json:"symbol"`
 	Convention Convention `json:"convention"`
-	Metadata   bool       `json:"metadata"` // the file has a function that gives its metadata
+	Metadata   bool       `json:"metadata"` // the file has a function that returns its metadata
 	Doc        bool       `json:"doc"`      // … and its documentation
 
-	// Signature is the one that the function's error messages print, which Apache TVM puts into the constants of a
-	// library; "" when there is none.
+	// Signature is the text that the function prints in errors, which Apache TVM stores in the constants of a library;
+	// "" if there is none.
 	Signature string `json:"signature,omitempty"`
 
-	// Description is what those functions gave; nil when nothing of the file was run, or none gave anything.
+	// Description is what those functions returned; nil if none was executed, or none returned anything.
 	Description *Description `json:"description,omitempty"`
 }
 
-// Description is what a function's producer says of it. It comes from code of the file, so inspect itself never fills
-// it in.
+// Description describes a function. It comes from code of the file, so inspect itself never fills it in.
 type Description struct {
-	Signature string          `json:"signature,omitempty"` // for people, "add(int, int) -> int"
+	Signature string          `json:"signature,omitempty"` // as text: "add(int, int) -> int"
 	Metadata  json.RawMessage `json:"metadata,omitempty"`  // a JSON object
 	Doc       string          `json:"doc,omitempty"`
 }
 
-// Blob is what the file carries beside its own code.
+// Blob is the part of the file that contains other modules.
 type Blob struct {
 	Symbol  string   `json:"symbol"`
 	Layout  string   `json:"layout"`
@@ -99,19 +98,19 @@ type Module struct {
 	Kind        string  `json:"kind"` // "library" is the file itself
 	PayloadSize int64   `json:"payload_size"`
 	Imports     []int   `json:"imports"`
-	Loader      string  `json:"loader,omitempty"` // the package whose import brings the loader
+	Loader      string  `json:"loader,omitempty"` // the package to import for the loader
 	Device      *Device `json:"device,omitempty"`
 	Unsupported string  `json:"unsupported,omitempty"` // why this version cannot run it
 }
 
-// Device is the inside of a module of device code.
+// Device describes a module of device code.
 type Device struct {
 	Format    string           `json:"format"` // "ptx", "cubin", "cl", …
 	CodeSize  int64            `json:"code_size"`
 	Functions []DeviceFunction `json:"functions"`
 }
 
-// DeviceFunction is a kernel: the arguments come first in a call, then one integer per launch tag.
+// DeviceFunction is a kernel. In a call, its arguments come first, then an integer for each launch tag.
 type DeviceFunction struct {
 	Name       string   `json:"name"`
 	Args       []string `json:"args"`
@@ -121,7 +120,7 @@ type DeviceFunction struct {
 
 func (r *Report) problem(parts ...string) { r.Problems = append(r.Problems, strings.Join(parts, "")) }
 
-// damage is a problem that kept something from being read.
+// damage is a problem because of which something could not be read.
 func (c *Contents) damage(parts ...string) {
 	c.problem(parts...)
 	c.Damage = append(c.Damage, strings.Join(parts, ""))

@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// smallest are modules of about a kilobyte (testdata/small/small.s says how they are made), of both ELF classes.
+// smallest are modules of about a kilobyte, of both ELF classes (testdata/small/small.s describes how they are made).
 var smallest = []string{"small32.so", "small64.so"}
 
 func loadSmall(t testing.TB, name string) []byte {
@@ -42,7 +42,7 @@ func TestRead_BothClasses(t *testing.T) {
 	}
 }
 
-// Every byte of a whole module, set to each of a few values.
+// Every byte of a module is set to several values.
 func TestRead_EveryByte(t *testing.T) {
 	for _, name := range smallest {
 		data := loadSmall(t, name)

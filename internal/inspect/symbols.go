@@ -13,7 +13,7 @@ type symbol struct {
 	section elf.SectionIndex
 	bind    elf.SymBind
 	kind    elf.SymType
-	hidden  bool // from other files than its own
+	hidden  bool // not visible to other files
 }
 
 func (s *symbol) undefined() bool { return s.section == elf.SHN_UNDEF }
@@ -29,13 +29,13 @@ func (s *symbol) function() bool { return s.kind == elf.STT_FUNC || s.kind == el
 
 const stbGNUUnique = elf.SymBind(10)
 
-// dynamic is what the dynamic segment leads to.
+// dynamic is the contents of the dynamic segment.
 type dynamic struct {
 	symbols []symbol
 	needed  []string
 }
 
-// readDynamic follows the dynamic segment to the symbols and the names of needed libraries.
+// readDynamic reads the symbols and the names of needed libraries from the dynamic segment.
 func (m *image) readDynamic() (*dynamic, error) {
 	tags, neededAt, err := m.dynamicTags()
 	if err != nil {
@@ -64,7 +64,7 @@ func (m *image) readDynamic() (*dynamic, error) {
 	return d, m.readSymbols(d, tags[elf.DT_SYMTAB], count, names)
 }
 
-// dynamicTags reads the dynamic segment: a value per tag, and those of DT_NEEDED.
+// dynamicTags reads the dynamic segment: the value of each tag, and all values of DT_NEEDED.
 func (m *image) dynamicTags() (map[elf.DynTag]uint64, []uint64, error) {
 	for _, p := range m.Progs {
 		if p.Type != elf.PT_DYNAMIC {
@@ -91,7 +91,7 @@ func (m *image) dynamicTags() (map[elf.DynTag]uint64, []uint64, error) {
 	return nil, nil, m.damaged("it has no dynamic segment, so that nothing in it can be found by name")
 }
 
-// width is the size of an address in bytes.
+// width returns the size of an address in bytes.
 func (m *image) width() int {
 	if m.Class == elf.ELFCLASS64 {
 		return 8
@@ -106,7 +106,7 @@ func (m *image) word(data []byte) uint64 {
 	return uint64(m.ByteOrder.Uint32(data))
 }
 
-// countSymbols takes the number of symbols from the hash tables, as nothing else says it.
+// countSymbols reads the number of symbols from the hash tables, because it is stored nowhere else.
 func (m *image) countSymbols(tags map[elf.DynTag]uint64) (uint64, error) {
 	count := uint64(0)
 	if at := tags[elf.DT_GNU_HASH]; at != 0 {
@@ -146,7 +146,7 @@ func (m *image) countGNU(at uint64) (uint64, error) {
 		last = max(last, uint64(m.ByteOrder.Uint32(data)))
 	}
 	if last == 0 {
-		return first, nil // nothing is exported; what is imported comes before
+		return first, nil // nothing is exported; imported symbols have lower numbers
 	}
 	if last < first {
 		return 0, m.damaged("a bucket of the hash table names no symbol")
@@ -200,8 +200,8 @@ func (m *image) readSymbols(d *dynamic, at, count uint64, names *nameTable) erro
 	return nil
 }
 
-// nameTable returns views of a string table. Names may share their ends, so a hostile table of many entries over one
-// long text would unfold to far more than its size: budget bounds what is handed out in all.
+// nameTable returns views of a string table. Names may share their ends, so many entries of a malicious table could
+// refer to one long text and expand to far more than its size. budget limits the total length of the names.
 type nameTable struct {
 	text   string
 	budget int

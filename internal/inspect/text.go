@@ -12,7 +12,7 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// WriteText writes the report for people.
+// WriteText writes the report as text.
 func (r *Report) WriteText(w io.Writer) error {
 	p := &printer{}
 	machine := fmt.Sprintf("%s, %d-bit", r.Architecture, r.Bits)
@@ -24,7 +24,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, m := range r.Members {
 		note := ""
 		if m.Source {
-			note = ", source: what is in it is known once it is compiled"
+			note = ", source: its functions are known once it is compiled"
 		}
 		p.line("%-16s %s (%d bytes%s)", title, Shown(m.Name), m.Size, note)
 		title = ""
@@ -82,14 +82,14 @@ func (p *printer) functions(list []Function) {
 	}
 }
 
-// description prints the signature, what else the metadata holds, and the documentation.
+// description prints the signature, the other metadata, and the documentation.
 func (p *printer) description(d *Description) {
 	const indent = "                   "
 	if d.Signature != "" {
 		p.line("%s%s", indent, Shown(d.Signature))
 	}
 	var values map[string]json.RawMessage
-	_ = json.Unmarshal(d.Metadata, &values) // whoever filled it in has checked it
+	_ = json.Unmarshal(d.Metadata, &values) // checked when it was filled in
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if key == "type_schema" && d.Signature != "" {
 			continue
@@ -104,7 +104,7 @@ func (p *printer) description(d *Description) {
 	}
 }
 
-// hint says how to see what only code of the file knows.
+// hint tells the user how to print what functions of the file return.
 func (p *printer) hint(r *Report) {
 	if r.Loaded || !slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Metadata || f.Doc }) {
 		return
@@ -122,12 +122,12 @@ func (p *printer) blob(b *Blob) {
 	}
 }
 
-// tree prints the modules from the root on, each below the one that imports it; a shared one in full once. Chains of
-// imports may be as long as the file has modules, so it does not recurse.
+// tree prints the modules from the root on, each below the module that imports it. The imports of a shared module are
+// printed once. Chains of imports may be long, so the function does not recurse.
 func (p *printer) tree(b *Blob) {
-	type place struct{ module, depth int }
+	type visit struct{ module, depth int }
 	seen := make([]bool, len(b.Modules))
-	for stack := []place{{}}; len(stack) > 0; {
+	for stack := []visit{{}}; len(stack) > 0; {
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		m := &b.Modules[at.module]
@@ -137,7 +137,7 @@ func (p *printer) tree(b *Blob) {
 		}
 		seen[at.module] = true
 		for _, child := range slices.Backward(m.Imports) {
-			stack = append(stack, place{child, at.depth + 1})
+			stack = append(stack, visit{child, at.depth + 1})
 		}
 	}
 }
@@ -181,7 +181,7 @@ func tags(f DeviceFunction) string {
 	return text
 }
 
-// legible is text that is safe on a terminal: characters that are not printable are escaped.
+// legible returns a text that is safe on a terminal: characters that are not printable are escaped.
 func legible(text string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -197,7 +197,7 @@ func legible(text string) string {
 	return b.String()
 }
 
-// Shown is a name that is safe on a terminal: quoted if it has anything but printable characters.
+// Shown returns a name that is safe on a terminal: it is quoted if it has characters that are not printable.
 func Shown(name string) string {
 	for _, c := range name {
 		if c == 0xfffd || !strconv.IsPrint(c) {

@@ -11,11 +11,11 @@ import "sort"
 // them could be merged in the end, and the set of groups that have to run before a group is described by one number for
 // each member: how many groups of that member's chain, from its start.
 type grouping struct {
-	members int
-	of      []int32   // by operation: its group
-	member  []int32   // by group
-	place   []int32   // by group: its position in its member's chain, from 1 on
-	chains  [][]int32 // by member: its groups
+	members  int
+	of       []int32   // by operation: its group
+	member   []int32   // by group
+	position []int32   // by group: its position in its member's chain, from 1 on
+	chains   [][]int32 // by member: its groups
 	// by group and member: the number of the member's groups that have to run before this group, without the group itself
 	before []int32
 	users  [][]int32 // by group: the groups that use its results
@@ -46,10 +46,10 @@ func (g *grouping) put(op, member int32, used []int32) {
 		open = max(open, g.done(u, member))
 	}
 	if int(open) == len(chain) {
-		chain = append(chain, int32(len(g.place)))
+		chain = append(chain, int32(len(g.position)))
 		g.chains[member] = chain
 		g.member = append(g.member, member)
-		g.place = append(g.place, open+1)
+		g.position = append(g.position, open+1)
 		g.users = append(g.users, nil)
 		g.before = append(g.before, make([]int32, g.members)...)
 	}
@@ -68,7 +68,7 @@ func (g *grouping) put(op, member int32, used []int32) {
 // depends on.
 func (g *grouping) waits(x int32, used []int32) bool {
 	for _, u := range used {
-		if u != x && g.done(x, g.member[u]) < g.place[u] {
+		if u != x && g.done(x, g.member[u]) < g.position[u] {
 			return false
 		}
 	}
@@ -105,8 +105,8 @@ func (g *grouping) raise(x, u int32) (news bool) {
 			mine[m], news = n, true
 		}
 	}
-	if m := g.member[u]; g.place[u] > mine[m] {
-		mine[m], news = g.place[u], true
+	if m := g.member[u]; g.position[u] > mine[m] {
+		mine[m], news = g.position[u], true
 	}
 	return news
 }

@@ -39,7 +39,7 @@ type reader struct {
 	buffers []*tir.Buffer
 }
 
-func (r *reader) variable(v any, at *place) *tir.Var {
+func (r *reader) variable(v any, at *position) *tir.Var {
 	return r.vars[wholeOf(v, at, 0, len(r.vars)-1)]
 }
 
@@ -60,14 +60,14 @@ func (r *reader) module(o *object) *tir.IRModule {
 	m := &tir.IRModule{Attrs: r.attrs(o)}
 	list, at := o.list("vars")
 	for i, v := range list {
-		x := r.object(&place{up: at, index: i}, v)
+		x := r.object(&position{up: at, index: i}, v)
 		r.vars = append(r.vars, tir.NewVar(x.text("name"), x.typ("type")))
 		x.done()
 	}
 	r.bufferTable(o)
 	list, at = o.list("functions")
 	for i, v := range list {
-		here := &place{up: at, index: i}
+		here := &position{up: at, index: i}
 		f := r.function(r.object(here, v))
 		if f.Name == "" || m.Func(f.Name) != nil {
 			failJSON(here, "function name %q is empty or used twice", f.Name)
@@ -84,7 +84,7 @@ func (r *reader) bufferTable(o *object) {
 	list, at := o.list("buffers")
 	all := make([]*object, len(list))
 	for i, v := range list {
-		x := r.object(&place{up: at, index: i}, v)
+		x := r.object(&position{up: at, index: i}, v)
 		all[i] = x
 		shape, _ := x.list("shape")
 		r.buffers = append(r.buffers, &tir.Buffer{Name: x.text("name"), Data: r.varField(x, "data"), DType: x.typ("type"),
@@ -112,11 +112,11 @@ func (r *reader) function(o *object) *tir.PrimFunc {
 		Attrs: r.attrs(o)}
 	list, at := o.list("params")
 	for i, v := range list {
-		f.Params = append(f.Params, r.variable(v, &place{up: at, index: i}))
+		f.Params = append(f.Params, r.variable(v, &position{up: at, index: i}))
 	}
 	list, at = o.list("buffers")
 	for i, v := range list {
-		x := r.object(&place{up: at, index: i}, v)
+		x := r.object(&position{up: at, index: i}, v)
 		p := r.varField(x, "param")
 		if f.Buffers[p] != nil {
 			failJSON(x.at, "parameter %s has a buffer already", p.Name)
@@ -137,7 +137,7 @@ func (r *reader) attrs(o *object) map[string]any {
 	}
 	list, at := o.list("attrs")
 	for i, v := range list {
-		x := r.object(&place{up: at, index: i}, v)
+		x := r.object(&position{up: at, index: i}, v)
 		key := x.text("key")
 		if _, twice := attrs[key]; twice {
 			failJSON(x.at, "attribute %q occurs twice", key)

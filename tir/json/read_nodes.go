@@ -51,7 +51,7 @@ func (r *reader) exprs(o *object, name string, depth int) []tir.Expr {
 	list, at := o.list(name)
 	all := make([]tir.Expr, len(list))
 	for i, v := range list {
-		all[i] = r.exprOf(v, &place{up: at, index: i}, depth)
+		all[i] = r.exprOf(v, &position{up: at, index: i}, depth)
 	}
 	return all
 }
@@ -62,7 +62,7 @@ func (r *reader) expr(o *object, name string, depth int) tir.Expr {
 }
 
 // exprOf reads an expression at the given depth of nesting.
-func (r *reader) exprOf(v any, at *place, depth int) tir.Expr {
+func (r *reader) exprOf(v any, at *position, depth int) tir.Expr {
 	if depth > form.MaxExprDepth {
 		failJSON(at, "expressions are nested more than %d deep", form.MaxExprDepth)
 	}
@@ -231,7 +231,7 @@ func (r *reader) field(o *object, f *tir.Field, to any, exprs, stmts int) {
 			if f.Key == "indices" {
 				least = 0
 			}
-			(*x)[i] = wholeOf(v, &place{up: at, index: i}, least, 1<<30)
+			(*x)[i] = wholeOf(v, &position{up: at, index: i}, least, 1<<30)
 		}
 	case *tir.BinaryOp:
 		*x = enumField[tir.BinaryOp](o, f.Key, "operation")
@@ -250,14 +250,14 @@ func (r *reader) stmt(o *object, name string, depth int) tir.Stmt {
 }
 
 // stmtOf reads a statement at the given depth of nesting; sequences do not count as a level.
-func (r *reader) stmtOf(v any, at *place, depth int) tir.Stmt {
+func (r *reader) stmtOf(v any, at *position, depth int) tir.Stmt {
 	if depth > form.MaxStmtDepth {
 		failJSON(at, "statements are nested more than %d deep", form.MaxStmtDepth)
 	}
 	if list, ok := v.([]any); ok {
 		s := &tir.Seq{}
 		for i, x := range list {
-			s.Stmts = append(s.Stmts, r.stmtOf(x, &place{up: at, index: i}, depth))
+			s.Stmts = append(s.Stmts, r.stmtOf(x, &position{up: at, index: i}, depth))
 		}
 		return s
 	}
@@ -296,7 +296,7 @@ func (r *reader) stmtNode(o *object, depth int) tir.Stmt {
 
 func checkCond(o *object, key string, e tir.Expr) {
 	if t := e.DType(); t != tir.Bool {
-		failJSON(&place{up: o.at, key: key}, "type %s: want bool", form.TypeText(t))
+		failJSON(&position{up: o.at, key: key}, "type %s: want bool", form.TypeText(t))
 	}
 }
 
@@ -332,7 +332,7 @@ func (r *reader) reference(o *object) (node any) {
 func enumField[E tir.Enum](o *object, name, what string) E {
 	e, known := tir.ByName[E](o.text(name))
 	if !known {
-		failJSON(&place{up: o.at, key: name}, "unknown %s %q: want one of %q", what, form.Clip(o.text(name)), tir.Names[E]())
+		failJSON(&position{up: o.at, key: name}, "unknown %s %q: want one of %q", what, form.Clip(o.text(name)), tir.Names[E]())
 	}
 	return e
 }

@@ -35,14 +35,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // Error returns the path and the message.
 func (e *Error) Error() string { return "tir: read JSON: " + e.Path + ": " + e.Msg }
 
-// place is a position in a JSON document; nil is the whole document.
-type place struct {
-	up    *place
+// position locates a value in a JSON document; nil is the whole document.
+type position struct {
+	up    *position
 	key   string // the field's name; "" in lists
 	index int
 }
 
-func (p *place) String() string {
+func (p *position) String() string {
 	var parts []string
 	for ; p != nil; p = p.up {
 		part := "[" + strconv.Itoa(p.index) + "]"
@@ -58,12 +58,12 @@ func (p *place) String() string {
 	return "$" + strings.Join(parts, "")
 }
 
-func failJSON(at *place, format string, args ...any) {
+func failJSON(at *position, format string, args ...any) {
 	panic(&Error{Path: at.String(), Msg: fmt.Sprintf(format, args...)})
 }
 
 // readTree reads one value: map[string]any, []any, string, json.Number, bool or nil. A key must not occur twice.
-func readTree(d *json.Decoder, at *place, depth int) any {
+func readTree(d *json.Decoder, at *position, depth int) any {
 	if depth > maxJSONDepth {
 		failJSON(at, "lists and objects are nested more than %d deep", maxJSONDepth)
 	}
@@ -76,7 +76,7 @@ func readTree(d *json.Decoder, at *place, depth int) any {
 			k, err := d.Token()
 			failToken(at, err)
 			key := k.(string) // Token returns only strings as keys
-			below := &place{up: at, key: key}
+			below := &position{up: at, key: key}
 			if _, twice := object[key]; twice {
 				failJSON(below, "the field occurs twice")
 			}
@@ -90,7 +90,7 @@ func readTree(d *json.Decoder, at *place, depth int) any {
 	case json.Delim('['):
 		list := []any{}
 		for d.More() {
-			list = append(list, readTree(d, &place{up: at, index: len(list)}, depth+1))
+			list = append(list, readTree(d, &position{up: at, index: len(list)}, depth+1))
 		}
 		closeTree(d, at)
 		return list
@@ -98,13 +98,13 @@ func readTree(d *json.Decoder, at *place, depth int) any {
 	return t
 }
 
-func closeTree(d *json.Decoder, at *place) {
+func closeTree(d *json.Decoder, at *position) {
 	_, err := d.Token()
 	failToken(at, err)
 }
 
 // failToken fails if Token returned an error.
-func failToken(at *place, err error) {
+func failToken(at *position, err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -115,12 +115,12 @@ func failToken(at *place, err error) {
 
 // object is an object whose fields are read one by one.
 type object struct {
-	at     *place
+	at     *position
 	fields map[string]any
 	asked  map[string]bool
 }
 
-func (r *reader) object(at *place, v any) *object {
+func (r *reader) object(at *position, v any) *object {
 	fields, ok := v.(map[string]any)
 	if !ok {
 		failJSON(at, "found %s, want an object", sortOf(v))
@@ -153,18 +153,18 @@ func (o *object) has(name string) bool {
 }
 
 // get returns a required field and its position.
-func (o *object) get(name string) (any, *place) {
+func (o *object) get(name string) (any, *position) {
 	if !o.has(name) {
 		failJSON(o.at, "field %q is missing", name)
 	}
-	return o.fields[name], &place{up: o.at, key: name}
+	return o.fields[name], &position{up: o.at, key: name}
 }
 
 // done fails if the object has a field that has not been read.
 func (o *object) done() {
 	for _, k := range slices.Sorted(maps.Keys(o.fields)) {
 		if !o.asked[k] {
-			failJSON(&place{up: o.at, key: k}, "unknown field: want one of %q", slices.Sorted(maps.Keys(o.asked)))
+			failJSON(&position{up: o.at, key: k}, "unknown field: want one of %q", slices.Sorted(maps.Keys(o.asked)))
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (o *object) optional(name string) string {
 	return o.text(name)
 }
 
-func jsonText(v any, at *place) string {
+func jsonText(v any, at *position) string {
 	if fields, ok := v.(map[string]any); ok && len(fields) == 1 {
 		if s, ok := fields["base64"].(string); ok {
 			b, err := base64.StdEncoding.DecodeString(s)
@@ -199,7 +199,7 @@ func jsonText(v any, at *place) string {
 	return s
 }
 
-func (o *object) list(name string) ([]any, *place) {
+func (o *object) list(name string) ([]any, *position) {
 	v, at := o.get(name)
 	list, ok := v.([]any)
 	if !ok {
@@ -230,7 +230,7 @@ func (o *object) whole(name string, least, greatest int) int {
 	return wholeOf(v, at, least, greatest)
 }
 
-func wholeOf(v any, at *place, least, greatest int) int {
+func wholeOf(v any, at *position, least, greatest int) int {
 	n, _ := v.(json.Number)
 	i, err := strconv.Atoi(n.String())
 	if err != nil || i < least || i > greatest {

@@ -1,5 +1,5 @@
-// Package fault has the errors of package runtime, which gives them their public names. Each error has a kind, and each
-// kind a code, which is its name in the C ABI. It is a leaf: the packages below runtime make the same errors.
+// Package fault has the errors of package runtime, which exports them. Each error has a kind, and each kind a code, its
+// name in the C ABI. The package depends on no other one here, so the packages below runtime make the same errors.
 package fault
 
 import (
@@ -28,7 +28,7 @@ func (k *kind) Error() string { return k.text }
 var kinds = []error{NotFound, CorruptModule, NotSupported, DeviceUnavailable, OutOfMemory, Closed, InvalidArgument,
 	Failed}
 
-// aliases has the kinds of the codes that C knows beside those of the kinds.
+// aliases maps the other codes of C to kinds.
 var aliases = map[string]error{
 	"TypeError": InvalidArgument, "IndexError": InvalidArgument, "KeyError": InvalidArgument,
 	"AttributeError": InvalidArgument,
@@ -41,10 +41,10 @@ type Error struct {
 	Kind    error  // one of the kinds above
 	Code    string // the kind's spelling in the C ABI, for example "ValueError"
 	Message string // what went wrong and what to do
-	// Backtrace says where it happened, innermost first, if the failing function reported it; for a Go function that
-	// panicked it is the stack.
+	// Backtrace lists the calls that led to the error, innermost first, if the failing function reported it. For a Go
+	// function that panicked it is the stack.
 	Backtrace string
-	Err       error // the Go error behind it, when there is one: fs.ErrNotExist and its like are found here
+	Err       error // the Go error that caused this one, such as fs.ErrNotExist; nil if there is none
 }
 
 // Error returns the operation and the message.
@@ -62,7 +62,7 @@ func (e *Error) Error() string {
 // Is reports whether target is the error's kind.
 func (e *Error) Is(target error) bool { return target == e.Kind }
 
-// Unwrap returns the Go error behind it.
+// Unwrap returns the Go error that caused it.
 func (e *Error) Unwrap() error { return e.Err }
 
 // New makes an error of an operation.
@@ -81,7 +81,7 @@ func Wrap(op string, kind, err error) error {
 // IsClosed makes the error of a use after Close.
 func IsClosed(op, what string) error { return New(op, Closed, "the %s is closed", what) }
 
-// KindOf returns the kind for a code of the C ABI: Failed for a code of the program's own.
+// KindOf returns the kind of a code of the C ABI; Failed for a code that is not known here.
 func KindOf(code string) error {
 	for _, k := range kinds {
 		if k.(*kind).code == code {

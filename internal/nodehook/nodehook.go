@@ -1,9 +1,8 @@
-// Package nodehook lets tests describe types of nodes of their own to package tir, so that they see what passes, the
-// text and JSON forms, and code generators make of nodes that they do not know.
+// Package nodehook lets tests define node types of package tir. With them, tests check how passes, the text and JSON
+// forms, and code generators treat nodes that they do not know.
 package nodehook
 
-// Describe makes a type of nodes known to package tir, which sets it. The type is that of what make returns: a pointer
-// to a structure that embeds tir.Expr or tir.Stmt, and whose other exported fields are described by tags as those of
-// package tir. Its key is its name in JSON. A pure one is an expression whose value depends on its parts alone. It is
-// called by init functions only.
+// Describe defines a node type. Package tir sets this variable; only init functions call it. make returns a pointer to
+// a structure that embeds tir.Expr or tir.Stmt; tags describe its other exported fields as in package tir. key is the
+// type's name in JSON. The value of a pure node is an expression that depends on its operands alone.
 var Describe func(key string, pure bool, make func() any)

@@ -12,9 +12,9 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Type is an element type that both sides have.
+// Type is an element type of NumPy that package dlpack also has.
 type Type struct {
-	Code  string // as .npy files say it, without the byte order
+	Code  string // the type in .npy files, without the byte order
 	DType dlpack.DataType
 }
 
@@ -39,7 +39,7 @@ func Find(code string) (dlpack.DataType, bool) {
 	return dlpack.DataType{}, false
 }
 
-// Descr is the type as a header says it, in little-endian order; "" for types that NumPy has not.
+// Descr returns the type in the form of a header, in little-endian order; "" for types that NumPy does not have.
 func Descr(t dlpack.DataType) string {
 	if t == dlpack.ClassicBool {
 		t = dlpack.Bool
@@ -54,8 +54,8 @@ func Descr(t dlpack.DataType) string {
 	return ""
 }
 
-// WriteHeader writes what comes before the elements, which follow in row-major order: version 1.0 of the format, padded
-// so that they are 64-byte aligned in the file, as NumPy does. The type must have a [Descr].
+// WriteHeader writes the header, version 1.0 of the format, after which the elements follow in row-major order. Like
+// NumPy, it pads the header so that the elements are 64-byte aligned in the file. The type must have a [Descr].
 func WriteHeader(w io.Writer, t dlpack.DataType, shape []int64) error {
 	dims := strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ")
 	if len(shape) == 1 {

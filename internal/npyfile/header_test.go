@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// What is written is what NumPy's readers find, and the elements begin at a multiple of 64 bytes.
+// NumPy's readers read what is written, and the elements begin at a multiple of 64 bytes.
 func TestWriteHeader(t *testing.T) {
 	for _, typ := range Types() {
 		for _, shape := range [][]int64{{}, {0}, {7}, {2, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}} {
@@ -32,7 +32,7 @@ func TestWriteHeader(t *testing.T) {
 	}
 }
 
-// A shape is a Python tuple: one of a single dimension has a comma.
+// A shape is a Python tuple: with one dimension, it has a trailing comma.
 func TestWriteHeader_Tuples(t *testing.T) {
 	for want, shape := range map[string][]int64{"()": {}, "(7,)": {7}, "(2, 3)": {2, 3}} {
 		var file bytes.Buffer

@@ -5,7 +5,7 @@ import (
 	goruntime "runtime"
 )
 
-// Machine says which machine an ELF file is for.
+// Machine is the machine of an ELF file.
 type Machine struct {
 	Arch  elf.Machine
 	Class elf.Class // 32 or 64 bits

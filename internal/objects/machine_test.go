@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// This process runs on its own machine; an object for another one is an object, and not native.
+// The file of this process is for its own machine. An object for another machine is an object, but not native.
 func TestHost(t *testing.T) {
 	f, err := elf.Open("/proc/self/exe")
 	require.NoError(t, err)

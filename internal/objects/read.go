@@ -1,5 +1,5 @@
-// Package objects says which machine an ELF file is for, reads object files and archives of them as Apache TVM exports
-// them (.tar, also compressed), and links them into shared libraries with the system's compiler.
+// Package objects finds out which machine an ELF file is for, reads object files and archives of them as Apache TVM
+// exports them (.tar, also compressed), and links them into shared libraries with the system's compiler.
 package objects
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const (
 	maxMembers = 4096
-	maxBytes   = 1 << 30 // of a compressed archive, and 100 times its size
+	maxBytes   = 1 << 30 // the limit of what a compressed archive expands to, together with 100 times its size
 )
 
 // IsArchive reports whether data begin like an archive that Each reads.
@@ -26,7 +26,8 @@ func IsArchive(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || len(head) >= 262 && string(head[257:262]) == "ustar"
 }
 
-// IsObject reports whether data begin like an object file that can be linked; isNative, whether it is for this machine.
+// IsObject reports whether data begin like an object file that can be linked, and isNative whether it is for this
+// machine.
 func IsObject(head []byte) (isObject, isNative bool) {
 	if len(head) < 52 || string(head[:4]) != "\x7fELF" || head[4] != 1 && head[4] != 2 || head[5] != 1 && head[5] != 2 {
 		return false, false

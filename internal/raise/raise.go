@@ -19,7 +19,7 @@ import (
 	"tvmgo/internal/gopanic"
 )
 
-// Take turns an owned error object into a Go error of an operation.
+// Take converts an owned error object to a Go error of an operation.
 func Take(op string, object uintptr) error {
 	o := *(*unsafe.Pointer)(unsafe.Pointer(&object)) // C memory
 	cell := (*C.TVMFFIErrorCell)(unsafe.Add(o, C.sizeof_TVMFFIObject))
@@ -34,7 +34,7 @@ func Take(op string, object uintptr) error {
 	return e
 }
 
-// Give makes an owned error object of a Go error; 0 without memory.
+// Give makes an owned error object from a Go error; 0 if there is no memory.
 func Give(err error) (object uintptr) {
 	kind, kindLen := cText(fault.CodeOf(err))
 	msg, msgLen := cText(err.Error())
@@ -43,7 +43,7 @@ func Give(err error) (object uintptr) {
 		(*[0]byte)(C.tvmgoReleaseHandle)))
 }
 
-// Guard runs f, which C called, and raises its error or panic on the calling thread: 0, or -1.
+// Guard runs f for a caller in C, and raises its error or panic on the calling thread. It returns 0 or -1.
 func Guard(f func() error) (rc int32) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -58,7 +58,7 @@ func Guard(f func() error) (rc int32) {
 
 func raise(err error) int32 { return int32(C.tvmgo_bridge_raise(C.uintptr_t(Give(err)))) }
 
-// backtraceOf is where an error comes from: the stack of a panic, or the backtrace of an error that C raised.
+// backtraceOf returns the origin of an error: the stack of a panic, or the backtrace of an error that C raised.
 func backtraceOf(err error) string {
 	var p *gopanic.Panic
 	if errors.As(err, &p) {

@@ -12,7 +12,7 @@ import (
 	"tvmgo/target"
 )
 
-// Attributes are the values of a target's options, and its features, sorted by name.
+// Attributes returns the values of a target's options and features, sorted by name.
 func Attributes(t *target.Target) value.Map {
 	all := t.Attrs()
 	m := make(value.Map, 0, len(all))
@@ -22,7 +22,7 @@ func Attributes(t *target.Target) value.Map {
 	return m
 }
 
-// attribute is a value of an option as the C ABI has it.
+// attribute returns the value of an option as a value of the C ABI.
 func attribute(v any) any {
 	switch v := v.(type) {
 	case []int64:
@@ -39,7 +39,7 @@ func attribute(v any) any {
 	return v
 }
 
-// OfFields makes a target of the fields of its object: tag, keys, host and kind by name, and the attributes.
+// OfFields makes a target from the fields of its object: tag, keys, host and kind by name, and the attributes.
 func OfFields(fields map[string]any, attrs any) (*target.Target, error) {
 	config, err := Configuration("$", attrs)
 	if err != nil {
@@ -60,7 +60,7 @@ func OfFields(fields map[string]any, attrs any) (*target.Target, error) {
 	return target.New(m)
 }
 
-// Configuration turns a value of the C ABI into what target.New takes. path is what errors call it.
+// Configuration converts a value of the C ABI to an argument of target.New. path is its name in errors.
 func Configuration(path string, v any) (any, error) { return configuration(path, v, 0) }
 
 func configuration(path string, v any, depth int) (any, error) {
@@ -95,16 +95,16 @@ func configuration(path string, v any, depth int) (any, error) {
 		}
 		return m, nil
 	}
-	return foreign{nameOf(v)}, nil // whoever refuses it knows what is expected
+	return foreign{nameOf(v)}, nil // package target rejects it, and knows what it expects
 }
 
 // foreign is a value of the C ABI that no option takes.
 type foreign struct{ name string }
 
-// GoString is how errors of package target call it.
+// GoString returns its name in errors of package target.
 func (f foreign) GoString() string { return f.name }
 
-// memberPath is the JSON path of a member, with quotes about what could be misread.
+// memberPath returns the JSON path of a member, quoted if it could be misread.
 func memberPath(path, name string) string {
 	for i := range len(name) {
 		c := name[i]
@@ -115,7 +115,7 @@ func memberPath(path, name string) string {
 	return path + "." + name
 }
 
-// nameOf says what a value is, as messages for C name it.
+// nameOf returns the name of a value's type in messages for C.
 func nameOf(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -1,6 +1,6 @@
-// Package targetvalue has the bodies of the global functions of targets, and the forms that targets take among the
-// values of the C ABI: their attributes, and the configurations from which targets are made. Package runtime makes and
-// reads the objects. It depends on no C code.
+// Package targetvalue implements the global functions of targets, and converts targets from and to values of the C ABI:
+// their attributes, and the configurations from which targets are made. Package runtime makes and reads the objects.
+// This package does not depend on C code.
 package targetvalue
 
 import (
@@ -26,7 +26,7 @@ func (f Function) Call(op string, args []any) (any, error) {
 	return v, Error(err)
 }
 
-// The functions. What each takes and returns is in docs/abi.md.
+// The functions. docs/abi.md lists their arguments and results.
 var (
 	New         = Function{1, 2, newTarget}
 	Export      = Function{1, 1, exportOfTarget}
@@ -42,7 +42,7 @@ var (
 	AddTag      = Function{3, 3, addTag}
 )
 
-// Error gives an error of package target its kind in the C ABI. Its text stays.
+// Error adds the kind of the C ABI to an error of package target, and keeps its text.
 func Error(err error) error {
 	var e *target.Error
 	if err == nil || !errors.As(err, &e) {
@@ -85,7 +85,7 @@ func (c call) text(i int) (string, error) {
 	return "", c.wrong(i, "a string")
 }
 
-// kind is a kind, or that of a name.
+// kind returns argument i, which is a kind or the name of one.
 func (c call) kind(i int) (*target.Kind, error) {
 	switch v := c.args[i].(type) {
 	case *target.Kind:
@@ -96,7 +96,7 @@ func (c call) kind(i int) (*target.Kind, error) {
 	return nil, c.wrong(i, "a target kind or the name of one")
 }
 
-// config is an argument as target.New takes it; path is what errors call it.
+// config returns argument i in the form that target.New takes. path is its name in errors.
 func (c call) config(i int, path string) (any, error) {
 	if b, ok := c.args[i].([]byte); ok { // JSON
 		return b, nil
@@ -142,7 +142,7 @@ func exportOfTarget(c call) (any, error) {
 	return exported(t), nil
 }
 
-// exported is the configuration that a target's JSON spells, in its order.
+// exported returns the configuration in a target's JSON, in its order.
 func exported(v any) any {
 	switch v := v.(type) {
 	case *target.Target:
@@ -187,7 +187,7 @@ func featureOfTarget(c call) (any, error) {
 	return t.Feature(name), err
 }
 
-// optionsOfKind has the types of options by their names.
+// optionsOfKind returns the types of a kind's options by name.
 func optionsOfKind(c call) (any, error) {
 	k, err := c.kind(0)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package value has the values of the C ABI that have no type of their own in Go, which package runtime gives their
-// public names, and checks the arguments of functions that C calls. It is a leaf beside package fault.
+// Package value has the types of C values that have no other type in Go, which package runtime exports, and checks the
+// arguments of functions that C calls. It depends only on package fault.
 package value
 
 import (
@@ -11,7 +11,7 @@ import (
 // Shape is the shape of a tensor: its dimensions in elements.
 type Shape []int64
 
-// Entry is a key with its value in a Map.
+// Entry is a key and its value in a Map.
 type Entry = struct{ Key, Value any }
 
 // Map is an ordered map. Keys are unique: a later entry with an equal key replaces the earlier one.
@@ -20,7 +20,7 @@ type Map []Entry
 // Ptr is an opaque C address.
 type Ptr unsafe.Pointer
 
-// List has the elements of a slice as values.
+// List returns the elements of a slice as values.
 func List[T any](list []T) []any {
 	all := make([]any, len(list))
 	for i, v := range list {
@@ -40,7 +40,7 @@ func CheckCount(op string, args []any, least, most int) error {
 	return nil
 }
 
-// Text is argument i, a string or bytes.
+// Text returns argument i, a string or bytes.
 func Text(op string, args []any, i int) (string, error) {
 	switch v := args[i].(type) {
 	case string:
@@ -51,7 +51,7 @@ func Text(op string, args []any, i int) (string, error) {
 	return "", fault.New(op, fault.InvalidArgument, "argument %d: expected a string, got %T", i, args[i])
 }
 
-// Texts is argument i as a list of strings; None and an absent one are an empty list.
+// Texts returns argument i, a list of strings; an empty list if it is None or absent.
 func Texts(op string, args []any, i int) ([]string, error) {
 	if i >= len(args) || args[i] == nil {
 		return nil, nil
@@ -69,7 +69,7 @@ func Texts(op string, args []any, i int) ([]string, error) {
 	return list, nil
 }
 
-// Close closes a value if it can be closed, and what it contains.
+// Close closes a value if it can be closed, and the values in it.
 func Close(v any) {
 	switch v := v.(type) {
 	case interface{ Close() error }:

@@ -14,7 +14,7 @@ func ExampleNew() {
 		func(_ *target.Target, op *target.Op) (bool, string) {
 			switch {
 			case op.Kind != "matmul":
-				return false, "it multiplies matrices alone"
+				return false, "it only multiplies matrices"
 			case op.Attrs["dtype"] != "int8":
 				return false, fmt.Sprintf("%v is no int8", op.Attrs["dtype"])
 			}
@@ -49,7 +49,7 @@ func ExampleNew() {
 	//   in: a, w2
 	//   out: c
 	//   b = relu(a): kind "c" accepts every operation
-	//     not npu (member 0): it multiplies matrices alone
+	//     not npu (member 0): it only multiplies matrices
 	//   c = matmul(b, w2): kind "c" accepts every operation
 	//     not npu (member 0): float32 is no int8
 }

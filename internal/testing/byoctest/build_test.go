@@ -74,7 +74,7 @@ func mlp(X: handle, W1: handle, B1: handle, W2: handle, H: handle, Y: handle) {
 }
 `
 
-// strategy is the strategy of a named composite: products that are large enough go to the library.
+// strategy is the strategy of a named composite: products that are large enough are computed by the library.
 func strategy(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
 	var answer []target.Assignment
 	for _, op := range g.Ops {
@@ -90,7 +90,7 @@ func strategy(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
 	return answer, nil
 }
 
-// standIn installs the stand-in library where the compiler finds it.
+// standIn puts the stand-in library where the compiler finds it.
 func standIn(t *testing.T, text string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -125,7 +125,7 @@ func TestBuild_Composite(t *testing.T) {
 		require.Len(t, imported, min(calls, 1), soc)
 		for _, i := range imported {
 			code := must.Get(i.GetSource(""))(t)
-			require.Equal(t, calls, strings.Count(code, " dnnl_sgemm(")-1, "and its declaration: %s", soc)
+			require.Equal(t, calls, strings.Count(code, " dnnl_sgemm(")-1, "all occurrences except the declaration: %s", soc)
 			require.Len(t, i.Functions(), calls)
 			require.NoError(t, i.Close())
 		}
@@ -176,7 +176,7 @@ func network(t *testing.T, m *runtime.Module) []float64 {
 	return wide
 }
 
-// TestBuild_CompositeRunsTheLibrary checks by an error of the library that the library is called.
+// TestBuild_CompositeRunsTheLibrary checks that the library is called: its error is returned.
 func TestBuild_CompositeRunsTheLibrary(t *testing.T) {
 	require.NoError(t, register())
 	standIn(t, strings.Replace(library, "if (transa", "if (k == 5) return 3;\n  if (transa", 1))
@@ -198,7 +198,7 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 	m := must.Get(text.Parse(program))(t)
 	for soc, want := range map[string]string{
 		`{"kind": "composite", "devices": ["dnnl"]}`: `no member accepts operation "biased" (function) (and 2 more): ` +
-			`dnnl (member 0): it multiplies matrices alone`,
+			`dnnl (member 0): it only multiplies matrices`,
 		`{"kind": "composite", "devices": ["dnnl", "metal"]}`: `function biased: build for kind "metal": ` +
 			`no code generator target.build.metal is enabled: there are those of c, dnnl`,
 		`{"kind": "composite", "devices": []}`: `composite is composite and has no members`,
@@ -219,7 +219,7 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 	require.NoError(t, err)
 	to := must.Get(target.New(`{"kind": "composite", "devices": ["dnnl", "c"]}`))(t)
 	require.ErrorContains(t, must.Fail(codegen.Build(threads, to)),
-		`no member accepts operation "f" (function): dnnl (member 0): it multiplies matrices alone; `+
+		`no member accepts operation "f" (function): dnnl (member 0): it only multiplies matrices; `+
 			`c (member 1): it has loops over threads, which only a device has`)
 	require.ErrorContains(t, must.Fail(codegen.Build(&tir.IRModule{}, to)), "the program has no functions to divide")
 }

@@ -1,5 +1,5 @@
-// Package leaks fails tests that leave something alive. It waits for clean-ups of the garbage collector: these run on
-// goroutines of the Go runtime, some time after the collection that found their objects, and later still on a busy
+// Package leaks fails tests that leave objects alive. It waits for clean-ups of the garbage collector: these run on
+// goroutines of the Go runtime, some time after the collection that found their objects, and even later on a busy
 // machine.
 package leaks
 
@@ -38,7 +38,7 @@ func Until(done func() bool) bool {
 	return true
 }
 
-// Settled returns a figure after all objects that were unreachable before are gone.
+// Settled returns the figure after the clean-ups of all objects that were unreachable before the call.
 func Settled[T comparable](figure func() T) T {
 	Collect()
 	last := figure()
@@ -51,7 +51,8 @@ func Settled[T comparable](figure func() T) T {
 	return last
 }
 
-// Check fails the test if the figure is not at its end what it is now. It comes first in a test, so that it looks last.
+// Check fails the test if the figure changes until the end of the test. Call it first in a test, so that it checks
+// after all other clean-ups.
 func Check[T comparable](t testing.TB, figure func() T) {
 	t.Helper()
 	before := Settled(figure)

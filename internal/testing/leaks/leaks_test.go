@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/testing/leaks"
 )
 
-// A figure is taken when unreachable objects are gone, even if their clean-ups are slow.
+// Settled waits for unreachable objects, even if their clean-ups are slow.
 func TestSettled(t *testing.T) {
 	var alive atomic.Int64
 	may := make(chan struct{})

@@ -28,7 +28,7 @@ func Call(t testing.TB, m *runtime.Module, name string, args ...any) (any, error
 	return f.Call(args...)
 }
 
-// Tensor is a tensor of the CPU with data, of one dimension if no shape is given. It is closed at the end of the test.
+// Tensor makes a CPU tensor from data, with one dimension if no shape is given. It is closed at the end of the test.
 func Tensor[T dlpack.Scalar](t testing.TB, data []T, shape ...int64) *runtime.Tensor {
 	t.Helper()
 	if shape == nil {
@@ -37,13 +37,13 @@ func Tensor[T dlpack.Scalar](t testing.TB, data []T, shape ...int64) *runtime.Te
 	return must.Open(runtime.FromSlice(data, shape...))(t)
 }
 
-// Empty is a tensor of the CPU that is not initialized. It is closed at the end of the test.
+// Empty makes a CPU tensor that is not initialized. It is closed at the end of the test.
 func Empty(t testing.TB, dtype dlpack.DataType, shape ...int64) *runtime.Tensor {
 	t.Helper()
 	return must.Open(runtime.NewTensor(dtype, shape, runtime.CPU))(t)
 }
 
-// Slice is a copy of a tensor's elements.
+// Slice returns a copy of a tensor's elements.
 func Slice[T dlpack.Scalar](t testing.TB, x *runtime.Tensor) []T {
 	t.Helper()
 	return must.Get(runtime.ToSlice[T](x))(t)

@@ -1,4 +1,4 @@
-// Package must keeps a call that can fail, and the check whether it did, on one line of a test.
+// Package must puts a call that can fail, and the check of its error, on one line of a test.
 package must
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Get is the value of a call that must succeed; the test ends if it does not:
+// Get returns the value of a call that must succeed. If it fails, the test ends:
 //
 //	data := must.Get(os.ReadFile(path))(t)
 func Get[T any](value T, err error) func(t require.TestingT) T {
@@ -20,7 +20,7 @@ func Get[T any](value T, err error) func(t require.TestingT) T {
 	}
 }
 
-// Open is Get of a value that is closed when the test ends:
+// Open is Get for a value that is closed when the test ends:
 //
 //	m := must.Open(runtime.Load(ctx, path))(t)
 func Open[T interface{ Close() error }](value T, err error) func(t testing.TB) T {
@@ -32,7 +32,7 @@ func Open[T interface{ Close() error }](value T, err error) func(t testing.TB) T
 	}
 }
 
-// Fail is the error of a call that must fail, whatever its value:
+// Fail returns the error of a call that must fail:
 //
 //	require.ErrorContains(t, must.Fail(runtime.Load(ctx, path)), "no such file")
 func Fail[T any](_ T, err error) error { return err }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// failed is a test that counts its failures and goes on.
+// failed is a test that counts its failures and continues.
 type failed struct{ n int }
 
 func (f *failed) Errorf(string, ...any) {}

@@ -1,4 +1,4 @@
-// Package payloads makes a module of each known kind, as it stands in a blob, for tests that must cover every kind.
+// Package payloads makes a module of each known kind in its form in a blob, for tests that must cover every kind.
 package payloads
 
 import (
@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/modulekind"
 )
 
-// Functions are those of the modules with kernels.
+// Functions are the functions of modules that have kernels.
 var Functions = []blob.Function{{Key: "k", FunctionInfo: blob.FunctionInfo{Name: "k",
 	ArgTypes: []dlpack.DataType{dlpack.Int32}, LaunchParamTags: []string{"blockIdx.x"}}}}
 
@@ -20,7 +20,7 @@ func Every(t testing.TB, layout blob.Layout) []blob.Entry {
 	var list []blob.Entry
 	for _, k := range modulekind.All() {
 		if k.Form == modulekind.Opaque && layout != blob.Modern {
-			continue // where it ends is not known
+			continue // its end is not known
 		}
 		name := k.Name
 		if k.Family {
@@ -31,7 +31,7 @@ func Every(t testing.TB, layout blob.Layout) []blob.Entry {
 	return list
 }
 
-// payload is an example of a kind's payload.
+// payload makes a payload of a kind.
 func payload(t testing.TB, k *modulekind.Kind, layout blob.Layout) []byte {
 	var w blob.Writer
 	made := func(data []byte, err error) []byte {

@@ -2,7 +2,7 @@ package tirnodes
 
 import "tvmgo/tir"
 
-// Nested nests a sum so many times, on the left or on the right.
+// Nested makes a sum of the given depth, nested on the left or on the right.
 func Nested(x tir.Expr, depth int, left bool) tir.Expr {
 	e := x
 	for range depth {
@@ -15,7 +15,8 @@ func Nested(x tir.Expr, depth int, left bool) tir.Expr {
 	return e
 }
 
-// LetsShared nests lets whose value and body are one node: it is used under ever more binders.
+// LetsShared makes nested lets. The value and the body of each are the same node, so the innermost node has many
+// parents.
 func LetsShared(depth int) tir.Expr {
 	e := tir.Expr(tir.I32(1))
 	for range depth {

@@ -2,7 +2,7 @@ package tirnodes
 
 import "tvmgo/tir"
 
-// EveryNode is one of each sort of node that has parts, each part with a constant of its own.
+// EveryNode returns a node of each type that has operands; each operand is a different constant.
 func EveryNode() []any {
 	next := int32(0)
 	k := func() tir.Expr { next++; return tir.I32(next) }

@@ -8,8 +8,8 @@ import (
 	"tvmgo/tir"
 )
 
-// textGen makes random modules that are well formed: all types match, and variables and buffers are used where they are
-// known.
+// moduleMaker makes random modules that are well formed: all types match, and variables and buffers are used only in
+// their scope.
 type moduleMaker struct {
 	r       *rand.Rand
 	vars    []*tir.Var
@@ -52,9 +52,9 @@ func (g *moduleMaker) float() float64 {
 	return textGenFloats[g.r.IntN(len(textGenFloats))]
 }
 
-// floatOf is a value that a type of floats has.
+// floatOf returns a value of a float type.
 func (g *moduleMaker) floatOf(t tir.Type) float64 {
-	values := []float64{0, 0.5, 1, 1.5, -1, 2, 6, -6} // of all of them
+	values := []float64{0, 0.5, 1, 1.5, -1, 2, 6, -6} // values of all float types
 	switch {
 	case t == tir.Float64:
 		return g.float()
@@ -77,7 +77,7 @@ func (g *moduleMaker) floatOf(t tir.Type) float64 {
 	return values[g.r.IntN(len(values))]
 }
 
-// constant is a constant of a type of one lane.
+// constant makes a constant of a type with one lane.
 func (g *moduleMaker) constant(t tir.Type) tir.Expr {
 	switch {
 	case tir.IsFloat(t):
@@ -85,7 +85,7 @@ func (g *moduleMaker) constant(t tir.Type) tir.Expr {
 	case tir.IsBool(t):
 		return &tir.IntImm{Type: t, Value: int64(g.r.IntN(2))}
 	case t == tir.UInt64 && g.oneIn(4):
-		return &tir.IntImm{Type: t, Value: -1 - int64(g.r.IntN(3))} // beyond int64
+		return &tir.IntImm{Type: t, Value: -1 - int64(g.r.IntN(3))} // its bits as uint64 exceed int64
 	}
 	least, greatest := int64(-1)<<(t.Bits-1), int64(1)<<(t.Bits-1)-1
 	if !tir.IsSigned(t) {
@@ -126,7 +126,7 @@ func (g *moduleMaker) pickBuffer(fits func(*tir.Buffer) bool) *tir.Buffer {
 
 func (g *moduleMaker) anyType() tir.Type { return textGenTypes[g.r.IntN(len(textGenTypes))] }
 
-// leaf is an expression without parts, or with few.
+// leaf makes an expression with few or no operands.
 func (g *moduleMaker) leaf(t tir.Type) tir.Expr {
 	if v := g.pickVar(t); v != nil && !g.oneIn(3) {
 		return v
@@ -148,7 +148,7 @@ func (g *moduleMaker) exprs(t tir.Type, n, depth int) []tir.Expr {
 	return list
 }
 
-// indices are those of a buffer's element; with lanes, the last one has so many.
+// indices makes the indices of an element of a buffer. The last one has the given number of lanes.
 func (g *moduleMaker) indices(b *tir.Buffer, lanes, depth int) []tir.Expr {
 	list := make([]tir.Expr, len(b.Shape))
 	for i := range list {
@@ -174,7 +174,7 @@ func (g *moduleMaker) expr(t tir.Type, depth int) tir.Expr {
 	}
 }
 
-// tryExpr makes one of the nodes, if it can be of the type.
+// tryExpr makes a random node of the type, or returns nil if the node cannot have it.
 func (g *moduleMaker) tryExpr(t tir.Type, depth int) tir.Expr {
 	number := (tir.IsInt(t) || tir.IsFloat(t)) && t != tir.Handle
 	switch g.r.IntN(16) {
@@ -259,7 +259,7 @@ func (g *moduleMaker) call(t tir.Type, depth int) tir.Expr {
 	var fit []tir.Intrinsic
 	for _, i := range tir.Intrinsics() {
 		switch {
-		case i.Name == "ret_none" || i.Name == "clear_reports" || i.Name == "check_reports": // which give nothing
+		case i.Name == "ret_none" || i.Name == "clear_reports" || i.Name == "check_reports": // which have no value
 		case i.Name == "check_index":
 			if tir.IsInt(t) {
 				fit = append(fit, i)
@@ -307,7 +307,7 @@ func (g *moduleMaker) call(t tir.Type, depth int) tir.Expr {
 	return c
 }
 
-// arg is what calls take, and attributes have as their values.
+// arg makes an argument of a call, or the value of an attribute.
 func (g *moduleMaker) arg(depth int) tir.Expr {
 	if g.oneIn(4) {
 		return &tir.StringImm{Value: g.text()}

@@ -64,7 +64,7 @@ var textGenTargets = func() (all []*target.Target) {
 	return all
 }()
 
-// within makes a statement in which more is known.
+// within makes a statement in the scope of a variable or a buffer.
 func (g *moduleMaker) within(v *tir.Var, b *tir.Buffer, depth int) tir.Stmt {
 	vars, buffers := len(g.vars), len(g.buffers)
 	if v != nil {
@@ -135,7 +135,7 @@ func (g *moduleMaker) stmt(depth int) tir.Stmt {
 			s.Stmts = append(s.Stmts, g.stmt(depth))
 		}
 		return s
-	case 11: // memory that nothing here allocates
+	case 11: // memory that is not allocated in the function
 		if v, ok := g.pickVar(tir.Handle).(*tir.Var); ok {
 			return g.within(nil, g.buffer(v), depth)
 		}
@@ -189,7 +189,7 @@ func (g *moduleMaker) function(name string) *tir.PrimFunc {
 		known[v.Name] = true
 	}
 	g.vars = append(g.vars, f.Params...)
-	for range g.r.IntN(3) { // sizes that are found in shapes
+	for range g.r.IntN(3) { // variables that occur in shapes
 		g.vars = append(g.vars, tir.NewVar(g.name(), tir.Int32))
 	}
 	for _, v := range f.Params {
@@ -202,7 +202,7 @@ func (g *moduleMaker) function(name string) *tir.PrimFunc {
 	return f
 }
 
-// module makes the module of a seed.
+// Module makes the module of a seed.
 func Module(seed uint64) *tir.IRModule {
 	g := &moduleMaker{r: rand.New(rand.NewPCG(seed, 1))}
 	m := &tir.IRModule{Attrs: g.attrs()}

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// programMaker makes well-formed programs of bytes.
+// programMaker makes well-formed programs from bytes.
 type programMaker struct {
 	data         []byte
 	names        int
@@ -31,15 +31,15 @@ func (g *programMaker) variable(t tir.Type) *tir.Var {
 	return tir.NewVar(fmt.Sprintf("v%d", g.names), t)
 }
 
-// scope makes what stands within a binder; what is defined there is forgotten.
+// scope runs make, and removes what it defines from the scope afterwards.
 func (g *programMaker) scope(make func()) {
 	ints, floats, truths, buffers := g.ints, g.floats, g.truths, g.buffers
 	make()
 	g.ints, g.floats, g.truths, g.buffers = ints, floats, truths, buffers
 }
 
-// reuse is something of a list that was made before, or what is made now and kept there. What has a let within stands
-// once only.
+// reuse returns an expression of the list, or makes one and adds it to the list. An expression that contains a let is
+// not added, because its variable may be bound only once.
 func (g *programMaker) reuse(list *[]tir.Expr, make func() tir.Expr) tir.Expr {
 	if n := len(*list); n > 0 && g.next(3) == 0 {
 		return (*list)[g.next(n)]
@@ -141,7 +141,7 @@ func (g *programMaker) stmt(depth int) tir.Stmt {
 		return f
 	case 1:
 		b := tir.NewBuffer("b", tir.Float32, tir.Add(g.ints[0],
-			tir.I32(int32(g.next(256))))) // no constant: indices may be any
+			tir.I32(int32(g.next(256))))) // not a constant: indices need not be in bounds
 		b.Scope = []string{"", "shared", "local"}[g.next(3)]
 		s := &tir.Alloc{Buffer: b}
 		g.scope(func() {
@@ -179,7 +179,7 @@ func (g *programMaker) stmt(depth int) tir.Stmt {
 	return store()
 }
 
-// Program makes a function of bytes.
+// Program makes a function from bytes.
 func Program(data []byte) *tir.PrimFunc {
 	g := &programMaker{data: data}
 	a, n, m := tir.NewVar("a", tir.Handle), tir.NewVar("n", tir.Int32), tir.NewVar("m", tir.Int32)

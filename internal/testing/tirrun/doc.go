@@ -1,7 +1,7 @@
 // Package tirrun interprets functions of package tir: slowly, but with checks for every mistake that a compiled
 // program would make silently. It is the reference with which passes and code generators are compared.
 //
-// [Compile] iterations a module into closures, [Program.Call] runs one of its functions on numbers and on [Array]s, and
+// [Compile] compiles a module to closures, [Program.Call] runs one of its functions on numbers and on [Array]s, and
 // [Eval] computes one expression. A mistake in the program is a [*Fault]: an index out of bounds, a read of memory that
 // was not written, or a data race: two iterations of a parallel loop, or two threads between barriers, that access the
 // same element, unless both read it.

@@ -1,6 +1,6 @@
-// Package tirunknown tests what is done with nodes that are not known: it describes types of nodes of its own to
-// package tir ([Value], [Pure], [Sum], [Event], [Block]), puts them into programs, and runs every pass, analysis, form
-// and generator. Each must keep their meaning, or return an error that names the node; none may ignore it.
+// Package tirunknown tests how nodes that are not known are handled: it defines node types of package tir ([Value],
+// [Pure], [Sum], [Event], [Block]), puts them into programs, and runs every pass, analysis, form and generator. Each
+// must keep the meaning of the nodes, or return an error that names them; none may ignore them.
 //
-// [Lower] says what the nodes mean: calls of functions that the test provides, which note that they were called.
+// [Lower] gives the nodes their meaning: calls of functions that the test provides, which record the calls.
 package tirunknown

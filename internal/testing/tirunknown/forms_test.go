@@ -44,7 +44,7 @@ const (
 		"node={var n})\n"
 )
 
-// The text and the JSON of nodes without a syntax of their own are read back.
+// Nodes without a syntax of their own are read back from text and from JSON.
 func TestForms_OfUnknownNodes(t *testing.T) {
 	m, err := text.Parse(everything)
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestForms_OfUnknownNodes(t *testing.T) {
 	require.Equal(t, everything, text.Print(back))
 	require.Equal(t, compare.Hash(m), compare.Hash(back))
 	lines := strings.Split(everything, "\n")
-	for i, line := range lines { // each line counts
+	for i, line := range lines { // removing a line changes the node
 		if strings.HasPrefix(line, "  tir.Fields") {
 			other, err := text.Parse(strings.Join(append(append([]string{}, lines[:i]...), lines[i+1:]...), "\n"))
 			require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestCheck_UnknownNodes(t *testing.T) {
 		Body: block(&Event{Note: tir.BufferAt(b, tir.I32(9))})}), "what an opaque node loads may be no access")
 }
 
-// Generators and the interpreter name the node that they do not know.
+// The errors of generators and of the interpreter name the unknown node.
 func TestGenerators_OfUnknownNodes(t *testing.T) {
 	host, err := target.New("c")
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestGenerators_OfUnknownNodes(t *testing.T) {
 	}
 }
 
-// Formulas of tensors are computed as often as schedules say, so that they hold no opaque nodes.
+// A schedule may compute a formula several times, so a formula may not contain opaque nodes.
 func TestCompute_OfUnknownNodes(t *testing.T) {
 	formula := func(of func(tir.Expr) tir.Expr) error {
 		shape := []tir.Expr{tir.I32(4)}

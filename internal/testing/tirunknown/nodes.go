@@ -5,7 +5,7 @@ import (
 	"tvmgo/tir"
 )
 
-// Value is an opaque expression: A, after a call of "value" with A, which is noted, and with V if that is not nil.
+// Value is an opaque expression. Its value is A. It calls "value" with A, and with V if that is not nil.
 type Value struct {
 	tir.Expr
 	A tir.Expr
@@ -24,7 +24,7 @@ type Pure struct {
 // DType is the type of A.
 func (e *Pure) DType() tir.Type { return typeOf(e.A) }
 
-// Sum is a pure expression that defines a variable: Body, where Var is First.
+// Sum is a pure expression that binds a variable: Body, with First as the value of Var.
 type Sum struct {
 	tir.Expr
 	Var   *tir.Var `tir:",binds"`
@@ -35,8 +35,8 @@ type Sum struct {
 // DType is the type of Body.
 func (e *Sum) DType() tir.Type { return typeOf(e.Body) }
 
-// Event is an opaque statement: it calls "event" with Note, with V if that is not nil, and with the element of Buffer
-// at At if that is not nil.
+// Event is an opaque statement. It calls "event" with Note, with V if that is not nil, and with the element At of
+// Buffer if that is not nil.
 type Event struct {
 	tir.Stmt
 	Note   tir.Expr
@@ -45,8 +45,8 @@ type Event struct {
 	At     []tir.Expr  `tir:",optional"`
 }
 
-// Block is an opaque statement with bodies: it executes Body Count times, with Var from 0 on and memory for Buffer,
-// and then Rest and Other.
+// Block is an opaque statement with bodies. It executes Body Count times, with Var counting from 0 and memory for
+// Buffer, and then Rest and Other.
 type Block struct {
 	tir.Stmt
 	Count  tir.Expr
@@ -90,7 +90,7 @@ func init() {
 	nodehook.Describe("test.fields", false, func() any { return &Fields{} })
 }
 
-// Lower replaces the nodes of this package by what they mean.
+// Lower replaces the nodes of this package by their meaning.
 func Lower(m *tir.IRModule) *tir.IRModule {
 	call := func(name string, t tir.Type, args ...tir.Expr) tir.Expr {
 		return &tir.Call{Kind: tir.CallPacked, Name: name, Type: t, Args: args}

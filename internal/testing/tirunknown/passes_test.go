@@ -14,7 +14,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// program is a module of one function, whose body is given, over tensors A and B.
+// program returns a module with one function over tensors A and B, with the given body.
 func program(t *testing.T, body string) *tir.IRModule {
 	m, err := text.Parse("func f(A: handle, B: handle, n: int32) {\n  buffer A: int32[64], param A\n" +
 		"  buffer B: int32[8, 8], param B\n" + body + "\n}")
@@ -29,8 +29,8 @@ const (
 	shared  = `alloc s: int32[32], scope "shared"; `
 )
 
-// What passes do with unknown nodes in kernels, in memory and of narrow types: want is in the program that they return,
-// or in their error, once or as often as count says.
+// How passes handle unknown nodes in kernels, in memory and of narrow types: the returned program, or the error,
+// contains want, once or as often as count requires.
 func TestPasses_OfUnknownNodes(t *testing.T) {
 	cpu, err := target.New("c")
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestPasses_OfUnknownNodes(t *testing.T) {
 	}
 }
 
-// Vectors that a language lacks are not split where an opaque value would be computed several times.
+// If the language lacks a vector type, a vector is not split if this would compute an opaque value several times.
 func TestSplitVectors_OfOpaqueValues(t *testing.T) {
 	m := program(t, "A[ramp(0, 1, 8)] = broadcast(tir.Value(a=n), 8)")
 	passed, err := transform.SplitVectors(language)(m, nil)
@@ -145,7 +145,7 @@ func TestSplitVectors_OfOpaqueValues(t *testing.T) {
 	require.Equal(t, 2, strings.Count(text.Print(passed), "tir.Pure"))
 }
 
-// A function with an opaque node may read and write all its tensors there.
+// A function with an opaque node may read and write all its tensors at that point.
 func TestAliasPairs_OfOpaqueNodes(t *testing.T) {
 	for body, want := range map[string][]transform.AliasPair{
 		"for i in range(8) { A[i] = B[i, i] }": {{First: 0, Second: 1, FirstWritten: true}},
@@ -163,7 +163,7 @@ func TestAliasPairs_OfOpaqueNodes(t *testing.T) {
 	}
 }
 
-// Accesses in unknown nodes are listed as others are.
+// Accesses in unknown nodes are listed like others.
 func TestUnproven_InUnknownNodes(t *testing.T) {
 	all := transform.Unproven(program(t, "tir.Event(note=A[n]); "+
 		"tir.Block(count=B[n, 0], var=i: int32, buffer={m: int32[1]}) body { A[i] = tir.Pure(a=A[n]) }"))

@@ -17,7 +17,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// pipelines are the pipelines of package transform, and each of their passes alone.
+// pipelines are the pipelines of package transform, and each of their passes as a pipeline.
 func pipelines() map[string]transform.Pipeline {
 	all := map[string]transform.Pipeline{"every": transform.ForEvery(), "host": transform.ForHost(),
 		"device": transform.ForDevice(language)}
@@ -34,7 +34,7 @@ var language = transform.Language{Name: "a small language", Scopes: []string{"gl
 	Elements: []tir.Type{tir.Int32, tir.Float32}, Lanes: []int{2, 4}}
 
 // withUnknown puts nodes of this package into a function: values around integers, events and blocks around statements.
-// Parallel loops become serial ones, in which the order of the events is known.
+// Parallel loops become serial, so that the order of the events is defined.
 func withUnknown(f *tir.PrimFunc, r *rand.Rand) *tir.PrimFunc {
 	var loops []*tir.Var
 	note := func() tir.Expr {
@@ -49,9 +49,9 @@ func withUnknown(f *tir.PrimFunc, r *rand.Rand) *tir.PrimFunc {
 		}
 		return nil
 	}
-	opaque := r.IntN(4) > 0 // of the expressions
+	opaque := r.IntN(4) > 0 // whether the expressions are opaque
 	exprs := func(e tir.Expr) tir.Expr {
-		selects := func(e tir.Expr) (tir.Expr, bool) { // of which a generator may compute one branch alone
+		selects := func(e tir.Expr) (tir.Expr, bool) { // a generator may compute only one of its branches
 			_, is := e.(*tir.Select)
 			return e, is
 		}
@@ -112,7 +112,7 @@ func withUnknown(f *tir.PrimFunc, r *rand.Rand) *tir.PrimFunc {
 	return &c
 }
 
-// ran runs a program whose unknown nodes have been lowered. It returns what it computes, and what it notes.
+// ran runs a program whose unknown nodes have been lowered. It returns the results and the recorded calls.
 func ran(t *testing.T, m *tir.IRModule, seed uint64) (string, error) {
 	var log strings.Builder
 	noted := func(name string) func(args []any) (any, error) {
@@ -133,7 +133,7 @@ func ran(t *testing.T, m *tir.IRModule, seed uint64) (string, error) {
 	return log.String(), err
 }
 
-// unchecked leaves out the checks of indices, which the interpreter does itself.
+// unchecked removes checks of indices, which the interpreter does itself.
 func unchecked(m *tir.IRModule) *tir.IRModule {
 	by := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
 		if c, ok := e.(*tir.Call); ok && c.Name == transform.CheckIndex {
@@ -146,8 +146,8 @@ func unchecked(m *tir.IRModule) *tir.IRModule {
 	return &tir.IRModule{Attrs: m.Attrs, Funcs: []*tir.PrimFunc{&f}}
 }
 
-// Programs with nodes that no pass knows do and note after each pass and pipeline what they did before, or a pass
-// returns an error that names such a node.
+// After each pass and pipeline, a program with unknown nodes computes and records the same as before, or the pass
+// returned an error that names such a node.
 func TestPasses_KeepUnknownNodes(t *testing.T) {
 	all := pipelines()
 	cpu, err := target.New("c -bounds-check=1")

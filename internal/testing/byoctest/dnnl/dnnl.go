@@ -1,6 +1,6 @@
-// Package dnnl is an example of a third-party code generator: it is complete in this file, and no other package
-// refers to it. It declares a target kind, says which operations the kind supports, and attaches a generator of C
-// that computes them with oneDNN's dnnl_sgemm.
+// Package dnnl is an example of a third-party code generator: it is complete in this file, and no other package refers
+// to it. It declares a target kind and the operations that the kind supports, and attaches a generator of C code that
+// calls oneDNN's dnnl_sgemm.
 //
 // After [Register], with the target {"kind": "composite", "devices": ["dnnl", "llvm"]} the library multiplies matrices,
 // and llvm does the rest. It also takes part in builds of programs: codegen.Build accepts {"kind": "composite",
@@ -31,7 +31,7 @@ const Column = "byoc.generator"
 //
 //	void symbol(const float *const *in, float *const *out)
 //
-// which computes a group of a plan: from the group's inputs, in their order, its outputs in theirs.
+// which computes a group of a plan. in and out have the group's inputs and outputs in their order.
 type Generator func(symbol string, g *partition.Group) (source string, err error)
 
 // Register declares the kind "dnnl" with its partitioner and its generator. Further calls do nothing.
@@ -45,11 +45,11 @@ var Register = sync.OnceValue(func() error {
 	return err
 })
 
-// takes is the partitioner: it accepts float32 matrix products of known sizes. The attributes m, n and k mean an m×k
-// matrix times a k×n matrix.
+// takes is the partitioner: it accepts float32 matrix products of known sizes. Their attributes m, n and k mean that an
+// m×k matrix is multiplied by a k×n matrix.
 func takes(_ *target.Target, op *target.Op) (bool, string) {
 	if op.Kind != "matmul" {
-		return false, "it multiplies matrices alone"
+		return false, "it only multiplies matrices"
 	}
 	if len(op.Inputs) != 2 {
 		return false, fmt.Sprintf("a product of 2 matrices, not of %d", len(op.Inputs))

@@ -24,8 +24,8 @@ type Program struct {
 	seed   uint64
 }
 
-// New makes a program of n functions. The first has the given seed, each other one the next. A test seed other than 1
-// changes them.
+// New makes a program of n functions with consecutive seeds, from the given one on. A test seed other than 1 changes
+// them.
 func New(t testing.TB, functions int, seed uint64) *Program {
 	t.Helper()
 	seed += (testseed.Of(t) - 1) * uint64(functions)
@@ -40,7 +40,7 @@ func New(t testing.TB, functions int, seed uint64) *Program {
 }
 
 // Compare calls every function of a module that was built from the program, and expects the interpreter's results and
-// assertion errors. who is for messages.
+// assertion errors. who is the name of the module in messages.
 func (p *Program) Compare(t testing.TB, built *runtime.Module, who string) {
 	t.Helper()
 	reference := must.Get(tirrun.Compile(p.Module, tirrun.Options{}))(t)

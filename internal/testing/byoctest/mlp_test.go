@@ -287,7 +287,7 @@ func TestDNNL_Refuses(t *testing.T) {
 		"the type is <nil>, and dnnl_sgemm is for float32":    func(op *target.Op) { delete(op.Attrs, "dtype") },
 		"the sizes are not known: want attributes m, n and k": func(op *target.Op) { op.Attrs["k"] = "any" },
 		"a product of 2 matrices, not of 3":                   func(op *target.Op) { op.Inputs = append(op.Inputs, "b1") },
-		"it only multiplies matrices":                        func(op *target.Op) { op.Kind = "conv2d" },
+		"it only multiplies matrices":                         func(op *target.Op) { op.Kind = "conv2d" },
 		"":                                                    func(*target.Op) {},
 	} {
 		g := mlp()

@@ -80,7 +80,8 @@ func TestArrange(t *testing.T) {
 		}
 	}
 	require.EqualError(t, must.Fail(arrange([]any{outputIndex(3)}, outputs)), "--in o:4: there are 3 --out")
-	require.EqualError(t, must.Fail(arrange([]any{outputIndex(1), outputIndex(1)}, outputs)), "--in o:2: the output is used twice")
+	require.EqualError(t, must.Fail(arrange([]any{outputIndex(1), outputIndex(1)}, outputs)),
+		"--in o:2: the output is used twice")
 }
 
 // Functions of the classic generation take booleans with another type.

@@ -332,7 +332,8 @@ func (r *reader) reference(o *object) (node any) {
 func enumField[E tir.Enum](o *object, name, what string) E {
 	e, known := tir.ByName[E](o.text(name))
 	if !known {
-		failJSON(&position{up: o.at, key: name}, "unknown %s %q: want one of %q", what, form.Clip(o.text(name)), tir.Names[E]())
+		failJSON(&position{up: o.at, key: name}, "unknown %s %q: want one of %q", what, form.Clip(o.text(name)),
+			tir.Names[E]())
 	}
 	return e
 }

@@ -31,7 +31,7 @@ func checkModuleFile(path string) error {
 	return nil
 }
 
-// loadModule loads a module from a path. A file without a suffix, or with a version after it, is loaded as a shared
+// loadModule loads a module from a path. A file without a suffix, or with a version after .so, is loaded as a shared
 // library. If it is none, the error says what it is.
 func loadModule(ctx context.Context, path string) (*runtime.Module, error) {
 	if filepath.Ext(path) != "" && !strings.Contains(filepath.Base(path), ".so.") {

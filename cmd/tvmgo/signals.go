@@ -91,7 +91,8 @@ var running atomic.Pointer[cobra.Command]
 var foreignCalls atomic.Int32
 
 // foreign runs code that cannot be interrupted, such as a kernel, a driver, a code generator, or a read from a
-// terminal. While it runs, a signal ends the process at once, as unfinished.End does.
+// terminal. While it runs, the first signal ends the process at once, after unfinished.End has killed child processes
+// and removed temporary files.
 func foreign(ctx context.Context, run func() error) error {
 	foreignCalls.Add(1)
 	defer foreignCalls.Add(-1)

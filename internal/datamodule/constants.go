@@ -71,7 +71,7 @@ func (m *constants) setSymbols(op string, symbols []blob.SymbolConstants) error 
 		names[i] = s.Symbol
 		for _, name := range s.Names {
 			if m.find(name) < 0 {
-				return fault.New(op, fault.InvalidArgument, "symbol %q wants constant %q, which is not there", s.Symbol, name)
+				return fault.New(op, fault.InvalidArgument, "symbol %q needs constant %q, which is missing", s.Symbol, name)
 			}
 		}
 		m.symbols = append(m.symbols, &symbolConstants{SymbolConstants: s})

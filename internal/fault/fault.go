@@ -1,5 +1,6 @@
-// Package fault has the errors of package runtime, which exports them. Each error has a kind, and each kind a code, its
-// name in the C ABI. The package depends on no other one here, so the packages below runtime make the same errors.
+// Package fault has the errors of package runtime, which exports them. Each error has a kind, and each kind has a code,
+// its name in the C ABI. The package imports no other package of this module, so that packages below runtime can make
+// the same errors.
 package fault
 
 import (

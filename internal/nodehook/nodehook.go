@@ -4,5 +4,5 @@ package nodehook
 
 // Describe defines a node type. Package tir sets this variable; only init functions call it. make returns a pointer to
 // a structure that embeds tir.Expr or tir.Stmt; tags describe its other exported fields as in package tir. key is the
-// type's name in JSON. The value of a pure node is an expression that depends on its operands alone.
+// type's name in JSON. A pure node is an expression whose value depends on its operands alone.
 var Describe func(key string, pure bool, make func() any)

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxMembers = 4096
-	maxBytes   = 1 << 30 // the limit of what a compressed archive expands to, together with 100 times its size
+	maxBytes   = 1 << 30 // a compressed archive may expand to this, plus 100 times its size
 )
 
 // IsArchive reports whether data begin like an archive that Each reads.

@@ -32,7 +32,7 @@ func Open[T interface{ Close() error }](value T, err error) func(t testing.TB) T
 	}
 }
 
-// Fail returns the error of a call that must fail:
+// Fail returns the error of a call that should fail, and drops its value:
 //
 //	require.ErrorContains(t, must.Fail(runtime.Load(ctx, path)), "no such file")
 func Fail[T any](_ T, err error) error { return err }

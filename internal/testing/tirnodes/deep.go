@@ -15,8 +15,8 @@ func Nested(x tir.Expr, depth int, left bool) tir.Expr {
 	return e
 }
 
-// LetsShared makes nested lets. The value and the body of each are the same node, so the innermost node has many
-// parents.
+// LetsShared makes nested lets. The value and the body of each are the same node, so 2^depth paths lead to the
+// innermost node.
 func LetsShared(depth int) tir.Expr {
 	e := tir.Expr(tir.I32(1))
 	for range depth {

@@ -187,7 +187,7 @@ func TestConstants_Created(t *testing.T) {
 		"argument 0: expected a map":     {1, runtime.Map{}},
 		"argument 1: expected a map":     {runtime.Map{{"w", w}}, 1},
 		"from names to tensors, got str": {runtime.Map{{"w", "w"}}, runtime.Map{}},
-		`wants constant "v"`:             {runtime.Map{{"w", w}}, runtime.Map{{"f", []any{"v"}}}},
+		`needs constant "v"`:             {runtime.Map{{"w", w}}, runtime.Map{{"f", []any{"v"}}}},
 		"key 0 is a int64":               {runtime.Map{{"w", w}}, runtime.Map{{1, []any{"v"}}}},
 		"item 0: expected a string":      {runtime.Map{{"w", w}}, runtime.Map{{"f", []any{1}}}},
 	} {

@@ -218,13 +218,13 @@ func TestConstants_Bad(t *testing.T) {
 		return c
 	}
 	for says, c := range map[string]*blob.Constants{
-		"no constants":            nil,
-		"2 tensors for 1 names":   change(func(c *blob.Constants) { c.Names = c.Names[:1] }),
-		`constant "w" comes twic`: change(func(c *blob.Constants) { c.Names[1] = "w" }),
-		"empty name":              change(func(c *blob.Constants) { c.Names[1] = "" }),
-		`constant "w": 7 bytes`:   change(func(c *blob.Constants) { c.Tensors[0].Data = c.Tensors[0].Data[1:] }),
-		`needs constant "x"`:      change(func(c *blob.Constants) { c.Symbols[0].Names[0] = "x" }),
-		`symbol "f" occurs twice`: change(func(c *blob.Constants) { c.Symbols = append(c.Symbols, c.Symbols[0]) }),
+		"no constants":             nil,
+		"2 tensors for 1 names":    change(func(c *blob.Constants) { c.Names = c.Names[:1] }),
+		`constant "w" occurs twic`: change(func(c *blob.Constants) { c.Names[1] = "w" }),
+		"empty name":               change(func(c *blob.Constants) { c.Names[1] = "" }),
+		`constant "w": 7 bytes`:    change(func(c *blob.Constants) { c.Tensors[0].Data = c.Tensors[0].Data[1:] }),
+		`needs constant "x"`:       change(func(c *blob.Constants) { c.Symbols[0].Names[0] = "x" }),
+		`symbol "f" occurs twice`:  change(func(c *blob.Constants) { c.Symbols = append(c.Symbols, c.Symbols[0]) }),
 	} {
 		requireError(t, must.Fail(runtime.NewConstants(c)), runtime.ErrInvalidArgument, says)
 	}

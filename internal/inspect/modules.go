@@ -33,7 +33,7 @@ func (c *Contents) readBlob(m *image, at uint64, layout blob.Layout) {
 		c.damage(err.Error())
 		return
 	}
-	want := available // the blob's length is truncated
+	want := available // the blob ends inside its length
 	if len(head) == 8 {
 		if n := binary.LittleEndian.Uint64(head); n < available-8 {
 			want = n + 8

@@ -1,10 +1,10 @@
-"""Writes the tables of CPU features, asking the LLVM inside Apache TVM's wheel: tables.py FOLDER
+"""Writes the tables of CPU features, from the LLVM in Apache TVM's wheel: tables.py FOLDER
 
-One file a family of architectures, text compressed with gzip, lines of words separated by spaces:
-  feature NAME IMPLIED...   a feature and those that it turns on directly; in the order of the bits of the cpu lines
-  cpu NAME BITS             a CPU and, as a hexadecimal number, its features that no other of its features turns on
-  alias NAME CPU            another name of a CPU, one that LLVM knows but doesn't list
-  arch NAME FEATURE...      arm: a version of the architecture in a triple and what it turns on for the CPU "generic"
+One file for each family of architectures: text compressed with gzip, lines of words separated by spaces:
+  feature NAME IMPLIED...   a feature and those that it enables directly; in the order of the bits of the cpu lines
+  cpu NAME BITS             a CPU and, as a hexadecimal number, its features that no other of its features enables
+  alias NAME CPU            another name of a CPU, which LLVM accepts but does not list
+  arch NAME FEATURE...      arm: a version of the architecture in a triple, and what it enables for the CPU "generic"
 """
 import gzip
 import os
@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 
-# The triple is one that adds no feature of its own to a CPU, but for those named.
+# A triple that adds no features to a CPU, except the named ones.
 FAMILIES = {
     "x86": ("i386-unknown-linux-gnu", {"32bit-mode"}),
     "aarch64": ("aarch64-unknown-linux-gnu", set()),
@@ -20,7 +20,7 @@ FAMILIES = {
     "riscv": ("riscv64-unknown-linux-gnu", set()),
 }
 
-# How a triple may spell versions of the architecture behind "arm" or "thumb"; LLVM says which of them it knows.
+# Possible versions of the architecture after "arm" or "thumb" in a triple; LLVM reports which of them it knows.
 ARM_ARCHITECTURES = """
   xscale v2 v2a v3 v3m v4 v4t v5 v5t v5e v5te v5tej v6 v6j v6k v6hl v6t2 v6z v6zk v6kz v6m v6sm v7 v7a v7l v7hl v7ve
   v7r v7m v7em v7s v7k v8 v8a v8l v8r v8m.base v8m.main v8.1m.main v8.1a v8.2a v8.3a v8.4a v8.5a v8.6a v8.7a
@@ -49,7 +49,7 @@ class LLVM:
 
 
 def names(triple):
-    """All features of an architecture: LLVM prints them, once a process, when it is asked for help."""
+    """All features of an architecture. LLVM prints them as help, once per process."""
     script = ("import sys; sys.path.insert(0, sys.argv[1]); import tables; "
               "tables.LLVM(sys.argv[2]).features('generic', ['+help'])")
     here = os.path.dirname(os.path.abspath(__file__))
@@ -61,7 +61,7 @@ def names(triple):
 
 
 def words():
-    """Texts in the library that may be other names of a CPU: LLVM does not list these names, but accepts each."""
+    """Texts in the library that may be aliases of CPUs: LLVM accepts aliases, but does not list them."""
     import tvm
 
     with open(os.path.join(os.path.dirname(tvm.__file__), "lib", "libtvm_compiler.so"), "rb") as f:
@@ -70,7 +70,7 @@ def words():
 
 
 def reduced(wanted, closures):
-    """The smallest part of wanted that turns all of wanted on."""
+    """The smallest subset of wanted that enables all of wanted."""
     return {f for f in wanted if not any(f in closures[g] for g in wanted if g != f)}
 
 

@@ -1,4 +1,4 @@
-"""Writes floats.json: what ml_dtypes and NumPy make of narrow floats. Values are the bits of float32."""
+"""Writes floats.json: how ml_dtypes and NumPy round and decode narrow floats. Values are the bits of float32."""
 import json, pathlib
 import numpy as np, ml_dtypes as m
 
@@ -16,7 +16,7 @@ for name, t in codes.items():
     values = bits.view(t).astype(np.float32)
     finite = np.sort(values[np.isfinite(values)])
     with np.errstate(all="ignore"):
-        # Random ones of all sizes, what lies between neighbours, and a little above and below that.
+        # Random values of all sizes, the midpoints between neighbours, and values slightly above and below these.
         x = np.concatenate([rng.integers(0, 2**32, 60, dtype=np.uint64).astype(np.uint32).view(np.float32),
                             rng.normal(size=40).astype(np.float32) * np.float32(4)])
         if not wide:

@@ -98,7 +98,7 @@ func TestBuild_BadInput(t *testing.T) {
 			"tvmgo: wide.json:1:1: tir: read JSON: $: an object has more than 10000 fields"},
 		{[]string{"early.json", "-o", "x.so"}, 1, "tvmgo: early.json:1:10: unexpected end of JSON input"},
 		{[]string{"lacking.json", "-o", "x.so"}, 1, "tvmgo: lacking.json:1:1: tir: read JSON: $: field \"vars\" is missing"},
-		{[]string{"empty.tir", "-o", "x.so"}, 1, "there is no function in it"},
+		{[]string{"empty.tir", "-o", "x.so"}, 1, "it has no functions"},
 		{[]string{"absent.tir", "-o", "x.so"}, 1, "absent.tir"},
 		{[]string{"add.tir", "-o", "x.so", "--target", "d"}, 2, "--target: target: $: there is no target kind"},
 		{[]string{"add.tir", "-o", "x.so", "--target", "nvidia/h100"}, 1, "cuda"},

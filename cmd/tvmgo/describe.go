@@ -72,7 +72,7 @@ func describe(ctx context.Context, r *inspect.Report, limit time.Duration) error
 			return err
 		}
 		if ctx.Err() != nil {
-			c.problem(fmt.Sprintf("no answer within %v: give more with --timeout%s", limit, c.unasked()))
+			c.problem(fmt.Sprintf("no answer within %v: set a longer time with --timeout%s", limit, c.unasked()))
 			return nil
 		}
 		if c.died != "" {
@@ -106,7 +106,7 @@ func (c *child) problem(text string) {
 
 func (c *child) unasked() string {
 	if n := len(c.questions) - c.asked; n > 0 {
-		return fmt.Sprintf("; %d more texts were not asked for", n)
+		return fmt.Sprintf("; %d more texts were not requested", n)
 	}
 	return ""
 }

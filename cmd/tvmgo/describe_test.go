@@ -182,7 +182,7 @@ func TestInspectLoad_Hangs(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"metadata", `KERNEL(f) FUNCTION(_metadata_f) { for (;;) pause(); } KERNEL(g) TEXT(_doc_g, "first") KERNEL(a) ` +
 			`TEXT(_doc_a, "before")`,
-			"metadata of f: no answer within LIMIT: give more with --timeout; 2 more texts were not asked for"},
+			"metadata of f: no answer within LIMIT: set a longer time with --timeout; 2 more texts were not requested"},
 		{"load", `__attribute__((constructor)) static void run(void) { for (;;) pause(); }`,
 			"loading it: no answer within LIMIT"},
 		{"a child of its own", `KERNEL(f) FUNCTION(_metadata_f) { pid_t p = fork(); if (p != 0) { FILE* o = fopen(` +

@@ -59,7 +59,7 @@ func inOneLine(stderr io.Writer, status *int) {
 		return
 	}
 	if r := recover(); r != nil {
-		fmt.Fprintf(stderr, "tvmgo: internal error: %v: report it, with what is written where GOTRACEBACK=all is set\n", r)
+		fmt.Fprintf(stderr, "tvmgo: internal error: %v: report it, with the output under GOTRACEBACK=all\n", r)
 		*status = statusFailure
 	}
 }

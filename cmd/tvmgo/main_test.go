@@ -15,10 +15,10 @@ func TestExecute_Panic(t *testing.T) {
 	var errs strings.Builder
 	status := execute(context.Background(), []string{"version"}, panics{}, &errs)
 	require.Equal(t, 1, status)
-	require.Equal(t, "tvmgo: internal error: no room: report it, with what is written where GOTRACEBACK=all is set\n",
+	require.Equal(t, "tvmgo: internal error: no space: report it, with the output under GOTRACEBACK=all\n",
 		errs.String())
 	t.Setenv("GOTRACEBACK", "all")
-	require.PanicsWithValue(t, "no room", func() {
+	require.PanicsWithValue(t, "no space", func() {
 		execute(context.Background(), []string{"version"}, panics{},
 			io.Discard)
 	})
@@ -26,4 +26,4 @@ func TestExecute_Panic(t *testing.T) {
 
 type panics struct{}
 
-func (panics) Write([]byte) (int, error) { panic("no room") }
+func (panics) Write([]byte) (int, error) { panic("no space") }

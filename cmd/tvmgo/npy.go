@@ -134,14 +134,14 @@ func readHeader(f io.ReadSeeker) (h npy.Header, err error) {
 		length = binary.LittleEndian.Uint32(begin[8:])
 	}
 	if length > 1<<16 {
-		return h, fmt.Errorf("a header of %d bytes: not the plain array that is expected", length)
+		return h, fmt.Errorf("a header of %d bytes is too long: save it as an array of numbers", length)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return h, bare(err)
 	}
 	defer func() {
 		if recover() != nil {
-			err = errors.New("a header that makes no sense: save it again")
+			err = errors.New("an invalid header: save it again")
 		}
 	}()
 	r, err := npy.NewReader(f)

@@ -102,7 +102,7 @@ func TestReadNPY_Damaged(t *testing.T) {
 		{npyFile(t, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", make([]byte, 4)), "not supported"},
 		{npyFile(t, "", nil), "not a .npy file: save it with numpy.save"},
 		{npyFile(t, "}{", nil), "save it again"},
-		{npyFile(t, "'shape': 'fortran_order': 'descr': }", nil), "header that makes no sense"},
+		{npyFile(t, "'shape': 'fortran_order': 'descr': }", nil), "an invalid header"},
 	} {
 		_, err := readNPY(c.path)
 		require.ErrorContains(t, err, c.want)

@@ -160,8 +160,8 @@ func addressed(flag, text, separator string, names []string) (int, string, error
 	if len(names) == 0 {
 		return 0, "", fmt.Errorf("%s %s: there is no --func", flag, text)
 	}
-	return 0, "", fmt.Errorf("%s %s: say which it is for, and put one of these and %q before it: %s", flag, text,
-		separator, strings.Join(names, ", "))
+	return 0, "", fmt.Errorf("%s %s: put one of these names and %q before it: %s", flag, text, separator,
+		strings.Join(names, ", "))
 }
 
 // parseTest reads "in0.npy,i:3=out.npy".

@@ -155,7 +155,7 @@ func TestPack_BadInput(t *testing.T) {
 		{[]string{dir + "/x.c", "-o", out, "--func", vaddSignature}, "x.c: no such file", 1},
 		{with(one, "--target", "cuda"), "is of kind", 1},
 		{with(one, "--target", "c", "--target", "llvm"), "already has a target", 2},
-		{with(both, "--doc", "text"), `--doc text: say which it is for, and put one of these and ":" before it: vadd, neg`,
+		{with(both, "--doc", "text"), `--doc text: put one of these names and ":" before it: vadd, neg`,
 			2},
 		{with(one, "--doc", "a", "--doc", "b"), "vadd already has documentation", 2},
 		{with(one, "--test", "x.npy"), "write inputs, =, and outputs, for example in0.npy,in1.npy=out.npy", 2},

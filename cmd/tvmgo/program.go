@@ -54,7 +54,7 @@ func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
 		return nil, located(name, source, isJSON, err)
 	}
 	if len(m.Funcs) == 0 {
-		return nil, fmt.Errorf("%s: there is no function in it", name)
+		return nil, fmt.Errorf("%s: it has no functions", name)
 	}
 	return m, nil
 }

@@ -132,13 +132,13 @@ func (f *verifyFlags) ask(ctx context.Context, file string, vector int) (report 
 	case err != nil:
 		return nil, "", err
 	case died != "" && limited.Err() != nil:
-		return nil, fmt.Sprintf("no answer within %v: give more with --timeout", f.limit), nil
+		return nil, fmt.Sprintf("no answer within %v: set a longer time with --timeout", f.limit), nil
 	case died != "":
 		return nil, "its code ended the process: " + died, nil
 	case a.Error != "":
 		return nil, a.Error, nil
 	case a.Report == nil || vector >= 0 && len(a.Report.Vectors) != 1:
-		return nil, "its code wrote answers of its own", nil
+		return nil, "its code wrote to the pipe on which the child process answers", nil
 	}
 	return a.Report, "", nil
 }

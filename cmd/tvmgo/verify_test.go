@@ -66,7 +66,8 @@ prints, test vector 0 on cpu:0: as expected
 func TestVerify_Endless(t *testing.T) {
 	status, stdout, _ := cli("verify", packBad(t, "endless"), "--timeout", "20s")
 	require.Equal(t, 1, status)
-	require.Equal(t, "endless, test vector 0 on cpu:0: failed: no answer within 20s: give more with --timeout\n", stdout)
+	require.Equal(t, "endless, test vector 0 on cpu:0: failed: no answer within 20s: set a longer time with --timeout\n",
+		stdout)
 }
 
 // If the file crashes while it is loaded, or while its test vectors are listed, the error is also one line.

@@ -14,8 +14,8 @@ import (
 	"tvmgo/internal/fault"
 )
 
-// Prefixes of the global functions that load a module kind: one reads the payload of a modern
-// blob, one for that of a legacy blob, whose function tables are shorter.
+// Prefixes of the global functions that load a module kind: one for payloads of a modern blob, one for those of a
+// legacy blob, whose function tables are shorter.
 const (
 	modernLoader = "ffi.Module.load_from_bytes."
 	legacyLoader = "runtime.module.loadbinary_"
@@ -71,8 +71,8 @@ func (t *tree) release() {
 
 func (t *tree) libraryObject() object { return object(uintptr(unsafe.Pointer(t.library))) }
 
-// build makes the modules in the order of the blob. The library's context slot is bound when its
-// entry comes, so that the loaders of later entries find it bound (docs/abi.md C.4).
+// build makes the modules in the order of the blob. It binds the library's context slot at the library's entry, so that
+// the loaders of later entries find it bound (docs/abi.md C.4).
 func (t *tree) build(b *blob.Blob) error {
 	if b.ImplicitRoot {
 		C.tvmgo_module_bind_context(t.library)
@@ -142,7 +142,7 @@ func loaderHint(kind, prefix string) string {
 	return fmt.Sprintf("register one with runtime.RegisterModuleKind, or in C as the global function %q", prefix+kind)
 }
 
-// connect sets the imports. The blob has been checked: there is no cycle.
+// connect sets the imports. The blob was checked before, so there is no cycle.
 func (t *tree) connect(b *blob.Blob) error {
 	if b.ImplicitRoot {
 		return t.setImports(t.libraryObject(), t.modules)
@@ -180,7 +180,7 @@ func (t *tree) setImports(m object, deps []object) error {
 	return nil
 }
 
-// root takes the first module, or the library when the blob has no tree of its own.
+// root returns the first module, or the library if the blob has no import tree.
 func (t *tree) root(b *blob.Blob) object {
 	o := t.libraryObject()
 	if !b.ImplicitRoot && len(t.modules) > 0 {

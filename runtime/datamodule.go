@@ -37,7 +37,7 @@ func (m dataModule) Function(name string) (*Function, error) {
 	return f.(*Function), nil
 }
 
-// SaveToBinaryFor returns the same bytes for every layout, unless the module makes a difference.
+// SaveToBinaryFor returns the same bytes for every layout, unless the module distinguishes them.
 func (m dataModule) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	if s, ok := m.Module.(LayoutSaver); ok {
 		return s.SaveToBinaryFor(layout)
@@ -81,7 +81,7 @@ func shareTensor(op string, shared datamodule.Tensor) (datamodule.Tensor, error)
 	return newTensor(t.ref.obj), nil
 }
 
-// importedFunction finds a function in the modules that one imports, and in theirs; nil when there is none.
+// importedFunction finds a function in the direct and indirect imports of a module; nil if there is none.
 func importedFunction(module uintptr, name string) (datamodule.Function, error) {
 	imports, err := importsOf((*C.tvmgo_module)(object(module).pointer()))
 	if err != nil {
@@ -105,7 +105,7 @@ func importedFunction(module uintptr, name string) (datamodule.Function, error) 
 	return nil, nil
 }
 
-// whyNoDevice is what the device that a kind is named after says of itself; "" when it is not registered, or works.
+// whyNoDevice returns the error of the device that a kind is named after; "" if the device is not registered, or works.
 func whyNoDevice(kind string) string {
 	t, err := dlpack.ParseDeviceType(kind)
 	if err != nil || !deviceRegistered(t) || DeviceExists(dlpack.Device{Type: t}) {

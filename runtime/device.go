@@ -14,7 +14,8 @@ import (
 	"tvmgo/internal/fault"
 )
 
-// AttrKind is an attribute that a device may have. The numbers are those of the global function runtime.GetDeviceAttr.
+// AttrKind is the number of an attribute of a device. The numbers are those of the global function
+// runtime.GetDeviceAttr.
 type AttrKind int
 
 // Attributes of devices. Sizes are in bytes, clock rates in kHz.
@@ -52,8 +53,8 @@ func (k AttrKind) String() string {
 }
 
 // DeviceAttr returns an attribute of a device as int64 or string; nil, without an error, if the device does not have
-// it. AttrExist is 1, or 0 for a device that does not exist or is not enabled. Any other attribute of such a device is
-// ErrDeviceUnavailable, and an unknown device type is ErrInvalidArgument.
+// it. AttrExist is 1, or 0 for a device that does not exist or is not enabled. The error for any other attribute of
+// such a device is ErrDeviceUnavailable; for an unknown device type it is ErrInvalidArgument.
 func DeviceAttr(dev dlpack.Device, kind AttrKind) (any, error) {
 	v, err := anyResult("get device attribute", C.tvmgo_bridge_device_attr(C.int32_t(dev.Type), C.int32_t(dev.ID),
 		C.int32_t(kind)))
@@ -65,7 +66,7 @@ func DeviceAttr(dev dlpack.Device, kind AttrKind) (any, error) {
 
 // TargetProperty returns a property of a device under the name of a target's option ("arch", "max_threads_per_block"),
 // or another name that the device knows ("uuid"), as int64, bool or string; nil, without an error, if the device does
-// not have it. ErrDeviceUnavailable if the device does not exist or is not enabled.
+// not have it. The error is ErrDeviceUnavailable if the device does not exist or is not enabled.
 func TargetProperty(dev dlpack.Device, name string) (any, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
@@ -88,7 +89,7 @@ func DeviceExists(dev dlpack.Device) bool {
 type DeviceStatus struct {
 	Device dlpack.Device
 	Name   string // of the hardware; "" when the device has none
-	Err    error  // why the type is registered and yet has no device; nil for a device
+	Err    error  // why the registered type has no device; nil for a device
 }
 
 // Devices lists the devices of every registered type, by type and index. A type without any device has one row, whose
@@ -118,11 +119,11 @@ func Devices() []DeviceStatus {
 	return all
 }
 
-// learnDeviceTypes gives package dlpack the names of devices that C registered.
+// learnDeviceTypes registers the names of C's devices with package dlpack.
 func learnDeviceTypes() {
 	for n := dlpack.DeviceType(1); n < dlpack.MaxDeviceAPI; n++ {
 		if name := C.tvmgo_device_type_name(C.int32_t(n)); name != nil && !n.Known() {
-			// A clash of names leaves the number as it is: the core knows the device all the same.
+			// If a name is in use, the number keeps its old name; the core knows the device regardless.
 			_ = dlpack.RegisterDeviceType(n, C.GoString(name))
 		}
 	}
@@ -159,7 +160,7 @@ type MemoryStats struct {
 }
 
 // DeviceMemory reports the memory of a device. Memory that the runtime keeps for workspaces is counted as such and not
-// as data. ErrNotSupported if the device keeps no statistics.
+// as data. The error is ErrNotSupported if the device keeps no statistics.
 func DeviceMemory(dev dlpack.Device) (MemoryStats, error) {
 	c := C.TVMGOMemoryStats{struct_size: C.sizeof_TVMGOMemoryStats}
 	if _, err := result("memory statistics", C.tvmgo_bridge_memory_stats(cDevice(dev), &c)); err != nil {

@@ -11,25 +11,25 @@ import (
 // StreamHandle is a stream in the device's own terms, a uintptr; 0 is the default stream.
 type StreamHandle = deviceshim.StreamHandle
 
-// DeviceAPI is the mandatory part of a kind of device. A device implements the optional interfaces below for whatever
-// else it can do. Many goroutines may call all methods at once. A device whose calls must be fast fills a C table
+// DeviceAPI is the mandatory part of a kind of device. A device implements the optional interfaces below for its other
+// capabilities. Many goroutines may call all methods at once. A device whose calls must be fast fills in a C table
 // instead (include/tvmgo/device_api.h) and registers that.
 type DeviceAPI interface {
-	// SetDevice makes a device the thread's current one where the API has such a thing, and fails
-	// when it is not there.
+	// SetDevice makes a device the thread's current one, if the API has a current device. It fails if the device does
+	// not exist.
 	SetDevice(id int) error
-	// Attr returns an attribute as int64 or string, nil without an error where there is no such
-	// thing. AttrExist never fails.
+	// Attr returns an attribute as int64 or string, nil without an error if the device has no such attribute. AttrExist
+	// never fails.
 	Attr(id int, kind AttrKind) (any, error)
 	// AllocDataSpace returns nbytes of memory (0 is allowed), aligned to a power of two. hint is
 	// the type of the elements.
 	AllocDataSpace(id int, nbytes, alignment uintptr, hint dlpack.DataType) (unsafe.Pointer, error)
-	// FreeDataSpace frees it, after work that is queued already.
+	// FreeDataSpace frees the memory after the work that is already queued.
 	FreeDataSpace(id int, p unsafe.Pointer) error
 	// CopyDataFromTo queues a copy on a stream. One side is this device, the other this type of
-	// device or host memory, which may be gone when it returns. Both are contiguous and of one size.
+	// device or host memory, which may be freed as soon as it returns. Both are contiguous and of the same size.
 	CopyDataFromTo(from, to dlpack.Tensor, stream StreamHandle) error
-	// StreamSync waits for a stream and reports its work's error.
+	// StreamSync waits for a stream and returns the error of its work.
 	StreamSync(id int, stream StreamHandle) error
 }
 
@@ -37,7 +37,7 @@ type DeviceAPI interface {
 type StreamAPI interface {
 	CreateStream(id int) (StreamHandle, error) // 0 where there is a single queue
 	FreeStream(id int, s StreamHandle) error
-	SetStream(id int, s StreamHandle) error // the thread's current stream is another one now
+	SetStream(id int, s StreamHandle) error // the thread's current stream has changed
 	SyncStreamFromTo(id int, src, dst StreamHandle) error
 }
 
@@ -56,35 +56,35 @@ type WorkspaceAPI interface {
 
 // StreamAllocator is implemented by devices that allocate memory in the order of a stream.
 type StreamAllocator interface {
-	// AllocOnStream is AllocDataSpace for work that is queued on a stream from now on: cheap, and
-	// without waiting where memory that was given back serves again. FreeDataSpace frees it, too.
+	// AllocOnStream is AllocDataSpace for work that is queued on a stream from now on. It is cheap: it reuses returned
+	// memory without waiting. FreeDataSpace can free it, too.
 	AllocOnStream(id int, nbytes, alignment uintptr, hint dlpack.DataType, s StreamHandle) (unsafe.Pointer, error)
-	// FreeOnStream gives it back once the stream has done what is queued on it now, and returns at once.
+	// FreeOnStream frees the memory once the stream has done the work that is queued now. It returns at once.
 	FreeOnStream(id int, p unsafe.Pointer, s StreamHandle) error
 }
 
-// GraphCapturer is implemented by devices that record work of a stream instead of doing it.
+// GraphCapturer is implemented by devices that can record the work of a stream instead of executing it.
 type GraphCapturer interface {
-	// BeginCapture fails on the default stream where that cannot be recorded, and on a stream that
-	// records already. The end follows on the same thread.
+	// BeginCapture fails on a default stream that cannot be recorded, and on a stream that records already. EndCapture
+	// is called on the same thread.
 	BeginCapture(id int, s StreamHandle) error
-	// EndCapture gives what was recorded, or throws it away and returns nil. Whatever it returns, the
-	// stream does again what is queued on it.
+	// EndCapture returns the recorded work, or discards it and returns nil. In either case the stream executes its work
+	// again.
 	EndCapture(id int, s StreamHandle, discard bool) (DeviceGraph, error)
 }
 
 // DeviceGraph is recorded work of a device.
 type DeviceGraph interface {
-	Launch(s StreamHandle) error // queues it, in its order
+	Launch(s StreamHandle) error // queues the work in its recorded order
 	Close() error                // may be called while a launch is still queued
 }
 
-// ScopedAllocator is implemented by devices with storage scopes beside "global".
+// ScopedAllocator is implemented by devices with storage scopes other than "global".
 type ScopedAllocator interface {
 	AllocDataSpaceWithScope(id int, shape []int64, dtype dlpack.DataType, scope string) (unsafe.Pointer, error)
 }
 
-// TimerAPI is implemented by devices that can time their own work.
+// TimerAPI is implemented by devices that can measure the time of their work.
 type TimerAPI interface {
 	CreateTimer(id int) (DeviceTimer, error)
 }
@@ -124,8 +124,8 @@ type MemoryReporter interface {
 
 // TargetProperties is implemented by devices that describe themselves to compilers.
 type TargetProperties interface {
-	// TargetProperty returns a limit or feature under the name of the target's option, nil when
-	// there is none of that name.
+	// TargetProperty returns a limit or feature under the name of the target's option, nil if there is none with that
+	// name.
 	TargetProperty(id int, name string) (any, error)
 }
 
@@ -135,8 +135,8 @@ type DeviceSpec struct {
 	Name    string            // "cuda": a-z, 0-9 and _
 	Aliases []string
 
-	// New makes the device when it is first asked for. An error is reported to that caller and tried
-	// again by the next. It must not be called for programs that never use the device.
+	// New makes the device at its first use. An error is returned to that caller, and the next use calls New again. New
+	// is not called in a program that never uses the device.
 	New func() (DeviceAPI, error)
 
 	// Table is a C table (TVMGODeviceAPI*) that lives as long as the process, instead of New.

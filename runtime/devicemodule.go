@@ -20,12 +20,13 @@ type KernelType struct {
 	Name string
 	Args []dlpack.DataType
 
-	// What CUDA has beside: a launch says how much shared memory it needs (LaunchConfig.SharedBytes); it groups blocks
-	// (Cluster); the blocks of the grid wait for each other; it may begin before what is queued ahead of it has ended.
+	// Features of CUDA: a launch sets its amount of shared memory (LaunchConfig.SharedBytes); it groups blocks into
+	// clusters (Cluster); all blocks of the grid can wait for each other; a launch may begin before the work queued
+	// ahead of it has ended.
 	DynamicShared, Cluster, Cooperative, Programmatic bool
 }
 
-// tags are the launch parameters of a kernel, as files describe them: its sizes and flags.
+// tags returns the launch parameters of a kernel as files describe them: its sizes and flags.
 func (k KernelType) tags() []string {
 	n := launch.Cluster
 	if k.Cluster {
@@ -96,7 +97,7 @@ type KernelDescriber interface {
 // does nothing.
 type Dim3 [3]int
 
-// sizes are those that a launch has, with those that were left out.
+// sizes returns the sizes of a launch, with 1 for omitted dimensions.
 func (d Dim3) sizes() [3]int {
 	for i := 2; i >= 0 && d[i] == 0; i-- {
 		d[i] = 1
@@ -114,7 +115,7 @@ type Kernel struct {
 }
 
 // Kernel returns a kernel of a module of a device kind: of the module itself, else of its imports, depth first.
-// ErrNotFound if there is none. The caller closes the kernel, which keeps the module alive.
+// The error is ErrNotFound if there is none. The caller closes the kernel, which keeps the module alive.
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	const op = "get kernel"
 	if err := m.use(op); err != nil {
@@ -152,7 +153,7 @@ func (m *Module) kernel(op, name string, info blob.FunctionInfo, device dlpack.D
 	for _, tag := range info.LaunchParamTags {
 		tag = launch.Canonical(tag)
 		if tag == launch.Cooperative || tag == launch.Programmatic {
-			continue // of each launch of the kernel; nothing is given for it
+			continue // of each launch of the kernel; it takes no argument
 		}
 		slot := slices.Index(launch.Tags, tag)
 		if slot < 0 || slot >= launch.Preferred && slot < launch.Shared {
@@ -166,7 +167,7 @@ func (m *Module) kernel(op, name string, info blob.FunctionInfo, device dlpack.D
 	return k, err
 }
 
-// Close gives the kernel up; queued launches still run. Closing twice is fine.
+// Close releases the kernel; queued launches still run. Closing twice is fine.
 func (k *Kernel) Close() error {
 	if k == nil {
 		return nil
@@ -178,12 +179,12 @@ func (k *Kernel) Close() error {
 type LaunchConfig struct {
 	Grid, Block Dim3 // blocks of the grid, and work items of a block
 	Cluster     Dim3 // blocks of a cluster
-	SharedBytes int  // of shared memory for each block, beside what the kernel's code has
+	SharedBytes int  // of shared memory for each block, in addition to what the kernel's code declares
 }
 
 // Launch queues the kernel on a stream and returns at once. grid is in blocks, block in work items (threads) per block.
-// Arguments are tensors of the device for handles, and numbers for the rest. A nil stream is the default stream of the
-// device of the first tensor. You may close the tensors after the call.
+// Arguments are tensors of the device for handles, and numbers for all other types. A nil stream is the default stream
+// of the device of the first tensor. You may close the tensors after the call.
 func (k *Kernel) Launch(s *Stream, grid, block Dim3, args ...any) error {
 	return k.LaunchWith(s, LaunchConfig{Grid: grid, Block: block}, args...)
 }
@@ -233,7 +234,8 @@ func (k *Kernel) LaunchWith(s *Stream, c LaunchConfig, args ...any) error {
 	return err
 }
 
-// place is the device of the first tensor on the kernel's type of device, or else the first such device.
+// place returns the device of the first tensor whose device has the kernel's type, or else the first device of that
+// type.
 func (k *Kernel) place(args []any) dlpack.Device {
 	for _, a := range args {
 		if t, ok := a.(*Tensor); ok && t.Device().Type == k.device {

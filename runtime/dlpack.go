@@ -25,7 +25,7 @@ func (t *Tensor) toDLPack(versioned bool) (unsafe.Pointer, error) {
 }
 
 // FromDLPack takes over a DLManagedTensorVersioned*: its deleter is called when the last reference to the tensor is
-// gone. On an error it stays the caller's. NULL is ErrInvalidArgument.
+// gone. If it fails, the caller still owns the tensor. The error for NULL is ErrInvalidArgument.
 func FromDLPack(managed unsafe.Pointer) (*Tensor, error) { return fromDLPack(managed, true) }
 
 // FromDLPackLegacy takes over a DLManagedTensor*, the form before DLPack 1.0.

@@ -10,22 +10,22 @@
 //	_, err = f.Call(a, b)
 //
 // It loads the files that Apache TVM exports, with the classic C ABI (up to v0.20) and with the tvm-ffi C ABI (from
-// v0.22), and kernels for these ABIs from any other producer.
+// v0.22), and libraries for these ABIs from any other producer.
 //
 // Everything is safe for use by many goroutines at once, except Bound and Timer, which only one goroutine at a time may
 // use. There is no state per goroutine or thread: devices and streams are arguments. Close what you open; the collector
-// closes what you forgot, but later. After Close every method fails with ErrClosed or returns a zero value.
+// closes what you forgot, but later. After Close, every method fails with ErrClosed or returns a zero value.
 //
 // Devices are enabled by importing their package, for example tvmgo/runtime/cuda; the CPU is always enabled. A file
 // with kernels for a device that is not enabled still loads: its kernels are data that can be saved, and looking one up
-// is ErrDeviceUnavailable.
+// fails with ErrDeviceUnavailable.
 //
 // Modules to be exported into a library are made here too: NewCSource, NewStaticLibrary, NewDeviceSource,
 // NewVulkanSource, NewConstants and, for kinds that this package does not know, NewOpaque.
 //
-// With TVMGO_VALIDATE=1 in the environment every device is watched. Copies out of bounds, double frees, uses after
-// free, memory freed while a copy is in flight, and a wrong device or stream become errors that name the allocation. It
-// costs time, and keeps freed memory for a while. Without the variable it costs nothing.
+// With TVMGO_VALIDATE=1 in the environment, the use of every device is checked. Copies out of bounds, double frees,
+// uses after free, memory freed while a copy is in flight, and a wrong device or stream become errors that name the
+// allocation. It costs time, and keeps freed memory for a while. Without the variable it costs nothing.
 package runtime
 
 import _ "tvmgo/internal/needscgo"

@@ -13,14 +13,14 @@ type DriverReport struct {
 	Version   string   // of the driver or its API
 	Platforms []string // those with devices in use
 	Drivers   []string // of the devices in use
-	Lacks     []string // functions that the library does not have; what needs them fails with an error
+	Lacks     []string // functions that the library does not have; operations that need them fail with an error
 	LeftOut   []string // drivers and devices that are not used, and why
-	Summary   string   // version, platforms and drivers for people: "Vulkan 1.3.204: llvmpipe"
+	Summary   string   // version, platforms and drivers in readable form: "Vulkan 1.3.204: llvmpipe"
 }
 
 // DriverReporter is implemented by devices that know the driver that they use.
 type DriverReporter interface {
-	// DriverReport is empty while no device was asked for with success.
+	// DriverReport returns an empty report until a device was opened successfully.
 	DriverReport() DriverReport
 }
 

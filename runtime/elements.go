@@ -16,8 +16,8 @@ import (
 // both ways. The slice is valid while the tensor is open and reachable, so keep the tensor, for example by a deferred
 // Close. Appending to the slice copies it.
 //
-// Another element type than the tensor's, strides and other devices are ErrInvalidArgument: CopyTo and ToSlice copy
-// those.
+// The error is ErrInvalidArgument for an element type other than the tensor's, for a tensor with strides, and for
+// another device. CopyTo and ToSlice copy the last two.
 func Elements[T dlpack.Scalar](t *Tensor) ([]T, error) {
 	const op = "view elements"
 	if err := t.use(op); err != nil {

@@ -39,7 +39,7 @@ var (
 type Error = fault.Error
 
 // Errorf returns an error of a kind, one of the Err… values, with the kind's code. The operands of the verb %w are
-// found by errors.Is and errors.As. Set Code for another code of the C ABI, such as "TypeError".
+// found by errors.Is and errors.As. To use another code of the C ABI, such as "TypeError", set Code.
 func Errorf(kind error, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, Code: CodeOf(kind), Message: err.Error(), Err: err}

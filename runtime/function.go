@@ -23,8 +23,8 @@ func newFunction(o object) *Function {
 	return f
 }
 
-// FunctionFromHandle takes over the caller's reference to a function of the C ABI (TVMFFIObjectHandle). A handle of
-// another type is ErrInvalidArgument, and stays the caller's.
+// FunctionFromHandle takes over the caller's reference to a function of the C ABI (TVMFFIObjectHandle). The error for a
+// handle of another type is ErrInvalidArgument; the caller then still owns the handle.
 func FunctionFromHandle(handle unsafe.Pointer) (*Function, error) {
 	o := object(uintptr(handle))
 	if o == 0 || o.typeIndex() != indexFunction {
@@ -33,7 +33,7 @@ func FunctionFromHandle(handle unsafe.Pointer) (*Function, error) {
 	return newFunction(o), nil
 }
 
-// Close gives the function up; calls in progress end normally. Closing twice is fine.
+// Close releases the function; calls in progress end normally. Closing twice is fine.
 func (f *Function) Close() error {
 	if f != nil {
 		f.ref.close()
@@ -43,12 +43,12 @@ func (f *Function) Close() error {
 
 // Call calls the function on the default streams and returns its result: nil, bool, int64, float64, string, []byte,
 // dlpack.DataType, dlpack.Device, Shape, []any, Map, Ptr, error, *Tensor, *Function, *Module, *target.Target,
-// *target.Kind or *Object. Arguments have the same types, or any other numeric type of Go; another type is
-// ErrInvalidArgument. Generated kernels take their outputs as the last arguments. The caller closes results that are
+// *target.Kind or *Object. Arguments have the same types, or any other numeric type of Go; the error for another type
+// is ErrInvalidArgument. Generated kernels take their outputs as the last arguments. The caller closes results that are
 // objects.
 //
 // A call that has begun cannot be canceled: the function runs to its end on the calling thread. Work that it queued on
-// a stream goes on by itself; Stream.Sync takes a context.
+// a stream continues after the call; Stream.Sync takes a context.
 //
 // An error of the function itself is an *Error with its kind and message. If a Go function returned it, errors.Is and
 // errors.As find that error too.
@@ -88,7 +88,7 @@ func (f *Function) CallOn(s *Stream, args ...any) (any, error) {
 // at a time may use it; make one for each.
 type Bound struct {
 	c      *C.tvmgo_bound
-	handle C.uintptr_t // c, in the form that cgo neither checks nor escapes; 0 = closed
+	handle C.uintptr_t // the address of c, as a uintptr so that cgo does not check it; 0 = closed
 	ref    *boundRef
 }
 

@@ -40,12 +40,12 @@ import (
 //
 // Its arguments are valid until it returns; objects among them are closed then. To keep a tensor, copy it. The result
 // has one of the types that Function.Call takes, and must be open. The caller gets its own reference to the result, so
-// a tensor that you made for the result is left to the collector. An error or a panic becomes the error of the caller.
-// For a panic the message is one line, and the stack is the error's Backtrace.
+// you cannot close a tensor that you made for the result: the garbage collector frees it. The caller gets an error or a
+// panic as its error. For a panic, the message is one line and Backtrace has the stack.
 type PackedFunc func(args ...any) (any, error)
 
-// NewFunction makes a function from a Go function, which any thread, and many at once, may call. A nil f is
-// ErrInvalidArgument. The caller closes the function.
+// NewFunction makes a function from a Go function, which any thread, and many at once, may call. The error for a nil f
+// is ErrInvalidArgument. The caller closes the function.
 func NewFunction(f PackedFunc) (*Function, error) {
 	if f == nil {
 		return nil, fault.New("make function", ErrInvalidArgument, "the Go function is nil")
@@ -89,7 +89,7 @@ func callPacked(f PackedFunc, vals []anyValue, out *anyValue) error {
 	return giveValue(r, out)
 }
 
-// borrowed turns a borrowed value of any kind into a Go value with a reference of its own.
+// borrowed converts a borrowed value of any kind to a Go value with its own reference.
 func (v anyValue) borrowed() (any, error) {
 	if v.bits == 0 && (v.index >= indexObject || v.index == indexByteArray || v.index == indexDLTensor) {
 		return nil, fault.New("", ErrInvalidArgument, "a value of type index %d is a NULL pointer", v.index)
@@ -100,7 +100,7 @@ func (v anyValue) borrowed() (any, error) {
 	return v.take()
 }
 
-// giveValue makes an owned value of a Go value.
+// giveValue converts a Go value to an owned value.
 func giveValue(g any, out *anyValue) error {
 	var p packer
 	defer p.release()
@@ -114,7 +114,7 @@ func giveValue(g any, out *anyValue) error {
 	return nil
 }
 
-// guard runs f, which C called, and raises its error or panic.
+// guard runs f for C, and raises its error or panic.
 func guard(f func() error) C.int { return C.int(raise.Guard(f)) }
 
 //export tvmgoCallGo

@@ -16,9 +16,9 @@ import (
 // Graph is recorded work of a stream. Launching it costs far less than queueing its parts one by one. Its methods are
 // safe for concurrent use.
 //
-// A graph keeps alive what the runtime saw it use: the function and the arguments of each call, both tensors of each
-// copy, workspaces, and tensors that were closed during the recording. If a Go function queues work of its own, or uses
-// memory by its address, keep that memory until the last launch is done.
+// A graph keeps alive the objects that its recorded calls use: the function and the arguments of each call, both
+// tensors of each copy, workspaces, and tensors that were closed during the recording. If a Go function queues work of
+// its own, or uses memory by its address, keep that memory until the last launch is done.
 type Graph struct {
 	dev dlpack.Device
 	ref *ref
@@ -30,12 +30,12 @@ type Graph struct {
 // may change them between launches. The caller closes the graph.
 //
 // During the recording the stream cannot be waited for, closed or timed; it allocates no memory and launches no graph.
-// Copies with host memory need page-locked memory (NewPinnedTensor). A stream records once at a time. f runs with its
-// goroutine locked to its thread. Other goroutines are not affected unless they use this stream.
+// Copies with host memory need page-locked memory (NewPinnedTensor). A stream has at most one recording at a time. f
+// runs with its goroutine locked to its thread. Other goroutines are not affected unless they use this stream.
 //
 // If f fails, panics or ends its goroutine, the recording is discarded, the stream works as before, and f's error is
-// returned or its panic continues. ErrNotSupported if the device cannot record; ErrInvalidArgument for a nil stream, a
-// nil f, or a stream that records already.
+// returned or its panic continues. The error is ErrNotSupported if the device cannot record, and ErrInvalidArgument for
+// a nil stream, a nil f, or a stream that records already.
 func (s *Stream) Capture(f func() error) (*Graph, error) {
 	const op = "record graph"
 	if s == nil {
@@ -49,7 +49,7 @@ func (s *Stream) Capture(f func() error) (*Graph, error) {
 		return nil, err
 	}
 	defer s.leave()
-	goruntime.LockOSThread() // the end must come from the thread of the begin
+	goruntime.LockOSThread() // the end must be called on the thread of the begin
 	defer goruntime.UnlockOSThread()
 	o, err := result(op, C.tvmgo_bridge_graph_begin(cDevice(s.dev), place.stream))
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Stream) Capture(f func() error) (*Graph, error) {
 
 // Launch queues the recorded work on a stream of the graph's device (nil: the default one) and returns at once.
 // Launches on one stream run one after the other. Launches of one graph on several streams write to the same memory, so
-// order them (Stream.WaitFor). A stream of another device, and one that records, are ErrInvalidArgument.
+// order them (Stream.WaitFor). The error is ErrInvalidArgument for a stream of another device and for one that records.
 func (g *Graph) Launch(s *Stream) error {
 	const op = "launch graph"
 	if g == nil || !g.ref.acquire() {
@@ -113,9 +113,9 @@ func (g *Graph) Device() dlpack.Device {
 	return g.dev
 }
 
-// Close gives up the graph and what it keeps alive. It does not wait: launches that are queued are still done. Memory
-// of the recorded stream (Stream.NewTensor, NewWorkspace) is returned behind all launches; memory of other streams must
-// be ordered with them, as always. Closing twice is fine.
+// Close releases the graph and what it keeps alive. It does not wait: queued launches still run. Memory of the recorded
+// stream (Stream.NewTensor, NewWorkspace) is returned after all launches; you must order memory of other streams with
+// the launches, as always. Closing twice is fine.
 func (g *Graph) Close() error {
 	if g != nil {
 		g.ref.close()

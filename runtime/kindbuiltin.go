@@ -26,9 +26,9 @@ import (
 	"tvmgo/internal/value"
 )
 
-// form is what this package does with modules whose payloads have a form. It needs no device for it.
+// form holds what this package does, without a device, with modules of a kind whose payload format it knows.
 type form struct {
-	constructor string // function of this package that makes such modules; "" where NewOpaque does
+	constructor string // function of this package that makes such modules; "" if NewOpaque does
 	load        func(p datamodule.Payload) (datamodule.Module, error)
 	create      func(args []any) (datamodule.Module, error) // the kind's Creator; may be nil
 	loadFile    func(kind, path, suffix string) (*Module, error)
@@ -45,7 +45,7 @@ var forms = map[modulekind.Form]form{
 	modulekind.Opaque:    {load: datamodule.LoadOpaque},
 }
 
-// builtinProperties are those of modules of a kind as this package makes them.
+// builtinProperties returns the properties of modules of a kind as this package makes them.
 func builtinProperties(k *modulekind.Kind) int {
 	if k.Exportable {
 		return Serializable | Exportable
@@ -68,13 +68,13 @@ func loadData(load func(p datamodule.Payload) (datamodule.Module, error)) func(p
 	}
 }
 
-// isBuiltin says whether the loader of this name is still the one of this package.
+// isBuiltin reports whether the loader with this name is still the one of this package.
 func isBuiltin(name string) bool {
 	ptr, n := cText(name)
 	return C.tvmgo_kind_is_builtin(ptr, n) != 0
 }
 
-// restoreBuiltin puts the loader of this package back, if it has one of this name.
+// restoreBuiltin registers the loader of this package again, if it has one with this name.
 func restoreBuiltin(name string) error {
 	ptr, n := cText(name)
 	_, err := result("register module kind", C.kind_restore(ptr, n))
@@ -93,7 +93,7 @@ func tvmgoKindCall(action C.int, subject *C.char, args *C.TVMFFIAny, n C.int32_t
 		case C.TVMGO_KIND_LOAD_MODERN, C.TVMGO_KIND_LOAD_LEGACY:
 			k := modulekind.Find(subject)
 			kind := ModuleKind{Name: k.Name, Properties: builtinProperties(k), Load: loadData(forms[k.Form].load)}
-			if v, ok := takers.Load(k.Name); ok { // a host may have looked the function up before the kind was taken
+			if v, ok := takers.Load(k.Name); ok { // the caller may have looked the function up before another loader replaced it
 				kind = v.(ModuleKind)
 			}
 			return kindLoader(kind, action == C.TVMGO_KIND_LOAD_LEGACY)(vals, result)
@@ -104,7 +104,7 @@ func tvmgoKindCall(action C.int, subject *C.char, args *C.TVMFFIAny, n C.int32_t
 	})
 }
 
-// giveModule passes the module that f makes to C.
+// giveModule returns the module that f makes to C.
 func giveModule(f func(subject string, args []any) (*Module, error), subject string, vals []anyValue,
 	out *anyValue) error {
 	return callPacked(func(args ...any) (any, error) {
@@ -117,7 +117,7 @@ func giveModule(f func(subject string, args []any) (*Module, error), subject str
 	}, vals, new(anyValue))
 }
 
-// loadFile loads a file whose suffix the called loader is for.
+// loadFile loads a file for the loader of its suffix.
 func loadFile(suffix string, args []any) (*Module, error) {
 	if len(args) != 1 && len(args) != 2 {
 		return nil, fault.New("load module", ErrInvalidArgument, "expected the path of a %s file, got %d arguments",
@@ -181,8 +181,7 @@ func loadDeviceFile(kind, path, suffix string) (*Module, error) {
 	return running(kind, m.Encode, func() (*Module, error) { return NewDeviceSource(kind, m) })
 }
 
-// running makes a module by the loader that was registered for its kind, which can run it, or else as
-// data.
+// running makes a module with the loader that was registered for its kind and can run it, or else as data.
 func running(kind string, encode func(blob.Layout) ([]byte, error), asData func() (*Module, error)) (*Module, error) {
 	const op = "load module"
 	if isBuiltin(modernLoader + kind) {

@@ -50,7 +50,7 @@ func configure(opts []LoadOption) loadConfig {
 	return c
 }
 
-// hasNUL refuses a text that C would cut short.
+// hasNUL returns an error for a text that C would truncate.
 func hasNUL(op, what, text string) error {
 	if strings.IndexByte(text, 0) < 0 {
 		return nil
@@ -69,7 +69,7 @@ func hasNUL(op, what, text string) error {
 // The error is ErrNotFound for a file, a loader of a module kind or a compiler that does not exist, ErrCorruptModule
 // for a file that is damaged or of another format than its suffix says, and ErrInvalidArgument for a path without a
 // suffix. errors.Is also finds fs.ErrNotExist and fs.ErrPermission if the file cannot be opened. If ctx ends first,
-// Load returns its error, and the module is closed as soon as it is loaded; a running compiler is stopped.
+// Load returns the error of ctx, and the module is closed as soon as it is loaded; a running compiler is stopped.
 func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
 	if err := hasNUL("load module", "the path", path); err != nil {
@@ -86,7 +86,8 @@ func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error)
 }
 
 // LoadBytes loads a shared library from memory, for example from go:embed, or an object or an archive of objects, which
-// it links as Load does. It does not use data after it returns. Bytes of any other format are ErrCorruptModule.
+// it links as Load does. It does not use data after it returns. The error for bytes of any other format is
+// ErrCorruptModule.
 func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
 	if len(data) == 0 {
@@ -108,8 +109,8 @@ func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, e
 	})
 }
 
-// LoadFS reads a file of fsys and loads it as LoadBytes does. A file that does not exist is ErrNotFound; errors.Is
-// finds the error of fsys as well.
+// LoadFS reads a file of fsys and loads it as LoadBytes does. The error for a file that does not exist is ErrNotFound;
+// errors.Is finds the error of fsys as well.
 func LoadFS(ctx context.Context, fsys fs.FS, name string, opts ...LoadOption) (*Module, error) {
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {

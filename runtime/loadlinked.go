@@ -38,9 +38,9 @@ func loadLinkedFile(_, path, _ string) (*Module, error) {
 	return linkFile(context.Background(), path, loadConfig{})
 }
 
-// linkFile loads an object for another machine as what it is, which an exporter may take.
+// linkFile links a file. An object for another machine is loaded as a static library, which can be exported.
 func linkFile(ctx context.Context, path string, c loadConfig) (*Module, error) {
-	info, err := os.Stat(path) // opening a pipe would wait
+	info, err := os.Stat(path) // opening a pipe would block
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, fault.New("load "+path, ErrInvalidArgument, "it is no ordinary file")
 	}
@@ -61,7 +61,7 @@ func linkFile(ctx context.Context, path string, c loadConfig) (*Module, error) {
 	return link(ctx, f, info.Size(), c)
 }
 
-// isNative says whether it is an object for this machine.
+// isNative reports whether it is an object for this machine.
 func isNative(r io.ReaderAt) (bool, error) {
 	head := make([]byte, 64)
 	n, err := r.ReadAt(head, 0)
@@ -72,7 +72,7 @@ func isNative(r io.ReaderAt) (bool, error) {
 	return native, nil
 }
 
-// linkBytes is false for what is no object for this machine, and no archive.
+// linkBytes returns false for bytes that are neither an object for this machine nor an archive.
 func linkBytes(ctx context.Context, data []byte, c loadConfig) (*Module, bool, error) {
 	native, err := isNative(bytes.NewReader(data))
 	if err != nil || !native && !objects.IsArchive(data) {

@@ -20,24 +20,25 @@ import (
 	"tvmgo/internal/value"
 )
 
-// Metadata is what the producer of a function says about it.
+// Metadata is the producer's description of a function.
 type Metadata struct {
-	Text   string                     // the JSON as the file has it; "" when it has none
+	Text   string                     // the JSON text in the file; "" if there is none
 	Schema *TypeSchema                // the function's type; nil when the producer gave none
-	Values map[string]json.RawMessage // what the JSON holds, by key, the schema too
+	Values map[string]json.RawMessage // the content of the JSON by key, including the schema
 
-	// Signature is the type for people. That of a function that Apache TVM compiled is the text that its error messages
-	// print: "vadd(A: Tensor([n], float32), n: int32)". Else it is Schema.Signature, or "" without a schema.
+	// Signature is the type in readable form. For a function that Apache TVM compiled it is the text in the function's
+	// error messages: "vadd(A: Tensor([n], float32), n: int32)". For others it is Schema.Signature, or "" without a
+	// schema.
 	Signature string
 }
 
-// Metadata returns what the producer of a function attached to it for programs; kernels built on tvm-ffi's C++ headers
-// have it where TVM_FFI_DLL_EXPORT_INCLUDE_METADATA was set. The function is the one that Function finds. In a library,
-// metadata is code: asking for it runs it. Libraries that Apache TVM exports (v0.27 does) have no metadata, but the
-// texts of their functions' error messages: then Signature alone is set.
+// Metadata returns the metadata that the producer attached to a function. Kernels built with tvm-ffi's C++ headers have
+// it if TVM_FFI_DLL_EXPORT_INCLUDE_METADATA was set. The function is the one that Function finds. In a library,
+// metadata is a function: Metadata runs code of the library. Libraries that Apache TVM exports have no metadata, but
+// those of v0.27 have the texts of their functions' error messages: then only Signature is set.
 //
-// Without the function or the metadata the error is ErrNotFound, ErrCorruptModule when the text is not
-// what metadata looks like, and the producer's own when its code fails.
+// The error is ErrNotFound if there is no such function or no metadata, ErrCorruptModule if the text is not valid
+// metadata, and the producer's own error if its code fails.
 func (m *Module) Metadata(function string) (*Metadata, error) {
 	const op = "get metadata"
 	text, err := m.describe(op, "metadata", moduleMetadata, function)
@@ -60,7 +61,8 @@ func (m *Module) Metadata(function string) (*Metadata, error) {
 	return meta, nil
 }
 
-// signature is what the library of a function prints in its errors; "" when it has no such text, or several.
+// signature returns the signature that the library of a function prints in its errors; "" if it has no such text, or
+// several.
 func (m *Module) signature(function string) string {
 	const maxParts = 64
 	if m.use("") != nil {
@@ -82,8 +84,7 @@ func (m *Module) signature(function string) string {
 	return signature.Find(func(name string) bool { return name == function }, constants...)[function]
 }
 
-// Doc returns the documentation that the producer attached to a function. All of what Metadata says of
-// errors holds.
+// Doc returns the documentation that the producer attached to a function. Its errors are those of Metadata.
 func (m *Module) Doc(function string) (string, error) {
 	return m.describe("get documentation", "documentation", moduleDoc, function)
 }
@@ -113,7 +114,7 @@ func (m *Module) describe(op, noun string, what int, function string) (string, e
 	return "", fault.New(op, ErrNotFound, "the producer of function %q gave it no %s", function, noun)
 }
 
-// excerpt is the beginning of a text, quoted.
+// excerpt returns the beginning of a text, quoted.
 func excerpt(text string) string {
 	const most = 60
 	if len(text) > most {
@@ -141,7 +142,7 @@ func parseMetadata(text string) (*Metadata, error) {
 	return m, nil
 }
 
-// decodeJSON reads one value that is all of the data.
+// decodeJSON reads data that consists of a single value.
 func decodeJSON(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(v); err != nil {

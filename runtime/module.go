@@ -25,7 +25,7 @@ func newModule(o object) *Module {
 	return m
 }
 
-// Close gives the module up. Its functions, and modules that import it, keep it and its library alive. Closing twice is
+// Close releases the module. Its functions, and modules that import it, keep it and its library alive. Closing twice is
 // fine.
 func (m *Module) Close() error {
 	if m != nil {
@@ -59,8 +59,8 @@ const (
 	Exportable               // can be linked into a shared library
 )
 
-// Properties is a set of the bits Serializable, Runnable and Exportable; 0 after Close. It says what the module's kind
-// can do, which package export goes by: an Exportable module is compiled into the library, any other one is serialized.
+// Properties is a set of the bits Serializable, Runnable and Exportable; 0 after Close. It describes what the module's
+// kind can do. Package export compiles an Exportable module into the library and serializes any other one.
 func (m *Module) Properties() int {
 	if m.use("") != nil {
 		return 0
@@ -91,7 +91,7 @@ func (m *Module) Function(name string) (*Function, error) {
 	return newFunction(o), nil
 }
 
-// noFunction says what functions there are instead.
+// noFunction makes the error that lists the existing functions.
 func (m *Module) noFunction(op, name string) error {
 	names := m.functions(false)
 	if len(names) == 0 {
@@ -133,7 +133,7 @@ func (m *Module) Imports() ([]*Module, error) {
 	return importsOf(m.c())
 }
 
-// importsOf are the imports of a module that is alive.
+// importsOf returns the imports of a module that is in use.
 func importsOf(m *C.tvmgo_module) ([]*Module, error) {
 	v, err := takeObject(object(uintptr(cPointer(C.tvmgo_module_imports(m)))), 0)
 	if err != nil {
@@ -148,7 +148,7 @@ func importsOf(m *C.tvmgo_module) ([]*Module, error) {
 	return mods, nil
 }
 
-// Import adds dep to the imports of m, which keeps it alive: dep may be closed afterwards. A cycle is
+// Import adds dep to the imports of m, which keeps it alive: you may close dep afterwards. The error for a cycle is
 // ErrInvalidArgument.
 func (m *Module) Import(dep *Module) error {
 	const op = "import module"
@@ -164,7 +164,7 @@ func (m *Module) Import(dep *Module) error {
 	return err
 }
 
-// ClearImports makes m import nothing. Generated code that has called a function of an import before keeps that
+// ClearImports removes all imports of m. Generated code that has already called a function of an import keeps that
 // function.
 func (m *Module) ClearImports() error {
 	const op = "clear imports"
@@ -176,7 +176,7 @@ func (m *Module) ClearImports() error {
 	return err
 }
 
-// What tvmgo_bridge_module_text reads.
+// The texts that tvmgo_bridge_module_text reads.
 const (
 	moduleSource = iota
 	moduleBytes
@@ -201,8 +201,8 @@ func (m *Module) text(op string, what int, arg string) (any, error) {
 	return v.take()
 }
 
-// GetSource returns the module's source in a format; "" is the kind's default. ErrNotSupported if the module has no
-// source in that format.
+// GetSource returns the module's source in a format; "" is the kind's default. The error is ErrNotSupported if the
+// module has no source in that format.
 func (m *Module) GetSource(format string) (string, error) {
 	v, err := m.text("get source", moduleSource, format)
 	s, _ := v.(string)
@@ -210,7 +210,7 @@ func (m *Module) GetSource(format string) (string, error) {
 }
 
 // SaveToBinary returns the bytes that a loader of the module's kind reads, for a blob of the modern layout.
-// ErrNotSupported for kinds that are not saved this way, such as a loaded library.
+// The error is ErrNotSupported for kinds that are not saved this way, such as a loaded library.
 func (m *Module) SaveToBinary() ([]byte, error) {
 	v, err := m.text("save module", moduleBytes, "")
 	b, _ := v.([]byte)
@@ -219,7 +219,7 @@ func (m *Module) SaveToBinary() ([]byte, error) {
 
 // SaveToBinaryFor returns the bytes that a loader of the module's kind reads from a blob of a layout. Do not change
 // them, and do not use them after Close: they may be a view of the module. Most kinds return the same bytes for every
-// layout. ErrNotSupported if the layout cannot hold the module.
+// layout. The error is ErrNotSupported if the layout cannot hold the module.
 func (m *Module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	const op = "save module"
 	if err := m.use(op); err != nil {
@@ -243,8 +243,9 @@ func (m *Module) SaveToBinaryFor(layout blob.Layout) ([]byte, error) {
 	}
 }
 
-// SaveToFile writes the module to a file in a format; "" takes it from the path's suffix. ErrNotSupported for a format
-// that the kind does not write, ErrNotFound if the directory does not exist, ErrFailed if writing fails.
+// SaveToFile writes the module to a file in a format; "" selects it by the path's suffix. The error is ErrNotSupported
+// for a format that the kind does not write, ErrNotFound if the directory does not exist, and ErrFailed if writing
+// fails.
 func (m *Module) SaveToFile(path, format string) error {
 	const op = "save module"
 	if err := m.use(op); err != nil {

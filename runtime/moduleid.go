@@ -1,7 +1,7 @@
 package runtime
 
-// ID identifies a module: two values of type Module are the same module if their IDs are equal, as with one that
-// several others import. It holds as long as one of them is open; 0 when closed.
+// ID identifies a module: two values of type Module are the same module if their IDs are equal, for example a module
+// that several others import. An ID is valid while one of the values is open; it is 0 for a closed one.
 func (m *Module) ID() uintptr {
 	if m.use("") != nil {
 		return 0

@@ -78,7 +78,7 @@ import (
 // ModuleImpl is implemented by a module kind that is written in Go. Many goroutines may call its methods at once. Embed
 // ModuleBase and override the methods that the kind supports.
 type ModuleImpl interface {
-	// Function returns a function by name, which the caller closes; ErrNotFound when there is none.
+	// Function returns a function by name, which the caller closes; the error is ErrNotFound if there is none.
 	Function(name string) (*Function, error)
 	// Functions lists the names; nil when the kind does not know them.
 	Functions() []string
@@ -106,8 +106,8 @@ type FormatLister interface {
 
 // ImportsWatcher is implemented by a ModuleImpl that must know when the imports of its module change.
 type ImportsWatcher interface {
-	// ImportsChanged is called after each change, by many at once if many change. list gives what the module imports by
-	// then; the modules are the callee's to close. It is for use until ImportsChanged returns.
+	// ImportsChanged is called after each change, by many at once if many change. list returns the current imports of
+	// the module; the callee closes them. list must not be called after ImportsChanged has returned.
 	ImportsChanged(list func() ([]*Module, error))
 }
 
@@ -143,8 +143,8 @@ func (ModuleBase) GetSource(format string) (string, error) {
 func (ModuleBase) Close() error { return nil }
 
 // NewModule makes a module of a kind from a Go implementation, which it closes once when the last reference to the
-// module is gone. properties is a set of Serializable, Runnable and Exportable. An empty kind and a nil implementation
-// are ErrInvalidArgument. The caller closes the module.
+// module is gone. properties is a set of Serializable, Runnable and Exportable. The error for an empty kind or a nil
+// implementation is ErrInvalidArgument. The caller closes the module.
 func NewModule(kind string, properties int, impl ModuleImpl) (*Module, error) {
 	o, err := newGoModule(kind, properties, impl, 0)
 	if err != nil {
@@ -153,10 +153,10 @@ func NewModule(kind string, properties int, impl ModuleImpl) (*Module, error) {
 	return newModule(o), nil
 }
 
-// goModule is what the core holds of a module written in Go.
+// goModule is the state of a module written in Go, which the core holds by a handle.
 type goModule struct {
 	impl    ModuleImpl
-	payload object // keeps the bytes alive that the module was made from; may be 0
+	payload object // keeps alive the bytes that the module was made from; may be 0
 }
 
 func newGoModule(kind string, properties int, impl ModuleImpl, payload object) (object, error) {
@@ -200,14 +200,13 @@ type ModuleKind struct {
 	Properties int // of its modules: Serializable, Runnable, Exportable
 	Load       func(p Payload) (ModuleImpl, error)
 
-	// Make makes a module from code that comes from no file, for NewDeviceModule. Kinds that are not of
-	// a device have none.
+	// Make makes a module from code for NewDeviceModule, without a file. Only kinds of devices have it.
 	Make func(code *blob.DeviceModule) (ModuleImpl, error)
 }
 
 // RegisterModuleKind makes files that contain modules of this kind loadable, from Go and from C. It registers the
-// global functions "ffi.Module.load_from_bytes.<kind>" and "runtime.module.loadbinary_<kind>". A kind that is in use is
-// an error. You may replace, once, each kind that is built in, including those that are only data without a device
+// global functions "ffi.Module.load_from_bytes.<kind>" and "runtime.module.loadbinary_<kind>". It fails if the kind is
+// in use. You may replace each built-in kind once, including those that are only data without a device
 // (NewDeviceSource, NewVulkanSource, NewOpaque).
 func RegisterModuleKind(k ModuleKind) error {
 	const op = "register module kind"
@@ -223,7 +222,7 @@ func RegisterModuleKind(k ModuleKind) error {
 		return err
 	}
 	err := registerLoader(k, legacyLoader)
-	if err != nil { // a kind is there for both generations, or not at all
+	if err != nil { // a kind is registered for both generations, or for none
 		RemoveGlobal(modernLoader + k.Name)
 		err = errors.Join(err, restoreBuiltin(modernLoader+k.Name))
 		return err
@@ -235,7 +234,7 @@ func RegisterModuleKind(k ModuleKind) error {
 	return nil
 }
 
-// takers has what was registered, by name.
+// takers holds the registered kinds by name.
 var takers sync.Map // string -> ModuleKind
 
 // registering is held while the loaders of a kind change.
@@ -281,7 +280,7 @@ func kindLoader(k ModuleKind, legacy bool) rawFunc {
 	}
 }
 
-// payload shows the bytes of a value without copying where an object holds them.
+// payload returns the bytes of a value, without copying them if an object holds them.
 func (v anyValue) payload() ([]byte, object, error) {
 	if v.bits != 0 && (v.index == indexBytes || v.index == indexStr) {
 		b := (*C.TVMFFIByteArray)(unsafe.Add(object(v.bits).pointer(), C.sizeof_TVMFFIObject))
@@ -301,7 +300,7 @@ func (v anyValue) payload() ([]byte, object, error) {
 	return nil, 0, fault.New("load module", ErrInvalidArgument, "expected bytes, got %T", g)
 }
 
-// implOf is what a module of Go is made from; nil for all others. The module must be in use.
+// implOf returns the implementation of a module written in Go; nil for all others. The module must be in use.
 func implOf(m object) ModuleImpl {
 	h := C.tvmgo_go_module_self(C.uintptr_t(m))
 	if h == 0 {

@@ -31,7 +31,7 @@ func (o object) takeStrings() []string {
 	return names
 }
 
-// suggest ends a message about a missing name: the nearest one that exists.
+// suggest returns the end of a message about a missing name, with the most similar existing one.
 func suggest(name string, names []string) string {
 	if n := nearest.Name(name, names); n != "" {
 		return fmt.Sprintf("; did you mean %q?", n)
@@ -39,7 +39,7 @@ func suggest(name string, names []string) string {
 	return ""
 }
 
-// listed names what exists, for a message: at most a dozen.
+// listed returns at most a dozen of the existing names, for a message.
 func listed(names []string) string {
 	const most = 12
 	if len(names) > most {

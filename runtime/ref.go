@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// ref is a reference to an object of the core that Close releases. Calls in progress hold it: the
-// last one to end releases the object, so closing never pulls memory away from under a call.
+// ref is a reference to an object of the core that Close releases. Calls in progress hold it: the last one to end
+// releases the object, so Close never frees memory that a call uses.
 type ref struct {
 	obj   object
 	state atomic.Int64 // users in progress; refClosed is added by close
 }
 
-// States beyond the counts of users. A closed reference still counts those who come too late, for a
-// moment, so the bits above both are free.
+// States, in bits above the count of users. After close, a late user is still counted for a moment, so the counts must
+// not reach these bits.
 const (
 	refClosed  = 1 << 61
 	refDropped = 1 << 62
@@ -37,7 +37,7 @@ func (r *ref) release() {
 	}
 }
 
-// close gives the reference up; false when that was done before.
+// close releases the reference; false if it was closed before.
 func (r *ref) close() bool {
 	for {
 		s := r.state.Load()
@@ -53,14 +53,14 @@ func (r *ref) close() bool {
 	}
 }
 
-// drop releases the object once, whoever comes first of those that see no users left.
+// drop releases the object once, even if several callers see that no users are left.
 func (r *ref) drop() {
 	if r.state.CompareAndSwap(refClosed, refDropped) {
 		r.obj.release()
 	}
 }
 
-// watch releases the object when the owner became unreachable without Close: the net beneath.
+// watch releases the object if the owner becomes unreachable without Close.
 func watch[T any](owner *T, r *ref) {
 	goruntime.AddCleanup(owner, func(r *ref) { r.close() }, r)
 }

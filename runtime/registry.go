@@ -7,8 +7,8 @@ import "C"
 
 import "tvmgo/internal/fault"
 
-// Global returns the global function of a name, which the caller closes. ErrNotFound if there is none. Global functions
-// are shared with C and with loaded modules.
+// Global returns the global function of a name, which the caller closes. The error is ErrNotFound if there is none.
+// Global functions are shared with C and with loaded modules.
 func Global(name string) (*Function, error) {
 	ptr, n := cText(name)
 	o := object(uintptr(cPointer(C.tvmgo_global_get(ptr, n))))
@@ -19,9 +19,9 @@ func Global(name string) (*Function, error) {
 	return newFunction(o), nil
 }
 
-// RegisterGlobal makes f a global function, which C and loaded modules find by name. A name that is in use is ErrFailed
-// unless override is set; an empty name is ErrInvalidArgument. The registry keeps its own reference to f, which you may
-// close.
+// RegisterGlobal makes f a global function, which C and loaded modules find by name. The error is ErrFailed for a name
+// that is in use unless override is set, and ErrInvalidArgument for an empty name. The registry keeps its own reference
+// to f, which you may close.
 func RegisterGlobal(name string, f *Function, override bool) error {
 	const op = "register global function"
 	if f == nil || !f.ref.acquire() {

@@ -8,7 +8,7 @@ import "C"
 
 import "tvmgo/internal/fault"
 
-// LiveCounts says what is alive in the process, whoever made it, in Go or in C. Built-in global
+// LiveCounts counts what is alive in the process, whether Go or C made it. Built-in global
 // functions count as functions, so compare two counts rather than one with zero.
 type LiveCounts struct {
 	Objects         int64 // counted objects of all kinds, those below included
@@ -26,7 +26,7 @@ type LiveCounts struct {
 // Live counts what is alive.
 func Live() LiveCounts {
 	var n [C.TVMGO_LIVE_KINDS]C.int64_t
-	C.tvmgo_validate_flush() // what is freed, and only kept for a while
+	C.tvmgo_validate_flush() // releases what is freed but kept for a while
 	C.tvmgo_live_snapshot(&n[0])
 	return LiveCounts{
 		Objects:         int64(n[C.TVMGO_LIVE_OBJECTS]),

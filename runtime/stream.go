@@ -16,14 +16,13 @@ import (
 	"tvmgo/internal/fault"
 )
 
-// Stream is a queue of work on a device. It is an argument of the calls that run on it: goroutines have no current
-// stream. A nil *Stream is the default stream of the device of the work. Streams are safe for use by many goroutines at
-// once.
+// Stream is a queue of work on a device. It is an argument of the calls that use it: goroutines have no current stream.
+// A nil *Stream is the default stream of the device of the work. Streams are safe for use by many goroutines at once.
 //
 // The collector frees a stream that became unreachable, so keep it as long as you use its Handle.
 type Stream struct{ *streamState }
 
-// streamState is what a Stream leaves behind for the collector.
+// streamState is the part of a Stream that its clean-up needs.
 type streamState struct {
 	dev    dlpack.Device
 	handle C.uintptr_t  // 0 where the device has one queue
@@ -31,7 +30,7 @@ type streamState struct {
 }
 
 // NewStream makes a stream on a device. On a device with a single queue, such as the CPU, all streams are that queue.
-// ErrDeviceUnavailable if the device does not exist or is not enabled. The caller closes the stream.
+// The error is ErrDeviceUnavailable if the device does not exist or is not enabled. The caller closes the stream.
 func NewStream(dev dlpack.Device) (*Stream, error) {
 	o, err := result("create stream", C.tvmgo_bridge_stream_create(cDevice(dev)))
 	if err != nil {
@@ -46,7 +45,7 @@ func newStream(dev dlpack.Device, handle C.uintptr_t) *Stream {
 	return s
 }
 
-// streamOf is the default stream of a device, for one call.
+// streamOf returns the default stream of a device, for one call.
 func streamOf(dev dlpack.Device) *Stream {
 	var both struct {
 		s     Stream
@@ -67,7 +66,7 @@ func (s *Stream) Device() dlpack.Device {
 	return s.dev
 }
 
-// Handle is the stream of the device's own API, for example a CUstream; 0 for a device with a single queue, and after
+// Handle returns the stream of the device's API, for example a CUstream; 0 for a device with a single queue, and after
 // Close.
 func (s *Stream) Handle() uintptr {
 	if s.isClosed() {
@@ -76,8 +75,8 @@ func (s *Stream) Handle() uintptr {
 	return uintptr(s.handle)
 }
 
-// Close does not wait: it frees the stream once the queued work is done. ErrInvalidArgument while calls, bound calls or
-// recordings still use it. Closing twice is fine.
+// Close does not wait: it frees the stream once the queued work is done. The error is ErrInvalidArgument while calls,
+// bound calls or recordings use it. Closing twice is fine.
 func (s *Stream) Close() error {
 	if s == nil {
 		return nil
@@ -119,8 +118,8 @@ func (s *Stream) leave() {
 	}
 }
 
-// Sync waits until the stream's work is done, and returns that work's error. If ctx ends first, Sync returns its error
-// and the work goes on. A nil stream is ErrInvalidArgument: use SyncDevice.
+// Sync waits until the stream's work is done, and returns that work's error. If ctx ends first, Sync returns the error
+// of ctx and the work continues. The error for a nil stream is ErrInvalidArgument: use SyncDevice.
 func (s *Stream) Sync(ctx context.Context) error {
 	if s == nil {
 		return fault.New("synchronize", ErrInvalidArgument, "the stream is nil: use SyncDevice")
@@ -164,8 +163,8 @@ func wait(ctx context.Context, f func() error) error {
 	}
 }
 
-// WaitFor makes work that is queued on s from now on wait for the work that src holds now. It returns at once. Both
-// streams must be of one type of device; otherwise, and for a nil stream, the error is ErrInvalidArgument.
+// WaitFor makes work that is queued on s from now on wait for the work that is queued on src now. It returns at once.
+// Both streams must be of one type of device; otherwise, and for a nil stream, the error is ErrInvalidArgument.
 func (s *Stream) WaitFor(src *Stream) error {
 	const op = "order streams"
 	to, err := s.enter(op)
@@ -188,14 +187,14 @@ func (s *Stream) WaitFor(src *Stream) error {
 // Timer measures the device's own time between two positions in a stream. Only one goroutine at a time may use it.
 type Timer struct{ *timerState }
 
-// timerState is what a Timer leaves behind for the collector.
+// timerState is the part of a Timer that its clean-up needs.
 type timerState struct {
 	dev    dlpack.Device
 	handle C.uintptr_t // 0 = closed
 }
 
-// NewTimer makes a timer for a device, which the caller closes. A device without timers of its own is timed by the
-// host's clock. ErrDeviceUnavailable if the device does not exist or is not enabled.
+// NewTimer makes a timer for a device, which the caller closes. A device without timers is timed by the host's clock.
+// The error is ErrDeviceUnavailable if the device does not exist or is not enabled.
 func NewTimer(dev dlpack.Device) (*Timer, error) {
 	o, err := result("create timer", C.tvmgo_bridge_timer_new(cDevice(dev)))
 	if err != nil {
@@ -226,11 +225,11 @@ func (t *Timer) mark(op string, s *Stream, stop bool) error {
 // Start queues the start of the measurement on a stream of the timer's device (nil: the default one).
 func (t *Timer) Start(s *Stream) error { return t.mark("start timer", s, false) }
 
-// Stop queues the end of the measurement. ErrInvalidArgument if the timer was not started.
+// Stop queues the end of the measurement. The error is ErrInvalidArgument if the timer was not started.
 func (t *Timer) Stop(s *Stream) error { return t.mark("stop timer", s, true) }
 
-// Elapsed waits for the end of the measurement and returns the time since its start. ErrInvalidArgument if the timer
-// was not stopped.
+// Elapsed waits for the end of the measurement and returns the time since its start. The error is ErrInvalidArgument if
+// the timer was not stopped.
 func (t *Timer) Elapsed() (time.Duration, error) {
 	if t == nil || t.handle == 0 {
 		return 0, fault.IsClosed("read timer", "timer")

@@ -13,7 +13,7 @@ import (
 )
 
 // StreamPriorities returns the range of priorities that streams of a device may have. Smaller numbers are more urgent,
-// so greatest <= least. ErrNotSupported if the device has none.
+// so greatest <= least. The error is ErrNotSupported if the device has none.
 func StreamPriorities(dev dlpack.Device) (least, greatest int, err error) {
 	var low, high C.int32_t
 	if _, err := result("stream priorities", C.tvmgo_bridge_stream_priorities(cDevice(dev), &low, &high)); err != nil {
@@ -23,8 +23,8 @@ func StreamPriorities(dev dlpack.Device) (least, greatest int, err error) {
 }
 
 // NewStreamWithPriority is NewStream with a priority from the range of StreamPriorities. If work of several streams can
-// begin, the work of the most urgent stream does. A priority outside the range is an error; any priority is
-// ErrNotSupported on a device without priorities.
+// begin, the work of the most urgent stream begins first. A priority outside the range is an error. On a device without
+// priorities the error is ErrNotSupported.
 func NewStreamWithPriority(dev dlpack.Device, priority int) (*Stream, error) {
 	const op = "create stream"
 	if priority < math.MinInt32 || priority > math.MaxInt32 {

@@ -12,7 +12,7 @@ import (
 
 func init() { target.SetDevices(targetDevices{}) }
 
-// targetDevices answers what "from_device" of a target asks.
+// targetDevices answers the queries for "from_device" of a target.
 type targetDevices struct{}
 
 func (targetDevices) Registered(t dlpack.DeviceType) bool { return deviceRegistered(t) }
@@ -27,8 +27,8 @@ func (targetDevices) TargetProperty(dev dlpack.Device, name string) (any, error)
 	return v, err
 }
 
-// fullArch is the name under which an architecture of CUDA has all its instructions: from 9.0 on those that later ones
-// lack are left out without the letter (docs/abi.md F.2).
+// fullArch returns the name of a CUDA architecture with all its instructions. From 9.0 on, the name without the letter
+// excludes instructions that later architectures lack (docs/abi.md F.2).
 func fullArch(arch string) string {
 	var number int
 	if _, err := fmt.Sscanf(strings.TrimPrefix(arch, "sm_"), "%d", &number); err == nil && number >= 90 {
@@ -37,8 +37,9 @@ func fullArch(arch string) string {
 	return arch
 }
 
-// DetectTarget describes a device as a target: the kind of code that runs on it (of a CPU: llvm), with what the device
-// answers for the kind's options. ErrDeviceUnavailable when it is not there, or its package is not imported.
+// DetectTarget describes a device as a target: the kind of code that runs on it (of a CPU: llvm), with the device's
+// properties as the kind's options. The error is ErrDeviceUnavailable if the device does not exist or its package is
+// not imported.
 func DetectTarget(dev dlpack.Device) (*target.Target, error) {
 	const op = "detect target"
 	kind := dev.Type.APIName()

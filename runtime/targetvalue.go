@@ -50,7 +50,7 @@ func tvmgoTargetCall(action C.int, name *C.char, args *C.TVMFFIAny, n C.int32_t,
 // kindObjects has the one object of each kind, which is never freed: C compares kinds by their address.
 var kindObjects sync.Map // *target.Kind → object
 
-// kindObject is an owned reference to a kind's object.
+// kindObject returns an owned reference to a kind's object.
 func kindObject(k *target.Kind) (object, error) {
 	v, made := kindObjects.Load(k)
 	if !made {
@@ -80,7 +80,7 @@ func makeKind(k *target.Kind) (object, error) {
 	return result("make target kind", C.tvmgo_bridge_target_kind(p.views()))
 }
 
-// takeKind is the kind of an owned object, by its name.
+// takeKind returns the kind of an owned object, found by its name.
 func takeKind(o object) (any, error) {
 	defer o.release()
 	name, err := borrowedField(&(*C.tvmgo_target_kind)(o.pointer()).name)
@@ -95,7 +95,7 @@ func takeKind(o object) (any, error) {
 	return k, nil
 }
 
-// makeTarget makes an owned object for a target, from which the target is found again.
+// makeTarget makes an owned object for a target. The object refers to the target.
 func makeTarget(t *target.Target, depth int) (object, error) {
 	if t.Kind() == nil {
 		return 0, fault.New("", ErrInvalidArgument, "the target was not made by target.New")
@@ -115,7 +115,7 @@ func makeTarget(t *target.Target, depth int) (object, error) {
 	return o, err
 }
 
-// endHolds lets go of the targets whose objects are gone.
+// endHolds releases the targets whose objects were freed.
 func endHolds() {
 	for hold := C.tvmgo_bridge_target_dropped(); hold != nil; {
 		next := hold.next
@@ -125,7 +125,8 @@ func endHolds() {
 	}
 }
 
-// takeTarget is the target of an owned object. One that reflection made of fields has to say what a target says.
+// takeTarget returns the target of an owned object. The fields of an object made by reflection must describe a valid
+// target.
 func takeTarget(o object) (any, error) {
 	defer o.release()
 	c := (*C.tvmgo_target)(o.pointer())

@@ -17,8 +17,8 @@ import (
 // Tensor is an array of elements on a device. Its shape, type and device never change. The methods are safe for
 // concurrent use, but the elements are not guarded: two calls that write the same tensor are a data race.
 //
-// Close gives the tensor up; its memory is freed once no call, view or DLPack consumer uses it. Go's collector closes
-// tensors that were dropped without Close. SetUnclosedLimit bounds how much memory those hold.
+// Close releases the tensor; its memory is freed once no call, view or DLPack consumer uses it. Go's garbage collector
+// closes unreachable tensors that were not closed. SetUnclosedLimit bounds how much memory those hold.
 type Tensor struct{ ref *ref }
 
 func newTensor(o object) *Tensor {
@@ -28,7 +28,7 @@ func newTensor(o object) *Tensor {
 	return t
 }
 
-// Close gives the tensor up. Views of it, bound calls and DLPack consumers keep its memory alive. Closing twice is
+// Close releases the tensor. Views of it, bound calls and DLPack consumers keep its memory alive. Closing twice is
 // fine.
 func (t *Tensor) Close() error {
 	if t != nil {
@@ -63,7 +63,8 @@ func NewTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*Tensor
 }
 
 // NewTensorInScope allocates in a storage scope of the device, for example "global.texture" of OpenCL. "" and "global"
-// are ordinary memory. A scope that the device does not have is ErrNotSupported. Otherwise it is NewTensor.
+// are ordinary memory. The error is ErrNotSupported for a scope that the device does not have. Otherwise it is like
+// NewTensor.
 func NewTensorInScope(dtype dlpack.DataType, shape []int64, dev dlpack.Device, scope string) (*Tensor, error) {
 	const op = "allocate tensor"
 	if err := hasNUL(op, "the scope", scope); err != nil {
@@ -76,9 +77,9 @@ func NewTensorInScope(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s
 	})
 }
 
-// FromSlice allocates a CPU tensor and copies data into it. Without a shape it is a vector; a shape with another number
-// of elements than data is ErrInvalidArgument. The dtype is dlpack.DataTypeOf[T]; elements of float16 and bfloat16 have
-// the Go types dlpack.Float16Bits and dlpack.BFloat16Bits.
+// FromSlice allocates a CPU tensor and copies data into it. Without a shape the tensor is a vector. The error is
+// ErrInvalidArgument for a shape whose number of elements differs from len(data). The dtype is dlpack.DataTypeOf[T];
+// elements of float16 and bfloat16 have the Go types dlpack.Float16Bits and dlpack.BFloat16Bits.
 func FromSlice[T dlpack.Scalar](data []T, shape ...int64) (*Tensor, error) {
 	if len(shape) == 0 {
 		shape = []int64{int64(len(data))}
@@ -121,7 +122,7 @@ func (t *Tensor) Shape() []int64 {
 	return append([]int64{}, t.dims()...)
 }
 
-// What follows reads a tensor in use; the slices are views of its memory.
+// These functions read a tensor that is in use; their slices are views of its memory.
 
 func (t *Tensor) dims() []int64 {
 	dl := t.dl()
@@ -189,7 +190,7 @@ func (t *Tensor) Len() int64 {
 	return t.elements()
 }
 
-// Size is the number of bytes that the elements take when compact, so without the gaps of strides. 0 after Close.
+// Size is the number of bytes of the elements without gaps from strides. 0 after Close.
 func (t *Tensor) Size() int64 {
 	if t.use("") != nil {
 		return 0
@@ -217,9 +218,9 @@ func (t *Tensor) String() string {
 }
 
 // View returns a tensor of another shape, dtype, strides or start over the same memory, which it keeps alive. strides
-// are in elements, nil for compact; byteOffset is in bytes from the first element of t. A view beyond the elements of
-// t, a negative offset, strides of another length than shape, and nil strides if t itself has strides are
-// ErrInvalidArgument.
+// are in elements, nil for compact; byteOffset is in bytes from the first element of t. The error is ErrInvalidArgument
+// for a view beyond the elements of t, a negative offset, strides of another length than shape, and nil strides if t
+// itself has strides.
 func (t *Tensor) View(dtype dlpack.DataType, shape, strides []int64, byteOffset int64) (*Tensor, error) {
 	const op = "view tensor"
 	if err := t.use(op); err != nil {
@@ -244,8 +245,8 @@ func (t *Tensor) view(op string, dtype dlpack.DataType, shape, strides []int64, 
 	return newTensor(o), nil
 }
 
-// Reshape returns a view of the same elements in another shape. Another number of elements and a strided t are
-// ErrInvalidArgument.
+// Reshape returns a view of the same elements in another shape. The error is ErrInvalidArgument for another number of
+// elements and for a strided t.
 func (t *Tensor) Reshape(shape ...int64) (*Tensor, error) {
 	const op = "reshape tensor"
 	n, err := dlpack.NumElements(shape)
@@ -264,7 +265,7 @@ func (t *Tensor) Reshape(shape ...int64) (*Tensor, error) {
 
 // Data is the DLTensor's data field, without ByteOffset: an address for the CPU and CUDA, the address of a buffer
 // descriptor for OpenCL and Vulkan. 0 after Close. It is valid while the tensor, or a view of it, is open and
-// reachable. On the CPU memory at that address may be read and written; Elements does that as a slice.
+// reachable. You may read and write the memory at a CPU address; Elements returns it as a slice.
 func (t *Tensor) Data() uintptr {
 	if t.use("") != nil {
 		return 0

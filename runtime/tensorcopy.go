@@ -12,8 +12,8 @@ import (
 	"tvmgo/internal/fault"
 )
 
-// checkSlice compares the elements of a slice with those of a tensor. The truth types of both
-// generations match a Go bool.
+// checkSlice compares the elements of a slice with those of a tensor. The boolean types of both generations match a Go
+// bool.
 func checkSlice[T dlpack.Scalar](op string, t *Tensor, n int) error {
 	have, want := dlpack.DataTypeOf[T](), t.dtype()
 	if have != want && !(have.IsBool() && want.IsBool()) {
@@ -41,7 +41,7 @@ func CopyFrom[T dlpack.Scalar](t *Tensor, data []T) error {
 }
 
 // CopyTo copies a tensor on any device into a slice, in row-major order, and returns when the copy is done. It does not
-// wait for work on streams that you made: Sync those that write the tensor before. The slice must have Len elements of
+// wait for work on streams that you made: first Sync those that write the tensor. The slice must have Len elements of
 // the tensor's dtype, and a tensor with strides must be on the CPU; anything else is ErrInvalidArgument.
 func CopyTo[T dlpack.Scalar](t *Tensor, data []T) error {
 	const op = "copy tensor to slice"
@@ -55,7 +55,7 @@ func CopyTo[T dlpack.Scalar](t *Tensor, data []T) error {
 	if err := t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), false); err != nil {
 		return err
 	}
-	if t.dtype().IsBool() { // C's truth is any byte but 0, Go's is 1
+	if t.dtype().IsBool() { // in C any byte but 0 is true, in Go only 1
 		raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data))
 		for i, b := range raw {
 			if b > 1 {
@@ -85,14 +85,14 @@ func ToSlice[T dlpack.Scalar](t *Tensor) ([]T, error) {
 	return data, nil
 }
 
-// CopyFromBytes copies raw elements, in the host's byte order and row-major, into the tensor. Another length than Size
-// is ErrInvalidArgument. It works for every dtype; otherwise it is CopyFrom.
+// CopyFromBytes copies raw elements, in the host's byte order and row-major, into the tensor. The error is
+// ErrInvalidArgument if the length is not Size. It works for every dtype; otherwise it is like CopyFrom.
 func (t *Tensor) CopyFromBytes(data []byte) error {
 	return t.rawBytes("copy bytes to tensor", data, true)
 }
 
-// CopyToBytes copies the raw elements, in the host's byte order and row-major, out of the tensor. Another length than
-// Size is ErrInvalidArgument. It works for every dtype; otherwise it is CopyTo.
+// CopyToBytes copies the raw elements, in the host's byte order and row-major, out of the tensor. The error is
+// ErrInvalidArgument if the length is not Size. It works for every dtype; otherwise it is like CopyTo.
 func (t *Tensor) CopyToBytes(data []byte) error {
 	return t.rawBytes("copy tensor to bytes", data, false)
 }
@@ -108,8 +108,7 @@ func (t *Tensor) rawBytes(op string, data []byte, toTensor bool) error {
 	return t.copyBytes(op, unsafe.Pointer(unsafe.SliceData(data)), toTensor)
 }
 
-// copyBytes moves all bytes of a tensor in use between host memory and it, through a compact one when
-// it has strides.
+// copyBytes copies all bytes between a tensor in use and host memory, through a compact tensor if it has strides.
 func (t *Tensor) copyBytes(op string, data unsafe.Pointer, toTensor bool) error {
 	compact := t
 	if !t.isCompact() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// TypeSchema is a type as tvm-ffi's producers describe it.
+// TypeSchema is a type as producers of tvm-ffi modules describe it.
 type TypeSchema struct {
 	Type   string       // as written: "int", "ffi.Tensor", "ffi.Array", "Optional", "ffi.Function"…
 	Args   []TypeSchema // element types of containers, alternatives of a Variant
@@ -42,7 +42,7 @@ func (s *TypeSchema) UnmarshalJSON(data []byte) error {
 	return s.set(&raw)
 }
 
-// rawSchema is a schema as it is written.
+// rawSchema is the JSON form of a schema.
 type rawSchema struct {
 	Type  *string     `json:"type"`
 	Args  []rawSchema `json:"args"`
@@ -91,21 +91,21 @@ func schemas(raw []rawSchema) ([]TypeSchema, error) {
 	return list, nil
 }
 
-// shortNames are the types that take the same values from callers.
+// shortNames maps the names of types that accept the same values to one name.
 var shortNames = map[string]string{
 	"DLTensor*": "Tensor", "ffi.String": "str", "ffi.SmallStr": "str", "std::string": "str", "const char*": "str",
 	"ffi.Bytes": "bytes", "ffi.SmallBytes": "bytes", "TVMFFIByteArray*": "bytes", "void*": "Ptr", "DataType": "dtype",
 }
 
-// String is the type for people: "int", "Array[int]", "Function(Tensor, int) -> Tensor".
+// String returns the type in readable form: "int", "Array[int]", "Function(Tensor, int) -> Tensor".
 func (s *TypeSchema) String() string {
 	var b strings.Builder
 	s.write(&b)
 	return b.String()
 }
 
-// Signature is the type of a function of this name for people: "add(Tensor, int) -> Tensor". What a
-// function takes that has no known parameters is shown as dots.
+// Signature returns the type of a function with this name in readable form: "add(Tensor, int) -> Tensor". Unknown
+// parameters are shown as "...".
 func (s *TypeSchema) Signature(name string) string {
 	var b strings.Builder
 	b.WriteString(name)

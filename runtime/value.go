@@ -66,7 +66,7 @@ type Map = value.Map
 // who keeps the memory alive.
 type Ptr = value.Ptr
 
-// Object is a value of a type that has no Go form here. Close it.
+// Object is a value of a type that this package has no Go type for. The caller closes it.
 type Object struct{ ref *ref }
 
 // TypeIndex is the object's type in the C ABI.
@@ -78,7 +78,7 @@ func (o *Object) TypeIndex() int {
 	return int(o.ref.obj.typeIndex())
 }
 
-// Close gives the object up.
+// Close releases the object.
 func (o *Object) Close() error {
 	if o != nil {
 		o.ref.close()
@@ -86,16 +86,16 @@ func (o *Object) Close() error {
 	return nil
 }
 
-// packer turns Go values into views for one call. It holds what they point to until release.
+// packer converts Go values to views for one call. It keeps alive what they point to until release.
 type packer struct {
 	vals  []anyValue
 	used  []*ref   // borrowed: calls in progress
 	owned []object // made for this call
-	depth int      // of containers around the values
+	depth int      // nesting depth of the values in containers
 }
 
-// maxDepth bounds how deep containers nest: freeing them recurses in C, and one that contains itself
-// has no end.
+// maxDepth bounds the nesting of containers: C frees them recursively, and a container that contains itself would never
+// end.
 const maxDepth = 256
 
 func tooDeep(op string) error {
@@ -306,10 +306,10 @@ func makeMap(m Map, depth int) (object, error) {
 	return result("", C.tvmgo_bridge_map(p.views(), C.int64_t(len(m))))
 }
 
-// take turns an owned value into a Go value, which then owns what it refers to.
+// take converts an owned value to a Go value, which then owns the object.
 func (v anyValue) take() (any, error) { return v.takeAt(0) }
 
-// takeAt takes a value that so many containers surround.
+// takeAt converts a value at this nesting depth.
 func (v anyValue) takeAt(depth int) (any, error) {
 	if v.index >= indexObject {
 		return takeObject(object(v.bits), depth)
@@ -317,7 +317,7 @@ func (v anyValue) takeAt(depth int) (any, error) {
 	return v.view()
 }
 
-// view turns a borrowed value that is no object into a Go value; text is copied.
+// view converts a borrowed value that is not an object to a Go value; text is copied.
 func (v anyValue) view() (any, error) {
 	switch v.index {
 	case indexNone:
@@ -356,7 +356,7 @@ func (v anyValue) view() (any, error) {
 	return nil, fault.New("", ErrNotSupported, "a value of type index %d has no Go form", v.index)
 }
 
-// takeObject turns an owned object into a Go value.
+// takeObject converts an owned object to a Go value.
 func takeObject(o object, depth int) (any, error) {
 	switch o.typeIndex() {
 	case indexStr:
@@ -399,7 +399,7 @@ func (o object) text() string {
 	return goText(*(*C.TVMFFIByteArray)(unsafe.Add(o.pointer(), C.sizeof_TVMFFIObject)))
 }
 
-// takeCopies turns borrowed values into Go values that own what they refer to.
+// takeCopies converts borrowed values to Go values that own their objects.
 func takeCopies(vals []anyValue, depth int) ([]any, error) {
 	if depth > maxDepth {
 		return nil, tooDeep("read value")

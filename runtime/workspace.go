@@ -11,8 +11,9 @@ import (
 )
 
 // NewWorkspace returns a tensor in scratch memory from a pool, for work on a stream of dev (nil: the default one).
-// Close returns the memory to the pool while that work may still be queued: later work of the same stream may get it at
-// once, work of other streams only when it is done. Use it on no other stream. The errors are those of NewTensor.
+// Close returns the memory to the pool while that work may still be queued: later work of the same stream may reuse it
+// at once, work of other streams only after that work is done. Do not use the tensor on another stream. The errors are
+// those of NewTensor.
 func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *Stream) (*Tensor, error) {
 	const op = "allocate workspace"
 	place, err := s.enter(op)
@@ -30,13 +31,13 @@ func NewWorkspace(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s *St
 }
 
 // NewTensor allocates a tensor, as the function NewTensor does, for work that is queued on this stream from now on.
-// Neither it nor Close waits for the device, so it is cheap for memory that comes and goes with the work. A nil stream
-// is ErrInvalidArgument; the other errors are those of the function NewTensor.
+// Neither it nor Close waits for the device, so it is cheap for memory that comes and goes with the work. The error for
+// a nil stream is ErrInvalidArgument; the other errors are those of the function NewTensor.
 //
-// Close returns the memory once the stream has done the work that is queued on it by then; if the stream was closed
-// before, once all queued work of the device is done. Another stream may use the tensor after it waited for this one
-// (WaitFor), and you may close the tensor after this stream waited for the other one. If the tensor was exported
-// (ToDLPack), its memory is returned when the last consumer is done.
+// Close returns the memory once the stream has done all work queued before Close; if the stream was already closed,
+// once all queued work of the device is done. Another stream may use the tensor after it waited for this one (WaitFor),
+// and you may close the tensor after this stream waited for the other one. If the tensor was exported (ToDLPack), its
+// memory is returned when the last consumer is done.
 //
 // A device without such memory allocates ordinary memory, which you may use in the same way: it is freed after the work
 // of all streams.
@@ -59,7 +60,7 @@ func (s *Stream) NewTensor(dtype dlpack.DataType, shape []int64) (*Tensor, error
 
 // NewPinnedTensor returns a CPU tensor in page-locked memory of a device. Copies with that device use this memory
 // directly: after CopyFromTensor on a stream, Sync the stream before you change, read or close the tensor.
-// ErrNotSupported if the device has no such memory.
+// The error is ErrNotSupported if the device has no such memory.
 func NewPinnedTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*Tensor, error) {
 	const op = "allocate page-locked memory"
 	return allocate(op, func() C.tvmgo_ret {
@@ -67,17 +68,17 @@ func NewPinnedTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*
 	})
 }
 
-// WorkspaceStats says how the workspaces of a device are used. Sizes are in bytes.
+// WorkspaceStats describes how the workspaces of a device are used. Sizes are in bytes.
 type WorkspaceStats struct {
 	Held   int64 // bytes, lent out or idle
 	InUse  int64 // bytes lent out
-	Peak   int64 // the most bytes lent out at one time; of CPU threads each one's lately, added up
-	Hits   int64 // requests served from what was idle; on the CPU counted when given back
-	Misses int64 // and those that needed more of the device's memory
+	Peak   int64 // the maximum of bytes lent out at one time; on the CPU, the sum of the recent maximum of each thread
+	Hits   int64 // requests served from idle memory; on the CPU they are counted when the workspace is returned
+	Misses int64 // requests that needed more memory of the device
 }
 
 // WorkspaceMemory reports the workspaces of a device. For a device that manages workspaces itself only Held and InUse
-// are known; ErrNotSupported if it does not count them.
+// are known; the error is ErrNotSupported if it does not count them.
 func WorkspaceMemory(dev dlpack.Device) (WorkspaceStats, error) {
 	var c C.tvmgo_workspace_stats
 	if _, err := result("workspace statistics", C.tvmgo_bridge_workspace_stats(cDevice(dev), &c)); err != nil {

@@ -1,7 +1,7 @@
-/* The C core: what devices and the C ABI use of its packages, each of which states its contract in its own header
+/* The C core: the headers that devices and the C ABI use. Each package states its contract in its own header
  * (object/object.h, call/call.h, ...). Packages depend on each other in one direction only (docs/architecture.md).
  *
- * Mechanism, never policy: what happens once is decided in Go; what happens per call is dispatched here. */
+ * The core has mechanism and no policy: Go decides what happens once, and C dispatches what happens per call. */
 #pragma once
 
 #include "object/object.h"

@@ -1,5 +1,5 @@
-/* Package bridge: what Go calls. A goroutine may move between threads from one cgo call to the next, so each of these
- * sets what the thread needs, works, and brings its error back, all in one call.
+/* Package bridge: the functions that Go calls. A goroutine may move to another thread between two cgo calls, so each
+ * function sets the state of the thread, does its work and returns its error in one call.
  *
  * Depends on all packages below it but record and kernel. Results and errors are owned by the caller, arguments are
  * borrowed. Any thread may call, a bound call one at a time. The package has no lock.
@@ -20,7 +20,7 @@ typedef struct {
   uintptr_t err;
 } tvmgo_any_ret;
 
-/* A stream to make current during a call; device_type 0 = leave everything as it is. */
+/* A stream to make current during a call; device_type 0 = change nothing. */
 typedef struct {
   int32_t device_type, device_id;
   uintptr_t stream;
@@ -51,14 +51,14 @@ tvmgo_ret tvmgo_bridge_import(uintptr_t m, uintptr_t dep);
 tvmgo_ret tvmgo_bridge_clear_imports(uintptr_t m);
 tvmgo_ret tvmgo_bridge_system_lib(const char* prefix, size_t len);
 tvmgo_ret tvmgo_bridge_function_names(uintptr_t m, int with_imports);
-/* The constants of the library that has the function which a look-up finds. value: its image, owned, 0 when the
- * function is of no library of the tvm-ffi generation that prints signatures; *n of at most cap parts are written. */
+/* The constants of the library that defines the function found by a look-up. value: its image, owned, 0 unless the
+ * library is of the tvm-ffi generation that prints signatures. Writes *n parts, at most cap. */
 typedef struct {
   uintptr_t data;
   size_t size;
 } tvmgo_part;
 tvmgo_ret tvmgo_bridge_constants(uintptr_t m, const char* name, size_t len, tvmgo_part* parts, int32_t cap, int32_t* n);
-/* What a module says of itself: 0 source (text = format), 1 bytes, 2 metadata, 3 doc (text = name). */
+/* The number of the text to read from a module: 0 source (text = format), 1 bytes, 2 metadata, 3 doc (text = name). */
 tvmgo_any_ret tvmgo_bridge_module_text(uintptr_t m, int what, const char* text, size_t len);
 tvmgo_ret tvmgo_bridge_write_file(uintptr_t m, const char* path, const char* format);
 
@@ -110,11 +110,11 @@ tvmgo_ret tvmgo_bridge_map(const TVMFFIAny* items, int64_t n);
 /* Reads up to cap pairs of a map into items as views; returns how many there are. */
 int64_t tvmgo_bridge_map_items(uintptr_t map, TVMFFIAny* items, int64_t cap);
 
-/* An owned error of Go's: context is an opaque handle that go_release gets back. */
+/* An owned error made by Go: go_release is called with context, an opaque handle, when the error is freed. */
 uintptr_t tvmgo_bridge_error(const char* kind, size_t kind_len, const char* text, size_t text_len,
                              const char* backtrace, size_t backtrace_len, uintptr_t context,
                              void (*go_release)(void*));
-/* The context given to tvmgo_bridge_error when it was made with this go_release; else 0. */
+/* The context given to tvmgo_bridge_error if the error was made with this go_release; else 0. */
 uintptr_t tvmgo_bridge_error_context(uintptr_t err, void (*go_release)(void*));
 /* Raises an owned error on the calling thread; returns -1. */
 int tvmgo_bridge_raise(uintptr_t err);

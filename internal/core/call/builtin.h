@@ -1,4 +1,4 @@
-/* What built-in functions share that are written as bodies: int body(fname, args, n, result).
+/* Macros for built-in functions that are written as bodies: int body(fname, args, n, result).
  * One body may serve several names; errors carry the name that was called. */
 #pragma once
 
@@ -12,8 +12,8 @@
   }
 #define TVMGO_BUILTIN_REGISTER(id, name, body) tvmgo_global_builtin(name, id);
 
-/* A built-in function that is registered alone: its entry point, and the body behind it, which has f, the name that
- * was called, for errors. */
+/* A built-in function that is registered alone: its entry point, and its body, whose f is the name that was called, for
+ * errors. */
 #define TVMGO_BUILTIN(id)                                                                                \
   static int id##_body(const char* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);              \
   static int id(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {                       \
@@ -33,5 +33,5 @@ static inline int tvmgo_give_new(void* owned, TVMFFIAny* result) {
   return 0;
 }
 
-/* builtin_schema.c: what a built-in function of this name takes and gives, as an owned Str. */
+/* builtin_schema.c: the signature of the built-in function of this name, as an owned Str. */
 int tvmgo_builtin_metadata(const char* name, size_t len, TVMFFIAny* out);

@@ -1,8 +1,8 @@
 /* Package call: functions as objects, calls between the two ABIs, and the table of global functions.
  *
- * Depends on object. A function object owns what it was made with and keeps its module alive; arguments of a call are
- * borrowed, its result is owned. Any thread may call. Every failed call leaves an error raised, also where a foreign
- * function forgot to.
+ * Depends on object. A function object owns its context and keeps its module alive. The arguments of a call are
+ * borrowed; its result is owned. Any thread may call. Every failed call leaves an error raised, even if a foreign
+ * function fails without raising one.
  *
  * Locks: tvmgo_global_lock (a spin lock of the table; no foreign code runs under it), tvmgo_deferred_lock (held while
  * deferred built-ins are registered), and the recursive lock of once.c, under which the program's initialiser runs. */

@@ -1,4 +1,4 @@
-/* Maps as their files see them: the layout of docs/abi.md B.10, and hashing that can fail. */
+/* Declarations that the files of maps share: the layout of docs/abi.md B.10, and hashing that can fail. */
 #pragma once
 
 #include "container/container.h"
@@ -27,7 +27,7 @@ typedef struct {
 #define TVMGO_MAP_BODY 0x80                  /* meta bit: not the head of its chain */
 #define TVMGO_MAP_JUMP 0x7F                  /* meta bits: jump to the next of the chain */
 
-/* Object of a Map or a Dict. In the small form entries lie where the dense one has fib_shift. */
+/* The object of a Map or a Dict. In the small form the entries begin where the dense form has fib_shift. */
 typedef struct {
   TVMFFIObject header;
   void* data;
@@ -72,20 +72,20 @@ TVMFFIAny tvmgo_big_int_equal(const TVMFFIAny* a, const TVMFFIAny* b);
 
 /* Gives *m an empty table of slots (a power of two >= 2) and its deleter. */
 int tvmgo_dense_init(tvmgo_map* m, uint64_t slots);
-/* A table with the entries of m in their order, in *table (storage fields only); m stays as it is.
- * slots is a lower bound. */
+/* Makes a table with the entries of m in their order, in *table (storage fields only), and does not change m. slots is
+ * a lower bound. */
 int tvmgo_dense_rebuild(const tvmgo_map* m, uint64_t slots, tvmgo_map* table);
 /* 1 with the slot, and the one before it in its chain; 0 when absent; -1 with an error. */
 int tvmgo_dense_find(const tvmgo_map* m, const tvmgo_map_key* key, uint64_t hash, uint64_t* slot,
                      uint64_t* before);
 /* Adds an entry whose key is absent: 1; 0 when the table must grow first; -1 with an error. */
 int tvmgo_dense_add(tvmgo_map* m, const tvmgo_map_entry* entry, uint64_t hash);
-/* Takes the entry out of a slot found by tvmgo_dense_find. */
+/* Removes the entry of a slot found by tvmgo_dense_find. */
 void tvmgo_dense_take(tvmgo_map* m, uint64_t slot, uint64_t before);
-/* Makes a slot the last of the order. */
+/* Makes a slot the last one in insertion order. */
 void tvmgo_dense_touch(tvmgo_map* m, uint64_t slot);
 
-/* map.c, beside container.h. */
+/* map.c: functions that container.h does not declare. */
 
 /* 1 with the stored value (borrowed), 0 when absent, -1 with an error raised. */
 int tvmgo_map_find(TVMFFIObject* map, const TVMFFIAny* key, const TVMFFIAny** value);
@@ -94,7 +94,7 @@ int tvmgo_map_erase(TVMFFIObject** map, const TVMFFIAny* key);
 /* Empties a Dict in place. */
 int tvmgo_map_clear(TVMFFIObject* map);
 
-/* Places in insertion order; 0 is the end. The entry is NULL when the place is none any more. */
+/* Positions in insertion order; 0 is the end. The entry is NULL if the position is no longer valid. */
 static inline uint64_t tvmgo_map_first(const TVMFFIObject* map) {
   const tvmgo_map* m = (const tvmgo_map*)map;
   if (m->size == 0) return 0;
@@ -110,7 +110,7 @@ static inline tvmgo_map_entry* tvmgo_map_entry_at(const TVMFFIObject* map, uint6
                                                            : NULL;
 }
 
-/* The place after that of an entry. */
+/* The position after that of an entry. */
 static inline uint64_t tvmgo_map_after_entry(const TVMFFIObject* map, uint64_t place,
                                              const tvmgo_map_entry* entry) {
   const tvmgo_map* m = (const tvmgo_map*)map;
@@ -118,7 +118,7 @@ static inline uint64_t tvmgo_map_after_entry(const TVMFFIObject* map, uint64_t p
   return ((const tvmgo_map_item*)entry)->next + 1; /* an entry is the first part of its item */
 }
 
-/* The end, too, when the place is none any more. */
+/* Also the end if the position is no longer valid. */
 static inline uint64_t tvmgo_map_after(const TVMFFIObject* map, uint64_t place) {
   const tvmgo_map_entry* entry = tvmgo_map_entry_at(map, place);
   return entry == NULL ? 0 : tvmgo_map_after_entry(map, place, entry);

@@ -1,5 +1,5 @@
-/* Keys of maps while they are looked up: what a key's text is, is found out once, not once for each
- * key that it is compared with. */
+/* Keys of maps during a look-up: the text of a key is determined once, not once for each key that it is compared
+ * with. */
 #pragma once
 
 #include "container/container.h"
@@ -11,7 +11,7 @@ typedef struct {
   TVMFFIByteArray bytes; /* of a text */
 } tvmgo_map_key;
 
-/* hash.c: what the inline functions below leave over. */
+/* hash.c: the cases that the inline functions below do not handle. */
 uint64_t tvmgo_hash_bytes(const char* data, size_t size);
 int tvmgo_custom_hash(const TVMFFIAny* v, uint64_t* out);
 int tvmgo_custom_equal(const TVMFFIAny* a, const TVMFFIAny* b);
@@ -47,8 +47,8 @@ static inline int tvmgo_text_of(const TVMFFIAny* v, int32_t kind, TVMFFIByteArra
   return tvmgo_any_text(v, out);
 }
 
-/* Not a result: a processor waits when words just written are read back as a wider one, which is how
- * a compiler copies a struct. v must outlive the key. */
+/* Fills *key instead of returning it: a compiler copies a returned struct with wider loads than the stores that wrote
+ * it, and such loads stall the processor. v must outlive the key. */
 static inline void tvmgo_map_key_init(tvmgo_map_key* key, const TVMFFIAny* v) {
   int32_t kind = tvmgo_text_kind(v->type_index);
   key->any = v;

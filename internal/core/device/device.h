@@ -1,15 +1,15 @@
-/* Package device: the table of devices and what they have: streams, memory, tensors, workspaces, recorded graphs.
+/* Package device: the table of devices, and their streams, memory, tensors, workspaces, recorded graphs.
  *
  * Depends on object, call and container. This header has the table of devices, the names of device types, and the
- * current stream of a thread; tensor.h, workspace.h and graph.h have the rest, handle.h what drivers share.
+ * current stream of a thread; tensor.h, workspace.h and graph.h declare the rest; handle.h declares what drivers share.
  *
  * A tensor owns its memory, or keeps the owner of the memory alive; its last reference may be released on any thread.
  * A registered table of functions lives as long as the process. Any thread may call; the current device and the
  * current streams are the thread's.
  *
  * Locks: tvmgo_device_lock (names and constructors of devices), one lock per device type under which its constructor
- * runs, spin locks of streams, graphs, handles and the pool of workspaces, and that of the validation layer. Apart
- * from the constructor, and the event by which the pool learns how far a stream is, no driver is called under them.
+ * runs, spin locks of streams, graphs, handles and the pool of workspaces, and that of the validation layer. No driver
+ * is called under them, except the constructor and the event that shows the pool how far a stream has come.
  *
  * With TVMGO_VALIDATE=1 validate.c checks each use of memory and of streams. */
 #pragma once
@@ -30,8 +30,8 @@ const char* tvmgo_device_type_name(int32_t device_type);
 /* Number of a name or alias; -1 when unknown. */
 int32_t tvmgo_device_type_number(const char* name, size_t len);
 
-/* Types of one hardware share streams and copy to each other: its own memory, and the kinds of memory of the host that
- * its driver makes. The number that stands for all of them. */
+/* The device type that stands for all types of one hardware: its own memory and the kinds of host memory that its
+ * driver allocates. They share streams and can copy to each other. */
 static inline int32_t tvmgo_device_family(int32_t device_type) {
   if (device_type == kDLCUDAHost || device_type == kDLCUDAManaged) return kDLCUDA;
   return device_type == kDLROCMHost ? (int32_t)kDLROCM : device_type;
@@ -42,11 +42,11 @@ static inline int32_t tvmgo_device_family(int32_t device_type) {
 void tvmgo_device_builtin(int32_t device_type, const TVMGODeviceAPI* api,
     int (*create)(void* ctx, const TVMGODeviceAPI** out),
                           void* ctx);
-/* Registers one that this build does not contain: every use of it is the error `why`, which lives as long as the
- * process. */
+/* Registers a type that this build does not contain: every use of it fails with the error `why`, which must live as
+ * long as the process. */
 void tvmgo_device_not_built(int32_t device_type, const char* why);
 
-/* The device's table, created on first use; raises an error that says what is enabled. */
+/* The device's table, created on first use. If there is none, the error lists the enabled devices. */
 const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type);
 
 /* Makes (type, id) the active device of the calling thread. */
@@ -62,10 +62,10 @@ int tvmgo_device_property(int32_t device_type, int32_t device_id, const char* na
 /* The alignment in bytes that memory of every device can have: the maximum that generated code needs, and the default
  * of drivers. The CPU supports any power of two. */
 enum { TVMGO_DEVICE_ALIGNMENT = 256 };
-/* The alignment of a request: 0, or -1 with an error raised. For devices but the CPU. */
+/* Checks the alignment of a request: 0, or -1 with an error raised. For all devices but the CPU. */
 int tvmgo_device_check_alignment(DLDevice dev, size_t alignment);
 
-/* "cpu, cuda": what is registered, for messages. buf is always terminated. */
+/* The registered devices for messages: "cpu, cuda". buf is always terminated. */
 void tvmgo_device_list(char* buf, size_t cap);
 
 /* Waits for a stream of a device. */
@@ -74,16 +74,16 @@ int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream);
 /* Streams of a device: NULL if there is only one queue, and nothing to free. The pool of workspaces is notified
  * of both. */
 int tvmgo_device_stream_create(DLDevice dev, TVMFFIStreamHandle* out);
-/* The same with a priority, and which there are; an error where the device knows none. */
+/* The same with a priority, and the range of priorities; an error if the device has none. */
 int tvmgo_device_stream_create_with_priority(DLDevice dev, int32_t priority, TVMFFIStreamHandle* out);
 int tvmgo_device_stream_priorities(DLDevice dev, int32_t* least, int32_t* greatest);
 int tvmgo_device_stream_free(DLDevice dev, TVMFFIStreamHandle stream);
 
-/* What the device reports, with the pool's workspaces among the workspaces. */
+/* The device's statistics; its workspaces include those of the pool. */
 int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out);
 
-/* Timers: the device's own, or, where it has none, the host's clock read when the stream is done.
- * stop 0 records the first event, 1 the second. timer.c */
+/* Timers of the device, or, if it has none, the host's clock, read when the stream is done. stop = 0 records the first
+ * event, 1 the second. timer.c */
 int tvmgo_timer_new(DLDevice dev, void** timer);
 int tvmgo_timer_mark(DLDevice dev, void* timer, TVMFFIStreamHandle stream, int stop);
 int tvmgo_timer_read(DLDevice dev, void* timer, int64_t* ns);

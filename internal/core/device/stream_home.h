@@ -1,16 +1,16 @@
-/* What outlives a stream: memory that is to go back on it, graphs that were recorded on it. Each holds the
- * stream's home, which tells whether the stream is still there. */
+/* The home of a stream, which outlives it: memory to be returned on the stream and graphs recorded on it hold the home,
+ * which knows whether the stream still exists. */
 #pragma once
 
 #include <tvmgo/device_api.h>
 
 typedef struct tvmgo_stream_home tvmgo_stream_home;
 
-/* The home of a stream that is there; one reference, for tvmgo_stream_home_put. NULL with an error raised. */
+/* The home of an existing stream; one reference, which tvmgo_stream_home_put releases. NULL with an error raised. */
 tvmgo_stream_home* tvmgo_stream_home_get(DLDevice dev, TVMFFIStreamHandle stream);
 void tvmgo_stream_home_put(tvmgo_stream_home* h);
 
-/* 1 if the stream exists: then it exists until leave, for a call that does not block. Else 0. */
+/* 1 if the stream exists; it then exists until leave, so the call in between must not block. Else 0. */
 int tvmgo_stream_home_enter(tvmgo_stream_home* h);
 void tvmgo_stream_home_leave(tvmgo_stream_home* h);
 

@@ -4,13 +4,13 @@
 #include "object/thread.h"
 #include "device/workspace_pool.h"
 
-/* The type of device whose workspaces are the calling thread's: the CPU's, or -1 for none (validate.c). */
+/* The device type whose workspaces belong to the calling thread: the CPU, or -1 for none (validate.c). */
 extern int32_t tvmgo_workspace_cached_type;
 
 /* CPU workspaces of the calling thread; 64-byte aligned; 0 bytes gives a valid pointer. */
 void* tvmgo_workspace_alloc(size_t nbytes);
 int tvmgo_workspace_free(void* p);
-/* Gives the calling thread's cached CPU workspaces back to the system; bytes returned. */
+/* Returns the calling thread's cached CPU workspaces to the system. The result is their number of bytes. */
 size_t tvmgo_workspace_trim(void);
 
 /* Any device, any thread: memory for work on a stream, from the device's own workspaces or from the pool
@@ -21,9 +21,9 @@ int tvmgo_workspace_give(DLDevice dev, void* p, TVMFFIStreamHandle on);
 /* Called first by free_data_space of every device: 0, or -1 with an error raised if p is a workspace, which is freed by
  * free_workspace alone. */
 int tvmgo_workspace_refuse(DLDevice dev, const void* p);
-/* Gives back what work on any stream may have used. */
+/* Returns a workspace that work on any stream may have used. */
 int tvmgo_workspace_give_late(DLDevice dev, void* p);
-/* Gives idle ones back. Of the CPU, other threads than the calling one follow when they next need more
- * memory, or have given back some thousand blocks. */
+/* Returns idle workspaces to the device. On the CPU, threads other than the calling one do so later: when they need
+ * more memory, or after they have returned some thousand blocks. */
 int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed);
 int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out);

@@ -1,4 +1,4 @@
-/* What a pool of workspaces keeps: its blocks by address, and its streams by handle. Only workspace_pool.c uses
+/* The tables of a workspace pool: its blocks by address, and its streams by handle. Only workspace_pool.c uses
  * this. */
 #pragma once
 
@@ -17,7 +17,7 @@ typedef struct pool_block {
   pool_stream* stream;
   struct pool_block* next;  /* older idle one of the class */
   struct pool_block* chain; /* in the table of addresses */
-  uint64_t freed;           /* number of the give-back */
+  uint64_t freed;           /* number of the return */
   uint32_t class;
   uint32_t idle;
 } pool_block;
@@ -26,10 +26,10 @@ struct pool_stream {
   TVMFFIStreamHandle handle;
   pool_stream* next;  /* all streams of the pool; never removed, immutable */
   pool_stream* chain; /* in the table of handles, while open */
-  int closed;         /* the stream is gone; nothing is given back to it any more */
+  int closed;         /* the stream was freed; no block is returned to it any more */
   int64_t blocks;
   uint64_t freed; /* returned workspaces so far, for all streams that used this struct */
-  uint64_t done;  /* those up to here are done with */
+  uint64_t done;  /* returned workspaces up to this number are no longer in use */
   tvmgo_spin marking; /* held while a driver is queried about the fields below, and while the stream closes */
   void* event;
   uint64_t marked; /* returned workspaces that precede the event */
@@ -42,8 +42,8 @@ typedef struct pool {
   const TVMGODeviceAPI* api;
   tvmgo_spin lock; /* of all that follows */
   tvmgo_workspace_stats stats;
-  int64_t window_peak, last_peak; /* most in use in this window of give-backs, and in the one before */
-  uint32_t countdown;             /* give-backs until the window ends */
+  int64_t window_peak, last_peak; /* most bytes in use in this window of returns, and in the previous one */
+  uint32_t countdown;             /* returns until the window ends */
   _Atomic(pool_stream*) streams;
   pool_stream* by_handle[HANDLE_BUCKETS];
   pool_block** by_address;
@@ -83,7 +83,7 @@ static inline void add_block(pool* d, pool_block* b) {
   d->stats.held += (int64_t)b->size;
 }
 
-/* A block that is in no list leaves the pool. */
+/* Removes a block that is in no list from the pool. */
 static inline void drop_block(pool* d, pool_block* b) {
   pool_block** at = &d->by_address[bucket_of(d, b->address)];
   while (*at != b) at = &(*at)->chain;

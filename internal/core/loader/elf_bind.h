@@ -21,6 +21,6 @@ int tvmgo_elf_bind(const tvmgo_elf* elf, char* base);
 /* Raises the error of a file that imports undefined symbols; returns -1. */
 int tvmgo_elf_raise_missing(const tvmgo_elf* elf, const char* symbol);
 
-/* Raises an error naming the first imported function that neither this runtime nor a library that
- * handle can see defines: calling it would end the process. */
+/* Raises an error that names the first imported function without a definition in this runtime or in a library visible
+ * to handle: a call of it would end the process. */
 int tvmgo_elf_check_lazy(const tvmgo_elf* elf, void* handle);

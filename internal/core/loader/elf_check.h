@@ -1,9 +1,9 @@
-/* An ELF file read with pread before the dynamic linker sees it: whether it is whole and meant for
- * this machine, what it imports from this runtime, and of which generation it is.
+/* Reads an ELF file with pread before the dynamic linker opens it: is it complete and built for this machine, what does
+ * it import from this runtime, and which TVM generation is it from?
  *
- * ld.so trusts what it opens: a truncated file is SIGBUS, a wild table SIGSEGV, an impossible one
- * abort(). What passes here gives an error at worst. Only headers, the dynamic section and the
- * tables it names are read, never the code and data of a large file. */
+ * ld.so trusts the files that it opens: a truncated file ends in SIGBUS, a wrong table in SIGSEGV or abort(). A file
+ * that passes these checks gives an error at worst. Only headers, the dynamic section and the tables it names are read,
+ * never the code and data of a large file. */
 #pragma once
 
 #include <elf.h>
@@ -28,15 +28,15 @@
 #error "relocation numbers of this machine are missing"
 #endif
 
-/* Functions that look at memory of ld.so or of libraries: the thread sanitizer knows neither ld.so's
- * locks nor that an address is another library's by now. */
+/* For functions that read memory of ld.so or of libraries. The thread sanitizer knows neither ld.so's locks nor that
+ * another library may now use an address. */
 #if defined(__SANITIZE_THREAD__)
 #define TVMGO_BEHIND_LD_SO __attribute__((no_sanitize_thread))
 #else
 #define TVMGO_BEHIND_LD_SO
 #endif
 
-/* memcmp, for those functions: the sanitizer watches the library's one. */
+/* memcmp for those functions, because the sanitizer intercepts the C library's. */
 TVMGO_BEHIND_LD_SO static inline int tvmgo_same_bytes(const void* a, const void* b, size_t n) {
   const char *p = a, *q = b;
   size_t i = 0;
@@ -44,11 +44,11 @@ TVMGO_BEHIND_LD_SO static inline int tvmgo_same_bytes(const void* a, const void*
   return i == n;
 }
 
-/* Most files have all their tables in here: one read. */
+/* In most files all tables are within this size, so that one read is enough. */
 enum { TVMGO_ELF_HEAD = 8192, TVMGO_ELF_BUFFERS = 16, TVMGO_ELF_ROOM = 24 };
 
-/* A place of the file that gets an address. binding NULL: the file's own definition of the symbol,
- * for names that another library in global scope must not capture (slots, context). */
+/* A location in the file that receives an address. binding == NULL: the address of the file's own definition, for names
+ * that another library in global scope must not override (slots, context). */
 typedef struct {
   uint64_t offset; /* from the load address */
   uint64_t value;  /* added to the address; for own definitions the symbol's value as well */
@@ -90,7 +90,7 @@ typedef struct tvmgo_elf {
   int registers_system_lib;   /* calls a registration function, from a constructor */
   int registers_globals;      /* registers functions or types, which nothing takes back */
   int calls_ours;             /* imports at least one of our names through a PLT slot */
-  int needs_definition;       /* ld.so refuses it unless our names are defined somewhere */
+  int needs_definition;       /* ld.so rejects it unless our names are defined somewhere */
   int imports_unknown;        /* imports a TVM name that is not in our table */
 
   tvmgo_elf_site* sites;
@@ -107,7 +107,7 @@ typedef struct tvmgo_elf {
 } tvmgo_elf;
 
 /* Reads and checks a whole file: fd, or size bytes when fd < 0. name, fd and bytes must outlive elf.
- * Raises an error that starts with "load <name>: "; nothing is to be released then. */
+ * Raises an error that starts with "load <name>: "; *elf then needs no release. */
 int tvmgo_elf_check(tvmgo_elf* elf, const char* name, int fd, const void* bytes, uint64_t size);
 void tvmgo_elf_release(tvmgo_elf* elf);
 

@@ -1,10 +1,10 @@
-/* Looking up what one loaded file defines, in its own hash table: dlsym would search its
- * dependencies as well and find "expf" in libm. */
+/* Finds symbols that one loaded file defines, in the file's own hash table: dlsym would also search its dependencies
+ * and find "expf" in libm. */
 #pragma once
 
 #include "loader/elf_check.h"
 
-/* The tables in memory; their sizes are those that elf_check found good. */
+/* The tables in memory, with the sizes that elf_check verified. */
 typedef struct {
   const Elf64_Sym* symbols;
   const char* strings;
@@ -18,7 +18,7 @@ void tvmgo_elf_symbols_init(tvmgo_elf_symbols* t, const tvmgo_elf* elf, const ch
 /* The defined, exported function, object or untyped symbol of that name; NULL if there is none. */
 const Elf64_Sym* tvmgo_elf_symbols_find(const tvmgo_elf_symbols* t, const char* name, size_t len);
 
-/* Number i of the table when it is one that find could return, else NULL. */
+/* Symbol i of the table if find could return it, else NULL. */
 const Elf64_Sym* tvmgo_elf_symbols_at(const tvmgo_elf_symbols* t, size_t i);
 
 static inline const char* tvmgo_elf_symbols_name(const tvmgo_elf_symbols* t, const Elf64_Sym* s) {

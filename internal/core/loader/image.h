@@ -1,8 +1,8 @@
-/* A shared library opened for its functions: checked before it is opened, bound to this runtime by
- * writing its own relocation slots (docs/abi.md I), looked up without its dependencies.
+/* A shared library opened for its functions. It is checked before it is opened, bound to this runtime through its own
+ * relocation slots (docs/abi.md I), and searched without its dependencies.
  *
  * An image is a counted object: modules, functions and every view of its data retain it;
- * dlclose runs when the last reference goes. */
+ * dlclose runs when the last reference is released. */
 #pragma once
 
 #include "object/counted.h"
@@ -31,15 +31,15 @@ typedef struct tvmgo_image {
  * Owned. A path without a slash is a file of the current directory. Any thread, also constructors of
  * libraries. Raises NotFoundError (file, library it depends on, function it needs),
  * CorruptModuleError, NotSupportedError (another machine, not a shared library), MemoryError,
- * RuntimeError (the system's refusal).
+ * RuntimeError (other errors of the system).
  *
- * A private copy is opened where the file itself would not do: its linking lets ld.so bind it only to
- * what it sees, its constructors call us, another TVM runtime or another owner of the file is in the
- * process, or we have it open already and it keeps the context of a module. */
+ * A private copy is opened if the file itself cannot be used: it was linked so that only ld.so can bind it, its
+ * constructors call us, the process has another TVM runtime or another owner of the file, or we have it open already
+ * and it keeps the context of a module. */
 int tvmgo_image_open(const char* name, const void* bytes, size_t nbytes, unsigned flags,
                      tvmgo_image** out);
 
-/* Address of a symbol that this very file defines; NULL when it does not. type: STT_FUNC=2,
+/* Address of a symbol that this file itself defines, else NULL. type: STT_FUNC=2,
  * STT_OBJECT=1, STT_NOTYPE=0 of elf.h; may be NULL. */
 void* tvmgo_image_symbol(const tvmgo_image* image, const char* name, size_t len, int* type);
 

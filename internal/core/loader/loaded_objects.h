@@ -1,4 +1,4 @@
-/* What else is loaded into the process, seen before a file is opened. */
+/* What else the process has loaded, read before a file is opened. */
 #pragma once
 
 #include <stddef.h>
@@ -18,6 +18,5 @@ typedef struct {
 int tvmgo_loaded_look(tvmgo_loaded* loaded);
 void tvmgo_loaded_release(tvmgo_loaded* loaded);
 
-/* True when something was loaded at base when we looked: a library that dlopen gives there was
- * opened by somebody else before. */
+/* True if something was already loaded at base: a library that dlopen returns there was opened by somebody else. */
 int tvmgo_loaded_holds(const tvmgo_loaded* loaded, uintptr_t base);

@@ -2,8 +2,8 @@
  *
  * Depends on object, call, container, device and parallel: a loaded file is bound to functions of all of them
  * (bindings.c). A file is checked before it is opened (elf_*.c), opened or copied (image.c, mapping.c), and its
- * functions are looked up in it alone. Modules are a kind, functions by name and imports (module.h); kinds other than
- * libraries are given as tables of functions.
+ * functions are looked up in it alone. A module has a kind, functions by name, and imports (module.h); kinds other than
+ * libraries are tables of functions.
  *
  * A function of a library owns its module, a module owns its imports and the image of its file, and the file is
  * closed with the last reference to the image. Any thread may call, also from a constructor of a library.

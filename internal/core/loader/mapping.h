@@ -19,13 +19,13 @@ typedef struct {
 typedef struct tvmgo_mapping {
   struct tvmgo_mapping *prev, *next;
   size_t refs;                /* under the table's lock */
-  struct stat file;           /* which file, and which state of it; st_ino 0 for bytes in memory, of which
-                               * kept ones have numbers made of their content */
+  struct stat file;           /* the file and its state; st_ino 0 for bytes in memory. Kept bytes have numbers
+                               * computed from their content */
   int is_open;                /* open and bound: may be shared */
   int is_direct;              /* the file itself, not a copy */
   int is_shareable;           /* keeps no state of a module */
-  int is_kept;                /* never closed: what it registered points into it, and its constructors
-                               * must not run twice; so every load shares it */
+  int is_kept;                /* never closed, and shared by every load: registered functions point into it, and
+                               * its constructors must not run twice */
 
   pthread_t opener;           /* the thread that opens it */
   void* handle;               /* of dlopen */
@@ -40,12 +40,12 @@ typedef struct tvmgo_mapping {
   tvmgo_range ranges[];       /* one per PT_LOAD, ascending */
 } tvmgo_mapping;
 
-/* Not in the table, nothing open. NULL with MemoryError raised. */
+/* Makes a mapping that is not in the table and has nothing open. NULL with MemoryError raised. */
 tvmgo_mapping* tvmgo_mapping_new(const tvmgo_elf* elf, const struct stat* file);
 
-/* Puts *m into the table, with is_direct changed to 0 where somebody has the file already; or frees
- * it and puts an open mapping in its place (returns 1), with one reference more. Waits for another
- * thread that is opening a kept one; -1 with an error raised when that cannot end, *m is freed then. */
+/* Puts *m into the table, and sets is_direct to 0 if somebody has the file already. Or frees *m, replaces it by an open
+ * mapping with an additional reference, and returns 1. Waits if another thread is opening a mapping that is never
+ * closed; if that wait cannot end, frees *m and returns -1 with an error raised. */
 int tvmgo_mapping_enter(tvmgo_mapping** m, const char* name);
 
 /* Another load may have the file: this one uses a copy. */
@@ -54,12 +54,11 @@ void tvmgo_mapping_leave_file(tvmgo_mapping* m);
 /* Open and bound: from here on it can be shared. */
 void tvmgo_mapping_settle(tvmgo_mapping* m);
 
-/* Gives a reference back; closes with the last one. Destructors of the file run in here, under no
- * lock of ours. */
+/* Releases a reference; the last one closes the file. Its destructors run here, under no lock of ours. */
 void tvmgo_mapping_release(tvmgo_mapping* m);
 
-/* Takes an opened handle: fills base, symbols and ranges. 1 = ld.so gave us a library that is not
- * the file we checked; -1 with an error raised. */
+/* Takes an opened handle: fills base, symbols and ranges. 1: ld.so returned a library that is not the checked file. -1:
+ * an error was raised. */
 int tvmgo_mapping_attach(tvmgo_mapping* m, const tvmgo_elf* elf, void* handle);
 
 /* The range that holds p, or NULL. */

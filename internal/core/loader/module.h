@@ -10,7 +10,7 @@ typedef struct tvmgo_module tvmgo_module;
 /* Property bits of a module (docs/abi.md B.7). */
 enum { TVMGO_MODULE_SERIALIZABLE = 1, TVMGO_MODULE_RUNNABLE = 2, TVMGO_MODULE_EXPORTABLE = 4 };
 
-/* What a module kind does. NULL entries mean "not supported". All may be called from any thread. */
+/* The operations of a module kind. NULL means "not supported". All may be called from any thread. */
 typedef struct {
   const char* kind; /* NULL: taken from the module */
   int property_mask;
@@ -35,7 +35,7 @@ struct tvmgo_module {
   const tvmgo_module_class* cls;
   char* kind;
   int property_mask;
-  _Atomic int is_imported;       /* was ever, by any module */
+  _Atomic int is_imported;       /* whether any module has ever imported it */
   void* self;                    /* of the class */
   tvmgo_image* image;            /* library modules and holders of views */
   tvmgo_spin lock;               /* guards imports, env and functions */
@@ -43,8 +43,8 @@ struct tvmgo_module {
   struct tvmgo_symbol_cache* functions;
 };
 
-/* A module of a kind; self is passed to destroy when it dies. Owned; NULL with an error raised, in
- * which case destroy has not been called. */
+/* Makes a module of a kind, owned; destroy gets self when the module is freed. NULL with an error raised: destroy was
+ * not called. */
 tvmgo_module* tvmgo_module_new(const tvmgo_module_class* cls, const char* kind, int property_mask,
                                void* self);
 
@@ -52,14 +52,14 @@ tvmgo_module* tvmgo_module_new(const tvmgo_module_class* cls, const char* kind, 
 int tvmgo_module_load(const char* path, const void* bytes, size_t nbytes, unsigned flags,
                       tvmgo_module** out);
 
-/* Loads a library that another file carries: without what its own blob lists, for the tree of that
- * file says what it imports. Owned. */
+/* Loads a library that another file contains, owned. The modules in its own blob are ignored: the import tree of that
+ * file has its imports. */
 int tvmgo_module_load_carried(const void* bytes, size_t nbytes, tvmgo_module** out);
 
 /* Why a file cannot be opened for reading: an errno, or 0. image.c */
 int tvmgo_unreadable(const char* name);
 
-/* Loads a file of any registered format; "" or NULL takes the suffix. flags are TVMGO_IMAGE_*, for
+/* Loads a file of any registered format; "" or NULL selects the format by the suffix. flags are TVMGO_IMAGE_*, for
  * shared libraries. Owned. builtins_module.c */
 int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, tvmgo_module** out);
 
@@ -67,13 +67,14 @@ int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, t
  * returns non-zero, which is the result; -1 also when memory is out. module_walk.c */
 int tvmgo_module_walk(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* m), void* ctx);
 
-/* The lists of imports that a walk has read. They keep the modules in them alive. */
+/* The lists of imports that a walk has read. They keep their modules alive. */
 typedef struct {
   TVMFFIObject** lists; /* owned */
   size_t count, capacity;
 } tvmgo_walked;
 
-/* The same for a caller that holds a lock: it releases the lists (owned) without it, for modules may die with them. */
+/* The same for a caller that holds a lock. It releases the lists (owned) after the lock, because that may free
+ * modules. */
 int tvmgo_module_walk_keep(tvmgo_module* root, int (*visit)(void* ctx, tvmgo_module* m), void* ctx, tvmgo_walked* out);
 void tvmgo_walked_release(tvmgo_walked* w);
 
@@ -85,7 +86,7 @@ int tvmgo_module_is_ours(const void* object);
 /* A handle that must be a module of ours; raises an error "op: what must be ...". */
 int tvmgo_module_need(const void* handle, const char* op, const char* what);
 
-/* Own functions first, then imports depth first when query_imports. *out = NULL when absent. */
+/* Searches m's own functions first, then, with query_imports, its imports depth first. *out = NULL when absent. */
 int tvmgo_module_get_function(tvmgo_module* m, const char* name, size_t len, int query_imports,
                               TVMFFIObject** out);
 /* Whether m itself has a function of this name. */
@@ -98,7 +99,7 @@ int tvmgo_module_clear_imports(tvmgo_module* m);
 /* Array of Module, owned: a snapshot. */
 TVMFFIObject* tvmgo_module_imports(tvmgo_module* m);
 int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out);
-/* Those of a module and of all that it imports, sorted, each once. */
+/* The function names of a module and of all its imports, sorted, each once. */
 int tvmgo_module_all_function_names(tvmgo_module* m, TVMFFIObject** out);
 
 /* Borrowed function for generated code: imports, then globals; cached while m lives. */
@@ -107,7 +108,7 @@ int tvmgo_module_env_lookup(tvmgo_module* m, const char* name, TVMFFIObject** ou
 /* Writes m into the context slot of its library. */
 void tvmgo_module_bind_context(tvmgo_module* m);
 
-/* Undoes what a library module left behind: its context slot and cached addresses. library.c */
+/* Clears the context slot and the cached addresses of a library module. library.c */
 void tvmgo_library_forget(tvmgo_module* m);
 
 /* Builds the modules of a blob at `blob`, of which extent bytes may be read; library stands for its

@@ -1,5 +1,5 @@
-/* Storage of counted objects, counted on the calling thread. Inline: where the type is a constant,
- * nothing is left of the choice of counters. */
+/* Storage of counted objects, counted on the calling thread. The functions are inline, so that the compiler selects the
+ * counters if the type is a constant. */
 #pragma once
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static inline void tvmgo_object_count(int32_t type_index, int64_t delta) {
   }
 }
 
-/* As tvmgo_object_new, in storage of malloc (NULL: memory is out); what follows the header stays. */
+/* As tvmgo_object_new, in storage of malloc (NULL: memory is out); what follows the header is not changed. */
 static inline void* tvmgo_object_init(void* storage, int32_t type_index, tvmgo_deleter deleter) {
   TVMFFIObject* obj = storage;
   if (TVMGO_UNLIKELY(obj == NULL)) {
@@ -42,7 +42,7 @@ static inline void* tvmgo_object_new_uninit(size_t size, int32_t type_index,
 
 /* Allocates an object of size bytes (header included; rest zeroed) with one strong and one weak
  * reference and counts it as alive. The deleter is called with kTVMFFIObjectDeleterFlagBitMask*:
- * on Strong it lets go of what the object holds, on Weak it calls tvmgo_object_free(self).
+ * on Strong it releases what the object holds, on Weak it calls tvmgo_object_free(self).
  * NULL with MemoryError raised when memory is out. */
 void* tvmgo_object_new(size_t size, int32_t type_index, tvmgo_deleter deleter);
 

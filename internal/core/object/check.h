@@ -3,8 +3,8 @@
 
 #include <tvm/ffi/c_api.h>
 
-/* Names of things that others ask for: not NULL, empty or over-long, no zero byte inside. Raise an
- * error "op: what is ...". */
+/* Check names that are looked up later: not NULL, not empty, not too long, without a zero byte. Raise an error "op:
+ * what is ...". */
 enum { TVMGO_MAX_NAME = 65535 };
 int tvmgo_check_name(const char* op, const char* what, const TVMFFIByteArray* name);
 int tvmgo_check_path(const char* op, const char* path);

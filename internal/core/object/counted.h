@@ -38,13 +38,13 @@ static inline void tvmgo_object_retain_weak(void* obj) {
                      __ATOMIC_RELAXED);
 }
 
-/* Releases one weak reference; the storage goes when neither kind is left. */
+/* Releases one weak reference; the storage is freed when no reference of either kind is left. */
 void tvmgo_object_release_weak(void* obj);
 
 /* Turns a weak reference into an additional strong one; 0 when the object is already dead. */
 int tvmgo_object_promote(void* obj);
 
-/* What is alive, process wide. Each thread counts for itself; a snapshot adds them up. */
+/* Counters of what is alive in the process. Each thread has its own; a snapshot adds them up. */
 typedef enum {
   TVMGO_LIVE_OBJECTS,         /* objects made by tvmgo_object_new */
   TVMGO_LIVE_FUNCTIONS,       /* of which functions */
@@ -56,8 +56,8 @@ typedef enum {
   TVMGO_LIVE_WORKSPACE_CACHED, /* workspace bytes kept for reuse */
   TVMGO_LIVE_DATA_BYTES,      /* data space handed out by the CPU device */
   TVMGO_LIVE_DATA_COUNT,      /* allocations behind them */
-  TVMGO_LIVE_INLINE_BYTES,    /* of TENSOR_BYTES: the CPU's, which lie behind the tensor's header */
-  TVMGO_LIVE_INLINE_COUNT,    /* tensors that have such */
+  TVMGO_LIVE_INLINE_BYTES,    /* part of TENSOR_BYTES: CPU memory in the same allocation as the tensor's header */
+  TVMGO_LIVE_INLINE_COUNT,    /* tensors with such memory */
   TVMGO_LIVE_GRAPHS,          /* of which (objects) graphs, recordings included */
   TVMGO_LIVE_KINDS
 } tvmgo_live_kind;

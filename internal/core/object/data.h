@@ -8,7 +8,7 @@
  * out is overwritten, not released. */
 int tvmgo_string_make(const char* data, size_t size, TVMFFIAny* out);
 int tvmgo_bytes_make(const char* data, size_t size, TVMFFIAny* out);
-/* A Bytes object that shows memory of owner (retained) without copying it. */
+/* A Bytes object that is a view of owner's memory; owner is retained. */
 int tvmgo_bytes_view(const void* data, size_t size, void* owner, TVMFFIAny* out);
 /* Text of a Str, SmallStr, RawStr, or the content of Bytes, SmallBytes, ByteArrayPtr value: a view
  * that lives as long as *v. 0 when v is none of these. */
@@ -23,8 +23,8 @@ TVMFFIObject* tvmgo_shape_new(const int64_t* dims, size_t n);
 TVMFFIObject* tvmgo_array_new(const TVMFFIAny* items, int64_t n);
 /* A new array with one more element, and capacity for as many again. */
 TVMFFIObject* tvmgo_array_append(TVMFFIObject* array, const TVMFFIAny* item);
-/* Adds an owned or plain value in place if the array has capacity and no other owner, which a lock of
- * the caller's must keep so. 0 when it was left as it is. Allocates and raises nothing. */
+/* Adds an owned or plain value in place if the array has capacity and no other owner; a lock of the caller must ensure
+ * that none is added meanwhile. 0 if the array was not changed. Allocates and raises nothing. */
 int tvmgo_array_push_alone(TVMFFIObject* array, const TVMFFIAny* item);
 static inline TVMFFISeqCell* tvmgo_seq_cell(void* obj) {
   return (TVMFFISeqCell*)((TVMFFIObject*)obj + 1);

@@ -12,8 +12,8 @@
 #define TVMGO_MEMORY_ERROR "MemoryError"
 #define TVMGO_INTERNAL_ERROR "InternalError"
 #define TVMGO_NOT_FOUND_ERROR "NotFoundError"           /* file, function, device, kind */
-#define TVMGO_CORRUPT_ERROR "CorruptModuleError"        /* a file that is not what it says */
-#define TVMGO_NOT_SUPPORTED_ERROR "NotSupportedError"   /* right, but not here */
+#define TVMGO_CORRUPT_ERROR "CorruptModuleError"        /* a damaged file, or one of another format */
+#define TVMGO_NOT_SUPPORTED_ERROR "NotSupportedError"   /* valid, but not supported here */
 #define TVMGO_UNAVAILABLE_ERROR "DeviceUnavailableError" /* no driver, no such device */
 
 /* Raises an error with a printf-like message; always returns -1. */
@@ -36,7 +36,7 @@ int tvmgo_raise_oom(void);
 TVMFFIObject* tvmgo_error_new(const char* kind, size_t kind_len, const char* message,
                               size_t message_len, const char* backtrace, size_t backtrace_len);
 
-/* The raised error, borrowed, for adding to it; NULL when there is none that can be added to. */
+/* The raised error, borrowed, so that text can be added to it; NULL if there is none or it cannot be changed. */
 TVMFFIObject* tvmgo_error_raised(void);
 
 /* Takes the raised error away from the thread (owned); NULL when there is none. */

@@ -1,7 +1,7 @@
-/* Processes made by fork. The child has one thread: the one that forked. What is C goes on there; Go
- * cannot be entered, because the threads that its runtime needs stayed in the parent. Nor can ld.so be
- * asked to open, close or list libraries: another thread of the parent may have been doing that; then its lock is held
- * forever, or its lists are inconsistent. */
+/* Processes made by fork. The child has one thread: the one that forked. C code still runs there. Go cannot be entered,
+ * because the threads that its runtime needs exist only in the parent. ld.so cannot open, close or list libraries: if
+ * another thread of the parent was doing that during the fork, ld.so's lock is held forever or its lists are
+ * inconsistent. */
 #pragma once
 
 #include <stdatomic.h>
@@ -17,18 +17,18 @@ static inline uint32_t tvmgo_forks(void) {
 /* Raises the error of tvmgo_enter_go; always returns -1. */
 int tvmgo_raise_forked(const char* what);
 
-/* Asked wherever C enters Go, before it does: 0, or -1 with an error raised that begins with the
- * reason and names what needs Go ("a function written in Go"). */
+/* Called before C enters Go: 0, or -1 with an error raised that begins with the reason and names what needs Go ("a
+ * function written in Go"). */
 static inline int tvmgo_enter_go(const char* what) {
   return __builtin_expect(tvmgo_forks() == 0, 1) ? 0 : tvmgo_raise_forked(what);
 }
 
-/* The same for what cannot fail, such as releasing: whether Go can be entered. In a forked child what
- * Go holds is left alone; the parent has it still. */
+/* The same for operations that cannot fail, such as a release: whether Go can be entered. A forked child does not
+ * release what Go holds; the parent still owns it. */
 static inline int tvmgo_can_enter_go(void) { return tvmgo_forks() == 0; }
 
-/* Asked before a library is opened: 0, or -1 with an error raised that names it. */
+/* Called before a library is opened: 0, or -1 with an error raised that names it. */
 int tvmgo_enter_loader(const char* name);
 
-/* Whether one can be closed. In a forked child it stays mapped. */
+/* Whether a library can be closed. In a forked child it stays mapped. */
 static inline int tvmgo_can_enter_loader(void) { return tvmgo_forks() == 0; }

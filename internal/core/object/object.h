@@ -1,9 +1,8 @@
 /* Package object: counted objects, values, types, errors, and the state of a thread. The base of the core.
  *
  * Conventions of the whole core: a function that can fail returns 0, or -1 with an error object raised on the calling
- * thread (error.h). "owned" results are counted references that the caller releases; arguments are borrowed. What is
- * declared under internal/core is hidden; the names that the outside sees are those of include/ (marked TVM_FFI_DLL
- * or TVM_DLL).
+ * thread (error.h). "owned" results are counted references that the caller releases; arguments are borrowed. Everything
+ * declared under internal/core is hidden; the exported names are those of include/ (marked TVM_FFI_DLL or TVM_DLL).
  *
  * Any thread may call everything here. A thread's state (thread.h) belongs to that thread; a pthread key frees it.
  * Locks: of the table of types (type_internal.h), of the list of threads (thread.h), of the cache of lines of

@@ -1,4 +1,4 @@
-/* Short texts without a call of memcpy or memcmp, which costs more than what it does for them. */
+/* Operations on short texts without memcpy or memcmp: for them the call costs more than the work. */
 #pragma once
 
 #include <stddef.h>
@@ -46,7 +46,7 @@ static inline void tvmgo_bytes_copy(char* to, const char* from, size_t size) {
   }
 }
 
-/* Whether size bytes are the same. The end comes first: keys often begin alike. */
+/* Whether size bytes are the same. Compares the end first, because keys often begin alike. */
 static inline int tvmgo_bytes_same(const char* a, const char* b, size_t size) {
   if (size < 8) return tvmgo_bytes_word(a, size) == tvmgo_bytes_word(b, size);
   if (size > 64) return memcmp(a, b, size) == 0;

@@ -5,8 +5,7 @@
 
 #include <locale.h>
 
-/* All zero is the empty text. Exhausted memory is recorded and reported at the end: what is added after it is
- * lost. */
+/* All zero is the empty text. If memory is exhausted, later additions are lost and the error is reported at the end. */
 typedef struct {
   char* data;
   size_t size, capacity;
@@ -21,7 +20,7 @@ void tvmgo_text_printf(tvmgo_text* t, const char* format, ...) __attribute__((fo
 void tvmgo_text_double(tvmgo_text* t, const char* format, double v);
 /* Appends size bytes of t from offset on. */
 void tvmgo_text_again(tvmgo_text* t, size_t offset, size_t size);
-/* What begins at offset, as an owned Str; raises MemoryError for what was lost on the way. */
+/* The text from offset on, as an owned Str; raises MemoryError if an addition was lost. */
 int tvmgo_text_string(const tvmgo_text* t, size_t offset, TVMFFIAny* out);
 void tvmgo_text_free(tvmgo_text* t);
 

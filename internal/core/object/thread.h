@@ -48,7 +48,7 @@ typedef struct tvmgo_thread {
 
 extern __thread tvmgo_thread* tvmgo_tls __attribute__((tls_model("initial-exec")));
 
-/* How many errors were raised on this thread: what a call compares with the number from before it. */
+/* How many errors were raised on this thread. A call compares it with the number before the call. */
 extern __thread uint32_t tvmgo_errors_raised __attribute__((tls_model("initial-exec")));
 
 /* Makes the calling thread's block. Never NULL: aborts if a few hundred bytes cannot be allocated. */
@@ -72,9 +72,9 @@ static inline void tvmgo_thread_live(tvmgo_thread* t, tvmgo_live_kind k, int64_t
                         memory_order_relaxed);
 }
 
-/* A lock for short critical sections: spins a little, then yields. Zero-initialised = free. Who holds
- * it leaves the number of its process there, so that a child of fork takes a lock whose holder stayed
- * in the parent instead of waiting for it. */
+/* A lock for short critical sections: spins a little, then yields. Zero-initialised = free. The holder stores its
+ * process id there, so that a forked child takes a lock whose holder exists only in the parent instead of waiting for
+ * it. */
 typedef struct {
   _Atomic uint32_t word;
 } tvmgo_spin;

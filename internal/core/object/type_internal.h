@@ -1,4 +1,4 @@
-/* The type table as its two files see it: type.c gives out indices, type_reflect.c attaches fields,
+/* Declarations that the two files of the type table share: type.c assigns indices, type_reflect.c attaches fields,
  * methods, metadata and attributes. */
 #pragma once
 
@@ -11,7 +11,7 @@ typedef struct tvmgo_type {
   TVMFFITypeInfo info;
   struct tvmgo_type* next; /* in its hash bucket; fixed before the type is published */
   int32_t slots;           /* consecutive indices kept for it and its children, itself included */
-  int32_t used;            /* of which given out */
+  int32_t used;            /* of which assigned */
   int32_t can_overflow;    /* further children get indices elsewhere */
   int32_t cap_fields, cap_methods;
   void* field_block;  /* newest block behind info.fields, see type_reflect.c */
@@ -21,10 +21,10 @@ typedef struct tvmgo_type {
 /* Serialises writers. Nothing that may run foreign code (raising, releasing) happens under it. */
 extern pthread_mutex_t tvmgo_type_lock;
 
-/* NULL when the index was never given out. Lock-free. */
+/* NULL if the index was never assigned. Lock-free. */
 tvmgo_type* tvmgo_type_at(int32_t type_index);
 
-/* One past the highest index that was given out. */
+/* One past the highest index that was assigned. */
 int32_t tvmgo_type_limit(void);
 
 /* A column of attributes: a stable struct that is updated in place. */
@@ -52,11 +52,10 @@ static inline int tvmgo_type_attr_get(const tvmgo_type_column* c, int32_t type_i
   return 1;
 }
 
-/* Asked when no type has a key: 1 when the type may have been registered by this. Set by a constructor of
- * deferred.c. */
+/* Called if no type has a key: 1 if this may have registered the type. Set by a constructor of deferred.c. */
 extern int (*tvmgo_type_missing)(const TVMFFIByteArray* key);
 
-/* type_reflect.c: what built-in types carry from the start; called by constructors. Needs no memory: what is
- * passed stays where it is. */
+/* type_reflect.c: attributes that built-in types have from the start; called by constructors. Allocates nothing: the
+ * arguments must stay valid. */
 void tvmgo_type_reflect_builtin(int32_t type_index, const TVMFFIFieldInfo* fields, int32_t num_fields,
                                 const TVMFFITypeMetadata* metadata);

@@ -1,4 +1,4 @@
-/* Values between the generations: one table for both ABIs (docs/abi.md I.5).
+/* Conversion of values between the two ABIs with one table (docs/abi.md I.5).
  *
  * Views borrow, results own. Tensors are never retagged. */
 #pragma once
@@ -28,7 +28,7 @@ static inline TVMFFIAny tvmgo_any_ptr(void* p) {
   a.v_ptr = p;
   return a;
 }
-/* A view of an object, or the ownership of one, as the place demands. NULL gives None. */
+/* A value for an object: a view or an owned reference, as the caller needs. NULL gives None. */
 static inline TVMFFIAny tvmgo_any_object(void* obj) {
   TVMFFIAny a = {0};
   if (obj != NULL) {
@@ -50,20 +50,20 @@ static inline void tvmgo_any_clear(TVMFFIAny* v) {
 const char* tvmgo_type_name(int32_t type_index);
 const char* tvmgo_classic_code_name(int code);
 
-/* Whether an object can be at this address at all. */
+/* Whether an object can be at this address. */
 static inline int tvmgo_may_be_object(const void* p) {
   return (uintptr_t)p >= 4096 && (uintptr_t)p % _Alignof(TVMFFIObject) == 0;
 }
 
-/* Whether a value is what it says; else raises an error that says what is wrong with "a value". */
+/* Whether a value matches its type index; else raises an error that begins with "a value" and states the defect. */
 int tvmgo_check_value(const TVMFFIAny* v);
-/* The same for one with an object's type index. */
+/* The same for a value whose type index is an object's. */
 int tvmgo_check_object(const TVMFFIAny* v);
-/* Whether a callback that succeeded left an owned value; else raises, and sets it to None. */
+/* Whether a successful callback returned an owned value; else raises an error and sets the value to None. */
 int tvmgo_check_result(TVMFFIAny* result);
 
 /* View -> classic argument. bool_code: 0 for generated files, kTVMArgBool for C callbacks.
- * Short strings point into *in, which must stay where it is during the call. */
+ * Short strings point into *in, which must not move during the call. */
 int tvmgo_classic_from_view(const TVMFFIAny* in, int bool_code, TVMValue* v, int* code);
 /* Classic argument -> view. */
 int tvmgo_view_from_classic(const TVMValue* v, int code, TVMFFIAny* out);

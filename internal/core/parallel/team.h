@@ -1,8 +1,7 @@
 /* Teams: the worker threads of one parallel launch.
  *
- * All tasks of a launch run at the same time, or a barrier among them would never open. So a launch
- * takes a whole team for itself, and as many teams exist as there are launches at one time: callers
- * never wait for each other's tasks. */
+ * All tasks of a launch run at the same time, or they would wait forever at a barrier. So a launch takes a whole team
+ * for itself, and as many teams exist as there are launches at one time: A caller never waits for another's tasks. */
 #pragma once
 
 #include "object/counted.h"
@@ -25,14 +24,14 @@ typedef struct {
   int32_t rc;          /* of the last launch when it failed, else 0 */
   TVMFFIObject* error; /* raised by the task, owned; NULL with rc != 0 when it raised none */
   _Atomic int cpu;     /* where its last task ran */
-  int64_t aside_after; /* when it may step aside again (ns), and how long it waits then */
+  int64_t aside_after; /* when it may move to another core again (ns), and the pause after that move */
   int64_t aside_pause;
-  uint64_t start;      /* job word at its birth: what comes after is for it */
+  uint64_t start;      /* job word at its creation: it runs the later jobs */
 } tvmgo_worker;
 
 struct tvmgo_team {
-  /* What workers watch, alone in its line: a write of something beside it would be overtaken by
-   * their reading. See TEAM_WORD in parallel_team.c; all ones ends the threads. */
+  /* Workers poll this word. It has a cache line of its own, because their reads would slow down writes to a neighbor.
+   * See TEAM_WORD in team.c; all ones ends the threads. */
   _Alignas(64) _Atomic uint64_t word;
 
   /* The job: written by the caller, and only what changes, while no worker runs. */
@@ -46,7 +45,7 @@ struct tvmgo_team {
   _Atomic uint32_t failed;            /* some task of this launch returned non-zero */
 
   _Alignas(64) _Atomic uint32_t sleeping; /* workers that sleep on wake, or are about to */
-  _Atomic uint32_t wake;                  /* a futex: changes when sleepers have to look */
+  _Atomic uint32_t wake;                  /* a futex: changes when sleepers must check for work */
 
   _Alignas(64) _Atomic int refs; /* one per thread, and one of the team's owner */
   int size;                /* tasks of a full launch */
@@ -63,7 +62,7 @@ struct tvmgo_team {
  * the threads of all teams are in use (never with wait set), else the errno of making a thread. */
 tvmgo_team* tvmgo_team_take(int size, int wait, int* reason);
 
-/* Gives it back for other launches. */
+/* Returns it for other launches. */
 void tvmgo_team_give(tvmgo_team* g, int size_now);
 
 /* Makes the workers that the team lacks; errno of the failure, or 0. */
@@ -72,7 +71,7 @@ int tvmgo_team_grow(tvmgo_team* g);
 /* Starts tasks 1 to num_task-1 on the workers. */
 void tvmgo_team_start(tvmgo_team* g, FTVMParallelLambda task, void* cdata, int num_task);
 
-/* Waits until these tasks are through; 0 in a forked child, which has no workers to wait for. */
+/* Waits until these tasks are done; 0 in a forked child, which has no workers to wait for. */
 int tvmgo_team_join(tvmgo_team* g);
 
 /* Ends the threads of idle teams. */

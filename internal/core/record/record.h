@@ -1,14 +1,14 @@
 /* Package record: reflected fields of objects, and records.
  *
- * Depends on object, call and container. Records are objects that consist of nothing but what reflection says of
- * their type. Classes that are defined in Python are records, and so are our own small types.
+ * Depends on object, call and container. Records are objects that consist only of the reflected fields of their type.
+ * Classes that are defined in Python are records, and so are our own small types.
  *
- * A field is stored as its static type says: plain bytes, a value (an owned TVMFFIAny), or an object (an owned handle
- * or NULL). All zero is the empty record: None in every value. Two fields may have one offset.
+ * The static type of a field determines how it is stored: plain bytes, a value (an owned TVMFFIAny), or an object (an
+ * owned handle or NULL). All zero is the empty record: None in every value. Two fields may have one offset.
  *
- * A record owns the values and the objects in its fields. Any thread may read a record; a field setter works on a
- * record that nobody else uses at that moment. The package has no lock. Getters, setters, defaults and constructors
- * may run foreign code. */
+ * A record owns the values and the objects in its fields. Any thread may read a record; while a field setter runs,
+ * nobody else may use the record. The package has no lock. Getters, setters, defaults and constructors may run foreign
+ * code. */
 #pragma once
 
 #include "call/call.h"
@@ -46,7 +46,7 @@ int tvmgo_field_get(const char* op, TVMFFIObject* obj, const TVMFFIFieldInfo* f,
 int tvmgo_field_set(const char* op, TVMFFIObject* obj, const TVMFFIFieldInfo* f,
                     const TVMFFIAny* value);
 
-/* What a type registered in a column of attributes: 1 with *hook (a view), or 0. */
+/* The attribute of a type in a column: 1 with *hook (a view), or 0. */
 int tvmgo_hook_find(const char* column, int32_t type_index, TVMFFIAny* hook);
 
 /* ---- record_make.c: objects of any reflected type ------------------------------------------ */
@@ -61,7 +61,7 @@ int tvmgo_record_init(int32_t type_index);
 
 /* ---- record_type.c: our own records -------------------------------------------------------- */
 
-/* What a type is described by; schemas are JSON, NULL is the end of a list. */
+/* The description of a type; schemas are JSON, and NULL ends a list. */
 typedef struct {
   const char *name, *schema, *doc;
   int32_t static_type, size, offset;
@@ -90,7 +90,7 @@ typedef struct {
 
 /* The type's index. Called by constructors, so it ends the process when memory is out. */
 int32_t tvmgo_record_describe(const tvmgo_record_description* d);
-/* The same for later: -1 with an error raised when memory is out or another library has described it. */
+/* The same after start-up: -1 with an error raised if memory is exhausted or another library has described the type. */
 int32_t tvmgo_record_try_describe(const tvmgo_record_description* d);
 int tvmgo_record_try_hook(int32_t type_index, const char* column, TVMFFISafeCallType call);
 /* A function as attribute of a type; likewise called by constructors. */

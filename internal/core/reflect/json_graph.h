@@ -7,7 +7,7 @@
 #include "record/record.h"
 #include "reflect/recursive.h"
 
-/* Borrowed values without views of text; metadata is None or goes along as it is. */
+/* Values are borrowed and without views of text; metadata is None or is copied unchanged. */
 int tvmgo_json_graph_write(const char* op, const TVMFFIAny* v, const TVMFFIAny* metadata,
                            TVMFFIAny* graph);
 int tvmgo_json_graph_read(const char* op, const TVMFFIAny* graph, TVMFFIAny* v);

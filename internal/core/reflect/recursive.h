@@ -1,9 +1,9 @@
 /* Functions that go through whole values: their text, order, hash and copy, and JSON.
  *
- * They recurse, and at most TVMGO_RECURSION_LIMIT levels deep, so that a deep value is an error and
- * not the end of the stack. Objects that were met are kept in a table, so what is shared is done
- * once and a cycle is noticed. Getters and hooks may run foreign code: each child is held while it
- * is worked on, and a List or Dict that changes meanwhile is read as it then is. */
+ * They recurse at most TVMGO_RECURSION_LIMIT levels, so that a deep value raises an error instead of overflowing the
+ * stack. A table holds the visited objects, so that a shared object is handled once and a cycle is detected. Getters
+ * and hooks may run foreign code: each child is held while it is worked on, and a List or Dict that changes meanwhile
+ * is read as it then is. */
 #pragma once
 
 #include "reflect/reflect.h"
@@ -19,7 +19,7 @@ int tvmgo_order(const char* op, const TVMFFIAny* a, const TVMFFIAny* b, int* ord
 int tvmgo_recursive_hash(const char* op, const TVMFFIAny* v, uint64_t* hash);
 int tvmgo_deep_copy(const char* op, const TVMFFIAny* v, TVMFFIAny* copy);
 
-/* ---- visited.c: the objects, or pairs of objects, that were met ------------------------------- */
+/* ---- visited.c: the visited objects, or pairs of objects ------------------------------- */
 
 typedef struct {
   TVMFFIObject *a, *b;    /* held; b may be NULL */
@@ -29,19 +29,18 @@ typedef struct {
   uint32_t next;          /* in its bucket */
 } tvmgo_visited_entry;
 
-/* All zero is the empty table. Entries are numbered in the order they came, and only move when one
- * is added. */
+/* All zero is the empty table. Entries are numbered in the order of insertion, and move only when one is added. */
 typedef struct {
   tvmgo_visited_entry* entries;
   uint32_t* buckets; /* the newest entry of each; their number is the capacity */
   uint32_t size, capacity;
 } tvmgo_visited;
 
-/* NULL when the pair was not met. */
+/* NULL if the pair was not visited. */
 tvmgo_visited_entry* tvmgo_visited_find(const tvmgo_visited* s, const void* a, const void* b);
-/* Adds a pair that was not met. NULL with an error raised. */
+/* Adds a pair that was not visited. NULL with an error raised. */
 tvmgo_visited_entry* tvmgo_visited_add(tvmgo_visited* s, TVMFFIObject* a, TVMFFIObject* b);
-/* Drops what came after the first n entries. */
+/* Removes all but the first n entries. */
 void tvmgo_visited_forget(tvmgo_visited* s, uint32_t n);
 void tvmgo_visited_free(tvmgo_visited* s);
 
@@ -55,11 +54,11 @@ int tvmgo_seq_step(TVMFFIObject* seq, int64_t i, TVMFFIAny* item);
 /* The next entry of a Map or a Dict, owned: 1, or 0 at the end. *place starts at 0. */
 int tvmgo_map_step(TVMFFIObject* map, uint64_t* place, TVMFFIAny* key, TVMFFIAny* value);
 
-/* ---- hooks.c: what types do in place of an operation ----------------------------------------- */
+/* ---- hooks.c: functions of types that replace an operation ----------------------------------------- */
 
-/* A hook is a function that a type registers in a column, called with objects and, as last argument,
- * with a function that answers for the objects' children. That function works until the hook is
- * done, on the hook's thread. */
+/* A hook is a function that a type registers in a column, called with objects and, as last argument, with a function
+ * that the hook calls for the objects' children. That function works until the hook returns, and only on the hook's
+ * thread. */
 typedef int (*tvmgo_hook_answer)(void* state, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
 /* obj and, unless it is NULL, other are the objects. *result is owned. */
 int tvmgo_hook_call(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj, TVMFFIObject* other,
@@ -67,6 +66,6 @@ int tvmgo_hook_call(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj, TV
 /* As tvmgo_hook_call with any first one or two arguments. */
 int tvmgo_hook_call_args(const char* op, const TVMFFIAny* hook, const TVMFFIAny* given, int32_t n,
                          tvmgo_hook_answer answer, void* state, TVMFFIAny* result);
-/* As tvmgo_hook_call for hooks that answer an Int or a Bool. */
+/* As tvmgo_hook_call for hooks that return an Int or a Bool. */
 int tvmgo_hook_call_int(const char* op, const TVMFFIAny* hook, TVMFFIObject* obj,
                         TVMFFIObject* other, tvmgo_hook_answer answer, void* state, int64_t* result);

@@ -1,15 +1,14 @@
 /* Values compared by structure: as ffi.RecursiveEq does, but in the way that each type chose
  * (TVMFFISEqHashKind), with a mapping of variables, and tensors by their content.
  *
- * A variable is one that a field with a "Def" flag defines: below such a field two variables that
- * agree in their own fields are taken for each other from then on. Any other variable equals only
- * itself, unless map_free_vars is set. */
+ * A variable is one that a field with a "Def" flag defines: below such a field two variables with equal fields of their
+ * own are then considered the same variable. Any other variable equals only itself, unless map_free_vars is set. */
 #pragma once
 
 #include "reflect/access_path.h"
 
 typedef struct {
-  int map_free_vars;        /* everything is a place that defines */
+  int map_free_vars;        /* every variable may be a definition */
   int skip_tensor_content;  /* tensors of one shape and dtype are equal */
 } tvmgo_structural_options;
 
@@ -22,7 +21,7 @@ int tvmgo_structural_equal(const char* op, const TVMFFIAny* a, const TVMFFIAny* 
 int tvmgo_structural_hash(const char* op, const TVMFFIAny* v, tvmgo_structural_options options,
                           uint64_t* hash);
 
-/* What both go by. The kind of a type; TVMFFISEqHashKindUnsupported is an error. */
+/* Shared by both. The kind of a type; TVMFFISEqHashKindUnsupported is an error. */
 int tvmgo_structural_kind(const char* op, const TVMFFIObject* obj, TVMFFISEqHashKind* kind);
 /* The region inside a field, a part of a region. */
 TVMFFIDefRegionKind tvmgo_structural_region(TVMFFIDefRegionKind outside, int64_t field_flags);

@@ -10,6 +10,6 @@ int tvmgo_callbacks_arg(const char* op, const TVMFFIAny* args, int32_t i, int64_
 /* The items of the first entry for a type, borrowed, or NULL. callbacks may be NULL. */
 const TVMFFIAny* tvmgo_callbacks_find(TVMFFIObject* callbacks, int32_t type);
 
-/* Calls argument 2, a Function, without arguments while *region is argument 1; inside a pattern it stays
- * one. The args were counted. */
+/* Calls argument 2, a Function, without arguments while *region is argument 1, except that inside a pattern it stays a
+ * pattern. The args were counted. */
 int tvmgo_call_in_region(const char* op, const TVMFFIAny* args, int32_t* region, TVMFFIAny* result);

@@ -1,5 +1,5 @@
-/* The place of the first difference between two values, on either side. It is collected from the
- * inside out, while the comparison returns. */
+/* The place of the first difference between two values, on either side. Its steps are collected from the inside out,
+ * while the comparison returns. */
 #pragma once
 
 #include "reflect/access_path.h"
@@ -15,7 +15,7 @@ typedef struct {
 int tvmgo_difference_add(tvmgo_difference* d, tvmgo_step_kind left, const TVMFFIAny* left_key,
                          tvmgo_step_kind right, const TVMFFIAny* right_key);
 int tvmgo_difference_add_field(tvmgo_difference* d, TVMFFIByteArray name);
-/* Drops what came after the first n steps. */
+/* Removes all but the first n steps. */
 void tvmgo_difference_forget(tvmgo_difference* d, size_t n);
 /* Owned paths; NULLs when -1 is returned. */
 int tvmgo_difference_paths(const tvmgo_difference* d, tvmgo_access_path* paths[2]);

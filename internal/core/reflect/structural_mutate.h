@@ -1,11 +1,11 @@
-/* Making a value anew by structure (ffi.StructuralMap, ffi.StructuralMutate).
+/* Rebuilds a value by structure (ffi.StructuralMap, ffi.StructuralMutate).
  *
- * A mutation of a value answers the value that takes its place, or kTVMFFIUnchanged: the value
- * stays. Shared objects are never changed, but replaced by copies. A value without other owners
- * may be changed in place, if everything on the way to it from the root may (TVMGO_IN_PLACE).
+ * A mutation of a value returns its replacement, or kTVMFFIUnchanged to keep the value. Shared objects are never
+ * changed, but replaced by copies. A value without other owners may be changed in place, if everything on the way to it
+ * from the root may (TVMGO_IN_PLACE).
  *
- * A mutator is an object that C++ code can call and derive from too. The functions of its table
- * answer as above or with an owned Error. */
+ * A mutator is an object that C++ code can call and derive from too. The functions of its table return the same, or an
+ * owned Error. */
 #pragma once
 
 #include "reflect/structural.h"
@@ -30,7 +30,7 @@ typedef enum { TVMGO_COPY, TVMGO_IN_PLACE } tvmgo_mutate_mode; /* the numbers of
 
 /* Values are borrowed and without views of text; *out is owned, and None when -1 is returned. */
 
-/* By the table. The mode is what the caller may. */
+/* Mutates through the table. mode is what the caller is allowed to do. */
 int tvmgo_mutate(tvmgo_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mode mode, TVMFFIAny* out);
 /* What the value's type registers for its parts, or its reflected fields; the mode is settled. An
  * error names the value in its context. */
@@ -39,7 +39,7 @@ int tvmgo_mutate_parts(tvmgo_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mo
 int tvmgo_mutate_remap_get(tvmgo_mutator* m, const TVMFFIAny* variable, TVMFFIAny* mapped);
 int tvmgo_mutate_remap_set(tvmgo_mutator* m, const TVMFFIAny* variable, const TVMFFIAny* mapped);
 
-/* An answer as return code, and back. */
+/* Converts a result to a return code, and back. */
 int tvmgo_mutate_take(TVMFFIAny answer, TVMFFIAny* out);
 TVMFFIAny tvmgo_mutate_give(int rc, TVMFFIAny out);
 

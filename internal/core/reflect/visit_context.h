@@ -4,8 +4,8 @@
 
 #include "reflect/reflect.h"
 
-/* Names a value in the raised error, behind those that were named before; only objects are named.
- * Out of memory, the error stays without it. */
+/* Names a value in the raised error, after those that were named before; only objects are named. If memory is
+ * exhausted, the error is left unchanged. */
 void tvmgo_visit_context_add(const TVMFFIAny* node);
 
 /* The type and its function; by tvmgo_register_structural_types. */

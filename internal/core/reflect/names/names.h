@@ -1,6 +1,5 @@
-/* Package names: the global functions of package reflect. Package reflect gives them their bodies; in a build
- * without it package reflect/absent gives each of them one that raises an error. Nothing here needs memory or a
- * lock.
+/* Package names: the global functions of package reflect. Package reflect has their bodies; in a build without it,
+ * package reflect/absent has bodies that raise an error. Nothing here needs memory or a lock.
  *
  * Each list has X(identifier, name, body) for a function. */
 #pragma once

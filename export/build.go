@@ -29,15 +29,15 @@ type buildJob struct {
 	out    *output
 
 	sources    []string        // lib0.c, lib1.o …: base names, in the order of the linked modules
-	units      []string        // lib0_1.c …: of what is compiled as several sources, those behind the first
-	own        map[string]bool // sources that include nothing but this module's headers and the system's
+	units      []string        // lib0_1.c …: the further sources of modules that are compiled as several sources
+	own        map[string]bool // sources that include only headers of this Go module and of the system
 	id         string          // of the compiler
 	identified sync.Once
-	flags      map[string][]string // of a source alone
-	lang       cc.Language         // that all sources together need
+	flags      map[string][]string // of one source
+	lang       cc.Language         // that all sources need
 	blobSize   int64               // 0: there is no blob
-	objects    []string            // base names of what is linked
-	bare       bool                // the compiler was found for another machine, whose libraries are not here
+	objects    []string            // base names of the files that are linked
+	bare       bool                // the compiler is for another machine, whose libraries are not installed here
 }
 
 const blobFile = "devc.bin"
@@ -105,7 +105,7 @@ func (b *buildJob) useCompiler(command []string) error {
 	return os.MkdirAll(b.tempDir, 0o777)
 }
 
-// kept is the folder if it is kept, else "".
+// kept returns the folder if it is kept, else "".
 func (b *buildJob) kept() string {
 	if b.config.keep == "" {
 		return ""
@@ -165,7 +165,7 @@ func (b *buildJob) writeSources() error {
 	return nil
 }
 
-// sourceFormat is the format in which a linked module is saved.
+// sourceFormat returns the format in which a linked module is saved.
 func sourceFormat(n *node) (string, error) {
 	formats, err := writeFormats(n.module)
 	if err != nil {
@@ -187,7 +187,7 @@ func sourceFormat(n *node) (string, error) {
 	return "o", nil
 }
 
-// writeFormats are the formats that a module says it is saved in, the preferred one first.
+// writeFormats returns the formats in which a module can be saved, the preferred one first.
 func writeFormats(m *runtime.Module) ([]string, error) {
 	f, err := runtime.Global("ffi.ModuleGetWriteFormats")
 	if err != nil {
@@ -208,7 +208,7 @@ func writeFormats(m *runtime.Module) ([]string, error) {
 	return formats, nil
 }
 
-// includeDir has the headers of this module, for the sources.
+// includeDir makes the directory with the headers of this Go module that the sources include.
 const includeDir = "include"
 
 func (b *buildJob) writeHeaders() error {
@@ -216,7 +216,7 @@ func (b *buildJob) writeHeaders() error {
 		return nil
 	}
 	to := filepath.Join(b.dir, includeDir)
-	if err := os.RemoveAll(to); err != nil { // of a run before, with KeepFiles
+	if err := os.RemoveAll(to); err != nil { // of an earlier run with KeepFiles
 		return err
 	}
 	return os.CopyFS(to, include.Files)
@@ -342,14 +342,14 @@ func (b *buildJob) compileBlob(object string) error {
 		return err
 	}
 	for _, flag := range b.config.flags {
-		if strings.HasPrefix(flag, "-m") || strings.HasPrefix(flag, "--target=") { // what machine the object is for
+		if strings.HasPrefix(flag, "-m") || strings.HasPrefix(flag, "--target=") { // which machine the object is for
 			args = append(args, flag)
 		}
 	}
 	return b.compiler(b.dir, args...)
 }
 
-// writeBlobSource writes what is compiled to carry the blob, and returns its base name.
+// writeBlobSource writes the source that contains the blob, and returns its base name.
 func (b *buildJob) writeBlobSource() (string, error) {
 	symbol := blobSymbol(b.config.layout, b.config.prefix)
 	base := b.config.prefix + "devc"
@@ -380,7 +380,7 @@ func (b *buildJob) translateBlob(name string, translate func(io.Writer, io.Reade
 	return errors.Join(translate(out, in), out.Close())
 }
 
-// clang is the command that compiles LLVM IR for the compiler's machine.
+// clang returns the command that compiles LLVM IR for the compiler's machine.
 func (b *buildJob) clang() ([]string, error) {
 	if strings.Contains(filepath.Base(b.command[0]), "clang") {
 		return append([]string(nil), b.command...), nil

@@ -16,7 +16,7 @@ import (
 	"tvmgo/internal/objects"
 )
 
-// checkLibrary reads the result back, and has a child process load it when it is for this machine. child may be nil.
+// checkLibrary reads the result back. If it is for this machine, a child process loads it. child may be nil.
 func (b *buildJob) checkLibrary(child *checker) error {
 	expected, err := b.checkFile()
 	if err != nil {
@@ -28,7 +28,7 @@ func (b *buildJob) checkLibrary(child *checker) error {
 	return child.load(b.out.temp, b.out.path, expected)
 }
 
-// checkFile looks at the file alone. It returns the symbols that a runtime will look up.
+// checkFile checks the file without loading it. It returns the symbols that a runtime will look up.
 func (b *buildJob) checkFile() ([]string, error) {
 	f, err := elf.Open(b.out.temp)
 	if info, absent := os.Stat(b.out.temp); errors.Is(absent, fs.ErrNotExist) || absent == nil &&
@@ -71,7 +71,7 @@ func (b *buildJob) checkFile() ([]string, error) {
 	return append(expected, name), b.compareBlob(f, s.Value)
 }
 
-// otherGeneration finds a symbol that no library of a layout has, beside that of its blob.
+// otherGeneration finds a symbol, other than that of the blob, that no library of a layout has.
 func otherGeneration(layout blob.Layout, blobName string, defined map[string]elf.Symbol) string {
 	var found []string
 	for name := range defined {

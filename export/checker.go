@@ -16,7 +16,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// checker is the program that loads a library in a process of its own. It is compiled while the library is.
+// checker is the program that loads a library in a separate process. It is compiled at the same time as the library.
 type checker struct {
 	tools   *toolchain
 	program string
@@ -29,11 +29,11 @@ var (
 	checkerSource []byte
 	//go:embed checker/runtime_symbols.h
 	runtimeSymbols []byte
-	// checkers has the programs that this process compiled, of a few kilobytes, by compiler.
+	// checkers holds the programs that this process has compiled, a few kilobytes each, by compiler.
 	checkers sync.Map
 )
 
-// checkerDir is its folder among the sources.
+// checkerDir is the program's folder below that of the sources.
 const checkerDir = "checker"
 
 func startChecker(tools *toolchain, dir string) *checker {
@@ -83,7 +83,7 @@ func (c *checker) stop() {
 	<-c.ready
 }
 
-// load has the child load the library at path, which messages call by its later name.
+// load loads the library at path in the child. Messages use the library's final name.
 func (c *checker) load(path, name string, symbols []string) error {
 	err := <-c.ready
 	close(c.ready)
@@ -103,7 +103,7 @@ func (c *checker) load(path, name string, symbols []string) error {
 			Err: errors.New("a constructor ended the process")}
 	case !errors.As(err, &failed):
 		return err
-	case !errors.As(failed.Err, &ended): // nothing ran
+	case !errors.As(failed.Err, &ended): // the program did not start
 		return fmt.Errorf("the program that proves that the library loads cannot be run in %s: %w: set TMPDIR to a folder "+
 			"in which programs "+
 			"may be run, or use the option StaticCheck", filepath.Dir(c.program), failed.Err)

@@ -19,7 +19,7 @@ type toolchain struct {
 	nvcc    bool
 	keepDir string // named in errors
 	stubs   bool   // it has no libraries of the machine that it links for
-	tempDir string // where compilers put what they would leave behind when they are stopped; "" is the system's
+	tempDir string // of the compilers' temporary files, which a stopped compiler leaves behind; "": the system's
 }
 
 // findCompiler finds the compiler driver for a language.
@@ -45,7 +45,7 @@ func findCompiler(c *config, lang cc.Language) ([]string, error) {
 func (t *toolchain) run(dir string, command ...string) (string, error) {
 	cmd := unfinished.Command(t.ctx, command[0], command[1:]...)
 	cmd.Dir = dir
-	// nothing that is written may depend on the user's language or the time
+	// the output must not depend on the user's language or the time
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0")
 	if t.tempDir != "" {
 		cmd.Env = append(cmd.Env, "TMPDIR="+t.tempDir)
@@ -70,7 +70,7 @@ func (t *toolchain) compiler(dir string, args ...string) error {
 	return err
 }
 
-// tool is the path of a program such as ar that belongs to the compiler.
+// tool returns the path of a program, such as ar, that belongs to the compiler.
 func (t *toolchain) tool(name string) (string, error) {
 	if t.nvcc {
 		return cc.Tool(name)

@@ -13,8 +13,8 @@ import (
 )
 
 // copyLibrary writes a tree of one loaded library and modules that are not linked as a copy of that library, with the
-// imports that it has now. It does nothing for other trees, and for a library that was exported without imports, where
-// no others can be put.
+// imports that it has now. It does nothing for other trees, and for a library that was exported without imports, which
+// has no space for them.
 func copyLibrary(t *tree, c *config, out *output) (bool, error) {
 	if filepath.Ext(out.path) != sharedSuffix || c.compile != nil {
 		return false, nil
@@ -73,7 +73,7 @@ func publishCopy(out *output, file []byte) error {
 	return out.name(0o777)
 }
 
-// blobAround is the blob of a tree in which one module is the library itself.
+// blobAround returns the blob of a tree in which one module is the library itself.
 func (t *tree) blobAround(library int, layout blob.Layout) ([]byte, error) {
 	whole := &tree{nodes: make([]*node, len(t.nodes))}
 	for i, n := range t.nodes {

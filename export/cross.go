@@ -22,7 +22,7 @@ type machine struct {
 	elf.Data
 }
 
-// systems are the names of machines for GCC and clang; the first one that is installed is used.
+// systems maps machines to their names in GCC and clang; the first one that is installed is used.
 var systems = map[machine][]string{
 	{elf.EM_X86_64, elf.ELFCLASS64, elf.ELFDATA2LSB}:    {"x86_64-linux-gnu"},
 	{elf.EM_386, elf.ELFCLASS32, elf.ELFDATA2LSB}:       {"i686-linux-gnu"},
@@ -77,7 +77,7 @@ func (b *buildJob) findTools() ([]string, error) {
 	return c.Command("--target="+names[0], "-fuse-ld=lld", "-nostdlib", "-Wno-unused-command-line-argument"), nil
 }
 
-// foreignObject is the file of a linked module that is an object for another machine; "" if there is none.
+// foreignObject returns the file of a linked module that is an object for another machine; "" if there is none.
 func (b *buildJob) foreignObject() string {
 	for _, s := range b.sources {
 		path := filepath.Join(b.dir, s)
@@ -112,7 +112,7 @@ func machineOf(path string) (machine, error) {
 	return machine{f.Machine, f.Class, f.Data}, nil
 }
 
-// stub replaces a library of another machine, which is not installed, in a link.
+// stub replaces a library of another machine in a link, because that library is not installed.
 type stub struct {
 	file, soname string
 	has          func(symbol string) bool
@@ -134,7 +134,7 @@ var stubs = []stub{
 	}},
 }
 
-// mathNames are functions of libm; those of floats have an f behind.
+// mathNames are functions of libm; their float variants end with f.
 const mathNames = " acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 " +
 	"fabs fdim floor fma fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 logb lrint lround nearbyint " +
 	"nextafter pow remainder rint round roundeven sin sincos sinh sqrt tan tanh tgamma trunc "
@@ -144,9 +144,9 @@ func isMath(s string) bool {
 	return strings.Contains(names, " "+s+" ") || strings.Contains(names, " "+strings.TrimSuffix(s, "f")+" ")
 }
 
-// stubArguments makes libraries with the names of the machine's own, and the functions of them that the objects use,
-// and returns the arguments that link them. The file then needs these libraries, and the machine's loader finds the
-// real ones.
+// stubArguments makes libraries with the names of the machine's libraries and with those of their functions that the
+// objects use. It returns the arguments that link them. The file then needs these libraries, and the machine's loader
+// finds the real ones.
 func (b *buildJob) stubArguments() ([]string, error) {
 	dir := filepath.Join(b.dir, "stubs")
 	if err := os.MkdirAll(dir, 0o777); err != nil {

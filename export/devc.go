@@ -67,11 +67,11 @@ func writeC(out io.Writer, symbol string, r io.Reader, size int64, register stri
 	return w.Flush()
 }
 
-// registered is a symbol of the system library: the name it is found by, and what it is called in the object.
+// registered is a symbol of the system library: the name for look-ups, and the symbol's name in the object.
 type registered struct{ name, symbol string }
 
-// registration is the C code of a constructor that registers symbols, whose declarations stand before it when they
-// aren't functions.
+// registration returns the C code of a constructor that registers symbols. Symbols that aren't functions are declared
+// before it.
 func registration(register string, symbols []registered) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "extern int %s(const char*, void*);\n", register)
@@ -83,8 +83,8 @@ func registration(register string, symbols []registered) string {
 	return b.String()
 }
 
-// writeLLVM writes a module in LLVM IR that defines the bytes of r, size of them. triple may be empty: the compiler's
-// own.
+// writeLLVM writes a module in LLVM IR that defines the bytes of r, size of them. An empty triple selects the
+// compiler's default.
 func writeLLVM(out io.Writer, symbol string, r io.Reader, size int64, register, triple string) error {
 	w := bufio.NewWriterSize(out, 1<<16)
 	fmt.Fprintf(w, "source_filename = \"devc\"\n")

@@ -10,7 +10,7 @@ import (
 // CompileError is the failure of a compiler or of another tool that Library ran.
 type CompileError struct {
 	Command []string // as it was run
-	Output  string   // what it said
+	Output  string   // its output
 	Dir     string   // the folder with the sources, if the option KeepFiles names one
 	Err     error    // how it ended
 }

@@ -9,7 +9,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// libraries are what is linked besides the objects: what the option names, and what the linked modules ask for.
+// libraries returns the libraries to link: those of the option, and those that the linked modules request.
 func (b *buildJob) libraries() ([]string, error) {
 	var all []string
 	add := func(name string) error {

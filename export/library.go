@@ -15,13 +15,13 @@ import (
 )
 
 // Library writes a module and everything that it imports to a file. The path's suffix selects the form: a shared
-// library (.so), a static library (.a), objects for a later link (.tar) or one object (.o). The package comment says
-// how it is built, and what is checked before the file appears. m stays the caller's.
+// library (.so), a static library (.a), objects for a later link (.tar) or one object (.o). The package comment
+// describes how it is built and what is checked before the file appears. The caller still owns m.
 //
 // The error is runtime.ErrInvalidArgument for an unknown suffix and for a library that fails the checks,
 // runtime.ErrNotFound for a missing compiler, and runtime.ErrClosed for a module that is nil or closed; a compiler that
-// fails is a *CompileError. If ctx ends first, compilers are stopped. After an error a file that was under the path
-// before is unchanged.
+// fails is a *CompileError. If ctx ends first, compilers are stopped. After an error, an existing file at the path is
+// unchanged.
 func Library(ctx context.Context, m *runtime.Module, path string, options ...Option) error {
 	err := export(ctx, m, path, options)
 	if err == nil {
@@ -84,7 +84,7 @@ func export(ctx context.Context, m *runtime.Module, path string, options []Optio
 	return build(ctx, t, c, out)
 }
 
-// outputDir is where tools write the output, among the sources.
+// outputDir is the folder below that of the sources in which tools write the output.
 const outputDir = "output"
 
 // build makes the output of a numbered tree in a folder of its own.

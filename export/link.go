@@ -37,7 +37,7 @@ func (b *buildJob) link() error {
 			return err
 		}
 		args = append(args, stubs...)
-	} else if !b.nvcc { // what generated code computes with; it is not asked for where nothing uses it
+	} else if !b.nvcc { // the mathematical functions of generated code; omitted if nothing uses them
 		args = append(args, "-Wl,--as-needed", "-lm")
 	}
 	return b.compiler("", args...)
@@ -68,7 +68,7 @@ func (b *buildJob) members() ([]string, error) {
 	return files, nil
 }
 
-// archive makes the static library. D leaves out dates and owners.
+// archive makes the static library. The flag D omits dates and owners.
 func (b *buildJob) archive() error {
 	files, err := b.members()
 	if err != nil {
@@ -82,7 +82,7 @@ func (b *buildJob) archive() error {
 	return err
 }
 
-// object makes one object of all.
+// object links all objects into one.
 func (b *buildJob) object() error {
 	files, err := b.members()
 	if err != nil {
@@ -102,7 +102,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o666)
 }
 
-// buildOfOne makes what takes no tool: the objects of a module that has them already.
+// buildOfOne makes an output that needs no tool: the objects of a module that has them already.
 func (b *buildJob) buildOfOne() (done bool, err error) {
 	suffix := filepath.Ext(b.out.path)
 	if len(b.sources) != 1 || filepath.Ext(b.sources[0]) != ".o" || b.blobSize > 0 || b.config.system ||

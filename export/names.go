@@ -9,8 +9,8 @@ func hasNUL(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// checkNames looks at the functions of the modules that are linked: those that are compiled need C identifiers, and two
-// of one name can't be linked together.
+// checkNames checks the function names of the linked modules: compiled functions need C identifiers, and two functions
+// with one name can't be linked together.
 func (t *tree) checkNames() error {
 	owner := map[string]int{}
 	for i, n := range t.nodes {
@@ -39,5 +39,5 @@ func (t *tree) checkNames() error {
 	return nil
 }
 
-// functionPrefix stands before the names of functions of the modern calling convention.
+// functionPrefix precedes the names of functions of the modern calling convention.
 const functionPrefix = "__tvm_ffi_"

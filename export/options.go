@@ -74,8 +74,8 @@ func SystemLibrary(prefix string) Option {
 type Packing int
 
 const (
-	PackAssembler Packing = iota // included by the assembler: any size in little time
-	PackC                        // a C array, which every compiler understands, and is slow at
+	PackAssembler Packing = iota // included by the assembler: fast for any size
+	PackC                        // a C array, which every compiler supports, but compiles slowly
 	PackLLVM                     // LLVM IR, compiled by clang
 )
 

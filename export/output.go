@@ -15,9 +15,9 @@ import (
 
 // output is a file that gets its name when it is complete.
 type output struct {
-	path string           // what the caller asked for, or what a link there points at
-	file *atomicfile.File // what will be there
-	temp string           // what tools write meanwhile, in the folder of the build
+	path string           // the caller's path, or the target of a symbolic link there
+	file *atomicfile.File // the final file
+	temp string           // the file that tools write, in the folder of the build
 }
 
 // forms of output by suffix.
@@ -78,8 +78,8 @@ func reserve(path string) (*output, error) {
 	return &output{path: path, file: f}, nil
 }
 
-// begin names the file that tools write, in a folder of its own: archivers and linkers want a name, and replace what
-// has it.
+// begin returns the path of the file that tools write, in a separate folder: archivers and linkers replace an existing
+// file with that name.
 func (o *output) begin(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (o *output) begin(dir string) error {
 // discard removes what was built. After publish it does nothing.
 func (o *output) discard() { o.file.Discard() }
 
-// publish gives what tools wrote its name.
+// publish moves the file that tools wrote to its final path.
 func (o *output) publish(mode fs.FileMode) error {
 	built, err := os.Open(o.temp)
 	if err != nil {
@@ -104,7 +104,7 @@ func (o *output) publish(mode fs.FileMode) error {
 	return o.name(mode)
 }
 
-// name gives the file its name.
+// name moves the file to its final path.
 func (o *output) name(mode fs.FileMode) error {
 	err := o.file.Chmod(mode &^ umask())
 	if err == nil {

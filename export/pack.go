@@ -36,7 +36,7 @@ func ImportsToC(m *runtime.Module, system bool, prefix string) (string, error) {
 	})
 }
 
-// ImportsToLLVM is ImportsToC as LLVM IR. triple names the machine; "" is the compiler's own.
+// ImportsToLLVM is ImportsToC as LLVM IR. triple names the machine; "" selects the compiler's default.
 func ImportsToLLVM(m *runtime.Module, system bool, triple, prefix string) (string, error) {
 	if !triplePattern.MatchString(triple) {
 		return "", invalid("pack imports: %q is no target triple such as aarch64-linux-gnu", triple)
@@ -84,7 +84,7 @@ func packImports(m *runtime.Module, layout blob.Layout, prefix string) ([]byte, 
 	return b.Encode()
 }
 
-// The same for C and Python, under TVM's names; see internal/core/loader/builtins_export.c.
+// Global functions with TVM's names do the same for C and Python; see internal/core/loader/builtins_export.c.
 func init() {
 	globals.Set("runtime.ModulePackImportsToC", func(args ...any) (any, error) {
 		var m *runtime.Module
@@ -158,7 +158,7 @@ func arguments(function string, args []any, least int, to ...any) error {
 	return nil
 }
 
-// tripleOf finds the machine in what TVM calls a target: a kind with options, or JSON.
+// tripleOf finds the triple in a target of TVM: a kind with options, or JSON.
 func tripleOf(target string) string {
 	var fields struct {
 		Triple string `json:"mtriple"`
@@ -174,7 +174,7 @@ func tripleOf(target string) string {
 	return ""
 }
 
-// llvmModule is LLVM IR, to be linked. Objects are made by clang.
+// llvmModule is a module of LLVM IR that can be linked. clang compiles it to an object.
 type llvmModule struct {
 	runtime.ModuleBase
 	text string
@@ -194,7 +194,7 @@ func (m *llvmModule) GetSource(format string) (string, error) {
 	return m.text, nil
 }
 
-// SaveToFile writes the IR, or an object that clang makes of it.
+// SaveToFile writes the IR, or an object that clang compiles from it.
 func (m *llvmModule) SaveToFile(path, format string) error {
 	if format == "" {
 		format = strings.TrimPrefix(filepath.Ext(path), ".")

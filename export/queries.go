@@ -6,7 +6,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// Functions by which an exporter asks a linked module about its code. A module has those that it needs.
+// The functions that an exporter calls to query a linked module about its code. A module defines those that it needs.
 const (
 	// FlagsQuery lists arguments that the compiler needs for source code, such as the processor that it was generated
 	// for. They precede those of [Flags].
@@ -19,7 +19,7 @@ const (
 	UnitsQuery = "get_compile_units"
 )
 
-// query calls a function by which an exporter asks a module. The result is nil if the module does not have it.
+// query calls such a function of a module. The result is nil if the module does not have it.
 func query(m *runtime.Module, name string, args ...any) (any, error) {
 	f, err := m.Function(name)
 	if errors.Is(err, runtime.ErrNotFound) {
@@ -32,7 +32,7 @@ func query(m *runtime.Module, name string, args ...any) (any, error) {
 	return f.Call(args...)
 }
 
-// askFlags are the arguments that a module asks for; it is saved in a format.
+// askFlags returns the compiler arguments that a module requests for the format in which it is saved.
 func askFlags(m *runtime.Module, format string) ([]string, error) {
 	if format == "o" {
 		return nil, nil
@@ -56,7 +56,7 @@ func askFlags(m *runtime.Module, format string) ([]string, error) {
 	return flags, nil
 }
 
-// askLibraries are the libraries that a module asks for.
+// askLibraries returns the libraries that a module requests.
 func askLibraries(m *runtime.Module) ([]string, error) {
 	v, err := query(m, LibrariesQuery)
 	list, _ := v.([]any)

@@ -20,8 +20,8 @@ const (
 	symbolValue, symbolSizeField = 8, 16
 )
 
-// replaceBlob returns a shared library that carries another blob: a segment is added behind all others, with the table
-// of segments, which grows by it, and the blob; then the symbol is pointed there. Code and data stay where they are.
+// replaceBlob returns a shared library with another blob. It appends a segment that contains the extended segment table
+// and the blob, and points the blob's symbol there. Code and data are not moved.
 func replaceBlob(file []byte, symbol string, content []byte) ([]byte, error) {
 	f, err := elf.NewFile(bytes.NewReader(file))
 	if err != nil {
@@ -80,7 +80,7 @@ func replaceBlob(file []byte, symbol string, content []byte) ([]byte, error) {
 	return out, nil
 }
 
-// symbolOffset finds where in the file a symbol of the dynamic table stands.
+// symbolOffset finds the offset in the file of a symbol of the dynamic table.
 func symbolOffset(f *elf.File, name string) (uint64, error) {
 	section := f.SectionByType(elf.SHT_DYNSYM)
 	symbols, err := f.DynamicSymbols()

@@ -12,10 +12,11 @@ import (
 	"tvmgo/runtime"
 )
 
-// contextSymbols are the variables through which generated code finds its imports.
+// contextSymbols are the names of the variables through which generated code finds its imports.
 var contextSymbols = []string{"__tvm_ffi__library_ctx", "__tvm_module_ctx"}
 
-// shareContext lets several linked modules define the context variable: weak ones become one.
+// shareContext lets several linked modules define the context variable: it makes the definitions weak, so that they are
+// merged.
 func (b *buildJob) shareContext() error {
 	objcopy, err := b.tool("objcopy")
 	if err != nil {
@@ -55,7 +56,7 @@ func (b *buildJob) register() error {
 		}
 		if slices.Contains(undefined, registerFunction(blob.Modern)) ||
 			slices.Contains(undefined, registerFunction(blob.Legacy)) {
-			continue // it was generated to do so itself
+			continue // the generated code registers them itself
 		}
 		names := map[string]bool{}
 		for _, f := range b.tree.nodes[i].module.Functions() {
@@ -110,7 +111,7 @@ func (b *buildJob) rename(renames []string) error {
 	return nil
 }
 
-// unique leaves out names that were met before: a weak context variable is in several objects.
+// unique omits repeated names: a weak context variable is in several objects.
 func unique(list []registered) []registered {
 	seen := map[registered]bool{}
 	return slices.DeleteFunc(list, func(r registered) bool {
@@ -142,8 +143,8 @@ func (b *buildJob) compileRegistration(modern, classic []registered) error {
 	return b.compileSource(source, object)
 }
 
-// systemName is what a symbol of a linked module is called in a system library with a prefix; registers is false for
-// symbols that nobody looks up. names are the functions that the module lists, which classic ones are known by.
+// systemName returns the name of a linked module's symbol in a system library with a prefix; registers is false for
+// symbols that nobody looks up. names are the functions that the module lists; they identify classic functions.
 func systemName(symbol, prefix string, names map[string]bool) (to string, isModern, registers bool) {
 	if rest, found := strings.CutPrefix(symbol, functionPrefix); found {
 		for _, data := range []string{"_library_ctx", "_metadata_", "_doc_"} {
@@ -162,7 +163,7 @@ func systemName(symbol, prefix string, names map[string]bool) (to string, isMode
 	return symbol, false, names[symbol]
 }
 
-// objectSymbols lists the global symbols of an object that are defined, and those that are not; both sorted.
+// objectSymbols lists the defined and the undefined global symbols of an object, both sorted.
 func objectSymbols(path string) (defined, undefined []string, err error) {
 	f, err := elf.Open(path)
 	if err != nil {

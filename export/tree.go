@@ -10,10 +10,10 @@ import (
 	"tvmgo/runtime"
 )
 
-// tree is a module and all that it imports, each once.
+// tree holds a module and all its direct and indirect imports, each once.
 type tree struct {
 	nodes []*node // the root first
-	// entries are what the nodes become in a blob, in its order; a library entry stands for all linked nodes.
+	// entries are the blob's entries in order, as nodes; a library entry stands for all linked nodes.
 	entries          [][]int
 	rowPtr, children []int
 }
@@ -74,7 +74,7 @@ func (t *tree) place(i int) string {
 	for at := i; t.nodes[at].parent >= 0; at = t.nodes[at].parent {
 		slots = append(slots, fmt.Sprintf(".imports[%d]", t.nodes[at].slot))
 	}
-	const most = 8 // of a deep chain the ends are enough
+	const most = 8 // a deep chain is shortened to its ends
 	if len(slots) > most {
 		slots = slices.Concat(slots[:most/2], []string{fmt.Sprintf("…(%d more)", len(slots)-most)}, slots[len(slots)-most/2:])
 	}
@@ -82,7 +82,7 @@ func (t *tree) place(i int) string {
 	return fmt.Sprintf("module root%s (kind %q)", strings.Join(slots, ""), t.nodes[i].kind)
 }
 
-// number sets the order of the blob.
+// number determines the order of the blob.
 func (t *tree) number() error {
 	imports, linked := make([][]int, len(t.nodes)), make([]bool, len(t.nodes))
 	for i, n := range t.nodes {
@@ -138,14 +138,14 @@ func (t *tree) linked() []int {
 	return list
 }
 
-// needsBlob reports whether there is more than what is linked. As with TVM, a root that imports is enough, even if all
-// is linked.
+// needsBlob reports whether the library needs a blob. As with TVM, it does if the root has imports, even if all modules
+// are linked.
 func (t *tree) needsBlob() bool { return !t.nodes[0].linked || len(t.nodes[0].imports) > 0 }
 
 // isLibrary reports whether an entry of the blob is the library itself.
 func (t *tree) isLibrary(entry int) bool { return t.nodes[t.entries[entry][0]].linked }
 
-// blob serialises all that is not linked.
+// blob serialises all modules that are not linked.
 func (t *tree) blob(layout blob.Layout) (*blob.Blob, error) {
 	b := &blob.Blob{Layout: layout, RowPtr: t.rowPtr, Children: t.children}
 	for k, members := range t.entries {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// umask reads the process's file mode mask, without setting it for a moment as the system call would.
+// umask reads the process's file mode mask without changing it; the system call would have to set it for a moment.
 func umask() fs.FileMode {
 	status, _ := os.ReadFile("/proc/self/status")
 	if _, rest, found := strings.Cut(string(status), "\nUmask:"); found {

@@ -12,8 +12,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// unitsOf asks a module for its units; none if it must be one file: the functions of a system library are registered
-// object by object, and a Go function that compiles gets one file for each module.
+// unitsOf queries a module for its units. It returns none if the module must be one file: a system library registers
+// functions object by object, and a CompileFunc gets one file for each module.
 func (b *buildJob) unitsOf(m *runtime.Module, format string) ([][]byte, error) {
 	suffix := filepath.Ext(b.out.path)
 	if b.config.compile != nil || b.config.system || format == "o" && suffix != sharedSuffix {
@@ -38,13 +38,13 @@ func (b *buildJob) unitsOf(m *runtime.Module, format string) ([][]byte, error) {
 	return units, nil
 }
 
-// unitName is the file of unit k of a source.
+// unitName returns the file name of unit k of a source.
 func unitName(source string, k int) string {
 	ext := filepath.Ext(source)
 	return fmt.Sprintf("%s_%d%s", strings.TrimSuffix(source, ext), k, ext)
 }
 
-// writeUnits writes the units of a source: the first under its name.
+// writeUnits writes the units of a source. The first unit gets the name of the source.
 func (b *buildJob) writeUnits(name string, units [][]byte) error {
 	for k, text := range units {
 		file := name
@@ -60,7 +60,7 @@ func (b *buildJob) writeUnits(name string, units [][]byte) error {
 	return nil
 }
 
-// objects keeps what units were compiled to.
+// objects caches the objects of compiled units.
 const objectCache = diskcache.Cache("objects")
 
 // cached compiles a source, unless it is a unit that was compiled before by the same compiler with the same arguments.
@@ -79,12 +79,13 @@ func (b *buildJob) cached(source, object string, args []string, compile func() e
 		return err
 	}
 	if data, err := os.ReadFile(path); err == nil {
-		_ = objectCache.Write(key, data) // which is only faster the next time
+		_ = objectCache.Write(key, data) // the cache only makes the next build faster
 	}
 	return nil
 }
 
-// cacheKey names what a unit is compiled to by all that it depends on; "" where that is not known.
+// cacheKey returns a key for a compiled unit that covers everything on which the object depends; "" if that is not
+// known.
 func (b *buildJob) cacheKey(source, object string, args []string) string {
 	id := b.identity()
 	if id == "" || len(b.config.includes) > 0 {
@@ -101,7 +102,7 @@ func (b *buildJob) cacheKey(source, object string, args []string) string {
 	}
 	parts := []string{"1", id, source, object, string(text), include.ID()}
 	for _, a := range args {
-		// the folder is another one each time, and shows nowhere
+		// the folder differs each time, and does not affect the object
 		if !strings.Contains(a, b.dir) && !strings.HasPrefix(a, "-ffile-prefix-map=") {
 			parts = append(parts, a)
 		}
@@ -112,7 +113,7 @@ func (b *buildJob) cacheKey(source, object string, args []string) string {
 	return diskcache.Key(parts...)
 }
 
-// knownFlag reports whether an argument of the compiler is one that names no file, and no machine but by name.
+// knownFlag reports whether an argument of the compiler refers to no file and not to this machine (native).
 func knownFlag(a string) bool {
 	if strings.Contains(a, "native") || strings.Contains(a, "profile") || strings.Contains(a, "plugin") ||
 		strings.Contains(a, "/") {
@@ -126,7 +127,7 @@ func knownFlag(a string) bool {
 	return false
 }
 
-// identity names the compiler: another text after every update of it; "" if that is not known.
+// identity returns a text that identifies the compiler and changes with every update of it; "" if that is not known.
 func (b *buildJob) identity() string {
 	b.identified.Do(func() { b.id = b.identify() })
 	return b.id

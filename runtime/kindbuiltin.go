@@ -93,7 +93,7 @@ func tvmgoKindCall(action C.int, subject *C.char, args *C.TVMFFIAny, n C.int32_t
 		case C.TVMGO_KIND_LOAD_MODERN, C.TVMGO_KIND_LOAD_LEGACY:
 			k := modulekind.Find(subject)
 			kind := ModuleKind{Name: k.Name, Properties: builtinProperties(k), Load: loadData(forms[k.Form].load)}
-			if v, ok := takers.Load(k.Name); ok { // the caller may have looked the function up before another loader replaced it
+			if v, ok := takers.Load(k.Name); ok { // the caller may hold a function that was replaced since
 				kind = v.(ModuleKind)
 			}
 			return kindLoader(kind, action == C.TVMGO_KIND_LOAD_LEGACY)(vals, result)

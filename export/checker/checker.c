@@ -1,7 +1,7 @@
 /* Loads a shared library as a runtime would, in a process of its own: prover LIBRARY SYMBOL...
  *
- * All symbols that the library refers to must be found now. Those of the runtime are functions here that do nothing,
- * so that the library's constructors can call them. */
+ * All symbols that the library refers to must be found at once. Those of the runtime are defined here as functions that
+ * do nothing, so that the library's constructors can call them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -25,5 +25,5 @@ int main(int argc, char** argv) {
     }
   puts("loaded"); /* a constructor may have ended the process with status 0 */
   fflush(stdout);
-  _exit(0); /* nothing of the library runs again */
+  _exit(0); /* no destructor of the library runs */
 }

@@ -1,4 +1,4 @@
-/* What libraries take from a runtime by name. */
+/* The symbols of the runtime that libraries import. */
 RUNTIME(TVMAPISetLastError)
 RUNTIME(TVMAPISetLastPythonError)
 RUNTIME(TVMArrayAlloc)

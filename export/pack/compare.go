@@ -30,7 +30,7 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// comparison compares the content of a tensor with what is expected.
+// comparison compares the content of a tensor with the expected content.
 type comparison struct {
 	dtype             dlpack.DataType
 	shape             []int64
@@ -38,7 +38,7 @@ type comparison struct {
 	got, want, before []byte
 }
 
-// run returns nil if all is well.
+// run returns nil if there is no difference.
 func (c *comparison) run() *Difference {
 	if bytes.Equal(c.got, c.want) || len(c.want) == 0 {
 		return nil
@@ -67,10 +67,10 @@ func (c *comparison) run() *Difference {
 	return d
 }
 
-// larger is the larger one; nan, if one is.
+// larger returns the larger number, or NaN if one of them is NaN.
 func larger(a Number, b float64) Number { return Number(math.Max(float64(a), b)) }
 
-// elementSize is of what is compared as one: an element, all lanes of it, or a byte of packed ones.
+// elementSize returns the size of a unit of comparison: an element with all its lanes, or a byte of packed elements.
 func (c *comparison) elementSize() int {
 	if bits := int(c.dtype.Bits) * int(c.dtype.Lanes); bits%8 == 0 {
 		return bits / 8
@@ -78,7 +78,7 @@ func (c *comparison) elementSize() int {
 	return 1
 }
 
-// distance compares two elements that are not the same bytes.
+// distance compares two elements whose bytes differ.
 func (c *comparison) distance(got, want []byte) (same bool, abs, rel float64) {
 	g, isFloat, ok := c.number(got)
 	w, _, _ := c.number(want)
@@ -141,7 +141,7 @@ func (c *comparison) number(b []byte) (value float64, isFloat, ok bool) {
 	return 0, false, false
 }
 
-// text is an element for people.
+// text returns an element in readable form.
 func (c *comparison) text(b []byte) string {
 	v, isFloat, ok := c.number(b)
 	switch {
@@ -159,7 +159,7 @@ func (c *comparison) text(b []byte) string {
 	return fmt.Sprint(int64(v))
 }
 
-// index is that of an element in a compact tensor.
+// index returns the index of an element in a compact tensor.
 func (c *comparison) index(at int64) []int64 {
 	list := make([]int64, len(c.shape))
 	for d := len(c.shape) - 1; d >= 0; d-- {

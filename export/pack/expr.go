@@ -28,7 +28,7 @@ func isFunctionName(word string) bool {
 	return slices.Contains(functionNames, word)
 }
 
-// String is the expression with the necessary parentheses only.
+// String returns the expression with only the necessary parentheses.
 func (e *Expr) String() string {
 	switch {
 	case e.Op == "" && e.Name != "":
@@ -42,7 +42,7 @@ func (e *Expr) String() string {
 	return fmt.Sprintf("%s%s%s", e.Args[0].inside(own), e.Op, e.Args[1].inside(own+1))
 }
 
-// inside is the text of an operand of an operator with this precedence.
+// inside returns the text of an operand of an operator with this precedence.
 func (e *Expr) inside(binding int) string {
 	if own := precedence[e.Op]; own != 0 && own < binding {
 		return "(" + e.String() + ")"
@@ -50,7 +50,8 @@ func (e *Expr) inside(binding int) string {
 	return e.String()
 }
 
-// c is the expression in C. Variables have a prefix. Its functions are snippets; they set bits of a variable wrong.
+// c returns the expression in C. Variables get a prefix. The functions that it calls are snippets; on failure they set
+// bits of the variable wrong.
 func (e *Expr) c(prefix string, need *abi.Set) string {
 	name, known := map[string]string{"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}[e.Op]
 	switch {
@@ -158,7 +159,7 @@ func (p *parser) checkConstant(e *Expr, at int) error {
 	return nil
 }
 
-// constant is the value of an expression that depends on no name; wrong says what happens instead of a value.
+// constant returns the value of an expression that depends on no name; if it has no value, wrong is the reason.
 func (e *Expr) constant() (value int64, known bool, wrong string) {
 	if e.Op == "" {
 		return e.Value, e.Name == "", ""

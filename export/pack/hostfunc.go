@@ -13,10 +13,10 @@ import (
 //go:embed snippets
 var snippetFiles embed.FS
 
-// snippets are the pieces of C that host functions may need: those of package abi, and what launches kernels.
+// snippets are the pieces of C that host functions may need: those of package abi, and the code that launches kernels.
 var snippets = abi.Read(snippetFiles, abi.All)
 
-// hostSource is the C source of the host functions.
+// hostSource returns the C source of the host functions.
 func hostSource(functions []*function, vectors []byte) string {
 	w := &cWriter{snippets: abi.Set{Snippets: snippets}}
 	w.snippets.Add("context")
@@ -45,7 +45,7 @@ func hostSource(functions []*function, vectors []byte) string {
 // cWriter writes C.
 type cWriter struct {
 	strings.Builder
-	snippets abi.Set // that the C needs before it
+	snippets abi.Set // that the C code needs before it
 }
 
 func (w *cWriter) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
@@ -60,7 +60,7 @@ func (w *cWriter) constant(symbol, snippet, content string) {
 type hostFunc struct {
 	*cWriter
 	*function
-	binders map[string]string // which argument sets the value of a name, for errors
+	binders map[string]string // the argument that sets the value of a name, for errors
 	tensors []int
 }
 
@@ -93,7 +93,7 @@ func (w *cWriter) function(f *function) {
 	w.line("}")
 }
 
-// usage is the function with its arguments, for errors.
+// usage returns the function with its arguments, for errors.
 func (h *hostFunc) usage() string {
 	args := []string{}
 	for i := range h.sig.Params {
@@ -105,7 +105,8 @@ func (h *hostFunc) usage() string {
 	return fmt.Sprintf("%s(%s)", h.sig.Name, strings.Join(args, ", "))
 }
 
-// declarations are those of the kernels on the CPU and of the memory of found device kernels.
+// declarations writes the declarations of CPU kernels and of the variables that keep device kernels once they were
+// found.
 func (h *hostFunc) declarations() {
 	h.line("")
 	for _, v := range h.variants {
@@ -118,7 +119,7 @@ func (h *hostFunc) declarations() {
 	}
 }
 
-// cTypes are the types of a kernel's parameters.
+// cTypes returns the C types of a kernel's parameters.
 func cTypes(sig *Signature) string {
 	if len(sig.Params) == 0 {
 		return "void"
@@ -141,13 +142,13 @@ func (p *Param) cType() string {
 	switch {
 	case !p.Tensor:
 		return element
-	case element == "" || p.Any || p.Type == dlpack.Bool: // whose bytes may be taken for uint8_t too
+	case element == "" || p.Any || p.Type == dlpack.Bool: // whose bytes may be passed as uint8_t, too
 		return "void*"
 	}
 	return element + "*"
 }
 
-// variable is the C variable of a scalar argument.
+// variable returns the C variable of a scalar argument.
 func (h *hostFunc) variable(i int) string {
 	if p := &h.sig.Params[i]; isInteger(p) && p.Name != "" {
 		return "v_" + p.Name
@@ -190,7 +191,7 @@ func (h *hostFunc) params() {
 	h.line("  (void)p;")
 }
 
-// values takes the arguments, and checks what does not depend on other arguments.
+// values reads the arguments, with the checks that do not depend on other arguments.
 func (h *hostFunc) values() {
 	checks := h.checks("  ")
 	for i := range h.sig.Params {
@@ -214,7 +215,7 @@ func (h *hostFunc) values() {
 	}
 }
 
-// tensor takes a tensor, which must be on the device of the first one.
+// tensor reads a tensor, which must be on the device of the first one.
 func (h *hostFunc) tensor(checks *abi.Checks, i int, p *Param) {
 	at, t := abi.Place{Type: "0"}, fmt.Sprintf("t%d", i)
 	if first := h.tensors[0]; i != first {

@@ -23,11 +23,11 @@ type deviceKind struct {
 	host      bool // kernels are linked into the library, and called as functions
 	addresses bool // a tensor's data is an address, to which its offset can be added
 
-	ownNames     bool // kernels are looked up in their code by the names of the module's functions
+	ownNames     bool // kernels are found in the code by the names of the module's functions
 	tensorsFirst bool // no tensor comes after a scalar
 	fixedShared  bool // kernels have no dynamic shared memory
 
-	prepare func(source []byte, kernels []blob.Function) []byte // the data of a module from that of its file; may be nil
+	prepare func(source []byte, kernels []blob.Function) []byte // makes a module's data from that of its file; may be nil
 }
 
 var (
@@ -40,7 +40,7 @@ var (
 // deviceKinds are in the order in which variants are written.
 var deviceKinds = []*deviceKind{onCPU, onCUDA, onOpenCL, onVulkan}
 
-// target is the kind of target that code for the device is built for.
+// target returns the kind of target for which code for the device is built.
 func (k *deviceKind) target() string {
 	if k.host {
 		return "c"
@@ -52,8 +52,8 @@ func (k *deviceKind) target() string {
 type form struct {
 	suffix string
 	kind   *deviceKind
-	// kernels lists the kernels in the file; find reports whether one of this name may be there, where they can't be
-	// listed.
+	// kernels lists the kernels in the file; if they can't be listed, find reports whether one with this name may be
+	// there.
 	kernels func(data []byte) ([]string, error)
 	find    func(data []byte, name string) error
 }

@@ -48,7 +48,7 @@ func stripC(data []byte) []byte {
 	return out
 }
 
-// quoteEnd is the offset after the closing quote, or of the end of the line.
+// quoteEnd returns the offset after the closing quote, or of the end of the line.
 func quoteEnd(data []byte) int {
 	for i := 1; i < len(data); i++ {
 		switch data[i] {
@@ -106,7 +106,7 @@ func findInOpenCL(data []byte, name string) error {
 	return nil
 }
 
-// declarationBefore is what stands between the end of what came before and a function's name.
+// declarationBefore returns the text between the end of the previous declaration and a function's name.
 func declarationBefore(code []byte, at int) []byte {
 	from := bytes.LastIndexAny(code[:at], ";}") + 1
 	return code[from:at]
@@ -124,7 +124,7 @@ func findInCUDA(data []byte, name string) error {
 	if !globalWord.Match(before) {
 		return fmt.Errorf("the function %q in it is no kernel: put extern \"C\" __global__ before it", name)
 	}
-	if !externWord.Match(code[:at]) { // the block may have begun far above
+	if !externWord.Match(code[:at]) { // an extern "C" block may have begun far above
 		return fmt.Errorf("the kernel %q in it has C++'s name: put extern \"C\" before it", name)
 	}
 	return nil
@@ -199,7 +199,7 @@ func cubinKernels(data []byte) ([]string, error) {
 	return names, nil
 }
 
-// findInFatbin searches the parts that are not compressed; the driver reports what others lack.
+// findInFatbin searches the parts that are not compressed; the driver reports kernels that are missing in the others.
 func findInFatbin(data []byte, name string) error {
 	info, err := cudaimage.Describe(data)
 	if err != nil {
@@ -228,8 +228,8 @@ func spirvKernels(data []byte) ([]string, error) {
 	return m.Names(spirv.Compute), nil
 }
 
-// scalarsInUniform reports whether a shader takes its scalars from a uniform buffer; the error, that nothing is
-// declared from which it could.
+// scalarsInUniform reports whether a shader reads its scalars from a uniform buffer. It is an error if the shader
+// declares neither push constants nor a uniform buffer.
 func scalarsInUniform(m *spirv.Module, e *spirv.EntryPoint) (bool, error) {
 	uniform := e.ScalarsInUniform()
 	if e.PushConstants == 0 && !uniform && !m.DeclaresScalars() {

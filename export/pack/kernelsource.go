@@ -13,8 +13,8 @@ import (
 //go:embed snippets/types.h
 var kernelPrelude string
 
-// kernelSource is a C file followed by a function for each signature, which calls the kernel: there the compiler
-// compares the types.
+// kernelSource returns a C file followed by a function for each signature. The function calls the kernel, so that the
+// compiler compares the types.
 func kernelSource(in *input, used []*function) string {
 	w := &cWriter{}
 	w.line("#line 1 %s", abi.Literal(filepath.Base(in.path)))
@@ -29,7 +29,7 @@ func kernelSource(in *input, used []*function) string {
 
 const kernelCall = "tvmgo_kernel_"
 
-// maxNamed is the largest number of parameters for which the wrong one is named: each costs compile time.
+// maxNamed is the largest number of parameters for which errors name the wrong one: each parameter costs compile time.
 const maxNamed = 24
 
 func (w *cWriter) kernelCall(sig *Signature) {
@@ -37,7 +37,7 @@ func (w *cWriter) kernelCall(sig *Signature) {
 	params, plain, bare, agreed, accepted, types := make([]string, n), make([]string, n), make([]string, n),
 		make([]string, n), make([]string, n),
 		make([]string, n)
-	exotic := false // a parameter may be a pointer to what the user defined
+	exotic := false // a parameter may be a pointer to a type that the user defined
 	for i := range sig.Params {
 		p := &sig.Params[i]
 		plain[i] = fmt.Sprintf("tvmgo_%d", i)
@@ -131,8 +131,8 @@ func (w *cWriter) kernelCall(sig *Signature) {
 	w.line("#undef tvmgo_agrees")
 }
 
-// accepted is the type of snippets/types.h that stands for those which a kernel may take for the parameter; open says
-// that a pointer to a type of the user's own is fine too.
+// accepted returns the type of snippets/types.h that stands for all types which a kernel may have for the parameter;
+// open reports whether a pointer to a type that the user defined is accepted, too.
 func (p *Param) accepted() (name string, open bool) {
 	switch {
 	case !p.Tensor:
@@ -147,7 +147,7 @@ func (p *Param) accepted() (name string, open bool) {
 	return "tvmgo_p_any", true
 }
 
-// named is the name of a parameter in parentheses, if it has one.
+// named returns the name of a parameter in parentheses, if it has one.
 func (p *Param) named() string {
 	if p.Name == "" {
 		return ""

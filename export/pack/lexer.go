@@ -13,11 +13,11 @@ type SignatureError struct {
 	Message string
 }
 
-// Error returns the message, and the text with the wrong character marked.
+// Error returns the message, and the text with a mark below the wrong character.
 func (e *SignatureError) Error() string {
 	line := strings.Map(func(r rune) rune {
 		if r < ' ' {
-			return ' ' // the mark below has to stand where it should
+			return ' ' // keeps the mark below in the right column
 		}
 		return r
 	}, e.Text)
@@ -63,7 +63,7 @@ func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
 }
 
-// advance makes the token at or behind an offset the next one.
+// advance reads the token at or after an offset as the next one.
 func (l *lexer) advance(at int) error {
 	for at < len(l.text) && strings.IndexByte(" \t\r\n", l.text[at]) >= 0 {
 		at++
@@ -95,16 +95,16 @@ func (l *lexer) advance(at int) error {
 	return nil
 }
 
-// take returns the next token and goes on to the one behind it.
+// take returns the next token and reads the one after it.
 func (l *lexer) take() (token, error) {
 	t := l.next
 	return t, l.advance(t.at + len(t.text))
 }
 
-// is reports whether the next token is a word or a sign of this text.
+// is reports whether the next token is a word or a sign with this text.
 func (l *lexer) is(text string) bool { return l.next.text == text && l.next.kind != endToken }
 
-// accept takes the next token if it is this one.
+// accept consumes the next token if it has this text.
 func (l *lexer) accept(text string) (bool, error) {
 	if !l.is(text) {
 		return false, nil
@@ -113,7 +113,7 @@ func (l *lexer) accept(text string) (bool, error) {
 	return true, err
 }
 
-// expect takes a sign that has to be there.
+// expect consumes a required sign.
 func (l *lexer) expect(sign, why string) error {
 	if !l.is(sign) {
 		return l.fail("expected %q %s, got %v", sign, why, l.next)

@@ -26,25 +26,25 @@ type Metadata struct {
 type ArgMetadata struct {
 	Name   string `json:"name,omitempty"`
 	Kind   string `json:"kind"`             // "tensor", "scalar" or "launch"
-	DType  string `json:"dtype,omitempty"`  // of a tensor only if it is not any
-	Shape  []any  `json:"shape,omitempty"`  // numbers, names, and "_" for any; missing where every shape will do
+	DType  string `json:"dtype,omitempty"`  // of a tensor, unless it is a handle
+	Shape  []any  `json:"shape,omitempty"`  // numbers, names, and "_" for any size; absent if any shape is accepted
 	Access string `json:"access,omitempty"` // "const", "out" or "inout"
 }
 
 // LaunchParam is a launch parameter.
 type LaunchParam struct {
 	Tag  string `json:"tag"`
-	Expr string `json:"expr,omitempty"` // "" is an argument
+	Expr string `json:"expr,omitempty"` // "": the caller passes the value as an argument
 }
 
-// TargetOfFile says which device one of a function's kernels is for.
+// TargetOfFile describes for which device one of a function's kernels is.
 type TargetOfFile struct {
 	Device string          `json:"device"`
 	Format string          `json:"format"` // suffix of the file with the kernel
 	Target json.RawMessage `json:"target"` // a string, or the target's own JSON
 }
 
-// describe makes every function's metadata.
+// describe makes the metadata of every function.
 func (p *packer) describe(Kernels) error {
 	for _, f := range p.functions {
 		m := Metadata{TypeSchema: f.sig.schema(), Signature: f.sig.String(), Args: f.sig.args(), Builder: p.builder}
@@ -116,7 +116,7 @@ type namedSchema struct {
 	Params []schemaType `json:"params"`
 }
 
-// schema is the type as tvm-ffi describes it.
+// schema returns the type as tvm-ffi describes it.
 func (s *Signature) schema() string {
 	params := []schemaType{}
 	for i := range s.Params {
@@ -145,7 +145,7 @@ func (s *Signature) schema() string {
 
 var targetName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// targetKind is the kind of a target in either of its forms.
+// targetKind returns the kind of a target in either form.
 func targetKind(text string) (string, error) {
 	kind := strings.TrimSpace(text)
 	if strings.HasPrefix(kind, "{") {

@@ -26,7 +26,7 @@ type Kernels struct {
 	Builder   string // named in the metadata; "" is tvmgo with its version
 }
 
-// Input is a file with kernels. Its suffix says what it contains.
+// Input is a file with kernels. Its suffix identifies the format.
 type Input struct {
 	Path   string
 	Target string // for the metadata: a kind, its options behind it, or JSON; "" is the kind that the suffix stands for
@@ -48,8 +48,8 @@ type function struct {
 }
 
 // Library packs kernels into a file, in the form that its suffix selects. The options, and the errors of building, are
-// those of export.Library. Whatever can be checked without a compiler is checked first; after an error there is no new
-// file under the path.
+// those of export.Library. All checks that need no compiler come first; after an error there is no new file at the
+// path.
 func Library(ctx context.Context, k Kernels, path string, options ...export.Option) error {
 	m, more, err := build(k, path)
 	if err != nil {
@@ -97,7 +97,7 @@ func build(k Kernels, path string) (*runtime.Module, []export.Option, error) {
 	return m, p.options(), err
 }
 
-// packer makes modules out of kernels.
+// packer makes modules from kernels.
 type packer struct {
 	path      string
 	builder   string
@@ -162,7 +162,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// modules makes the tree.
+// modules makes the tree of modules.
 func (p *packer) modules(vectors []byte) (*runtime.Module, error) {
 	names := make([]string, len(p.functions))
 	for i, f := range p.functions {
@@ -181,7 +181,7 @@ func (p *packer) modules(vectors []byte) (*runtime.Module, error) {
 	return root, nil
 }
 
-// add imports what one file becomes.
+// add makes the module of one file, and imports it.
 func (p *packer) add(root *runtime.Module, in *input) error {
 	m, err := p.module(in)
 	if err != nil {
@@ -224,8 +224,8 @@ func (p *packer) module(in *input) (*runtime.Module, error) {
 		Data: data})
 }
 
-// openCLPieces is a source once for each kernel: a line before it says which, and runtimes build each piece by itself.
-// A source that has such lines stays as it is.
+// openCLPieces returns a source repeated for each kernel, after a line that names the kernel: runtimes build each piece
+// separately. A source that already has such lines is returned unchanged.
 func openCLPieces(source []byte, kernels []blob.Function) []byte {
 	var b bytes.Buffer
 	if bytes.HasPrefix(source, []byte(pieceMark)) || bytes.Contains(source, []byte("\n"+pieceMark)) {
@@ -269,9 +269,9 @@ func vulkanModule(in *input, kernels []blob.Function) (*runtime.Module, error) {
 	return runtime.NewVulkanSource(m)
 }
 
-// options are what the export needs for these files.
+// options returns the export options that these files need.
 func (p *packer) options() []export.Option {
-	// A kernel may be called like a function of the program or of the C library, which would be called instead.
+	// A kernel may have the name of a function of the program or of the C library, which would be called instead.
 	list := []export.Option{export.Flags("-Wl,-Bsymbolic")}
 	for _, in := range p.inputs {
 		if in.form.suffix == ".c" {

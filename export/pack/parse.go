@@ -71,7 +71,7 @@ func (p *parser) signature() error {
 	return nil
 }
 
-// reserved are the words of C that no kernel can be called.
+// reserved are the keywords of C, which are not allowed as names of kernels.
 var reserved = strings.Fields(`
 	auto break case char const continue default do double else enum extern float for goto if inline int long register
 	restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -261,7 +261,7 @@ func hasWidth(t dlpack.DataType) bool {
 	return true
 }
 
-// hint helps users who omit the colon after a name, or write types of C.
+// hint returns advice for users who omit the colon after a name, or write types of C.
 func (p *parser) hint(word string) string {
 	rest := strings.TrimLeft(p.text[p.next.at+len(word):], " \t")
 	switch {

@@ -10,8 +10,8 @@ import (
 
 // Signature describes how a packed function is called. The package comment has the grammar of its text.
 type Signature struct {
-	Name   string // by which the function is called
-	Symbol string // of the kernels; mostly the same
+	Name   string // the name of the function
+	Symbol string // the name of the kernels, usually the same
 	Params []Param
 	Launch []Launch
 }
@@ -43,16 +43,16 @@ const (
 type Dim struct {
 	Size int64  // if there is neither a name nor Any
 	Name string // the same name means the same size
-	Any  bool   // every size will do
+	Any  bool   // any size is accepted
 }
 
 // Launch is one of the launch parameters of device kernels.
 type Launch struct {
 	Tag  string // as TVM writes it: "blockIdx.x"
-	Expr *Expr  // nil: the caller gives it, as a further integer argument
+	Expr *Expr  // nil: the caller passes it as a further integer argument
 }
 
-// CallerExtents are the launch parameters that are arguments of the function, because they have no expression.
+// CallerExtents returns the launch parameters that are arguments of the function because they have no expression.
 func (s *Signature) CallerExtents() []Launch {
 	var list []Launch
 	for _, l := range s.Launch {
@@ -63,7 +63,7 @@ func (s *Signature) CallerExtents() []Launch {
 	return list
 }
 
-// NumArgs is the number of arguments that the function takes: the parameters and CallerExtents.
+// NumArgs returns the number of arguments of the function: the parameters and CallerExtents.
 func (s *Signature) NumArgs() int { return len(s.Params) + len(s.CallerExtents()) }
 
 func (s *Signature) hasTensors() bool {
@@ -75,7 +75,7 @@ func (s *Signature) hasTensors() bool {
 	return false
 }
 
-// String is the signature in its canonical form, which parses to an equal one.
+// String returns the signature in its canonical form, which is parsed to an equal signature.
 func (s *Signature) String() string {
 	var b strings.Builder
 	b.WriteString(s.Call())
@@ -96,7 +96,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// Call is the signature without the launch parameters.
+// Call returns the signature without the launch parameters.
 func (s *Signature) Call() string {
 	params := make([]string, len(s.Params))
 	for i := range s.Params {
@@ -109,7 +109,7 @@ func (s *Signature) Call() string {
 	return fmt.Sprintf("%s(%s)", name, strings.Join(params, ", "))
 }
 
-// String is the parameter as a signature writes it: "a: const float32[n]".
+// String returns the parameter in the form of signatures: "a: const float32[n]".
 func (p *Param) String() string {
 	var b strings.Builder
 	if p.Name != "" {
@@ -124,7 +124,7 @@ func (p *Param) String() string {
 	return b.String()
 }
 
-// TypeText is the type as a signature writes it: "float32[n, 64]", "int32", "handle".
+// TypeText returns the type in the form of signatures: "float32[n, 64]", "int32", "handle".
 func (p *Param) TypeText() string {
 	if p.Any {
 		return "handle"
@@ -139,7 +139,7 @@ func (p *Param) TypeText() string {
 	return fmt.Sprintf("%v[%s]", p.Type, strings.Join(dims, ", "))
 }
 
-// String is the dimension as a signature writes it: "64", "n" or "_".
+// String returns the dimension in the form of signatures: "64", "n" or "_".
 func (d Dim) String() string {
 	switch {
 	case d.Any:
@@ -150,7 +150,7 @@ func (d Dim) String() string {
 	return fmt.Sprint(d.Size)
 }
 
-// markers are the words that may stand before a type.
+// markers are the words that can precede a type.
 var markers = []struct {
 	word  string
 	set   func(*Param)
@@ -174,7 +174,7 @@ func markerNames() string {
 // dynamicShared is the tag of a kernel's dynamic shared memory.
 var dynamicShared = launch.Modern(launch.SharedMemory)
 
-// tags by the spellings that are read.
+// tags maps the accepted spellings to tags.
 var tags = func() map[string]string {
 	m := map[string]string{launch.SharedMemory: dynamicShared, dynamicShared: dynamicShared, "shared": dynamicShared}
 	for _, t := range launch.Tags[:launch.Cluster] {

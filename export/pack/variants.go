@@ -17,7 +17,7 @@ type variant struct {
 	kernel *blob.Function // in a device module; nil on the CPU
 }
 
-// linked is the symbol by which the host function of f calls a kernel on the CPU.
+// linked returns the symbol by which the host function of f calls a kernel on the CPU.
 func (v *variant) linked(f *function) string {
 	if v.input.form.suffix == ".c" {
 		return kernelCall + f.sig.Name
@@ -70,10 +70,10 @@ func (p *packer) checkUsed() error {
 	return nil
 }
 
-// findKernel finds the one of several files for a kind of device that has a kernel.
+// findKernel finds the file that has a kernel, among several files for a kind of device.
 func findKernel(symbol string, files []*input) (*input, error) {
 	if len(files) == 1 && files[0].form.suffix == ".c" {
-		return files[0], nil // the compiler says more than could be found out here
+		return files[0], nil // the compiler reports a missing kernel in more detail
 	}
 	var found *input
 	var missing []string
@@ -133,7 +133,8 @@ func (f *function) checkVariants() error {
 var deviceScalars = []dlpack.DataType{dlpack.Int32, dlpack.Int64, dlpack.UInt32, dlpack.Float32, dlpack.Float64}
 
 // nameKernels chooses the names by which device kernels are looked up. All device modules are searched for a name, so
-// it must be unique among them. The first kind keeps the kernel's own name: one that needs it, if there is one.
+// it must be unique among them. The first kind keeps the kernel's own name: a kind that needs the name comes first, if
+// there is one.
 func (p *packer) nameKernels() error {
 	taken := map[string]bool{}
 	kinds := slices.DeleteFunc(slices.Clone(deviceKinds), func(k *deviceKind) bool { return k.host })

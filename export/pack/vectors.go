@@ -14,11 +14,12 @@ import (
 
 // Vector is a call of a function with the expected result.
 type Vector struct {
-	// In has the arguments in their order but those that are only written: *Array for tensors, int64 for integers, bool
-	// and launch parameters, uint64 for integers of type uint64 from 2⁶³ on, float64 (or int64) for floating point.
+	// In has the arguments in their order, except those that are only written: *Array for tensors, int64 for integers,
+	// bool and launch parameters, uint64 for integers of type uint64 from 2⁶³ on, float64 (or int64) for floating
+	// point.
 	In []any
-	// Out has what must be in the tensors that are written: those that the signature marks with out and inout, or, if
-	// it marks none, the last ones.
+	// Out has the expected content of the tensors that are written: those that the signature marks with out and inout,
+	// or, if it marks none, the last ones.
 	Out []*Array
 }
 
@@ -29,9 +30,9 @@ type Array struct {
 	Data  []byte
 }
 
-// vectorsSymbol is that of the function whose result is the test vectors. They are data of the library and no module in
-// its tree: a kind of our own would keep Apache TVM from loading the file, and its const_loader module fails every
-// lookup that passes it by and imports nothing itself.
+// vectorsSymbol is the symbol of the function that returns the test vectors. The vectors are data of the library, not a
+// module in its tree: Apache TVM cannot load files with an unknown module kind, and its const_loader module without
+// imports makes every lookup that reaches it fail.
 const vectorsSymbol = abi.FunctionPrefix + vectorsFunction
 
 const vectorsFunction = "_tvmgo_vectors"
@@ -42,15 +43,15 @@ const maxVectors = 16 << 20
 // maxIndex bounds their description.
 const maxIndex = 4 << 20
 
-// testArg is an argument of a stored vector. Exactly one of Int, Float and Type is there.
+// testArg is an argument of a stored vector. Exactly one of Int, Float and Type is set.
 type testArg struct {
 	Int   *int64   `json:"int,omitempty"`
 	Float *float64 `json:"float,omitempty"`
 	Type  string   `json:"type,omitempty"` // of a tensor
 	Shape []int64  `json:"shape,omitempty"`
-	In    *int64   `json:"in,omitempty"`    // where the content begins in the data; none: it is only written
-	Want  *int64   `json:"want,omitempty"`  // where the expected content begins; none: it is not compared
-	Const bool     `json:"const,omitempty"` // the content must be what it was
+	In    *int64   `json:"in,omitempty"`    // where the content begins in the data; absent if it is only written
+	Want  *int64   `json:"want,omitempty"`  // where the expected content begins; absent if it is not compared
+	Const bool     `json:"const,omitempty"` // the content must not change
 	Name  string   `json:"name,omitempty"`
 }
 
@@ -101,7 +102,7 @@ func (p *packer) vectors(k Kernels) ([]byte, error) {
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(index))), index, data), nil
 }
 
-// vectorBuilder puts a vector's values in the order of the arguments.
+// vectorBuilder arranges a vector's values in the order of the arguments.
 type vectorBuilder struct {
 	sig    *Signature
 	vector *Vector
@@ -151,7 +152,7 @@ func nameOf(name string) string {
 	return " (" + name + ")"
 }
 
-// outputs says of every parameter whether it is compared.
+// outputs reports for every parameter whether it is compared.
 func (b *vectorBuilder) outputs() []bool {
 	list := make([]bool, len(b.sig.Params))
 	marked := slices.ContainsFunc(b.sig.Params, func(p Param) bool { return p.Role != Unspecified })
@@ -166,7 +167,7 @@ func (b *vectorBuilder) outputs() []bool {
 	return list
 }
 
-// setInteger remembers the value of an integer parameter, if it has one that makes sense.
+// setInteger records the value of an integer parameter, if it is valid.
 func (b *vectorBuilder) setInteger(param int, outputs []bool) {
 	at := 0
 	for i := range param {
@@ -211,7 +212,7 @@ func (b *vectorBuilder) param(i int, outputs []bool, arg *testArg) error {
 	if p.Type == dlpack.UInt64 && b.nIn < len(b.vector.In) {
 		if v, ok := b.vector.In[b.nIn].(uint64); ok {
 			b.nIn++
-			bits := int64(v) // as it goes through the ABI, which has no other integers
+			bits := int64(v) // as the ABI passes it: it has only int64
 			arg.Int = &bits
 			return nil
 		}
@@ -341,7 +342,7 @@ func (b *vectorBuilder) checkArray(p *Param, a *Array) error {
 	return nil
 }
 
-// parseVectors reads what vectors wrote, of a file that anybody may have made.
+// parseVectors reads the encoding of vectors from a file that is not trusted.
 func parseVectors(data []byte) ([]testVector, error) {
 	if len(data) < 8 {
 		return nil, corrupt("the test vectors are cut off")

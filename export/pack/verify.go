@@ -50,19 +50,19 @@ type Difference struct {
 	Type      string  `json:"type"`
 	Elements  int64   `json:"elements"`  // of the tensor
 	Differing int64   `json:"differing"` // of them
-	Untouched int64   `json:"untouched"` // of those: still what they were before the call
-	First     []int64 `json:"first"`     // index of the first that differs
-	Got       string  `json:"got"`       // there
+	Untouched int64   `json:"untouched"` // of those: unchanged by the call
+	First     []int64 `json:"first"`     // index of the first of them
+	Got       string  `json:"got"`       // at this index
 	Want      string  `json:"want"`
-	MaxAbs    Number  `json:"max_abs"` // largest absolute difference, and of differences to |want|; nan where one is
+	MaxAbs    Number  `json:"max_abs"` // largest difference, absolute and relative to |want|; NaN if an element is
 	MaxRel    Number  `json:"max_rel"`
-	Const     bool    `json:"const,omitempty"` // the argument may not have been changed at all
+	Const     bool    `json:"const,omitempty"` // the argument must not be changed
 }
 
-// Verify runs the test vectors of a loaded module on a device. A result that differs is not an error: the report says
-// so. runtime.ErrNotFound if the module has no vectors, runtime.ErrInvalidArgument for a negative tolerance, and the
-// error of ctx if that ends. A kernel that crashes ends this process; VerifyOne lets you run each vector in a process
-// of its own.
+// Verify runs the test vectors of a loaded module on a device. A result that differs is not an error; the report
+// contains it. The error is runtime.ErrNotFound if the module has no vectors, runtime.ErrInvalidArgument for a negative
+// tolerance, and the error of ctx if ctx ends. A kernel that crashes ends this process; with VerifyOne you can run each
+// vector in a separate process.
 func Verify(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Tolerance) (*Report, error) {
 	if err := tol.check(); err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func Verify(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Toler
 	return r, nil
 }
 
-// Vectors lists the test vectors of a loaded module, in order, without running them. runtime.ErrNotFound if there are
-// none.
+// Vectors lists the test vectors of a loaded module, in order, without running them. The error is runtime.ErrNotFound
+// if there are none.
 func Vectors(m *runtime.Module) ([]Result, error) {
 	vectors, err := loadVectors(m)
 	if err != nil {
@@ -96,7 +96,7 @@ func Vectors(m *runtime.Module) ([]Result, error) {
 	return list, nil
 }
 
-// VerifyOne is Verify for one test vector, by its index in the list of Vectors. An index out of range is
+// VerifyOne is Verify for one test vector, by its index in the list of Vectors. The error for an index out of range is
 // runtime.ErrInvalidArgument.
 func VerifyOne(ctx context.Context, m *runtime.Module, index int, dev dlpack.Device, tol Tolerance) (*Result, error) {
 	if err := tol.check(); err != nil {
@@ -119,7 +119,7 @@ func (t Tolerance) check() error {
 	return nil
 }
 
-// verify is what became of the vector; the error is that of ctx.
+// verify runs a vector and returns its result; the error is that of ctx.
 func (v *testVector) verify(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Tolerance) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -162,10 +162,10 @@ func loadVectors(m *runtime.Module) ([]testVector, error) {
 	return vectors, nil
 }
 
-// pattern fills what is only written, so that it shows what was not.
+// pattern fills tensors that are only written, so that elements which the kernel did not write are detected.
 const pattern = 0xa5
 
-// run calls the function of a vector, and compares.
+// run calls the function of a vector, and compares the results.
 func (v *testVector) run(ctx context.Context, m *runtime.Module, dev dlpack.Device, tol Tolerance) ([]Difference,
 	error) {
 	f, err := m.Function(v.Function)
@@ -219,7 +219,7 @@ func (v *testVector) run(ctx context.Context, m *runtime.Module, dev dlpack.Devi
 	return list, nil
 }
 
-// tensor makes an argument, and returns what is in it.
+// tensor makes an argument, and returns its content.
 func (v *testVector) tensor(a *testArg, dev dlpack.Device) (*runtime.Tensor, []byte, error) {
 	dtype, err := dlpack.ParseDataType(a.Type)
 	if err != nil {
@@ -237,7 +237,7 @@ func (v *testVector) tensor(a *testArg, dev dlpack.Device) (*runtime.Tensor, []b
 	if a.In != nil {
 		content = v.data[*a.In : *a.In+t.Size()]
 	} else if dtype.IsBool() {
-		clear(content) // other bytes are no truth values
+		clear(content) // other bytes are not valid booleans
 	}
 	if err := t.CopyFromBytes(content); err != nil {
 		t.Close()

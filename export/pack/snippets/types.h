@@ -54,11 +54,11 @@ TVMGO_ONE_OF(tvmgo_p_any,
              TVMGO_PTR(int64_t, 9) TVMGO_PTR(uint64_t, 10) TVMGO_PTR(long long, 11) TVMGO_PTR(unsigned long long, 12)
              TVMGO_PTR(float, 13) TVMGO_PTR(double, 14) TVMGO_HALF(15));
 
-/* An enumeration is as good as the integer of its size, and no enumeration is another one. */
+/* An enumeration is accepted for the integer of its size. Two enumerations are never the same type. */
 enum tvmgo_unsigned { tvmgo_unsigned_value };
 enum tvmgo_signed { tvmgo_signed_value = -1 };
 
-/* What a kernel may take instead, in the words of an error. */
+/* The types that a kernel may have instead, as text for an error. */
 #define TVMGO_BOTH(M, T, text) M(T*, text "*") M(const T*, "const " text "*")
 #define TVMGO_TYPES(M) \
   M(_Bool, "bool") M(char, "char") M(int8_t, "int8_t") M(uint8_t, "uint8_t") M(int16_t, "int16_t") \

@@ -1,4 +1,4 @@
-/* Calls host functions of pack, which are compiled with sanitizers, under a runtime that is as small as can be. */
+/* Calls host functions of pack, which are compiled with sanitizers, under a minimal runtime. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ int TVMFFIBytesFromByteArray(const TVMFFIByteArray* text, TVMFFIAny* out) {
 }
 
 static int64_t* shape_of(int64_t n) {
-  int64_t* shape = malloc(sizeof(int64_t)); /* alone, so that a step beyond is seen */
+  int64_t* shape = malloc(sizeof(int64_t)); /* in its own allocation, so that an access beyond its end is detected */
   *shape = n;
   return shape;
 }

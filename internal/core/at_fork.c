@@ -16,7 +16,7 @@ static pthread_mutex_t* const locks[] = {
 };
 enum { NUM_LOCKS = sizeof locks / sizeof *locks };
 
-/* The forking thread holds every lock, so that the child finds all tables whole. The thread list comes
+/* The forking thread holds every lock, so that all tables are consistent in the child. The thread list comes
  * last: any thread's first allocation takes its lock. */
 static void before_fork(void) {
   for (int i = 0; i < NUM_LOCKS; i++) pthread_mutex_lock(locks[i]);
@@ -30,8 +30,8 @@ static void after_fork(void) {
   for (int i = NUM_LOCKS; i-- > 0;) pthread_mutex_unlock(locks[i]);
 }
 
-/* Locks under which the program's code runs may be another thread's for long: nobody waits for them
- * before a fork, and the child makes them anew. */
+/* Another thread may hold a lock for long if the program's code runs under it. A fork does not wait for such locks; the
+ * child initializes them again. */
 static void in_child(void) {
   after_fork();
   atomic_fetch_add_explicit(&tvmgo_fork_count, 1, memory_order_relaxed);

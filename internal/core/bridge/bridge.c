@@ -27,7 +27,7 @@ static tvmgo_ret done(int rc) {
 
 /* ---- calls ---- */
 
-/* What a thread had current before a call. */
+/* The thread's current stream and device before a call. */
 typedef struct {
   int32_t device_id;
   TVMFFIStreamHandle stream;
@@ -39,7 +39,7 @@ static void restore_device(const tvmgo_place* p, int32_t id) {
     tvmgo_object_release(tvmgo_error_take()); /* the call's own error matters more */
 }
 
-/* Makes a place current; *old is what leave puts back. */
+/* Makes a stream and its device current; leave restores *old. */
 static int enter(const tvmgo_place* p, was_current* old) {
   if (tvmgo_device_api(p->device_type) == NULL) return -1; /* the number is a good index from here */
   old->device_id = tvmgo_thread_get()->active_device[p->device_type];
@@ -60,7 +60,7 @@ static void leave(const tvmgo_place* p, const was_current* old) {
   if (error != NULL) tvmgo_thread_get()->error = error;
 }
 
-/* Launches of a graph use what the recorded call used. */
+/* Launches of a graph use the objects of the recorded call. */
 static int keep_for_graph(void* f, const TVMFFIAny* args, int32_t n, const tvmgo_place* place) {
   DLDevice dev = {(DLDeviceType)place->device_type, place->device_id};
   TVMFFIStreamHandle stream = (TVMFFIStreamHandle)place->stream;
@@ -176,10 +176,10 @@ static void add_part(void* ctx, const void* data, size_t size) {
   if (*c->n < c->cap) c->parts[(*c->n)++] = (tvmgo_part){(uintptr_t)data, size};
 }
 
-/* Ends the walk at the module that has the function. */
+/* Stops the walk at the module that has the function. */
 static int constants_in(void* ctx, tvmgo_module* m) {
   constants* c = ctx;
-#define SKIP(name) if (strcmp(m->kind, name) == 0) return 0; /* what it has is its imports' */
+#define SKIP(name) if (strcmp(m->kind, name) == 0) return 0; /* its functions are those of its imports */
   TVMGO_CONSTANTS_KINDS(SKIP)
 #undef SKIP
   int has = tvmgo_module_implements(m, c->name, c->len);
@@ -440,7 +440,7 @@ int64_t tvmgo_bridge_map_items(uintptr_t map, TVMFFIAny* items, int64_t cap) {
 
 /* ---- errors ---- */
 
-/* What an error keeps of Go's: known by its releasing function. */
+/* The Go handle of an error; the error is identified by its release function. */
 typedef struct {
   TVMFFIObject header;
   TVMFFIOpaqueObjectCell cell;

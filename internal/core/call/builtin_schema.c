@@ -1,12 +1,12 @@
-/* What ffi.GetGlobalFuncMetadata says of built-in functions: the types of arguments and result, in the
- * JSON that Apache TVM's libraries give them. It is written on first use. */
+/* The result of ffi.GetGlobalFuncMetadata for built-in functions: the types of arguments and result, in the JSON form
+ * of Apache TVM's libraries. It is written on first use. */
 #include "call/builtin.h"
 #include "object/text.h"
 
 #include <string.h>
 
 /* "(arguments) -> result" for functions that tvm-ffi has, "<result, arguments>" for those of TVM's
- * runtime, which describes them in an older form. What is not here takes any arguments. */
+ * runtime, which describes them in an older form. Functions that are not in the table take any arguments. */
 static const struct {
   const char *name, *signature;
 } signatures[] = {
@@ -153,7 +153,7 @@ static const struct {
     {"target.WithHost", "<target.Target, target.Target, target.Target>"},
 };
 
-/* Types up to a closing bracket, separated by commas: NAME or NAME<TYPE, ...>. Returns where it ends. */
+/* Types up to a closing bracket, separated by commas: NAME or NAME<TYPE, ...>. Returns the end. */
 static const char* put_types(tvmgo_text* t, const char* s) {
   for (;;) {
     size_t n = strcspn(s, "<,>)");

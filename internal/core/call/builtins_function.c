@@ -3,7 +3,7 @@
 
 static void drop(void* obj) { tvmgo_object_release(obj); }
 
-/* f(-1) = how many, f(i) = name i, of the moment when the functor was made. */
+/* f(-1) is the number of names and f(i) name i, as of the creation of the functor. */
 static int name_at(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   static const char f[] = "ffi.FunctionListGlobalNamesFunctor()";
   int64_t i;

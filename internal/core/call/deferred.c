@@ -37,7 +37,7 @@ int tvmgo_deferred_is_declared(const char* name, size_t len) {
   return 0;
 }
 
-/* The names that others have, for one line; an error of ours ends here. */
+/* The names that other libraries have registered, for one line on stderr. Errors are dropped here. */
 static void note_taken(tvmgo_text* taken, const char* name) {
   tvmgo_object_release(tvmgo_error_take());
   tvmgo_text_put(taken, taken->size == 0 ? "" : ", ");
@@ -46,7 +46,7 @@ static void note_taken(tvmgo_text* taken, const char* name) {
 
 static void register_all(void) {
   tvmgo_text taken = {0};
-  TVMFFIObject* raised = tvmgo_error_take(); /* the thread's slot stays as it is */
+  TVMFFIObject* raised = tvmgo_error_take(); /* the thread's slot is not changed */
   if (types != NULL && types->register_types() != 0) note_taken(&taken, types->names);
   for (size_t i = 0; i < num_declared; i++)
     if (tvmgo_global_builtin_add(declared[i].name, declared[i].entry, declared[i].flag) != 0)

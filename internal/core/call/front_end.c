@@ -1,4 +1,4 @@
-/* The interpreter of a front end: whether a signal has arrived that it wants to handle. */
+/* Asks the interpreter of a front end whether a signal has arrived that it must handle. */
 #include "call/call.h"
 
 #include <string.h>

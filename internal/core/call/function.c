@@ -5,9 +5,9 @@
 
 /* ---- the three trampolines: what cell.safe_call of our functions points at ---- */
 
-/* The end of a call that succeeded: errors that were raised on the way to it are dropped, and the next
- * function that fails without raising one must not be answered with it. before: the number of errors
- * from before the call. What the thread had before the call stays. */
+/* Ends a successful call: drops errors that were raised during the call, so that a later function that fails without
+ * raising one does not report them. before: the number of errors before the call. An error that was raised before the
+ * call is kept. */
 static __attribute__((noinline)) void drop_error(void) {
   tvmgo_thread_get()->python_error = NULL;
   tvmgo_object_release(tvmgo_error_take());
@@ -16,8 +16,8 @@ static inline void drop_handled(uint32_t before) {
   if (TVMGO_UNLIKELY(before != tvmgo_errors_raised)) drop_error();
 }
 
-/* The end of a call of code that is not ours: what it answers is what the ABI asks for, or an error
- * is raised that says what it is. The plain results come first, because most are. */
+/* Ends a call of foreign code: checks that its result is valid for the ABI, and raises an error if not. Plain results
+ * are checked first, because they are the most frequent. */
 static __attribute__((noinline)) int finish_slow(int rc, TVMFFIAny* result, uint32_t before) {
   if (rc == 0) {
     drop_handled(before);
@@ -46,7 +46,7 @@ static int call_entry(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny*
   return finish(((TVMFFISafeCallType)f->entry)(f->self, args, n, result), result, before);
 }
 
-/* Calls any function; ours without the detour over its trampoline. */
+/* Calls any function; one of ours directly, without its trampoline. */
 static inline int dispatch(tvmgo_function* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   uint32_t before = tvmgo_errors_raised;
   if (TVMGO_LIKELY(f->cell.safe_call == call_entry))
@@ -61,7 +61,7 @@ typedef struct {
   TVMValue* values;
   int* codes;
   void* heap;
-  TVMByteArray* bytes; /* for arguments that are short bytes, which have no TVMByteArray */
+  TVMByteArray* bytes; /* for arguments that are short bytes, which are not stored as a TVMByteArray */
 } classic_args;
 
 static int short_bytes(const TVMFFIAny* args, int32_t i, int32_t n, classic_args* out) {
@@ -240,7 +240,7 @@ __attribute__((aligned(64))) int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVM
 
 /* ---- the classic call path, which loaded files import too ---- */
 
-/* The codes that calls are made of; 0 for any other, which tvmgo_view_from_classic knows. */
+/* The type codes that are frequent in calls; 0 for any other, which tvmgo_view_from_classic handles. */
 static inline int plain_view(const TVMValue* v, int code, TVMFFIAny* out) {
   if (code == kTVMArgInt) {
     *out = tvmgo_any_int(v->v_int64);

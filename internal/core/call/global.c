@@ -1,5 +1,5 @@
-/* The table of global functions: a hash table under a spin lock, because a look-up is a few
- * nanoseconds and must also retain the function it found. */
+/* The table of global functions: a hash table under a spin lock, because a look-up takes a few nanoseconds and must
+ * also retain the function. */
 #include "call/call.h"
 #include "call/builtin.h"
 #include "call/deferred.h"
@@ -13,7 +13,7 @@ typedef struct entry {
   uint64_t hash;
   TVMFFIObject* function;
   TVMFFIObject* metadata; /* Str, or NULL */
-  int is_builtin;         /* which metadata can be written for */
+  int is_builtin;         /* for which metadata can be written */
   size_t len;
   char name[];
 } entry;
@@ -81,7 +81,7 @@ static int set_entry(const char* name, size_t len, TVMFFIObject* f, TVMFFIObject
   fresh->name[len] = 0;
   tvmgo_object_retain(f);
 
-  TVMFFIObject* unwanted = f; /* what this call must release once the lock is free */
+  TVMFFIObject* unwanted = f; /* released by this call after the lock */
   enum { ADDED, REPLACED, REFUSED, NO_MEMORY } outcome;
   tvmgo_spin_lock(&tvmgo_global_lock);
   if (num_entries >= num_buckets && grow() != 0) {
@@ -175,7 +175,7 @@ TVMFFIObject* tvmgo_global_get(const char* name, size_t len) {
 int tvmgo_global_remove(const char* name, size_t len) {
   uint64_t hash = hash_name(name, len);
   entry* gone = NULL;
-  tvmgo_deferred_find(name, len); /* for what is removed stays away */
+  tvmgo_deferred_find(name, len); /* because a removed function stays removed */
   tvmgo_spin_lock(&tvmgo_global_lock);
   if (num_buckets > 0) {
     entry** at = find(name, len, hash);
@@ -245,7 +245,7 @@ TVMFFIObject* tvmgo_global_names(void) {
   return array;
 }
 
-/* Most values, without a call: numbers and pointers, and objects that are what they say. */
+/* Checks most values without a call: numbers, pointers, and objects whose type matches the value. */
 static inline int is_plainly_right(const TVMFFIAny* v) {
   if ((uint32_t)v->type_index <= kTVMFFIDLTensorPtr) return 1;
   return v->type_index >= kTVMFFIStaticObjectBegin && tvmgo_may_be_object(v->v_obj) &&
@@ -292,7 +292,7 @@ void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry) {
   tvmgo_global_builtin_flag(name, entry, 0);
 }
 
-/* The arguments of a table of functions: a Function, and a name that can be looked up. */
+/* Checks the arguments of a registration: a Function, and a name that can be looked up. */
 static int check_function(const TVMFFIByteArray* name, const TVMFFIAny* f) {
   static const char op[] = "register global function";
   if (tvmgo_check_name(op, "the name", name) != 0) return -1;
@@ -322,7 +322,7 @@ static int metadata_of(const TVMFFIByteArray* text, TVMFFIObject** out) {
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "register global function: the metadata has %zu bytes, but its data is NULL",
                        text->size);
-  if (text->size <= 7) return 0; /* too short to say anything */
+  if (text->size <= 7) return 0; /* too short for metadata */
   if (tvmgo_string_make(text->data, text->size, &v) != 0) return -1;
   *out = v.v_obj;
   return 0;

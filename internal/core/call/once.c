@@ -6,7 +6,7 @@
 static pthread_mutex_t once_lock;
 static pthread_once_t once_lock_made = PTHREAD_ONCE_INIT;
 
-/* Recursive: an initialiser may well look up a function that initialises another handle. */
+/* Recursive: an initialiser may look up a function that initialises another handle. */
 static void make_once_lock(void) {
   pthread_mutexattr_t attr;
   pthread_mutexattr_init(&attr);

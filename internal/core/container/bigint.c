@@ -1,5 +1,5 @@
-/* Integers that do not fit 64 bits (docs/abi.md B.1): words of two's complement, least significant
- * first, never more of them than the value needs. */
+/* Integers that do not fit 64 bits (docs/abi.md B.1): words in two's complement, least significant first, as few as the
+ * value needs. */
 #include "container/container.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ int TVMFFIBigIntFromByteArray(const TVMFFIByteArray* input, TVMFFIAny* out) {
   size_t n = input->size / sizeof(int64_t);
   int64_t top = 0, below;
   if (n > 0) memcpy(&top, input->data + (n - 1) * sizeof top, sizeof top);
-  while (n > 1) { /* a word of nothing but the sign of the one below is redundant */
+  while (n > 1) { /* a word that only extends the sign of the one below is redundant */
     memcpy(&below, input->data + (n - 2) * sizeof below, sizeof below);
     if (top != (below < 0 ? -1 : 0)) break;
     top = below;

@@ -1,6 +1,5 @@
-/* Attributes of built-in types. __ffi_convert__ is a function that makes an object of the type from a
- * value that stands for one: typed fields and schemas of the Python package call it.
- * __ffi_type_final__ says that a type has no subtypes. */
+/* Attributes of built-in types. __ffi_convert__ is a function that converts a value to an object of the type: typed
+ * fields and schemas of the Python package call it. __ffi_type_final__ says that a type has no subtypes. */
 #include "container/builtins.h"
 #include "container/list.h"
 
@@ -99,7 +98,7 @@ static int convert(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resu
   if (made != NULL) return tvmgo_give_new(made, result);
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(type);
   return tvmgo_raise(TVMGO_TYPE_ERROR, "Cannot cast from `%.*s` to `%s`", (int)info->type_key.size,
-                     info->type_key.data, c->prints); /* as C++ code says it */
+                     info->type_key.data, c->prints); /* as C++ code words it */
 }
 
 static void set(int32_t type, const char* column, const TVMFFIAny* value) {

@@ -32,8 +32,8 @@ static int dict_make(const char* fname, const TVMFFIAny* args, int32_t n, TVMFFI
   return map_make_of(fname, kTVMFFIDict, args, n, result);
 }
 
-/* The same bodies serve Map and Dict: the word after the dot in the name says which is expected. It is
- * read while compiling: bodies that are called often are inline in each of their entry points. */
+/* The same bodies serve Map and Dict: the word after the dot in the name says which is expected. The compiler evaluates
+ * it: bodies that are called often are inline in each of their entry points. */
 #define BODY static inline __attribute__((always_inline)) int
 
 BODY map_arg(const char* fname, const TVMFFIAny* args, int32_t n, int32_t want,

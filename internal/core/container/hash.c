@@ -23,7 +23,7 @@ static const char* key_of(int32_t type_index) {
   return info == NULL ? "(not registered)" : info->type_key.data;
 }
 
-/* Calls what a type registered in one of the columns. The number it answers is in *out. */
+/* Calls what a type registered in one of the columns. Its numeric result is in *out. */
 static int call_custom(const TVMFFIAny* f, const TVMFFIAny* args, int n, const char* what,
                        int64_t* out) {
   TVMFFIAny result = tvmgo_any_none();
@@ -55,8 +55,8 @@ static int call_custom(const TVMFFIAny* f, const TVMFFIAny* args, int n, const c
   return -1;
 }
 
-/* The hash that the type of an object registered; else that of its address. What should be a text and is
- * none is an error. */
+/* The hash that the type of an object registered; else that of its address. A value with the type of a text but without
+ * one is an error. */
 int tvmgo_custom_hash(const TVMFFIAny* v, uint64_t* out) {
   if (tvmgo_text_kind(v->type_index) != 0 && tvmgo_check_value(v) != 0) return -1;
   TVMFFIAny custom;

@@ -1,8 +1,8 @@
-/* Maps and dicts: the same insertion-ordered hash map (docs/abi.md B.10), once copied before it is
- * changed when it is shared (Map), once changed in place for everyone (Dict). Up to four entries
- * lie in a plain row; more go to the dense form. Growth keeps the object and changes its table.
+/* Maps and dicts: the same insertion-ordered hash map (docs/abi.md B.10). A shared Map is copied before it is changed;
+ * a Dict is changed in place for all owners. Up to four entries are stored in a plain array, more in the dense form.
+ * Growth keeps the object and changes its table.
  *
- * Values are released last, when the map is whole again: a release may run foreign code. */
+ * Values are released last, when the map is consistent again: a release may run foreign code. */
 #include "container/map_internal.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void retain_entry(const tvmgo_map_entry* e) {
   if (tvmgo_any_is_object(&e->value)) tvmgo_object_retain(e->value.v_obj);
 }
 
-/* Entries of whichever form there is now, then the table. */
+/* Releases the entries in either form, then the table. */
 static void release_storage(tvmgo_map* m) {
   if (tvmgo_map_is_small(m)) {
     for (uint64_t i = 0; i < m->size; i++) release_entry(&row(m)[i]);
@@ -91,7 +91,7 @@ static tvmgo_map* copy(const tvmgo_map* m) {
   return c;
 }
 
-/* The map to change: the one given, or a copy that takes its place when a Map is shared. */
+/* Returns the map to change: the given one, or a copy that replaces it if a Map is shared. */
 static tvmgo_map* writable(TVMFFIObject** map) {
   tvmgo_map* m = (tvmgo_map*)*map;
   uint64_t refs = __atomic_load_n(&m->header.combined_ref_count, __ATOMIC_ACQUIRE);
@@ -136,7 +136,7 @@ static int make_dense(tvmgo_map* m) {
 
 /* ---- Setting ------------------------------------------------------------------------------- */
 
-/* Index of a key in the row; -1 when absent, -2 with an error. */
+/* Index of a key in the array of the small form; -1 if absent, -2 with an error. */
 static int64_t row_find(const tvmgo_map* m, const tvmgo_map_key* key) {
   for (uint64_t i = 0; i < m->size; i++) {
     int equal = tvmgo_map_key_equal(key, &row(m)[i].key);
@@ -145,15 +145,15 @@ static int64_t row_find(const tvmgo_map* m, const tvmgo_map_key* key) {
   return -1;
 }
 
-/* The new value replaces the old one; *entry then holds what is to be released. */
+/* Replaces the old value; *entry then holds the one to release. */
 static void swap_value(tvmgo_map_entry* stored, tvmgo_map_entry* entry) {
   TVMFFIAny old = stored->value;
   stored->value = entry->value;
   entry->value = old;
 }
 
-/* 1 when the row has taken the entry over, or changed it into what is to be released; 0 when the
- * map must become dense; -1 with an error. */
+/* 1 if the array has taken the entry over, or *entry now holds what is to be released; 0 if the map must become dense;
+ * -1 with an error. */
 static int row_set(tvmgo_map* m, tvmgo_map_entry* entry) {
   if (m->size >= SMALL_MAX) return 0; /* even when the key is there: as C++ code does */
   tvmgo_map_key key;
@@ -250,7 +250,7 @@ int64_t tvmgo_map_size(TVMFFIObject* map) { return (int64_t)((const tvmgo_map*)m
 
 /* ---- Removing ------------------------------------------------------------------------------ */
 
-/* Takes the entry of a key out of the map: 1, 0 when absent, -1 with an error. */
+/* Removes the entry of a key: 1, 0 when absent, -1 with an error. */
 static int take(tvmgo_map* m, const TVMFFIAny* any, tvmgo_map_entry* taken) {
   tvmgo_map_key key;
   tvmgo_map_key_init(&key, any);
@@ -275,7 +275,7 @@ static int take(tvmgo_map* m, const TVMFFIAny* any, tvmgo_map_entry* taken) {
 int tvmgo_map_erase(TVMFFIObject** map, const TVMFFIAny* key) {
   const TVMFFIAny* value;
   TVMFFIAny behind, k = *key_view(key, &behind);
-  int found = tvmgo_map_find(*map, &k, &value); /* before a shared map is copied for nothing */
+  int found = tvmgo_map_find(*map, &k, &value); /* avoids a useless copy of a shared map */
   if (found != 1) return found;
   if (tvmgo_any_is_object(&k)) tvmgo_object_retain(k.v_obj); /* the map may own the only one */
   tvmgo_map_entry taken = {0};

@@ -3,7 +3,7 @@
  * one, and which entry of a table of distances leads to the next part. Slots also form a list in
  * order of insertion.
  *
- * Every operation either does all of its work or leaves the table as it was. */
+ * Every operation either succeeds or leaves the table unchanged. */
 #include "container/map_internal.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ void tvmgo_dense_touch(tvmgo_map* m, uint64_t slot) {
   list_append(m, slot);
 }
 
-/* Moves an item to another slot; its place in the order stays. */
+/* Moves an item to another slot; its position in the order does not change. */
 static void move_item(tvmgo_map* m, uint64_t from, uint64_t to) {
   tvmgo_map_item* item = tvmgo_map_item_at(m, to);
   *item = *tvmgo_map_item_at(m, from);
@@ -121,7 +121,7 @@ int tvmgo_dense_find(const tvmgo_map* m, const tvmgo_map_key* key, uint64_t hash
                      uint64_t* before) {
   if (m->size == 0) return 0;
   uint64_t at = home_slot(m, hash);
-  __builtin_prefetch(tvmgo_map_item_at(m, at)); /* on its way while the meta byte is */
+  __builtin_prefetch(tvmgo_map_item_at(m, at)); /* its load overlaps with that of the meta byte */
   *before = TVMGO_MAP_NONE;
   if ((*tvmgo_map_meta(m, at) & TVMGO_MAP_BODY) != 0) return 0;
   while (at != TVMGO_MAP_NONE) {

@@ -6,7 +6,7 @@
 
 /* ---- devices ---- */
 
-/* Streams travel as integers or pointers. */
+/* Streams are passed as integers or pointers. */
 static int arg_stream(const char* f, const TVMFFIAny* args, int32_t i, TVMFFIStreamHandle* out) {
   int32_t type = args[i].type_index;
   if (type != kTVMFFINone && type != kTVMFFIInt && type != kTVMFFIOpaquePtr)
@@ -16,7 +16,7 @@ static int arg_stream(const char* f, const TVMFFIAny* args, int32_t i, TVMFFIStr
   return 0;
 }
 
-/* A device, given as Device or as two integers, and behind it least to most streams; missing ones are NULL. */
+/* Reads a device, passed as a Device or as two integers, and then `least` to `most` streams; missing ones are NULL. */
 static int arg_device(const char* f, const TVMFFIAny* args, int32_t n, DLDevice* dev, int32_t least, int32_t most,
                       TVMFFIStreamHandle* streams) {
   int32_t type, id, took = 1;
@@ -51,8 +51,8 @@ TVMGO_BUILTIN(device_attr) {
   return tvmgo_device_attr(type, id, kind, result);
 }
 
-/* The global function whose presence RuntimeEnabled reports for a name (docs/abi.md A.6). For other names of devices it
- * is "device_api." and the name. */
+/* RuntimeEnabled reports for these names whether a global function exists (docs/abi.md A.6). For other device names the
+ * function is "device_api." and the name. */
 static const struct {
   const char *name, *global;
   int prefix; /* the name may have text behind it */
@@ -137,7 +137,7 @@ TVMGO_BUILTIN(stream_sync_from_to) {
   if (arg_device(f, args, n, &dev, 2, 2, s) != 0) return -1;
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return -1;
-  if (!TVMGODeviceAPIHas(api, sync_stream_from_to)) return 0; /* one queue is in order anyway */
+  if (!TVMGODeviceAPIHas(api, sync_stream_from_to)) return 0; /* a single queue is in order anyway */
   return api->sync_stream_from_to(api, dev, s[0], s[1]);
 }
 
@@ -174,7 +174,7 @@ TVMGO_BUILTIN(workspace_stats) {
 
 /* ---- tensors ---- */
 
-/* Too long a shape stays too long. */
+/* A shape that is too long must not become a valid one. */
 static int32_t ndim_of(const TVMFFIShapeCell* shape) {
   return shape->size < INT32_MAX ? (int32_t)shape->size : INT32_MAX;
 }
@@ -252,7 +252,7 @@ TVMGO_BUILTIN(tensor_view) {
   return tvmgo_give_new(t, result);
 }
 
-/* Shared is only what begins and ends at the same byte of the same device. */
+/* Two tensors share memory only if both begin and end at the same byte of the same device. */
 TVMGO_BUILTIN(storage_shared) {
   const char* fname = f;
   const DLTensor* t[2];

@@ -1,5 +1,5 @@
-/* The table of devices. One registration carries number, name, aliases and constructor; everything
- * that needs a device asks here. */
+/* The table of devices. A registration has a number, a name, aliases and a constructor. Everything that needs a device
+ * looks it up here. */
 #include "device/device.h"
 #include "device/device_names_gen.h"
 #include "device/graph.h"
@@ -171,7 +171,7 @@ static int name_is_wellformed(const char* s) {
   return 1;
 }
 
-/* Mandatory entries of a table are there. */
+/* Checks that the mandatory entries of a table are set. */
 static int check_table(const char* name, const TVMGODeviceAPI* api) {
   static const size_t mandatory = offsetof(TVMGODeviceAPI, stream_sync) + sizeof api->stream_sync;
   if (api->struct_size < mandatory)
@@ -205,7 +205,7 @@ static int copy_aliases(const char* const* from, char*** out) {
   return to == NULL ? tvmgo_raise_oom() : 0;
 }
 
-/* A name may be new, or already mean this very number. Under the lock. */
+/* A name may be new, or already belong to this number. Under the lock. */
 static int name_fits(const char* name, int32_t number) {
   int32_t taken = find_name(name, strlen(name));
   if (taken < 0 || taken == number) return 1;
@@ -353,7 +353,7 @@ int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream) {
   return 0;
 }
 
-/* A stream was made: another one of this handle may have been freed behind our back. */
+/* A stream was made: an earlier one with this handle may have been freed without a call of this library. */
 static void stream_made(DLDevice dev, TVMFFIStreamHandle stream) {
   tvmgo_pool_stream_gone(dev, stream);
   if (stream != NULL) tvmgo_stream_home_gone(dev, stream);

@@ -73,15 +73,15 @@ static tvmgo_tensor* need_tensor(TVMFFIObjectHandle obj, const char* op) {
   return NULL;
 }
 
-/* What a consumer sees: DLPack wants strides, which arrays of the classic ABI show as NULL. */
+/* The tensor for a consumer: DLPack requires strides, which arrays of the classic ABI report as NULL. */
 static DLTensor shown(TVMFFIObjectHandle obj) {
   DLTensor dl = *tvmgo_tensor_dl(obj);
   if (dl.strides == NULL) dl.strides = ((tvmgo_tensor*)obj)->dims + dl.ndim;
   return dl;
 }
 
-/* Whether the memory came as read-only, to the tensor itself or to the one that it is a view of. The
- * first generation has no field for it. */
+/* Whether the memory of the tensor, or of the tensor that it is a view of, was imported as read-only. The first
+ * generation has no field for it. */
 static int is_read_only(const tvmgo_tensor* t) {
   while (t->release == tvmgo_tensor_release_source && ((TVMFFIObject*)t->owner)->type_index == kTVMFFITensor)
     t = t->owner;

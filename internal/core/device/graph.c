@@ -9,16 +9,16 @@ struct tvmgo_graph {
   TVMFFIObject header;
   const TVMGODeviceAPI* api;
   DLDevice dev;
-  TVMFFIStreamHandle stream; /* that it was recorded on */
+  TVMFFIStreamHandle stream; /* on which it was recorded */
   tvmgo_stream_home* home;   /* of that */
   tvmgo_graph* next;         /* recording */
   void* graph;               /* the device's; NULL before the recording ended, and when it failed */
   tvmgo_kept* kept;
-  int of_stream; /* some of what is kept is memory that the recorded stream gets back */
+  int of_stream; /* some kept memory is returned to the recorded stream */
 };
 
 _Atomic int tvmgo_recordings;
-static tvmgo_spin lock;        /* of the list, and of what recordings keep */
+static tvmgo_spin lock;        /* of the list, and of the resources that recordings keep */
 static tvmgo_graph* recording; /* all */
 
 static void graph_delete(void* self, int flags) {
@@ -26,7 +26,7 @@ static void graph_delete(void* self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmgo_live_add(TVMGO_LIVE_GRAPHS, -1);
     if (g->graph != NULL && g->api->graph_free(g->api, g->dev, g->graph) != 0)
-      tvmgo_validate_forget_error(); /* a deleter has nobody to tell */
+      tvmgo_validate_forget_error(); /* a deleter cannot report an error */
     for (tvmgo_kept *k = g->kept, *next; k != NULL; k = next) {
       next = k->next;
       k->give(k);
@@ -50,7 +50,7 @@ static tvmgo_graph* find(DLDevice dev, TVMFFIStreamHandle stream) {
   return g;
 }
 
-/* Puts it on the list; fails when the stream records. */
+/* Adds it to the list; fails if the stream records. */
 static int enlist(tvmgo_graph* g) {
   tvmgo_spin_lock(&lock);
   int twice = find(g->dev, g->stream) != NULL;
@@ -98,8 +98,8 @@ tvmgo_graph* tvmgo_graph_begin(DLDevice dev, TVMFFIStreamHandle stream) {
   tvmgo_graph* g = graph_new(api, dev, stream);
   if (g == NULL) return NULL;
   if (enlist(g) == 0) {
-    /* The pool would record events on the stream to find out when its idle workspaces are free. It does so now:
-     * in a recording they would not be reached. */
+    /* Queries the pool's events now: it records events on the stream to learn when idle workspaces are free, and events
+     * in a recording would never complete. */
     tvmgo_pool_stream_gone(dev, stream);
     if (api->capture_begin(api, dev, stream) == 0) return g;
     delist(g);
@@ -116,7 +116,8 @@ int tvmgo_graph_end(tvmgo_graph* g, int discard) {
   return rc;
 }
 
-/* The recorded stream may have memory of the graph again as soon as that is closed: not before launches are done. */
+/* The recorded stream may reuse the graph's memory as soon as the graph is closed, so it
+ * waits for this launch. */
 static int order_behind(tvmgo_graph* g, TVMFFIStreamHandle stream) {
   int rc = 0;
   if (!g->of_stream || stream == g->stream || !TVMGODeviceAPIHas(g->api, sync_stream_from_to)) return 0;
@@ -133,7 +134,7 @@ int tvmgo_graph_launch(tvmgo_graph* g, TVMFFIStreamHandle stream) {
   return order_behind(g, stream);
 }
 
-/* ---- what recordings keep ---- */
+/* ---- resources that recordings keep ---- */
 
 int tvmgo_recording_on(DLDevice dev, TVMFFIStreamHandle stream) {
   if (TVMGO_LIKELY(tvmgo_recordings == 0)) return 0;

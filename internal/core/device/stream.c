@@ -58,7 +58,7 @@ int tvmgo_stream_set(int32_t device_type, int32_t device_id, TVMFFIStreamHandle 
     return 0;
   DLDevice dev = {device_type, device_id};
   if (api->set_stream(api, dev, stream) == 0) return 0;
-  keep(t, device_type, device_id, before); /* there is an entry: it held the rejected value */
+  keep(t, device_type, device_id, before); /* the entry exists: it held the rejected value */
   return -1;
 }
 

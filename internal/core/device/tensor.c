@@ -111,7 +111,7 @@ static void tensor_delete(void* self, int flags) {
     if (t->nbytes > 0) count_bytes(t, -1);
     if (t->api != NULL && t->dl.data != NULL &&
         t->api->free_data_space(t->api, t->dl.device, t->dl.data) != 0)
-      tvmgo_validate_forget_error(); /* a deleter has nobody to tell */
+      tvmgo_validate_forget_error(); /* a deleter cannot report an error */
     if (t->release != NULL) t->release(t->owner);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
@@ -210,7 +210,7 @@ tvmgo_tensor* tvmgo_tensor_wrap(const DLTensor* dl, void* owner, void (*release)
   return t;
 }
 
-/* Bytes from the first element to the end of the last one, for a view's bounds. */
+/* The number of bytes from the first element to the end of the last one, for a view's bounds. */
 static int span_bytes(const DLTensor* t, size_t* out) {
   int64_t n, last = 0;
   if (tvmgo_dl_elements(t, &n) != 0) return -1;

@@ -1,4 +1,4 @@
-/* The front end's allocator of tensors, which generated code uses. */
+/* The front end's tensor allocator, which generated code uses. */
 #include "device/device.h"
 
 static _Atomic(DLPackManagedTensorAllocator) global_allocator;

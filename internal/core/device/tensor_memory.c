@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* What a tensor gives back when its last reference goes. */
+/* The memory that a tensor returns when its last reference is released. */
 typedef struct {
   DLDevice dev;
   void* p;
@@ -32,7 +32,7 @@ static void give_pinned(void* owner) {
   free(l);
 }
 
-/* The bytes of a new tensor; checks what the caller gave. */
+/* Computes the bytes of a new tensor; checks the caller's arguments. */
 static int size_of(const char* op, const DLTensor* dl, size_t* nbytes) {
   if (tvmgo_dl_check_dims(dl->ndim, dl->shape, op) != 0) return -1;
   if (tvmgo_dl_check_dtype(dl->dtype) != 0 || tvmgo_dl_bytes(dl, nbytes) != 0)
@@ -40,7 +40,7 @@ static int size_of(const char* op, const DLTensor* dl, size_t* nbytes) {
   return 0;
 }
 
-/* Wraps l->p; on failure it is given back. */
+/* Wraps l->p; on failure the memory is returned. */
 static tvmgo_tensor* wrap(DLTensor* dl, size_t nbytes, lent* l, void (*give)(void*)) {
   dl->data = l->p;
   tvmgo_tensor* t = tvmgo_tensor_wrap(dl, l, give);
@@ -113,7 +113,7 @@ int tvmgo_tensor_goes_to_stream(TVMFFIObject* obj) {
 }
 
 typedef struct {
-  tvmgo_kept kept; /* first: recordings have it */
+  tvmgo_kept kept; /* first: a recording may take it over */
   const TVMGODeviceAPI* api;
   DLDevice dev;
   void* p;
@@ -128,7 +128,7 @@ static void free_ordered(ordered* o) {
 
 static void give_kept(tvmgo_kept* k) { give_ordered(k); }
 
-/* Some of the work of a recording may use it, and does so after each launch. */
+/* Recorded work may use it, again in each launch. */
 static void give_ordered(void* owner) {
   ordered* o = owner;
   if (tvmgo_recording_keep(o->dev, o->stream, &o->kept)) return;

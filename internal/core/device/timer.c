@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The timer of a device that has none. */
+/* The timer for devices without timers. */
 typedef struct {
   int64_t start, stop; /* ns; 0 = not yet */
 } host_timer;

@@ -1,5 +1,5 @@
-/* The layer over a device's table; see validate.h. Every function of the table has its own here, since a
- * device may find itself by the table's address. */
+/* The layer over a device's table; see validate.h. Every function of the table has its own counterpart here, since a
+ * device may identify itself by the table's address. */
 #include "device/device.h"
 #include "device/validate.h"
 #include "device/workspace_pool.h"
@@ -14,7 +14,7 @@ int tvmgo_validating;
 __attribute__((constructor(101))) static void read_variable(void) {
   const char* v = getenv("TVMGO_VALIDATE");
   tvmgo_validating = v != NULL && v[0] != 0 && strcmp(v, "0") != 0;
-  if (tvmgo_validating) tvmgo_workspace_cached_type = -1; /* the CPU's go through the layer as well */
+  if (tvmgo_validating) tvmgo_workspace_cached_type = -1; /* the CPU's workspaces are tracked as well */
 }
 
 typedef struct {
@@ -49,7 +49,7 @@ static int give_back(const tvmgo_tracked* b) {
   }
 }
 
-/* A caller that frees something gets the error if the device fails to free another thing. */
+/* The caller of a free gets the error if the device fails to free an earlier allocation. */
 static int give_all_back(tvmgo_tracked* list) {
   TVMFFIObject* error = NULL;
   for (tvmgo_tracked* next; list != NULL; list = next) {
@@ -78,7 +78,7 @@ void tvmgo_validate_forget_error(void) {
   tvmgo_object_release(error);
 }
 
-/* Whether there is more memory now. Takes the error of the failed request away if so. */
+/* Whether more memory is free now. If so, clears the error of the failed request. */
 static int make_room(void) {
   TVMFFIObject* error = tvmgo_error_take();
   tvmgo_tracked* kept = tvmgo_tracked_take_freed();
@@ -153,8 +153,8 @@ static int alloc_on_stream(API, DLDevice dev, size_t nbytes, size_t alignment, D
   return rc != 0 ? rc : track_new(op, api, dev, out, nbytes, TVMGO_TRACKED_ORDERED, stream);
 }
 
-/* Any stream of the device may give it back: whether that waited for the work is the caller's affair. Since freed
- * memory is kept for a while, the device gets it when the stream may be gone, and by free_data_space therefore. */
+/* Any stream of the device may free it: the caller must order that stream after the work. Since freed memory is kept
+ * for a while, the stream may no longer exist when the device gets the memory, so it is freed by free_data_space. */
 static int free_on_stream(API, DLDevice dev, void* p, TVMFFIStreamHandle stream) {
   static const char op[] = "validate: free on stream";
   if (tvmgo_track_check_stream(op, dev, -1, stream) != 0) return -1;
@@ -191,7 +191,7 @@ static void* mark(const TVMGODeviceAPI* real, DLDevice dev, TVMFFIStreamHandle s
   return NULL;
 }
 
-/* Whether a stream certainly has no work. The event itself takes the device a moment. */
+/* Whether a stream certainly has no work. The event itself also takes the device a moment. */
 static int is_idle(const TVMGODeviceAPI* real, DLDevice dev, TVMFFIStreamHandle stream) {
   int32_t done = 0;
   void* event = mark(real, dev, stream);
@@ -344,7 +344,7 @@ static int graph_free(API, DLDevice dev, void* graph) {
   return REAL->graph_free(REAL, dev, graph);
 }
 
-/* ---- what is only passed on ---- */
+/* ---- calls that are only forwarded ---- */
 
 static int stream_priority_range(API, DLDevice dev, int32_t* least, int32_t* greatest) {
   return REAL->stream_priority_range(REAL, dev, least, greatest);
@@ -364,12 +364,12 @@ static int target_property(API, int32_t id, const char* name, TVMFFIAny* out) {
 
 const TVMGODeviceAPI* tvmgo_validate_wrap(const TVMGODeviceAPI* real, int32_t device_type) {
   if (!tvmgo_validating) return real;
-  layer* l = calloc(1, sizeof *l); /* as long as the process, like what it covers */
+  layer* l = calloc(1, sizeof *l); /* lives as long as the process, like the wrapped table */
   if (l == NULL) {
     tvmgo_raise_oom();
     return NULL;
   }
-  if (real->set_device == set_device) real = ((const layer*)real)->real; /* a table that serves two types */
+  if (real->set_device == set_device) real = ((const layer*)real)->real; /* a table for two types */
   l->real = real;
   l->type = device_type;
   TVMGODeviceAPI* t = &l->table;
@@ -390,7 +390,7 @@ const TVMGODeviceAPI* tvmgo_validate_wrap(const TVMGODeviceAPI* real, int32_t de
   COVER(set_stream);
   COVER(sync_stream_from_to);
   COVER(alloc_data_space_with_scope);
-  if (TVMGODeviceAPIHas(real, timer_create)) t->timer_create = new_timer; /* another name: <time.h> has one */
+  if (TVMGODeviceAPIHas(real, timer_create)) t->timer_create = new_timer; /* <time.h> has a timer_create */
   COVER(timer_start);
   COVER(timer_stop);
   COVER(timer_elapsed_ns);

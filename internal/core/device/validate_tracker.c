@@ -1,4 +1,4 @@
-/* What TVMGO_VALIDATE=1 remembers of allocations and streams. */
+/* The records of TVMGO_VALIDATE=1 about allocations and streams. */
 #include "device/device.h"
 #include "device/validate.h"
 
@@ -12,7 +12,7 @@
 enum { KEPT = 64, NAME = 200 };
 static const size_t KEPT_BYTES = 16 << 20; /* but always the newest */
 
-/* A copy that page-locked memory takes part in. */
+/* A copy from or to page-locked memory. */
 typedef struct tvmgo_flight {
   struct tvmgo_flight* next;
   const TVMGODeviceAPI* real;
@@ -75,7 +75,7 @@ static int is_host(const tvmgo_tracked* b) {
   return b->kind == TVMGO_TRACKED_PINNED || is_host_type((int32_t)b->dev.device_type);
 }
 
-/* The entry that p lies inside of, among memory of a type of device, all of the host's being of one. */
+/* The entry that contains p, among memory of one device type; all host memory counts as one type. */
 static tvmgo_tracked* find_around(const void* p, int32_t device_type) {
   for (size_t i = find_at(p); i-- > 0;) {
     tvmgo_tracked* b = tracked[i];
@@ -128,7 +128,8 @@ int tvmgo_track_add(const char* op, tvmgo_tracked b) {
   return tvmgo_raise(TVMGO_INTERNAL_ERROR, "%s: the device gave memory that is still in use: %s", op, name);
 }
 
-/* Copies of page-locked memory that are not done; NULL when all are. Asks drivers, so without the lock. */
+/* The first copy of page-locked memory that is not done; NULL if all are. Calls drivers, so the lock must not be
+ * held. */
 static uint64_t in_flight(tvmgo_flight* list) {
   for (tvmgo_flight* f = list; f != NULL; f = f->next) {
     int32_t done = 0;
@@ -177,7 +178,7 @@ void tvmgo_track_drop(tvmgo_tracked* b) {
   free(b);
 }
 
-/* Whether memory may be given back as memory of another kind. */
+/* Whether memory may be freed as memory of another kind. */
 static int may_free(tvmgo_tracked_kind is, tvmgo_tracked_kind as) {
   return is == as || (is == TVMGO_TRACKED_ORDERED && as == TVMGO_TRACKED_DATA);
 }
@@ -243,7 +244,7 @@ int tvmgo_track_check_side(const char* op, const DLTensor* t, size_t n, TVMFFISt
   tvmgo_spin_lock(&lock);
   tvmgo_tracked* b = find_exact(t->data);
   if (b == NULL) b = find_around(t->data, type);
-  if (b == NULL) { /* of somebody else's making */
+  if (b == NULL) { /* it was made elsewhere */
     tvmgo_spin_unlock(&lock);
     return 0;
   }
@@ -321,7 +322,7 @@ static stream_entry* find_stream(DLDevice dev, TVMFFIStreamHandle s) {
 void tvmgo_track_stream_made(DLDevice dev, TVMFFIStreamHandle s) {
   if (s == NULL) return;
   tvmgo_spin_lock(&lock);
-  stream_entry* e = find_stream(dev, s); /* a former one of this handle */
+  stream_entry* e = find_stream(dev, s); /* an earlier stream with this handle */
   if (e == NULL && num_streams == cap_streams) {
     size_t cap = cap_streams == 0 ? 64 : cap_streams * 2;
     stream_entry* grown = realloc(streams, cap * sizeof *grown);

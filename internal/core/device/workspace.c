@@ -1,13 +1,13 @@
-/* Workspaces: the CPU's from caches that each thread has for itself, other devices' from the device or
- * from the pool over its data space (workspace_pool.c).
+/* Workspaces: the CPU's come from a cache of each thread, those of other devices from the device or from the pool over
+ * its data space (workspace_pool.c).
  *
  * A block has 64 bytes of header before it. Its size is rounded up to a class, four classes per
  * doubling from 4 KiB, and a returned block waits in its thread's list of that class. Nothing is
  * shared between threads and no lock is taken.
  *
- * What a thread keeps is bounded: blocks in use and idle ones together are at most 64 MiB more than
- * the most that was in use at one time lately, that is within the last 4096 to 8192 blocks given
- * back. Beyond that the largest idle blocks go first. */
+ * The memory of a thread is bounded: its blocks in use and its idle blocks together are at most 64 MiB more than the
+ * recent maximum in use, that is within the last 4096 to 8192 returned blocks. Beyond that, the largest idle blocks are
+ * freed first. */
 #include "device/device.h"
 #include "device/graph.h"
 #include "device/validate.h"
@@ -42,7 +42,7 @@ struct tvmgo_workspace_cache {
   _Atomic int64_t last_peak; /* and in the one before */
   _Atomic int64_t windows;   /* that have ended */
   _Atomic int64_t misses;    /* blocks made */
-  _Atomic uint32_t countdown; /* blocks to come back until the window ends */
+  _Atomic uint32_t countdown; /* blocks to be returned until the window ends */
   _Atomic int ended;  /* the thread is gone; live > 0 */
   _Atomic int trim;   /* another thread requests that all idle memory be freed */
   block* idle[CLASSES];
@@ -61,8 +61,8 @@ static inline int64_t idle_bytes(const tvmgo_thread* t) {
   return atomic_load_explicit(&t->live[TVMGO_LIVE_WORKSPACE_CACHED], memory_order_relaxed);
 }
 
-/* Requests served from idle blocks: what came back, less what was made; those out now don't count yet. So
- * nothing needs to count them one by one. */
+/* The number of requests served from idle blocks: returned blocks minus created blocks. Blocks in use don't count yet.
+ * So no request needs to be counted. */
 static int64_t hits_of(const tvmgo_workspace_cache* c) {
   int64_t left = atomic_load_explicit(&c->countdown, memory_order_relaxed);
   int64_t hits = (get(&c->windows) + 1) * TVMGO_WORKSPACE_WINDOW - left - get(&c->misses);
@@ -78,7 +78,7 @@ static void shrink(tvmgo_thread* t, tvmgo_workspace_cache* c, int64_t keep) {
     while (bytes - freed > keep && (b = c->idle[i]) != NULL) {
       c->idle[i] = b->next;
       freed += (int64_t)b->size;
-      b->state = 0; /* the next user of the memory is not mistaken for a workspace */
+      b->state = 0; /* later contents of the memory must not look like a workspace */
       free(b);
     }
   }
@@ -115,7 +115,7 @@ static inline void* hand_out(tvmgo_thread* t, tvmgo_workspace_cache* c, block* b
 
 static void free_cache(tvmgo_thread* t);
 
-/* No idle block of the class: makes one, and the thread's cache when this is its first. */
+/* Makes a block, because the class has no idle one, and the thread's cache if this is its first block. */
 static __attribute__((noinline)) void* alloc_slow(tvmgo_thread* t, size_t nbytes) {
   tvmgo_workspace_cache* c = t->workspace;
   if (nbytes > TVMGO_WORKSPACE_LARGEST) {
@@ -162,8 +162,7 @@ void* tvmgo_workspace_alloc(size_t nbytes) {
   return hand_out(t, c, b);
 }
 
-/* A block whose thread has ended: back to the system from any thread. The last one takes the
- * cache's struct along. */
+/* Returns a block whose thread has ended to the system, from any thread. The last one also frees the cache's struct. */
 static void free_orphan(tvmgo_thread* t, block* b) {
   tvmgo_workspace_cache* c = b->cache;
   int64_t size = (int64_t)b->size;
@@ -173,7 +172,7 @@ static void free_orphan(tvmgo_thread* t, block* b) {
   if (__atomic_sub_fetch(&c->live, size, __ATOMIC_ACQ_REL) == 0) free(c);
 }
 
-/* Everything but a block of this thread that is in use. */
+/* Handles all pointers but a block in use of this thread. */
 static __attribute__((noinline)) int free_slow(tvmgo_thread* t, void* p) {
   if (p == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "free workspace: the address is NULL");
   block* b = (uintptr_t)p % ALIGNMENT == sizeof(block) ? (block*)p - 1 : NULL;
@@ -229,7 +228,7 @@ static void free_cache(tvmgo_thread* t) {
   pthread_mutex_unlock(&tvmgo_threads_lock);
   if (c->live == 0) {
     free(c);
-  } else { /* blocks are still out: free_orphan ends the story */
+  } else { /* blocks are still in use: free_orphan frees the rest */
     atomic_store_explicit(&c->ended, 1, memory_order_release);
   }
 }
@@ -243,7 +242,7 @@ static void ask_to_trim(tvmgo_thread* t, void* arg) {
 
 static void add_stats(tvmgo_thread* t, void* arg) {
   tvmgo_workspace_stats* out = arg;
-  if (t == NULL) { /* once: those that have ended */
+  if (t == NULL) { /* only once: blocks of threads that have ended */
     out->hits += ended_hits;
     out->misses += ended_misses;
     return;
@@ -266,7 +265,8 @@ static int has_own(const TVMGODeviceAPI* api, DLDevice dev) {
          TVMGODeviceAPIHas(api, free_workspace);
 }
 
-/* Whether p is one of the CPU's. What lies before other memory is looked at, too, which cannot fault: see ALIGNMENT. */
+/* Whether p is a workspace of the CPU. This also reads the bytes before other memory, which cannot fault: see
+ * ALIGNMENT. */
 static __attribute__((no_sanitize("address", "thread"), noinline)) int is_block(const void* p) {
   uint64_t state = ((const block*)p - 1)->state;
   return state == LIVE || state == IDLE;
@@ -332,7 +332,7 @@ int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out) {
     tvmgo_threads_visit(add_stats, out);
     return 0;
   }
-  if (!has_own(api, dev)) return api->set_device(api, dev.device_id); /* whether it is there */
+  if (!has_own(api, dev)) return api->set_device(api, dev.device_id); /* whether it exists */
   TVMGOMemoryStats s = {.struct_size = sizeof s, .workspace_bytes = -1};
   if (!TVMGODeviceAPIHas(api, memory_stats))
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
@@ -344,7 +344,7 @@ int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out) {
   return 0;
 }
 
-/* Apart from the CPU's way, which needs no stack frame then. */
+/* Separate from the CPU's path, which then needs no stack frame. */
 static __attribute__((noinline)) void* take_current(int device_type, int device_id, uint64_t nbytes,
                                                     int code, int bits) {
   DLDevice dev = {(DLDeviceType)device_type, device_id};

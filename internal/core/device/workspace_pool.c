@@ -1,11 +1,11 @@
 /* The pool of workspaces of one device.
  *
- * A block belongs to the stream that it was made for. Given back, it lies in that stream's list of its
- * class, newest first, under the number of the give-back. Later work of the same stream may use it immediately,
- * since a stream is in order. Another stream gets it once the stream is known to have done all it held
- * at that give-back (`done`): because somebody waited for the stream, or because an event of ours was
- * recorded later and has been reached. Events are made and queried only if a request would otherwise go to
- * the device; giving back and taking from one's own stream call no driver.
+ * A block belongs to the stream that it was made for. A returned block is in that stream's list of its class, newest
+ * first, with the number of the return. Later work of the same stream may use it immediately, since a stream is in
+ * order. Another stream gets it once the stream has done all work that was queued at that return (`done`): because
+ * somebody waited for the stream, or because an event that the pool recorded later has completed. Events are made and
+ * queried only if a request would otherwise go to the device. Returning a block and reusing one of the same stream call
+ * no driver.
  *
  * The lock of a pool is never held while a driver is called: drivers wait, and may be written in Go. */
 #include "device/device.h"
@@ -75,7 +75,7 @@ static void open_stream(pool* d, pool_stream* s, TVMFFIStreamHandle handle) {
   *at = s;
 }
 
-/* A struct of a stream that is gone, when nothing is left of it. Under the lock. */
+/* A struct of a freed stream without blocks, for reuse. Under the lock. */
 static pool_stream* reopen(pool* d, TVMFFIStreamHandle handle) {
   for (pool_stream* s = atomic_load_explicit(&d->streams, memory_order_relaxed); s != NULL; s = s->next)
     if (s->closed && s->blocks == 0 && try_lock(&s->marking)) {
@@ -113,7 +113,8 @@ static pool_stream* get_stream(pool* d, TVMFFIStreamHandle handle) {
   return s;
 }
 
-/* Puts our event behind all that the stream holds, and so behind `freed` give-backs. With s->marking. */
+/* Records the pool's event after all work of the stream, and so after `freed` returns. The caller has set
+ * s->marking. */
 static int record(pool* d, pool_stream* s, TVMFFIStreamHandle handle, uint64_t freed) {
   if (!TVMGODeviceAPIHas(d->api, event_create)) return 0;
   if (s->event == NULL && d->api->event_create(d->api, d->dev, &s->event) != 0) s->event = NULL;
@@ -125,7 +126,7 @@ static int record(pool* d, pool_stream* s, TVMFFIStreamHandle handle, uint64_t f
   return 0;
 }
 
-/* Asks how far the stream is; calls the driver. */
+/* Queries how far the stream has come; calls the driver. */
 static void ask(pool* d, pool_stream* s) {
   if (!TVMGODeviceAPIHas(d->api, event_create) || !try_lock(&s->marking)) return;
   tvmgo_spin_lock(&d->lock);
@@ -136,7 +137,7 @@ static void ask(pool* d, pool_stream* s) {
   int32_t reached = 0;
   if (!pending && !closed) pending = record(d, s, handle, freed);
   if (pending && d->api->event_query(d->api, s->event, &reached) != 0) {
-    tvmgo_object_release(tvmgo_error_take()); /* a wait for the stream reports it */
+    tvmgo_object_release(tvmgo_error_take()); /* a wait for the stream reports the error */
     reached = 0;
   }
   if (reached) {
@@ -149,8 +150,8 @@ static void ask(pool* d, pool_stream* s) {
 
 /* ---- back to the device ---- */
 
-/* Takes up to all idle blocks out of the pool, the largest first, until at most keep bytes are idle; of
- * one stream, or of all (NULL). Under the lock. */
+/* Removes idle blocks of one stream, or of all (NULL), from the pool, the largest first, until at most keep bytes are
+ * idle. Under the lock. */
 static pool_block* detach(pool* d, pool_stream* only, int64_t keep) {
   pool_block* list = NULL;
   for (int c = CLASSES - 1; c >= 0; c--)
@@ -193,7 +194,7 @@ static int64_t shrink(pool* d, int64_t keep) {
 
 /* ---- requests ---- */
 
-/* A block of another stream that is done with. */
+/* A block of another stream that is no longer in use. */
 static pool_block* steal(pool* d, unsigned class, pool_stream* into) {
   for (pool_stream* s = atomic_load_explicit(&d->streams, memory_order_acquire); s != NULL; s = s->next) {
     if (s == into) continue;
@@ -245,7 +246,7 @@ static __attribute__((noinline)) int alloc_slow(const TVMGODeviceAPI* api, DLDev
   }
   void* p = NULL;
   int rc = api->alloc_data_space(api, dev, size, 64, bytes, &p);
-  if (rc != 0 && d != NULL && shrink(d, 0) > 0) { /* what lies idle may be what is missing */
+  if (rc != 0 && d != NULL && shrink(d, 0) > 0) { /* idle memory may be enough for the request */
     tvmgo_object_release(tvmgo_error_take());
     rc = api->alloc_data_space(api, dev, size, 64, bytes, &p);
   }

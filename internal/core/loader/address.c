@@ -1,4 +1,4 @@
-/* What lies behind an address of any loaded object. */
+/* The memory after an address in any loaded object. */
 #include "loader/loader.h"
 
 #include <link.h>

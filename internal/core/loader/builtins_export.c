@@ -1,4 +1,4 @@
-/* runtime.ModulePackImports*: the imports of a module in forms that a compiler takes. The bodies are in Go, in a
+/* runtime.ModulePackImports*: the imports of a module in forms for a compiler. The bodies are in Go, in a
  * package that a program may leave out; the names are here, so that C's first call finds them. */
 #include "loader/loader.h"
 #include "object/fork.h"

@@ -1,6 +1,6 @@
-/* The module kinds that need no device, through the table of global functions: loaders of what files
- * carry, loaders of files by suffix, and the functions that make such modules. They stand in the
- * table before Go runs; their bodies are in Go (runtime/kindbuiltin.go). */
+/* The module kinds that need no device, as global functions: loaders of modules in files, loaders of files by suffix,
+ * and the functions that make such modules. They are registered before Go runs; their bodies are in Go
+ * (runtime/kindbuiltin.go). */
 #include "loader/kinds.h"
 
 #include <stdlib.h>

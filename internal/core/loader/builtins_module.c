@@ -25,13 +25,13 @@ static int arg_cstr(const char* f, const TVMFFIAny* args, int32_t i, char** out)
   return *out == NULL ? tvmgo_raise_oom() : 0;
 }
 
-/* Tells files apart by suffix, as TVM does: dll, dylib and dso are shared libraries too; any other
- * suffix is the business of a registered loader. */
+/* Distinguishes files by suffix, as TVM does: dll, dylib and dso are shared libraries too; any other suffix needs a
+ * registered loader. */
 int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, tvmgo_module** out) {
   if (strlen(path) > 0 && tvmgo_check_path("load module", path) != 0) return -1;
   int why;
   const char* dot = strrchr(path, '.');
-  if (dot != NULL && strchr(dot, '/') != NULL) dot = NULL; /* a folder's, not the file's */
+  if (dot != NULL && strchr(dot, '/') != NULL) dot = NULL; /* of a directory, not of the file */
   const char* fmt = format != NULL && format[0] != 0 ? format : dot == NULL ? "" : dot + 1;
   if (fmt[0] == 0 && path[0] != 0 && (why = tvmgo_unreadable(path)) != 0)
     return tvmgo_raise_system(why, TVMGO_VALUE_ERROR, "load %s: %s, and the name has no suffix: check the path", path,
@@ -98,7 +98,7 @@ TVMGO_BUILTIN(load_so) {
   return rc;
 }
 
-/* Libraries inside of libraries: of blobs of v0.22 and newer, as payloads there have lengths. */
+/* Libraries inside libraries: only in blobs of v0.22 and newer, where payloads have lengths. */
 TVMGO_BUILTIN(load_library) {
   TVMFFIByteArray bytes;
   tvmgo_module* m = NULL;

@@ -1,4 +1,4 @@
-/* Names that later libraries get: pointers which their files define for this runtime to fill. */
+/* The registered context symbols: pointers that library files define and this runtime fills. */
 #include "loader/loader.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ int TVMFFIEnvModRegisterContextSymbol(const char* name, void* symbol) {
   return 0;
 }
 
-/* A mapping may be shared with a module that is in use: what is right already is left alone. */
+/* A mapping may be shared with a module that is in use, so a correct value is not written again. */
 static void fill(tvmgo_image* image, const char* name, void* address) {
   void** at = tvmgo_image_slot(image, name, strlen(name));
   if (at != NULL && __atomic_load_n(at, __ATOMIC_RELAXED) != address)
@@ -40,7 +40,7 @@ void tvmgo_context_symbols_fill(tvmgo_image* image) {
   int classic = image->generation == TVMGO_GENERATION_CLASSIC;
   for (const tvmgo_binding* b = tvmgo_bindings; b->name != NULL; b++)
     if (b->slot != NULL) fill(image, b->slot, classic ? b->classic : b->modern);
-  /* Those of the program come later, in their order: the last registration of a name wins. */
+  /* The program's symbols follow in their order: the last registration of a name is used. */
   for (context_symbol* s = atomic_load(&context_symbols); s != NULL; s = atomic_load(&s->next))
     fill(image, s->name, s->address);
 }

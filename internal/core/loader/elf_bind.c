@@ -80,7 +80,7 @@ int tvmgo_elf_check_lazy(const tvmgo_elf* elf, void* handle) {
 
 /* ---- addresses ---- */
 
-/* Pages that are read-only once ld.so is done, while they are being written to. */
+/* Makes pages writable that ld.so has made read-only, while they are written. */
 typedef struct {
   char *start, *end;
   int prot;
@@ -100,7 +100,7 @@ static int reopen(const tvmgo_elf* elf, opened_pages* now, const opened_pages* n
   return 0;
 }
 
-/* The pages around a place that is not writable; start == end when it is. */
+/* The pages around a location that is not writable; start == end if it is writable. */
 static opened_pages pages_of(const tvmgo_elf* elf, char* base, uint64_t offset, uint64_t page) {
   opened_pages p = {NULL, NULL, PROT_READ};
   uint64_t from = elf->relro_vaddr & ~(page - 1);

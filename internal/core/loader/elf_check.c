@@ -1,4 +1,4 @@
-/* The headers of a file: what it is, for which machine, and whether all of it is there. */
+/* Checks the headers of a file: its format, its machine, and whether the file is complete. */
 #include "loader/loader.h"
 #include "loader/elf_check.h"
 
@@ -81,7 +81,7 @@ static const char* machine_name(unsigned machine) {
   }
 }
 
-/* What a file that is not ELF looks like, with the way out. */
+/* The names of formats other than ELF, with what to do. */
 static const char* looks_like(const unsigned char* p, size_t n) {
   static const struct {
     const char* magic;

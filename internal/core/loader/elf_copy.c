@@ -73,7 +73,7 @@ static void change(changed* c, size_t i) {
 /* Turns each undefined name of ours into a local, absolute definition. A local symbol is bound
  * without a look-up, so neither a missing nor a foreign definition of the name matters, and NOW
  * flags may stay: a file linked with them has no code to bind its other imports later. ld.so before
- * glibc 2.28 adds the load address to absolute symbols; tvmgo_elf_bind mends that afterwards. */
+ * glibc 2.28 adds the load address to absolute symbols; tvmgo_elf_bind corrects that afterwards. */
 static void define_ours(tvmgo_elf* elf, changed* c) {
   Elf64_Sym* symbols = elf->symtab.data;
   for (size_t i = 0; i < elf->num_sites; i++) {
@@ -111,7 +111,7 @@ static int edit_symbols(tvmgo_elf* elf, int fd) {
   return write_at(fd, symbols + c.low, size, elf->symtab.offset + at) == 0 ? 0 : failed(elf, "write");
 }
 
-/* A dependency on a TVM runtime is dropped when we are all that the file needs of it. */
+/* A dependency on a TVM runtime is removed if this library defines everything that the file needs from it. */
 static int drop_runtime(tvmgo_elf* elf, int fd) {
   Elf64_Dyn* d = elf->dynamic.data;
   if (!elf->needs_runtime || elf->runtime_versioned || elf->imports_unknown) return 0;
@@ -172,7 +172,7 @@ void tvmgo_elf_copy_opened(tvmgo_elf_copy* copy) {
   if (!copy->is_file) return;
   unlink(copy->path);
   copy->is_file = 0;
-  tvmgo_elf_copy_close(copy); /* the path was unique: nothing has to be kept */
+  tvmgo_elf_copy_close(copy); /* the path was unique: the file need not be kept */
 }
 
 void tvmgo_elf_copy_close(tvmgo_elf_copy* copy) {

@@ -1,5 +1,5 @@
-/* The dynamic section: every table it names must lie in the loaded part of the file, and come with
- * the sizes that ld.so takes for granted. */
+/* The dynamic section: every table that it names must be in the loaded part of the file, with the sizes that ld.so
+ * assumes. */
 #include "loader/loader.h"
 #include "loader/elf_check.h"
 
@@ -127,7 +127,7 @@ int tvmgo_elf_is_runtime_library(const char* file) {
   static const char* const names[] = {"libtvm_ffi",      "libtvm_runtime",    "libtvm",
                                       "libtvm_compiler", "libtvm_allvisible", "libtvmgo"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    size_t n = strlen(names[i]); /* then ".so", or a hash that a packager put before it */
+    size_t n = strlen(names[i]); /* followed by ".so", or by a packager's hash and ".so" */
     if (strncmp(file, names[i], n) == 0 && (file[n] == '.' || file[n] == '-')) return 1;
   }
   return 0;
@@ -178,7 +178,7 @@ int tvmgo_elf_check_dynamic(tvmgo_elf* elf) {
   if (elf->strtab.size == 0 || *tvmgo_elf_string(elf, elf->strtab.size - 1) != 0)
     return tvmgo_elf_corrupt(elf, "the string table has no end");
 
-  /* Nothing says how many symbols there are: at most up to the strings, or the segment's end. */
+  /* The file does not state the number of symbols: they end at the string table or at the segment's end. */
   const Elf64_Phdr* p = tvmgo_elf_load_at(elf, elf->symtab.vaddr, sizeof(Elf64_Sym), 1);
   uint64_t end = p->p_vaddr + p->p_filesz;
   if (elf->strtab.vaddr > elf->symtab.vaddr && elf->strtab.vaddr < end) end = elf->strtab.vaddr;
@@ -188,7 +188,7 @@ int tvmgo_elf_check_dynamic(tvmgo_elf* elf) {
   uint64_t flags = t.low[DT_FLAGS];
   elf->bind_now = has(&t, DT_BIND_NOW) || (flags & DF_BIND_NOW) || (t.flags_1 & DF_1_NOW);
   elf->text_relocations = has(&t, DT_TEXTREL) || (flags & DF_TEXTREL);
-  /* One entry is the C start-up code's own. */
+  /* One entry belongs to the C start-up code. */
   elf->has_constructors = t.low[DT_INIT_ARRAYSZ] > 8;
   if (t.gnu_hash != 0 && place(elf, "the hash table", t.gnu_hash, 16, 8, &elf->gnu_hash) != 0)
     return -1;

@@ -1,5 +1,5 @@
-/* The hash tables of a file: ld.so follows them blindly, so every bucket and chain is checked, and
- * they say how many symbols can be found. */
+/* The hash tables of a file: ld.so follows them without checks, so every bucket and chain is checked here. They also
+ * give the number of symbols that can be found. */
 #include "loader/loader.h"
 #include "loader/elf_check.h"
 

@@ -1,5 +1,5 @@
-/* Symbols and relocations: of which generation a file is, which names of this runtime it imports,
- * and where their addresses have to be written. */
+/* Symbols and relocations: they show the generation of a file, the names of this runtime that it imports, and where to
+ * write their addresses. */
 #include "loader/loader.h"
 #include "loader/elf_bind.h"
 #include "loader/elf_check.h"
@@ -17,7 +17,7 @@ enum { ADDEND_COUNTS = 0 }; /* GLOB_DAT and JUMP_SLOT ignore it */
 enum { ADDEND_COUNTS = 1 };
 #endif
 
-/* Marks of a generation, and what else names tell. */
+/* Symbol names that identify a generation or another property. */
 enum {
   V21 = 1,
   MODERN = 2,

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* One directory of a run path, up to ':' or the end, with $ORIGIN replaced. Returns the bytes used of
- * path; *has_origin says whether it was named. An empty result means that it does not fit. */
+ * path; *has_origin reports whether $ORIGIN occurred. An empty result means that it does not fit. */
 static size_t expand(const char* path, const char* origin, char* to, size_t cap, int* has_origin) {
   size_t used = strcspn(path, ":"), n = 0;
   *has_origin = 0;
@@ -29,8 +29,8 @@ static size_t expand(const char* path, const char* origin, char* to, size_t cap,
   return used;
 }
 
-/* The first directory of the run path that has the library decides: only if it is spelled with
- * $ORIGIN does the copy need help. Writes the library's path; 0 = leave it to ld.so. */
+/* The first directory of the run path that has the library counts: the copy needs help only if that directory is
+ * written with $ORIGIN. Writes the library's path; 0 = leave it to ld.so. */
 static int find(const char* run_path, const char* origin, const char* needed, char* to, size_t cap) {
   for (const char* p = run_path;; p++) {
     int has_origin;

@@ -33,8 +33,8 @@ static int is_needed(const tvmgo_elf* elf, const char* file) {
   return 0;
 }
 
-/* *highest becomes the highest version number of the list, which ends with a link of 0. Version
- * numbers have 15 bits: more steps than that are a trap. */
+/* *highest becomes the highest version number of the list, which ends with a link of 0. Version numbers have 15 bits: a
+ * longer list is malicious. */
 static int walk_needed(tvmgo_elf* elf, uint64_t at, unsigned* highest) {
   Elf64_Verneed need;
   Elf64_Vernaux aux;

@@ -1,4 +1,4 @@
-/* Opening a library for its functions: the file itself where it is ours alone, else a copy. */
+/* Opens a library for its functions: the file itself if nobody else uses it, else a copy. */
 #include "loader/loader.h"
 #include "loader/elf_bind.h"
 #include "loader/mapping.h"
@@ -36,7 +36,7 @@ static int wants_private(unsigned flags) {
 /* ---- opening ---- */
 
 typedef enum {
-  FAILED = -1, /* an error is raised; so it is for the last two */
+  FAILED = -1, /* an error is raised, as for the last two */
   OPENED = 0,
   TAKEN,       /* ld.so has another library under this path, or somebody else has the file */
   UNRESOLVED,  /* it binds immediately, and one of our names is undefined */
@@ -45,7 +45,7 @@ typedef enum {
 
 static void forget_error(void) { tvmgo_object_release(tvmgo_error_take()); }
 
-/* Says what dlopen said, without the path that it was given. */
+/* Raises dlopen's error, without the path that was passed to it. */
 static outcome raise_refused(const tvmgo_elf* elf, const char* path) {
   const char* why = dlerror();
   if (why == NULL) why = "the dynamic linker gave no reason";
@@ -61,7 +61,7 @@ static outcome raise_refused(const tvmgo_elf* elf, const char* path) {
     return tvmgo_binding_find(name) == NULL ? FAILED : UNRESOLVED;
   }
   if (strstr(why, strerror(ENOMEM)) != NULL || strstr(why, "cannot create") != NULL ||
-      strcmp(why, "cannot open shared object file") == 0) /* it says why in all other cases */
+      strcmp(why, "cannot open shared object file") == 0) /* in all other cases the message has a reason */
     return tvmgo_raise_oom();
   int is_absent = strstr(why, "cannot open shared object file") != NULL;
   if (is_absent && !about_path)
@@ -76,8 +76,8 @@ static outcome raise_refused(const tvmgo_elf* elf, const char* path) {
   return is_absent || strstr(why, "failed to map segment") != NULL ? UNMAPPED : FAILED;
 }
 
-/* Most exported files need libm, and the program itself often does not: it stays from the first of
- * them on, because mapping it anew for each costs more than all the rest of loading. */
+/* Most exported files need libm, which the program itself often does not. It stays loaded after the first such file,
+ * because mapping it again for each costs more than the rest of loading. */
 static void keep_libm(const tvmgo_elf* elf) {
   static _Atomic int kept;
   if (!elf->needs_libm || atomic_load_explicit(&kept, memory_order_relaxed)) return;
@@ -105,7 +105,7 @@ static outcome open_new(tvmgo_mapping* m, const tvmgo_elf* elf, const char* path
   return rc;
 }
 
-/* ld.so could not bind it to us, or only after its constructors have called us. */
+/* ld.so could not bind it to this runtime, or only after its constructors have called this runtime. */
 static int needs_copy(const tvmgo_elf* elf) {
   if (elf->needs_runtime && !elf->runtime_versioned && !elf->imports_unknown) return 1;
   return (elf->needs_definition || (elf->has_constructors && elf->calls_ours)) &&
@@ -310,7 +310,7 @@ static uint64_t hash_content(const unsigned char* p, size_t size, uint64_t h) {
   return h;
 }
 
-/* Bytes that must not be loaded twice are known again by their content, as files by their number. */
+/* Bytes that must not be loaded twice are identified by their content, as files are by their inode number. */
 static void identify(struct stat* file, const void* bytes, size_t size) {
   file->st_dev = (dev_t)-1;
   file->st_ino = (ino_t)(hash_content(bytes, size, UINT64_C(0xcbf29ce484222325)) | 1);

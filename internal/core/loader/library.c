@@ -1,4 +1,4 @@
-/* Library modules: the functions of a shared library, and loading one with what it carries. */
+/* Library modules: the functions of a shared library, and loading one with the modules in its blob. */
 #include "loader/loader.h"
 #include "object/name_list.h"
 
@@ -90,7 +90,7 @@ static symbol* cached(const struct tvmgo_symbol_cache* c, const char* name, size
   return s;
 }
 
-/* Keeps what was found. Without memory it is found anew next time. */
+/* Caches what was found. If memory is exhausted, the next call searches again. */
 static void keep(tvmgo_module* m, const char* name, size_t len, uint32_t hash, void* address,
                  int is_packed) {
   symbol* s = malloc(sizeof *s + len);
@@ -134,7 +134,7 @@ static int implements(tvmgo_module* m, const char* name, size_t len) {
   return find_symbol(m->image, name, len, &is_packed) != NULL;
 }
 
-/* Text is what a producer's function may give; anything else is its mistake. */
+/* A producer's function must return text; anything else is an error of the function. */
 static int metadata(tvmgo_module* m, const char* name, size_t len, int doc, TVMFFIAny* out) {
   const char* prefix = doc ? "__tvm_ffi__doc_" : "__tvm_ffi__metadata_";
   *out = tvmgo_any_none();

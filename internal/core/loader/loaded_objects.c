@@ -17,7 +17,7 @@ TVMGO_BEHIND_LD_SO static int is_us(const struct dl_phdr_info* info) {
   return 0;
 }
 
-/* Runs under the dynamic linker's lock: calls nothing of it. */
+/* Runs under the dynamic linker's lock, so it must not call the dynamic linker. */
 TVMGO_BEHIND_LD_SO static int note(struct dl_phdr_info* info, size_t size, void* ctx) {
   tvmgo_loaded* l = ctx;
   if (l->count == l->cap) {

@@ -12,7 +12,7 @@
  * it runs under ld.so's own lock. */
 pthread_mutex_t tvmgo_mapping_lock = PTHREAD_MUTEX_INITIALIZER;
 static tvmgo_mapping* all;
-/* One was opened, or is gone. */
+/* A mapping was opened or removed. */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 enum { OPENING_SECONDS = 60 };
 
@@ -36,14 +36,14 @@ static int same_file(const struct stat* a, const struct stat* b) {
   return a->st_ino != 0 && a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* A file that was overwritten in place keeps its number. */
+/* A file that was overwritten in place keeps its inode number. */
 static int same_content(const struct stat* a, const struct stat* b) {
   return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
          a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Under the lock: a mapping to share with mine, or else one to wait for, which another load is opening
- * and which must not be opened twice. */
+/* Under the lock: a mapping that can be shared, or else one that another load is opening and that must not be opened
+ * twice, to wait for. */
 static tvmgo_mapping* find_same(tvmgo_mapping* mine, tvmgo_mapping** pending) {
   *pending = NULL;
   for (tvmgo_mapping* o = all; o != NULL; o = o->next) {
@@ -56,7 +56,7 @@ static tvmgo_mapping* find_same(tvmgo_mapping* mine, tvmgo_mapping** pending) {
   return NULL;
 }
 
-/* Under the lock, which is given up meanwhile. 0 when the table may have changed. */
+/* Under the lock, which is released while waiting. 0 if the table may have changed. */
 static int wait_for(const tvmgo_mapping* pending, const char* name) {
   struct timespec until;
   if (pthread_equal(pending->opener, pthread_self()))

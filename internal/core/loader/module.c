@@ -199,7 +199,7 @@ typedef struct {
   TVMFFIAny* out;
 } description;
 
-/* Stops at the module that a look-up of the function would stop at. */
+/* Stops at the module at which a look-up of the function would stop. */
 static int describe_in(void* ctx, tvmgo_module* m) {
   const description* d = ctx;
   if (m->cls->metadata != NULL && m->cls->metadata(m, d->name, d->len, d->doc, d->out) != 0)
@@ -219,7 +219,7 @@ int tvmgo_module_function_names(tvmgo_module* m, TVMFFIObject** out) {
   return *out == NULL ? -1 : 0;
 }
 
-/* Names of a tree, with what holds their texts. */
+/* The names of a tree, with the objects that own their text. */
 typedef struct {
   tvmgo_name_list names;
   TVMFFIObject** lists; /* owned */
@@ -262,7 +262,7 @@ static TVMFFIObject* env_cached(tvmgo_module* m, const char* name) {
   return NULL;
 }
 
-/* Takes over f; another thread may have been first, then its function is the answer. */
+/* Takes over f. If another thread was first, its function is returned. */
 static TVMFFIObject* env_keep(tvmgo_module* m, const char* name, TVMFFIObject* f) {
   struct tvmgo_env_entry* e = malloc(sizeof *e + strlen(name) + 1);
   if (e == NULL) {
@@ -310,7 +310,7 @@ static int env_lookup(void* ctx, const char* name, TVMFFIObjectHandle* out) {
     return tvmgo_raise(TVMGO_VALUE_ERROR, "look up function: %s is NULL",
                        name == NULL ? "the name" : "out");
   *out = NULL;
-  if (ctx == NULL) { /* no module: the globals are all there is */
+  if (ctx == NULL) { /* no module: only global functions exist */
     TVMFFIObject* f = tvmgo_global_get(name, strlen(name));
     if (f == NULL)
       return tvmgo_raise(TVMGO_RUNTIME_ERROR,
@@ -335,7 +335,7 @@ int TVMBackendGetFuncFromEnv(void* mod_node, const char* func_name, TVMFunctionH
   return env_lookup(mod_node, func_name, out);
 }
 
-/* ---- What the type carries ----------------------------------------------------------------- */
+/* ---- Attributes of the type ----------------------------------------------------------------- */
 
 /* A snapshot under the module's lock, because imports may be replaced by another thread. */
 static int get_imports(void* field, TVMFFIAny* result) {

@@ -47,7 +47,7 @@ static int add_symbol(const char* name, void* address) {
   fresh->address = address;
   strcpy(fresh->name, name);
   pthread_mutex_lock(&tvmgo_system_lib_lock);
-  fresh->next = symbols; /* found before an older one of the name: the last wins */
+  fresh->next = symbols; /* found before an older one with the name: the last registration is used */
   symbols = fresh;
   pthread_mutex_unlock(&tvmgo_system_lib_lock);
   return 0;
@@ -80,7 +80,8 @@ static int get_function(tvmgo_module* m, const char* name, size_t len, TVMFFIObj
   return *out == NULL ? -1 : 0;
 }
 
-/* What find_function takes: the name without the prefix, of a function that begins with it. NULL for all others. */
+/* The argument for find_function: the name without the prefix, for a function that begins with the prefix. NULL for all
+ * others. */
 static const char* shown_name(const char* symbol, const char* prefix) {
   static const char modern[] = "__tvm_ffi_";
   if (strncmp(symbol, modern, sizeof modern - 1) == 0)

@@ -1,5 +1,5 @@
-/* Arrays: elements lie in the object itself, behind the cell. C++ code may pop, erase or fill spare
- * capacity of an array that it holds alone, so the deleter trusts the cell and nothing else. */
+/* Arrays: elements lie in the object itself, behind the cell. C++ code may pop, erase or fill spare capacity of an
+ * array that it alone holds, so the deleter relies only on the cell. */
 #include "object/object.h"
 
 typedef struct {

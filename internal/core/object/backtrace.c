@@ -1,7 +1,7 @@
 /* TVMFFIBacktrace: where an error was raised, as lines that Python's tracebacks have.
  *
- * The first line is what the caller says of itself. Its callers follow, with their names (symbolize.c); there is no
- * reading of debug information: the numbers behind the names are offsets in bytes, which addr2line turns into lines. */
+ * The first line is the caller's own description. Its callers follow, with their names (symbolize.c). No debug
+ * information is read: the numbers after the names are offsets in bytes, which addr2line converts to lines. */
 #include "object/object.h"
 #include "object/symbolize.h"
 
@@ -34,8 +34,8 @@ static int walk(void** pcs, int n) {
   return backtrace(pcs, n);
 }
 
-/* Where the object begins that holds an address, found without a look at its symbols; 0 when there is
- * none, or with a glibc before 2.35. */
+/* The load address of the object that contains an address, found without its symbols; 0 if there is none, or with a
+ * glibc before 2.35. */
 #if __GLIBC_PREREQ(2, 35)
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 
@@ -63,7 +63,7 @@ static int walk_all(void** few, int room, int most, void*** pcs) {
 
 /* The frames from the one that returns to `caller` on, without those of this library, and of the C
  * library, which starts programs and threads; the first has its line already when has_first is set.
- * Those of a Python interpreter are shown if cross is set: its front end adds better ones. Where this
+ * Those of a Python interpreter are included only if cross is set, because its front end adds better ones. Where this
  * library is part of the program itself, its frames look like the program's. */
 static void add_callers(tvmgo_text* t, void* caller, int has_first, int cross, int limit) {
   void *few[FRAMES_FEW], **pcs;
@@ -75,7 +75,7 @@ static void add_callers(tvmgo_text* t, void* caller, int has_first, int cross, i
   tvmgo_symbolizer s;
   tvmgo_symbolizer_begin(&s);
   for (int shown = has_first, skip = has_first; i < n && shown < limit; i++) {
-    uintptr_t pc = (uintptr_t)pcs[i] - 1; /* in the call, not behind it */
+    uintptr_t pc = (uintptr_t)pcs[i] - 1; /* an address in the call instruction, not after it */
     uintptr_t object = object_of((void*)pc);
     if (skip-- > 0 || (object != 0 && (object == own || object == libc))) continue;
     shown += tvmgo_symbolize(&s, t, pc, !cross);

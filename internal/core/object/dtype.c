@@ -1,6 +1,6 @@
-/* Element types as text. Two generations share one parser: the modern grammar (docs/abi.md B.9) says
- * "bool" for {6,8,1}, the classic one (A.2) for {1,1,1}, whose small floats are the modern codes
- * here (classic memory held 6 and 7 for them). */
+/* Element types as text. Two generations share one parser: "bool" is {6,8,1} in the modern grammar (docs/abi.md B.9)
+ * and {1,1,1} in the classic one (A.2), whose small floats are the modern codes here (classic memory held 6 and 7 for
+ * them). */
 #include "object/object.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 typedef enum { MODERN = 1, CLASSIC = 2, NEEDS_BITS = 4 } grammar;
 
-/* Names that bits may follow. */
+/* Names that may be followed by bits. */
 static const struct {
   const char* name;
   uint8_t code, bits;
@@ -66,7 +66,7 @@ static int bad(const reader* r, const char* why) {
                      r->grammar == CLASSIC ? "e4m3_float8, e5m2_float8" : "float8_e4m3fn and kin");
 }
 
-/* Steps over text when it comes next. */
+/* Skips text if it is next. */
 static int skip(reader* r, const char* text) {
   size_t n = strlen(text);
   if ((size_t)(r->end - r->at) < n || memcmp(r->at, text, n) != 0) return 0;

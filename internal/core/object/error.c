@@ -27,7 +27,7 @@ static void error_delete(void* self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
 
-/* The one error that needs no memory: never freed, its count starts high and is never watched. */
+/* The only error that needs no memory: it is never freed. Its count starts high and is never checked. */
 static void oom_delete(void* self, int flags) { (void)self, (void)flags; }
 static void update_backtrace(TVMFFIObjectHandle self, const TVMFFIByteArray* text, int32_t mode);
 static struct {
@@ -172,7 +172,7 @@ int tvmgo_raise_context(const char* format, ...) {
   char* whole = context == NULL ? NULL : malloc(len + 2 + cell->message.size);
   if (whole == NULL) {
     free(context);
-    set_raised(e); /* better the bare error than none */
+    set_raised(e); /* the unchanged error is better than none */
     return -1;
   }
   memcpy(whole, context, len);

@@ -1,4 +1,4 @@
-/* Names that others will ask for: what all of them must be. */
+/* Checks of names that are looked up later. */
 #include "object/object.h"
 
 #include <limits.h>

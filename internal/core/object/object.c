@@ -13,9 +13,9 @@ void tvmgo_object_plain_deleter(void* self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
 
-/* Deleters release what an object holds, so the release of a long chain would recurse once per link
- * and overflow the stack. Deleters that nest deeper than this are put off until the outermost release
- * has returned from its own, and then run in a loop: before that release returns, all is gone. */
+/* Deleters release what an object holds, so the release of a long chain would recurse once per link and overflow the
+ * stack. Deleters that nest deeper than this are deferred until the deleter of the outermost release has returned, and
+ * then run in a loop. All objects are freed before that release returns. */
 enum { NESTED_DELETERS = 64 };
 
 static __thread struct {
@@ -36,7 +36,7 @@ static void delete_with_nested(TVMFFIObject* obj, int flags) {
 }
 
 void tvmgo_object_drop(TVMFFIObject* obj, uint64_t old) {
-#ifdef __SANITIZE_THREAD__ /* which does not model fences */
+#ifdef __SANITIZE_THREAD__ /* the sanitizer does not model fences */
   (void)__atomic_load_n(&obj->combined_ref_count, __ATOMIC_ACQUIRE);
 #else
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -51,7 +51,7 @@ void tvmgo_object_drop(TVMFFIObject* obj, uint64_t old) {
     }
     return;
   }
-  /* Somebody watches the object, so that its count is in use. */
+  /* A weak reference exists, so the object's count is in use. */
   if (obj->deleter != NULL) delete_with_nested(obj, kTVMFFIObjectDeleterFlagBitMaskStrong);
   tvmgo_object_release_weak(obj);
 }

@@ -17,18 +17,18 @@ typedef struct {
 typedef struct {
   TVMFFIObject header;
   TVMFFIByteArray content;
-  TVMFFIObject* owner; /* whose memory content shows */
+  TVMFFIObject* owner; /* the object whose memory content refers to */
 } view_object;
 
-/* Blocks beyond 1 KiB malloc hands out under a lock as soon as a process has threads, which with this
- * library it has. A thread keeps one of those that it freed, if it is not huge. */
+/* For blocks beyond 1 KiB, malloc takes a lock once a process has threads, and with this library it has. So a thread
+ * keeps one of the blocks that it freed, if it is not huge. */
 enum { SPARE_MIN = 1024, SPARE_MAX = 16 * 1024 };
 
 static void* text_storage(size_t size) {
   if (size < SPARE_MIN || size > SPARE_MAX) return malloc(size);
   tvmgo_thread* t = tvmgo_thread_get();
   void* spare = t->spare_text;
-  /* One of more than twice the size would be a waste for a string that stays. */
+  /* A block of more than twice the size would waste memory for a long-lived string. */
   if (spare == NULL || t->spare_size < size || t->spare_size / 2 > size) return malloc(size);
   t->spare_text = NULL;
   return spare;
@@ -58,7 +58,7 @@ static int too_large(const char* op, size_t size) {
   return tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: %zu bytes are more than memory can hold", op, size);
 }
 
-/* Inline, so that the type is a constant and the allocation has nothing to decide. */
+/* Inline, so that the type is a constant and the allocation has no branches. */
 static inline __attribute__((always_inline)) int make(const char* op, int32_t small_index,
                                                       int32_t heap_index, const char* data,
                                                       size_t size, TVMFFIAny* out) {
@@ -194,7 +194,7 @@ static __attribute__((noinline)) int own(const TVMFFIAny* any_view, TVMFFIAny* o
   if (any_view == NULL || out == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "own value: %s is NULL",
                        out == NULL ? "out" : "the view");
-  TVMFFIAny view = *any_view; /* out may be the same place */
+  TVMFFIAny view = *any_view; /* out may be the same value */
   if (tvmgo_check_value(&view) != 0) return tvmgo_raise_context("own value");
   switch (view.type_index) {
     case kTVMFFIRawStr:
@@ -217,7 +217,7 @@ static __attribute__((noinline)) int own(const TVMFFIAny* any_view, TVMFFIAny* o
   }
 }
 
-/* Objects and numbers go the short way, members one by one: that is how callers wrote them. */
+/* Objects and numbers are copied member by member, as callers wrote them (see tvmgo_map_key_init). */
 int TVMFFIAnyViewToOwnedAny(const TVMFFIAny* any_view, TVMFFIAny* out) {
   if (TVMGO_UNLIKELY(any_view == NULL || out == NULL)) return own(any_view, out);
   int32_t type = any_view->type_index;

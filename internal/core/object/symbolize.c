@@ -1,6 +1,6 @@
-/* Names of functions: those that dladdr finds in the dynamic symbol table, and for the others those of
- * the file's .symtab, which has local functions and is not in memory. It is read when a name is wanted,
- * and only the names are kept. */
+/* Names of functions: those that dladdr finds in the dynamic symbol table, and for the others those of the file's
+ * .symtab, which has local functions and is not in memory. It is read when a name is needed, and only the names are
+ * kept. */
 #include "object/symbolize.h"
 
 #include <dlfcn.h>
@@ -15,9 +15,9 @@
 /* ---- .symtab --------------------------------------------------------------------------------- */
 
 enum {
-  NAME_MAX_BYTES = 4096,    /* a longer name is cut */
+  NAME_MAX_BYTES = 4096,    /* a longer name is truncated */
   SYMBOLS_AT_ONCE = 1024,
-  SYMBOLS_MOST = 1 << 22,   /* for one backtrace: what is beyond has addresses */
+  SYMBOLS_MOST = 1 << 22,   /* for one backtrace: further frames have only addresses */
   HEADERS_MOST = 64
 };
 
@@ -30,8 +30,8 @@ static int read_at(int fd, void* to, size_t size, uint64_t offset) {
   return 0;
 }
 
-/* Whether the file is still the one that is mapped at base: another one may have its name by now. *bias is
- * what its addresses are moved by. */
+/* Whether the file is still the one that is mapped at base: the name may now belong to another file. *bias is the
+ * difference between addresses in memory and in the file. */
 static int is_mapped(int fd, const char* base, Elf64_Ehdr* ehdr, uintptr_t* bias) {
   Elf64_Phdr phdrs[HEADERS_MOST];
   if (read_at(fd, ehdr, sizeof *ehdr, 0) != 0 || memcmp(ehdr->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -108,8 +108,7 @@ static uintptr_t local_name(tvmgo_symbolizer* s, const char* file, const char* b
 
 /* ---- Lines ------------------------------------------------------------------------------------- */
 
-/* C++ names are shown as they are written where the process has a C++ library, which need not be in the
- * global scope. */
+/* C++ names are demangled if the process has a C++ library, which need not be in the global scope. */
 typedef char* (*demangler)(const char* name, char* buffer, size_t* size, int* status);
 
 static demangler find_demangler(void) {
@@ -118,7 +117,7 @@ static demangler find_demangler(void) {
   if (f != 0) return (demangler)f;
   f = (uintptr_t)dlsym(RTLD_DEFAULT, "__cxa_demangle");
   void* library = f == 0 && tvmgo_forks() == 0 ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD) : NULL;
-  if (library != NULL) f = (uintptr_t)dlsym(library, "__cxa_demangle"); /* which stays loaded from now on */
+  if (library != NULL) f = (uintptr_t)dlsym(library, "__cxa_demangle"); /* which then stays loaded */
   atomic_store_explicit(&found, f, memory_order_relaxed);
   return (demangler)f;
 }
@@ -137,7 +136,7 @@ static int is_interpreter(const char* file) {
   return strncmp(base, "libpython", 9) == 0 || strncmp(base, "python", 6) == 0;
 }
 
-/* 1 when it is about code of an interpreter. */
+/* 1 if the frame is code of an interpreter. */
 static int write_line(tvmgo_symbolizer* s, tvmgo_text* t, uintptr_t pc) {
   Dl_info at = {0};
   char local[NAME_MAX_BYTES + 1];
@@ -171,8 +170,8 @@ typedef struct {
   uint32_t size, is_interpreter;
 } kept;
 
-/* Open addressing, half full at most; emptied when it is full, and when a library was unloaded, whose
- * addresses another one may have by now. */
+/* A hash table with open addressing, at most half full. It is cleared when it is full, and when a library was unloaded,
+ * because another library may now have its addresses. */
 enum { KEPT_SLOTS = 8192 };
 static kept* table; /* under the lock */
 static size_t num_kept;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for n more bytes, or NULL. */
+/* Space for n more bytes, or NULL. */
 static char* room(tvmgo_text* t, size_t n) {
   if (t->failed) return NULL;
   if (n > t->capacity - t->size) {

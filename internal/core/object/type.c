@@ -1,7 +1,7 @@
 /* The type table: keys, indices and ancestors (docs/abi.md B.2, B.5).
  *
- * Look-ups take no lock: both ways into the table, by index and by key, only ever grow, and an
- * entry is complete before it can be reached. */
+ * Look-ups take no lock: both indices of the table, by number and by key, only grow, and an entry is complete before it
+ * is published. */
 #include "object/type_internal.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static tvmgo_type* find_key(const char* key, size_t len, uint64_t hash) {
   return t;
 }
 
-/* Makes a complete entry reachable. Under the lock; the chunk of its index exists. */
+/* Publishes a complete entry. Under the lock; the chunk of its index exists. */
 static void publish(tvmgo_type* t) {
   int32_t i = t->info.type_index;
   _Atomic(tvmgo_type*)* bucket = &buckets[t->info.type_key_hash % BUCKETS];
@@ -193,8 +193,8 @@ static int32_t refuse(const TVMFFIByteArray* key, const char* why, int32_t numbe
   return -1;
 }
 
-/* The reference implementation ends the process on a request that cannot be met. This one raises an
- * error on the calling thread and answers -1, which no type has. */
+/* The reference implementation ends the process on a request that cannot be met. This one raises an error on the
+ * calling thread and returns -1, which no type has. */
 int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray* type_key, int32_t static_type_index,
                                   int32_t type_depth, int32_t num_child_slots,
                                   int32_t child_slots_can_overflow, int32_t parent_type_index) {
@@ -259,7 +259,7 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray* type_key, int32_t stati
 
 enum { LONGEST_GUESS = 64 };
 
-/* How many letters must change to make b of a; both are short. */
+/* The edit distance of a and b; both are short. */
 static int distance(const TVMFFIByteArray* a, const TVMFFIByteArray* b) {
   int row[LONGEST_GUESS + 1];
   for (size_t j = 0; j <= b->size; j++) row[j] = (int)j;
@@ -277,7 +277,7 @@ static int distance(const TVMFFIByteArray* a, const TVMFFIByteArray* b) {
   return row[b->size];
 }
 
-/* The registered key that looks most like this one; NULL when none does. */
+/* The most similar registered key; NULL if none is similar. */
 int (*tvmgo_type_missing)(const TVMFFIByteArray* key);
 
 static const char* similar_key(const TVMFFIByteArray* key) {
@@ -317,7 +317,7 @@ int TVMFFITypeKeyToIndex(const TVMFFIByteArray* type_key, int32_t* out_tindex) {
   return 0;
 }
 
-/* NULL for an index that was never given out, where the reference implementation ends the process.
+/* NULL for an index that was never assigned; the reference implementation then ends the process.
  * The function is declared pure, so it raises nothing. */
 const TVMFFITypeInfo* TVMFFIGetTypeInfo(int32_t type_index) {
   tvmgo_type* t = tvmgo_type_at(type_index);

@@ -1,8 +1,8 @@
 /* What types have besides their index: fields, methods, metadata, and columns of attributes
  * (docs/abi.md B.1, B.5, B.11).
  *
- * C++ code reads these arrays without asking, while another thread may add to them: an array that
- * is too small is replaced by a larger copy, the old one stays, and counts grow after contents. */
+ * C++ code reads these arrays directly, while another thread may add to them. So a full array is replaced by a larger
+ * copy, the old one is kept, and a count grows after its contents are written. */
 #include "object/type_internal.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static TVMFFIByteArray copy_text(char** at, const TVMFFIByteArray* text) {
   return copy;
 }
 
-/* Checks what every registration begins with; raises an error that begins with op. */
+/* Checks the arguments that all registrations share; raises an error that begins with op. */
 static tvmgo_type* check(const char* op, int32_t type_index, const void* info,
                          const TVMFFIByteArray* name) {
   if (info == NULL) {
@@ -83,7 +83,7 @@ static int check_field(const char* op, const TVMFFIFieldInfo* f) {
   const char* wrong = NULL;
   if (missing_text(&f->doc) || missing_text(&f->metadata))
     wrong = "a text pointer is NULL";
-  else if (f->size < 0 || f->alignment < 0) /* an offset may be: of a base in front of Object */
+  else if (f->size < 0 || f->alignment < 0) /* an offset may be negative: for a base in front of Object */
     wrong = "size and alignment must not be negative";
   else if (f->getter == NULL)
     wrong = "the getter is NULL, so that nobody could read it";
@@ -208,8 +208,8 @@ int TVMFFITypeRegisterMetadata(int32_t type_index, const TVMFFITypeMetadata* met
 
 /* ---- Attributes ---------------------------------------------------------------------------- */
 
-/* Columns that exist before anybody registers an attribute: C++ code caches the answer of
- * TVMFFIGetTypeAttrColumn, even NULL. The two with values of their own can be filled without memory. */
+/* Columns that exist from the start: C++ code caches the result of TVMFFIGetTypeAttrColumn, even NULL. The two with
+ * values of their own can be filled without memory. */
 #define COLUMN(text, after) {.name = {text, sizeof text - 1}, .next = (after)}
 static tvmgo_type_column empty_columns[] = {
     COLUMN("__ffi_new__", &empty_columns[1]),
@@ -257,7 +257,7 @@ static tvmgo_type_column* add_column(const TVMFFIByteArray* name) {
   return c;
 }
 
-/* Stores an owned value, None only makes the column. Under the lock. */
+/* Stores an owned value; None only creates the column. Under the lock. */
 static enum outcome add_attr(int32_t type_index, const TVMFFIByteArray* name,
                              const TVMFFIAny* value) {
   tvmgo_type_column* c = find_column(name);
@@ -312,7 +312,7 @@ const TVMFFITypeAttrColumn* TVMFFIGetTypeAttrColumn(const TVMFFIByteArray* attr_
   return c == NULL ? NULL : &c->column;
 }
 
-/* ---- What built-in types carry ------------------------------------------------------------- */
+/* ---- Attributes of built-in types ------------------------------------------------------------- */
 
 void tvmgo_type_reflect_builtin(int32_t type_index, const TVMFFIFieldInfo* fields, int32_t num_fields,
                                 const TVMFFITypeMetadata* metadata) {

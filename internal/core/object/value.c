@@ -157,7 +157,7 @@ static int need_handle(const TVMValue* v, int code) {
                      code, tvmgo_classic_code_name(code), kTVMNullptr);
 }
 
-/* An object of the kind that the code says. */
+/* An object of the kind that the code states. */
 static int object_of(const TVMValue* v, int code, int32_t type_index, TVMFFIAny* out) {
   if (need_handle(v, code)) return -1;
   int array = type_index == kTVMFFITensor;

@@ -1,4 +1,4 @@
-/* Whether a value is what it says: what a caller, or the result of a callback, may get wrong. */
+/* Checks of values from callers and callbacks: does a value match its type index? */
 #include "object/object.h"
 
 #define SMALL_MAX 7
@@ -69,6 +69,6 @@ int tvmgo_check_result(TVMFFIAny* result) {
   else
     rc = tvmgo_check_value(result);
   if (rc == 0) return 0;
-  *result = tvmgo_any_none(); /* what it holds is not to be trusted, not even for a release */
+  *result = tvmgo_any_none(); /* its content cannot be trusted, not even for a release */
   return tvmgo_raise_context("call function: its result is wrong");
 }

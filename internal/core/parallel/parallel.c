@@ -1,6 +1,6 @@
 /* Parallel launches: TVMBackendParallelLaunch and TVMBackendParallelBarrier.
  *
- * The calling thread runs task 0, the workers of a team (parallel_team.h) the others. */
+ * The calling thread runs task 0, the workers of a team (team.h) the others. */
 #include "parallel/parallel.h"
 #include "parallel/team.h"
 #include "parallel/thread_count.h"
@@ -16,7 +16,7 @@ int tvmgo_parallel_threads(void) {
   int n = atomic_load_explicit(&num_threads, memory_order_relaxed);
   if (TVMGO_LIKELY(n != 0)) return n;
   int found = tvmgo_parallel_default();
-  /* The first thread decides: a size that was set in the meantime stays. */
+  /* The first thread sets it; a size that was set meanwhile is kept. */
   return atomic_compare_exchange_strong(&num_threads, &n, found) ? found : n;
 }
 
@@ -55,13 +55,13 @@ static int same_bytes(TVMFFIByteArray a, TVMFFIByteArray b) {
   return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
 
-/* What became of one task. */
+/* The result of one task. */
 typedef struct {
   int32_t rc;
   TVMFFIObject* error; /* owned; may be NULL with rc != 0 */
 } task_result;
 
-/* Raises one error for all tasks that failed: the kind that all share, else RuntimeError. The
+/* Raises one error for all failed tasks: with their common kind, else RuntimeError. The
  * first error's backtrace is kept. Consumes the results. */
 static void raise_joined(task_result* results, int n) {
   static const TVMFFIByteArray runtime_error = {TVMGO_RUNTIME_ERROR,
@@ -112,8 +112,8 @@ static void raise_joined(task_result* results, int n) {
   for (int i = 0; i < n; i++) tvmgo_object_release(results[i].error);
 }
 
-/* Joins the errors of a launch. A front end's error (-2) of task 0 alone stays where it is: on this
- * thread, with the front end. */
+/* Joins the errors of a launch. If only task 0 failed, with a front end's error (-2), the error stays with the front
+ * end on this thread. */
 static int launch_failed(tvmgo_team* g, tvmgo_thread* t, int rc0, int num_task) {
   int others = 0;
   for (int i = 1; i < num_task; i++) others += g->workers[i - 1].rc != 0;
@@ -137,7 +137,7 @@ static int launch_failed(tvmgo_team* g, tvmgo_thread* t, int rc0, int num_task) 
   return -1;
 }
 
-/* One task on the calling thread. Its error, if it raised one, is the launch's. */
+/* Runs one task on the calling thread. Its error, if it raised one, is the launch's. */
 static int launch_inline(FTVMParallelLambda task, void* cdata) {
   _Alignas(64) _Atomic int32_t counter[TVMGO_BARRIER_STRIDE] = {0};
   TVMParallelGroupEnv env = {.sync_handle = (void*)counter, .num_task = 1};
@@ -150,7 +150,7 @@ static int launch_inline(FTVMParallelLambda task, void* cdata) {
 
 static int launch_on_team(tvmgo_team* g, FTVMParallelLambda task, void* cdata, int num_task) {
   tvmgo_thread* t = tvmgo_thread_get();
-  if (TVMGO_UNLIKELY(t->error != NULL)) /* an older error must not pass for task 0's */
+  if (TVMGO_UNLIKELY(t->error != NULL)) /* an older error must not be reported as task 0's */
     tvmgo_object_release(tvmgo_error_take());
   tvmgo_team_start(g, task, cdata, num_task);
   t->parallel_depth++;
@@ -209,7 +209,7 @@ int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_ta
 }
 
 int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv* penv) {
-  enum { PAUSES = 128 }; /* some microseconds; then another thread may need this core */
+  enum { PAUSES = 128 }; /* for some microseconds; then another thread may need this core */
   if (TVMGO_UNLIKELY(penv == NULL || penv->sync_handle == NULL || task_id < 0 ||
                      task_id >= penv->num_task))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "parallel barrier: task %d is none of this launch",

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A job word: what done reaches when all workers of the job are through (48 bits, counted since the
- * team was made, so that no two jobs have the same word), and the number of tasks (16 bits). */
+/* A job word: the value of `done` at which all workers of the job have finished (48 bits, counted since the team was
+ * made, so that no two jobs have the same word), and the number of tasks (16 bits). */
 #define TEAM_WORD(target, num_task) ((target) << 16 | (uint64_t)(num_task))
 #define WORD_TARGET(word) ((word) >> 16)
 #define WORD_TASKS(word) ((int)((word) & 0xffff))
@@ -31,7 +31,7 @@ static struct {
   int spin_count, crowded_spin_count;
   int cores;
   int has_affinity;
-  cpu_set_t affinity; /* of the process: a caller bound to one core must not bind its workers */
+  cpu_set_t affinity; /* of the process, so that a caller bound to one core does not bind its workers */
 } pool;
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
@@ -50,8 +50,8 @@ static int64_t now_ns(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Pauses that take about 30 microseconds: longer than the gap between two launches of one model,
- * shorter than what anybody notices. */
+/* The number of pauses that take about 30 microseconds: longer than the gap between two launches of a model, too short
+ * to be noticed. */
 static int default_spin_count(void) {
   enum { PAUSES = 256, SPIN_NS = 30000 };
   int64_t best = INT64_MAX;
@@ -65,8 +65,7 @@ static int default_spin_count(void) {
   return (int)((int64_t)SPIN_NS * PAUSES / best);
 }
 
-/* The child has the memory of all teams and none of their threads. It starts afresh: its launches
- * make new teams. */
+/* The child has the memory of all teams but none of their threads. Its launches make new teams. */
 static void forked_child(void) {
   pool.lost = pool.idle;
   pool.idle = NULL;
@@ -90,9 +89,9 @@ static void pool_init(void) {
   pthread_atfork(NULL, NULL, forked_child);
 }
 
-/* Publishes a job, or QUIT, and wakes sleeping workers. Either a worker that goes to sleep sees the new
- * word, or this sees the worker in sleeping: both sides write before they read, in one total order.
- * The fence is apart from the store so that its line and that of the job travel at the same time. */
+/* Publishes a job, or QUIT, and wakes sleeping workers. Either a worker that goes to sleep sees the new word, or this
+ * sees the worker in sleeping: both sides write before they read, in one total order. The fence is separate from the
+ * store, so that the cache lines of the word and of the job are transferred at the same time. */
 static void publish(tvmgo_team* g, uint64_t word) {
   atomic_store_explicit(&g->word, word, memory_order_release);
   atomic_thread_fence(memory_order_seq_cst);
@@ -117,8 +116,8 @@ static void uncount_workers(int n) {
   if (wake) futex_wake(&pool.released, INT_MAX);
 }
 
-/* Ends the threads of a team that is in no list, and lets go of it. They count no longer, though
- * they may still be on their way out. */
+/* Ends the threads of a team that is in no list, and releases it. The threads no longer count, although they may still
+ * be running. */
 static void retire(tvmgo_team* g) {
   int count = g->count;
   publish(g, QUIT);
@@ -126,8 +125,8 @@ static void retire(tvmgo_team* g) {
   uncount_workers(count);
 }
 
-/* Called by a team's first worker when a second went by without a job. Returns 1 when there is
- * nothing more to watch: the team has been retired, or may stay idle for good. */
+/* Called by a team's first worker after a second without a job. Returns 1 if the worker need not check again: the team
+ * was retired, or may stay idle forever. */
 static int retire_if_spare(tvmgo_team* g) {
   int spare = 0, watch = 1;
   tvmgo_spin_lock(&pool.lock);
@@ -147,15 +146,15 @@ static int retire_if_spare(tvmgo_team* g) {
   return !watch;
 }
 
-/* Notes where this thread runs; the line stays as it is when that has not changed. */
+/* Records the core on which this thread runs; writes only if it has changed. */
 static inline void note_cpu(_Atomic int* cpu) {
   int now = sched_getcpu();
   if (atomic_load_explicit(cpu, memory_order_relaxed) != now)
     atomic_store_explicit(cpu, now, memory_order_relaxed);
 }
 
-/* Whether a thread that was last seen on `cpu` is queued behind this one: then spinning keeps away
- * what it waits for. With few cores the kernel leaves two threads on one of them for long. */
+/* Whether a thread that last ran on `cpu` waits for this core: then spinning delays the work that this thread waits
+ * for. With few cores the kernel leaves two threads on one core for long. */
 static inline int is_here(const _Atomic int* cpu) {
   return atomic_load_explicit(cpu, memory_order_relaxed) == sched_getcpu();
 }
@@ -166,9 +165,9 @@ static int a_worker_is_here(const tvmgo_team* g, int num_task) {
   return 0;
 }
 
-/* Moves this thread off the core that it shares with the caller, and leaves it free to run anywhere:
- * the kernel wakes a thread where its waker runs, and then both stay there. Where the other cores are
- * busy this costs more than it gains, so the pauses between two attempts grow. 1 when it moved. */
+/* Moves this thread off the core that it shares with the caller, and then allows it all cores again: the kernel wakes a
+ * thread on the core of its waker, and then both stay there. If the other cores are busy, this costs more than it
+ * gains, so the pauses between attempts grow. 1 if it moved. */
 static int step_aside(tvmgo_worker* w) {
   enum { FIRST_PAUSE_NS = 1000000, LONGEST_PAUSE_NS = 128000000 };
   cpu_set_t all, others;
@@ -221,7 +220,7 @@ static void run_task(tvmgo_worker* w, tvmgo_thread* t, uint64_t word) {
     atomic_store_explicit(&g->counters[w->task_id * TVMGO_BARRIER_STRIDE], TVMGO_BARRIER_BROKEN,
                           memory_order_release);
     atomic_store_explicit(&g->failed, 1, memory_order_relaxed);
-  } else if (TVMGO_UNLIKELY(t->error != NULL)) { /* raised on the way, and handled */
+  } else if (TVMGO_UNLIKELY(t->error != NULL)) { /* raised during the task, and handled */
     tvmgo_object_release(tvmgo_error_take());
   }
   note_cpu(&w->cpu);
@@ -246,9 +245,9 @@ static void* worker_main(void* arg) {
   return NULL;
 }
 
-/* Makes workers until the team is whole; the pool has counted them already. */
+/* Makes the missing workers of the team; the pool has counted them already. */
 static int make_workers(tvmgo_team* g) {
-  /* Signals are for the program's own threads; faults stay where they happen. */
+  /* Blocks signals, which are for the program's own threads, except those of faults. */
   static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
   sigset_t block, before;
   sigfillset(&block);
@@ -364,7 +363,7 @@ int tvmgo_team_grow(tvmgo_team* g) {
 void tvmgo_team_start(tvmgo_team* g, FTVMParallelLambda task, void* cdata, int num_task) {
   for (int i = 0; i < num_task; i++) {
     _Atomic int32_t* counter = &g->counters[i * TVMGO_BARRIER_STRIDE];
-    /* Reading first leaves the line alone when the last launch had no barrier. */
+    /* Reads first: if the last launch had no barrier, the cache line is not written. */
     if (atomic_load_explicit(counter, memory_order_relaxed) != 0)
       atomic_store_explicit(counter, 0, memory_order_relaxed);
   }

@@ -56,8 +56,8 @@ static int quota_of_folder(const char* folder, int version) {
   return cores_of_quota(quota, period);
 }
 
-/* Least quota from root/group up to root itself. In a container the group's path may be the one
- * that the host sees: folders that are not there have no quota. */
+/* The smallest quota from root/group up to root itself. In a container the group's path may be that of the host:
+ * directories that do not exist have no quota. */
 static int quota_of_group(const char* root, const char* group, int version) {
   char folder[PATH_MAX];
   int n = snprintf(folder, sizeof folder, "%s%s", root, group);

@@ -1,4 +1,4 @@
-/* Reflected fields of objects: all of a type, reading and writing one; and the hooks of a type. */
+/* Reflected fields of objects: listing those of a type, reading and writing one; and the hooks of a type. */
 #include "record/record.h"
 #include "object/type_internal.h"
 

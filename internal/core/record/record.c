@@ -1,4 +1,4 @@
-/* Records in memory: fields by the way they are stored. */
+/* Records in memory: how fields are stored. */
 #include "record/record.h"
 
 #include <stdlib.h>
@@ -132,7 +132,7 @@ static int is_integral(const TVMFFIAny* v) {
   return v->type_index == kTVMFFIInt || v->type_index == kTVMFFIBool;
 }
 
-/* 1 when v could be stored, with what was there before in *old. */
+/* 1 if v was stored; *old is the previous value. */
 static int put(void* field, int32_t static_type, const TVMFFIAny* v, TVMFFIAny* old) {
   switch (static_type) {
     case kTVMFFIInt:

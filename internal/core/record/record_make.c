@@ -83,10 +83,10 @@ static int too_many(const maker* m, int32_t given) {
                      (int)m->num_positional, (int)given);
 }
 
-/* Puts the type and the field before the error that a setter raised, which becomes its cause. */
+/* Raises an error that names the type and the field; the setter's error becomes its cause. */
 static int blame(const maker* m, const TVMFFIFieldInfo* f, const char* what) {
   TVMFFIObject* cause = tvmgo_error_take();
-  if (cause == NULL) return -1; /* a front end has it */
+  if (cause == NULL) return -1; /* the error is with a front end */
   const TVMFFIErrorCell* cell = tvmgo_error_cell(cause);
   size_t size = m->info->type_key.size + f->name.size + 2 * cell->message.size + 64;
   size_t lines = 0;

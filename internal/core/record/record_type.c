@@ -8,7 +8,7 @@
 
 /* ---- Fields -------------------------------------------------------------------------------- */
 
-/* C++ code that made the object may have left anything behind a 32-bit number. */
+/* C++ code that made the object may have left any bytes after a 32-bit number. */
 static int get_int32(void* field, TVMFFIAny* result) {
   *result = tvmgo_any_int(*(const int32_t*)field);
   return 0;

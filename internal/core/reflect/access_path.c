@@ -45,7 +45,7 @@ tvmgo_access_path* tvmgo_access_path_extend(tvmgo_access_path* path, tvmgo_acces
 
 /* ---- Comparing ----------------------------------------------------------------------------- */
 
-/* 1, 0 or -1. A front end can build a path whose depth is wrong, so nothing rests on it alone. */
+/* 1, 0 or -1. A front end can build a path with a wrong depth, so the depth alone is not relied on. */
 static int paths_equal(const tvmgo_access_path* a, const tvmgo_access_path* b) {
   if (a->depth != b->depth) return 0;
   while (a != b) {

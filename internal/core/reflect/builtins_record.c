@@ -70,7 +70,7 @@ static int register_init(const char* fname, const TVMFFIAny* args, int32_t n, TV
   return tvmgo_record_init(type);
 }
 
-/* Fields that do not lie within the size would be written over other memory. */
+/* Checks that fields lie within the object's size: others would overwrite other memory. */
 static int check_size(const char* fname, int32_t type, int32_t size) {
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(type);
   if (info == NULL)

@@ -81,7 +81,7 @@ typedef struct {
 
 static int find_device(finder* f, const TVMFFIAny* v, DLDevice* device);
 
-/* 1 when there is a device that is not a CPU below, 0, or -1. */
+/* 1 if the value contains a device that is not a CPU, 0 if not, or -1. */
 static int find_below(finder* f, TVMFFIObject* obj, DLDevice* device) {
   TVMFFIAny key, item;
   int found = 0;

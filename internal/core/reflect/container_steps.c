@@ -1,4 +1,4 @@
-/* Steps through containers, and how deep an operation is. */
+/* Iteration over containers, and the depth of an operation. */
 #include "container/map_internal.h"
 #include "reflect/recursive.h"
 

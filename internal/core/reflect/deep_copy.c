@@ -1,8 +1,8 @@
-/* Copies of values with all that they hold (ffi.DeepCopy).
+/* Deep copies of values (ffi.DeepCopy).
  *
- * A copy is in the table before its children are copied, and filled as they come: what is shared
- * stays shared, and what contains itself is copied into something that does. Only the copies of
- * Only new Arrays and Maps without other owners are changed. */
+ * A copy is put into the table before its children are copied, and filled in as they are: shared objects stay shared,
+ * and a value that contains itself is copied to one that does. Only new Arrays and Maps without other owners are
+ * changed. */
 #include "reflect/enum.h"
 #include "container/list.h"
 #include "container/map_internal.h"
@@ -18,7 +18,7 @@ typedef struct {
 
 static int copy_any(copier* c, const TVMFFIAny* v, TVMFFIAny* out);
 
-/* Makes obj's copy (consumed; NULL: an error was raised) known. */
+/* Adds obj's copy (consumed; NULL: an error was raised) to the table. */
 static TVMFFIObject* know(copier* c, TVMFFIObject* obj, TVMFFIObject* copy) {
   if (copy == NULL) return NULL;
   tvmgo_visited_entry* e = tvmgo_visited_add(&c->seen, obj, NULL);
@@ -142,7 +142,7 @@ static TVMFFIObject* copy_reflected(copier* c, TVMFFIObject* obj) {
 static int copy_any(copier* c, const TVMFFIAny* v, TVMFFIAny* out) {
   int32_t type = v->type_index;
   if (!tvmgo_any_is_object(v) || type == kTVMFFIStr || type == kTVMFFIBytes ||
-      type == kTVMFFIShape || type == kTVMFFIBigInt || tvmgo_is_enum(type)) /* a member is the only one of its kind */
+      type == kTVMFFIShape || type == kTVMFFIBigInt || tvmgo_is_enum(type)) /* a member of an enumeration is unique */
     return TVMFFIAnyViewToOwnedAny(v, out);
   const tvmgo_visited_entry* e = tvmgo_visited_find(&c->seen, v->v_obj, NULL);
   if (e != NULL) return TVMFFIAnyViewToOwnedAny(&e->value, out);

@@ -1,5 +1,5 @@
-/* The types behind enumerations, which front ends derive theirs from. All of an enumeration stands
- * in the EnumState that its type has in the column __ffi_enum__. */
+/* The base types of enumerations, from which front ends derive theirs. The data of an enumeration is in the EnumState
+ * that its type has in the column __ffi_enum__. */
 #include "reflect/builtins.h"
 #include "reflect/enum.h"
 #include "container/list.h"
@@ -105,7 +105,7 @@ int tvmgo_enum_find(const char* op, int32_t type_index, const TVMFFIAny* index, 
   TVMFFIAny state;
   const TVMFFIAny* found = NULL;
   if (tvmgo_hook_find("__ffi_enum__", type_index, &state) && state.type_index == state_type) {
-    /* NULL: a front end took it. */
+    /* NULL: a front end has taken the error. */
     TVMFFIObject* indexes = ((tvmgo_enum_state*)state.v_obj)->indexes;
     if (indexes != NULL && tvmgo_map_find(indexes, index, &found) < 0) return -1;
   }

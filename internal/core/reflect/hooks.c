@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* What the function that a hook gets reads; state is NULL when the hook is done. */
+/* The data of the function that is passed to a hook; state is NULL when the hook has returned. */
 typedef struct {
   tvmgo_hook_answer answer;
   void* state;

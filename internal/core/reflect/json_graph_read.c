@@ -23,7 +23,7 @@ static int bad(const reader* r, const char* what, const TVMFFIAny* got) {
   return -1; /* returned here, so that the compiler sees that the result is set when 0 is returned */
 }
 
-/* The value of a name in a JSON object, borrowed; NULL when it is absent, or v is no object. */
+/* The value of a name in a JSON object, borrowed; NULL if it is absent or v is not an object. */
 static const TVMFFIAny* member(const TVMFFIAny* v, const char* name, size_t size) {
   TVMFFIByteArray text = {name, size};
   TVMFFIAny key = tvmgo_any_none();
@@ -35,7 +35,7 @@ static const TVMFFIAny* member(const TVMFFIAny* v, const char* name, size_t size
   return found == 1 ? value : NULL;
 }
 
-/* ---- What the data of a node must be ------------------------------------------------------- */
+/* ---- Checks of the data of a node ------------------------------------------------------- */
 
 static int want_int(const reader* r, const TVMFFIAny* data, int64_t* out) {
   if (data == NULL || (data->type_index != kTVMFFIInt && data->type_index != kTVMFFIBool))
@@ -115,7 +115,7 @@ static int read_numbers(const reader* r, int32_t type, const TVMFFIAny* data, TV
 
 /* ---- Containers ---------------------------------------------------------------------------- */
 
-/* The nodes that an array of indices names, in a new List. */
+/* The nodes with the indices in an array, in a new List. */
 static int read_nodes(reader* r, const TVMFFIAny* data, TVMFFIObject** out) {
   const TVMFFISeqCell* cell;
   if (want_seq(r, data, &cell) != 0) return -1;
@@ -229,7 +229,7 @@ static int read_object(reader* r, int32_t type, const TVMFFIAny* data, TVMFFIAny
 
 /* ---- Nodes --------------------------------------------------------------------------------- */
 
-/* *v stays as it is, or gets an owned value even on failure. */
+/* *v is unchanged or an owned value, even on failure. */
 static int decode(reader* r, const TVMFFIAny* node, TVMFFIAny* v) {
   const TVMFFIAny *type = member(node, "type", 4), *data = member(node, "data", 4);
   TVMFFIByteArray text;

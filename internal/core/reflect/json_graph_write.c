@@ -23,7 +23,7 @@ static int append(TVMFFIObject* list, const TVMFFIAny* v) {
   return tvmgo_list_replace(list, n, n, v, 1);
 }
 
-/* The list, which is released, as an Array. */
+/* Converts the list, which is released, to an Array. */
 static int give_array(TVMFFIObject* list, int rc, TVMFFIAny* out) {
   const TVMFFISeqCell* cell = tvmgo_seq_cell(list);
   TVMFFIObject* array = rc == 0 ? tvmgo_array_new(cell->data, cell->size) : NULL;
@@ -180,7 +180,7 @@ static int object_data(writer* w, TVMFFIObject* obj, TVMFFIAny* data) {
   return tvmgo_function_call(hook.v_obj, &view, 1, data);
 }
 
-/* Parts precede the whole, so an object that contains itself cannot be written. */
+/* Parts precede the object, so an object that contains itself cannot be written. */
 static int around_object(writer* w, TVMFFIObject* obj, TVMFFIAny* data) {
   if (tvmgo_visited_find(&w->around, obj, NULL) != NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: a %s contains itself", w->op,

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An array or object that is being read: its elements, or keys and values, lie on the stack above
- * base. */
+/* An array or object that is being read: its elements, or its keys and values, are on the stack above base. */
 typedef struct {
   size_t base;
   int is_map;
@@ -16,13 +15,13 @@ typedef struct {
 typedef struct {
   const char *begin, *at, *end;
   tvmgo_text scratch; /* of the string or number that is read */
-  TVMFFIAny* stack;   /* owned: elements, keys and values of what is not complete */
+  TVMFFIAny* stack;   /* owned: elements, keys and values of incomplete containers */
   size_t size, capacity;
-  frame* frames; /* the innermost last: texts nest as deep as they like */
+  frame* frames; /* the innermost last; the depth is not limited */
   size_t depth, max_depth;
 } reader;
 
-/* Raises an error about the position at, in the words of Python's json, as tvm-ffi does. */
+/* Raises an error about the position `at`, worded as in Python's json module, as tvm-ffi does. */
 static int bad(const reader* r, const char* at, const char* what) {
   const char* line = r->begin;
   size_t lines = 1;
@@ -98,7 +97,7 @@ static void add_utf8(tvmgo_text* t, uint32_t code) {
   tvmgo_text_add(t, s, n);
 }
 
-/* The four digits of an escape; what is wrong with them is at the position where. */
+/* The four digits of an escape; errors name the position `where`. */
 static int read_code(reader* r, const char* where, uint32_t* code) {
   int digits = read_hex(r);
   if (digits < 0) return bad(r, where, "Invalid \\uXXXX escape");
@@ -174,8 +173,8 @@ static size_t number_size(const reader* r, int* is_whole) {
   return (size_t)(p - r->at);
 }
 
-/* What strtoll and strtod accept in full and in range: so "01", "+1", ".5" and "1." too. Numbers too
- * small for all 53 bits are read, for they are written, too. */
+/* Accepts all that strtoll and strtod accept completely and in range, so also "01", "+1", ".5" and "1.". Subnormal
+ * numbers are read, because they are written, too. */
 static int read_number(reader* r, TVMFFIAny* out) {
   const char* start = r->at;
   int is_negative = skip(r, "-"), is_whole;
@@ -209,7 +208,7 @@ static int read_number(reader* r, TVMFFIAny* out) {
 
 /* ---- Arrays and objects -------------------------------------------------------------------- */
 
-/* The Array of what lies on the stack above base. */
+/* An Array of the values on the stack above base. */
 static int make_array(reader* r, size_t base, TVMFFIAny* out) {
   TVMFFIObject* array = tvmgo_array_new(r->stack + base, (int64_t)(r->size - base));
   pop_to(r, base);
@@ -218,7 +217,7 @@ static int make_array(reader* r, size_t base, TVMFFIAny* out) {
   return 0;
 }
 
-/* The Map of the keys and values that lie on the stack above base. */
+/* A Map of the keys and values on the stack above base. */
 static int make_map(reader* r, size_t base, TVMFFIAny* out) {
   TVMFFIObject* map = tvmgo_map_new(kTVMFFIMap);
   int rc = map == NULL ? -1 : 0;
@@ -232,7 +231,7 @@ static int make_map(reader* r, size_t base, TVMFFIAny* out) {
   return rc;
 }
 
-/* A key and the colon behind it. */
+/* Reads a key and the colon after it. */
 static int read_key(reader* r) {
   TVMFFIAny key;
   if (peek(r) != '"') return bad(r, r->at, "Expecting property name enclosed in double quotes");
@@ -253,7 +252,7 @@ static int open_container(reader* r) {
   return 0;
 }
 
-/* What ends the innermost container. */
+/* The character that ends the innermost container. */
 static const char* closing(const reader* r) { return r->frames[r->depth - 1].is_map ? "}" : "]"; }
 
 /* Reads up to the first value that is complete: a scalar, or a container without elements, which is

@@ -12,7 +12,7 @@ static const char op[] = "write JSON";
 
 typedef struct {
   tvmgo_text text;
-  tvmgo_visited seen; /* the Lists and Dicts around the place that is written */
+  tvmgo_visited seen; /* the Lists and Dicts that contain the current position */
   int32_t indent;
   int level;
 } writer;
@@ -35,7 +35,7 @@ static void write_string(tvmgo_text* t, TVMFFIByteArray s) {
   tvmgo_text_put(t, "\"");
 }
 
-/* A fraction or an exponent shows that it is no Int; 17 digits bring back the same double. Below 1e17,
+/* A fraction or an exponent distinguishes it from an Int; 17 digits are read back as the same double. Below 1e17,
  * %.17g would write an integral value without either. */
 static void write_float(tvmgo_text* t, double v) {
   if (isnan(v))

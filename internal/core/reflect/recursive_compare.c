@@ -1,7 +1,7 @@
 /* Equality and order of values by content (ffi.RecursiveEq, Lt, Le, Gt, Ge).
  *
- * Of an object its reflected fields count, as in TVM: objects of a type without any, such as tensors
- * and functions, are all equal. Equal maps are equal in any order; no order is defined between others. */
+ * As in TVM, objects are compared by their reflected fields: all objects of a type without fields, such as tensors and
+ * functions, are equal. Maps are equal regardless of the order of entries; unequal maps have no order. */
 #include "container/map_internal.h"
 #include "reflect/recursive.h"
 
@@ -12,8 +12,8 @@
 
 typedef struct {
   const char* op;
-  int eq_only;     /* order is 0 or UNEQUAL, and nothing is without an order */
-  tvmgo_visited seen; /* pairs that are equal as long as nothing unequal is found */
+  int eq_only;     /* order is 0 or UNEQUAL; a missing order is not an error */
+  tvmgo_visited seen; /* pairs that are assumed to be equal until a difference is found */
   int level;
 } comparer;
 
@@ -152,7 +152,7 @@ static int answer(comparer* c, const TVMFFIAny* args, int32_t n, int* order) {
     uint32_t mark = c->seen.size;
     int level = c->level;
     rc = compare(c, &a, &b, order);
-    if (rc != 0 || *order != 0) { /* what was taken for equal below may not be */
+    if (rc != 0 || *order != 0) { /* pairs below that were assumed to be equal may not be */
       tvmgo_visited_forget(&c->seen, mark);
       c->level = level;
     }

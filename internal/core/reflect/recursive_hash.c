@@ -1,4 +1,4 @@
-/* A hash of values by content (ffi.RecursiveHash): what tvmgo_equal takes for equal has one hash. */
+/* A hash of values by content (ffi.RecursiveHash): values that tvmgo_equal considers equal have the same hash. */
 #include "container/map_internal.h"
 #include "reflect/recursive.h"
 
@@ -16,7 +16,7 @@ static uint64_t combine(uint64_t seed, uint64_t v) {
   return seed ^ (v + UINT64_C(0x9e3779b9) + (seed << 6) + (seed >> 2));
 }
 
-/* Spreads every bit over the word, so that sums of such numbers still tell sets apart. */
+/* Spreads every bit over the word, so that sums of such numbers still distinguish sets. */
 static uint64_t spread(uint64_t v) {
   v = (v ^ (v >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   v = (v ^ (v >> 27)) * UINT64_C(0x94d049bb133111eb);

@@ -13,7 +13,7 @@ typedef struct {
   tvmgo_text text;
   tvmgo_visited seen; /* done: value is the text, or None: first is its place in text, second its size */
   int level;
-  int hooks;     /* how many are running: then text is cut off again, and value is used */
+  int hooks;     /* the number of running hooks: then the text is truncated again, and value is used */
   int addresses; /* TVM_FFI_REPR_WITH_ADDR=1 */
 } printer;
 
@@ -85,7 +85,7 @@ static int print_map(printer* p, TVMFFIObject* map) {
   return rc;
 }
 
-/* Whether one of the first n fields has this name: one of a parent type counts, not its repetition. */
+/* Whether one of the first n fields has this name: a field of a parent type is shown, its repetition is not. */
 static int is_repeated(int32_t type_index, const TVMFFIFieldInfo* field, int n) {
   tvmgo_field_walk w = tvmgo_fields(type_index, kTVMFFIFieldFlagBitMaskReprOff);
   for (const TVMFFIFieldInfo* f; n > 0 && (f = tvmgo_field_next(&w)) != NULL; n--)

@@ -80,8 +80,8 @@ static TVMFFIAny counterpart(const tvmgo_visited* map, const TVMFFIAny* key) {
   return e == NULL ? *key : e->value;
 }
 
-/* The first entry of a without a counterpart in b, or whose value differs from it; flip: a is the
- * right side, and only keys are looked at. */
+/* The first entry of a without a counterpart in b or with a different value; flip: a is the right side, and only keys
+ * are compared. */
 static int compare_entries(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int flip, int* equal) {
   TVMFFIAny key, x, y = tvmgo_any_none();
   uint64_t place = 0;
@@ -181,7 +181,7 @@ static int compare_fields(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* eq
     int64_t r = 0;
     int rc = tvmgo_hook_call_int(c->op, &hook, a, b, answer, c, &r);
     *equal = r != 0;
-    /* The hook may have passed over differences. */
+    /* The hook may have ignored differences. */
     if (rc == 0 && *equal) tvmgo_difference_forget(&c->first, mark);
     return rc;
   }
@@ -202,7 +202,7 @@ static int compare_fields(comparer* c, TVMFFIObject* a, TVMFFIObject* b, int* eq
   return 0;
 }
 
-/* From here on the two correspond to each other. */
+/* Records that the two objects correspond to each other. */
 static int pair_up(comparer* c, TVMFFIObject* a, TVMFFIObject* b) {
   tvmgo_visited_entry* e = tvmgo_visited_add(&c->left, a, NULL);
   if (e == NULL) return -1;

@@ -8,7 +8,7 @@ typedef struct {
   const char* op;
   TVMFFIDefRegionKind region;
   int skip_tensor_content;
-  uint64_t variables, nodes; /* how many were met: numbers that take the place of addresses */
+  uint64_t variables, nodes; /* how many were visited: their numbers replace addresses */
   tvmgo_visited seen;           /* first is the hash */
   int level;
 } hasher;
@@ -49,8 +49,8 @@ static int by_key(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/* The hash of a key that does not depend on what else is hashed: 0 when there is none, and the
- * entry does not count. Keys are not defined here, so only those known from elsewhere have one. */
+/* A hash of a key that does not depend on the rest of the value; 0 if there is none, and the entry is ignored. Keys
+ * define no variables, so only variables that are already known have one. */
 static int key_number(hasher* h, const TVMFFIAny* key, uint64_t* out) {
   TVMFFIByteArray text;
   if (!tvmgo_any_is_object(key) || tvmgo_any_text(key, &text) || key->type_index == kTVMFFIBigInt)
@@ -60,7 +60,7 @@ static int key_number(hasher* h, const TVMFFIAny* key, uint64_t* out) {
   return e != NULL;
 }
 
-/* Entries in the order of their keys' hashes; of entries with one hash only that they are there. */
+/* Hashes entries in the order of their keys' hashes; of entries with the same hash only their number counts. */
 static int hash_map(hasher* h, TVMFFIObject* map, uint64_t* out) {
   uint64_t hash = combine(key_hash(map->type_index), (uint64_t)tvmgo_map_size(map)), child;
   size_t capacity = (size_t)tvmgo_map_size(map), n = 0;

@@ -1,4 +1,4 @@
-/* Mutators that call functions back, and the registry functions. */
+/* Mutators with callbacks, and the registry functions. */
 #include "reflect/builtins.h"
 #include "reflect/structural_mutate.h"
 #include "reflect/structural_callbacks.h"
@@ -24,7 +24,7 @@ typedef struct {
 
 static int32_t mutator_type;
 
-/* ---- What stands for variables ------------------------------------------------------------- */
+/* ---- Replacements of variables ------------------------------------------------------------- */
 
 static int check_variable(const char* op, const TVMFFIAny* variable) {
   if (tvmgo_any_is_object(variable)) return 0;
@@ -114,7 +114,7 @@ static int own_descent(our_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mode
   return rc;
 }
 
-/* The mode is settled; the value is held by the caller. */
+/* The mode is decided; the caller holds the value. */
 static int mutate_value(our_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mode mode,
                         TVMFFIAny* out) {
   *out = tvmgo_any_none();
@@ -134,7 +134,7 @@ static int mutate_value(our_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mod
 
 /* ---- Our mutators -------------------------------------------------------------------------- */
 
-/* The value is held: a callback may drop what it was taken from. */
+/* The value is retained, because a callback may release its container. */
 static TVMFFIAny table_call(tvmgo_mutator* m, TVMFFIAny value, tvmgo_mutate_mode mode) {
   TVMFFIAny out;
   if (tvmgo_any_is_object(&value)) tvmgo_object_retain(value.v_obj);
@@ -164,8 +164,8 @@ static TVMFFIAny table_remap_set(tvmgo_mutator* m, TVMFFIAny variable, TVMFFIAny
 static const tvmgo_mutator_table our_table = {table_mutate, table_mutate_in_place, table_remap_get,
                                               table_remap_set};
 
-/* Those of ours are called without the table, which can't pass on a front end's own errors, and with the
- * value held. Others see the counts as they are: from those they tell what may be changed in place. */
+/* Our mutators are called directly and with the value retained: the table can't pass on a front end's own errors. Other
+ * mutators see the actual counts, which show what may be changed in place. */
 int tvmgo_mutate(tvmgo_mutator* m, const TVMFFIAny* value, tvmgo_mutate_mode mode, TVMFFIAny* out) {
   if (mode == TVMGO_IN_PLACE && !tvmgo_is_unique(value)) mode = TVMGO_COPY;
   if (m->table != &our_table)
@@ -199,7 +199,7 @@ static void delete_mutator(void* self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
 
-/* A root that its giver moved here may be changed in place. */
+/* A root that the caller moved into the call may be changed in place. */
 static int mutate_root(const char* op, order order, const TVMFFIAny* root, TVMFFIObject* callbacks,
                        TVMFFIObject* region_callbacks, TVMFFIAny* result) {
   TVMFFIAny value;

@@ -1,4 +1,4 @@
-/* Mutation of what values consist of. */
+/* Mutation of the parts of values. */
 #include "container/list.h"
 #include "container/map_internal.h"
 #include "reflect/structural_mutate.h"
@@ -41,7 +41,7 @@ static void put_element(TVMFFIObject* seq, int64_t i, TVMFFIAny* value) {
   tvmgo_any_clear(value);
 }
 
-/* An element is visited in place, so that its count shows whether it has other owners. */
+/* An element is visited without a reference of its own, so that its count shows whether it has other owners. */
 static int mutate_element(tvmgo_mutator* m, TVMFFIObject* seq, int64_t i, tvmgo_mutate_mode mode,
                           TVMFFIAny* old, TVMFFIAny* out) {
   const TVMFFIAny* item = (const TVMFFIAny*)tvmgo_seq_cell(seq)->data + i;
@@ -183,8 +183,7 @@ static int mutate_fields(tvmgo_mutator* m, TVMFFIObject* obj, TVMFFISEqHashKind 
   return rc;
 }
 
-/* A variable is rebuilt where it is defined; where it is used, its replacement is taken. An
- * object of a graph is made anew once. */
+/* A variable is rebuilt at its definition; its uses get the replacement. An object of a graph is rebuilt once. */
 static int mutate_object(tvmgo_mutator* m, const TVMFFIAny* value, TVMFFIAny* out) {
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(value->type_index);
   TVMFFISEqHashKind kind = info == NULL || info->metadata == NULL
@@ -200,7 +199,7 @@ static int mutate_object(tvmgo_mutator* m, const TVMFFIAny* value, TVMFFIAny* ou
   }
   rc = mutate_fields(m, value->v_obj, kind, out);
   if (rc != 0) return rc;
-  /* Uses of an unchanged variable find nothing and stay, too; a pattern may come to it again. */
+  /* Uses of an unchanged variable find no replacement and are not changed; a pattern may reach it again. */
   if (!is_node && m->region != kTVMFFIDefRegionKindPattern && tvmgo_is_unchanged(out)) return 0;
   return tvmgo_mutate_remap_set(m, value, out);
 }

@@ -101,7 +101,7 @@ static int make_interrupt(TVMFFIObjectHandle* out) {
   return *out == NULL ? -1 : 0;
 }
 
-/* Arguments from the first on are values, which get owned, and the last two are options. */
+/* Converts the arguments that are values to owned ones, and reads the last two, which are options. */
 static int compare_args(const char* name, const TVMFFIAny* args, int32_t n, int32_t values,
                         TVMFFIAny* owned, tvmgo_structural_options* options) {
   int64_t flags[2];

@@ -1,7 +1,7 @@
-/* Going through a value by structure, with callbacks (ffi.StructuralVisit, ffi.StructuralWalk).
+/* Visits a value by structure, with callbacks (ffi.StructuralVisit, ffi.StructuralWalk).
  *
  * A visitor is an object that C++ code can call and derive from too: its table has one function,
- * which answers None, an owned VisitInterrupt that ends the whole, or an owned Error. */
+ * which returns None, an owned VisitInterrupt that ends the visit, or an owned Error. */
 #include "reflect/builtins.h"
 #include "container/map_internal.h"
 #include "reflect/structural.h"
@@ -45,7 +45,7 @@ static int is_interrupt(const TVMFFIAny* v) {
 
 /* ---- Answers ------------------------------------------------------------------------------- */
 
-/* An answer of a table's function or an attribute as return code; *out is None or an interrupt. */
+/* Converts the result of a table's function or an attribute to a return code; *out is None or an interrupt. */
 static int take_answer(const char* op, TVMFFIAny answer, TVMFFIAny* out) {
   *out = tvmgo_any_none();
   if (answer.type_index == kTVMFFIError) {
@@ -129,7 +129,7 @@ static int visit_fields(visitor* v, TVMFFIObject* obj, TVMFFIAny* out) {
   return rc;
 }
 
-/* What a value's type registers for its parts, or its reflected fields. */
+/* Visits the parts that a value's type registers, or its reflected fields. */
 static int visit_parts(visitor* v, const TVMFFIAny* value, TVMFFIAny* out) {
   TVMFFIAny hook, answer = tvmgo_any_none();
   *out = answer;
@@ -167,7 +167,7 @@ static TVMFFIAny map_attribute(visitor* v, TVMFFIAny value) {
 
 /* ---- Our visitors -------------------------------------------------------------------------- */
 
-/* 0 with *skip when the parts are to be left out, and *out for an interrupt. */
+/* Returns 0 with *skip set if the parts are to be omitted, and *out for an interrupt. */
 static int call_walk_callback(our_visitor* v, const TVMFFIAny* value, int* skip, TVMFFIAny* out) {
   TVMFFIAny args[2] = {*value, tvmgo_any_int(v->base.region)}, answer = tvmgo_any_none();
   int32_t n = 1;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The escape sequences of terminals that set colours stay readable: "\x1b[1m". Their size, or 0. */
+/* Escape sequences of terminals that set colours are kept readable: "\x1b[1m". Returns their size, or 0. */
 static size_t colour_size(const char* s, size_t n) {
   if (n < 3 || s[0] != 0x1b || s[1] != '[') return 0;
   size_t i = 2;

@@ -3,7 +3,7 @@
 #include "reflect/builtins.h"
 #include "container/list.h"
 
-/* C++ code makes and fills these too. */
+/* C++ code makes and fills in these objects, too. */
 typedef struct {
   TVMFFIObject header;
   TVMFFIObject* pattern;  /* List of objects, the innermost one first */
@@ -57,7 +57,7 @@ void tvmgo_visit_context_add(const TVMFFIAny* node) {
 typedef struct {
   const char* op;
   TVMFFIObject* wanted; /* List: the pattern from the outermost object on, without repetitions */
-  int takes_prefix;     /* a way that ends before all were met counts, too */
+  int takes_prefix;     /* a path that ends before the whole pattern was matched counts, too */
   TVMFFIObject* found;  /* List of paths */
   int level;
 } finder;

@@ -1,5 +1,5 @@
-/* Targets through the table of global functions, which has them from their first use on (deferred.h). Bodies are in Go
- * (internal/targetvalue), but those of a thread's current targets. */
+/* The global functions of targets, which are registered at their first use (deferred.h). Their bodies are in Go
+ * (internal/targetvalue), except those for a thread's current targets. */
 #include "call/builtin.h"
 #include "call/deferred.h"
 #include "target/target.h"
@@ -21,7 +21,7 @@ static int call_go(int action, const char* name, const TVMFFIAny* args, int32_t 
 
 static int call_target(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const tvmgo_builtin* b = self;
-  if (b->flag == TVMGO_TARGET_NEW && n == 1 && args[0].type_index == tvmgo_target_type) { /* is itself */
+  if (b->flag == TVMGO_TARGET_NEW && n == 1 && args[0].type_index == tvmgo_target_type) { /* the object itself */
     tvmgo_object_retain(args[0].v_obj);
     *result = args[0];
     return 0;
@@ -41,7 +41,7 @@ static int kind_from_json(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAn
 
 /* ---- Current targets, a stack per thread --------------------------------------------------- */
 
-/* A goroutine that uses them has to stay on its thread. */
+/* A goroutine that uses them must stay on its thread. */
 
 TVMGO_BUILTIN(enter) {
   tvmgo_thread* t = tvmgo_thread_get();
@@ -59,7 +59,7 @@ TVMGO_BUILTIN(enter) {
   return 0;
 }
 
-/* By the global function, which a build may lack: it raises an error there. */
+/* Calls the global function, which raises an error in a build without reflection. */
 static int are_equal(TVMFFIObject* a, TVMFFIObject* b, int* equal) {
   static const char name[] = "ffi.StructuralEqual";
   TVMFFIAny args[4] = {tvmgo_any_object(a), tvmgo_any_object(b), tvmgo_any_bool(0), tvmgo_any_bool(0)};
@@ -74,7 +74,7 @@ static int are_equal(TVMFFIObject* a, TVMFFIObject* b, int* equal) {
   return 0;
 }
 
-/* The object that was entered, or one that says the same. */
+/* The argument must be the object that was entered, or an equal one. */
 TVMGO_BUILTIN(exit_scope) {
   tvmgo_thread* t = tvmgo_thread_get();
   void* target;

@@ -32,7 +32,7 @@ tvmgo_target_hold* tvmgo_bridge_target_dropped(void) {
   return atomic_exchange_explicit(&dropped, NULL, memory_order_acquire);
 }
 
-/* An owned value of a borrowed one. */
+/* An owned copy of a borrowed value. */
 static TVMFFIAny held(const TVMFFIAny* v) {
   if (tvmgo_any_is_object(v)) tvmgo_object_retain(v->v_obj);
   return *v;
@@ -79,7 +79,7 @@ tvmgo_ret tvmgo_bridge_target(const TVMFFIAny* parts, uintptr_t handle) {
   return (tvmgo_ret){(uintptr_t)t, 0};
 }
 
-/* A target before its fields are set, as reflection makes one. */
+/* A target whose fields are not set yet, made by reflection. */
 static int make_target(TVMFFIObjectHandle* out) {
   tvmgo_target* t = tvmgo_record_new(tvmgo_target_type, sizeof *t);
   if (t == NULL) return -1;
@@ -94,7 +94,7 @@ static int make_target(TVMFFIObjectHandle* out) {
   return 0;
 }
 
-/* ---- What reflection says of them ---------------------------------------------------------- */
+/* ---- Reflected fields ---------------------------------------------------------- */
 
 #define STR "{\"type\":\"ffi.String\"}"
 #define STRINGS "{\"type\":\"ffi.Array\",\"args\":[" STR "]}"
@@ -135,8 +135,8 @@ static int is_target_type_key(const TVMFFIByteArray* key) {
          (key->size == sizeof kind_key - 1 && memcmp(key->data, kind_key, key->size) == 0);
 }
 
-/* Whether another library has described the type of a key. One that only knows its layout has an index of
- * it and no more, which is ours then. */
+/* Whether another library has described the type of a key. A library that only uses the layout has registered just an
+ * index, which this library then uses. */
 static int is_foreign(const char* key) {
   TVMFFIByteArray text = {key, strlen(key)};
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(TVMFFITypeGetOrAllocIndex(&text, -1, 1, 0, 0, kTVMFFIObject));

@@ -1,3 +1,3 @@
 // Package names lists the global functions of package reflect of the C core, in names.h, for reflect and for the
-// package that stands in for it.
+// package that replaces it.
 package names

@@ -59,7 +59,7 @@ func TestParse_PayloadIsAView(t *testing.T) {
 	require.Same(t, &data[e.Offset], &e.Payload[0])
 }
 
-// goldens are complete blobs, small enough to try every change of every byte.
+// goldens are complete blobs, small enough to test every change of every byte.
 func goldens() map[string]struct {
 	layout Layout
 	data   []byte
@@ -115,7 +115,7 @@ func TestParse_EveryKind(t *testing.T) {
 	}
 }
 
-// The kinds that TVM up to v0.21 wrote have scanners.
+// All kinds that TVM up to v0.21 wrote have scanners.
 func TestKinds_OfDescriptors(t *testing.T) {
 	names := DefaultKinds().Names()
 	for _, k := range modulekind.All() {
@@ -126,7 +126,7 @@ func TestKinds_OfDescriptors(t *testing.T) {
 	require.Contains(t, names, "metadata", "an old name")
 }
 
-// TestParse_GraphParameters wants as many names as the factory says it has parameters.
+// TestParse_GraphParameters checks that the number of names must equal the factory's number of parameters.
 func TestParse_GraphParameters(t *testing.T) {
 	for _, n := range []uint64{0, 2} {
 		data := build().u64(3).str("_lib").str("GraphExecutorFactory").str("{}").u64(n).strs("p").
@@ -155,7 +155,7 @@ func TestParse_EveryTruncation(t *testing.T) {
 	}
 }
 
-// requireSound checks what a parsed blob promises, whatever the bytes were.
+// requireSound checks the properties of every parsed blob, whatever the bytes were.
 func requireSound(t *testing.T, data []byte, b *Blob) {
 	t.Helper()
 	size, libraries := 0, 0
@@ -415,8 +415,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// requireWritable writes a blob that was read: the same bytes, save that the legacy layouts leave the place of the tree
-// open.
+// requireWritable writes a parsed blob: the bytes are the same, except that the legacy layouts do not fix the position
+// of the tree.
 func requireWritable(t *testing.T, data []byte, b *Blob) {
 	t.Helper()
 	written := must.Get(b.Encode())(t)

@@ -28,7 +28,7 @@ func TestEncode_Golden(t *testing.T) {
 	}
 }
 
-// requireSame says that two blobs carry the same modules in the same tree.
+// requireSame checks that two blobs contain the same modules in the same tree.
 func requireSame(t *testing.T, want, got *Blob) {
 	t.Helper()
 	require.Equal(t, want.Layout, got.Layout)
@@ -54,7 +54,7 @@ func TestEncode_RandomTrees(t *testing.T) {
 	}
 }
 
-// randomBlob has children that are shared, and a library anywhere or nowhere.
+// randomBlob returns a blob with shared children, and with a library at any position or without one.
 func randomBlob(rng *rand.Rand) *Blob {
 	n := 1 + rng.IntN(20)
 	b := &Blob{Layout: Layout(rng.IntN(3)), RowPtr: []int{0}}

@@ -72,8 +72,8 @@ func TestNumber_Refuses(t *testing.T) {
 	}
 }
 
-// Whatever the tree: either an error, or every module that the root reaches stands in one entry, every import is there
-// as an import of the entries, and nothing else is.
+// For every tree, there is either an error, or every module that the root reaches is in exactly one entry, and the
+// imports of the entries are exactly those of the modules.
 func TestNumber_Random(t *testing.T) {
 	rng := testseed.Rand(t)
 	good := 0
@@ -140,8 +140,8 @@ func TestNumber_Random(t *testing.T) {
 	require.Greater(t, good, 500)
 }
 
-// mergedCycle looks for a way from a mergeable module through one that isn't, both of them within the root's reach,
-// back to a mergeable one.
+// mergedCycle searches for a path from a mergeable module through one that isn't, both reachable from the root, back to
+// a mergeable one.
 func mergedCycle(imports [][]int, mergeable []bool) bool {
 	reach := make([][]bool, len(imports))
 	for i := len(imports) - 1; i >= 0; i-- { // imports have larger numbers

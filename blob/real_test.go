@@ -38,7 +38,7 @@ func section(t *testing.T, path string) ([]byte, Layout) {
 	return nil, 0
 }
 
-// artifacts has what TVM itself exported: v0.17 in classic, v0.27 in modern.
+// artifacts is the directory of libraries that TVM exported: by v0.17 in classic, by v0.27 in modern.
 const artifacts = "../testdata/artifacts/"
 
 // exported returns the blob of such a library.
@@ -102,7 +102,7 @@ func TestParse_RealLibraries(t *testing.T) {
 	}
 }
 
-// The blob and the .tvm_meta.json were written by the same export: both say the same.
+// The blob and the .tvm_meta.json are from the same export and have the same content.
 func TestParseMetaJSON_AgreesWithBlob(t *testing.T) {
 	text := must.Get(os.ReadFile(artifacts + "classic/gpu_opencl_dev.tvm_meta.json"))(t)
 	meta := must.Get(ParseMetaJSON(text))(t)
@@ -164,7 +164,7 @@ func TestParse_RealLibrariesDamaged(t *testing.T) {
 	}
 }
 
-// What TVM exported is written again as the same bytes, each payload too.
+// Blobs that TVM exported, and each of their payloads, are written again as the same bytes.
 func TestEncode_RealLibraries(t *testing.T) {
 	files := []string{"classic/gpu_cuda", "classic/gpu_opencl", "classic/graph_mlp", "modern/gpu_cuda",
 		"modern/gpu_cuda_ptx",

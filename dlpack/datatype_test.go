@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// testdata/dtype_modern.json holds what TVMFFIDataTypeFromString and …ToString of the reference library answered.
+// testdata/dtype_modern.json holds the results of TVMFFIDataTypeFromString and …ToString of the reference library.
 func TestDataType_AgreesWithTVMFFI(t *testing.T) {
 	text := must.Get(os.ReadFile("testdata/dtype_modern.json"))(t)
 	var golden struct {
@@ -19,7 +19,7 @@ func TestDataType_AgreesWithTVMFFI(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(text, &golden))
 
-	// Accepted there although the text says something else; an error here.
+	// The reference accepts these with another meaning than the text has; here they are errors.
 	refused := map[string]bool{}
 	for _, family := range []string{"int", "uint", "float", "bfloat", "bool", "handle", "i", "u", "f", "bf"} {
 		refused[family+"0"] = true
@@ -28,7 +28,7 @@ func TestDataType_AgreesWithTVMFFI(t *testing.T) {
 	for _, name := range []string{"float4_e2m1fn_", "f4_e2m1fn_", "fp4_e2m1fn_"} {
 		refused[name] = true
 	}
-	// Printed there, not read back there; read here.
+	// The reference prints these but cannot read them; here they are read.
 	extra := map[string]bool{}
 	for name := range golden.Parse {
 		if len(name) > 9 && name[len(name)-9:] == "xvscalex4" && golden.Parse[name] == nil {

@@ -72,7 +72,7 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// withTable lets a test register types and puts the table back.
+// withTable lets a test register types, and restores the table.
 func withTable(t *testing.T) {
 	old := deviceTypes.Load()
 	t.Cleanup(func() { deviceTypes.Store(old) })

@@ -10,8 +10,8 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// One rule for numbers of new devices: each between those of kDLExtDev and MaxDeviceAPI that nobody has. Headers, docs
-// and the example have the same words for it.
+// The rule for numbers of new devices: each unused number between kDLExtDev and MaxDeviceAPI. Headers, docs and the
+// example state it in the same words.
 func TestFreeDeviceNumbers(t *testing.T) {
 	withTable(t)
 	taken := map[DeviceType]bool{}

@@ -14,7 +14,7 @@ import (
 	"tvmgo/target"
 )
 
-// TestNew_BadInput has one clear error for everything that is no target.
+// TestNew_BadInput checks the error for input that is not a target.
 func TestNew_BadInput(t *testing.T) {
 	quiet(t)
 	everyType()
@@ -246,7 +246,7 @@ func TestNew_BadInput(t *testing.T) {
 	}
 }
 
-// TestWithHost_TooDeep has no chain of hosts outgrow the limit, however it is made.
+// TestWithHost_TooDeep checks that no chain of hosts can exceed the depth limit.
 func TestWithHost_TooDeep(t *testing.T) {
 	x := must.Get(target.New("c"))(t)
 	levels := 1
@@ -267,7 +267,7 @@ func TestWithHost_TooDeep(t *testing.T) {
 	require.ErrorIs(t, err, target.ErrTooDeep)
 }
 
-// TestZeroTarget has targets that New did not make be errors, not panics.
+// TestZeroTarget checks that targets that New did not make cause errors, not panics.
 func TestZeroTarget(t *testing.T) {
 	for _, x := range []*target.Target{nil, {}} {
 		isClear(t, errorOf(x.WithHost(nil)))

@@ -60,7 +60,7 @@ func BenchmarkSchema(b *testing.B) {
 	}
 }
 
-// TestGet_NoAllocation has scalars cost none.
+// TestGet_NoAllocation checks that reading scalars does not allocate.
 func TestGet_NoAllocation(t *testing.T) {
 	x := must.Get(target.New(benchConfig))(t)
 	check := func(get func() error) {

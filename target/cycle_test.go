@@ -9,7 +9,7 @@ import (
 	"tvmgo/target"
 )
 
-// TestReplaceTag_Cycle has no tag stand for itself, by way of others either.
+// TestReplaceTag_Cycle checks that no tag can refer to itself, directly or through others.
 func TestReplaceTag_Cycle(t *testing.T) {
 	require.NoError(t, target.RegisterTag("test-cycle/a", map[string]any{"kind": "c", "mcpu": "x"}, "test-cycle/alias"))
 	require.NoError(t, target.RegisterTag("test-cycle/b", map[string]any{"tag": "test-cycle/alias"}))

@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// What Declared says before the kinds are made holds for the kinds.
+// The results of Declared before the kinds are made are correct for the kinds.
 func TestDeclared(t *testing.T) {
 	for _, b := range builtins() {
 		k := must.Get(LookupKind(b.name))(t)
@@ -28,7 +28,7 @@ func TestDeclared(t *testing.T) {
 	require.True(t, declared && composite)
 }
 
-// What init functions say of kinds is kept until the kinds are made, which nothing but a use of them does.
+// Attributes that init functions set are kept until the kinds are made, which only their first use does.
 func TestSetAttr_Early(t *testing.T) {
 	const child = "TVMGO_TEST_EARLY"
 	if os.Getenv(child) == "" {

@@ -34,7 +34,7 @@ func ExampleError() {
 	// Output: true $.host.kind llvm
 }
 
-// Two targets that say the same are equal, however they are written; Hash is the same in every process.
+// Two targets with the same meaning are equal, however they are written; Hash is the same in every process.
 func ExampleTarget_Equal() {
 	a, err := target.New("cuda -arch=sm_90 -max_num_threads=1024")
 	if err != nil {

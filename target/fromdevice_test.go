@@ -11,7 +11,7 @@ import (
 	"tvmgo/target"
 )
 
-// A program that imports this package alone has no devices: from_device is a warning, and defaults stand.
+// A program that imports only this package has no devices: from_device gives a warning, and the defaults are used.
 func TestFromDevice_WithoutRuntime(t *testing.T) {
 	plain := must.Get(target.New("vulkan"))(t)
 	for _, x := range []string{"vulkan -from_device=0", `{"kind":"vulkan","from_device":7}`} {
@@ -24,7 +24,7 @@ func TestFromDevice_WithoutRuntime(t *testing.T) {
 	require.Empty(t, none.Warnings())
 }
 
-// The package stays free of C, and of the runtime, which imports it.
+// The package depends neither on C nor on package runtime, which imports it.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -13,7 +13,7 @@ import (
 	"tvmgo/target"
 )
 
-// seeds are texts of targets, right and wrong.
+// seeds are valid and invalid texts of targets.
 var seeds = []string{
 	``, ` `, `{}`, `[]`, `null`, `"cuda"`, `cuda`, `nvidia/h100`, `{"kind":"cuda"}`,
 	`{"id":"cuda","target_host":"llvm -mcpu=cortex-a72"}`,
@@ -41,7 +41,7 @@ func fuzzNew(t *testing.T, in any) *target.Target {
 	return x
 }
 
-// isClear checks what holds of every error of New.
+// isClear checks the properties of every error of New.
 func isClear(t testing.TB, err error) {
 	t.Helper()
 	var e *target.Error
@@ -61,7 +61,8 @@ func isClear(t testing.TB, err error) {
 	require.NotNil(t, known, "%v", err)
 }
 
-// FuzzNew_JSON has New take valid JSON only, and what it takes come back from every form of it.
+// FuzzNew_JSON checks that New accepts only valid JSON, and that accepted targets can be made again from all their
+// forms.
 func FuzzNew_JSON(f *testing.F) {
 	everyType()
 	quiet(f)
@@ -75,7 +76,7 @@ func FuzzNew_JSON(f *testing.F) {
 	})
 }
 
-// FuzzNew_CLI is about strings, of which most are command lines.
+// FuzzNew_CLI tests strings, most of which are command lines.
 func FuzzNew_CLI(f *testing.F) {
 	everyType()
 	quiet(f)
@@ -85,7 +86,7 @@ func FuzzNew_CLI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { fuzzNew(t, s) })
 }
 
-// FuzzRegisterTag has a tag be there if and only if there is no error.
+// FuzzRegisterTag checks that a tag exists if and only if there is no error.
 func FuzzRegisterTag(f *testing.F) {
 	everyType()
 	quiet(f)

@@ -17,8 +17,8 @@ import (
 	"tvmgo/target"
 )
 
-// Configurations that are right by construction, from what the kinds declare alone, and the places where they can be
-// made wrong.
+// Configurations that are valid by construction, generated from the declarations of the kinds, and the positions at
+// which they can be made invalid.
 
 // everyType has options of every type, and every setting.
 var everyType = sync.OnceValue(func() *target.Kind {
@@ -47,7 +47,7 @@ var everyType = sync.OnceValue(func() *target.Kind {
 	return k
 })
 
-// shared are the kinds that the tests below are about: those built in, and everyType.
+// shared lists the kinds for the tests below: the built-in ones, and everyType.
 func shared() []*target.Kind {
 	all := []*target.Kind{everyType()} // not all that target.Kinds has: other tests register kinds of their own
 	for _, row := range kindRows {
@@ -61,7 +61,7 @@ func shared() []*target.Kind {
 	return all
 }
 
-// tagsOf are the built-in tags by kind.
+// tagsOf returns the built-in tags by kind.
 var tagsOf = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, t := range target.Tags() {
@@ -72,7 +72,7 @@ var tagsOf = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
-// place is a value in a configuration.
+// place is the position of a value in a configuration.
 type place struct {
 	path    string
 	set     func(any)
@@ -110,7 +110,7 @@ func member(path, key string) string {
 	return fmt.Sprintf("%s[%q]", path, key)
 }
 
-// config makes one of a kind. All says that every option is given, but for the tag.
+// config makes a configuration of a kind. With all, every option is given except the tag.
 func (g *generator) config(path string, k *target.Kind, depth int, all bool) map[string]any {
 	m := map[string]any{}
 	byTag := !all && len(tagsOf()[k.Name()]) > 0 && g.IntN(6) == 0
@@ -168,12 +168,12 @@ func (g *generator) config(path string, k *target.Kind, depth int, all bool) map
 	return m
 }
 
-// byDefault reports whether a flag is true where it is not given.
+// byDefault reports whether a flag is true if it is not given.
 func byDefault(k *target.Kind, flag string) bool {
 	return slices.ContainsFunc(k.Options(), func(o target.OptionInfo) bool { return o.Name == flag && o.Default == true })
 }
 
-// flagsIn are the keys under which an option stands in a configuration.
+// flagsIn returns the keys under which a configuration has an option.
 func flagsIn(k *target.Kind, m map[string]any, name string) (found []string) {
 	for _, o := range k.Options() {
 		if o.Name != name {
@@ -197,7 +197,7 @@ var elementOf = map[target.Type]target.Type{
 	target.ListOf(target.String): target.String, target.ListOf(target.Nested): target.Nested,
 }
 
-// value makes one of an option.
+// value makes a value for an option.
 func (g *generator) value(p place, depth int) any {
 	g.add(p)
 	element, isList := elementOf[p.option.Type]
@@ -251,7 +251,7 @@ func (g *generator) one(p place, t target.Type, depth int) any {
 	return g.config(p.path, k, depth+1, false)
 }
 
-// integer is one within the bounds, in some writing.
+// integer returns an integer within the bounds, in one of several notations.
 func (g *generator) integer(o target.OptionInfo) json.Number {
 	low, high := int64(math.MinInt64), int64(math.MaxInt64)
 	if o.Min != nil {
@@ -299,7 +299,7 @@ func text(t *testing.T, m any) string {
 	return string(must.Get(json.Marshal(m))(t))
 }
 
-// mutation is a change that makes a configuration wrong.
+// mutation is a change that makes a configuration invalid.
 type mutation struct {
 	name     string
 	path     string // of the error
@@ -312,7 +312,7 @@ type mutation struct {
 var typeWord = map[target.Type]string{target.Int: "int", target.Bool: "bool", target.Float: "float",
 	target.String: "str", target.Nested: "target.Target"}
 
-// wrongly is a value that is not of a type, and what an error calls it.
+// wrongly returns a value that is not of a type, and its description in errors.
 func (g *generator) wrongly(t target.Type) (any, string) {
 	type candidate struct {
 		v     any
@@ -337,7 +337,7 @@ func (g *generator) wrongly(t target.Type) (any, string) {
 	}
 }
 
-// mutate makes one value wrong, at a place taken by chance.
+// mutate makes one value invalid, at a random position.
 func (g *generator) mutate() mutation {
 	for {
 		p := g.places[g.IntN(len(g.places))]
@@ -431,7 +431,7 @@ func (g *generator) mutateString(p place) (mutation, bool) {
 	return mutation{}, false
 }
 
-// misspelled has a letter too many.
+// misspelled returns a name with one letter too many.
 func misspelled(name string) string { return name[:len(name)/2] + "q" + name[len(name)/2:] }
 
 func (g *generator) mutateObject(p place) (mutation, bool) {

@@ -15,8 +15,8 @@ import (
 	"tvmgo/target"
 )
 
-// TestHammer has many goroutines use everything that is global at once; go test -race watches. Each name is given by
-// exactly one of those that try to, and whoever sees a name sees all of it.
+// TestHammer uses all global state from many goroutines at once, for go test -race. Exactly one of the goroutines that
+// register a name succeeds, and a name that is visible is completely registered.
 func TestHammer(t *testing.T) {
 	if os.Getenv("TVMGO_TEST_HAMMER") == "" { // kinds are for good: it makes them in a process of its own
 		c := exec.Command(os.Args[0], "-test.run=^TestHammer$", "-test.v")

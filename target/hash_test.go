@@ -18,7 +18,7 @@ import (
 	"tvmgo/target"
 )
 
-// hashed are targets whose hashes must never change: modules are stored under them.
+// hashed lists targets whose hashes must never change, because modules are stored under them.
 var hashed = []string{
 	`cuda -arch=sm_90a`,
 	`nvidia/h100`,
@@ -38,7 +38,7 @@ func hashes(t *testing.T) string {
 	return b.String()
 }
 
-// TestHash_Golden has hashes be those of former versions, in this process and in another one.
+// TestHash_Golden checks that hashes equal those of earlier versions, in this process and in another one.
 func TestHash_Golden(t *testing.T) {
 	quiet(t)
 	got := hashes(t)
@@ -55,7 +55,7 @@ func TestHash_Golden(t *testing.T) {
 	}
 }
 
-// TestHash_Order has the order of keys mean nothing, in JSON, in a map and on a command line.
+// TestHash_Order checks that the order of keys does not matter in JSON, in a map and on a command line.
 func TestHash_Order(t *testing.T) {
 	quiet(t)
 	members := map[string]string{"kind": `"cuda"`, "arch": `"sm_90"`, "libs": `["b","a"]`, "max_num_threads": "512",
@@ -101,7 +101,7 @@ func TestHash_Order(t *testing.T) {
 	}
 }
 
-// TestSchema_Golden shows the schema of a small kind.
+// TestSchema_Golden compares the schema of a small kind with a golden file.
 func TestSchema_Golden(t *testing.T) {
 	b := must.Get(target.Schema("webgpu"))(t)
 	var doc struct {

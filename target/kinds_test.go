@@ -22,7 +22,7 @@ type kindRow struct {
 	only    string // the generation that has it: "" both, "classic", or "modern"
 }
 
-// everyKind are the options that each kind has, in their order.
+// everyKind lists the options that each kind has, in their order.
 const everyKind = `kind str; keys []str; tag str; device str; model str; libs []str; host Target; from_device int;
 	target_device_type int`
 
@@ -143,7 +143,7 @@ func TestKinds_Table(t *testing.T) {
 	}
 }
 
-// TestKinds_NothingGiven has what a target is of which only the kind is said.
+// TestKinds_NothingGiven checks targets for which only the kind is given.
 func TestKinds_NothingGiven(t *testing.T) {
 	quiet(t)
 	derived := map[string]map[string]any{ // what parsers set
@@ -223,7 +223,7 @@ func TestKinds_EveryOptionIsSetAndRead(t *testing.T) {
 	}
 }
 
-// TestKinds_Ranges has the least and the greatest value of options, and what is just outside.
+// TestKinds_Ranges tests the least and the greatest value of options, and the values just outside the range.
 func TestKinds_Ranges(t *testing.T) {
 	quiet(t)
 	type row struct {

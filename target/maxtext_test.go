@@ -11,7 +11,8 @@ import (
 	"tvmgo/target"
 )
 
-// What is longer than any target is not read, in no form; so what takes long to refuse is refused at once.
+// Text that is longer than any target is rejected without parsing, in every form, so that input whose parsing takes
+// long is rejected at once.
 func TestNew_MaxText(t *testing.T) {
 	long := `{"kind": "c", ` + strings.Repeat(`"a": 1, `, target.MaxText/8) + `"a": 1}`
 	for _, x := range []any{long, []byte(long), "c " + strings.Repeat(" -keys=x", target.MaxText/8),

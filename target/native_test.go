@@ -11,8 +11,8 @@ import (
 	"tvmgo/target"
 )
 
-// native becomes the name of this machine's CPU as the target is made, and the target says so; its JSON names the CPU,
-// and gives the same target.
+// "native" is replaced by the name of this machine's CPU when the target is made, with a warning. The target's JSON
+// names the CPU, and gives the same target.
 func TestNew_Native(t *testing.T) {
 	cpu, more := cpufeatures.HostCPU()
 	if cpu == "" {
@@ -46,13 +46,13 @@ func TestNew_Native(t *testing.T) {
 	}
 }
 
-// native of another architecture is not this machine.
+// "native" for another architecture does not mean this machine.
 func TestNew_NativeOfAnotherArchitecture(t *testing.T) {
 	made := must.Get(target.New("llvm -mtriple=riscv64-linux-gnu -mcpu=native"))(t)
 	require.Contains(t, made.JSON(), "native")
 }
 
-// A feature that the architecture has not is a warning with the nearest name.
+// A feature that the architecture does not have gives a warning with the nearest name.
 func TestNew_UnknownFeature(t *testing.T) {
 	for text, want := range map[string]string{
 		"llvm -mtriple=x86_64-linux-gnu -mattr=+nosuch":        `mattr "+nosuch" is not a known feature of x86_64-linux-gnu`,

@@ -9,7 +9,7 @@ import (
 	"tvmgo/target"
 )
 
-// TestNew_Forms has one target in every form that New takes.
+// TestNew_Forms makes one target from every form that New accepts.
 func TestNew_Forms(t *testing.T) {
 	want := must.Get(target.New(`{"kind":"cuda","arch":"sm_90","libs":["cudnn","cublas"],"model":"h100"}`))(t)
 	for _, x := range []any{
@@ -27,7 +27,7 @@ func TestNew_Forms(t *testing.T) {
 	}
 }
 
-// TestNew_TagWithOptions has a tag for the first word of a command line, whether it looks like one or not.
+// TestNew_TagWithOptions tests command lines whose first word is a tag, whether it looks like one or not.
 func TestNew_TagWithOptions(t *testing.T) {
 	require.NoError(t, target.RegisterTag("board-of-mine", map[string]any{"kind": "opencl", "device": "mali"}))
 	for text, tag := range map[string]string{"nvidia/h100 -libs=cublas": "nvidia/nvidia-h100",

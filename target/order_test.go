@@ -11,7 +11,7 @@ import (
 	"tvmgo/target"
 )
 
-// fakeDevices answers for devices 0 to 3 of every type; properties is by name.
+// fakeDevices implements devices 0 to 3 of every type; properties holds their properties by name.
 type fakeDevices struct {
 	properties map[string]any // an error is one; a func() is called
 	none       bool           // no API at all
@@ -52,7 +52,7 @@ func mustNew(t *testing.T, x any) *target.Target {
 	return got
 }
 
-// TestOrder_TagWithoutKind: the other keys go over the tag's configuration, whatever name they have.
+// TestOrder_TagWithoutKind: the other keys override the tag's configuration, under any of their names.
 func TestOrder_TagWithoutKind(t *testing.T) {
 	quiet(t)
 	got := mustNew(t, `{"tag":"nvidia/jetson-orin-nano","thread_warp_size":64,"libs":["cudnn"],"target_host":"c",`+
@@ -82,7 +82,7 @@ func TestOrder_TagWithoutKind(t *testing.T) {
 	}
 }
 
-// TestOrder_OverlayByAlias: an option of a tag is replaced also under the other name of the option.
+// TestOrder_OverlayByAlias: an option of a tag can also be replaced by its alias.
 func TestOrder_OverlayByAlias(t *testing.T) {
 	kind, tag := fresh("aliased"), fresh("vendor/aliased")
 	must.Get(target.RegisterKind(kind, dlpack.CPU, target.Option("cores", target.Int, target.Alias("num_cores",
@@ -96,8 +96,8 @@ func TestOrder_OverlayByAlias(t *testing.T) {
 	require.ErrorIs(t, must.Fail(target.New(map[string]any{"tag": tag, "cores": 8, "ncores": 8})), target.ErrDuplicate)
 }
 
-// TestOrder_TagWithKind: beside the kind that a tag is of, the tag is the base; beside another one it is an error. What
-// is no tag is a label.
+// TestOrder_TagWithKind: with the tag's own kind, the tag is the base; with another kind it is an error. A name that is
+// not a tag is a label.
 func TestOrder_TagWithKind(t *testing.T) {
 	quiet(t)
 	h100 := mustNew(t, "nvidia/h100")
@@ -140,8 +140,8 @@ func TestOrder_TagWithKind(t *testing.T) {
 	require.True(t, got.Equal(mustNew(t, got.String())))
 }
 
-// TestOrder_TagComesBack writes targets of tags that say more than a target has kept: a host that was taken away, a
-// device to ask.
+// TestOrder_TagComesBack writes targets whose tags contain more than the target has kept: a host that was removed, or a
+// device to query.
 func TestOrder_TagComesBack(t *testing.T) {
 	quiet(t)
 	d := &fakeDevices{}
@@ -192,7 +192,7 @@ func TestOrder_Keys(t *testing.T) {
 	}
 }
 
-// TestOrder_Features: what the user says of hardware stays, unless the kind's parser knows better.
+// TestOrder_Features: the user's features are kept, unless the kind's parser overrides them.
 func TestOrder_Features(t *testing.T) {
 	got := mustNew(t, `{"kind":"test","feature.is_test":false,"feature.mine":"x"}`)
 	require.Equal(t, map[string]any{"is_test": true, "mine": "x"}, got.Features())
@@ -242,7 +242,7 @@ func TestOrder_HostBesideMembers(t *testing.T) {
 	require.Nil(t, mustNew(t, "nvidia/h100").Host(), "the member itself is another target")
 	require.True(t, got.Equal(mustNew(t, got.JSON())))
 
-	// So do WithHost, and a composite target within: every host is in the JSON, which makes the same target again.
+	// So do WithHost and a nested composite target: every host is in the JSON, which makes the same target again.
 	got = mustNew(t, `{"kind":"composite","devices":["nvidia/h100",{"kind":"composite","devices":["vulkan",`+
 		`{"kind":"metal","host":"ext_dev"}]}]}`)
 	with := must.Get(got.WithHost(mustNew(t, "c")))(t)
@@ -256,7 +256,7 @@ func TestOrder_HostBesideMembers(t *testing.T) {
 	require.Nil(t, got.Members()[1].Members()[0].Host())
 }
 
-// TestOrder_Device: what a device answers wins over defaults, and never over the user.
+// TestOrder_Device: values from a device take precedence over defaults, but not over the user's values.
 func TestOrder_Device(t *testing.T) {
 	d := &fakeDevices{properties: map[string]any{"max_threads_per_block": int64(512),
 		"max_shared_memory_per_block": int64(65536),
@@ -272,13 +272,13 @@ func TestOrder_Device(t *testing.T) {
 	require.NotContains(t, attrs, "from_device")
 	require.Empty(t, got.Warnings())
 
-	// The target says what it was found to be; made again, it asks no more.
+	// The target contains the device's values; made again from its JSON, it queries no device.
 	d.asked = 0
 	require.True(t, got.Equal(mustNew(t, got.JSON())))
 	require.True(t, got.Equal(mustNew(t, got.String())))
 	require.Zero(t, d.asked)
 
-	// A device type given by the target is the one that is asked.
+	// If the target sets a device type, devices of that type are queried.
 	d.devices = nil
 	mustNew(t, `{"kind":"opencl","from_device":0,"target_device_type":7}`)
 	require.Equal(t, []dlpack.Device{{Type: dlpack.Vulkan, ID: 0}}, d.devices)
@@ -290,7 +290,7 @@ func TestOrder_Device(t *testing.T) {
 	}
 }
 
-// TestOrder_DeviceBeforeParser: the parser sees what the device answered.
+// TestOrder_DeviceBeforeParser: the parser sees the values from the device.
 func TestOrder_DeviceBeforeParser(t *testing.T) {
 	d := &fakeDevices{properties: map[string]any{"arch": "sm_90a", "compute_version": "9.0"}}
 	setDevices(t, d)

@@ -17,7 +17,7 @@ type (
 	options map[cpuName]any
 )
 
-// A program gives values of types of its own, and lists of every type of number.
+// A program can pass values of its own types, and lists of every numeric type.
 func TestNew_TypesOfThePrograms(t *testing.T) {
 	name := fresh("own")
 	must.Get(target.RegisterKind(name, dlpack.ExtDev, partsOfEveryType()...))(t)
@@ -58,7 +58,7 @@ func TestNew_TypesOfThePrograms(t *testing.T) {
 	}
 }
 
-// What was registered does not change with the lists of the caller's.
+// A registered configuration does not change when the caller changes its lists.
 func TestRegisterTag_KeepsCopies(t *testing.T) {
 	tag := fresh("copies") + "/own"
 	libs, host := cpus{"one"}, map[string]string{"kind": "llvm", "mcpu": "core2"}

@@ -15,7 +15,7 @@ import (
 	"tvmgo/target"
 )
 
-// proposalKinds are kinds of accelerators that others bring, and one of the proposal's discussion.
+// proposalKinds registers kinds of third-party accelerators, and one from the proposal's discussion.
 var proposalKinds = sync.OnceValue(func() error {
 	for name, parts := range map[string][]target.KindOption{
 		"dnnl": {target.DefaultKeys("dnnl", "cpu")},
@@ -33,7 +33,7 @@ var proposalKinds = sync.OnceValue(func() error {
 	return nil
 })
 
-// proposal reads the examples of the 2020 design and its discussion, of which only the syntax is repaired.
+// proposal reads the examples of the 2020 design and its discussion, with only their syntax corrected.
 func proposal(t testing.TB) map[string]string {
 	paths := must.Get(filepath.Glob("testdata/proposal/*.*"))(t)
 	all := map[string]string{}
@@ -48,8 +48,8 @@ func proposal(t testing.TB) map[string]string {
 	return all
 }
 
-// TestProposal holds what becomes of them against golden files: the canonical JSON, in which the CPU of this machine,
-// that a bare "llvm" stands for, has a name of its own.
+// TestProposal compares their canonical JSON with golden files, in which a placeholder replaces the CPU of this
+// machine, which a bare "llvm" selects.
 func TestProposal(t *testing.T) {
 	quiet(t)
 	require.NoError(t, proposalKinds())

@@ -120,7 +120,7 @@ func TestRegisterKind_ValuesRefused(t *testing.T) {
 	}
 }
 
-// TestRegisterKind_Refused: what contradicts itself is refused, and nothing of it stays.
+// TestRegisterKind_Refused: inconsistent declarations are rejected, and leave nothing registered.
 func TestRegisterKind_Refused(t *testing.T) {
 	name := fresh("refused")
 	one := target.Option("one", target.Int)
@@ -187,7 +187,7 @@ func TestRegisterKind_Refused(t *testing.T) {
 	require.Contains(t, mustNew(t, map[string]any{"kind": name, "one": 1}).Attrs(), "one", "the first stays")
 }
 
-// TestRegisterKind_ManyOnADevice: kinds of one device type stand beside each other.
+// TestRegisterKind_ManyOnADevice: several kinds can have one device type.
 func TestRegisterKind_ManyOnADevice(t *testing.T) {
 	hello := fresh("hello")
 	must.Get(target.RegisterKind(hello, dlpack.CPU, target.DefaultKeys("hello", "cpu")))(t)
@@ -321,7 +321,7 @@ func TestSetAttr(t *testing.T) {
 	require.NotContains(t, mustNew(t, name).Attrs(), "first", "a column is no option")
 }
 
-// TestRegister_ByMany registers and looks up at once.
+// TestRegister_ByMany registers and looks up concurrently.
 func TestRegister_ByMany(t *testing.T) {
 	name, tag := fresh("many"), fresh("vendor/many")
 	var group sync.WaitGroup
@@ -354,7 +354,7 @@ func TestRegister_ByMany(t *testing.T) {
 	require.Equal(t, []int{1, 1, 1}, []int{kinds, columns, tags})
 }
 
-// A parser sets features of any type of number; what would not come back from JSON is an error.
+// A parser can set features of any numeric type; values that JSON cannot represent are errors.
 func TestConfig_SetFeature(t *testing.T) {
 	var value any
 	feature := "x"

@@ -11,7 +11,8 @@ import (
 	"tvmgo/target"
 )
 
-// roundTrip checks what holds of every target: its forms make it again, and its JSON is its export.
+// roundTrip checks properties of every target: each of its forms makes an equal target, and its JSON matches its
+// export.
 func roundTrip(t testing.TB, x *target.Target) {
 	t.Helper()
 	require.True(t, json.Valid([]byte(x.JSON())), "%s", x.JSON())

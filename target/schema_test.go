@@ -29,14 +29,14 @@ func validator(t *testing.T, kind string) func(text string) error {
 	}
 }
 
-// nothing loads no schema from elsewhere.
+// nothing is a loader that rejects references to other schemas.
 type nothing struct{}
 
 func (nothing) Load(url string) (any, error) {
 	return nil, errors.New("the schema refers to " + url)
 }
 
-// TestSchema_AgreesOnValid has the schema and New accept what is right by construction.
+// TestSchema_AgreesOnValid checks that the schema and New accept configurations that are valid by construction.
 func TestSchema_AgreesOnValid(t *testing.T) {
 	quiet(t)
 	anyKind := validator(t, "")
@@ -60,7 +60,8 @@ func TestSchema_AgreesOnValid(t *testing.T) {
 	}
 }
 
-// TestSchema_AgreesOnInvalid has both refuse what one change made wrong, and New say where and what.
+// TestSchema_AgreesOnInvalid checks that both reject a configuration that one change made invalid, and that New names
+// position and cause.
 func TestSchema_AgreesOnInvalid(t *testing.T) {
 	quiet(t)
 	anyKind := validator(t, "")
@@ -114,7 +115,7 @@ func TestSchema_AgreesOnInvalid(t *testing.T) {
 	t.Log(seen)
 }
 
-// cases is fewer in short runs, and more of the kind that has everything.
+// cases returns the number of cases: fewer in short runs, more for the kind with all options.
 func cases(t *testing.T, k *target.Kind, n int) int {
 	if k == everyType() {
 		n *= 10
@@ -125,7 +126,7 @@ func cases(t *testing.T, k *target.Kind, n int) int {
 	return n
 }
 
-// TestSchema_Tags has the schema of a tag's kind accept the tag alone.
+// TestSchema_Tags checks that the schema of a tag's kind accepts the tag without other keys.
 func TestSchema_Tags(t *testing.T) {
 	valid := map[string]func(string) error{}
 	for _, tag := range target.Tags() {
@@ -142,7 +143,7 @@ func TestSchema_Tags(t *testing.T) {
 	require.NotEmpty(t, valid)
 }
 
-// TestSchema_Stable has the text depend on the kinds alone.
+// TestSchema_Stable checks that the text depends only on the kinds.
 func TestSchema_Stable(t *testing.T) {
 	for _, kind := range []string{"", "cuda", "composite"} {
 		first := must.Get(target.Schema(kind))(t)

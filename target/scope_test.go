@@ -10,8 +10,7 @@ import (
 	"tvmgo/target"
 )
 
-// What does not change the generated module is refused, in each form in which one might try it, with the place where it
-// belongs.
+// Options that do not affect the generated module are rejected in each form, and the error names where they belong.
 func TestNew_OutOfScope(t *testing.T) {
 	for where, names := range map[string]string{
 		"export.Library": `shared L I fPIC fpic lm lcudart L/usr/lib I/usr/include Wl,-rpath,/opt Wl,--as-needed ldflags cc
@@ -37,7 +36,7 @@ func TestNew_OutOfScope(t *testing.T) {
 	}
 }
 
-// No option that a kind has is one of those, nor is what changes the code.
+// No option of a kind is rejected in this way, nor is any option that affects the code.
 func TestNew_InScope(t *testing.T) {
 	for _, name := range target.Kinds() {
 		if strings.Contains(name, "-") { // another test's

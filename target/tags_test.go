@@ -20,7 +20,7 @@ import (
 
 var numFresh atomic.Int64
 
-// fresh is a name that nobody has registered, also where a test runs twice in a process.
+// fresh returns a name that is not registered, even if a test runs twice in a process.
 func fresh(name string) string { return fmt.Sprintf("%s-%d", name, numFresh.Add(1)) }
 
 func TestRegisterTag(t *testing.T) {
@@ -53,7 +53,7 @@ func TestRegisterTag(t *testing.T) {
 	require.ErrorIs(t, target.RegisterTag("nvidia/h100", map[string]any{"kind": "c"}), target.ErrDuplicate)
 }
 
-// TestRegisterTag_Refused has what is no tag; of none of them anything stays.
+// TestRegisterTag_Refused tests invalid tags; none of them leaves anything registered.
 func TestRegisterTag_Refused(t *testing.T) {
 	good := map[string]any{"kind": "cuda", "arch": "sm_80"}
 	taken, name := fresh("vendor/taken"), fresh("vendor/refused")
@@ -144,7 +144,7 @@ func TestRegisterTag_Versions(t *testing.T) {
 	require.Equal(t, []string{name + ":1.10", "1.10"}, []string{info.Name, info.Version})
 	require.Equal(t, []string{alias}, info.Aliases)
 
-	// A version of a built-in tag stands beside it: the name alone stays what it was.
+	// A version of a built-in tag exists beside it: the name without a version keeps its meaning.
 	version := ":" + fresh("9")
 	require.NoError(t, target.RegisterTag("nvidia/nvidia-h100"+version, map[string]any{"tag": "nvidia/nvidia-h100",
 		"l2_cache_size_bytes": 1}))
@@ -218,7 +218,7 @@ func TestRegisterTag_OfAnotherTag(t *testing.T) {
 	require.Equal(t, "llvm", got.Host().Kind().Name())
 	require.Equal(t, "sm_90a", got.Attrs()["arch"])
 
-	// No circle can be made, whichever way it runs.
+	// Tags cannot form a cycle.
 	for _, config := range []map[string]any{{"tag": b}, {"tag": a}, {"kind": "cuda", "host": b}, {"kind": "cuda",
 		"host": map[string]any{"tag": b}},
 		{"kind": "composite", "devices": []any{"c", b}}, {"kind": "composite",
@@ -245,7 +245,8 @@ func TestRegisterTag_OfAThirdPartysKind(t *testing.T) {
 	require.True(t, slices.ContainsFunc(target.TagsWithKey("acme"), func(i target.TagInfo) bool { return i.Name == name }))
 }
 
-// TestRegisterTag_AsksNoDevice has from_device wherever it can stand in a tag: only a target made of the tag asks.
+// TestRegisterTag_AsksNoDevice puts from_device into every possible position in a tag: only a target made from the tag
+// queries a device.
 func TestRegisterTag_AsksNoDevice(t *testing.T) {
 	d := &fakeDevices{}
 	setDevices(t, d)
@@ -270,7 +271,7 @@ func TestRegisterTag_AsksNoDevice(t *testing.T) {
 	}
 }
 
-// A name without version is the newest, in whatever order the versions came.
+// A name without a version means the newest one, in whatever order the versions were registered.
 func TestRegisterTag_VersionOrder(t *testing.T) {
 	for _, ascending := range [][]string{
 		{"1.9", "1.10", "2", "10"}, {"v1.9", "v1.10", "v2", "v10"}, {"2024-9-1", "2024-10-1", "2024-10-02", "2025-1-1"},
@@ -296,7 +297,7 @@ func TestRegisterTag_VersionOrder(t *testing.T) {
 	require.Equal(t, name, mustNew(t, name).Tag(), "what was registered without a version keeps its name")
 }
 
-// TestTagInfo_Target is what New makes of each tag, but that nothing is asked or logged.
+// TestTagInfo_Target checks that Target returns what New makes from each tag, but queries no device and logs nothing.
 func TestTagInfo_Target(t *testing.T) {
 	var out bytes.Buffer
 	before := slog.Default()

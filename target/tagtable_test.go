@@ -14,8 +14,8 @@ import (
 	"tvmgo/target"
 )
 
-// TestTags_CUDA has the table in the appendix of docs/abi.md: name, arch, registers of a block, and the L2 cache's
-// bytes or "-" in a line.
+// TestTags_CUDA checks the table in the appendix of docs/abi.md. A line has the name, arch, registers of a block, and
+// the bytes of the L2 cache or "-".
 func TestTags_CUDA(t *testing.T) {
 	text := must.Get(os.ReadFile("../internal/tagdata/testdata/cuda_tags.txt"))(t)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
@@ -41,8 +41,8 @@ func TestTags_CUDA(t *testing.T) {
 	}
 }
 
-// TestTags_Others has the other groups of docs/abi.md F.3: what their tags set, beside the kind's defaults and what its
-// parser finds out.
+// TestTags_Others checks the other groups of docs/abi.md F.3: the values that their tags set, without the kind's
+// defaults and features from its parser.
 func TestTags_Others(t *testing.T) {
 	// attrs and host: name=value, separated by spaces; [a,b] is a list.
 	type row struct{ tag, keys, kind, attrs, host string }

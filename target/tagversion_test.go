@@ -22,8 +22,8 @@ func hashOf(t *testing.T, ref string) string {
 	return info.Hash
 }
 
-// TestRegisterTag_VersionIsForGood names another tag wherever a target can stand in a version; whatever becomes of that
-// tag, the version is what it was, has the hash that it had, and can be registered again.
+// TestRegisterTag_VersionIsForGood refers to another tag from every possible position in a version. If that tag
+// changes, the version and its hash do not change, and the version can be registered again.
 func TestRegisterTag_VersionIsForGood(t *testing.T) {
 	kind := fresh("holder")
 	must.Get(target.RegisterKind(kind, dlpack.ExtDev, target.Option("driver", target.Nested),
@@ -101,7 +101,7 @@ func TestRegisterTag_VersionIsForGood(t *testing.T) {
 	}
 }
 
-// TestRegisterTag_VersionOfAFollower has a tag without version between the version and what changes.
+// TestRegisterTag_VersionOfAFollower puts a tag without a version between the version and the tag that changes.
 func TestRegisterTag_VersionOfAFollower(t *testing.T) {
 	base, through, name := fresh("good/y"), fresh("good/z"), fresh("good/x")
 	require.NoError(t, target.RegisterTag(base+":1", map[string]any{"kind": "cuda", "arch": "sm_70"}))
@@ -121,7 +121,7 @@ func TestRegisterTag_VersionOfAFollower(t *testing.T) {
 		"what is registered now is another matter: kind c has no such option")
 }
 
-// TestReplaceTag_LeavesNoTagBroken has tags made of others, which keep making targets.
+// TestReplaceTag_LeavesNoTagBroken checks that tags based on others remain valid.
 func TestReplaceTag_LeavesNoTagBroken(t *testing.T) {
 	quiet(t)
 	base, hosted, composite, second := fresh("good/a"), fresh("good/b"), fresh("good/c"), fresh("good/d")
@@ -149,7 +149,7 @@ func TestReplaceTag_LeavesNoTagBroken(t *testing.T) {
 	require.NoError(t, target.ReplaceTag(second, map[string]any{"kind": "c"}))
 	require.NoError(t, target.ReplaceTag(base, map[string]any{"kind": "opencl"}), "now nothing is in the way")
 
-	// A newer version changes what a name without one means.
+	// A newer version changes the meaning of a name without a version.
 	versioned, follower := fresh("good/v"), fresh("good/w")
 	require.NoError(t, target.RegisterTag(versioned+":1", map[string]any{"kind": "cuda", "arch": "sm_70"}))
 	require.NoError(t, target.RegisterTag(follower, map[string]any{"tag": versioned, "arch": "sm_75"}))
@@ -159,7 +159,7 @@ func TestReplaceTag_LeavesNoTagBroken(t *testing.T) {
 		"libs": "cudnn"}))
 	require.Equal(t, []string{"cudnn"}, mustNew(t, follower).Libs())
 
-	// Beside a kind a name that is no tag is a label; it stays one for those that are registered.
+	// With a kind, a name that is not a tag is a label, and remains one in tags that are already registered.
 	label, labelled := fresh("good/label"), fresh("good/labelled")
 	require.NoError(t, target.RegisterTag(labelled, map[string]any{"kind": "cuda", "arch": "sm_70",
 		"host": map[string]any{"kind": "c", "tag": label}}))

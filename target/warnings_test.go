@@ -14,7 +14,7 @@ import (
 	"tvmgo/target"
 )
 
-// starts are the beginnings of warnings, up to what they say.
+// starts returns the beginnings of warnings, which name the position.
 func starts(warnings []string) []string {
 	all := []string{}
 	for _, w := range warnings {
@@ -24,7 +24,7 @@ func starts(warnings []string) []string {
 	return all
 }
 
-// Each assumption is told once, with its place, whatever the way in which the target came to have its parts.
+// Each assumption is reported once, with its position, however the nested targets were given.
 func TestWarnings_OfTargetsWithin(t *testing.T) {
 	name := fresh("warns")
 	must.Get(target.RegisterKind(name, dlpack.ExtDev, target.Option("one", target.Nested),

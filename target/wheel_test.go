@@ -20,7 +20,7 @@ import (
 
 type object = map[string]any
 
-// wheelCase is something that both this package and Apache TVM's wheel make a target of.
+// wheelCase is input from which both this package and Apache TVM's wheel make a target.
 type wheelCase struct {
 	given any    // a string, or an object
 	host  any    // the second target of NewWithHost; nil: none
@@ -29,7 +29,7 @@ type wheelCase struct {
 
 func (c wheelCase) String() string { return fmt.Sprintf("%s host %s", asText(c.given), asText(c.host)) }
 
-// askWheel lets one process of Python answer all questions, in their order. A card that is here is hidden from it.
+// askWheel runs all cases in one Python process, in order. GPUs of this machine are hidden from it.
 func askWheel(t testing.TB, questions []any) []object {
 	t.Helper()
 	cmd := wheel.Command(t, "testdata/wheel.py")
@@ -50,7 +50,7 @@ func (c wheelCase) question(given, host any) any {
 	return given
 }
 
-// ours makes the target. Objects are alternately JSON text and maps.
+// ours makes the target with this package. Objects are passed alternately as JSON text and as maps.
 func (c wheelCase) ours(asMap bool) (object, error) {
 	x := c.given
 	if o, ok := x.(object); ok && !asMap {
@@ -185,7 +185,7 @@ func TestWheel_Agrees(t *testing.T) {
 	require.Greater(t, refused, len(cases)/10)
 }
 
-// TestWheel_Kinds holds the table of kinds against the wheel's.
+// TestWheel_Kinds compares the table of kinds with the wheel's.
 func TestWheel_Kinds(t *testing.T) {
 	const script = `
 import json

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wheelCases are those written down below and a few hundred that are drawn by a seed that does not change.
+// wheelCases returns the cases written below and a few hundred random ones from a fixed seed.
 func wheelCases(t testing.TB) []wheelCase {
 	var all []wheelCase
 	for _, x := range writtenCases {
@@ -40,7 +40,7 @@ func wheelCases(t testing.TB) []wheelCase {
 	return all
 }
 
-// writtenCases are JSON: objects, or strings that a target is made of.
+// writtenCases are JSON: objects, or strings from which a target is made.
 var writtenCases = []string{
 	`"cuda"`, `" cuda"`, `"cuda "`, `"Cuda"`, `"cud"`, `""`, `" "`, `"{"`, `"{}"`, `"[1]"`, `"\"cuda\""`, `"-cuda"`,
 	`"cuda llvm"`, `"{\"kind\":\"cuda\",\"arch\":\"sm_80\"}"`, `" {\"kind\":\"cuda\",\"arch\":\"sm_80\"} "`,
@@ -112,7 +112,7 @@ var writtenCases = []string{
 	`{"kind":"c","system_lib":false}`, `{"kind":"cuda","system-lib":true}`,
 }
 
-// hostCases are pairs: a target and the host that it is given.
+// hostCases are pairs of a target and a host for it.
 var hostCases = []string{
 	`[{"kind":"composite","devices":["cuda",{"kind":"metal","host":"ext_dev"},{"kind":"composite",` +
 		`"devices":["vulkan"]}]},"c"]`,
@@ -129,10 +129,10 @@ type wheelGenerator struct {
 
 func pick[T any](g wheelGenerator, from ...T) T { return from[g.IntN(len(from))] }
 
-// chance is true in n of a hundred draws.
+// chance returns true with a probability of n percent.
 func (g wheelGenerator) chance(n int) bool { return g.IntN(100) < n }
 
-// words are what options of type str are given, by kind and option, and by option.
+// words holds values for options of type str, by kind and option, and by option.
 var words = map[string][]string{
 	"llvm.mcpu": {"core2", "skylake-avx512", "nonsense", "", "cortex-a72", "cortex-a76", "neoverse-v1", "apple-m1",
 		"cortex-m55",
@@ -185,7 +185,7 @@ func (g wheelGenerator) value(kind string, o optionRow) any {
 	return pick(g, from...)
 }
 
-// config draws a configuration of a kind.
+// config returns a random configuration of a kind.
 func (g wheelGenerator) config(row kindRow, depth int) object {
 	o := object{"kind": row.name}
 	if g.chance(6) {
@@ -242,7 +242,7 @@ func (g wheelGenerator) config(row kindRow, depth int) object {
 	return o
 }
 
-// nested is a target within another: an object, the name of a kind, or a tag.
+// nested returns a nested target: an object, the name of a kind, or a tag.
 func (g wheelGenerator) nested(depth int) any {
 	modern := slices.DeleteFunc(slices.Clone(kindRows), func(r kindRow) bool { return r.only == "classic" })
 	switch row := pick(g, modern...); {
@@ -255,7 +255,7 @@ func (g wheelGenerator) nested(depth int) any {
 	}
 }
 
-// tagged draws a configuration that stands on a tag.
+// tagged returns a random configuration that is based on a tag.
 func (g wheelGenerator) tagged() object {
 	tag := pick(g, "nvidia/nvidia-h100", "nvidia/geforce-rtx-4090", "nvidia/tesla-p40", "qcom/adreno-vulkan",
 		"nvidia/h100",
@@ -280,7 +280,7 @@ func (g wheelGenerator) tagged() object {
 	return o
 }
 
-// forms are an object and, now and then, the same written as JSON text or as a command line.
+// forms returns an object and, sometimes, the same as JSON text or as a command line.
 func (g wheelGenerator) forms(o object) []wheelCase {
 	all := []wheelCase{{given: o}}
 	if g.chance(10) {
@@ -292,7 +292,7 @@ func (g wheelGenerator) forms(o object) []wheelCase {
 	return all
 }
 
-// commandLine writes what it can of the form, by rules of its own: scalars and lists of words.
+// commandLine writes the command-line form independently of the package, for scalars and lists of words.
 func commandLine(o object) (string, bool) {
 	kind, ok := o["kind"].(string)
 	if !ok {

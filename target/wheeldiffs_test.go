@@ -9,25 +9,25 @@ import (
 	"tvmgo/target"
 )
 
-// difference is where this package means to answer otherwise than Apache TVM's wheel. Exactly one of rewrite, refuse
-// and adjust is there. A difference that no case shows fails the test.
+// difference is an intended difference between this package and Apache TVM's wheel. Exactly one of rewrite, refuse and
+// adjust is set. A difference that no case shows fails the test.
 type difference struct {
 	name, why string
 
-	// rewrite turns what stands for a target into what the wheel reads as this package reads the original; false: nothing
-	// to do.
+	// rewrite converts input to input that the wheel reads as this package reads the original; false if nothing
+	// changes.
 	rewrite     func(target object) bool
 	rewriteText func(s string) string
 
-	// refuse says that this package refuses what the wheel takes; sort is that of the error.
+	// refuse reports whether this package rejects input that the wheel accepts; sort is the kind of the error.
 	refuse func(target object) bool
 	sort   error
 
-	// adjust turns the wheel's answer into this package's; config is what the wheel made it of, a string or an object.
+	// adjust converts the wheel's result to this package's; config is the wheel's input, a string or an object.
 	adjust func(answer object, config any) bool
 }
 
-// kindOf is the kind of what an object stands for, "" if there is none.
+// kindOf returns the kind of the target that an object describes, "" if there is none.
 func kindOf(o object) string {
 	for _, name := range []string{"kind", "id"} {
 		if kind, given := o[name]; given {
@@ -38,15 +38,15 @@ func kindOf(o object) string {
 	return kindOfTag(o)
 }
 
-// kindOfTag is that of the tag that an object names, "" if it names none that is there.
+// kindOfTag returns the kind of the tag that an object names, "" if it names no existing tag.
 func kindOfTag(o object) string {
 	tag, _ := o["tag"].(string)
 	info, _ := target.LookupTag(tag)
 	return info.Kind
 }
 
-// optionTypesOf are the types of a kind's options, from the table of docs/abi.md F.2; those of every kind if it is not
-// known.
+// optionTypesOf returns the types of a kind's options, from the table of docs/abi.md F.2; for an unknown kind, those of
+// the options that every kind has.
 func optionTypesOf(o object) map[string]string {
 	kind := kindOf(o)
 	types := map[string]string{}
@@ -87,7 +87,7 @@ func rename(from, to string) func(object) bool {
 	}
 }
 
-// anyOption reports whether an option of a type has a value of a sort.
+// anyOption reports whether an option of a type has a value for which a function returns true.
 func anyOption(typ string, is func(name string, v any) bool) func(object) bool {
 	return func(o object) bool {
 		for name, t := range optionTypesOf(o) {
@@ -99,7 +99,7 @@ func anyOption(typ string, is func(name string, v any) bool) func(object) bool {
 	}
 }
 
-// leastOf is the least value of options that count something; the least of others is 0.
+// leastOf holds the least values of options that are counts; the least value of others is 0.
 var leastOf = map[string]int64{"thread_warp_size": 1, "max_threads_per_block": 1, "max_num_threads": 1, "num-cores": 1,
 	"vector-width":             1,
 	"workspace-byte-alignment": 1, "constants-byte-alignment": 1, "target_device_type": 1, "from_device": -1,

@@ -56,7 +56,8 @@ func TestPartition_Strategy(t *testing.T) {
 	}
 }
 
-// TestPartition_StrategyRefused names who refuses what a strategy gives, and not who was asked before.
+// TestPartition_StrategyRefused checks that the error names the member that rejects an operation of a strategy, and not
+// members that were asked earlier.
 func TestPartition_StrategyRefused(t *testing.T) {
 	a, b := onlyKinds(t, "a"), onlyKinds(t, "b")
 	within := noting(t, composite(t, b, b), new([]string))
@@ -132,7 +133,7 @@ func TestPartition_BadInput(t *testing.T) {
 	}
 }
 
-// TestPartition_LongCycle does not write ten thousand names into a message.
+// TestPartition_LongCycle checks that a message does not contain ten thousand names.
 func TestPartition_LongCycle(t *testing.T) {
 	g := shaped(10_000, func(i int) target.Op { return target.Op{Kind: "k", Inputs: after(i, 1)} })
 	g.Ops[0].Inputs = []string{name(9_999)}

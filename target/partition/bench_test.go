@@ -21,8 +21,8 @@ var shapes = []struct {
 		return target.Op{Kind: evenOdd(i * 7 / 3), Inputs: append(after(i, 1), after(i, 100)...)}
 	}},
 	{"no edges", func(i int) target.Op { return target.Op{Kind: evenOdd(i)} }},
-	// A line hangs on the first group, which one operation after the other joins that waits for another line: each makes
-	// the whole first line wait for more.
+	// A line depends on the first group. One operation after the other that depends on another line joins that group,
+	// so that the whole first line depends on more.
 	{"late joins", func(i int) target.Op {
 		switch i % 3 {
 		case 0:
@@ -38,7 +38,7 @@ func evenOdd(i int) string { return []string{"even", "odd"}[i%2] }
 
 func name(i int) string { return fmt.Sprintf("op%06d", i) }
 
-// after names the operation that stands so far before another one.
+// after returns the name of the operation at this distance before another one.
 func after(i, far int) []string {
 	if i < far {
 		return nil

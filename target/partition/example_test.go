@@ -9,7 +9,7 @@ import (
 )
 
 func ExampleNew() {
-	// An accelerator that multiplies matrices of bytes, and does nothing else.
+	// An accelerator that only multiplies matrices of bytes.
 	_, err := target.RegisterKind("npu", dlpack.ExtDev, target.WithAttr(target.ColumnPartitioner,
 		func(_ *target.Target, op *target.Op) (bool, string) {
 			switch {
@@ -55,7 +55,8 @@ func ExampleNew() {
 }
 
 func Example_strategy() {
-	// A composite kind of one's own, which keeps operations on its second member until the first one is worth the way.
+	// A composite kind of your own, which keeps operations on its second member unless they are large enough for the
+	// first one.
 	_, err := target.RegisterKind("mysoc", dlpack.CPU, target.Composite(), target.WithAttr(target.ColumnStrategy,
 		func(g *target.Graph, _ *target.Target) ([]target.Assignment, error) {
 			var answer []target.Assignment

@@ -17,7 +17,8 @@ import (
 
 var kindCount atomic.Int64
 
-// newKind registers a kind under a name that no other test has: kinds stay until the test binary ends.
+// newKind registers a kind under a name that no other test uses, because kinds stay registered until the test binary
+// ends.
 func newKind(t testing.TB, parts ...target.KindOption) string {
 	name := fmt.Sprintf("test%d", kindCount.Add(1))
 	must.Get(target.RegisterKind(name, dlpack.CPU, parts...))(t)
@@ -28,24 +29,24 @@ func newTarget(t testing.TB, x any) *target.Target {
 	return must.Get(target.New(x))(t)
 }
 
-// taking is a target that takes what a predicate says.
+// taking returns a target that accepts operations by a predicate.
 func taking(t testing.TB, p target.Predicate) *target.Target {
 	return newTarget(t, newKind(t, target.WithAttr(target.ColumnPartitioner, p)))
 }
 
-// onlyKinds is a target that takes some kinds of operation.
+// onlyKinds returns a target that accepts some kinds of operation.
 func onlyKinds(t testing.TB, kinds ...string) *target.Target {
 	return taking(t, func(_ *target.Target, op *target.Op) (bool, string) {
 		return slices.Contains(kinds, op.Kind), "kinds are " + strings.Join(kinds, ", ")
 	})
 }
 
-// composite is a target of others.
+// composite returns a composite target with the given members.
 func composite(t testing.TB, members ...*target.Target) *target.Target {
 	return newTarget(t, map[string]any{"kind": "composite", "devices": members})
 }
 
-// graph reads "a:relu b:matmul(a,w)": operations with their kinds and inputs.
+// graph parses "a:relu b:matmul(a,w)": operations with their kinds and inputs.
 func graph(t testing.TB, text string) *target.Graph {
 	g := &target.Graph{}
 	for _, word := range strings.Fields(text) {
@@ -60,7 +61,7 @@ func graph(t testing.TB, text string) *target.Graph {
 	return g
 }
 
-// groupsOf writes the groups of a plan as "0:a,b 1:c": the member, and what it computes.
+// groupsOf writes the groups of a plan as "0:a,b 1:c": the member, and the operations that it computes.
 func groupsOf(p *partition.Plan) string {
 	var all []string
 	for _, g := range p.Groups {

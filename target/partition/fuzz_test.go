@@ -11,11 +11,11 @@ import (
 	"tvmgo/target/partition"
 )
 
-// fuzzNames are what operations, their inputs and outputs may be called; not all are names.
+// fuzzNames lists names for operations, their inputs and outputs; not all of them are valid.
 var fuzzNames = []string{"", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "in", "\xff"}
 
-// decodeGraph makes a graph of any bytes: of each operation its name, its kind and its inputs, then outputs and inputs
-// of the graph.
+// decodeGraph makes a graph from any bytes: the name, kind and inputs of each operation, then outputs and inputs of the
+// graph.
 func decodeGraph(data []byte) *target.Graph {
 	next := func() byte {
 		if len(data) == 0 {

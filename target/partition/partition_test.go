@@ -14,8 +14,7 @@ import (
 	"tvmgo/target/partition"
 )
 
-// TestPartition_Groups has two members, of which the first takes kind a and the second b; c goes to a third that takes
-// everything.
+// TestPartition_Groups uses three members: the first accepts kind a, the second kind b, and the third everything.
 func TestPartition_Groups(t *testing.T) {
 	soc := composite(t, onlyKinds(t, "a"), onlyKinds(t, "b"), newTarget(t, "llvm"))
 	for _, c := range []struct{ name, graph, want string }{
@@ -81,7 +80,7 @@ func TestPartition_Border(t *testing.T) {
 	require.Equal(t, []string{"x", "y"}, p.Groups[0].Outputs, "what is wanted leaves its group, whoever else uses it")
 }
 
-// TestPartition_Single divides nothing.
+// TestPartition_Single tests a target with a single member.
 func TestPartition_Single(t *testing.T) {
 	p := must.Get(partition.New(graph(t, "x:a y:b(x) z:c(y) u:d"), newTarget(t, "cuda -arch=sm_90")))(t)
 	require.Equal(t, ":u,x,y,z", groupsOf(p))
@@ -116,7 +115,7 @@ func TestPartition_Reasons(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestPartition_SameMemberTwice keeps members apart that are equal.
+// TestPartition_SameMemberTwice checks that equal members are distinguished.
 func TestPartition_SameMemberTwice(t *testing.T) {
 	even := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph,
 		t *target.Target) ([]target.Assignment, error) {
@@ -135,7 +134,7 @@ func TestPartition_SameMemberTwice(t *testing.T) {
 		why.Reason)
 }
 
-// noting is a composite whose strategy notes which operations it is given, and gives them all to its only member.
+// noting returns a composite target whose strategy records its operations and assigns them all to its only member.
 func noting(t testing.TB, member *target.Target, seen *[]string) *target.Target {
 	kind := newKind(t, target.Composite(), target.WithAttr(target.ColumnStrategy, func(g *target.Graph,
 		_ *target.Target) ([]target.Assignment, error) {
@@ -149,7 +148,8 @@ func noting(t testing.TB, member *target.Target, seen *[]string) *target.Target 
 	return newTarget(t, map[string]any{"kind": kind, "devices": []any{member}})
 }
 
-// TestPartition_Order has a strategy see operations behind those that they use, whatever became of them before.
+// TestPartition_Order checks that a strategy gets each operation after those that it uses, even if some were already
+// assigned.
 func TestPartition_Order(t *testing.T) {
 	var outer, inner []string
 	guarded := newKind(t, target.Composite(), target.WithAttr(target.ColumnPartitioner, func(_ *target.Target,
@@ -187,7 +187,7 @@ func TestPartition_Nested(t *testing.T) {
 	require.Equal(t, "no x", x.Refused[0].Reason)
 }
 
-// TestPartition_NestedStrategy gives a strategy what is left to its target, as a graph that stands for itself.
+// TestPartition_NestedStrategy checks that a strategy gets the operations left for its target as a complete graph.
 func TestPartition_NestedStrategy(t *testing.T) {
 	var seen *target.Graph
 	kind := newKind(t, target.Composite(),
@@ -217,7 +217,7 @@ func TestPartition_NestedStrategy(t *testing.T) {
 	require.Equal(t, fmt.Sprintf(`the strategy of kind %q: the last; kind "c" accepts every operation`, kind), y.Reason)
 }
 
-// TestPartition_Copies lets neither a partitioner nor who reads a plan change the graph.
+// TestPartition_Copies checks that neither a partitioner nor a reader of a plan can change the graph.
 func TestPartition_Copies(t *testing.T) {
 	spoils := func(op *target.Op) {
 		op.Inputs[0], op.Attrs["dtype"], op.Name, op.Kind = "spoilt", "spoilt", "spoilt", "spoilt"
@@ -243,7 +243,8 @@ func TestPartition_Copies(t *testing.T) {
 	}
 }
 
-// TestSetAttr_KnownColumns gives plain functions the columns' types, and refuses what is none.
+// TestSetAttr_KnownColumns checks that plain functions are converted to the columns' types, and that other values are
+// rejected.
 func TestSetAttr_KnownColumns(t *testing.T) {
 	takesAll := func(*target.Target, *target.Op) (bool, string) { return true, "all" }
 	kind := newKind(t)
@@ -314,7 +315,7 @@ func TestPlan_JSON(t *testing.T) {
 	require.Contains(t, p.JSON(), `"groups":[{"member":[],"kind":"stackvm",`)
 }
 
-// TestPlan_Foreign reads plans that Partition did not make.
+// TestPlan_Foreign prints plans that New did not make.
 func TestPlan_Foreign(t *testing.T) {
 	p := &partition.Plan{Target: &target.Target{}, Groups: []partition.Group{{Ops: []target.Op{{Name: "x", Kind: "a"}}}},
 		Decisions: []partition.Decision{{Op: "x", Refused: []partition.Refusal{{Reason: "not \xff"}}}}}

@@ -13,8 +13,8 @@ import (
 	"tvmgo/target/partition"
 )
 
-// requirePlan checks a plan against what Partition promises, by other means than its own. owner is the member whose
-// each operation is.
+// requirePlan checks independently that a plan has the documented properties. owner returns the member of each
+// operation.
 func requirePlan(t testing.TB, g *target.Graph, p *partition.Plan, owner func(op *target.Op) int) {
 	ops := map[string]*target.Op{}
 	for i := range g.Ops {
@@ -93,8 +93,8 @@ func requirePlan(t testing.TB, g *target.Graph, p *partition.Plan, owner func(op
 	requireUnmergeable(t, p, direct)
 }
 
-// requireUnmergeable fails if two groups of one member could be one: if no way from the earlier one to the later goes
-// through others.
+// requireUnmergeable fails if two groups of one member could be merged: if no path from the earlier group to the later
+// one leads through others.
 func requireUnmergeable(t testing.TB, p *partition.Plan, direct [][]bool) {
 	n := len(p.Groups)
 	for i := range n {
@@ -112,7 +112,8 @@ func requireUnmergeable(t testing.TB, p *partition.Plan, direct [][]bool) {
 	}
 }
 
-// randomGraph has operations of kinds k0, k1, …, each of which uses each one before it with a probability.
+// randomGraph returns a graph with operations of kinds k0, k1, …, each of which uses each earlier one with a
+// probability.
 func randomGraph(r *rand.Rand, n, kinds int, density float64) *target.Graph {
 	g := &target.Graph{}
 	for i, number := range r.Perm(n) { // names say nothing of the order
@@ -133,8 +134,8 @@ func randomGraph(r *rand.Rand, n, kinds int, density float64) *target.Graph {
 	return g
 }
 
-// sieve is a composite whose first three members take some kinds of operation, which overlap, and whose last takes
-// everything.
+// sieve returns a composite target whose first three members accept overlapping sets of kinds, and whose last member
+// accepts everything.
 func sieve(t testing.TB) (soc *target.Target, owner func(op *target.Op) int) {
 	sets := [][]string{{"k0", "k3"}, {"k0", "k1"}, {"k2", "k3"}}
 	members := []*target.Target{}
@@ -186,7 +187,7 @@ func TestPartition_Large(t *testing.T) {
 	require.Len(t, p.Groups, 10_000)
 }
 
-// TestPartition_NearTheLeast compares with the smallest number of groups there is, which is found by trying everything.
+// TestPartition_NearTheLeast compares with the smallest possible number of groups, which exhaustive search finds.
 func TestPartition_NearTheLeast(t *testing.T) {
 	soc, owner := sieve(t)
 	ours, least := 0, 0
@@ -202,7 +203,7 @@ func TestPartition_NearTheLeast(t *testing.T) {
 	require.LessOrEqual(t, float64(ours), 1.05*float64(least))
 }
 
-// leastGroups goes through the sets of operations that may have run after one group, two groups, …
+// leastGroups searches the sets of operations that can have run after one group, two groups, …
 func leastGroups(g *target.Graph, owner func(op *target.Op) int) int {
 	number := map[string]int{}
 	for i, op := range g.Ops {

@@ -20,8 +20,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// failing exports to a file that is there already. It must stay as it is, nothing may come beside it, and nothing of
-// the work may be left, but for what a failed compiler was given where the caller keeps that.
+// failing exports to an existing file. The file must not change, no other file may appear beside it, and no temporary
+// files may be left, except a failed compiler's input if the caller keeps it.
 func failing(t *testing.T, m *runtime.Module, kind error, options ...export.Option) error {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -108,7 +108,7 @@ type odd struct{ base }
 
 func (odd) WriteFormats() []string { return []string{"docx"} }
 
-// A circle of imports can't be made in the first place.
+// A cycle of imports can't be made at all.
 func TestLibrary_CircleIsRefusedBefore(t *testing.T) {
 	a, b := newData(t, []byte("a")), newData(t, []byte("b"))
 	importing(t, a, b)
@@ -159,7 +159,7 @@ func TestLibrary_Paths(t *testing.T) {
 	readOnly := filepath.Join(dir, "readonly")
 	require.NoError(t, os.Mkdir(readOnly, 0o555))
 	if os.Getuid() == 0 {
-		readOnly = "/proc/self" // where nobody makes files
+		readOnly = "/proc/self" // where no file can be created
 	}
 	for path, says := range map[string]string{
 		"":                                     "the path is empty",
@@ -220,7 +220,7 @@ func TestLibrary_FailingCompiler(t *testing.T) {
 	require.ErrorContains(t, err, "-shared")
 }
 
-// What can't be loaded is found out before the file appears.
+// A library that can't be loaded is detected before the file appears.
 func TestLibrary_ChildRefuses(t *testing.T) {
 	m := cSource(t, "int missing_function(void);\nint __tvm_ffi_f(void) { return missing_function(); }", "f")
 	err := failing(t, m, runtime.ErrFailed)
@@ -250,7 +250,7 @@ func TestLibrary_ChildCannotRun(t *testing.T) {
 	require.NoError(t, export.Library(ctx, constant(t, "f", 1), path, export.StaticCheck()))
 }
 
-// What is called a compiler may be anything.
+// The program that is named as the compiler may be any program.
 func TestLibrary_OddCompilers(t *testing.T) {
 	for script, says := range map[string]string{
 		"exit 0": "ended without an error, and wrote nothing",
@@ -272,7 +272,7 @@ func TestLibrary_OddCompilers(t *testing.T) {
 	}
 }
 
-// What generated code takes from a runtime by name is known to the child, and all of it.
+// The child defines all symbols that generated code imports from a runtime.
 func TestLibrary_ChildKnowsTheRuntime(t *testing.T) {
 	exports := string(readFile(t, "../capi/exports.map"))
 	var calls, declarations strings.Builder
@@ -304,10 +304,10 @@ func TestLibrary_FullDisk(t *testing.T) {
 	require.Empty(t, names(t, dir))
 }
 
-// smallDisk is a folder on a file system of 1 MiB.
+// smallDisk returns a folder on a file system of 1 MiB.
 func smallDisk(t *testing.T) string { return mounted(t, 0, "size=1m") }
 
-// mounted is a folder on a file system of its own.
+// mounted returns a folder on a separate file system.
 func mounted(t *testing.T, flags uintptr, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -322,7 +322,7 @@ func TestLibrary_ContextStopsCompilers(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	dir := t.TempDir()
-	started := filepath.Join(dir, "started") // a pipe: who reads it waits until a compiler writes its group
+	started := filepath.Join(dir, "started") // a pipe: a read waits until the compiler writes its process group
 	require.NoError(t, syscall.Mkfifo(started, 0o600))
 	compiler := filepath.Join(dir, "slow-cc")
 	require.NoError(t, os.WriteFile(compiler, []byte("#!/bin/sh\nsleep 600 &\necho $$ >"+started+"\nwait\n"), 0o755))

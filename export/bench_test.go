@@ -26,9 +26,9 @@ func benchTree(b *testing.B) *runtime.Module {
 	return m
 }
 
-// BenchmarkLibrary exports a library with 64 MiB of imports. Beside it stands what no exporter can do without:
-// compiling its sources and linking, of which "assemble and link" is the part that grows with the payload; and the same
-// with every check left out that runs code. extra-bytes/payload is how far the process grew beyond what it held before,
+// BenchmarkLibrary exports a library with 64 MiB of imports. For comparison, it also measures the work that every
+// exporter must do, compiling the sources and linking ("assemble and link" is the part that grows with the payload),
+// and an export without the checks that run code. extra-bytes/payload is the growth of the process during the export,
 // in payloads.
 func BenchmarkLibrary(b *testing.B) {
 	m := benchTree(b)
@@ -67,13 +67,13 @@ func benchRun(b *testing.B, dir string, command ...string) {
 	require.NoError(b, err, "%s", out)
 }
 
-// resetPeak makes the kernel forget how large this process was.
+// resetPeak resets the kernel's record of this process's peak size.
 func resetPeak(b testing.TB) {
 	b.Helper()
 	require.NoError(b, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0))
 }
 
-// peak is the largest resident size of this process since then, in bytes.
+// peak returns the largest resident size of this process since then, in bytes.
 func peak(b testing.TB) int64 {
 	b.Helper()
 	for line := range strings.Lines(string(readFile(b, "/proc/self/status"))) {

@@ -13,7 +13,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// A blob may end where its segment does, and not behind it, even if the file goes on.
+// A blob may end with its segment, but not after it, even if the file is longer.
 func TestBlobOf_Ends(t *testing.T) {
 	file := must.Get(os.ReadFile("../testdata/artifacts/modern/gpu_opencl.so"))(t)
 	whole, layout, err := blobOf(file)

@@ -32,7 +32,7 @@ func run(t testing.TB, command ...string) []byte {
 	return out
 }
 
-// printed is what a program prints that is linked with a packed file.
+// printed returns the output of a program that is linked with a packed file.
 func printed(t *testing.T, file, prefix string, registered bool, size int) []byte {
 	t.Helper()
 	cc, language, last := "cc", "c", "none"

@@ -16,7 +16,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// What TVM exported, loaded and exported again, is what TVM exported.
+// A library that TVM exported has the same bytes after it is loaded and exported again.
 func TestCopy_Artifacts(t *testing.T) {
 	files := must.Get(filepath.Glob("../testdata/artifacts/*/*.so"))(t)
 	require.Greater(t, len(files), 9)
@@ -28,7 +28,7 @@ func TestCopy_Artifacts(t *testing.T) {
 	}
 }
 
-// A library that imports something else than its file says is written with what it imports now.
+// A library whose imports were changed after loading is written with its current imports.
 func TestCopy_ChangedImports(t *testing.T) {
 	file := exported(t, importing(t, constant(t, "f", 7), newData(t, []byte("x"))))
 	m := importing(t, modules.Load(t, file), newData(t, bytes.Repeat([]byte("y"), 1<<20)))
@@ -50,7 +50,7 @@ func TestCopy_ChangedImports(t *testing.T) {
 	}
 }
 
-// One that was exported without imports has no place for them: it goes into another library whole.
+// A library that was exported without imports has no space for them: it is put into another library as a whole.
 func TestCopy_FirstImports(t *testing.T) {
 	m := importing(t, modules.Load(t, exported(t, constant(t, "f", 7))), newData(t, []byte("y")))
 	got := modules.Load(t, exported(t, m))

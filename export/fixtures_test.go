@@ -22,7 +22,7 @@ import (
 
 var ctx = context.Background()
 
-// dataKind is a kind of modules that are bytes, which end by themselves.
+// dataKind is a kind of modules that consist of bytes in a format that marks its end.
 const dataKind = "test.data"
 
 func init() {
@@ -61,7 +61,7 @@ func cSource(t testing.TB, code string, functions ...string) *runtime.Module {
 	return must.Open(runtime.NewCSource(code, "c", functions, nil))(t)
 }
 
-// constant is a module of a function that returns a number, with a context variable as generated code has.
+// constant returns a module with a function that returns a number, and with a context variable as in generated code.
 func constant(t testing.TB, name string, value int) *runtime.Module {
 	t.Helper()
 	return cSource(t, fmt.Sprintf(constantSource, name, value), name)
@@ -100,7 +100,8 @@ func importing(t testing.TB, m *runtime.Module, deps ...*runtime.Module) *runtim
 	return m
 }
 
-// exported exports into a new folder, in which nothing else may be then, and leaves nothing among the temporary files.
+// exported exports into a new folder. Afterwards the folder must contain only the output, and no temporary file may be
+// left.
 func exported(t testing.TB, m *runtime.Module, options ...export.Option) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "deploy.so")
@@ -132,7 +133,7 @@ func readFile(t testing.TB, path string) []byte {
 	return must.Get(os.ReadFile(path))(t)
 }
 
-// needs skips a test without a program; on continuous integration that is a failure.
+// needs skips a test if a program is missing; on continuous integration that is a failure.
 func needs(t testing.TB, program, why string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -148,8 +149,8 @@ func needs(t testing.TB, program, why string) string {
 
 // ---- graphs ----
 
-// graph is what a tree of modules looks like from outside: per module its kind, bytes, and imports. Linked modules and
-// the library that they become are one, called library.
+// graph describes a tree of modules as seen from outside: the kind, bytes and imports of each module. Linked modules,
+// and the library that contains them, are one module of kind library.
 type graph map[string][]string
 
 const library = "library"
@@ -193,7 +194,7 @@ func graphOf(t testing.TB, root *runtime.Module) graph {
 	return g
 }
 
-// randomTree makes modules of which each is imported by one before it, and some by several.
+// randomTree makes modules, each of which is imported by an earlier one, and some by several.
 func randomTree(t testing.TB, r *rand.Rand, most int,
 	constant func(testing.TB, string, int) *runtime.Module) (root *runtime.Module, imports [][]int, linked []bool) {
 	n := 1 + r.Intn(most)
@@ -225,7 +226,8 @@ func randomTree(t testing.TB, r *rand.Rand, most int,
 	return modules[0], imports, linked
 }
 
-// mergesIntoCycle says by trying all ways whether the linked ones of the modules that 0 reaches can't become one.
+// mergesIntoCycle reports by exhaustive search whether merging the linked modules that module 0 reaches would make a
+// cycle.
 func mergesIntoCycle(imports [][]int, linked []bool) bool {
 	reaches := func(from int) []bool {
 		seen := make([]bool, len(imports))

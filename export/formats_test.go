@@ -60,7 +60,8 @@ func untar(t *testing.T, path, dir string) (files []string) {
 	}
 }
 
-// Two system libraries with functions of the same names are linked into one program, which finds each by its prefix.
+// Two system libraries with functions of the same names are linked into one program, which finds each function by its
+// prefix.
 func TestArchive_SystemLibraries(t *testing.T) {
 	program := `
 #include <stdio.h>
@@ -121,7 +122,7 @@ func TestArchive_RefusesWhatIsNoObject(t *testing.T) {
 	}
 }
 
-// A library for another machine is read back, though never loaded.
+// A library for another machine is read back, although it is never loaded.
 func TestCrossCompiler(t *testing.T) {
 	cc := needs(t, "aarch64-linux-gnu-gcc", "a library for another machine is built")
 	root := importing(t, constant(t, "f", 1), constant(t, "g", 2), newData(t, []byte("x")))
@@ -178,7 +179,7 @@ func TestCompile_GoFunction(t *testing.T) {
 	require.ErrorContains(t, failing(t, root, nil, export.Compile(wrong)), "__tvm_ffi__library_bin")
 }
 
-// TestCompile_Damage has a compiler that changes one byte of the imported modules, in each of the pieces in which they
+// TestCompile_Damage uses a compiler that changes one byte of the imported modules, in each of the chunks in which they
 // are compared.
 func TestCompile_Damage(t *testing.T) {
 	const size, piece = 3<<18 + 1000, 1 << 18
@@ -210,10 +211,10 @@ func compileByCC(ctx context.Context, output string, files []string, o export.Co
 	return cmd.Run()
 }
 
-// nvcc is another kind of driver: what it is given is what it understands.
+// nvcc is another kind of driver: it must get only arguments that it supports.
 func TestCUDASource(t *testing.T) {
 	dir := t.TempDir()
-	// stands in for nvcc: refuses what that doesn't know, and compiles as C
+	// replaces nvcc: rejects arguments that nvcc doesn't know, and compiles as C
 	script := `#!/bin/bash
 args=()
 for a in "$@"; do

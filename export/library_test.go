@@ -51,7 +51,7 @@ func TestLibrary_CXX(t *testing.T) {
 	require.EqualValues(t, 5, call(t, l, "five"))
 }
 
-// The linked modules' functions are all there, and what is not linked is where it was.
+// All functions of the linked modules exist, and the other modules keep their positions in the tree.
 func TestLibrary_RandomTrees(t *testing.T) {
 	const trees = 14
 	var cycles, roots int
@@ -261,7 +261,8 @@ func TestLibrary_Permissions(t *testing.T) {
 	}
 }
 
-// A link may come before what it points at, with a way that goes up from where the link's folder really is.
+// A symbolic link may point to a file that does not exist yet, by a relative path from the real location of the link's
+// folder.
 func TestLibrary_LinkToNothingYet(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "deep", "links"), 0o755))
@@ -273,7 +274,7 @@ func TestLibrary_LinkToNothingYet(t *testing.T) {
 	require.Equal(t, []string{"link.so", "other.so"}, names(t, filepath.Join(dir, "deep", "links")))
 }
 
-// What is made beside the path has a name, too.
+// The temporary file beside the path needs a valid name, too.
 func TestLibrary_LongestNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{strings.Repeat("n", 252) + ".so", strings.Repeat("é", 126) + ".so",
@@ -284,7 +285,7 @@ func TestLibrary_LongestNames(t *testing.T) {
 	require.EqualValues(t, 3, call(t, modules.Load(t, filepath.Join(dir, strings.Repeat("é", 126)+".so")), "f"))
 }
 
-// Exports don't get in each other's way, not even to the same path: the last one stays, whole.
+// Concurrent exports don't disturb each other, not even to the same path: the file of the last one remains, complete.
 func TestLibrary_AtOnce(t *testing.T) {
 	root := importing(t, constant(t, "f", 1), newData(t, []byte("x")))
 	dir := t.TempDir()

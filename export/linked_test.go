@@ -11,7 +11,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// TestLibrary_ObjectsLoad loads what is exported as objects: they are linked then.
+// TestLibrary_ObjectsLoad loads modules that were exported as objects, which are linked when they are loaded.
 func TestLibrary_ObjectsLoad(t *testing.T) {
 	root, err := runtime.NewCSource("#include <tvm/ffi/c_api.h>\nint __tvm_ffi_seven(void* self, const TVMFFIAny* args, "+
 		"int32_t n, TVMFFIAny* result) {\n"+

@@ -22,7 +22,7 @@ func packed(t *testing.T) (*runtime.Module, []byte) {
 	return m, data
 }
 
-// printer links with a packed source, prints the block, and calls whoever registers itself.
+// printer is linked with a packed source, prints the block, and reports what registers itself.
 const printer = `
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +82,7 @@ func TestImports_WrongArguments(t *testing.T) {
 	require.ErrorContains(t, err, `module root.imports[0] (kind "test.unsaved")`)
 }
 
-// The same under TVM's names, as C and Python call them.
+// The same through the global functions with TVM's names, as C and Python call them.
 func TestImports_GlobalFunctions(t *testing.T) {
 	m, data := packed(t)
 	global := func(name string, args ...any) (any, error) {
@@ -121,7 +121,7 @@ func TestImports_GlobalFunctions(t *testing.T) {
 	}
 }
 
-// The module that ModulePackImportsToLLVM gives can be linked as any other.
+// The module that ModulePackImportsToLLVM returns can be linked like any other.
 func TestImports_LLVMModule(t *testing.T) {
 	needs(t, "clang", "LLVM IR is compiled")
 	m, _ := packed(t)

@@ -57,7 +57,7 @@ func TestWheel_CallsOurLibraries(t *testing.T) {
 		"library const_loader const_loader"}, wheelLines(t, append([]string{"call"}, files...)...))
 }
 
-// With device code it gets as far as its loaders go: it reads the tree, and says which loader it has not got.
+// With device code, the wheel reads the tree and reports the loader that it does not have.
 func TestWheel_ReadsDeviceImports(t *testing.T) {
 	files := []string{exported(t, kernels(t, device(t, "opencl", "cl"))),
 		exported(t, kernels(t, constants(t), device(t, "cuda", "ptx")))}
@@ -76,7 +76,7 @@ func TestWheel_LoadsItsOwnArtifactsAgain(t *testing.T) {
 		wheelLines(t, append([]string{"load"}, files...)...))
 }
 
-// The block of modules is byte for byte what TVM makes of the same tree.
+// The block of modules has the same bytes as TVM's block for the same tree.
 func TestWheel_PacksTheSame(t *testing.T) {
 	empty := func() *runtime.Module {
 		m, err := runtime.NewConstants(&blob.Constants{})

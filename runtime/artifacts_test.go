@@ -15,7 +15,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// cpuArtifacts are the modules of real TVM that run on the CPU, with the functions they have.
+// cpuArtifacts lists the modules of Apache TVM that run on the CPU, with their functions.
 var cpuArtifacts = []struct {
 	file      string
 	functions []string
@@ -233,7 +233,7 @@ func TestArtifacts_OtherKindsAreNamed(t *testing.T) {
 	}
 }
 
-// The linker variable makes dlopen resolve everything at once, so every file has to be a copy.
+// The linker variable makes dlopen resolve all symbols at once, so every file must be a copy.
 func TestArtifacts_UnderBindNow(t *testing.T) {
 	if os.Getenv("LD_BIND_NOW") != "" {
 		t.Skip("runs in the process that this test starts")

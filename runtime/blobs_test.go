@@ -31,7 +31,7 @@ func (b *bytesOut) bytes(s []byte) {
 	*b = append(*b, s...)
 }
 
-// csr writes an import tree: children of each module.
+// csr writes an import tree from the children of each module.
 func (b *bytesOut) csr(children [][]int) {
 	b.u64(uint64(len(children) + 1))
 	n := uint64(0)
@@ -135,8 +135,8 @@ func moduleKind(t testing.TB, k runtime.ModuleKind) string {
 
 const named = "tvmgo_test_named"
 
-// namedKind makes modules whose payload is a name: each has a function of that name that returns
-// it, and "who", which several have. closed gets the names in the order of Close.
+// namedKind registers a kind whose payload is a name. Each module has a function with that name, which returns it, and
+// a function "who", as other modules do. closed collects the names in the order of Close.
 func namedKind(t testing.TB, closed *[]string) {
 	moduleKind(t, runtime.ModuleKind{Name: named, Properties: runtime.Serializable | runtime.Runnable,
 		Load: func(p runtime.Payload) (runtime.ModuleImpl, error) {
@@ -154,7 +154,7 @@ func namedKind(t testing.TB, closed *[]string) {
 		}})
 }
 
-// The legacy layout has no lengths before payloads: a kind says itself where its own ends.
+// The legacy layout has no lengths before payloads: each kind determines where its payload ends.
 func init() {
 	err := blob.Register(named, func(r *blob.Reader, layout blob.Layout) error {
 		r.Bytes("name")
@@ -171,7 +171,7 @@ func of(name string) entry { return entry{named, []byte(name)} }
 
 func oldOf(name string) entry { return entry{named, sized(bytesOut(name))} }
 
-// layouts are both generations of files that carry a blob.
+// layouts are the two generations of files with a blob.
 var layouts = []struct {
 	name, source string
 	tree         func(entries []entry, children [][]int) []byte

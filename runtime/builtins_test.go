@@ -12,7 +12,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// The functions through which C and Python clients reach modules, in both generations' names.
+// The functions through which C and Python clients access modules, under the names of both generations.
 func TestBuiltins_OfModules(t *testing.T) {
 	processState(t)
 	noLeaks(t)
@@ -68,7 +68,7 @@ func TestBuiltins_OfModules(t *testing.T) {
 	_, err := global(t, "runtime.ModuleGetImport").Call(modules.Load(t, multiC), 0)
 	requireError(t, err, runtime.ErrInvalidArgument, "index 0")
 
-	// Kept by the process until it is told otherwise.
+	// Kept by the process until it is removed.
 	m := modules.Load(t, path)
 	same := call(t, goFunction(t, func(args ...any) (any, error) { return args[0], nil }), m).(*runtime.Module)
 	call(t, global(t, "ffi.ModuleGlobalsAdd"), m)
@@ -82,8 +82,8 @@ func TestBuiltins_OfModules(t *testing.T) {
 	require.Equal(t, n-1, runtime.Live().Modules)
 }
 
-// processState makes what lasts as long as the process: system libraries, one for each prefix, and
-// the list of modules to keep.
+// processState creates objects that live as long as the process: system libraries, one for each prefix, and the list of
+// kept modules.
 func processState(t *testing.T) {
 	t.Helper()
 	call(t, global(t, "ffi.ModuleGlobalsRemove"), modules.Load(t, multiC))
@@ -93,7 +93,7 @@ func processState(t *testing.T) {
 	}
 }
 
-// Everything that is registered from the start refuses wrong arguments with an error.
+// All functions that are registered from the start reject wrong arguments with an error.
 func TestBuiltins_RefuseNonsense(t *testing.T) {
 	processState(t)
 	kindsOnce(t)
@@ -123,7 +123,7 @@ func TestBuiltins_RefuseNonsense(t *testing.T) {
 			closeValue(v)
 		}
 	}
-	// What they may have set on a thread does not last: a stream of the CPU is NULL.
+	// Resets what they may have set on a thread: a stream of the CPU is NULL.
 	must.Get(global(t, "runtime.Device_SetStream").Call(1, 0, 0))(t)
 }
 

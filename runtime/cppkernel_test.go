@@ -24,8 +24,8 @@ func cpp(t testing.TB, name string, flags ...string) string {
 	return cpptest.Library(t, work, filepath.Join("testdata", "cpp", name+".cc"), flags...)
 }
 
-// cppLinkings are the ways in which producers link a kernel. That of tvm-ffi's own builder names its
-// library, for which ours answers.
+// cppLinkings are the ways in which producers link a kernel. tvm-ffi's builder links its own library, which this
+// runtime replaces.
 func cppLinkings(t testing.TB) map[string][]string {
 	return map[string][]string{
 		"nothing": nil,
@@ -96,7 +96,7 @@ func TestCppKernel_Tensors(t *testing.T) {
 	}
 }
 
-// Functions go both ways, and so do the errors of those that are called below.
+// Functions are passed in both directions, and so are the errors of nested calls.
 func TestCppKernel_Functions(t *testing.T) {
 	noLeaks(t)
 	m := modules.Load(t, cpp(t, "typed"))
@@ -156,7 +156,7 @@ func TestCppKernel_Errors(t *testing.T) {
 	require.Equal(t, int64(3), call(t, function(t, m, "throw_value"), 3), "an error leaves nothing behind")
 }
 
-// What the C++ side finds wrong with arguments is its TypeError, with its own words.
+// The C++ side rejects wrong arguments with its own TypeError and text.
 func TestCppKernel_WrongArguments(t *testing.T) {
 	noLeaks(t)
 	m := modules.Load(t, cpp(t, "typed"))
@@ -192,8 +192,8 @@ func TestCppKernel_WrongArguments(t *testing.T) {
 	}
 }
 
-// inOwnProcess runs a test again in a process of its own, for what a process can go through only once.
-// It is true in that process.
+// inOwnProcess runs a test again in a separate process, for actions that a process can do only once. It returns true in
+// that process.
 func inOwnProcess(t *testing.T) bool {
 	const variable = "TVMGO_RUNTIME_TEST_ALONE"
 	if os.Getenv(variable) == t.Name() {
@@ -208,7 +208,7 @@ func inOwnProcess(t *testing.T) bool {
 	return false
 }
 
-// A library that fills the registry as it is loaded finds what it registered, and so does Go.
+// A library that registers functions while it is loaded finds them, and so does Go.
 func TestCppKernel_RegistersAtLoad(t *testing.T) {
 	for linking, flags := range cppLinkings(t) {
 		t.Run(linking, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestCppKernel_RegistersAtLoad(t *testing.T) {
 	}
 }
 
-// Files of a build that links tvm-ffi's library load without it, and leave it out of the process.
+// Files that are linked with tvm-ffi's library load without it, and do not load it into the process.
 func TestCppKernel_LinkedWithTheirLibrary(t *testing.T) {
 	path := cpp(t, "typed", cppLinkings(t)["tvm_ffi"]...)
 	f := must.Open(elf.Open(path))(t)
@@ -248,7 +248,7 @@ func TestCppKernel_LinkedWithTheirLibrary(t *testing.T) {
 	require.NotContains(t, string(must.Get(os.ReadFile("/proc/self/maps"))(t)), "libtvm_ffi")
 }
 
-// C alone, with nothing but the symbol: of a compiler that knows no tvm-ffi at all.
+// Plain C with only the symbol, from a compiler that does not know tvm-ffi.
 func TestPlainKernel(t *testing.T) {
 	noLeaks(t)
 	m := modules.Load(t, buildC(t, `

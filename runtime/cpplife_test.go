@@ -15,8 +15,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// A library that registers itself does so once in a process, however often it is loaded and given up:
-// what it registered stays, and its constructors would end the process the second time.
+// A library that registers itself does so once in a process, however often it is loaded and closed: its registrations
+// remain, and its constructors would end the process if they ran again.
 func TestCppKernel_RegistersOnce(t *testing.T) {
 	for linking, flags := range cppLinkings(t) {
 		t.Run(linking, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestCppKernel_RegistersOnce(t *testing.T) {
 	}
 }
 
-// Many threads that load such a library at once, from its file and from its bytes, get one of each.
+// If many threads load such a library at once, from its file and from its bytes, they share one library of each.
 func TestCppKernel_RegistersOnceAmongThreads(t *testing.T) {
 	path := cpp(t, "loaded")
 	if !inOwnProcess(t) {
@@ -87,8 +87,8 @@ func TestCppKernel_RegistersOnceFromBytes(t *testing.T) {
 	require.Equal(t, int64(21), call(t, global(t, "tvmgo.test.triple"), 7))
 }
 
-// A private copy leaves memory with its last reference, also with the inline statics of C++: gcc binds those
-// STB_GNU_UNIQUE, and glibc never unmaps a library of which it has bound such a name. Those of a copy are its own.
+// A private copy is unmapped with its last reference, even if it has inline statics of C++: gcc binds those
+// STB_GNU_UNIQUE, and glibc never unmaps a library of which it has bound such a name. A copy has its own.
 func TestCppKernel_PrivateCopyIsUnmapped(t *testing.T) {
 	for linking, flags := range cppLinkings(t) {
 		path := cpp(t, "typed", flags...)

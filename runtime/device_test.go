@@ -161,7 +161,7 @@ func TestDevice_ConstructorFailsThenSucceeds(t *testing.T) {
 	_, err = runtime.NewTensor(dlpack.Int8, []int64{1}, dev)
 	requireError(t, err, runtime.ErrFailed, "open device flaky", "gave no device")
 
-	// From here on it works; many who come at once make one device.
+	// From here on it works; concurrent first uses make one device.
 	errs := make(chan error, 16)
 	for range cap(errs) {
 		go func() {
@@ -176,7 +176,7 @@ func TestDevice_ConstructorFailsThenSucceeds(t *testing.T) {
 	require.Equal(t, int64(4), flaky.calls.Load())
 }
 
-// A table of C is a device too, here that of the fake under another number.
+// A C table is a device too, here that of the fake device under another number.
 func TestDevice_FromATable(t *testing.T) {
 	fakeDevice(t)
 	table := call(t, global(t, "device_api.fakedev")).(runtime.Ptr)
@@ -238,7 +238,7 @@ func TestDevice_ErrorsReachTheCaller(t *testing.T) {
 	}
 }
 
-// A tensor whose memory cannot be freed is gone all the same: its destructor has nobody to tell.
+// A tensor whose memory cannot be freed is closed nevertheless: its destructor cannot report an error.
 func TestDevice_FreeFails(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)

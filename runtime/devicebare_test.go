@@ -11,7 +11,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// bare is a device with nothing but the mandatory part.
+// bare is a device with only the mandatory part.
 type bare struct{ runtime.DeviceAPI }
 
 func (bare) DriverReport() runtime.DriverReport { return runtime.DriverReport{Library: "libbare.so"} }
@@ -48,7 +48,7 @@ func TestTimer_OfADeviceWithoutOne(t *testing.T) {
 	require.Error(t, must.Fail(runtime.NewTimer(dlpack.Device{Type: number, ID: 9})), "there is no such device")
 }
 
-// A workspace of the runtime's pool is in the device's memory, but it is not the device's to free.
+// A workspace of the runtime's pool is in the device's memory, but the device must not free it.
 func TestDevice_DoesNotFreeWorkspaces(t *testing.T) {
 	fakeDevice(t)
 	dev := dlpack.Device{Type: 31}

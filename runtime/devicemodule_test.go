@@ -9,7 +9,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// A function is no kernel: the error says so, and does not suggest the name that was asked for.
+// A function is not a kernel: the error states that, and does not suggest the requested name.
 func TestModule_KernelIsNoFunction(t *testing.T) {
 	m, err := runtime.NewCSource("int f;", "c", []string{"f"}, nil)
 	require.NoError(t, err)

@@ -99,7 +99,7 @@ func TestDLPack_ThereAndBack(t *testing.T) {
 	}
 }
 
-// What came read-only is lent out so, by views as well.
+// A tensor that was imported as read-only is exported as read-only, also through views.
 func TestDLPack_ReadOnlyViews(t *testing.T) {
 	noLeaks(t)
 	for flags := range uint64(2) {

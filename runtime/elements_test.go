@@ -34,7 +34,7 @@ func TestElements(t *testing.T) {
 	requireError(t, must.Fail(runtime.Elements[float32](x)), runtime.ErrClosed)
 }
 
-// Floats of 16 bits are types of their own: bits of the other one, or ints, are refused.
+// The two 16-bit float types are distinct: elements of the other type, and integers, are rejected.
 func TestElements_Halves(t *testing.T) {
 	noLeaks(t)
 	x := tensor(t, []dlpack.Float16Bits{dlpack.Float16Of(1.5), 0})

@@ -33,7 +33,7 @@ func TestEnv_ImportsThenGlobals(t *testing.T) {
 			require.ErrorContains(t, err, "Cannot find function context", "not the library's own functions")
 			require.ErrorContains(t, must.Fail(env.Call("tvmgo_test.nothing")), "tvmgo_test.nothing")
 
-			// What was found stays as long as the module, whatever becomes of the name.
+			// A found function is kept as long as the module, even if the name changes its meaning.
 			require.NoError(t, runtime.RegisterGlobal(name, says("22"), true))
 			require.Equal(t, int64(1), call(t, env, name))
 			require.True(t, runtime.RemoveGlobal(name))
@@ -51,7 +51,7 @@ func TestEnv_WithoutImports(t *testing.T) {
 	}
 }
 
-// A global function of the module's own does not keep the module alive through its cache.
+// A global function that is one of the module's own does not keep the module alive through its cache.
 func TestEnv_GlobalOfTheModuleItself(t *testing.T) {
 	noLeaks(t)
 	m := modules.Load(t, buildC(t, probeSource))
@@ -82,14 +82,14 @@ func TestEnv_ManyGoroutinesLookUp(t *testing.T) {
 	}
 }
 
-// The context slot holds the library's own module, wherever that stands in the tree (docs/abi.md C.4).
+// The context slot holds the library's own module, wherever it is in the tree (docs/abi.md C.4).
 func TestContextSlot(t *testing.T) {
 	for _, l := range layouts {
 		for _, c := range []struct {
 			name     string
 			entries  []entry
 			children [][]int
-			sees     string // what "who" finds from the library; "" nothing
+			sees     string // the module whose "who" the library finds; "" if none
 		}{
 			{"library is the root", []entry{lib(), l.of("a")}, [][]int{{1}, nil}, "a"},
 			{"library below the root", []entry{l.of("r"), lib(), l.of("a")}, [][]int{{1, 2}, {2}, nil}, "a"},
@@ -98,7 +98,7 @@ func TestContextSlot(t *testing.T) {
 			{"no tree", []entry{l.of("a"), l.of("b")}, nil, "a"},
 		} {
 			if c.children == nil && l.name == "modern" {
-				continue // a modern blob always has its tree
+				continue // a modern blob always has a tree
 			}
 			t.Run(l.name+"/"+c.name, func(t *testing.T) {
 				noLeaks(t)

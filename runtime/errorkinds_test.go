@@ -10,7 +10,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// Each kind has a code, and is found by it.
+// Each kind has a code, and KindOf finds it by the code.
 func TestErrorf_KindsAndCodes(t *testing.T) {
 	for kind, code := range map[error]string{
 		runtime.ErrNotFound: "NotFoundError", runtime.ErrNotSupported: "NotSupportedError",

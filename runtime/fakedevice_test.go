@@ -14,8 +14,8 @@ import (
 	"tvmgo/runtime"
 )
 
-// fake is a device written in Go with every optional part: two indices, memory mapped from the
-// system, streams that work on their own, so that what is not waited for is really not done yet.
+// fake is a device written in Go with every optional part: two indices, memory mapped from the system, and streams that
+// run in the background, so that a missing wait is detected.
 type fake struct {
 	mu      sync.Mutex
 	spaces  map[uintptr]fakeSpace
@@ -23,9 +23,9 @@ type fake struct {
 	streams map[runtime.StreamHandle]*fakeStream
 	next    runtime.StreamHandle
 	stats   runtime.MemoryStats
-	idle    map[runtime.StreamHandle][]fakeSpace // given back on a stream
+	idle    map[runtime.StreamHandle][]fakeSpace // returned on a stream
 
-	// What the runtime told it.
+	// What the runtime has passed to it.
 	current    map[int]runtime.StreamHandle
 	device     int
 	setStreams int
@@ -34,8 +34,8 @@ type fake struct {
 	workspaces atomic.Int64
 	scope      string
 	graphs     atomic.Int64
-	reused     atomic.Int64 // times that memory given back on a stream served again
-	toDevice   atomic.Int64 // and that it went back by FreeDataSpace
+	reused     atomic.Int64 // number of times that memory returned on a stream was reused
+	toDevice   atomic.Int64 // number of times that it was freed by FreeDataSpace
 
 	priorities map[runtime.StreamHandle]int
 
@@ -46,7 +46,7 @@ type fake struct {
 type fakeSpace struct {
 	id        int
 	bytes     []byte
-	nbytes    uintptr // asked for; 0 takes a byte
+	nbytes    uintptr // the requested size; 0 takes a byte
 	workspace bool
 	ordered   bool // by AllocOnStream
 }
@@ -210,7 +210,7 @@ func (f *fake) stream(h runtime.StreamHandle) (*fakeStream, error) {
 	return nil, fmt.Errorf("stream %#x is none of fakedev's", uintptr(h))
 }
 
-// bytesOf is the memory of a tensor.
+// bytesOf returns the memory of a tensor.
 func bytesOf(t dlpack.Tensor) []byte {
 	n, err := t.Size()
 	if err != nil {
@@ -235,7 +235,7 @@ func (f *fake) CopyDataFromTo(from, to dlpack.Tensor, stream runtime.StreamHandl
 			Message: "fakedev records no copies with ordinary memory of the host"}
 	}
 	if from.Device.Type == dlpack.CPU && !f.isPinned(from.Data) {
-		src = append([]byte{}, src...) // host memory may be gone when this returns
+		src = append([]byte{}, src...) // host memory may be freed when this returns
 	}
 	s.queue(func() { copy(dst, src) })
 	if to.Device.Type == dlpack.CPU && !s.records() {
@@ -344,7 +344,7 @@ func (t *fakeTimer) Close() error { t.f.timers.Add(-1); return nil }
 
 func (e *fakeEvent) Close() error { e.f.events.Add(-1); return nil }
 
-// Every optional part is there.
+// The device has every optional part.
 var (
 	_ runtime.DeviceAPI        = (*fake)(nil)
 	_ runtime.StreamAPI        = (*fake)(nil)

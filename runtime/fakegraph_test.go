@@ -34,7 +34,7 @@ func (f *fake) AllocOnStream(id int, nbytes, alignment uintptr, hint dlpack.Data
 	return p, nil
 }
 
-// again is memory of this size that was given back on the stream.
+// again returns memory of this size that was returned on the stream.
 func (f *fake) again(id int, nbytes uintptr, h runtime.StreamHandle) unsafe.Pointer {
 	f.mu.Lock()
 	defer f.mu.Unlock()

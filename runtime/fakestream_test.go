@@ -9,7 +9,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// fakeStream does what is queued in order, on a goroutine of its own while there is work.
+// fakeStream runs queued work in order, on its own goroutine while there is work.
 type fakeStream struct {
 	mu   sync.Mutex
 	idle *sync.Cond

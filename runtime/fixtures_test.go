@@ -25,7 +25,7 @@ import (
 
 const artifacts = "../testdata/artifacts/"
 
-// work is where the tests of this process build libraries. Processes that they start share it.
+// work is the directory in which the tests of this process build libraries. Child processes share it.
 var work = os.Getenv(workVariable)
 
 const workVariable = "TVMGO_RUNTIME_TEST_WORK"
@@ -74,7 +74,7 @@ func buildC(t testing.TB, source string, flags ...string) string {
 
 const blobRoom = 1 << 16
 
-// withBlob returns a library of the probe functions that carries a blob.
+// withBlob returns a library of the probe functions with a blob.
 func withBlob(t testing.TB, source string, blob []byte) []byte {
 	t.Helper()
 	require.LessOrEqual(t, len(blob), blobRoom)
@@ -160,7 +160,7 @@ func requireClose(t testing.TB, want, got []float32) {
 
 // ---- errors ----
 
-// requireError checks the kind of an error of this package and that its text says all of it.
+// requireError checks the kind of an error of this package, and that its text contains all of the given texts.
 func requireError(t testing.TB, err, kind error, says ...string) *runtime.Error {
 	t.Helper()
 	require.Error(t, err)
@@ -175,7 +175,7 @@ func requireError(t testing.TB, err, kind error, says ...string) *runtime.Error 
 
 // ---- leaks ----
 
-// stays lists what must be as before once a test is over. Idle workspaces belong to threads.
+// stays lists the counts that must be unchanged after a test. Idle workspaces belong to threads.
 func stays() runtime.LiveCounts {
 	n := runtime.Live()
 	n.WorkspaceCached = 0
@@ -188,16 +188,16 @@ const (
 	waitStep  = time.Millisecond
 )
 
-// noLeaks fails the test when something that it made is alive after its end. It comes first in a
-// test, so that it looks last.
+// noLeaks fails the test if an object that it made is alive after its end. Call it first in a test, so that its check
+// runs last.
 func noLeaks(t testing.TB) {
 	t.Helper()
 	fakeDevice(t) // stays as long as the process
 	leaks.Check(t, stays)
 }
 
-// compiler is the C compiler. Without one the test is skipped, which tests that make things first ask for soon; on CI
-// it fails.
+// compiler returns the C compiler. Without one the test is skipped, or on CI fails. Tests call it before they make
+// objects.
 func compiler(t testing.TB) string {
 	t.Helper()
 	cc := os.Getenv("CC")

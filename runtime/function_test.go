@@ -158,7 +158,7 @@ func TestFunction_PanicsBecomeErrors(t *testing.T) {
 			}
 		}
 	}
-	// A Go function that wraps what it got from C passes the stack on.
+	// A Go function that wraps an error from C keeps its stack.
 	f := goFunction(t, func(...any) (any, error) { panic("deep") })
 	wraps := goFunction(t, func(...any) (any, error) {
 		_, err := function(t, p, "call").Call(f)
@@ -207,7 +207,7 @@ func TestFunction_ReturnsANewTensor(t *testing.T) {
 	x := call(t, make(false)).(*runtime.Tensor)
 	require.Equal(t, []int32{1, 2, 3}, slice[int32](t, x))
 	require.NoError(t, x.Close())
-	// Closed by its own function before it is given: an error, not a dead tensor.
+	// The function closes its own result before returning it: an error, not a closed tensor.
 	require.ErrorContains(t, must.Fail(make(true).Call()), "closed")
 }
 
@@ -240,7 +240,7 @@ func TestFunction_Recursion(t *testing.T) {
 	require.Equal(t, int64(5050), call(t, f, 100))
 }
 
-// The values of a call stay where C sees them, however much the goroutine's stack grows in between.
+// The values of a call do not move, however much the goroutine's stack grows during the call.
 func TestFunction_StackGrowsDuringACall(t *testing.T) {
 	noLeaks(t)
 	p := probe(t)

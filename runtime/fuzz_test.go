@@ -16,7 +16,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// treeReader makes a value of any bytes, with what comes back when it passes through C.
+// treeReader makes a value from any bytes, and the value that is expected back from C.
 type treeReader struct {
 	data  []byte
 	depth int
@@ -95,7 +95,7 @@ func (r *treeReader) value() (in, out any) {
 	return nil, nil
 }
 
-// dict makes a map of unique texts and numbers as keys.
+// dict makes a map with unique texts and numbers as keys.
 func (r *treeReader) dict() (in, out any) {
 	m, back := runtime.Map{}, runtime.Map{}
 	seen := map[any]bool{}
@@ -138,7 +138,7 @@ func FuzzCall_ValueTrees(f *testing.F) {
 	})
 }
 
-// FuzzLoad_Blob writes any bytes as the blob of a library: it loads or is refused.
+// FuzzLoad_Blob writes any bytes as the blob of a library: it loads or is rejected.
 func FuzzLoad_Blob(f *testing.F) {
 	f.Add(modernTree([]entry{lib(), of("a"), of("b")}, [][]int{{1}, {2}, nil}), true)
 	f.Add(modernTree([]entry{of("r"), lib()}, [][]int{{1}, nil}), true)
@@ -168,7 +168,7 @@ func FuzzLoad_Blob(f *testing.F) {
 	})
 }
 
-// Whatever bytes a loader of a kind takes, it gives back.
+// A module saves the same bytes that the loader of its kind accepted.
 func FuzzKinds(f *testing.F) {
 	for kind, payload := range map[string][]byte{
 		"c":              must.Get(cSource(f, "int f;", "", []string{"f"}, nil).SaveToBinary())(f),

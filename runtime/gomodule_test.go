@@ -72,7 +72,7 @@ func TestModule_ImportsMustNotCycle(t *testing.T) {
 	}
 }
 
-// A module that closes what it holds, and imports elsewhere while it dies.
+// A module that closes its objects, and imports another module, while it is freed.
 func TestModule_ClearImportsLetsThemDie(t *testing.T) {
 	noLeaks(t)
 	m := must.Open(runtime.NewModule("parent", 0, &goModule{}))(t)
@@ -90,7 +90,7 @@ func TestModule_ClearImportsLetsThemDie(t *testing.T) {
 	require.NoError(t, deps[0].Close())
 }
 
-// The functions of every kind of module, and of what it imports: from Go, and from C through both generations' names.
+// The functions of every kind of module, and of its imports: from Go, and from C under the names of both generations.
 func TestModule_ListsFunctions(t *testing.T) {
 	system, err := runtime.SystemLib("") // lives as long as the process
 	require.NoError(t, err)

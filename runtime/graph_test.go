@@ -17,7 +17,7 @@ func newStream(t testing.TB, dev dlpack.Device) *runtime.Stream {
 	return must.Open(runtime.NewStream(dev))(t)
 }
 
-// chain is x -> y -> z on the fake device, with x full of v.
+// chain is x -> y -> z on the fake device, with x filled with v.
 func chain(t testing.TB, v float32) (x, y, z *runtime.Tensor) {
 	t.Helper()
 	dev := fakeDevice(t)
@@ -201,7 +201,7 @@ func TestGraph_Refused(t *testing.T) {
 	require.NoError(t, g.Close())
 }
 
-// What a graph uses lives as long as it: the fake device unmaps memory that is freed.
+// The objects that a graph uses live as long as the graph: the fake device unmaps freed memory.
 func TestGraph_KeepsWhatItUses(t *testing.T) {
 	compiler(t)
 	noLeaks(t)
@@ -258,7 +258,7 @@ func TestGraph_KeepsWhatItUses(t *testing.T) {
 	require.Equal(t, workspaces-1, theFake.workspaces.Load())
 }
 
-// Goroutines record, launch and close at once; each graph has its own stream, and one that all want.
+// Goroutines record, launch and close at once; each has its own stream, and all compete for a shared one.
 func TestGraph_ManyAtOnce(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
@@ -318,7 +318,7 @@ func TestGraph_ManyAtOnce(t *testing.T) {
 	require.Zero(t, theFake.graphs.Load())
 }
 
-// A call is known by its function and arguments, whatever it does with them.
+// The graph keeps the function and the arguments of a call, whatever the function does with them.
 func TestGraph_KeepsCalls(t *testing.T) {
 	noLeaks(t)
 	s := newStream(t, fakeDevice(t))

@@ -17,15 +17,15 @@ import (
 	"tvmgo/runtime"
 )
 
-// hammer is what many goroutines share and beat on. Whatever the order, nothing may crash, leak or
-// give a wrong answer; what was closed by another answers ErrClosed.
+// hammer holds objects that many goroutines use at once. Whatever the order, nothing may crash, leak or return a wrong
+// result; an object that another goroutine has closed returns ErrClosed.
 type hammer struct {
-	probe   string // a library with state of its own
+	probe   string // a library with its own state
 	bytes   []byte // a library with Go modules in its blob
 	fake    dlpack.Device
 	shared  *runtime.Module
 	callee  *runtime.Function
-	tensors [8]atomic.Pointer[runtime.Tensor] // replaced and closed by whoever comes by
+	tensors [8]atomic.Pointer[runtime.Tensor] // replaced and closed by any goroutine
 	rounds  int
 }
 
@@ -60,7 +60,7 @@ func TestHammer(t *testing.T) {
 			}
 		})
 	}
-	// Meanwhile C has threads of its own.
+	// Meanwhile, threads of C run.
 	both := goFunction(t, func(args ...any) (any, error) {
 		return args[0].(int64) + args[1].(int64), late(h.global(rand.New(rand.NewPCG(2, uint64(args[0].(int64)))), 1))
 	})
@@ -83,7 +83,7 @@ func (h *hammer) newTensor(v int32) *runtime.Tensor {
 	return x
 }
 
-// late forgives what another goroutine closed or removed.
+// late accepts errors for objects that another goroutine has closed or removed.
 func late(err error) error {
 	if errors.Is(err, runtime.ErrClosed) || errors.Is(err, runtime.ErrNotFound) {
 		return nil
@@ -218,7 +218,7 @@ func (h *hammer) global(r *rand.Rand, g int) error {
 	return err
 }
 
-// exchange replaces a shared tensor and closes the old one under whoever uses it.
+// exchange replaces a shared tensor and closes the old one while others use it.
 func (h *hammer) exchange(r *rand.Rand, g int) error {
 	slot := &h.tensors[r.IntN(len(h.tensors))]
 	old := slot.Swap(h.newTensor(int32(g)))
@@ -302,7 +302,7 @@ func (h *hammer) imports(r *rand.Rand, g int) error {
 		defer m.Close()
 		mods[i] = m
 	}
-	// Two goroutines that close a circle from both sides: one of them is refused.
+	// Two goroutines complete a cycle of imports from both sides: one of them gets an error.
 	var wg sync.WaitGroup
 	var failed [3]error
 	for i := range mods {
@@ -321,7 +321,7 @@ func (h *hammer) imports(r *rand.Rand, g int) error {
 	return nil
 }
 
-// Private copies use a file of memory each: they must not pile up.
+// Each private copy uses a memory file: they must not accumulate.
 func TestHammer_OpenFilesDoNotPileUp(t *testing.T) {
 	files := func() int {
 		list, err := os.ReadDir("/proc/self/fd")

@@ -28,7 +28,7 @@ func TestImportTree_OfGoModules(t *testing.T) {
 			require.Equal(t, named, deps[0].Kind())
 			require.Equal(t, runtime.Serializable|runtime.Runnable, deps[0].Properties())
 			require.Equal(t, []string{"b", "c"}, names(t, deps[0]))
-			// Depth first: b stands before c.
+			// Depth first: b comes before c.
 			require.Equal(t, "a", call(t, function(t, m, "who")))
 			require.Equal(t, "b", call(t, function(t, m, "b")))
 			require.Equal(t, "c", call(t, function(t, m, "c")))
@@ -57,7 +57,7 @@ func TestImportTree_PayloadIsAViewThatLives(t *testing.T) {
 
 	deps := must.Get(m.Imports())(t)
 	require.NoError(t, m.Close())
-	// The module alone keeps the file mapped.
+	// Only the module keeps the file mapped.
 	require.Equal(t, payload, data)
 	require.Equal(t, payload, must.Get(deps[0].SaveToBinary())(t))
 	require.Equal(t, "source in words", must.Get(deps[0].GetSource("words"))(t))
@@ -92,7 +92,7 @@ func TestImportTree_FunctionOfLibraryKeepsItsImports(t *testing.T) {
 	require.Equal(t, []string{"a"}, closed)
 }
 
-// Chains of imports load and go however long they are.
+// Chains of imports of any length can be loaded and freed.
 func TestImportTree_LongChain(t *testing.T) {
 	noLeaks(t)
 	namedKind(t, nil)
@@ -160,7 +160,7 @@ func TestImportTree_Bad(t *testing.T) {
 	})
 }
 
-// A blob cut short, and one with any byte changed, loads or is refused, and nothing stays behind.
+// A truncated blob, and one with any byte changed, is loaded or rejected, and nothing leaks.
 func TestImportTree_DamagedBlob(t *testing.T) {
 	for _, l := range layouts {
 		t.Run(l.name, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestImportTree_LoaderFails(t *testing.T) {
 	}
 }
 
-// A loader in C's table may do what a kind registered in Go cannot.
+// A loader in C's table can make mistakes that a kind registered in Go cannot.
 func TestImportTree_LoaderReturnsSomethingElse(t *testing.T) {
 	compiler(t)
 	noLeaks(t)
@@ -270,7 +270,7 @@ func TestModuleKind_Registration(t *testing.T) {
 	_, err := runtime.Global("ffi.Module.load_from_bytes." + kind)
 	require.NoError(t, err, "the failed registration left the first one alone")
 
-	// Half of a kind is taken: the other half is not registered either.
+	// One of a kind's two loaders is taken: the other is not registered either.
 	const half = "tvmgo_test_half"
 	f := goFunction(t, func(...any) (any, error) { return nil, nil })
 	require.NoError(t, runtime.RegisterGlobal("runtime.module.loadbinary_"+half, f, false))

@@ -33,7 +33,7 @@ func elfSymbol(t testing.TB, r io.ReaderAt, symbol string) []byte {
 	return nil
 }
 
-// someConstants are two tensors, of which the symbol "f" wants both, the later one first.
+// someConstants returns two tensors. The symbol "f" needs both, the second one first.
 func someConstants() *blob.Constants {
 	return &blob.Constants{Names: []string{"w", "b"},
 		Tensors: []blob.Tensor{{DType: dlpack.Float32, Shape: []int64{2},
@@ -120,8 +120,8 @@ func TestConstants_InitialisedOnceByMany(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-// What initialises a function may look it up, and others, whose initialisation does the same; on one thread and on
-// many.
+// The initialiser of a function may look up that function and others, whose initialisers do the same; on one thread and
+// on many.
 func TestConstants_InitLooksUpFunctions(t *testing.T) {
 	for _, opts := range []string{"one thread", "many threads"} {
 		t.Run(opts, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestConstants_InitFunctionRefuses(t *testing.T) {
 	requireError(t, must.Fail(m.Function("f")), runtime.ErrFailed, "__init_f returned -1")
 }
 
-// As C makes one, of tensors that it has.
+// As C makes one from its tensors.
 func TestConstants_Created(t *testing.T) {
 	noLeaks(t)
 	create := global(t, "ffi.Module.create.const_loader")

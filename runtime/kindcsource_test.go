@@ -22,7 +22,7 @@ func staticLibrary(t testing.TB, object []byte, functions ...string) *runtime.Mo
 	return must.Open(runtime.NewStaticLibrary(object, functions))(t)
 }
 
-// texts calls a function that gives a list of strings.
+// texts calls a function that returns a list of strings.
 func texts(t testing.TB, m *runtime.Module, name string) (list []string) {
 	t.Helper()
 	for _, v := range call(t, function(t, m, name)).([]any) {

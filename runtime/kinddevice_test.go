@@ -28,7 +28,7 @@ func imports(t testing.TB, m *runtime.Module) []*runtime.Module {
 	return deps
 }
 
-// blobOf is the blob of an artifact as it stands in the file.
+// blobOf returns the blob of an artifact as it is in the file.
 func blobOf(t testing.TB, file string) *blob.Blob {
 	t.Helper()
 	layout, mark := blob.Modern, blob.ModernSymbol
@@ -47,7 +47,8 @@ var gpuFiles = []struct{ file, kind, format string }{
 	{"classic/gpu_cuda.so", "cuda", "ptx"},
 }
 
-// What TVM exported comes back byte for byte, in its own layout and, by way of the other one, as it was.
+// A blob that TVM exported is saved with the same bytes, in its own layout and after conversion to the other layout and
+// back.
 func TestDeviceSource_RoundTripsArtifacts(t *testing.T) {
 	for _, c := range gpuFiles {
 		t.Run(c.file, func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestDeviceSource_RoundTripsArtifacts(t *testing.T) {
 
 			parsed := must.Get(blob.ParseDeviceModule(b.Entries[1].Payload, b.Layout))(t)
 			require.Equal(t, c.format, parsed.Format)
-			// Made from its parts, and by way of the other layout. Functions of v0.17 had no names but their keys.
+			// Made from its parts, and through the other layout. Functions of v0.17 had no names except their keys.
 			got = must.Get(must.Open(runtime.NewDeviceSource(c.kind, parsed))(t).SaveToBinaryFor(b.Layout))(t)
 			moved, err := blob.ParseDeviceModule(must.Get(m.SaveToBinaryFor(blob.Modern-b.Layout))(t), blob.Modern-b.Layout)
 			require.NoError(t, err)
@@ -114,7 +115,7 @@ func TestDeviceSource_Files(t *testing.T) {
 	}
 }
 
-// The files that TVM v0.17 wrote hold what its blob holds.
+// The files that TVM v0.17 wrote have the same content as its blob.
 func TestDeviceSource_FilesOfTVM(t *testing.T) {
 	for file, kind := range map[string]string{"gpu_cuda_dev.ptx": "cuda", "gpu_opencl_dev.cl": "opencl"} {
 		noLeaks(t)
@@ -141,7 +142,7 @@ func TestDeviceSource_FileWithoutMeta(t *testing.T) {
 	_, err = runtime.Load(ctx, filepath.Join(dir, "none.ptx"))
 	requireError(t, err, runtime.ErrNotFound, "none.ptx")
 
-	// Without a description, CUDA source is source to compile.
+	// Without a description, CUDA source is a module of kind "c" to be compiled.
 	writeFile(t, filepath.Join(dir, "s.cu"), []byte("__global__"))
 	require.Equal(t, "c", modules.Load(t, filepath.Join(dir, "s.cu")).Kind())
 	writeFile(t, filepath.Join(dir, "s.tvm_meta.json"), []byte(`{"func_info":{}}`))
@@ -205,7 +206,7 @@ func TestVulkanSource(t *testing.T) {
 	}
 }
 
-// Modern payloads of before v0.24 have no lengths before shaders: they go back as they came.
+// Modern payloads before v0.24 have no lengths before shaders: they are saved unchanged.
 func TestVulkanSource_OlderModernForm(t *testing.T) {
 	noLeaks(t)
 	old := must.Get((&blob.VulkanModule{Format: "vulkan", Functions: vulkan.Functions,
@@ -230,7 +231,7 @@ func TestOpaque(t *testing.T) {
 	_, err = m.Function("k")
 	requireError(t, err, runtime.ErrNotFound)
 
-	var same blob.Writer // a format that is one in all layouts
+	var same blob.Writer // a format with the same form in all layouts
 	same.Str("symbol")
 	same.Str("{}")
 	same.Strs([]string{"w"})
@@ -247,18 +248,18 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
-// loadable are modules of all kinds that the runtime loads.
+// loadable returns modules of all kinds that the runtime loads.
 func loadable(t *testing.T, layout blob.Layout) []blob.Entry {
 	return slices.DeleteFunc(payloads.Every(t, layout),
 		func(e blob.Entry) bool { return !modulekind.Find(e.Kind).Loads() })
 }
 
-// contents are the functions that modules of each form have, as far as the runtime looks into them.
+// contents lists the functions of modules of each form, as far as the runtime reads them.
 var contents = map[modulekind.Form][]string{modulekind.Device: {"k"}, modulekind.Shaders: {"k"},
 	modulekind.Source: {"f"},
 	modulekind.Object: {"g"}, modulekind.Constants: {"f"}}
 
-// A library with all the kinds in it loads, and gives back the bytes of each.
+// A library with modules of all kinds is loaded, and each module is saved with the same bytes.
 func TestKinds_InOneLibrary(t *testing.T) {
 	for _, l := range layouts {
 		t.Run(l.name, func(t *testing.T) {
@@ -289,7 +290,7 @@ func TestKinds_InOneLibrary(t *testing.T) {
 	}
 }
 
-// What is registered for a kind takes the place of the data, in files, libraries and from C; once.
+// A registered kind replaces the built-in one in files, in libraries and from C; only once.
 func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	noLeaks(t)
 	t.Cleanup(func() { runtime.RestoreKind("cuda") })
@@ -317,7 +318,7 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	require.True(t, runtime.RemoveGlobal("runtime.module.loadbinary_cuda"))
 	require.NoError(t, runtime.RegisterModuleKind(kind), "a kind that was given up is free")
 
-	// One half taken by somebody else: nothing changes.
+	// One of the two loaders is taken by somebody else: nothing changes.
 	runtime.RestoreKind("opencl")
 	t.Cleanup(func() { runtime.RestoreKind("opencl") })
 	require.NoError(t, runtime.RegisterGlobal("runtime.module.loadbinary_opencl",
@@ -329,7 +330,7 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	requireError(t, err, runtime.ErrDeviceUnavailable)
 }
 
-// Code that is loaded by a damaged payload is refused as that; nothing stays behind.
+// A damaged payload is rejected as such, and nothing leaks.
 func TestKinds_DamagedPayload(t *testing.T) {
 	noLeaks(t)
 	for _, e := range loadable(t, blob.Modern) {

@@ -1,6 +1,6 @@
 package runtime
 
-// RestoreKind gives a built-in kind its own loaders back.
+// RestoreKind registers the built-in loaders of a kind again.
 func RestoreKind(kind string) {
 	takers.Delete(kind)
 	for _, prefix := range []string{modernLoader, legacyLoader} {

@@ -39,8 +39,8 @@ func limitFiles(t *testing.T, n uint64) (restore func()) {
 	}
 }
 
-// Whatever goes wrong, what was there stays, and nothing half-written is left. The test runs in a child process: the
-// limit would also apply to the file in which go test notes what a test reads.
+// If anything fails, the existing file is kept and no partial file is left. The test runs in a child process: the
+// limit would also apply to the file in which go test records what a test reads.
 func TestSaveToFile_AllOrNothing(t *testing.T) {
 	const child = "TVMGO_TEST_LIMITED"
 	if os.Getenv(child) == "" {
@@ -73,7 +73,7 @@ func TestSaveToFile_AllOrNothing(t *testing.T) {
 	info := must.Get(os.Stat(old))(t)
 	require.EqualValues(t, 0o640, info.Mode().Perm(), "as it was")
 
-	// The description cannot be written: the code is not either.
+	// If the description cannot be written, the code is not written either.
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "k.tvm_meta.json"), 0o755))
 	open := len(entries(t, "/proc/self/fd"))
 	requireError(t, kernels.SaveToFile(filepath.Join(dir, "k.cubin"), ""), runtime.ErrFailed, "k.tvm_meta.json",
@@ -113,7 +113,7 @@ func TestSaveToFile_Refused(t *testing.T) {
 	require.NoError(t, m.SaveToFile(filepath.Join(dir, "m.c"), ""))
 }
 
-// A link stays a link to what is written anew.
+// A symbolic link is kept, and points to the new file.
 func TestSaveToFile_ThroughLinks(t *testing.T) {
 	noLeaks(t)
 	dir := t.TempDir()
@@ -127,7 +127,7 @@ func TestSaveToFile_ThroughLinks(t *testing.T) {
 	require.Equal(t, "int f;", string(readFile(t, filepath.Join(dir, "real", "m.c"))))
 }
 
-// A link to what is not there yet stays one, too.
+// A symbolic link to a file that does not exist yet is kept, too.
 func TestSaveToFile_LinkToNothingYet(t *testing.T) {
 	noLeaks(t)
 	dir := t.TempDir()

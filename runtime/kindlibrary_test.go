@@ -38,8 +38,8 @@ func TestLibrary_SavedAsTheBytesOfItsFile(t *testing.T) {
 	requireError(t, err, runtime.ErrNotSupported, "loaded from memory", "load it from a file")
 }
 
-// A library that carries another library: that one keeps its own functions, and imports what the tree
-// says rather than what its own blob says.
+// A library inside another library keeps its own functions. Its imports are those in the outer tree, not those in its
+// own blob.
 func TestLibrary_InsideOfALibrary(t *testing.T) {
 	noLeaks(t)
 	namedKind(t, nil)

@@ -40,7 +40,7 @@ const helperSource = "int helper(int x) { return x * 10; }\n"
 
 const cxxSource = "#include <string>\nextern \"C\" int helper(int x) { return std::stoi(std::to_string(x) + \"0\"); }\n"
 
-// compiled is an object.
+// compiled returns an object.
 func compiled(t testing.TB, source string, flags ...string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.o")
@@ -52,7 +52,7 @@ func compiled(t testing.TB, source string, flags ...string) []byte {
 	return readFile(t, path)
 }
 
-// archived is an archive of files, whose names stand before their contents.
+// archived returns an archive of files; each name is followed by its content.
 func archived(t testing.TB, files ...any) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -85,7 +85,7 @@ func zipped(t testing.TB, data []byte) []byte {
 	return b.Bytes()
 }
 
-// ownTemp gives the test a folder of temporary files, in which nothing is left at its end.
+// ownTemp gives the test its own folder for temporary files, which must be empty at the end.
 func ownTemp(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -138,7 +138,7 @@ func TestLoad_Linked(t *testing.T) {
 	}
 }
 
-// TestLoad_LinkedBlob has modules in an object beside the code, as an exporter packs them.
+// TestLoad_LinkedBlob loads an object that contains modules and code, as an exporter packs them.
 func TestLoad_LinkedBlob(t *testing.T) {
 	ownTemp(t)
 	tree := testdataBlob(t)
@@ -164,8 +164,8 @@ func testdataBlob(t testing.TB) []byte {
 	return modernTree([]entry{{"_lib", nil}, {"c", payload}}, [][]int{{1}, {}})
 }
 
-// TestLoad_LinkedRefused has what is no archive of objects; nothing is left of it, and nothing is written outside the
-// folder of temporary files.
+// TestLoad_LinkedRefused loads invalid archives. No file is left, and nothing is written outside the folder for
+// temporary files.
 func TestLoad_LinkedRefused(t *testing.T) {
 	temp := ownTemp(t)
 	o := compiled(t, helperSource)
@@ -211,7 +211,8 @@ func TestLoad_LinkedRefused(t *testing.T) {
 	requireError(t, must.Fail(runtime.Load(ctx, filepath.Join(temp, "none.o"))), runtime.ErrNotFound, "none.o")
 }
 
-// TestLoad_LinkedWithoutCompiler says what is missing; objects of other machines need no compiler.
+// TestLoad_LinkedWithoutCompiler checks that the error names what is missing, and that objects for other machines need
+// no compiler.
 func TestLoad_LinkedWithoutCompiler(t *testing.T) {
 	ownTemp(t)
 	o := compiled(t, addSource+helperSource)
@@ -236,10 +237,11 @@ func TestLoad_LinkedWithoutCompiler(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// TestLoad_LinkedCancelled stops a compiler that never ends, with what it started, and leaves nothing.
+// TestLoad_LinkedCancelled checks that a compiler that never ends is stopped with its child processes, and leaves no
+// files.
 func TestLoad_LinkedCancelled(t *testing.T) {
 	temp := ownTemp(t)
-	dir, object := t.TempDir(), compiled(t, helperSource) // before the compiler is another one
+	dir, object := t.TempDir(), compiled(t, helperSource) // before the compiler is replaced
 	started, never, script := filepath.Join(dir, "started"), filepath.Join(dir, "never"), filepath.Join(dir, "cc")
 	require.NoError(t, syscall.Mkfifo(started, 0o600))
 	require.NoError(t, syscall.Mkfifo(never, 0o600))
@@ -264,7 +266,7 @@ func TestLoad_LinkedCancelled(t *testing.T) {
 	require.ErrorIs(t, must.Fail(runtime.Load(cancellable, path)), context.Canceled)
 }
 
-// TestLoad_LinkedOfAnotherLoader leaves a format to whoever has taken it.
+// TestLoad_LinkedOfAnotherLoader checks that another loader that was registered for a format is used.
 func TestLoad_LinkedOfAnotherLoader(t *testing.T) {
 	old := global(t, "ffi.Module.load_from_file.tar")
 	own, err := runtime.NewFunction(func(args ...any) (any, error) { return nil, fmt.Errorf("mine: %v", args[0]) })
@@ -275,7 +277,7 @@ func TestLoad_LinkedOfAnotherLoader(t *testing.T) {
 	require.ErrorContains(t, must.Fail(runtime.Load(ctx, "x.tar")), "mine: x.tar")
 }
 
-// TestLoad_LinkedOfTVM runs what Apache TVM exports.
+// TestLoad_LinkedOfTVM runs objects that Apache TVM exports.
 func TestLoad_LinkedOfTVM(t *testing.T) {
 	dir := t.TempDir()
 	wheel.Run(t, nil, "testdata/export_objects.py", dir)

@@ -11,7 +11,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// linkings are the ways in which a compiler may leave our names to be found.
+// linkings are the ways in which a compiler may link the names of the runtime.
 var linkings = []struct {
 	name  string
 	flags []string
@@ -61,7 +61,7 @@ func TestLink_Flags(t *testing.T) {
 	}
 }
 
-// Our functions' addresses in tables, and as weak names that a program may be without.
+// Addresses of the runtime's functions in tables, and as weak symbols that may be undefined.
 const addressSource = `
 #include <tvm/ffi/c_api.h>
 #include <tvm/ffi/extra/c_env_api.h>
@@ -138,7 +138,7 @@ int __tvm_ffi_threads(void* s, const TVMFFIAny* a, int32_t n, TVMFFIAny* r) {
 	require.EqualValues(t, runtime.NumThreads(), call(t, function(t, m, "threads")))
 }
 
-// A constructor may load a file of its own.
+// A constructor may load another file.
 func TestLink_ConstructorLoads(t *testing.T) {
 	noLeaks(t)
 	inner := buildC(t, probeSource)

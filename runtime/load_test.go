@@ -81,7 +81,7 @@ func TestLoad_BytesAreNotNeededAfterwards(t *testing.T) {
 	requireAddone(t, m)
 }
 
-// A path that names another file by now is another module; the one loaded before stays.
+// A path that now names another file gives another module; the one loaded before is not affected.
 func TestLoad_FileReplacedOnDisk(t *testing.T) {
 	noLeaks(t)
 	path := filepath.Join(t.TempDir(), "m.so")
@@ -176,7 +176,7 @@ func TestLoad_FileSystemErrorsAreKept(t *testing.T) {
 	requireError(t, err, runtime.ErrCorruptModule, "testdata/probe.c")
 }
 
-// asNobody calls f on a thread that may read what everybody may read, also in tests that run as root.
+// asNobody calls f on a thread without root's permissions, also in tests that run as root.
 func asNobody(t *testing.T, f func() error) error {
 	if os.Getuid() == 0 {
 		goruntime.LockOSThread()
@@ -187,7 +187,7 @@ func asNobody(t *testing.T, f func() error) error {
 	return f()
 }
 
-// What the system refused is found by errors.Is, by whatever loader and way a file is opened.
+// errors.Is finds the system's error, with every loader and every way of opening a file.
 func TestLoad_SystemErrorsAreFound(t *testing.T) {
 	noLeaks(t)
 	dir := t.TempDir()
@@ -229,7 +229,7 @@ func TestLoad_SystemErrorsAreFound(t *testing.T) {
 			require.NoError(t, os.Remove(dir+"/"+name))
 		}
 	}
-	for _, bad := range []string{dir, "testdata/probe.c"} { // there, but no libraries
+	for _, bad := range []string{dir, "testdata/probe.c"} { // existing files that are not libraries
 		_, err := runtime.Load(ctx, bad)
 		require.NotErrorIs(t, err, fs.ErrNotExist)
 	}
@@ -359,7 +359,7 @@ __attribute__((constructor)) static void start(void) { TVMFFIEnvModRegisterSyste
 	}
 }
 
-// TVMBackendAnyList* have one name and two signatures: each file gets those of its generation.
+// The functions TVMBackendAnyList* have two signatures under one name: each file gets those of its generation.
 func TestLoad_RegisterAccessOfBothGenerations(t *testing.T) {
 	noLeaks(t)
 	modern := modules.Load(t, buildC(t, `

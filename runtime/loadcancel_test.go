@@ -26,7 +26,7 @@ func TestLoad_CancelledContext(t *testing.T) {
 	require.ErrorIs(t, must.Fail(runtime.LoadFS(cancelled, os.DirFS(artifacts), "modern/multi_c.so")), context.Canceled)
 }
 
-// A load that nobody waits for any more is closed once it is there.
+// A module whose load was canceled is closed once it is loaded.
 func TestLoad_CancelledWhileLoading(t *testing.T) {
 	noLeaks(t)
 	started, proceed := make(chan struct{}), make(chan struct{})
@@ -46,17 +46,18 @@ func TestLoad_CancelledWhileLoading(t *testing.T) {
 	<-started
 	cancel(fmt.Errorf("not needed"))
 	require.ErrorIs(t, <-failed, context.Canceled)
-	clear(lib) // the load uses bytes of its own
+	clear(lib) // the load uses its own copy of the bytes
 	close(proceed)
 }
 
-// goroutine is a number of the one that runs.
+// goroutine returns the number of the current goroutine.
 func goroutine() string {
 	var b [64]byte
 	return strings.Fields(string(b[:goruntime.Stack(b[:], false)]))[1]
 }
 
-// lateContext is done from the start, but its caller is answered so from the second question on; others ask other.
+// lateContext is done from the start, but the goroutine that made it sees that only from its second query on; other
+// goroutines query other.
 type lateContext struct {
 	context.Context
 	caller string
@@ -75,7 +76,7 @@ func (c *lateContext) Err() error {
 	return c.Context.Err()
 }
 
-// Once the context is done nothing of the file runs, whether it was done before the call or right after.
+// Once the context is done, no code of the file runs, whether it was done before the call or right after it.
 func TestLoad_CancelledRunsNothing(t *testing.T) {
 	noLeaks(t)
 	dir := t.TempDir()
@@ -106,7 +107,7 @@ __attribute__((constructor)) static void start(void) { FILE* f = fopen("%s/ran",
 	require.NoError(t, m.Close())
 }
 
-// The caller's bytes are its own again when the call has returned, though the load has not begun to read them.
+// The caller may change the bytes when the call has returned, even if the load has not begun to read them.
 func TestLoad_CancelledLeavesBytes(t *testing.T) {
 	noLeaks(t)
 	payloads := make(chan string, 1)
@@ -134,7 +135,7 @@ func TestLoad_CancelledLeavesBytes(t *testing.T) {
 	}
 }
 
-// A module that nobody waits for any more is closed when it is there, not when the collector finds it.
+// A module whose load was canceled is closed when it is loaded, not when the collector finds it.
 func TestLoad_CancelledCloses(t *testing.T) {
 	noLeaks(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

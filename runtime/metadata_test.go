@@ -64,7 +64,7 @@ func TestMetadata_OfCpp(t *testing.T) {
 	requireError(t, err, runtime.ErrNotFound, `no function "ad"; did you mean "add"?`)
 }
 
-// Schemas of other producers, and what is none.
+// Schemas of other producers, and invalid ones.
 func TestMetadata_Texts(t *testing.T) {
 	noLeaks(t)
 	for _, c := range []struct{ text, signature, problem string }{
@@ -150,7 +150,7 @@ TEXT(_doc_only, "a doc without its function")`)
 	}
 }
 
-// describedModule knows about every function.
+// describedModule describes every function.
 type describedModule struct {
 	runtime.ModuleBase
 	metadata, doc string
@@ -192,7 +192,7 @@ func TestMetadata_OfGoModules(t *testing.T) {
 	requireError(t, err, runtime.ErrFailed, "panic")
 }
 
-// What is described is the function that a look-up finds, not one of the same name behind it.
+// The described function is the one that a look-up finds, not a later one with the same name.
 func TestMetadata_ThroughImports(t *testing.T) {
 	noLeaks(t)
 	plain := textFunctions(t, `FUNCTION(f) { return 0; }`)
@@ -203,7 +203,7 @@ func TestMetadata_ThroughImports(t *testing.T) {
 	requireError(t, err, runtime.ErrNotFound, `the producer of function "f" gave it no documentation`)
 }
 
-// Libraries of Apache TVM have no metadata, but texts that their errors print.
+// Libraries of Apache TVM have no metadata, but have the signatures that their errors print.
 func TestMetadata_SignaturesOfTVM(t *testing.T) {
 	noLeaks(t)
 	vadd := "vadd(A: Tensor([n], float32), B: Tensor([n], float32), C: Tensor([n], float32))"
@@ -229,7 +229,7 @@ func TestMetadata_SignaturesOfTVM(t *testing.T) {
 	_, err := root.Metadata("matmul")
 	requireError(t, err, runtime.ErrNotFound)
 
-	// A module of constants has what it imports, and it has no texts.
+	// A module of constants has the functions of its imports, and no signatures.
 	constants := must.Open(runtime.NewConstants(&blob.Constants{}))(t)
 	require.NoError(t, constants.Import(m))
 	meta, err = constants.Metadata("vadd")

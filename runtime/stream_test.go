@@ -14,7 +14,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// streamSeenBy is what a function sees as current stream of a device: C's view.
+// streamSeenBy returns the current stream of a device that a C function sees.
 func streamSeenBy(t *testing.T, dev dlpack.Device) func(via func(f *runtime.Function, args ...any) (any, error)) int64 {
 	see := function(t, probe(t), "current_stream")
 	return func(via func(f *runtime.Function, args ...any) (any, error)) int64 {
@@ -40,7 +40,7 @@ func TestStream_IsCurrentForOneCall(t *testing.T) {
 	require.Zero(t, theFake.current[0], "the device was told, too")
 	require.NotZero(t, theFake.setStreams)
 
-	// Another device's current stream is another one.
+	// Another device has another current stream.
 	other := dev
 	other.ID = 1
 	require.Equal(t, int64(0), streamSeenBy(t, other)(on(s)))
@@ -149,7 +149,7 @@ func TestStream_UsedAfterClose(t *testing.T) {
 	require.NoError(t, open.Sync(ctx))
 }
 
-// A stream means nothing to another device: its handle must not reach it.
+// A stream of another device is an error: its handle must not be passed to the device.
 func TestStream_OfAnotherDevice(t *testing.T) {
 	noLeaks(t)
 	dev := fakeDevice(t)
@@ -208,7 +208,7 @@ func TestStream_WorksWhereThereIsOneQueue(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// The net beneath Close: what became unreachable is freed, and what a call still uses is not.
+// Without Close, unreachable streams are freed, except those that a call still uses.
 func TestStream_CollectedWhenDropped(t *testing.T) {
 	dev := fakeDevice(t)
 	open := func() int {

@@ -12,7 +12,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// The streams of the fake device are as urgent as those of NVIDIA's are.
+// The fake device has the same stream priorities as NVIDIA's devices.
 const fakeLeast, fakeGreatest = 0, -5
 
 func (f *fake) StreamPriorityRange(id int) (least, greatest int, err error) {

@@ -18,7 +18,7 @@ import (
 	"tvmgo/target"
 )
 
-// kindsOnce makes the objects of kinds, which stay for good, before leaks are counted.
+// kindsOnce makes the objects of kinds, which are never freed, before leaks are counted.
 func kindsOnce(t testing.TB) {
 	t.Helper()
 	for _, name := range target.Kinds() {
@@ -32,7 +32,7 @@ func newTarget(t testing.TB, x any) *target.Target {
 	return must.Get(target.New(x))(t)
 }
 
-// Targets pass through calls as values, and come back as what they were, also from within containers.
+// Targets are passed through calls as values and returned unchanged, also inside containers.
 func TestTarget_IsAValue(t *testing.T) {
 	kindsOnce(t)
 	noLeaks(t)
@@ -61,7 +61,7 @@ func TestTarget_IsAValue(t *testing.T) {
 	tasks.Wait()
 }
 
-// A target whose objects are gone is the collector's.
+// The collector frees a target whose objects were freed.
 func TestTarget_IsLetGo(t *testing.T) {
 	var gone atomic.Bool
 	export := global(t, "target.TargetExport")
@@ -166,7 +166,7 @@ func TestTargetFunctions_AttributesOfKinds(t *testing.T) {
 	require.ErrorContains(t, must.Fail(get.Call("test", "runtime-test.chan")), "chan int cannot be passed")
 }
 
-// The text of an error is that of package target, with the place.
+// The text of an error is that of package target, with the position.
 func TestTargetFunctions_Refuse(t *testing.T) {
 	kindsOnce(t)
 	noLeaks(t)
@@ -235,7 +235,7 @@ func TestTargetFunctions_Refuse(t *testing.T) {
 	}
 }
 
-// What reflection makes of fields is a target if the fields say one.
+// An object that reflection makes from fields is a target if the fields describe one.
 func TestTarget_OfFields(t *testing.T) {
 	kindsOnce(t)
 	noLeaks(t)
@@ -266,7 +266,7 @@ func TestTarget_OfFields(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Current targets are the thread's.
+// Each thread has its own current targets.
 func TestTarget_Current(t *testing.T) {
 	kindsOnce(t)
 	noLeaks(t)

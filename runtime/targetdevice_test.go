@@ -29,7 +29,7 @@ func TestDetectTarget(t *testing.T) {
 	require.ErrorContains(t, err, "no API for metal devices")
 }
 
-// A device's answers stand above defaults, and below what is given.
+// A device's values take precedence over defaults, but not over given values.
 func TestTarget_FromDevice(t *testing.T) {
 	dev := fakeDevice(t)
 	config := func(more ...any) map[string]any {

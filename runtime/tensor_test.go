@@ -63,7 +63,7 @@ func TestTensor_BoolOfBothGenerations(t *testing.T) {
 		require.NoError(t, runtime.CopyFrom(x, []bool{true, false, true}))
 		require.Equal(t, []bool{true, false, true}, slice[bool](t, x))
 		require.Equal(t, dtype, x.DType(), "it is not retagged")
-		// C's truth is any byte but 0.
+		// In C, any byte but 0 is true.
 		require.NoError(t, x.CopyFromBytes([]byte{0xff, 0, 2}))
 		got := slice[bool](t, x)
 		require.Equal(t, []bool{true, false, true}, got)
@@ -78,7 +78,7 @@ func TestTensor_IsAlignedForGeneratedCode(t *testing.T) {
 		x := empty(t, dlpack.Int8, []int64{n}, runtime.CPU)
 		require.Zero(t, x.Data()%dlpack.AllocAlignment)
 	}
-	wide := dlpack.DataType{Code: dlpack.CodeFloat, Bits: 64, Lanes: 32} // 256 bytes an element
+	wide := dlpack.DataType{Code: dlpack.CodeFloat, Bits: 64, Lanes: 32} // 256 bytes for each element
 	x := empty(t, wide, []int64{2}, runtime.CPU)
 	require.Equal(t, int64(512), x.Size())
 }

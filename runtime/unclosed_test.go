@@ -18,7 +18,7 @@ import (
 
 const mib = 1 << 20
 
-// withLimit sets the limit, for a test in which Go itself never collects.
+// withLimit sets the limit for a test, and turns off Go's own collections.
 func withLimit(t *testing.T, limit int64) {
 	t.Helper()
 	leaks.Collect()
@@ -32,7 +32,7 @@ func withLimit(t *testing.T, limit int64) {
 	})
 }
 
-// peakOf calls f n times and returns the most bytes that tensors held, beyond those of before.
+// peakOf calls f n times and returns the maximum of bytes that tensors held, beyond those held before.
 func peakOf(t *testing.T, n int, f func()) (peak int64) {
 	t.Helper()
 	before := runtime.Live().TensorBytes
@@ -48,7 +48,7 @@ func newMiB(t *testing.T, dev dlpack.Device) *runtime.Tensor {
 	return must.Get(runtime.NewTensor(dlpack.UInt8, []int64{mib}, dev))(t)
 }
 
-// The case of the defect: 1000 tensors of 1 MiB, none of them closed.
+// 1000 tensors of 1 MiB, none of them closed.
 func TestUnclosed_MemoryIsBounded(t *testing.T) {
 	withLimit(t, 32*mib)
 	dev := fakeDevice(t)
@@ -86,7 +86,7 @@ func TestUnclosed_WithoutLimit(t *testing.T) {
 	require.Equal(t, int64(300*mib), peakOf(t, 300, func() { newMiB(t, runtime.CPU) }))
 }
 
-// What is in use raises the limit: a program that keeps a lot does not collect all the time.
+// Memory in use raises the limit: a program that keeps much memory does not collect all the time.
 func TestUnclosed_InUse(t *testing.T) {
 	withLimit(t, 8*mib)
 	var kept []*runtime.Tensor
@@ -106,12 +106,12 @@ func TestUnclosed_InUse(t *testing.T) {
 	for _, x := range kept {
 		require.NoError(t, x.Close())
 	}
-	// What was in use is no more, and the limit is what it was.
+	// The memory is no longer in use, and the limit is the original one.
 	require.LessOrEqual(t, peakOf(t, 300, func() { newMiB(t, runtime.CPU) }), int64(300*mib))
 	require.LessOrEqual(t, peakOf(t, 300, func() { newMiB(t, runtime.CPU) }), int64((8+1+2)*mib))
 }
 
-// liveHeap is what was in use of Go's own heap at the last collection: what the limit is at least.
+// liveHeap returns the bytes of Go's heap that were in use at the last collection: a lower bound of the limit.
 func liveHeap() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
@@ -157,7 +157,7 @@ func TestUnclosed_ManyGoroutines(t *testing.T) {
 	require.LessOrEqual(t, peak.Load(), int64((2*32+4+8)*mib), "others go on while one collects")
 }
 
-// A device without memory left has some after a collection, whatever the limit.
+// If a device has no free memory, a collection frees some, whatever the limit.
 func TestUnclosed_DeviceIsFull(t *testing.T) {
 	withLimit(t, -1)
 	dev := fakeDevice(t)
@@ -182,7 +182,7 @@ func TestUnclosed_DeviceIsFull(t *testing.T) {
 	}
 }
 
-// A clean-up of the program's own may make tensors.
+// A clean-up of the program may make tensors.
 func TestUnclosed_InACleanUp(t *testing.T) {
 	withLimit(t, mib)
 	var made atomic.Bool
@@ -202,7 +202,7 @@ func addCleanUp(f func()) {
 	goruntime.AddCleanup(new([64]byte), func(f func()) { f() }, f)
 }
 
-// What counting costs each tensor.
+// The cost of counting for each tensor.
 func BenchmarkNewTensor(b *testing.B) {
 	for b.Loop() {
 		x, err := runtime.NewTensor(dlpack.Float32, []int64{16}, runtime.CPU)

@@ -16,7 +16,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// values are pairs of what is passed and what comes back.
+// values are pairs of a passed value and the expected returned value.
 func values() []struct{ in, out any } {
 	var word int64
 	same := func(v any) struct{ in, out any } { return struct{ in, out any }{v, v} }
@@ -87,7 +87,7 @@ func TestValues_RoundTrip(t *testing.T) {
 	}
 }
 
-// Text of up to seven bytes travels in the value itself, longer text as an object.
+// Text of up to seven bytes is stored in the value itself, longer text in an object.
 func TestValues_TypeIndices(t *testing.T) {
 	noLeaks(t)
 	p := probe(t)
@@ -165,7 +165,7 @@ func TestValues_ErrorsAreValuesToo(t *testing.T) {
 	require.Equal(t, "sorry: not supported", got.Message)
 }
 
-// Views that only arguments can be: what C programs and generated code pass.
+// Views, which only arguments can be: C programs and generated code pass them.
 func TestValues_ViewsOfC(t *testing.T) {
 	noLeaks(t)
 	p := probe(t)
@@ -242,7 +242,7 @@ func TestValues_MapKeysAreUnique(t *testing.T) {
 	require.Equal(t, runtime.Map{{long, int64(2)}}, call(t, echo, runtime.Map{{long, 1}, {long, 2}}))
 }
 
-// What a failed call was given is not kept.
+// The arguments of a failed call are not kept.
 func TestValues_NothingLeaksWhenPackingFails(t *testing.T) {
 	noLeaks(t)
 	echo := function(t, probe(t), "echo")
@@ -302,7 +302,7 @@ func TestValues_ToClassicFunctions(t *testing.T) {
 	}
 	require.Equal(t, 0.75, call(t, function(t, m, "half"), 1.5))
 
-	many := make([]any, 100) // more than are kept on the stack
+	many := make([]any, 100) // more than the stack buffer holds
 	for i := range many {
 		many[i] = []byte("b")
 	}

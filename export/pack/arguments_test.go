@@ -42,7 +42,7 @@ func TestArguments(t *testing.T) {
 	require.Equal(t, []float64{-128, 65535, 2, math.MaxInt64, 1, 0.5, 3, 2, -7}, modules.Slice[float64](t, out))
 
 	minus := append([]any(nil), good...)
-	minus[6] = -1 // a number of 64 bits without a sign, as the ABI passes it
+	minus[6] = -1 // an unsigned 64-bit integer, as the ABI passes it
 	must.Get(all.Call(minus...))(t)
 	require.Equal(t, float64(math.MaxUint64), modules.Slice[float64](t, out)[3])
 
@@ -117,7 +117,7 @@ func TestArguments_Layout(t *testing.T) {
 	}
 }
 
-// A tensor of one dimension has strides as well, of which only those matter that lead to another element.
+// A tensor of one dimension has strides, too, but a stride matters only if it leads to another element.
 func TestArguments_LayoutOfOneDimension(t *testing.T) {
 	line := function(t, argumentsModule(t), "line")
 	numbers := modules.Tensor(t, make([]float32, 16))

@@ -15,7 +15,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// What is wrong is told before anything is compiled or written.
+// Errors are reported before anything is compiled or written.
 func TestLibrary_BadInput(t *testing.T) {
 	const sig = "add(handle, handle, handle, int32) launch blockIdx.x, threadIdx.x"
 	file := func(name, content string) []string { return []string{write(t, name, content)} }
@@ -90,7 +90,7 @@ func TestLibrary_BadInput(t *testing.T) {
 		{file("k.cl", clSource), []string{sig, "two=add(handle) launch threadIdx.x"},
 			"the functions add and two call one kernel add, with different types or launch parameters"},
 	} {
-		t.Setenv("CC", "/nonexistent/compiler") // which would be told of instead
+		t.Setenv("CC", "/nonexistent/compiler") // which would be reported instead
 		path := filepath.Join(t.TempDir(), "k.so")
 		err := pack.Library(ctx, kernelsOf(c.inputs, c.signatures...), path)
 		require.ErrorContains(t, err, c.failure)
@@ -119,7 +119,7 @@ func TestLibrary_BadTargets(t *testing.T) {
 	require.ErrorContains(t, must.Fail(pack.Module(k)), "the documentation of add has a zero byte inside")
 }
 
-// What the compiler finds, it says in the words of the user's file.
+// The compiler's errors refer to the user's file.
 func TestLibrary_CompilerErrors(t *testing.T) {
 	for _, c := range []struct{ code, signature, failure string }{
 		{"void add(float* a) { a[0] = b; }", "add(float32[1])", "k.c:1:29: error:"},

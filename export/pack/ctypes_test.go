@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ctypes are kernels and signatures. failure is what the compiler says of both, "" if they agree.
+// ctypes are kernels and signatures. failure is the compiler's error, "" if they agree.
 var ctypes = []struct{ code, signature, failure string }{
 	{"void f(int32_t n) { (void)n; }", "f(n: int64)", "f: argument 0 (n) is int64 in the signature, and int32_t in the " +
 		"kernel f: change one of the two"},
@@ -57,7 +57,7 @@ var ctypes = []struct{ code, signature, failure string }{
 		"f: argument 1 (n) is int64 in the signature, and int32_t in the kernel f"},
 	{"struct half { uint16_t bits; }; void f(struct half* a, int32_t n) { (void)a, (void)n; }", "f(float16[n], n: int64)",
 		"int32_t"},
-	// a macro: the compiler looks at the arguments alone
+	// a macro: the compiler checks only the arguments
 	{"static void own(int32_t n) { (void)n; }\n#define f(n) own(n)", "f(n: int64)", "signature of f:1:"},
 	{"static void own(unsigned char* a) { (void)a; }\n#define f(a) own(a)", "f(int8[n])", "signature of f:1:"},
 	{"void f(int n, ...) { (void)n; }", "f(int32)", "does not take what the signature says"},
@@ -104,8 +104,8 @@ var ctypes = []struct{ code, signature, failure string }{
 		"int\n#define text 5", "f(float32[n], int32)", ""},
 }
 
-// TestKernelTypes has kernels and signatures compared by every compiler that is here, under the strictest flags that
-// users have.
+// TestKernelTypes compares kernels and signatures with every installed compiler, under the strictest flags that users
+// have.
 func TestKernelTypes(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range ctypes {

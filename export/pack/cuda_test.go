@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/testing/nvrtctest"
 )
 
-// The kernels for CUDA that these tests pack are such that NVIDIA's compilers take them.
+// NVIDIA's compilers accept the CUDA kernels of these tests.
 func TestCUDAInputs_AreReal(t *testing.T) {
 	c := nvrtctest.Need(t)
 	kernel := func(image []byte, name string, params ...int) {

@@ -19,7 +19,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// fakeDevice is a kind of device over host memory, whose kernels write down how they were launched.
+// fakeDevice is a device in host memory whose kernels record their launches.
 type fakeDevice struct {
 	mu     sync.Mutex
 	spaces map[unsafe.Pointer][]byte
@@ -100,7 +100,7 @@ func (m *fakeModule) Function(name string) (*runtime.Function, error) {
 	return nil, &runtime.Error{Kind: runtime.ErrNotFound, Code: "NotFoundError", Message: "no kernel " + name}
 }
 
-// fakes are the devices; modules of kind vulkan have no backend.
+// fakes are the registered devices; modules of kind vulkan have no backend.
 var fakes = sync.OnceValues(func() (map[dlpack.DeviceType]*fakeDevice, error) {
 	all := map[dlpack.DeviceType]*fakeDevice{}
 	for device, name := range map[dlpack.DeviceType]string{dlpack.CUDA: "cuda", dlpack.OpenCL: "opencl",
@@ -151,7 +151,7 @@ const (
 		"{}\n__device__ void half() {}\n"
 )
 
-// spirv is a module with entry points of these names, which take scalars from push constants, or else from nowhere.
+// spirv returns a module with entry points of these names, which read scalars from push constants or have no scalars.
 func spirv(pushes bool, names ...string) string {
 	if pushes {
 		return spirvWith(9, names...)
@@ -159,7 +159,7 @@ func spirv(pushes bool, names ...string) string {
 	return spirvWith(12, names...) // a storage buffer
 }
 
-// spirvWith is a module whose entry points use one variable of a storage class.
+// spirvWith returns a module whose entry points use one variable of a storage class.
 func spirvWith(class uint32, names ...string) string {
 	words := []uint32{0x07230203, 0x10000, 0, 100, 0, 3<<16 | 14, 0, 1}
 	for i, name := range names {
@@ -182,12 +182,12 @@ func spirvWith(class uint32, names ...string) string {
 	return string(b)
 }
 
-// TestLibrary_UnreadScalars has shaders that declare push constants, and read none of them.
+// TestLibrary_UnreadScalars tests shaders that declare push constants, but read none of them.
 func TestLibrary_UnreadScalars(t *testing.T) {
 	code := []byte(spirv(true, "add"))
 	load := bytes.Index(code, []byte{61, 0, 4, 0})
 	require.Positive(t, load)
-	for i := range 4 { // OpNop in the place of OpLoad
+	for i := range 4 { // OpNop instead of OpLoad
 		copy(code[load+4*i:], []byte{0, 0, 1, 0})
 	}
 	m := must.Get(pack.Module(kernelsOf([]string{write(t, "k.spv", string(code))}, addSignature)))(t)
@@ -210,7 +210,7 @@ func TestLibrary_LaunchesDeviceKernels(t *testing.T) {
 	dev := dlpack.Device{Type: dlpack.OpenCL, ID: 1}
 	a, b, c := onDevice(t, dev, dlpack.Float32, 130), onDevice(t, dev, dlpack.Float32, 130),
 		onDevice(t, dev, dlpack.Float32, 130)
-	for range 2 { // looked up, and remembered
+	for range 2 { // looked up, and cached
 		cl.log, cl.args = nil, nil
 		must.Get(add.Call(a, b, c, 130))(t)
 		require.Equal(t, []string{"set 1", "add"}, cl.log)
@@ -232,7 +232,7 @@ func TestLibrary_LaunchesDeviceKernels(t *testing.T) {
 	cuda.fail = fmt.Errorf("the launch failed")
 	require.ErrorContains(t, must.Fail(add.Call(a, b, c, 64)), "the launch failed")
 
-	// modules that are only data say what is missing
+	// the errors of modules that are only data name what is missing
 	dev = dlpack.Device{Type: dlpack.Vulkan}
 	a, b, c = onDevice(t, dev, dlpack.Float32, 64), onDevice(t, dev, dlpack.Float32, 64),
 		onDevice(t, dev, dlpack.Float32, 64)
@@ -337,7 +337,7 @@ func TestLibrary_DeviceTensors(t *testing.T) {
 	require.ErrorContains(t, err, "k: the tensors are on cpu:0, and the file has the function for cuda, opencl")
 }
 
-// The tree is what is documented, and OpenCL's source has the line that its loaders want.
+// The tree is as documented, and OpenCL's source has the line that its loaders require.
 func TestModule_Tree(t *testing.T) {
 	m := must.Open(pack.Module(kernelsOf(variants(t), addSignature)))(t)
 	deps := must.Get(m.Imports())(t)

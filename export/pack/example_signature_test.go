@@ -13,7 +13,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// A signature says what the function takes, and how its device kernels are launched. An error names the column.
+// A signature describes the parameters of the function and the launch of its device kernels. An error names the column.
 func ExampleParseSignature() {
 	s, err := pack.ParseSignature("add=add_f32(a: const float32[n], c: out float32[n], n: int32) launch " +
 		"blockIdx.x=ceildiv(n,64), threadIdx.x=64")
@@ -38,7 +38,7 @@ func ExampleParseSignature() {
 	// true 8
 }
 
-// A library may carry test vectors: arguments, and the results that a device must give.
+// A library may contain test vectors: arguments, and the results that a device must return.
 func ExampleVerify() {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("twice-%d", os.Getpid()))
 	defer os.Remove(path + ".c")

@@ -18,11 +18,11 @@ import (
 
 var ctx = context.Background()
 
-// addSignature is that of add in k.c, with what device kernels need.
+// addSignature is the signature of add in k.c, with the launch parameters of device kernels.
 const addSignature = "add(a: const float32[n], b: const float32[n], c: out float32[n], n: int32) launch " +
 	"blockIdx.x=ceildiv(n, 64), threadIdx.x=64"
 
-// write makes a file in a new folder.
+// write writes a file into a new folder.
 func write(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -41,7 +41,7 @@ func kernelsOf(inputs []string, signatures ...string) pack.Kernels {
 	return k
 }
 
-// packed packs into a new folder, in which nothing else may be then.
+// packed packs into a new folder, which must then contain only the output.
 func packed(t testing.TB, k pack.Kernels, options ...export.Option) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "k.so")
@@ -55,7 +55,7 @@ func function(t testing.TB, m *runtime.Module, name string) *runtime.Function {
 	return must.Open(m.Function(name))(t)
 }
 
-// array is the content of a test vector's tensor.
+// array returns the content of a test vector's tensor.
 func array[T dlpack.Scalar](data []T, shape ...int64) *pack.Array {
 	if shape == nil {
 		shape = []int64{int64(len(data))}

@@ -30,7 +30,7 @@ func TestLibrary_CPU(t *testing.T) {
 	require.Equal(t, []float32{11, 22, 33}, modules.Slice[float32](t, c))
 
 	in, out := modules.Tensor(t, []float32{1, 2, 3, 4}, 1, 4), modules.Tensor(t, make([]float32, 4), 1, 4)
-	_, err := function(t, m, "scale").Call(in, out, 1, 2.0, 1) // an integer will do for shift
+	_, err := function(t, m, "scale").Call(in, out, 1, 2.0, 1) // an integer is accepted for shift
 	require.NoError(t, err)
 	require.Equal(t, []float32{3, 5, 7, 9}, modules.Slice[float32](t, out))
 
@@ -39,7 +39,7 @@ func TestLibrary_CPU(t *testing.T) {
 	require.Equal(t, []int64{42}, modules.Slice[int64](t, y), "not index of the C library")
 }
 
-// object compiles C into an object file.
+// object compiles C to an object file.
 func object(t *testing.T, code string) string {
 	t.Helper()
 	source := write(t, "k.c", code)
@@ -119,7 +119,7 @@ func TestLibrary_Metadata(t *testing.T) {
 		Builder: "builder 1.2",
 	}, got)
 
-	// the hash is of the signature and the kernels
+	// the hash covers the signature and the kernels
 	hashes := map[string]bool{hash: true}
 	for _, change := range []func(){
 		func() { k.Functions[0].Signature += ", threadIdx.y=1" },

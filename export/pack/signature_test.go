@@ -10,7 +10,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// Signatures and their canonical form; "" stands for the same.
+// Signatures and their canonical forms; "" means that they are equal.
 var signatures = []struct{ text, canonical string }{
 	{"f()", ""},
 	{" f ( ) ", "f()"},
@@ -52,7 +52,7 @@ func TestParseSignature(t *testing.T) {
 	}
 }
 
-// The mark stands under the first wrong character.
+// The mark is under the first wrong character.
 func TestParseSignature_Errors(t *testing.T) {
 	for _, c := range []struct{ text, mark, message string }{
 		{"", "^", "expected the name of the function, got the end"},

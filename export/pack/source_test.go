@@ -14,7 +14,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// sources are the generated host source, and those of the kernels in C.
+// sources returns the generated host source, and the sources of the kernels in C.
 func sources(t *testing.T, k pack.Kernels) []string {
 	t.Helper()
 	m := must.Get(pack.Module(k))(t)
@@ -90,7 +90,8 @@ func TestSource_UnderSanitizers(t *testing.T) {
 	require.Equal(t, "ok\n", string(out))
 }
 
-// The functions of one generated source. Those that they call are in the golden file of package codegen/c.
+// Compares the functions of a generated source with a golden file. The functions that they call are in the golden file
+// of package codegen/c.
 func TestSource_Golden(t *testing.T) {
 	k := kernelsOf(variants(t), addSignature+", shared=4*n")
 	k.Inputs = k.Inputs[:3]

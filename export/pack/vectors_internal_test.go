@@ -12,7 +12,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// vectorData is a file's vectors with this index and data.
+// vectorData returns a file's test vectors with this index and data.
 func vectorData(index, data string) []byte {
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(index))), index+data...)
 }
@@ -65,7 +65,7 @@ func FuzzParseVectors(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, v := range vectors { // what it lets through can be used
+		for _, v := range vectors { // accepted vectors can be used
 			for i := range v.Args {
 				a := &v.Args[i]
 				if a.Type == "" {
@@ -83,7 +83,7 @@ func FuzzParseVectors(f *testing.F) {
 	})
 }
 
-// TestNextInteger takes a range's two ends and nothing beyond them.
+// TestNextInteger checks that both ends of a range are accepted, and nothing beyond them.
 func TestNextInteger(t *testing.T) {
 	for n, fits := range map[int64]bool{-129: false, -128: true, 127: true, 128: false} {
 		b := &vectorBuilder{vector: &Vector{In: []any{n}}}

@@ -34,7 +34,7 @@ func TestWheel_CallsPackedKernels(t *testing.T) {
 	require.Contains(t, lines[8], "AttributeError")
 }
 
-// It has no loader for device code, and says so: the file itself is what it expects.
+// The wheel has no loader for device code and reports that; the file itself is valid for it.
 func TestWheel_ReadsVariants(t *testing.T) {
 	k := kernelsOf(variants(t), addSignature)
 	k.Inputs = k.Inputs[:2]

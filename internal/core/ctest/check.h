@@ -7,8 +7,8 @@
  *     return check_end();
  *   }
  *
- * A failed check prints where and what, and the test goes on; REQUIRE leaves the function instead.
- * Checks may be made on any thread. Every test prints one line, "ok ...", "FAIL ..." or
+ * A failed check prints its location and values, and the test continues; REQUIRE returns from the function instead.
+ * Checks may run on any thread. Every test prints one line, "ok ...", "FAIL ..." or
  * "skip ...: why"; arguments of the program are substrings that select tests by name. */
 #pragma once
 

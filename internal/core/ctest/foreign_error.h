@@ -30,7 +30,7 @@ static inline void raise_foreign_error(void (*call)(void)) {
   tvmgo_object_release(error);
 }
 
-/* Runs f on a thread of its own; 0 when it has not ended after ten seconds, because it waits for itself. */
+/* Runs f on a new thread; 0 if it has not ended after ten seconds, because of a deadlock. */
 static inline int ends_in_time(void* (*f)(void* arg), void* arg) {
   pthread_t thread;
   struct timespec until;

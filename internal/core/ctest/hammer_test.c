@@ -1,4 +1,4 @@
-/* Sixteen threads use the core at once, each its own way through the same names and objects. */
+/* Sixteen threads use the core at once, each in its own order on the same names and objects. */
 #include "ctest/check.h"
 
 #include <pthread.h>
@@ -147,7 +147,7 @@ static void run_threads(void* (*body)(void*)) {
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
 
-/* Everything made is gone, whoever made it. */
+/* All objects are freed, whichever thread made them. */
 static void check_back_to(const int64_t before[TVMGO_LIVE_KINDS]) {
   int64_t after[TVMGO_LIVE_KINDS];
   tvmgo_live_snapshot(after);

@@ -1,4 +1,4 @@
-/* What Go calls: results and errors of one call, bound calls, and the stream of a call. */
+/* The functions that Go calls: results and errors of one call, bound calls, and the stream of a call. */
 #include "bridge/bridge.h"
 #include "ctest/check.h"
 
@@ -58,7 +58,7 @@ static void test_bound_call(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
-/* The stream of a call is the thread's during the call; then the earlier one is current again. */
+/* The stream of a call is current on the thread during the call; then the earlier one is current again. */
 static void test_stream_of_a_call(void) {
   uintptr_t f = function_of(add);
   TVMFFIAny args[2] = {tvmgo_any_int(2), tvmgo_any_int(3)};

@@ -1,10 +1,10 @@
-/* Every global function there is, called with every kind of value in every place, right and wrong: it
- * answers, or fails with an error that says which argument it is about, and nothing is kept. */
+/* Calls every global function with every kind of value, valid and invalid, for every argument. It returns, or fails
+ * with an error that names the argument, and nothing leaks. */
 #include "ctest/check.h"
 
 #include <pthread.h>
 
-/* One thread calls, so that TSan, which is slow, sees in a part of the calls what it would see in all. */
+/* Only one thread calls, so under TSan, which is slow, a part of the calls is enough. */
 enum { EVERY = CHECK_TSAN ? 8 : 1 };
 enum { MAX_VALUES = 80, MAX_ARGS = 4, SAMPLES = 3000, LONG_TEXT = 1 << 20 };
 
@@ -37,7 +37,7 @@ static void add_owned(void* obj) {
   add(tvmgo_any_object(obj));
 }
 
-/* What a global function of this name makes; NULL when there is none. */
+/* The result of the global function of this name; NULL if there is none. */
 static void* made_by(const char* name, const TVMFFIAny* args, int32_t n) {
   TVMFFIAny result = tvmgo_any_none();
   TVMFFIObject* f = tvmgo_global_get(name, strlen(name));
@@ -119,7 +119,7 @@ static void make_values(void) {
   REQUIRE(num_values <= MAX_VALUES);
 }
 
-/* A container that holds itself would never go, and would be walked by the functions that follow. */
+/* A container that holds itself would never be freed, and the later functions would traverse it. */
 static void empty_mutable(void) {
   for (int i = 0; i < num_mutable; i++) {
     TVMFFIAny v = tvmgo_any_object(mutable[i]);
@@ -132,7 +132,7 @@ static const char* joined(TVMFFIByteArray text, char* buf, size_t cap) {
   return buf;
 }
 
-/* Calls, and looks at what came of it. 0 when it succeeded. */
+/* Calls, and checks the outcome. 0 if the call succeeded. */
 static int call(const char* name, TVMFFIObject* f, TVMFFIAny* args, int32_t n) {
   char kind[64], message[4096], which[160] = "";
   TVMFFIAny result = tvmgo_any_none();
@@ -152,8 +152,8 @@ static int call(const char* name, TVMFFIObject* f, TVMFFIAny* args, int32_t n) {
     joined(tvmgo_error_cell(e)->message, message, sizeof message);
     if (message[0] == 0 || tvmgo_any_is_object(&result))
       check_fail(__FILE__, __LINE__, "%s(%s): %s: \"%s\", and a result", name, which, kind, message);
-    /* What is wrong with the arguments themselves is said of one of them, under the name called; what a
-     * whole type cannot do, of the type; that two of them have no order, of both. */
+    /* The error for a wrong argument names the called function and the argument, the error for an operation that a type
+     * does not support names the type, and the error for a missing order names both types. */
     if (strcmp(kind, "TypeError") == 0 &&
         (strstr(message, name) == NULL ||
          (strstr(message, "argument") == NULL && strstr(message, "no order") == NULL &&
@@ -164,7 +164,7 @@ static int call(const char* name, TVMFFIObject* f, TVMFFIAny* args, int32_t n) {
   return rc;
 }
 
-/* A malformed value is refused before anybody looks at it: its place is in the message. */
+/* A malformed value is rejected before it is used: the message has its position. */
 static void check_refused(const char* name, TVMFFIObject* f, int place) {
   TVMFFIAny args[MAX_ARGS] = {{0}}, result = tvmgo_any_none();
   char want[160], message[4096];
@@ -191,7 +191,7 @@ static uint32_t roll(uint32_t n) {
 
 static void sweep(const char* name, TVMFFIObject* f) {
   TVMFFIAny args[16] = {{0}}, result = tvmgo_any_none();
-  int any_address = strcmp(name, "ffi.FunctionFromExternC") == 0; /* what it gets, it calls */
+  int any_address = strcmp(name, "ffi.FunctionFromExternC") == 0; /* it calls its arguments */
   call(name, f, NULL, 0);
   for (int x = 0; x < num_values; x++) {
     args[0] = values[x];
@@ -208,7 +208,7 @@ static void sweep(const char* name, TVMFFIObject* f) {
   }
   for (int k = 0; k < 16; k++) args[k] = of(kTVMFFIOpaquePtr, 0);
   args[0] = of(kTVMFFINone, 0);
-  call(name, f, args, 15); /* too many for all that count */
+  call(name, f, args, 15); /* too many for all functions that count arguments */
   CHECK_FAILS(TVMFFIFunctionCall(f, args, -1, &result), "ValueError", "negative");
   CHECK_FAILS(TVMFFIFunctionCall(f, NULL, 1, &result), "ValueError", "NULL");
   for (int place = 0; place < MAX_ARGS; place++) check_refused(name, f, place);
@@ -232,7 +232,7 @@ static void test_every_global(void) {
     tvmgo_live_snapshot(held);
     sweep(name.data, f);
     tvmgo_live_snapshot(after);
-    if (strstr(name.data, "Register") != NULL) /* what a type has, it keeps */
+    if (strstr(name.data, "Register") != NULL) /* a type keeps its attributes */
       before[TVMGO_LIVE_FUNCTIONS] += after[TVMGO_LIVE_FUNCTIONS] - held[TVMGO_LIVE_FUNCTIONS];
     tvmgo_object_release(f);
   }

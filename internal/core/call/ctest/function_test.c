@@ -66,7 +66,7 @@ static void test_error_passes_through(void) {
   tvmgo_object_release(f);
 }
 
-/* ---- errors that a callee dealt with itself ---- */
+/* ---- errors that a callee has handled ---- */
 
 static int recovers(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)self, (void)args, (void)n;
@@ -124,7 +124,7 @@ static void test_handled_errors_do_not_stay(void) {
                                 tvmgo_function_of_callback(recovers_classic, NULL, NULL),
                                 tvmgo_function_of_packed(recovers_packed, NULL)};
   for (int i = 0; i < 3; i++) call_each_way(made[i]);
-  /* An error from before the call is the caller's: TVMGetLastError may still be asked for it. */
+  /* An error from before the call is kept: TVMGetLastError still returns it. */
   TVMFFIObjectHandle quiet = function(NULL, add);
   TVMFFIAny result = tvmgo_any_none();
   TVMFFIErrorSetRaisedFromCStr("ValueError", "of before");
@@ -295,7 +295,7 @@ static void test_classic_callback(void) {
   CHECK_EQ_INT(objects(), before);
 }
 
-/* Objects cross the classic convention with their counts right. */
+/* Objects pass through the classic convention with correct counts. */
 static void test_object_through_callback(void) {
   int64_t before = objects();
   callback_state s = {0};
@@ -416,7 +416,7 @@ static void test_deleter_may_use_the_table(void) {
   tvmgo_object_release(g);
 }
 
-/* Built-ins are there before main, and are called like any other. */
+/* Built-ins exist before main, and are called like any other function. */
 static void test_builtins_are_registered(void) {
   TVMFFIByteArray name = text("ffi.FunctionListGlobalNamesFunctor");
   TVMFFIObjectHandle f = NULL;

@@ -68,7 +68,7 @@ static int is_long_text(const TVMFFIAny* s, size_t n, char c) {
   return 1;
 }
 
-/* The thread keeps a block of those that it frees: never one that somebody still holds. */
+/* The thread keeps one of the blocks that it frees, but never one that is still in use. */
 static void test_string_blocks_used_again(void) {
   static const size_t sizes[] = {900,  983,  984,   985,   1500,  3000,  2999,  1400, 4096,
                                  6000, 9000, 16343, 16344, 40000, 16000, 12000, 8000, 1000};
@@ -86,7 +86,7 @@ static void test_string_blocks_used_again(void) {
       tvmgo_any_clear(&d);
     }
   }
-  /* A weak reference holds the block when the string is dead. */
+  /* A weak reference keeps the block after the string is freed. */
   TVMFFIAny weak = long_text(4000, 'w');
   TVMFFIObject* object = weak.v_obj;
   tvmgo_object_retain_weak(object);

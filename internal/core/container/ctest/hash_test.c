@@ -63,7 +63,7 @@ static void test_hash_known_numbers(void) {
   tvmgo_object_release(big);
 }
 
-/* The hash as docs/abi.md B.11 says it, byte by byte. */
+/* The hash of docs/abi.md B.11, byte by byte. */
 static uint64_t plain_hash(const unsigned char* text, size_t size) {
   uint64_t h = 0, k = kTVMFFIStr;
   for (size_t i = 0; i < size; i += 8) {
@@ -74,7 +74,7 @@ static uint64_t plain_hash(const unsigned char* text, size_t size) {
   return k ^ (h + 0x9e3779b9 + (k << 6) + (k >> 2));
 }
 
-/* Texts of every length that is treated apart, each in a block of its own that ends with it. */
+/* Texts of every length with special treatment, each in its own block that ends with the text. */
 static void test_texts_of_every_length(void) {
   for (size_t n = 0; n <= 150; n++) {
     unsigned char *a = malloc(n + (n == 0)), *b = malloc(n + (n == 0));

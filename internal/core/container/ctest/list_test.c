@@ -110,7 +110,7 @@ static void test_list_grows(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
-/* C++ code puts in buffers of its own: they go back the way they say. */
+/* C++ code installs its own buffers: they are freed through their own deleter. */
 static int foreign_frees;
 static void free_foreign(void* data) {
   foreign_frees++;
@@ -139,7 +139,7 @@ static void test_list_with_a_foreign_buffer(void) {
   }
 }
 
-/* What leaves a list is released when the list is whole again. */
+/* Removed elements are released when the list is consistent again. */
 static TVMFFIAny watched;
 static int64_t size_seen;
 static void look_at_list(void* self) {

@@ -140,7 +140,7 @@ static void test_map_random_changes(void) {
     const TVMFFIAny* v = tvmgo_map_get(map, &key);
     CHECK_EQ_INT(v == NULL ? 0 : v->v_int64, value_of[i]);
   }
-  void* cursor = NULL; /* a value set later stands later */
+  void* cursor = NULL; /* a value that is set later comes later */
   const TVMFFIAny *k, *v;
   int64_t last = 0;
   while (tvmgo_map_next(map, &cursor, &k, &v)) {
@@ -266,7 +266,7 @@ static void register_attr(int32_t type, const char* name, TVMFFIAny value) {
   CHECK_OK(TVMFFITypeRegisterAttr(type, &n, &value));
 }
 
-/* All keys in one chain, with keys of other homes in between: chains have to make way. */
+/* All keys in one chain, with keys of other home slots in between: chains must be moved. */
 static void test_map_one_long_chain(void) {
   enum { N = 300 };
   int32_t type = new_type("test.SameHash");
@@ -324,8 +324,8 @@ static int hash_that_ends(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAn
   return 0;
 }
 
-/* A number whose slot a chain has taken, and no room for all of the chain's parts elsewhere: the map
- * must grow, and cannot. Nothing of the attempt stays behind. */
+/* A chain has taken the slot of a number, and there is no space for all of the chain's parts elsewhere. The map must
+ * grow but cannot. The failed attempt must leave it unchanged. */
 static void test_map_chain_that_cannot_move(void) {
   enum { N = 120 };
   int32_t type = new_type("test.HashThatEnds");

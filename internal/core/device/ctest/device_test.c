@@ -31,7 +31,7 @@ static void test_earlier_errors_may_call(void) {
   CHECK_EQ_INT(foreign_calls, 2);
 }
 
-/* What was raised before a registration that succeeds is still raised. */
+/* An error that was raised before a successful registration is still raised. */
 static void test_earlier_errors_stay(void) {
   TVMGODeviceSpec spec = spec_of("mine", 28);
   tvmgo_raise(TVMGO_VALUE_ERROR, "earlier");

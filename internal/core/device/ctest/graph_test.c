@@ -1,5 +1,5 @@
-/* Memory in the order of streams and graphs, on a device that counts what it is asked for; and devices from before
- * there were such fields. */
+/* Memory in the order of streams and graphs, on a device that counts its calls; and devices compiled before these
+ * fields existed. */
 #include "ctest/check.h"
 #include "device/graph.h"
 
@@ -86,10 +86,10 @@ static int free_graph(API, DLDevice dev, void* g) {
   .graph_launch = launch, .graph_free = free_graph
 
 static const TVMGODeviceAPI full = {.struct_size = sizeof full, UP_TO_STREAMS, NEW_FIELDS};
-/* Half of each group is none. */
+/* Half of each group of functions counts as none. */
 static const TVMGODeviceAPI half = {.struct_size = sizeof half, UP_TO_STREAMS, .alloc_on_stream = alloc_on,
                                     .capture_begin = begin, .capture_end = end, .graph_launch = launch};
-/* As a device compiled before there were these fields: what lies behind its table is not the table's. */
+/* A device compiled before these fields existed: the memory after its table is not part of the table. */
 static struct {
   _Alignas(TVMGODeviceAPI) char table[offsetof(TVMGODeviceAPI, alloc_on_stream)];
   char behind[64];
@@ -131,7 +131,7 @@ static void test_memory_finds_its_way(void) {
   tvmgo_object_release(a);
   CHECK_EQ_INT(stream_frees, on_stream + 1);
   CHECK_OK(tvmgo_device_stream_free(on(DEVICE), s));
-  tvmgo_object_release(b); /* its stream is gone */
+  tvmgo_object_release(b); /* its stream was freed */
   CHECK_EQ_INT(data_frees, frees + 1);
   tvmgo_object_release(c); /* the other one is not */
   tvmgo_object_release(d);
@@ -139,7 +139,8 @@ static void test_memory_finds_its_way(void) {
   CHECK_OK(tvmgo_device_stream_free(on(DEVICE), r));
 }
 
-/* What goes back to the recorded stream may serve there at once, so that waits for launches elsewhere. */
+/* Memory that is returned to the recorded stream may be reused there at once, so that stream waits for launches on
+ * other streams. */
 static void test_launches_elsewhere(void) {
   void *s = NULL, *r = NULL;
   CHECK_OK(tvmgo_device_stream_create(on(DEVICE), &s));
@@ -191,7 +192,7 @@ static void* release_mine(void* arg) {
   return NULL;
 }
 
-/* A stream is freed while others give its memory back: none of it goes to a stream that is gone. */
+/* A stream is freed while other threads return its memory: none of it is returned to a freed stream. */
 static void test_stream_freed_meanwhile(void) {
   after_free = 0;
   for (int round = 0; round < 20; round++) {
@@ -209,7 +210,7 @@ static void test_stream_freed_meanwhile(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_TENSOR_BYTES), 0);
 }
 
-/* Each thread records on a stream of its own, and tries the one that all share. */
+/* Each thread records on its own stream, and tries to record on a shared one. */
 static void* record(void* common) {
   void* s = NULL;
   CHECK_OK(tvmgo_device_stream_create(on(DEVICE), &s));

@@ -1,4 +1,4 @@
-/* A device for the tests of the validation layer: its streams are as far as the test says. */
+/* A device for the tests of the validation layer: the test controls how far its streams have come. */
 #pragma once
 
 #include "ctest/check.h"

@@ -1,5 +1,5 @@
-/* TVMGO_VALIDATE=1: what is wrong is an error that names the allocation, on the CPU and on a device with
- * streams, events and page-locked memory; what is right stays right. */
+/* TVMGO_VALIDATE=1: misuse is an error that names the allocation, on the CPU and on a device with streams, events and
+ * page-locked memory; correct use still works. */
 #include "device/ctest/validate_device.h"
 #include "device/validate.h"
 
@@ -145,7 +145,7 @@ static void test_streams(void) {
   CHECK_OK(tvmgo_workspace_take(a, 64, u8, NULL, &w));
   CHECK_OK(copy_of(a, w, 0, b, q, 0, 8, t));
   CHECK_OK(tvmgo_workspace_give(a, w, NULL));
-  CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, (void*)0x77)); /* of another library: its business */
+  CHECK_OK(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, (void*)0x77)); /* of another library: not checked */
   REFUSES(copy_of(on(kDLCPU, 0), host, 0, a, p, 0, 8, t), "validate: copy: wrong stream",
           "for valdev:1, not for valdev:0");
   REFUSES(tvmgo_device_sync(a, t), "validate: synchronize: wrong stream");
@@ -392,7 +392,7 @@ static void test_scopes_and_what_is_passed_on(void) {
   CHECK_EQ_INT(ns, 5);
   CHECK(!TVMGODeviceAPIHas(api_of(PLAIN), event_create));
   CHECK(!TVMGODeviceAPIHas(api_of(PLAIN), target_property));
-  /* A table that is a layer already gets no second one. */
+  /* A table that already is a validation layer gets no second one. */
   TVMGODeviceSpec twice = {.struct_size = sizeof twice, .device_type = 31, .name = "twiceval", .api = api};
   CHECK_OK(TVMGODeviceAPIRegister(&twice));
   CHECK_OK(free_of(on(31, 0), space_of(on(31, 0), 64)));

@@ -1,5 +1,4 @@
-/* The pool of workspaces over a device's data space, against a device whose streams are as far as the test
- * says. */
+/* The pool of workspaces over a device's data space, with a device whose streams advance under control of the test. */
 #include "ctest/check.h"
 
 #include <pthread.h>
@@ -93,7 +92,7 @@ static int event_create(API, DLDevice dev, void** out) {
 static int event_record(API, void* e, TVMFFIStreamHandle s) {
   (void)api;
   driver_calls++;
-  CHECK(s == NULL || s != freed_stream); /* nobody may name a stream that is gone */
+  CHECK(s == NULL || s != freed_stream); /* a freed stream must not be used */
   *(event*)e = (event){index_of(s), queues[index_of(s)].queued};
   return 0;
 }
@@ -132,7 +131,7 @@ static void* take(size_t nbytes, int stream) {
 }
 static void give(void* p, int stream) { CHECK_OK(tvmgo_workspace_give(dev, p, handle_of(stream))); }
 
-/* Work is queued that nobody has done yet. */
+/* Queues work that is not done yet. */
 static void work_on(int stream) { queues[stream].queued++; }
 
 static void begin(int32_t type) {
@@ -186,7 +185,7 @@ static void test_other_stream_waits_for_the_event(void) {
   give(a, 1);
   void* b = take(10000, 2);
   CHECK(b != a); /* the work is pending */
-  work_on(1);    /* work after the give-back must not hold the block up for ever */
+  work_on(1);    /* later work must not delay the reuse of the block forever */
   queues[1].completed = 1;
   void* c = take(10000, 2);
   CHECK_EQ_PTR(c, a); /* the event was recorded by the first request */
@@ -252,7 +251,7 @@ static void test_a_stream_goes(void) {
   void* c = take(5000, 2);
   CHECK_EQ_PTR(c, a); /* its event outlives it */
   int64_t before = frees;
-  give(kept, 1); /* of no stream that there is: back to the device */
+  give(kept, 1); /* its stream does not exist: returned to the device */
   CHECK_EQ_INT(frees, before + 1);
   give(b, 2), give(c, 2);
   end();
@@ -268,7 +267,7 @@ static void test_a_stream_goes(void) {
   end();
 }
 
-/* A stream freed past the runtime, and a new one with its handle. */
+/* A stream that was freed without the runtime, and a new one with its handle. */
 static void test_a_handle_comes_again(void) {
   begin(NO_EVENTS);
   void* a = take(5000, 3);
@@ -278,7 +277,7 @@ static void test_a_handle_comes_again(void) {
   int64_t before = frees;
   CHECK_OK(tvmgo_device_stream_create(dev, &s));
   CHECK_EQ_PTR(s, handle_of(3));
-  CHECK_EQ_INT(frees, before + 1); /* nothing of the old one is taken for the new one's */
+  CHECK_EQ_INT(frees, before + 1); /* blocks of the old one are not used for the new one */
   end();
 }
 
@@ -340,7 +339,7 @@ static void test_out_of_memory(void) {
   CHECK_FAILS(tvmgo_workspace_take(dev, 64 << 20, (DLDataType){0, 8, 1}, handle_of(1), &p), TVMGO_MEMORY_ERROR,
               "allocate workspace of 67108864 bytes: the device is full");
   CHECK_EQ_PTR(p, NULL);
-  void* c = take(10, 1); /* it goes on */
+  void* c = take(10, 1); /* it still works */
   give(c, 1);
   room = INT64_MAX / 2;
   end();

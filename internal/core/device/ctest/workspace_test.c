@@ -97,7 +97,7 @@ static void test_unknown_device(void) {
 
 /* ---- devices that are not the CPU ---- */
 
-/* Counts what it is asked for and remembers the last request. */
+/* Counts requests and records the last one. */
 static struct {
   int workspaces, data_spaces;
   DLDevice dev;
@@ -197,7 +197,7 @@ static void test_device_with_workspaces(void) {
   CHECK_OK(TVMFFIEnvSetStream(31, 2, NULL, NULL));
 }
 
-/* What is kept follows the most in use lately; a size that is never asked for again goes away. */
+/* The kept memory follows the recent maximum in use; memory of a size that is not requested again is freed. */
 static void test_cache_is_bounded(void) {
   if (CHECK_TSAN) SKIP("ThreadSanitizer keeps a shadow of four times as much memory");
   tvmgo_workspace_trim();
@@ -210,7 +210,7 @@ static void test_cache_is_bounded(void) {
   CHECK_OK(give_back(big));
   for (int i = 0; i < 3 * 4096; i++) CHECK_OK(give_back(alloc(1000)));
   CHECK(cached() <= slack);
-  /* Growing requests don't pile up. */
+  /* Growing requests don't accumulate memory. */
   tvmgo_workspace_trim();
   int64_t most = 0;
   for (int64_t n = 1 << 20; n <= 100 << 20; n += 1 << 20) {
@@ -307,7 +307,7 @@ static void* free_all(void* blocks) {
   return NULL;
 }
 
-/* Blocks outlive their thread: whoever gives them back returns them to the system. */
+/* Blocks outlive their thread: any thread that frees them returns them to the system. */
 static void test_blocks_of_an_ended_thread(void) {
   void* blocks[3];
   tvmgo_workspace_trim();
@@ -351,7 +351,7 @@ static void test_many_short_threads(void) {
   for (int i = 0; i < threads; i++) on_thread(short_life, NULL);
   CHECK_EQ_INT(in_use(), 0);
   CHECK_EQ_INT(cached(), 0);
-  if (CHECK_TSAN || CHECK_ASAN) return; /* they keep books on every thread and freed block */
+  if (CHECK_TSAN || CHECK_ASAN) return; /* they track every thread and freed block */
   CHECK(mallinfo2().uordblks < heap + (1 << 20));
   CHECK((resident() - pages) * sysconf(_SC_PAGESIZE) < 16 << 20);
 }

@@ -1,5 +1,4 @@
-/* Files that are not what they should be: each is an error that says why, and none reaches the
- * dynamic linker. */
+/* Invalid files: each gives an error with the reason, and none reaches the dynamic linker. */
 #include "loader/ctest/image_build.h"
 
 #include <elf.h>
@@ -131,7 +130,7 @@ static void test_every_truncation(void) {
   for (size_t n = whole_size; n-- > 0;) {
     tvmgo_image* image = NULL;
     REQUIRE(truncate(path, (off_t)n) == 0);
-    /* Section headers behind the last segment are nobody's loss; try some of those. */
+    /* Section headers after the last segment are not needed; tests some of those lengths. */
     if (n >= end && n % 97 != 0 && n != end) continue;
     int rc = tvmgo_image_open(path, NULL, 0, 0, &image);
     if ((rc == 0) != (n >= end)) check_fail(__FILE__, __LINE__, "%zu bytes: %d", n, rc);
@@ -145,7 +144,7 @@ static void test_every_truncation(void) {
   free(cut);
 }
 
-/* Bytes in memory, to the byte: reading beyond them is what the address sanitizer sees. */
+/* Bytes in memory of exactly their size, so that the address sanitizer detects reads beyond them. */
 static void test_every_truncation_in_memory(void) {
   size_t end = loaded_end();
   for (size_t n = 1; n < end; n += n < 4096 ? 1 : 13) {
@@ -158,8 +157,8 @@ static void test_every_truncation_in_memory(void) {
   }
 }
 
-/* Every byte of what the dynamic linker interprets set to values that hurt. Whether a change is
- * found or harmless, the check returns. */
+/* Sets every byte that the dynamic linker interprets to harmful values. Whether a change is detected or harmless, the
+ * check returns. */
 static void change_range(size_t from, size_t to) {
   static const unsigned char values[] = {0, 1, 2, 0x10, 0x40, 0x7f, 0x80, 0xff};
   for (size_t at = from; at < to && at < whole_size; at++) {
@@ -195,7 +194,7 @@ static void test_changed_tables(void) {
   tvmgo_elf_release(&elf);
 }
 
-/* The first number that is too large, in tables whose size another table tells: nothing behind the end is looked at. */
+/* The first number that is too large, in tables whose size another table determines: nothing after the end is read. */
 static void test_first_beyond_the_end(void) {
   tvmgo_elf elf;
   REQUIRE(CHECK_OK(tvmgo_elf_check(&elf, "x.so", -1, whole, whole_size)));

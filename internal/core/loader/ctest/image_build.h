@@ -1,5 +1,4 @@
-/* Shared libraries that the image tests build for themselves, in a folder that is removed at the
- * end. The compiler is $CC, else cc. */
+/* Builds shared libraries for the image tests, in a folder that is removed at the end. The compiler is $CC, else cc. */
 #pragma once
 
 #include "ctest/check.h"
@@ -46,7 +45,7 @@ static inline int build_write(const char* path, const void* data, size_t size) {
   return fclose(f) == 0 && n == size ? 0 : -1;
 }
 
-/* Whole file, malloc'ed to the byte so that reading past its end is seen. */
+/* The whole file in a malloc'ed block of exactly its size, so that reading past its end is detected. */
 static inline unsigned char* build_read(const char* path, size_t* size) {
   FILE* f = fopen(path, "rb");
   if (f == NULL) return NULL;
@@ -99,7 +98,8 @@ static inline tvmgo_image* build_open(const char* path, unsigned flags) {
   return image;
 }
 
-/* Source of a library that imports version(): who answers, ours (16) or another. */
+/* Source of a library with version(), which returns the version of the runtime that it is bound to: ours (16) or
+ * another. */
 #define CALLS_VERSION                                                     \
   "typedef struct { unsigned a, b, c; } V; void TVMFFIGetVersion(V*);\n"  \
   "int version(void) { V v = {0, 0, 0}; TVMFFIGetVersion(&v); return (int)v.c; }\n"

@@ -1,4 +1,4 @@
-/* Who gets the file itself and who a copy: the same path again, other owners, other runtimes,
+/* Which load gets the file itself and which a copy: the same path again, other owners, other runtimes,
  * replaced files, bytes, dependencies, threads, and constructors that load. */
 #include "loader/ctest/image_build.h"
 
@@ -52,7 +52,7 @@ static void test_same_path_shared(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_MAPPINGS), before);
 }
 
-/* Somebody else has the file open: its memory stays as it was. */
+/* Somebody else has the file open: its memory does not change. */
 static void test_file_of_another(void) {
   const char* path = build_so("other.so", "", "int TVMFFIFunctionCall(void); int state; int f(void) "
                                               "{ return TVMFFIFunctionCall(); }\n" CALLS_VERSION);
@@ -164,7 +164,7 @@ static void test_paths(void) {
   tvmgo_object_release(image);
   CHECK_FAILS(tvmgo_image_open("libm.so.6", NULL, 0, 0, &image), TVMGO_NOT_FOUND_ERROR,
               "load libm.so.6: no such file");
-  /* Elsewhere, a name without a slash is looked for where the dynamic linker looks. */
+  /* In other directories, a name without a slash is searched for where the dynamic linker searches. */
   char folders[1024];
   snprintf(folders, sizeof folders, "/nowhere::%s/absent:%s;/", build_dir, build_dir);
   REQUIRE(chdir("/") == 0);
@@ -212,7 +212,7 @@ static void test_origin(void) {
               "-soname,libbare.so");
 }
 
-/* Linked with a runtime that is not installed: we are that runtime. */
+/* Linked with a runtime that is not installed: this library replaces it. */
 static void test_needs_runtime_library(void) {
   char options[512];
   const char* stub =
@@ -223,7 +223,7 @@ static void test_needs_runtime_library(void) {
   tvmgo_image* image = build_open(path, 0);
   CHECK(image != NULL && build_call(image, "version") == OUR_VERSION);
   tvmgo_object_release(image);
-  /* In the same process as one, a file never reaches it. */
+  /* If another runtime is in the process, a file is never bound to it. */
   stub = build_so("libtvm_ffi.so", "-Wl,-soname,libtvm_ffi.so",
                   "void TVMFFIGetVersion(unsigned* v) { v[2] = 99; }");
   const char* plain = build_so("beside.so", "", without_context);

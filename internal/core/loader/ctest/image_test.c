@@ -88,7 +88,7 @@ static void test_bind_classic_signature(void) {
   tvmgo_object_release(classic);
 }
 
-/* A definition in global scope does not capture a file's own slot. */
+/* A definition in global scope does not override a file's own slot. */
 static void test_bind_own_slot(void) {
   const char* path = build_so("slot.so", "",
                               "__attribute__((weak)) void* __TVMFFIFunctionCall;\n"
@@ -252,7 +252,7 @@ static void test_lookup_many(void) {
   tvmgo_object_release(image);
 }
 
-/* A name that the string table cuts off: what follows the table is none of it. */
+/* A name that is cut off by the end of the string table: bytes after the table are not part of it. */
 static void test_lookup_at_the_end_of_the_names(void) {
   static const char names[] = "\0foo"; /* and a zero byte behind the table's four */
   static const Elf64_Sym symbols[2] = {
@@ -353,7 +353,7 @@ static void test_generations(void) {
   }
 }
 
-/* Real modules, where the caller has them. */
+/* Real modules, if the caller has them. */
 static void test_exported_modules(void) {
   static const char* const names[] = {"modern/addone_llvm", "modern/multi_llvm", "modern/multi_c",
                                       "classic/addone_llvm", "classic/multi_llvm"};

@@ -166,7 +166,7 @@ static void* import_outer(void* arg) {
   return NULL;
 }
 
-/* The search for a cycle may come to hold the last references to modules, and their destructors may import: not under
+/* The search for a cycle may hold the last references to modules, whose destructors may import: they must not run under
  * the lock. Here the search waits for the lock of the second import while the imports change. */
 static void test_modules_die_outside_the_lock(void) {
   static const tvmgo_module_class dying = {.kind = "test", .destroy = destroy_in_import};

@@ -42,7 +42,7 @@ static void test_callers_follow(void) {
   int one = deep(1), six = deep(6);
   if (one <= 1) SKIP("this program cannot be unwound");
   CHECK_EQ_INT(six, one + 5);
-  CHECK_EQ_INT(lines(here(0, NULL)), lines(here(0, "file.c"))); /* who tells nothing is shown by address */
+  CHECK_EQ_INT(lines(here(0, NULL)), lines(here(0, "file.c"))); /* a caller that passes nothing is shown by address */
   CHECK(strstr(here(0, "file.c"), "\", line 0, in ") != NULL);
 }
 
@@ -61,7 +61,7 @@ static void test_limit(void) {
   unsetenv("TVM_TRACEBACK_LIMIT");
 }
 
-/* A function that no dynamic symbol table has. */
+/* A function that is in no dynamic symbol table. */
 static __attribute__((noinline)) const char* local_function(int cross) {
   const char* s = here(cross, NULL);
   __asm__ volatile("" ::: "memory");
@@ -78,7 +78,7 @@ static void test_local_functions_have_names(void) {
   }
 }
 
-/* From a hundred places each, so that lines are kept and forgotten while others read them. */
+/* Each thread raises from a hundred locations, so that lines are cached and dropped while others read them. */
 static void* raise_often(void* arg) {
   (void)arg;
   for (int i = 0; i < 300; i++) {

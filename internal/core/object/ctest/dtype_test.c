@@ -131,7 +131,7 @@ static void test_classic(void) {
   check_bad(bad_classic, COUNT(bad_classic), tvmgo_dtype_parse_classic);
 }
 
-/* Whatever prints can be read back and prints the same. */
+/* Every type that can be printed is parsed again and printed the same. */
 static void test_every_code_prints_or_fails(void) {
   static const uint8_t bits[] = {1, 4, 6, 8, 16, 32, 64, 128};
   static const uint16_t lanes[] = {1, 2, 4, 1024, 65532};

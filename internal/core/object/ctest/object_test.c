@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-/* An object that notes what its deleter was asked for. */
+/* An object that records the calls of its deleter. */
 typedef struct {
   TVMFFIObject header;
   int* flags; /* flags of each deleter call: first | second << 8 */
@@ -80,7 +80,7 @@ static void linked_delete(void* self, int flags) {
   tvmgo_object_free(self);
 }
 
-/* The release of a chain does not recurse, and nothing of it is left when it returns. */
+/* The release of a chain does not recurse, and all objects are freed when it returns. */
 static void test_release_of_chains(void) {
   enum { LONG = 1000000 };
   int64_t before = check_live(TVMGO_LIVE_OBJECTS), order = 0;
@@ -97,7 +97,7 @@ static void test_release_of_chains(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), before);
 }
 
-/* With weak references around, the value ends first and the storage last. */
+/* With weak references, the value is destroyed first and the storage is freed last. */
 static void test_weak_references(void) {
   int flags;
   int64_t before = check_live(TVMGO_LIVE_OBJECTS);
@@ -261,8 +261,8 @@ static void test_counts_from_many_threads(void) {
   CHECK_EQ_INT(flags, BOTH);
 }
 
-/* Many threads race to promote what one of them lets go: the value ends once, and never while
- * somebody holds it. */
+/* Many threads race to promote an object that one of them releases: the value is destroyed once, and never while a
+ * thread holds it. */
 typedef struct {
   TVMFFIObject header;
   _Atomic int ended;

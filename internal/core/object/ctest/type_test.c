@@ -57,7 +57,7 @@ static void test_unknown_key(void) {
   CHECK_FAILS(TVMFFITypeKeyToIndex(&k, &index), "NotFoundError", "test.Nowhere");
 }
 
-/* The numbers that the reference implementation gives out for the same calls. */
+/* The indices that the reference implementation assigns for the same calls. */
 static void test_slots(void) {
   int32_t a = object_type("test.First");
   CHECK(a >= kTVMFFIDynObjectBegin);
@@ -195,7 +195,7 @@ static void test_fields_and_methods(void) {
   CHECK_FAILS(TVMFFITypeRegisterMetadata(4000, &metadata), "ValueError", "4000");
 }
 
-/* A base that stands in front of Object in a C++ class has its fields at negative offsets. */
+/* A base class in front of Object in a C++ class has its fields at negative offsets. */
 static void test_field_before_the_object(void) {
   struct {
     int64_t base;
@@ -213,7 +213,7 @@ static void test_field_before_the_object(void) {
   field.name = key("size");
   field.size = -1;
   CHECK_FAILS(TVMFFITypeRegisterField(type, &field), "ValueError", "size and alignment");
-  /* What is made here has nothing there. */
+  /* Objects that are made here have no memory there. */
   TVMFFIAny args[] = {tvmgo_any_int(type), tvmgo_any_int(48)}, r;
   CHECK_FAILS(call("ffi._PyClassRegisterTypeAttrColumns", args, 2, &r), "ValueError", "field base of type test.Before");
 }
@@ -278,7 +278,7 @@ static void test_module_imports_field(void) {
   tvmgo_object_release(dep);
 }
 
-/* ---- Threads: all register the same types, and every one of its own ------------------------- */
+/* ---- Threads: all register the same types, and each some of its own ------------------------- */
 
 enum { THREADS = 4, TYPES = 200 };
 static int32_t shared_index[THREADS][TYPES];
@@ -306,7 +306,7 @@ static void* register_types(void* arg) {
     CHECK_OK(TVMFFITypeRegisterAttr(own, &attr, &value));
     TVMFFIFieldInfo field = {.name = key(name), .getter = read_field};
     CHECK_OK(TVMFFITypeRegisterField(shared_index[me][0], &field));
-    /* Hashing looks at the column while it grows. */
+    /* Hashing reads the column while it grows. */
     TVMFFIObject plain = {.combined_ref_count = TVMGO_REF_UNIQUE, .type_index = kTVMFFIObject};
     TVMFFIAny any = tvmgo_any_object(&plain);
     tvmgo_any_hash(&any);

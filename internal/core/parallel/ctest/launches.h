@@ -1,4 +1,4 @@
-/* Launches that the tests of this package share: by one thread, and by several at one time. */
+/* Launches for the tests of this package: by one thread, and by several at the same time. */
 #pragma once
 
 #include "ctest/check.h"
@@ -15,7 +15,7 @@ static inline void set_env(const char* num_threads, const char* omp) {
   else unsetenv("OMP_NUM_THREADS");
 }
 
-/* What a launch did: who ran, with how many tasks. */
+/* The record of a launch: which tasks ran, and their number. */
 typedef struct {
   _Atomic int runs[MAX_TASKS];
   _Atomic int num_task;
@@ -41,7 +41,7 @@ static inline void run_threads(int n, void* (*body)(void*), void* arg) {
   for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
 }
 
-/* All callers are inside their launches at one time, so each has a team of its own. */
+/* All callers are inside their launches at the same time, so each has its own team. */
 static pthread_barrier_t meeting;
 static inline int meet(int id, TVMParallelGroupEnv* env, void* cdata) {
   (void)env, (void)cdata;

@@ -19,7 +19,7 @@ static void test_every_task_runs_once(void) {
   }
 }
 
-/* Jobs that differ in function, data and size reach the workers whole. */
+/* Jobs that differ in function, data and size reach the workers unchanged. */
 static int add_id(int id, TVMParallelGroupEnv* env, void* cdata) {
   atomic_fetch_add((_Atomic int*)cdata, id * 1000 + env->num_task);
   return 0;
@@ -88,7 +88,7 @@ static void test_barrier_arguments(void) {
   CHECK_FAILS(TVMBackendParallelBarrier(-1, &env), TVMGO_VALUE_ERROR, "task -1");
 }
 
-/* The layout that docs/abi.md A.5 gives: counters 16 ints apart, zero at the start. */
+/* The layout of docs/abi.md A.5: counters 16 ints apart, zero at the start. */
 static int look_at_counters(int id, TVMParallelGroupEnv* env, void* cdata) {
   _Atomic int32_t* counters = env->sync_handle;
   _Atomic int* wrong = cdata;
@@ -150,11 +150,11 @@ static void test_errors_are_joined(void) {
   CHECK_FAILS(TVMBackendParallelLaunch(fail_some, "n", 1), TVMGO_RUNTIME_ERROR,
               "Task 0 error: returned 7 without an error");
   CHECK_FAILS(TVMBackendParallelLaunch(fail_some, "v", 1), TVMGO_VALUE_ERROR, "value of 0");
-  /* What a worker raised and handled is forgotten. */
+  /* An error that a worker raised and handled is dropped. */
   CHECK_OK(TVMBackendParallelLaunch(fail_some, "-hhh", 0));
   CHECK_FAILS(TVMBackendParallelLaunch(fail_some, "-nnn", 0), TVMGO_RUNTIME_ERROR,
               "Task 1 error: returned 7 without an error\nTask 2");
-  /* An older error of the caller doesn't pass for task 0's. */
+  /* An older error of the caller is not reported as task 0's. */
   tvmgo_raise(TVMGO_INDEX_ERROR, "older");
   CHECK_FAILS(TVMBackendParallelLaunch(fail_some, "n---", 0), TVMGO_RUNTIME_ERROR,
               "Task 0 error: returned 7");

@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* How many more threads the system lets the core make. */
+/* The number of further threads that the system lets the core make. */
 static _Atomic int may_create = INT_MAX;
 int pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (*body)(void*), void* arg) {
   static int (*next)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
@@ -35,8 +35,8 @@ static int count_threads(void) {
   return n;
 }
 
-/* With teams of 101 threads two fill the room of 256. A third launch of any size runs as one task,
- * one that insists on its tasks waits. */
+/* Two teams of 101 threads fill the limit of 256. A third launch of any size runs as one task; one with a fixed number
+ * of tasks waits. */
 enum { LARGE = 101 };
 static _Atomic int holding, may_go, insisted;
 
@@ -82,7 +82,7 @@ static void test_thread_limit(void) {
   CHECK_OK(tvmgo_parallel_configure(THREADS));
 }
 
-/* Eight teams were used at one time; all but TVMGO_TEAM_KEEP go away when nobody needs them. */
+/* Eight teams were used at the same time; all but TVMGO_TEAM_KEEP end when they are not needed. */
 static void test_idle_teams_retire(void) {
   pthread_barrier_init(&meeting, NULL, CALLERS);
   run_threads(CALLERS, meet_others, NULL);
@@ -140,7 +140,7 @@ static void test_workers_inherit_nothing(void) {
   CHECK_EQ_INT(atomic_load(&wrong), 0);
 }
 
-/* No thread can be made: what leaves the number of tasks open runs as one, the rest is an error. */
+/* No thread can be made: a launch without a fixed number of tasks runs as one task, others fail. */
 static void test_no_threads(void) {
   pthread_attr_t before, huge;
   REQUIRE(pthread_getattr_default_np(&before) == 0 && pthread_attr_init(&huge) == 0);
@@ -157,11 +157,11 @@ static void test_no_threads(void) {
   CHECK_ERROR(TVMGO_RUNTIME_ERROR, "parallel launch of 2 tasks: no worker threads: ");
   CHECK_EQ_INT(all, 0);
   check_ran(&r, 1);
-  CHECK_OK(TVMBackendParallelLaunch(note, &after, 0)); /* and it heals */
+  CHECK_OK(TVMBackendParallelLaunch(note, &after, 0)); /* and it recovers */
   check_ran(&after, THREADS);
 }
 
-/* One worker of three could be made: two tasks run on what there is, and nothing more is tried. */
+/* Only one of three workers could be made: two tasks run on the existing threads, and no more threads are tried. */
 static void test_part_of_the_threads(void) {
   tvmgo_team_retire_idle();
   atomic_store(&may_create, 1);

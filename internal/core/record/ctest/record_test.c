@@ -26,7 +26,7 @@ static int call_attr(const char* column, int32_t type, const TVMFFIAny* args, in
   return tvmgo_function_call(f.v_obj, args, n, result);
 }
 
-/* A front end's converter: takes all but texts that begin with "bad", which it refuses. */
+/* A front end's converter: accepts all values except texts that begin with "bad". */
 static int convert(void* how, const TVMFFIAny* value, TVMFFIAny* out) {
   TVMFFIByteArray text;
   (*(int*)how)++;
@@ -189,7 +189,7 @@ static void test_class_that_cannot_be(void) {
   CHECK_FAILS(call("ffi.MakeFieldSetter", args, 3, &out), "ValueError", "converter");
 }
 
-/* Fields of our own types take nothing that the core could not read back. */
+/* Fields of the core's own types accept only values that the core can read back. */
 static void test_own_fields_are_checked(void) {
   static const char* const types[] = {"ffi.reflection.AccessPath", "ffi.EnumState",
                                       "ffi.reflection.AccessStep", "ffi.IntEnum", "ffi.StrEnum",

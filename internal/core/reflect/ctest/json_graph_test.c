@@ -1,4 +1,4 @@
-/* JSON graphs: every edit of a good one, deep and circular ones, base64 and long integers. */
+/* JSON graphs: every edit of a valid one, deep and cyclic ones, base64 and long integers. */
 #include "ctest/check.h"
 
 #include "reflect/enum.h"
@@ -57,7 +57,7 @@ static void test_round_trip(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
-/* What is read may be another value or an error; it can be shown, written again, and let go. */
+/* The result may be another value or an error; it can be printed, written again, and released. */
 static void test_every_edit(void) {
   static const char edits[] = "\"0912-]}[{:,axe.\\ ";
   int64_t live = check_live(TVMGO_LIVE_OBJECTS);

@@ -55,7 +55,7 @@ static void test_json_reads(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
-/* Texts that end with their block, without a NUL. */
+/* Texts that end at the end of their block, without a NUL. */
 static void test_json_reads_bytes(void) {
   static const char* const texts[] = {"12", "-1.5e3", "[1]", "\"a\"", "null"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -139,7 +139,7 @@ static void test_json_refuses(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
-/* Every beginning of a text, and every change of one byte, is read or refused, and nothing leaks. */
+/* Every prefix of a text, and every change of one byte, is read or rejected, and nothing leaks. */
 static void test_json_damaged(void) {
   static const char text[] =
       "{\"name\": [1, -2.5e+3, true, null, \"a long enough text \\u20ac\\n\"], \"n\": {\"x\": [[]]}}";
@@ -165,7 +165,7 @@ static void test_json_damaged(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
-/* Texts nest as deep as they like, and values are released without recursion. */
+/* Texts may nest to any depth, and values are released without recursion. */
 static void test_json_depth(void) {
   int64_t live = check_live(TVMGO_LIVE_OBJECTS);
   enum { DEEP = 200000 };
@@ -235,7 +235,7 @@ static void test_json_writes(void) {
   tvmgo_any_clear(&list);
 }
 
-/* A double comes back as it was, also where the decimal point is a comma (if such a locale is installed). */
+/* A double is read back unchanged, also in a locale whose decimal point is a comma (if one is installed). */
 static void test_json_floats_round_trip(void) {
   const char* where = setlocale(LC_NUMERIC, "de_DE.UTF-8");
   uint64_t bits = 0x9E3779B97F4A7C15u;

@@ -1,4 +1,4 @@
-/* Structural maps and mutations from C: what callbacks do meanwhile, mutators of others, hooks. */
+/* Structural maps and mutations from C: changes by callbacks, foreign mutators, hooks. */
 #include "ctest/call.h"
 
 #include "container/list.h"
@@ -41,7 +41,7 @@ static int mutate(TVMFFIAny root, int32_t type, TVMFFISafeCallType call_back, TV
   return rc;
 }
 
-/* A value as an argument that gives it away. */
+/* A value as an argument that transfers ownership. */
 static TVMFFIAny moved(TVMFFIAny* v) {
   TVMFFIAny any = {.type_index = kTVMFFIObjectRValueRef};
   any.v_ptr = &v->v_obj;
@@ -79,7 +79,7 @@ static void test_errors_on_the_way(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
-/* ---- Callbacks that change what is gone through -------------------------------------------- */
+/* ---- Callbacks that change the visited container -------------------------------------------- */
 
 static TVMFFIObject* changing; /* List or Dict, borrowed */
 static int change;
@@ -110,7 +110,7 @@ static int disturb(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resu
   return 0;
 }
 
-/* What a callback put in the place of another entry is not what was mutated. */
+/* A callback's new entry in the position of another one is not overwritten by the mutation. */
 static void check_added(TVMFFIObject* dict) {
   TVMFFIAny key, value;
   uint64_t place = 0;
@@ -199,7 +199,7 @@ static int map_to_shared(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   return TVMFFIAnyViewToOwnedAny(&view, result);
 }
 
-/* What a callback gives and others hold is copied, wherever it is put. */
+/* A callback's result that others hold is copied, wherever it is stored. */
 static void test_given_by_callback(void) {
   TVMFFIAny v = json("[{},2]"), part = json("[1]"), result;
   shared = part.v_obj;

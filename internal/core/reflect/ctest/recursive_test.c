@@ -35,7 +35,7 @@ static void add(TVMFFIAny list, TVMFFIAny v) {
   CHECK_OK(CALL("ffi.ListAppend", &r, list, v));
 }
 
-/* A list that holds itself: emptied before it is given up. */
+/* A list that contains itself: emptied before it is released. */
 static TVMFFIAny cycle(void) {
   TVMFFIAny list = LIST(I(1));
   add(list, list);
@@ -279,7 +279,7 @@ static void test_too_deep_is_an_error(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
-/* 2^60 paths, 60 objects: each is looked at once. */
+/* 2^60 paths, 60 objects: each is visited once. */
 static void test_shared_children_are_done_once(void) {
   TVMFFIAny a = LIST(I(1)), b = LIST(I(1));
   for (int i = 0; i < 60; i++) {
@@ -340,7 +340,7 @@ static int print_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* r
   return tvmgo_string_make(text, (size_t)size, result);
 }
 
-/* Only the first field counts, the other way round. */
+/* Compares only the first field, in reverse order. */
 static int compare_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)self;
   CHECK_EQ_INT(n, 3);
@@ -407,7 +407,7 @@ static void test_deep_copy(void) {
   CHECK_EQ_PTR(copied[1].v_obj, copy.v_obj);
   uncycle(&copy);
 
-  /* A function has no copy: what was begun is taken apart, cycles too. */
+  /* A function cannot be copied: unfinished copies are freed, including cycles. */
   TVMFFIAny f;
   TVMFFIObject* g = tvmgo_global_get("ffi.Shape", 9);
   f = tvmgo_any_object(g);
@@ -461,7 +461,7 @@ static void test_devices_and_storage(void) {
   CHECK_EQ_INT(check_live(TVMGO_LIVE_OBJECTS), live);
 }
 
-/* What the wheel's functions make of good values, a test of the Python package compares. */
+/* A test of the Python package compares the results for valid values with the wheel's. */
 static void test_conversion_of_bad_values(void) {
   static const TVMFFIByteArray name = {"__ffi_convert__", 15};
   const TVMFFITypeAttrColumn* column = TVMFFIGetTypeAttrColumn(&name);

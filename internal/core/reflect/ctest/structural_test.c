@@ -1,4 +1,4 @@
-/* Structural comparison from C: the place of a difference, beside a hook of its own opinion. */
+/* Structural comparison from C: the position of a difference, with a hook that ignores differences. */
 #include "ctest/call.h"
 
 #include "reflect/structural.h"
@@ -10,7 +10,7 @@ typedef struct {
 
 static int compared;
 
-/* Asks about the numbers, and takes no notice of the answer. */
+/* Compares the numbers, and ignores the result. */
 static int loosely_equal(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)self;
   CHECK_EQ_INT(n, 3);

@@ -1,4 +1,4 @@
-/* Structural visits from C: visitors of others, errors on the way, values in themselves. */
+/* Structural visits from C: foreign visitors, errors during a visit, values that contain themselves. */
 #include "ctest/check.h"
 
 #include "container/list.h"
@@ -15,7 +15,7 @@ static int call(const char* name, const TVMFFIAny* args, int32_t n, TVMFFIAny* r
 
 static int calls;
 
-/* Descends by the visitor, and fails at the Int 13. */
+/* Visits the children through the visitor, and fails at the Int 13. */
 static int descend(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)self;
   CHECK_EQ_INT(n, 2);

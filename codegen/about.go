@@ -27,7 +27,7 @@ func aboutOf(funcs []*tir.PrimFunc, of func(name string) *target.Target) (string
 }
 
 // aliasesOf lists which arguments of a program's functions must not overlap, for the attribute [c.AttrAliases]. It is
-// computed before the passes run, because they make it hard to see.
+// computed before the passes run, because the pairs are harder to find in the code that passes make.
 func aliasesOf(m *tir.IRModule, of func(name string) *target.Target) (string, error) {
 	all := make(map[string][]transform.AliasPair, len(m.Funcs))
 	for _, f := range m.Funcs {

@@ -20,7 +20,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// aliasPrograms are functions of two tensors and more, and what they say of arguments that overlap.
+// aliasPrograms are functions of two tensors and more, with the arguments that may and that may not overlap.
 const aliasPrograms = `
 func copy(A: handle, B: handle) {
   var n: int32

@@ -64,8 +64,8 @@ int main(int argc, char** argv) {
 }
 `
 
-// BenchmarkEntry_AliasCheck is what the entry of a function of two tensors takes with the comparison of their memory
-// and without, in the same run: of a shape that is constant, and of one that is not.
+// BenchmarkEntry_AliasCheck measures the entry of a function of two tensors with and without the comparison of their
+// memory, in the same run: for a constant shape, and for a variable one.
 func BenchmarkEntry_AliasCheck(b *testing.B) {
 	m := parsed(b, `
 func fixed(A: handle, B: handle) {

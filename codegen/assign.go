@@ -47,7 +47,7 @@ func operation(f *tir.PrimFunc, among []*tir.PrimFunc) target.Op {
 	op := target.Op{Name: f.Name, Kind: "function", Attrs: map[string]any{}}
 	for key, v := range f.Attrs {
 		if n, ok := v.(int64); ok {
-			v = int(n) // as graphs have numbers
+			v = int(n) // graphs have numbers of type int
 		}
 		op.Attrs[key] = v
 	}
@@ -70,7 +70,7 @@ func operation(f *tir.PrimFunc, among []*tir.PrimFunc) target.Op {
 				op.Attrs[name] = int(c.Value)
 			}
 		}
-		delete(reads, product.C.Buffer) // only to add to it
+		delete(reads, product.C.Buffer) // a product reads it only to accumulate
 	}
 	if kind, ok := f.Attrs[AttrOp].(string); ok && kind != "" {
 		op.Kind = kind
@@ -82,7 +82,7 @@ func operation(f *tir.PrimFunc, among []*tir.PrimFunc) target.Op {
 			if name == "" {
 				name = p.Name
 			}
-			op.Inputs = append(op.Inputs, f.Name+"."+name) // which no function can be called
+			op.Inputs = append(op.Inputs, f.Name+"."+name) // no function can have this name
 		}
 	}
 	for _, name := range callees(f) {

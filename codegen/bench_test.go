@@ -13,8 +13,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// demo is relu(A·B + bias) as it is scheduled for speed: tiles of registers, sums of a whole tile in memory of their
-// own, packed columns, threads.
+// demo is relu(A·B + bias) with a fast schedule: register tiles, the sums of a tile in separate memory, packed columns
+// and threads.
 func demo(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	t.Helper()
 	args, k, product := layer(rows, inner, cols)
@@ -36,7 +36,8 @@ func demo(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	return must.Get(te.Lower(s, []any{args[0], args[1], args[2], out}, "dense"))(t)
 }
 
-// BenchmarkDemo_ToC goes from formulas to C, without the compiler: of sizes that the tiles divide, and of others.
+// BenchmarkDemo_ToC measures the way from formulas to C, without the compiler: for sizes that the tiles divide, and for
+// others.
 func BenchmarkDemo_ToC(b *testing.B) {
 	for name, n := range map[string]int32{"1024": 1024, "1000": 1000, "1536": 1536} {
 		b.Run(name, func(b *testing.B) {
@@ -54,7 +55,7 @@ func BenchmarkDemo_ToC(b *testing.B) {
 	}
 }
 
-// BenchmarkDemo_Passes is each pass alone.
+// BenchmarkDemo_Passes measures each pass alone.
 func BenchmarkDemo_Passes(b *testing.B) {
 	m := demo(b, 1000, 1000, 1000)
 	for _, pass := range []struct {

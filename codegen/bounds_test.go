@@ -14,7 +14,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// boundsPrograms are functions that are right for some arguments only.
+// boundsPrograms are functions that are valid for some arguments only.
 const boundsPrograms = `
 func serial(A: handle, n: int32) {
   buffer A: float32[4], param A
@@ -95,7 +95,7 @@ func far(A: handle, n: int32) {
 }
 `
 
-// paths are where the functions of a program have accesses that are not proved.
+// paths returns the locations of the accesses of a program that are not proved to be in bounds.
 func paths(m *tir.IRModule) (all []string) {
 	for _, a := range transform.Unproven(m) {
 		all = append(all, a.Func+"."+a.Path)
@@ -140,7 +140,7 @@ func guarded(A: handle, n: int32) {
 	require.Empty(t, paths(proved))
 }
 
-// TestBuild_BoundsCheck calls each function with what is right, and with what is not.
+// TestBuild_BoundsCheck calls each function with valid arguments and with invalid ones.
 func TestBuild_BoundsCheck(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -198,7 +198,7 @@ func TestBuild_BoundsCheck(t *testing.T) {
 					_, err := call(n)
 					require.NoError(t, err, "%s of %d", c.name, n)
 				}
-				_, _ = call(0) // what a first call makes stays
+				_, _ = call(0) // the first call creates things that are kept
 				before := runtime.Live()
 				for n, want := range c.wrong {
 					_, err := call(n)
@@ -208,7 +208,7 @@ func TestBuild_BoundsCheck(t *testing.T) {
 					require.Equal(t, "IndexError", e.Code, "%s of %d", c.name, n)
 				}
 				after := runtime.Live()
-				after.WorkspaceCached = before.WorkspaceCached // which the pool keeps
+				after.WorkspaceCached = before.WorkspaceCached // the pool keeps it
 				require.Equal(t, before, after, c.name)
 				f.Close()
 			}
@@ -216,12 +216,13 @@ func TestBuild_BoundsCheck(t *testing.T) {
 	}
 }
 
-// TestBuild_NoBoundsCheck has no checks where nobody asked for them, and none of what is proved.
+// TestBuild_NoBoundsCheck expects no checks without the option, and no checks of accesses that are proved to be in
+// bounds.
 func TestBuild_NoBoundsCheck(t *testing.T) {
 	code := must.Get(built(t, parsed(t, boundsPrograms), kind(t, "c")).GetSource("c"))(t)
 	require.NotContains(t, code, "tvmgo_outside")
 	checked := must.Open(codegen.Build(scale(t, 2), kind(t, "c -bounds-check")))(t)
 	code = must.Get(checked.GetSource("c"))(t)
-	require.NotContains(t, code, "tvmgo_outside", "its index is proved")
+	require.NotContains(t, code, "tvmgo_outside", "its index is proved to be in bounds")
 	require.Equal(t, []float32{1, 1, 1}, run(t, checked))
 }

@@ -17,8 +17,8 @@ import (
 
 // Attributes of functions that Build reads.
 const (
-	AttrTarget = transform.AttrTarget     // *target.Target, or text that target.New reads: what the function is built for
-	AttrConv   = transform.AttrConvention // int64: how it is called
+	AttrTarget = transform.AttrTarget     // *target.Target, or text for target.New: the target of the function
+	AttrConv   = transform.AttrConvention // int64: the calling convention
 	AttrOp     = "op"                     // string: the operator, for code that divides a program among targets: "conv2d"
 )
 
@@ -72,18 +72,18 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 type build struct {
 	target *target.Target
 	attrs  map[string]any // of the program
-	wanted []string       // its functions
+	wanted []string       // the names of its functions
 	parts  []*part
-	about  string // of its functions, for their metadata
-	// aliases is which of their arguments must not overlap.
+	about  string // the origin of its functions, for their metadata
+	// aliases lists which of their arguments must not overlap.
 	aliases string
 }
 
-// part is the functions that are built together for one target.
+// part holds the functions that are built together for one target.
 type part struct {
 	target *target.Target
 	funcs  []*tir.PrimFunc
-	from   *tir.IRModule   // that the passes gave last
+	from   *tir.IRModule   // the last result of the passes
 	calls  []*part         // those whose functions it calls
 	module *runtime.Module // owned
 }
@@ -120,7 +120,8 @@ func (b *build) divide(m *tir.IRModule) error {
 	if len(batches) == 0 { // an empty program
 		batches = append(batches, batch{target: b.target})
 	}
-	// devices first: what their passes leave for the host goes through the host's passes with what is there
+	// Devices first: their passes may leave functions for the host, which then go through the host's passes with the
+	// others.
 	slices.SortStableFunc(batches, func(x, y batch) int { return boolOrder(isHost(x.target), isHost(y.target)) })
 	for len(batches) > 0 {
 		now := batches[0]
@@ -152,10 +153,10 @@ func (b *build) divide(m *tir.IRModule) error {
 	return b.checkNames()
 }
 
-// mostHops is how often passes may hand a function to another target.
+// mostHops limits how often passes may hand a function to another target.
 const mostHops = 4
 
-// batch is functions of a target whose passes have not run yet.
+// batch holds functions of a target whose passes have not run yet.
 type batch struct {
 	target *target.Target
 	funcs  []*tir.PrimFunc
@@ -222,7 +223,7 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 		}
 		return m, nil
 	}
-	if len(passes) > 0 && &passes[0] == &hostPasses[0] { // which look at no names
+	if len(passes) > 0 && &passes[0] == &hostPasses[0] { // these passes do not use names
 		run = onceEach(run)
 	}
 	m, err := run(now.funcs)
@@ -231,7 +232,7 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 	}
 	if len(passes) > 0 {
 		if err := tir.Check(m); err != nil {
-			return nil, runtime.Errorf(runtime.ErrFailed, "build for kind %q: what its passes make of the program is wrong: %w",
+			return nil, runtime.Errorf(runtime.ErrFailed, "build for kind %q: its passes made an invalid program: %w",
 				kind, err)
 		}
 	}
@@ -304,7 +305,7 @@ func (b *build) generate(p *part) error {
 	return nil
 }
 
-// others are the functions of other parts.
+// others lists the functions of other parts.
 func (b *build) others(p *part) string {
 	var all []string
 	for _, q := range b.parts {

@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Setenv("TVMGO_CACHE_DIR", "off") // but where a test is about the cache
+	os.Setenv("TVMGO_CACHE_DIR", "off") // except in tests of the cache
 	os.Exit(m.Run())
 }
 
@@ -51,7 +51,7 @@ func built(t testing.TB, m *tir.IRModule, k *target.Target) *runtime.Module {
 	return must.Open(codegen.Build(m, k))(t)
 }
 
-// run calls scale of a module.
+// run calls the function scale of a module.
 func run(t testing.TB, m *runtime.Module) []float32 {
 	t.Helper()
 	f := must.Get(m.Function("scale"))(t)
@@ -106,8 +106,8 @@ func TestBuild_CompilesOnce(t *testing.T) {
 	require.Equal(t, 4*once, runs(), "the file was damaged")
 }
 
-// Many that call one module for the first time get the same library.
-func TestBuild_CalledByMany(t *testing.T) {
+// Several goroutines that call one module for the first time get the same library.
+func TestBuild_ConcurrentFirstCalls(t *testing.T) {
 	m := built(t, scale(t, 2), kind(t, "c"))
 	functions, errs := make([]*runtime.Function, 8), make([]error, 8)
 	var wg sync.WaitGroup
@@ -162,13 +162,13 @@ func TestRegister_BadInput(t *testing.T) {
 	require.ErrorContains(t, codegen.Register("rocm", nil), "register target.build.rocm: the function is nil")
 	require.ErrorContains(t, codegen.Register("nonesuch", f), "there is no target kind")
 	require.ErrorContains(t, codegen.Register("composite", f), "the kind is composite")
-	require.NoError(t, codegen.AsHost("c"), "what it has stays")
+	require.NoError(t, codegen.AsHost("c"), "existing attributes are kept")
 	err := codegen.AsHost("nonesuch")
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
 	require.ErrorContains(t, err, `build kind "nonesuch" as kind c: target: there is no target kind "nonesuch"`)
 }
 
-// Passes of a kind run in their order before its code is generated.
+// The passes of a kind run in order before its code is generated.
 func TestBuild_Passes(t *testing.T) {
 	var seen []string
 	var got *tir.IRModule
@@ -229,7 +229,7 @@ func TestHello(t *testing.T) {
 	require.LessOrEqual(t, bytes.Count(lines, []byte("\n")), 70)
 }
 
-// What makes code knows no device.
+// The packages that generate code import no device.
 func TestImports_NoDevice(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "tvmgo/tir", "tvmgo/tir/transform", "tvmgo/te/ops", "tvmgo/target",
 		"tvmgo/codegen/...").Output()

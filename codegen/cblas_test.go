@@ -147,7 +147,7 @@ var products = []product{
 		fmt.Sprintf(withinLoops, "A_[i, k] * B_[k, j]"))), nil, ""},
 }
 
-// Loops that are a product of matrices are one for the library, and no others; both compute the same.
+// Loops that compute a matrix product become a library call, and other loops do not. Both compute the same.
 func TestCblas_Products(t *testing.T) {
 	needBLAS(t)
 	for _, typ := range []string{"float32", "float64"} {
@@ -168,7 +168,7 @@ func TestCblas_Products(t *testing.T) {
 	}
 }
 
-// multiply calls mm with tensors of these shapes, filled by a rule, and gives the last.
+// multiply calls mm with tensors of these shapes, filled by a rule, and returns the last tensor.
 func multiply(t testing.TB, m *runtime.Module, typ string, shapes [][]int64) []float64 {
 	t.Helper()
 	f := must.Get(m.Function("mm"))(t)
@@ -215,8 +215,8 @@ func wide(t testing.TB, x *runtime.Tensor) []float64 {
 	return out
 }
 
-// From tensor expressions, with sizes that are known when it runs: at once, and from a library, which needs
-// libopenblas.
+// Matrix products from tensor expressions with variable sizes: called directly, and from an exported library, which
+// needs libopenblas.
 func TestCblas_TensorExpressions(t *testing.T) {
 	needBLAS(t)
 	n, k, j := te.Var("n"), te.Var("k"), te.Var("j")
@@ -246,7 +246,7 @@ func TestCblas_TensorExpressions(t *testing.T) {
 	}
 }
 
-// imports reports whether a library asks another one for a symbol.
+// imports reports whether a library imports a symbol from another one.
 func imports(t testing.TB, path, symbol string) bool {
 	t.Helper()
 	f := must.Get(elf.Open(path))(t)
@@ -255,7 +255,7 @@ func imports(t testing.TB, path, symbol string) bool {
 	return slices.ContainsFunc(all, func(s elf.ImportedSymbol) bool { return s.Name == symbol })
 }
 
-// Strides that arguments bring along decide where it runs: what the library can't do, loops do.
+// The strides of the arguments decide at run time: loops compute what the library cannot.
 func TestCblas_Views(t *testing.T) {
 	needBLAS(t)
 	text := `func mm(A: handle, B: handle, C: handle) {
@@ -299,7 +299,7 @@ func TestCblas_BadInput(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
 	require.ErrorContains(t, err, `libs: no code for kind "c" calls library "cblass": there is cblas`)
 
-	cc := filepath.Join(t.TempDir(), "cc") // a compiler that has no such library
+	cc := filepath.Join(t.TempDir(), "cc") // a compiler without such a library
 	script := "#!/bin/sh\nfor a; do case $a in -print-file-name=lib*blas*) echo \"${a#*=}\"; exit;; esac; " +
 		"done\nexec gcc " +
 		"\"$@\"\n"
@@ -315,7 +315,7 @@ func TestCblas_BadInput(t *testing.T) {
 	require.ErrorContains(t, err, "finds none of the libraries openblas, cblas, blas")
 	require.NoFileExists(t, path)
 
-	var log bytes.Buffer // one that has another one of them
+	var log bytes.Buffer // a compiler that has another one of them
 	script = "#!/bin/sh\nfor a; do case $a in -print-file-name=libopenblas*) echo \"${a#*=}\"; exit;; esac; done\necho " +
 		"\"$*\" >>" + filepath.Join(filepath.Dir(cc), "log") +
 		"\nexec gcc \"$@\"\n"

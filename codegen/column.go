@@ -10,11 +10,11 @@ import (
 // Attributes of a kind (target.SetAttr) that Build reads. target.ColumnPartitioner and target.ColumnStrategy decide
 // which functions of a program the members of a composite target get.
 const (
-	// Pass: makes of a kind's functions what its passes and its generator take; it runs first
+	// Pass: lowers a kind's functions for its other passes and its generator; it runs first
 	ColumnLower     = "codegen.lower"
-	ColumnPasses    = "codegen.passes"    // []Pass: what else runs before the code is generated, in order
-	ColumnExternal  = "codegen.external"  // BuildFunc: the code generator of a kind that has none registered
-	ColumnConstants = "codegen.constants" // ConstantsFunc: what the generated module is given before its first call
+	ColumnPasses    = "codegen.passes"    // []Pass: the other passes before code generation, in order
+	ColumnExternal  = "codegen.external"  // BuildFunc: the code generator of a kind without a registered one
+	ColumnConstants = "codegen.constants" // ConstantsFunc: constants for the generated module, set before its first call
 )
 
 // ConstantsFunc returns the constants that the module of these functions needs, nil for none. runtime.NewConstants
@@ -43,7 +43,7 @@ var columnTypes = map[string]string{ColumnLower: "codegen.Pass", ColumnPasses: "
 
 type constantsResult struct{ value *blob.Constants }
 
-// passesOf are the passes of a kind.
+// passesOf returns the passes of a kind.
 func passesOf(kind *target.Kind) ([]Pass, error) {
 	lower, set, err := column(kind, ColumnLower,
 		func(f func(*tir.IRModule, *target.Target) (*tir.IRModule, error)) Pass { return f })

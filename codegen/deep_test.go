@@ -12,7 +12,7 @@ import (
 	"tvmgo/tir"
 )
 
-// deepProgram is a function with expressions or statements n deep.
+// deepProgram is a function with expressions or statements that are nested n deep.
 func deepProgram(sort string, n int) *tir.IRModule {
 	handle, m := tir.NewVar("A_handle", tir.Handle), tir.NewVar("m", tir.Int32)
 	a := tir.NewBuffer("A", tir.Float32, tir.I32(4))
@@ -85,8 +85,8 @@ func deepProgram(sort string, n int) *tir.IRModule {
 		Buffers: map[*tir.Var]*tir.Buffer{handle: a}}}}
 }
 
-// What is twice as deep takes about twice the work to build: counted in bytes that are allocated, as time depends on
-// the machine. What grows with the square of the depth takes four times as much.
+// Building a program of twice the depth takes about twice the work. The test counts allocated bytes, because time
+// depends on the machine. Work that grows with the square of the depth would be four times as much.
 func TestBuild_DeepIsLinear(t *testing.T) {
 	const depth = 3000
 	for _, sort := range []string{"sum", "product", "min", "select", "call", "let", "lets", "loops", "branches", "else",
@@ -99,8 +99,8 @@ func TestBuild_DeepIsLinear(t *testing.T) {
 			goruntime.ReadMemStats(&after)
 			require.NoError(t, err, sort)
 			text := must.Get(m.GetSource("c"))(t)
-			require.NotContains(t, text, "\x01", "a mark that stands for a piece of code")
-			require.Less(t, len(text), 700*n+40_000, "%s: blanks that are most of the text", sort)
+			require.NotContains(t, text, "\x01", "a placeholder for a piece of code")
+			require.Less(t, len(text), 700*n+40_000, "%s: most of the text is blanks", sort)
 			require.NoError(t, m.Close())
 			return after.TotalAlloc - before.TotalAlloc
 		}

@@ -30,7 +30,7 @@ func AsDevice(kind string, l transform.Language) error {
 }
 
 // BuildKernels makes a device module of kernels, for the code generator of a kind that [AsDevice] was called for.
-// generate returns their code and its format, as blob.DeviceModule has them.
+// generate returns their code and its format, as in blob.DeviceModule.
 func BuildKernels(kind string, m *tir.IRModule, generate func() (format string, code []byte,
 	err error)) (*runtime.Module, error) {
 	module := &blob.DeviceModule{}

@@ -7,8 +7,8 @@
 // Kind c is always available: it generates C (package codegen/c). Its functions can be called at once if there is a C
 // compiler, and package export writes them into a library. A program enables other kinds by importing their packages,
 // which call [Register]; package codegen/all imports all of this module. Package codegen/hello is the smallest
-// generator. A third-party kind can do without a package of this module by setting attributes on itself
-// ([ColumnExternal] and those beside it); package internal/testing/byoctest/dnnl shows that.
+// generator. A third-party kind needs no package of this module if it sets attributes on itself ([ColumnExternal] and
+// those beside it); package internal/testing/byoctest/dnnl is an example.
 //
 // # Several targets
 //

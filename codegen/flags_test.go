@@ -15,7 +15,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// compilerLog is a C compiler that notes what it is told.
+// compilerLog sets a C compiler that logs its arguments.
 func compilerLog(t *testing.T) (log func() string) {
 	path, cc := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "cc")
 	require.NoError(t, os.WriteFile(cc, []byte("#!/bin/sh\necho \"$@\" >>"+path+"\nexec gcc \"$@\"\n"), 0o777))
@@ -27,8 +27,8 @@ func compilerLog(t *testing.T) (log func() string) {
 	}
 }
 
-// The target's processor reaches the compiler, at once and when the module is exported, and what the exporter says
-// comes later.
+// The compiler gets the target's processor, both for direct calls and for an export. The exporter's own options follow
+// it.
 func TestBuild_ProcessorOfKindC(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		require.Empty(t, os.Getenv("CI"), "every build needs gcc here")
@@ -49,12 +49,12 @@ func TestBuild_ProcessorOfKindC(t *testing.T) {
 	require.NotContains(t, log(), "-march")
 	wide := filepath.Join(t.TempDir(), "wide.tar")
 	require.NoError(t, export.Library(context.Background(), built(t, scale(t, 2), kind(t, "c -march=x86-64-v4")), wide))
-	require.Regexp(t, `\tv(mul|add)s`, disassembled(t, wide)) // which takes AVX
+	require.Regexp(t, `\tv(mul|add)s`, disassembled(t, wide)) // AVX instructions
 	require.NoError(t, export.Library(context.Background(), built(t, scale(t, 2), kind(t, "c")), wide))
 	require.NotRegexp(t, `\tv(mul|add)s`, disassembled(t, wide))
 }
 
-// disassembled is the code of the one object in an archive.
+// disassembled returns the code of the only object in an archive.
 func disassembled(t *testing.T, tar string) string {
 	t.Helper()
 	out, err := exec.Command("sh", "-c", "cd "+filepath.Dir(tar)+" && tar xf "+tar+
@@ -63,7 +63,7 @@ func disassembled(t *testing.T, tar string) string {
 	return string(out)
 }
 
-// A CPU of Arm is chosen as GCC for Arm has it, and one that nobody has is an error.
+// The flags of an Arm CPU are those of GCC for Arm. An unknown CPU is an error.
 func TestBuild_ProcessorOfOtherMachines(t *testing.T) {
 	m := built(t, scale(t, 2), kind(t, "c -mcpu=cortex-a72"))
 	path := filepath.Join(t.TempDir(), "scale.so")

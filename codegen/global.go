@@ -78,8 +78,8 @@ func listKinds(args ...any) (any, error) {
 	return all, nil
 }
 
-// buildForC is Build for C: of a program, as text, JSON or a module of kind "tir", and a target, which may be left out
-// where the function is that of a kind.
+// buildForC is Build for C. Its arguments are a program, as text, JSON or a module of kind "tir", and a target, which
+// may be omitted in the function of a kind.
 func buildForC(op, kind string, args []any) (any, error) {
 	least := 2
 	if kind != "" {
@@ -135,7 +135,7 @@ func targetFromC(op, kind string, args []any) (*target.Target, error) {
 	return t, nil
 }
 
-// programOf returns the program that an argument from C stands for.
+// programOf returns the program that an argument from C holds.
 func programOf(op string, v any) (*tir.IRModule, error) {
 	var source []byte
 	switch v := v.(type) {

@@ -20,9 +20,9 @@ func callGlobal(t testing.TB, name string, args ...any) (any, error) {
 	return f.Call(args...)
 }
 
-// What C finds, a Go program finds as well; a generator that is registered becomes one of them.
+// A Go program finds the same global functions as C, and a registered generator becomes one of them.
 func TestGlobal_Builds(t *testing.T) {
-	_, err := callGlobal(t, "target.TargetAsJSON", kind(t, "c")) // the object of a kind stays
+	_, err := callGlobal(t, "target.TargetAsJSON", kind(t, "c")) // the object of a kind is kept
 	require.NoError(t, err)
 	before := runtime.Live()
 	text := inPlace("f", "", "1.0", "")
@@ -45,7 +45,7 @@ func TestGlobal_Builds(t *testing.T) {
 
 	k := newGoKind(t, 1)
 	_, err = runtime.Global("target.build." + k.name)
-	require.ErrorIs(t, err, runtime.ErrNotFound, "its generator stands in a column")
+	require.ErrorIs(t, err, runtime.ErrNotFound, "its generator is set in a column")
 	serial++
 	other := newGoKind(t, 1)
 	require.ErrorContains(t, codegen.Register("nonesuch", other.build), "declare it by target.RegisterKind")
@@ -54,7 +54,7 @@ func TestGlobal_Builds(t *testing.T) {
 	require.Contains(t, kinds, any(k.name))
 }
 
-// A program is saved like every other file: a reader of the old file does not see it change.
+// A program is saved like every other file: a reader of the old file does not see the change.
 func TestGlobal_SavesProgramAtOnce(t *testing.T) {
 	program := must.Get(callGlobal(t, "tir.FromText", inPlace("f", "", "1.0", "")))(t)
 	p := program.(*runtime.Module)

@@ -50,13 +50,13 @@ var hostPasses = func() (all []Pass) {
 
 func init() {
 	if err := AsHost(hostKind); err != nil {
-		panic(fmt.Sprintf("codegen: %v", err)) // it is always there
+		panic(fmt.Sprintf("codegen: %v", err)) // the kind is always registered
 	}
 }
 
-// AsHost sets the attributes of kind c for another kind of target: the passes before C is written, and a partitioner
-// that takes functions for the CPU. Attributes that the program set before stay. A kind that is not registered is an
-// error.
+// AsHost sets the attributes of kind c for another kind of target: the passes that run before C is generated, and a
+// partitioner that takes functions for the CPU. Attributes that the program has set before are kept. A kind that is not
+// registered is an error.
 func AsHost(kind string) error {
 	for column, value := range map[string]any{ColumnPasses: hostPasses,
 		target.ColumnPartitioner: target.Predicate(TakesFunctions)} {
@@ -80,7 +80,7 @@ func Libraries(m *tir.IRModule) []string {
 	return nil
 }
 
-// hostFlags are the arguments of the C compiler for the target's processor.
+// hostFlags returns the arguments of the C compiler for the target's processor.
 func hostFlags(t *target.Target) []string {
 	var flags []string
 	if v, err := target.Get[string](t, "march"); err == nil && v != "" {
@@ -92,7 +92,8 @@ func hostFlags(t *target.Target) []string {
 	return flags
 }
 
-// cpuFlag is GCC's option for a processor. On x86 it selects only the tuning, because -march selects the instructions.
+// cpuFlag returns GCC's option for a processor. On x86 it selects only the tuning, because -march selects the
+// instructions.
 func cpuFlag(cpu string) string {
 	name, _, _ := strings.Cut(cpu, "+")
 	for _, triple := range []string{"aarch64-linux-gnu", "arm-linux-gnueabihf", "riscv64-linux-gnu"} {
@@ -115,7 +116,7 @@ func NewHostModule(code string, names []string, flags ...string) (*runtime.Modul
 	return newHostModule(code, nil, names, flags)
 }
 
-// newHostModule is NewHostModule for code that can also be compiled as several texts (units).
+// newHostModule is NewHostModule for code that can also be compiled as several C files (units).
 func newHostModule(code string, units, names, flags []string) (*runtime.Module, error) {
 	h := &hostModule{units: units}
 	h.Host = jit.Host{Kind: hostKind, Code: code, Names: slices.Clone(names), Cache: "host", Key: h.key, Answer: h.answer}
@@ -132,16 +133,16 @@ func newHostModule(code string, units, names, flags []string) (*runtime.Module, 
 // hostModule is a module of kind c whose functions can be called.
 type hostModule struct {
 	jit.Host
-	units []string // texts that are compiled in place of the code; nil: none
+	units []string // C files that are compiled instead of the code; nil: none
 	flags []string
 }
 
-// key lists what a library depends on beside the code.
+// key lists what a library depends on, except the code.
 func (h *hostModule) key() []string {
 	return append(slices.Clone(h.flags), include.ID(), compiler())
 }
 
-// answer returns a function by which an exporter asks about the module.
+// answer returns a function by which an exporter queries the module.
 func (h *hostModule) answer(name string) (*runtime.Function, error) {
 	switch {
 	case name == export.FlagsQuery:
@@ -152,7 +153,7 @@ func (h *hostModule) answer(name string) (*runtime.Function, error) {
 	return nil, nil
 }
 
-// compilerCommand is the command with which package export compiles; nil if there is none.
+// compilerCommand returns the command with which package export compiles; nil if there is none.
 func compilerCommand() []string {
 	if words := strings.Fields(os.Getenv("CC")); len(words) > 0 {
 		return words

@@ -154,12 +154,12 @@ func (b *build) link() (*runtime.Module, error) {
 		}
 	}
 	m := root.module
-	root.module = nil // the caller's
+	root.module = nil // the caller owns it now
 	return m, nil
 }
 
-// root is the part that imports the others: the host's, if no other part calls it, else the first on the CPU, else the
-// first.
+// root returns the part that imports the others: the host's if no other part calls it, otherwise the first one on the
+// CPU, otherwise the first.
 func (b *build) root() *part {
 	called := map[*part]bool{}
 	for _, p := range b.parts {
@@ -180,7 +180,7 @@ func (b *build) root() *part {
 		switch {
 		case p.target.Equal(host) && isHost(p.target):
 			r = 4
-		case isHost(p.target) && p.module.Properties()&runtime.Exportable != 0: // it can be the library that is loaded
+		case isHost(p.target) && p.module.Properties()&runtime.Exportable != 0: // it can become the exported library
 			r = 3
 		case isHost(p.target):
 			r = 2

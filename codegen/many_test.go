@@ -16,7 +16,7 @@ import (
 	"tvmgo/tir/text"
 )
 
-// manyScales is a program of functions that differ in their names, but for every tenth.
+// manyScales is a program of n functions that differ only in their names, except every tenth.
 func manyScales(t testing.TB, n int) *tir.IRModule {
 	t.Helper()
 	source := ""
@@ -37,9 +37,9 @@ func manyScales(t testing.TB, n int) *tir.IRModule {
 	return must.Get(text.Parse(source))(t)
 }
 
-// A program of many functions is compiled as several texts, and equal bodies once; each function is found by its own
-// name, which its errors and its metadata say, and the same program gives the same bytes, whether it was compiled
-// before or not.
+// A program of many functions is compiled as several C files, and equal bodies are compiled once. Each function is
+// found by its own name, which its errors and its metadata contain. The same program gives the same bytes, whether it
+// was compiled before or not.
 func TestBuild_ManyFunctions(t *testing.T) {
 	const n = 250
 	var files [][]byte
@@ -51,7 +51,7 @@ func TestBuild_ManyFunctions(t *testing.T) {
 		path := filepath.Join(dir, "many.so")
 		require.NoError(t, export.Library(context.Background(), built(t, manyScales(t, n), kind(t, "c")), path,
 			export.KeepFiles(filepath.Join(dir, "kept"))))
-		require.FileExists(t, filepath.Join(dir, "kept", "lib0_1.c"), "more than one text")
+		require.FileExists(t, filepath.Join(dir, "kept", "lib0_1.c"), "more than one C file")
 		data := must.Get(os.ReadFile(path))(t)
 		files = append(files, data)
 	}
@@ -82,8 +82,8 @@ func TestBuild_ManyFunctions(t *testing.T) {
 	}
 }
 
-// Errors of a shared body name the function that was called, not the one whose body it is.
-func TestBuild_SharedBodySaysItsName(t *testing.T) {
+// Errors of a shared body name the function that was called, not the one that has the body.
+func TestBuild_SharedBodyNamesCaller(t *testing.T) {
 	source := ""
 	for _, name := range []string{"first", "second"} {
 		source += fmt.Sprintf(`func %s(n: int32) {
@@ -101,7 +101,7 @@ func TestBuild_SharedBodySaysItsName(t *testing.T) {
 	require.NotContains(t, must.Get(m.GetSource("c"))(t), "second_body")
 }
 
-// A library may be linked of two long programs, which have functions in common.
+// Two long programs that have functions in common may be linked into one library.
 func TestBuild_TwoOfManyFunctions(t *testing.T) {
 	first := built(t, manyScales(t, 250), kind(t, "c"))
 	program := manyScales(t, 250)

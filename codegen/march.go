@@ -33,7 +33,7 @@ func checkCPU(t *target.Target) error {
 		if said == "" {
 			continue
 		}
-		advice := "leave it out, or say which one"
+		advice := "leave it out, or name another one"
 		if known := listOfCPUs.FindStringSubmatch(said); known != nil {
 			names := strings.FieldsFunc(known[1], func(r rune) bool { return r == ' ' || r == ',' })
 			advice = "it takes " + strings.Join(names, ", ")

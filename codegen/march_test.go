@@ -12,8 +12,8 @@ import (
 	"tvmgo/target"
 )
 
-// A processor that nobody knows is an error of Build that names the option and what would do; names for other machines
-// are not refused, and without a compiler none is.
+// A processor that no table knows is an error of Build, which names the option and suggests a valid value. Names for
+// other machines are accepted, and without a compiler every name is.
 func TestBuild_UnknownCPU(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("there is no C compiler")

@@ -24,7 +24,7 @@ const described = `func scaled(A: handle, n: int32, by: float32, on: bool, p: ha
 }
 `
 
-// What a function says of itself is the same at once, from a library, and in Apache TVM's runtime.
+// The metadata of a function is the same when it is called directly, in a library, and in Apache TVM's runtime.
 func TestBuild_Metadata(t *testing.T) {
 	before := runtime.Live()
 	text := described + inPlace("plain", "", "1.0", "")
@@ -73,12 +73,12 @@ func TestBuild_ContentHash(t *testing.T) {
 	}
 	text := inPlace("f", "", "2.0", "")
 	want := hash(text, "c")
-	require.Equal(t, want, hash(text+inPlace("g", "", "3.0", ""), "c"), "other functions do not count")
+	require.Equal(t, want, hash(text+inPlace("g", "", "3.0", ""), "c"), "other functions do not change the hash")
 	require.NotEqual(t, want, hash(inPlace("f", "", "2.5", ""), "c"))
 	require.NotEqual(t, want, hash(text, "c -march=x86-64"))
 }
 
-// What was split is one library for Apache TVM, too: its parts call each other.
+// A program for several targets is one library for Apache TVM, too: its parts call each other.
 func TestBuild_SplitInWheel(t *testing.T) {
 	text := inPlace("low", `"target": target "c -march=x86-64"`, "1.0", "") + inPlace("high", "", "10.0", "func low(A)") +
 		inPlace("top", `"target": target "c -march=x86-64"`, "100.0", "packed high(A)\n  packed again(A)") +

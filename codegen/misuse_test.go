@@ -15,7 +15,7 @@ import (
 	"tvmgo/tir"
 )
 
-// misuse is what a user may do wrong on the way from formulas to a library; it gives the first error.
+// misuse makes, builds and exports a program, and returns the first error.
 func misuse(t *testing.T, target string, make func() (*tir.IRModule, error)) error {
 	t.Helper()
 	m, err := make()
@@ -35,7 +35,7 @@ func misuse(t *testing.T, target string, make func() (*tir.IRModule, error)) err
 	return export.Library(context.Background(), b, filepath.Join(t.TempDir(), "library.so"))
 }
 
-// doubled is 2·A of a type, in a function of a name; schedule may be nil.
+// doubled computes 2·A in a type, as a function of that name; schedule may be nil.
 func doubled(name string, e tir.Type, schedule func(s *te.Schedule, b *te.Tensor)) func() (*tir.IRModule, error) {
 	return func() (*tir.IRModule, error) {
 		a := te.Placeholder(te.Dims(8, 8), e, "A")
@@ -57,7 +57,7 @@ func calls(name, callee string) *tir.PrimFunc {
 		Body: &tir.Evaluate{Value: tir.NewCall(tir.CallFunc, tir.Void, callee)}}
 }
 
-// TestMisuse: each error names the function, or the tensor and the axis, and what to do.
+// TestMisuse: each error names the function, or the tensor and the axis, and contains a solution.
 func TestMisuse(t *testing.T) {
 	nothing := func() (*tir.IRModule, error) { return doubled("f", tir.Float32, nil)() }
 	one := func(name string) *tir.PrimFunc {
@@ -72,7 +72,7 @@ func TestMisuse(t *testing.T) {
 	}{
 		{name: "no compiler", make: nothing, setup: func(t *testing.T) { t.Setenv("PATH", t.TempDir()); t.Setenv("CC", "") },
 			want: []string{"f", "compiler"}},
-		{name: "a compiler that is not there", make: nothing, setup: func(t *testing.T) { t.Setenv("CC", "no-such-cc") },
+		{name: "a missing compiler", make: nothing, setup: func(t *testing.T) { t.Setenv("CC", "no-such-cc") },
 			want: []string{"f", "no-such-cc"}},
 		{name: "a compiler that fails", make: nothing, setup: func(t *testing.T) { t.Setenv("CC", "false") },
 			want: []string{"f", "false"}},
@@ -101,7 +101,7 @@ func TestMisuse(t *testing.T) {
 		{name: "an unknown thread axis",
 			make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) { s.Stage(b).Bind(b.Axes()[0], "threadIdx.q") }),
 			want: []string{"bind of tensor B", "axis i0", `"threadIdx.q"`, "threadIdx.x"}},
-		{name: "an axis of nothing", make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) {
+		{name: "an axis of no tensor", make: doubled("f", tir.Float32, func(s *te.Schedule, b *te.Tensor) {
 			s.Stage(b).Split(te.ReduceAxis(tir.I32(0), tir.I32(4), "z"), 2)
 		}), want: []string{"split of tensor B", "axis z", "[i0 i1]"}},
 		{name: "threads of a device on the CPU",
@@ -109,7 +109,7 @@ func TestMisuse(t *testing.T) {
 			want: []string{"f", "threadIdx.x"}},
 		{name: "a type without arithmetic", make: doubled("f", tir.Type{Code: dlpack.CodeComplex, Bits: 64, Lanes: 1}, nil),
 			want: []string{"placeholder A", "elements have type", "want integers or floats"}},
-		{name: "a type that nobody has", make: doubled("f", tir.Type{Code: dlpack.CodeFloat, Bits: 24, Lanes: 1}, nil),
+		{name: "a type that does not exist", make: doubled("f", tir.Type{Code: dlpack.CodeFloat, Bits: 24, Lanes: 1}, nil),
 			want: []string{"A", "float24"}},
 		{name: "a shape that differs", make: func() (*tir.IRModule, error) {
 			a, b := te.Placeholder(te.Dims(8), tir.Float32, "A"), te.Placeholder(te.Dims(8), tir.Int32, "B")

@@ -13,7 +13,7 @@ import (
 	"tvmgo/target"
 )
 
-// source is the C of a module.
+// source returns the C code of a module.
 func source(t testing.TB, m *runtime.Module) string {
 	t.Helper()
 	return must.Get(m.GetSource(""))(t)
@@ -32,7 +32,7 @@ func TestBuild_PassesOfKindC(t *testing.T) {
 	require.NotEmpty(t, passes.([]codegen.Pass))
 }
 
-// Random programs give in C, after the passes of kind c, what the interpreter makes of them before.
+// Random programs compute in C, after the passes of kind c, what the interpreter computes before the passes.
 func TestBuild_RandomLikeInterpreter(t *testing.T) {
 	const functions = 48
 	p := gentest.New(t, functions, 0)

@@ -10,7 +10,7 @@ import (
 )
 
 // placeTensors sets which tensors of host functions are on a device: those that a function only passes to functions
-// which expect them there.
+// that expect them there.
 func placeTensors(funcs []*tir.PrimFunc) ([]*tir.PrimFunc, error) {
 	p := &placing{byName: map[string]*tir.PrimFunc{}, done: map[string]bool{}}
 	for _, f := range funcs {
@@ -31,7 +31,7 @@ type placing struct {
 	done   map[string]bool
 }
 
-// visit places the tensors of a function, after those of the functions that it calls. There is no circle.
+// visit places the tensors of a function, after those of the functions that it calls. There is no recursion.
 func (p *placing) visit(f *tir.PrimFunc) error {
 	if p.done[f.Name] {
 		return nil
@@ -115,7 +115,7 @@ func (p *placing) visit(f *tir.PrimFunc) error {
 	return nil
 }
 
-// deviceOf is the device on which a function expects a tensor.
+// deviceOf returns the device on which a function expects a tensor.
 func deviceOf(f *tir.PrimFunc, i int) int64 {
 	for _, key := range []string{transform.AttrDeviceOf(i), transform.AttrDevice} {
 		if d, ok := f.Attrs[key].(int64); ok && d != 0 {

@@ -16,7 +16,7 @@ import (
 // BuildFunc makes a module of the runtime for a target. The caller closes the module.
 type BuildFunc func(m *tir.IRModule, t *target.Target) (*runtime.Module, error)
 
-// Pass transforms a program for a target. It returns a new program, or the one that it was given if it changes nothing.
+// Pass transforms a program for a target. It returns a new program, or the same one if it changes nothing.
 type Pass func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error)
 
 // prefix precedes a kind in the name of its generator, in messages and among the global functions, as in Apache TVM.
@@ -28,8 +28,8 @@ var registry = struct {
 }{build: map[string]BuildFunc{hostKind: buildHost}}
 
 // Register makes build the code generator of a kind of target, which C finds as the global function
-// target.build.<kind>. Declare the kind before by target.RegisterKind, unless it is built in. A kind has one generator:
-// a second one is an error. Register may be called from init functions and by many goroutines at once. A third-party
+// target.build.<kind>. Unless the kind is built in, declare it first by target.RegisterKind. A kind has one generator:
+// a second one is an error. Register may be called from init functions and is safe for concurrent use. A third-party
 // kind may set ColumnExternal instead.
 func Register(kind string, build BuildFunc) error {
 	if build == nil {
@@ -104,7 +104,7 @@ func generator(kind *target.Kind) (BuildFunc, error) {
 	return build, nil
 }
 
-// wayToGenerator says how a program enables a generator that it lacks.
+// wayToGenerator describes how a program enables a generator that it lacks.
 func wayToGenerator(kind string) string {
 	if path := packages[kind]; path != "" {
 		return fmt.Sprintf("import %s, which registers it", path)

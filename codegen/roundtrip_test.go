@@ -17,7 +17,7 @@ import (
 	"tvmgo/tir"
 )
 
-// greaterProduct is max(A·B, 1/2), by a schedule.
+// greaterProduct is max(A·B, 1/2), with a schedule.
 func greaterProduct(t *testing.T, name string, schedule func(s *te.Schedule, product, out *te.Tensor)) *tir.PrimFunc {
 	t.Helper()
 	n := te.Var("n")
@@ -33,7 +33,7 @@ func greaterProduct(t *testing.T, name string, schedule func(s *te.Schedule, pro
 	return m.Funcs[0]
 }
 
-// calling makes a function that hands its tensors to a packed function.
+// calling makes a function that passes its tensors to a packed function.
 func calling(name, callee string) *tir.PrimFunc {
 	n := tir.NewVar("n", tir.Int32)
 	f := &tir.PrimFunc{Name: name, Buffers: map[*tir.Var]*tir.Buffer{}, Result: tir.Void}
@@ -47,7 +47,7 @@ func calling(name, callee string) *tir.PrimFunc {
 	return f
 }
 
-// askingPython adds what a packed function gives to a vector.
+// askingPython adds the result of a packed function to a vector.
 func askingPython() *tir.PrimFunc {
 	n, i, sum, scale := tir.NewVar("n", tir.Int32), tir.NewVar("i", tir.Int32), tir.NewVar("sum", tir.Float32),
 		tir.NewVar("scale", tir.Float32)
@@ -61,7 +61,7 @@ func askingPython() *tir.PrimFunc {
 		Buffers: map[*tir.Var]*tir.Buffer{hx: x, hy: y}, Result: tir.Void, Body: body}
 }
 
-// roundTrip is a library with all of them.
+// roundTrip exports a library with all of these functions.
 func roundTrip(t *testing.T) string {
 	t.Helper()
 	m, err := tir.NewModule(
@@ -83,7 +83,7 @@ func roundTrip(t *testing.T) string {
 
 const theirLibrary = "../testdata/artifacts/modern/multi_llvm.so"
 
-// TestRoundTrip_Wheel: Apache TVM loads what te makes, and functions of both call each other.
+// TestRoundTrip_Wheel: Apache TVM loads a library made by te, and functions of both call each other.
 func TestRoundTrip_Wheel(t *testing.T) {
 	out := wheel.Run(t, nil, "testdata/roundtrip.py", roundTrip(t), theirLibrary)
 	require.Equal(t, "numbers\npython\ntheirs\nplain: argument 2 (out): shape[1] is 28, expected 29\n", string(out))

@@ -11,8 +11,8 @@ import (
 
 // targets maps functions to targets.
 type targets struct {
-	all   []*target.Target // no two are equal
-	place map[string]int   // of the target of a function
+	all   []*target.Target // all different
+	place map[string]int   // index of a function's target in all, by the function's name
 }
 
 func (t *targets) set(name string, to *target.Target) {
@@ -27,11 +27,11 @@ func (t *targets) set(name string, to *target.Target) {
 func (t *targets) key(name string) any           { return t.place[name] }
 func (t *targets) of(name string) *target.Target { return t.all[t.place[name]] }
 
-// targets finds the target of each function; composite ones are divided.
+// targets finds the target of each function. Functions for a composite target are divided among its members.
 func (b *build) targets(m *tir.IRModule) (*targets, error) {
 	found := &targets{place: map[string]int{}}
 	var composites []*target.Target
-	members := map[int][]*tir.PrimFunc{} // by place in composites
+	members := map[int][]*tir.PrimFunc{} // by index in composites
 	for _, f := range m.Funcs {
 		t, set, err := targetOf(f)
 		if err != nil {
@@ -66,7 +66,7 @@ func (b *build) targets(m *tir.IRModule) (*targets, error) {
 	return found, nil
 }
 
-// targetOf is the target in a function's attributes.
+// targetOf returns the target in a function's attributes.
 func targetOf(f *tir.PrimFunc) (t *target.Target, set bool, err error) {
 	v, set := f.Attrs[AttrTarget]
 	if !set {
@@ -107,7 +107,7 @@ func checkConvention(f *tir.PrimFunc, t *target.Target) error {
 	return nil
 }
 
-// callees lists the functions that a function calls, by name, each once. Packed calls may be of any function.
+// callees lists the functions that a function calls, by name, each once. A packed call may call any function.
 func callees(f *tir.PrimFunc) []string {
 	var all []string
 	tir.Walk(f.Body, func(node any) bool {

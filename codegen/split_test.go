@@ -30,7 +30,7 @@ func parsed(t testing.TB, source string) *tir.IRModule {
 }
 
 // goKind declares a kind whose functions are written in Go: they add by to each element of float32[4], in place. notes
-// has the passes that ran.
+// records the passes that ran.
 type goKind struct {
 	name  string
 	by    float32
@@ -90,7 +90,7 @@ func (g *goModule) Function(name string) (*runtime.Function, error) {
 	return nil, runtime.ErrNotFound
 }
 
-// inPlace is a program text: a function that adds a number to float32[4], then what is given.
+// inPlace is the text of a function that adds a number to float32[4] and then executes the given statements.
 func inPlace(name, attrs, add, then string) string {
 	return fmt.Sprintf("func %s(A: handle) {\n  attrs {%s}\n  buffer A_: float32[4], param A\n  for i in range(4) { "+
 		"A_[i] = A_[i] + %s }\n  %s\n}\n", name, attrs, add, then)
@@ -110,8 +110,8 @@ func callInPlace(t testing.TB, m *runtime.Module, name string) float32 {
 	return s[0]
 }
 
-// Functions of three targets in one program: each goes through its own kind's passes, and all are found in what comes
-// out.
+// One program has functions for three targets. Each goes through the passes of its own kind, and the built module finds
+// all of them.
 func TestBuild_SplitsByTarget(t *testing.T) {
 	before := runtime.Live()
 	a, b := newGoKind(t, 100), newGoKind(t, 1000)
@@ -138,7 +138,8 @@ func TestBuild_SplitsByTarget(t *testing.T) {
 	require.Equal(t, before, runtime.Live())
 }
 
-// One kind with different options is several targets, which are linked into one library, and call each other there.
+// One kind with different options counts as several targets, which are linked into one library and call each other
+// there.
 func TestBuild_SplitExported(t *testing.T) {
 	text := inPlace("low", `"target": target "c -march=x86-64"`, "1.0", "") +
 		inPlace("high", "", "10.0", "func low(A)") + inPlace("top", `"target": target "c -march=x86-64"`, "100.0",
@@ -154,7 +155,7 @@ func TestBuild_SplitExported(t *testing.T) {
 	}
 }
 
-// What a module imports is seen by its functions called at once, whenever it was imported.
+// The functions of a module that are called directly find what it imports, whenever it was imported.
 func TestBuild_SeesImports(t *testing.T) {
 	before := runtime.Live()
 	m := must.Get(codegen.Build(parsed(t, inPlace("f", "", "1.0", "packed elsewhere(A)")), kind(t, "c")))(t)
@@ -176,7 +177,7 @@ func TestBuild_SeesImports(t *testing.T) {
 	require.Equal(t, before, runtime.Live())
 }
 
-// A kind's passes may hand functions on; those go through the passes of where they end.
+// A kind's passes may hand functions to another target, whose passes then run on them.
 func TestBuild_PassesHandOver(t *testing.T) {
 	b := newGoKind(t, 1000)
 	to := kind(t, b.name)
@@ -196,7 +197,7 @@ func TestBuild_PassesHandOver(t *testing.T) {
 	require.Equal(t, []string{b.name + " f"}, b.notes)
 
 	serial++
-	again := fmt.Sprintf("split-test-%d", serial) // whose pass gives back what it gets
+	again := fmt.Sprintf("split-test-%d", serial) // its pass hands functions back
 	_, err = target.RegisterKind(again, dlpack.CPU, target.WithAttr(codegen.ColumnExternal, codegen.BuildFunc(b.build)),
 		target.WithAttr(codegen.ColumnPasses, []codegen.Pass{func(m *tir.IRModule, k *target.Target) (*tir.IRModule, error) {
 			f := *m.Funcs[0]
@@ -210,7 +211,7 @@ func TestBuild_PassesHandOver(t *testing.T) {
 	require.ErrorContains(t, err, "passes must leave a function with some target")
 }
 
-// The constants of a kind are handed to its module before a function is first called.
+// The constants of a kind are set in its module before a function is first called.
 func TestBuild_Constants(t *testing.T) {
 	serial++
 	name := fmt.Sprintf("split-test-%d", serial)
@@ -231,7 +232,7 @@ func TestBuild_Constants(t *testing.T) {
 	require.Equal(t, float32(44), callInPlace(t, m, "g"))
 }
 
-// weighted adds a constant that it is given.
+// weighted adds a constant that it receives.
 type weighted struct {
 	runtime.ModuleBase
 	name string
@@ -341,7 +342,7 @@ func TestBuild_SplitBadInput(t *testing.T) {
 	require.False(t, strings.Contains(fmt.Sprint(codegen.Kinds()), " "+"composite "))
 }
 
-// bytesOf are the bytes of numbers, as memory has them.
+// bytesOf returns the bytes of numbers in memory.
 func bytesOf(x []float32) []byte {
 	var b []byte
 	for _, v := range x {

@@ -29,8 +29,8 @@ func layer(rows, inner, cols int32) ([4]*te.Tensor, *tir.IterVar, *te.Tensor) {
 	return [4]*te.Tensor{a, b, bias, out}, k, product
 }
 
-// dense is relu(A·B + bias) with a schedule: tiles that divide nothing, threads, vectors, and sums in memory of their
-// own.
+// dense is relu(A·B + bias) with a schedule: tiles that do not divide the sizes, threads, vectors, and sums in separate
+// memory.
 func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	t.Helper()
 	args, k, product := layer(rows, inner, cols)
@@ -46,8 +46,8 @@ func dense(t testing.TB, rows, inner, cols int32) *tir.IRModule {
 	return must.Get(te.Lower(s, []any{args[0], args[1], args[2], out}, "dense"))(t)
 }
 
-// TestBuild_TensorExpressions goes the whole way: formulas, a schedule, C, a library, and the same numbers from it as
-// from Go.
+// TestBuild_TensorExpressions goes from formulas and a schedule to C and a library, and expects the same numbers from
+// the library as from Go.
 func TestBuild_TensorExpressions(t *testing.T) {
 	const rows, inner, cols = 13, 7, 29
 	m := built(t, dense(t, rows, inner, cols), kind(t, "c"))

@@ -97,8 +97,8 @@ func (a *analyzer) iterations(n tir.Expr) span {
 
 func (s span) known() bool { return s.lo != nil && s.hi != nil }
 
-// spanOf returns the span of an expression of type int32 or int64, if the variables in in are within their spans and
-// all others are fixed.
+// spanOf returns the span of an expression of type int32 or int64. The variables in the map are within their spans; all
+// others are fixed.
 func (a *analyzer) spanOf(e tir.Expr, in map[*tir.Var]span) span {
 	domains := map[*tir.Var]arith.Domain{}
 	for v, s := range in {
@@ -146,7 +146,7 @@ func (a *analyzer) cast(s span, t tir.Type) span {
 	return span{to(s.lo), to(s.hi)}
 }
 
-// most returns an upper bound of an expression over all iterations of the loops, free of their variables; nil: unknown.
+// most returns an upper bound of an expression over all iterations of the loops, without their variables; nil: unknown.
 func (a *analyzer) most(e tir.Expr) tir.Expr {
 	in := map[*tir.Var]span{}
 	for v, n := range a.loops {

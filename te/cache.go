@@ -111,7 +111,7 @@ func replaceTensors(bodies []tir.Expr, by map[*Tensor]*Tensor) []tir.Expr {
 	})
 }
 
-// mapLoads replaces all reads of tensors. The values of one reduction remain the values of one reduction.
+// mapLoads replaces all reads of tensors. Values of one reduction still share one reduction afterwards.
 func mapLoads(bodies []tir.Expr, f func(*tir.ProducerLoad) tir.Expr) []tir.Expr {
 	m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
 		if l, ok := e.(*tir.ProducerLoad); ok {
@@ -130,7 +130,7 @@ func mapLoads(bodies []tir.Expr, f func(*tir.ProducerLoad) tir.Expr) []tir.Expr 
 // its formula.
 const mostInlined = 1 << 15
 
-// sizeOf records how many expressions the formulas of a stage will have after inlining, before any is written.
+// sizeOf records how many expressions the formulas of a stage will have after inlining, before any is built.
 func (s *Schedule) sizeOf(st *Stage, sizes map[*Stage][]int) error {
 	for _, body := range st.bodies {
 		size, inlined := 0, ""

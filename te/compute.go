@@ -212,7 +212,7 @@ func checkIndex(a *analyzer, p tir.Producer, d int, index tir.Expr, ends map[*ti
 	return nil
 }
 
-// attained reports whether e reaches both ends of its span, which it does if it is a sum of axes times constants in
+// attained reports whether e certainly reaches both ends of its span: whether it is a sum of axes times constants in
 // which no axis occurs twice.
 func attained(e tir.Expr, ends map[*tir.Var]span) bool {
 	seen := map[*tir.Var]bool{}

@@ -10,11 +10,10 @@
 //
 // # Errors
 //
-// Formulas carry their errors: a tensor that cannot be made has one ([Tensor.Err]), and so has every tensor that reads
-// it, up to [NewSchedule], which returns it. A schedule keeps the first error of a primitive, with the name of the
-// primitive, the tensor and the axis. Later primitives do nothing, and the axes that they return have no effect.
-// [Schedule.Err] returns the error at any time, and so does [Lower]. So you write a schedule line by line, and check it
-// once.
+// A tensor that cannot be made holds an error ([Tensor.Err]), and every tensor that reads it holds the same error.
+// [NewSchedule] returns it. A schedule keeps the first error of a primitive, with the name of the primitive, the tensor
+// and the axis. Later primitives do nothing, and the axes that they return have no effect. [Schedule.Err] returns the
+// error at any time, and so does [Lower]. Therefore you can write a schedule line by line, and check for an error once.
 //
 // # Axes
 //

@@ -33,7 +33,7 @@ func TestLower_NoDimensions(t *testing.T) {
 	require.Equal(t, []int64{-27, -32, -24}, ints(out))
 }
 
-// A reduction without points is its identity, and a tensor without elements is not computed.
+// A reduction over no points is the reducer's identity, and a tensor without elements is not computed.
 func TestLower_Empty(t *testing.T) {
 	n := Var("n")
 	a := Placeholder(dims(n, tir.I32(3)), tir.Int32, "A")
@@ -62,7 +62,7 @@ func TestLower_Empty(t *testing.T) {
 }
 
 // Attributes of loops are lowered with the loops.
-func TestLower_Marks(t *testing.T) {
+func TestLower_LoopAttributes(t *testing.T) {
 	x := newABC(t)
 	st := x.s.Stage(x.c)
 	i, j := x.c.Axes()[0], x.c.Axes()[1]
@@ -96,7 +96,7 @@ func TestAnalyzer_Divide(t *testing.T) {
 	}
 }
 
-// The loops of threads that load data together may have another index type than those of the threads that compute.
+// The thread loops that load data together may have another index type than the thread loops that compute.
 func TestLower_ThreadsOfTwoTypes(t *testing.T) {
 	n := tir.NewVar("n", tir.Int64)
 	a := Placeholder(dims(n), tir.Int32, "A")
@@ -145,7 +145,7 @@ func TestLower_ReduceWhere(t *testing.T) {
 }
 
 // If a tensor provides the indices of a read, the region that is read is unknown until the function runs.
-func TestLower_PlacesFromTensors(t *testing.T) {
+func TestLower_IndicesFromTensors(t *testing.T) {
 	at, a := Placeholder(Dims(1), tir.Int32, "At"), Placeholder(Dims(9), tir.Int32, "A")
 	b := Compute(Dims(9), "B", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.I32(1)) })
 	c := Compute(Dims(4), "C", func(i ...tir.Expr) tir.Expr { return tir.Add(b.At(at.At(tir.I32(0))), i[0]) })
@@ -161,7 +161,7 @@ func TestLower_PlacesFromTensors(t *testing.T) {
 		"the size reads a tensor")
 }
 
-// The time to lower a chain of stages, each of which reads the previous ones, does not explode.
+// The time to lower a chain of stages, each of which reads the previous ones, does not grow exponentially.
 func TestLower_LongChain(t *testing.T) {
 	n := Var("n")
 	a := Placeholder(dims(n), tir.Int32, "A")
@@ -200,7 +200,7 @@ func TestLower_Again(t *testing.T) {
 	require.Equal(t, text.Print(first), text.Print(lower(t, x.s, x.a, x.c)))
 }
 
-// The lower bound 1 of a loop's extent holds only inside the loop: code after it may find that its tensor is empty.
+// A loop's extent is known to be at least 1 only inside the loop. Code after it must still handle an empty tensor.
 func TestLower_OtherLoopsMayBeEmpty(t *testing.T) {
 	n, m := Var("n"), Var("m")
 	a, at := Placeholder(dims(n), tir.Int32, "A"), Placeholder(dims(m), tir.Int32, "at")

@@ -259,8 +259,8 @@ func (l *lowering) loads(e tir.Expr) tir.Expr {
 	return m.MutateExpr(e)
 }
 
-// conditions returns what must be checked so that a point is in the region and the tensor, and was not added by a split
-// that does not divide: only what cannot be proven.
+// conditions returns the bounds checks of a point: it must be in the region and in the tensor, and must not be an extra
+// iteration of a split that does not divide. Conditions that can be proven are left out.
 func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly bool) []tir.Expr {
 	var all []tir.Expr
 	below := func(x, end tir.Expr) {
@@ -303,8 +303,8 @@ func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly
 	return all
 }
 
-// threadConditions selects the threads that compute the nest: those with work, and, of the threads that share its
-// memory without dividing the work, the first.
+// threadConditions returns the conditions that select the threads that compute the nest. Threads without work are
+// excluded. If threads share the nest's memory but do not divide its work, only the first one is selected.
 func (l *lowering) threadConditions(n *nest, below func(x, end tir.Expr)) (all []tir.Expr) {
 	done := map[*tir.Var]bool{}
 	for _, lp := range slices.Backward(n.path) {

@@ -26,7 +26,7 @@ var (
 		"tenth of -schedules of each")
 )
 
-// refusals are errors of Lower for schedules that each primitive accepts: they depend on the whole schedule.
+// refusals are errors of Lower for schedules whose primitives were all accepted: they depend on the whole schedule.
 var refusals = []string{
 	"is not computed inside that axis", "no tensor can be computed inside it", "which is vectorized: reorder",
 	"leave out parallel", "threads of a block: reorder", "where global memory is not available",

@@ -21,8 +21,8 @@ type lowering struct {
 
 // Lower makes a module with one function from a schedule, and leaves the schedule unchanged. The function's arguments
 // are tensors (*Tensor): all outputs, all placeholders that are read, and possibly others that are computed as a whole;
-// and variables (*tir.Var). Argument tensors are compact, except those wrapped by Strided. The error is the first error
-// of the schedule, or says which argument is wrong or missing.
+// and variables (*tir.Var). Argument tensors are compact, except those wrapped by Strided. It returns the first error
+// of the schedule, or an error that names the argument that is wrong or missing.
 func Lower(s *Schedule, args []any, name string) (*tir.IRModule, error) {
 	if s == nil {
 		return nil, fmt.Errorf("te: lower %s: the schedule is nil", name)

@@ -9,8 +9,8 @@ import (
 	"tvmgo/tir/text"
 )
 
-// nest is the loops of a stage during lowering, and the region of the tensor that they compute: size indices from lo
-// on.
+// nest contains the loops of a stage during lowering, and the region of the tensor that they compute: in each
+// dimension, size indices starting at lo.
 type nest struct {
 	st     *Stage
 	scope  string
@@ -63,7 +63,8 @@ func (n *nest) activeOf(lp *loop) tir.Expr {
 // all returns the loops around the computation of a value.
 func (n *nest) all() []*loop { return append(slices.Clone(n.path), n.loops...) }
 
-// ofData returns those without the reduction's loops: the initialization is inside these or copies of them.
+// ofData returns the same loops without those of the reduction. The initialization is inside these loops or copies of
+// them.
 func (n *nest) ofData() []*loop {
 	return slices.DeleteFunc(n.all(), func(lp *loop) bool {
 		return lp.axis.Kind == tir.IterReduce && slices.Contains(n.loops, lp)
@@ -185,7 +186,7 @@ func (l *lowering) checkThreads(n *nest) error {
 	return nil
 }
 
-// sharing says why the iterations of a loop of threads cannot fill the nest's memory together; "" if they can.
+// sharing explains why the iterations of a loop of threads cannot fill the nest's memory together; "" if they can.
 func (l *lowering) sharing(n *nest, lp *loop) string {
 	if !bound(lp) || n.st.output {
 		return ""

@@ -12,8 +12,8 @@ func derived(name string, t tir.Type, kind tir.IterKind) *tir.IterVar {
 	return &tir.IterVar{Var: tir.NewVar(name, t), Kind: kind}
 }
 
-// plainLeaf returns the index of axis among the loops if nothing has been said about it yet, so that it may be split or
-// fused. Else it records an error and returns -1.
+// plainLeaf returns the index of axis among the loops if it has no attributes and no attached stages, so that it may be
+// split or fused. Otherwise it records an error and returns -1.
 func (st *Stage) plainLeaf(primitive string, axis *tir.IterVar) int {
 	i := st.leaf(primitive, axis)
 	if i < 0 {

@@ -11,10 +11,10 @@ import (
 // Formulas returns the stage's formulas, one per tensor, with the changes by CacheRead, CacheWrite and Replace.
 func (st *Stage) Formulas() []tir.Expr { return slices.Clone(st.bodies) }
 
-// Replace computes tensor t by the formula of tensor by: the same values by other steps, for example from operands in
-// another layout. by has the same shape and type and is not in the schedule. The tensors that it reads are added to the
-// schedule, and those that are no longer needed are removed. The caller guarantees that the values are the same. Call
-// it before the loops of t are changed.
+// Replace makes the schedule compute tensor t by the formula of tensor by, which gives the same values in another way,
+// for example from operands in another layout. by has the same shape and type and is not in the schedule. The tensors
+// that it reads are added to the schedule, and those that are no longer needed are removed. The caller guarantees that
+// the values are the same. Call it before the loops of t are changed.
 func (s *Schedule) Replace(t, by *Tensor) {
 	const primitive = "replace"
 	st := s.Stage(t)

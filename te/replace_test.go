@@ -23,13 +23,13 @@ func TestReplace(t *testing.T) {
 		d = te.Compute(te.Dims(3, 5), "D", func(i ...tir.Expr) tir.Expr { return tir.Add(c.At(i...), tir.F32(1)) })
 		return a, b, twice, c, d
 	}
-	other := func(a, b *te.Tensor) (turned, by *te.Tensor) {
-		turned = te.Compute(te.Dims(5, 4), "turned", func(i ...tir.Expr) tir.Expr {
+	other := func(a, b *te.Tensor) (transposed, by *te.Tensor) {
+		transposed = te.Compute(te.Dims(5, 4), "transposed", func(i ...tir.Expr) tir.Expr {
 			return tir.Mul(b.At(i[1], i[0]), tir.F32(2))
 		})
 		k := te.ReduceAxis(tir.I32(0), tir.I32(4), "k")
-		return turned, te.Compute(te.Dims(3, 5), "by", func(i ...tir.Expr) tir.Expr {
-			return te.Sum(tir.Mul(a.At(i[0], k.Var), turned.At(i[1], k.Var)), k)
+		return transposed, te.Compute(te.Dims(3, 5), "by", func(i ...tir.Expr) tir.Expr {
+			return te.Sum(tir.Mul(a.At(i[0], k.Var), transposed.At(i[1], k.Var)), k)
 		})
 	}
 	run := func(s *te.Schedule, a, b, d *te.Tensor) []float64 {
@@ -50,7 +50,7 @@ func TestReplace(t *testing.T) {
 	a, b, twice, c, d := make3()
 	s := must.Get(te.NewSchedule(d))(t)
 	want := run(s, a, b, d)
-	turned, by := other(a, b)
+	transposed, by := other(a, b)
 	s.Replace(c, by)
 	require.NoError(t, s.Err())
 	require.Equal(t, want, run(s, a, b, d))
@@ -58,8 +58,8 @@ func TestReplace(t *testing.T) {
 	for _, st := range s.Stages() {
 		names = append(names, st.Tensor().ProducerName())
 	}
-	require.Equal(t, []string{"A", "B", "turned", "C", "D"}, names) // without twice, which nothing reads any more
-	s.Stage(turned).ComputeAt(s.Stage(c), s.Stage(c).Axes()[1])
+	require.Equal(t, []string{"A", "B", "transposed", "C", "D"}, names) // without twice, which nothing reads any more
+	s.Stage(transposed).ComputeAt(s.Stage(c), s.Stage(c).Axes()[1])
 	require.NoError(t, s.Err())
 	require.Equal(t, want, run(s, a, b, d))
 	s.Stage(twice)

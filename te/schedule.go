@@ -7,8 +7,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Schedule says how tensors are computed. It may be lowered several times, and changed in between. It is not safe for
-// concurrent use.
+// Schedule describes how tensors are computed. It may be lowered several times, and changed in between. It is not safe
+// for concurrent use.
 type Schedule struct {
 	outputs []*Stage
 	stages  []*Stage // each after the stages that it reads
@@ -16,8 +16,8 @@ type Schedule struct {
 	err     error
 }
 
-// Stage says how one operation is computed: its loops, their order and kinds, and where it is attached. Its methods
-// record the first error in the schedule (Schedule.Err).
+// Stage describes how one operation is computed: its loops, their order and kinds, and where it is attached. Its
+// methods record the first error in the schedule (Schedule.Err).
 type Stage struct {
 	s       *Schedule
 	op      *operation
@@ -37,14 +37,14 @@ type Stage struct {
 	aligns map[*tir.IterVar]alignment
 }
 
-// relation says how axes were derived: a split makes two axes from one, a fusion one from two.
+// relation describes how axes were derived: a split makes two axes from one, a fusion one from two.
 type relation struct {
 	parent, outer, inner *tir.IterVar
 	fuse                 bool
 	factor, parts        int64 // of a split: one of the two is set
 }
 
-// loopAttrs says how a loop is executed.
+// loopAttrs describes how a loop is executed.
 type loopAttrs struct {
 	kind   tir.ForKind
 	thread string

@@ -1,4 +1,4 @@
-"""Prints what a library says of its function scaled: metadata.py FILE."""
+"""Prints the metadata of the function scaled in a library: metadata.py FILE."""
 import sys
 
 import tvm_ffi

@@ -17,7 +17,7 @@ def empty(*shape):
     return tensor(np.full(shape, -1, dtype="float32"))
 
 
-# plain, with scratch memory, with threads; sizes that nothing divides, one, and none
+# serial, with scratch memory, with threads; sizes that no tile divides, 1 and 0
 for n in (37, 1, 0):
     a, b = rng.random((n, 7), dtype="float32"), rng.random((7, 29), dtype="float32")
     for name in ("plain", "workspace", "parallel"):
@@ -26,7 +26,7 @@ for n in (37, 1, 0):
         np.testing.assert_allclose(out.numpy(), np.maximum(a @ b, 0.5), rtol=1e-5)
 print("numbers")
 
-# ours calls Python
+# a tvmgo function calls Python
 seen = []
 
 
@@ -34,8 +34,8 @@ seen = []
 def python(x, scale, text):
     seen.append((tuple(x.shape), scale, text))
     if scale > 2:
-        raise ValueError("a scale that Python does not want")
-    return float(x.shape[0]) * scale  # x is borrowed: it has no owner that a NumPy array could keep alive
+        raise ValueError("a scale that Python rejects")
+    return float(x.shape[0]) * scale  # x is borrowed: a NumPy array could not keep it alive
 
 
 x = rng.random(5, dtype="float32")
@@ -45,12 +45,12 @@ np.testing.assert_allclose(out.numpy(), x + np.float32(10), rtol=1e-5)
 assert seen == [((5,), 2.0, "a text")], seen
 try:
     ours["calls_python"](tensor(x), out, 3.0)
-    raise SystemExit("an error of Python was lost")
+    raise SystemExit("a Python error was lost")
 except ValueError as e:
-    assert "a scale that Python does not want" in str(e), e
+    assert "a scale that Python rejects" in str(e), e
 print("python")
 
-# ours calls a function of a library that TVM exported: as a global one, and as that of a module that it imports
+# a tvmgo function calls a function of a library that TVM exported: as a global one, and through an imported module
 y = rng.random(1024, dtype="float32")
 z = rng.random(1024, dtype="float32")
 tvm_ffi.register_global_func("roundtrip.vadd", theirs["vadd"])
@@ -63,7 +63,7 @@ ours["calls_import"](tensor(y), tensor(z), out)
 np.testing.assert_array_equal(out.numpy(), y + z)
 print("theirs")
 
-# a function of theirs is given one of ours, as any other function
+# a TVM function gets a tvmgo function as its argument
 tvm_ffi.register_global_func("roundtrip.ours", ours["plain"])
 again = tvm_ffi.get_global_func("roundtrip.ours")
 a, b = rng.random((3, 7), dtype="float32"), rng.random((7, 29), dtype="float32")
@@ -72,6 +72,6 @@ again(tensor(a), tensor(b), out)
 np.testing.assert_allclose(out.numpy(), np.maximum(a @ b, 0.5), rtol=1e-5)
 try:
     again(tensor(a), tensor(b), empty(3, 28))
-    raise SystemExit("a wrong shape was taken")
+    raise SystemExit("a wrong shape was accepted")
 except ValueError as e:
     print(str(e).splitlines()[0])

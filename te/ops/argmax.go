@@ -5,10 +5,9 @@ import (
 	"tvmgo/tir"
 )
 
-// ArgMax is the position of the greatest element, as an int64. Positions count over the reduced axes, with the last
-// axis fastest; of equal elements, the first one counts. NaN counts as greater than every number. axes and keepDims are
-// as for Sum. An axis with constant size 0 is an error; if a variable size is 0, the result is the greatest value of
-// the axis's type.
+// ArgMax is the row-major position of the greatest element among those of the reduced axes, as an int64; of several
+// equal elements, that of the first. NaN counts as greater than every number. axes and keepDims are as for Sum. An axis
+// with constant size 0 is an error; if a variable size is 0, the result is the greatest value of the axis's type.
 func ArgMax(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return argReduce("argmax", tir.OpGT, x, name, axes, keepDims)
 }

@@ -29,7 +29,7 @@ func Concat(name string, axis int, all ...*te.Tensor) *te.Tensor {
 			ends[n] = simplified(tir.Add(ends[n-1], size))
 		}
 		if sizeBad(ends[n]) {
-			return failed(name, "the sum of axis %d of tensors %s to %s does not fit into the index type", at,
+			return failed(name, "the total size of axis %d of tensors %s to %s does not fit into the index type", at,
 				all[0].ProducerName(),
 				t.ProducerName())
 		}
@@ -75,8 +75,8 @@ func Stack(name string, axis int, all ...*te.Tensor) *te.Tensor {
 	return by(out, &Operator{Kind: "stack", Inputs: all, Attrs: at})
 }
 
-// joined checks tensors that are joined along an axis. The result has more dimensions than they by more; if more is 0,
-// their sizes along the axis may differ.
+// joined checks tensors that are to be joined along an axis. more is the number of dimensions that the result has in
+// addition; if it is 0, the sizes along the axis may differ.
 func joined(name string, axis, more int, all []*te.Tensor) (int, *te.Tensor) {
 	if len(all) == 0 {
 		return 0, failed(name, "there are no tensors to join: want one or more")

@@ -51,7 +51,7 @@ func Arange(start, stop, step float64, t tir.Type, name string) *te.Tensor {
 		return failed(name, "the step is %v: want an integer for type %s", step, t)
 	}
 	return te.Compute(te.Dims(int32(n)), name, func(i ...tir.Expr) tir.Expr {
-		if tir.IsInt(t) { // in 64 bits, because the type may not have the step
+		if tir.IsInt(t) { // in 64 bits, because the step may not fit into the type
 			if n <= 1 {
 				return tir.NewCast(t, tir.Const(tir.Int64, start))
 			}

@@ -263,8 +263,8 @@ func (c *opCase) check(t *testing.T, how string, got *tirrun.Array) {
 
 func clipped(v []float64) []float64 { return v[:min(len(v), 40)] }
 
-// runCases computes each case with the interpreter, and with compiled C: all cases in one library with compact tensors,
-// and, if there are few, all, else every third one, with views.
+// runCases computes each case with the interpreter and with compiled C. All cases run in one library with compact
+// tensors. With views, all of them run if there are few, otherwise every third one.
 func runCases(t *testing.T, cases []opCase) {
 	t.Helper()
 	type built struct {

@@ -133,7 +133,7 @@ func y2(x *nd) *nd {
 var _ = valueCases("take", takeCases)
 
 func takeCases() []opCase {
-	// resolved returns the position that an index means among n, and false if there is none.
+	// resolved returns the position to which an index refers among n; false if there is none.
 	resolved := func(b Bounds, i, n int) (int, bool) {
 		switch b {
 		case Clamp:

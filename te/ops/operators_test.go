@@ -19,7 +19,8 @@ import (
 // values are the cases of operators, by the name of their table. The test file of an operator adds to them.
 var values = map[string]func() []opCase{}
 
-// valueCases adds cases for TestValues: each is compared with a reference, without a schedule and with that of a CPU.
+// valueCases adds cases for TestValues, which compares each with a reference: without a schedule and with that of a
+// CPU.
 func valueCases(name string, cases func() []opCase) bool {
 	if values[name] != nil {
 		panic("two tables of cases are called " + name)
@@ -72,7 +73,7 @@ func functions(t *testing.T, tests bool) (all []*ast.FuncDecl) {
 }
 
 // Each operator is in a table of cases, which TestValues compares with a reference, and in the table of operators in
-// docs/tensor-expressions.md, where nothing else is.
+// docs/tensor-expressions.md, which lists nothing else.
 func TestOperators_HaveValuesAndDocumentation(t *testing.T) {
 	used := map[string]bool{}
 	for _, f := range functions(t, true) {

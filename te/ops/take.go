@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir/text"
 )
 
-// Bounds says what an index out of bounds stands for. Nothing is ever read outside of the tensor.
+// Bounds selects how an index out of bounds is handled. Nothing is ever read outside of the tensor.
 type Bounds uint8
 
 const (

@@ -67,8 +67,8 @@ func EachLoad(st *te.Stage, do func(*tir.ProducerLoad)) {
 // A formula with at most this many nodes is recomputed wherever it is read. A formula that is read once may be larger.
 const smallFormula = 24
 
-// inlineCheap inlines elementwise tensors that are read once, or are small and call no function. Reads inside a
-// reduction count as many.
+// inlineCheap inlines elementwise tensors that are read once, or are small and call no function. A read inside a
+// reduction counts as several reads.
 func (f *flow) inlineCheap() {
 	size := map[*te.Stage]int{}
 	for _, st := range f.stages {

@@ -45,9 +45,9 @@ func NewAnalyzer() *Analyzer {
 		failed: map[string]int{}}
 }
 
-// Bind says that v ranges over extent integers starting at min. It forgets all earlier facts about v, which is a new
-// variable from now on. min and extent may be expressions. Answers hold for the values that v can have, so they assume
-// that extent is at least 1. Bind does nothing if an argument is nil or has another type than int32 or int64.
+// Bind declares that v ranges over extent integers starting at min. It forgets all earlier facts about v, which is a
+// new variable from now on. min and extent may be expressions. Answers hold for the values that v can have, so they
+// assume that extent is at least 1. Bind does nothing if an argument is nil or has another type than int32 or int64.
 func (a *Analyzer) Bind(v *tir.Var, min, extent tir.Expr) {
 	if v == nil {
 		return

@@ -248,7 +248,7 @@ func (v evaluation) binary(op tir.BinaryOp, x, y *big.Int, t tir.Type) *big.Int 
 	return v.wrap(rest, t, false)
 }
 
-// text formats expressions as in the table of simplifications.
+// textOf formats expressions as in the table of simplifications.
 func textOf(e tir.Expr) string {
 	switch e := e.(type) {
 	case *tir.Var:

@@ -6,7 +6,7 @@ import (
 	"tvmgo/tir"
 )
 
-// fact says that a sum is at least 0.
+// fact states that a sum is at least 0.
 type fact struct{ sum sum }
 
 // learn narrows the range of the expression with this id.

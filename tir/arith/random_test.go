@@ -217,7 +217,7 @@ func (w *world) same(t require.TestingT, e, got, cond tir.Expr, tries int) (comp
 	return compared
 }
 
-// simplify checks all answers about a random expression.
+// checkRandom checks all answers about a random expression.
 func checkRandom(t require.TestingT, seed uint64, tries int) int {
 	w := newWorld(seed)
 	a := w.analyzer()

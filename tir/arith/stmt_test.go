@@ -239,7 +239,7 @@ assert n < n
 A[0] = 1
 A[1] = 2`, `
 assert false`},
-	{"an assertion of memory is soon old", `
+	{"an assertion that reads memory is not kept", `
 assert B[0] < 5
 B[0] = 9
 if B[0] < 5
@@ -248,7 +248,7 @@ assert B[0] < 5
 B[0] = 9
 if B[0] < 5
  A[0] = 1`},
-	{"a let of memory is no fact about it", `
+	{"a let that reads memory is not a fact", `
 let t = B[0]
  B[0] = t + 1
  if t < B[0]
@@ -329,7 +329,7 @@ func TestSimplifyStmt_Table(t *testing.T) {
 			got := simplifyFunc(f, func(r rule) { counts[r]++ })
 			want := program(r.statements(strings.Split(strings.TrimSpace(row.to), "\n")), "")
 			require.Equal(t, want, program(got.Body, ""))
-			require.Same(t, got, SimplifyFunc(got), "simplified again: nothing is left to do")
+			require.Same(t, got, SimplifyFunc(got), "simplifying again changes nothing")
 			require.Equal(t, "f", got.Name)
 		})
 	}

@@ -14,7 +14,7 @@ import (
 // The variables of the table: i in [0, 16), j in [0, 8), k in [0, 4), x in [-20, 20], y and z in [-10, 10], n and m in
 // [1, 12], r in [0, n), s in [0, min(8, n)), e in [3, 3], d in [8, 16), all of int32; l and w in [-20, 20] of int64;
 // the others have all values of their types: u (uint8), v (uint32), b (uint64), h (int8), p and q (bool), f and g
-// (float32). A[.] is int32, whose value is 3 times the index, and 1 more.
+// (float32). A[i] is an int32 with the value 3*i + 1.
 var tableRanges = []struct {
 	name        string
 	low, extent string

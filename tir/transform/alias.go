@@ -13,18 +13,18 @@ import (
 // Second are indices of parameters; First is the lower one.
 type AliasPair struct {
 	First, Second int
-	// Same says that one tensor may be passed for both, as all elements are read before they are written. Parts of
-	// memory that overlap otherwise may not.
+	// Same reports whether one tensor may be passed for both, because each element is read before it is written.
+	// Tensors that overlap only partly are never allowed.
 	Same bool
-	// FirstWritten and SecondWritten say which of both is written.
+	// FirstWritten and SecondWritten report which of the two is written.
 	FirstWritten, SecondWritten bool
 }
 
 // AliasPairs lists the pairs of a function's tensors that must not overlap, in the order of its parameters. Tensors
-// that are only read may overlap, and so may tensors of which everything is read before anything is written.
-// Functions of m that f calls count with what they do to their arguments; m may be nil. C functions and packed
-// functions are assumed to read their arguments, unless [tir.AttrWrites] or the name of a cblas function says
-// otherwise. The attribute [AttrNoAlias] promises the compiler that nothing that is written overlaps anything else.
+// that are only read may overlap, and so may tensors that are read completely before anything is written. The reads and
+// writes of functions of m that f calls are included; m may be nil. C functions and packed functions are assumed to
+// read their arguments, unless [tir.AttrWrites] or the name of a cblas function specifies otherwise. The attribute
+// [AttrNoAlias] promises the compiler that no written tensor overlaps another one.
 func AliasPairs(m *tir.IRModule, f *tir.PrimFunc) []AliasPair {
 	if f == nil || f.Body == nil {
 		return nil
@@ -51,7 +51,7 @@ func AliasPairs(m *tir.IRModule, f *tir.PrimFunc) []AliasPair {
 	return pairs
 }
 
-// aliasRule says how two tensors may share memory.
+// aliasRule describes how two tensors may share memory.
 type aliasRule int
 
 const (
@@ -62,22 +62,22 @@ const (
 
 func worst(x, y aliasRule) aliasRule { return max(x, y) }
 
-// maxAliasWork is how many statements around pairs of accesses are compared; a function of more is taken for one that
-// must not work in place.
+// maxAliasWork limits the number of statements around pairs of accesses that are compared. A function with more is
+// assumed not to work in place.
 const maxAliasWork = 1 << 20
 
 // aliases finds where a function reads and writes its tensors.
 type aliases struct {
 	module  *tir.IRModule
 	f       *tir.PrimFunc
-	param   map[*tir.Var]int // by its own variable, and by the address of its buffer
+	param   map[*tir.Var]int // index of a parameter, by its variable and by the address of its buffer
 	loads   [][]access
 	stores  [][]access
 	own     map[*tir.Buffer]bool // buffers of parameters
-	seen    map[tir.Expr]bool    // within one statement: what stands in several places is looked at once
+	seen    map[tir.Expr]bool    // within one statement: shared expressions are visited once
 	bound   map[*tir.Var]bool
 	lets    map[*tir.Var]tir.Expr
-	writes  map[*tir.Var]int // addresses that calls write, where the walk is
+	writes  map[*tir.Var]int // addresses that calls around the current node write
 	path    *frame
 	a       *arith.Analyzer
 	calling map[string]bool
@@ -87,11 +87,11 @@ type aliases struct {
 // access is one read or write in the program.
 type access struct {
 	buffer  *tir.Buffer
-	indices []tir.Expr // nil: not known which elements
+	indices []tir.Expr // nil: unknown
 	path    *frame
 }
 
-// frame is a statement around an access, which of its parts that is in, and what is around the statement.
+// frame is a statement around an access: which part of the statement contains the access, and the next outer frame.
 type frame struct {
 	node  tir.Stmt
 	part  int
@@ -126,7 +126,7 @@ func (c *aliases) within(s tir.Stmt, part int, walk func()) {
 	c.path = around
 }
 
-// level is how many frames there are.
+// level returns the number of frames.
 func (f *frame) level() int {
 	if f == nil {
 		return 0
@@ -193,7 +193,7 @@ func (c *aliases) stmt(s tir.Stmt) {
 	}
 }
 
-// other notes what a node of another type does: an opaque one may read and write all elements of all tensors.
+// other records the effects of a node of another type: an opaque one may read and write all elements of all tensors.
 func (c *aliases) other(node any) {
 	vars, _ := tir.Bound(node)
 	for _, v := range vars {
@@ -208,7 +208,7 @@ func (c *aliases) other(node any) {
 	}
 }
 
-// let takes a variable for its value where that is the same wherever the variable stands.
+// let replaces a variable by its value if the value is the same at all uses of the variable.
 func (c *aliases) let(v *tir.Var, value tir.Expr) {
 	c.bound[v] = true
 	if !contains(value, readsOrActs) {
@@ -257,7 +257,7 @@ func (c *aliases) expr(e tir.Expr) {
 	c.exprs(tir.ExprParts(e)...)
 }
 
-// call notes what a call does to the addresses that it is given.
+// call records the effects of a call on the addresses that are passed to it.
 func (c *aliases) call(e *tir.Call) {
 	if e.Kind == tir.CallIntrinsic && e.Name != "address_of" {
 		if e.Name != "tvm_struct_get" && e.Name != "prefetch" {
@@ -298,7 +298,7 @@ func (c *aliases) call(e *tir.Call) {
 	}
 }
 
-// addressIn is the address that an argument is: of a buffer, or of one of its elements.
+// addressIn returns the address that an argument contains: of a buffer, or of one of its elements.
 func addressIn(x tir.Expr) *tir.Var {
 	switch x := x.(type) {
 	case *tir.Var:
@@ -315,7 +315,7 @@ func addressIn(x tir.Expr) *tir.Var {
 	return nil
 }
 
-// callee says what a function of the module does to its parameter i.
+// callee returns how a function of the module accesses its parameter i.
 func (c *aliases) callee(name string, i int) (reads, writes bool) {
 	if c.module == nil || c.calling[name] {
 		return true, true
@@ -330,7 +330,7 @@ func (c *aliases) callee(name string, i int) (reads, writes bool) {
 	return len(inner.loads[i]) > 0, len(inner.stores[i]) > 0
 }
 
-// rule says how the tensor of stores may share memory with that of loads.
+// rule returns how the tensor of the stores may share memory with that of the loads.
 func (c *aliases) rule(stored, loaded int) aliasRule {
 	rule := aliasAny
 	for _, s := range c.stores[stored] {
@@ -344,10 +344,10 @@ func (c *aliases) rule(stored, loaded int) aliasRule {
 	return rule
 }
 
-// pair is the rule for one store and one load.
+// pair returns the rule for one store and one load.
 func (c *aliases) pair(s, l access) aliasRule {
 	around, other := s.path, l.path
-	var own, its *frame // the outermost of what is around one of both alone
+	var own, its *frame // the outermost statements that are around only one of them
 	threads := false
 	for around != other {
 		if around.level() >= other.level() {
@@ -359,7 +359,7 @@ func (c *aliases) pair(s, l access) aliasRule {
 		}
 		c.budget--
 	}
-	var loops []*tir.For // around both, the outermost first
+	var loops []*tir.For // around both, outermost first
 	common := false
 	for f := around; f != nil; f = f.up {
 		c.budget--
@@ -372,7 +372,7 @@ func (c *aliases) pair(s, l access) aliasRule {
 		}
 	}
 	slices.Reverse(loops)
-	if threads && common { // other threads do the one, and may not have done so
+	if threads && common { // other threads execute the first access, perhaps later
 		return aliasNever
 	}
 	if !ordered(own, its) {
@@ -381,7 +381,7 @@ func (c *aliases) pair(s, l access) aliasRule {
 	repeated := slices.ContainsFunc(loops, repeats)
 	switch {
 	case !repeated && (s.indices == nil || l.indices == nil) && own == nil:
-		return aliasNever // one call does both
+		return aliasNever // one call reads and writes
 	case !repeated:
 		return aliasAny
 	case s.indices == nil || l.indices == nil || !c.sameElements(s.buffer, l.buffer) || !c.pinned(s, l, loops):
@@ -401,8 +401,8 @@ func bindsThreads(s tir.Stmt) bool {
 	return ok && x.Kind == tir.ThreadBind
 }
 
-// ordered reports whether the load is done before the store, or one of both alone, in one iteration of what is around
-// both: x is the outermost of what is around the store alone, y of what is around the load alone.
+// ordered reports whether, within one iteration of the common loops, the load precedes the store or only one of them is
+// executed. x is the outermost frame around the store alone, y the outermost frame around the load alone.
 func ordered(x, y *frame) bool {
 	if x == nil || y == nil { // the same statement
 		return x == y
@@ -419,8 +419,8 @@ func ordered(x, y *frame) bool {
 	return false
 }
 
-// sameElements reports whether elements of the same indices are in the same place of both buffers, if these begin at
-// the same address. How long the first dimension of a compact buffer is does not matter.
+// sameElements reports whether equal indices address the same element in both buffers, if these begin at the same
+// address. The size of the first dimension of a compact buffer does not matter.
 func (c *aliases) sameElements(x, y *tir.Buffer) bool {
 	if x.DType != y.DType || len(x.Shape) != len(y.Shape) || len(x.Strides) != len(y.Strides) ||
 		!equalExprs(x.Strides, y.Strides) {

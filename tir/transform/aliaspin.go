@@ -7,8 +7,8 @@ import (
 	"tvmgo/tir/compare"
 )
 
-// pinned reports whether a store and a load, whose indices are the same, reach other elements in each iteration of the
-// loops.
+// pinned reports whether a store and a load with the same indices address different elements in different iterations of
+// the loops.
 func (c *aliases) pinned(s, l access, loops []*tir.For) bool {
 	left := slices.DeleteFunc(slices.Clone(loops), func(x *tir.For) bool { return !repeats(x) })
 	free := func(groups []linear) {
@@ -35,7 +35,7 @@ func (c *aliases) pinned(s, l access, loops []*tir.For) bool {
 	if len(left) == 0 {
 		return true
 	}
-	if e := c.flat(s, l); e != nil { // a loop that was fused: x // n and x % n are in two dimensions
+	if e := c.flat(s, l); e != nil { // a fused loop: x // n and x % n are indices of two dimensions
 		if g, ok := c.linear(e); ok {
 			free([]linear{g})
 		}
@@ -43,8 +43,8 @@ func (c *aliases) pinned(s, l access, loops []*tir.For) bool {
 	return len(left) == 0
 }
 
-// flat is the index of an element in a compact buffer whose shape is constant but for the first dimension, nil of
-// others.
+// flat returns the index of an element in a compact buffer whose shape is constant except for the first dimension; nil
+// for other buffers.
 func (c *aliases) flat(s, l access) tir.Expr {
 	b := s.buffer
 	if len(b.Shape) < 2 || b.Strides != nil || len(s.indices) != len(b.Shape) {
@@ -67,14 +67,14 @@ func (c *aliases) flat(s, l access) tir.Expr {
 	return c.a.Simplify(sum)
 }
 
-// linear is a sum of variables of the function times constants, and of what never changes.
+// linear is a sum of variables of the function times constants, and of invariant terms.
 type linear struct {
 	vars  []*tir.Var
 	coefs []int64
-	lanes []int64 // spans of vectors: the step times the lanes behind the first
+	lanes []int64 // extents of vectors: the step times the number of lanes - 1
 }
 
-// linear splits an index; false if it is no such sum.
+// linear splits an index into such a sum; false if it is not one.
 func (c *aliases) linear(e tir.Expr) (linear, bool) {
 	var g linear
 	if r, ok := e.(*tir.Ramp); ok {
@@ -88,7 +88,7 @@ func (c *aliases) linear(e tir.Expr) (linear, bool) {
 	return g, c.addLinear(&g, e, 1)
 }
 
-// mostCoef bounds what is computed with, so that nothing overflows.
+// mostCoef limits coefficients, so that nothing overflows.
 const mostCoef = 1 << 40
 
 func magnitude(n int64) int64 {
@@ -136,9 +136,9 @@ func (c *aliases) addLinear(g *linear, e tir.Expr, coef int64) bool {
 	})
 }
 
-// pins are those of left that two iterations with the same sum have in common: each variable's step is greater than
-// what all with smaller steps add up to. The other loops of common are the same in both; of variables that no such loop
-// has, nothing is known.
+// pins returns the loops of left that two iterations with equal sums have in common. The step of each of their
+// variables is greater than the sum of all smaller steps times their extents. The other loops of common are in the same
+// iteration for both; nothing is known about variables that belong to none of these loops.
 func (g linear) pins(left, common []*tir.For) []*tir.For {
 	type part struct {
 		loop *tir.For

@@ -16,12 +16,12 @@ type Access struct {
 	Func        string // the function's name
 	Path        string // from the function to the index, as in errors of tir.Check: body.for(i).body.indices[0]
 	Buffer      *tir.Buffer
-	Dim         int      // which dimension the index is of
-	Index, Size tir.Expr // the index, and how many elements the dimension has
+	Dim         int      // the dimension of the index
+	Index, Size tir.Expr // the index, and the size of the dimension
 	Write       bool     // the access is a store
 }
 
-// String is a warning with the function, the path in it, the buffer, the index and the size.
+// String returns a warning with the function, the path in it, the buffer, the index and the size.
 func (a Access) String() string {
 	what := "read"
 	if a.Write {
@@ -109,16 +109,16 @@ func CheckBounds(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// boundsChecker goes through a function, and finds the indices that are not proved to be within.
+// boundsChecker walks through a function, and finds the indices that are not proved to be within their buffers.
 type boundsChecker struct {
 	f      *tir.PrimFunc
 	a      *arith.Analyzer
 	found  func(node any, b *tir.Buffer, d int, index tir.Expr, write bool) // may be nil
-	change bool                                                             // put checks into the program
-	skip   bool                                                             // by conditions around accesses
-	count  int                                                              // of indices that were found
+	change bool                                                             // insert checks into the program
+	skip   bool                                                             // put conditions around accesses
+	count  int                                                              // number of indices found
 	kernel bool                                                             // within a loop over threads
-	// of a function that launches kernels; nil: nothing is reported
+	// for a function that launches kernels; nil: nothing is reported
 	report *boundsReport
 	err    error
 }
@@ -127,7 +127,7 @@ func newBoundsChecker(f *tir.PrimFunc) *boundsChecker {
 	return &boundsChecker{f: f, a: arith.NewAnalyzer()}
 }
 
-// function is the body with checks.
+// function returns the body with checks.
 func (c *boundsChecker) function() (body tir.Stmt) {
 	var sizes []tir.Expr
 	for _, p := range c.f.Params {
@@ -178,8 +178,8 @@ func (c *boundsChecker) isWithin(x, size tir.Expr) bool {
 	return c.a.Prove(tir.GE(x, tir.IntConst(x.DType(), 0))) && c.a.Prove(tir.LT(x, size))
 }
 
-// inBounds is the condition that all lanes of an index are within, as a scalar. Each scalar that is compared goes
-// through seen with its condition.
+// inBounds returns the condition that all lanes of an index are within the dimension, as a scalar. seen may replace the
+// condition of each scalar that is compared.
 func inBounds(x, size tir.Expr, seen func(within, index, size tir.Expr) tir.Expr) tir.Expr {
 	size = tir.NewCast(tir.Int64, size)
 	one := func(e tir.Expr) tir.Expr {
@@ -208,8 +208,8 @@ func inBounds(x, size tir.Expr, seen func(within, index, size tir.Expr) tir.Expr
 	return all
 }
 
-// checked are the indices of an access with checks, and the condition that they are within where accesses are skipped;
-// nil: always.
+// checked returns the indices of an access with checks and, if accesses are skipped, the condition that the indices are
+// in bounds; nil: always.
 func (c *boundsChecker) checked(node any, b *tir.Buffer, indices []tir.Expr, write bool) (out []tir.Expr,
 	within tir.Expr) {
 	out = make([]tir.Expr, len(indices))

@@ -2,36 +2,37 @@ package transform
 
 import "tvmgo/tir"
 
-// The intrinsics by which kernels report indices that are outside of their buffers to the function that launches them,
-// when [CheckBounds] is on. The record is memory of the device that the function allocates: three numbers of type
-// int64, of which the first 32 bits are the number of the access, 0 for none, and the others the index and the size of
+// The intrinsics by which kernels report indices that are out of bounds to the function that launches them, if
+// [CheckBounds] is on. The record is memory of the device that the function allocates: three numbers of type int64. The
+// first 32 bits of the first one are the number of the access, 0 for none; the other two are the index and the size of
 // the dimension.
 const (
-	// ReportIndex is of type bool, and false: in a kernel it fills the record whose address is its first argument, if
-	// it has no report yet, with its second argument, the number of the access from 1 on, and the index and the size,
-	// both int64. Of several threads one must win.
+	// ReportIndex has type bool and returns false. A kernel calls it to fill the record, whose address is its first
+	// argument, if the record is empty: with the second argument, which is the number of the access, counted from 1,
+	// and with the index and the size, both int64. If several threads call it, one of them must win.
 	ReportIndex = "report_index"
-	// ClearReports empties the record whose memory is its argument, on the host.
+	// ClearReports clears the record whose memory is its argument, on the host.
 	ClearReports = "clear_reports"
-	// CheckReports ends the host's function with an IndexError if the record has a report. It waits for the kernels
-	// before. Its arguments are the memory of the record, then the buffer's name and the dimension of each access.
+	// CheckReports returns an IndexError from the host function if the record contains a report. It waits for the
+	// kernels first. Its arguments are the memory of the record, then the buffer's name and the dimension of each
+	// access.
 	CheckReports = "check_reports"
 )
 
-// boundsReport is how a function learns of the indices that its kernels find to be outside.
+// boundsReport describes how a function receives the reports of its kernels.
 type boundsReport struct {
 	record   *tir.Buffer
-	accesses []tir.Expr  // two for each: the name of the buffer, and the dimension
-	checks   []*tir.Call // of the record, which want the accesses
+	accesses []tir.Expr  // two for each access: the name of the buffer, and the dimension
+	checks   []*tir.Call // checks of the record, to which the accesses are added
 }
 
-// reporting is the body of a function that launches kernels, with checks.
+// reporting returns the body of a function that launches kernels, with checks.
 func (c *boundsChecker) reporting() tir.Stmt {
 	r := &boundsReport{record: &tir.Buffer{Name: "bounds_record", Data: tir.NewVar("bounds_record", tir.Handle),
 		DType: tir.Int64, Shape: []tir.Expr{tir.I64(3)}}}
 	c.report = r
 	body := c.function()
-	if len(r.accesses) == 0 { // the checks of the record are all that could be other than before
+	if len(r.accesses) == 0 { // only the checks of the record were added
 		c.report, c.count = nil, 0
 		return c.function()
 	}
@@ -43,14 +44,14 @@ func (c *boundsChecker) reporting() tir.Stmt {
 	return &tir.Alloc{Buffer: r.record, Body: tir.Sequence(clear, body, last)}
 }
 
-// check is a statement that looks for a report.
+// check returns a statement that checks the record.
 func (r *boundsReport) check() tir.Stmt {
 	call := &tir.Call{Kind: tir.CallIntrinsic, Name: CheckReports, Type: tir.Void, Args: []tir.Expr{r.record.Data}}
 	r.checks = append(r.checks, call)
 	return &tir.Evaluate{Value: call}
 }
 
-// reports makes the condition of a dimension's indices one that reports what does not meet it.
+// reports changes the condition of a dimension's indices: indices that do not meet it are reported.
 func (c *boundsChecker) reports(b *tir.Buffer, dim int) func(within, index, size tir.Expr) tir.Expr {
 	r := c.report
 	if r == nil || !c.kernel {
@@ -64,7 +65,7 @@ func (c *boundsChecker) reports(b *tir.Buffer, dim int) func(within, index, size
 	}
 }
 
-// forget takes back what was found since there were so many indices and accesses.
+// forget drops the indices and accesses that were found after these counts.
 func (c *boundsChecker) forget(count, accesses int) {
 	c.count = count
 	if c.report != nil {
@@ -72,7 +73,7 @@ func (c *boundsChecker) forget(count, accesses int) {
 	}
 }
 
-// reported is how many entries the table of accesses has.
+// reported returns the number of entries in the table of accesses.
 func (c *boundsChecker) reported() int {
 	if c.report == nil {
 		return 0

@@ -2,7 +2,7 @@ package transform
 
 import "tvmgo/tir"
 
-// stmt is a statement with checks.
+// stmt returns a statement with checks.
 func (c *boundsChecker) stmt(s tir.Stmt) tir.Stmt {
 	switch s := s.(type) {
 	case *tir.BufferStore:
@@ -62,8 +62,8 @@ func (c *boundsChecker) other(node any) {
 	}
 }
 
-// sequence goes through statements, of which those behind an assertion, or behind a return on a condition, know what
-// holds.
+// sequence adds checks to statements. Those after an assertion, or after a conditional return, use the condition that
+// then holds.
 func (c *boundsChecker) sequence(all []tir.Stmt) []tir.Stmt {
 	if len(all) == 0 {
 		return nil
@@ -98,7 +98,7 @@ func returns(s tir.Stmt) bool {
 	return ok && call.Kind == tir.CallIntrinsic && (call.Name == "ret" || call.Name == "ret_none")
 }
 
-// let runs do where a variable has a value.
+// let calls do with the value of a variable known.
 func (c *boundsChecker) let(v *tir.Var, value tir.Expr, do func()) {
 	c.a.Scope(func() {
 		if tir.IsInt(v.Type) && v.Type.Lanes == 1 {
@@ -108,12 +108,12 @@ func (c *boundsChecker) let(v *tir.Var, value tir.Expr, do func()) {
 	})
 }
 
-// expr is an expression with checks.
+// expr returns an expression with checks.
 func (c *boundsChecker) expr(e tir.Expr) tir.Expr {
 	return (&tir.Mutator{PreExpr: c.special, Memo: map[tir.Expr]tir.Expr{}}).MutateExpr(e)
 }
 
-// special goes through expressions that read memory, or know more than what is around them; false of others.
+// special handles expressions that read memory, or contain conditions for their operands; it returns false for others.
 func (c *boundsChecker) special(e tir.Expr) (tir.Expr, bool) {
 	switch e := e.(type) {
 	case *tir.BufferLoad:
@@ -144,7 +144,7 @@ func (c *boundsChecker) special(e tir.Expr) (tir.Expr, bool) {
 		switch {
 		case e.Kind == tir.CallIntrinsic && e.Name == "if_then_else":
 			return c.branches(e.Type, e.Args[0], e.Args[1], e.Args[2]), true
-		// whoever uses the address has to know
+		// the user of the address is responsible for its bounds
 		case e.Kind == tir.CallIntrinsic && (e.Name == "address_of" || e.Name == "prefetch"):
 			return e, true
 		}
@@ -161,8 +161,8 @@ func (c *boundsChecker) branches(t tir.Type, cond, then, other tir.Expr) tir.Exp
 	return &tir.Call{Kind: tir.CallIntrinsic, Name: "if_then_else", Type: t, Args: args}
 }
 
-// choice is a Select, or, where a branch has an access that is not proved, one whose branches are only computed where
-// they are taken.
+// choice returns a Select. If a branch has an access that is not proved to be in bounds, the result evaluates only the
+// selected branch.
 func (c *boundsChecker) choice(e *tir.Select) tir.Expr {
 	before, accesses := c.count, c.reported()
 	r := &tir.Select{Cond: c.expr(e.Cond)}
@@ -175,7 +175,7 @@ func (c *boundsChecker) choice(e *tir.Select) tir.Expr {
 	return c.branches(e.DType(), e.Cond, e.Then, e.Else)
 }
 
-// zeroOf is 0 of a type.
+// zeroOf returns the zero of a type.
 func zeroOf(t tir.Type) tir.Expr {
 	one := tir.Const(tir.Element(t), 0)
 	if t.Lanes == 1 {

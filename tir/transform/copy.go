@@ -6,17 +6,18 @@ import (
 	"tvmgo/tir"
 )
 
-// copier copies statements. Whatever a copy binds is new, so that a program may have several copies; variables are
-// replaced on the way. What stands in several places is copied once, and stands in several places again.
+// copier copies statements. A copy binds new variables and buffers, so that a program may contain several copies.
+// Variables can be replaced while copying. A part that occurs several times is copied once, and shared in the copy as
+// well.
 type copier struct {
 	vars    map[*tir.Var]tir.Expr
 	buffers map[*tir.Buffer]*tir.Buffer
-	swap    map[tir.Expr]tir.Expr // nodes of the original that give way to others
+	swap    map[tir.Expr]tir.Expr // replacements for nodes of the original
 	seen    map[tir.Expr]tir.Expr
 	m       *tir.Mutator
 }
 
-// copied is s with variables replaced by expressions of their types.
+// copied returns s with variables replaced by expressions of their types.
 func copied(s tir.Stmt, vars map[*tir.Var]tir.Expr) tir.Stmt { return newCopier(vars).stmt(s) }
 
 func newCopier(vars map[*tir.Var]tir.Expr) *copier {
@@ -49,14 +50,14 @@ func (c *copier) exprs(all []tir.Expr) []tir.Expr {
 	return out
 }
 
-// bind makes the variable that stands for v in the copy.
+// bind creates the variable that replaces v in the copy.
 func (c *copier) bind(v *tir.Var) *tir.Var {
 	if v == nil {
 		return nil
 	}
 	n := tir.NewVar(v.Name, v.Type)
 	c.vars[v] = n
-	c.seen = map[tir.Expr]tir.Expr{} // what was copied where v meant something else
+	c.seen = map[tir.Expr]tir.Expr{} // these copies contain the previous replacement of v
 	return n
 }
 
@@ -92,7 +93,7 @@ func (c *copier) preExpr(e tir.Expr) (tir.Expr, bool) {
 	return r, true
 }
 
-// binds makes what stands for the variables and the buffers that a node defines.
+// binds creates the replacements of the variables and buffers that a node defines.
 func (c *copier) binds(node any) {
 	vars, buffers := tir.Bound(node)
 	for _, v := range vars {
@@ -103,7 +104,7 @@ func (c *copier) binds(node any) {
 	}
 }
 
-// bindBuffer makes the buffer that stands for b in the copy.
+// bindBuffer creates the buffer that replaces b in the copy.
 func (c *copier) bindBuffer(b *tir.Buffer) *tir.Buffer {
 	n := *b
 	n.Shape, n.Strides = c.exprs(b.Shape), c.exprs(b.Strides)
@@ -115,8 +116,8 @@ func (c *copier) bindBuffer(b *tir.Buffer) *tir.Buffer {
 	return &n
 }
 
-// named is a node, whose parts are copied already, with what stands for the variables and the buffers that it names
-// and defines.
+// named returns a node, whose parts are already copied, with the replacements of the variables and buffers that it
+// names and defines.
 func (c *copier) named(node any) any {
 	if l, ok := node.(*tir.BufferLoad); ok {
 		if b := c.buffers[l.Buffer]; b != nil {

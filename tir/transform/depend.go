@@ -10,12 +10,12 @@ type touch struct {
 	buffer  *tir.Buffer
 	indices []tir.Expr
 	store   bool
-	inner   []*tir.For // loops between the one that is looked at and the access, outermost first
+	inner   []*tir.For // loops between the analyzed one and the access, outermost first
 	while   bool
 }
 
-// touches are the accesses of a loop's body without opaque nodes. Values of lets that read no memory stand in the place
-// of their variables.
+// touches lists the accesses in a loop's body without opaque nodes. Variables of lets are replaced by their values if
+// these read no memory.
 func touches(body tir.Stmt) []touch {
 	var all []touch
 	var around []*tir.For
@@ -92,16 +92,16 @@ func readsOrActs(node any) bool {
 	return load || isImpure(node)
 }
 
-// independent reports whether the iterations of a loop may run in lockstep, each statement for all of them before
-// the next: no iteration reads or writes what another one writes. Buffers with different addresses are assumed to be
-// different memory, or the same element by element.
+// independent reports whether the iterations of a loop may run in lockstep, each statement for all iterations before
+// the next statement: no iteration reads or writes elements that another one writes. Buffers with different addresses
+// are assumed to be different memory, or the same memory element by element.
 func independent(s *tir.For, iterations int64, body tir.Stmt) bool {
 	all := touches(body)
 	for i, x := range all {
 		if !x.store {
 			continue
 		}
-		alone := len(x.inner) == 0 && !x.while // one store alone keeps its order
+		alone := len(x.inner) == 0 && !x.while // a single store keeps its order
 		for j, y := range all {
 			if x.buffer.Data != y.buffer.Data || y.store && j < i {
 				continue
@@ -179,7 +179,7 @@ func apart(s *tir.For, iterations int64, x, y touch) bool {
 	return false
 }
 
-// stepOf is by how much an index grows with a loop's variable.
+// stepOf returns the increment of an index per iteration of a loop.
 func stepOf(a *arith.Analyzer, v *tir.Var, e tir.Expr) (int64, bool) {
 	if !contains(e, func(node any) bool { return node == any(v) }) {
 		return 0, true

@@ -60,16 +60,16 @@ func FlattenStorage(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// flattener is at work on one function.
+// flattener transforms one function.
 type flattener struct {
 	a     *arith.Analyzer
 	flat  map[*tir.Buffer]*tir.Buffer
 	small map[*tir.Buffer]bool
-	used  map[*tir.Buffer]bool // of those that take a parameter's place
+	used  map[*tir.Buffer]bool // names of buffers that replace parameters
 	err   error
 }
 
-// replace makes the buffer of one dimension that stands for b, unless b is one.
+// replace creates the buffer with one dimension that replaces b, unless b already has one dimension.
 func (l *flattener) replace(b *tir.Buffer, view bool) bool {
 	if b == nil || l.err != nil || isTexture(b.StorageScope()) {
 		return false
@@ -96,7 +96,7 @@ func (l *flattener) replace(b *tir.Buffer, view bool) bool {
 	return true
 }
 
-// index is the one index that stands for those of b.
+// index returns the single index that replaces the indices of b.
 func (l *flattener) index(b *tir.Buffer, indices []tir.Expr) []tir.Expr {
 	at, err := element(b, indices, l.small[b])
 	if err != nil {

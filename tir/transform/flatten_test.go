@@ -11,8 +11,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// One index has the strides, the offset and the gaps in it; where the memory may be larger than 32 bits reach, it has
-// 64.
+// The single index contains the strides, the offset and the gaps. If the memory may be larger than a 32-bit index can
+// address, the index has 64 bits.
 func TestFlattenStorage(t *testing.T) {
 	m := must.Get(text.Parse(`func f(p: handle, q: handle, n: int32) {
   var s: int32
@@ -57,5 +57,5 @@ func TestFlattenStorage(t *testing.T) {
 	}
 	same := &tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t, "out[3] = 1")}}
 	got := must.Get(transform.FlattenStorage(same, nil))(t)
-	require.True(t, same == got, "what is flat is shared")
+	require.True(t, same == got, "a flat function is shared")
 }

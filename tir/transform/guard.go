@@ -15,7 +15,7 @@ type guard struct {
 	exact bool     // it does not hold on the other side
 }
 
-// guards are the conditions of a loop's body that the loop's variable decides.
+// guards returns the conditions in a loop's body that depend on the loop's variable and hold on one side.
 func (p *partition) guards(s *tir.For) []guard {
 	found := map[tir.Expr]guard{}
 	bad := map[tir.Expr]bool{}
@@ -69,7 +69,7 @@ func (p *partition) guards(s *tir.For) []guard {
 	return all
 }
 
-// guard is what a condition says of a loop's variable, given the loops between.
+// guard derives a guard from a condition on a loop's variable, given the loops in between.
 func (p *partition) guard(s *tir.For, node tir.Expr, inner []*tir.For, lets map[*tir.Var]tir.Expr) (guard, bool) {
 	none := guard{}
 	slack := slackOf(tir.Substitute(node.(*tir.Call).Args[0], lets))
@@ -126,8 +126,8 @@ func (p *partition) mentionsBound(e tir.Expr, s *tir.For) bool {
 	return contains(e, func(node any) bool { return bound[node] })
 }
 
-// slackOf is an integer that is not negative where a comparison holds; nil of what is none of integers with a
-// sign.
+// slackOf returns an integer that is not negative exactly where a comparison holds; nil if the comparison is not one of
+// signed integers.
 func slackOf(cond tir.Expr) tir.Expr {
 	c, ok := cond.(*tir.Binary)
 	if !ok || !tir.IsSigned(c.A.DType()) || c.A.DType().Lanes != 1 || c.A.DType().Bits < 32 {

@@ -111,7 +111,7 @@ func (l *Language) verifyBuffer(b *tir.Buffer) error {
 	return l.verifyType(b.DType)
 }
 
-// joined is a list of values in a sentence.
+// joined formats a list of values for a sentence.
 func joined[T any](list []T, text func(T) string) string {
 	all := make([]string, len(list))
 	for i, x := range list {

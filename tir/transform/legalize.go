@@ -68,12 +68,12 @@ func usesNarrow(f *tir.PrimFunc) (found bool) {
 	return found
 }
 
-// legalizer is at work on one function.
+// legalizer transforms one function.
 type legalizer struct {
 	mutator tir.Mutator
 	vars    map[*tir.Var]tir.Expr
 	storage map[*tir.Buffer]*narrowStorage
-	// by its address, memory of the program whose elements have a byte each instead of a part of one
+	// by address: memory of the program whose elements occupy a byte each instead of a part of one
 	own      map[*tir.Var]*tir.Buffer
 	parallel bool // within a loop over threads of a device
 	err      error
@@ -111,7 +111,7 @@ func (l *legalizer) function(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 	for i := len(bind) - 1; i >= 0; i-- {
 		g.Body = bind[i](g.Body)
 	}
-	if l.err == nil { // what could not be made
+	if l.err == nil { // an expression that could not be built
 		tir.Walk(g.Body, func(node any) bool {
 			if b, ok := node.(*tir.Bad); ok {
 				l.fail("%w", b.Err)
@@ -122,7 +122,8 @@ func (l *legalizer) function(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 	return &g, l.err
 }
 
-// param is what a narrow number is passed as; enter makes of it what the body computes with.
+// param returns the parameter type in which a narrow number is passed; enter converts it to the type of the body's
+// arithmetic.
 func (l *legalizer) param(p *tir.Var) (*tir.Var, func(body tir.Stmt) tir.Stmt) {
 	v := tir.NewVar(p.Name, wideType(p.Type))
 	if tir.IsFloat(p.Type) {
@@ -146,7 +147,7 @@ func (l *legalizer) param(p *tir.Var) (*tir.Var, func(body tir.Stmt) tir.Stmt) {
 	}
 }
 
-// wideType is the type that values of a type are computed in.
+// wideType returns the type in which values of a type are computed.
 func wideType(t tir.Type) tir.Type {
 	lanes := int(t.Lanes)
 	switch {
@@ -160,7 +161,7 @@ func wideType(t tir.Type) tir.Type {
 	return tir.Vector(tir.UInt32, lanes)
 }
 
-// fit makes what was computed one of the narrow type t again.
+// fit converts a computed value back to the narrow type t.
 func fit(t tir.Type, e tir.Expr) tir.Expr {
 	switch {
 	case IsLegal(t):
@@ -171,7 +172,7 @@ func fit(t tir.Type, e tir.Expr) tir.Expr {
 	return wrapInt(t, e)
 }
 
-// wrapInt is a number of 32 bits modulo the width of t.
+// wrapInt returns a 32-bit integer modulo the width of t.
 func wrapInt(t tir.Type, e tir.Expr) tir.Expr {
 	low := bitsAnd(e, 1<<t.Bits-1)
 	if !tir.IsSigned(t) {
@@ -181,7 +182,7 @@ func wrapInt(t tir.Type, e tir.Expr) tir.Expr {
 	return tir.Sub(bitwise("bitwise_xor", low, sign), constantLike(e, sign))
 }
 
-// bindVar is the variable that stands for one that a node binds.
+// bindVar returns the variable that replaces one that a node binds.
 func (l *legalizer) bindVar(v *tir.Var) *tir.Var {
 	if IsLegal(v.Type) {
 		return v

@@ -2,7 +2,7 @@ package transform
 
 import "tvmgo/tir"
 
-// expr replaces expressions that are of narrow types, or made of such.
+// expr replaces expressions that have narrow types or operands of narrow types.
 func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
 	m := &l.mutator
 	t := e.DType()
@@ -63,7 +63,7 @@ func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
 	return nil, false
 }
 
-// other rejects a node of another type that computes with, or names, what is of a narrow type.
+// other rejects a node of another type that computes with a narrow type, or names a variable or buffer of one.
 func (l *legalizer) other(node any) {
 	exprs, _ := tir.Parts(node)
 	for _, e := range exprs {
@@ -85,7 +85,7 @@ func (l *legalizer) other(node any) {
 	}
 }
 
-// floatConstant is a constant, rounded if it is not of its type.
+// floatConstant returns a constant, rounded to its type.
 func (l *legalizer) floatConstant(e *tir.FloatImm) tir.Expr {
 	value := e.Value
 	if c, ok := tir.Const(e.Type, value).(*tir.FloatImm); ok {
@@ -96,12 +96,12 @@ func (l *legalizer) floatConstant(e *tir.FloatImm) tir.Expr {
 	return &tir.FloatImm{Type: wideType(e.Type), Value: value}
 }
 
-// binary is an operation on values of a narrow type.
+// binary returns an operation on values of a narrow type.
 func (l *legalizer) binary(op tir.BinaryOp, t tir.Type, a, b tir.Expr) tir.Expr {
 	switch {
 	case op.IsComparison():
 		return tir.NewBinary(op, a, b)
-	case op == tir.OpFloorDiv && tir.IsFloat(t): // the floor of what the quotient is as one of the type
+	case op == tir.OpFloorDiv && tir.IsFloat(t): // the floor of the quotient after rounding to the type
 		return fit(t, tir.Intrin("floor", fit(t, tir.Div(a, b))))
 	case op == tir.OpMin || op == tir.OpMax:
 		return tir.NewBinary(op, a, b)
@@ -109,7 +109,7 @@ func (l *legalizer) binary(op tir.BinaryOp, t tir.Type, a, b tir.Expr) tir.Expr 
 	return fit(t, tir.NewBinary(op, a, b))
 }
 
-// castNarrow is a value of one type, as it is computed, as another type.
+// castNarrow converts the wide form of a value of one type to the wide form of another type.
 func castNarrow(to, from tir.Type, e tir.Expr) tir.Expr {
 	lanes := int(to.Lanes)
 	if to == from {
@@ -137,7 +137,8 @@ func castNarrow(to, from tir.Type, e tir.Expr) tir.Expr {
 	return tir.NewCast(target, narrowFloatOf(to).round(e, r))
 }
 
-// leading is an integer of 64 bits without those behind the first 53, which no narrow type tells apart.
+// leading returns a 64-bit integer without the bits after its first 53 significant ones, which no narrow type
+// distinguishes.
 func leading(e tir.Expr) tir.Expr {
 	return let("whole", e, func(x tir.Expr) tir.Expr {
 		large := tir.GE(x, constantLike(x, 1<<53))
@@ -148,7 +149,7 @@ func leading(e tir.Expr) tir.Expr {
 	})
 }
 
-// call replaces calls of intrinsics; functions get and give what the types are computed in, if they are of the module.
+// call replaces calls of intrinsics. Functions of the module take and return the wide types.
 func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
 	narrow := !IsLegal(e.Type)
 	for _, a := range e.Args {
@@ -199,7 +200,7 @@ func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
 	return fit(e.Type, call), true
 }
 
-// fma is rounded once: in 64 bits the sum of products of narrow values is exact.
+// fma rounds once: in 64 bits the sum of products of narrow values is exact.
 func (l *legalizer) fma(t tir.Type, args []tir.Expr) tir.Expr {
 	for i, a := range args {
 		args[i] = tir.NewCast(tir.Vector(tir.Float64, int(t.Lanes)), a)
@@ -208,7 +209,7 @@ func (l *legalizer) fma(t tir.Type, args []tir.Expr) tir.Expr {
 	return tir.NewCast(wideType(t), narrowFloatOf(t).round(exact, real64))
 }
 
-// reinterpret is of bytes: a narrow value as its bits, or bits as a narrow value.
+// reinterpret converts bytes: a narrow value to its bits, or bits to a narrow value.
 func (l *legalizer) reinterpret(to, from tir.Type, e tir.Expr) tir.Expr {
 	if to.Lanes != from.Lanes || to.Bits != from.Bits {
 		l.fail("reinterpret of %s as %s: with narrow types as many lanes of as many bits are wanted", from, to)
@@ -225,7 +226,7 @@ func (l *legalizer) reinterpret(to, from tir.Type, e tir.Expr) tir.Expr {
 	return reinterpret(tir.Element(to), e)
 }
 
-// address is that of an element in memory.
+// address returns the address of an element in memory.
 func (l *legalizer) address(e *tir.Call, load *tir.BufferLoad) tir.Expr {
 	n := l.storage[load.Buffer]
 	if sharesBytes(load.Buffer.DType) {

@@ -2,7 +2,7 @@ package transform
 
 import "tvmgo/tir"
 
-// stmt replaces statements that bind or store what is narrow.
+// stmt replaces statements that bind or store narrow values.
 func (l *legalizer) stmt(s tir.Stmt) (tir.Stmt, bool) {
 	m := &l.mutator
 	switch s := s.(type) {
@@ -43,7 +43,7 @@ func (l *legalizer) stmt(s tir.Stmt) (tir.Stmt, bool) {
 	return nil, false
 }
 
-// body is the body of a statement; one of which nothing is left is empty.
+// body returns the new body of a statement; an empty one if nothing remains.
 func (l *legalizer) body(s tir.Stmt) tir.Stmt {
 	if s = l.mutator.MutateStmt(s); s == nil {
 		return &tir.Seq{}

@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// hostLibraries are what LibraryCalls knows.
+// hostLibraries are the libraries that LibraryCalls supports.
 var hostLibraries = []string{"cblas"}
 
 // LibraryCalls replaces loops by calls of the libraries in the target's option libs, for the CPU. With "cblas",
@@ -34,7 +34,7 @@ func LibraryCalls(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// callLibraries replaces what stands in no loop.
+// callLibraries replaces matrix products that are not inside a loop.
 func callLibraries(s tir.Stmt) tir.Stmt {
 	if p := findProduct(s); p != nil {
 		call := gemm(p)
@@ -73,14 +73,14 @@ func callLibraries(s tir.Stmt) tir.Stmt {
 	return s
 }
 
-// What cblas.h calls CblasRowMajor, CblasNoTrans and CblasTrans.
+// The values of CblasRowMajor, CblasNoTrans and CblasTrans in cblas.h.
 const (
 	blasRows  = 101
 	blasAsIs  = 111
 	blasTrans = 112
 )
 
-// gemm is the call for a product: C = 1·A·B + 0·C.
+// gemm returns the call for a product: C = 1·A·B + 0·C.
 func gemm(p *Product) tir.Stmt {
 	t := p.C.Buffer.DType
 	name := map[tir.Type]string{tir.Float32: "cblas_sgemm", tir.Float64: "cblas_dgemm"}[t]

@@ -7,20 +7,20 @@ import (
 	"tvmgo/tir"
 )
 
-// life is an allocation of a body, and the statements of the body that touch it, by their numbers.
+// life describes an allocation of a body, and the range of statements of the body that use it, by their indices.
 type life struct {
 	buffer      *tir.Buffer
 	node        *tir.Alloc
-	first, last int // statements that touch it; first is greater: none
+	first, last int // the first and the last statement that use it; first > last: none
 	end         int // the last statement of the allocation
 	bytes       int64
-	own         bool // keeps its memory
-	removed     bool // nothing touches it
+	own         bool // it must not share memory
+	removed     bool // nothing uses it
 	slot        *slot
-	view        *tir.Buffer // what stands for the buffer; nil: itself
+	view        *tir.Buffer // the view that replaces the buffer; nil: none
 }
 
-// bodyLives is what lies between loops and branches: statements in their order, and the allocations around them.
+// bodyLives lists the statements between loops and branches in order, and the allocations around them.
 type bodyLives struct {
 	lives   []*life // outer ones first
 	of      map[*tir.Var]*life
@@ -28,7 +28,7 @@ type bodyLives struct {
 	barrier []int // the statements that are barriers of all threads of a block
 }
 
-// livesOf looks at a body.
+// livesOf analyzes a body.
 func livesOf(s tir.Stmt) *bodyLives {
 	b := &bodyLives{of: map[*tir.Var]*life{}}
 	b.stmt(s)
@@ -61,7 +61,7 @@ func (b *bodyLives) alloc(s *tir.Alloc) {
 	x := s.Buffer
 	l := &life{buffer: x, node: s, first: math.MaxInt, last: -1, bytes: bytesOf(x)}
 	l.own = x.Offset != nil || isTexture(x.StorageScope())
-	if other := b.of[x.Data]; other != nil { // the statement stands in two places
+	if other := b.of[x.Data]; other != nil { // the statement occurs twice
 		other.own, l.own = true, true
 	}
 	b.lives = append(b.lives, l)
@@ -70,7 +70,7 @@ func (b *bodyLives) alloc(s *tir.Alloc) {
 	l.end = b.now
 }
 
-// speaksOf keeps what an attribute speaks of as it is.
+// speaksOf excludes buffers that an attribute refers to from sharing.
 func (b *bodyLives) speaksOf(s *tir.AttrStmt) {
 	switch n := s.Node.(type) {
 	case *tir.Buffer:
@@ -86,17 +86,17 @@ func (b *bodyLives) keep(v *tir.Var) {
 	}
 }
 
-// event is a statement that nothing is looked at in but what it touches.
+// event records what a statement uses. Its inner statements are not distinguished.
 func (b *bodyLives) event(s tir.Stmt) {
 	b.now++
-	given := false // an opaque node is around, to which a load may be an address
+	given := false // inside an opaque node, which may take the address of a load
 	touch := func(v *tir.Var, address bool) {
 		l := b.of[v]
 		if l == nil {
 			return
 		}
 		l.first, l.last = min(l.first, b.now), max(l.last, b.now)
-		if address { // which may be kept
+		if address { // the callee may keep the address
 			l.last = math.MaxInt
 		}
 	}
@@ -150,7 +150,7 @@ func isBarrier(e tir.Expr) bool {
 	return ok && (t.Value == "shared" || t.Value == "shared.dyn" || t.Value == "global")
 }
 
-// waits reports whether a barrier stands after statement i and before j.
+// waits reports whether there is a barrier after statement i and before j.
 func (b *bodyLives) waits(i, j int) bool {
 	for _, x := range b.barrier {
 		if x > i && x < j {
@@ -163,5 +163,5 @@ func (b *bodyLives) waits(i, j int) bool {
 // livesApart reports whether two lives do not overlap.
 func livesApart(x, y *life) bool { return x.last < y.first || y.last < x.first }
 
-// scarce reports whether memory of a scope is little on every device.
+// scarce reports whether memory of a scope is scarce on every device.
 func scarce(scope string) bool { return strings.HasPrefix(scope, "shared") }

@@ -28,7 +28,7 @@ func mapFuncs(pass string, m *tir.IRModule, change func(f *tir.PrimFunc) (*tir.P
 	return &tir.IRModule{Funcs: funcs, Attrs: m.Attrs}, nil
 }
 
-// checkFuncs returns an error if a pass cannot look at a module's functions.
+// checkFuncs returns an error if a pass cannot process a module's functions.
 func checkFuncs(pass string, m *tir.IRModule) error {
 	if m == nil {
 		return fmt.Errorf("%s: the module is nil", pass)
@@ -83,10 +83,10 @@ func count(e tir.Expr) (int64, bool) {
 	return 0, false
 }
 
-// sized is an integer constant of a type.
+// sized returns an integer constant of a type.
 func sized(t tir.Type, n int64) tir.Expr { return &tir.IntImm{Type: t, Value: n} }
 
-// plus is a + n.
+// plus returns a + n.
 func plus(a tir.Expr, n int64) tir.Expr {
 	if n == 0 {
 		return a
@@ -97,7 +97,7 @@ func plus(a tir.Expr, n int64) tir.Expr {
 	return tir.Add(a, sized(a.DType(), n))
 }
 
-// minOf is the first value of a loop variable, in the variable's type.
+// minOf returns the first value of a loop variable, in the variable's type.
 func minOf(s *tir.For) tir.Expr {
 	if c, ok := s.Min.(*tir.IntImm); ok {
 		return sized(s.Var.Type, c.Value)
@@ -123,7 +123,7 @@ func bodies(s tir.Stmt) []tir.Stmt {
 	return all
 }
 
-// notKnown returns an error for a node of which a pass knows too little.
+// notKnown returns an error for a node whose effects a pass does not know.
 func notKnown(node any, why string) error {
 	return fmt.Errorf("%s %s, and this pass does not know what it does: lower it before", tir.NodeName(node), why)
 }

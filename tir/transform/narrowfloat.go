@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// real is a type of floats that narrower ones are computed in.
+// real is a type of floats in which narrower ones are computed.
 type real struct {
 	float, bits tir.Type
 	fraction    int
@@ -19,8 +19,9 @@ var (
 	real64 = real{tir.Float64, tir.UInt64, 52, 1023}
 )
 
-// realOf is what values of a type of narrow floats are computed in: float32, which has more than twice their digits, so
-// that rounding twice is rounding once; products of powers of two (float8_e8m0fnu) leave its range.
+// realOf returns the type in which values of a narrow float type are computed: float32, which has more than twice as
+// many digits, so that rounding twice equals rounding once; float64 for powers of two (float8_e8m0fnu), whose products
+// exceed float32's range.
 func realOf(t tir.Type) real {
 	if t.Code == dlpack.CodeFloat8E8M0FNU {
 		return real64
@@ -33,9 +34,9 @@ type narrowFloat struct {
 	tir.FloatFormat
 	powers bool // float8_e8m0fnu
 	sign   int64
-	inf    int64 // the code of infinity, where there is one
-	nan    int64 // the code that no number becomes
-	most   int64 // the code of the greatest value that is a number or infinity
+	inf    int64 // the code of infinity, if the type has one
+	nan    int64 // a code of NaN
+	most   int64 // the code of the greatest value, including infinity
 }
 
 func narrowFloatOf(t tir.Type) narrowFloat {
@@ -77,7 +78,7 @@ func shiftLeft(a tir.Expr, by int) tir.Expr   { return bitwise("shift_left", a, 
 func shiftRight(a tir.Expr, by int) tir.Expr  { return bitwise("shift_right", a, int64(by)) }
 func bitsOr(a, b tir.Expr) tir.Expr           { return tir.Intrin("bitwise_or", a, b) }
 
-// bitwise is an operation on bits with a constant; one to shift by 0 is none.
+// bitwise returns an operation on bits with a constant; it omits a shift by 0.
 func bitwise(name string, a tir.Expr, b int64) tir.Expr {
 	if b == 0 && name != "bitwise_and" {
 		return a
@@ -85,7 +86,7 @@ func bitwise(name string, a tir.Expr, b int64) tir.Expr {
 	return tir.Intrin(name, a, constantLike(a, b))
 }
 
-// constantLike is a constant of an expression's type, with its lanes.
+// constantLike returns a constant of an expression's type, with its lanes.
 func constantLike(e tir.Expr, n int64) tir.Expr {
 	t := e.DType()
 	var c tir.Expr = &tir.IntImm{Type: tir.Element(t), Value: n}
@@ -95,7 +96,7 @@ func constantLike(e tir.Expr, n int64) tir.Expr {
 	return c
 }
 
-// floatLike is a constant of an expression's type, with its lanes.
+// floatLike returns a constant of an expression's type, with its lanes.
 func floatLike(e tir.Expr, x float64) tir.Expr {
 	t := e.DType()
 	var c tir.Expr = &tir.FloatImm{Type: tir.Element(t), Value: x}
@@ -105,7 +106,7 @@ func floatLike(e tir.Expr, x float64) tir.Expr {
 	return c
 }
 
-// round is the nearest value of the narrow type, ties to even, of a value of r: as one of r.
+// round rounds a value of type r to the nearest value of the narrow type, ties to even; the result has type r.
 func (f narrowFloat) round(x tir.Expr, r real) tir.Expr {
 	if f.powers {
 		return f.roundPower(x, r)
@@ -144,7 +145,7 @@ func (f narrowFloat) round(x tir.Expr, r real) tir.Expr {
 	})
 }
 
-// roundPower is round to a power of two, the greater at ties; what is not positive is no number.
+// roundPower rounds to a power of two, to the greater one at ties; the result for values that are not positive is NaN.
 func (f narrowFloat) roundPower(x tir.Expr, r real) tir.Expr {
 	return let("x", x, func(x tir.Expr) tir.Expr {
 		u := reinterpret(tir.Int64, x)
@@ -158,7 +159,7 @@ func (f narrowFloat) roundPower(x tir.Expr, r real) tir.Expr {
 	})
 }
 
-// encode is the code of a value that the type has, as uint32 for those of real32, else as uint64.
+// encode returns the code of a value that the type can represent, as uint32 for values of real32, else as uint64.
 func (f narrowFloat) encode(x tir.Expr, r real) tir.Expr {
 	if f.powers {
 		return let("x", x, func(x tir.Expr) tir.Expr {
@@ -172,7 +173,7 @@ func (f narrowFloat) encode(x tir.Expr, r real) tir.Expr {
 			u := reinterpret(r.bits, size)
 			rebias := int64(r.bias+f.Least-1) << f.Fraction
 			normal := tir.Sub(shiftRight(u, r.fraction-f.Fraction), constantLike(u, rebias))
-			// The side that is not taken may be computed as well: it must not go beyond the bits.
+			// Both operands may be computed: the one that is not selected must not exceed the bits.
 			least := floatLike(size, math.Ldexp(1, f.Least))
 			tiny := tir.NewCast(u.DType(),
 				tir.Mul(tir.Min(size, least), floatLike(size, math.Ldexp(1, f.Fraction-f.Least))))
@@ -194,7 +195,7 @@ func (f narrowFloat) encode(x tir.Expr, r real) tir.Expr {
 	})
 }
 
-// bitLength is how many bits a number has.
+// bitLength returns the number of bits of a number.
 func bitLength(n int64) (bits int) {
 	for ; n > 0; n >>= 1 {
 		bits++
@@ -202,7 +203,7 @@ func bitLength(n int64) (bits int) {
 	return bits
 }
 
-// decode is the value of a code, which is a uint32 or, of powers, a uint64.
+// decode returns the value of a code, which is a uint32 or, for powers of two, a uint64.
 func (f narrowFloat) decode(code tir.Expr, r real) tir.Expr {
 	if f.powers {
 		return let("code", code, func(c tir.Expr) tir.Expr {

@@ -7,21 +7,21 @@ import (
 	"tvmgo/tir"
 )
 
-// narrowStorage is how a buffer of a narrow type lies in memory.
+// narrowStorage describes how a buffer of a narrow type is stored.
 type narrowStorage struct {
 	buffer *tir.Buffer
 	bytes  *tir.Buffer // of uint8, over the same memory
 	packed bool        // elements share bytes
 }
 
-// sharesBytes reports whether several elements of a type lie in one byte where others see them: those of uint1, which
-// is bool of old, do not.
+// sharesBytes reports whether several elements of a type share one byte in memory that others access. Elements of
+// uint1, an older form of bool, do not.
 func sharesBytes(t tir.Type) bool {
 	return t.Bits < 8 && t != tir.Vector(tir.Type{Code: dlpack.CodeUInt, Bits: 1}, int(t.Lanes))
 }
 
-// store settles how a buffer lies in memory; nil of one whose type is not narrow. outside says that others know the
-// memory.
+// store determines how a buffer is stored; nil for a buffer whose type is not narrow. outside means that others access
+// the memory.
 func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 	if IsLegal(b.DType) {
 		return nil
@@ -61,7 +61,7 @@ func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 	return n
 }
 
-// code and value go from a value of a narrow type to its bits in a byte, and back.
+// code and value convert a value of a narrow type to its bits in a byte, and back.
 func code(t tir.Type, e tir.Expr) tir.Expr {
 	t = tir.Element(t)
 	switch {
@@ -83,7 +83,7 @@ func value(t tir.Type, bits tir.Expr) tir.Expr {
 	return wrapInt(t, tir.NewCast(wideType(tir.Vector(t, lanes)), bits))
 }
 
-// read is an element of a buffer, or, with a vector for the last index, several.
+// read returns an element of a buffer, or, with a vector for the last index, several.
 func (l *legalizer) read(n *narrowStorage, indices []tir.Expr) tir.Expr {
 	t := n.buffer.DType
 	if !n.packed {
@@ -100,12 +100,12 @@ func (l *legalizer) read(n *narrowStorage, indices []tir.Expr) tir.Expr {
 	})
 }
 
-// bitAt is the first bit of a packed element.
+// bitAt returns the first bit of a packed element.
 func bitAt(at tir.Expr, t tir.Type) tir.Expr { return tir.Mul(at, constantLike(at, int64(t.Bits))) }
 
 func byteOf(bit tir.Expr) tir.Expr { return shiftRight(bit, 3) }
 
-// within is where in its byte a bit is, as uint32.
+// within returns the position of a bit in its byte, as uint32.
 func within(bit tir.Expr) tir.Expr {
 	return tir.NewCast(tir.Vector(tir.UInt32, int(bit.DType().Lanes)), bitsAnd(bit, 7))
 }
@@ -115,10 +115,10 @@ func (l *legalizer) byteAt(n *narrowStorage, at tir.Expr) tir.Expr {
 		&tir.BufferLoad{Buffer: n.bytes, Indices: []tir.Expr{at}})
 }
 
-// window is the bits of memory from a bit on, as many as an element has.
+// window returns as many bits of memory as an element has, starting at a bit.
 func (l *legalizer) window(n *narrowStorage, bit tir.Expr) tir.Expr {
 	low := l.byteAt(n, byteOf(bit))
-	if 8%n.buffer.DType.Bits != 0 { // an element may go on in the next byte, which is there then
+	if 8%n.buffer.DType.Bits != 0 { // an element may extend into the next byte, which then exists
 		next := l.byteAt(n, tir.Add(byteOf(bit), constantLike(bit, 1)))
 		goesOn := tir.GT(bitsAnd(bit, 7), constantLike(bit, int64(8-n.buffer.DType.Bits)))
 		more := tir.NewCall(tir.CallIntrinsic, next.DType(), "if_then_else", goesOn, shiftLeft(next, 8),
@@ -149,7 +149,7 @@ func (l *legalizer) write(n *narrowStorage, indices []tir.Expr, v tir.Expr) tir.
 	var body tir.Stmt
 	if lanes := int(bits.DType().Lanes); lanes == 1 {
 		body = l.put(n, where, all)
-	} else { // one after the other: they share bytes
+	} else { // sequentially: they share bytes
 		list := make([]tir.Stmt, lanes)
 		for k := range lanes {
 			lane := func(e tir.Expr) tir.Expr { return &tir.Shuffle{Vectors: []tir.Expr{e}, Indices: []int{k}} }

@@ -44,11 +44,11 @@ func isLikely(node any) bool {
 
 type partition struct {
 	a       *arith.Analyzer
-	size    int64        // of the function, as it is now
+	size    int64        // current number of statements of the function
 	threads map[any]bool // variables that differ among the threads of a block
 }
 
-// stmt cuts the loops of a statement, the outermost first.
+// stmt splits the loops of a statement, the outermost first.
 func (p *partition) stmt(s tir.Stmt) tir.Stmt {
 	m := &tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
 		switch s := s.(type) {
@@ -79,12 +79,12 @@ func (p *partition) stmt(s tir.Stmt) tir.Stmt {
 	return r
 }
 
-// differs reports whether a value may be another one in each thread of a block.
+// differs reports whether a value may differ between the threads of a block.
 func (p *partition) differs(e tir.Expr) bool {
 	return len(p.threads) > 0 && contains(e, func(node any) bool { return p.threads[node] || tir.Opaque(node) })
 }
 
-// inner cuts the loops within one.
+// inner splits the loops inside another one.
 func (p *partition) inner(s *tir.For) tir.Stmt {
 	var body tir.Stmt
 	p.a.Scope(func() {
@@ -122,7 +122,7 @@ func (p *partition) loop(s *tir.For) tir.Stmt {
 	}
 	from = p.a.Simplify(tir.Min(from, end))
 	to = p.a.Simplify(tir.Max(to, from))
-	// nowhere do all of them hold, or elsewhere in each thread
+	// no iteration satisfies all guards, or the range differs between threads
 	if p.never(from, to) || p.differs(from) || p.differs(to) {
 		return p.inner(s)
 	}
@@ -154,7 +154,7 @@ func (p *partition) loop(s *tir.For) tir.Stmt {
 			r.Kind = tir.Serial
 		}
 		if r.Body = withoutTrue(r.Body); !isEmpty(r.Body) || isEmpty(s.Body) {
-			if len(swap) > 0 && len(swap) < len(guards) { // others may cut it further
+			if len(swap) > 0 && len(swap) < len(guards) { // other guards may split it further
 				parts = append(parts, p.loop(r))
 			} else {
 				parts = append(parts, p.inner(r))
@@ -167,11 +167,11 @@ func (p *partition) loop(s *tir.For) tir.Stmt {
 	return tir.Sequence(parts...)
 }
 
-// never reports whether there is nothing from a to b.
+// never reports whether the range from a to b is certainly empty.
 func (p *partition) never(a, b tir.Expr) bool { return p.a.Prove(tir.GE(a, b)) }
 
-// fails are the guards that hold nowhere in the part before, or after, the one where all do, which ends or begins at a
-// iteration. A guard that is alone on its side is what that part is for.
+// fails returns the guards that hold nowhere in the part before, or after, the range in which all guards hold; at is
+// the iteration between the two. If only one guard holds on that side, it fails in the whole part.
 func (p *partition) fails(guards []guard, before bool, at tir.Expr) map[tir.Expr]tir.Expr {
 	side := 0
 	for _, g := range guards {
@@ -189,7 +189,7 @@ func (p *partition) fails(guards []guard, before bool, at tir.Expr) map[tir.Expr
 	return all
 }
 
-// branches is a loop that asks in each iteration whether all guards hold.
+// branches returns a loop that checks in each iteration whether all guards hold.
 func (p *partition) branches(s *tir.For, from, to tir.Expr, before, after bool, holds map[tir.Expr]tir.Expr) tir.Stmt {
 	var cond tir.Expr
 	if !before {
@@ -222,7 +222,7 @@ func isEmpty(s tir.Stmt) bool {
 	return ok && len(q.Stmts) == 0
 }
 
-// withoutTrue leaves out conditions that are constant.
+// withoutTrue removes constant conditions.
 func withoutTrue(s tir.Stmt) tir.Stmt {
 	m := &tir.Mutator{PreExpr: func(e tir.Expr) (tir.Expr, bool) { return e, true }, Stmt: func(s tir.Stmt) tir.Stmt {
 		branch, ok := s.(*tir.If)

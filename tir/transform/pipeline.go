@@ -9,15 +9,15 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// Pass transforms a program for a target. It returns a new module, or its argument where it changes nothing, and leaves
+// Pass transforms a program for a target. It returns a new module, or its argument if it changes nothing, and leaves
 // its argument unchanged. It rejects nil modules and functions without a body; the target may be nil.
 type Pass = func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error)
 
-// Step is a pass with what a pipeline has to know of it.
+// Step is a pass and its requirements in a pipeline.
 type Step struct {
-	Name    string // as the pass names itself in errors
+	Name    string // the name of the pass in its errors
 	Pass    Pass
-	After   []string // passes of which none may follow this one in a pipeline
+	After   []string // passes that must not follow this one in a pipeline
 	Kernels bool     // the pass runs on the kernels alone, after SplitHostDevice
 }
 
@@ -44,13 +44,13 @@ var (
 		After: []string{"verify memory", "thread sync", "reuse storage", "verify limits"}}
 )
 
-// ForEvery is what runs first for each kind of target.
+// ForEvery returns the passes that run first for every kind of target.
 func ForEvery() Pipeline { return Pipeline{checkBounds} }
 
-// ForHost is what runs before C is generated.
+// ForHost returns the passes that run before C is generated.
 func ForHost() Pipeline {
 	return Pipeline{
-		libraryCalls, // while matrix products are loops
+		libraryCalls, // while matrix products are still loops
 		simplify, loopPartition, simplify,
 		vectorize, unroll,
 		legalizeTypes, simplify,
@@ -58,15 +58,15 @@ func ForHost() Pipeline {
 	}
 }
 
-// ForDevice is what runs before the code of kernels in a language is generated. It leaves kernels in one form, with
-// their threads, barriers and shared memory ([ThreadSync]), vectors that the language has, and nothing that it lacks;
-// and functions for the host (attribute "target"), for which the host's pipeline runs. Limits of a device, such as the
-// number of threads of a block, are attributes of the target ([VerifyLimits]).
+// ForDevice returns the passes that run before the code of kernels in a language is generated. They leave kernels in
+// one form, with their threads, barriers and shared memory ([ThreadSync]), with vectors that the language has and
+// nothing that it lacks; and functions for the host (attribute "target"), for which the host's pipeline runs. Limits of
+// a device, such as the number of threads of a block, are attributes of the target ([VerifyLimits]).
 func ForDevice(l Language) Pipeline {
 	all := Pipeline{
 		verifyMemory,
 		legalizeTypes, simplify,
-		threadSync, // between accesses as the program has them
+		threadSync, // before passes change the accesses
 		reuseStorage,
 		verifyLimits,
 		splitHostDevice,

@@ -11,8 +11,8 @@ import (
 type Product struct {
 	M, N, K tir.Expr // C is M×N, A M×K, B K×N
 	A, B, C Operand
-	Batch   []*tir.For // loops without bodies, whose variables the operands' indices have
-	// Conds must hold where the program runs, else it is none: of strides that are not known before.
+	Batch   []*tir.For // loops without bodies, whose variables occur in the operands' indices
+	// Conds must hold at run time for the loops to be this product: conditions on strides that are not known before.
 	Conds []tir.Expr
 }
 
@@ -20,8 +20,8 @@ type Product struct {
 type Operand struct {
 	Buffer     *tir.Buffer
 	First      []tir.Expr // the indices of its first element
-	Transposed bool       // columns lie as rows should
-	Lead       tir.Expr   // elements from one row to the next, of a transposed one from one column to the next
+	Transposed bool       // stored column by column
+	Lead       tir.Expr   // elements from one row to the next; from one column to the next if transposed
 }
 
 // ProductOf returns the matrix product that a function computes; false if it computes anything else.
@@ -47,7 +47,8 @@ func ProductOf(f *tir.PrimFunc) (*Product, bool) {
 }
 
 // findProduct recognises loops that set each element of a buffer to zero, and add to it all products of a row and a
-// column. Loops may be split, if evenly, reordered, and of any kind but those of a device. nil: it is none.
+// column. Loops may be split evenly and reordered, and may be of any kind except those of a device. It returns nil for
+// all other loops.
 func findProduct(s tir.Stmt) *Product {
 	common, s := loops(s)
 	seq, ok := s.(*tir.Seq)
@@ -87,7 +88,7 @@ func findProduct(s tir.Stmt) *Product {
 	return m.product(a, b, c)
 }
 
-// loops takes the loops off a statement.
+// loops removes the loops around a statement.
 func loops(s tir.Stmt) (list []*tir.For, body tir.Stmt) {
 	for {
 		l, ok := s.(*tir.For)
@@ -98,7 +99,7 @@ func loops(s tir.Stmt) (list []*tir.For, body tir.Stmt) {
 	}
 }
 
-// storeUnder is the store that loops consist of.
+// storeUnder returns the store inside nested loops.
 func storeUnder(s tir.Stmt) ([]*tir.For, *tir.BufferStore) {
 	list, s := loops(s)
 	store, _ := s.(*tir.BufferStore)
@@ -118,7 +119,7 @@ func isZero(e tir.Expr) bool {
 	return ok && c.Value == 0
 }
 
-// addedProduct are the factors of C[i] = C[i] + A·B.
+// addedProduct returns the factors A and B of C[i] = C[i] + A·B.
 func addedProduct(s *tir.BufferStore) (a, b *tir.BufferLoad) {
 	sum, ok := s.Value.(*tir.Binary)
 	if !ok || sum.Op != tir.OpAdd {
@@ -146,10 +147,10 @@ func addedProduct(s *tir.BufferStore) (a, b *tir.BufferLoad) {
 	return nil, nil
 }
 
-// match is what is known of loops and of the dimensions of C that they run over.
+// match records what is known of the loops and of the dimensions of C.
 type match struct {
 	extents map[*tir.Var]tir.Expr
-	dims    []form // of C, as the loops that add run over them
+	dims    []form // indices of C in the accumulating loops
 	reduced []*tir.Var
 }
 
@@ -179,7 +180,7 @@ func (f form) equal(g form) bool {
 	return true
 }
 
-// linear is an index as a form; false if it is none. Variables are those of loops.
+// linear returns an index as a form; false if it is not one. The variables are those of loops.
 func (m *match) linear(e tir.Expr) (form, bool) {
 	f := form{coef: map[*tir.Var]int64{}}
 	ok := m.addLinear(&f, e, 1)
@@ -192,7 +193,7 @@ func (m *match) linear(e tir.Expr) (form, bool) {
 }
 
 func (m *match) addLinear(f *form, e tir.Expr, by int64) bool {
-	const most = 1 << 40 // far from where numbers would overflow
+	const most = 1 << 40 // far below the limit at which numbers overflow
 	if by > most || by < -most {
 		return false
 	}
@@ -235,7 +236,8 @@ func constant(e tir.Expr) (int64, bool) {
 	return c.Value, true
 }
 
-// covers is how many numbers a form counts, from 0 on and each once, as digits of a number do; nil if it does not.
+// covers returns the number n of values of a form if it takes each of 0 to n-1 exactly once, as the digits of a number
+// do; nil otherwise.
 func (m *match) covers(f form) tir.Expr {
 	if f.rest != 0 {
 		return nil
@@ -275,8 +277,8 @@ func (m *match) covers(f form) tir.Expr {
 	return tir.I64(place)
 }
 
-// sameElements reports whether, within the common loops, both stores write the same elements of C, and all of it in the
-// end. It notes what runs over the dimensions, and over what the sums run.
+// sameElements reports whether, within the common loops, both stores write the same elements of C, and together all of
+// C. It records which loops run over the dimensions, and which over the sum.
 func (m *match) sameElements(c *tir.Buffer, init, update *tir.BufferStore, common, first, inner []*tir.Var) bool {
 	used := map[*tir.Var]bool{}
 	for d, size := range c.Shape {
@@ -297,7 +299,7 @@ func (m *match) sameElements(c *tir.Buffer, init, update *tir.BufferStore, commo
 		}
 		for v := range added.coef {
 			if used[v] || slices.Contains(first, v) {
-				return false // it runs along a diagonal, or stands where it is not known
+				return false // the loop runs along a diagonal, or its position is unknown
 			}
 			used[v] = true
 		}
@@ -305,7 +307,7 @@ func (m *match) sameElements(c *tir.Buffer, init, update *tir.BufferStore, commo
 	}
 	for _, v := range common {
 		if n, ok := constant(m.extents[v]); !used[v] && !(ok && n == 1) {
-			return false // it would add more than once
+			return false // it would add a product more than once
 		}
 	}
 	for _, v := range inner {

@@ -7,11 +7,11 @@ import (
 	"tvmgo/tir"
 )
 
-// factor is a matrix that is multiplied: where in its buffer what runs.
+// factor is a matrix that is multiplied: which loops run over its dimensions.
 type factor struct {
 	buffer *tir.Buffer
-	dims   []int   // which dimension of C runs over each of its dimensions; along: the sum's; none: a number
-	offset []int64 // the number
+	dims   []int   // per dimension: the dimension of C that runs over it; along: the sum; none: a constant index
+	offset []int64 // per dimension: the constant index
 }
 
 const (
@@ -19,7 +19,7 @@ const (
 	none  = -2
 )
 
-// product puts together what was found. nil: a library has no such product.
+// product assembles the product; nil if a library cannot compute it.
 func (m *match) product(a, b *tir.BufferLoad, c *tir.Buffer) *Product {
 	sum, k := m.sum(a)
 	if k == nil {
@@ -36,7 +36,7 @@ func (m *match) product(a, b *tir.BufferLoad, c *tir.Buffer) *Product {
 	p := &Product{K: k}
 	steps := strides(c)
 	row, column := onlyX, onlyY
-	if !p.isOne(c, steps, onlyY) { // columns must lie side by side: else it is the product's transpose
+	if !p.isOne(c, steps, onlyY) { // a row must be contiguous: otherwise it is the transposed product
 		if x, y, row, column = y, x, onlyY, onlyX; !p.isOne(c, steps, column) {
 			return nil
 		}
@@ -72,7 +72,7 @@ func (m *match) product(a, b *tir.BufferLoad, c *tir.Buffer) *Product {
 	return p
 }
 
-// sum is what the sum runs over, and how long: one dimension of a factor.
+// sum returns the form and the extent of the sum, which is one dimension of a factor.
 func (m *match) sum(a *tir.BufferLoad) (form, tir.Expr) {
 	for _, e := range a.Indices {
 		f, ok := m.linear(e)
@@ -95,7 +95,7 @@ func (m *match) sum(a *tir.BufferLoad) (form, tir.Expr) {
 	return form{}, nil
 }
 
-// factor finds what runs over the dimensions of a factor; nil where it is neither a dimension of C nor the sum.
+// factor determines what runs over the dimensions of a factor; nil if one is neither a dimension of C nor the sum.
 func (m *match) factor(l *tir.BufferLoad, sum form) *factor {
 	f := &factor{buffer: l.Buffer}
 	if len(l.Indices) != len(l.Buffer.Shape) {
@@ -127,7 +127,7 @@ func (m *match) factor(l *tir.BufferLoad, sum form) *factor {
 	return f
 }
 
-// lastOnly is the last dimension of C that runs over x and not over y; negative if there is none.
+// lastOnly returns the last dimension of C that runs over x and not over y; negative if there is none.
 func lastOnly(x, y *factor, dims int) int {
 	for d := dims - 1; d >= 0; d-- {
 		if slices.Contains(x.dims, d) && !slices.Contains(y.dims, d) {
@@ -137,7 +137,7 @@ func lastOnly(x, y *factor, dims int) int {
 	return -1
 }
 
-// operand says how a factor lies in memory: row and column are what runs over its rows and columns.
+// operand describes the layout of a factor: row and column are the indices of its rows and columns.
 func (p *Product) operand(o *Operand, f *factor, row, column int, columns, rows tir.Expr, batch []tir.Expr) bool {
 	steps := strides(f.buffer)
 	*o = Operand{Buffer: f.buffer}
@@ -166,8 +166,8 @@ func (p *Product) operand(o *Operand, f *factor, row, column int, columns, rows 
 	return false
 }
 
-// isOne reports whether the elements of a dimension lie side by side. A stride that is not known is asked for where the
-// program runs, if it is the last.
+// isOne reports whether the elements of a dimension are contiguous. If a stride is unknown and belongs to the last
+// dimension, the program checks it at run time.
 func (p *Product) isOne(b *tir.Buffer, steps []tir.Expr, d int) bool {
 	if n, ok := constant(steps[d]); ok {
 		return n == 1
@@ -179,7 +179,7 @@ func (p *Product) isOne(b *tir.Buffer, steps []tir.Expr, d int) bool {
 	return true
 }
 
-// leads reports whether rows of a length don't overlap, and makes of Lead what a library takes: at least 1.
+// leads reports whether rows of a length do not overlap, and makes Lead a value that libraries accept: at least 1.
 func (p *Product) leads(o *Operand, length tir.Expr) bool {
 	if !p.fits(o.Lead) {
 		return false
@@ -197,7 +197,7 @@ func (p *Product) leads(o *Operand, length tir.Expr) bool {
 	return true
 }
 
-// fits reports whether a number fits into 32 bits, or asks for it where the program runs.
+// fits reports whether a number fits into 32 bits, or adds a check at run time.
 func (p *Product) fits(e tir.Expr) bool {
 	if n, ok := constant(e); ok {
 		return n >= 1 && n <= math.MaxInt32
@@ -208,7 +208,7 @@ func (p *Product) fits(e tir.Expr) bool {
 	return true
 }
 
-// strides are those of a buffer, said or not.
+// strides returns the strides of a buffer, explicit or not.
 func strides(b *tir.Buffer) []tir.Expr {
 	if b.Strides != nil {
 		return b.Strides

@@ -26,7 +26,7 @@ import (
 func ReuseStorage(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	return mapFuncs("reuse storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 		if !anyAlloc(f.Body) {
-			return f, nil // there is nothing to look for in each region
+			return f, nil // no region has an allocation
 		}
 		r := &reuser{a: arith.NewAnalyzer(), apart: t != nil && t.Kind() != nil && t.DeviceType() == dlpack.CPU}
 		return withBody(f, r.region(f.Body, standing{})), nil
@@ -44,22 +44,22 @@ func anyAlloc(s tir.Stmt) (found bool) {
 	return found
 }
 
-// smallBytes is up to where an allocation is left to registers and the stack.
+// smallBytes is the size up to which an allocation is left to registers and the stack.
 const smallBytes = 1024
 
-// reuser is at work on one function.
+// reuser transforms one function.
 type reuser struct {
 	a     *arith.Analyzer
 	apart bool // small allocations don't share
 }
 
-// standing is where a body stands.
+// standing describes the position of a body.
 type standing struct {
 	kernel bool // within a loop over threads or blocks
 	loop   bool // within a loop within that
 }
 
-// region rewrites a body of a function, a loop or a branch: first those within, then itself.
+// region rewrites a body of a function, a loop or a branch: first the inner bodies, then itself.
 func (r *reuser) region(s tir.Stmt, at standing) tir.Stmt {
 	m := &tir.Mutator{PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
 		switch s := s.(type) {
@@ -105,7 +105,7 @@ func (r *reuser) region(s tir.Stmt, at standing) tir.Stmt {
 	return r.share(s, at)
 }
 
-// widen lets memory of a statement last for statements after it, where these can use it and no more is needed at once.
+// widen extends memory of a statement to the statements after it, if these can use it and the peak does not grow.
 func (r *reuser) widen(s tir.Stmt, at standing) tir.Stmt {
 	switch s := s.(type) {
 	case *tir.Alloc:
@@ -126,7 +126,7 @@ func (r *reuser) widen(s tir.Stmt, at standing) tir.Stmt {
 	return s
 }
 
-// maxWidened bounds how many pairs of statements of one sequence are tried.
+// maxWidened limits the number of pairs of statements of one sequence that are tried.
 const maxWidened = 256
 
 func (r *reuser) widenSeq(s *tir.Seq, at standing) tir.Stmt {
@@ -161,7 +161,7 @@ func (r *reuser) widenSeq(s *tir.Seq, at standing) tir.Stmt {
 	return tir.Sequence(list...)
 }
 
-// allocates reports whether a statement allocates before it begins a loop or a branch.
+// allocates reports whether a statement allocates before its first loop or branch.
 func allocates(s tir.Stmt) bool {
 	switch s := s.(type) {
 	case *tir.Alloc:
@@ -178,10 +178,10 @@ func allocates(s tir.Stmt) bool {
 	return false
 }
 
-// unknownBytes stands for what is not known before the program runs.
+// unknownBytes stands for a size that is not known before run time.
 const unknownBytes = 1 << 40
 
-// bytesOf is how much an allocation takes.
+// bytesOf returns the size of an allocation.
 func bytesOf(b *tir.Buffer) int64 {
 	n, ok := constantSpan(b)
 	if !ok {
@@ -190,7 +190,7 @@ func bytesOf(b *tir.Buffer) int64 {
 	return (n*int64(b.DType.Bits)*int64(b.DType.Lanes) + 7) / 8
 }
 
-// total is what all allocations within a statement take.
+// total returns the sum of all allocations within a statement.
 func total(s tir.Stmt) (sum float64) {
 	tir.Walk(s, func(node any) bool {
 		if a, ok := node.(*tir.Alloc); ok {
@@ -201,7 +201,7 @@ func total(s tir.Stmt) (sum float64) {
 	return sum
 }
 
-// peak is the most that is allocated at once within a statement, where what is not known counts as so many bytes.
+// peak returns the largest sum of simultaneous allocations within a statement. Unknown sizes count as unknown bytes.
 func peak(s tir.Stmt, unknown int64) (most float64) {
 	within := func(parts ...tir.Stmt) float64 {
 		for _, x := range parts {

@@ -63,8 +63,8 @@ func contractionOf(st *te.Stage) *contraction {
 	return c
 }
 
-// longWindow is the number of products per sum from which the order of the results in memory may differ from the order
-// in which they are computed.
+// longWindow is a number of products per sum: from it on, the results may be stored in another order than they are
+// computed in.
 const longWindow = 128
 
 // windowed reports whether an operand is a tensor, possibly cast, that the sum reads in windows along an axis, so that

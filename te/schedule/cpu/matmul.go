@@ -18,7 +18,7 @@ type tiling struct {
 }
 
 const (
-	// packFrom is the number of products from which operands are packed, spread the number from which threads are used.
+	// Operands are packed if there are at least packFrom products, and threads are used if there are at least spread.
 	packFrom = 1 << 13
 	spread   = 1 << 18
 	// cached is the number of bytes of left operands that stay in the cache while the right operand is read.

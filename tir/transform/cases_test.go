@@ -12,7 +12,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// head declares what the cases are about.
+// head declares the parameters and buffers of the cases.
 const head = `func f(a: handle, b: handle, c: handle, d: handle, x: handle, n: int32) {
   buffer A: float32[64], param a
   buffer B: float32[64], param b
@@ -21,7 +21,7 @@ const head = `func f(a: handle, b: handle, c: handle, d: handle, x: handle, n: i
   buffer X: int32[64], param x
 `
 
-// function reads a body.
+// function parses a body.
 func function(t *testing.T, body string) *tir.IRModule {
 	t.Helper()
 	m, err := text.Parse(head + body + "\n}")
@@ -30,7 +30,7 @@ func function(t *testing.T, body string) *tir.IRModule {
 	return m
 }
 
-// became is what a pass makes of a body.
+// became returns the body after a pass.
 func became(t *testing.T, pass transform.Pass, body string) string {
 	t.Helper()
 	m := must.Get(pass(function(t, body), nil))(t)
@@ -63,7 +63,7 @@ func check(t *testing.T, pass transform.Pass, cases []passCase) {
 	}
 }
 
-// What becomes of loops of kind vectorized.
+// Loops of kind vectorized.
 func TestVectorize_Cases(t *testing.T) {
 	check(t, transform.Vectorize, []passCase{
 		{"neighbours", `
@@ -81,7 +81,7 @@ vectorized i in range(4) {
   A[i] = C[i, 3]
 }`, `
 A[ramp(0, 1, 4)] = shuffle([C[0, 3], C[1, 3], C[2, 3], C[3, 3]], [0, 1, 2, 3])`},
-		{"a column is stored iteration by iteration, and what stands beside it as a vector", `
+		{"a column is stored iteration by iteration, and its neighbour as a vector", `
 vectorized i in range(4) {
   C[i, 3] = A[i]
   B[i] = A[i]
@@ -90,7 +90,7 @@ for i in range(4) {
   C[i, 3] = A[i]
 }
 B[ramp(0, 1, 4)] = A[ramp(0, 1, 4)]`},
-		{"products with what is the same in all lanes", `
+		{"products with a value that is equal in all lanes", `
 vectorized i in range(2, count=8) {
   X[i] = n * i + i * n
 }`, `
@@ -123,17 +123,17 @@ vectorized i in range(8) {
   A[i + 8] = A[i] + B[i]
 }`, `
 A[ramp(8, 1, 8)] = A[ramp(0, 1, 8)] + B[ramp(0, 1, 8)]`},
-		{"places that memory says, of stores", `
+		{"indices from memory, of stores", `
 vectorized i in range(8) {
   A[X[i]] = B[i]
 }`, `
 A[X[ramp(0, 1, 8)]] = B[ramp(0, 1, 8)]`},
-		{"places that memory says, of loads", `
+		{"indices from memory, of loads", `
 vectorized i in range(8) {
   A[i] = B[X[i]]
 }`, `
 A[ramp(0, 1, 8)] = B[X[ramp(0, 1, 8)]]`},
-		{"places that are read and written", `
+		{"elements that are read and written", `
 vectorized i in range(8) {
   A[X[i]] = A[X[i]] + B[i]
 }`, `
@@ -154,7 +154,7 @@ vectorized i in range(8) {
 }`, `
 let y = B[ramp(0, 1, 8)] * broadcast(2.0, 8)
 A[ramp(0, 1, 8)] = y * y`},
-		{"a let that something beyond vectors needs", `
+		{"a let that a serial statement needs", `
 vectorized i in range(4) {
   let y = B[i] {
     C[i, 0] = y
@@ -166,7 +166,7 @@ for i in range(4) {
   C[i, 0] = y
 }
 A[ramp(0, 1, 4)] = broadcast(1.0, 4)`},
-		{"a let of a place", `
+		{"a let of an index", `
 vectorized i in range(4) {
   let j = i + 4 {
     A[j] = A[j] + 1.0
@@ -178,12 +178,12 @@ vectorized i in range(8) {
   A[i] = select(i < n, B[i], 0.0)
 }`, `
 A[ramp(0, 1, 8)] = select(ramp(0, 1, 8) < broadcast(n, 8), B[ramp(0, 1, 8)], broadcast(0.0, 8))`},
-		{"a choice of what may be read", `
+		{"a selection of values that may be read", `
 vectorized i in range(8) {
   A[i] = if_then_else(i < n, B[i], 0.0)
 }`, `
 A[ramp(0, 1, 8)] = if_then_else(ramp(0, 1, 8) < broadcast(n, 8), B[ramp(0, 1, 8)], broadcast(0.0, 8))`},
-		{"a choice of what cannot fail", `
+		{"a selection of values that cannot fail", `
 vectorized i in range(8) {
   A[i] = if_then_else(i < n, 1.0, 0.0)
 }`, `
@@ -212,7 +212,7 @@ if n < 3 {
   }
 }
 B[ramp(0, 1, 8)] = broadcast(2.0, 8)`},
-		{"a condition that differs, and what else is done", `
+		{"a condition that differs, and other statements", `
 vectorized i in range(8) {
   if n < 3 && i < 5 {
     A[i] = 1.0
@@ -250,7 +250,7 @@ vectorized i in range(8) {
 for k in range(4) {
   A[ramp(0, 1, 8)] = A[ramp(0, 1, 8)] + B[ramp(k * 8, 1, 8)]
 }`},
-		{"a loop whose length differs", `
+		{"a loop whose extent differs", `
 vectorized i in range(8) {
   for k in range(i) {
     A[i] = A[i] + B[k]
@@ -263,7 +263,7 @@ for i in range(8) {
   }
 }
 D[ramp(0, 1, 8)] = broadcast(int8(1), 8)`},
-		{"rows that meet in inner iterations", `
+		{"rows that overlap in inner iterations", `
 vectorized i in range(8) {
   for k in range(4) {
     A[i + k] = B[i]
@@ -274,7 +274,7 @@ for i in range(8) {
     A[i + k] = B[i]
   }
 }`},
-		{"rows that do not", `
+		{"rows that do not overlap", `
 vectorized i in range(8) {
   for k in range(4) {
     A[i + k * 8] = B[i]
@@ -283,7 +283,7 @@ vectorized i in range(8) {
 for k in range(4) {
   A[ramp(k * 8, 1, 8)] = B[ramp(0, 1, 8)]
 }`},
-		{"a length that is no power of two", `
+		{"an extent that is not a power of two", `
 vectorized i in range(7) {
   A[i] = 1.0
 }`, `
@@ -320,14 +320,14 @@ vectorized i in range(8) {
   A[i] = A[i] + 1.0
 }`, `
 A[ramp(0, 1, 8)] = A[ramp(0, 1, 8)] + broadcast(1.0, 8)`},
-		{"all iterations in one place", `
+		{"all iterations access one element", `
 vectorized i in range(8) {
   A[0] = A[0] + B[i]
 }`, `
 for i in range(8) {
   A[0] = A[0] + B[i]
 }`},
-		{"the last iteration stays", `
+		{"the last iteration remains", `
 vectorized i in range(8) {
   A[0] = B[i]
 }`, `
@@ -372,7 +372,7 @@ A[ramp(0, 1, 8)] = exp(B[ramp(0, 1, 8)])`},
 	})
 }
 
-// Where loops are cut.
+// Loops that are partitioned.
 func TestLoopPartition_Cases(t *testing.T) {
 	check(t, transform.LoopPartition, []passCase{
 		{"threads of a block, which stay together", `
@@ -390,7 +390,7 @@ thread t in range(5), thread "threadIdx.x" {
     }
   }
 }`},
-		{"blocks, which go their ways", `
+		{"blocks, which run independently", `
 thread t in range(5), thread "blockIdx.x" {
   for o in range(2) {
     if likely(o * 5 + t < 9) {
@@ -421,7 +421,7 @@ for o_1 in range(7, count=1) {
     A[o_1 * 8 + i_1] = 1.0
   }
 }`},
-		{"a length that is not known", `
+		{"an unknown extent", `
 for o in range(floordiv(n + 7, 8)) {
   vectorized i in range(8) {
     if likely(o * 8 + i < n) {
@@ -449,7 +449,7 @@ for i in range(64) {
 for i in range(2, count=58) {
   A[i - 2] = B[i]
 }`},
-		{"two of one side", `
+		{"two guards on one side", `
 for i in range(64) {
   if likely(i < 40) {
     A[i] = B[i]
@@ -528,7 +528,7 @@ parallel o in range(8) {
     }
   }
 }`},
-		{"effects, and what else is done", `
+		{"effects, and other statements", `
 for i in range(8) {
   packed f(i)
   if likely(i < n) {
@@ -545,7 +545,7 @@ for i_1 in range(max(min(8, n), 0), count=8 - max(min(8, n), 0)) {
   packed f(i_1)
   A[i_1] = 2.0
 }`},
-		{"a length that the iterations change", `
+		{"an extent that the iterations change", `
 for i in range(X[0]) {
   if likely(i < 5) {
     X[0] = i
@@ -589,7 +589,7 @@ for i in range(8) {
     A[i] = 1.0
   }
 }`},
-		{"a guard by what is read in each iteration", `
+		{"a guard that reads memory in each iteration", `
 for i in range(8) {
   let k = X[i] {
     if likely(i < k) {
@@ -629,7 +629,7 @@ thread i in range(8), thread "threadIdx.x" {
 	})
 }
 
-// What is unrolled.
+// Loops that are unrolled.
 func TestUnroll_Cases(t *testing.T) {
 	check(t, transform.Unroll, []passCase{
 		{"a loop", `
@@ -664,7 +664,7 @@ unrolled i in range(0) {
 }
 A[0] = 1.0`, `
 A[0] = 1.0`},
-		{"too much stays a loop", `
+		{"a loop that would be too long stays", `
 unrolled i in range(4097) {
   A[floormod(i, 8)] = 1.0
 }`, `
@@ -710,7 +710,7 @@ for i in range(3) {
   A[i] = B[0]
   A[i] = B[1]
 }`},
-		{"a pragma within ends the one around", `
+		{"an inner pragma replaces the outer one", `
 for i in range(2), attrs {"auto_unroll_max_step": 9} {
   for j in range(2), attrs {"auto_unroll_max_step": 0} {
     A[i] = B[j]
@@ -733,7 +733,7 @@ for i in range(4) {
     A[i] = B[j]
   }
 }`},
-		{"lengths that are not known", `
+		{"unknown extents", `
 for i in range(n), attrs {"auto_unroll_max_step": 9} {
   A[i] = B[i]
 }`, `

@@ -13,7 +13,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// What can't be said with wider types is rejected, with what to do.
+// Programs that wider types cannot express are rejected, with a remedy.
 func TestLegalizeTypes_Refuses(t *testing.T) {
 	for body, want := range map[string]string{
 		"extern g(cast(int4, n))": "legalize types: " +
@@ -51,7 +51,7 @@ func TestLegalizeTypes_Refuses(t *testing.T) {
 		"thread i in range(8), thread \"threadIdx.x\" { q[i] = float8_e4m3fn(1.0) }"))
 }
 
-// Elements that share bytes are written by one thread alone; strides and offsets count elements.
+// Only one thread writes elements that share bytes. Strides and offsets count elements.
 func TestLegalizeTypes_Packed(t *testing.T) {
 	m, err := text.Parse("func f(p: handle, s: int32) {\nbuffer q: int4[3, n], param p, strides [s, 1], offset o\n" +
 		"parallel i in range(3) { for j in range(n) { q[i, j] = cast(int4, i * 3 + j) - q[i, j] } }\n}")
@@ -85,7 +85,7 @@ func TestLegalizeTypes_Packed(t *testing.T) {
 	require.Equal(t, results[0], results[1])
 }
 
-// Numbers of narrow types are parameters, results, variables of loops and what functions of the module give each other.
+// Numbers of narrow types are parameters, results and loop variables, and are passed between functions of the module.
 func TestLegalizeTypes_Numbers(t *testing.T) {
 	m := must.Get(text.Parse("func twice(x: float8_e4m3fn) -> float8_e4m3fn {\nret(x * float8_e4m3fn(2.0))\n}\n" +
 		"func f(p: handle, k: int4, x: float8_e4m3fn) {\nbuffer out: float32[16], param p\nfor i in range(int4(-3), " +
@@ -111,8 +111,7 @@ func TestLegalizeTypes_Numbers(t *testing.T) {
 	require.ErrorContains(t, err, "argument k: want a number of type int4, from -8 to 7")
 }
 
-// Types that generators take and those that the pass replaces are the two halves of all: none is done twice, and none
-// by nobody.
+// Each type is either supported by the generators or replaced by the pass, never both or neither.
 func TestIsLegal_GeneratorAgrees(t *testing.T) {
 	for _, typ := range append(append([]tir.Type{}, narrowTypes...),
 		append(wideTypes, tir.Int16, tir.UInt8, tir.UInt16, tir.UInt32)...) {
@@ -132,10 +131,10 @@ func TestIsLegal_GeneratorAgrees(t *testing.T) {
 	m := &tir.IRModule{Funcs: []*tir.PrimFunc{parsed(t,
 		"alloc h: float16[4]\nh[0] = cast(float16, n) * float16(3.0)\nout[0] = cast(int32, h[0])")}}
 	same := must.Get(transform.LegalizeTypes(m, nil))(t)
-	require.True(t, m == same, "float16 is the generator's")
+	require.True(t, m == same, "the generator supports float16")
 }
 
-// A sum of a product is rounded once, where float32 would make a tie of what is none.
+// The sum of a product is rounded once. float32 would turn a value near the middle into a tie.
 func TestLegalizeTypes_FMA(t *testing.T) {
 	m, err := text.Parse("func f(p: handle, a: float8_e5m2, b: float8_e5m2, c: float8_e5m2) {\nbuffer out: float32[1], " +
 		"param p\nout[0] = cast(float32, fma(a, b, c))\n}")

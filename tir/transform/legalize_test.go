@@ -35,14 +35,14 @@ var (
 
 const narrowElements = 12
 
-// narrowProgram makes expressions of narrow types that are defined, and have one right result.
+// narrowProgram builds expressions of narrow types that are defined and have a single correct result.
 type narrowProgram struct {
 	*rand.Rand
 	inputs map[tir.Type]*tir.Buffer
 	i      *tir.Var
 	lanes  int
 	lets   []*tir.Var
-	short  bool // programs that a C compiler is soon done with
+	short  bool // programs that a C compiler compiles quickly
 }
 
 func (p *narrowProgram) typ() tir.Type {
@@ -102,7 +102,7 @@ func (p *narrowProgram) expr(t tir.Type, depth int) tir.Expr {
 	case 1:
 		from := p.typ()
 		e := p.expr(from, depth-1)
-		if tir.IsFloat(from) && tir.IsInt(t) { // beyond the type, and of what is no number, it is not defined
+		if tir.IsFloat(from) && tir.IsInt(t) { // undefined for values out of range and for NaN
 			if from.Code == dlpack.CodeFloat8E8M0FNU {
 				return p.leaf(t)
 			}
@@ -128,7 +128,7 @@ func (p *narrowProgram) expr(t tir.Type, depth int) tir.Expr {
 			return tir.NewCall(tir.CallIntrinsic, t, "if_then_else", p.expr(tir.Bool, depth-1), sub(), sub())
 		}
 	case 5:
-		if t.Bits == 8 && tir.IsFloat(t) && p.lanes == 1 { // bits that come from bits are numbers, or none
+		if t.Bits == 8 && tir.IsFloat(t) && p.lanes == 1 { // reinterpreted bits may be NaN
 			return tir.NewCall(tir.CallIntrinsic, t, "reinterpret", tir.NewCall(tir.CallIntrinsic, tir.UInt8,
 				"reinterpret", sub()))
 		}
@@ -157,7 +157,7 @@ func (p *narrowProgram) expr(t tir.Type, depth int) tir.Expr {
 		return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpDiv, tir.OpMin, tir.OpMax,
 			tir.OpFloorDiv, tir.OpMod, tir.OpFloorMod}[p.IntN(9)], sub(), sub())
 	}
-	if transform.IsLegal(t) { // what overflows is not defined
+	if transform.IsLegal(t) { // overflow is undefined
 		return tir.NewBinary([]tir.BinaryOp{tir.OpMin, tir.OpMax}[p.IntN(2)], sub(), sub())
 	}
 	switch p.IntN(5) {
@@ -179,8 +179,7 @@ func (p *narrowProgram) expr(t tir.Type, depth int) tir.Expr {
 	return tir.NewBinary([]tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpMin, tir.OpMax}[p.IntN(5)], sub(), sub())
 }
 
-// function computes something of all inputs, by way of memory of its own, into elements that come in an order of their
-// own.
+// function computes a value from all inputs, through allocated memory, and stores the elements in an order of its own.
 func (p *narrowProgram) function(name string) *tir.PrimFunc {
 	t := p.typ()
 	p.i, p.lanes, p.inputs, p.lets = tir.NewVar("i", tir.Int32), []int{1, 1, 1, 2, 4}[p.IntN(5)],
@@ -217,7 +216,7 @@ func (p *narrowProgram) function(name string) *tir.PrimFunc {
 		Body: &tir.BufferStore{Buffer: out, Value: tir.BufferAt(tmp, tir.Sub(tir.I32(narrowElements-1), j)),
 			Indices: []tir.Expr{tir.FloorMod(j, tir.I32(3)), tir.FloorDiv(j, tir.I32(3))}}}
 	f.Body = &tir.Alloc{Buffer: tmp, Body: tir.Sequence(compute, copied)}
-	if p.lanes > 1 && p.IntN(2) == 0 { // vectors into memory of the caller's
+	if p.lanes > 1 && p.IntN(2) == 0 { // vectors in memory of the caller
 		k := tir.NewVar("k", tir.Int32)
 		f.Body = tir.Sequence(f.Body, &tir.For{Var: k, Min: tir.I32(0), Extent: tir.I32(narrowElements / 4),
 			Body: &tir.BufferStore{Buffer: out,
@@ -227,7 +226,7 @@ func (p *narrowProgram) function(name string) *tir.PrimFunc {
 	return f
 }
 
-// narrowArguments are all codes of the types, as chance has it.
+// narrowArguments returns random codes of the types.
 func narrowArguments(t testing.TB, f *tir.PrimFunc, r *rand.Rand) []any {
 	var args []any
 	for _, v := range f.Params {
@@ -271,7 +270,7 @@ func cloned(args []any) (out []any) {
 	return out
 }
 
-// sameNumbers compares arrays by their values; what is no number is like any other that is none.
+// sameNumbers compares arrays by their values; all NaNs are equal.
 func sameNumbers(t *testing.T, want, got *tirrun.Array, about func() string) {
 	t.Helper()
 	x := must.Get(tirrun.Values[float64](want))(t)
@@ -284,7 +283,7 @@ func sameNumbers(t *testing.T, want, got *tirrun.Array, about func() string) {
 	}
 }
 
-// Programs of narrow types give what the interpreter gives for them, when they have become programs of others.
+// Legalized programs compute what the interpreter computes for the narrow types.
 func TestLegalizeTypes_Random(t *testing.T) {
 	programs := 1500
 	if testing.Short() {
@@ -318,8 +317,8 @@ func TestLegalizeTypes_Random(t *testing.T) {
 	}
 }
 
-// Every code of every narrow type goes into memory and comes back, and every value is rounded as the format says, at
-// and around the middle between two.
+// Every code of every narrow type can be stored and loaded, and values at and around the middle between two codes are
+// rounded as the format specifies.
 func TestLegalizeTypes_AllValues(t *testing.T) {
 	for _, nt := range narrowTypes {
 		if !tir.IsFloat(nt) {

@@ -27,7 +27,7 @@ var small = transform.Language{Name: "Small C", Lanes: []int{2, 4}, Elements: []
 	tir.Int64},
 	Scopes: []string{"global", "local", "shared"}, Flat: true}
 
-// pipelines are all pipelines; "kernels" has the passes for kernels, which run on all functions here.
+// pipelines returns all pipelines; "kernels" has the passes for kernels, which run on all functions here.
 func pipelines() map[string]transform.Pipeline {
 	all := map[string]transform.Pipeline{"every": transform.ForEvery(), "host": transform.ForHost(),
 		"device": transform.ForDevice(small)}
@@ -40,7 +40,7 @@ func pipelines() map[string]transform.Pipeline {
 	return all
 }
 
-// passes are the passes of all pipelines, by name.
+// passes returns the passes of all pipelines, by name.
 func passes() map[string]transform.Step {
 	all := map[string]transform.Step{}
 	for _, p := range pipelines() {
@@ -52,7 +52,7 @@ func passes() map[string]transform.Step {
 	return all
 }
 
-// The document lists the passes of the pipelines for hosts and devices in order.
+// The document lists the passes of the host and device pipelines in order.
 func TestPipelines_AreDocumented(t *testing.T) {
 	text := must.Get(os.ReadFile("../../docs/tensor-expressions.md"))(t)
 	lines := strings.Join(strings.Fields(string(text)), " ")
@@ -69,7 +69,7 @@ func TestPipelines_HaveEveryPass(t *testing.T) {
 	run := map[string]bool{}
 	for name, s := range passes() {
 		for _, part := range strings.Split(runtime.FuncForPC(reflect.ValueOf(s.Pass).Pointer()).Name(), ".") {
-			run[part] = true // of a function that makes a pass: the function, among others
+			run[part] = true // for a pass made by a function: that function, among others
 		}
 		_, err := s.Pass(nil, nil)
 		require.EqualError(t, err, name+": the module is nil", "the name of the step is that of the pass's errors")
@@ -90,7 +90,7 @@ func TestPipelines_HaveEveryPass(t *testing.T) {
 				"docs/tensor-expressions.md does not list pass %s", f.Name)
 		}
 	}
-	require.Equal(t, len(passes())-1, found, "all but Simplify are of this package")
+	require.Equal(t, len(passes())-1, found, "all except Simplify are in this package")
 }
 
 // isPass reports whether a function is a pass, or returns one.
@@ -111,7 +111,7 @@ func isPass(f *ast.FuncType) bool {
 	return strings.HasPrefix(names, "IRModule Target IRModule ") && len(f.Results.List) == 2
 }
 
-// A pass never precedes one that it has to follow, and is told so where it does.
+// No pass precedes one that it has to follow, and CheckOrder reports such an order.
 func TestPipelines_Order(t *testing.T) {
 	known := passes()
 	for name, p := range pipelines() {
@@ -138,7 +138,7 @@ func TestPipelines_Order(t *testing.T) {
 	require.ErrorContains(t, transform.ForDevice(late).CheckOrder(), `("mine") needs a name and a function`)
 }
 
-// Passes reject what is malformed with an error, and do not panic. They leave a program alone that gives them nothing
+// Passes reject malformed programs with an error, and do not panic. They leave a program unchanged if there is nothing
 // to do.
 func TestPasses_Garbage(t *testing.T) {
 	garbage := func(s tir.Stmt) *tir.IRModule { return &tir.IRModule{Funcs: []*tir.PrimFunc{{Name: "f", Body: s}}} }
@@ -167,7 +167,7 @@ func TestPasses_Garbage(t *testing.T) {
 	}
 }
 
-// Kernels with what a language lacks are rejected; all else passes.
+// Kernels that use a feature that a language lacks are rejected; all others are accepted.
 func TestVerifyLanguage(t *testing.T) {
 	language := transform.Language{Name: "Tiny C", Types: []tir.Type{tir.Int32, tir.Float32, tir.Bool},
 		Scopes: []string{"global", "shared"},
@@ -205,7 +205,7 @@ func TestVerifyLanguage(t *testing.T) {
 	}
 }
 
-// Stores of vectors become stores of those that the language has, of scalars where nothing else fits.
+// Stores of vectors become stores of vectors that the language has, or of scalars if none fits.
 func TestSplitVectors(t *testing.T) {
 	for lanes, want := range map[int][]int{2: {2}, 3: {2, 1}, 4: {4}, 5: {4, 1}, 7: {4, 2, 1}, 8: {4, 4}} {
 		for typ, split := range map[string]bool{"float32": true, "int8": false} {

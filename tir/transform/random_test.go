@@ -28,7 +28,7 @@ func ran(t *testing.T, m *tir.IRModule, seed uint64) ([]any, error) {
 	return args, err
 }
 
-// Random programs do after the passes what they did before: each pass alone, and each pipeline.
+// Random programs compute the same before and after the passes: each pass alone, and each pipeline.
 func TestPasses_Random(t *testing.T) {
 	each := pipelines()
 	for name, s := range passes() {
@@ -42,7 +42,7 @@ func TestPasses_Random(t *testing.T) {
 		m := must.Get(tir.NewModule(tirgen.Function("f", seed)))(t)
 		require.NoError(t, tir.Check(m), "seed %d", seed)
 		source := text.Print(m)
-		ranAlready := map[string]bool{source: true} // what several passes make of the program runs once
+		ranAlready := map[string]bool{source: true} // equal results of several passes run once
 		want, wantErr := ran(t, m, seed)
 		if wantErr != nil {
 			failed++
@@ -92,7 +92,7 @@ func TestPasses_Random(t *testing.T) {
 		require.Equal(t, source, text.Print(m), "seed %d: a pass has changed its argument", seed)
 	}
 	t.Logf("%d programs, of which %d fail: %d loops of kind vectorized became %d stores of vectors; %d programs had "+
-		"loops unrolled, %d had loops cut",
+		"loops unrolled, %d had loops split",
 		*programs, failed, loops, vectors, fewer, guards)
 	require.Greater(t, vectors, *programs/4)
 	require.Greater(t, fewer, *programs/4)
@@ -100,7 +100,7 @@ func TestPasses_Random(t *testing.T) {
 	require.Less(t, failed, *programs/4)
 }
 
-// seen is what a program has.
+// seen counts the parts of a program.
 type seen struct{ loops, vectorized, unrolled, stores int }
 
 func survey(m *tir.IRModule) (n seen) {

@@ -15,7 +15,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// parsed is a program of one function, whose body is given as text; it may read and write buffer out of 64 numbers of
+// parsed returns a program of one function with the given body, which may read and write buffer out of 64 elements of
 // type int32.
 func parsed(t testing.TB, body string) *tir.PrimFunc {
 	t.Helper()
@@ -26,7 +26,7 @@ func parsed(t testing.TB, body string) *tir.PrimFunc {
 	return m.Funcs[0]
 }
 
-// ranBody is what a program of parsed writes.
+// ranBody returns the output of a program of parsed.
 func ranBody(t testing.TB, f *tir.PrimFunc, order uint64) []int32 {
 	t.Helper()
 	p, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{f}},
@@ -39,7 +39,7 @@ func ranBody(t testing.TB, f *tir.PrimFunc, order uint64) []int32 {
 	return must.Get(tirrun.Values[int32](out))(t)
 }
 
-// fill and take write all elements of a buffer, and add them to the result.
+// fill and take return statements that write all elements of a buffer, and that add them to the result.
 func fill(b string, n string, value string) string {
 	return fmt.Sprintf("for i_%s in range(%s) { %[1]s[i_%[1]s] = %[3]s }\n", b, n,
 		strings.ReplaceAll(value, "$", "i_"+b))
@@ -50,8 +50,8 @@ func take(b, n string) string {
 		"cast(int32, %[1]s[o_%[1]s]) }\n", b, n)
 }
 
-// TestReuseStorage has what is shared, and what must not be: each with the allocations that remain, and the bytes of
-// those that are constant.
+// TestReuseStorage has buffers that are shared, and buffers that must not be. Each case has the number of allocations
+// that remain, and the bytes of those with a constant size.
 func TestReuseStorage(t *testing.T) {
 	kernel := func(sync, end string) string {
 		return `thread bx in range(2), thread "blockIdx.x" {
@@ -101,7 +101,7 @@ func TestReuseStorage(t *testing.T) {
 		"side by side, three": {"alloc a: int32[8] {\n" + fill("a", "8", "$") + take("a", "8") +
 			"}\nalloc b: int32[8] {\n" + fill("b", "8", "$") + take("b", "8") + "}\nalloc c: int32[8] {\n" +
 			fill("c", "8", "$") + take("c", "8") + "}", 1, 32, 0},
-		"of one size that is not known": {"alloc a: int32[n]\n" + fill("a", "n", "$") + take("a", "n") +
+		"of equal unknown sizes": {"alloc a: int32[n]\n" + fill("a", "n", "$") + take("a", "n") +
 			"alloc b: int32[n]\n" + fill("b", "n", "$") + take("b", "n"), 1, 0, 0},
 		"smaller for certain": {"alloc a: int32[n * 2]\n" + fill("a", "n * 2", "$") + take("a", "n") +
 			"alloc b: int32[n]\n" + fill("b", "n", "$") + take("b", "n"), 1, 0, 1},
@@ -148,11 +148,11 @@ func TestReuseStorage(t *testing.T) {
 			"int32[4, 4], strides [1, 4]\nb[1, 2] = 6\nb[2, 1] = 7\nout[1] = b[1, 2]", 1, 64, 1},
 		"of the same strides": {"alloc a: int32[4, 4], strides [1, 4]\na[1, 2] = 5\nout[0] = a[1, 2]\nalloc b: " +
 			"int32[4, 4], strides [1, 4]\nb[1, 2] = 6\nout[1] = b[1, 2]", 1, 64, 0},
-		"nothing touches it":                 {"alloc a: int32[8]\nout[0] = 7", 0, 0, 0},
-		"threads that wait":                  {inThread(sync, sync), 1, 32, 0},
-		"threads that don't":                 {inThread("", sync), 2, 64, 0},
-		"threads that don't in an iteration": {inThread(sync, ""), 2, 64, 0},
-		"of the block":                       {kernel(sync, sync), 2, 64, 0},
+		"nothing touches it":                        {"alloc a: int32[8]\nout[0] = 7", 0, 0, 0},
+		"threads that wait":                         {inThread(sync, sync), 1, 32, 0},
+		"threads that don't":                        {inThread("", sync), 2, 64, 0},
+		"threads without a barrier in an iteration": {inThread(sync, ""), 2, 64, 0},
+		"of the block":                              {kernel(sync, sync), 2, 64, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := parsed(t, c.body)
@@ -173,7 +173,7 @@ func TestReuseStorage(t *testing.T) {
 	}
 }
 
-// The compiler of a CPU keeps small ones in registers, each by itself.
+// Small buffers on a CPU do not share memory: the compiler keeps each in registers.
 func TestReuseStorage_SmallOnesOfCPUs(t *testing.T) {
 	two := func(n string) *tir.PrimFunc {
 		return parsed(t, "alloc a: int32["+n+"]\n"+fill("a", n, "$")+take("a", n)+"alloc b: int32["+n+"]\n"+fill("b",
@@ -189,7 +189,7 @@ func TestReuseStorage_SmallOnesOfCPUs(t *testing.T) {
 	}
 }
 
-// What is put into memory of another alignment gets it.
+// Shared memory gets the larger alignment.
 func TestReuseStorage_Alignment(t *testing.T) {
 	f := parsed(t, "alloc a: int8[64]\n"+fill("a", "64", "cast(int8, $)")+take("a",
 		"64")+"alloc b: float64[8], align 32\n"+fill("b", "8", "1.0")+take("b", "8"))

@@ -7,16 +7,16 @@ import (
 	"tvmgo/tir/compare"
 )
 
-// slot is memory of one allocation, and what is put there one after the other.
+// slot is the memory of one allocation, and the buffers that share it one after the other.
 type slot struct {
 	host    *life
-	members []*life // the host among them
-	bytes   int64   // unknownBytes: the host's
+	members []*life // including the host
+	bytes   int64   // unknownBytes: that of the host
 	storage *tir.Buffer
 }
 
-// share gives allocations of a body the memory of those around them. These grow for what is larger, unless more would
-// be allocated at once then, beside what else there is while they last.
+// share lets allocations of a body use the memory of earlier ones. That memory grows if a later buffer is larger,
+// unless this would increase the memory that is allocated at the same time.
 func (r *reuser) share(s tir.Stmt, at standing) tir.Stmt {
 	shared := r.shareAs(s, at, true)
 	if shared != s && needsMore(shared, s) {
@@ -25,7 +25,7 @@ func (r *reuser) share(s tir.Stmt, at standing) tir.Stmt {
 	return shared
 }
 
-// needsMore reports whether more is allocated at once within a statement than within another one.
+// needsMore reports whether a statement has a larger peak of allocated memory than another one.
 func needsMore(s, than tir.Stmt) bool {
 	return peak(s, 0) > peak(than, 0) || peak(s, unknownBytes) > peak(than, unknownBytes)
 }
@@ -67,10 +67,10 @@ func (r *reuser) shareAs(s tir.Stmt, at standing, grow bool) tir.Stmt {
 	return realize(s, b)
 }
 
-// fits reports whether a buffer may have the memory of a slot.
+// fits reports whether a buffer may share the memory of a slot.
 func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	host := x.host.buffer
-	if x.host.end < l.first || host.StorageScope() != l.buffer.StorageScope() { // it ends before, or is of another kind
+	if x.host.end < l.first || host.StorageScope() != l.buffer.StorageScope() { // the memory ends earlier, or has another scope
 		return false
 	}
 	for _, other := range x.members {
@@ -94,8 +94,8 @@ func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	return scarce(scope) || small == (x.bytes <= smallBytes) && !(small && r.apart)
 }
 
-// synced reports whether threads wait for each other between the life of a buffer and those that have its memory before
-// and after.
+// synced reports whether there are barriers between the life of a buffer and those of the buffers that share the memory
+// before and after it.
 func (b *bodyLives) synced(x *slot, l *life, at standing) bool {
 	all := append(slices.Clone(x.members), l)
 	slices.SortFunc(all, func(p, q *life) int { return p.first - q.first })
@@ -107,7 +107,7 @@ func (b *bodyLives) synced(x *slot, l *life, at standing) bool {
 	return !at.loop || b.waits(all[len(all)-1].last, b.now+1) || b.waits(0, all[0].first)
 }
 
-// noLarger reports whether a buffer whose size is not a constant takes no more than another one.
+// noLarger reports whether a buffer without a constant size certainly needs no more memory than another one.
 func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 	p, err := span(x)
 	q, err2 := span(than)
@@ -116,7 +116,7 @@ func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 	}
 	width := func(b *tir.Buffer) tir.Expr { return tir.I64(int64(b.DType.Bits) * int64(b.DType.Lanes)) }
 	if bytesOf(x) != unknownBytes {
-		return false // of the other nothing is known
+		return false // nothing is known about the other one
 	}
 	if compare.Equal(r.a.Simplify(p), r.a.Simplify(q)) {
 		return int64(x.DType.Bits)*int64(x.DType.Lanes) <= int64(than.DType.Bits)*int64(than.DType.Lanes)
@@ -124,7 +124,7 @@ func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 	holds := false
 	r.a.Scope(func() {
 		for _, n := range append(slices.Clone(x.Shape), than.Shape...) {
-			if v, ok := n.(*tir.Var); ok { // else there is nothing to allocate
+			if v, ok := n.(*tir.Var); ok { // otherwise the buffer is empty
 				r.a.Bind(v, tir.IntConst(v.Type, 0), tir.IntConst(v.Type, 1<<31-1))
 			}
 		}
@@ -133,7 +133,7 @@ func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 	return holds
 }
 
-// better reports whether a slot has a size that suits a buffer more than another one's.
+// better reports whether the size of a slot suits a buffer better than that of another slot.
 func better(x, than *slot, l *life) bool {
 	need := l.bytes
 	if (x.bytes >= need) != (than.bytes >= need) {
@@ -145,7 +145,7 @@ func better(x, than *slot, l *life) bool {
 	return x.bytes > than.bytes
 }
 
-// settle makes the memory of a slot, and what its members become.
+// settle creates the memory of a slot, and the views of its members.
 func (x *slot) settle() {
 	if len(x.members) == 1 {
 		return
@@ -181,7 +181,7 @@ func (x *slot) settle() {
 	}
 }
 
-// powerOfTwo is the least one that is not less.
+// powerOfTwo returns the least power of two that is not less than n.
 func powerOfTwo(n int) int {
 	p := 1
 	for p < n {
@@ -203,7 +203,7 @@ func sameLayout(x, y *tir.Buffer) bool {
 	return true
 }
 
-// realize writes the body with the memory that its allocations got.
+// realize rewrites the body with the shared memory.
 func realize(s tir.Stmt, b *bodyLives) tir.Stmt {
 	buffers, vars, lives := map[*tir.Buffer]*tir.Buffer{}, map[*tir.Var]*tir.Var{}, map[*tir.Alloc]*life{}
 	for _, l := range b.lives {

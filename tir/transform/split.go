@@ -15,25 +15,25 @@ import (
 
 // Attributes that SplitHostDevice sets on functions.
 const (
-	AttrTarget     = "target"       // *target.Target: what code the function becomes
+	AttrTarget     = "target"       // *target.Target: the target of the function
 	AttrConvention = "calling_conv" // int64: ConventionKernel, of kernels
-	// string: the sizes that follow a kernel's arguments, with commas between
+	// string: the launch parameters that follow a kernel's arguments, separated by commas
 	AttrLaunchTags = "tir.kernel_launch_params"
-	// int64: where the tensors of a host's function are (dlpack.DeviceType); without it on the CPU
+	// int64: the device of the tensors of a host function (dlpack.DeviceType); if absent, the CPU
 	AttrDevice = "tir.device_type"
-	// string: the kernels that a host's function launches, with commas between
+	// string: the kernels that a host function launches, separated by commas
 	AttrKernels = "tir.kernels"
 	AttrNoAlias = "tir.noalias" // bool: no two tensors overlap
 
 	// ConventionKernel is the calling convention of kernels.
 	ConventionKernel = int64(2)
 
-	// DynamicSharedTag is the launch parameter that says how many bytes of memory of scope "shared.dyn" a block has. It
-	// is the last.
+	// DynamicSharedTag is the launch parameter with the number of bytes of scope "shared.dyn" of a block. It is the
+	// last one.
 	DynamicSharedTag = launch.SharedMemory
 )
 
-// structDeviceID asks tvm_struct_get for a tensor's device, by Apache TVM's number.
+// structDeviceID is the field of tvm_struct_get for a tensor's device, by Apache TVM's number.
 const structDeviceID = 9
 
 // IsKernel reports whether a function is a kernel, which a device runs once for each thread.
@@ -51,13 +51,13 @@ func LaunchTags(f *tir.PrimFunc) []string {
 	return strings.Split(s, ",")
 }
 
-// SplitHostDevice separates host code from kernels. A function with loops over threads becomes one for the host,
-// with the same name and parameters, and one for each of its kernels, named NAME_kernel, NAME_kernel_1, …. The
-// parameters of a kernel are the tensors that it uses, then numbers that the host computes, such as sizes. The host
-// function makes the tensors' device the active one, and calls each kernel by a packed call of its name with the
-// arguments, then the extents of grid and block as the kernel's [LaunchTags] say. A launch without threads is
-// omitted. Loops, conditions and packed calls around and between kernels run on the host; a load or store of device
-// memory there is an error.
+// SplitHostDevice separates host code from kernels. A function with loops over threads becomes one for the host, with
+// the same name and parameters, and one for each of its kernels, named NAME_kernel, NAME_kernel_1, …. The parameters of
+// a kernel are the tensors that it uses, then numbers that the host computes, such as sizes. The host function makes
+// the tensors' device the active one, and calls each kernel by a packed call of its name. Its arguments are followed by
+// the extents of grid and block, in the order of the kernel's [LaunchTags]. A launch without threads is omitted. Loops,
+// conditions and packed calls around and between kernels run on the host; a load or store of device memory there is an
+// error.
 //
 // A function is built for the target in its attributes, otherwise for t; functions for CPUs stay as they are. The
 // host's target is "c" if the target names none.
@@ -100,7 +100,7 @@ type splitter struct {
 	err     error
 }
 
-// AttrDeviceOf is AttrDevice for one parameter, by its place.
+// AttrDeviceOf is AttrDevice for one parameter, by its index.
 func AttrDeviceOf(i int) string { return fmt.Sprintf("%s.%d", AttrDevice, i) }
 
 func (s *splitter) fail(format string, args ...any) {
@@ -109,10 +109,10 @@ func (s *splitter) fail(format string, args ...any) {
 	}
 }
 
-// host is the function without its kernels.
+// host returns the function without its kernels.
 func (s *splitter) host() (*tir.PrimFunc, error) {
 	if s.f.Result != tir.Void && s.f.Result != (tir.Type{}) {
-		return nil, fmt.Errorf("its result is of type %s: functions with kernels give none, let it store to a tensor",
+		return nil, fmt.Errorf("its result is of type %s: functions with kernels have none, store it to a tensor",
 			s.f.Result)
 	}
 	body := s.stmt(s.f.Body)
@@ -152,7 +152,7 @@ func (s *splitter) host() (*tir.PrimFunc, error) {
 	return &g, nil
 }
 
-// numbers rejects expressions of the host that look into the device's memory.
+// numbers rejects host expressions that read the device's memory.
 func (s *splitter) numbers(what string, all ...tir.Expr) {
 	for _, e := range all {
 		tir.Walk(e, func(node any) bool {
@@ -167,7 +167,7 @@ func (s *splitter) numbers(what string, all ...tir.Expr) {
 	}
 }
 
-// stmt is a statement of the host.
+// stmt returns a statement of the host.
 func (s *splitter) stmt(x tir.Stmt) tir.Stmt {
 	if s.err != nil {
 		return x
@@ -233,7 +233,7 @@ func hasKernel(s tir.Stmt) bool {
 	})
 }
 
-// name is one for the next kernel.
+// name returns a name for the next kernel.
 func (s *splitter) name() string {
 	name := s.f.Name + "_kernel"
 	for i := 1; s.taken[name]; i++ {
@@ -243,7 +243,7 @@ func (s *splitter) name() string {
 	return name
 }
 
-// kernel makes a function of a nest of loops over threads, and gives what the host does instead.
+// kernel makes a function of a nest of loops over threads, and returns the host statement that launches it.
 func (s *splitter) kernel(loop *tir.For) tir.Stmt {
 	k, err := newKernel(loop)
 	if err != nil {
@@ -321,7 +321,7 @@ func (s *splitter) kernel(loop *tir.For) tir.Stmt {
 	return call
 }
 
-// argumentType is the type that kernels take a number as: there are five (docs/abi.md D.2).
+// argumentType returns the type in which kernels take a number: there are five (docs/abi.md D.2).
 func argumentType(t tir.Type) tir.Type {
 	switch {
 	case t.Lanes != 1:
@@ -338,7 +338,8 @@ func argumentType(t tir.Type) tir.Type {
 	return tir.Void
 }
 
-// dynamicShared is how many bytes a block has in scope "shared.dyn", one buffer behind the other.
+// dynamicShared returns the number of bytes of a block in scope "shared.dyn"; its buffers are placed one after the
+// other.
 func (s *splitter) dynamicShared(k *kernel) (bytes tir.Expr, found bool) {
 	bytes = tir.I64(0)
 	for _, b := range k.shared {
@@ -356,14 +357,14 @@ func (s *splitter) dynamicShared(k *kernel) (bytes tir.Expr, found bool) {
 			}
 			size = tir.Mul(size, tir.NewCast(tir.Int64, n))
 		}
-		// each begins where any type may
+		// each begins at an alignment that suits every type
 		bytes = tir.Add(tir.Mul(tir.FloorDiv(tir.Add(bytes, tir.I64(15)), tir.I64(16)), tir.I64(16)), size)
 	}
 	return s.an.Simplify(bytes), found
 }
 
-// outlined is a statement as the body of a function of its own: what it takes from outside, in the order of its first
-// use, has other variables there.
+// outlined moves a statement to the body of another function. Variables and buffers from outside become new ones there,
+// in the order of their first use.
 type outlined struct {
 	body      tir.Stmt
 	buffers   []*tir.Buffer
@@ -387,10 +388,10 @@ func outline(s tir.Stmt) *outlined {
 	o.body = (&tir.Mutator{Expr: o.expr, PreStmt: func(s tir.Stmt) (tir.Stmt, bool) {
 		switch s := s.(type) {
 		case *tir.Alloc:
-			o.buffer(s.Buffer) // whose sizes may be the host's
+			o.buffer(s.Buffer) // the host may compute its sizes
 		case *tir.AttrStmt:
 			if b, ok := s.Node.(*tir.Buffer); ok {
-				o.buffer(b) // before its address, which is one of a parameter if that is from outside
+				o.buffer(b) // before its address, which becomes a parameter if it is from outside
 			}
 		}
 		return s, false
@@ -403,7 +404,7 @@ func outline(s tir.Stmt) *outlined {
 		case *tir.AttrStmt:
 			if b, ok := s.Node.(*tir.Buffer); ok {
 				if s.Key == tir.AttrView && slices.Contains(o.buffers, b) {
-					return s.Body // it is a parameter's
+					return s.Body // it belongs to a parameter
 				}
 				return &tir.AttrStmt{Key: s.Key, Node: o.buffer(b), Value: s.Value, Body: s.Body}
 			}
@@ -412,7 +413,7 @@ func outline(s tir.Stmt) *outlined {
 		}
 		return s
 	}}).MutateStmt(s)
-	slices.SortStableFunc(o.vars, func(a, b *tir.Var) int { // memory before numbers, which some devices ask for
+	slices.SortStableFunc(o.vars, func(a, b *tir.Var) int { // memory before numbers, as some devices require
 		return btoi(tir.IsHandle(b.Type)) - btoi(tir.IsHandle(a.Type))
 	})
 	return o
@@ -435,7 +436,7 @@ func (o *outlined) expr(e tir.Expr) tir.Expr {
 	return o.named(e).(tir.Expr)
 }
 
-// named is a node that names variables and buffers of the new function.
+// named returns a node with the variables and buffers of the new function.
 func (o *outlined) named(node any) any {
 	vars, buffers := tir.Named(node)
 	_, own := tir.Bound(node)
@@ -445,7 +446,7 @@ func (o *outlined) named(node any) any {
 	return tir.Renamed(node, o.variable, o.buffer)
 }
 
-// variable is a variable in the new function.
+// variable returns a variable of the new function.
 func (o *outlined) variable(v *tir.Var) *tir.Var {
 	if d := o.data[v]; d != nil {
 		return d
@@ -460,7 +461,7 @@ func (o *outlined) variable(v *tir.Var) *tir.Var {
 	return o.newVar[v]
 }
 
-// buffer is a buffer in the new function.
+// buffer returns a buffer of the new function.
 func (o *outlined) buffer(b *tir.Buffer) *tir.Buffer {
 	if c := o.newBuffer[b]; c != nil {
 		return c

@@ -101,8 +101,8 @@ func TestSplitHostDevice(t *testing.T) {
 	require.Equal(t, text.Print(split), text.Print(again))
 }
 
-// Bytes of dynamic shared memory are computed by the host: 16 n, then 7 from a multiple of 16 on, then 24 from the
-// next.
+// The host computes the number of bytes of dynamic shared memory: 16 n, then 7 at the next multiple of 16, then 24 at
+// the next one.
 func TestSplitHostDevice_DynamicShared(t *testing.T) {
 	split := must.Get(transform.SplitHostDevice(read(t, twoKernels), targetFor(t, "cuda -arch=sm_90")))(t)
 	var size tir.Expr
@@ -126,7 +126,7 @@ func TestSplitHostDevice_DynamicShared(t *testing.T) {
 	}
 }
 
-// evaluated is the value of an expression of integers.
+// evaluated returns the value of an integer expression.
 func evaluated(t testing.TB, e tir.Expr, v *tir.Var, value int64) int64 {
 	t.Helper()
 	switch e := e.(type) {
@@ -145,7 +145,7 @@ func evaluated(t testing.TB, e tir.Expr, v *tir.Var, value int64) int64 {
 		case tir.OpMul:
 			return a * b
 		case tir.OpFloorDiv:
-			return a / b // of what is not negative
+			return a / b // not negative
 		}
 	}
 	t.Fatalf("%s", text.Print(e))

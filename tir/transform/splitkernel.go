@@ -10,28 +10,28 @@ import (
 	"tvmgo/tir/text"
 )
 
-// launchTags are the indices that a launch has sizes for: first the grid's, then a block's.
+// launchTags are the indices whose extents a launch specifies: first those of the grid, then those of a block.
 var launchTags = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"}
 
 func isBlock(tag string) bool { return strings.HasPrefix(tag, "blockIdx.") }
 
-// kernel is what a nest of loops over threads computes, brought into one form: each index of threads is bound once,
-// outside of all else, and memory of blocks is allocated around what each thread runs. What only some threads are to do
-// stands behind a condition.
+// kernel is the normal form of a nest of loops over threads: each thread index is bound once, outside of everything
+// else, and memory of blocks is allocated around the code of each thread. Statements for only some threads are inside a
+// condition.
 type kernel struct {
-	axes   []axis // blocks before threads, else in the order in which the program names them
+	axes   []axis // blocks before threads, otherwise in program order
 	shared []*tir.Buffer
 	body   tir.Stmt
 }
 
-// axis is one index of threads.
+// axis is one thread index.
 type axis struct {
 	tag    string
-	v      *tir.Var // from 0 on
+	v      *tir.Var // starts at 0
 	extent tir.Expr
 }
 
-// stmt is the kernel as a program again.
+// stmt converts the kernel back to a statement.
 func (k *kernel) stmt() tir.Stmt {
 	s := k.body
 	for _, b := range slices.Backward(k.shared) {
@@ -46,7 +46,7 @@ func (k *kernel) stmt() tir.Stmt {
 
 func isShared(scope string) bool { return scope == "shared" || strings.HasPrefix(scope, "shared.") }
 
-// kernelForm makes a kernel of the loop that begins one.
+// kernelForm makes a kernel from its outermost loop.
 type kernelForm struct {
 	k      kernel
 	an     *arith.Analyzer
@@ -55,7 +55,7 @@ type kernelForm struct {
 	err    error
 }
 
-// newKernel brings a nest of loops over threads into the one form.
+// newKernel brings a nest of loops over threads into the normal form.
 func newKernel(s *tir.For) (*kernel, error) {
 	f := &kernelForm{an: arith.NewAnalyzer(), inside: map[*tir.Var]bool{}, opaque: contains(s, tir.Opaque)}
 	f.collect(s)
@@ -84,7 +84,7 @@ func (f *kernelForm) fail(format string, args ...any) {
 	}
 }
 
-// collect finds the indices of threads.
+// collect finds the thread indices.
 func (f *kernelForm) collect(s tir.Stmt) {
 	tir.Walk(s, func(node any) bool {
 		if n, ok := node.(*tir.For); ok && n.Kind == tir.ThreadBind && !strings.HasPrefix(n.Thread, "vthread") {
@@ -100,7 +100,7 @@ func (f *kernelForm) collect(s tir.Stmt) {
 
 func (f *kernelForm) collectAxis(s *tir.For) {
 	if !slices.Contains(launchTags, s.Thread) {
-		f.fail("loop %s is bound to %q, which no launch has: bind it to one of %s", s.Var.Name, s.Thread,
+		f.fail("loop %s is bound to %q, which is not an index of a launch: bind it to one of %s", s.Var.Name, s.Thread,
 			strings.Join(launchTags, ", "))
 		return
 	}
@@ -132,7 +132,7 @@ func (f *kernelForm) collectAxis(s *tir.For) {
 	f.k.axes = append(f.k.axes, axis{s.Thread, tir.NewVar(s.Var.Name, s.Var.Type), s.Extent})
 }
 
-// stmt is a statement within the loops of some indices, without loops over threads; nil if nothing is left.
+// stmt returns a statement inside the loops over some indices, without loops over threads; nil if nothing remains.
 func (f *kernelForm) stmt(s tir.Stmt, have []string) tir.Stmt {
 	if f.err != nil {
 		return s
@@ -164,7 +164,7 @@ func (f *kernelForm) stmt(s tir.Stmt, have []string) tir.Stmt {
 		}
 	case *tir.BufferStore:
 		if s.Buffer.StorageScope() == "local" {
-			return s // each thread has its own
+			return s // each thread has its own buffer
 		}
 		return f.once(s, have)
 	case *tir.Evaluate:
@@ -175,8 +175,8 @@ func (f *kernelForm) stmt(s tir.Stmt, have []string) tir.Stmt {
 	return tir.MapStmt(s, nil, func(body tir.Stmt) tir.Stmt { return f.stmt(body, have) })
 }
 
-// each rejects a statement that is opaque itself, or computes something that is, where not all threads are told apart:
-// it may have to be executed by one of them, or by each.
+// each rejects an opaque statement, or one that computes something opaque, unless the indices distinguish all threads:
+// it is unknown whether one thread or each must execute it.
 func (f *kernelForm) each(s tir.Stmt, have []string) {
 	if f.condition(have) == nil {
 		return
@@ -195,7 +195,7 @@ func (f *kernelForm) each(s tir.Stmt, have []string) {
 	}
 }
 
-// once runs a statement by one of the threads that are not told apart here.
+// once restricts a statement to one of the threads that the given indices do not distinguish.
 func (f *kernelForm) once(s tir.Stmt, have []string) tir.Stmt {
 	if cond := f.condition(have); cond != nil {
 		return &tir.If{Cond: cond, Then: s}
@@ -203,7 +203,7 @@ func (f *kernelForm) once(s tir.Stmt, have []string) tir.Stmt {
 	return s
 }
 
-// condition holds for one of the threads that the given indices do not tell apart; nil if they tell all apart.
+// condition selects one of the threads that the given indices do not distinguish; nil if they distinguish all.
 func (f *kernelForm) condition(have []string) (cond tir.Expr) {
 	for _, a := range f.k.axes {
 		if n, ok := a.extent.(*tir.IntImm); slices.Contains(have, a.tag) || ok && n.Value == 1 {
@@ -219,7 +219,7 @@ func (f *kernelForm) condition(have []string) (cond tir.Expr) {
 	return cond
 }
 
-// threads is the body of a loop over threads.
+// threads returns the body of a loop over threads.
 func (f *kernelForm) threads(s *tir.For, have []string) tir.Stmt {
 	if slices.Contains(have, s.Thread) {
 		f.fail("loop %s over %s stands within another one over it", s.Var.Name, s.Thread)
@@ -238,8 +238,8 @@ func (f *kernelForm) threads(s *tir.For, have []string) tir.Stmt {
 	return tir.SubstituteStmt(body, map[*tir.Var]tir.Expr{s.Var: index})
 }
 
-// virtual runs the iterations of virtual threads one after the other, which is right as long as they share nothing that
-// they store to.
+// virtual runs the iterations of virtual threads sequentially. This is correct if they store to no memory that they
+// share.
 func (f *kernelForm) virtual(s *tir.For, have []string) tir.Stmt {
 	body := s.Body
 	within := map[*tir.Var]bool{}

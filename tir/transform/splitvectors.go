@@ -7,10 +7,10 @@ import (
 	"tvmgo/tir"
 )
 
-// SplitVectors replaces each store of a vector whose number of lanes a language lacks by several stores of vectors and
-// scalars that it has. All values are computed before the first is stored. Vectors of elements that the language has in
-// no vector stay as they are, and so do values that cannot be split: those of packed calls and of opaque nodes, for
-// example.
+// SplitVectors replaces each store of a vector whose number of lanes the language does not have by several stores of
+// smaller vectors and scalars. All values are computed before the first is stored. If the language has no vectors of
+// the element type at all, the store stays as it is, and so do values that cannot be split: those of packed calls and
+// of opaque nodes, for example.
 func SplitVectors(l Language) Pass {
 	return func(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 		by := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
@@ -64,7 +64,7 @@ func (l *Language) splitStore(s *tir.BufferStore) tir.Stmt {
 	return body
 }
 
-// lanesOf is the expression of width neighbouring lanes of e; false if e cannot be split.
+// lanesOf returns an expression for width adjacent lanes of e; false if e cannot be split.
 func lanesOf(e tir.Expr, from, width int) (out tir.Expr, ok bool) {
 	cut := func(all ...tir.Expr) []tir.Expr {
 		parts := make([]tir.Expr, len(all))
@@ -131,7 +131,7 @@ func lanesOf(e tir.Expr, from, width int) (out tir.Expr, ok bool) {
 	return nil, false
 }
 
-// steps is stride * n.
+// steps returns stride * n.
 func steps(stride tir.Expr, n int64) tir.Expr {
 	if c, ok := stride.(*tir.IntImm); ok {
 		return tir.IntConst(c.Type, c.Value*n)

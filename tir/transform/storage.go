@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// compactStrides are the elements from one index of a buffer to the next, whether it says them or not.
+// compactStrides returns the distance in elements from one index of a buffer to the next, explicit or not.
 func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
 	if b.Strides != nil {
 		if len(b.Strides) != len(b.Shape) {
@@ -28,7 +28,7 @@ func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
 	return out, nil
 }
 
-// constantOf is the value of a constant integer.
+// constantOf returns the value of a constant integer.
 func constantOf(e tir.Expr) (int64, bool) {
 	c, ok := e.(*tir.IntImm)
 	if !ok || c == nil {
@@ -37,7 +37,7 @@ func constantOf(e tir.Expr) (int64, bool) {
 	return c.Value, true
 }
 
-// wide is an integer in 64 bits.
+// wide returns an integer in 64 bits.
 func wide(e tir.Expr) tir.Expr {
 	t := tir.Vector(tir.Int64, int(e.DType().Lanes))
 	if c, ok := constantOf(e); ok {
@@ -49,7 +49,7 @@ func wide(e tir.Expr) tir.Expr {
 	return tir.NewCast(t, e)
 }
 
-// sumOf and productOf are sums and products in 64 bits, without what is plain to see.
+// sumOf and productOf are sums and products in 64 bits, with trivial operands folded.
 func sumOf(a, b tir.Expr) tir.Expr {
 	x, okA := constantOf(a)
 	y, okB := constantOf(b)
@@ -80,8 +80,8 @@ func productOf(a, b tir.Expr) tir.Expr {
 	return tir.Mul(wide(a), wide(b))
 }
 
-// span is how many elements lie between a buffer's address and the end of its last element; of one without elements 0,
-// or, where that is not known before it runs, what is no less than 0. The strides must not be negative.
+// span returns the number of elements from a buffer's address to the end of its last element; 0 for a buffer without
+// elements, or, if that is known only at run time, some number that is not negative. The strides must not be negative.
 func span(b *tir.Buffer) (tir.Expr, error) {
 	strides, err := compactStrides(b)
 	if err != nil {
@@ -99,7 +99,7 @@ func span(b *tir.Buffer) (tir.Expr, error) {
 		case isConst && size == 0:
 			return tir.I64(0), nil
 		case isConst && size < 0:
-			return nil, fmt.Errorf("buffer %s: shape[%d] is %d: a size is not negative", b.Name, d, size)
+			return nil, fmt.Errorf("buffer %s: shape[%d] is %d: want 0 or more", b.Name, d, size)
 		case constStep && step < 0:
 			return nil, fmt.Errorf("buffer %s: strides[%d] is %d: only strides that are not negative lead to one dimension: "+
 				"let the buffer begin at its "+
@@ -121,7 +121,7 @@ func span(b *tir.Buffer) (tir.Expr, error) {
 	return tir.Max(last, tir.I64(0)), nil
 }
 
-// constantSpan is span where it is a constant.
+// constantSpan is span if it is constant.
 func constantSpan(b *tir.Buffer) (int64, bool) {
 	n, err := span(b)
 	if err != nil {
@@ -133,8 +133,8 @@ func constantSpan(b *tir.Buffer) (int64, bool) {
 	return constantOf(n)
 }
 
-// element is the place of the element at indices, counted in elements from the buffer's address. With a vector for the
-// last index it is a vector. Small says that it fits 32 bits for certain: then it is of the widest type of the indices.
+// element returns the position of the element at indices, counted in elements from the buffer's address. It is a vector
+// if the last index is one. small means that it certainly fits 32 bits; then it has the widest type of the indices.
 func element(b *tir.Buffer, indices []tir.Expr, small bool) (tir.Expr, error) {
 	strides, err := compactStrides(b)
 	if err != nil {
@@ -165,7 +165,7 @@ func element(b *tir.Buffer, indices []tir.Expr, small bool) (tir.Expr, error) {
 	return at.value(), nil
 }
 
-// indexSum is a sum of products in one type of integers.
+// indexSum is a sum of products of one integer type.
 type indexSum struct {
 	t     tir.Type
 	parts []tir.Expr
@@ -174,14 +174,14 @@ type indexSum struct {
 
 func newIndexSum(t tir.Type) *indexSum { return &indexSum{t: t} }
 
-// as is an integer in the type of the sum, with its lanes.
+// as converts an integer to the type of the sum, keeping its lanes.
 func (s *indexSum) as(e tir.Expr) tir.Expr {
 	if c, ok := constantOf(e); ok {
 		return tir.IntConst(s.t, c)
 	}
 	if cast, ok := e.(*tir.Cast); ok && tir.Element(cast.Value.DType()) == s.t && cast.Type.Bits > s.t.Bits &&
 		tir.IsInt(cast.Type) {
-		return cast.Value // which has been widened only to be multiplied
+		return cast.Value // it was widened only for a multiplication
 	}
 	return tir.NewCast(tir.Vector(s.t, int(e.DType().Lanes)), e)
 }
@@ -225,13 +225,13 @@ func (s *indexSum) value() tir.Expr {
 	return e
 }
 
-// ramp is the sum with a ramp of indices: it stays one, so that what lies side by side is seen to.
+// ramp adds a ramp of indices. The sum stays a ramp, so that contiguous elements are recognized.
 func (s *indexSum) ramp(r *tir.Ramp, stride tir.Expr) tir.Expr {
 	s.add(r.Base, stride)
 	return &tir.Ramp{Base: s.value(), Stride: s.product(r.Stride, stride), Lanes: r.Lanes}
 }
 
-// isTexture reports whether memory of a scope is an image, whose dimensions are the device's.
+// isTexture reports whether memory of a scope is an image, whose dimensions belong to the device.
 func isTexture(scope string) bool {
 	return scope == "texture" || strings.HasPrefix(scope, "texture.") || strings.HasPrefix(scope, "texture-")
 }

@@ -23,14 +23,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// compiled are functions as the CPU runs them.
+// compiled builds functions for the CPU.
 func compiled(t *testing.T, funcs []*tir.PrimFunc) *runtime.Module {
 	t.Helper()
 	m := must.Get(tir.NewModule(funcs...))(t)
 	return must.Open(codegen.Build(m, targetFor(t, "c")))(t)
 }
 
-// callCompiled calls a function with arrays, which get what it writes.
+// callCompiled calls a function with arrays, which receive the results.
 func callCompiled(t *testing.T, m *runtime.Module, name string, args []any) {
 	t.Helper()
 	f := must.Get(m.Function(name))(t)
@@ -49,7 +49,7 @@ func callCompiled(t *testing.T, m *runtime.Module, name string, args []any) {
 	}
 }
 
-// Programs of narrow types give in C, built as anyone builds, what the interpreter gives for them.
+// Programs of narrow types, built by codegen.Build, compute in C what the interpreter computes.
 func TestLegalizeTypes_Compiled(t *testing.T) {
 	const functions = 12
 	seed := testseed.Of(t)
@@ -70,8 +70,8 @@ func TestLegalizeTypes_Compiled(t *testing.T) {
 	}
 }
 
-// Programs whose memory is shared, by views of other types and shapes too, give in C what the interpreter gives for
-// them as they were.
+// Programs that share memory, also by views of other types and shapes, compute in C what the interpreter computes for
+// the original programs.
 func TestReuseStorage_Compiled(t *testing.T) {
 	use := func(b, n, value string) string { return fill(b, n, value) + take(b, n) }
 	var funcs []*tir.PrimFunc

@@ -13,14 +13,14 @@ import (
 	"tvmgo/tir/text"
 )
 
-// storageProgram makes programs that allocate: each buffer is written as a whole before anything reads it, in loops of
-// all kinds, so that the interpreter has nothing to find fault with.
+// storageProgram builds programs that allocate. Each buffer is written completely before anything reads it, in loops of
+// all kinds, so that the interpreter reports no error.
 type storageProgram struct {
 	*rand.Rand
-	n       *tir.Var // a size that the caller says
+	n       *tir.Var // a size that the caller sets
 	names   int
 	buffers []*tir.Buffer // that can be read
-	frozen  int           // so many of them are not written: a parallel loop is open
+	frozen  int           // number of buffers that must not be written, because a parallel loop is open
 	loops   []*tir.Var
 	types   []tir.Type
 	seen    map[string]int
@@ -39,7 +39,7 @@ func (p *storageProgram) size() tir.Expr {
 	return tir.I32(int32(1 + p.IntN(4)))
 }
 
-// buffer is one with up to three dimensions, some with gaps between rows, and at times large.
+// buffer returns a buffer with up to three dimensions, sometimes with gaps between rows, and sometimes large.
 func (p *storageProgram) buffer(of string) *tir.Buffer {
 	t := p.types[p.IntN(len(p.types))]
 	b := tir.NewBuffer(p.name(of), t)
@@ -64,7 +64,7 @@ func (p *storageProgram) buffer(of string) *tir.Buffer {
 	return b
 }
 
-// number is something small that is the same for all elements, and differs from statement to statement.
+// number returns a small value that is equal for all elements, and differs from statement to statement.
 func (p *storageProgram) number(with []tir.Expr) tir.Expr {
 	var e tir.Expr = tir.I32(int32(p.IntN(50)))
 	for _, v := range p.loops {
@@ -83,7 +83,7 @@ func as(t tir.Type, e tir.Expr) tir.Expr {
 	return tir.NewCast(t, e)
 }
 
-// value reads some buffers; it fits every type.
+// value reads some buffers; the result fits every type.
 func (p *storageProgram) value(with []tir.Expr) tir.Expr {
 	e := p.number(with)
 	for range p.IntN(3) {
@@ -97,7 +97,7 @@ func (p *storageProgram) value(with []tir.Expr) tir.Expr {
 	return tir.FloorMod(e, tir.I32(101))
 }
 
-// write stores all elements, by loops of which the last may be a vector or unrolled.
+// write stores all elements, by loops of which the innermost may be vectorized or unrolled.
 func (p *storageProgram) write(b *tir.Buffer, update bool) tir.Stmt {
 	at := make([]tir.Expr, len(b.Shape))
 	vars := make([]*tir.Var, len(b.Shape))
@@ -138,7 +138,7 @@ func (p *storageProgram) write(b *tir.Buffer, update bool) tir.Stmt {
 	return s
 }
 
-// block is a few statements one after the other; each allocation lasts until its block's end, or for a piece of it.
+// block returns a sequence of statements. Each allocation lasts until the end of its block, or for a part of it.
 func (p *storageProgram) block(depth int) tir.Stmt {
 	known := len(p.buffers)
 	defer func() { p.buffers = p.buffers[:known] }()
@@ -151,7 +151,7 @@ func (p *storageProgram) statements(depth, count int) tir.Stmt {
 	}
 	rest := func() tir.Stmt { return p.statements(depth, count-1) }
 	switch p.IntN(9) {
-	case 0, 1, 2, 3: // memory for all that follows
+	case 0, 1, 2, 3: // memory for all following statements
 		b := p.buffer("x")
 		first := p.write(b, false)
 		p.buffers = append(p.buffers, b)
@@ -167,7 +167,7 @@ func (p *storageProgram) statements(depth, count int) tir.Stmt {
 			body = &tir.AttrStmt{Key: "double_buffer_scope", Node: b, Value: tir.I32(1), Body: body}
 		}
 		return &tir.Alloc{Buffer: b, Body: body}
-	case 4: // memory for a piece
+	case 4: // memory for some statements
 		known := len(p.buffers)
 		b := p.buffer("y")
 		first := p.write(b, false)
@@ -211,8 +211,7 @@ func (p *storageProgram) statements(depth, count int) tir.Stmt {
 	return rest()
 }
 
-// function has an input with strides and an offset that the caller says, and puts sums of what it computed into its
-// result.
+// function has an input with strides and an offset that the caller sets, and stores sums of its buffers in its result.
 func (p *storageProgram) function(name string) *tir.PrimFunc {
 	p.n = tir.NewVar("n", tir.Int32)
 	step, offset := tir.NewVar("step", tir.Int32), tir.NewVar("offset", tir.Int32)
@@ -229,7 +228,7 @@ func (p *storageProgram) function(name string) *tir.PrimFunc {
 		Result: tir.Void, Body: body}
 }
 
-// top is a block within which in is never written: it stands before what may be.
+// top returns a block in which in is never written: it precedes the statements that may write it.
 func (p *storageProgram) top() tir.Stmt {
 	in := p.buffers[1]
 	p.buffers = []*tir.Buffer{in, p.buffers[0]}
@@ -247,7 +246,7 @@ func (p *storageProgram) top() tir.Stmt {
 	return tir.Sequence(list...)
 }
 
-// inner uses b and adds something of it to the result.
+// inner uses b and adds some of its elements to the result.
 func (p *storageProgram) inner(in, b, out *tir.Buffer) tir.Stmt {
 	p.buffers = []*tir.Buffer{b}
 	s := p.statements(2, 3+p.IntN(4))
@@ -255,7 +254,7 @@ func (p *storageProgram) inner(in, b, out *tir.Buffer) tir.Stmt {
 	return tir.Sequence(s, p.write(out, true))
 }
 
-// arguments are memory for function: the input is part of more.
+// storageArguments returns arguments of function: the input is a view of a larger array.
 func storageArguments(t testing.TB, n int64) []any {
 	values := make([]float32, 400)
 	for i := range values {
@@ -267,7 +266,7 @@ func storageArguments(t testing.TB, n int64) []any {
 	return []any{in, out}
 }
 
-// results runs a function, and gives what it wrote.
+// results runs a function, and returns its output.
 func results(t testing.TB, f *tir.PrimFunc, n int64) []int32 {
 	t.Helper()
 	p, err := tirrun.Compile(&tir.IRModule{Funcs: []*tir.PrimFunc{f}}, tirrun.Options{Seed: uint64(n)})

@@ -40,12 +40,12 @@ func oneFunc(t testing.TB, pass transform.Pass, f *tir.PrimFunc) *tir.PrimFunc {
 	before := text.Print(f)
 	m, err := pass(&tir.IRModule{Funcs: []*tir.PrimFunc{f}}, nil)
 	require.NoError(t, err, before)
-	require.Equal(t, before, text.Print(f), "the pass has changed what it was given")
+	require.Equal(t, before, text.Print(f), "the pass has changed its argument")
 	require.NoError(t, tir.Check(m), text.Print(m))
 	return m.Funcs[0]
 }
 
-// Flattened programs do what they did, with one index everywhere.
+// Flattened programs compute the same as before, and every access has one index.
 func TestFlattenStorage_Random(t *testing.T) {
 	eachStorageProgram(t, func(f *tir.PrimFunc, p *storageProgram) {
 		g := oneFunc(t, transform.FlattenStorage, f)
@@ -61,14 +61,14 @@ func TestFlattenStorage_Random(t *testing.T) {
 			}
 			return true
 		})
-		require.Equal(t, f.Buffers, g.Buffers, "what callers see stays")
+		require.Equal(t, f.Buffers, g.Buffers, "the buffers of parameters stay")
 		for _, n := range []int64{1, 3} {
 			require.Equal(t, results(t, f, n), results(t, g, n), "%s\n%s", text.Print(f), text.Print(g))
 		}
 	})
 }
 
-// allocated is the sum of all constant allocations of a function, the most at once, and how many there are.
+// allocated returns the sum of all constant allocations of a function, the peak, and their number.
 func allocated(s tir.Stmt) (sum, most int64, count int) {
 	add := func(parts ...tir.Stmt) {
 		for _, x := range parts {
@@ -120,7 +120,7 @@ func allocated(s tir.Stmt) (sum, most int64, count int) {
 	return sum, most, count
 }
 
-// folded is the value of an expression of constants.
+// folded returns the value of a constant expression.
 func folded(e tir.Expr) int64 {
 	c, ok := arith.NewAnalyzer().Simplify(e).(*tir.IntImm)
 	if !ok {
@@ -129,7 +129,7 @@ func folded(e tir.Expr) int64 {
 	return c.Value
 }
 
-// Programs whose memory is shared do what they did, in less of it.
+// Programs with shared memory compute the same as before, and use less memory.
 func TestReuseStorage_Random(t *testing.T) {
 	var before, after, fewer int64
 	views := 0

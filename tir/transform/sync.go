@@ -53,25 +53,25 @@ func isSync(s tir.Stmt) bool {
 	return ok && c.Kind == tir.CallIntrinsic && c.Name == "storage_sync"
 }
 
-// syncer puts barriers into a kernel.
+// syncer inserts barriers into a kernel.
 type syncer struct {
 	k        *kernel
-	threads  map[*tir.Var]idRange  // what each index of threads can be
-	varying  map[*tir.Var]bool     // what differs from thread to thread
-	lets     map[*tir.Var]tir.Expr // values that indices are looked at with
-	opaque   map[*tir.Var]bool     // variables of which nothing is known
+	threads  map[*tir.Var]idRange  // the range of each thread index
+	varying  map[*tir.Var]bool     // variables that differ between threads
+	lets     map[*tir.Var]tir.Expr // values that are substituted in indices
+	opaque   map[*tir.Var]bool     // variables about which nothing is known
 	loops    []*tir.For            // around
 	conds    []tir.Expr            // that hold
-	diverged string                // why not all threads come by; "": they do
+	diverged string                // why not all threads get here; "": all do
 	err      error
 }
 
 // part is what a statement does with shared memory.
 type syncPart struct {
 	s           tir.Stmt
-	first, last []sharedAccess // before the first barrier within, and behind the last
-	barrier     bool           // all ways through have one
-	some        bool           // some way has one
+	first, last []sharedAccess // before the first barrier inside, and after the last
+	barrier     bool           // every path has a barrier
+	some        bool           // some path has a barrier
 }
 
 func (k *kernel) sync() error {
@@ -183,7 +183,7 @@ func (y *syncer) stmt(s tir.Stmt) syncPart {
 	return syncPart{s: s, first: list, last: list}
 }
 
-// follow puts what comes next behind a part, and reports whether a barrier has to stand between both.
+// follow appends the next part to a part, and reports whether a barrier is needed between both.
 func (y *syncer) follow(p *syncPart, next syncPart) (between bool) {
 	if a, b, found := y.conflict(p.last, next.first, nil); found {
 		between = true
@@ -203,7 +203,7 @@ func (y *syncer) follow(p *syncPart, next syncPart) (between bool) {
 	return between
 }
 
-// needed says why there cannot be a barrier between two accesses here.
+// needed reports an error if a barrier that two accesses need cannot be inserted here.
 func (y *syncer) needed(a, b sharedAccess) {
 	if y.diverged == "" {
 		return
@@ -231,7 +231,7 @@ func (y *syncer) seq(s *tir.Seq) syncPart {
 	return p
 }
 
-// under runs do where not all threads come by, if e differs between them.
+// under calls do for code that not all threads execute if the value of e differs between them.
 func (y *syncer) under(e []tir.Expr, what string, do func()) {
 	outer := y.diverged
 	for _, x := range e {
@@ -288,7 +288,7 @@ func (y *syncer) while(s *tir.While) syncPart {
 		if y.follow(&whole, body) {
 			body.s = tir.Sequence(syncStmt(), body.s)
 		}
-		// the condition of the next iteration reads behind the body, and so does the next iteration's body
+		// the condition of the next iteration follows the body, and so does the next iteration's body
 		if a, b, found := y.conflict(whole.last, whole.first, iteration); found {
 			y.needed(a, b)
 			body.s = tir.Sequence(body.s, syncStmt())
@@ -322,13 +322,14 @@ func (y *syncer) branch(s *tir.If) syncPart {
 	if !y.follow(&p, both) {
 		return p
 	}
-	// What the condition read is stored to in a branch. It is the same for all threads, or else this cannot be.
+	// A branch stores to memory that the condition reads. This is valid only if the condition is the same for all
+	// threads.
 	if y.uniform(s.Cond) {
 		c.Then = tir.Sequence(syncStmt(), c.Then)
 		if c.Else != nil {
 			c.Else = tir.Sequence(syncStmt(), c.Else)
 		}
-		if c.Else == nil { // which is not run on all ways
+		if c.Else == nil { // not every path executes the branch
 			p.last, p.barrier = slices.Concat(p.last, p.first), false
 		}
 		return p

@@ -41,7 +41,8 @@ func read(t testing.TB, source string) *tir.IRModule {
 	return m
 }
 
-// shape is a program's statements that matter here: loops and conditions with braces, barriers as |, stores as s.
+// shape formats the statements of a program that matter here: loops and conditions with braces, barriers as |, stores
+// as s.
 func shape(m *tir.IRModule) string {
 	var b strings.Builder
 	var visit func(s tir.Stmt)
@@ -107,7 +108,7 @@ var syncCases = []struct{ name, body, want string }{
 B[g * 32 + y * 8 + x] = A[g * 32 + y * 8 + x]`, "ss"},
 	{"own element", `S[y * 8 + x] = 1
 B[g * 32 + y * 8 + x] = S[y * 8 + x]`, "ss"},
-	{"own element in two dimensions", `T[x, y] = 1
+	{"each thread's element in two dimensions", `T[x, y] = 1
 B[g * 32 + y * 8 + x] = T[x, y]`, "ss"},
 	{"own pieces", `for i in range(2) {
   S[(y * 8 + x) * 2 + i] = i
@@ -135,7 +136,7 @@ S[y * 8 + x + 32] = y`, "sss"},
   S[y * 8 + x] = x + i
   B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]
 }`, "for{s|s}"},
-	{"own in each iteration", `for i in range(2) {
+	{"each thread's element in each iteration", `for i in range(2) {
   S[i * 32 + y * 8 + x] = x + i
   B[g * 32 + y * 8 + x] = S[i * 32 + y * 8 + x]
 }`, "for{ss}"},
@@ -147,7 +148,7 @@ for i in range(4) {
   S[i * 32 + y * 8 + x] = x
 }
 B[g * 32 + y * 8 + x] = S[63 - y * 8 - x]`, "for{s}|s"},
-	{"a barrier that is there", `S[y * 8 + x] = x
+	{"an existing barrier", `S[y * 8 + x] = x
 storage_sync[void]("shared")
 B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]`, "s|s"},
 	{"same condition for all", `if g < 1 {
@@ -224,15 +225,14 @@ while S[0] < 3 {
   storage_sync[void]("shared")
 }
 S[31 - y * 8 - x] = 2`, "if{s}|while{|if{s}|}|s"},
-	{"own element in a while", `S[y * 8 + x] = 0
+	{"each thread's element in a while", `S[y * 8 + x] = 0
 S[32 + y * 8 + x] = x
 while S[y * 8 + x] < 3 {
   S[y * 8 + x] = S[y * 8 + x] + 1
 }`, "sswhile{s}"},
 }
 
-// Barriers stand where they are needed and nowhere else: the interpreter finds a race where one is taken away, and none
-// as they are.
+// Barriers are inserted only where they are needed: the interpreter finds a race if one is removed, and none otherwise.
 func TestThreadSync_Barriers(t *testing.T) {
 	for _, c := range syncCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestThreadSync_Barriers(t *testing.T) {
 	}
 }
 
-// withoutBarrier leaves one out.
+// withoutBarrier removes one barrier.
 func withoutBarrier(m *tir.IRModule, i int) *tir.IRModule {
 	n := -1
 	f := *m.Funcs[0]
@@ -304,7 +304,7 @@ func TestThreadSync_Refuses(t *testing.T) {
 	}
 }
 
-// Work that stands outside of loops over some of a block's threads is done once.
+// Statements outside of loops over some of a block's threads are executed once.
 func TestThreadSync_OutsideOfThreads(t *testing.T) {
 	m := read(t, `
 func f(a: handle, b: handle) {

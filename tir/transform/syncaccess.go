@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir/compare"
 )
 
-// access is one of a thread to an element of shared memory.
+// sharedAccess is an access by a thread to an element of shared memory.
 type sharedAccess struct {
 	buffer *tir.Buffer
 	at     []tir.Expr // nil: anywhere
@@ -18,15 +18,15 @@ type sharedAccess struct {
 	conds  []tir.Expr // that hold
 }
 
-// unknown is a bound beyond which nothing is said.
+// unknown is a bound beyond which nothing is known.
 const unknown = int64(1) << 40
 
-// idRange is the numbers from lo to hi; from -unknown, or to unknown, of which nothing is known.
+// idRange is the integers from lo to hi; -unknown or unknown is an unknown bound.
 type idRange struct{ lo, hi int64 }
 
 func (a idRange) known() bool { return a.lo > -unknown && a.hi < unknown }
 
-// scaled is what c times a number of the idRange can be.
+// scaled returns the range of c times a number of the idRange.
 func (a idRange) scaled(c int64) idRange {
 	if c == 0 {
 		return idRange{}
@@ -54,7 +54,8 @@ func (y *syncer) access(b *tir.Buffer, at []tir.Expr, write bool) sharedAccess {
 	return a
 }
 
-// reads are the loads of shared memory within an expression. What an address is taken of may be stored to as well.
+// reads returns the loads of shared memory within an expression. Memory whose address is taken may be stored to as
+// well.
 func (y *syncer) reads(e tir.Expr) (all []sharedAccess) {
 	tir.Walk(e, func(node any) bool {
 		switch n := node.(type) {
@@ -84,7 +85,7 @@ func (y *syncer) reads(e tir.Expr) (all []sharedAccess) {
 	return all
 }
 
-// anything is what an opaque node may do: store to any element of all shared memory.
+// anything returns the possible accesses of an opaque node: stores to any element of all shared memory.
 func (y *syncer) anything() (all []sharedAccess) {
 	for _, b := range y.k.shared {
 		all = append(all, sharedAccess{buffer: b, write: true, loops: slices.Clone(y.loops)})
@@ -92,8 +93,8 @@ func (y *syncer) anything() (all []sharedAccess) {
 	return all
 }
 
-// conflict finds two accesses, one of a thread and a later one of another thread, that have to come in this order. With
-// carried, the second is in a later iteration of that loop.
+// conflict finds two accesses, one by a thread and a later one by another thread, that must happen in this order. With
+// carried, the second one is in a later iteration of that loop.
 func (y *syncer) conflict(first, second []sharedAccess, carried *tir.For) (a, b sharedAccess, found bool) {
 	if !slices.ContainsFunc(y.k.axes, func(a axis) bool { return y.threads[a.v].hi > 0 }) {
 		return a, b, false
@@ -108,17 +109,17 @@ func (y *syncer) conflict(first, second []sharedAccess, carried *tir.For) (a, b 
 	return a, b, false
 }
 
-// meet reports whether two different threads may touch one element.
+// meet reports whether two different threads may access the same element.
 func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 	if a.at == nil || b.at == nil || len(a.at) != len(b.at) || a.buffer != b.buffer {
 		return true
 	}
-	common := map[*tir.Var]bool{} // loops of which both are in the same iteration
+	common := map[*tir.Var]bool{} // loops in which both are in the same iteration
 	for i := 0; i < len(a.loops) && i < len(b.loops) && a.loops[i] == b.loops[i] && a.loops[i] != carried; i++ {
 		common[a.loops[i].Var] = true
 	}
 	left, right := y.ranges(a), y.ranges(b)
-	same := map[*tir.Var]bool{} // indices of threads that must be equal where both touch one element
+	same := map[*tir.Var]bool{} // thread indices that must be equal if both access one element
 	for v, s := range y.threads {
 		l, r := left.of(v, s), right.of(v, s)
 		same[v] = s.hi == 0 || l.lo == l.hi && l == r
@@ -130,7 +131,7 @@ func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 			return false
 		}
 		for _, v := range equal {
-			if carried != nil && v == carried.Var { // which is another one in a later iteration
+			if carried != nil && v == carried.Var { // it differs in a later iteration
 				return false
 			}
 			same[v] = true
@@ -144,7 +145,7 @@ func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 	return false
 }
 
-// idRanges is what variables can be where an access is.
+// idRanges are the ranges of variables at an access.
 type idRanges map[*tir.Var]idRange
 
 func (r idRanges) of(v *tir.Var, otherwise idRange) idRange {
@@ -171,7 +172,7 @@ func (y *syncer) ranges(a sharedAccess) idRanges {
 	return r
 }
 
-// assume takes what a condition says of variables alone.
+// assume uses a condition on variables alone.
 func (r idRanges) assume(cond tir.Expr) {
 	switch c := cond.(type) {
 	case *tir.Call:
@@ -206,7 +207,7 @@ func (r idRanges) assume(cond tir.Expr) {
 	}
 }
 
-// form is an index as a sum of variables with factors, of parts that are the same for all threads in the same
+// idForm is an index as a sum of variables times factors, of terms that are the same for all threads in the same
 // iterations, and of a rest.
 type idForm struct {
 	factor map[*tir.Var]int64
@@ -280,8 +281,8 @@ func (y *syncer) addTo(f *idForm, e tir.Expr, by int64, r idRanges, common map[*
 	f.rest = f.rest.plus(boundsOf(e, r).scaled(by))
 }
 
-// isFixed reports whether an expression is the same for all threads that are in the same iterations of the loops that
-// are common.
+// isFixed reports whether an expression is the same for all threads that are in the same iterations of the common
+// loops.
 func (y *syncer) isFixed(e tir.Expr, common map[*tir.Var]bool) bool {
 	fixed := true
 	tir.Walk(e, func(node any) bool {
@@ -299,7 +300,7 @@ func (y *syncer) isFixed(e tir.Expr, common map[*tir.Var]bool) bool {
 	return fixed
 }
 
-// isLoop reports whether a loop of the kernel has the variable.
+// isLoop reports whether v is the variable of a loop of the kernel.
 func (y *syncer) isLoop(v *tir.Var) bool {
 	return tir.Contains(y.k.body, func(node any) bool {
 		l, ok := node.(*tir.For)
@@ -307,7 +308,7 @@ func (y *syncer) isLoop(v *tir.Var) bool {
 	})
 }
 
-// boundsOf is what an expression can be.
+// boundsOf returns the range of an expression.
 func boundsOf(e tir.Expr, r idRanges) idRange {
 	an := arith.NewAnalyzer()
 	for v, s := range r {
@@ -321,15 +322,14 @@ func boundsOf(e tir.Expr, r idRanges) idRange {
 	return idRange{-unknown, unknown}
 }
 
-// compare reports whether one index can never be the other, and which indices of threads and iterations are equal where
-// both are.
+// compare reports whether two indices are never equal, and which thread indices and iterations are equal if they are.
 func (y *syncer) compare(p, q idForm, left, right idRanges, common map[*tir.Var]bool) (apart bool, equal []*tir.Var) {
 	rest := p.rest.plus(q.rest.scaled(-1))
 	fixed := append(slices.Clone(p.fixed), q.fixed...)
 	for i := range fixed[len(p.fixed):] {
 		fixed[len(p.fixed)+i].factor *= -1
 	}
-	for i, t := range fixed { // the same on both sides is nothing
+	for i, t := range fixed { // terms that occur on both sides cancel
 		sum := t.factor
 		for j := i + 1; j < len(fixed); j++ {
 			if fixed[j].factor != 0 && compare.EqualFree(t.e, fixed[j].e) {
@@ -344,7 +344,7 @@ func (y *syncer) compare(p, q idForm, left, right idRanges, common map[*tir.Var]
 	type candidate struct {
 		v    *tir.Var
 		step int64
-		most int64 // that two threads are apart
+		most int64 // the greatest difference between two threads
 	}
 	var steps []candidate
 	all := rest
@@ -370,11 +370,11 @@ func (y *syncer) compare(p, q idForm, left, right idRanges, common map[*tir.Var]
 		return false, nil
 	}
 	slices.SortFunc(steps, func(a, b candidate) int { return int(a.step - b.step) })
-	reach := max(rest.hi, -rest.lo) // of all that is smaller
+	reach := max(rest.hi, -rest.lo) // the range of all smaller terms
 	for _, c := range steps {
 		if c.step > reach {
 			equal = append(equal, c.v)
-		} else { // one can make up for the other, and for all smaller ones
+		} else { // the terms can cancel each other
 			equal = nil
 		}
 		if c.most >= unknown {

@@ -26,11 +26,11 @@ func Unroll(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// AnnotationUnroll is the annotation of loops that the C compiler shall unroll. Its value is the number of
+// AnnotationUnroll is the annotation of loops that the C compiler is asked to unroll. Its value is the number of
 // iterations.
 const AnnotationUnroll = "unroll"
 
-// unrolling is what pragmas say.
+// unrolling contains the settings of pragmas.
 type unrolling struct {
 	steps, extent int64
 	leave         bool // to the C compiler
@@ -41,7 +41,7 @@ type unroller struct {
 	now unrolling
 }
 
-// pragma notes what a key says; false if it is none of these.
+// pragma records a pragma; false if the key is not one of these.
 func (u *unrolling) pragma(key string, value any) bool {
 	n, isInt := value.(int64)
 	if b, isBool := value.(bool); isBool {
@@ -93,7 +93,7 @@ func (u *unroller) pre(s tir.Stmt) (tir.Stmt, bool) {
 	return s, false
 }
 
-// loop is what becomes of a loop whose body is done; old is what it was.
+// loop unrolls a loop whose body is already processed, if it should be; old is the original.
 func (u *unroller) loop(old, s *tir.For) tir.Stmt {
 	iterations, constant := count(s.Extent)
 	asked := s.Kind == tir.Unrolled
@@ -128,7 +128,7 @@ func (u *unroller) loop(old, s *tir.For) tir.Stmt {
 	return tir.Sequence(all...)
 }
 
-// statements is how many stores, calls and the like a statement has.
+// statements counts the stores, calls and other effects of a statement.
 func statements(s tir.Stmt) int64 {
 	n := int64(0)
 	tir.Walk(s, func(node any) bool {

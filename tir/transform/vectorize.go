@@ -27,7 +27,7 @@ func Vectorize(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// vectorizeLoop is what a loop becomes, whose body has no vectorized loops any more.
+// vectorizeLoop vectorizes a loop whose body no longer has vectorized loops.
 func vectorizeLoop(s *tir.For, width int) tir.Stmt {
 	serial := *s
 	serial.Kind = tir.Serial
@@ -82,14 +82,13 @@ func vectorizeLoop(s *tir.For, width int) tir.Stmt {
 		parts = append(parts, one(lanes, plus(low, done)))
 		done += lanes
 	}
-	if vectors == 0 { // nothing but single iterations
+	if vectors == 0 { // only single iterations
 		return &serial
 	}
 	return tir.Sequence(parts...)
 }
 
-// maxVectorsInLine is how many vectors of one loop stand one after the other, so that what they are of may stay in
-// registers.
+// maxVectorsInLine limits the number of vectors of one loop in a row, so that their operands stay in registers.
 const maxVectorsInLine = 8
 
 // stopsVectors reports whether the iterations of a loop with this node cannot run in lockstep.

@@ -2,7 +2,7 @@ package transform
 
 import "tvmgo/tir"
 
-// differs reports whether an expression may have another value in each lane.
+// differs reports whether the value of an expression may differ between lanes.
 func (z *lockstep) differs(e tir.Expr) bool {
 	if d, ok := z.differ[e]; ok {
 		return d
@@ -22,7 +22,7 @@ func (z *lockstep) differs(e tir.Expr) bool {
 	return d
 }
 
-// wide is a vector of what may be a scalar.
+// wide converts a scalar to a vector.
 func (z *lockstep) wide(e tir.Expr) tir.Expr {
 	if e.DType().Lanes == 1 {
 		return &tir.Broadcast{Value: e, Lanes: z.lanes}
@@ -35,7 +35,7 @@ func (z *lockstep) fail(e tir.Expr) tir.Expr {
 	return e
 }
 
-// expr is an expression for all lanes: a scalar where they do not differ.
+// expr returns an expression for all lanes: a scalar if they are equal.
 func (z *lockstep) expr(e tir.Expr) tir.Expr {
 	switch {
 	case z.failed || e == nil || e.DType().Lanes != 1 || tir.IsHandle(e.DType()):
@@ -79,7 +79,7 @@ func (z *lockstep) expr(e tir.Expr) tir.Expr {
 }
 
 func (z *lockstep) binary(e *tir.Binary) tir.Expr {
-	if e.Op.IsLogical() && mayFail(e.B) { // the second operand is for those lanes that the first leaves open
+	if e.Op.IsLogical() && mayFail(e.B) { // the second operand is evaluated only in lanes that the first does not decide
 		never := tir.BoolConst(e.Op == tir.OpOr)
 		if e.Op == tir.OpOr {
 			return z.choose(e.A, never, e.B, tir.Bool)
@@ -98,7 +98,7 @@ func (z *lockstep) binary(e *tir.Binary) tir.Expr {
 	return &tir.Binary{Op: e.Op, A: z.wide(a), B: z.wide(b)}
 }
 
-// line is a sum, a difference, or a product of ramps and scalars that is a ramp; nil if it is none.
+// line returns a sum, a difference, or a product of ramps and scalars as a ramp; nil if it is not one.
 func line(op tir.BinaryOp, a, b tir.Expr, lanes int) tir.Expr {
 	parts := func(e tir.Expr) (base, stride tir.Expr, ok bool) {
 		if r, isRamp := e.(*tir.Ramp); isRamp {
@@ -122,7 +122,7 @@ func line(op tir.BinaryOp, a, b tir.Expr, lanes int) tir.Expr {
 	return nil
 }
 
-// folded is an operation on ints, without what constants leave over.
+// folded returns an operation on integers, simplified for constants.
 func folded(op tir.BinaryOp, a, b tir.Expr) tir.Expr {
 	x, isX := a.(*tir.IntImm)
 	y, isY := b.(*tir.IntImm)
@@ -149,10 +149,10 @@ func folded(op tir.BinaryOp, a, b tir.Expr) tir.Expr {
 	return &tir.Binary{Op: op, A: a, B: b}
 }
 
-// maxGathered is how many lanes are loaded one by one.
+// maxGathered limits the number of lanes that are loaded one by one.
 const maxGathered = 16
 
-// load reads along the last dimension, or else lane by lane.
+// load reads contiguous elements of the last dimension, otherwise lane by lane.
 func (z *lockstep) load(e *tir.BufferLoad) tir.Expr {
 	d := len(e.Indices) - 1
 	if e.Buffer.DType.Lanes != 1 {
@@ -187,7 +187,7 @@ func (z *lockstep) call(e *tir.Call) tir.Expr {
 	return &tir.Call{Kind: e.Kind, Name: e.Name, Type: tir.Vector(e.Type, z.lanes), Args: args}
 }
 
-// choose is one of two values in each lane. Both are computed for all where neither can fail.
+// choose selects one of two values in each lane. Both are computed in all lanes if neither can fail.
 func (z *lockstep) choose(cond, then, other tir.Expr, t tir.Type) tir.Expr {
 	c := z.expr(cond)
 	if z.failed {
@@ -200,10 +200,10 @@ func (z *lockstep) choose(cond, then, other tir.Expr, t tir.Type) tir.Expr {
 		Args: []tir.Expr{c, z.lazy(then), z.lazy(other)}}
 }
 
-// lazy is an operand of which only the lanes that are chosen may be computed.
+// lazy returns an operand that may be computed only in the lanes that select it.
 func (z *lockstep) lazy(e tir.Expr) tir.Expr {
 	r := z.wide(z.expr(e))
-	// what is taken together lane by lane, and scalars that fail, would be computed for all lanes
+	// vectors assembled lane by lane, and scalars that can fail, would be computed for all lanes
 	if contains(r, func(node any) bool {
 		switch n := node.(type) {
 		case *tir.Shuffle:
@@ -218,7 +218,7 @@ func (z *lockstep) lazy(e tir.Expr) tir.Expr {
 	return r
 }
 
-// mayFail reports whether an expression may not be computed where the program does not compute it.
+// mayFail reports whether an expression may fail where the program does not compute it.
 func mayFail(e tir.Expr) bool {
 	return contains(e, func(node any) bool {
 		switch n := node.(type) {

@@ -6,7 +6,7 @@ import (
 	"tvmgo/tir"
 )
 
-// lockstep makes vectors of what depends on a loop's variable.
+// lockstep vectorizes the code that depends on a loop's variable.
 type lockstep struct {
 	v       *tir.Var
 	base    tir.Expr // the variable's value in lane 0
@@ -21,14 +21,14 @@ func newLockstep(v *tir.Var, base tir.Expr, lanes int) *lockstep {
 	return &lockstep{v: v, base: base, lanes: lanes, vars: map[*tir.Var]*tir.Var{}, differ: map[tir.Expr]bool{}}
 }
 
-// eachIteration is a loop over the lanes.
+// eachIteration returns a loop over the lanes.
 func (z *lockstep) eachIteration(s tir.Stmt) tir.Stmt {
 	v := tir.NewVar(z.v.Name, z.v.Type)
 	return &tir.For{Var: v, Min: z.base, Extent: sized(v.Type, int64(z.lanes)),
 		Body: copied(s, map[*tir.Var]tir.Expr{z.v: v})}
 }
 
-// serial is a statement iteration by iteration; false if it needs variables that are vectors here.
+// serial runs a statement iteration by iteration; false if it needs variables that are vectors here.
 func (z *lockstep) serial(s tir.Stmt) (tir.Stmt, bool) {
 	if len(z.vars) > 0 && contains(s, func(node any) bool { v, ok := node.(*tir.Var); return ok && z.vars[v] != nil }) {
 		return nil, false
@@ -45,7 +45,7 @@ func (z *lockstep) stmt(s tir.Stmt) (tir.Stmt, bool) {
 	return r, true
 }
 
-// value is an expression for all lanes, a vector where that differs; false if it cannot be one.
+// value returns an expression for all lanes, as a vector if they differ; false if it cannot be a vector.
 func (z *lockstep) value(e tir.Expr) (tir.Expr, bool) {
 	z.failed = false
 	r := z.expr(e)
@@ -53,7 +53,7 @@ func (z *lockstep) value(e tir.Expr) (tir.Expr, bool) {
 	return r, !z.failed && !isBad
 }
 
-// same says of expressions that all of them are the same in all lanes, and no vectors.
+// same reports whether all expressions are scalars that are equal in all lanes.
 func (z *lockstep) same(all ...tir.Expr) bool {
 	return !slices.ContainsFunc(all, z.differs)
 }
@@ -70,12 +70,12 @@ func (z *lockstep) vector(s tir.Stmt) (tir.Stmt, bool) {
 		body, ok := z.stmt(s.Body)
 		n := *s
 		n.Body = body
-		return &n, ok && z.vectors > before // else it is better within the loop over the lanes
+		return &n, ok && z.vectors > before // otherwise it is better inside the loop over the lanes
 	case *tir.If:
 		return z.branch(s)
 	case *tir.LetStmt:
 		return z.let(s)
-	case *tir.Alloc: // whose buffer has an element for each lane
+	case *tir.Alloc: // its buffer has an element for each lane
 		body, ok := z.stmt(s.Body)
 		return &tir.Alloc{Buffer: s.Buffer, Body: body}, ok
 	case *tir.AttrStmt:
@@ -104,7 +104,7 @@ func (z *lockstep) store(s *tir.BufferStore) (tir.Stmt, bool) {
 		return nil, false
 	}
 	if d < 0 || !z.differs(s.Indices[d]) {
-		return s, z.same(s.Value) // of one value in one place once is enough
+		return s, z.same(s.Value) // one value at one position is stored once
 	}
 	value, ok := z.value(s.Value)
 	if !ok {
@@ -119,8 +119,8 @@ func (z *lockstep) store(s *tir.BufferStore) (tir.Stmt, bool) {
 		Indices: append(append([]tir.Expr{}, s.Indices[:d]...), last)}, true
 }
 
-// branch is a condition that is the same in all lanes. Of several that have to hold, those that are the same go first,
-// if that does not matter.
+// branch handles a condition that is equal in all lanes. Conjuncts that are equal in all lanes are checked first, if
+// the order does not matter.
 func (z *lockstep) branch(s *tir.If) (tir.Stmt, bool) {
 	if z.same(s.Cond) {
 		then, ok := z.stmt(s.Then)
@@ -149,7 +149,7 @@ func (z *lockstep) branch(s *tir.If) (tir.Stmt, bool) {
 	return &tir.If{Cond: first, Then: then}, ok
 }
 
-// conjuncts are the conditions that all have to hold for one.
+// conjuncts returns the operands of a conjunction.
 func conjuncts(e tir.Expr) []tir.Expr {
 	if b, ok := e.(*tir.Binary); ok && b.Op == tir.OpAnd {
 		return append(conjuncts(b.A), conjuncts(b.B)...)
@@ -166,7 +166,7 @@ func (z *lockstep) let(s *tir.LetStmt) (tir.Stmt, bool) {
 	if !ok {
 		return nil, false
 	}
-	if _, line := value.(*tir.Ramp); line { // a place, which is best seen where it is used
+	if _, line := value.(*tir.Ramp); line { // an index, which is substituted where it is used
 		return z.stmt(copied(s.Body, map[*tir.Var]tir.Expr{s.Var: s.Value}))
 	}
 	v := z.bind(s.Var)
@@ -175,15 +175,15 @@ func (z *lockstep) let(s *tir.LetStmt) (tir.Stmt, bool) {
 	return &tir.LetStmt{Var: v, Value: z.wide(value), Body: body}, ok
 }
 
-// bind makes the vector that stands for a variable of a let.
+// bind creates the vector variable that replaces a variable of a let.
 func (z *lockstep) bind(v *tir.Var) *tir.Var {
 	n := tir.NewVar(v.Name, tir.Vector(v.Type, z.lanes))
 	z.vars[v] = n
 	return n
 }
 
-// spreadAllocs gives memory within a loop's body an element for each iteration, as its last dimension; false where it
-// is used for more than loads and stores.
+// spreadAllocs gives memory inside a loop's body an element for each iteration, as its last dimension; false if it is
+// used for more than loads and stores.
 func spreadAllocs(s *tir.For, iterations int64) (tir.Stmt, bool) {
 	own, addresses, ok := map[*tir.Buffer]*tir.Buffer{}, map[*tir.Var]bool{}, true
 	tir.Walk(s.Body, func(node any) bool {

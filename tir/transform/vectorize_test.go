@@ -14,7 +14,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// A tile of a product of matrices becomes vectors in memory of constant indices, which compilers keep in registers.
+// A tile of a matrix product becomes vectors in memory with constant indices, which compilers keep in registers.
 func TestForHost_TileOfMatmul(t *testing.T) {
 	const n = 96
 	a, b := te.Placeholder(te.Dims(n, n), tir.Float32, "A"), te.Placeholder(te.Dims(n, n), tir.Float32, "B")
@@ -49,10 +49,10 @@ func TestForHost_TileOfMatmul(t *testing.T) {
 		}
 		return true
 	})
-	require.Equal(t, 3*6*2, stores, "of zeros, of sums, and of results; for each row two")
+	require.Equal(t, 3*6*2, stores, "zeros, sums and results: two per row")
 }
 
-// How long vectors are depends on the target's CPU.
+// The length of vectors depends on the target's CPU.
 func TestVectorize_Width(t *testing.T) {
 	for options, want := range map[string]int{
 		"c": 16, "c -march=x86-64-v4": 16, "c -march=skylake-avx512": 16, "c -march=x86-64-v3": 8,
@@ -83,7 +83,7 @@ func TestVectorize_Width(t *testing.T) {
 	}
 }
 
-// Pragmas of schedules reach the loops that they speak of.
+// Pragmas of schedules apply to their loops.
 func TestUnroll_PragmaOfSchedule(t *testing.T) {
 	for step, want := range map[int]int{0: 1, 11: 1, 12: 12, 100: 12} {
 		a := te.Placeholder(te.Dims(5, 12), tir.Float32, "A")
@@ -103,7 +103,7 @@ func TestUnroll_PragmaOfSchedule(t *testing.T) {
 	}
 }
 
-// No more copies are made than MaxPartitioned allows, and no more is unrolled than MaxUnrolled.
+// At most MaxPartitioned statements are copied, and at most MaxUnrolled are unrolled.
 func TestPasses_Limits(t *testing.T) {
 	body := "A[floormod(o * 3 + i + o_1, 64)] = 1.0"
 	for k := range 14 {
@@ -122,10 +122,10 @@ func TestPasses_Limits(t *testing.T) {
 		return true
 	})
 	require.Less(t, nodes, 2*transform.MaxPartitioned)
-	require.Greater(t, nodes, transform.MaxPartitioned/8, "as far as that is allowed, it is cut")
+	require.Greater(t, nodes, transform.MaxPartitioned/8, "loops are split up to the limit")
 }
 
-// A statement that stands in two places has variables of its own in each copy.
+// A statement that occurs twice has separate variables in each copy.
 func TestUnroll_SharedStatement(t *testing.T) {
 	m := function(t, "for i in range(2) {\n  A[i] = B[i + 1]\n}")
 	f := *m.Funcs[0]
@@ -139,7 +139,7 @@ func TestUnroll_SharedStatement(t *testing.T) {
 	require.Equal(t, 4, survey(m).loops)
 }
 
-// A loop of exactly as many iterations as may be unrolled is, one of more stays a loop.
+// A loop with exactly the maximal number of iterations is unrolled; a longer one stays a loop.
 func TestUnroll_Limit(t *testing.T) {
 	for more, loops := range map[int]int{0: 0, 1: 1} {
 		m := function(t, fmt.Sprintf("unrolled i in range(%d) {\n  A[floormod(i, 4)] = 1.0\n}",

@@ -26,7 +26,7 @@ func vectorBits(t *target.Target) int {
 	cpu, err := target.Get[string](t, "march")
 	if err != nil || cpu == "" {
 		cpu, _ = target.Get[string](t, "mcpu")
-		if t.Kind().Name() == "c" { // it only says for which CPU code is tuned
+		if t.Kind().Name() == "c" { // it only selects the CPU for tuning
 			cpu = ""
 		}
 	}

@@ -19,7 +19,7 @@ func targetFor(t testing.TB, x any) *target.Target {
 	return must.Get(target.New(x))(t)
 }
 
-// Host code that touches memory of a device is rejected, with function, buffer and place.
+// Host code that accesses device memory is rejected, with the function, the buffer and the path.
 func TestVerifyMemory(t *testing.T) {
 	bound := `thread b in range(2), thread "blockIdx.x" {
   thread i in range(32), thread "threadIdx.x" { out[b * 32 + i] = i } }`
@@ -62,7 +62,7 @@ func TestVerifyMemory(t *testing.T) {
 		must.Get(transform.VerifyMemory(m, nil))(t)
 		f.Attrs = map[string]any{"target": targetFor(t, "c")}
 		_, err = transform.VerifyMemory(m, targetFor(t, "opencl"))
-		require.NoError(t, err, "the function's own target counts")
+		require.NoError(t, err, "the function's own target takes precedence")
 		f.Attrs = map[string]any{"target": targetFor(t, "cuda")}
 		if _, err = transform.VerifyMemory(m, targetFor(t, "c")); want != "" {
 			require.ErrorContains(t, err, strings.ReplaceAll(want, "opencl", "cuda"))
@@ -70,7 +70,7 @@ func TestVerifyMemory(t *testing.T) {
 	}
 }
 
-// Functions that kernels call run on the device; those that the host calls as well do not.
+// Functions that only kernels call run on the device; those that the host calls as well do not.
 func TestVerifyMemory_CalledByKernels(t *testing.T) {
 	source := func(host string) string {
 		return "func inner(p: handle) {\nbuffer a: int32[8], param p\na[0] = 1\n}\nfunc middle(p: handle) {\nfunc " +
@@ -91,8 +91,8 @@ func TestVerifyMemory_CalledByKernels(t *testing.T) {
 	}
 }
 
-// A limit that is exceeded is named, with what was asked and what is allowed; at the limit, or without it, nothing is
-// said.
+// The error names the exceeded limit, the requested value and the allowed one. There is no error at the limit, or
+// without it.
 func TestVerifyLimits(t *testing.T) {
 	block := func(x, y int, inner string) string {
 		return fmt.Sprintf(`thread b in range(2), thread "blockIdx.x" {
@@ -186,7 +186,7 @@ func TestVerifyLimits(t *testing.T) {
 		map[string]any{"kind": "llvm", "vector-width": 32}), "int32x2 has 64 bits")
 
 	require.NoError(t, verify(`thread i in range(n), thread "threadIdx.x" { out[i] = i }`, "opencl"),
-		"what the call says is seen at the launch")
+		"sizes of a call are checked at the launch")
 	two := block(200, 1, "out[0] = 1") + "\n" +
 		strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(block(20, 20, "out[0] = 1"), "thread b",
 			"thread b2"), "thread x", "thread x2"), "thread y", "thread y2")

@@ -37,7 +37,7 @@ func VerifyLimits(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// limits looks at one function.
+// limits checks one function.
 type limits struct {
 	f     *tir.PrimFunc
 	t     *target.Target
@@ -46,13 +46,13 @@ type limits struct {
 	err   error
 }
 
-// of is a limit of the target.
+// of returns a limit of the target.
 func (v *limits) of(name string) (int64, bool) {
 	n, ok := v.attrs[name].(int64)
 	return n, ok
 }
 
-// exceeded notes that more is asked for than an attribute allows.
+// exceeded records that the program needs more than an attribute allows.
 func (v *limits) exceeded(path, attr, asked string, n int64, wayOut string) {
 	limit, ok := v.of(attr)
 	if !ok || n <= limit || v.err != nil {
@@ -76,7 +76,7 @@ func (v *limits) function() {
 	})
 }
 
-// vector checks the bits of a vector.
+// vector checks the number of bits of a vector.
 func (v *limits) vector(e tir.Expr, path func() string) {
 	t := e.DType()
 	if t.Lanes < 2 || tir.IsBool(t) {
@@ -88,12 +88,12 @@ func (v *limits) vector(e tir.Expr, path func() string) {
 	}
 }
 
-// launchSize is what one launch asks for.
+// launchSize is the size of one launch.
 type launchSize struct {
 	threads map[string]int64 // extents of threadIdx.…
 	shared  int64            // bytes
 	largest *tir.Buffer      // of the shared memory
-	warps   string           // what speaks of warps; "": nothing
+	warps   string           // the use of warps; "": none
 	doubled map[*tir.Buffer]bool
 }
 
@@ -123,7 +123,7 @@ func (v *limits) kernel(s tir.Stmt, path string) {
 	}
 }
 
-// look adds what a node asks for.
+// look adds the needs of a node.
 func (v *limits) look(k *launchSize, node any, path string) {
 	switch n := node.(type) {
 	case *tir.For:
@@ -168,7 +168,7 @@ func (v *limits) look(k *launchSize, node any, path string) {
 	}
 }
 
-// threads checks a block.
+// threads checks the threads of a block.
 func (v *limits) threads(k *launchSize, path string) {
 	all, each := int64(1), []string{}
 	for _, dim := range []string{"x", "y", "z"} {
@@ -202,7 +202,7 @@ func (v *limits) threads(k *launchSize, path string) {
 	}
 }
 
-// arguments are what a kernel needs of the host: tensors, and numbers.
+// arguments returns the arguments that the host passes to a kernel: tensors, and numbers.
 func (v *limits) arguments(s tir.Stmt) (names []string) {
 	defined, seen := map[*tir.Var]bool{}, map[*tir.Var]bool{}
 	var order []*tir.Var
@@ -260,7 +260,7 @@ func (v *limits) arguments(s tir.Stmt) (names []string) {
 	return names
 }
 
-// fewNames is a list of names, of which there may be many.
+// fewNames formats a list of names, and shortens a long one.
 func fewNames(names []string) string {
 	if len(names) > 8 {
 		return strings.Join(names[:8], ", ") + ", …"

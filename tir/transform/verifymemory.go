@@ -23,7 +23,7 @@ func VerifyMemory(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	})
 }
 
-// targetOf is what a function is for.
+// targetOf returns the target of a function.
 func targetOf(f *tir.PrimFunc, t *target.Target) *target.Target {
 	if own, ok := f.Attrs["target"].(*target.Target); ok && own != nil {
 		return own
@@ -43,7 +43,7 @@ func isBound(s tir.Stmt) bool {
 	return false
 }
 
-// hostAccess is the error of the first load or store that is not within threads.
+// hostAccess returns an error for the first load or store outside of loops over threads.
 func hostAccess(f *tir.PrimFunc, t *target.Target) (err error) {
 	refuse := func(verb string, b *tir.Buffer, path func() string) {
 		err = fmt.Errorf("buffer %s, in memory of %s, is %s by the host, at %s: bind a loop around it to blocks or "+
@@ -80,7 +80,7 @@ func hostAccess(f *tir.PrimFunc, t *target.Target) (err error) {
 	return err
 }
 
-// hostReads is the error of an extent of a loop over threads that is read from memory of the device.
+// hostReads returns an error if the extent of a loop over threads is read from device memory.
 func hostReads(low, extent tir.Expr, t *target.Target, path func() string) (err error) {
 	for _, e := range []tir.Expr{low, extent} {
 		tir.Walk(e, func(node any) bool {
@@ -95,12 +95,12 @@ func hostReads(low, extent tir.Expr, t *target.Target, path func() string) (err 
 	return err
 }
 
-// calledByKernels are the functions that are called, and by kernels alone.
+// calledByKernels returns the functions that are called by kernels only.
 func calledByKernels(m *tir.IRModule) map[string]bool {
 	if m == nil {
 		return nil
 	}
-	// callers from kernels or of unknown sort; called by the host
+	// inside: the callers of each function, "" for a kernel; outside: functions that the host calls
 	inside, outside := map[string][]string{}, map[string]bool{}
 	for _, f := range m.Funcs {
 		if f == nil {
@@ -126,7 +126,7 @@ func calledByKernels(m *tir.IRModule) map[string]bool {
 		}
 		tir.Walk(f, visit)
 	}
-	// A call outside of threads is the host's, unless its caller is a kernel's function itself.
+	// A call outside of threads belongs to the host, unless its caller is called by kernels only.
 	for again := true; again; {
 		again = false
 		for name, callers := range inside {

@@ -13,9 +13,9 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// AttrAliases is the attribute of a module with the pairs of tensors that must not overlap, as [transform.AliasPairs]
-// finds them, of functions by their names, as JSON. The entry of a function that is not in it compares what its own
-// body says.
+// AttrAliases is the attribute of a module with the pairs of tensors that must not overlap, from
+// [transform.AliasPairs], as JSON by function name. For a function that is not in it, the entry compares the pairs of
+// its own body.
 const AttrAliases = "tvmgo.aliases"
 
 // AliasCheck reports whether the functions of a target compare the memory of their arguments: option alias-check of the
@@ -29,7 +29,7 @@ func AliasCheck(t *target.Target) bool {
 	return true
 }
 
-// aliasPairs are those of the function.
+// aliasPairs returns the pairs of the function.
 func (e *entry) aliasPairs() []transform.AliasPair {
 	if text, ok := e.module.Attrs[AttrAliases].(string); ok {
 		if e.aliases == nil {
@@ -56,8 +56,8 @@ func hasAddresses(device int64) bool {
 	return false
 }
 
-// maxAliasTests is how many pairs of tensors an entry compares one by one. The pairs of a function of more are in a
-// table, so that its code does not grow with the square of its tensors.
+// maxAliasTests is the number of pairs of tensors up to which an entry compares them one by one. More pairs are in a
+// table, so that the code does not grow with the square of the number of tensors.
 const maxAliasTests = 8
 
 // compareMemory writes the checks that no argument overlaps one that is written.
@@ -67,7 +67,7 @@ func (e *entry) compareMemory() {
 	for _, pair := range e.aliasPairs() {
 		i, j := pair.First, pair.Second
 		if max(i, j) >= len(e.f.params) || e.f.params[i].buffer == nil || e.f.params[j].buffer == nil {
-			continue // of a program whose passes have changed the parameters
+			continue // passes have changed the parameters
 		}
 		device, _ := deviceOfParam(e.f.PrimFunc, i)
 		if other, _ := deviceOfParam(e.f.PrimFunc, j); other != device {
@@ -100,7 +100,7 @@ func (e *entry) compareMemory() {
 	}
 }
 
-// compareTable compares the pairs in a loop: ranges are the memory of tensors, by their parameters.
+// compareTable compares the pairs in a loop. ranges contains the memory of tensors, by parameter.
 func (e *entry) compareTable(pairs []transform.AliasPair, ranges map[int][2]string) {
 	e.snippet("apart")
 	params := slices.Sorted(maps.Keys(ranges))
@@ -130,14 +130,13 @@ func (e *entry) compareTable(pairs []transform.AliasPair, ranges map[int][2]stri
 	e.line("if (tvmgo_apart(p, %s, %s, %d) != 0) return -1;", memory, table, len(pairs))
 }
 
-// hasHandle reports whether the data of a parameter's tensors is the handle of some memory, which has nothing in common
-// with the memory of another handle.
+// hasHandle reports whether the data of a parameter's tensors is a handle. Memory of different handles never overlaps.
 func (e *entry) hasHandle(i int) bool {
 	device, _ := deviceOfParam(e.f.PrimFunc, i)
 	return device != 0 && !hasAddresses(device)
 }
 
-// flag is a bool in C.
+// flag returns a bool in C.
 func flag(b bool) int {
 	if b {
 		return 1
@@ -145,7 +144,8 @@ func flag(b bool) int {
 	return 0
 }
 
-// memoryOf writes where the elements of a tensor begin, and how many bytes they span, and gives the names of both.
+// memoryOf writes the start of a tensor's elements and the number of bytes that they span, and returns the names of
+// both variables.
 func (e *entry) memoryOf(i int) [2]string {
 	b, t := e.f.params[i].buffer, e.vars[e.f.params[i].v]
 	start, size := e.temp(fmt.Sprintf("start_%d", i)), e.temp(fmt.Sprintf("size_%d", i)) // not by its name: see arguments
@@ -177,7 +177,7 @@ func (e *entry) memoryOf(i int) [2]string {
 		constant *= bits / 8
 		bits = 8
 	}
-	if constant != 1 || len(factors) == 0 { // not in the code, which functions of other sizes share
+	if constant != 1 || len(factors) == 0 { // functions of other sizes share the code
 		factors = append(factors, fmt.Sprintf("(uint64_t)limits[%d]", len(e.limits)))
 		e.limits = append(e.limits, constant)
 	}

@@ -48,7 +48,7 @@ func (w *writer) alloc(s *tir.Alloc) {
 		return
 	}
 	if b.Alignment < 0 || b.Alignment > 0 && (bits.OnesCount(uint(b.Alignment)) != 1 || b.Alignment > 4096) {
-		w.fail("allocation of buffer %s: %d is no alignment, want a power of two up to 4096", b.Name, b.Alignment)
+		w.fail("allocation of buffer %s: alignment %d: want a power of two up to 4096", b.Name, b.Alignment)
 		return
 	}
 	name := w.define(b.Data)
@@ -60,7 +60,7 @@ func (w *writer) alloc(s *tir.Alloc) {
 			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)
 		}
 		w.line("%s%s %s[%d]%s;", scope, element, name, max(count, 1), align)
-		if !w.fn.read[b.Data] { // memory that is written alone makes compilers wonder
+		if !w.fn.read[b.Data] { // compilers warn about memory that is only written
 			w.line("(void)%s;", name)
 		}
 		w.stmt(s.Body)
@@ -81,8 +81,8 @@ func stackLimit(b *tir.Buffer) int64 {
 // workspaceAlignment is the alignment of the runtime's workspaces.
 const workspaceAlignment = 64
 
-// workspace writes an allocation of the runtime's memory, which is freed at the end of the statement, and when anything
-// within it fails.
+// workspace writes an allocation of the runtime's memory, which is freed at the end of the statement, and if anything
+// inside it fails.
 func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 	b := s.Buffer
 	if b.Alignment > workspaceAlignment {
@@ -144,7 +144,7 @@ func (w *writer) workspace(s *tir.Alloc, name, element string, size int64) {
 	}
 }
 
-// constantCount is the number of elements that a buffer spans; false if it is not constant.
+// constantCount returns the number of elements that a buffer spans; false if it is not constant.
 func constantCount(b *tir.Buffer) (int64, bool) {
 	count := int64(1)
 	for i, e := range b.Shape {

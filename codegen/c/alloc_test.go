@@ -23,7 +23,7 @@ func allocation(t *testing.T, buffer string) *tir.IRModule {
 	return m
 }
 
-// An allocation on the stack has room for the last element, by its strides.
+// An allocation on the stack is large enough for the last element, whose position depends on the strides.
 func TestEmit_SizeOfAllocations(t *testing.T) {
 	for buffer, want := range map[string]string{
 		"float32[3, 5]":                 "float v_p[15];",
@@ -40,5 +40,5 @@ func TestEmit_SizeOfAllocations(t *testing.T) {
 		require.Contains(t, emit(t, c.Emitter{}, allocation(t, buffer)), want, buffer)
 	}
 	_, err := (&c.Emitter{}).Emit(allocation(t, "float32[3, 5], align 8192"), nil)
-	require.ErrorContains(t, err, "allocation of buffer b: 8192 is no alignment, want a power of two up to 4096")
+	require.ErrorContains(t, err, "allocation of buffer b: alignment 8192: want a power of two up to 4096")
 }

@@ -13,7 +13,7 @@ import (
 	"tvmgo/tir"
 )
 
-// mixed has an argument of every sort; see testdata/arguments.c.
+// mixed has an argument of every kind; see testdata/arguments.c.
 func mixed() *tir.PrimFunc {
 	n, k, m, stride := tir.NewVar("n", tir.Int32), i64("k"), i64("m"), i64("stride")
 	a, b := tir.NewBuffer("A", tir.Float32, n, k), tir.NewBuffer("B", tir.Float32, k, m)
@@ -30,8 +30,8 @@ const mixedSignature = "mixed(A: float32[n, k], B: float32[k, m], C: int8[n * 2]
 	"x: float32, " +
 	"flag: bool, any: handle)"
 
-// wrongArguments are what testdata/arguments.c does to the arguments, and the error that comes of it, in order; "" of
-// what is right.
+// wrongArguments are the changes that testdata/arguments.c makes to the arguments, and the resulting errors, in order;
+// "" for valid arguments.
 var wrongArguments = [][2]string{
 	{"well", ""},
 	{"count = 7", "TypeError: mixed: expected 8 arguments, got 7: " + mixedSignature},
@@ -73,7 +73,7 @@ var wrongArguments = [][2]string{
 		"opencl:3, expected cpu: copy it"},
 	{"a.device.device_type = 77", "ValueError: mixed: argument 0 (A): the tensor is on a device of type 77, expected " +
 		"cpu: copy it"},
-	{"a.device.device_id = 5", ""}, // all memory of the CPU is one
+	{"a.device.device_id = 5", ""}, // all CPU devices share memory
 	{"a.data = NULL", "ValueError: mixed: argument 0 (A): the tensor's data is NULL"},
 	{"(a.data = NULL, a_shape[0] = 0, c_shape[0] = 0)", ""},
 	{"a.data = (char*)a.data + 32",
@@ -95,7 +95,7 @@ var wrongArguments = [][2]string{
 			"is not contiguous, copy it"},
 	{"a_strides[1] = 0", "ValueError: mixed: argument 0 (A): strides[1] is 0, expected 1: the tensor is not " +
 		"contiguous, copy it"},
-	{"(a_shape[0] = 1, c_shape[0] = 2, a_strides[0] = 99)", ""}, // of one row no stride matters
+	{"(a_shape[0] = 1, c_shape[0] = 2, a_strides[0] = 99)", ""}, // the stride of a single row does not matter
 	{"b_strides[0] = 20", ""},
 	{"b_strides[1] = 2", "ValueError: mixed: argument 1 (B): strides[1] is 2, expected 1"},
 	{"b_strides[0] = -8", ""},
@@ -108,7 +108,7 @@ var wrongArguments = [][2]string{
 	{"(a_shape[1] = 0, b_shape[0] = 0)", ""},
 }
 
-// TestArguments gives a function of both conventions every wrong argument there is, under sanitizers.
+// TestArguments passes every kind of wrong argument to a function of each convention, under sanitizers.
 func TestArguments(t *testing.T) {
 	for _, classic := range []bool{false, true} {
 		dir := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// math is a call of the C library's function for a type.
+// math returns a call of the C library's function for a type.
 func (w *writer) math(name string, t tir.Type, args ...code) code {
 	name = w.mathName(name, t)
 	list := make([]string, len(args))
@@ -18,7 +18,7 @@ func (w *writer) math(name string, t tir.Type, args ...code) code {
 	return atom(name + "(" + strings.Join(list, ", ") + ")")
 }
 
-// mathName is what the C library calls a function for a type.
+// mathName returns the C library's name of a function for a type.
 func (w *writer) mathName(name string, t tir.Type) string {
 	switch {
 	case w.hooks.Math != nil:
@@ -29,7 +29,7 @@ func (w *writer) mathName(name string, t tir.Type) string {
 	return name
 }
 
-// call is lane i of the result of a call.
+// call returns lane i of the result of a call.
 func (w *writer) call(e *tir.Call, i string) code {
 	if e.Kind != tir.CallIntrinsic && e.Type.Lanes > 1 {
 		w.fail("the call of %s gives a vector of type %s: only intrinsics can", e.Name, e.Type)
@@ -140,12 +140,12 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 	return atom("0")
 }
 
-// one is the constant 1 of a float type.
+// one returns the constant 1 of a float type.
 func (w *writer) one(t tir.Type) string {
 	return w.floatConstant(&tir.FloatImm{Type: t, Value: 1}).text
 }
 
-// reinterpret is a value whose bits are read as another type.
+// reinterpret returns a value whose bits are read as another type.
 func (w *writer) reinterpret(e *tir.Call, x code) code {
 	from, to := tir.Element(e.Args[0].DType()), tir.Element(e.Type)
 	if from.Bits != to.Bits || tir.IsHandle(from) || tir.IsHandle(to) || tir.IsBool(to) {
@@ -183,7 +183,7 @@ func (w *writer) addressOf(e *tir.Call) code {
 	return atom("NULL")
 }
 
-// statementCall writes the intrinsics that are statements; false for all others.
+// statementCall writes the intrinsics that are statements; it returns false for all others.
 func (w *writer) statementCall(e *tir.Call) bool {
 	if w.hooks.Intrinsic != nil {
 		return false
@@ -192,7 +192,7 @@ func (w *writer) statementCall(e *tir.Call) bool {
 	case "ret", "ret_none":
 		w.returns(e)
 	case "storage_sync":
-		w.fail("storage_sync waits for threads of a device, which the CPU has not: take it away, or build the function for " +
+		w.fail("storage_sync waits for threads of a device, which the CPU lacks: remove it, or build the function for " +
 			"a device")
 	case "prefetch":
 		if len(e.Args) == 0 || !tir.IsHandle(e.Args[0].DType()) {
@@ -227,7 +227,7 @@ func (w *writer) returns(e *tir.Call) {
 	w.line("%s", w.leaving("TVMGO_RETURNED"))
 }
 
-// externCall is a call of a C function, whose prototype comes from the call.
+// externCall returns a call of a C function. The prototype is derived from the call.
 func (w *writer) externCall(e *tir.Call) code {
 	if !isIdentifier(e.Name) {
 		w.fail("the call of the C function %q: that is no name in C", e.Name)
@@ -272,7 +272,7 @@ func init() {
 	}
 }
 
-// result writes a call as a statement, so that it runs before what follows.
+// result writes a call as a statement, so that it runs before the following code.
 func (w *writer) result(t tir.Type, call code) code {
 	if t == tir.Void {
 		w.line("%s;", call.text)
@@ -283,7 +283,7 @@ func (w *writer) result(t tir.Type, call code) code {
 	return atom(name)
 }
 
-// pointerOr is an argument; for a tensor the address of its elements.
+// pointerOr returns an argument; for a tensor, the address of its elements.
 func (w *writer) pointerOr(e tir.Expr) code {
 	if v, ok := e.(*tir.Var); ok && w.fn.isTensor(v) {
 		return w.variable(w.fn.Buffers[v].Data, "")
@@ -291,7 +291,7 @@ func (w *writer) pointerOr(e tir.Expr) code {
 	return w.expr(e)
 }
 
-// functionCall is a call of another function of the module.
+// functionCall returns a call of another function of the module.
 func (w *writer) functionCall(e *tir.Call) code {
 	f := w.functions[e.Name]
 	if f == nil {

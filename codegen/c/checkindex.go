@@ -8,8 +8,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// checkIndex writes the check of an index before the statement that uses it: outside of its dimension it ends the
-// function with an error.
+// checkIndex writes the check of an index before the statement that uses it. If the index is outside of its dimension,
+// the function returns an error.
 func (w *writer) checkIndex(e *tir.Call, i string) code {
 	var buffer *tir.StringImm
 	var dim *tir.IntImm

@@ -10,7 +10,7 @@ import (
 	"tvmgo/tir"
 )
 
-// intConstant is an integer or a bool.
+// intConstant returns an integer or a bool.
 func (w *writer) intConstant(e *tir.IntImm) code {
 	v := e.Value
 	switch t := e.Type; {
@@ -32,7 +32,7 @@ func (w *writer) intConstant(e *tir.IntImm) code {
 	return signed(strconv.FormatInt(v, 10), v < 0)
 }
 
-// signed is a number that may start with a minus.
+// signed returns a number that may start with a minus.
 func signed(s string, negative bool) code {
 	if negative {
 		return code{s, precUnary}
@@ -40,7 +40,7 @@ func signed(s string, negative bool) code {
 	return atom(s)
 }
 
-// floatConstant is a float literal that C reads back exactly.
+// floatConstant returns a float literal with the exact value.
 func (w *writer) floatConstant(e *tir.FloatImm) code {
 	v, suffix, bits := e.Value, "", 64
 	if w.valueType(e.Type) == "float" {

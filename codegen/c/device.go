@@ -11,7 +11,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// deviceOf is the type of device whose tensors a host function takes; false for the CPU.
+// deviceOf returns the device type of the tensors of a host function; false for the CPU.
 func deviceOf(f *tir.PrimFunc) (int64, bool) {
 	d, _ := f.Attrs[transform.AttrDevice].(int64)
 	return d, d != 0 && d != int64(dlpack.CPU)
@@ -25,9 +25,9 @@ func deviceOfParam(f *tir.PrimFunc, i int) (int64, bool) {
 	return deviceOf(f)
 }
 
-// partsOf are the parameters of a host function whose tensors may start within their buffers, by the buffers'
-// addresses: tensors whose data is a handle, and that the body only passes to kernels and packed functions. An offset
-// cannot be added to a handle: see snippet offset of package abi.
+// partsOf maps buffer addresses to the parameters of a host function whose tensors may start inside their buffers. The
+// data of these tensors is a handle, and the body only passes them to kernels and packed functions. An offset cannot be
+// added to a handle: see snippet offset of package abi.
 func partsOf(f *tir.PrimFunc) map[*tir.Var]*tir.Var {
 	parts := map[*tir.Var]*tir.Var{}
 	tensors := map[*tir.Var]*tir.Var{}
@@ -82,13 +82,13 @@ func partsOf(f *tir.PrimFunc) map[*tir.Var]*tir.Var {
 	return parts
 }
 
-// launches reports whether a call is the launch of a kernel.
+// launches reports whether a call launches a kernel.
 func (fn *function) launches(e *tir.Call) bool {
 	names, _ := fn.Attrs[transform.AttrKernels].(string)
 	return e.Kind == tir.CallPacked && slices.Contains(strings.Split(names, ","), e.Name)
 }
 
-// offset writes the check of the offset of a tensor of which kernels can take a part.
+// offset writes the check of the offset of a tensor that may be passed to kernels as a part of its buffer.
 func (e *entry) offset(i int, device int64) {
 	name := blob.OffsetAlignment(dlpack.DeviceType(device).String())
 	found := e.found[name]
@@ -105,7 +105,7 @@ var tensorParts = map[int64]string{1: "data", 4: "ndim", 5: "dtype.code", 6: "dt
 	8: "byte_offset", 9: "device.device_id",
 	10: "device.device_type"}
 
-// structGet is a field of a DLTensor.
+// structGet returns a field of a DLTensor.
 func (w *writer) structGet(e *tir.Call) code {
 	if len(e.Args) == 3 {
 		v, isVar := e.Args[0].(*tir.Var)

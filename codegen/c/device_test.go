@@ -13,8 +13,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// What the host does of a function with kernels is C without warnings in both conventions, beside functions for the CPU
-// and without them.
+// The host code of a function with kernels compiles without warnings in both conventions, with and without functions
+// for the CPU in the same module.
 func TestEmit_HostOfKernels(t *testing.T) {
 	const kernels = `
 func f(a: handle, b: handle, by: float16) {

@@ -20,7 +20,7 @@ func emit(t testing.TB, e c.Emitter, m *tir.IRModule) string {
 	return must.Get(e.Emit(m, nil))(t)
 }
 
-// all are the programs, as one module.
+// all returns the programs as one module.
 func all(t testing.TB) *tir.IRModule {
 	funcs := []*tir.PrimFunc{vadd("vadd", tir.Float32, tir.Serial), vadd("vadd_parallel", tir.Float32, tir.Parallel),
 		vaddVectors("vadd_vectors", tir.Float32, 8),
@@ -56,8 +56,7 @@ func TestEmit_CompilesWithoutWarnings(t *testing.T) {
 	}
 }
 
-// Under sanitizers and a runtime whose every call fails once, nothing leaks, and nothing is read or written that isn't
-// there.
+// Under sanitizers, with a runtime that fails at each of its calls once, nothing leaks, and no access is out of bounds.
 func TestEmit_UnderSanitizers(t *testing.T) {
 	m := all(t)
 	m = module(t, append(m.Funcs, scratch("scratch", tir.Serial), scratch("scratch_parallel", tir.Parallel))...)
@@ -74,7 +73,7 @@ func TestEmit_UnderSanitizers(t *testing.T) {
 		"0\nless_vectors 0\n", string(out))
 }
 
-// The whole of a generated source, as a person reads it.
+// The golden file contains a complete generated source.
 func TestEmit_Golden(t *testing.T) {
 	code := emit(t, c.Emitter{}, module(t, matmul()))
 	golden.Text(t, "testdata/matmul.golden.c", code)

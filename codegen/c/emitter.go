@@ -19,44 +19,47 @@ const LocalLimit = 16 << 10
 
 // Hooks replace parts of C for a generator of another language. Each may be nil.
 type Hooks struct {
-	// Language is what errors call the language; "" is C.
+	// Language is the name of the language in errors; "" is C.
 	Language string
-	// Reserved reports whether a name means something in the language, beside what it means in C.
+	// Reserved reports whether the language reserves a name, in addition to C.
 	Reserved func(name string) bool
-	// TypeName is what a type of one lane is called; false: as in C.
+	// TypeName returns the name of a type of one lane; false: as in C.
 	TypeName func(t tir.Type) (string, bool)
-	// ThreadIndex is the expression of a thread's index ("threadIdx.x"). Without it, loops over threads are an error.
+	// ThreadIndex returns the expression of a thread's index ("threadIdx.x"). Without it, loops over threads are an
+	// error.
 	ThreadIndex func(tag string) (string, error)
-	// Intrinsic is the expression of a call of an intrinsic on expressions of one lane; "": as in C. A statement's has
-	// type Void.
+	// Intrinsic returns the expression of an intrinsic call on expressions of one lane; "": as in C. The call has type
+	// Void if it is a statement.
 	Intrinsic func(call *tir.Call, args []string) (string, error)
-	// Math is what a function of math.h, which takes and gives t, is called. Without it C's name.
+	// Math returns the name of a function of math.h whose arguments and result have type t. Without it, C's name is
+	// used.
 	Math func(name string, t tir.Type) string
-	// Vectors are the language's own. Without them those of the compiler, and in kernels none.
+	// Vectors describes the language's own vectors. Without it, those of the C compiler are used, and kernels have
+	// none.
 	Vectors Vectors
-	// Snippet is a piece of code in the place of one of package c's, such as "float16"; false: as in C.
+	// Snippet returns code that replaces a snippet of package c, such as "float16"; false: as in C.
 	Snippet func(name string) (string, bool)
-	// Inline stands before the word inline of functions that the code has for itself: "static ". Without it C's, which
-	// kernels have not.
+	// Inline precedes the word inline of helper functions in the code: "static ". If it is empty, C's prefix is used,
+	// which kernels do not have.
 	Inline string
-	// Pointer is the type of a buffer's address, whose elements are of the type that is given: "__global float*".
-	// Without it a star.
+	// Pointer returns the type of a buffer's address for elements of the given type: "__global float*". Without it, the
+	// type is element*.
 	Pointer func(b *tir.Buffer, element string) string
-	// Before stands on lines of its own before a body and its comment.
+	// Before returns lines before a body and its comment.
 	Before func(f *tir.PrimFunc) string
-	// Declare is the head of a body, up to the brace, in the place of "static int32_t NAME_body(params)".
+	// Declare returns the head of a body, up to the brace, instead of "static int32_t NAME_body(params)".
 	Declare func(f *tir.PrimFunc, body, params string) string
-	// Scope is what stands before an allocation's type, such as "__shared__"; an error where the device has no such
-	// scope.
+	// Scope returns the text before an allocation's type, such as "__shared__", or an error if the device does not have
+	// the scope.
 	Scope func(scope string) (string, error)
-	// Unroll is the line before a loop of a kernel of which the compiler should unroll so many iterations. nil: no
-	// line.
+	// Unroll returns the line before a loop of a kernel that the compiler is asked to unroll by this number of
+	// iterations. nil: no line.
 	Unroll func(iterations int64) string
-	// Head stands before all, in the place of the comment and the includes. It declares int32_t and the like, where the
-	// language has not. Prologue and Epilogue stand at the beginning and the end of each body.
+	// Head returns the beginning of the file, instead of the comment and the includes. It declares int32_t and similar
+	// types if the language lacks them. Prologue and Epilogue return the beginning and the end of each body.
 	Head               func(m *tir.IRModule, t *target.Target) string
 	Prologue, Epilogue func(f *tir.PrimFunc) string
-	// Finish has the last word on the text.
+	// Finish returns the final text.
 	Finish func(code string) string
 }
 
@@ -66,11 +69,11 @@ type Emitter struct {
 	Hooks
 	// Classic exports functions by the convention of TVM v0.20 and older.
 	Classic bool
-	// Kernels writes code for a device: bodies alone, which return nothing, run one iteration of each loop over
-	// threads, and can't fail. Memory is local, or of a scope that the hook knows, and vectors that the hook does not
-	// know are loops over their lanes.
+	// Kernels generates code for a device: only bodies, which return nothing, run one iteration of each loop over
+	// threads, and cannot fail. Memory is local, or of a scope that the hook accepts. Vectors that the hook does not
+	// have are loops over their lanes.
 	Kernels bool
-	several bool // it is one of several texts that are linked
+	several bool // one of several C files that are linked
 }
 
 // Emit returns the C of a module. t may be nil.
@@ -79,7 +82,7 @@ func (e *Emitter) Emit(m *tir.IRModule, t *target.Target) (code string, err erro
 	return code, err
 }
 
-// emit is Emit. It also returns the snippets of the text.
+// emit is Emit, and also returns the snippets of the text.
 func (e *Emitter) emit(m *tir.IRModule, t *target.Target) (code string, pieces []abi.Piece, err error) {
 	if m == nil {
 		return "", nil, errors.New("write " + e.language() + ": the module is nil")
@@ -116,7 +119,7 @@ func (h *Hooks) language() string {
 // deepestIndent is the largest indentation: with thousands of levels, most of the text would be blanks.
 const deepestIndent = 64
 
-// text is code that is being written.
+// text is a buffer for generated code.
 type text struct {
 	strings.Builder
 	depth int
@@ -140,7 +143,7 @@ type generator struct {
 	module    *tir.IRModule
 	target    *target.Target
 
-	names     names // of the whole file
+	names     names // names of the whole file
 	long      longPieces
 	functions map[string]*function
 	current   string // the function that is being written, for errors
@@ -151,15 +154,15 @@ type generator struct {
 	externs   map[string]string // the prototype of each C function that is called
 	protos    text
 	siblings  map[string]bool                  // functions of the program that protos declare
-	statics   text                             // what packed calls have found
-	found     map[string]string                // its variable, by the name that is looked up
-	same      map[*tir.PrimFunc]*tir.PrimFunc  // functions whose body is that of another one
-	shared    map[*tir.PrimFunc]bool           // those others
+	statics   text                             // caches of packed calls
+	found     map[string]string                // the cache variable of each packed function, by name
+	same      map[*tir.PrimFunc]*tir.PrimFunc  // functions that share the body of another one
+	shared    map[*tir.PrimFunc]bool           // functions whose body is shared
 	checks    map[string]*check                // the functions that check arguments, by their text
 	checkList []*check                         // in their order
-	about     text                             // what functions say of themselves
-	origins   map[string]About                 // of the module's attribute; nil: not read yet
-	aliases   map[string][]transform.AliasPair // likewise
+	about     text                             // metadata of functions
+	origins   map[string]About                 // from the module's attribute; nil: not read yet
+	aliases   map[string][]transform.AliasPair // the same
 	usesTasks bool
 
 	err error
@@ -238,7 +241,7 @@ func (g *generator) generate() string {
 	return g.long.whole(all.String())
 }
 
-// reserve takes the names that C functions have, before variables take them.
+// reserve reserves the names of C functions before variables are named.
 func (g *generator) reserve() {
 	for _, f := range g.module.Funcs {
 		if f == nil {
@@ -254,7 +257,7 @@ func (g *generator) reserve() {
 	}
 }
 
-// head is the beginning of the file.
+// head returns the beginning of the file.
 func (g *generator) head() string {
 	if g.hooks.Head != nil {
 		return g.hooks.Head(g.module, g.target)
@@ -272,10 +275,10 @@ func (g *generator) head() string {
 	}
 	t.line("#include <tvm/runtime/c_backend_api.h>")
 	t.line("")
-	t.line("/* A program may well compare what can only have one result. */")
+	t.line("/* A program may contain comparisons that are always true or always false. */")
 	t.line("#pragma GCC diagnostic ignored \"-Wtype-limits\"")
 	t.line("#pragma GCC diagnostic ignored \"-Wtautological-compare\"")
-	t.line("/* What is written under a condition is read under the same one, which compilers cannot always tell. */")
+	t.line("/* Variables are set and read under the same condition, which compilers cannot always prove. */")
 	t.line("#if defined(__GNUC__) && !defined(__clang__)")
 	t.line("#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
 	t.line("#endif")

@@ -15,9 +15,9 @@ import (
 type entry struct {
 	*writer
 	f         *function
-	bound     map[*tir.Var]string // where a size comes from: "argument 0 (A): shape[1]"
+	bound     map[*tir.Var]string // the source of each size: "argument 0 (A): shape[1]"
 	later     []later
-	fields    *text           // what the check of the arguments gives the entry: the fields of a struct
+	fields    *text           // fields of the struct that the check of the arguments returns
 	taken     map[string]bool // their names
 	data      map[int]string  // the addresses of first elements, by parameter
 	checkName string          // of the function that checks
@@ -35,7 +35,7 @@ type later struct {
 // entry writes the exported function: it checks the arguments and calls the body.
 func (g *generator) entry(f *function, to *text) {
 	if g.classic && (reserved[f.Name] || declared[f.Name]) {
-		g.fail("the name %q means something else in C, and the classic convention exports functions under their own: give "+
+		g.fail("the name %q is reserved in C, and the classic convention exports functions under their own: give "+
 			"it another", f.Name)
 		return
 	}
@@ -78,7 +78,7 @@ func (g *generator) entry(f *function, to *text) {
 	if !g.classic {
 		e.metadata(&g.about)
 	}
-	if g.classic { // the loader looks a name up, the compiler wants it declared
+	if g.classic { // the loader finds it by name, but compilers warn without a declaration
 		g.protos.line("int %s(TVMValue*, int*, int, TVMValue*, int*, void*);", f.Name)
 	} else {
 		g.protos.line("int %s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", entryName(f.Name))
@@ -91,12 +91,12 @@ func (e *entry) arguments() {
 	checks := e.argumentChecks()
 	e.snippet("parameter")
 	checks.Count("p->function", "signature", len(f.params))
-	places := map[int64]abi.Place{} // by the type of device, where its tensors must be: the first one is on any
+	places := map[int64]abi.Place{} // by device type: where its tensors must be; the first one may be on any device
 	for i, p := range f.params {
 		name := p.name
 		switch t := p.v.Type; {
 		case p.buffer != nil:
-			// not by its name: functions whose parameters are called otherwise share the check
+			// the variable is not named after the parameter: functions with other parameter names share the check
 			e.vars[p.v] = e.temp(fmt.Sprintf("tensor_%d", i))
 			name = e.vars[p.v]
 			d := p.buffer.DType
@@ -140,16 +140,16 @@ func (e *entry) arguments() {
 	}
 }
 
-// argumentChecks writes checks of arguments.
+// argumentChecks returns a writer of argument checks.
 func (e *entry) argumentChecks() *abi.Checks {
 	return &abi.Checks{Classic: e.classic, Need: e.snippet, Line: e.line}
 }
 
-// alignment is the alignment of a tensor's address, in bytes.
+// alignment returns the alignment of a tensor's address, in bytes.
 func (e *entry) alignment(b *tir.Buffer) int {
 	natural := max(int(b.DType.Bits)/8, 1)
 	if b.Alignment < 0 || b.Alignment&(b.Alignment-1) != 0 || b.Alignment > 1<<20 {
-		e.fail("buffer %s: %d is no alignment, want a power of two", b.Name, b.Alignment)
+		e.fail("buffer %s: alignment %d: want a power of two", b.Name, b.Alignment)
 	}
 	return max(natural, b.Alignment)
 }
@@ -208,7 +208,7 @@ func (e *entry) match(i int, what, got string, want tir.Expr) {
 	}
 }
 
-// gives makes the check return a value to the entry, under the name of its variable.
+// gives adds a value to the results of the check, under the name of its variable.
 func (e *entry) gives(ctype, name string) {
 	e.fields.line("%s %s;", ctype, name)
 	e.taken[name] = true
@@ -221,7 +221,7 @@ func (e *entry) plain(i int) bool {
 	return b != nil && b.Offset == nil && !away
 }
 
-// givesData makes the check return addresses: it computes them once for all functions that share it.
+// givesData adds addresses to the results of the check, which computes them once for all functions that share it.
 func (e *entry) givesData() {
 	for i, p := range e.f.params {
 		if e.plain(i) {
@@ -284,11 +284,11 @@ type check struct {
 
 func (c *check) write(to *text) {
 	inline := ""
-	if c.uses > 1 { // or compilers take it apart for each of them
+	if c.uses > 1 { // otherwise compilers inline it in each function
 		inline = noInline
 	}
 	to.line("")
-	to.line("/* What %s takes from the arguments. */", c.name)
+	to.line("/* The values that %s takes from the arguments. */", c.name)
 	to.line("typedef struct {")
 	to.WriteString(c.fields)
 	to.line("} %s_taken;", c.name)
@@ -346,7 +346,7 @@ func (e *entry) check(l later) {
 	}}
 	wide.MutateExpr(l.want)
 	if unknown != nil {
-		e.fail("buffer %s: %s is %s, and nothing says what %s is: let it be the size of some dimension, or a parameter",
+		e.fail("buffer %s: %s is %s, and %s has no value: use it as the size of a dimension, or as a parameter",
 			e.f.paramName(l.param), l.what, plain(l.want), unknown.Name)
 		return
 	}
@@ -443,9 +443,9 @@ func (e *entry) call() {
 	e.line("return 0;")
 }
 
-// elementOffset is the number of elements before a tensor's first one, in C.
+// elementOffset returns the number of elements before a tensor's first one, in C.
 func elementOffset(tensor string, t tir.Type) string {
-	if t.Bits < 8 && (t.Bits > 1 || t.Code != dlpack.CodeUInt) { // of which several lie in a byte
+	if t.Bits < 8 && (t.Bits > 1 || t.Code != dlpack.CodeUInt) { // several elements share a byte
 		return fmt.Sprintf("(int64_t)(%s->byte_offset * 8 / %d)", tensor, t.Bits)
 	}
 	return fmt.Sprintf("(int64_t)(%s->byte_offset / %d)", tensor, max(int(t.Bits)/8, 1))

@@ -32,7 +32,7 @@ type code struct {
 
 func atom(s string) code { return code{s, precAtom} }
 
-// in is the expression as an operand: in parentheses unless it has at least this precedence.
+// in returns the expression as an operand: in parentheses unless it has at least this precedence.
 func (c code) in(prec int) string {
 	if c.prec < prec {
 		return "(" + c.text + ")"
@@ -40,7 +40,7 @@ func (c code) in(prec int) string {
 	return c.text
 }
 
-// expr is a scalar expression. What C cannot express is written before the statement that contains it.
+// expr returns a scalar expression. Parts that C cannot express are written before the statement that contains it.
 func (w *writer) expr(e tir.Expr) code {
 	if t := e.DType(); t.Lanes > 1 {
 		w.fail("a vector of type %s stands where %s needs one value", t, w.hooks.language())
@@ -49,7 +49,7 @@ func (w *writer) expr(e tir.Expr) code {
 	return w.lane(e, "")
 }
 
-// lane is lane i of a vector expression, or a scalar expression itself.
+// lane returns lane i of a vector expression, or a scalar expression itself.
 func (w *writer) lane(e tir.Expr, i string) code {
 	x := w.laneText(e, i)
 	x.text = w.long.shorten(x.text)
@@ -107,7 +107,7 @@ func (w *writer) laneText(e tir.Expr, i string) code {
 	case *tir.ProducerLoad:
 		w.fail("the tensor %s has no buffer: lower the tensor expression first", e.Producer.ProducerName())
 	case *tir.Reduce:
-		w.fail("a reduction is still one: lower the tensor expression first")
+		w.fail("a reduction remains: lower the tensor expression first")
 	default:
 		w.fail("%s has no expression %s: lower it before", w.hooks.language(), tir.NodeName(e))
 	}
@@ -124,7 +124,7 @@ func (w *writer) variable(v *tir.Var, i string) code {
 		if i == "" {
 			w.fail("the vector %s stands where C needs one value", v.Name)
 		}
-		if w.hooks.Vectors != nil && !w.arrays[v] && i != "" { // vectors have no places that are numbered
+		if w.hooks.Vectors != nil && !w.arrays[v] && i != "" { // such vectors cannot be indexed
 			spread := w.temp(v.Name + "_lanes")
 			w.line("%s %s[%d];", w.storageLane(v.Type), spread, v.Type.Lanes)
 			w.line("%s;", w.hooks.Vectors.Store(vectorOf(v.Type), spread, name))
@@ -135,7 +135,7 @@ func (w *writer) variable(v *tir.Var, i string) code {
 	return atom(name)
 }
 
-// storageLane is the type of a vector's lane in an array.
+// storageLane returns the type of a vector's lane in an array.
 func (w *writer) storageLane(t tir.Type) string { return w.valueType(tir.Element(vectorOf(t))) }
 
 // wrap converts an arithmetic result to its type: C computes small integers as int, and 16-bit floats are float here.
@@ -178,11 +178,11 @@ func (w *writer) binary(e *tir.Binary, i string) code {
 	return w.operate(op, t, a, b)
 }
 
-// operate is a binary operation on values of one type.
+// operate returns a binary operation on values of one type.
 func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 	o := infix[op]
 	switch {
-	case op.IsComparison() && tir.IsBool(t): // compilers suspect these of meaning something else
+	case op.IsComparison() && tir.IsBool(t): // compilers warn about comparisons of bools
 		return code{a.in(precAtom) + " " + o.text + " " + b.in(precAtom), o.prec}
 	case op.IsComparison():
 		return code{a.in(precShift) + " " + o.text + " " + b.in(precShift), o.prec}
@@ -197,13 +197,13 @@ func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 		o = infix[tir.OpDiv]
 	case op == tir.OpFloorMod:
 		o = infix[tir.OpMod]
-	case t == tir.UInt16 && op == tir.OpMul: // which is int times int, that overflows
+	case t == tir.UInt16 && op == tir.OpMul: // C multiplies as int, which overflows
 		a = code{"(" + w.valueType(tir.UInt32) + ")" + a.in(precUnary), precUnary}
 	}
 	return w.wrap(t, code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec})
 }
 
-// wrapFloat is wrap for the result of a function of the type itself.
+// wrapFloat is wrap for the result of a function that already has the type.
 func (w *writer) wrapFloat(t tir.Type, c code) code {
 	if isNarrow(t) {
 		return w.wrap(t, c)
@@ -211,7 +211,7 @@ func (w *writer) wrapFloat(t tir.Type, c code) code {
 	return c
 }
 
-// typed is the function of an operation for one type.
+// typed returns the name of the function of an operation for one type.
 func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 	c := w.valueType(t)
 	short := strings.ReplaceAll(strings.TrimSuffix(c, "_t"), " ", "_")
@@ -251,7 +251,7 @@ func (g *generator) inline() string {
 	return "static "
 }
 
-// logical does not compute its second operand where the first decides.
+// logical does not evaluate its second operand if the first decides.
 func (w *writer) logical(e *tir.Binary, i string) code {
 	a := w.lane(e.A, i)
 	var b code
@@ -275,7 +275,7 @@ func (w *writer) logical(e *tir.Binary, i string) code {
 	return atom(name)
 }
 
-// choose is one of two values; only that one is computed.
+// choose returns one of two values, and evaluates only that one.
 func (w *writer) choose(cond, then, other tir.Expr, i string) code {
 	c := w.lane(cond, i)
 	var a, b code
@@ -310,7 +310,7 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 		return c
 	case tir.IsBool(to):
 		return code{c.in(precCompare) + " != 0", precEqual}
-	// no float holds all digits before
+	// no float type can hold all digits of the intermediate value
 	case to == tir.BFloat16 && tir.IsInt(from) && (from.Bits == 64 || w.kernels && from.Bits == 32):
 		w.snippet("bfloat16")
 		w.snippet("bfloat16_of_int")
@@ -319,7 +319,7 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 			name = "tvmgo_round_bfloat16_of_uint("
 		}
 		return atom(name + c.text + ")")
-	// whose float is not to be rounded before
+	// the value must not be rounded to float first
 	case isNarrow(to) && (from == tir.Float64 || !w.kernels && tir.IsInt(from) && from.Bits > 16):
 		w.snippet(narrowName(to))
 		w.snippet(narrowName(to) + "_of_double")

@@ -9,16 +9,16 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// function is a function of the module, as its callers and its entry see it.
+// function is a function of the module, with the information that its callers and its entry need.
 type function struct {
 	*tir.PrimFunc
 	body   string // its name in C
 	head   string
 	params []param
-	extras []param // sizes that shapes bind, and tensors that packed calls are given
+	extras []param // sizes that shapes bind, and tensors that are passed to packed calls
 	used   map[*tir.Var]bool
 	read   map[*tir.Var]bool     // addresses of memory that is not only written
-	parts  map[*tir.Var]*tir.Var // by the address of a buffer: the parameter that may be a part of one: see partsOf
+	parts  map[*tir.Var]*tir.Var // by buffer address: the parameter that may be a part of its buffer: see partsOf
 	names  names
 	vars   map[*tir.Var]string
 }
@@ -41,11 +41,11 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	g.current = f.Name
 	defer func() { g.current = "" }()
 	if !isIdentifier(f.Name) {
-		g.fail("the name %q is none for %s: use letters, digits and _", f.Name, g.hooks.language())
+		g.fail("the name %q is not valid in %s: use letters, digits and _", f.Name, g.hooks.language())
 		return
 	}
 	if g.kernels && g.hooks.Reserved != nil && g.hooks.Reserved(f.Name) {
-		g.fail("the name %q means something else in %s, and kernels are launched by their own: give it another", f.Name,
+		g.fail("the name %q is reserved in %s, and kernels are launched by their own: give it another", f.Name,
 			g.hooks.language())
 		return
 	}
@@ -75,7 +75,7 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	isParam := map[*tir.Var]bool{}
 	for i, v := range f.Params {
 		if v == nil || isParam[v] {
-			g.fail("parameter %d is nil, or there twice", i)
+			g.fail("parameter %d is nil, or occurs twice", i)
 			return
 		}
 		isParam[v] = true
@@ -151,7 +151,7 @@ func (fn *function) allParams() []param { return append(append([]param{}, fn.par
 // hasResult reports whether the function returns a value.
 func (fn *function) hasResult() bool { return fn.Result != tir.Void && fn.Result != tir.Type{} }
 
-// shapeParts are the expressions of a buffer that fields of a tensor determine.
+// shapeParts returns the expressions of a buffer that fields of a tensor determine.
 func shapeParts(b *tir.Buffer) []tir.Expr {
 	all := append(append([]tir.Expr{}, b.Shape...), b.Strides...)
 	if b.Offset != nil {
@@ -160,7 +160,7 @@ func shapeParts(b *tir.Buffer) []tir.Expr {
 	return all
 }
 
-// collect finds the variables that a body uses, with those of the buffers that it reads and writes.
+// collect finds the variables that a body uses, including those of the buffers that it reads and writes.
 func (fn *function) collect(body tir.Stmt) {
 	buffers := map[*tir.Buffer]bool{}
 	var visit func(node any) bool
@@ -217,21 +217,21 @@ type writer struct {
 	*generator
 	fn     *function
 	out    *text
-	before *text // what must stand before this C function
+	before *text // code that must precede this C function
 	names  names
 	vars   map[*tir.Var]string
-	types  map[*tir.Var]string // what the address of a buffer points to
-	spans  map[*tir.Var]span   // what is known of sizes, loops and lets
+	types  map[*tir.Var]string // the type that the address of a buffer points to
+	spans  map[*tir.Var]span   // ranges of sizes, loop variables and lets
 	facts  *facts
-	arrays map[*tir.Var]bool // vectors that are arrays of their lanes
-	labels names             // C has one set of them a function
-	leave  *cleanup          // where errors go; nil: out of the function
-	// deviceID is the number of the device that memory is allocated on, if that is not the CPU.
+	arrays map[*tir.Var]bool // vectors that are stored as arrays of lanes
+	labels names             // unique in a C function
+	leave  *cleanup          // the target of errors; nil: return from the function
+	// deviceID is the number of the device on which memory is allocated, unless that is the CPU.
 	deviceID string
 	usesRC   bool
 	inTask   bool
 	wide     bool // indices are computed in 64 bits: see wideIndex
-	// mayReturn says that the function may end in its middle, without an error.
+	// mayReturn reports whether the function may return early without an error.
 	mayReturn bool
 }
 
@@ -316,7 +316,7 @@ func comment(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "*/", "* /"), "\n", " ")
 }
 
-// signature is the function as callers see it: matmul(A: float32[n, k], n: int32).
+// signature returns the function as callers see it: matmul(A: float32[n, k], n: int32).
 func (fn *function) signature() string {
 	list := make([]string, len(fn.params))
 	for i, p := range fn.params {
@@ -325,7 +325,7 @@ func (fn *function) signature() string {
 	return fn.Name + "(" + strings.Join(list, ", ") + ")"
 }
 
-// paramName is what errors call a parameter.
+// paramName returns the name of a parameter in errors.
 func (fn *function) paramName(i int) string {
 	if b := fn.params[i].buffer; b != nil && b.Name != "" {
 		return b.Name
@@ -344,7 +344,7 @@ func (fn *function) paramType(p param) string {
 	return p.buffer.DType.String() + "[" + strings.Join(dims, ", ") + "]"
 }
 
-// plain is an expression of sizes as messages show it.
+// plain formats an expression of sizes for messages.
 func plain(e tir.Expr) string {
 	switch e := e.(type) {
 	case *tir.Var:

@@ -20,7 +20,7 @@ import (
 	"tvmgo/tir"
 )
 
-// nearest16 is a number rounded to so many digits, ties to even, no finer than least.
+// nearest16 rounds a number to a number of binary digits, ties to even, and no finer than least.
 func nearest16(v float64, digits, least int, greatest float64) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return v
@@ -33,7 +33,7 @@ func nearest16(v float64, digits, least int, greatest float64) float64 {
 	return v
 }
 
-// value16 is what 16 bits mean, of which so many hold digits.
+// value16 returns the value of 16 bits, of which digits bits are the mantissa.
 func value16(bits uint16, digits, bias int) float64 {
 	sign, e, m := 1.0, int(bits>>digits)&(1<<(15-digits)-1), float64(bits&(1<<digits-1))
 	if bits>>15 != 0 {
@@ -50,8 +50,8 @@ func value16(bits uint16, digits, bias int) float64 {
 	return sign * math.Ldexp(m+math.Ldexp(1, digits), e-bias-digits)
 }
 
-// Floats become floats of 16 bits by the processor's instructions, where the code is compiled for them, and by
-// arithmetic, with the same result.
+// Conversions to 16-bit floats by the processor's instructions, if the code is compiled for them, give the same result
+// as those by arithmetic.
 func TestRun_Halves(t *testing.T) {
 	program := module(t, elementwise("float16", tir.Float32, tir.Float16,
 		func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float16, x) }),
@@ -77,7 +77,7 @@ func TestRun_Halves(t *testing.T) {
 			{"bfloat16", dlpack.BFloat16, 7, 127, -133, math.Ldexp(255, 120)}} {
 			r := testseed.Rand(t)
 			var all []float32
-			for bits := range 1 << 15 { // each, and what lies around the middle between it and the next
+			for bits := range 1 << 15 { // each value, and those around the middle between it and the next
 				x := value16(uint16(bits), row.digits, row.bias)
 				middle := math.Float32bits(float32((x + value16(uint16(bits+1), row.digits, row.bias)) / 2))
 				for _, b := range []uint32{math.Float32bits(float32(x)), middle - 1, middle, middle + 1, r.Uint32()} {
@@ -102,8 +102,8 @@ func TestRun_Halves(t *testing.T) {
 	}
 }
 
-// An integer that lies close to the middle between two floats of 16 bits becomes the nearer one: it is rounded once,
-// not to another float before.
+// An integer close to the middle between two 16-bit floats becomes the nearer one: it is rounded once, without an
+// intermediate float.
 func TestRun_HalvesOfIntegers(t *testing.T) {
 	types := []tir.Type{tir.Int32, tir.UInt32, tir.Int64, tir.UInt64}
 	var funcs []*tir.PrimFunc

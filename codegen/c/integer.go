@@ -20,7 +20,7 @@ const maxSize = 1 << 48
 // span is the range of values that an integer may have.
 type span struct{ lo, hi int64 }
 
-// spanOfType is the range of a type; unknown for uint64, which exceeds int64.
+// spanOfType returns the range of a type; unknown for uint64, which exceeds int64.
 func spanOfType(t tir.Type) span {
 	t = tir.Element(t)
 	switch {
@@ -38,7 +38,7 @@ func spanOfType(t tir.Type) span {
 
 func (s span) within(o span) bool { return s.lo >= o.lo && s.hi <= o.hi }
 
-// exact is the mathematical result of an operation; false if it does not fit 64 bits.
+// exact returns the mathematical result of an operation; false if it does not fit 64 bits.
 func exact(op tir.BinaryOp, a, b span) (span, bool) {
 	switch op {
 	case tir.OpAdd:
@@ -89,7 +89,7 @@ func magnitude(a int64) uint64 {
 	return uint64(a)
 }
 
-// spanOf is the range of values of an expression, after wrapping to its type.
+// spanOf returns the range of values of an expression, after wrapping to its type.
 func (w *writer) spanOf(e tir.Expr) span {
 	switch e.(type) {
 	case *tir.IntImm, *tir.Var:
@@ -262,7 +262,7 @@ func (w *writer) leaves(e tir.Expr) bool {
 	return does
 }
 
-// in64 is a 32-bit index computed in 64 bits.
+// in64 returns a 32-bit index computed in 64 bits.
 func (w *writer) in64(e tir.Expr) code {
 	x := w.in64Text(e)
 	x.text = w.long.shorten(x.text)
@@ -288,7 +288,7 @@ func (w *writer) in64Text(e tir.Expr) code {
 	return code{"(" + w.valueType(tir.Int64) + ")" + w.lane(e, "").in(precUnary), precUnary}
 }
 
-// arithmetic is an operation on integers whose result C leaves undefined; false if C defines it.
+// arithmetic returns an operation on integers whose result C leaves undefined; false if C defines it.
 func (w *writer) arithmetic(e *tir.Binary, i string) (code, bool) {
 	t := tir.Element(e.A.DType())
 	if !tir.IsInt(t) {
@@ -328,7 +328,7 @@ func (w *writer) divides(e *tir.Binary) bool {
 	return b.lo > 0 || b.hi < -1
 }
 
-// unsignedType is the unsigned type of the same width, at least 32 bits, because C computes smaller ones in int.
+// unsignedType returns the unsigned type of the same width, at least 32 bits, because C computes smaller ones in int.
 func unsignedType(t tir.Type) tir.Type {
 	if t.Bits <= 32 {
 		return tir.UInt32
@@ -340,7 +340,7 @@ func shortName(c string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(c, "_t"), " ", "_")
 }
 
-// wrapping is a sum, difference or product of signed integers that wraps around.
+// wrapping returns a sum, difference or product of signed integers that wraps around.
 func (w *writer) wrapping(op tir.BinaryOp, t tir.Type, a, b code) code {
 	c, u := w.valueType(t), w.valueType(unsignedType(t))
 	word := map[tir.BinaryOp]string{tir.OpAdd: "add", tir.OpSub: "sub", tir.OpMul: "mul"}[op]
@@ -350,13 +350,13 @@ func (w *writer) wrapping(op tir.BinaryOp, t tir.Type, a, b code) code {
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
 
-// division is a division whose divisor may be 0 or -1.
+// division returns a division whose divisor may be 0 or -1.
 func (w *writer) division(op tir.BinaryOp, t tir.Type, a, b code) code {
 	c, u := w.valueType(t), w.valueType(unsignedType(t))
 	signed := tir.IsSigned(t)
 	word := map[tir.BinaryOp]string{tir.OpDiv: "div", tir.OpMod: "mod", tir.OpFloorDiv: "floordiv",
 		tir.OpFloorMod: "floormod"}[op]
-	if !signed && op >= tir.OpFloorDiv { // which is the same of numbers without a sign
+	if !signed && op >= tir.OpFloorDiv { // floor division equals division for unsigned types
 		word = word[len("floor"):]
 	}
 	name := "tvmgo_any_" + word + "_" + shortName(c)
@@ -371,23 +371,24 @@ func (w *writer) division(op tir.BinaryOp, t tir.Type, a, b code) code {
 	default:
 		text = fmt.Sprintf("return b == 0 ? a : b == -1 ? 0 : %s;", w.plainly(op, t))
 	}
-	w.snippetText(name, fmt.Sprintf("/* By 0: 0, and the dividend as the rest. */\n%sinline %s %s(%s a, %s b) { %s }\n",
+	w.snippetText(name, fmt.Sprintf("/* Division by 0: 0, and the dividend as the remainder. */\n"+
+		"%sinline %s %s(%s a, %s b) { %s }\n",
 		w.inline(), c, name, c, c, text))
 	return atom(name + "(" + a.text + ", " + b.text + ")")
 }
 
-// plainly is the C operator on a and b, for operands for which it is defined.
+// plainly returns the C operator on a and b, for operands for which it is defined.
 func (w *writer) plainly(op tir.BinaryOp, t tir.Type) string {
 	return w.operate(op, t, atom("a"), atom("b")).in(precCond + 1)
 }
 
-// shift is a shift by any number of bits.
+// shift returns a shift by any number of bits.
 func (w *writer) shift(e *tir.Call, a, b code) code {
 	t := tir.Element(e.Type)
 	c, u := w.valueType(t), w.valueType(unsignedType(t))
 	left := e.Name == "shift_left"
 	if s := w.spanOf(e.Args[1]); s.lo >= 0 && s.hi < int64(t.Bits) {
-		if left { // of what is negative C knows nothing
+		if left { // C does not define it for negative numbers
 			return code{"(" + c + ")((" + u + ")" + a.in(precUnary) + " << " + b.in(precUnary) + ")", precUnary}
 		}
 		return w.wrap(t, code{a.in(precUnary) + " >> " + b.in(precUnary), precShift})
@@ -405,7 +406,7 @@ func (w *writer) shift(e *tir.Call, a, b code) code {
 	if left {
 		text = fmt.Sprintf("(%s)((%s)a << b)", c, u)
 	}
-	w.snippetText(name, fmt.Sprintf("/* By less than 0 or more bits than there are: what is left when all have gone. "+
+	w.snippetText(name, fmt.Sprintf("/* A negative count, or one of at least the number of bits, shifts all bits out. "+
 		"*/\n%sinline %s %s(%s a, %s b) {\n  if (%s) return (%s)(%s);\n  "+
 		"return %s;\n}\n", w.inline(), c, name, c, c, beyond, c, gone, text))
 	return atom(name + "(" + a.text + ", " + b.text + ")")

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// longPiece is the size in bytes above which a mark replaces a piece of code.
+// longPiece is the size in bytes above which a placeholder replaces a piece of code.
 const longPiece = 2000
 
-// Marks start and end with characters that no code contains. With the space they are not mistaken for a name.
+// Placeholders start and end with characters that no code contains. With the space they are not mistaken for a name.
 const (
 	markBegin = "\x01 "
 	markEnd   = "\x02"
 )
 
-// longPieces are pieces of code that marks replace until the file is complete. Without them, an expression would be
-// copied once for each expression around it.
+// longPieces are pieces of code that placeholders replace until the file is complete. Without them, an expression would
+// be copied once for each expression around it.
 type longPieces struct {
-	all   []string // which contain marks of earlier ones
+	all   []string // may contain placeholders of earlier ones
 	known map[string]int
 }
 
-// shorten replaces a long piece of code by a mark; equal pieces have equal marks.
+// shorten replaces a long piece of code by a placeholder; equal pieces have equal placeholders.
 func (l *longPieces) shorten(text string) string {
 	if len(text) <= longPiece {
 		return text
@@ -38,13 +38,13 @@ func (l *longPieces) shorten(text string) string {
 	return markBegin + strconv.Itoa(n) + markEnd
 }
 
-// whole replaces the marks in a text by their pieces.
+// whole replaces the placeholders in a text by their pieces.
 func (l *longPieces) whole(text string) string {
 	if len(l.all) == 0 {
 		return text
 	}
 	var out strings.Builder
-	rest := []string{text} // the next last: pieces may be within each other as deep as expressions are
+	rest := []string{text} // a stack: pieces may be nested as deep as expressions
 	for len(rest) > 0 {
 		t := rest[len(rest)-1]
 		rest = rest[:len(rest)-1]

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Marks stand for long pieces of code, which may contain others, and the whole text is what it would be without.
+// Placeholders stand for long pieces of code, which may contain others. Replacing them gives the complete text.
 func TestLongPieces(t *testing.T) {
 	var l longPieces
 	plain, marked := "x", "x"
@@ -21,7 +21,7 @@ func TestLongPieces(t *testing.T) {
 	require.Equal(t, "f("+plain+", "+plain+");", l.whole("f("+marked+", "+marked+");"))
 
 	piece := strings.Repeat("y", longPiece+1)
-	require.Equal(t, l.shorten(piece), l.shorten(piece), "equal pieces have equal marks")
+	require.Equal(t, l.shorten(piece), l.shorten(piece), "equal pieces have equal placeholders")
 	require.NotEqual(t, l.shorten(piece), l.shorten(piece+"y"))
 	require.Equal(t, "z", l.shorten("z"))
 }

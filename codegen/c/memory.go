@@ -6,8 +6,8 @@ import (
 	"tvmgo/tir"
 )
 
-// address is the place of a buffer's element as an index from its address; of a vector of indices that of lane i, and
-// with rampBase that of the first lane.
+// address returns the position of a buffer's element as an index from its address; for a vector of indices, that of
+// lane i, or with rampBase that of the first lane.
 func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase bool) code {
 	if b.DType.Lanes != 1 {
 		w.fail("buffer %s has elements of type %s: give it another dimension instead of lanes", b.Name, b.DType)
@@ -82,8 +82,8 @@ func (w *writer) address(b *tir.Buffer, indices []tir.Expr, i string, rampBase b
 	return sum
 }
 
-// wideIndex is an index in 64 bits, with all its parts: then the compiler can compute one address for the common part
-// of a statement, with constant offsets.
+// wideIndex returns an index in 64 bits, with 64-bit operands: then the compiler can compute one address for the common
+// part of a statement, with constant offsets.
 func (w *writer) wideIndex(e tir.Expr, i string) code {
 	if b, ok := e.(*tir.Binary); ok && (b.Op == tir.OpAdd || b.Op == tir.OpSub || b.Op == tir.OpMul) {
 		x, y := w.wideIndex(b.A, i), w.wideIndex(b.B, i)
@@ -102,7 +102,7 @@ func smallBuffer(b *tir.Buffer) bool {
 	return constant && b.Offset == nil && n >= 0 && n < 1<<31
 }
 
-// pointer is a buffer's address, as a pointer to the storage type of its elements.
+// pointer returns a buffer's address, as a pointer to the storage type of its elements.
 func (w *writer) pointer(b *tir.Buffer) string {
 	name, ok := w.vars[b.Data]
 	if !ok {
@@ -119,13 +119,13 @@ func (w *writer) pointer(b *tir.Buffer) string {
 	return fmt.Sprintf("((%s*)%s)", w.aliasType(element), name)
 }
 
-// element is one element of a buffer, in its storage type.
+// element returns one element of a buffer, in its storage type.
 func (w *writer) element(b *tir.Buffer, indices []tir.Expr, i string) string {
 	return w.pointer(b) + "[" + w.address(b, indices, i, false).text + "]"
 }
 
 func (w *writer) load(e *tir.BufferLoad, i string) code {
-	w.valueType(e.Buffer.DType) // which may have none
+	w.valueType(e.Buffer.DType) // an error if the type is not supported
 	x := atom(w.element(e.Buffer, e.Indices, i))
 	switch t := e.Buffer.DType; {
 	case tir.IsBool(t):
@@ -193,13 +193,13 @@ func (w *writer) overLanes(t tir.Type, write func()) {
 	w.line("}")
 }
 
-// lanes computes all lanes of a vector into an array, which it names.
+// lanes computes all lanes of a vector into an array, and returns the array's name.
 func (w *writer) lanes(e tir.Expr) string {
 	t := e.DType()
 	if v, ok := e.(*tir.Var); ok && w.arrays[v] {
 		return w.vars[v]
 	}
-	if l, ok := e.(*tir.Let); ok { // once, not for each lane
+	if l, ok := e.(*tir.Let); ok { // evaluated once, not for each lane
 		w.bind(l.Var, l.Value)
 		return w.lanes(l.Body)
 	}
@@ -213,8 +213,8 @@ func (w *writer) lanes(e tir.Expr) string {
 	return name
 }
 
-// hoist computes what is equal in all lanes of a vector once, before the lanes. Branches that might not be evaluated
-// are left alone.
+// hoist computes subexpressions that are equal in all lanes of a vector once, before the lanes. Branches that might not
+// be evaluated are left unchanged.
 func (w *writer) hoist(e tir.Expr) tir.Expr {
 	keep := func(x tir.Expr) tir.Expr {
 		if _, isVar := x.(*tir.Var); isVar || isConstant(x) {
@@ -260,7 +260,7 @@ func (w *writer) contiguous(b *tir.Buffer, indices []tir.Expr) bool {
 	return ok && last.Value == 1
 }
 
-// lanesOf is the type of the last index.
+// lanesOf returns the type of the last index.
 func lanesOf(indices []tir.Expr) tir.Type {
 	if len(indices) == 0 {
 		return tir.Int32

@@ -19,13 +19,13 @@ const AttrAbout = "tvmgo.about"
 type About struct {
 	Targets     []TargetOfCode `json:"targets,omitempty"`
 	Builder     string         `json:"builder,omitempty"`
-	ContentHash string         `json:"content_hash,omitempty"` // of the program's text and the target: "sha256:…"
+	ContentHash string         `json:"content_hash,omitempty"` // hash of the program's text and the target: "sha256:…"
 }
 
-// TargetOfCode is what a function was generated for.
+// TargetOfCode is the target that a function was generated for.
 type TargetOfCode struct {
 	Device string          `json:"device"`
-	Format string          `json:"format"` // of what it was generated from: "tir"
+	Format string          `json:"format"` // source format: "tir"
 	Target json.RawMessage `json:"target"`
 }
 
@@ -34,7 +34,7 @@ func NewTargetOfCode(t *target.Target) TargetOfCode {
 	return TargetOfCode{t.DeviceType().String(), "tir", json.RawMessage(t.JSON())}
 }
 
-// about is the origin of the function, at least its target.
+// about returns the origin of the function, at least its target.
 func (e *entry) about() (a About) {
 	if t := e.target; t != nil {
 		a.Targets = []TargetOfCode{NewTargetOfCode(t)}
@@ -45,7 +45,7 @@ func (e *entry) about() (a About) {
 	return a
 }
 
-// abouts are the origins in the module's attribute, read once.
+// abouts returns the origins in the module's attribute, which are parsed once.
 func (g *generator) abouts() map[string]About {
 	text, given := g.module.Attrs[AttrAbout].(string)
 	if given && g.origins == nil {
@@ -130,7 +130,7 @@ func (e *entry) describe(to *text, prefix, content string) {
 	e.protos.line("int %s%s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", prefix, e.f.Name)
 }
 
-// schemaType is what tvm-ffi calls a type of one lane.
+// schemaType returns tvm-ffi's name of a type of one lane.
 func schemaType(t tir.Type) string {
 	switch {
 	case tir.IsBool(t):

@@ -51,7 +51,7 @@ func identifier(s string) string {
 	for i := range len(s) {
 		if c := s[i]; isIdentifier("_" + string(rune(c))) {
 			b.WriteByte(c)
-		} else if i == 0 || s[i-1] < 0x80 { // one for each run of foreign bytes is enough
+		} else if i == 0 || s[i-1] < 0x80 { // one for each run of other bytes is enough
 			b.WriteByte('_')
 		}
 	}
@@ -76,15 +76,15 @@ func looksLikeType(name string) bool {
 // names assigns names that are unique in a scope and in the scopes around it.
 type names struct {
 	taken  map[string]bool
-	also   func(name string) bool // what is reserved beside C's words; may be nil
-	around *names                 // of what this stands in; nil: nothing
-	order  []string               // in which they were taken
-	tried  map[string]int         // of a name that was taken: the number to go on with, as those below are taken too
+	also   func(name string) bool // further reserved names; may be nil
+	around *names                 // names of the enclosing scope; nil: none
+	order  []string               // in which names were assigned
+	tried  map[string]int         // for an assigned name: the next number to try, because smaller ones are assigned
 }
 
 func (n *names) has(name string) bool { return n.hasBelow(name, nil) }
 
-// hasBelow is has without the names of end, and of what that stands in.
+// hasBelow is has without the names of scope end and of the scopes around it.
 func (n *names) hasBelow(name string, end *names) bool {
 	for ; n != end; n = n.around {
 		if n.taken[name] {
@@ -119,12 +119,12 @@ func (n *names) pick(want string) string {
 	return name
 }
 
-// within is a nested scope, such as a function in a file.
+// within returns a nested scope, such as a function in a file.
 func (n *names) within() *names {
 	return &names{taken: map[string]bool{}, also: n.also, around: n}
 }
 
-// giveBack frees all names but the first n.
+// giveBack frees all names except the first n.
 func (n *names) giveBack(first int) {
 	for _, name := range n.order[first:] {
 		delete(n.taken, name)

@@ -84,7 +84,7 @@ func TestRun_OtherNodes(t *testing.T) {
 	i, j, n := i64("i"), i64("j"), i64("n")
 	zero, one := tir.I64(0), tir.I64(1)
 
-	// the greatest power of two up to each number, by a loop whose end is not known
+	// the greatest power of two up to each number, by a loop with an unknown end
 	a, b := tir.NewBuffer("A", tir.Int64, n), tir.NewBuffer("B", tir.Int64, n)
 	s := tir.NewBuffer("s", tir.Int64, one)
 	while := tensors("power", loop(tir.Serial, i, n, &tir.Alloc{Buffer: s, Body: tir.Sequence(store(s, one, zero),
@@ -92,14 +92,14 @@ func TestRun_OtherNodes(t *testing.T) {
 			Body: store(s, tir.Mul(at(s, zero), tir.I64(2)), zero)},
 		store(b, at(s, zero), i))}), a, b)
 
-	// a matrix with strides that are bound, and an offset
+	// a matrix with variable strides and a variable offset
 	w, h, step, off := i64("w"), i64("h"), i64("step"), i64("off")
 	p := &tir.Buffer{Name: "P", Data: tir.NewVar("P", tir.Handle), DType: tir.Float32, Shape: []tir.Expr{h, w},
 		Strides: []tir.Expr{step, one}, Offset: off}
 	q := tir.NewBuffer("Q", tir.Float32, w, h)
 	transpose := tensors("transpose", loop(tir.Serial, i, h, loop(tir.Serial, j, w, store(q, at(p, i, j), j, i))), p, q)
 
-	// a shuffle, and names that C does not take
+	// a shuffle, and names that are invalid in C
 	c1, d1 := tir.NewBuffer("int", tir.Float32, tir.I64(8)), tir.NewBuffer("while", tir.Float32, tir.I64(4))
 	r := &tir.Ramp{Base: tir.I64(0), Stride: one, Lanes: 8}
 	odd := tensors("odd", store(d1, &tir.Shuffle{Vectors: []tir.Expr{at(c1, r)}, Indices: []int{1, 3, 5, 7}},
@@ -121,7 +121,7 @@ func TestRun_OtherNodes(t *testing.T) {
 	seen := tensors("seen", loop(tir.Serial, i, n,
 		tir.Sequence(store(bits, tir.Intrin("bitwise_xor", at(bits, i), tir.IntConst(tir.UInt32, 1<<31)), i),
 			store(k, tir.NewCall(tir.CallIntrinsic, tir.UInt32, "reinterpret", at(g, i)), i))), g, k)
-	// a loop with a beginning, unrolled
+	// an unrolled loop that does not start at 0
 	u := tir.NewBuffer("U", tir.Int32, tir.I64(10))
 	unrolled := tensors("unrolled", &tir.For{Kind: tir.Unrolled, Var: i, Min: tir.I64(3), Extent: tir.I64(4),
 		Body: store(u, tir.NewCast(tir.Int32, i), i)}, u)
@@ -161,8 +161,8 @@ func TestRun_OtherNodes(t *testing.T) {
 	require.Equal(t, []int32{0, 0, 0, 3, 4, 5, 6, 0, 0, 0}, modules.Slice[int32](t, z))
 }
 
-// Division rounds towards minus infinity where it is asked to, and the remainder has the divisor's sign; that of C
-// rounds towards zero.
+// Floor division rounds towards minus infinity, and its remainder has the sign of the divisor; C's division rounds
+// towards zero.
 func TestRun_Divisions(t *testing.T) {
 	ops := []tir.BinaryOp{tir.OpFloorDiv, tir.OpFloorMod, tir.OpDiv, tir.OpMod}
 	names := []string{"floordiv", "floormod", "div", "mod"}
@@ -205,7 +205,7 @@ func TestRun_Divisions(t *testing.T) {
 	}
 }
 
-// Indices of 32 bits into memory of any size are computed in 64.
+// 32-bit indices into memory of unknown size are computed in 64 bits.
 func TestEmit_WideIndices(t *testing.T) {
 	n, m, i, j := i64("n"), i64("m"), tir.NewVar("i", tir.Int32), tir.NewVar("j", tir.Int32)
 	a := tir.NewBuffer("A", tir.Float32, n, m)
@@ -216,7 +216,7 @@ func TestEmit_WideIndices(t *testing.T) {
 	require.Contains(t, code, "A[(int64_t)i * m + (int64_t)j] = B[i * 100 + j];")
 }
 
-// Truth values in memory may be any byte.
+// Bools in memory may be any byte.
 func TestRun_BoolsOfAnyByte(t *testing.T) {
 	r := &tir.Ramp{Base: tir.I64(0), Stride: tir.I64(1), Lanes: 4}
 	a, b := tir.NewBuffer("A", tir.Bool, tir.I64(4)), tir.NewBuffer("B", tir.Int32, tir.I64(4))
@@ -231,7 +231,7 @@ func TestRun_BoolsOfAnyByte(t *testing.T) {
 	}
 }
 
-// A type's every value goes to 16 bits and back as it should.
+// Every value of a type is converted to 16 bits and back correctly.
 func TestRun_NarrowFloats(t *testing.T) {
 	half := elementwise("half", tir.Float64, tir.Float16, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float16, x) })
 	brain := elementwise("brain", tir.Float64, tir.BFloat16,

@@ -20,8 +20,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// A tensor that begins inside of its buffer reaches a kernel as a tensor, in runtimes that say that they take such, and
-// as nothing in others. Functions that do more with the handle refuse it anywhere.
+// A tensor that begins inside its buffer is passed to a kernel as a tensor, if the runtime's modules accept parts of
+// buffers; otherwise the call is an error. Functions that use the handle in another way reject it in every runtime.
 func TestOffsets(t *testing.T) {
 	const source = `
 func f(a: handle) {
@@ -41,7 +41,7 @@ func f(a: handle) {
 		"8 256 0: " + begin + "256" + other,
 		"8 256 128: a tensor, asked",
 		"8 64 128: " + begin + "64 bytes into the device's memory, expected a multiple of 128 on opencl:3: copy them",
-		"8 64 64: a tensor", // what was found is remembered
+		"8 64 64: a tensor", // the result is cached
 		"8 64 -7: ValueError: no such device",
 		"0 4 0: ",
 	}
@@ -55,7 +55,7 @@ func f(a: handle) {
 				if transform.IsKernel(f) {
 					continue
 				}
-				if handle { // another function is given the buffer's handle, which knows of no offset
+				if handle { // another function gets the buffer's handle, which has no offset
 					f.Body = tir.Sequence(&tir.Evaluate{Value: tir.NewCall(tir.CallPacked, tir.Void, "other",
 						f.Buffers[f.Params[0]].Data)}, f.Body)
 				}
@@ -92,7 +92,7 @@ func f(a: handle) {
 	}
 }
 
-// What a function sees as the offset of a tensor counts elements, of which some types have several in a byte.
+// The offset of a tensor counts elements. In some types several elements share a byte.
 func TestRun_OffsetsInElements(t *testing.T) {
 	source := ""
 	types := map[string]int64{"int4": 24, "uint4": 24, "int8": 12, "float16": 6, "float32": 3, "float64": 1}

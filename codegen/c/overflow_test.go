@@ -22,7 +22,7 @@ func byConstant(name string, op tir.BinaryOp, e tir.Type, by int64) *tir.PrimFun
 	return elementwise(name, e, e, func(x tir.Expr) tir.Expr { return &tir.Binary{Op: op, A: x, B: tir.IntConst(e, by)} })
 }
 
-// byRange divides the one element of A by the values of a loop's variable, from low on.
+// byRange divides the only element of A by the values of a loop's variable, starting at low.
 func byRange(name string, op tir.BinaryOp, e tir.Type, low, count int64) *tir.PrimFunc {
 	j := tir.NewVar("j", e)
 	a, b := tir.NewBuffer("A", e, tir.I64(1)), tir.NewBuffer("B", e, tir.I64(count))
@@ -31,8 +31,8 @@ func byRange(name string, op tir.BinaryOp, e tir.Type, low, count int64) *tir.Pr
 		Body: store(b, value, tir.Sub(j, tir.IntConst(e, low)))}, a, b)
 }
 
-// TestOverflow_Division divides the least number of a type by -1 and by 0, where the divisor is a constant, and where
-// only its range is known.
+// TestOverflow_Division divides the least number of a type by -1 and by 0: by a constant divisor, and by one of which
+// only the range is known.
 func TestOverflow_Division(t *testing.T) {
 	var funcs []*tir.PrimFunc
 	for _, e := range []tir.Type{tir.Int32, tir.Int64} {
@@ -78,8 +78,8 @@ func TestOverflow_Division(t *testing.T) {
 	}
 }
 
-// TestOverflow_SmallProducts multiplies numbers that C multiplies as int, in which the products of 16 bits without a
-// sign do not fit.
+// TestOverflow_SmallProducts multiplies numbers that C multiplies as int, which overflows for products of unsigned
+// 16-bit numbers.
 func TestOverflow_SmallProducts(t *testing.T) {
 	square := elementwise("square", tir.UInt16, tir.UInt16, func(x tir.Expr) tir.Expr { return tir.Mul(x, x) })
 	shifted := elementwise("by_constant", tir.UInt16, tir.UInt16,
@@ -100,8 +100,8 @@ func TestOverflow_SmallProducts(t *testing.T) {
 	}
 }
 
-// TestOverflow_NarrowFloats converts integers whose float32 is halfway between two bfloat16, which they are not. No
-// integer is such for float16: those that it can hold are exact in float32, up to the least that becomes infinite.
+// TestOverflow_NarrowFloats converts integers whose float32 is halfway between two bfloat16, although the integers are
+// not. There are no such integers for float16: those in its range are exact in float32.
 func TestOverflow_NarrowFloats(t *testing.T) {
 	cast := func(to tir.Type) func(x tir.Expr) tir.Expr {
 		return func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float64, tir.NewCast(to, x)) }

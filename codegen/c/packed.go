@@ -21,7 +21,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 	for k, a := range e.Args {
 		args[k] = w.expr(a)
 	}
-	parts := map[int]string{} // the tensors of arguments that may be parts of their buffers
+	parts := map[int]string{} // tensors of arguments that may be parts of their buffers
 	for k, a := range e.Args {
 		if v, ok := a.(*tir.Var); ok && w.fn.parts[v] != nil && w.fn.launches(e) {
 			parts[k] = w.variable(w.fn.parts[v], "").text
@@ -31,7 +31,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 	list := w.packArguments(e, args, parts)
 	got := w.temp("result_of_" + e.Name)
 	call := fmt.Sprintf("tvmgo_call(&%s, %s, %s, %d, &%s)", found, abi.Literal(e.Name), list, len(args), got)
-	result, kind := "&"+got, got+".type_index" // what tvmgo_let_go takes, and the result's type
+	result, kind := "&"+got, got+".type_index" // the argument of tvmgo_let_go, and the result's type
 	switch {
 	case w.classic:
 		kind = w.temp("code_of_" + e.Name)
@@ -51,7 +51,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 	t, values := e.Type, abi.ValuesOf(w.classic)
 	boolIndex := values.Bool.Index
 	if w.classic {
-		boolIndex = "kTVMArgBool" // of functions of newer versions
+		boolIndex = "kTVMArgBool" // functions of newer versions return it
 	}
 	notA := func(want string) string {
 		return w.leaving(fmt.Sprintf("tvmgo_not_a(%s, %s, %q, %s)", w.self(), abi.Literal(e.Name), want, result))
@@ -126,7 +126,7 @@ func (w *writer) packArguments(e *tir.Call, args []code, parts map[int]string) s
 	return given
 }
 
-// lookUp is the variable that caches the function which a packed call of a name finds.
+// lookUp returns the variable that caches the packed function of a name.
 func (w *writer) lookUp(name string) string {
 	w.snippet("call")
 	found := w.found[name]
@@ -138,8 +138,9 @@ func (w *writer) lookUp(name string) string {
 	return found
 }
 
-// AttrProgram is the attribute of a module that names, divided by spaces, the functions of the program that it is part
-// of. Packed calls of them, and of the module's own, go straight to what was linked with the code, if it was.
+// AttrProgram is the attribute of a module with the names, separated by spaces, of all functions of the program that it
+// is part of. A packed call of such a function, or of one of the module's own, calls the linked function directly, if
+// there is one.
 const AttrProgram = "program"
 
 func (g *generator) isSibling(name string) bool {
@@ -150,10 +151,10 @@ func (g *generator) isSibling(name string) bool {
 	return slices.Contains(strings.Fields(all), name)
 }
 
-// entryName is the exported name of a function.
+// entryName returns the exported name of a function.
 func entryName(name string) string { return abi.FunctionPrefix + name }
 
-// declareSibling declares a function of another text. It is weak, because it may be available at run time only.
+// declareSibling declares a function of another C file. It is weak, because it may be available at run time only.
 func (g *generator) declareSibling(name string) {
 	if g.module.Func(name) == nil && !g.siblings[name] {
 		g.siblings[name] = true

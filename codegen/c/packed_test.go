@@ -68,7 +68,7 @@ func TestRun_PackedCalls(t *testing.T) {
 			require.NoError(t, err, "of nothing")
 			a := modules.Tensor(t, []float32{1, 200, -3, 4})
 			_, err = modules.Call(t, m, "scratch", a)
-			require.NoError(t, err, "it returns before it comes to -3")
+			require.NoError(t, err, "it returns before it reaches -3")
 			require.Equal(t, []float32{1, 200, -3, 4}, modules.Slice[float32](t, a))
 		})
 	}
@@ -79,8 +79,8 @@ func TestRun_PackedCallOfNothing(t *testing.T) {
 	require.ErrorContains(t, must.Fail(modules.Call(t, m, "scratch", modules.Tensor(t, []float32{1}))), "test.check")
 }
 
-// Scratch memory comes back, whatever happens.
-func TestRun_ScratchMemoryComesBack(t *testing.T) {
+// Scratch memory is freed on every path.
+func TestRun_ScratchMemoryIsFreed(t *testing.T) {
 	global(t, "test.check", func(args ...any) (any, error) {
 		if args[0] == int64(2) {
 			return nil, errors.New("no")

@@ -92,7 +92,7 @@ func (w *writer) parallel(s *tir.For) {
 	w.try(fmt.Sprintf("TVMBackendParallelLaunch(%s, &%s, 0)", name, args))
 }
 
-// constant is a type whose values don't change.
+// constant returns a type whose values cannot be changed.
 func constant(ctype string) string {
 	if strings.HasSuffix(ctype, "*") {
 		return ctype + " const"
@@ -100,7 +100,7 @@ func constant(ctype string) string {
 	return "const " + ctype
 }
 
-// varType is the C type of a variable.
+// varType returns the C type of a variable.
 func (w *writer) varType(v *tir.Var) string {
 	switch element := w.types[v]; {
 	case element != "":

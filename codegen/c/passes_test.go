@@ -14,14 +14,14 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// passed is a module after the passes that run before C is generated.
+// passed returns a module after the passes that run before C is generated.
 func passed(t testing.TB, m *tir.IRModule) *tir.IRModule {
 	t.Helper()
 	m = must.Get(transform.ForHost().Run(m, nil))(t)
 	return m
 }
 
-// What passes make of programs compiles without warnings, too.
+// The results of the passes compile without warnings, too.
 func TestEmit_AfterPasses(t *testing.T) {
 	var funcs []*tir.PrimFunc
 	for k := range uint64(20) {
@@ -32,7 +32,7 @@ func TestEmit_AfterPasses(t *testing.T) {
 	compile(t, "passed", code, "-O1")
 }
 
-// Loops that a pass has left to the compiler.
+// Loops whose unrolling a pass has left to the compiler.
 func TestEmit_UnrollByCompiler(t *testing.T) {
 	n, i, j := i64("n"), i64("i"), i64("j")
 	a := tir.NewBuffer("A", tir.Float32, n, tir.I64(8))

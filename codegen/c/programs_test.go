@@ -37,14 +37,14 @@ func store(b *tir.Buffer, value tir.Expr, indices ...tir.Expr) tir.Stmt {
 
 func at(b *tir.Buffer, indices ...tir.Expr) tir.Expr { return tir.BufferAt(b, indices...) }
 
-// vadd adds vectors of any length, by a loop of a kind.
+// vadd adds vectors of any length, by a loop of the given kind.
 func vadd(name string, t tir.Type, kind tir.ForKind) *tir.PrimFunc {
 	n, i := i64("n"), i64("i")
 	a, b, c := tir.NewBuffer("A", t, n), tir.NewBuffer("B", t, n), tir.NewBuffer("C", t, n)
 	return tensors(name, loop(kind, i, n, store(c, tir.Add(at(a, i), at(b, i)), i)), a, b, c)
 }
 
-// vaddVectors does it by vectors, and the rest one by one.
+// vaddVectors adds vectors of a number of lanes, and the remaining elements one by one.
 func vaddVectors(name string, t tir.Type, lanes int) *tir.PrimFunc {
 	n, i, j := i64("n"), i64("i"), i64("i")
 	a, b, c := tir.NewBuffer("A", t, n), tir.NewBuffer("B", t, n), tir.NewBuffer("C", t, n)
@@ -70,7 +70,7 @@ func matmul() *tir.PrimFunc {
 	return tensors("matmul", loop(tir.Parallel, i, n, loop(tir.Serial, j, m, inner)), a, b, c)
 }
 
-// softmax of the rows, through scratch memory within a parallel loop.
+// softmax of the rows, through scratch memory inside a parallel loop.
 func softmax() *tir.PrimFunc {
 	n, m := i64("n"), i64("m")
 	a, b := tir.NewBuffer("A", tir.Float32, n, m), tir.NewBuffer("B", tir.Float32, n, m)
@@ -88,7 +88,7 @@ func softmax() *tir.PrimFunc {
 	return tensors("softmax", loop(tir.Parallel, i, n, body), a, b)
 }
 
-// gather picks rows by int64 numbers, of which negative ones count from behind; beyond them is an error.
+// gather selects rows by int64 indices. Negative ones count from the end, and an index out of bounds is an error.
 func gather() *tir.PrimFunc {
 	n, m, k := i64("n"), i64("m"), i64("k")
 	a, x, b := tir.NewBuffer("A", tir.Float32, n, m), tir.NewBuffer("index", tir.Int64, k),
@@ -102,7 +102,7 @@ func gather() *tir.PrimFunc {
 	return tensors("gather", loop(tir.Serial, i, k, body), a, x, b)
 }
 
-// less compares, with truth values as results.
+// less compares, with bools as results.
 func less(lanes int) *tir.PrimFunc {
 	n, i := i64("n"), i64("i")
 	a, b, c := tir.NewBuffer("A", tir.Float32, n), tir.NewBuffer("B", tir.Float32, n), tir.NewBuffer("C", tir.Bool, n)
@@ -124,7 +124,7 @@ func twice() []*tir.PrimFunc {
 	return []*tir.PrimFunc{tensors("twice", body, a, b), double}
 }
 
-// scratch has memory within memory, and calls that may fail within both.
+// scratch allocates memory inside the scope of other memory, with calls that may fail in both scopes.
 func scratch(name string, kind tir.ForKind) *tir.PrimFunc {
 	n, i, j := i64("n"), i64("i"), i64("j")
 	a := tir.NewBuffer("A", tir.Float32, n)

@@ -23,7 +23,7 @@ var elementTypes = []tir.Type{tir.Bool, tir.Int8, tir.Int16, tir.Int32, tir.Int6
 
 const elements = 48
 
-// program makes expressions that are defined, and whose floats have one right result.
+// program builds expressions that are defined, and whose float results are unique.
 type program struct {
 	*rand.Rand
 	inputs []*tir.Buffer
@@ -34,7 +34,7 @@ type program struct {
 
 func (p *program) typ() tir.Type { return elementTypes[p.IntN(len(elementTypes))] }
 
-// index is where a vector, or an element, is read.
+// index returns the position at which a vector, or an element, is read.
 func (p *program) index() tir.Expr {
 	base := tir.Mul(p.i, tir.I32(int32(p.lanes)))
 	if p.lanes == 1 {
@@ -55,7 +55,7 @@ func (p *program) index() tir.Expr {
 	return &tir.Ramp{Base: base, Stride: tir.I32(1), Lanes: p.lanes}
 }
 
-// wide is a type with the lanes of the program.
+// wide returns a type with the lanes of the program.
 func (p *program) wide(t tir.Type) tir.Type { return tir.Vector(t, p.lanes) }
 
 func (p *program) spread(e tir.Expr) tir.Expr {
@@ -177,7 +177,7 @@ func (p *program) function(name string) *tir.PrimFunc {
 	return tensors(name, body, append(p.inputs, out)...)
 }
 
-// Random programs give what the interpreter gives.
+// Random programs compute what the interpreter computes.
 func TestRandom_LikeInterpreter(t *testing.T) {
 	const functions = 40
 	seed := testseed.Of(t)
@@ -222,7 +222,7 @@ func TestRandom_LikeInterpreter(t *testing.T) {
 	}
 }
 
-// same compares elements; what is no number is like any other that is none.
+// same compares elements; all NaNs are equal.
 func same(t *testing.T, want *tirrun.Array, got *runtime.Tensor, name string) {
 	t.Helper()
 	b := make([]byte, len(want.Data))

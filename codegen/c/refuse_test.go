@@ -13,7 +13,7 @@ import (
 	"tvmgo/tir"
 )
 
-// What can't be C is an error that says what it is, and where.
+// Programs that C cannot express are errors that name the construct and its location.
 func TestEmit_Refuses(t *testing.T) {
 	i, n := i64("i"), i64("n")
 	zero := tir.I64(0)
@@ -36,10 +36,10 @@ func TestEmit_Refuses(t *testing.T) {
 		"function f: variable i has no value here": {evaluate(i)},
 		"function f: buffer free has no memory here": {with(store(free,
 			tir.F32(1), zero), buffer(tir.Float32), free2(n))},
-		"the name \"a-b\" is none for C": {tensors("a-b", nothing)},
-		"the loop over i is bound to threadIdx.x, which the CPU has not": {with(&tir.For{Kind: tir.ThreadBind, Var: i,
+		"the name \"a-b\" is not valid in C": {tensors("a-b", nothing)},
+		"the loop over i is bound to threadIdx.x, which the CPU lacks": {with(&tir.For{Kind: tir.ThreadBind, Var: i,
 			Min: zero, Extent: tir.I64(2), Thread: "threadIdx.x", Body: nothing})},
-		"the loop over i is unrolled, and its extent no constant": {with(loop(tir.Unrolled, i,
+		"the loop over i is unrolled, and its extent is not constant": {with(loop(tir.Unrolled, i,
 			n, nothing), buffer(tir.Float32))},
 		"buffer s in scope \"shared\": the CPU has \"global\" and \"local\"": {with(&tir.Alloc{Buffer: shared,
 			Body: nothing})},
@@ -70,9 +70,9 @@ func TestEmit_Refuses(t *testing.T) {
 		"ret of a value of type int32 in a function " +
 			"whose result": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "ret",
 			tir.I32(1)))},
-		"a reduction is still one: lower the tensor " +
+		"a reduction remains: lower the tensor " +
 			"expression first": {evaluate(&tir.Reduce{Sources: []tir.Expr{tir.F32(1)}})},
-		"buffer E: shape[0] is n + 1, and nothing says what n is": {with(nothing, extents)},
+		"buffer E: shape[0] is n + 1, and n has no value": {with(nothing, extents)},
 		"a value of type float64 is stored in buffer A of " +
 			"type float32": {with(store(buffer(tir.Float32), tir.F64(1), zero), buffer(tir.Float32))},
 		"the C function h is called as \"extern void h(int32_t);\" and as \"extern " +
@@ -97,12 +97,12 @@ func TestEmit_Refuses(t *testing.T) {
 	f := vadd("f", tir.Float32, tir.Serial)
 	f.Name = "exp"
 	_, err := (&c.Emitter{Classic: true}).Emit(module(t, f), nil)
-	require.ErrorContains(t, err, `the name "exp" means something else in C`)
+	require.ErrorContains(t, err, `the name "exp" is reserved in C`)
 }
 
 func free2(n tir.Expr) *tir.Buffer { return tir.NewBuffer("other", tir.Float32, n) }
 
-// Names that mean something in C, that are none there, or that are used twice.
+// Names that C reserves, that are invalid in C, or that are used twice.
 func TestEmit_Names(t *testing.T) {
 	n, x := i64("int"), tir.NewVar("x.y", tir.Float32)
 	a, b := tir.NewBuffer("expf", tir.Float32, n), tir.NewBuffer("expf", tir.Float32, n)
@@ -116,7 +116,7 @@ func TestEmit_Names(t *testing.T) {
 		f.Params = append(f.Params, x)
 		m := module(t, f)
 		code := emit(t, c.Emitter{}, m)
-		require.Equal(t, code, emit(t, c.Emitter{}, m), "the same each time")
+		require.Equal(t, code, emit(t, c.Emitter{}, m), "the same code each time")
 		compile(t, "names", code, "-O0")
 		f2 := *f
 		f2.Name = "names" + string(rune('a'+len(funcs)))
@@ -125,7 +125,7 @@ func TestEmit_Names(t *testing.T) {
 	compile(t, "names", emit(t, c.Emitter{}, module(t, funcs...)), "-O0")
 }
 
-// A generator of another language, by hooks.
+// A generator of another language, made by hooks.
 func TestEmit_Hooks(t *testing.T) {
 	n, i, j := i64("n"), tir.NewVar("i", tir.Int32), tir.NewVar("j", tir.Int32)
 	a, b := tir.NewBuffer("A", tir.Float32, tir.I64(1024)), tir.NewBuffer("B", tir.Bool, tir.I64(1024))

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// exported is a module as a library in a file.
+// exported returns the path of a module exported as a library.
 func exported(t testing.TB, e c.Emitter, m *tir.IRModule) string {
 	t.Helper()
 	var names []string
@@ -39,7 +39,7 @@ func exported(t testing.TB, e c.Emitter, m *tir.IRModule) string {
 	return path
 }
 
-// loaded is a module as the runtime has it once it is exported and loaded.
+// loaded returns a module that was exported and loaded by the runtime.
 func loaded(t testing.TB, e c.Emitter, m *tir.IRModule) *runtime.Module {
 	t.Helper()
 	return must.Open(runtime.Load(context.Background(), exported(t, e, m)))(t)
@@ -160,7 +160,7 @@ func TestRun_FunctionsOfOneLibrary(t *testing.T) {
 	})
 }
 
-// Results of every type that can be one, of functions whose names meet.
+// Results of every possible type, of functions whose names collide.
 func TestRun_Results(t *testing.T) {
 	both := []*tir.PrimFunc{}
 	types := []tir.Type{tir.Bool, tir.Int8, tir.UInt32, tir.Int64, tir.Float16, tir.BFloat16, tir.Float32, tir.Float64}
@@ -189,7 +189,7 @@ func TestRun_Results(t *testing.T) {
 	}
 }
 
-// What callers do wrong, and what they read.
+// Wrong arguments, and the errors that callers get.
 func TestRun_WrongArguments(t *testing.T) {
 	m := loaded(t, c.Emitter{}, all(t))
 	f := func(shape ...int64) any { return modules.Empty(t, dlpack.Float32, shape...) }
@@ -252,7 +252,7 @@ func TestRun_WrongArguments(t *testing.T) {
 	require.NoError(t, err, "an element's alignment is enough")
 }
 
-// sized has an int of 32 bits that sizes depend on.
+// sized has a 32-bit integer parameter that sizes depend on.
 func sized() *tir.PrimFunc {
 	n, i := tir.NewVar("n", tir.Int32), tir.NewVar("i", tir.Int32)
 	a, b := tir.NewBuffer("A", tir.Float32, n), tir.NewBuffer("B", tir.Float32, tir.Mul(n, tir.I32(2)))
@@ -261,7 +261,7 @@ func sized() *tir.PrimFunc {
 	return f
 }
 
-// Apache TVM's own runtime.
+// Apache TVM's own runtime calls the functions.
 func TestRun_InWheel(t *testing.T) {
 	out := wheel.Run(t, nil, "testdata/wheel.py", exported(t, c.Emitter{}, all(t)))
 	require.Equal(t, "ok\nValueError: matmul: argument 1 (B): shape[0] is 63, expected k = 64 (argument 0 (A): "+

@@ -10,10 +10,10 @@ import (
 	"tvmgo/tir/compare"
 )
 
-// selfName is the parameter of a shared body with the name of the called function, for errors.
+// selfName is the parameter of a shared body that contains the name of the called function, for errors.
 const selfName = "tvmgo_function"
 
-// findSame finds functions with equal bodies. The first of each is written, and the others call it.
+// findSame finds functions with equal bodies. The first body of each set is written, and the other functions call it.
 func (g *generator) findSame() {
 	h := g.hooks
 	if g.kernels || h.Before != nil || h.Declare != nil || h.Prologue != nil || h.Epilogue != nil {
@@ -33,7 +33,7 @@ func SameBodies(funcs []*tir.PrimFunc, parameters bool) map[*tir.PrimFunc]*tir.P
 	same := map[*tir.PrimFunc]*tir.PrimFunc{}
 	for _, f := range funcs {
 		if f == nil || f.Body == nil {
-			continue // Check says so
+			continue // Check reports the error
 		}
 		bare := withoutName(f)
 		key := fmt.Sprint(compare.Hash(bare), memoryNames(f))
@@ -57,7 +57,7 @@ func SameBodies(funcs []*tir.PrimFunc, parameters bool) map[*tir.PrimFunc]*tir.P
 // OwnAttrs are the attributes of a function that its body does not depend on.
 var OwnAttrs = []string{AttrDoc, "global_symbol"}
 
-// withoutName is a function without the attributes that its body does not depend on.
+// withoutName returns a function without the attributes that its body does not depend on.
 func withoutName(f *tir.PrimFunc) *tir.PrimFunc {
 	bare := *f
 	bare.Name, bare.Attrs = "", maps.Clone(f.Attrs)
@@ -67,7 +67,7 @@ func withoutName(f *tir.PrimFunc) *tir.PrimFunc {
 	return &bare
 }
 
-// memoryNames are the names in the error messages of a body.
+// memoryNames returns the names in the error messages of a body.
 func memoryNames(f *tir.PrimFunc) string {
 	var names []string
 	tir.Walk(f.Body, func(node any) bool {
@@ -79,7 +79,7 @@ func memoryNames(f *tir.PrimFunc) string {
 	return strings.Join(names, "\x00")
 }
 
-// parameterNames are the names of parameters in error messages and metadata.
+// parameterNames returns the names of parameters in error messages and metadata.
 func parameterNames(f *tir.PrimFunc) string {
 	var text strings.Builder
 	for _, p := range f.Params {
@@ -102,7 +102,7 @@ func parameterNames(f *tir.PrimFunc) string {
 	return text.String()
 }
 
-// self is the name of the function that was called, in C.
+// self returns the name of the called function, in C.
 func (w *writer) self() string {
 	if w.shared[w.fn.PrimFunc] {
 		return selfName

@@ -10,29 +10,29 @@ import (
 	"tvmgo/codegen/abi"
 )
 
-// A long program is several texts. Functions that check arguments and raise errors (abi.Shared) are then compiled once,
-// in a text of their own; functions that bodies call remain in each text.
+// A long program becomes several C files. Functions that check arguments and raise errors (abi.Shared) are then
+// compiled once, in a file of their own; functions that bodies call are in each file.
 
-// sharedID stands for the end of the names of shared functions, which depends on the code of all of them: a library may
-// be linked of several programs. No program contains it.
+// sharedID is a placeholder for the end of the names of shared functions, which depends on the code of all of them,
+// because a library may be linked from several programs. No program contains it.
 const sharedID = "\x02"
 
-// hidden stands before the shared functions, weak before what several texts define.
+// hidden precedes the shared functions, weak the symbols that several files define.
 const (
 	hidden = `__attribute__((visibility("hidden"))) `
 	weak   = `__attribute__((weak)) `
 )
 
-// sharedFunction matches a function with the mark: its head, its name and its body.
+// sharedFunction matches a function after abi.Shared: its head, its name and its body.
 var sharedFunction = regexp.MustCompile(`(?ms)^` + abi.Shared + `([^{]*?\b(tvmgo_\w+)\([^{]*\)) \{\n.*?^\}\n`)
 
-// withoutBodies is a piece without the bodies of shared functions.
+// withoutBodies returns a piece without the bodies of shared functions.
 func withoutBodies(p abi.Piece) string {
 	code := sharedFunction.ReplaceAllString(p.Code, "#define ${2} ${2}_"+sharedID+"\n"+hidden+"${1};\n")
 	return strings.ReplaceAll(code, abi.Weak, weak)
 }
 
-// withBodies is a piece with them.
+// withBodies returns a piece with them.
 func withBodies(p abi.Piece) string {
 	return sharedFunction.ReplaceAllStringFunc(p.Code, func(f string) string {
 		name := sharedFunction.FindStringSubmatch(f)[2]
@@ -40,7 +40,7 @@ func withBodies(p abi.Piece) string {
 	})
 }
 
-// addShared adds the text of the shared functions to those of one program, whose pieces are given.
+// addShared adds the file of the shared functions to the files of one program, whose pieces are given.
 func (e *Emitter) addShared(texts []string, pieces [][]abi.Piece) []string {
 	used := slices.Concat(pieces...)
 	needed := map[string]bool{}
@@ -63,7 +63,7 @@ func (e *Emitter) addShared(texts []string, pieces [][]abi.Piece) []string {
 	}
 	all := text{}
 	all.WriteString((&generator{hooks: &e.Hooks, classic: e.Classic}).head())
-	for _, p := range used { // each stands behind those that it needs
+	for _, p := range used { // each follows those that it needs
 		if needed[p.Name] {
 			needed[p.Name] = false
 			all.line("")

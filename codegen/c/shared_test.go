@@ -15,8 +15,8 @@ import (
 	"tvmgo/tir"
 )
 
-// The texts of a long program share the functions that check arguments: one text has them, the others declare them, and
-// a library of all needs nothing that is in none, and shows none. A text that stands alone has its own.
+// The files of a long program share the functions that check arguments: one file defines them, the others declare them.
+// A library of all files has no undefined shared symbol and exports none. A program in a single file contains its own.
 func TestEmitUnits_Common(t *testing.T) {
 	var funcs []*tir.PrimFunc
 	for i := range 250 {
@@ -28,7 +28,7 @@ func TestEmitUnits_Common(t *testing.T) {
 		e := c.Emitter{Classic: classic}
 		units := must.Get(e.EmitUnits(program, nil))(t)
 		require.Greater(t, len(units), 2)
-		require.Equal(t, units, must.Get(e.EmitUnits(program, nil))(t), "the same program gives the same texts")
+		require.Equal(t, units, must.Get(e.EmitUnits(program, nil))(t), "the same program gives the same files")
 		dir := t.TempDir()
 		args := []string{"-std=gnu11", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter", "-Werror", "-O1",
 			"-fPIC", "-shared", "-I../../include", "-o", filepath.Join(dir, "all.so")}

@@ -11,7 +11,7 @@ import (
 
 func (w *writer) line(format string, args ...any) { w.out.line(format, args...) }
 
-// indented writes a block. Names that are picked in it are free again after it.
+// indented writes a block. Names that are assigned inside it are free again after it.
 func (w *writer) indented(write func()) {
 	taken := len(w.names.order)
 	w.out.depth++
@@ -62,7 +62,7 @@ func (w *writer) stmt(s tir.Stmt) {
 		w.alloc(s)
 	case *tir.AttrStmt:
 		if s.Key == "thread_extent" && !w.kernels {
-			w.fail("thread_extent asks for threads of a device: this code is for the CPU, bind the loop to none, or build the " +
+			w.fail("thread_extent needs threads of a device: this code is for the CPU: do not bind the loop, or build the " +
 				"function for a device")
 		}
 		if s.Key == "device_id" && !w.kernels {
@@ -118,7 +118,7 @@ func (w *writer) define(v *tir.Var) string {
 	return name
 }
 
-// temp names a variable that the program does not have.
+// temp names a variable that is not in the program.
 func (w *writer) temp(name string) string { return w.names.pick(name) }
 
 // maxUnrolled is the largest extent of an unrolled loop whose iterations are written out.
@@ -141,7 +141,7 @@ func (w *writer) loop(s *tir.For) {
 		return
 	case tir.Vectorized, tir.Unrolled:
 		if !constant {
-			w.fail("the loop over %s is %s, and its extent no constant", s.Var.Name, s.Kind)
+			w.fail("the loop over %s is %s, and its extent is not constant", s.Var.Name, s.Kind)
 			return
 		}
 		if s.Kind == tir.Unrolled && extent.Value <= maxUnrolled {
@@ -160,7 +160,7 @@ func (w *writer) loop(s *tir.For) {
 	delete(w.names.taken, name)
 }
 
-// askUnroll asks the compiler to unroll the next loop if its annotation says so.
+// askUnroll asks the compiler to unroll the next loop if it has the annotation.
 func (w *writer) askUnroll(s *tir.For) {
 	n, asked := s.Annotations[transform.AnnotationUnroll].(int64)
 	switch {
@@ -173,7 +173,7 @@ func (w *writer) askUnroll(s *tir.For) {
 	}
 }
 
-// as is an integer expression in another type.
+// as returns an integer expression in another type.
 func (w *writer) as(t tir.Type, e tir.Expr) code {
 	if e.DType() == t {
 		return w.expr(e)
@@ -184,7 +184,7 @@ func (w *writer) as(t tir.Type, e tir.Expr) code {
 	return w.expr(&tir.Cast{Type: t, Value: e})
 }
 
-// loopEnd is the end of a loop's range, exclusive. It is computed once.
+// loopEnd returns the end of a loop's range, exclusive. It is computed once.
 func (w *writer) loopEnd(s *tir.For) code {
 	t := s.Var.Type
 	a, isConst := s.Min.(*tir.IntImm)
@@ -235,10 +235,10 @@ func (w *writer) unrolled(s *tir.For, extent int64) {
 	}
 }
 
-// threads writes the iteration of a loop over threads that belongs to this thread.
+// threads writes the iteration of a loop over threads that belongs to the current thread.
 func (w *writer) threads(s *tir.For) {
 	if w.hooks.ThreadIndex == nil {
-		w.fail("the loop over %s is bound to %s, which the CPU has not: bind it to none, or build the function for a device",
+		w.fail("the loop over %s is bound to %s, which the CPU lacks: do not bind it, or build the function for a device",
 			s.Var.Name, s.Thread)
 		return
 	}
@@ -324,16 +324,16 @@ func isConstant(e tir.Expr) bool {
 	return false
 }
 
-// cleanup is the label to which errors jump to free memory.
+// cleanup is a label to which errors jump to free memory.
 type cleanup struct {
 	label string
 	used  bool
 }
 
-// leaving is a statement that ends the function with a code.
+// leaving returns a statement that ends the function with a code.
 func (w *writer) leaving(rc string) string {
 	if w.kernels {
-		w.fail("something that may fail on a device")
+		w.fail("a statement that may fail, on a device")
 	}
 	if w.leave == nil {
 		return "return " + rc + ";"

@@ -31,7 +31,7 @@ func narrowName(t tir.Type) string {
 	return "float16"
 }
 
-// valueType is what a scalar is in C.
+// valueType returns the C type of a scalar.
 func (g *generator) valueType(t tir.Type) string {
 	if t != tir.Void {
 		t = tir.Element(t)
@@ -50,10 +50,10 @@ func (g *generator) valueType(t tir.Type) string {
 	return s
 }
 
-// nameable fails where a type has no counterpart, and says of what.
+// nameable reports an error if C has no such type; what names its use.
 func (g *generator) nameable(what string, t tir.Type) {
 	if g.hooks.TypeName != nil {
-		return // which says so itself
+		return // it reports the error itself
 	}
 	if _, ok := scalarTypes[tir.Element(t)]; !ok {
 		g.fail("%s: type %s has no counterpart in C: cast it to a wider one, of 8 bits at least for integers and 16 for "+
@@ -61,20 +61,20 @@ func (g *generator) nameable(what string, t tir.Type) {
 	}
 }
 
-// storageType is what an element of a buffer is in memory.
+// storageType returns the type of a buffer's element in memory.
 func (g *generator) storageType(t tir.Type) string {
 	switch {
 	case tir.IsBool(t):
-		return g.valueType(tir.UInt8) // which may have been written as any number
+		return g.valueType(tir.UInt8) // others may have written any byte
 	case isNarrow(t):
 		return g.valueType(tir.UInt16)
 	case !transform.IsLegal(t):
-		return g.valueType(tir.UInt8) // by which views read and write it
+		return g.valueType(tir.UInt8) // views access it as bytes
 	}
 	return g.valueType(t)
 }
 
-// pointerType is the type of a buffer's address.
+// pointerType returns the type of a buffer's address.
 func (g *generator) pointerType(b *tir.Buffer) string {
 	element := g.storageType(b.DType)
 	if g.hooks.Pointer != nil {
@@ -83,7 +83,7 @@ func (g *generator) pointerType(b *tir.Buffer) string {
 	return element + "*"
 }
 
-// isNative reports whether the compiler has vectors of this type. Truth values are lanes of int8_t, 0 or 1.
+// isNative reports whether the compiler has vectors of this type. Bools are lanes of int8_t, 0 or 1.
 func (g *generator) isNative(t tir.Type) bool {
 	n := int(t.Lanes)
 	if v := g.hooks.Vectors; v != nil {
@@ -97,7 +97,7 @@ func (g *generator) isNative(t tir.Type) bool {
 	return known && !tir.IsHandle(t)
 }
 
-// vectorOf is a vector's type as lanes are held: truth values as int8.
+// vectorOf returns the vector type in which lanes are stored: bools as int8.
 func vectorOf(t tir.Type) tir.Type {
 	if tir.IsBool(t) {
 		return tir.Vector(tir.Int8, int(t.Lanes))
@@ -105,7 +105,7 @@ func vectorOf(t tir.Type) tir.Type {
 	return t
 }
 
-// vectorType is the name of a vector type, which is defined when it is first named.
+// vectorType returns the name of a vector type, which is defined at its first use.
 func (g *generator) vectorType(t tir.Type) string {
 	t = vectorOf(t)
 	if g.hooks.Vectors != nil {
@@ -121,7 +121,7 @@ func (g *generator) vectorType(t tir.Type) string {
 	return name
 }
 
-// memoryVector is a vector type that lies in memory wherever an element may.
+// memoryVector returns a vector type with the alignment of one element.
 func (g *generator) memoryVector(t tir.Type) string {
 	base := g.vectorType(t)
 	name := base + "_in_memory"
@@ -132,7 +132,7 @@ func (g *generator) memoryVector(t tir.Type) string {
 	return name
 }
 
-// aliasType is a type whose values may lie in memory of another type.
+// aliasType returns a type whose values may alias memory of another type.
 func (g *generator) aliasType(storage string) string {
 	name := "tvmgo_any_" + storage
 	if !g.typedefs[name] {
@@ -142,7 +142,7 @@ func (g *generator) aliasType(storage string) string {
 	return name
 }
 
-// signedMask is the vector type that a comparison of vectors of t gives.
+// signedMask returns the type of a comparison of vectors of t.
 func signedMask(t tir.Type) tir.Type {
 	return tir.Type{Code: dlpack.CodeInt, Bits: t.Bits, Lanes: t.Lanes}
 }

@@ -14,16 +14,16 @@ import (
 	"tvmgo/tir"
 )
 
-// unitWork is about how many nodes of programs a unit has, entryWork how many of them the entry of a function counts
-// as. Neither depends on the machine: the same program gives the same units.
+// unitWork is the approximate number of program nodes in a unit, and entryWork the number that the entry of a function
+// counts as. Neither depends on the machine: the same program gives the same units.
 const (
 	unitWork  = 6000
 	entryWork = 30
 )
 
-// EmitUnits is Emit, but of a long program several texts, which compilers may take at the same time and which are
-// linked together. Functions that call one another, and those that share a body, are in one of them, in the module's
-// order. The functions that check arguments are in a text of their own.
+// EmitUnits is Emit, but writes a long program as several C files, which can be compiled in parallel and are linked
+// together. Functions that call one another, and those that share a body, are in one of them, in the module's order.
+// The functions that check arguments are in a file of their own.
 func (e *Emitter) EmitUnits(m *tir.IRModule, t *target.Target) ([]string, error) {
 	if m == nil || e.Kernels {
 		text, err := e.Emit(m, t)
@@ -55,7 +55,7 @@ func (e *Emitter) EmitUnits(m *tir.IRModule, t *target.Target) ([]string, error)
 	return e.addShared(texts, pieces), nil
 }
 
-// EmitAll is a module's text for the CPU, and the units that it may be compiled as.
+// EmitAll returns a module's C code for the CPU, and the units that may be compiled instead.
 func EmitAll(m *tir.IRModule, t *target.Target) (code string, units []string, err error) {
 	var e Emitter
 	if units, err = e.EmitUnits(m, t); err != nil {
@@ -68,7 +68,7 @@ func EmitAll(m *tir.IRModule, t *target.Target) (code string, units []string, er
 	return code, units, err
 }
 
-// Together runs n steps, as many at once as there are processors.
+// Together runs n steps in parallel, at most one per processor.
 func Together(n int, step func(i int)) {
 	var wg sync.WaitGroup
 	room := make(chan struct{}, max(goruntime.GOMAXPROCS(0), 1))
@@ -82,12 +82,12 @@ func Together(n int, step func(i int)) {
 	wg.Wait()
 }
 
-// divide makes units of functions.
+// divide distributes functions among units.
 func divide(funcs []*tir.PrimFunc) [][]*tir.PrimFunc {
-	group := map[string]int{} // of a function, by name: the index of one in its group
+	group := map[string]int{} // by function name: the index of a function of its group
 	for i, f := range funcs {
 		if f == nil || f.Body == nil {
-			return nil // Emit says so
+			return nil // Emit reports the error
 		}
 		group[f.Name] = i
 	}
@@ -126,12 +126,12 @@ func divide(funcs []*tir.PrimFunc) [][]*tir.PrimFunc {
 		})
 		total += work[i]
 	}
-	// a body that several share goes with the first of them: the others follow, so that few units compile it again
+	// a shared body is in the unit of its first function, and the others follow, so that few units compile it again
 	firstOf := map[*tir.PrimFunc]int{}
 	for i, f := range funcs {
 		firstOf[f] = i
 	}
-	order := make([][]int, len(funcs)) // groups, by the first of the body's first
+	order := make([][]int, len(funcs)) // groups, by the index of the first function of their body
 	for i := range funcs {
 		r := root(i)
 		at := r

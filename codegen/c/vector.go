@@ -9,27 +9,27 @@ import (
 	"tvmgo/tir"
 )
 
-// Vectors is how a language says vectors of its own. Truth values are lanes of int8, 0 or 1, in all but Load and Store.
+// Vectors describes the vectors of a language. Bools are lanes of int8, 0 or 1, except in Load and Store.
 type Vectors interface {
-	// Type is what a vector is called; false: the language has none of this type, and it is a loop over lanes.
+	// Type returns the name of a vector type; false: the language lacks it, and it becomes a loop over lanes.
 	Type(t tir.Type) (string, bool)
-	// List has these lanes, one after the other.
+	// List returns a vector of these lanes.
 	List(t tir.Type, lanes []string) string
-	// Load reads neighbours from an address, Store is the statement that writes them. They may lie wherever one element
-	// may. In memory truth values are uint8 of any value.
+	// Load returns the vector of consecutive elements at an address, Store the statement that writes it. The address
+	// has the alignment of one element. Bools in memory are uint8 of any value.
 	Load(t tir.Type, address string) string
 	Store(t tir.Type, address, value string) string
-	// Convert is a vector as one of another type.
+	// Convert converts a vector to another type.
 	Convert(t tir.Type, value string) string
-	// Blend is a in the lanes where all bits of the mask, which is of signed lanes as wide as those of t, are set, and
-	// b where none is.
+	// Blend returns a in the lanes in which all bits of the mask are set, and b in the lanes in which none is. The mask
+	// has signed lanes as wide as those of t.
 	Blend(t tir.Type, mask, a, b string) string
 	// Has reports whether an intrinsic takes vectors; Call calls it.
 	Has(call *tir.Call) bool
 	Call(call *tir.Call, args []string) string
 }
 
-// nativeTree reports whether all vectors that an expression computes with are ones of the compiler.
+// nativeTree reports whether the compiler has all vector types that an expression uses.
 func (w *writer) nativeTree(e tir.Expr) bool {
 	ok := true
 	tir.Walk(e, func(node any) bool {
@@ -38,13 +38,13 @@ func (w *writer) nativeTree(e tir.Expr) bool {
 			v, isVar := x.(*tir.Var)
 			ok = ok && w.isNative(t) && !(isVar && w.arrays[v])
 		}
-		_, isLoad := x.(*tir.BufferLoad) // where it reads is computed by no vector
+		_, isLoad := x.(*tir.BufferLoad) // indices are not computed by vectors
 		return ok && !isLoad
 	})
 	return ok
 }
 
-// vec is a vector of the compiler.
+// vec returns a vector of the compiler.
 func (w *writer) vec(e tir.Expr) code {
 	x := w.vecText(e)
 	x.text = w.long.shorten(x.text)
@@ -135,7 +135,7 @@ func (w *writer) vecText(e tir.Expr) code {
 	return w.gathered(e)
 }
 
-// vecCall is a call of an intrinsic that the language has for vectors.
+// vecCall returns a call of an intrinsic that the language has for vectors.
 func (w *writer) vecCall(e *tir.Call) (x code, ok bool) {
 	if w.hooks.Vectors == nil || e.Kind != tir.CallIntrinsic || !w.hooks.Vectors.Has(e) {
 		return code{}, false
@@ -152,7 +152,7 @@ func (w *writer) vecCall(e *tir.Call) (x code, ok bool) {
 	return atom(w.hooks.Vectors.Call(e, args)), true
 }
 
-// list is a vector of these lanes.
+// list returns a vector of these lanes.
 func (w *writer) list(t tir.Type, lanes []string) code {
 	if w.hooks.Vectors != nil {
 		return atom(w.hooks.Vectors.List(vectorOf(t), lanes))
@@ -160,7 +160,7 @@ func (w *writer) list(t tir.Type, lanes []string) code {
 	return atom(fmt.Sprintf("(%s){%s}", w.vectorType(t), strings.Join(lanes, ", ")))
 }
 
-// convert is a vector as one of another type with as many lanes.
+// convert converts a vector to another type with as many lanes.
 func (w *writer) convert(t tir.Type, x code) code {
 	if w.hooks.Vectors != nil {
 		return atom(w.hooks.Vectors.Convert(vectorOf(t), x.text))
@@ -168,7 +168,7 @@ func (w *writer) convert(t tir.Type, x code) code {
 	return atom(fmt.Sprintf("__builtin_convertvector(%s, %s)", x.text, w.vectorType(t)))
 }
 
-// vecBinary is an operation on vectors.
+// vecBinary returns an operation on vectors.
 func (w *writer) vecBinary(e *tir.Binary) code {
 	from, t := e.A.DType(), e.DType()
 	float := tir.IsFloat(from)
@@ -209,7 +209,7 @@ func (w *writer) vecBinary(e *tir.Binary) code {
 	return w.gathered(e)
 }
 
-// vecChoose is one of two vectors, of which only one is computed.
+// vecChoose returns one of two vectors, and evaluates only that one.
 func (w *writer) vecChoose(t tir.Type, cond, then, other tir.Expr) code {
 	c := w.expr(cond)
 	name := w.temp("chosen")
@@ -222,10 +222,10 @@ func (w *writer) vecChoose(t tir.Type, cond, then, other tir.Expr) code {
 	return atom(name)
 }
 
-// splatLanes is from how many lanes on a vector of equal ones is made by a macro.
+// splatLanes is the number of lanes above which a macro makes a vector of equal lanes.
 const splatLanes = 4
 
-// broadcast is a vector whose lanes are all x.
+// broadcast returns a vector whose lanes are all x.
 func (w *writer) broadcast(t tir.Type, x code) code {
 	if w.hooks.Vectors != nil {
 		return w.list(t, slices.Repeat([]string{x.text}, int(t.Lanes)))
@@ -242,7 +242,7 @@ func (w *writer) broadcast(t tir.Type, x code) code {
 		w.line("const %s %s = %s;", w.valueType(t), name, x.text)
 		x = atom(name)
 	}
-	if n > splatLanes { // no function, since those that give vectors have as many conventions as there are processors
+	if n > splatLanes { // not a function: the convention for vector results depends on the CPU
 		name := "tvmgo_splat_" + vector
 		w.snippetText(name, fmt.Sprintf("#define %s(x) (%s)\n", name, each("x")))
 		return atom(name + "(" + x.text + ")")
@@ -260,17 +260,17 @@ func (w *writer) keep(t tir.Type, x code) code {
 	return atom(name)
 }
 
-// truth makes truth values of what a comparison gives, which is -1 where it holds.
+// truth converts the result of a comparison, which is -1 if it holds, to bools.
 func (w *writer) truth(t tir.Type, comparison code) code {
 	return code{"-" + w.convert(t, comparison).text, precUnary}
 }
 
-// mask has all bits of the lanes of t set where a truth value holds.
+// mask returns lanes of t with all bits set where a bool is true.
 func (w *writer) mask(t tir.Type, truth code) code {
 	return code{"-" + w.convert(signedMask(t), truth).text, precUnary}
 }
 
-// blend is a where the mask is set, else b.
+// blend returns a where the mask is set, else b.
 func (w *writer) blend(t tir.Type, mask, a, b code) code {
 	if w.hooks.Vectors != nil {
 		return atom(w.hooks.Vectors.Blend(vectorOf(t), mask.text, a.text, b.text))
@@ -286,8 +286,8 @@ func (w *writer) blend(t tir.Type, mask, a, b code) code {
 		bits, b.in(precUnary)), precUnary}
 }
 
-// gathered is a vector that is put together lane by lane, in memory: compilers that are to set lanes of a variable one
-// by one may break down.
+// gathered assembles a vector lane by lane, in memory: some compilers fail on code that sets single lanes of a
+// variable.
 func (w *writer) gathered(e tir.Expr) code {
 	t := e.DType()
 	e = w.hoist(e)
@@ -312,7 +312,7 @@ func (w *writer) gathered(e tir.Expr) code {
 	return code{fmt.Sprintf("*(%s const*)%s", w.memoryVector(t), name), precUnary}
 }
 
-// scalars are the lanes of a shuffle that has no vectors.
+// scalars returns the lanes of a shuffle of scalars.
 func (w *writer) scalars(e *tir.Shuffle) ([]string, bool) {
 	for _, v := range e.Vectors {
 		if v.DType().Lanes != 1 {
@@ -329,7 +329,7 @@ func (w *writer) scalars(e *tir.Shuffle) ([]string, bool) {
 	return all, true
 }
 
-// shuffle is lane i of a shuffle.
+// shuffle returns lane i of a shuffle.
 func (w *writer) shuffle(e *tir.Shuffle, i string) code {
 	if len(e.Vectors) == 0 || len(e.Indices) == 0 {
 		w.fail("a shuffle of %d vectors to %d lanes", len(e.Vectors), len(e.Indices))

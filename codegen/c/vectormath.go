@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// vectorCall is an intrinsic on whole vectors, if there is a faster way than a call for each lane; otherwise false.
+// vectorCall returns an intrinsic on whole vectors, if that is faster than a call for each lane; otherwise false.
 func (w *writer) vectorCall(e *tir.Call) (code, bool) {
 	if _, ok := builtins[int(e.Type.Lanes)*32]; !ok || w.kernels || e.Kind != tir.CallIntrinsic ||
 		tir.Element(e.Type) != tir.Float32 || w.hooks.Intrinsic != nil {
@@ -30,7 +30,7 @@ func (w *writer) vectorCall(e *tir.Call) (code, bool) {
 	return code{}, false
 }
 
-// vectorExp is exp of a vector, within one ulp; 0 at and below -104, infinity from 89 on, NaN of NaN.
+// vectorExp computes exp of a vector, within one ulp; 0 at and below -104, infinity from 89 on, NaN of NaN.
 func (w *writer) vectorExp(t tir.Type, x code) code {
 	n := int(t.Lanes)
 	f, i, u := w.vectorType(t), w.vectorType(tir.Vector(tir.Int32, n)), w.vectorType(tir.Vector(tir.UInt32, n))
@@ -51,8 +51,8 @@ func (w *writer) vectorExp(t tir.Type, x code) code {
 }
 
 // expText computes exp(x) = 2^n · exp(r), where n is an integer and |r| at most half of log 2. Its arguments: the
-// vector of floats, its name, the two limits, and what is the less and the greater of two. Vectors go by address, since
-// how they are passed depends on the CPU.
+// vector type of floats, the function's name, the two limits, and the lesser and the greater of two. Vectors are passed
+// by address, because their calling convention depends on the CPU.
 const expText = `static inline void %[2]s(%[1]s* result, const %[1]s* from) {
   %[1]s x = *from;
   /* Beyond these it is infinite, and 0. */
@@ -84,8 +84,8 @@ var builtins = map[int]struct{ condition, call string }{
 	512: {"defined(__AVX512F__)", "__builtin_ia32_%s512_mask(*a, *b, *a, -1, 4)"},
 }
 
-// extreme is a helper for the less or the greater of two vectors of floats: the second, where one is no number. GCC
-// makes several instructions of what can be written for it, in place of the one that x86 has; "" of other types.
+// extreme returns a function for the lesser or the greater of two float vectors: the second operand if one is NaN. From
+// plain C, GCC generates several instructions instead of the single one of x86. It returns "" for other types.
 func (w *writer) extreme(op tir.BinaryOp, t tir.Type) string {
 	bits := int(t.Lanes) * int(t.Bits)
 	b, ok := builtins[bits]
@@ -101,8 +101,8 @@ func (w *writer) extreme(op tir.BinaryOp, t tir.Type) string {
 	return name
 }
 
-// extremeOfHalves takes a vector that is too long for the CPU as vectors of 128 bits, which takes compilers far less
-// time than what they make of the general way.
+// extremeOfHalves processes a vector that is too long for the CPU as vectors of 128 bits, which compile much faster
+// than the general code.
 func (w *writer) extremeOfHalves(op tir.BinaryOp, t tir.Type) string {
 	bits := int(t.Lanes) * int(t.Bits)
 	if bits <= 128 {

@@ -22,7 +22,7 @@ func vectorCalls(name, intrinsic string, lanes int) *tir.PrimFunc {
 	return tensors(name, loop(tir.Serial, i, tir.FloorDiv(n, l), store(b, tir.Intrin(intrinsic, at(a, r)), r)), a, b)
 }
 
-// ulps is how many floats lie between two.
+// ulps returns the number of floats between two.
 func ulps(a, b float32) int64 {
 	place := func(f float32) int64 {
 		if i := int64(int32(math.Float32bits(f))); i >= 0 {
@@ -59,7 +59,7 @@ func TestRun_VectorExp(t *testing.T) {
 				continue
 			}
 			require.False(t, math.IsNaN(float64(got)), "%s(%v)", name, values[i])
-			if name == "sigmoid16" && values[i] < -87 { // by its formula these are 0, or nearly
+			if name == "sigmoid16" && values[i] < -87 { // the formula gives 0, or nearly 0
 				require.InDelta(t, want, got, 1e-37)
 				continue
 			}
@@ -71,7 +71,7 @@ func TestRun_VectorExp(t *testing.T) {
 	}
 }
 
-// TestEmit_VectorExp has vectors that the processor has go to one function as a whole, and no others.
+// TestEmit_VectorExp expects one function call for a whole vector if the processor has that vector type, and only then.
 func TestEmit_VectorExp(t *testing.T) {
 	for _, v := range []struct {
 		intrinsic string
@@ -87,7 +87,7 @@ func TestEmit_VectorExp(t *testing.T) {
 	}
 }
 
-// vectorPair computes the less, or the greater, of two tensors by vectors of 8 lanes.
+// vectorPair computes the lesser, or the greater, of two tensors by vectors of 8 lanes.
 func vectorPair(name string, op func(a, b tir.Expr) tir.Expr, t tir.Type) *tir.PrimFunc {
 	n, i := i64("n"), i64("i")
 	a, b, c := tir.NewBuffer("A", t, n), tir.NewBuffer("B", t, n), tir.NewBuffer("C", t, n)
@@ -95,8 +95,8 @@ func vectorPair(name string, op func(a, b tir.Expr) tir.Expr, t tir.Type) *tir.P
 	return tensors(name, loop(tir.Serial, i, tir.FloorDiv(n, tir.I64(8)), store(c, op(at(a, r), at(b, r)), r)), a, b, c)
 }
 
-// TestRun_VectorExtremes has min and max of vectors be what they are of scalars: the second operand, where one is no
-// number or both are zeros.
+// TestRun_VectorExtremes expects min and max of vectors to equal those of scalars: the second operand, if one is NaN or
+// both are zeros.
 func TestRun_VectorExtremes(t *testing.T) {
 	m := loaded(t, c.Emitter{}, module(t, vectorPair("min32", tir.Min, tir.Float32),
 		vectorPair("max32", tir.Max, tir.Float32),
@@ -140,8 +140,7 @@ func TestRun_VectorExtremes(t *testing.T) {
 	}
 }
 
-// TestEmit_VectorExtremes has vectors of floats go to the processor's instruction, and those of integers to what
-// compilers make of it.
+// TestEmit_VectorExtremes expects the processor's instruction for vectors of floats, and plain C for those of integers.
 func TestEmit_VectorExtremes(t *testing.T) {
 	for typ, own := range map[tir.Type]bool{tir.Float32: true, tir.Float64: true, tir.Int32: false} {
 		for name, op := range map[string]func(a, b tir.Expr) tir.Expr{"min": tir.Min, "max": tir.Max} {
@@ -151,7 +150,7 @@ func TestEmit_VectorExtremes(t *testing.T) {
 	}
 }
 
-// TestEmit_LocalMemory keeps what is local to loops on the stack, where it may be more than other memory there.
+// TestEmit_LocalMemory keeps memory of scope local on the stack, with a larger limit than that of other memory.
 func TestEmit_LocalMemory(t *testing.T) {
 	for scope, workspace := range map[string]bool{"global": true, "local": false} {
 		acc := tir.NewBuffer("acc", tir.Float32, tir.I32(c.LocalLimit/4))
@@ -164,7 +163,7 @@ func TestEmit_LocalMemory(t *testing.T) {
 	}
 }
 
-// TestEmit_PlainDivision divides as C does where nothing can be negative.
+// TestEmit_PlainDivision expects C's division for operands that cannot be negative.
 func TestEmit_PlainDivision(t *testing.T) {
 	out, i, n := tir.NewBuffer("out", tir.Int32, tir.I32(24)), tir.NewVar("i", tir.Int32), tir.NewVar("n", tir.Int32)
 	f := tensors("f", loop(tir.Serial, i, tir.I32(24),
@@ -172,7 +171,7 @@ func TestEmit_PlainDivision(t *testing.T) {
 	code := emit(t, c.Emitter{}, module(t, f))
 	require.NotContains(t, code, "tvmgo_floor")
 	require.Contains(t, code, "i / 5 + (i + 3) % 7")
-	for _, e := range []tir.Expr{tir.Sub(i, tir.I32(3)), n} { // these may be
+	for _, e := range []tir.Expr{tir.Sub(i, tir.I32(3)), n} { // these may be negative
 		f := tensors("f", loop(tir.Serial, i, tir.I32(24), store(out, tir.FloorDiv(e, tir.I32(5)), i)), out)
 		f.Params = append(f.Params, n)
 		require.Contains(t, emit(t, c.Emitter{}, module(t, f)), "tvmgo_floordiv_int32")

@@ -19,8 +19,8 @@ import (
 	"tvmgo/tir"
 )
 
-// undefinedFree compiles a module so that whatever C leaves undefined ends the program with a message, and with a
-// compiler that makes use of it.
+// undefinedFree compiles a module with a sanitizer that ends the program at undefined behaviour, and with an optimizing
+// compiler that exploits it.
 func undefinedFree(t *testing.T, m *tir.IRModule) []*runtime.Module {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func undefinedFree(t *testing.T, m *tir.IRModule) []*runtime.Module {
 	return all
 }
 
-// edges are values of a type at which something may go wrong.
+// edges returns the edge cases of a type.
 func edges(e tir.Type) []float64 {
 	switch {
 	case e == tir.Bool:
@@ -64,7 +64,7 @@ func edges(e tir.Type) []float64 {
 	return []float64{0, 1, -1, 2, -2, 3, -7, 10, -top, -top / 2, math.Ldexp(1, min(int(e.Bits)-1, 53)) - 1, top / 2}
 }
 
-// pairs are all pairs of values.
+// pairs returns all pairs of values.
 func pairs(e tir.Type) (a, b []float64) {
 	for _, x := range edges(e) {
 		for _, y := range edges(e) {
@@ -77,8 +77,8 @@ func pairs(e tir.Type) (a, b []float64) {
 	return a, b
 }
 
-// overPairs is a function of two tensors of a type that makes several of them, element by element, by vectors of some
-// lanes.
+// overPairs is a function of two input tensors of a type that computes several others, element by element, by vectors
+// of a number of lanes.
 func overPairs(name string, e tir.Type, n, lanes int, makes ...func(a, b tir.Expr) tir.Expr) *tir.PrimFunc {
 	i := tir.NewVar("i", tir.Int32)
 	a, b := tir.NewBuffer("A", e, tir.I32(int32(n))), tir.NewBuffer("B", e, tir.I32(int32(n)))
@@ -96,14 +96,14 @@ func overPairs(name string, e tir.Type, n, lanes int, makes ...func(a, b tir.Exp
 	return tensors(name, loop(tir.Serial, i, tir.I32(int32(n/lanes)), tir.Sequence(body...)), buffers...)
 }
 
-// edgeCase is a function, and what the interpreter refuses of its second operands.
+// edgeCase is a function, and a predicate for second operands that the interpreter rejects.
 type edgeCase struct {
 	f    *tir.PrimFunc
 	e    tir.Type
 	skip func(b float64) bool
 }
 
-// edgeCases are all operations on all types.
+// edgeCases returns all operations on all types.
 func edgeCases() (all []edgeCase) {
 	for _, e := range elementTypes {
 		var plain, divisions, shifts []func(a, b tir.Expr) tir.Expr
@@ -149,8 +149,8 @@ func edgeCases() (all []edgeCase) {
 	return all
 }
 
-// TestWhole_Edges compares all operations at the edges of all types with the interpreter, compiled so that nothing
-// undefined goes unseen.
+// TestWhole_Edges compares all operations at the edges of all types with the interpreter, compiled so that undefined
+// behaviour is detected.
 func TestWhole_Edges(t *testing.T) {
 	all := edgeCases()
 	var funcs []*tir.PrimFunc
@@ -191,15 +191,15 @@ func TestWhole_Edges(t *testing.T) {
 	}
 }
 
-// like is an array of the interpreter as a tensor.
+// like returns an array of the interpreter as a tensor.
 func like(t *testing.T, a *tirrun.Array) *runtime.Tensor {
 	x := modules.Empty(t, a.DType, a.Shape...)
 	require.NoError(t, x.CopyFromBytes(a.Data))
 	return x
 }
 
-// TestWhole_WhatTheInterpreterRefuses is division by 0, and shifts by more bits than there are.
-func TestWhole_WhatTheInterpreterRefuses(t *testing.T) {
+// TestWhole_WhatTheInterpreterRejects tests division by 0, and shifts by more bits than the type has.
+func TestWhole_WhatTheInterpreterRejects(t *testing.T) {
 	ops := []tir.BinaryOp{tir.OpDiv, tir.OpFloorDiv, tir.OpMod, tir.OpFloorMod}
 	var funcs []*tir.PrimFunc
 	types := []tir.Type{tir.Int8, tir.Int32, tir.Int64, tir.UInt8, tir.UInt32, tir.UInt64}
@@ -250,7 +250,7 @@ func TestWhole_WhatTheInterpreterRefuses(t *testing.T) {
 	}
 }
 
-// TestWhole_GreatSizes: indices near the end of 32 bits are computed in 64.
+// TestWhole_GreatSizes: indices close to the 32-bit limit are computed in 64 bits.
 func TestWhole_GreatSizes(t *testing.T) {
 	n, outer, inner := tir.NewVar("n", tir.Int32), tir.NewVar("outer", tir.Int32), tir.NewVar("inner", tir.Int32)
 	a, out := tir.NewBuffer("A", tir.Int8, n), tir.NewBuffer("out", tir.Int64, tir.I32(2))
@@ -262,11 +262,11 @@ func TestWhole_GreatSizes(t *testing.T) {
 	m := module(t, tensors("total", body, a, out))
 	for i, l := range undefinedFree(t, m) {
 		if i != 1 {
-			continue // once is enough, and sanitized it takes long
+			continue // once is enough: it takes long with a sanitizer
 		}
 		const size = math.MaxInt32
 		result := modules.Tensor(t, []int64{0, 0})
-		x := modules.Empty(t, tir.Int8, size) // zeros, which the system has not to give memory for
+		x := modules.Empty(t, tir.Int8, size) // zeros, which take no physical memory
 		must.Get(modules.Call(t, l, "total", x, result))(t)
 		require.Equal(t, []int64{0, size - 1}, modules.Slice[int64](t, result))
 	}

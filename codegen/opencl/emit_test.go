@@ -19,7 +19,7 @@ import (
 	"tvmgo/tir"
 )
 
-// kernelsOf is the code of a program's kernels, and what launches of them are.
+// kernelsOf returns the code of a program's kernels, and their launch parameters.
 func kernelsOf(t testing.TB, m *tir.IRModule) (string, []blob.Function) {
 	t.Helper()
 	built := must.Get(codegen.Build(m, clTarget(t)))(t)
@@ -43,7 +43,7 @@ func TestEmit_Golden(t *testing.T) {
 		ArgExtraTags:    []int32{0, 0, 0}}}}, functions)
 }
 
-// A loop that a pragma asks the compiler to write out stays one, with the compiler's own pragma.
+// A loop with a pragma to unroll it remains a loop, with the compiler's own pragma.
 func TestEmit_Unroll(t *testing.T) {
 	a := te.Placeholder(te.Dims(64, 5), tir.Float32, "A")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(5), "k")
@@ -58,7 +58,7 @@ func TestEmit_Unroll(t *testing.T) {
 	require.Contains(t, code, "  #pragma unroll 5\n  for (int k = 0; k < 5; ++k) {\n")
 }
 
-// What makes kernels asks no device.
+// Generating kernels needs no device.
 func TestImports_NoDevice(t *testing.T) {
 	out := must.Get(exec.Command("go", "list", "-deps", "tvmgo/codegen/opencl", "tvmgo/tir/transform").Output())(t)
 	require.Contains(t, string(out), "tvmgo/codegen/opencl\n")
@@ -70,7 +70,7 @@ func TestImports_NoDevice(t *testing.T) {
 	}
 }
 
-// Words of OpenCL C are no names of buffers and variables, and kernels may not have them.
+// Words of OpenCL C are not used as names of buffers and variables, and are errors as names of kernels.
 func TestEmit_Names(t *testing.T) {
 	n := te.Var("get_global_id")
 	a := te.Placeholder([]tir.Expr{n}, tir.Float32, "half")
@@ -94,7 +94,7 @@ func barrier(a: handle) {
 `)
 	_, err := codegen.Build(kernel, clTarget(t))
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
-	require.ErrorContains(t, err, `the name "barrier" means something else in OpenCL C`)
+	require.ErrorContains(t, err, `the name "barrier" is reserved in OpenCL C`)
 }
 
 func TestBuild_Refuses(t *testing.T) {
@@ -200,7 +200,7 @@ func TestBuild_Refuses(t *testing.T) {
 	}
 }
 
-// vectorized is a kernel of 5 threads with a vector each: X and Y are neighbours of A and B.
+// vectorized is a kernel of 5 threads, each with a vector: X and Y stand for its elements of A and B.
 func vectorized(t testing.TB, value string, typ tir.Type, lanes int) *tir.IRModule {
 	t.Helper()
 	n := 5 * lanes
@@ -222,7 +222,7 @@ func v(a: handle, b: handle, c: handle) {
 	return parsed(t, strings.ReplaceAll(text, "L", fmt.Sprint(lanes)))
 }
 
-// Vectors are OpenCL's where it has them, and several where it has not.
+// Vectors are OpenCL's own if it has them, otherwise several smaller ones.
 func TestEmit_Vectors(t *testing.T) {
 	for _, c := range []struct {
 		typ   tir.Type
@@ -247,7 +247,7 @@ func TestEmit_Vectors(t *testing.T) {
 	}
 }
 
-// What rounds float64 rounds by what rounds float32, which comes along.
+// The code that rounds float64 includes the code that rounds float32, which it uses.
 func TestEmit_RoundsFloat64(t *testing.T) {
 	code, _ := kernelsOf(t, parsed(t, `
 func f(a: handle, b: handle) {
@@ -265,7 +265,7 @@ func f(a: handle, b: handle) {
 	}
 }
 
-// Elements of four bits are bytes to a kernel: each thread reads its half of one.
+// Elements of four bits are bytes in a kernel: each thread reads its half of a byte.
 func TestEmit_NarrowTypes(t *testing.T) {
 	code, _ := kernelsOf(t, parsed(t, `
 func f(a: handle, b: handle) {
@@ -278,7 +278,7 @@ func f(a: handle, b: handle) {
 	require.Contains(t, code, "& 15")
 }
 
-// Shared memory that a block needs no more is used again, so that more blocks fit.
+// Shared memory that a block no longer needs is reused, so that more blocks fit.
 func TestEmit_SharedMemoryIsReused(t *testing.T) {
 	code, _ := kernelsOf(t, parsed(t, `
 func f(a: handle, b: handle) {

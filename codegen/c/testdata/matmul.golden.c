@@ -8,10 +8,10 @@
 #include <tvm/ffi/extra/c_env_api.h>
 #include <tvm/runtime/c_backend_api.h>
 
-/* A program may well compare what can only have one result. */
+/* A program may contain comparisons that are always true or always false. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
-/* What is written under a condition is read under the same one, which compilers cannot always tell. */
+/* Variables are set and read under the same condition, which compilers cannot always prove. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
@@ -293,7 +293,7 @@ static int32_t matmul_body(float* A, float* B, float* C, int64_t n, int64_t k, i
   return 0;
 }
 
-/* What tvmgo_check_0 takes from the arguments. */
+/* The values that tvmgo_check_0 takes from the arguments. */
 typedef struct {
   int64_t n;
   int64_t k;

@@ -8,7 +8,7 @@ static int32_t default_function_body(float* A, float* B) {
   return 0;
 }
 
-/* What tvmgo_check_0 takes from the arguments. */
+/* The values that tvmgo_check_0 takes from the arguments. */
 typedef struct {
   void* data_0;
   void* data_1;

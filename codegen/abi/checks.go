@@ -34,7 +34,7 @@ func Parameter(function string, i int, name, typ string) string {
 	return fmt.Sprintf("{%s, %s, %s, %s},", Literal(function), Literal(argument), Literal(name), Literal(typ))
 }
 
-// Argument is what error messages call an argument. Its name may be empty.
+// Argument returns the name of an argument in error messages. The argument's own name may be empty.
 func Argument(i int, name string) string {
 	if name == "" {
 		return fmt.Sprintf("argument %d", i)
@@ -48,7 +48,7 @@ func (c *Checks) check(snippet, format string, args ...any) {
 	c.Line("if (tvmgo_%s(%s) != 0) return -1;", snippet, fmt.Sprintf(format, args...))
 }
 
-// value is the parameter and the value of an argument.
+// value returns the parameter and the value of an argument.
 func (c *Checks) value(i int) string {
 	if c.Classic {
 		return fmt.Sprintf("&p[%d], &args[%d], type_codes[%d]", i, i, i)
@@ -56,7 +56,7 @@ func (c *Checks) value(i int) string {
 	return fmt.Sprintf("&p[%d], &args[%d]", i, i)
 }
 
-// dataType is a type in C.
+// dataType returns a data type in C.
 func dataType(t dlpack.DataType) string {
 	return fmt.Sprintf("(DLDataType){%d, %d, %d}", t.Code, t.Bits, t.Lanes)
 }
@@ -84,7 +84,7 @@ func (c *Checks) Tensor(i int, t dlpack.DataType, ndim, alignment int, to string
 	c.check("tensor", "%s, %s, %d, %d, &%s", c.value(i), dataType(t), ndim, alignment, to)
 }
 
-// Place says where a tensor must be: on the device of another parameter's tensor, or on any device of a type.
+// Place describes where a tensor must be: on the device of another parameter's tensor, or on any device of a type.
 type Place struct {
 	Type  string // in C; "0" for any type
 	First int    // the other parameter
@@ -108,15 +108,15 @@ func (c *Checks) AnyTensor(i int, at Place, to string) {
 	c.check("any_tensor", "%s, %s, &%s", c.value(i), at.text(), to)
 }
 
-// Starts checks that a device's tensor starts at the beginning of its memory or, if unit is not 0, a multiple of unit
-// bytes behind it.
+// Starts checks that a device's tensor starts at the beginning of its memory or, if unit is not 0, at a multiple of
+// unit bytes.
 func (c *Checks) Starts(i int, tensor string, unit int) {
 	c.Need("starts")
 	c.Line("if (%s->byte_offset != 0 && tvmgo_starts(&p[%d], %s, %d) != 0) return -1;", tensor, i, tensor, unit)
 }
 
-// Offset checks that kernels of the runtime can be given a tensor that starts within its buffer: see snippet offset.
-// found is a variable of type tvmgo_import for the function name, that returns the alignment.
+// Offset checks that the runtime can pass kernels a tensor that starts inside its buffer: see snippet offset. found is
+// a variable of type tvmgo_import for the function name, which returns the alignment.
 func (c *Checks) Offset(i int, tensor, found, name string) {
 	c.Need("offset")
 	c.Line("if (%s->byte_offset != 0 && tvmgo_offset(&p[%d], %s, &%s, %s) != 0) return -1;", tensor, i, tensor, found,
@@ -132,8 +132,8 @@ func (c *Checks) Aligned(i int, tensor string, alignment int) {
 func (c *Checks) Contiguous(i int, tensor string) { c.check("contiguous", "&p[%d], %s", i, tensor) }
 
 // Same compares a number of parameter i's tensor, such as "shape[0]", with the expected one. got and want are int64_t
-// in C. name is the expression that is expected, and by the arguments on which it depends; both are empty for a
-// constant. A condition in C, if there is one, says when the number matters.
+// in C. name is the expected expression, and by the arguments on which it depends; both are empty for a constant. If
+// condition, in C, is not empty, the numbers are compared only if it is true.
 func (c *Checks) Same(i int, what, got, want, name, by, condition string) {
 	c.Need("same")
 	expected := "NULL, NULL"
@@ -152,7 +152,7 @@ func (c *Checks) Fits(i int, what, got string, t dlpack.DataType) {
 	c.check("fits", "&p[%d], %s, %s, %s, %s, %s", i, Literal(what), got, least, most, Literal(t.String()))
 }
 
-// IntRange is the least and the greatest value of an integer type that an argument can have, in C.
+// IntRange returns the least and the greatest value of an integer type that an argument can have, in C.
 func IntRange(t dlpack.DataType) (least, most string) {
 	switch {
 	case t.Code == dlpack.CodeBool, t == dlpack.ClassicBool:

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Literal is a string literal of C.
+// Literal returns a string literal of C.
 func Literal(s string) string { return literal(s, math.MaxInt) }
 
-// lineWidth is about how many characters a line of a long literal has.
+// lineWidth is the approximate number of characters in a line of a long literal.
 const lineWidth = 110
 
-// literal begins a line of its own after so many characters.
+// literal starts a new line after this number of characters.
 func literal(s string, width int) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
@@ -28,7 +28,7 @@ func literal(s string, width int) string {
 			b.WriteByte('\\')
 			b.WriteByte(c)
 			column += 2
-		case c >= ' ' && c < 0x7f && c != '?': // two of which begin a trigraph
+		case c >= ' ' && c < 0x7f && c != '?': // two question marks begin a trigraph
 			b.WriteByte(c)
 			column++
 		default:
@@ -40,7 +40,7 @@ func literal(s string, width int) string {
 	return b.String()
 }
 
-// Constant is an exported function that returns a constant: with snippet "text" a string, with "bytes" bytes.
+// Constant returns an exported function that returns a constant: with snippet "text" a string, with "bytes" bytes.
 func Constant(symbol, snippet, content string) string {
 	return fmt.Sprintf(`TVMGO_EXPORT int %s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {
   static const char text[] =

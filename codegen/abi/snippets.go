@@ -11,9 +11,9 @@ import (
 	"tvmgo/dlpack"
 )
 
-// Marks that snippets contain, and that each user replaces: Shared stands before functions that may be compiled once
-// for several C files of one program, Weak before variables that each of them defines. In a file that stands alone,
-// Shared becomes static, and Weak nothing ([Piece.Alone]).
+// Placeholders in snippets, which each user replaces: Shared precedes functions that may be compiled once for several C
+// files of one program, Weak precedes variables that each of them defines. In a program with a single C file, Shared
+// becomes static, and Weak is removed ([Piece.Alone]).
 const (
 	Shared = "TVMGO_SHARED "
 	Weak   = "TVMGO_WEAK "
@@ -24,7 +24,7 @@ type Snippets map[string]*snippet
 
 type snippet struct {
 	code, classic string
-	needs         []string // what must stand before it
+	needs         []string // the snippets that must precede it
 }
 
 //go:embed snippets
@@ -33,7 +33,7 @@ var files embed.FS
 // All are the snippets of this package.
 var All = Read(files)
 
-// Read reads the snippets of C files, and adds those of others. A line "//// name: needs" begins a snippet and lists
+// Read reads the snippets of C files, and adds the other snippets. A line "//// name: needs" begins a snippet and lists
 // the snippets that it needs; "//// name classic" begins its form for the classic convention, which needs the same
 // ones.
 func Read(files fs.FS, others ...Snippets) Snippets {
@@ -65,7 +65,7 @@ func Read(files fs.FS, others ...Snippets) Snippets {
 	return all
 }
 
-// Needs lists the snippets that one needs itself.
+// Needs lists the snippets that a snippet needs directly.
 func (s Snippets) Needs(name string) []string {
 	if s[name] == nil {
 		return nil
@@ -102,15 +102,15 @@ func wrap(list []string) string {
 	return strings.TrimSuffix(b.String(), ",")
 }
 
-// Piece is C that stands in a file once.
+// Piece is C code that occurs once in a file.
 type Piece struct{ Name, Code string }
 
-// Alone is the C of a piece in a file that stands alone.
+// Alone returns the C of a piece in a program with a single C file.
 func (p Piece) Alone() string {
 	return strings.NewReplacer(Shared, "static ", Weak, "").Replace(p.Code)
 }
 
-// Set is the pieces of C that one file needs, each behind those that it needs itself.
+// Set contains the pieces of C that one file needs, each after those that it needs itself.
 type Set struct {
 	Snippets Snippets
 	Classic  bool // the forms for TVM v0.20 and older
@@ -146,7 +146,7 @@ func (s *Set) Add(names ...string) {
 	}
 }
 
-// AddText adds C of the caller's own under a name, unless that is there already.
+// AddText adds other C code under a name, unless the name exists already.
 func (s *Set) AddText(name, code string) {
 	if !s.has[name] {
 		if s.has == nil {
@@ -157,7 +157,7 @@ func (s *Set) AddText(name, code string) {
 	}
 }
 
-// Alone is the C of all pieces, for a file that stands alone.
+// Alone returns the C of all pieces, for a program with a single C file.
 func (s *Set) Alone() string {
 	all := make([]string, len(s.Pieces))
 	for i, p := range s.Pieces {

@@ -14,11 +14,11 @@ import (
 	"tvmgo/dlpack"
 )
 
-// modernOnly are snippets for what TVM v0.20 does not have.
+// modernOnly are snippets for features that TVM v0.20 does not have.
 var modernOnly = []string{"text", "bytes", "call_linked"}
 
-// Each snippet compiles with those that it says it needs, and without any other.
-func TestSnippets_NeedWhatTheySay(t *testing.T) {
+// Each snippet compiles with the snippets that it lists, and no others.
+func TestSnippets_ListTheirNeeds(t *testing.T) {
 	for _, classic := range []bool{false, true} {
 		headers := "#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n"
 		if !classic {

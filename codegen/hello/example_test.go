@@ -18,7 +18,7 @@ import (
 	"tvmgo/tir"
 )
 
-// copied is the tutorial's program: B is A.
+// copied is the tutorial's program: it copies A to B.
 func copied() (*tir.IRModule, error) {
 	a := te.Placeholder(te.Dims(10, 10), tir.Float32, "A")
 	b := te.Compute(te.Dims(10, 10), "B", func(i ...tir.Expr) tir.Expr { return a.At(i...) })
@@ -87,14 +87,14 @@ func Example() {
 	// true
 }
 
-// TestGolden has the tutorial's function in a file; what stands before and behind it is kind c's own.
+// TestGolden compares the tutorial's function with a file; the code before and after it is that of kind c.
 func TestGolden(t *testing.T) {
 	m := must.Open(build())(t)
 	code := must.Get(m.GetSource(""))(t)
 	require.True(t, strings.HasPrefix(code, "// hello tvm backend!\n"))
 	_, code, found := strings.Cut(code, "\n/* default_function(")
 	require.True(t, found)
-	// they tell who built them
+	// these functions contain the version of the builder
 	code, _, found = strings.Cut("/* default_function("+code, "\nTVMGO_EXPORT int __tvm_ffi__metadata_")
 	require.True(t, found)
 	golden.Text(t, "testdata/default_function.golden.c", code)

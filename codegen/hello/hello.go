@@ -16,10 +16,10 @@ import (
 	"tvmgo/tir"
 )
 
-// Output is where functions print to.
+// Output is the destination of what functions print.
 var Output io.Writer = os.Stdout
 
-// Emitter writes hello code: C, but for the hooks that New sets.
+// Emitter writes hello code: C, except for the hooks that New sets.
 type Emitter struct{ c.Emitter }
 
 // New makes an emitter.
@@ -29,7 +29,7 @@ func New() *Emitter {
 	return e
 }
 
-// module is what Build makes. What it doesn't answer itself is ErrNotSupported.
+// module is the result of Build. Queries that it does not implement return ErrNotSupported.
 type module struct {
 	runtime.ModuleBase
 	code string

@@ -13,7 +13,7 @@ import (
 	"tvmgo/target"
 )
 
-// Without a compiler that does, the error says which one was tried and what to install.
+// Without a suitable compiler, the error names the one that was tried and the package to install.
 func TestBuild_NoClang(t *testing.T) {
 	const install = "install it (Debian: apt install clang; Fedora: dnf install clang; Alpine: apk add clang), or name " +
 		"one by TVMGO_CLANG"
@@ -40,10 +40,10 @@ func TestBuild_NoClang(t *testing.T) {
 		}
 	}
 	t.Setenv("TVMGO_CLANG", "")
-	requireAdds(t, built(t, parsed(t, addProgram), "llvm")) // the next build looks again
+	requireAdds(t, built(t, parsed(t, addProgram), "llvm")) // the next build searches again
 }
 
-// The generator is for targets of its kind.
+// The generator rejects targets of other kinds.
 func TestBuild_OtherTarget(t *testing.T) {
 	for _, k := range []*target.Target{nil, {}, targetOf(t, "c")} {
 		_, err := llvm.Build(parsed(t, addProgram), k)
@@ -52,7 +52,7 @@ func TestBuild_OtherTarget(t *testing.T) {
 	}
 }
 
-// A clang that only has its version in its name is found, too.
+// A clang with its version in its file name is found, too.
 func TestBuild_ClangWithVersion(t *testing.T) {
 	needClang(t)
 	real := must.Get(exec.LookPath("clang"))(t)
@@ -61,7 +61,7 @@ func TestBuild_ClangWithVersion(t *testing.T) {
 	require.Contains(t, source(t, built(t, parsed(t, addProgram), "llvm"), "ll"), "__tvm_ffi_add")
 }
 
-// A clang that fails later says so, with what it said.
+// If clang fails later, the error contains its message.
 func TestBuild_ClangFailsLater(t *testing.T) {
 	needClang(t)
 	t.Setenv("TVMGO_CLANG", script(t, "clang", `case " $* " in *" -std=gnu11 "*) echo "it is full" >&2; exit 70;; esac

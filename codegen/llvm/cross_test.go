@@ -15,7 +15,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// An object for another machine takes nothing of that machine, and can't be called here.
+// An object for another machine is compiled without files of that machine, and cannot be called here.
 func TestCross_Object(t *testing.T) {
 	for _, row := range []struct {
 		target  string
@@ -65,7 +65,7 @@ func hasSymbol(symbols []elf.Symbol, name string) bool {
 	return false
 }
 
-// hostMachine is that of this test.
+// hostMachine returns the machine of this test process.
 func hostMachine(t testing.TB) elf.Machine {
 	t.Helper()
 	self := must.Get(os.Executable())(t)
@@ -74,7 +74,7 @@ func hostMachine(t testing.TB) elf.Machine {
 	return f.Machine
 }
 
-// Code for a CPU that has more than this one is not run.
+// Code for a CPU with more features than this one is not run.
 func TestCross_CPUHasMore(t *testing.T) {
 	if hostMachine(t) != elf.EM_X86_64 {
 		t.Skip("of other machines than x86 it is not known which features the CPU has")

@@ -17,13 +17,13 @@ import (
 	"tvmgo/runtime"
 )
 
-// helloConstant is a module that is no code.
+// helloConstant returns a module without code.
 func helloConstant(t testing.TB) *runtime.Module {
 	t.Helper()
 	return must.Open(runtime.NewOpaque("hello", []byte("some bytes of data")))(t)
 }
 
-// A library for another machine is linked by GCC for it, or by clang and lld, which have none of its libraries.
+// A library for another machine is linked by GCC for that machine, or by clang and lld without libraries of it.
 func TestCross_Library(t *testing.T) {
 	for _, row := range []struct {
 		target  string
@@ -66,7 +66,7 @@ func TestCross_Library(t *testing.T) {
 	}
 }
 
-// onlyTools makes a PATH of these programs alone.
+// onlyTools sets PATH to a folder with these programs only.
 func onlyTools(t testing.TB, names ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,7 +78,7 @@ func onlyTools(t testing.TB, names ...string) {
 	t.Setenv("TVMGO_CLANG", "")
 }
 
-// Without a linker for the machine the error says what to install, and an object is made all the same.
+// Without a linker for the machine, the error names the package to install. An object can still be written.
 func TestCross_NoLinker(t *testing.T) {
 	m := built(t, parsed(t, addProgram), "llvm -mtriple=riscv64-linux-gnu")
 	onlyTools(t, "clang")
@@ -100,7 +100,7 @@ func TestCross_NoLinker(t *testing.T) {
 	require.ErrorContains(t, err, "no linker for it is known here")
 }
 
-// Objects for systems without ELF files are saved and exported, and not linked.
+// Objects for systems without ELF files can be saved and exported, but not linked.
 func TestCross_OtherSystems(t *testing.T) {
 	for triple, begin := range map[string]string{"arm64-apple-macos": "\xcf\xfa\xed\xfe",
 		"x86_64-pc-windows-msvc": "\x64\x86"} {
@@ -117,7 +117,7 @@ func TestCross_OtherSystems(t *testing.T) {
 	}
 }
 
-// Several modules go into one object.
+// Several modules are merged into one object.
 func TestExport_OneObject(t *testing.T) {
 	m := built(t, parsed(t, addProgram), "llvm")
 	require.NoError(t, m.Import(built(t, parsed(t, dotProgram), "llvm")))

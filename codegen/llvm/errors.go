@@ -14,7 +14,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// wrong is an error about the value of a target option.
+// wrong returns an error about the value of a target option.
 func wrong(option, value, format string, args ...any) error {
 	return runtime.Errorf(runtime.ErrInvalidArgument, "target option %s %q: %s", option, value,
 		fmt.Sprintf(format, args...))
@@ -23,7 +23,7 @@ func wrong(option, value, format string, args ...any) error {
 // unknownFeature matches LLVM's warning about a feature that it does not know.
 var unknownFeature = lazy(`'[+-]([^']*)' is not a recognized feature`)
 
-// lazy is a pattern that is compiled at its first use, not when the program starts.
+// lazy returns a pattern that is compiled at its first use, not when the program starts.
 func lazy(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
@@ -77,12 +77,12 @@ func (c *compiler) explain(err error) error {
 	return c.unexplained(err)
 }
 
-// unexplained is an error of clang that no option explains.
+// unexplained returns an error of clang that no option explains.
 func (c *compiler) unexplained(err error) error {
 	return runtime.Errorf(runtime.ErrFailed, "%s fails on this target (%s): %w", c.clang, c.target, err)
 }
 
-// unknown is an error about a name that clang does not know, with the nearest known one.
+// unknown returns an error about a name that clang does not know, with the nearest known one.
 func (c *compiler) unknown(option, value, name, about string, known []string) error {
 	advice := ""
 	if n := nearest.Name(name, known); n != "" && n != name {
@@ -95,7 +95,7 @@ func (c *compiler) unknown(option, value, name, about string, known []string) er
 	return wrong(option, value, "%s knows no %s %q of %s%s", c.clang, about, name, machine, advice)
 }
 
-// valueOf is the value of a target option as the user wrote it.
+// valueOf returns the value of a target option as the user wrote it.
 func (c *compiler) valueOf(option string) string {
 	switch option {
 	case "mattr", "cl-opt":
@@ -109,7 +109,7 @@ func (c *compiler) valueOf(option string) string {
 	return textOf(c.target, option)
 }
 
-// features are the features of all CPUs of the machine's architecture.
+// features returns the features of all CPUs of the machine's architecture.
 func (c *compiler) features() []string {
 	seen := map[string]bool{}
 	var names []string
@@ -125,7 +125,7 @@ func (c *compiler) features() []string {
 	return names
 }
 
-// cpuList are the CPUs that clang lists in its message.
+// cpuList returns the CPUs that clang lists in its message.
 func cpuList(said string) []string {
 	_, list, ok := strings.Cut(said, "valid target CPU values are: ")
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// hostOnly is an error unless this process can run the module's code.
+// hostOnly returns an error unless this process can run the module's code.
 func (m *module) hostOnly() error {
 	if found := m.compiler.machine; found != hostMachine() {
 		return runtime.Errorf(runtime.ErrNotSupported, "its code is for %s (mtriple %q), and this machine is %s: "+
@@ -24,7 +24,7 @@ func (m *module) hostOnly() error {
 	if err != nil {
 		return err
 	}
-	missing = slices.DeleteFunc(missing, func(f string) bool { return f == "sgx" }) // compilers make no instructions of it
+	missing = slices.DeleteFunc(missing, func(f string) bool { return f == "sgx" }) // compilers generate no instructions for it
 	if len(missing) > 0 {
 		return runtime.Errorf(runtime.ErrNotSupported, "its code may use %s, which this machine's CPU does not have "+
 			"(mcpu %q, mattr %q): leave that out of the target, or export the module and call it where "+
@@ -50,7 +50,7 @@ func describeMachine(m objects.Machine) string {
 	name := strings.ToLower(strings.TrimPrefix(m.Arch.String(), "EM_"))
 	text := fmt.Sprintf("%s of %s bits", name, strings.TrimPrefix(m.Class.String(), "ELFCLASS"))
 	if m.Data == elf.ELFDATA2MSB {
-		text += ", the highest byte first"
+		text += ", big-endian"
 	}
 	return text
 }
@@ -58,7 +58,8 @@ func describeMachine(m objects.Machine) string {
 // featureMacro matches the macro that clang defines for a feature of an x86 CPU.
 var featureMacro = lazy(`(?m)^#define __([A-Z][A-Z0-9_]*)__ 1$`)
 
-// missingFeatures are the features that the target's CPU has and this machine's lacks. They are only known for x86.
+// missingFeatures returns the features that the target's CPU has and this machine's CPU lacks. They are known for x86
+// only.
 func (c *compiler) missingFeatures(ctx context.Context) ([]string, error) {
 	if !isX86(archOf(c.options.triple)) || len(c.options.machine) == 0 {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 	"tvmgo/tir/text"
 )
 
-// TestMain has no cache but where a test is about it, and is the other process of tests that need one.
+// TestMain disables the cache, except for tests of the cache, and implements the second process of tests that need one.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(child(role))
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// addProgram adds vectors, in a loop that a compiler makes vectors of.
+// addProgram adds vectors, in a loop that a compiler can vectorize.
 const addProgram = `func add(a_handle: handle, b_handle: handle, c_handle: handle) {
   var n: int64
   buffer a: float32[n], param a_handle
@@ -66,14 +66,14 @@ func targetOf(t testing.TB, description any) *target.Target {
 	return must.Get(target.New(description))(t)
 }
 
-// built builds for a target, where there is clang.
+// built builds a program for a target. It skips the test if there is no clang.
 func built(t testing.TB, m *tir.IRModule, description any) *runtime.Module {
 	t.Helper()
 	needClang(t)
 	return must.Open(codegen.Build(m, targetOf(t, description)))(t)
 }
 
-// pathAtStart is the PATH that tests take away.
+// pathAtStart is the PATH before tests change it.
 var pathAtStart = os.Getenv("PATH")
 
 func needClang(t testing.TB) {
@@ -88,7 +88,7 @@ func needClang(t testing.TB) {
 
 var _, clangAtStart = exec.LookPath("clang")
 
-// buildError is what building for a target says.
+// buildError returns the error of building for a target.
 func buildError(t testing.TB, description any) error {
 	t.Helper()
 	m, err := codegen.Build(parsed(t, addProgram), targetOf(t, description))
@@ -121,7 +121,7 @@ func requireAdds(t testing.TB, m *runtime.Module) {
 	require.Equal(t, []float32{11, 22, 33}, modules.Slice[float32](t, c))
 }
 
-// script makes a program of a shell's lines, in a folder of its own.
+// script writes a shell script with these lines, in a separate folder.
 func script(t testing.TB, name, lines string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

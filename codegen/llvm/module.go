@@ -25,15 +25,15 @@ const Kind = "llvm"
 func init() {
 	err := codegen.Register(Kind, Build)
 	if err == nil {
-		err = codegen.AsHost(Kind) // the C is the same
+		err = codegen.AsHost(Kind) // it compiles the same C
 	}
 	if err != nil {
 		panic(fmt.Sprintf("llvm: %v", err)) // another package has taken the kind
 	}
 }
 
-// Build is target.build.llvm. The error is of kind ErrNotSupported where there is no clang, and of kind
-// ErrInvalidArgument where clang doesn't take the target; it names the option.
+// Build is target.build.llvm. The error has kind ErrNotSupported if there is no clang, and kind ErrInvalidArgument if
+// clang does not accept the target; it names the option.
 func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	if t == nil || t.Kind() == nil || t.Kind().Name() != Kind {
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "the target is %v: want one of kind %s", t, Kind)
@@ -58,17 +58,17 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	return built.New(built, runtime.Runnable|runtime.Exportable)
 }
 
-// module is generated C, and what clang makes of it.
+// module holds generated C, and the results of clang.
 type module struct {
 	jit.Host
 	compiler *compiler
-	units    []string // texts that are compiled in place of the code, to be linked
+	units    []string // C files that are compiled instead of the code, and linked
 
 	mu   sync.Mutex
-	made map[form][]byte // what was compiled already
+	made map[form][]byte // compiled results
 }
 
-// key lists what a library depends on beside the code.
+// key lists what a library depends on, except the code.
 func (m *module) key() []string {
 	return append(m.compiler.options.flags(), headersID(), m.compiler.clang.ID())
 }
@@ -103,7 +103,7 @@ func (m *module) objects() (any, error) {
 		data := objectCache.Read(key)
 		if data == nil {
 			if data, errs[i] = m.compiler.compile(context.Background(), m.units[i], "o"); errs[i] == nil {
-				_ = objectCache.Write(key, data) // which is only faster the next time
+				_ = objectCache.Write(key, data) // a failure only costs time at the next build
 			}
 		}
 		objects[i] = data
@@ -111,7 +111,7 @@ func (m *module) objects() (any, error) {
 	return objects, errors.Join(errs...)
 }
 
-// GetSource is the program as LLVM IR ("ll" or ""), as C ("c"), or as the machine's assembly ("s" or "asm").
+// GetSource returns the program as LLVM IR ("ll" or ""), as C ("c"), or as assembly of the machine ("s" or "asm").
 func (m *module) GetSource(format string) (string, error) {
 	f := form(format)
 	switch format {
@@ -129,7 +129,7 @@ func (m *module) GetSource(format string) (string, error) {
 	return string(text), err
 }
 
-// WriteFormats are those of SaveToFile. What is exported is the object.
+// WriteFormats returns the formats of SaveToFile. An export writes the object.
 func (m *module) WriteFormats() []string { return []string{"o", "obj", "ll", "bc", "s", "asm", "c"} }
 
 func (m *module) SaveToFile(path, format string) error {

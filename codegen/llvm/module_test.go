@@ -43,11 +43,11 @@ func TestModule_CallsAtOnce(t *testing.T) {
 	require.Equal(t, before, runtime.Live())
 }
 
-// The C is that of kind c, and nothing else.
+// The C is the same as that of kind c.
 func TestModule_Sources(t *testing.T) {
 	p := parsed(t, addProgram+dotProgram)
 	m := built(t, p, "llvm -mtriple=x86_64-linux-gnu")
-	const about = "\nTVMGO_EXPORT int __tvm_ffi__metadata_" // which tell the target
+	const about = "\nTVMGO_EXPORT int __tvm_ffi__metadata_" // metadata functions contain the target
 	fromC, _, found := strings.Cut(source(t, built(t, p, "c"), "c"), about)
 	require.True(t, found)
 	own, _, _ := strings.Cut(source(t, m, "c"), about)
@@ -84,13 +84,13 @@ func TestModule_SaveToFile(t *testing.T) {
 	require.Len(t, must.Get(os.ReadDir(dir))(t), 8)
 }
 
-// A link stays, and what it leads to is written.
+// A symbolic link is kept, and its destination is written.
 func TestModule_SaveToFile_FollowsLinks(t *testing.T) {
 	m := built(t, parsed(t, addProgram), "llvm")
 	dir, other := t.TempDir(), t.TempDir()
 	link, real := filepath.Join(dir, "a.c"), filepath.Join(other, "real")
 	require.NoError(t, os.Symlink(real, link))
-	for range 2 { // to nothing yet, then to a file
+	for range 2 { // first to a missing file, then to a file
 		require.NoError(t, m.SaveToFile(link, ""))
 		require.Equal(t, real, must.Get(os.Readlink(link))(t))
 		data := must.Get(os.ReadFile(real))(t)
@@ -153,7 +153,7 @@ func TestModule_ExportsImports(t *testing.T) {
 	require.Equal(t, []float32{5}, modules.Slice[float32](t, out))
 }
 
-// A function that is called at once sees what the module imports, also what it imports later.
+// A function that is called directly finds what the module imports, also what it imports later.
 func TestModule_ImportsAtOnce(t *testing.T) {
 	const twice = `func twice(a_handle: handle, c_handle: handle) {
   buffer a: float32[3], param a_handle
@@ -173,8 +173,8 @@ func TestModule_ImportsAtOnce(t *testing.T) {
 	require.Equal(t, before, runtime.Live())
 }
 
-// Many that call one module for the first time get the same library.
-func TestModule_CalledByMany(t *testing.T) {
+// Several goroutines that call one module for the first time get the same library.
+func TestModule_ConcurrentFirstCalls(t *testing.T) {
 	m := built(t, parsed(t, addProgram), "llvm")
 	functions, errs := make([]*runtime.Function, 8), make([]error, 8)
 	var wg sync.WaitGroup
@@ -189,7 +189,7 @@ func TestModule_CalledByMany(t *testing.T) {
 	requireAdds(t, m)
 }
 
-// Every intrinsic is declared, and computes what C's does.
+// Every intrinsic is declared, and computes the same as in C.
 func TestModule_Intrinsics(t *testing.T) {
 	var source bytes.Buffer
 	source.WriteString("func all(a_handle: handle, c_handle: handle) {\n" +
@@ -202,7 +202,7 @@ func TestModule_Intrinsics(t *testing.T) {
 		line := "  c[0] = cast(float64, " + i.Name + "(" + string(args[:len(args)-2]) + "))\n"
 		if _, err := text.Parse("func f(h: handle, k: handle) {\n  buffer a: float32[1], param h\n  buffer c: float64[1], " +
 			"param k\n" + line + "}\n"); err != nil {
-			continue // of other types
+			continue // it takes other types
 		}
 		source.WriteString(line)
 	}

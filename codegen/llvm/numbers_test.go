@@ -20,8 +20,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Random programs give what the interpreter makes of them, however they are optimised and whatever vectors this machine
-// has.
+// Random programs compute what the interpreter computes, at every optimization level and with all vectors of this
+// machine.
 func TestNumbers_LikeInterpreter(t *testing.T) {
 	p := gentest.New(t, 16, 1000)
 	for _, options := range []string{"llvm", "llvm -opt-level=0", "llvm -mcpu=native -fast-math-contract=0"} {
@@ -52,7 +52,7 @@ func network(t testing.TB) *tir.IRModule {
 	return must.Get(tir.NewModule(append(dense.Funcs, softmax.Funcs...)...))(t)
 }
 
-// TestNumbers_Wheel has Apache TVM's own runtime run what is built, beside this one.
+// TestNumbers_Wheel runs the built library in Apache TVM's own runtime, too.
 func TestNumbers_Wheel(t *testing.T) {
 	m := built(t, network(t), "llvm -mcpu=native")
 	code := source(t, m, "c")

@@ -8,14 +8,14 @@ import (
 	"tvmgo/target"
 )
 
-// options are those of a target, as clang takes them.
+// options are a target's options as arguments of clang.
 type options struct {
 	triple  string   // "": clang's own
-	machine []string // what decides which instructions there are
+	machine []string // flags that select the instructions
 	rest    []string
 }
 
-// flags are the arguments for all options.
+// flags returns the arguments for all options.
 func (o *options) flags() []string { return append(append([]string(nil), o.machine...), o.rest...) }
 
 // readOptions translates a target's options to arguments of clang.
@@ -23,7 +23,7 @@ func readOptions(t *target.Target) (*options, error) {
 	o := &options{triple: textOf(t, "mtriple")}
 	if o.triple != "" {
 		if strings.HasPrefix(o.triple, "-") || strings.ContainsAny(o.triple, " \t\n\x00") {
-			return nil, wrong("mtriple", o.triple, "that is no target triple: they look like x86_64-unknown-linux-gnu")
+			return nil, wrong("mtriple", o.triple, "this is not a target triple: want one such as x86_64-unknown-linux-gnu")
 		}
 		o.machine = append(o.machine, "--target="+o.triple)
 	}
@@ -42,7 +42,7 @@ func readOptions(t *target.Target) (*options, error) {
 			}
 			name := strings.TrimLeft(one, "+-")
 			if name == "" {
-				return nil, wrong("mattr", one, "write the name of a feature behind the sign, as in +avx2")
+				return nil, wrong("mattr", one, "write the name of a feature after the sign, as in +avx2")
 			}
 			if len(name) != len(one)-1 {
 				return nil, wrong("mattr", one, "write +%[1]s to have the feature, or -%[1]s to do without", name)
@@ -87,10 +87,10 @@ func readOptions(t *target.Target) (*options, error) {
 	return o, nil
 }
 
-// fastMath are the flags of fast-math and its parts. A part that is set itself has precedence.
+// fastMath returns the flags of fast-math and its parts. A part that is set explicitly has precedence.
 func fastMath(t *target.Target) []string {
 	all, _ := target.Get[bool](t, "fast-math")
-	// a product and its sum may be one operation within an expression; what follows counts
+	// a product and its sum may be contracted within an expression; later flags take precedence
 	flags := []string{"-ffp-contract=on"}
 	for _, part := range []struct {
 		name     string
@@ -113,7 +113,7 @@ func fastMath(t *target.Target) []string {
 	return flags
 }
 
-// clOption is an option of LLVM without the type that the target's has.
+// clOption returns an option of LLVM without the type that the target's option contains.
 func clOption(option string) (string, error) {
 	name, value, hasValue := strings.Cut(option, "=")
 	name, typ, hasType := strings.Cut(name, ":")
@@ -121,7 +121,7 @@ func clOption(option string) (string, error) {
 		return "", wrong("cl-opt", option, "write -name, -name=value or -name:type=value")
 	}
 	if hasType && typ != "bool" && typ != "int" && typ != "uint" && typ != "string" {
-		return "", wrong("cl-opt", option, "the type %q is none of bool, int, uint and string", typ)
+		return "", wrong("cl-opt", option, "the type %q is not one of bool, int, uint and string", typ)
 	}
 	if hasValue {
 		name += "=" + value
@@ -130,7 +130,7 @@ func clOption(option string) (string, error) {
 }
 
 func textOf(t *target.Target, name string) string {
-	v, _ := target.Get[string](t, name) // what is not given is ""
+	v, _ := target.Get[string](t, name) // "" if not set
 	return v
 }
 
@@ -139,7 +139,7 @@ func listOf(t *target.Target, name string) []string {
 	return v
 }
 
-// archOf is the architecture of a triple, this program's if there is none, and "" if it is not known.
+// archOf returns the architecture of a triple, that of this program if there is none, and "" if it is not known.
 func archOf(triple string) cpufeatures.Arch {
 	if triple == "" {
 		triple = cpufeatures.HostTriple()

@@ -12,7 +12,7 @@ import (
 
 const linux = "llvm -mtriple=x86_64-linux-gnu"
 
-// What the processor has decides which registers the code uses.
+// The processor's features determine which registers the code uses.
 func TestOptions_MachineShowsInCode(t *testing.T) {
 	ymm, zmm := regexp.MustCompile(`%ymm\d`), regexp.MustCompile(`%zmm\d`)
 	for _, row := range []struct {
@@ -26,7 +26,7 @@ func TestOptions_MachineShowsInCode(t *testing.T) {
 		{linux + " -mcpu=haswell", true, false},
 		{linux + " -mcpu=haswell -mattr=-avx", false, false},
 		{linux + " -mattr=+avx512f -vector-width=512", true, true},
-		{linux + " -mcpu=skylake-avx512", true, false}, // which LLVM takes to be better at 256
+		{linux + " -mcpu=skylake-avx512", true, false}, // LLVM prefers 256 bits for this CPU
 		{linux + " -mcpu=skylake-avx512 -vector-width=512", true, true},
 		{linux + " -mcpu=haswell -vector-width=128", false, false},
 		{linux + " -mcpu=haswell -opt-level=0", false, false},
@@ -74,7 +74,7 @@ func TestOptions_FastMath(t *testing.T) {
 	}
 }
 
-// A product and its sum are one operation where the CPU has that, unless the target says no.
+// A product and its sum become one instruction if the CPU has it, unless the target forbids it.
 func TestOptions_Contract(t *testing.T) {
 	program := strings.Replace(dotProgram, " / 3.0", "", 1)
 	require.Contains(t, source(t, built(t, parsed(t, program), linux+" -mcpu=haswell"), "s"), "vfmadd")
@@ -114,7 +114,7 @@ func TestOptions_BadInput(t *testing.T) {
 	}{
 		{"llvm -mtriple=foo-bar", `target option mtriple "foo-bar": clang `},
 		{"llvm -mtriple=foo-bar", `does not know this machine: unknown target triple 'foo-bar'`},
-		{map[string]any{"kind": "llvm", "mtriple": "-v"}, `target option mtriple "-v": that is no target triple`},
+		{map[string]any{"kind": "llvm", "mtriple": "-v"}, `target option mtriple "-v": this is not a target triple`},
 		{linux + " -mcpu=haswel", `target option mcpu "haswel": clang `},
 		{linux + " -mcpu=haswel", `knows no CPU "haswel" of x86_64-linux-gnu; did you mean "haswell"?`},
 		{linux + " -mcpu=cortex-a72", `target option mcpu "cortex-a72"`},
@@ -122,8 +122,8 @@ func TestOptions_BadInput(t *testing.T) {
 			`knows no CPU "cortex-a722" of aarch64-linux-gnu; did you mean "cortex-a72"?`},
 		{"llvm -mtriple=riscv64-linux-gnu -mcpu=sifive-u7", `target option mcpu "sifive-u7"`},
 		{"llvm -mtriple=arm-linux-gnueabihf -mcpu=cortex-9", `target option mcpu "cortex-9"`},
-		{linux + " -mattr=+", `target option mattr "+": write the name of a feature behind the sign, as in +avx2`},
-		{linux + " -mattr=+avx2,-", `target option mattr "-": write the name of a feature behind the sign`},
+		{linux + " -mattr=+", `target option mattr "+": write the name of a feature after the sign, as in +avx2`},
+		{linux + " -mattr=+avx2,-", `target option mattr "-": write the name of a feature after the sign`},
 		{linux + " -mattr=++avx2", `target option mattr "++avx2": write +avx2 to have the feature, or -avx2 to do without`},
 		{linux + " -mattr=+avx9", `target option mattr "+avx9": clang `},
 		{linux + " -mattr=+avx2,-avx512ff", `knows no feature "avx512ff" of x86_64-linux-gnu; did you mean "avx512f"?`},
@@ -135,7 +135,7 @@ func TestOptions_BadInput(t *testing.T) {
 		{map[string]any{"kind": "llvm", "cl-opt": []string{"-no-such-option-1=7"}},
 			`target option cl-opt "-no-such-option-1=7": clang `},
 		{map[string]any{"kind": "llvm", "cl-opt": []string{"-unroll-threshold:float=7"}},
-			`the type "float" is none of bool, int, uint and string`},
+			`the type "float" is not one of bool, int, uint and string`},
 		{map[string]any{"kind": "llvm", "cl-opt": []string{"unroll"}}, `write -name, -name=value or -name:type=value`},
 		{map[string]any{"kind": "llvm", "cl-opt": []string{"-unroll-threshold=many"}},
 			`target option cl-opt "-unroll-threshold=many": clang `},

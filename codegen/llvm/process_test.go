@@ -18,10 +18,10 @@ import (
 	"tvmgo/tir/text"
 )
 
-// roleVariable makes a process of this test program another process of a test.
+// roleVariable makes a process of this test program the second process of a test.
 const roleVariable = "TVMGO_LLVM_TEST_ROLE"
 
-// child builds add, calls it and says so.
+// child builds add, calls it and prints the result.
 func child(role string) int {
 	m, err := text.Parse(addProgram)
 	if err == nil {
@@ -70,7 +70,7 @@ func kept(t testing.TB, cache string) []string {
 	return must.Get(filepath.Glob(filepath.Join(cache, "llvm", "*")))(t)
 }
 
-// Several processes that meet an empty cache all get the function, and leave one library.
+// Several processes that start with an empty cache all get the function, and leave one library.
 func TestCache_ManyProcesses(t *testing.T) {
 	needClang(t)
 	cache := t.TempDir()
@@ -87,7 +87,7 @@ func TestCache_ManyProcesses(t *testing.T) {
 	require.Len(t, kept(t, cache), 1)
 }
 
-// loggingClang is a clang that notes what it compiles or links.
+// loggingClang is a clang that logs its compilations and links.
 func loggingClang(t testing.TB) (path string, runs func() int) {
 	t.Helper()
 	needClang(t)
@@ -126,7 +126,7 @@ func TestCache_CompilesOnce(t *testing.T) {
 	require.Equal(t, 5*once, runs(), "another compiler")
 }
 
-// A process that is killed while it compiles leaves nothing that the next one would take for a library.
+// A process that is killed while it compiles leaves nothing that the next one could mistake for a library.
 func TestCache_KilledWhileCompiling(t *testing.T) {
 	needClang(t)
 	cache := t.TempDir()

@@ -144,12 +144,12 @@ func TestBoundsCheck(t *testing.T) {
 	}
 	zeros := func() *runtime.Tensor { return filled(t, make([]float32, 8)) }
 	a := zeros()
-	for range 3 { // each call has a record of its own
+	for range 3 { // each call has its own record
 		refused("index -(1[0-4]|[1-9]) is outside of dimension 0 of buffer A, which has 8", "fill", a, 14)
-		require.Equal(t, []float32{3, 3, 0, 0, 0, 0, 0, 0}, got(a), "the others lie before it")
+		require.Equal(t, []float32{3, 3, 0, 0, 0, 0, 0, 0}, got(a), "the others are below index 0")
 	}
 	refused("index ([89]|1[0-9]|2[01]) is outside of dimension 0 of buffer A, which has 8", "fill", a, -6)
-	require.Equal(t, []float32{3, 3, 0, 0, 0, 0, 3, 3}, got(a), "the others lie behind it")
+	require.Equal(t, []float32{3, 3, 0, 0, 0, 0, 3, 3}, got(a), "the others are beyond the end")
 	b := zeros()
 	refused("index (-1|1073741824|8|-2147483648) is outside of dimension 0 of buffer A, which has 8", "gather", a,
 		filled(t, []int32{0, -1, 1 << 30, 7, 8, -1 << 31, 6, 1}), b)
@@ -168,11 +168,11 @@ func TestBoundsCheck(t *testing.T) {
 	upwards, one := filled(t, []int32{0, 1, 2, 3, 4, 5, 6, 7}), filled(t, []int32{0, 0, 0, 0, 0, 0, 0, 6})
 	require.NoError(t, callOf(t, m, "two", a, upwards, b, 0))
 	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, upwards, b, 2)
-	require.Equal(t, []float32{2, 2, 2, 2, 2, 2, 0, 0}, got(b), "the launches behind it are made")
-	// the function returns in its middle
+	require.Equal(t, []float32{2, 2, 2, 2, 2, 2, 0, 0}, got(b), "the launches after it still happen")
+	// the function returns early
 	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, one, b, 3)
 	refused("index 8 is outside of dimension 0 of buffer A, which has 8", "two", a, filled(t, make([]int32, 8)), b, 1)
-	// the second dimension of several, and a size that only the call knows
+	// the second of several dimensions, and a size that only the call determines
 	s := filled(t, make([]float32, 12))
 	x := must.Open(s.View(dlpack.Float32, []int64{2, 6}, nil, 0))(t)
 	two := filled(t, make([]float32, 2))
@@ -189,7 +189,7 @@ func TestBoundsCheck(t *testing.T) {
 	require.NoError(t, callOf(t, m, "relu", matrix(t), matrix(t)))
 }
 
-// TestBoundsCheck_NothingLeaks gives the records of calls back, those that fail, too.
+// TestBoundsCheck_NothingLeaks expects calls to free their records, also those that fail.
 func TestBoundsCheck_NothingLeaks(t *testing.T) {
 	need(t)
 	m := boundsLibrary(t, "opencl -bounds-check")
@@ -212,7 +212,7 @@ func TestBoundsCheck_NothingLeaks(t *testing.T) {
 	require.Equal(t, stats.Held, after.Held)
 }
 
-// TestBoundsCheck_FreeOfRecords has none where all indices are proved.
+// TestBoundsCheck_FreeOfRecords expects no record if all indices are proved to be in bounds.
 func TestBoundsCheck_FreeOfRecords(t *testing.T) {
 	need(t)
 	for to, want := range map[string]bool{"opencl -bounds-check": true, "opencl": false} {
@@ -234,7 +234,7 @@ func matrix(t *testing.T) *runtime.Tensor {
 	return must.Open(runtime.NewTensor(dlpack.Float32, []int64{4, 4}, devices[0]))(t)
 }
 
-// TestAliasCheck compares handles of device memory, and what part of it tensors have.
+// TestAliasCheck compares handles of device memory, and the parts of it that tensors use.
 func TestAliasCheck(t *testing.T) {
 	need(t)
 	m := boundsLibrary(t, "opencl")
@@ -268,8 +268,8 @@ func TestAliasCheck_Parts(t *testing.T) {
 	}
 }
 
-// TestAliasCheck_Many compares the handles of a function of so many tensors that its entry has a table of the pairs.
-// The numbers of two handles are closer to each other than tensors are long.
+// TestAliasCheck_Many compares the handles of a function with so many tensors that its entry has a table of the pairs.
+// Two handles are closer to each other, as numbers, than the length of a tensor.
 func TestAliasCheck_Many(t *testing.T) {
 	need(t)
 	m := boundsLibrary(t, "opencl")

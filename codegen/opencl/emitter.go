@@ -9,7 +9,7 @@ import (
 	"tvmgo/tir"
 )
 
-// Emitter writes kernels as OpenCL C. It is that of C, with hooks; others may be set before it is used.
+// Emitter writes kernels as OpenCL C. It is the emitter of C with hooks; a program may set other hooks before use.
 type Emitter struct{ c.Emitter }
 
 // New makes an emitter.
@@ -22,12 +22,12 @@ func New() *Emitter {
 		TypeName:    typeName,
 		ThreadIndex: threadIndex,
 		Intrinsic:   intrinsic,
-		Math:        func(name string, _ tir.Type) string { return name }, // there is one for each type
+		Math:        func(name string, _ tir.Type) string { return name }, // OpenCL's functions are overloaded
 		Vectors:     vectors{},
 		Snippet:     snippet,
 		Inline:      "static ",
 		Pointer:     pointer,
-		// where the runtime cuts the source
+		// the runtime splits the source here
 		Before:  func(f *tir.PrimFunc) string { return "// Function: " + f.Name + "\n" },
 		Declare: declare,
 		Scope:   scope,
@@ -37,7 +37,7 @@ func New() *Emitter {
 	return e
 }
 
-// types are the names of scalar types; vectors of them have the number of lanes behind.
+// types are the names of scalar types; a vector type has the number of lanes appended.
 var types = map[tir.Type]string{tir.Int8: "char", tir.Int16: "short", tir.Int32: "int", tir.Int64: "long",
 	tir.UInt8: "uchar", tir.UInt16: "ushort", tir.UInt32: "uint", tir.UInt64: "ulong",
 	tir.Float32: "float", tir.Float64: "double"}
@@ -56,7 +56,7 @@ func threadIndex(tag string) (string, error) {
 			return fmt.Sprintf("get_local_id(%d)", d), nil
 		}
 	}
-	return "", fmt.Errorf("it is bound to %q, which OpenCL has not", tag)
+	return "", fmt.Errorf("it is bound to %q, which OpenCL lacks", tag)
 }
 
 func scope(scope string) (string, error) {
@@ -66,7 +66,7 @@ func scope(scope string) (string, error) {
 	case "shared":
 		return "__local", nil
 	}
-	return "", fmt.Errorf("scope %q is none of Language.Scopes", scope)
+	return "", fmt.Errorf("scope %q is not one of Language.Scopes", scope)
 }
 
 func pointer(b *tir.Buffer, element string) string {
@@ -148,14 +148,14 @@ func usesDouble(m *tir.IRModule) (found bool) {
 	return found
 }
 
-// intrinsic is what OpenCL has another word for; "" for all that C's emitter says well.
+// intrinsic returns OpenCL's expression of an intrinsic; "" if C's emitter writes it correctly.
 func intrinsic(call *tir.Call, args []string) (string, error) {
 	t := tir.Element(call.Type)
 	name := types[t]
 	switch call.Name {
 	case "storage_sync":
 		if text, ok := call.Args[0].(*tir.StringImm); !ok || text.Value != "shared" && text.Value != "warp" {
-			return "", fmt.Errorf("its scope is none of \"shared\" and \"warp\"")
+			return "", fmt.Errorf("its scope is not one of \"shared\" and \"warp\"")
 		}
 		return "barrier(CLK_LOCAL_MEM_FENCE)", nil
 	case "popcount", "clz":
@@ -174,7 +174,7 @@ func intrinsic(call *tir.Call, args []string) (string, error) {
 	return "", nil
 }
 
-// snippet is what package c writes in another way.
+// snippet returns OpenCL's replacement of a snippet of package c.
 func snippet(name string) (string, bool) {
 	code, ok := snippets[name]
 	return code, ok

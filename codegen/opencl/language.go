@@ -24,14 +24,14 @@ var Language = transform.Language{
 }
 
 // unrollPairs asks the compiler to unroll loops of two iterations that contain a barrier. PoCL 3.1, which Debian 12
-// has, takes the flag by which LLVM counts two iterations for a condition that tells threads apart. Then it ends the
-// process by an assertion, or leaves out what follows the loop: in
+// has, compiles them incorrectly: it misinterprets LLVM's flag that counts two iterations as a condition that differs
+// between threads. It then aborts the process by an assertion, or omits the code after the loop, here the last line:
 //
 //	for (int k = 0; k < 2; ++k) { barrier(CLK_LOCAL_MEM_FENCE); if (x < 3) sum += a[k]; }
 //	if (x < 3) out[x] = sum;
 //
-// the last line. Loops of one iteration or of three are right, and so is this one when it is unrolled, which costs
-// nothing elsewhere.
+// Loops of one or three iterations are compiled correctly, and so is this one if it is unrolled, which costs nothing on
+// other drivers.
 func unrollPairs(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	by := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
 		loop, ok := s.(*tir.For)

@@ -12,8 +12,8 @@ import (
 	"tvmgo/tir/text"
 )
 
-// mixed has a function with threads, one without, and one of the host that calls both: of a tensor on the device, and
-// of one on the CPU.
+// mixed has a function with threads, one without, and a host function that calls both: with a tensor on the device, and
+// with one on the CPU.
 const mixed = `
 func scale(A: handle, n: int32) {
   buffer a: float32[n], param A

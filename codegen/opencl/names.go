@@ -2,7 +2,7 @@ package opencl
 
 import "strings"
 
-// words are names that OpenCL C has, of all versions up to 3.0, beside those of C.
+// words are the names that OpenCL C reserves in addition to C, in all versions up to 3.0.
 var words = func() map[string]bool {
 	all := map[string]bool{}
 	for _, s := range strings.Fields(`
@@ -33,7 +33,7 @@ var prefixes = []string{"get_", "convert_", "as_", "vload", "vstore", "atomic_",
 var vectorBases = []string{"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double",
 	"half", "bool", "quad"}
 
-// isReserved reports whether a name means something in OpenCL C.
+// isReserved reports whether OpenCL C reserves a name.
 func isReserved(name string) bool {
 	if words[name] {
 		return true

@@ -18,7 +18,7 @@ func device(t testing.TB, source string) *target.Target {
 	return must.Get(target.New(source))(t)
 }
 
-// clTarget is what the tests build for: OpenCL, and C for the host.
+// clTarget is the target of the tests: OpenCL, with C for the host.
 func clTarget(t testing.TB) *target.Target {
 	return device(t, `{"kind": "opencl", "host": {"kind": "c"}}`)
 }
@@ -63,7 +63,7 @@ func plane(t testing.TB, h, w int32) *tir.IRModule {
 	})
 }
 
-// tiles is a product of matrices whose blocks fetch tiles together into shared memory.
+// tiles is a matrix product whose blocks load tiles together into shared memory.
 func tiles(t testing.TB, rows, inner, cols int32, typ tir.Type) *tir.IRModule {
 	t.Helper()
 	a, b := te.Placeholder(te.Dims(rows, inner), typ, "A"), te.Placeholder(te.Dims(inner, cols), typ, "B")
@@ -96,8 +96,8 @@ func tiles(t testing.TB, rows, inner, cols int32, typ tir.Type) *tir.IRModule {
 	})
 }
 
-// softmax of rows: a block for each, whose threads find maxima and sums together in shared memory, in a tree. The text
-// has no barriers: finding where they go is what ThreadSync is for.
+// softmax of rows: one block per row, whose threads compute the maximum and the sum together in shared memory, as a
+// tree. The text has no barriers, because ThreadSync inserts them.
 const softmax = `
 func softmax(a: handle, b: handle) {
   var rows: int32

@@ -15,8 +15,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
-// randomProduct is A·B + 1 with a schedule that is drawn: tiles, threads, stages in shared memory that blocks fetch
-// together, sums in memory of a thread, and vectors. Sizes and tiles divide each other or not.
+// randomProduct is A·B + 1 with a random schedule: tiles, threads, stages in shared memory that blocks load together,
+// sums in local memory, and vectors. Tiles need not divide the sizes.
 func randomProduct(t testing.TB, r *rand.Rand) (m *tir.IRModule, rows, inner, cols int64) {
 	t.Helper()
 	n, l, w := int32(r.IntN(20)+1), int32(r.IntN(20)+1), int32(r.IntN(20)+1)
@@ -51,9 +51,9 @@ func randomProduct(t testing.TB, r *rand.Rand) (m *tir.IRModule, rows, inner, co
 	st.Bind(tx, threads[1])
 	sums := s.Stage(p)
 	switch r.IntN(3) {
-	case 0: // sums of a thread
+	case 0: // sums in the memory of a thread
 		sums.ComputeAt(st, inside)
-	case 1: // sums of a block, which its threads compute together
+	case 1: // sums in the memory of a block, computed by all its threads
 		sums.ComputeAt(st, bx)
 		sums.SetScope("shared")
 		if r.IntN(2) == 0 {
@@ -101,7 +101,7 @@ func lowered(t testing.TB, s *te.Schedule, args ...any) *tir.IRModule {
 	return must.Get(te.Lower(s, args, "product"))(t)
 }
 
-// Schedules for blocks and threads give the right result with the barriers that are put in, and no two threads race.
+// Random schedules give the correct result with the inserted barriers, and no two threads race.
 func TestRandomSchedules(t *testing.T) {
 	r := testseed.Rand(t)
 	barriers, refused := 0, 0
@@ -152,7 +152,7 @@ func product(t testing.TB, a, b *tirrun.Array) []int64 {
 	return out
 }
 
-// array is random numbers of a type; between -1 and 1, or small whole ones.
+// array returns random numbers of a type: between -1 and 1, or small integers.
 func array(t testing.TB, r *rand.Rand, typ tir.Type, shape ...int64) *tirrun.Array {
 	t.Helper()
 	n := must.Get(dlpack.NumElements(shape))(t)

@@ -54,7 +54,7 @@ func need(t testing.TB) {
 	}
 }
 
-// library builds a program, exports it and loads it again.
+// library builds a program, exports it and loads it.
 func library(t testing.TB, m *tir.IRModule) *runtime.Module {
 	t.Helper()
 	return libraryFor(t, m, clTarget(t))
@@ -82,7 +82,7 @@ func onDevice(t testing.TB, a *tirrun.Array, dev dlpack.Device) *runtime.Tensor 
 	return x
 }
 
-// interpreted is a program with its barriers: the detector of races looks on.
+// interpreted returns a program with its barriers, to be run with race detection.
 func interpreted(t testing.TB, m *tir.IRModule) *tirrun.Program {
 	t.Helper()
 	synced := must.Get(transform.ThreadSync(m, nil))(t)
@@ -183,8 +183,9 @@ func TestRun_SharedTiles(t *testing.T) {
 	}
 }
 
-// Loops of two iterations around barriers come out right, whose ends PoCL loses unless they are unrolled.
-func TestRun_TwoTurns(t *testing.T) {
+// Loops of two iterations around barriers compute the right result. PoCL omits the code after them unless they are
+// unrolled.
+func TestRun_TwoIterations(t *testing.T) {
 	for _, inner := range []int32{4, 8, 12} {
 		m := tiles(t, 13, inner, 10, tir.Float32)
 		code, _ := kernelsOf(t, m)
@@ -203,8 +204,7 @@ func TestRun_Softmax(t *testing.T) {
 	}
 }
 
-// Two kernels, with memory of the device between them that the host allocates, and numbers of types that no kernel
-// takes.
+// Two kernels with device memory between them that the host allocates, and parameters of types that no kernel takes.
 func TestRun_SeveralKernels(t *testing.T) {
 	m := parsed(t, `
 func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: float16, times: int32) {
@@ -240,7 +240,7 @@ func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: floa
 	}
 }
 
-// Vectors of OpenCL, wider ones, and those of other widths, of all types.
+// Vectors that OpenCL has, wider ones, and those of other widths, of all types.
 func TestRun_Vectors(t *testing.T) {
 	for _, typ := range []tir.Type{tir.Float32, tir.Float64, tir.Float16, tir.Int8, tir.UInt8, tir.Int16, tir.Int32,
 		tir.UInt32, tir.Int64} {
@@ -267,7 +267,7 @@ func TestRun_Vectors(t *testing.T) {
 	}
 }
 
-// Types that OpenCL lacks are computed by those that it has.
+// Types that OpenCL lacks are computed by types that it has.
 func TestRun_NarrowTypes(t *testing.T) {
 	out := must.Get(tirrun.New(tir.Float32, 64))(t)
 	compare(t, parsed(t, `
@@ -281,7 +281,7 @@ func narrow(a: handle, b: handle) {
 `), "narrow", 0, array(t, random(), tir.Float32, 64), out)
 }
 
-// A function may be called as soon as it is built, too.
+// The functions of a built module can be called directly.
 func TestRun_CalledAtOnce(t *testing.T) {
 	need(t)
 	gputest.NoLeaks(t, devices)
@@ -295,7 +295,7 @@ func TestRun_CalledAtOnce(t *testing.T) {
 	}
 }
 
-// The host's code checks what it is given, before anything is launched.
+// The host code checks its arguments before it launches anything.
 func TestRun_BadArguments(t *testing.T) {
 	need(t)
 	lib := library(t, vadd(t, tir.Float32, 64))
@@ -323,7 +323,7 @@ func TestRun_BadArguments(t *testing.T) {
 	}
 }
 
-// A tensor that begins inside of its buffer is a part of it to the kernels, where the device's alignment permits.
+// A tensor that begins inside its buffer is passed to the kernels as a part of it, if the device's alignment permits.
 func TestRun_Offsets(t *testing.T) {
 	need(t)
 	m := must.Get(text.Parse(`
@@ -359,7 +359,7 @@ func twice(a: handle, b: handle, c: handle) {
 	}
 }
 
-// Kernels are launched by hand, too, through the module that the host's imports.
+// Kernels can be launched by the program, too, through the module that the host's module imports.
 func TestRun_KernelByHand(t *testing.T) {
 	need(t)
 	lib := library(t, vadd(t, tir.Float32, 64))
@@ -370,7 +370,7 @@ func TestRun_KernelByHand(t *testing.T) {
 	require.Equal(t, []float32{10, 14, 18}, gputest.Slice(t, c))
 }
 
-// Stages at the root are kernels of their own, what is computed at a block's loop is shared by its threads.
+// Stages at the root become separate kernels. A stage at a block's loop is shared by the threads of the block.
 func TestRun_Stages(t *testing.T) {
 	n := te.Var("n")
 	a := te.Placeholder([]tir.Expr{n, tir.I32(9)}, tir.Float32, "A")
@@ -416,7 +416,7 @@ func TestRun_RandomSchedules(t *testing.T) {
 	}
 }
 
-// TestRun_HalvesOfIntegers converts integers that lie close to the middle between two floats of 16 bits, alone and in
+// TestRun_HalvesOfIntegers converts integers that are close to the middle between two 16-bit floats, as scalars and in
 // vectors.
 func TestRun_HalvesOfIntegers(t *testing.T) {
 	for _, c := range []struct {
@@ -447,7 +447,7 @@ func f(a: handle, b: handle) {
 	}
 }
 
-// TestRun_PartsOfVectors stores vectors that OpenCL has no type for, in parts.
+// TestRun_PartsOfVectors stores vectors for which OpenCL has no type, in parts.
 func TestRun_PartsOfVectors(t *testing.T) {
 	for _, lanes := range []int{5, 6, 7, 9} {
 		m := parsed(t, fmt.Sprintf(`

@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-// vectors are OpenCL's.
+// vectors are OpenCL's vectors.
 type vectors struct{}
 
 func (vectors) Type(t tir.Type) (string, bool) {
@@ -56,7 +56,7 @@ func (v vectors) Blend(t tir.Type, mask, a, b string) string {
 	return fmt.Sprintf("select(%s, %s, (%s)(%s))", b, a, v.name(m), mask)
 }
 
-// ofVectors are the intrinsics whose functions take vectors, and give what they give for each lane.
+// ofVectors are the intrinsics whose functions accept vectors, and compute each lane as for a scalar.
 var ofVectors = func() map[string]string {
 	all := map[string]string{"nearbyint": "rint"}
 	for _, name := range strings.Fields(`

@@ -11,20 +11,20 @@ import (
 	"tvmgo/runtime"
 )
 
-// Host is what modules of generated C for the host have in common. A module kind embeds it, and adds how the code is
-// saved. Its functions are found in a library, which is built when the first of them is asked for, kept on disk for
-// other processes, and finds functions of the module's imports.
+// Host is the common part of modules of generated C for the host. A module kind embeds it, and adds how the code is
+// saved. Its functions are in a library, which is built when the first of them is looked up, is kept on disk for other
+// processes, and finds functions of the module's imports.
 type Host struct {
 	Kind      string // of the module
 	Code      string
 	Names     []string // of the functions
-	Libraries []string // that the code calls, as export.Libraries takes them
+	Libraries []string // libraries that the code calls, as for export.Libraries
 
 	// CanRun returns an error if this process cannot run the code. nil: it can.
 	CanRun func() error
-	// Answer returns other functions that the module has, for exporters mostly. It may return nil.
+	// Answer returns other functions of the module, mostly for exporters. It may return nil.
 	Answer func(name string) (*runtime.Function, error)
-	// Cache keeps libraries. Key lists what one depends on, beside the code and the names of libraries.
+	// Cache keeps libraries. Key lists what a library depends on, except the code and the names of libraries.
 	Cache diskcache.Cache
 	Key   func() []string
 	// Options are those of the export that builds the library.
@@ -65,17 +65,17 @@ func (h *Host) build() (*runtime.Module, error) {
 			return err
 		}
 		defer whole.Close()
-		// what the check would find, the load finds, too
+		// The load reports what the check would find.
 		return export.Library(ctx, whole, path, append(slices.Clone(h.Options), export.StaticCheck())...)
 	})
-	if errors.Is(err, runtime.ErrNotFound) { // of a compiler or a library: the function is not missing
+	if errors.Is(err, runtime.ErrNotFound) { // a compiler or a library is missing, not the function
 		err = runtime.Errorf(runtime.ErrNotSupported, "%v", err)
 	}
 	return m, err
 }
 
-// exported is the module for the export that builds its library: it has no functions and no imports of its own, and
-// closing it closes nothing of the module.
+// exported is the module for the export that builds its library. It has no functions and no imports of its own, and
+// closing it does not close the module.
 type exported struct {
 	Writer
 	host *Host
@@ -84,7 +84,7 @@ type exported struct {
 func (e *exported) Function(name string) (*runtime.Function, error) { return e.host.answer(name) }
 func (e *exported) Close() error                                    { return nil }
 
-// answer returns a function by which an exporter asks about the module.
+// answer returns a function by which an exporter queries the module.
 func (h *Host) answer(name string) (*runtime.Function, error) {
 	if name == export.LibrariesQuery {
 		return Texts(h.Libraries)
@@ -98,7 +98,7 @@ func (h *Host) answer(name string) (*runtime.Function, error) {
 // Functions lists the names.
 func (h *Host) Functions() []string { return slices.Clone(h.Names) }
 
-// Function returns a function of the library, or one by which an exporter asks about the module.
+// Function returns a function of the library, or one by which an exporter queries the module.
 func (h *Host) Function(name string) (*runtime.Function, error) {
 	if !slices.Contains(h.Names, name) {
 		return h.answer(name)
@@ -120,15 +120,15 @@ func (h *Host) canRun() error {
 	return h.CanRun()
 }
 
-// ImportsChanged lets the library import what the module imports.
+// ImportsChanged updates the imports of the library to those of the module.
 func (h *Host) ImportsChanged(list func() ([]*runtime.Module, error)) { h.library.ImportsChanged(list) }
 
-// Metadata is the metadata of a function in the library; "" if this process cannot run it.
+// Metadata returns the metadata of a function in the library; "" if this process cannot run it.
 func (h *Host) Metadata(function string) (string, error) {
 	return h.describe(function, h.library.Metadata)
 }
 
-// Doc is the documentation of a function in the library; "" if this process cannot run it.
+// Doc returns the documentation of a function in the library; "" if this process cannot run it.
 func (h *Host) Doc(function string) (string, error) { return h.describe(function, h.library.Doc) }
 
 func (h *Host) describe(function string, ask func(string) (string, error)) (string, error) {

@@ -15,9 +15,9 @@ import (
 	"tvmgo/runtime"
 )
 
-// Library is the library behind a module. Its methods may be called by many at once.
+// Library is the library behind a module. It is safe for concurrent use.
 type Library struct {
-	// Make makes it.
+	// Make builds the library.
 	Make func() (*runtime.Module, error)
 
 	mu      sync.Mutex
@@ -25,7 +25,8 @@ type Library struct {
 	loaded  *runtime.Module
 }
 
-// Module is the library, made once. After an error the next call tries again. It stays the Library's.
+// Module returns the library, which is built once. After an error the next call tries again. The Library keeps
+// ownership.
 func (l *Library) Module() (*runtime.Module, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,13 +47,13 @@ func (l *Library) Module() (*runtime.Module, error) {
 	return m, nil
 }
 
-// ImportsChanged lets the library import what the module does: see runtime.ImportsWatcher.
+// ImportsChanged updates the imports of the library to those of the module: see runtime.ImportsWatcher.
 func (l *Library) ImportsChanged(list func() ([]*runtime.Module, error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, err := list()
 	if err != nil {
-		return // no memory: what was there stays
+		return // no memory: the old imports stay
 	}
 	before := l.imports
 	l.imports = now
@@ -67,7 +68,7 @@ func (l *Library) ImportsChanged(list func() ([]*runtime.Module, error)) {
 		return
 	}
 	for _, dep := range added {
-		_ = l.loaded.Import(dep) // no circle: the library is imported by nobody
+		_ = l.loaded.Import(dep) // no cycle: no module imports the library
 	}
 }
 
@@ -82,7 +83,7 @@ func closeAll(all []*runtime.Module) (err error) {
 	return err
 }
 
-// Metadata is what the library says of a function.
+// Metadata returns the library's metadata of a function.
 func (l *Library) Metadata(function string) (string, error) {
 	return l.describe(function, func(m *runtime.Module, function string) (string, error) {
 		meta, err := m.Metadata(function)
@@ -93,7 +94,7 @@ func (l *Library) Metadata(function string) (string, error) {
 	})
 }
 
-// Doc is the documentation of a function.
+// Doc returns the documentation of a function.
 func (l *Library) Doc(function string) (string, error) {
 	return l.describe(function, (*runtime.Module).Doc)
 }
@@ -123,13 +124,13 @@ func (l *Library) Close() error {
 	return err
 }
 
-// Load loads what a cache keeps under a key, or else what build writes to a path, which is kept then.
+// Load loads the cached library of a key. If there is none, build writes it to a path, and it is cached.
 func Load(ctx context.Context, cache diskcache.Cache, key string, build func(path string) error) (*runtime.Module,
 	error) {
 	if data := cache.Read(key); data != nil {
 		if m, err := runtime.LoadBytes(ctx, data); err == nil {
 			return m, nil
-		} // else it is for another machine, or broken: make it anew
+		} // otherwise it is for another machine, or damaged: rebuild it
 	}
 	dir, err := unfinished.MkdirTemp("tvmgo-codegen-")
 	if err != nil {
@@ -149,11 +150,11 @@ func Load(ctx context.Context, cache diskcache.Cache, key string, build func(pat
 	if err != nil {
 		return nil, err
 	}
-	_ = cache.Write(key, data) // which is only faster the next time
+	_ = cache.Write(key, data) // a failure only costs time at the next build
 	return m, nil
 }
 
-// Texts is a function that gives a list of texts, as exporters ask modules for.
+// Texts returns a function that returns a list of strings, as exporters query modules for.
 func Texts(list []string) (*runtime.Function, error) {
 	all := make([]any, len(list))
 	for i, s := range list {

@@ -1,4 +1,4 @@
-/* What generated code takes from the C library's <stdio.h>: text for its errors. */
+/* The part of the C library's <stdio.h> that generated code uses: formatting of errors. */
 #ifndef TVMGO_LLVM_STDIO_H_
 #define TVMGO_LLVM_STDIO_H_
 

@@ -1,4 +1,4 @@
-/* What generated code takes from the C library's <string.h>. */
+/* The part of the C library's <string.h> that generated code uses. */
 #ifndef TVMGO_LLVM_STRING_H_
 #define TVMGO_LLVM_STRING_H_
 

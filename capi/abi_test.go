@@ -27,7 +27,7 @@ func TestABI(t *testing.T) {
 	require.Equal(t, exported(t), slices.Compact(used), "functions that no program uses")
 }
 
-// ours returns the names of our functions that a program refers to.
+// imported returns the names of the library's functions that a program refers to.
 func imported(t *testing.T, program string) []string {
 	t.Helper()
 	f := must.Get(elf.Open(program))(t)

@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// carrier is the name of a module that imports a module of a kind that cannot be executed, so that Go reads it and no
-// driver starts.
+// carrier is the name of a module that imports a module of a kind that cannot be executed. Go reads it, and no driver
+// is started.
 func (l *lab) carrier() string { return l.modern("gpu_rocm") }
 
-// copyCarrier makes it from a module with CUDA code, by another kind of the same length.
+// copyCarrier makes it from a module with CUDA code, by replacing the kind with another one of the same length.
 func copyCarrier(to, from string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {

@@ -1,17 +1,18 @@
-/* What the files of the classic C ABI share. The ABI itself is include/tvm/runtime/c_runtime_api.h; values, errors and
- * objects come from the core, and nothing here keeps state of its own but the held Python exception. */
+/* Declarations shared by the files of the classic C ABI. The ABI itself is include/tvm/runtime/c_runtime_api.h. Values,
+ * errors and objects come from the core. The only state kept here is the Python exception that a thread holds. */
 #pragma once
 
 #include "core.h"
 
-/* 0 when p is not NULL; otherwise raises "op: what is NULL". */
+/* Returns 0 if p is not NULL; otherwise raises "op: what is NULL". */
 static inline int classic_need(const void* p, const char* op, const char* what) {
   if (TVMGO_LIKELY(p != NULL)) return 0;
   return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s is NULL", op, what);
 }
 
-/* 0 when handle is an object of this type; otherwise raises what it is instead. */
+/* Returns 0 if handle is an object of this type; otherwise raises an error with its actual type. */
 int classic_need_object(const void* handle, int32_t type_index, const char* op);
 
-/* The object behind an array handle, NULL with an error raised when it is none of this runtime's. */
+/* Returns the object behind an array handle. If it is not an array of this runtime, returns NULL and raises an
+ * error. */
 TVMFFIObject* classic_array_object(TVMArrayHandle handle, const char* op);

@@ -1,5 +1,5 @@
-/* Classic C ABI: arrays. A handle is the address of the DLTensor inside a tensor object; where only
- * a DLTensor is needed, any will do. */
+/* Classic C ABI: arrays. A handle is the address of the DLTensor inside a tensor object. Functions that need only a
+ * DLTensor accept any. */
 #include "classic.h"
 
 TVMFFIObject* classic_array_object(TVMArrayHandle handle, const char* op) {
@@ -8,7 +8,7 @@ TVMFFIObject* classic_array_object(TVMArrayHandle handle, const char* op) {
   if (obj->type_index == kTVMFFITensor) return obj;
   tvmgo_raise(TVMGO_TYPE_ERROR,
               "%s: the DLTensor at %p is not an array of this runtime: only handles from "
-              "TVMArrayAlloc, TVMArrayFromDLPack or a call's result will do",
+              "TVMArrayAlloc, TVMArrayFromDLPack or a call's result are accepted",
               op, (void*)handle);
   return NULL;
 }
@@ -33,7 +33,7 @@ int TVMArrayAlloc(const tvm_index_t* shape, int ndim, int dtype_code, int dtype_
   DLDevice dev = {(DLDeviceType)device_type, device_id};
   tvmgo_tensor* t = tvmgo_tensor_new(shape, ndim, dtype, dev, NULL);
   if (t == NULL) return -1;
-  t->dl.strides = NULL; /* compact, and shown so in this ABI */
+  t->dl.strides = NULL; /* compact: this ABI represents that by NULL */
   *out = &t->dl;
   return 0;
 }

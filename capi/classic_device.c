@@ -33,7 +33,7 @@ int TVMStreamFree(int device_type, int device_id, TVMStreamHandle stream) {
   if (api == NULL) return -1;
   if (stream == NULL) return 0;
   if (!TVMGODeviceAPIHas(api, free_stream))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: device %s makes no streams: %p is not one of its", op,
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: device %s has no streams: %p is not a stream of this device", op,
                        tvmgo_device_type_name(device_type), stream);
   if (tvmgo_stream_get(device_type, device_id) == stream)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
@@ -106,7 +106,8 @@ int TVMDeviceFreeDataSpace(DLDevice dev, void* ptr) {
   const TVMGODeviceAPI* api = api_of(dev.device_type, "free device memory");
   if (api == NULL) return -1;
   if (ptr == NULL) return 0;
-  /* Devices of other makers need not know the pool. Behind the layer of TVMGO_VALIDATE its books know more. */
+  /* Third-party devices need not know the pool. With TVMGO_VALIDATE=1, the validation layer does this check with more
+   * data. */
   if (!tvmgo_validating && tvmgo_workspace_refuse(dev, ptr) != 0) return -1;
   return api->free_data_space(api, dev, ptr);
 }

@@ -1,7 +1,7 @@
 /* Classic C ABI: reading the last error, and Python exceptions as errors.
  *
- * The error itself is the core's: one slot per thread for both ABIs. A Python exception takes the
- * place of an error there; a reference to it is held as long as the front end gave us the means. */
+ * The error itself is stored by the core: one slot per thread for both ABIs. A Python exception replaces the error
+ * there. A reference to it is held if the front end has set the functions that count references. */
 #include "classic.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ static const char* render(tvmgo_thread* t) {
   const TVMFFIErrorCell* cell = tvmgo_error_cell(t->error);
   size_t kind = cell->kind.size, message = cell->message.size;
   char* text = realloc(t->error_text, kind + 2 + message + 1);
-  if (text == NULL) return cell->message.data; /* NUL-terminated, lives as long as the error */
+  if (text == NULL) return cell->message.data; /* NUL-terminated, valid as long as the error */
   t->error_text = text;
   char* p = text;
   if (kind > 0) {
@@ -61,7 +61,7 @@ int TVMBackendRegisterEnvCAPI(const char* name, void* ptr) {
   return 0;
 }
 
-/* Calls Py_IncRef or Py_DecRef with the GIL held. 1 when that was possible. */
+/* Calls Py_IncRef or Py_DecRef with the GIL held. Returns 1 if that was possible. */
 static int count_reference(_Atomic(void*) * function, void* py_object) {
   void (*count)(void*) = (void (*)(void*))atomic_load(function);
   int (*ensure)(void) = (int (*)(void))atomic_load(&gil_ensure);
@@ -73,8 +73,8 @@ static int count_reference(_Atomic(void*) * function, void* py_object) {
   return 1;
 }
 
-/* The exception that this thread holds a reference to. Differs from the core's python_error only
- * after an ordinary error replaced that; the reference then goes with the next call here. */
+/* The exception that this thread holds a reference to. It differs from the core's python_error only after an ordinary
+ * error has replaced that; the next call here then drops the reference. */
 static __thread void* held __attribute__((tls_model("initial-exec")));
 
 static void let_go(void) {

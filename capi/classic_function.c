@@ -1,5 +1,5 @@
-/* Classic C ABI: functions and the table of global functions. Calling is the core's, because loaded
- * files import it. */
+/* Classic C ABI: functions and the table of global functions. The core implements calls, because loaded files import
+ * them. */
 #include "classic.h"
 
 #include <limits.h>
@@ -18,7 +18,7 @@ int TVMFuncCreateFromCFunc(TVMPackedCFunc func, void* resource_handle, TVMPacked
   return *out == NULL ? -1 : 0;
 }
 
-/* An object that the callback takes out of its caller's slot. */
+/* Takes an object from its caller's slot for a callback. */
 static int take_object(TVMValue* value, int* code, const char* op) {
   TVMFFIObject** slot = value->v_handle;
   if (classic_need(slot, op, "the slot of the object") != 0) return -1;
@@ -75,7 +75,7 @@ int TVMFuncRemoveGlobal(const char* name) {
   return 0;
 }
 
-/* One block holds the array and, behind it, the texts. */
+/* One block holds the array, followed by the texts. */
 int TVMFuncListGlobalNames(int* out_size, const char*** out_array) {
   static const char op[] = "list global functions";
   if (classic_need(out_size, op, "out_size") != 0 || classic_need(out_array, op, "out_array") != 0)

@@ -6,7 +6,7 @@
 int classic_need_object(const void* handle, int32_t type_index, const char* op) {
   if (handle == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: the %s handle is NULL: check the call that was to give it", op,
+                       "%s: the %s handle is NULL: check the call that should have returned it", op,
                        tvmgo_type_name(type_index));
   int32_t got = ((const TVMFFIObject*)handle)->type_index;
   if (got == kTVMFFIModule && type_index == got) return tvmgo_module_need(handle, op, "the handle");

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_FFI_TYPE = -1 }; /* a classic type that this runtime makes no object of */
+enum { NO_FFI_TYPE = -1 }; /* a classic type without objects in this runtime */
 
 static const struct {
   const char* key;

@@ -34,7 +34,7 @@ func exportedVersions(t *testing.T) map[string]string {
 		if s.Section == elf.SHN_UNDEF || s.Section == elf.SHN_ABS && s.Name == byIndex[s.VersionIndex.Index()] {
 			continue
 		}
-		require.True(t, s.HasVersion && !s.VersionIndex.IsHidden(), "%s is not what a program is linked with", s.Name)
+		require.True(t, s.HasVersion && !s.VersionIndex.IsHidden(), "%s is not the version that programs link with", s.Name)
 		exported[s.Name] = byIndex[s.VersionIndex.Index()]
 	}
 	return exported
@@ -67,7 +67,7 @@ func TestLibrary_IsInstallable(t *testing.T) {
 		target := must.Get(os.Readlink(l.path("lib", name)))(t)
 		require.False(t, filepath.IsAbs(target))
 	}
-	require.Empty(t, must.Get(filepath.Glob(l.path("lib", "*.h")))(t), "cgo's header is nobody's interface")
+	require.Empty(t, must.Get(filepath.Glob(l.path("lib", "*.h")))(t), "the header of cgo is not installed")
 }
 
 // The library only needs the C library of a machine.

@@ -216,7 +216,7 @@ func (l *lab) run(t *testing.T, env []string, args ...string) result {
 		"TVMGO_INCLUDE=" + l.path("include")}, env...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
-	require.NoError(t, ctx.Err(), "%q does not end:\n%s", args, out)
+	require.NoError(t, ctx.Err(), "%q does not terminate:\n%s", args, out)
 	r := result{ok: err == nil, out: string(out)}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

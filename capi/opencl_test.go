@@ -60,7 +60,7 @@ func TestOpenCL_Absent(t *testing.T) {
 		t.Run(c.variable, func(t *testing.T) {
 			r := l.run(t, []string{c.variable}, program, "absent")
 			require.True(t, r.ok && strings.HasSuffix(r.out, "\nok\n"), r.out)
-			require.Equal(t, 2, strings.Count(r.out, c.want), "said each time it is asked for:\n%s", r.out)
+			require.Equal(t, 2, strings.Count(r.out, c.want), "every call reports the error:\n%s", r.out)
 		})
 	}
 	for _, wanted := range []string{"0", "portable"} {

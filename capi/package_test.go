@@ -132,7 +132,7 @@ func TestPackage_InstallAndUninstall(t *testing.T) {
 	r := l.run(t, nil, filepath.Join(tree, "bin", "tvmgo"), "version")
 	require.True(t, r.ok, r.out)
 
-	// files of others stay
+	// files of other packages are kept
 	prefix := filepath.Join(t.TempDir(), "usr")
 	require.NoError(t, copyTree(prefix, tree))
 	theirs := filepath.Join(prefix, "include", "dlpack", "another.h")

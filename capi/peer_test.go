@@ -47,7 +47,7 @@ func TestPeer(t *testing.T) {
 		"peer-then-ours":      {"", "LD_BIND_NOW=1"},
 		"peer-then-ours-load": {"", "LD_BIND_NOW=1"},
 		"ours-then-peer":      {"", "LD_BIND_NOW=1"},
-		// a module that was loaded before a peer is only safe as a private copy
+		// a module that was loaded before Apache TVM's runtime is only safe as a private copy
 		"ours-load-then-peer": {private, private + " LD_BIND_NOW=1"},
 		"churn":               {"", "LD_BIND_NOW=1"},
 	} {
@@ -91,5 +91,5 @@ func TestPeer_LaterImportOfSharedFileIsSeen(t *testing.T) {
 	python, env := withPython(t, l)
 	r := l.run(t, env, python, "-B", l.path("src", "peer_test.py"), "ours-load-then-peer", l.library(),
 		l.modern("multi_c"))
-	require.False(t, r.ok, "a file that we mapped before Apache TVM came is now safe without a copy: say so in README")
+	require.False(t, r.ok, "a file that was mapped before Apache TVM is now safe without a copy: update README")
 }

@@ -37,7 +37,7 @@ func TestPythonDocs(t *testing.T) {
 		seen = l.path("venv", strings.SplitN(wheels[0], "/venv/", 2)[1])
 	}
 	metadata := must.Get(filepath.Glob(filepath.Join(wheels[0], "apache_tvm_ffi-*.dist-info")))(t)
-	require.Len(t, metadata, 1, "the version that the steps name")
+	require.Len(t, metadata, 1, "the steps contain the version")
 	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(metadata[0]), "apache_tvm_ffi-"), ".dist-info")
 	require.Contains(t, shell[1], "apache-tvm-ffi=="+version+" ")
 	for _, name := range []string{"tvm_ffi", filepath.Base(metadata[0])} {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Python with only ctypes and numpy is a host like any other: nothing of Apache TVM is imported.
+// A Python program with only ctypes and numpy, without Apache TVM, is a valid host.
 func TestPythonHost(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -38,9 +38,9 @@ func TestLibrary_ABIIsOnRecord(t *testing.T) {
 		recordABI(t, filepath.Join("testdata", "abi-"+newest+".txt"), without(got, want))
 		want = onRecord()
 	}
-	require.Empty(t, without(want, got), "programs rely on this, and it is not so any more. Put it back; or, if no "+
-		"release has had it, take the lines out of testdata/abi-*.txt by hand")
-	require.Empty(t, without(got, want), "this is not on record. If the newest version in exports.map was released, "+
+	require.Empty(t, without(want, got), "programs rely on these lines, which have changed. Restore them; or, if no "+
+		"release contained them, remove the lines from testdata/abi-*.txt by hand")
+	require.Empty(t, without(got, want), "these lines are not recorded. If the newest version in exports.map was released, "+
 		"add a version to exports.map, with the new functions; then: go test ./capi -run ABIIsOnRecord -update")
 	require.Len(t, want, len(got), "on record twice")
 }
@@ -67,7 +67,7 @@ func without(a, b []string) (rest []string) {
 	return rest
 }
 
-// abiLines returns what the headers mean to a compiler, from its debug information.
+// abiLines returns the types and functions of the headers, from a compiler's debug information.
 func abiLines(t *testing.T, versions map[string]string) []string {
 	t.Helper()
 	var program strings.Builder

@@ -2,7 +2,7 @@ package main_test
 
 import "testing"
 
-// Targets in C, through both C ABIs: functions, objects, current targets; nothing is left behind.
+// Targets in C, through both C ABIs: functions, objects, current targets. Everything is freed at the end.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -23,8 +23,8 @@ func vulkan(t *testing.T, _ *lab) []string {
 	return []string{"TVMGO_VULKAN_DEVICE_TWICE=1"}
 }
 
-// Vulkan through the device table. The program's signal handlers stay, and a child of fork cannot use devices that its
-// parent has opened.
+// Vulkan through the device table. The program's signal handlers are kept, and a child of fork cannot use devices that
+// its parent has opened.
 func TestVulkan(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -50,7 +50,7 @@ func TestVulkan_Absent(t *testing.T) {
 		t.Run(c.env, func(t *testing.T) {
 			r := l.run(t, strings.Fields(c.env), program, "absent")
 			require.True(t, r.ok && strings.HasSuffix(r.out, "\nok\n"), r.out)
-			require.Equal(t, 2, strings.Count(r.out, c.want), "said each time it is asked for:\n%s", r.out)
+			require.Equal(t, 2, strings.Count(r.out, c.want), "every call reports the error:\n%s", r.out)
 		})
 	}
 }

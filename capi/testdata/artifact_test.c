@@ -1,5 +1,5 @@
-/* Runs every function of a module that Apache TVM exported, through both C ABIs, and compares with what TVM computed;
- * then again with arguments that the module refuses. artifact_test FILE DIRECTORY FUNCTION...: the directory has
+/* Runs every function of a module that Apache TVM exported, through both C ABIs, and compares the results with TVM's;
+ * then runs them with invalid arguments. artifact_test FILE DIRECTORY FUNCTION...: the directory contains
  * <function>_in<i>.npy and <function>_out.npy. */
 #include <tvm/runtime/c_runtime_api.h>
 

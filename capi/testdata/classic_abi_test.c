@@ -1,5 +1,5 @@
-/* The classic C ABI, every function, with good and with bad input: functions and globals here, the rest in the other
- * files. Prints what failed and exits 1, or prints "ok". */
+/* The classic C ABI, every function, with valid and with invalid input: functions and globals here, the rest in the
+ * other files. Prints failures and exits 1, or prints "ok". */
 #include "classic_abi_test.h"
 
 int failures;
@@ -7,7 +7,7 @@ int failures;
 static int finalized;
 static void finalize(void* resource) { finalized += *(int*)resource; }
 
-/* Gives its first argument back, changed where that is possible. */
+/* Returns its first argument, changed if its type allows that. */
 static int echo(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void* resource) {
   (void)resource;
   if (n == 0) return 0;
@@ -79,7 +79,7 @@ static void test_values(void) {
   arg.v_device = (DLDevice){kDLCUDA, 3}, code = kDLDevice;
   OK(TVMFuncCall(f, &arg, &code, 1, &ret, &ret_code));
   CHECK(ret_code == kDLDevice && ret.v_device.device_type == kDLCUDA && ret.v_device.device_id == 3);
-  for (int i = 0; i < 2; i++) { /* short and long texts take different ways */
+  for (int i = 0; i < 2; i++) { /* short and long texts use different code */
     arg.v_str = i ? "a text that is longer than a value" : "short", code = kTVMStr;
     OK(TVMFuncCall(f, &arg, &code, 1, &ret, &ret_code));
     CHECK(ret_code == kTVMStr);

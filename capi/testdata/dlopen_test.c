@@ -40,8 +40,7 @@ static void open_library(const char* path) {
   }
 }
 
-/* Enters everything that the library has: a file with other modules is read by Go, and its kernels
- * need a device that is not there. */
+/* Starts Go: a file with other modules is read by Go, and its kernels need a device that does not exist. */
 static void enter_go(const char* file) {
   TVMModuleHandle module = NULL;
   TVMFunctionHandle f = NULL;
@@ -64,7 +63,7 @@ static int globals(const char* file) {
 static int lookup(int n, char** names) {
   for (int i = 0; i < n; i++) {
     TVMFunctionHandle f = NULL;
-    if (api.get_global(names[i], &f) != 0 || f == NULL) FAIL("%s is not there", names[i]);
+    if (api.get_global(names[i], &f) != 0 || f == NULL) FAIL("%s is missing", names[i]);
     api.free_function(f);
   }
   return report();
@@ -98,7 +97,7 @@ static int vadd(const char* file) {
   return report();
 }
 
-/* ---- leaving while threads work ---- */
+/* ---- leaving main while threads work ---- */
 
 enum { WORKERS = 4 };
 static _Atomic int rounds[WORKERS];
@@ -130,7 +129,7 @@ static void wait_for_work(void) {
     while (atomic_load(&rounds[i]) - start[i] < 5) sched_yield();
 }
 
-/* What the C library does last when a process ends, after all destructors, is to write what is buffered. */
+/* When a process ends, the C library writes buffered output last, after all destructors. */
 static ssize_t write_last(void* cookie, const char* text, size_t size) {
   (void)cookie, (void)text;
   wait_for_work();

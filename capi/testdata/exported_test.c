@@ -1,4 +1,4 @@
-/* A program that an exported static library is linked into, and what the library answers about exporting. */
+/* A program with an exported static library linked in. It checks the library's results about exporting. */
 #include "ffi_abi_test.h"
 
 int failures;

@@ -13,7 +13,7 @@ static int nothing(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resu
 }
 static int get(void* field, TVMFFIAny* result) { return (void)field, *result = any_of(kTVMFFINone), 0; }
 
-/* The call fails, says how long the name is and how long it may be, and does not print all of it. */
+/* The call fails. The error contains the length and the limit, but not the whole name. */
 #define TOO_LONG(call)                                              \
   do {                                                              \
     int rc_ = (call);                                               \
@@ -44,7 +44,7 @@ static void test_long(TVMFFIObjectHandle f) {
   TOO_LONG(TVMFFIEnvModRegisterSystemLibSymbol(longest, nothing));
   TOO_LONG(TVMFFIEnvModRegisterContextSymbol(longest, nothing));
   TOO_LONG(CALL("ffi.SystemLib", &result, text_view(longest)));
-  name.size = SIZE_MAX; /* it is not read that far */
+  name.size = SIZE_MAX; /* it is not read to its end */
   FAILS(TVMFFIFunctionSetGlobal(&name, f, 0), "ValueError", "at most 65535");
   CHECK(TVMFFITypeGetOrAllocIndex(&name, -1, 1, 0, 0, kTVMFFIObject) == -1 && take_error().kind[0] != 0);
   CHECK(strong_count(f) == 1);
@@ -74,7 +74,7 @@ static void test_longest(TVMFFIObjectHandle f) {
   OK(TVMFFITypeKeyToIndex(&name, &found));
   CHECK(found == type);
 
-  memset(tail, 's', 1024); /* a symbol that is registered is found, however long its name */
+  memset(tail, 's', 1024); /* a registered symbol is found, even with a long name */
   OK(TVMFFIEnvModRegisterSystemLibSymbol(symbol, nothing));
   OK(CALL("ffi.SystemLib", &lib));
   OK(CALL("ffi.ModuleGetFunction", &got, lib, text_view(tail), int_view(0)));
@@ -104,7 +104,7 @@ static void test_texts_of_elements(void) {
   TVMFFIByteArray text = {longest, LONG}, huge = {longest, SIZE_MAX};
   DLDataType t;
   TVMFFIAny out = any_of(kTVMFFINone);
-  FAILS(TVMFFIDataTypeFromString(&text, &t), "ValueError", "nnnn\": unknown type"); /* not all of it is shown */
+  FAILS(TVMFFIDataTypeFromString(&text, &t), "ValueError", "nnnn\": unknown type"); /* only a part of it is shown */
   FAILS(TVMFFIStringFromByteArray(&huge, &out), "MemoryError", "make string: 18446744073709551615 bytes");
   FAILS(TVMFFIBytesFromByteArray(&huge, &out), "MemoryError", "make bytes: 18446744073709551615 bytes");
 }

@@ -1,4 +1,4 @@
-/* The tvm-ffi C ABI: callbacks that answer what the ABI does not allow, and calls that cannot be made. */
+/* The tvm-ffi C ABI: callbacks with results that the ABI does not allow, and calls that cannot be made. */
 #include <tvm/ffi/extra/c_env_api.h>
 
 #include "ffi_abi_test.h"
@@ -15,7 +15,7 @@ static int respond(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* resu
   return answer_code;
 }
 
-/* Both ways to call it: through the library, and as C++ does, through the cell. */
+/* Calls it through the library, or directly through the cell as C++ does. */
 static int call(TVMFFIObjectHandle f, int inlined, TVMFFIAny* result) {
   *result = any_of(kTVMFFINone);
   return inlined ? TVMFFIFunctionGetCellPtr(f)->safe_call(f, NULL, 0, result) : TVMFFIFunctionCall(f, NULL, 0, result);
@@ -48,14 +48,14 @@ static void test_answers(TVMFFIObjectHandle f, int inlined) {
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
     answer = wrong[i].value;
     FAILS(call(f, inlined, &result), wrong[i].kind, wrong[i].text);
-    CHECK(result.type_index == kTVMFFINone && result.v_int64 == 0); /* nothing that a caller would release */
+    CHECK(result.type_index == kTVMFFINone && result.v_int64 == 0); /* nothing for the caller to release */
     FAILS(call(f, inlined, &result), wrong[i].kind, "call function: its result is wrong");
   }
   CHECK(slot == array.v_obj && strong_count(array.v_obj) == 1);
   answer = any_of(kTVMFFISmallStr), answer.small_str_len = 8;
   FAILS(call(f, inlined, &result), "ValueError", "at most 7 fit");
 
-  answer = array, TVMFFIObjectIncRef(array.v_obj); /* right: handed on as it is */
+  answer = array, TVMFFIObjectIncRef(array.v_obj); /* valid: passed on unchanged */
   OK(call(f, inlined, &result));
   CHECK(result.v_obj == array.v_obj && strong_count(array.v_obj) == 2);
   drop(&result);
@@ -74,7 +74,7 @@ static void test_codes(TVMFFIObjectHandle f, int inlined) {
   CHECK(call(f, inlined, &result) == -2 && take_error().kind[0] == 0);
   raises = 1, answer_code = 5;
   FAILS(call(f, inlined, &result), "KeyError", "raised by the callback");
-  answer_code = 0; /* it made use of a call that failed, and went on: the call itself is good */
+  answer_code = 0; /* it ignored the error of an inner call and succeeded */
   OK(call(f, inlined, &result));
   CHECK(take_error().kind[0] == 0); /* and the error is not kept */
 }
@@ -106,7 +106,7 @@ static void test_once(void) {
   FAILS(TVMFFIHandleDeinitOnce(&handle, deinit_fails), "RuntimeError", "without raising an error");
 }
 
-/* The kernel of a library is called the same way. */
+/* A library's function is called in the same way. */
 static void test_library_function(void) {
   TVMFFIAny lib, f;
   OK(TVMFFIEnvModRegisterSystemLibSymbol("__tvm_ffi_bad_result_respond", respond));

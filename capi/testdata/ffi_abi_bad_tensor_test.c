@@ -19,8 +19,8 @@ static DLManagedTensorVersioned good(void) {
   return m;
 }
 
-/* Refused in both generations (where only_versioned is 0), with both texts in the error; then it is still the
- * caller's. */
+/* Rejected in both generations (if only_versioned is 0), with both texts in the error. The caller still owns the
+ * tensor. */
 static void refused(DLManagedTensorVersioned m, int32_t alignment, int32_t contiguous, int only_versioned,
     const char* text,
                     const char* more) {

@@ -1,11 +1,11 @@
-/* The tvm-ffi C ABI: values that are not what they say. Small strings with a wrong length or garbage behind their text,
- * objects under the type index of others, NULL where an object belongs. */
+/* The tvm-ffi C ABI: malformed values. Small strings with a wrong length or garbage after their text, objects with the
+ * type index of another type, NULL instead of an object. */
 #include "ffi_abi_test.h"
 
 static TVMFFIAny small(int32_t type_index, uint32_t size, const char* text) {
   TVMFFIAny v = any_of(type_index);
   v.small_str_len = size;
-  memset(v.v_bytes, '#', sizeof v.v_bytes); /* what a caller leaves behind the text */
+  memset(v.v_bytes, '#', sizeof v.v_bytes); /* garbage after the text */
   memcpy(v.v_bytes, text, strlen(text));
   return v;
 }
@@ -74,7 +74,7 @@ static void test_casts(void) {
   FAILS(CALL("ffi.Array", &out, array, as_function), "TypeError", "ffi.Array: argument 1");
   FAILS(CALL("ffi.Map", &out, as_function, array), "TypeError", "ffi.Map: argument 0");
   FAILS(CALL("ffi.ModuleGetKind", &out, array), "TypeError", "argument 0 must be Module, got Array");
-  nowhere.v_int64 = 5; /* an integer in an object's place */
+  nowhere.v_int64 = 5; /* an integer instead of an object */
   FAILS(TVMFFIAnyViewToOwnedAny(&nowhere, &out), "TypeError", "no object can be");
   FAILS(CALL("ffi.ArraySize", &out, nowhere), "TypeError", "ffi.ArraySize: argument 0");
   CHECK(strong_count(array.v_obj) == 1);
@@ -102,7 +102,7 @@ static void test_casts(void) {
       "must be str, got int");
 }
 
-/* Module objects that somebody else laid out: nothing behind the header is looked at. */
+/* Module objects of other libraries: only the header is read. */
 static void test_module_of_others(void) {
   struct {
     TVMFFIObject header;
@@ -116,7 +116,7 @@ static void test_module_of_others(void) {
   CHECK(f == NULL && strong_count(&foreign) == 1);
 }
 
-/* What is noticed of objects released too often, while a weak reference keeps their memory. */
+/* Errors for objects that were released too often, while a weak reference keeps their memory. */
 static void test_dead_objects(void) {
   TVMFFIObject dead = {.combined_ref_count = UINT64_C(0x100000000), .type_index = kTVMFFIObject};
   FAILS(TVMFFIObjectDecRef(&dead), "RuntimeError", "released more often");

@@ -182,7 +182,7 @@ static void check_name(int32_t type, const char* name) {
   CHECK(tvmgo_device_type(name) == type);
 }
 
-/* Names and numbers, also of devices that are not there. */
+/* Names and numbers, also of devices that do not exist. */
 static void test_names(void) {
   static const struct {
     int32_t type;

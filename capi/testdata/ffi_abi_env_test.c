@@ -1,4 +1,4 @@
-/* The tvm-ffi C ABI: the environment (streams, allocator, signals, handles made once) and questions about devices. */
+/* The tvm-ffi C ABI: the environment (streams, allocator, signals, handles created once) and queries of devices. */
 #include <pthread.h>
 #include <tvm/runtime/c_backend_api.h>
 
@@ -43,7 +43,7 @@ static int allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* c
     set_error(ctx, "MemoryError", "thirteen is too many");
     return -1;
   }
-  if (prototype->shape[0] == 14) return -1; /* without a word */
+  if (prototype->shape[0] == 14) return -1; /* without an error message */
   DLManagedTensorVersioned* m = calloc(1, sizeof *m + 16 * sizeof(float));
   if (m == NULL) return -1;
   m->version = (DLPackVersion){DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
@@ -178,7 +178,7 @@ static void test_devices(void) {
   FAILS(CALL("runtime.RuntimeEnabled", &out, text_view("no such thing")), "ValueError", "no such thing");
   OK(CALL("runtime.GetDeviceAttr", &out, int_view(kDLCPU), int_view(0), int_view(0)));
   CHECK(out.v_int64 == 1);
-  OK(CALL("runtime.GetDeviceAttr", &out, int_view(kDLCUDA), int_view(0), int_view(0))); /* asking never fails */
+  OK(CALL("runtime.GetDeviceAttr", &out, int_view(kDLCUDA), int_view(0), int_view(0))); /* queries never fail */
   OK(CALL("runtime.GetDeviceAttr", &out, int_view(kDLCPU), int_view(0), int_view(4)));
   CHECK(out.type_index == kTVMFFINone);
   FAILS(CALL("runtime.GetDeviceAttr", &out, int_view(100), int_view(0), int_view(1)), "ValueError", "100");
@@ -195,7 +195,7 @@ static void test_devices(void) {
   OK(CALL("runtime.Device_StreamSyncFromTo", &out, cpu, int_view(0), int_view(0)));
   OK(CALL("runtime.Device_StreamFree", &out, cpu, int_view(0)));
   OK(CALL("runtime.TVMSetStream", &out, int_view(kDLCPU), int_view(0), none));
-  /* Any stream of a front end may be the CPU's current one; another is none of its. */
+  /* Any stream of a front end may become the CPU's current one. The CPU rejects another stream. */
   int theirs, others;
   TVMFFIAny synced[2] = {cpu, {.type_index = kTVMFFIOpaquePtr, .v_ptr = &theirs}};
   FAILS(call_global("runtime.Device_StreamSync", synced, 2, &out), "ValueError", "has only the stream NULL");

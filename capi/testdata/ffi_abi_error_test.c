@@ -20,7 +20,7 @@ static void test_slot(void) {
   TVMFFIErrorCell* cell = TVMFFIErrorGetCellPtr(e);
   CHECK(is_text(cell->kind, "KeyError") && is_text(cell->message, "no such key"));
   CHECK(cell->cause_chain == NULL && cell->extra_context == NULL);
-  CHECK(raised() == NULL); /* taken once */
+  CHECK(raised() == NULL); /* already taken */
   SAME_TEXT(TVMGetLastError(), "");
 
   TVMFFIErrorSetRaised(e);
@@ -38,7 +38,7 @@ static void test_slot(void) {
   taken_error t = take_error();
   SAME_TEXT(t.kind, "IndexError");
   SAME_TEXT(t.message, "one and two");
-  TVMFFIErrorSetRaisedFromCStrParts(NULL, NULL, 3); /* something is better than a crash */
+  TVMFFIErrorSetRaisedFromCStrParts(NULL, NULL, 3); /* NULL must not crash */
   CHECK(take_error().kind[0] != 0);
   TVMFFIErrorSetRaisedFromCStr(NULL, NULL);
   CHECK(take_error().kind[0] != 0);
@@ -46,7 +46,7 @@ static void test_slot(void) {
 
   TVMFFIAny array;
   OK(call_global("ffi.Array", NULL, 0, &array));
-  TVMFFIErrorSetRaised(array.v_obj); /* no error object */
+  TVMFFIErrorSetRaised(array.v_obj); /* not an error object */
   CHECK(strstr(take_error().message, "Array") != NULL);
   drop(&array);
 }
@@ -94,7 +94,7 @@ static int fail(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result)
   return -1;
 }
 
-/* The very object that a callback raised arrives at the caller. */
+/* The caller gets the same error object that a callback raised. */
 static int raise_self(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)args, (void)n, (void)result;
   TVMFFIErrorSetRaised(self);
@@ -130,7 +130,7 @@ static void test_backtrace(void) {
 static void* on_other_thread(void* arg) {
   (void)arg;
   TVMFFIObjectHandle e = raised();
-  TVMFFIErrorSetRaisedFromCStr("ValueError", "of the other thread"); /* dies with the thread */
+  TVMFFIErrorSetRaisedFromCStr("ValueError", "of the other thread"); /* freed with the thread */
   return e;
 }
 

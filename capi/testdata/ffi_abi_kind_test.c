@@ -11,7 +11,7 @@ static TVMFFIAny array_of(const char* a, const char* b) {
   return out;
 }
 
-/* Whether function `name` of the module returns a list that begins with this text. */
+/* Reports whether function `name` of the module returns a list that begins with this text. */
 static int lists(TVMFFIAny module, const char* name, int64_t size, const char* first) {
   TVMFFIAny f, list, n, item;
   OK(CALL("ffi.ModuleGetFunction", &f, module, text_view(name), int_view(0)));

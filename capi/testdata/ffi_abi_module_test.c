@@ -40,7 +40,7 @@ static const char caller_source[] = PROLOGUE
     "  return TVMFFIFunctionCall(scale, (TVMFFIAny*)args, n, result);\n"
     "}\n";
 
-/* A library whose blob holds, after the library, a module of a kind that this program loads. */
+/* A library whose blob contains, after the library itself, a module of a kind for which this program has a loader. */
 static const char blob_source[] = PROLOGUE
     "TVM_FFI_DLL_EXPORT void* __tvm_ffi__library_ctx;\n"
     "TVM_FFI_DLL_EXPORT const struct __attribute__((packed)) {\n"
@@ -231,7 +231,7 @@ static void test_system_library(void) {
 /* ---- other modules in a file ---- */
 
 static int blob_loads;
-static TVMFFIAny given; /* what the loader answers: a module, or something else */
+static TVMFFIAny given; /* the result of the loader: a module, or another value */
 static int load_payload(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)self;
   blob_loads++;

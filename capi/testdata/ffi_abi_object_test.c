@@ -36,7 +36,7 @@ static void test_counts(void) {
 
   FAILS(TVMFFIObjectCreateOpaque(&handle, kTVMFFIFunction, release, &obj), "RuntimeError", "68");
   FAILS(TVMFFIObjectCreateOpaque(&handle, kTVMFFIOpaquePyObject, release, NULL), "ValueError", "NULL");
-  CHECK(released == 1); /* a refused handle stays the caller's */
+  CHECK(released == 1); /* the caller still owns a rejected handle */
   OK(TVMFFIObjectCreateOpaque(&handle, kTVMFFIOpaquePyObject, NULL, &obj));
   OK(TVMFFIObjectDecRef(obj));
   FAILS(TVMFFIObjectIncRef(NULL), "ValueError", "NULL");

@@ -46,7 +46,7 @@ static void test_legacy(void) {
   FAILS(TVMFFITensorFromDLPack(&lent, 0, 0, &t), "ValueError", "elements");
   lent.dl_tensor.shape = negative;
   FAILS(TVMFFITensorFromDLPack(&lent, 0, 0, &t), "ValueError", "negative");
-  CHECK(given_back == 1); /* refused loans stay the lender's */
+  CHECK(given_back == 1); /* the lender still owns rejected loans */
   FAILS(TVMFFITensorToDLPack(NULL, &loan), "TypeError", "NULL");
 }
 
@@ -117,7 +117,7 @@ static TVMFFIAny device(int32_t type) {
   return a;
 }
 
-/* What the Python package of Apache TVM calls. */
+/* The functions that the Python package of Apache TVM calls. */
 static void test_registry(void) {
   TVMFFIAny dims, a, b, out, bytes = ptr_view(kTVMFFIOpaquePtr, data), none = any_of(kTVMFFINone);
   float back[6] = {0};

@@ -1,5 +1,5 @@
-/* The tvm-ffi C ABI, with good and with bad input: functions and globals here, the rest in the other files. Prints what
- * failed and exits 1, or prints "ok". */
+/* The tvm-ffi C ABI, with valid and with invalid input: functions and globals here, the rest in the other files. Prints
+ * failures and exits 1, or prints "ok". */
 #include "ffi_abi_test.h"
 
 int failures;
@@ -7,7 +7,7 @@ int failures;
 static int finalized;
 static void finalize(void* self) { finalized += *(int*)self; }
 
-/* The sum of its integers, plus what self points at. */
+/* Returns the sum of its integers, plus the number that self points to. */
 static int sum(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   int64_t total = self == NULL ? 0 : *(int*)self;
   for (int32_t i = 0; i < n; i++) {
@@ -21,7 +21,7 @@ static int sum(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) 
   return 0;
 }
 
-/* Its first argument, owned. */
+/* Returns its first argument, owned. */
 static int echo(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)self;
   return n == 0 ? 0 : TVMFFIAnyViewToOwnedAny(&args[0], result);
@@ -49,7 +49,7 @@ static void test_functions(void) {
   CHECK(TVMFFIFunctionGetCellPtr(f)->cpp_call == NULL);
   OK(TVMFFIFunctionCall(f, args, 2, &result));
   CHECK(result.type_index == kTVMFFIInt && result.v_int64 == 123);
-  OK(TVMFFIFunctionGetCellPtr(f)->safe_call(f, args, 1, &result)); /* the inlined way of C++ */
+  OK(TVMFFIFunctionGetCellPtr(f)->safe_call(f, args, 1, &result)); /* inlined, as in C++ */
   CHECK(result.v_int64 == 120);
   args[1] = text_view("three");
   FAILS(TVMFFIFunctionCall(f, args, 2, &result), "TypeError", "sum wants integers");
@@ -57,7 +57,7 @@ static void test_functions(void) {
   CHECK(finalized == 100);
 
   f = make(raised_by_front_end);
-  CHECK(TVMFFIFunctionCall(f, NULL, 0, &result) == -2); /* handed on as it is */
+  CHECK(TVMFFIFunctionCall(f, NULL, 0, &result) == -2); /* passed on unchanged */
   FAILS(TVMFFIFunctionCall(NULL, NULL, 0, &result), "ValueError", "NULL");
   TVMFFIAny array;
   OK(call_global("ffi.Array", NULL, 0, &array));
@@ -136,7 +136,7 @@ static void test_globals(void) {
   TVMFFIAny result;
   OK(TVMFFIFunctionSetGlobal(&name, f, 0));
   FAILS(TVMFFIFunctionSetGlobal(&name, other, 0), "RuntimeError", "ffi_abi_test.sum");
-  OK(TVMFFIFunctionGetGlobal(&prefix, &got)); /* size counts, not a NUL */
+  OK(TVMFFIFunctionGetGlobal(&prefix, &got)); /* the size determines the end, not a NUL */
   CHECK(got == f && strong_count(f) == 3);
   TVMFFIObjectDecRef(got);
   OK(TVMFFIFunctionSetGlobal(&name, other, 1));
@@ -164,7 +164,7 @@ static void test_globals(void) {
   FAILS(TVMFFIFunctionCall(list.v_obj, &arg, 1, &item), "IndexError", "names");
   drop(&list);
 
-  for (int i = 0; i < 2; i++) { /* the second time there is nothing to remove */
+  for (int i = 0; i < 2; i++) { /* the second time it is already removed */
     OK(CALL("ffi.FunctionRemoveGlobal", &result, text_view("ffi_abi_test.sum")));
     CHECK(result.type_index == kTVMFFIBool && result.v_int64 == !i);
   }
@@ -209,7 +209,7 @@ static void test_global_with_metadata(void) {
   OK(CALL("ffi.GetGlobalFuncMetadata", &out, text_view("ffi_abi_test.described")));
   CHECK(is_text(text_of(&out), "{\"type_schema\":\"...\"}"));
   drop(&out);
-  OK(TVMFFIFunctionSetGlobal(&info.name, f, 1)); /* replaced: nothing is known of the new one */
+  OK(TVMFFIFunctionSetGlobal(&info.name, f, 1)); /* replaced: the new one has no metadata */
   OK(CALL("ffi.GetGlobalFuncMetadata", &out, text_view("ffi_abi_test.described")));
   CHECK(is_text(text_of(&out), ""));
   OK(CALL("ffi.FunctionRemoveGlobal", &out, text_view("ffi_abi_test.described")));

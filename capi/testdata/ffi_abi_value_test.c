@@ -1,5 +1,5 @@
-/* The tvm-ffi C ABI: strings, bytes, element types, and the containers, which have no function of their own but the
- * globals. */
+/* The tvm-ffi C ABI: strings, bytes, element types, and the containers, which are used through global functions
+ * only. */
 #include "ffi_abi_test.h"
 
 static void test_strings(void) {
@@ -76,7 +76,7 @@ static void test_dtypes(void) {
 
 static void test_big_ints(void) {
   static const int64_t words[][3] = {{5, 0, 0}, {-5, -1, -1}, {INT64_MIN, 0, 0}, {1, 2, 3}};
-  static const size_t kept[] = {1, 1, 2, 3}; /* words that say something */
+  static const size_t kept[] = {1, 1, 2, 3}; /* significant words */
   for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
     TVMFFIByteArray in = {(const char*)words[i], sizeof words[i]};
     TVMFFIAny out = any_of(kTVMFFINone);
@@ -121,7 +121,7 @@ static void test_arrays(void) {
   TVMFFIAny array, out;
   OK(CALL("ffi.Array", &array, int_view(10), text_view("a text of some length"), any_of(kTVMFFINone)));
   NEED(array.type_index == kTVMFFIArray);
-  TVMFFISeqCell* cell = (TVMFFISeqCell*)((char*)array.v_obj + sizeof(TVMFFIObject)); /* what C++ reads */
+  TVMFFISeqCell* cell = (TVMFFISeqCell*)((char*)array.v_obj + sizeof(TVMFFIObject)); /* the layout that C++ reads */
   const TVMFFIAny* items = cell->data;
   CHECK(cell->size == 3 && cell->capacity >= 3 && cell->data_deleter == NULL);
   CHECK(items[0].v_int64 == 10 && items[1].type_index == kTVMFFIStr && items[2].type_index == kTVMFFINone);
@@ -150,7 +150,7 @@ static void test_arrays(void) {
   drop(&shape);
 }
 
-/* Walks with ffi.MapForwardIterFunctor; the sum of the values, or -1. */
+/* Iterates with ffi.MapForwardIterFunctor. Returns the sum of the values, or -1. */
 static int64_t walk_sum(const char* functor, TVMFFIAny map) {
   TVMFFIAny walk, item, arg;
   int64_t sum = 0;
@@ -189,7 +189,7 @@ static void test_maps(void) {
   }
   OK(CALL("ffi.MapCount", &out, map, text_view("key number 7")));
   CHECK(out.v_int64 == 1);
-  OK(CALL("ffi.MapCount", &out, map, text_view("key number 8"))); /* that one is an integer */
+  OK(CALL("ffi.MapCount", &out, map, text_view("key number 8"))); /* its key is an integer */
   CHECK(out.v_int64 == 0);
   CHECK(walk_sum("ffi.MapForwardIterFunctor", map) == N * (N - 1) / 2);
   OK(call_global("ffi.GetInvalidObject", NULL, 0, &missing));

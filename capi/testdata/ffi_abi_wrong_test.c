@@ -1,5 +1,5 @@
-/* The tvm-ffi C ABI: every built-in global function with every kind of value in every place. Each call gives an error
- * or a result. */
+/* The tvm-ffi C ABI: every built-in global function with every kind of value at every position. Each call returns an
+ * error or a result. */
 #include "ffi_abi_test.h"
 
 enum { KINDS = 15, MAX_ARGS = 4 };
@@ -19,8 +19,8 @@ static void fill(TVMFFIAny* v, TVMFFIObjectHandle function) {
   v[8] = ptr_view(kTVMFFIByteArrayPtr, &bytes);
   v[9] = any_of(kTVMFFISmallStr);
   v[10] = object_view(function);
-  v[11] = any_of(63);             /* no such kind */
-  v[12] = any_of(kTVMFFIRawStr);  /* NULL where an address belongs */
+  v[11] = any_of(63);             /* no such type */
+  v[12] = any_of(kTVMFFIRawStr);  /* NULL instead of an address */
   v[13] = any_of(kTVMFFIModule);
   v[14] = any_of(kTVMFFIShape);
 }
@@ -59,7 +59,7 @@ void test_wrong_arguments(void) {
     index = int_view(i), name = any_of(kTVMFFINone);
     OK(TVMFFIFunctionCall(list.v_obj, &index, 1, &name));
     TVMFFIByteArray text = text_of(&name);
-    /* that one takes any address */
+    /* this function accepts any address */
     if (!is_text(text, "ffi.FunctionFromExternC")) OK(TVMFFIFunctionGetGlobal(&text, &f));
     if (f != NULL) {
       call_wrongly(text.data, f, values);

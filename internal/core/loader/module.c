@@ -38,7 +38,7 @@ int tvmgo_module_is_ours(const void* object) {
 int tvmgo_module_need(const void* handle, const char* op, const char* what) {
   const TVMFFIObject* obj = handle;
   if (obj == NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s is a NULL Module: check the call that was to give it",
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s is a NULL Module: check the call that should have returned it",
                        op, what);
   if (obj->type_index != kTVMFFIModule)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: %s is of type %s, not Module", op, what,

@@ -18,7 +18,7 @@ func TestOwnDevice(t *testing.T) {
 		{"a number is a float", "attributes"},
 		{"memory is not aligned", "allocation"},
 		{"out of memory is any error", "allocation"},
-		{"freed memory stays on the books", "allocation"},
+		{"freed memory is still counted", "allocation"},
 		{"copies ignore the source's offset", "copies"},
 		{"copies ignore the destination's offset", "copies"},
 		{"the host's memory is read late", "host memory"},

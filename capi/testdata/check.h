@@ -18,7 +18,7 @@ extern int failures; /* failed checks so far; threads count one at a time */
     if (!(x)) FAIL("%s is false", #x); \
   } while (0)
 
-/* Leaves the test: what follows cannot work. */
+/* Leaves the test if x is false, because the following code needs it. */
 #define NEED(x)                \
   do {                         \
     if (!(x)) {                \

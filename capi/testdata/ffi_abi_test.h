@@ -13,12 +13,12 @@ static inline TVMFFIByteArray bytes_of(const char* text) {
   return b;
 }
 
-/* Whether the bytes are this text. */
+/* Reports whether the bytes are this text. */
 static inline int is_text(TVMFFIByteArray b, const char* text) {
   return b.size == strlen(text) && memcmp(b.data, text, b.size) == 0;
 }
 
-/* Takes this thread's error and forgets it. kind NULL: there was none. */
+/* Takes this thread's error and clears it. kind is NULL if there was none. */
 typedef struct {
   char kind[64], message[1024];
 } taken_error;
@@ -83,13 +83,13 @@ static inline TVMFFIAny object_view(TVMFFIObjectHandle obj) {
   return ptr_view(TVMFFIObjectGetTypeIndex(obj), obj);
 }
 
-/* Drops what an owned value holds. */
+/* Releases an owned value. */
 static inline void drop(TVMFFIAny* v) {
   if (v->type_index >= kTVMFFIStaticObjectBegin) TVMFFIObjectDecRef(v->v_obj);
   *v = any_of(kTVMFFINone);
 }
 
-/* The text of an owned string of either form, "" of anything else. */
+/* Returns the text of an owned string of either form, "" for other types. */
 static inline TVMFFIByteArray text_of(const TVMFFIAny* v) {
   if (v->type_index == kTVMFFISmallStr || v->type_index == kTVMFFISmallBytes)
     return TVMFFISmallBytesGetContentByteArray(v);

@@ -1,13 +1,10 @@
 /* Children of fork: functions in C work, those that need Go or the dynamic linker return an error, and nothing hangs.
- *   fork_test once FILE CARRIER     forks before and after Go was entered, and a child forks again
+ *   fork_test once FILE CARRIER     forks before and after Go has started, and a child forks again
  *   fork_test busy FILE CARRIER     forks while threads look up, call, register, allocate and launch
  *   fork_test loads FILE CARRIER    forks while threads load and free, with the library and with dlopen
- *   fork_test system FILE CARRIER   the system library's modules are what brings a process into Go
- *   fork_test exec FILE CARRIER     a child execs this program, which may do everything
- * CARRIER is a module that carries others, of a kind without a loader: Go reads it. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <execinfo.h>
+ *   fork_test system FILE CARRIER   forks around the first use of the system library, which starts Go
+ *   fork_test exec FILE CARRIER     a child execs this program, in which everything is allowed
+ * CARRIER is a module that contains others, of a kind without a loader: Go reads it. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -98,7 +95,7 @@ static void launch(void) {
   CHECK(tasks == 2);
 }
 
-/* A file with other modules is read by Go, and its kernels need a device that is not there. */
+/* A file with other modules is read by Go, and its kernels need a device that does not exist. */
 static void enter_go(void) {
   TVMModuleHandle module = NULL;
   TVMFunctionHandle f = NULL;
@@ -115,7 +112,7 @@ static void enter_go_forked(void) {
   if (strstr(e, "after fork only exec is safe") == NULL || strstr(e, carrier) == NULL) FAIL("\"%s\"", e);
 }
 
-/* No matter what the file carries: the child cannot open it. */
+/* The child cannot open the file, whatever it contains. */
 static void refuse_load(void) {
   static const char* const paths[] = {"", "missing.so"};
   TVMModuleHandle module = NULL;
@@ -129,25 +126,25 @@ static void refuse_load(void) {
 
 /* ---- processes ---- */
 
-/* Says where the child hangs, then ends it. */
+/* Prints where the child hangs, then ends it. */
 static void hung(int number) {
   void* pcs[40];
   struct sigaction end = {.sa_handler = SIG_DFL};
   sigaction(number, &end, NULL);
-  alarm(5); /* should this hang too */
+  alarm(5); /* in case this hangs, too */
   static const char text[] = "a child hangs here:\n";
   if (write(STDOUT_FILENO, text, sizeof text - 1) > 0) backtrace_symbols_fd(pcs, backtrace(pcs, 40), STDOUT_FILENO);
   raise(number);
 }
 
-/* A child that hangs dies of the alarm. */
+/* The alarm ends a child that hangs. */
 static void watch(void) {
   struct sigaction tell = {.sa_handler = hung, .sa_flags = SA_NODEFER};
   sigaction(SIGALRM, &tell, NULL);
-  alarm(120); /* slow machines are no hangs */
+  alarm(120); /* a slow machine is not a hang */
 }
 
-/* Everything that a child may do, a module of the parent included. */
+/* Everything that is allowed in a child, also with a module of the parent. */
 static void be_child(TVMModuleHandle of_parent) {
   watch();
   for (int i = 0; i < 2; i++) {
@@ -173,7 +170,7 @@ static void fork_once(TVMModuleHandle module, int again) {
   if (child == 0) {
     be_child(module);
     if (again) fork_once(module, 0);
-    exit(failures != 0); /* with what the library does at the end */
+    exit(failures != 0); /* including the library's cleanup */
   }
   wait_for(child);
 }
@@ -186,7 +183,7 @@ static void once(void) {
   launch();
   register_global();
   fork_once(module, 1);
-  enter_go(); /* the parent is as it was */
+  enter_go(); /* the parent is unchanged */
   load_and_use();
   use(module);
   launch();
@@ -243,7 +240,7 @@ static void ask_system_lib(const char* prefix, const char* text) {
 static const char forked[] = "after fork only exec is safe: this process was made by fork, and reading";
 
 static void register_system_lib(void) {
-  static const char blob[16] = {100}; /* 100 bytes that are not there */
+  static const char blob[16] = {100}; /* 100 bytes that are missing */
   CHECK(TVMBackendRegisterSystemLibSymbol("a___tvm_ffi__library_bin", (void*)blob) == 0);
 }
 
@@ -264,7 +261,7 @@ static void system_lib(void) {
   }
 }
 
-/* ---- loading meanwhile ---- */
+/* ---- concurrent loading ---- */
 
 static void* load(void* arg) {
   while (!atomic_load(&stop)) {
@@ -328,7 +325,7 @@ static void exec_child(char** argv) {
 int main(int argc, char** argv) {
   void* here;
   setvbuf(stdout, NULL, _IOLBF, 0);
-  backtrace(&here, 1); /* loads what it needs, which a child cannot */
+  backtrace(&here, 1); /* loads a library, which a child cannot */
   if (argc != 4) return 2;
   file = argv[2], carrier = argv[3];
   if (strcmp(argv[1], "once") == 0) once();

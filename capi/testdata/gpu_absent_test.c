@@ -1,6 +1,6 @@
-/* A device that cannot be used: each way to it is an error that says why, the same each time, and the CPU works on.
+/* A device that cannot be used: each use is an error with the reason, the same each time, and the CPU still works.
  *   gpu_absent_test TYPE FILE     the device type as a number; FILE has addone for the CPU
- * Prints what the errors say. */
+ * Prints the errors. */
 #include <tvm/runtime/c_runtime_api.h>
 
 #include "ffi_abi_test.h"
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     run_on_the_cpu(argv[2]);
   }
   CHECK(TVMFuncGetGlobal("runtime.GetDeviceAttr", &attr) == 0 && attr != NULL);
-  args[0].v_int64 = type, args[1].v_int64 = 0, args[2].v_int64 = 0; /* whether it is there is no error */
+  args[0].v_int64 = type, args[1].v_int64 = 0, args[2].v_int64 = 0; /* querying its existence is not an error */
   CHECK(TVMFuncCall(attr, args, codes, 3, &ret, &ret_code) == 0 && ret.v_int64 == 0);
   CHECK(TVMFuncFree(attr) == 0);
   return report();

@@ -1,10 +1,10 @@
-/* OpenCL, or with -DCUDA or -DVULKAN these, as C programs see them: the device table, the modules of TVM through both
- * ABIs, signal handlers, fork.
- *   gpu_test table                events, page-locked memory, copies, and handles that are none
+/* OpenCL, or with -DCUDA or -DVULKAN these, as C programs use them: the device table, TVM's modules through both ABIs,
+ * signal handlers, fork.
+ *   gpu_test table                events, page-locked memory, copies, and invalid handles
  *   gpu_test module FILE DIR      runs vadd of FILE through the classic and the tvm-ffi ABI; DIR has the arrays
  *   gpu_test signals FILE DIR     the same with handlers for every signal, which are in force before and after
  *   gpu_test fork FILE DIR        children before the first use, and of a process that uses the device
- *   gpu_test absent               without a driver: the errors say so, and the CPU works
+ *   gpu_test absent               without a driver: the errors give the reason, and the CPU works
  * There are two devices (POCL_DEVICES, TVMGO_VULKAN_DEVICE_TWICE, the fake driver of CUDA). */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -20,7 +20,7 @@
 #if defined(VULKAN)
 #define TYPE kDLVulkan
 #define NAME "vulkan"
-#define FIRST "1" /* the second device has streams, even where there is one queue */
+#define FIRST "1" /* the second device has streams, even if there is only one queue */
 #define SECOND "0"
 #elif defined(CUDA)
 #define TYPE kDLCUDA
@@ -99,7 +99,7 @@ static void test_host_memory(const TVMGODeviceAPI* api, DLDevice dev, TVMFFIStre
   OK(api->free_data_space(api, dev, other));
 }
 
-/* One stream waits for another's event; what it copies then is what the other was to write. */
+/* One stream waits for another's event, and then copies what the other one has written. */
 static void test_events(const TVMGODeviceAPI* api, DLDevice dev) {
   TVMFFIStreamHandle a = NULL, b = NULL;
   void *event = NULL, *timer = NULL, *x = memory(api, dev), *y = memory(api, dev), *z = memory(api, dev),
@@ -209,7 +209,7 @@ static void test_table(void) {
     OK(api->free_stream(api, dev, stream));
     test_events(api, dev);
   }
-#ifndef CUDA /* there, streams and data are the driver's own */
+#ifndef CUDA /* in CUDA, streams and data belong to the driver */
   test_wrong_handles(api);
 #endif
   OK(api->memory_stats(api, first, &after));
@@ -343,20 +343,20 @@ static void test_signals(void (*action)(int)) {
   TVMModuleHandle module = NULL;
   CHECK(TVMModLoadFromFile("/nowhere.so", "", &module) == -1);
   OK(CALL("runtime.GetDeviceAttr", &(TVMFFIAny){0}, int_view(kDLCPU), int_view(0), int_view(0)));
-  for (int s = 1; s < NSIG; s++) /* Go's own stay: it chains to what was there before it */
+  for (int s = 1; s < NSIG; s++) /* Go keeps its handlers, and calls the previous ones */
     if (settable(s) && s != SIGSEGV && s != SIGBUS && s != SIGFPE && s != SIGPIPE && s != SIGURG) {
       struct sigaction a = {.sa_handler = action, .sa_flags = SA_ONSTACK};
       sigaction(s, &a, NULL);
     }
   remember();
   const TVMGODeviceAPI* api = table();
-  same_actions("when the driver has started");
+  same_actions("after the driver was started");
   OK(api->free_data_space(api, first, memory(api, first)));
   OK(api->stream_sync(api, first, NULL));
-  same_actions("when memory was made");
+  same_actions("after memory was allocated");
   if (file == NULL) return;
   run_classic();
-  same_actions("when a kernel was compiled and run");
+  same_actions("after a kernel was compiled and run");
   run_ffi();
   same_actions("at the end");
 }
@@ -401,7 +401,7 @@ static void test_fork(void) {
   kept = memory(api, first);
   if (file != NULL) run_classic();
   in_child(child_of_user);
-  if (file != NULL) run_classic(); /* the parent is as it was */
+  if (file != NULL) run_classic(); /* the parent is unchanged */
   OK(api->free_data_space(api, first, kept));
 }
 

@@ -75,7 +75,7 @@ static int answer(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void
   return TVMCFuncSetReturn(ret, &v, &code, 1);
 }
 
-/* A global of this thread's own, and one that all threads fight for. */
+/* A global function of each thread, and one that all threads set. */
 static void globals(int thread) {
   char own[64];
   const char *shared = "hammer_test.shared", **names;
@@ -132,7 +132,7 @@ static void* hammer(void* arg) {
     _Atomic int tasks = 0;
     OK(TVMBackendParallelLaunch(parallel, &tasks, 2));
     CHECK(tasks == 2);
-    TVMModuleHandle none = NULL; /* another error, with another text, at the same time */
+    TVMModuleHandle none = NULL; /* another error at the same time */
     CHECK(TVMModLoadFromFile("missing.so", "", &none) == -1 && strstr(TVMGetLastError(), "missing.so") != NULL);
   }
   return NULL;
@@ -147,12 +147,12 @@ static void run_threads(int n) {
 }
 
 static void test_threads(void) {
-  run_threads(3); /* what is made once is made now */
+  run_threads(3); /* creates everything that is created once */
   usage before = measure();
   atomic_store(&finalized, 0);
   run_threads(ROUNDS);
   CHECK(atomic_load(&finalized) == ROUNDS * THREADS);
-  compare(before, measure(), 64 << 10, 2 * THREADS); /* workers of launches at the same time */
+  compare(before, measure(), 64 << 10, 2 * THREADS); /* workers of concurrent launches */
 }
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
-/* Every class of tvmgo.hpp, with good and with bad input, against the built library.
+/* Every class of tvmgo.hpp, with valid and with invalid input, against the built library.
  *   hpp_test FILE DIRECTORY FUNCTION...                   a module of the CPU, and the samples of sample.h
- *   hpp_test --device NAME FILE DIRECTORY FUNCTION...     one of another device
+ *   hpp_test --device NAME FILE DIRECTORY FUNCTION...     a module of another device
  *   hpp_test                                              everything that needs no file */
 #include <algorithm>
 #include <tvmgo/device_api.h>
@@ -20,7 +20,7 @@ using namespace tvmgo;
 enum Plain { kPlain = 3 };
 enum class Scoped : std::uint8_t { kTwo = 2 };
 
-/* Runs f, which must fail with this kind and these words. */
+/* Runs f, which must fail with an error of this kind that contains these words. */
 template <class F>
 static void fails(int line, const char* kind, const char* words, F f) {
   try {
@@ -80,7 +80,7 @@ static void test_tensor() {
   for (std::int64_t extent : a.shape()) sum += extent;
   CHECK(sum == 5);
 
-  Tensor b = a; /* a second reference to the same */
+  Tensor b = a; /* a second reference to the same tensor */
   b.data<float>()[0] = 10;
   CHECK(b == a && a.data<float>()[0] == 10);
   Tensor c = std::move(b);
@@ -205,7 +205,7 @@ static void test_dlpack() {
   own.flags = 0;
   own.dl_tensor.ndim = -1;
   fails(__LINE__, "ValueError", "", [&] { Tensor::from_dlpack(&own); });
-  CHECK(deleted == 0); /* a refused one still belongs to its lender */
+  CHECK(deleted == 0); /* the lender still owns a rejected one */
   own.dl_tensor.ndim = 1;
   CHECK(Tensor::from_dlpack(&own).data<int>()[0] == 9);
   CHECK(deleted == 1);
@@ -324,7 +324,7 @@ static void test_callbacks() {
   CHECK(Function::from([] { return Bytes{1, 2}; })().as<Bytes>().size() == 2);
   CHECK(Function::from([](bool flip) { return flip ? Value::of("yes") : Value(); })(true).as<std::string>() == "yes");
 
-  /* an object that the caller gives away: its slot is empty afterwards */
+  /* a moved object: its slot is empty afterwards */
   Object shape = Function::get_global("runtime.ShapeTuple").call<Object>(1);
   void* slot = shape.detach();
   TVMValue args[1], result;
@@ -352,11 +352,11 @@ static void test_exceptions() {
   fails(__LINE__, "RuntimeError", "disk: full", [&] { raise(std::runtime_error("disk: full"))(); });
   fails(__LINE__, "MemoryError", "", [&] { raise(std::bad_alloc())(); });
   fails(__LINE__, "RuntimeError", "no std::exception", [&] { raise(42)(); });
-  Function outer = Function::from([&](Function f) { f(); }); /* through two borders */
+  Function outer = Function::from([&](Function f) { f(); }); /* through two language boundaries */
   fails(__LINE__, "KeyError", "deep", [&] { outer(raise(Error("KeyError", "deep"))); });
 
   TVMValue result;
-  int code; /* a C caller gets a code and a text */
+  int code; /* a C caller gets a return code and a text */
   CHECK(TVMFuncCall(raise(std::invalid_argument("bad")).handle(), nullptr, nullptr, 0, &result, &code) == -1);
   SAME_TEXT(TVMGetLastError(), "ValueError: bad");
   TVMAPISetLastError("no kind in here");
@@ -578,7 +578,7 @@ static void test_module(const std::string& file, const std::string& dir, const s
   copy.reset();
   run(f, s);
   Tensor wrong = Tensor::empty<double>({1});
-  auto refuses = [&](auto... args) { /* the kind is the module's own */
+  auto refuses = [&](auto... args) { /* the module sets the kind of the error */
     try {
       f(args...);
       FAIL("%d wrong arguments were accepted", static_cast<int>(sizeof...(args)));

@@ -70,7 +70,7 @@ static void use_classic(const char* file, unsigned step) {
   OK(TVMFuncFree(f));
 }
 
-/* Drops this thread's error, which must have this part in its message. */
+/* Clears this thread's error, whose message must contain this part. */
 static void drop_error(const char* part) {
   TVMFFIObjectHandle e = NULL;
   TVMFFIErrorMoveFromRaised(&e);
@@ -114,7 +114,7 @@ static void use_modern(const char* file, unsigned step) {
   OK(TVMFFIObjectDecRef(f.v_obj));
 }
 
-enum { GO_THREADS = 4 }; /* Go makes more when it likes */
+enum { GO_THREADS = 4 }; /* Go may create more */
 
 /* ---- threads ---- */
 
@@ -139,7 +139,7 @@ static void use_workspaces(void) {
   free(b);
 }
 
-/* Leaves behind all that a thread can own: streams, names, a workspace for reuse, an error and its text. */
+/* Uses everything that a thread can own: streams, names, a cached workspace, an error and its text. */
 static void* stay_in_c(void* arg) {
   unsigned step = (unsigned)(uintptr_t)arg;
   int n = 0;
@@ -152,7 +152,7 @@ static void* stay_in_c(void* arg) {
   void* p = TVMBackendAllocWorkspace(kDLCPU, 0, 100000, kDLFloat, 32);
   CHECK(p != NULL);
   OK(TVMBackendFreeWorkspace(kDLCPU, 0, p));
-  TVMAPISetLastError("an error that the thread takes along");
+  TVMAPISetLastError("an error that is freed with the thread");
   CHECK(strstr(TVMGetLastError(), "takes along") != NULL);
   return NULL;
 }

@@ -1,7 +1,6 @@
-/* Misuse of a device that TVMGO_VALIDATE=1 reports, each time naming the allocation or the stream:
- *   misuse_test TYPE NAME     device type (a number) and how messages call it
- * Every device passes it that has index 0; what needs streams, two indices or page-locked memory is left out
- * where there is none, and the last line but one says what was done. */
+/* Misuse of a device that TVMGO_VALIDATE=1 reports, each time with the allocation or the stream:
+ *   misuse_test TYPE NAME     device type (a number) and its name in messages
+ * It works for every device with index 0. Tests that need streams, two indices or page-locked memory are omitted if the device lacks these. The lines before the last one list the tests that ran. */
 #include <tvm/runtime/c_backend_api.h>
 #include <tvmgo/device_api.h>
 
@@ -55,7 +54,7 @@ static void test_memory(void) {
   FAILS(get(p, 0, 8, NULL), "ValueError", "validate: copy from: use after free");
   FAILS(put(p, 0, 8, NULL), "ValueError", "freed by call #");
   FAILS(api->free_data_space(api, dev, bytes), "ValueError", "is no allocation of");
-  OK(put(q, 0, 64, NULL)); /* the device works on */
+  OK(put(q, 0, 64, NULL)); /* the device still works */
   OK(api->free_data_space(api, dev, q));
 }
 
@@ -136,6 +135,6 @@ int main(int argc, char** argv) {
   test_workspaces();
   test_streams();
   test_pinned();
-  if (dev.device_type != kDLCPU && has(next)) test_two_devices(); /* the host is one */
+  if (dev.device_type != kDLCPU && has(next)) test_two_devices(); /* the host is a single device */
   return report();
 }

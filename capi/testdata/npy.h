@@ -1,4 +1,4 @@
-/* Reads .npy files of little-endian float32 in C order, which is all that the artifacts' inputs and outputs are. */
+/* Reads .npy files of little-endian float32 in C order, the format of the artifacts' inputs and outputs. */
 #ifndef NPY_H_
 #define NPY_H_
 
@@ -8,12 +8,12 @@
 #include <string.h>
 
 typedef struct {
-  float* data; /* 64-byte aligned, as generated code wants it */
+  float* data; /* 64-byte aligned, as generated code requires */
   int64_t shape[4], count;
   int ndim;
 } npy;
 
-/* Room for as many elements as like has; 0 when memory is out. */
+/* Allocates memory for as many elements as like has. Returns 0 if that fails. */
 static inline int npy_alloc(npy* out, const npy* like) {
   *out = *like;
   size_t bytes = ((size_t)like->count * sizeof(float) + 63) / 64 * 64;
@@ -21,7 +21,7 @@ static inline int npy_alloc(npy* out, const npy* like) {
   return out->data != NULL;
 }
 
-/* 0 with a line on stdout when the file is something else. */
+/* Returns 0 and prints a line if the file has another format. */
 static inline int npy_read(const char* path, npy* out) {
   unsigned char magic[10];
   char header[1024] = "";
@@ -45,7 +45,7 @@ static inline int npy_read(const char* path, npy* out) {
   return ok;
 }
 
-/* The largest difference, relative to 1 or to what is wanted if that is more; infinite for NaN. */
+/* Returns the largest difference, relative to the larger of 1 and the expected value; infinite for NaN. */
 static inline double npy_error(const npy* got, const npy* want) {
   double worst = 0;
   for (int64_t i = 0; i < want->count; i++) {

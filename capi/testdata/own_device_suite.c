@@ -35,7 +35,7 @@ static int copy_at(DLDevice fdev, void* from, size_t foff, DLDevice tdev, void* 
   return TVMDeviceCopyDataFromTo(&f, &t, stream);
 }
 
-/* Whether n bytes of the device hold the pattern of a seed. */
+/* The byte at index i of the pattern of a seed. */
 static unsigned char byte_of(size_t i, int seed) { return (unsigned char)(i * 7 + (size_t)seed * 31); }
 static void fill(unsigned char* p, size_t n, int seed) {
   for (size_t i = 0; i < n; i++) p[i] = byte_of(i, seed);
@@ -46,7 +46,7 @@ static int holds(const unsigned char* p, size_t n, int seed) {
   return 1;
 }
 
-/* One global function with integer arguments; the result where it is an integer. */
+/* Calls a global function with integer arguments, and returns the result if it is an integer. */
 static int call(const char* name, const int64_t* ints, int n, TVMFFIAny* out) {
   TVMFFIObjectHandle f = NULL;
   TVMFFIAny args[4] = {{0}};
@@ -84,7 +84,7 @@ static void attributes(void) {
   }
   OK(CALL("__tvm_set_device", &out, type, 1));
   OK(CALL("__tvm_set_device", &out, type, 0));
-  if (CALL("__tvm_set_device", &out, type, 99) == 0) FAIL("a device that is not there was made active");
+  if (CALL("__tvm_set_device", &out, type, 99) == 0) FAIL("a device that does not exist was made active");
 }
 
 static void allocation(void) {
@@ -227,7 +227,7 @@ static void workspaces(void) {
   for (size_t n = 0; n < 100000; n = n * 3 + 1) {
     char *p = workspace_on(a, n), *q = workspace_on(a, n);
     CHECK(p != NULL && q != NULL && (size_t)p % 64 == 0 && (size_t)q % 64 == 0);
-    CHECK(p + n <= q || q + n <= p); /* apart */
+    CHECK(p + n <= q || q + n <= p); /* disjoint */
     give_on(a, p);
     give_on(a, q);
     int reused = 0; /* not always immediately: under TVMGO_VALIDATE=1 freed memory is kept for a while */
@@ -248,7 +248,7 @@ static void workspaces(void) {
     void* w = workspace_on(a, LARGE);
     OK(copy_at(device(0), x, 0, device(0), w, 0, LARGE, a));
     OK(TVMSynchronize(type, 0, a));
-    for (int k = 0; k < 20; k++) OK(copy_at(device(0), w, 0, device(0), y, 0, LARGE, a)); /* a while's work */
+    for (int k = 0; k < 20; k++) OK(copy_at(device(0), w, 0, device(0), y, 0, LARGE, a)); /* work for a while */
     give_on(a, w);
     void* v = workspace_on(b, LARGE);
     OK(copy_at(device(0), z, 0, device(0), v, 0, LARGE, b));

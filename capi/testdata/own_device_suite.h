@@ -1,4 +1,4 @@
-/* The C part of the conformance suite of devices: what a device that a C program registers must do when it is used
+/* The C part of the conformance suite of devices: requirements for a device that a C program registers, when it is used
  * through the library's C ABI. The Go part is package runtime/devicetest. */
 #ifndef OWN_DEVICE_SUITE_H_
 #define OWN_DEVICE_SUITE_H_
@@ -6,11 +6,10 @@
 #include "check.h"
 #include <tvmgo/device_api.h>
 
-/* A device of two indices, 0 and 1, with an address as its data. Failed checks are counted in `failures`. */
+/* Tests a device with the indices 0 and 1, whose data are addresses. Counts failed checks in `failures`. */
 void device_suite(int32_t device_type);
 
-/* own_device_threads.c: the device that is tested, with streams that are threads. mutant names something that it does
- * wrong; NULL for nothing. */
+/* own_device_threads.c: the device that is tested, with threads as streams. mutant selects a defect; NULL: none. */
 const TVMGODeviceAPI* own_device(const char* mutant);
 
 #endif

@@ -1,5 +1,5 @@
-/* A C program registers a device and runs the C part of the suite on it. With an argument the device does
- * that thing wrong. */
+/* A C program registers a device and runs the C part of the suite on it. The argument selects a defect of the
+ * device. */
 #include "own_device_suite.h"
 
 int failures;

@@ -1,6 +1,6 @@
-/* A device written in C: two indices, memory of malloc, each stream a thread that works off a queue. One lock guards
- * all of it. It has every optional part but workspaces, which the runtime then keeps over its data space, and storage
- * scopes. */
+/* A device written in C: two indices, memory of malloc, and a thread with a queue for each stream. One lock protects
+ * all data. It has every optional part except storage scopes and workspaces; the runtime allocates workspaces from its
+ * data space. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,12 +56,12 @@ static void unuse(marker* m) {
   if (m != NULL && --m->users == 0) free(m);
 }
 
-/* Under the lock, which it leaves while bytes move. */
+/* Called with the lock held; releases it while bytes are copied. */
 static void perform(op* o) {
   while (o->wait != NULL && !o->wait->reached) pthread_cond_wait(&changed, &lock);
   if (o->n > 0) {
     pthread_mutex_unlock(&lock);
-    nanosleep(&(struct timespec){0, 100000}, NULL); /* work that does not wait for it fails */
+    nanosleep(&(struct timespec){0, 100000}, NULL); /* work that does not wait for the copy fails */
     memcpy(o->dst, o->src, o->n);
     pthread_mutex_lock(&lock);
   }
@@ -109,14 +109,14 @@ static queue* make_queue(int32_t id) {
   return q;
 }
 
-/* Whether a stream is one of this index. Under the lock. */
+/* Reports whether a stream belongs to this index. Called with the lock held. */
 static int is_of(void* stream, int32_t id) {
   for (queue* q = queues; q != NULL; q = q->next)
     if (q == stream) return q->id == id;
   return 0;
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static queue* queue_of(int32_t id, void* stream) {
   if (stream == NULL) {
     if (defaults[id] == NULL) defaults[id] = make_queue(id);
@@ -124,7 +124,7 @@ static queue* queue_of(int32_t id, void* stream) {
   }
   for (queue* q = queues; q != NULL; q = q->next)
     if (q == stream && q->id == id) return q;
-  fail("ValueError", "this stream is none of the device's");
+  fail("ValueError", "this stream does not belong to the device");
   return NULL;
 }
 
@@ -179,7 +179,7 @@ static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
 
 static void* add_space(space** list, int32_t id, size_t n, size_t alignment) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
-    fail("ValueError", "threads has only alignments that are powers of two");
+    fail("ValueError", "the alignment must be a power of two");
     return NULL;
   }
   if (n > TOTAL || alignment > 1 << 20) {
@@ -204,7 +204,7 @@ static void* add_space(space** list, int32_t id, size_t n, size_t alignment) {
   return s->at;
 }
 
-/* The bytes that it had, or -1. */
+/* Returns the number of bytes that it had, or -1. */
 static int64_t remove_space(space** list, void* p) {
   for (space** at = list; *at != NULL; at = &(*at)->next)
     if ((*at)->at == p) {
@@ -215,7 +215,7 @@ static int64_t remove_space(space** list, void* p) {
       free(s);
       return n;
     }
-  return fail("ValueError", "this memory is none of the device's");
+  return fail("ValueError", "this memory does not belong to the device");
 }
 
 static int alloc(API, DLDevice dev, size_t n, size_t alignment, DLDataType hint, void** out) {
@@ -240,7 +240,7 @@ static int release(API, DLDevice dev, void* p) {
   if (!is("memory is freed before its work is done"))
     for (queue* q = queues; q != NULL; q = q->next) finish(q); /* a finished queue stays in the list while we wait */
   int64_t n = remove_space(&spaces, p);
-  if (n >= 0 && !is("freed memory stays on the books")) books[dev.device_id].data_bytes -= n,
+  if (n >= 0 && !is("freed memory is still counted")) books[dev.device_id].data_bytes -= n,
       books[dev.device_id].data_count--;
   pthread_mutex_unlock(&lock);
   return n < 0 ? -1 : 0;
@@ -277,7 +277,7 @@ static int copy(API, const DLTensor* from, const DLTensor* to, TVMFFIStreamHandl
     else o.src = memcpy(o.staged, o.src, n);
   }
   if (rc == 0 && !host_from && !host_to && from->device.device_id != to->device.device_id) {
-    finish(queue_of(from->device.device_id, NULL)); /* what the other index is at with it */
+    finish(queue_of(from->device.device_id, NULL)); /* pending work of the other index on it */
     finish(queue_of(to->device.device_id, NULL));
     rc = put(q, o);
     finish(q);
@@ -522,7 +522,7 @@ const TVMGODeviceAPI* own_device(const char* wrong) {
   return &threads;
 }
 
-#ifdef OWN_DEVICE_MODULE /* as a library that gives its table away: own_device() -> void* */
+#ifdef OWN_DEVICE_MODULE /* as a library that returns its table: own_device() -> void* */
 __attribute__((visibility("default"))) int __tvm_ffi_own_device(void* self, const TVMFFIAny* args, int32_t n,
     TVMFFIAny* result) {
   (void)self, (void)args, (void)n;

@@ -5,7 +5,7 @@ peer_test.py ORDER LIBRARY FILE...
 
 Orders: peer-then-ours      Apache TVM is imported and loads first
         peer-then-ours-load the import comes first, but we load the files first
-        ours-then-peer      we are there first, the import follows, then we load, then it loads
+        ours-then-peer      we come first, the import follows, then we load, then it loads
         ours-load-then-peer we have loaded the files when the import comes (needs TVMGO_PRIVATE_LOAD=1)
         churn               alternately loads and frees, many times
 """

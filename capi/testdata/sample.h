@@ -35,7 +35,7 @@ static inline void compare(sample* s, const char* how) {
   if (!(e < 1e-4)) FAIL("%s through %s is off by %g", s->name, how, e);
 }
 
-/* An error that a user of the module can act on. */
+/* Checks that an error message contains a word that helps the user. */
 static inline void readable(const char* what, const char* got, const char* word) {
   if (got == NULL || strstr(got, word) == NULL) FAIL("%s: error \"%s\" has no \"%s\"", what, got ? got : "NULL", word);
 }

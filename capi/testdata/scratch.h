@@ -10,7 +10,7 @@
 
 static char scratch_dir[] = "/tmp/tvmgo_abi_XXXXXX";
 
-/* A path in the directory; good until the eighth call after this one. */
+/* Returns a path in the directory; valid until the eighth call after this one. */
 static inline const char* in_dir(const char* name) {
   static char path[8][256];
   static int next;

@@ -1,11 +1,11 @@
-/* What the library does to the signals of its host, which opens it with dlopen:
+/* The effects of the library on the signals of its host, which opens it with dlopen:
  *   signals_test LIBRARY FILE CARRIER before|after|between   the host sets its handlers before it opens the
  *                                                            library, when Go runs, or right after dlopen, while Go
  *                                                            may still be starting
- *   signals_test LIBRARY FILE CARRIER ignored                the host ignores what can be ignored
+ *   signals_test LIBRARY FILE CARRIER ignored                the host ignores all signals that can be ignored
  *   signals_test LIBRARY FILE CARRIER none NUMBER [GPU]      the host has no handler: this signal ends the process
  *   signals_test LIBRARY FILE CARRIER driver|defaults GPU    a driver is started, with and without handlers of the host
- * FILE has addone; CARRIER is a module that carries others, of a kind without a loader: Go reads it;
+ * FILE has addone; CARRIER is a module that contains others, of a kind without a loader: Go reads it;
  * GPU is a module for CUDA if its name contains that, else for OpenCL; it runs on the first device. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -92,7 +92,7 @@ static void* start_driver(void* gpu) {
   return NULL;
 }
 
-/* ---- what the kernel holds of each signal ---- */
+/* ---- the kernel's action for each signal ---- */
 
 enum { NUM_SIGNALS = 64 };
 
@@ -111,11 +111,11 @@ static table look(void) {
   table t;
   memset(&t, 0, sizeof t);
   for (int s = 1; s <= NUM_SIGNALS; s++)
-    if (syscall(SYS_rt_sigaction, s, NULL, &t.of[s], 8) != 0) FAIL("signal %d cannot be looked at", s);
+    if (syscall(SYS_rt_sigaction, s, NULL, &t.of[s], 8) != 0) FAIL("signal %d cannot be read", s);
   return t;
 }
 
-enum { RESTORER = 0x04000000 }; /* the flag by which glibc says that it has set restorer, which only handlers need */
+enum { RESTORER = 0x04000000 }; /* glibc sets this flag with a restorer, which only handlers need */
 
 static int is_same(const action* a, const action* b) {
   if (a->handler != b->handler || a->mask != b->mask) return 0;
@@ -132,15 +132,15 @@ static uint64_t all_signals(void) {
   return mask;
 }
 
-/* Go needs these: faults in its own code become panics, SIGURG interrupts its threads. It hands on what is not its own,
- * but for SIGURG. */
+/* Go needs these signals: faults in its own code become panics, and SIGURG interrupts its threads. It forwards signals
+ * that are not its own, except SIGURG. */
 static int is_go_signal(int s) { return s == SIGSEGV || s == SIGBUS || s == SIGFPE || s == SIGPIPE || s == SIGURG; }
 
 /* Go does not change these. */
 static int is_job_control(int s) { return s == SIGCONT || s == SIGTSTP || s == SIGTTIN || s == SIGTTOU; }
 
-/* What Go's start makes of what was there: its own handlers, and handlers of the host run on an alternate stack if
- * there is one. */
+/* Compares the actions before and after the start of Go: Go's own handlers, and the host's handlers, which now run on
+ * an alternate stack if there is one. */
 static int is_started(int s, const action* before, const action* now) {
   action want = *before;
   if (is_go_signal(s))
@@ -173,7 +173,7 @@ static void expect_started(const char* when, const table* before, int may_be_sta
 
 static _Atomic int seen[NUM_SIGNALS + 1];
 static _Atomic intptr_t value;
-static __thread volatile int here[NUM_SIGNALS + 1]; /* of which on this thread */
+static __thread volatile int here[NUM_SIGNALS + 1]; /* how many of them on this thread */
 static __thread char* volatile stack_of_handler;
 static __thread sigjmp_buf back;
 static __thread volatile int is_fault;
@@ -189,13 +189,13 @@ static void handler(int s, siginfo_t* info, void* context) {
   if (is_fault && (s == SIGSEGV || s == SIGBUS)) siglongjmp(back, 1);
 }
 
-static int lost; /* a signal whose handler was there first and is Go's now, or 0 */
+static int lost; /* a signal whose earlier handler Go has replaced, or 0 */
 
 static void install_one(int s) {
   struct sigaction sa;
   memset(&sa, 0, sizeof sa);
   sa.sa_sigaction = handler;
-  sa.sa_flags = SA_SIGINFO | (s % 2 ? SA_RESTART : 0) | (s % 3 ? 0 : SA_NODEFER); /* of all kinds */
+  sa.sa_flags = SA_SIGINFO | (s % 2 ? SA_RESTART : 0) | (s % 3 ? 0 : SA_NODEFER); /* all combinations of flags */
   if (library != NULL) sa.sa_flags |= SA_ONSTACK; /* the stacks of Go's threads are too small for handlers */
   sigaddset(&sa.sa_mask, s % 2 ? SIGUSR1 : SIGTERM);
   CHECK(sigaction(s, &sa, NULL) == 0);
@@ -236,7 +236,7 @@ static void fault(void) {
   close(fd);
 }
 
-/* Every signal to this thread: its handler runs here, once. */
+/* Sends every signal to this thread: its handler runs here, once. */
 static void raise_all(const char* who) {
   sigset_t before, after;
   sigemptyset(&before), sigemptyset(&after);
@@ -256,7 +256,7 @@ static void raise_all(const char* who) {
   CHECK(memcmp(&before, &after, 8) == 0);
 }
 
-/* Every signal to the process: its handler runs on some thread. */
+/* Sends every signal to the process: its handler runs on some thread. */
 static void kill_all(void) {
   for (int s = 1; s <= NUM_SIGNALS; s++) {
     if (!is_catchable(s) || s == lost) continue;
@@ -272,7 +272,7 @@ static void kill_all(void) {
   }
 }
 
-/* What the system itself sends. */
+/* Signals that the system itself sends. */
 static void timers_and_children(void) {
   static const struct {
     int which, number;
@@ -281,7 +281,7 @@ static void timers_and_children(void) {
   for (int i = 0; i < 3; i++) {
     int before = seen[timers[i].number];
     CHECK(setitimer(timers[i].which, &soon, NULL) == 0);
-    while (seen[timers[i].number] == before) continue; /* the last two count the time that the process computes */
+    while (seen[timers[i].number] == before) continue; /* the last two count CPU time */
   }
   int before = seen[SIGCHLD];
   pid_t child = fork();
@@ -335,13 +335,13 @@ static void on_thread(void* (*body)(void*)) {
 
 static void send_all(void) {
   raise_all("the main thread");
-  if (failures != 0) return; /* what follows waits for handlers */
+  if (failures != 0) return; /* the following checks wait for handlers */
   kill_all();
   timers_and_children();
   on_thread(stay_out);
 }
 
-/* ---- the life of a library ---- */
+/* ---- the lifetime of a library ---- */
 
 static void handlers(const char* path, const char* when) {
   int is_before = strcmp(when, "before") == 0, is_between = strcmp(when, "between") == 0;
@@ -358,7 +358,7 @@ static void handlers(const char* path, const char* when) {
   if (!is_before && !is_between) install();
   lost = is_before ? SIGURG : 0;
   send_all();
-  t = look(); /* nothing changes any more */
+  t = look(); /* no later changes */
   run_function();
   expect_same("run a function", &t);
   enter_go();

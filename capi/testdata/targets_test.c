@@ -15,7 +15,7 @@ static TVMFFIAny made(TVMFFIAny x) {
   return t;
 }
 
-/* A field by its name, owned. */
+/* Returns a field by its name, owned. */
 static TVMFFIAny field(TVMFFIAny object, const char* name) {
   const TVMFFITypeInfo* info = TVMFFIGetTypeInfo(object.type_index);
   TVMFFIAny v = any_of(kTVMFFINone);
@@ -44,10 +44,10 @@ static void check_objects(void) {
   TVMFFIAny t = made(map), second = made(map);
   CHECK(t.type_index == type_of("target.Target") && t.v_obj != second.v_obj);
   again = made(t);
-  CHECK(again.v_obj == t.v_obj); /* is itself */
+  CHECK(again.v_obj == t.v_obj); /* returns the same object */
   drop(&again);
   kind = field(t, "kind"), kind2 = field(second, "kind");
-  CHECK(kind.type_index == type_of("target.TargetKind") && kind.v_obj == kind2.v_obj); /* one object a kind */
+  CHECK(kind.type_index == type_of("target.TargetKind") && kind.v_obj == kind2.v_obj); /* one object per kind */
   name = field(kind, "name");
   CHECK(is_text(text_of(&name), "cuda"));
   drop(&name);
@@ -137,7 +137,7 @@ static void* enters_and_ends(void* arg) {
   TVMFFIAny own = made(text_view("llvm"));
   OK(CALL("target.TargetEnterScope", &out, own));
   drop(&own);
-  return NULL; /* the thread's end gives them back */
+  return NULL; /* the end of the thread releases them */
 }
 
 static void check_current(void) {
@@ -193,7 +193,7 @@ static void check_classic(void) {
   CHECK(strstr(TVMGetLastError(), "target: $.arch: ") != NULL);
 }
 
-/* ---- Nothing stays ------------------------------------------------------------------------- */
+/* ---- Nothing is leaked --------------------------------------------------------------------- */
 
 static void* hammer(void* arg) {
   TVMFFIAny out, json;
@@ -216,12 +216,11 @@ static void all(void) {
   check_current();
   check_classic();
   for (int i = 0; i < 4; i++) CHECK(pthread_join(threads[i], NULL) == 0);
-  TVMFFIAny last = made(text_view("llvm")); /* Go lets go of what is gone when the next one is made */
+  TVMFFIAny last = made(text_view("llvm")); /* Go releases freed objects when the next one is created */
   drop(&last);
 }
 
-/* Threads of Go's, which come as they are needed, keep a block each; a target that stayed would be 40 times its
- * size. */
+/* Go's threads, which are created as needed, keep one block each. A leaked target would be 40 times as large. */
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (int i = 0; i < 5; i++) all();

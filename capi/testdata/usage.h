@@ -1,4 +1,4 @@
-/* What a process holds, to be compared with what it held before. */
+/* The resources that a process holds, for comparison with an earlier state. */
 #ifndef USAGE_H_
 #define USAGE_H_
 
@@ -28,7 +28,7 @@ static inline long entries(const char* dir) {
   return n;
 }
 
-/* Open descriptors, but for the two that Go opens when it first waits with a time limit, whenever that is. */
+/* Counts open descriptors, except the two that Go opens when it first waits with a time limit. */
 static inline long descriptors(void) {
   long n = 0;
   DIR* d = opendir("/proc/self/fd");
@@ -49,7 +49,7 @@ static inline usage measure(void) {
   malloc_trim(0);
   struct mallinfo2 m = mallinfo2();
   u.lent = (long)(m.uordblks + m.hblkhd);
-  FILE* f = fopen("/proc/self/maps", "r"); /* "[heap]" and what has no name are no files */
+  FILE* f = fopen("/proc/self/maps", "r"); /* "[heap]" and mappings without a name are not files */
   for (; f != NULL && fgets(line, sizeof line, f) != NULL; u.ranges++) u.maps += strchr(line, '/') != NULL;
   if (f != NULL) fclose(f);
   u.files = descriptors();
@@ -61,8 +61,8 @@ static inline usage measure(void) {
   return u;
 }
 
-/* Equal but for `bytes` of malloc's, `threads` that are kept for later, with their stacks, and what the allocators and
- * Go keep for themselves: some memory, and mappings without a name. */
+/* Compares two states. It allows `bytes` more of malloc, `threads` more threads with their stacks, and what the
+ * allocators and Go keep for themselves: some memory, and mappings without a name. */
 static inline void compare(usage before, usage after, long bytes, long threads) {
   /* a joined thread may not have exited yet */
   for (int i = 0; i < 2000 && after.threads > before.threads + threads; i++) {

@@ -1,4 +1,4 @@
-// Any and AnyView: every kind of value in, the same value out; casts that fail name both types.
+// Any and AnyView: every kind of value is stored and read back; casts that fail name both types.
 #include <tvm/ffi/big_int.h>
 
 #include "cpp_test.h"

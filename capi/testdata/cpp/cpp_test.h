@@ -39,7 +39,7 @@ std::string Show(const T& value) {
   return out.str();
 }
 
-// The kind of the error that f throws, "" if none; its text and trace go to message and backtrace.
+// The kind of the error that f throws, "" if none; its message and traceback are stored in message and backtrace.
 template <typename F>
 std::string Thrown(F&& f, std::string* message = nullptr, std::string* backtrace = nullptr) {
   try {
@@ -52,8 +52,8 @@ std::string Thrown(F&& f, std::string* message = nullptr, std::string* backtrace
   return "";
 }
 
-// A function of the library's making that calls f by the C ABI. Functions that C++ made call each
-// other directly, and their exceptions never meet the library.
+// A function created by the library that calls f through the C ABI. Functions created by C++ call each other directly,
+// so that their exceptions do not pass through the library.
 inline tvm::ffi::Function ThroughC(tvm::ffi::Function f) {
   using tvm::ffi::detail::ObjectUnsafe;
   return tvm::ffi::Function::FromExternC(
@@ -85,7 +85,7 @@ inline tvm::ffi::Function ThroughC(tvm::ffi::Function f) {
                      std::string(#got) + " is " + cpp_test::Show(got_) + ", want " + cpp_test::Show(want_)); \
   } while (0)
 
-// The expression throws an error of this kind with this text in its message.
+// Checks that the expression throws an error of this kind whose message contains this text.
 #define THROWS(error_kind, text, ...)                                                          \
   do {                                                                                         \
     std::string message_;                                                                      \

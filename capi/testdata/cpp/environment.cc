@@ -1,4 +1,4 @@
-// What surrounds calls: streams, allocators, one-time initialisation, dtypes, devices, big integers.
+// The environment of calls: streams, allocators, one-time initialisation, dtypes, devices, big integers.
 #include <tvm/ffi/big_int.h>
 #include <tvm/ffi/extra/c_env_api.h>
 #include <tvm/ffi/extra/dtype.h>

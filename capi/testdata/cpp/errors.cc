@@ -1,4 +1,4 @@
-// Errors: kinds, messages, backtraces, causes and context, over the border in both directions.
+// Errors: kinds, messages, backtraces, causes and context, across the language boundary in both directions.
 #include <thread>
 
 #include "cpp_test.h"

@@ -1,4 +1,4 @@
-// Functions: typed, packed, variadic, methods; the global registry; functions that cross the border.
+// Functions: typed, packed, variadic, methods; the global registry; functions that cross the language boundary.
 #include <memory>
 
 #include "cpp_test.h"

@@ -139,7 +139,7 @@ TEST(maps, dict_made_by_cpp) {
     CHECK(alias.same_as(d));
     ReadByLibrary(d, n, "ffi.Dict");
     ReadByCpp(alias, n);
-    // The library changes it under C++'s eyes, and grows it.
+    // The library changes and grows the dict while C++ holds it.
     Function set = Global("ffi.DictSetItem"), erase = Global("ffi.DictErase");
     for (int i = n; i < 2 * n + 3; i++) set(d, Key(i), i);
     ReadByCpp(alias, 2 * n + 3);

@@ -1,4 +1,4 @@
-// Structural maps and mutations, and where they fail: C++ of the headers on types of the library.
+// Structural maps and mutations, and the location of their errors: C++ code of the headers on types of the library.
 #include <tvm/ffi/extra/structural_mutate.h>
 #include <tvm/ffi/extra/visit_error_context.h>
 
@@ -41,7 +41,7 @@ TEST(mutation, maps) {
     SAME(Text(dict), String(R"({"m": 4})"));
     CHECK(!mapped.cast<Array<Any>>()[2].same_as(dict));
   }
-  // The result says that the object is the same one, whatever changed inside.
+  // The result is the same object, whatever changed inside it.
   Any root = Tree(true);
   int in_place = 0, unchanged = 0;
   Any mutated = StructuralMutate(
@@ -148,7 +148,7 @@ TEST(mutation, mutators_of_either_side) {
   SAME(mapped.cast<Array<Any>>()[1].cast<Counted>()->inside.cast<List<Any>>()[0].cast<int>(), 3);
   SAME(root.cast<Array<Any>>()[0].cast<Box>()->inside.cast<int>(), 1);
   SAME(copied, 1);
-  // Given away: the hook that reuses its object runs, and the List in it stays where it is.
+  // Moved in: the hook that reuses its object runs, and the List in it is kept.
   root = Any(nullptr);
   const Object* list = mapped.cast<Array<Any>>()[1].cast<Counted>()->inside.as<Object>();
   mapped = Global("ffi.StructuralMap")(RValueRef<Array<Any>>(std::exchange(mapped, Any()).cast<Array<Any>>()),
@@ -207,7 +207,7 @@ TEST(mutation, where_it_failed) {
     auto find = [&](bool prefix) {
       return Text(Global("ffi.VisitErrorContext.FindAccessPaths")(root, context.value(), prefix));
     };
-    SAME(find(false), String("()"));  // an Array is passed through, but it is no object of a pattern
+    SAME(find(false), String("()"));  // an Array is passed through, but it is not part of a pattern
     SAME(find(true), String("(<root>.inside[1].inside, <root>.inside[2].inside)"));
     way.erase(way.begin() + 2);
     SAME(find(false), String("(<root>.inside[1].inside, <root>.inside[2].inside)"));
@@ -233,7 +233,7 @@ TEST(mutation, where_it_failed) {
   auto mapped = StructuralMapExpected<WalkOrder::kPostOrder>(root, [&](int64_t v) { stop(v); return v; });
   CHECK(mapped.is_err());
   check(mapped.error());
-  // The library adds to what C++ began, and keeps what was there before.
+  // The library adds to the context that C++ began, and keeps the earlier entries.
   Function thrower = Function::FromTyped([&](int64_t v) -> Any {
     if (v == 13) TVM_FFI_VISIT_THROW(ValueError, middle) << "thrown";
     return v;

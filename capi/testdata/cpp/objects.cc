@@ -118,7 +118,7 @@ TEST(objects, conflicting_types) {
         detail::ObjectUnsafe::ObjectPtrFromOwned<Object>(static_cast<TVMFFIObject*>(raised)));
     CHECK(e.message().find(text) != std::string::npos);
   };
-  refused(Allocate("cpp.objects.Child", -1, 2, 0, 0, first), "cpp.objects.Child");  // no slots, no overflow
+  refused(Allocate("cpp.objects.Child", -1, 2, 0, 0, first), "cpp.objects.Child");  // no slots, overflow forbidden
   refused(Allocate("cpp.objects.Thief", kTVMFFIMap, 1, 0, 0, kTVMFFIObject), "cpp.objects.Thief");
   refused(Allocate("cpp.objects.Orphan", -1, 2, 0, 0, 1 << 20), "cpp.objects.Orphan");
   TVMFFITypeMetadata metadata{};

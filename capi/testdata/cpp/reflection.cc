@@ -201,7 +201,7 @@ TEST(reflection, fields_in_front_of_the_object) {
   SAME(shown, String("cpp.reflection.Behind(before=3, after=4)"));
 }
 
-// Headers ask for these once and keep the answer, so they are there before any type fills them.
+// Headers look these up once and cache the result, so they exist before any type fills them.
 TEST(reflection, attribute_columns_exist) {
   for (const char* name : {"__ffi_new__", "__ffi_init__", "__ffi_convert__", "__ffi_shallow_copy__",
                            "__ffi_type_final__", "__ffi_repr__", "__ffi_hash__", "__ffi_eq__", "__ffi_compare__",

@@ -1,4 +1,4 @@
-// Structural keys, access paths, enumerations and visits: C++ of the headers on types of the library.
+// Structural keys, access paths, enumerations and visits: C++ code of the headers on types of the library.
 #include <tvm/ffi/enum.h>
 #include <tvm/ffi/extra/structural_visit.h>
 #include <tvm/ffi/reflection/access_path.h>
@@ -68,7 +68,7 @@ TEST(structure, visits) {
   });
   CHECK(stop.has_value());
   if (stop) SAME((*stop)->value.cast<int>(), 3);
-  // A visitor of the library below a function of C++, and the other way round.
+  // A visitor of the library called from a C++ function, and the reverse.
   Function count = Function::FromTyped([](const Any& value, const StructuralVisitor& visitor) {
     int found = 0;
     auto inner = StructuralVisit(value, [&](String, StructuralVisitorObj*) -> Optional<VisitInterrupt> {

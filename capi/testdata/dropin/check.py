@@ -15,7 +15,7 @@ def show(label, *values):
 
 
 def fails(label, call, *args, **kwargs):
-    """Prints which error a call raises; not its words, which belong to the library."""
+    """Prints the kind of error that a call raises, without its message, which depends on the library."""
     try:
         result = call(*args, **kwargs)
     except Exception as e:
@@ -25,7 +25,7 @@ def fails(label, call, *args, **kwargs):
 
 
 def refuses(label, call, *args, **kwargs):
-    """Prints whether a call raises an error, where the library may choose the kind."""
+    """Prints whether a call raises an error, if the library may choose its kind."""
     try:
         result = call(*args, **kwargs)
     except Exception:
@@ -35,7 +35,7 @@ def refuses(label, call, *args, **kwargs):
 
 
 def says(label, call, *args, **kwargs):
-    """Prints an error with its words, where they are those of the test or of the package."""
+    """Prints an error with its message, if the message comes from the test or from the package."""
     try:
         result = call(*args, **kwargs)
     except Exception as e:
@@ -45,7 +45,7 @@ def says(label, call, *args, **kwargs):
 
 
 def library_in_use():
-    """The files of tvm-ffi libraries, or of ours under its own name, that this process has mapped."""
+    """The files of tvm-ffi libraries, or of libtvmgo under its own name, that this process has mapped."""
     names = ("libtvm_ffi.so", "libtvmgo.so")
     with open("/proc/self/maps") as maps:
         paths = {line.split(maxsplit=5)[5].strip() for line in maps if len(line.split()) > 5}

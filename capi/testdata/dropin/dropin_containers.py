@@ -164,7 +164,7 @@ def numbers():
 
 
 def objects():
-    """Built-in types: what they are made from, and what is compared of those without fields."""
+    """Built-in types: how they are constructed, and how those without fields are compared."""
     function, other = tvm_ffi.convert(lambda x: x), tvm_ffi.convert(lambda y: y)
     tensor = tvm_ffi.from_dlpack(numpy.array([1, 2], dtype="int32"))
     values = [None, 3, True, 2.5, "abc", "a" * 20, b"abc", b"b" * 20, function, tensor, Array([1, True]), Array([]),

@@ -1,4 +1,4 @@
-"""Making values anew by structure: maps and mutations, in place or not, and where visits fail."""
+"""Structural maps and mutations, in place or not, and the location of errors in visits."""
 
 from typing import Any, List
 
@@ -99,13 +99,13 @@ def short(v):
 
 
 def context(e):
-    """The objects that an error names, from the inside out, and what it carried before."""
+    """The objects that an error names, from the inside out, and its earlier context."""
     error = getattr(e, "__tvm_ffi_error__", None)
     return error and error.extra_context
 
 
 def says(label, call, *args, own_words=True, **kwargs):
-    """Prints a result, or an error with its words (if they are the test's) and the way to it."""
+    """Prints a result, or an error with its message (if that comes from the test) and the path to it."""
     try:
         result = call(*args, **kwargs)
     except Exception as e:

@@ -1,4 +1,4 @@
-"""Equality, hash and first difference by structure; keys by structure; JSON graphs."""
+"""Structural equality, hashes and first differences; structural keys; JSON graphs."""
 
 import json
 import sys
@@ -82,7 +82,7 @@ class Shade(IntEnum, type_key="dropin.Shade"):
 
 
 def both(label, a, b, **options):
-    """All that is said of a pair: equal, hashes agree where they must, and where the first difference is."""
+    """All results for a pair: equality, whether the hashes agree as required, and the first difference."""
     try:
         equal = tvm_ffi.structural_equal(a, b, **options)
         hashes = tvm_ffi.structural_hash(a, **options) == tvm_ffi.structural_hash(b, **options)

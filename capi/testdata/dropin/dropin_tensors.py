@@ -71,7 +71,7 @@ def streams():
 
 
 def types():
-    """The kinds of arguments that the functions of the testing library take, and refuse."""
+    """The kinds of arguments that the functions of the testing library accept, and reject."""
     values = [None, True, 3, 2.5, "text", b"bytes", [1, 2], ["a"], {"k": 1}, {"k": "v"}, tvm_ffi.dtype("int8"),
               tvm_ffi.device("cpu:1"),
               tvm_ffi.List([1]), tvm_ffi.Dict({"k": 1}), 2**70, tvm_ffi.Shape([1, 2])]

@@ -1,4 +1,4 @@
-"""Going through values by structure: visits and walks."""
+"""Structural visits and walks."""
 
 from typing import Any, List
 

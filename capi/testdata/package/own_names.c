@@ -1,5 +1,5 @@
-/* A program whose functions and data have names that the static library uses inside. Nothing of either meets the
- * other. */
+/* A program whose functions and data have the names of internal symbols of the static library. The two must not
+ * conflict. */
 #include "vadd.h"
 
 static int calls;

@@ -1,5 +1,5 @@
-/* What every program of this folder does: loads a module and calls its function that adds two float32 vectors; then
- * opens a file that carries other modules, which is read by Go. For C and C++. */
+/* Shared by the programs of this folder: loads a module and calls its function that adds two float32 vectors; then
+ * opens a file that contains other modules, which is read by Go. For C and C++. */
 #include <stdio.h>
 #include <string.h>
 #include <tvm/ffi/c_api.h>

@@ -9,7 +9,7 @@ NONE, INT, BOOL, FLOAT, OPAQUE, DLTENSOR, RAW_STR, SMALL_STR = 0, 1, 2, 3, 4, 7,
 OBJECT, STR, ERROR, FUNCTION, TENSOR, MODULE = 64, 65, 67, 68, 70, 73
 CLASSIC_INT, CLASSIC_FLOAT, CLASSIC_DLTENSOR, CLASSIC_STR = 0, 2, 7, 11
 CPU = 1
-HEADER = 24  # bytes before what an object shows
+HEADER = 24  # bytes before the fields of an object
 
 
 class ByteArray(ctypes.Structure):
@@ -104,7 +104,7 @@ class Tensor(Object):
 
 
 class Library(ctypes.CDLL):
-    """The library, opened RTLD_LOCAL, the default of ctypes. With classic=False it has only the tvm-ffi ABI."""
+    """The library, opened with RTLD_LOCAL, the default of ctypes. classic=False declares only the tvm-ffi ABI."""
 
     def __init__(self, path, classic=True):
         super().__init__(path)
@@ -117,7 +117,7 @@ class Library(ctypes.CDLL):
     # the tvm-ffi ABI
 
     def raised(self):
-        """The error of this thread, taken out of its slot, or None."""
+        """The error of this thread, taken from its slot, or None."""
         e = c_void_p()
         self.TVMFFIErrorMoveFromRaised(byref(e))
         if not e:
@@ -131,7 +131,7 @@ class Library(ctypes.CDLL):
             raise self.raised()
 
     def unpack(self, v):
-        """The Python value of an owned result, which is taken over."""
+        """The Python value of an owned result. Takes ownership of the result."""
         t = v.type_index
         if t == NONE:
             return None
@@ -195,7 +195,7 @@ class Library(ctypes.CDLL):
 
 
 def pack(view, a, keep):
-    """Makes view a view of a; keep holds what it points to."""
+    """Makes view a view of a; keep holds the referenced memory."""
     if isinstance(a, bool):
         view.type_index, view.v.int = BOOL, a
     elif isinstance(a, int):
@@ -224,7 +224,7 @@ def describe(a):
 
 
 def aligned(a):
-    """A copy that begins at a multiple of 64 bytes, as generated code wants it."""
+    """A copy that begins at a multiple of 64 bytes, as generated code requires."""
     room = np.empty(a.nbytes + 64, np.uint8)
     start = -room.ctypes.data % 64
     out = room[start:start + a.nbytes].view(a.dtype).reshape(a.shape)
@@ -233,7 +233,7 @@ def aligned(a):
 
 
 def fails(error, part, f, *args):
-    """Calls f, which must raise this error with this part in its text; gives the error."""
+    """Calls f, which must raise this error with this part in its message; returns the error."""
     try:
         f(*args)
     except error as e:

@@ -1,5 +1,5 @@
-"""A backtrace below a Python callback: it has the names of local C++ functions and the frames above the callback, but
-not the frames of the library itself.
+"""A backtrace below a Python callback: it contains the names of local C++ functions and the frames above the callback,
+but not the frames of the library itself.
 
 backtrace.py LIBRARY BACKTRACE_SO
 """

@@ -18,7 +18,7 @@ THREADS, CALLS = 8, 200
 
 
 def guarded(body):
-    """A safe-call function of body(args, result, ctx): what it raises becomes this thread's error."""
+    """A safe-call function of body(args, result, ctx). An exception of body becomes this thread's error."""
 
     def safe_call(ctx, args, count, result):
         try:
@@ -35,7 +35,7 @@ def guarded(body):
 
 @guarded
 def scale(args, result, ctx):
-    """Its first argument times the context; 13 is refused, a string is of no use."""
+    """Returns the first argument times the context; rejects 13 and strings."""
     (a,) = args
     if a.type_index == abi.FLOAT:
         result.type_index, result.v.float = abi.FLOAT, a.v.float * ctx
@@ -63,7 +63,7 @@ def values_and_errors():
 
 
 def registered():
-    """As a global it is found by name, by C callers too."""
+    """Registered as a global function, it is found by name, also by C callers."""
     f = lib.function(scale, ctx=5)
     name = b"pyhost.scale"
     data = ctypes.create_string_buffer(name)
@@ -81,7 +81,7 @@ def registered():
 
 
 def nested():
-    """An error of the library inside a callback goes through Python and arrives whole."""
+    """An error of the library inside a callback passes through Python and arrives unchanged."""
     module = lib.load(path)
     addone = lib.get_function(module, "addone")
 
@@ -123,7 +123,7 @@ def classic():
 
 
 def several_threads():
-    """Every thread has its own results and its own errors, on Python's threads and on the library's own."""
+    """Every thread has its own results and its own errors, both on Python's threads and on those of the library."""
     f = lib.function(scale, ctx=7)
     gate, wrong = threading.Barrier(THREADS), []
 
@@ -152,7 +152,7 @@ def several_threads():
 
 
 def parallel_tasks():
-    """Tasks of a launch are Python too: the library's threads, which Python has never seen, call it."""
+    """Tasks of a launch can be Python functions: the library's threads, which Python does not know, call them."""
     Task = ctypes.CFUNCTYPE(c_int, c_int, c_void_p, c_void_p)
     seen, lock = {}, threading.Lock()
     both = threading.Barrier(2)  # the tasks run at the same time, on two threads

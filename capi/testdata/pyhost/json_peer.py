@@ -77,7 +77,7 @@ def case():
 
 
 def outcome(parse, show, s):
-    """Error and message, or the type and what is seen of the value."""
+    """The error kind and message, or the type and the contents of the value."""
     try:
         v = parse(s)
     except Exception as e:
@@ -97,7 +97,7 @@ accepted = 0
 for _ in range(count):
     s = case()
     want, got = outcome(*theirs, s), outcome(*ours, s)
-    assert got == want or is_subnormal(got), (s, want, got)  # these are read here: Stringify writes them
+    assert got == want or is_subnormal(got), (s, want, got)  # Stringify writes subnormal numbers
     accepted += got[0] != "error"
 assert count / 10 < accepted < count * 9 / 10, accepted
 print("ok")

@@ -1,6 +1,6 @@
 """Modules that Apache TVM exported, through both ABIs: modules.py LIBRARY ARTIFACTS FILE...
 
-Each function of each file is run on numpy arrays and must give what Apache TVM gave.
+Each function of each file is run on numpy arrays and must return the same results as in Apache TVM.
 """
 
 import os
@@ -69,7 +69,7 @@ def classic(path):
 
 
 def forked(path):
-    """As multiprocessing does it: the child computes with what its parent loaded, and loads nothing."""
+    """As in multiprocessing: the child computes with modules that its parent loaded, and loads none."""
     f = lib.get_function(lib.load(path), "addone")
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""What a process finds registered in libtvmgo.so before and after it uses targets, compared with Apache TVM's wheels.
+"""Everything registered in libtvmgo.so before and after the first use of targets, compared with Apache TVM's wheels.
 
 registry_peer.py LIBRARY ORDER
 """
@@ -37,7 +37,7 @@ def type_keys(lib=library):
 
 
 def stderr_of(f):
-    """What f writes to stderr."""
+    """The output of f on stderr."""
     with tempfile.TemporaryFile() as log:
         before = os.dup(2)
         os.dup2(log.fileno(), 2)
@@ -72,7 +72,7 @@ if order == "first-use":
     assert type_keys() == theirs + list(KEYS)
     later = [n for n in global_names() if n not in names]
     assert "target.Target" in later and "target.build.c" in later and all(n.startswith("target.") for n in later), later
-    import tvm  # noqa: F401  registers what the compiler has
+    import tvm  # noqa: F401  registers the compiler's functions
 
     known = set(tvm_ffi.registry.list_global_func_names())
     compared = 0

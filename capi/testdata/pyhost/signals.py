@@ -1,6 +1,6 @@
-"""Python's signals after the library came: signals.py LIBRARY CARRIER
+"""Python's signals after the library was loaded: signals.py LIBRARY CARRIER
 
-CARRIER is a module that carries others, of a kind without a loader: Go reads it.
+CARRIER is a module that contains others, of a kind without a loader: Go reads it.
 """
 
 import faulthandler
@@ -18,7 +18,7 @@ import abi
 library, carrier = sys.argv[1:]
 caught = []
 NAMES = ("SIGUSR1", "SIGUSR2", "SIGHUP", "SIGTERM", "SIGALRM", "SIGPROF", "SIGCHLD", "SIGURG")
-for name in NAMES[::2]:  # half of the handlers are there first
+for name in NAMES[::2]:  # half of the handlers are set before the library is loaded
     signal.signal(getattr(signal, name), lambda number, _: caught.append(number))
 lib = abi.Library(library)
 
@@ -29,7 +29,7 @@ def enter_go():
 
 
 def send(number):
-    """One signal to this process, and its handler's run: Python's, between two steps of the main thread."""
+    """Sends a signal to this process. Python runs its handler between two steps of the main thread."""
     before = len(caught)
     os.kill(os.getpid(), number)
     while len(caught) == before:
@@ -45,7 +45,7 @@ def handlers():
 
 
 def interrupt():
-    """Ctrl-C is KeyboardInterrupt, as it was."""
+    """Ctrl-C still raises KeyboardInterrupt."""
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         os.kill(os.getpid(), signal.SIGINT)
@@ -56,7 +56,7 @@ def interrupt():
 
 
 def broken_pipe():
-    """Python ignores SIGPIPE and raises."""
+    """Python ignores SIGPIPE and raises an error."""
     r, w = os.pipe()
     os.close(r)
     try:
@@ -79,7 +79,7 @@ def children():
 
 
 def traceback_on_request():
-    """faulthandler writes where Python is; it is C code that runs in the handler."""
+    """faulthandler writes Python's stack; its handler is C code."""
     with tempfile.TemporaryFile() as f:
         faulthandler.register(signal.SIGUSR2, file=f, all_threads=True)
         os.kill(os.getpid(), signal.SIGUSR2)
@@ -104,7 +104,7 @@ thread.start()
 thread.join()
 all_parts()
 
-# A crash of the program is told by faulthandler, and still ends the process with its signal.
+# faulthandler reports a crash of the program, and the signal still ends the process.
 child = os.fork()
 if child == 0:
     import ctypes

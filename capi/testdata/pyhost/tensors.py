@@ -1,6 +1,6 @@
 """numpy arrays to tensors and back through DLPack, both generations: tensors.py LIBRARY MODULE
 
-Nothing is copied, nothing dies too early, everything is given back exactly once. MODULE has addone.
+Nothing is copied or freed too early, and everything is returned exactly once. MODULE has addone.
 """
 
 import ctypes
@@ -29,11 +29,11 @@ TO = {False: lib.TVMFFITensorToDLPack, True: lib.TVMFFITensorToDLPackVersioned}
 BOTH = [False, True]
 
 
-# ---- numpy to us ----
+# ---- from numpy to the library ----
 
 
 class Counted:
-    """Counts the calls of a loan's deleter on their way to it."""
+    """Counts the calls of a loan's deleter, and forwards them."""
 
     def __init__(self, managed):
         self.calls = 0
@@ -79,7 +79,7 @@ def from_numpy(a, versioned):
     again = abi.Tensor(lib, t.handle)
     lib.check(lib.TVMFFIObjectIncRef(c_void_p(t.handle)))
     t.release()
-    assert deleter.calls == 0, "given back although a reference is left"
+    assert deleter.calls == 0, "returned although a reference is left"
     again.release()
     assert sys.getrefcount(a) == before and deleter.calls == 1, f"given back {deleter.calls} times"
     t = wrap(lend(a, versioned), versioned)
@@ -104,7 +104,7 @@ def shapes_and_types(versioned):
 
 
 def refusals(versioned):
-    """The loan stays the caller's when it is refused."""
+    """The caller still owns a rejected loan."""
     a = np.zeros((4, 6), np.float32)
     before = sys.getrefcount(a)
     for view, alignment, contiguous, part in ((a.T, 0, 1, "not contiguous"), (a[:, 1:], 64, 0, "aligned"),
@@ -126,7 +126,7 @@ def refusals(versioned):
 
 
 def computes(versioned):
-    """A function of a loaded module reads and writes numpy's own memory."""
+    """A function of a loaded module reads and writes the memory of numpy."""
     f = lib.get_function(lib.load(path), "addone")
     a, out = abi.aligned(np.arange(1024, dtype=np.float32)), abi.aligned(np.zeros(1024, np.float32))
     x, y = (wrap(lend(n, versioned), versioned, alignment=64, contiguous=1) for n in (a, out))
@@ -137,7 +137,7 @@ def computes(versioned):
 
 
 def released_elsewhere(versioned):
-    """The last reference goes on a thread that Python made, while this one waits for it."""
+    """The last reference is dropped on a thread that Python created, while this one waits for it."""
     a = np.zeros(8)
     before = sys.getrefcount(a)
     tensors = [wrap(lend(a, versioned), versioned) for _ in range(50)]
@@ -149,27 +149,27 @@ def released_elsewhere(versioned):
     assert sys.getrefcount(a) == before
 
 
-# ---- us to numpy ----
+# ---- from the library to numpy ----
 
 api.PyCapsule_IsValid.argtypes = [c_void_p, c_char_p]
 
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def end_capsule(capsule):
-    """Gives back what nobody took out."""
+    """Returns loans that no consumer took."""
     for versioned in BOTH:
         if api.PyCapsule_IsValid(capsule, NAMES[versioned]):
             p = pointer_of(capsule, NAMES[versioned])
             abi.Deleter(MANAGED[versioned].from_address(p).deleter)(p)
 
 
-# The capsule is ending: its address must not become a Python object again.
+# The capsule is being destroyed: its address must not become a Python object again.
 pointer_of = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", api))
 new_capsule = ctypes.PYFUNCTYPE(py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", api))
 
 
 class Exporter:
-    """A tensor of ours as DLPack's consumers want it."""
+    """A tensor of the library in the form that DLPack consumers expect."""
 
     def __init__(self, tensor, versioned):
         self.tensor, self.versioned = tensor, versioned
@@ -184,7 +184,7 @@ class Exporter:
 
 
 class Memory:
-    """Memory of this program on loan, and how often it was given back."""
+    """Memory of this program on loan, and how often it was returned."""
 
     def __init__(self, shape, strides=None):
         self.returned, ndim = 0, len(shape)
@@ -213,7 +213,7 @@ def to_numpy(versioned):
         unused = exporter.__dlpack__()
         assert t.refs == 3
         del unused
-        assert t.refs == 2, "a capsule that nobody used gives nothing back"
+        assert t.refs == 2, "an unused capsule returns nothing"
         t.release()
         memory.bytes += 1
         if a.size > 0:
@@ -236,7 +236,7 @@ def own_memory(versioned):
     address = t.dl.data
     t.release()
     assert a.dtype == np.int16 and a.shape == (3, 7) and a.ctypes.data == address
-    if versioned:  # numpy may hold an old loan for read-only
+    if versioned:  # numpy may treat an unversioned loan as read-only
         a[...] = np.arange(21).reshape(3, 7)
         assert ctypes.c_int16.from_address(address + 2 * 20).value == 20
 
@@ -253,7 +253,7 @@ def there_and_back(versioned):
 
 
 def read_only():
-    """What must not be written stays so on its way through a tensor, and through a view of one."""
+    """Read-only memory stays read-only when it passes through a tensor, and through a view of one."""
     a = np.arange(4.0)
     a.flags.writeable = False
     managed = lend(a, True)

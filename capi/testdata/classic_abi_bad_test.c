@@ -26,7 +26,7 @@ static int echo(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void* 
   return n == 0 ? 0 : TVMCFuncSetReturn(ret, &args[0], &codes[0], 1);
 }
 
-/* A system library's function: the loader takes it for one of the classic generation. */
+/* Returns a function of the system library, which the loader treats as one of the classic generation. */
 static TVMFunctionHandle generated_function(void) {
   TVMFunctionHandle load = NULL, f = NULL;
   TVMValue lib = {0};
@@ -56,7 +56,7 @@ static void test_results(TVMFunctionHandle f, TVMFunctionHandle object) {
   }
   for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
     answer.v_handle = NULL, answer_code = pointers[i];
-    /* A function of the system library, which the loader treats as one of the classic generation. */
+    FAILS(TVMFuncCall(f, NULL, NULL, 0, &ret, &ret_code), "is NULL");
   }
   answer.v_handle = object, answer_code = kTVMModuleHandle;
   FAILS(TVMFuncCall(f, NULL, NULL, 0, &ret, &ret_code), "code 9 (module) is an object of type Function");

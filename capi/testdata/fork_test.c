@@ -5,6 +5,9 @@
  *   fork_test system FILE CARRIER   forks around the first use of the system library, which starts Go
  *   fork_test exec FILE CARRIER     a child execs this program, in which everything is allowed
  * CARRIER is a module that contains others, of a kind without a loader: Go reads it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

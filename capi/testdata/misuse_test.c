@@ -1,6 +1,7 @@
 /* Misuse of a device that TVMGO_VALIDATE=1 reports, each time with the allocation or the stream:
  *   misuse_test TYPE NAME     device type (a number) and its name in messages
- * It works for every device with index 0. Tests that need streams, two indices or page-locked memory are omitted if the device lacks these. The lines before the last one list the tests that ran. */
+ * It works for every device with index 0. Tests that need streams, two indices or page-locked memory are omitted if
+ * the device lacks these. The lines before the last one list the tests that ran. */
 #include <tvm/runtime/c_backend_api.h>
 #include <tvmgo/device_api.h>
 

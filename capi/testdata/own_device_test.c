@@ -1,4 +1,4 @@
-/* A C program registers a device and runs the C part of the suite on it. The argument selects a defect of the
+/* A C program registers a device and runs the C part of the suite on it. An argument selects a defect of the
  * device. */
 #include "own_device_suite.h"
 

@@ -40,8 +40,8 @@ func TestLibrary_ABIIsOnRecord(t *testing.T) {
 	}
 	require.Empty(t, without(want, got), "programs rely on these lines, which have changed. Restore them; or, if no "+
 		"release contained them, remove the lines from testdata/abi-*.txt by hand")
-	require.Empty(t, without(got, want), "these lines are not recorded. If the newest version in exports.map was released, "+
-		"add a version to exports.map, with the new functions; then: go test ./capi -run ABIIsOnRecord -update")
+	require.Empty(t, without(got, want), "these lines are not recorded. If the newest version in exports.map was "+
+		"released, add a version to exports.map, with the new functions; then: go test ./capi -run ABIIsOnRecord -update")
 	require.Len(t, want, len(got), "on record twice")
 }
 

@@ -138,9 +138,8 @@ func (b *build) divide(m *tir.IRModule) error {
 			case err != nil:
 				return err
 			case set && !to.Equal(now.target) && now.hops == mostHops:
-				return runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: its passes hand function %s to kind %q, "+
-					"which handed it over "+
-					"itself: passes must leave a function with some target", now.target.Kind(), f.Name, to.Kind())
+				return runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: its passes pass function %s on to kind "+
+					"%q, which passed it on, too: one of the targets must keep the function", now.target.Kind(), f.Name, to.Kind())
 			case set && !to.Equal(now.target):
 				moved = addTo(moved, to, f, now.hops+1)
 			default:
@@ -217,7 +216,7 @@ func (b *build) runPasses(now batch) (*tir.IRModule, error) {
 				return nil, withContext("build for kind %q: pass %d: %w", kind, i, err)
 			}
 			if next == nil {
-				return nil, runtime.Errorf(runtime.ErrFailed, "build for kind %q: pass %d gave no module", kind, i)
+				return nil, runtime.Errorf(runtime.ErrFailed, "build for kind %q: pass %d returned no module", kind, i)
 			}
 			m = next
 		}
@@ -278,9 +277,9 @@ func (b *build) generate(p *part) error {
 	case err != nil:
 		return withContext("build for kind %q: %w", kind, err)
 	case p.module == nil:
-		return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the code generator gave no module", kind)
+		return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the code generator returned no module", kind)
 	case p.module.ID() == 0:
-		return runtime.Errorf(runtime.ErrClosed, "build for kind %q: the code generator gave a module that is closed", kind)
+		return runtime.Errorf(runtime.ErrClosed, "build for kind %q: the code generator returned a closed module", kind)
 	}
 	constants, err := guarded(func() (*constantsResult, error) {
 		c, err := constantsOf(kind, m, p.target)

@@ -145,7 +145,7 @@ func TestBuild_BadInput(t *testing.T) {
 	_, err = codegen.Build(scale(t, 1), kind(t, "metal"))
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
 	require.ErrorContains(t, err,
-		`build for kind "metal": no code generator target.build.metal is enabled: there are those of c, hello, llvm: `+
+		`build for kind "metal": no code generator target.build.metal is enabled: enabled are c, hello, llvm: `+
 			`no package of tvmgo generates code for metal: build for one of c, hello, llvm, opencl, `+
 			`or register a generator by codegen.Register`)
 	m := scale(t, 1)
@@ -192,7 +192,7 @@ func TestBuild_Passes(t *testing.T) {
 			return m, nil
 		}})
 	_, err := codegen.Build(scale(t, 1), kind(t, "passes-test"))
-	require.ErrorContains(t, err, "the code generator gave no module")
+	require.ErrorContains(t, err, "the code generator returned no module")
 	require.Equal(t, []string{"first for passes-test", "second"}, seen)
 	require.Equal(t, other.Funcs, got.Funcs)
 	require.Same(t, other.Funcs[0], got.Funcs[0])
@@ -203,7 +203,7 @@ func TestBuild_Passes(t *testing.T) {
 	}})
 	require.ErrorIs(t, must.Fail(codegen.Build(scale(t, 1), kind(t, "passes-fail"))), failing)
 	declare("passes-none", []codegen.Pass{func(*tir.IRModule, *target.Target) (*tir.IRModule, error) { return nil, nil }})
-	require.ErrorContains(t, must.Fail(codegen.Build(scale(t, 1), kind(t, "passes-none"))), "pass 0 gave no module")
+	require.ErrorContains(t, must.Fail(codegen.Build(scale(t, 1), kind(t, "passes-none"))), "pass 0 returned no module")
 	declare("passes-odd", 7)
 	_, err = codegen.Build(scale(t, 1), kind(t, "passes-odd"))
 	require.ErrorContains(t, err, "its column codegen.passes holds a int: want a []codegen.Pass")

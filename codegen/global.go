@@ -127,7 +127,7 @@ func targetFromC(op, kind string, args []any) (*target.Target, error) {
 	case *target.Kind:
 		t, err = target.New(v.Name())
 	default:
-		return nil, wrongType("%s: argument 1: expected a target or text that says one, got %T", op, v)
+		return nil, wrongType("%s: argument 1: expected a target, as an object or as text, got %T", op, v)
 	}
 	if err != nil {
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: %w", op, err)
@@ -213,7 +213,7 @@ func (p *program) Function(name string) (*runtime.Function, error) {
 		return nil, runtime.ErrNotFound
 	}
 	return nil, runtime.Errorf(runtime.ErrNotSupported, "function %s is part of a program: build it by %s, and call it "+
-		"in the module that comes out", name,
+		"in the built module", name,
 		globalBuild)
 }
 

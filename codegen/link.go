@@ -208,7 +208,7 @@ func (b *build) checkListed() error {
 		}
 		for _, f := range p.funcs {
 			if !slices.Contains(listed, f.Name) {
-				return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the module that its code generator gave lacks "+
+				return runtime.Errorf(runtime.ErrFailed, "build for kind %q: the module that its code generator returned lacks "+
 					"function %s", p.target.Kind(), f.Name)
 			}
 		}

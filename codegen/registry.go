@@ -99,7 +99,7 @@ func generator(kind *target.Kind) (BuildFunc, error) {
 		return external, nil
 	case build == nil:
 		return nil, runtime.Errorf(runtime.ErrNotSupported, "build for kind %q: no code generator %s%s is enabled: "+
-			"there are those of %s: %s", kind, prefix, kind, strings.Join(Kinds(), ", "), wayToGenerator(kind.Name()))
+			"enabled are %s: %s", kind, prefix, kind, strings.Join(Kinds(), ", "), wayToGenerator(kind.Name()))
 	}
 	return build, nil
 }

@@ -227,7 +227,7 @@ func (b *build) checkNames() error {
 	}
 	for _, name := range b.wanted {
 		if owner[name] == nil {
-			return runtime.Errorf(runtime.ErrFailed, "build: passes took function %s away", name)
+			return runtime.Errorf(runtime.ErrFailed, "build: passes removed function %s", name)
 		}
 	}
 	return nil

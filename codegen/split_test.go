@@ -207,8 +207,8 @@ func TestBuild_PassesHandOver(t *testing.T) {
 	require.NoError(t, err)
 	to = kind(t, again)
 	_, err = codegen.Build(parsed(t, inPlace("f", "", "0.0", "")), kind(t, name))
-	require.ErrorContains(t, err, "hand function f to kind")
-	require.ErrorContains(t, err, "passes must leave a function with some target")
+	require.ErrorContains(t, err, "pass function f on to kind")
+	require.ErrorContains(t, err, "one of the targets must keep the function")
 }
 
 // The constants of a kind are set in its module before a function is first called.
@@ -294,7 +294,7 @@ func TestBuild_SplitBadInput(t *testing.T) {
 		inPlace("f", `"target": 3`, "1.0",
 			""): "function f: attribute target is a int64: want a target",
 		inPlace("g", "", "1.0", "") + inPlace("f", `"target": "metal"`, "1.0",
-			""): `function f: build for kind "metal": no code generator target.build.metal is enabled: there are those of `,
+			""): `function f: build for kind "metal": no code generator target.build.metal is enabled: enabled are `,
 		inPlace("f", `"calling_conv": 2`, "1.0",
 			""): `function f is a kernel (attribute calling_conv is 2), and the target's kind "c" has no device`,
 		inPlace("f", `"calling_conv": 7`, "1.0",
@@ -303,15 +303,15 @@ func TestBuild_SplitBadInput(t *testing.T) {
 			""): "function f calls g, which is built for another target: argument 0 (A_) must be a tensor that is a parameter " +
 			"of f",
 		inPlace("f", `"target": "`+closed+`"`, "1.0",
-			""): "gave a module that is closed",
+			""): "returned a closed module",
 		inPlace("f", `"target": "`+other+`"`, "1.0",
-			""): "the module that its code generator gave lacks function f",
+			""): "the module that its code generator returned lacks function f",
 		inPlace("f", `"target": "`+both+`"`, "1.0", "") +
 			inPlace("g", "", "1.0", ""): "brings a function g, as does that for kind \"c\": give one another name",
 		inPlace("f", `"target": "`+panics+`"`, "1.0",
 			""): "pass 0: it panicked: boom",
 		inPlace("f", `"target": "`+loses+`"`, "1.0",
-			""): "build: passes took function f away",
+			""): "build: passes removed function f",
 		inPlace("f", `"target": "`+twice+`"`, "1.0",
 			""): "it has a code generator target.build." + twice + " and another one in column codegen.external",
 	} {

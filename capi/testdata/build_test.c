@@ -75,7 +75,7 @@ static void check_programs(void) {
 static void check_mistakes(void) {
   TVMFFIAny out, source;
   FAILS(CALL("codegen.Build", &out, text_view(program), text_view("metal")), "NotSupportedError",
-      "no code generator target.build.metal is enabled: there are those of c, llvm, opencl");
+      "no code generator target.build.metal is enabled: enabled are c, llvm, opencl");
   FAILS(CALL("codegen.Build", &out, text_view(program), text_view("nonesuch")), "ValueError",
       "codegen.Build: argument 1: ");
   FAILS(CALL("codegen.Build", &out, text_view(program), text_view("")), "ValueError",

@@ -73,7 +73,7 @@ func (w *writer) packedCall(e *tir.Call) code {
 		w.line("if (%s != %s) %s", kind, values.Float.Index, notA("float"))
 		return w.cast(t, tir.Float64, atom(got+".v_float64"))
 	}
-	w.fail("the packed call of %s gives a value of type %s: only numbers can be taken", e.Name, t)
+	w.fail("the packed call of %s returns type %s: want a number", e.Name, t)
 	return atom("0")
 }
 

@@ -24,7 +24,7 @@ func (m *module) hostOnly() error {
 	if err != nil {
 		return err
 	}
-	missing = slices.DeleteFunc(missing, func(f string) bool { return f == "sgx" }) // compilers generate no instructions for it
+	missing = slices.DeleteFunc(missing, func(f string) bool { return f == "sgx" }) // no compiler generates it
 	if len(missing) > 0 {
 		return runtime.Errorf(runtime.ErrNotSupported, "its code may use %s, which this machine's CPU does not have "+
 			"(mcpu %q, mattr %q): leave that out of the target, or export the module and call it where "+

@@ -17,11 +17,11 @@ import (
 func TestLegalizeTypes_Refuses(t *testing.T) {
 	for body, want := range map[string]string{
 		"extern g(cast(int4, n))": "legalize types: " +
-			"function f: the call of g passes argument 0 of type int4, which functions do not take: cast it to a wider one",
+			"function f: the call of g passes argument 0 of type int4, which functions cannot take: cast it to a wider one",
 		"packed g(cast(float8_e5m2, n))": "the call of g " +
 			"passes argument 0 of type float8_e5m2",
 		"eval cast(int32, extern g[int4](n))": "the call of g " +
-			"gives a value of type int4",
+			"returns type int4",
 		"alloc a: int4[8], data pa: handle\na[0] = cast(int4, n)\nextern g(pa)": "the address of " +
 			"buffer a of type int4 is given away",
 		"alloc a: float4_e2m1fn[8]\na[0] = cast(float4_e2m1fn, n)\nextern g(address_of[handle](a[0]))": "the address of " +

@@ -166,13 +166,13 @@ func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
 	if e.Kind == tir.CallExtern || e.Kind == tir.CallPacked {
 		for i, a := range e.Args {
 			if !IsLegal(a.DType()) {
-				l.fail("the call of %s passes argument %d of type %s, which functions do not take: cast it to a wider one, or "+
+				l.fail("the call of %s passes argument %d of type %s, which functions cannot take: cast it to a wider one, or "+
 					"pass a tensor", e.Name, i, a.DType())
 			}
 		}
 		if !IsLegal(e.Type) {
-			l.fail("the call of %s gives a value of type %s, which functions do not give: let it give a wider one, and "+
-				"cast that", e.Name, e.Type)
+			l.fail("the call of %s returns type %s, which functions cannot return: return a wider type, and "+
+				"cast the result", e.Name, e.Type)
 		}
 		return e, true
 	}

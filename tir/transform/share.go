@@ -70,7 +70,7 @@ func (r *reuser) shareAs(s tir.Stmt, at standing, grow bool) tir.Stmt {
 // fits reports whether a buffer may share the memory of a slot.
 func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	host := x.host.buffer
-	if x.host.end < l.first || host.StorageScope() != l.buffer.StorageScope() { // the memory ends earlier, or has another scope
+	if x.host.end < l.first || host.StorageScope() != l.buffer.StorageScope() { // it ends earlier, or has another scope
 		return false
 	}
 	for _, other := range x.members {

@@ -200,7 +200,7 @@ func TestBuild_CompositeBadInput(t *testing.T) {
 		`{"kind": "composite", "devices": ["dnnl"]}`: `no member accepts operation "biased" (function) (and 2 more): ` +
 			`dnnl (member 0): it only multiplies matrices`,
 		`{"kind": "composite", "devices": ["dnnl", "metal"]}`: `function biased: build for kind "metal": ` +
-			`no code generator target.build.metal is enabled: there are those of c, dnnl`,
+			`no code generator target.build.metal is enabled: enabled are c, dnnl`,
 		`{"kind": "composite", "devices": []}`: `composite is composite and has no members`,
 		"dnnl":                                 `build for kind "dnnl": pass 0: function dense1 is not a product`,
 	} {

@@ -212,27 +212,35 @@ func (s *suite) tableIndices(t *testing.T) {
 	}
 }
 
-// tableAlignment allocates memory with every alignment. Alignments up to 256 must work; larger ones must work or be an
-// error.
+// tableAlignment allocates memory with every alignment, twice, since one address may be aligned by chance. Alignments
+// up to 256 must work; larger ones must work or be an error.
 func (s *suite) tableAlignment(t *testing.T) {
 	typ, id := cType(s.dev)
-	var p unsafe.Pointer
+	var memory [2]unsafe.Pointer
 	for shift := 0; shift <= 20; shift++ {
 		alignment := uintptr(1) << shift
-		o := C.alloc(typ, id, 100, C.size_t(alignment), &p)
-		if o.rc != 0 {
-			require.Greater(t, alignment, uintptr(256), "%s", C.GoString(o.text))
-			fails(t, o, "an alignment beyond the device's")
-			continue
+		for i := range memory {
+			o := C.alloc(typ, id, 100, C.size_t(alignment), &memory[i])
+			if o.rc != 0 {
+				require.Greater(t, alignment, uintptr(256), "%s", C.GoString(o.text))
+				fails(t, o, "an alignment beyond the device's")
+				memory[i] = nil
+				continue
+			}
+			succeeds(t, o, "an alignment")
+			require.True(t, s.opts.DataIsAddress || alignment <= 256,
+				"alignment %d: only memory with addresses has larger alignments", alignment)
+			if s.opts.DataIsAddress {
+				require.Zero(t, uintptr(memory[i])%alignment, "alignment %d", alignment)
+			}
 		}
-		succeeds(t, o, "an alignment")
-		require.True(t, s.opts.DataIsAddress || alignment <= 256,
-			"alignment %d: only memory with addresses has larger alignments", alignment)
-		if s.opts.DataIsAddress {
-			require.Zero(t, uintptr(p)%alignment, "alignment %d", alignment)
+		for _, p := range memory {
+			if p != nil {
+				succeeds(t, C.release(typ, id, p), "free")
+			}
 		}
-		succeeds(t, C.release(typ, id, p), "free")
 	}
+	var p unsafe.Pointer
 	for _, alignment := range []C.size_t{0, 3, 96, 255, 1<<40 + 1} {
 		fails(t, C.alloc(typ, id, 100, alignment, &p), "an alignment that is not a power of two")
 	}

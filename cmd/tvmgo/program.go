@@ -2,14 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"tvmgo/tir"
@@ -63,20 +61,12 @@ func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
 func located(name string, source []byte, isJSON bool, err error) error {
 	var parse *text.ParseError
 	var read *tirjson.Error
-	var syntax *json.SyntaxError
 	var check *tir.Error
-	if errors.As(err, &read) && read.Err != nil { // not JSON: the whole text is read again for the position
-		if whole := json.Unmarshal(source, new(json.RawMessage)); whole != nil {
-			err = whole
-		}
-	}
 	switch {
 	case errors.As(err, &parse):
 		return fmt.Errorf("%s:%d:%d: %s", name, parse.Line, parse.Column, parse.Msg)
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%s%s: %w", name, position(source, int(syntax.Offset)-1), err)
 	case errors.As(err, &read):
-		return fmt.Errorf("%s%s: %w", name, position(source, findPath(source, read.Path)), err)
+		return fmt.Errorf("%s%s: %w", name, position(source, read.Offset), err)
 	case errors.As(err, &check) && check.Func != "" && !isJSON:
 		return fmt.Errorf("%s%s: %w", name, position(source, findFunction(source, check.Func)), err)
 	}
@@ -102,43 +92,4 @@ func findFunction(text []byte, name string) int {
 		return -1
 	}
 	return at[2]
-}
-
-// findPath returns the offset of the value with a path such as $.funcs[0].name, or that of the closest enclosing value
-// that exists, or -1. It reads the text once, and decodes nothing outside the path.
-func findPath(text []byte, path string) int {
-	d := json.NewDecoder(bytes.NewReader(text))
-	found := -1
-	var walk func(here string) bool // reports whether to continue
-	walk = func(here string) bool {
-		at := int(d.InputOffset())
-		at += len(text[at:]) - len(bytes.TrimLeft(text[at:], " \t\r\n:,"))
-		rest, leads := strings.CutPrefix(path, here)
-		if !leads || rest != "" && rest[0] != '.' && rest[0] != '[' {
-			var beside json.RawMessage
-			return d.Decode(&beside) == nil
-		}
-		found = at
-		if rest == "" {
-			return false
-		}
-		switch t, _ := d.Token(); t {
-		case json.Delim('{'):
-			for d.More() {
-				key, err := d.Token()
-				if err != nil || !walk(here+"."+key.(string)) {
-					return false
-				}
-			}
-		case json.Delim('['):
-			for i := 0; d.More(); i++ {
-				if !walk(here + "[" + strconv.Itoa(i) + "]") {
-					return false
-				}
-			}
-		}
-		return false // no later value has the path
-	}
-	walk("$")
-	return found
 }

@@ -68,19 +68,19 @@ type Reader struct {
 	text     string
 	at       int
 	maxDepth int
-	steps    []step // from the document to the current value
+	steps    []Step // from the document to the current value
 	err      *Error
 }
 
-// step is a member of an object, or an element of a list if index >= 0.
-type step struct {
-	key   string
-	index int
+// Step is a member of an object, or an element of a list if Index >= 0.
+type Step struct {
+	Key   string
+	Index int
 }
 
 // NewReader returns a reader of a text, in which objects and lists are nested at most depth levels deep.
 func NewReader(text string, depth int) *Reader {
-	return &Reader{text: text, maxDepth: depth, steps: make([]step, 0, 8)}
+	return &Reader{text: text, maxDepth: depth, steps: make([]Step, 0, 8)}
 }
 
 // Member returns the path of a member of the object at a path.
@@ -103,16 +103,61 @@ func Member(path, key string) string {
 // Element returns the path of an element of the list at a path.
 func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-func (r *Reader) path() string {
+// Path returns the path of the value to which steps lead from a document. Of a long path it shows the beginning and
+// the end.
+func Path(steps []Step) string {
+	const first, last = 20, 10
 	path := "$"
-	for _, s := range r.steps {
-		if s.index < 0 {
-			path = Member(path, s.key)
-		} else {
-			path = Element(path, s.index)
+	for i, s := range steps {
+		switch n := len(steps); {
+		case n > first+last+10 && i >= first && i < n-last:
+			if i == first {
+				path += "…"
+			}
+		case s.Index < 0:
+			path = Member(path, s.Key)
+		default:
+			path = Element(path, s.Index)
 		}
 	}
 	return path
+}
+
+// Find returns the offset of the value to which steps lead from a document, or of the closest enclosing value that
+// exists, in bytes. It returns len(text) if the text has no value.
+func Find(text string, steps []Step) int {
+	r := NewReader(text, len(text))
+	found := 0
+	var walk func(steps []Step)
+	walk = func(steps []Step) {
+		open := r.next()
+		found = r.at
+		switch {
+		case len(steps) == 0:
+		case steps[0].Index < 0 && open == '{':
+			r.Object(func(key string) {
+				if key != steps[0].Key {
+					r.Value()
+					return
+				}
+				walk(steps[1:])
+				r.Fail("found") // ends the search
+			})
+		case steps[0].Index >= 0 && open == '[':
+			i := 0
+			r.List(func() {
+				if i != steps[0].Index {
+					r.Value()
+					i++
+					return
+				}
+				walk(steps[1:])
+				r.Fail("found")
+			})
+		}
+	}
+	walk(steps)
+	return found
 }
 
 // Fail makes an error of the text at the current position, unless there is one already.
@@ -121,7 +166,7 @@ func (r *Reader) Fail(format string, args ...any) { r.fail(Syntax, r.at, format,
 func (r *Reader) fail(kind Kind, at int, format string, args ...any) {
 	if r.err == nil {
 		line := 1 + strings.Count(r.text[:min(at, len(r.text))], "\n")
-		r.err = &Error{kind, r.path(), at, line, fmt.Sprintf(format, args...)}
+		r.err = &Error{kind, Path(r.steps), at, line, fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -196,7 +241,7 @@ func (r *Reader) object(member func(key string), seen map[string]any) {
 		if r.err != nil {
 			return
 		}
-		r.steps = append(r.steps[:depth], step{key, -1})
+		r.steps = append(r.steps[:depth], Step{key, -1})
 		if _, twice := seen[key]; twice {
 			r.fail(Duplicate, start, "the key is repeated")
 			return
@@ -228,14 +273,14 @@ func (r *Reader) List(element func()) {
 		return
 	}
 	depth := len(r.steps)
-	r.steps = append(r.steps, step{})
+	r.steps = append(r.steps, Step{})
 	if r.next() == ']' {
 		r.at++
 		r.steps = r.steps[:depth]
 		return
 	}
 	for i := 0; r.err == nil; i++ {
-		r.steps[depth].index = i
+		r.steps[depth].Index = i
 		element()
 		c := r.next()
 		if c != ',' && c != ']' {

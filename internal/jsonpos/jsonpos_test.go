@@ -161,3 +161,36 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestFind(t *testing.T) {
+	const text = `{"ab": {"b": 1}, "a": {"b": [0, [{"c": {}}, 2]]}, "d": "x"}`
+	key := func(k string) Step { return Step{k, -1} }
+	at := func(i int) Step { return Step{"", i} }
+	for _, c := range []struct {
+		want string
+		path []Step
+	}{
+		{`{"ab"`, nil},
+		{`{"b": [`, []Step{key("a")}},
+		{`[0`, []Step{key("a"), key("b")}},
+		{`[{`, []Step{key("a"), key("b"), at(1)}},
+		{`{}}`, []Step{key("a"), key("b"), at(1), at(0), key("c")}},
+		{`"x"`, []Step{key("d")}},
+		{`1}`, []Step{key("ab"), key("b")}},
+		{`{"c"`, []Step{key("a"), key("b"), at(1), at(0), key("missing")}}, // the enclosing value
+		{`[0`, []Step{key("a"), key("b"), at(7)}},
+		{`{"ab"`, []Step{key("none"), key("at"), key("all")}},
+		{`{"ab"`, []Step{at(0)}},
+		{`"x"`, []Step{key("d"), key("x")}},
+	} {
+		require.Equal(t, strings.Index(text, c.want), Find(text, c.path), Path(c.path))
+	}
+	require.Equal(t, 2, Find("  ", []Step{key("a")}))
+	require.Equal(t, 2, Find("[ }", []Step{at(0)}), "a text that is not JSON")
+}
+
+func TestPath_Long(t *testing.T) {
+	steps := make([]Step, 41)
+	require.Equal(t, 40, strings.Count(Path(steps[:40]), "[0]"))
+	require.Equal(t, "$"+strings.Repeat("[0]", 20)+"…"+strings.Repeat("[0]", 10), Path(steps))
+}

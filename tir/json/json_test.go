@@ -123,7 +123,7 @@ func TestJSON_ReadErrors(t *testing.T) {
 		require.ErrorContains(t, err, "tir: read JSON: "+c.want, c.new)
 		require.Nil(t, m)
 	}
-	require.ErrorContains(t, must.Fail(Unmarshal([]byte(jsonExample+"1"))), "$: something follows the module")
+	require.ErrorContains(t, must.Fail(Unmarshal([]byte(jsonExample+"1"))), "$: more text follows the end")
 	for n := range len(jsonExample) { // cut off anywhere
 		require.Error(t, must.Fail(Unmarshal([]byte(jsonExample[:n]))))
 	}

@@ -1,10 +1,7 @@
 package json
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"strconv"
 
 	"tvmgo/target"
@@ -14,21 +11,20 @@ import (
 // Unmarshal reads a module in the form that [Marshal] writes; the order of fields does not matter. A missing or an
 // unknown field is an error of type *[Error], which contains its path.
 func Unmarshal(data []byte) (m *tir.IRModule, err error) {
+	text := string(data)
+	tree, broken := parse(text)
+	if broken != nil {
+		return nil, broken
+	}
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
-		case *Error:
-			m, err = nil, e
+		case failure:
+			m, err = nil, e.in(text)
 		default:
 			panic(e)
 		}
 	}()
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	tree := readTree(d, nil, 0)
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		failJSON(nil, "something follows the module")
-	}
 	r := &reader{}
 	return r.module(r.object(nil, tree)), nil
 }
@@ -60,14 +56,14 @@ func (r *reader) module(o *object) *tir.IRModule {
 	m := &tir.IRModule{Attrs: r.attrs(o)}
 	list, at := o.list("vars")
 	for i, v := range list {
-		x := r.object(&position{up: at, index: i}, v)
+		x := r.object(at.element(i), v)
 		r.vars = append(r.vars, tir.NewVar(x.text("name"), x.typ("type")))
 		x.done()
 	}
 	r.bufferTable(o)
 	list, at = o.list("functions")
 	for i, v := range list {
-		here := &position{up: at, index: i}
+		here := at.element(i)
 		f := r.function(r.object(here, v))
 		if f.Name == "" || m.Func(f.Name) != nil {
 			failJSON(here, "function name %q is empty or used twice", f.Name)
@@ -84,7 +80,7 @@ func (r *reader) bufferTable(o *object) {
 	list, at := o.list("buffers")
 	all := make([]*object, len(list))
 	for i, v := range list {
-		x := r.object(&position{up: at, index: i}, v)
+		x := r.object(at.element(i), v)
 		all[i] = x
 		shape, _ := x.list("shape")
 		r.buffers = append(r.buffers, &tir.Buffer{Name: x.text("name"), Data: r.varField(x, "data"), DType: x.typ("type"),
@@ -112,11 +108,11 @@ func (r *reader) function(o *object) *tir.PrimFunc {
 		Attrs: r.attrs(o)}
 	list, at := o.list("params")
 	for i, v := range list {
-		f.Params = append(f.Params, r.variable(v, &position{up: at, index: i}))
+		f.Params = append(f.Params, r.variable(v, at.element(i)))
 	}
 	list, at = o.list("buffers")
 	for i, v := range list {
-		x := r.object(&position{up: at, index: i}, v)
+		x := r.object(at.element(i), v)
 		p := r.varField(x, "param")
 		if f.Buffers[p] != nil {
 			failJSON(x.at, "parameter %s has a buffer already", p.Name)
@@ -137,7 +133,7 @@ func (r *reader) attrs(o *object) map[string]any {
 	}
 	list, at := o.list("attrs")
 	for i, v := range list {
-		x := r.object(&position{up: at, index: i}, v)
+		x := r.object(at.element(i), v)
 		key := x.text("key")
 		if _, twice := attrs[key]; twice {
 			failJSON(x.at, "attribute %q occurs twice", key)

@@ -51,7 +51,7 @@ func (r *reader) exprs(o *object, name string, depth int) []tir.Expr {
 	list, at := o.list(name)
 	all := make([]tir.Expr, len(list))
 	for i, v := range list {
-		all[i] = r.exprOf(v, &position{up: at, index: i}, depth)
+		all[i] = r.exprOf(v, at.element(i), depth)
 	}
 	return all
 }
@@ -231,7 +231,7 @@ func (r *reader) field(o *object, f *tir.Field, to any, exprs, stmts int) {
 			if f.Key == "indices" {
 				least = 0
 			}
-			(*x)[i] = wholeOf(v, &position{up: at, index: i}, least, 1<<30)
+			(*x)[i] = wholeOf(v, at.element(i), least, 1<<30)
 		}
 	case *tir.BinaryOp:
 		*x = enumField[tir.BinaryOp](o, f.Key, "operation")
@@ -257,7 +257,7 @@ func (r *reader) stmtOf(v any, at *position, depth int) tir.Stmt {
 	if list, ok := v.([]any); ok {
 		s := &tir.Seq{}
 		for i, x := range list {
-			s.Stmts = append(s.Stmts, r.stmtOf(x, &position{up: at, index: i}, depth))
+			s.Stmts = append(s.Stmts, r.stmtOf(x, at.element(i), depth))
 		}
 		return s
 	}
@@ -296,7 +296,7 @@ func (r *reader) stmtNode(o *object, depth int) tir.Stmt {
 
 func checkCond(o *object, key string, e tir.Expr) {
 	if t := e.DType(); t != tir.Bool {
-		failJSON(&position{up: o.at, key: key}, "type %s: want bool", form.TypeText(t))
+		failJSON(o.at.member(key), "type %s: want bool", form.TypeText(t))
 	}
 }
 
@@ -332,7 +332,7 @@ func (r *reader) reference(o *object) (node any) {
 func enumField[E tir.Enum](o *object, name, what string) E {
 	e, known := tir.ByName[E](o.text(name))
 	if !known {
-		failJSON(&position{up: o.at, key: name}, "unknown %s %q: want one of %q", what, form.Clip(o.text(name)),
+		failJSON(o.at.member(name), "unknown %s %q: want one of %q", what, form.Clip(o.text(name)),
 			tir.Names[E]())
 	}
 	return e

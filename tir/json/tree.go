@@ -3,114 +3,77 @@ package json
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/jsonpos"
 	"tvmgo/tir"
 	"tvmgo/tir/internal/form"
 )
 
-// maxJSONDepth is the maximum nesting of lists and objects, which is also the limit of encoding/json.
+// maxJSONDepth is the maximum nesting of lists and objects.
 const maxJSONDepth = 10_000
 
-// maxJSONFields is the maximum number of fields of an object. Functions and statements are in lists, which have no
-// limit.
-const maxJSONFields = 10_000
-
-// Error is an error in a module's JSON. Path is the faulty value: "$.funcs[0].body".
+// Error is an error in a module's JSON. Path is the faulty value: "$.funcs[0].body". Offset is its position in bytes,
+// or that of the closest enclosing value if it is missing.
 type Error struct {
-	Path, Msg string
-	Err       error // the error of encoding/json if the text is not JSON, otherwise nil
+	Path   string
+	Offset int
+	Msg    string
 }
-
-// Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
 
 // Error returns the path and the message.
 func (e *Error) Error() string { return "tir: read JSON: " + e.Path + ": " + e.Msg }
 
-// position locates a value in a JSON document; nil is the whole document.
-type position struct {
-	up    *position
-	key   string // the field's name; "" in lists
-	index int
+// parse reads the text of a module: objects, lists, texts, json.Number, bool and nil.
+func parse(text string) (any, *Error) {
+	tree, err := jsonpos.Parse(text, maxJSONDepth)
+	if e, is := err.(*jsonpos.Error); is {
+		msg := e.Msg
+		switch e.Kind {
+		case jsonpos.Duplicate:
+			msg = "the field occurs twice"
+		case jsonpos.TooDeep:
+			msg = fmt.Sprintf("lists and objects are nested more than %d deep", maxJSONDepth)
+		}
+		return nil, &Error{e.Path, e.Offset, msg}
+	}
+	return tree, nil
 }
 
-func (p *position) String() string {
-	var parts []string
-	for ; p != nil; p = p.up {
-		part := "[" + strconv.Itoa(p.index) + "]"
-		if p.key != "" {
-			part = "." + p.key
-		}
-		parts = append(parts, part)
-	}
-	slices.Reverse(parts)
-	if n := len(parts); n > 40 { // a long path: keep its beginning and its end
-		parts = append(append(parts[:20:20], "…"), parts[n-10:]...)
-	}
-	return "$" + strings.Join(parts, "")
+// position locates a value in a JSON document; nil is the whole document.
+type position struct {
+	up   *position
+	step jsonpos.Step
+}
+
+func (p *position) member(key string) *position {
+	return &position{p, jsonpos.Step{Key: key, Index: -1}}
+}
+func (p *position) element(i int) *position { return &position{p, jsonpos.Step{Index: i}} }
+
+// failure is the panic that ends the reading of a document.
+type failure struct {
+	at  *position
+	msg string
 }
 
 func failJSON(at *position, format string, args ...any) {
-	panic(&Error{Path: at.String(), Msg: fmt.Sprintf(format, args...)})
+	panic(failure{at, fmt.Sprintf(format, args...)})
 }
 
-// readTree reads one value: map[string]any, []any, string, json.Number, bool or nil. A key must not occur twice.
-func readTree(d *json.Decoder, at *position, depth int) any {
-	if depth > maxJSONDepth {
-		failJSON(at, "lists and objects are nested more than %d deep", maxJSONDepth)
+// in returns the error for a failure in a text.
+func (f failure) in(text string) *Error {
+	var steps []jsonpos.Step
+	for p := f.at; p != nil; p = p.up {
+		steps = append(steps, p.step)
 	}
-	t, err := d.Token()
-	failToken(at, err)
-	switch t {
-	case json.Delim('{'):
-		object := map[string]any{}
-		for d.More() {
-			k, err := d.Token()
-			failToken(at, err)
-			key := k.(string) // Token returns only strings as keys
-			below := &position{up: at, key: key}
-			if _, twice := object[key]; twice {
-				failJSON(below, "the field occurs twice")
-			}
-			if len(object) == maxJSONFields {
-				failJSON(at, "an object has more than %d fields", maxJSONFields)
-			}
-			object[key] = readTree(d, below, depth+1)
-		}
-		closeTree(d, at)
-		return object
-	case json.Delim('['):
-		list := []any{}
-		for d.More() {
-			list = append(list, readTree(d, &position{up: at, index: len(list)}, depth+1))
-		}
-		closeTree(d, at)
-		return list
-	}
-	return t
-}
-
-func closeTree(d *json.Decoder, at *position) {
-	_, err := d.Token()
-	failToken(at, err)
-}
-
-// failToken fails if Token returned an error.
-func failToken(at *position, err error) {
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		panic(&Error{at.String(), err.Error(), err})
-	}
+	slices.Reverse(steps)
+	return &Error{jsonpos.Path(steps), jsonpos.Find(text, steps), f.msg}
 }
 
 // object is an object whose fields are read one by one.
@@ -157,14 +120,14 @@ func (o *object) get(name string) (any, *position) {
 	if !o.has(name) {
 		failJSON(o.at, "field %q is missing", name)
 	}
-	return o.fields[name], &position{up: o.at, key: name}
+	return o.fields[name], o.at.member(name)
 }
 
 // done fails if the object has a field that has not been read.
 func (o *object) done() {
 	for _, k := range slices.Sorted(maps.Keys(o.fields)) {
 		if !o.asked[k] {
-			failJSON(&position{up: o.at, key: k}, "unknown field: want one of %q", slices.Sorted(maps.Keys(o.asked)))
+			failJSON(o.at.member(k), "unknown field: want one of %q", slices.Sorted(maps.Keys(o.asked)))
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 const kind = "opencl"
 
-// Build is target.build.opencl: it generates code for kernels, as transform.ForDevice makes them of a program for
+// Build is target.build.opencl: it generates code for the kernels that transform.ForDevice makes of a program for
 // [Language].
 func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	return codegen.BuildKernels(kind, m, func() (format string, code []byte, err error) {

@@ -18,8 +18,8 @@ import (
 	"tvmgo/tir/text"
 )
 
-// A program for the CPU and OpenCL, divided by the loops of its functions or by the attribute target; called directly
-// and from a library.
+// A program for the CPU and OpenCL is divided by the loops of its functions or by the attribute target. It runs
+// directly and from a library.
 func TestComposite_CPUAndOpenCL(t *testing.T) {
 	need(t)
 	device := devices[0]

@@ -180,8 +180,8 @@ func snippet(name string) (string, bool) {
 	return code, ok
 }
 
-// A float64 or an integer is first rounded to a float whose last digit is odd where something was lost, so that the
-// second rounding is as good as one alone.
+// A float64 or an integer is first rounded to odd: an inexact float gets an odd last bit. Then a second rounding gives
+// the same result as a single one.
 var snippets = map[string]string{
 	"float16": `static inline ushort tvmgo_to_float16(float x) {
   ushort bits;

@@ -204,7 +204,8 @@ func TestRun_Softmax(t *testing.T) {
 	}
 }
 
-// Two kernels with device memory between them that the host allocates, and parameters of types that no kernel takes.
+// A program has two kernels, device memory between them that the host allocates, and parameters of types that no kernel
+// takes.
 func TestRun_SeveralKernels(t *testing.T) {
 	m := parsed(t, `
 func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: float16, times: int32) {
@@ -240,7 +241,7 @@ func chain(a: handle, b: handle, on: bool, shift: int8, big: uint64, scale: floa
 	}
 }
 
-// Vectors that OpenCL has, wider ones, and those of other widths, of all types.
+// Vectors of all types can have any number of lanes: one that OpenCL has, more, or another.
 func TestRun_Vectors(t *testing.T) {
 	for _, typ := range []tir.Type{tir.Float32, tir.Float64, tir.Float16, tir.Int8, tir.UInt8, tir.Int16, tir.Int32,
 		tir.UInt32, tir.Int64} {

@@ -15,7 +15,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// The cubins and fatbins are k.ptx through ptxas and fatbinary of CUDA 12.4 and 13.0.
+// ptxas and fatbinary of CUDA 12.4 and 13.0 made the cubins and fatbins from k.ptx.
 func file(t testing.TB, name string) []byte {
 	t.Helper()
 	return must.Get(os.ReadFile(filepath.Join("testdata", name)))(t)

@@ -16,7 +16,7 @@ const results diskcache.Cache = "nvrtc"
 
 // CompileCached is Compile with a cache on the disk. The key of a result consists of the source with its headers,
 // options, architecture and kind, of this NVRTC's version, and of its folders of headers. When a cached file is
-// damaged, the source is compiled again. That the cache cannot be written is not an error.
+// damaged, the source is compiled again. An error of writing the cache is ignored.
 func (c *Compiler) CompileCached(ctx context.Context, s Source) (Result, error) {
 	if err := c.check(s); err != nil {
 		return Result{}, err

@@ -17,8 +17,8 @@ func cacheFiles(t *testing.T, dir string) []string {
 	return must.Get(filepath.Glob(filepath.Join(dir, "nvrtc", "*")))(t)
 }
 
-// CompileCached returns the result on the disk, which the test replaces by another to see it. When the file is damaged,
-// the source is compiled again.
+// CompileCached returns the result on the disk: the test replaces the file, and gets the replacement. When the file is
+// damaged, the source is compiled again.
 func TestCompileCached_ReadsAndReplaces(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(diskcache.Variable, dir)

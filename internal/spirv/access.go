@@ -32,7 +32,7 @@ func (c *checker) memoryTypes(r *reader) error {
 	return nil
 }
 
-// holdsData reports whether what a type is made of can lie in memory. Others than types do.
+// holdsData reports whether all types that a type consists of have data. It is true for a value that is not a type.
 func (c *checker) holdsData(r *reader, t value) bool {
 	var parts []uint32
 	switch t.op {

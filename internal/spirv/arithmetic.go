@@ -64,7 +64,8 @@ func (c *checker) arithmetic(r *reader) error {
 	return nil
 }
 
-// isOf reports whether something of a type is what a letter of a rule says.
+// isOf reports whether a type t of kind k satisfies a letter of a rule. result and of are the kind and the type of the
+// instruction's result.
 func (c *checker) isOf(r *reader, letter byte, k kind, t id, result kind, of id) bool {
 	switch letter {
 	case 'i', 'I':

@@ -188,7 +188,7 @@ func (c *checker) position(op uint16, w []uint32) error {
 	return nil
 }
 
-// end checks what can only be checked when the complete module was read.
+// end makes the checks that need the complete module.
 func (c *checker) end(r *reader) error {
 	if !c.memory {
 		return c.wrong("the module has no memory model")

@@ -98,7 +98,7 @@ func (m *Module) Names(model Model) []string {
 	return names
 }
 
-// DeclaresScalars reports whether there is a block of push constants or a uniform buffer, also one that no code reads.
+// DeclaresScalars reports whether there is a block of push constants or a uniform buffer, even if no code reads it.
 func (m *Module) DeclaresScalars() bool {
 	for of, v := range m.r.vars {
 		var kind id

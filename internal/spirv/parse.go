@@ -431,7 +431,7 @@ func (r *reader) binding(of id, class uint32, kind id) Binding {
 	return b
 }
 
-// neverWritten reports whether a variable, or all members of its block, are decorated so.
+// neverWritten reports whether a variable, or all members of its block, have the decoration NonWritable.
 func (r *reader) neverWritten(of, block id) bool {
 	if _, ok := r.decorated[of][decorationNonWritable]; ok {
 		return true

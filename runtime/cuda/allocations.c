@@ -7,7 +7,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cu_block* table; /* a hash table with open addressing; cap is a power of two, at most half of it is used */
-static size_t cap, used, reserved; /* reserved: room of entries that were taken and may come back */
+static size_t cap, used, reserved; /* reserved: number of removed entries that may be restored */
 
 static size_t first_slot(uintptr_t at) { return (size_t)((at >> 6) * 0x9E3779B97F4A7C15u >> 20) & (cap - 1); }
 

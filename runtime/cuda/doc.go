@@ -34,9 +34,9 @@
 //
 // Closing a module waits for the streams of this package, the default stream and blocking streams, and then unloads its
 // code. It does not wait for non-blocking streams of other libraries: a program that launches a kernel on such a stream
-// must wait for the stream before it closes the module and its functions. While a stream of the device captures, there
-// is no wait, and the same is true for all streams. It is also true for graphs of other libraries that contain kernels
-// of the module.
+// must wait for the stream before it closes the module and its functions. It must also wait for launches of graphs of
+// other libraries that contain kernels of the module. While a stream of the device captures, closing does not wait for
+// any stream, so the program must wait for all of them first.
 //
 // If other code of the process resets a primary context, calls return an error that says so; Renew creates a new
 // context.

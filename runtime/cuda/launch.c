@@ -120,7 +120,8 @@ static int check_cluster(const cu_function* f, const cu_device* d, const size_t*
   return 0;
 }
 
-/* Allows the kernel clusters with more blocks than every device supports. The device's context is current. */
+/* Allows the kernel clusters of more than PORTABLE_CLUSTER blocks, if the device supports them. The device's context is
+ * current. */
 static CUresult announce_clusters(cu_built* b) {
   CUresult rc = CUDA_SUCCESS;
   pthread_mutex_lock(&b->lock);

@@ -198,7 +198,7 @@ func (s *suite) sync(t *testing.T, q *runtime.Stream) error {
 	return q.Sync(t.Context())
 }
 
-// pinnedMemory copies from and to page-locked memory. The data must be there when the stream is done.
+// pinnedMemory copies from and to page-locked memory. A copy must be complete when its stream is done.
 func (s *suite) pinnedMemory(t *testing.T) {
 	n := s.opts.Large
 	p, err := runtime.NewPinnedTensor(dlpack.UInt8, []int64{n}, s.dev)

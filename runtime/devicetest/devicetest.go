@@ -170,7 +170,7 @@ func (s *suite) live(t *testing.T) alive {
 
 func isUnsupported(err error) bool { return errors.Is(err, runtime.ErrNotSupported) }
 
-// pattern returns n elements in which a shift or an exchange changes values.
+// pattern returns n elements such that a copy to the wrong position changes the data.
 func pattern(n int, seed uint32) []float32 {
 	data := make([]float32, n)
 	for i := range data {

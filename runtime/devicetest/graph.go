@@ -195,8 +195,8 @@ func (s *suite) graphWithPinned(t *testing.T, q *runtime.Stream) {
 	}
 }
 
-// graphWithWorkspace allocates a workspace during a capture, as generated code does. Nobody else may get that memory
-// while the graph exists or one of its launches is enqueued.
+// graphWithWorkspace allocates a workspace during a capture, as generated code does. No other caller may get that
+// memory while the graph exists or one of its launches is enqueued.
 func (s *suite) graphWithWorkspace(t *testing.T, q, other *runtime.Stream) {
 	n := s.opts.Large / 16
 	x, y, z := s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n), s.tensor(t, dlpack.Float32, n)

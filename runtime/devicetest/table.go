@@ -250,7 +250,8 @@ func (s *suite) tableAlignment(t *testing.T) {
 // still work afterwards.
 func (s *suite) tableWorkspaces(t *testing.T) {
 	typ, id := cType(s.dev)
-	// Other devices may not distinguish a workspace, which the runtime allocates from them, from data space.
+	// A device that does not check its memory may not distinguish data space from a workspace, which the runtime
+	// allocates as data space of the device.
 	distinguishes := s.opts.KnowsItsMemory || s.dev.Type == dlpack.CPU
 	for _, n := range []C.size_t{1, 64, 5000, 1 << 20} {
 		for range 3 {

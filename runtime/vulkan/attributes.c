@@ -5,7 +5,7 @@
 #include "memory_type.h"
 #include "driver.h"
 
-enum { HEADER_VERSION = 239 }; /* version of the Vulkan registry from which vulkan.spec was written */
+enum { HEADER_VERSION = 239 }; /* version of the Vulkan registry on which vulkan.spec is based */
 
 int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
   char buf[256];

@@ -15,8 +15,8 @@ vk_heap* tvmgo_vk_heap_new(void) {
   return h;
 }
 
-/* A CPU device's memory is host memory, which has small pages by default. Their physical addresses change the speed of
- * copies by up to 20 % from one process to the next. An error of madvise is ignored. */
+/* A CPU device's memory is host memory, which has small pages by default. Then the speed of copies depends on the
+ * physical addresses of the pages, and differs by up to 20 % between processes. An error of madvise is ignored. */
 static void advise_large_pages(const vk_device* d, char* at, VkDeviceSize size) {
   const uintptr_t page = 2 << 20;
   if (d->properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU) return;

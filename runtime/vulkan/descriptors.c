@@ -19,9 +19,9 @@ struct vk_arg_pool {
   uint32_t sets, descriptors; /* number of allocated ones */
   vk_memory* memory;          /* uniform buffers; NULL until a launch needs it */
   size_t bytes;               /* allocated bytes of memory */
-  uint64_t number;            /* the batch that uses it, */
-  vk_stream* stream;          /* and the batch's stream */
-  vk_arg_pool* next;           /* idle_pools ones */
+  uint64_t number;            /* number of the batch that uses it */
+  vk_stream* stream;          /* the stream of that batch */
+  vk_arg_pool* next;           /* the next pool in idle_pools */
 };
 
 static tvmgo_spin lock;

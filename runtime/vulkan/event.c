@@ -133,7 +133,7 @@ int tvmgo_vk_timer_start(const TVMGODeviceAPI* api, void* timer, TVMFFIStreamHan
   if (h == NULL) return -1;
   vk_stream* s = tvmgo_vk_stream(&tvmgo_vk_devices[h->device], stream);
   if (s == NULL) return -1;
-  if (h->recorded_on != NULL && h->recorded_on != s) wait_recorded(h); /* only one stream's order protects the reset */
+  if (h->recorded_on != NULL && h->recorded_on != s) wait_recorded(h); /* the two streams are not ordered */
   h->set = 0;
   if (write_time(h, 0, stream) != 0) return -1;
   h->set = 1;

@@ -54,8 +54,8 @@ func modeOf(c spirv.Capability, f *C.vk_features) (has [3]C.uint8_t, is bool) {
 // modeName returns Vulkan's name of a mode for a width.
 func modeName(c spirv.Capability, bits any) string { return fmt.Sprintf("shader%vFloat%v", c, bits) }
 
-// hasFloats is has for capabilities of floats; is reports whether c is one. A capability does not name the width and
-// the memory that a kernel uses, so one supported combination is enough here; checkFloats checks the actual ones.
+// hasFloats is has for capabilities of floats; is reports whether c is one. A capability does not name a width or a
+// memory, so a device needs only one supported combination here; checkFloats checks those that a kernel uses.
 func hasFloats(c spirv.Capability, f *C.vk_features) (need string, ok, is bool) {
 	if has, names, is := atomicsOf(c, f); is {
 		return strings.Join(names[:], " or "), slices.Contains(has[:], true), true

@@ -92,7 +92,7 @@ func TestKernel_FloatsThatLack(t *testing.T) {
 	mode := func(from, bits, to, toBits uint32) [2][]uint32 {
 		return [2][]uint32{{4<<16 | 16, function, from, bits}, {4<<16 | 16, function, to, toBits}}
 	}
-	// The capabilities of modes. The number of the execution mode is smaller by 5.
+	// Numbers of the capabilities of modes. The number of an execution mode is that of its capability minus 5.
 	const denormPreserve, flushToZero, keepsSign, nearest, towardsZero = 4464, 4465, 4466, 4467, 4468
 	modes := map[uint32]string{denormPreserve: "DenormPreserve", flushToZero: "DenormFlushToZero",
 		keepsSign: "SignedZeroInfNanPreserve",

@@ -300,7 +300,7 @@ func TestKernel_DependentDispatches(t *testing.T) {
 	}
 }
 
-// The same for an accumulated sum, in buffers that validation checks.
+// Each of a thousand dispatches adds to the sums of the previous one, in buffers that validation checks.
 func TestKernel_DependentSums(t *testing.T) {
 	need(t)
 	noLeaks(t)

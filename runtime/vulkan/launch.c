@@ -13,7 +13,7 @@ typedef struct {
   size_t offset, size;
 } part;
 
-/* The number of bytes from the begin of an array's first element to the end of its last element; (size_t)-1 if it
+/* The number of bytes from the beginning of an array's first element to the end of its last element; (size_t)-1 if it
  * cannot be computed. */
 static size_t extent(const DLTensor* t) {
   size_t last = 0;
@@ -30,7 +30,7 @@ static size_t extent(const DLTensor* t) {
   }
   size_t bits = (size_t)t->dtype.bits * t->dtype.lanes;
   if (last >= ((size_t)-1 >> 1) / (bits + 1)) return (size_t)-1;
-  return (last + 1) * ((bits + 7) / 8); /* an element of less than a byte counts as a byte: some programs store it so */
+  return (last + 1) * ((bits + 7) / 8); /* some programs store a smaller element in a whole byte */
 }
 
 /* Checks p's offset and size, and rounds the size up, because shaders may read a whole word at the end of an array. 0,

@@ -1,6 +1,5 @@
-/* The choice of a memory type. A kernel that accesses memory over the bus is at least ten times slower, and so is a
- * host that reads memory without a cache. Each type gets a score, in which an earlier demand outweighs all later
- * ones. */
+/* The choice of a memory type. A kernel is at least ten times slower if it accesses memory over the bus, and so is the
+ * host if it reads uncached memory. Each type gets a score, in which an earlier demand outweighs all later ones. */
 #include "memory_type.h"
 
 #include <stdio.h>
@@ -29,7 +28,7 @@ static uint64_t fit(const VkPhysicalDeviceMemoryProperties* memory, VkPhysicalDe
   switch (use) {
     case MEMORY_DATA:
       demands[0] = local;
-      /* The host-visible part of a GPU's memory may be small, so the size of the heap precedes the host's demands. */
+      /* The host-visible part of a GPU's memory may be small, so the size of the heap outweighs the host's demands. */
       if (shares_memory(kind))
         return (uint64_t)1 << 62 | demands[0] << 61 | heap << 4 | (uint64_t)(visible && coherent && cached) << 1 |
                visible;

@@ -57,8 +57,8 @@ struct vk_stream {
   vk_batch* open;             /* the batch that is being recorded; NULL if none */
   vk_batch *first, *last;     /* the submitted batches, oldest first */
   vk_batch* spare;            /* batches for reuse */
-  uint32_t num_in_flight;        /* batches from first to last, */
-  uint64_t bytes_in_flight;      /* and the bytes that they copy from the host */
+  uint32_t num_in_flight;        /* number of batches from first to last */
+  uint64_t bytes_in_flight;      /* number of bytes that these batches copy from the host */
   vk_lost* lost;              /* sorted by number */
   _Atomic size_t num_lost;
   size_t cap_lost;

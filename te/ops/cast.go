@@ -25,13 +25,13 @@ func Cast(x *te.Tensor, t tir.Type, name string) *te.Tensor {
 	return by(out, &Operator{Kind: "cast", Inputs: []*te.Tensor{x}})
 }
 
-// castTo is a value as another type, as Cast says.
+// castTo converts a value to another type, by the rules of Cast.
 func castTo(t tir.Type, e tir.Expr) tir.Expr {
 	from := e.DType()
 	if !tir.IsFloat(from) || !tir.IsInt(t) {
 		return tir.NewCast(t, e)
 	}
-	if isNarrow(from) { // which lacks the bounds of wider ints
+	if isNarrow(from) { // 16-bit floats cannot represent the bounds of wider integers
 		e = tir.NewCast(tir.Float32, e)
 	}
 	bits := int(t.Bits)

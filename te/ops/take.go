@@ -78,7 +78,7 @@ func (b Bounds) check(name string, x, indices *te.Tensor, axis int) (int, *te.Te
 	return axisOf(name, x, axis, len(x.ProducerShape()))
 }
 
-// readable returns nil if the axis has an element that an index can stand for, or no element is needed.
+// readable returns nil if the axis has an element to read, if Zero needs none, or if the result has no elements.
 func (b Bounds) readable(name string, x *te.Tensor, at int, shape []tir.Expr) *te.Tensor {
 	if b == Zero || !isConst(x.ProducerShape()[at], 0) || empty(shape) {
 		return nil

@@ -44,7 +44,7 @@ func (s *side) measure(x *te.Tensor) error {
 			left = plus(left, s.stride-1)
 		}
 		s.out = simplified(tir.Max(like(s.size, 0), plus(tir.FloorDiv(left, like(left, s.stride)), 1)))
-		if s.ceil { // without a last window that begins after all elements
+		if s.ceil { // excludes a last window that begins after all elements
 			s.out = simplified(tir.Min(s.out, tir.FloorDiv(plus(s.size, s.before+s.stride-1), like(s.size, s.stride))))
 		}
 		return nil
@@ -77,7 +77,7 @@ func (s *side) at(window, element tir.Expr) tir.Expr {
 // padded reports whether windows extend beyond the tensor.
 func (s *side) padded() bool { return s.before > 0 || s.behind > 0 || s.ceil }
 
-// within returns the conditions that an index of at is in the tensor, before before is subtracted.
+// within returns the conditions under which an index, as returned by at, is inside the tensor without its padding.
 func (s *side) within(at tir.Expr) []tir.Expr {
 	var all []tir.Expr
 	if s.before > 0 {

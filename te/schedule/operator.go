@@ -4,13 +4,13 @@ import "tvmgo/te"
 
 // Operator describes the operator that made a tensor, for schedulers.
 type Operator struct {
-	Kind   string       // "matmul", "conv2d", "softmax", …: the function's name in small letters
-	Inputs []*te.Tensor // as the function took them
+	Kind   string       // "matmul", "conv2d", "softmax", …: the function's name in lower case
+	Inputs []*te.Tensor // as they were passed to the function
 	Parts  []*te.Tensor // intermediate tensors, each after those that it reads
 	Attrs  any          // the options: a *MatmulAttrs, a *ConvAttrs, …; nil if there are none
 
-	// InverseDivisor says that what the result is divided by is neither large nor small, so that a schedule may
-	// multiply by its inverse instead.
+	// InverseDivisor says that the divisor of the result is neither large nor small, so that a schedule may multiply by
+	// its inverse instead.
 	InverseDivisor bool
 }
 

@@ -1,4 +1,4 @@
-// The kernels of kernels.cu for the fake driver (internal/testing/fakecuda), which has scale.
+// The kernels of kernels.cu for the fake driver (internal/testing/fakecuda), except scale, which the fake driver has.
 #include <string.h>
 
 #include "fakecuda_kernel.h"
@@ -42,7 +42,8 @@ static int words_run(const fakecuda_launch *l) {
 FAKECUDA_KERNEL(words, .name = "words", .run = words_run, .nparams = 2, .params = {{8, FAKECUDA_WRITES, bytes_128},
     {128, 0, 0}})
 
-// The fake driver gives kernels no globals: the state is always as it was set.
+// Kernels of the fake driver cannot access global variables. The result is 0, as after the function that prepares the
+// barrier.
 static int count_run(const fakecuda_launch *l) {
   *FAKECUDA_ARG(l, 0, int32_t *) = 0;
   return 0;

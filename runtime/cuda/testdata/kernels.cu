@@ -1,4 +1,4 @@
-// Kernels of the tests. build.sh compiles this file to kernels.ptx, kernels.cubin and kernels.fatbin; kernels.c has the
+// Kernels of the tests. build.py compiles this file to kernels.ptx, kernels.cubin and kernels.fatbin; kernels.c has the
 // same kernels for the fake driver.
 extern "C" {
 
@@ -11,7 +11,7 @@ __global__ void types(double *out, long long a, int b, unsigned c, double d, flo
   out[0] = a, out[1] = b, out[2] = c, out[3] = d, out[4] = e;
 }
 
-// The launch: grid, block, cluster, bytes of dynamic shared memory.
+// Stores the sizes of the launch: grid, block, cluster, bytes of dynamic shared memory.
 #define SHAPE(out)                                                                         \
   if (threadIdx.x + threadIdx.y + threadIdx.z + blockIdx.x + blockIdx.y + blockIdx.z == 0) { \
     unsigned c[3], s;                                                                      \
@@ -26,7 +26,7 @@ __global__ void types(double *out, long long a, int b, unsigned c, double d, flo
 
 __global__ void shape(int *out) { SHAPE(out) }
 
-// The same with 1024 bytes of its own.
+// The same in a kernel with 1024 bytes of static shared memory.
 __global__ void shape_static(int *out) {
   __shared__ volatile int own[256];
   own[threadIdx.x % 256] = 1;
@@ -35,7 +35,7 @@ __global__ void shape_static(int *out) {
 
 __global__ void __launch_bounds__(64) few(float *x) { x[threadIdx.x] = threadIdx.x; }
 
-// A tensor map, as far as a launch goes: 128 bytes by value.
+// A tensor map: a parameter of 128 bytes that is passed by value.
 struct alignas(64) map { unsigned long long words[16]; };
 __global__ void words(unsigned long long *out, const __grid_constant__ map m) {
   for (int i = 0; i < 16; i++) out[i] = m.words[i];

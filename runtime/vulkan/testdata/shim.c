@@ -1,32 +1,37 @@
-/* A Vulkan loader in front of the real one, which on request does what drivers do rarely. It reads the environment at
- * each call, so that a test can change it:
+/* A Vulkan loader in front of the real one. On request it simulates rare behaviour of drivers. It reads the
+ * environment at each call, so that a test can change these variables:
  *
- *   SHIM_FAIL_AT=K,CODE  the K-th call from then on of a function that can fail answers CODE
- *   SHIM_FAIL_SUBMIT=K,CODE  the K-th submission from then on fails so
- *   SHIM_TRACE=FILE      writes a line there for each submission and each wait: "submit SEMAPHORE NUMBER", "wait …"
- *   SHIM_TRACE_ALL=1     also writes a line for each wait of a submission, "after SEMAPHORE NUMBER", and for each
- *                        barrier before the host reads, "host 0 ACCESS"
- *   SHIM_LOST_ORDER=1    ends the process when something is destroyed on a lost device that nobody waited for
- *   SHIM_NEVER_IDLE=1    waiting for a device takes for ever
- *   SHIM_LACKS=NAME      there is no such function
- *   SHIM_LAZY=1          work is done when it is waited for and no sooner
- *   SHIM_HEAP=BYTES      heaps of memory are so large
- *   SHIM_MOST_MEMORY=BYTES, SHIM_MOST_POOLS=N, SHIM_MOST_BATCHES=N  the process ends with a message when there is more
- *                        memory, or more descriptor or command pools, at a time
- *   SHIM_NO_BARRIERS=1   leaves barriers out
- *   SHIM_COUNT_BARRIERS=FILE  writes into it how many there were, but for those before the host looks
- *   SHIM_EMPTY_COPIES=1  makes copies of no bytes
- *   SHIM_NO_COMPUTE=1    no queue can compute
+ *   SHIM_FAIL_AT=K,CODE  the K-th call of a function that can fail, counted since the variable changed, returns CODE;
+ *                        so do all later calls if CODE is VK_ERROR_DEVICE_LOST
+ *   SHIM_FAIL_SUBMIT=K,CODE  the K-th submission, counted since the variable changed, returns CODE
+ *   SHIM_TRACE=FILE      appends a line to the file for each submission, "submit SEMAPHORE NUMBER", and for each wait
+ *                        of the host, "wait SEMAPHORE NUMBER"
+ *   SHIM_TRACE_ALL=1     also appends a line for each semaphore that a submission waits for, "after SEMAPHORE NUMBER",
+ *                        and for each barrier before the host reads, "host (nil) ACCESS"
+ *   SHIM_LOST_ORDER=1    aborts the process if an object is destroyed on a lost device before a wait for the device
+ *   SHIM_NEVER_IDLE=1    vkDeviceWaitIdle never returns
+ *   SHIM_LACKS=NAME      the function NAME does not exist
+ *   SHIM_LAZY=1          work is submitted only when the host waits for it
+ *   SHIM_HEAP=BYTES      the size of each memory heap
+ *   SHIM_MOST_MEMORY=BYTES, SHIM_MOST_POOLS=N, SHIM_MOST_BATCHES=N  limits of live device memory, of descriptor pools
+ *                        (destroyed ones count, too), and of live command pools; a process that exceeds one of them
+ *                        ends with a message
+ *   SHIM_NO_BARRIERS=1   omits all barriers
+ *   SHIM_COUNT_BARRIERS=FILE  writes the number of barriers to the file; barriers for the host do not count
+ *   SHIM_EMPTY_COPIES=1  sets the size of each copy to 0
+ *   SHIM_NO_COMPUTE=1    no queue family supports compute
  *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
- *   SHIM_NO_FLOAT64=1    nor doubles in shaders
- *   SHIM_NO_FLOAT_ATOMICS=1  nor atomic operations on floats
- *   SHIM_NO_SHARED_FLOATS=1  nor those on the memory of a block
- *   SHIM_FLOAT_MODES=N,I it has all modes of arithmetic on floats, or with 0 none; their independence is I
- *   SHIM_NO_MAINTENANCE4=1  nor sizes of blocks by constants
- *   SHIM_ALLOCATIONS=N   the device allows N allocations
- *   SHIM_INCOHERENT=1    the host sees a copy of the memory, which flushes and invalidations bring up to date
- *   SHIM_REORDER=1       work of one stream is held back until it is waited for
- *   SHIM_NO_TIMES=1      the queue has no times */
+ *   SHIM_NO_FLOAT64=1    the device has no float64 in shaders
+ *   SHIM_NO_FLOAT_ATOMICS=1  the device has no atomic operations on floats
+ *   SHIM_NO_SHARED_FLOATS=1  the device has no atomic operations on floats in shared memory
+ *   SHIM_FLOAT_MODES=N,I the device has all float modes, or none if N is 0; I is their
+ *                        VkShaderFloatControlsIndependence
+ *   SHIM_NO_MAINTENANCE4=1  the device does not have the feature maintenance4, which includes LocalSizeId
+ *   SHIM_ALLOCATIONS=N   the device allows N memory allocations
+ *   SHIM_INCOHERENT=1    the host maps a copy of the memory; only flushes and invalidations transfer data between them
+ *   SHIM_REORDER=1       delays each submission until the host waits for it; a submission of another stream that does
+ *                        not wait for it overtakes it
+ *   SHIM_NO_TIMES=1      the queues have no timestamps */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -35,7 +40,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-/* Our header hides the function that is made visible here. */
+/* The header declares this function as hidden; this library exports it. */
 #define vkGetInstanceProcAddr hidden_one
 #include <vulkan/tvmgo_vulkan.h>
 #undef vkGetInstanceProcAddr
@@ -48,7 +53,7 @@ static int on(const char* variable) { return getenv(variable) != NULL && *getenv
 static _Atomic long calls;
 static _Atomic int lost, idle;
 
-/* What the next call answers in place of doing anything; VK_SUCCESS: it is made. */
+/* The error that the next call returns instead of running; VK_SUCCESS if the call runs. */
 static VkResult fault(void) {
   static char last[64];
   const char* at = getenv("SHIM_FAIL_AT");
@@ -64,8 +69,7 @@ static VkResult fault(void) {
   return (VkResult)code;
 }
 
-/* With SHIM_LOST_ORDER: what submitted work uses is not destroyed on a lost device before somebody waited for the
- * device. */
+/* With SHIM_LOST_ORDER: aborts if an object is destroyed on a lost device before a wait for the device has returned. */
 static void may_destroy(const char* what) {
   if (!on("SHIM_LOST_ORDER") || !lost || idle) return;
   fprintf(stderr, "shim: %s on a lost device that still runs\n", what);
@@ -80,7 +84,7 @@ static void may_destroy(const char* what) {
   }
 typedef const VkAllocationCallbacks* callbacks;
 
-/* ---- a queue that takes what another stream submitted first, unless that is waited for, or one that is lazy ---- */
+/* ---- SHIM_REORDER and SHIM_LAZY: delayed submissions ---- */
 
 typedef struct submission {
   struct submission* next;
@@ -93,10 +97,10 @@ typedef struct submission {
 } submission;
 
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
-static submission *held, **held_end = &held; /* in the order in which they came */
+static submission *held, **held_end = &held; /* in the order of submission */
 static VkResult (*real_vkQueueSubmit)(VkQueue, uint32_t, const VkSubmitInfo*, VkFence);
 
-/* Submits the first that is held back. */
+/* Submits the oldest delayed submission. */
 static void let_go(void) {
   submission* h = held;
   if (h == NULL) return;
@@ -174,8 +178,8 @@ static VkResult my_vkQueueSubmit(VkQueue q, uint32_t n, const VkSubmitInfo* s, V
   return rc;
 }
 
-/* Before the host waits for a semaphore: what it may mean is submitted, with all that came before; if another stream's
- * work is asked for, not. */
+/* Must be called before the host waits for a value of a semaphore: submits the delayed submissions up to the last one
+ * that this wait needs, or none if it needs none. */
 static void let_go_of(VkSemaphore s, uint64_t value) {
   pthread_mutex_lock(&held_lock);
   int found = 0;
@@ -189,7 +193,7 @@ static void let_go_of(VkSemaphore s, uint64_t value) {
   pthread_mutex_unlock(&held_lock);
 }
 
-/* ---- what there is at a time ---- */
+/* ---- limits ---- */
 
 static void limit(const char* variable, const char* what, long long have) {
   if (!on(variable) || have <= atoll(getenv(variable))) return;
@@ -204,7 +208,7 @@ static struct {
 } sizes[4096];
 static pthread_mutex_t sizes_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Notes the size of memory, or with 0 takes it out. */
+/* Records the size of an allocation; size 0 removes the allocation. */
 static void note_size(VkDeviceMemory m, VkDeviceSize size) {
   pthread_mutex_lock(&sizes_lock);
   for (int i = 0; i < 4096; i++)
@@ -218,7 +222,7 @@ static void note_size(VkDeviceMemory m, VkDeviceSize size) {
   limit("SHIM_MOST_MEMORY", "bytes of memory", live_bytes);
 }
 
-static _Thread_local VkDeviceSize last_size; /* of what this thread allocated last: it is mapped next */
+static _Thread_local VkDeviceSize last_size; /* size of this thread's last allocation, which it maps next */
 static VkResult (*real_vkAllocateMemory)(VkDevice, const VkMemoryAllocateInfo*, callbacks, VkDeviceMemory*);
 static VkResult my_vkAllocateMemory(VkDevice d, const VkMemoryAllocateInfo* i, callbacks c, VkDeviceMemory* o) {
   VkResult rc = fault();
@@ -372,7 +376,7 @@ static void my_vkGetPhysicalDeviceProperties2(VkPhysicalDevice d, VkPhysicalDevi
     p->properties.limits.maxMemoryAllocationCount = (uint32_t)atoi(getenv("SHIM_ALLOCATIONS"));
 }
 
-/* ---- memory of which the host sees a copy ---- */
+/* ---- SHIM_INCOHERENT: the host maps a copy of the memory ---- */
 
 static void (*real_vkGetPhysicalDeviceMemoryProperties2)(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties2*);
 static void my_vkGetPhysicalDeviceMemoryProperties2(VkPhysicalDevice d, VkPhysicalDeviceMemoryProperties2* p) {
@@ -413,7 +417,7 @@ static void my_vkDestroySemaphore(VkDevice d, VkSemaphore s, callbacks c) {
 }
 static VkResult (*real_vkDeviceWaitIdle)(VkDevice);
 static VkResult my_vkDeviceWaitIdle(VkDevice d) {
-  while (on("SHIM_NEVER_IDLE")) pause(); /* a driver that hangs */
+  while (on("SHIM_NEVER_IDLE")) pause(); /* simulates a driver that hangs */
   VkResult rc = real_vkDeviceWaitIdle(d);
   idle = 1;
   return rc;
@@ -430,7 +434,7 @@ static void my_vkFreeMemory(VkDevice d, VkDeviceMemory m, callbacks c) {
   real_vkFreeMemory(d, m, c);
 }
 
-/* The bytes of a range, from the copy to the memory or back. */
+/* Copies a range from the host's copy to the memory (flush), or back. */
 static void update(const VkMappedMemoryRange* r, int flush) {
   for (int i = 0; i < 256; i++) {
     if (copies[i].memory != r->memory) continue;

@@ -1,5 +1,5 @@
-/* The parts of this folder that need no device: the choice of memory, hazards, and places in blocks, over a driver that
- * is made up. */
+/* Tests of the parts of this package that need no device, with a fake driver: the choice of a memory type, hazards, and
+ * suballocation in blocks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static int failures;
     }                                           \
   } while (0)
 
-/* ---- the choice ---- */
+/* ---- the choice of a memory type ---- */
 
 enum {
   L = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
@@ -38,7 +38,7 @@ typedef struct {
   } types[12];
   uint32_t num_types;
   uint64_t heaps[4]; /* MiB */
-  uint32_t bits;     /* that a buffer may have; 0: all */
+  uint32_t bits;     /* the types that a buffer may use, as a bit mask; 0: all */
   int32_t data, upload, download;
 } machine;
 
@@ -79,7 +79,7 @@ static void choices(void) {
   }
 }
 
-/* ---- hazards: against a twin that knows all that was ever done ---- */
+/* ---- hazards: compared with a simple implementation that records every access ---- */
 
 static uint32_t seed = 7;
 static uint32_t next_random(uint32_t n) {
@@ -91,7 +91,8 @@ enum { BYTES = 64, BUFFERS = 3 };
 
 static void hazards(void) {
   static vk_hazards h;
-  /* Per byte: the number of the last command that wrote it, and the last that read it; and of the last barrier. */
+  /* For each byte, the numbers of the last command that wrote it and of the last that read it. barrier is the number of
+   * the last command before the last barrier. */
   int wrote[BUFFERS][BYTES] = {{0}}, read[BUFFERS][BYTES] = {{0}}, barrier = 0, barriers = 0, needed = 0;
   for (int command = 1; command < 20000; command++) {
     int put = 0, need = 0, before = barrier;
@@ -127,7 +128,7 @@ static void hazards(void) {
   CHECK(needed > 1000, "%d needed", needed);
 }
 
-/* A command with more buffers than are written down: the next one waits for it, whatever it uses. */
+/* After a command with more buffers than the list of uses has entries, the next command needs a barrier in any case. */
 static void many_uses(void) {
   vk_hazards h = {0};
   for (int i = 0; i < MAX_USES; i++) tvmgo_vk_hazard(&h, &h, 0, 8, USE_READ);
@@ -137,7 +138,7 @@ static void many_uses(void) {
   CHECK(!tvmgo_vk_hazard(&h, &seed, 8, 16, USE_READ), "one barrier is enough");
 }
 
-/* ---- places ---- */
+/* ---- suballocation ---- */
 
 static int allocations, most_allocations;
 static int64_t allocated;
@@ -164,7 +165,7 @@ void tvmgo_vk_name(const vk_device* d, VkObjectType type, uint64_t object, const
   (void)d, (void)type, (void)object, (void)format;
 }
 
-/* Runs of free bytes do not touch, and nothing is lost between them. */
+/* Runs of free bytes are not adjacent, and used and free bytes add up to the size of the block. */
 static void whole(const vk_block* b) {
   for (; b != NULL; b = b->next) {
     uint64_t sum = b->used;

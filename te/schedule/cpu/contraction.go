@@ -63,8 +63,8 @@ func contractionOf(st *te.Stage) *contraction {
 	return c
 }
 
-// longWindow is a number of products per sum: from it on, the results may be stored in another order than they are
-// computed in.
+// longWindow is the minimum number of products per sum for which the results may be stored in another order than they
+// are computed in.
 const longWindow = 128
 
 // windowed reports whether an operand is a tensor, possibly cast, that the sum reads in windows along an axis, so that

@@ -3,7 +3,7 @@ package spirv
 // maxNested is the maximum depth of the operations that compute a constant.
 const maxNested = 16
 
-// number returns the value of a 32-bit constant, with specialisation constants at their defaults. It is not ok when the
+// number returns the value of a 32-bit constant, with specialisation constants at their defaults. ok is false when the
 // id is not a constant, or when an operation is not supported here.
 func (r *reader) number(of id, nested int) (n uint32, ok bool) {
 	c := r.values[of]

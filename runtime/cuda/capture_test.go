@@ -71,8 +71,8 @@ func TestOtherLibraryCaptures(t *testing.T) {
 	}
 }
 
-// everythingWithout allocates, copies, waits and frees on the first device while streams capture. noDefault says that a
-// wait for the default stream is an error, because it waits for a capturing stream.
+// everythingWithout allocates, copies, waits and frees on the first device while streams capture. With noDefault,
+// waiting for the default stream must be an error, because that would include a wait for a capturing stream.
 func everythingWithout(t *testing.T, q *runtime.Stream, noDefault bool) error {
 	for _, of := range kinds {
 		x := empty(t, dlpack.Float32, []int64{64}, on(of, first))

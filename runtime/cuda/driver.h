@@ -213,8 +213,8 @@ typedef struct cu_idle {
 CUresult tvmgo_cu_mem_alloc(cu_device* d, size_t nbytes, CUdeviceptr* out);
 /* Raises the error of a failed allocation. Must be called between enter and leave. Always returns -1. */
 int tvmgo_cu_raise_alloc(cu_device* d, cu_space space, size_t nbytes, CUresult rc);
-/* Must be called before a stream is freed, because a later stream with the same handle may not reuse its idle memory at
- * once. */
+/* Must be called before a stream is freed: a later stream with the same handle must not reuse its idle memory at once.
+ * */
 void tvmgo_cu_disown_idle_memory(cu_device* d, CUstream stream);
 /* Returns memory that alloc_on_stream holds and that is not in use to the driver. Returns its bytes. Must be called
  * between enter and leave. */

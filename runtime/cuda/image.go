@@ -64,8 +64,8 @@ func (c *code) isSource() bool {
 	return err != nil || info.Format == cudaimage.Source
 }
 
-// load loads the image on a device. It uses C instead of the Go binding for the log of the driver's compiler, which
-// writes to memory that options point to, and so that setting the context and loading happen on the same thread.
+// load loads the image on a device. It uses C instead of the Go binding for two reasons: the driver's compiler writes
+// its log to memory that options point to, and the context must be set on the thread that loads the image.
 func (l *loadedImage) load(dev int, what string) error {
 	rc, log := l.tryLoad(dev, l.image)
 	if older := l.inOlderPTX(); rc == C.CUDA_ERROR_UNSUPPORTED_PTX_VERSION && older != nil {

@@ -87,7 +87,7 @@ func TestKernel_FloatsThatLack(t *testing.T) {
 			kernel, need, capability), ") lacks")
 	}
 	capability := func(from, to uint32) [2][]uint32 { return [2][]uint32{{2<<16 | 17, from}, {2<<16 | 17, to}} }
-	scaled := find(t, floats, 6<<16|16) // its mode comes first: LocalSize 64 1 1
+	scaled := find(t, floats, 6<<16|16) // its execution mode is the first: LocalSize 64 1 1
 	function := binary.LittleEndian.Uint32(floats[scaled+4:])
 	mode := func(from, bits, to, toBits uint32) [2][]uint32 {
 		return [2][]uint32{{4<<16 | 16, function, from, bits}, {4<<16 | 16, function, to, toBits}}

@@ -11,8 +11,8 @@ import (
 	"tvmgo/internal/dl"
 )
 
-// icdFiles returns the manifest files in which the loader finds the names of drivers, and the folders or the variable
-// that it gets them from. A variable that is set to "" names no files.
+// icdFiles returns the manifest files in which the loader finds the names of drivers, and in `where` the folders or the
+// variable that determine these files. A variable that is set to "" names no files.
 func icdFiles() (where string, files []string) {
 	for _, variable := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
 		if v, ok := os.LookupEnv(variable); ok {

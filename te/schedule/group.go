@@ -100,8 +100,8 @@ func (f *flow) inlineCheap() {
 	}
 }
 
-// Groups computes the cheap elementwise tensors of a schedule inline, and returns the groups of the others, those of
-// readers first. outs are the schedule's outputs.
+// Groups computes the cheap elementwise tensors of a schedule inline, and returns the groups of the others, readers
+// first. outs are the schedule's outputs.
 func Groups(s *te.Schedule, outs []*te.Tensor) []*Group {
 	f := newFlow(s, outs)
 	f.inlineCheap()

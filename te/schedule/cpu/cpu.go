@@ -14,9 +14,8 @@ func init() {
 	}
 }
 
-// scheduleFast applies the schedule for the shape of the group's computation, with the vectors of the target: that of
-// sums of products, of reductions of rows, or of row-wise operators. It returns false if there is none, or the group is
-// too small for it.
+// scheduleFast schedules a sum of products, a reduction of rows, or a row-wise operator, with the vectors of the
+// target. It returns false if the group is none of these, or is too small.
 func scheduleFast(g *schedule.Group) bool { return scheduleFor(g, simdOf(g.Target)) }
 
 func scheduleFor(g *schedule.Group, v simd) bool {

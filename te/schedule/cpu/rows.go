@@ -154,8 +154,8 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 	return true, number && same(last) && zero && low.Value == 0
 }
 
-// splitReduction vectorizes the reduction of a row: a block of lanes accumulates along the row, is reduced to one
-// vector, and that to a scalar, together with the rest of the row. It returns the steps in order.
+// splitReduction vectorizes the reduction of a row. A block of lanes accumulates along the row. The block is reduced to
+// one vector, and this vector and the rest of the row to a scalar. It returns the steps in order.
 func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 	st := s.Stage(t)
 	r := st.Formulas()[0].(*tir.Reduce)

@@ -153,7 +153,7 @@ static void* stay_in_c(void* arg) {
   CHECK(p != NULL);
   OK(TVMBackendFreeWorkspace(kDLCPU, 0, p));
   TVMAPISetLastError("an error that is freed with the thread");
-  CHECK(strstr(TVMGetLastError(), "takes along") != NULL);
+  CHECK(strstr(TVMGetLastError(), "freed with the thread") != NULL);
   return NULL;
 }
 

@@ -7,13 +7,14 @@
 //	t.Setenv("FAKECUDA_KERNELS", fakecuda.Kernels(t)) // host functions in place of device code
 //	t.Setenv("TVMGO_CUDA_LIBRARY", library)
 //
-// A process opens a driver once, so tests of different settings use package control (fakecuda.h for C), which
-// also reads the reports, counts what is left, fails the k-th call, and sets everything back.
+// A process opens a driver only once, so tests of different settings use package control (fakecuda.h for C), which
+// also reads the reports, counts what was not released, fails the k-th call, and restores the initial state.
 //
-// The environment sets FAKECUDA_DEVICES (2), FAKECUDA_MEMORY (bytes a device can give, 256 MiB), FAKECUDA_VERSION
-// (13000), FAKECUDA_DELAY_US (0, before each operation of a stream), FAKECUDA_KERNELS and FAKECUDA_LOG (a file for
-// reports, stderr without it), FAKECUDA_LEAKS (1: a C program that exits reports what it left). They are read when the
-// library is opened, and again by a reset.
+// These environment variables are read when the library is opened and at every reset: FAKECUDA_DEVICES (default 2),
+// FAKECUDA_MEMORY (bytes of memory of each device, default 256 MiB), FAKECUDA_VERSION (default 13000),
+// FAKECUDA_DELAY_US (delay before each operation of a stream, default 0), FAKECUDA_KERNELS, FAKECUDA_LOG (file for
+// reports, default stderr), and FAKECUDA_LEAKS (1: a C program reports at exit what it did not release).
 //
-// An address of a device is a number to the host: reading or writing it there is a fault, as with a real device.
+// A device address is only a number to the host: if the host reads or writes it, the process faults, as with a real
+// device.
 package fakecuda

@@ -13,7 +13,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// program compiles the cases in testdata with a driver, under a sanitizer's flags if there are any.
+// program compiles the cases in testdata with a driver, with a sanitizer's flags if any are given.
 func program(t *testing.T, flags ...string) (path string, env []string) {
 	t.Helper()
 	library, kernels := Build(t, Flags(flags...)), Kernels(t)
@@ -35,7 +35,7 @@ func cases(t *testing.T, flags ...string) {
 	names := must.Get(list.Output())(t)
 	for _, name := range strings.Fields(string(names)) {
 		if strings.HasPrefix(name, "image_") {
-			continue // takes an image of its own
+			continue // needs an image as its argument
 		}
 		if slices.Contains(flags, "-fsanitize=thread") && slices.Contains(racing, name) {
 			continue
@@ -52,7 +52,7 @@ func cases(t *testing.T, flags ...string) {
 
 func TestDriver(t *testing.T) { cases(t) }
 
-// What a program leaves is told at its end.
+// What a program has not released is reported when it ends.
 func TestDriver_LeaksAtExit(t *testing.T) {
 	path, env := program(t)
 	log := filepath.Join(t.TempDir(), "log")
@@ -64,13 +64,13 @@ func TestDriver_LeaksAtExit(t *testing.T) {
 
 func TestDriver_ThreadSanitizer(t *testing.T) { cases(t, "-fsanitize=thread") }
 
-// racing are the cases in which streams touch the same bytes without an order, to see it reported: the sanitizer sees
-// it as well.
+// racing lists the cases in which streams access the same bytes without an order, to test that this is reported. The
+// thread sanitizer reports it too.
 var racing = []string{"unordered_streams_are_reported", "an_event_orders_only_what_was_before_it",
 	"readers_need_no_order",
 	"the_default_stream_orders_blocking_streams"}
 
-// Handles are kept after they died, which is no leak of the tests.
+// The driver keeps destroyed handles, which is not a leak of the tests.
 func TestDriver_AddressSanitizer(t *testing.T) {
 	t.Setenv("ASAN_OPTIONS", "detect_leaks=0")
 	cases(t, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")

@@ -34,16 +34,16 @@ type options struct {
 	flags   []string
 }
 
-// Without hides names that an older driver does not have.
+// Without hides names that an older driver lacks.
 func Without(names ...string) Option {
 	return func(o *options) { o.without = append(o.without, names...) }
 }
 
-// Flags are further flags of the C compiler, as -fsanitize=thread.
+// Flags adds flags for the C compiler, such as -fsanitize=thread.
 func Flags(flags ...string) Option { return func(o *options) { o.flags = append(o.flags, flags...) } }
 
-// Build compiles the driver and answers its path. Equal options give one file, kept for later tests of any package.
-// It is the test's failure when there is no C compiler.
+// Build compiles the driver and returns its path. Calls with equal options share one file, also across packages. The
+// test fails if there is no C compiler.
 func Build(t testing.TB, opts ...Option) string {
 	t.Helper()
 	var o options
@@ -59,15 +59,15 @@ func Build(t testing.TB, opts ...Option) string {
 		append([]string{"-fvisibility=hidden", "-Wl,-Bsymbolic", "-Wl,-z,nodelete"}, o.flags...))
 }
 
-// Kernels compiles the kernels of this package (kernels/*.c), and the given C sources beside them, to the library that
-// FAKECUDA_KERNELS names. A source includes fakecuda_kernel.h and describes each kernel with FAKECUDA_KERNEL.
+// Kernels compiles the kernels of this package (kernels/*.c), and the given C sources beside them, into the library
+// that FAKECUDA_KERNELS names. A source includes fakecuda_kernel.h and describes each kernel with FAKECUDA_KERNEL.
 func Kernels(t testing.TB, paths ...string) string {
 	t.Helper()
 	return library(t, "kernels.so", "kernels", paths, "", []string{"-fvisibility=hidden"})
 }
 
-// library compiles the C files of an embedded folder and others. The folder is written out, since the test that asks
-// may be of another module that vendors this one.
+// library compiles the C files of an embedded folder and other files. It writes the folder out, because the calling
+// test may belong to another module that vendors this one.
 func library(t testing.TB, name, folder string, others []string, exports string, flags []string) string {
 	t.Helper()
 	version, err := exec.Command("cc", "--version").Output()
@@ -115,11 +115,11 @@ func library(t testing.TB, name, folder string, others []string, exports string,
 	require.NoError(t, err, "%s", out)
 	data := must.Get(os.ReadFile(filepath.Join(part, name)))(t)
 	require.NoError(t, os.MkdirAll(dir, 0o777))
-	require.NoError(t, atomicfile.Write(built, data, 0o777, atomicfile.ReplaceLinks)) // another test may do it at once
+	require.NoError(t, atomicfile.Write(built, data, 0o777, atomicfile.ReplaceLinks)) // other tests may write it
 	return built
 }
 
-// cache is build/.cache/fakecuda of this module; a folder of the test outside it.
+// cache returns build/.cache/fakecuda of this module; outside this module, a folder of the test.
 func cache(t testing.TB) string {
 	t.Helper()
 	root := must.Get(filepath.Abs("."))(t)

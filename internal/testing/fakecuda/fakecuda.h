@@ -1,6 +1,6 @@
-// How a test steers the fake CUDA driver and asks it what it saw. The names are exported by the library that
-// fakecuda.Build makes, beside the driver's own; C programs reach them by dlsym, Go tests by the package control.
-// Every function may be called by any thread at any time, also before cuInit.
+// How a test controls the fake CUDA driver and queries what it saw. The library that fakecuda.Build makes exports these
+// names beside the driver's own; C programs find them with dlsym, Go tests use package control. Every function can be
+// called from any thread at any time, even before cuInit.
 #ifndef FAKECUDA_H
 #define FAKECUDA_H
 
@@ -10,35 +10,35 @@
 extern "C" {
 #endif
 
-// Calls that can fail since the process began, or since fakecuda_reset.
+// The number of calls that can fail since the process began, or since fakecuda_reset.
 long long fakecuda_calls(void);
 
-// Makes the k-th call from now on (1 is the next) answer code; k of 0 takes that back. Only calls are counted whose
-// name is in names: separated by commas, a trailing * stands for any ending; NULL for all. A failing call that makes
-// something makes nothing; one that releases something does release it, but for memory: that stays, unless the error is
-// one that sticks to the context.
+// Makes the k-th call from now on (1 is the next) fail with code; with k = 0, no call fails. Only calls of the
+// functions in names count: separated by commas, a trailing * matches any ending; NULL means all functions. A failing
+// call that creates something creates nothing. A failing call that releases something still releases it, except memory:
+// memory is kept unless the error is one that sticks to the context.
 void fakecuda_fail_at(long long k, int code, const char *names);
 
-// Whether the failure that was asked for has happened.
+// Whether the requested failure has happened.
 int fakecuda_failed(void);
 
-// The next operation that a stream executes fails with code, which sticks to its context from then on.
+// The next operation that a stream executes fails with code. From then on, calls in its context fail with code.
 void fakecuda_fail_async(int code);
 
-// Every call on the device answers code from now on, code 0 mends it.
+// Every call on the device fails with code from now on; code 0 repairs the device.
 void fakecuda_lose_device(int device, int code);
 
-// Misuse seen so far: how many, and the i-th text (NULL beyond the last; valid until fakecuda_clear_reports or
-// fakecuda_reset).
+// The reports of misuse so far: their number, and the text of the i-th (NULL beyond the last; valid until
+// fakecuda_clear_reports or fakecuda_reset).
 int fakecuda_reports(void);
 const char *fakecuda_report(int i);
 void fakecuda_clear_reports(void);
 
-// What is still alive: how many things, and their list in text (may be NULL), one a line. Primary contexts count when
-// contexts is not 0.
+// What was not released: the number of objects, and a list of them in text (may be NULL), one per line. Primary
+// contexts count if contexts is not 0.
 int fakecuda_leaks(int contexts, char *text, size_t size);
 
-// Lets every kernel that waits to be released go on, now and later; fakecuda_hold makes later ones wait again.
+// Ends the waits of all kernels that wait to be released, now and later; fakecuda_hold makes later ones wait again.
 void fakecuda_release(void);
 void fakecuda_hold(void);
 
@@ -55,12 +55,13 @@ int fakecuda_capture_end(void *stream);
 // frees nothing).
 int fakecuda_set(const char *name, long long value);
 
-// Operations that streams have executed, and those that wait or run.
+// The number of operations that streams have executed, and of those that wait or run.
 long long fakecuda_executed(void);
 int fakecuda_pending(void);
 
-// Waits for all work, destroys everything and forgets cuInit, reports, counts and settings: a process anew, with the
-// environment read again. What was made before must not be used after.
+// Waits for all work, destroys everything, and resets cuInit, reports, counts and settings to the state of a new
+// process.
+// The environment is read again. Objects from before the call must not be used after it.
 void fakecuda_reset(void);
 
 #ifdef __cplusplus

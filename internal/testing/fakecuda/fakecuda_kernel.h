@@ -1,5 +1,5 @@
-// A kernel of the fake CUDA driver is a host function with a description of its parameters. A source of kernels
-// defines each with FAKECUDA_KERNEL; fakecuda.Kernels compiles sources to the library that FAKECUDA_KERNELS names.
+// A kernel of the fake CUDA driver is a host function with a description of its parameters. C sources define kernels
+// with FAKECUDA_KERNEL; fakecuda.Kernels compiles them into the library that FAKECUDA_KERNELS names.
 #ifndef FAKECUDA_KERNEL_H
 #define FAKECUDA_KERNEL_H
 
@@ -8,7 +8,7 @@
 
 #define FAKECUDA_MAX_PARAMS 24
 
-// What one launch gives. params[i] points at the value of parameter i; pointers are host addresses there.
+// The arguments of a launch. params[i] points to the value of parameter i; pointer values are host addresses.
 typedef struct fakecuda_launch {
   uint32_t grid[3], block[3], cluster[3];
   uint32_t shared; // dynamic, bytes
@@ -21,30 +21,30 @@ enum { FAKECUDA_VALUE = 0, FAKECUDA_READS = 1, FAKECUDA_WRITES = 2, FAKECUDA_BOT
 
 typedef struct fakecuda_param {
   uint32_t size; // bytes
-  int access;    // FAKECUDA_VALUE for what is not a pointer
-  // The bytes touched from the pointer on; without it, all up to the end of the allocation. It must not look behind
-  // pointers, which are not host addresses yet.
+  int access;    // FAKECUDA_VALUE unless it is a pointer
+  // The number of bytes that the kernel accesses from the pointer on; if NULL, all up to the end of the allocation. It
+  // must not dereference pointers, which are not host addresses yet.
   size_t (*bytes)(const fakecuda_launch *launch);
 } fakecuda_param;
 
 typedef struct fakecuda_kernel {
   const char *name;
-  int (*run)(const fakecuda_launch *launch); // answers 0 or a CUresult, as 700 for an illegal address
+  int (*run)(const fakecuda_launch *launch); // returns 0 or a CUresult, such as 700 for an illegal address
   uint32_t nparams;
   fakecuda_param params[FAKECUDA_MAX_PARAMS];
   uint32_t static_shared; // bytes
-  uint32_t max_threads;   // a block; 0 for 1024
-  uint32_t registers;     // a thread; 0 for 32
+  uint32_t max_threads;   // per block; 0 for 1024
+  uint32_t registers;     // per thread; 0 for 32
   uint32_t arch;          // 90 for sm_90; 0 for any
 } fakecuda_kernel;
 
-// Several kernels may have one name, if the sizes of their parameters differ: the image picks.
+// Kernels whose parameters differ in size can have the same name: the image determines which one is used.
 typedef struct fakecuda_node {
   const fakecuda_kernel *kernel;
   struct fakecuda_node *next;
 } fakecuda_node;
 
-#ifndef FAKE_H // the driver reads the list of another library, and has none
+#ifndef FAKE_H // the driver has no list: it reads that of the kernels' library
 __attribute__((weak, visibility("default"))) fakecuda_node *fakecuda_kernel_list;
 #endif
 

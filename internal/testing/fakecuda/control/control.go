@@ -1,5 +1,5 @@
-// Package control steers the fake CUDA driver from Go: it fails calls on demand, reads reports of misuse and lists
-// what was not released. It links nothing of CUDA; it opens the library by its path, as the code under test does.
+// Package control controls the fake CUDA driver from Go: it fails calls on demand, reads reports of misuse and lists
+// what was not released. It links no CUDA library; it opens the driver by its path, as the code under test does.
 package control
 
 /*
@@ -17,7 +17,7 @@ import (
 	"unsafe"
 )
 
-// Driver is an open fake driver. Its methods may be called by any goroutine.
+// Driver is an open fake driver. Its methods can be called from any goroutine.
 type Driver struct{ f *C.fake_functions }
 
 // Open opens the driver that fakecuda.Build made, or finds it where the code under test has opened it.
@@ -32,29 +32,29 @@ func Open(t testing.TB, path string) *Driver {
 	return d
 }
 
-// Calls is how many calls that can fail were made since the last reset.
+// Calls returns the number of calls that can fail since the last reset.
 func (d *Driver) Calls() int64 { return int64(C.fake_calls(d.f)) }
 
-// FailAt makes the k-th call from now on answer code; with names, the k-th of those, where * at the end stands for
-// any ending. k of 0 takes that back.
+// FailAt makes the k-th call from now on fail with code. If names are given, only calls of these functions count; a
+// trailing * matches any ending. With k = 0, no call fails.
 func (d *Driver) FailAt(k int64, code int, names ...string) {
 	p := C.CString(strings.Join(names, ","))
 	defer C.free(unsafe.Pointer(p))
 	C.fake_fail_at(d.f, C.longlong(k), C.int(code), p)
 }
 
-// Failed tells whether the call that was to fail has come.
+// Failed reports whether the failure that FailAt requested has happened.
 func (d *Driver) Failed() bool { return C.fake_failed(d.f) != 0 }
 
-// FailAsync makes the next operation that a stream executes fail; its context answers code from then on.
+// FailAsync makes the next operation that a stream executes fail; from then on, calls in its context fail with code.
 func (d *Driver) FailAsync(code int) { C.fake_fail_async(d.f, C.int(code)) }
 
-// LoseDevice makes every call on a device answer code; 0 mends it.
+// LoseDevice makes every call on a device fail with code; code 0 repairs the device.
 func (d *Driver) LoseDevice(device, code int) { C.fake_lose_device(d.f, C.int(device), C.int(code)) }
 
-// Capture begins a capture in the global mode, as another library would on a thread of its own, in a new stream of a
-// device that is in use. blocking streams are those that wait for the default stream. end ends it, once; it is false
-// when something broke the capture.
+// Capture begins a capture in the global mode in a new stream of a device that is in use, as another library would on
+// its own thread. If blocking is set, the stream waits for the default stream. end ends the capture; call it once. It
+// returns false if the capture was invalidated.
 func (d *Driver) Capture(t testing.TB, device int, blocking bool) (end func() bool) {
 	t.Helper()
 	flags := C.uint(1)
@@ -68,7 +68,7 @@ func (d *Driver) Capture(t testing.TB, device int, blocking bool) (end func() bo
 	return func() bool { return C.fake_capture_end(d.f, s) == 0 }
 }
 
-// Reports are the misuses seen since the last reset or ClearReports.
+// Reports returns the misuses seen since the last reset or ClearReports.
 func (d *Driver) Reports() []string {
 	var texts []string
 	for i := 0; ; i++ {
@@ -81,10 +81,11 @@ func (d *Driver) Reports() []string {
 	}
 }
 
-// ClearReports forgets them.
+// ClearReports deletes the reports.
 func (d *Driver) ClearReports() { C.fake_clear_reports(d.f) }
 
-// Leaks lists what is alive: memory, streams, events, modules, graphs, and primary contexts where contexts is set.
+// Leaks lists what was not released: memory, streams, events, modules, graphs, and, if contexts is set, primary
+// contexts.
 func (d *Driver) Leaks(contexts bool) []string {
 	flag := C.int(0)
 	if contexts {
@@ -105,10 +106,10 @@ func (d *Driver) Leaks(contexts bool) []string {
 	return lines
 }
 
-// Hold makes the kernel wait_released wait, from now on; Release lets it go on.
+// Hold makes the kernel wait_released wait from now on, until Release is called.
 func (d *Driver) Hold() { C.fake_hold(d.f) }
 
-// Release lets every kernel that waits go on, now and later.
+// Release ends the waits of all kernels, now and later.
 func (d *Driver) Release() { C.fake_release(d.f) }
 
 // Set changes a setting of fakecuda.h by its name.
@@ -121,16 +122,16 @@ func (d *Driver) Set(t testing.TB, name string, value int64) {
 	}
 }
 
-// Executed counts the operations that streams have done; Pending those that wait or run.
+// Executed counts the operations that streams have executed.
 func (d *Driver) Executed() int64 { return int64(C.fake_executed(d.f)) }
 
 // Pending counts the operations that wait or run.
 func (d *Driver) Pending() int { return int(C.fake_pending(d.f)) }
 
-// Reset waits for all work and sets everything back, as if the process began. No handle may be used after it.
+// Reset waits for all work and restores the state of a new process. Handles from before it must not be used again.
 func (d *Driver) Reset() { C.fake_reset(d.f) }
 
-// Check is the end of a test: no misuse was reported and nothing is left, primary contexts aside.
+// Check fails the test if a misuse was reported, or if anything but primary contexts was not released.
 func (d *Driver) Check(t testing.TB) {
 	t.Helper()
 	for _, text := range d.Reports() {

@@ -14,7 +14,7 @@ typedef struct {
   void (*clear_reports)(void), (*release)(void), (*hold)(void), (*reset)(void);
 } fake_functions;
 
-// Answers NULL, or why the library is not one.
+// Returns NULL, or the reason why the library is not a fake driver.
 const char *fake_open(fake_functions *f, const char *path);
 
 long long fake_calls(fake_functions *f);

@@ -46,7 +46,8 @@ func TestControl(t *testing.T) {
 	_, count := calls.Call(path, "cuDeviceGetCount", calls.Out, 0)
 	require.EqualValues(t, 1, count&0xFFFFFFFF)
 
-	// Threads of goroutines change, so the context is current to none: its stream is named by no handle here.
+	// A goroutine may change threads, so no thread has a current context, and no handle names the context's stream
+	// here.
 	require.NotZero(t, context)
 	require.Zero(t, d.Pending())
 	require.Zero(t, d.Executed())

@@ -1,4 +1,5 @@
-// Capture: work noted in a graph instead of being run, streams that join it through events, and what breaks it.
+// Capture: work that is recorded in a graph instead of being run, streams that join a capture through events, and the
+// calls that invalidate a capture.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -22,7 +23,7 @@ bool capture_forbids(const char *call) {
   return forbidden;
 }
 
-// Waiting for a context breaks every capture in it, whatever the mode of the capture and of the thread.
+// Waiting for a context invalidates every capture in it, whatever the mode of the capture and of the thread.
 bool capture_waits(const char *call, const context *ctx) {
   bool broken = false;
   for (capture *c = captures; c; c = c->next) {
@@ -68,7 +69,7 @@ CUresult capture_touch(const guard *g, stream *s) {
   return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-// Work of the default stream would have to wait for blocking streams that only note their work.
+// Work of the default stream would have to wait for blocking streams that only record their work.
 bool capture_implicit(const guard *g, stream *s) {
   if (!s->legacy) return false;
   bool broken = false;
@@ -204,7 +205,7 @@ API int fakecuda_capture_end(void *handle) {
   return result;
 }
 
-// Everything in the graph must lead to the last work of the stream that began.
+// All other work of the graph must come before the last work of the stream on which the capture began.
 static bool joined(const graph *gr, const stream *origin) {
   bool *reached = calloc((size_t)gr->nnodes + 1, 1), all = true;
   for (int i = 0; i < origin->ncap_deps; i++) reached[origin->cap_deps[i]] = true;
@@ -261,7 +262,7 @@ API CUresult cuStreamIsCapturing(CUstream handle, int *status) {
   CUresult result = stream_find(&g, handle, &s);
   if (result) return result;
   if (!status) return CUDA_ERROR_INVALID_VALUE;
-  for (stream *o = s->legacy ? s->o.ctx->streams : NULL; o; o = o->next) { // asking harms no capture
+  for (stream *o = s->legacy ? s->o.ctx->streams : NULL; o; o = o->next) { // a query does not invalidate a capture
     if (o->capture && !(o->flags & STREAM_NON_BLOCKING)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   }
   *status = !s->capture ? CAPTURE_STATUS_NONE : s->capture->invalid ? CAPTURE_STATUS_INVALIDATED

@@ -1,4 +1,4 @@
-// The primary contexts of the devices: which is current to a thread, what lives in one, peers.
+// The primary contexts of the devices: which one is current to a thread, the objects in it, and access to peers.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -30,7 +30,7 @@ void context_wait(context *c) {
   pools_trim();
 }
 
-// Ends everything that lives in the context. What its owner forgot is reported, unless call is NULL.
+// Destroys every object in the context. Objects that the program did not release are reported, unless call is NULL.
 void context_destroy(context *c, const char *call) {
   for (stream *s = c->streams; s && call; s = s->next) {
     if (!stream_idle(s)) report("%s: %s has pending work in %s", call, object_name(&c->o), object_name(&s->o));

@@ -1,5 +1,5 @@
-// Copies and sets. Plain memory of the host is read during the call, or written before it returns; page-locked memory,
-// found by its address, is read and written when the stream comes to it.
+// Copies and memsets. Pageable host memory is read during the call, or written before it returns. Page-locked memory is
+// recognized by its address, and accessed when the stream executes the copy.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -38,12 +38,14 @@ static CUresult copy(const guard *g, CUdeviceptr dst, CUdeviceptr src, size_t by
     w.summed = true;
     w.checksum = bytes_sum((void *)(uintptr_t)src, bytes);
   }
-  // Until the copy is done its destination holds anything; here it surely is not the old bytes nor the new ones.
+  // Until the copy is complete, the content of its destination is undefined: here it is neither the old nor the new
+  // bytes.
   if (config.poison && async && page_locked(d) && !order_pending(d, dst - d->base, dst - d->base + bytes, false)) {
     memset((void *)(uintptr_t)dst, 0xDB, bytes);
   }
   op *o = op_enqueue(s, w, NULL, 0);
-  // From plain memory the call need not wait for the device to have the bytes, nor within devices for anything.
+  // A copy from pageable memory need not wait until the device has the bytes. A copy within devices does not wait at
+  // all.
   bool waits = to_plain || (!async && (page_locked(d) || page_locked(f)));
   if (waits) {
     op_wait(o);
@@ -55,7 +57,7 @@ static CUresult copy(const guard *g, CUdeviceptr dst, CUdeviceptr src, size_t by
 
 static CUdeviceptr host(const void *p) { return (CUdeviceptr)(uintptr_t)p; }
 
-// A copy without a stream goes to the default one.
+// A copy without a stream uses the default stream.
 static CUresult now(const guard *g, CUdeviceptr dst, CUdeviceptr src, size_t bytes, direction way) {
   return copy(g, dst, src, bytes, way, g->ctx->legacy, false);
 }
@@ -91,7 +93,7 @@ API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes
   return later(&g, dst, src, bytes, IN_DEVICE, on);
 }
 
-// The memory of each end must be of the device of its context.
+// Source and destination must belong to the devices of their contexts.
 static bool peers(const guard *g, CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from) {
   context *a = object_find(g, to, CONTEXT), *b = object_find(g, from, CONTEXT);
   block *d = block_find(dst), *f = block_find(src);

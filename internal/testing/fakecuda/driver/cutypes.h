@@ -1,4 +1,4 @@
-// The types and numbers of the CUDA driver API that the fake uses, as libcuda.so.1 has them.
+// The types and constants of the CUDA driver API that the fake uses, with the values of libcuda.so.1.
 #ifndef FAKE_CUTYPES_H
 #define FAKE_CUTYPES_H
 

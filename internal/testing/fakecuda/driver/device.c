@@ -1,4 +1,4 @@
-// Devices: the numbers of an NVIDIA H200.
+// Devices, with the properties of an NVIDIA H200.
 #include <stdio.h>
 
 #include "fake.h"
@@ -13,7 +13,7 @@ bool device_ok(const guard *g, int device) {
   return false;
 }
 
-// Pairs of an attribute's number and its value.
+// Pairs of an attribute's number and the attribute's value.
 static const int attributes[][2] = {
     {1, 1024},      {2, 1024},      {3, 1024},    {4, 64},     {5, 2147483647}, {6, 65535}, {7, 65535},    {8, 49152},
     {9, 65536},     {10, 32},       {11, 2147483647}, {12, 65536}, {13, 1980000}, {14, 512}, {15, 1},      {16, 132},
@@ -30,7 +30,7 @@ static const int attributes[][2] = {
 
 int device_attribute(int attribute, int device, bool *known) {
   *known = true;
-  if (attribute == 33) return 0x19 + 0x10 * device; // the bus, the only number that differs
+  if (attribute == 33) return 0x19 + 0x10 * device; // the PCI bus, the only attribute in which devices differ
   if (attribute == 85) return device;
   for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
     if (attributes[i][0] == attribute) return attributes[i][1];
@@ -49,7 +49,7 @@ API CUresult cuDeviceGetCount(int *count) {
 API CUresult cuDeviceGet(CUdevice *device, int i) {
   ENTER(0);
   if (!device) return CUDA_ERROR_INVALID_VALUE;
-  if (i < 0 || i >= config.devices) return CUDA_ERROR_INVALID_DEVICE; // a question that may be asked
+  if (i < 0 || i >= config.devices) return CUDA_ERROR_INVALID_DEVICE; // a valid query, so no report
   *device = i;
   return CUDA_SUCCESS;
 }

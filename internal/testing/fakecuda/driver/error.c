@@ -58,7 +58,7 @@ static const struct { int code; const char *name, *text; } errors[] = {
     E(999, "UNKNOWN", "unknown error"),
 };
 
-// Both may be called at any time, and never fail on demand: they tell of failures.
+// The functions that describe errors can be called at any time, and never fail on demand.
 static CUresult text_of(CUresult code, const char **out, bool name) {
   if (!out) return CUDA_ERROR_INVALID_VALUE;
   *out = NULL;

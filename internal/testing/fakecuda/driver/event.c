@@ -1,4 +1,4 @@
-// Events: a point in the work of a stream that others wait for or measure from.
+// Events: positions in the work of a stream, to wait for or to measure time between.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -82,7 +82,7 @@ API CUresult cuEventSynchronize(CUevent handle) {
   return context_state(e->o.ctx);
 }
 
-// The shortest time is half a microsecond, what the events of a device resolve.
+// The shortest time is half a microsecond, the resolution of a device's events.
 static CUresult elapsed(const guard *g, float *ms, CUevent from, CUevent to) {
   event *a, *b;
   CUresult result = event_find(g, from, &a);

@@ -1,5 +1,5 @@
-// What the parts of the fake driver share. One lock guards everything; operations run outside it, on the thread of
-// their stream. Handles stay in memory after they died, so that a later use is seen and named.
+// Declarations for all parts of the fake driver. One lock guards all state; operations run without it, on the thread of
+// their stream. Handles stay in memory after they are destroyed, so that a later use is detected and reported by name.
 #ifndef FAKE_H
 #define FAKE_H
 
@@ -13,8 +13,8 @@
 
 #define API __attribute__((visibility("default")))
 #define MAX_DEVICES 8
-#define PARAM_BYTES 4096 // of one launch, each value at a multiple of 8
-#define SLOTS 192 // clocks; streams beyond share them
+#define PARAM_BYTES 4096 // of one launch; the offset of each value is a multiple of 8
+#define SLOTS 192 // clocks; further streams share one
 
 typedef struct { uint32_t at[SLOTS]; } vclock;
 
@@ -25,20 +25,20 @@ typedef struct object {
   bool alive;
   unsigned serial; // "stream 3" in reports
   struct context *ctx;
-  struct object *next; // of all
+  struct object *next; // in the list of all objects
 } object;
 
-// ---- one call (guard.c)
+// ---- the current call (guard.c)
 enum { F_NOINIT = 1, F_CTX = 2, F_RELEASE = 4, F_UNSAFE = 8 };
 typedef struct {
   const char *name;
-  CUresult refuse; // answer this at once
-  CUresult fault;  // answer this when the release is done
+  CUresult refuse; // if not 0, the call returns this and does nothing
+  CUresult fault;  // the call returns this after it has released the object
   struct context *ctx;
 } guard;
 guard guard_enter(const char *name, int flags);
 void guard_leave(guard *g);
-// Whether a call that frees memory fails and frees nothing; errors that stick to a context free what they can.
+// Whether a call that frees memory fails and frees nothing. If the error sticks to the context, memory is freed.
 bool guard_keeps(guard *g);
 #define ENTER(flags)                                                                                                   \
   guard g __attribute__((cleanup(guard_leave))) = guard_enter(__func__, flags);                                        \
@@ -58,11 +58,11 @@ extern bool initialised;
 
 // ---- reports (report.c): the lock is held
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
-const char *object_name(const object *o); // valid for a few calls of the thread
+const char *object_name(const object *o); // valid until the thread has called this a few times more
 void report_reset(void);
 
 void object_add(object *o, object_kind kind, struct context *ctx);
-// The live object behind a handle; else NULL, with a report that names call and argument.
+// The live object of a handle; NULL, after a report that names the call and the argument, if there is none.
 void *object_find(const guard *g, const void *handle, object_kind kind);
 void object_kill(object *o);
 extern object *objects;
@@ -81,12 +81,12 @@ typedef struct context {
   object o;
   int device;
   CUresult sticky;
-  unsigned peers; // bit per device
+  unsigned peers; // one bit per device
   struct stream *legacy, *streams;
-  vclock closed; // of streams that are gone
+  vclock closed; // of closed streams
 } context;
 context *context_current(void);
-CUresult context_state(const context *c); // the error that sticks to it
+CUresult context_state(const context *c); // the sticky error, or 0
 void context_destroy(context *c, const char *call);
 void contexts_forget(void);
 
@@ -96,19 +96,19 @@ typedef struct work {
   work_kind kind;
   const char *call;
   CUdeviceptr dst, src;
-  size_t bytes; // of a copy; of a set: all
-  uint32_t value; // of a set
-  void *staged;       // source that was read already, owned
-  uint64_t checksum;  // of a page-locked source, if summed
+  size_t bytes; // of a copy or a memset
+  uint32_t value; // of a memset
+  void *staged;       // a copy of the source, owned
+  uint64_t checksum;  // of a page-locked source, if summed is set
   bool summed;
   struct function *function;
   fakecuda_launch launch;
   unsigned char *params; // owned
-  struct block *block; // that DO_FREE ends
+  struct block *block; // that DO_FREE frees
 } work;
-void work_done(work *w);                  // frees what it owns
-work work_copy(const work *w);            // for replay
-CUresult work_run(work *w, struct stream *s, CUresult status); // without the lock
+void work_done(work *w);                  // frees what the work owns
+work work_copy(const work *w);            // for the launch of a graph
+CUresult work_run(work *w, struct stream *s, CUresult status); // called without the lock
 
 typedef struct op {
   int refs;
@@ -123,10 +123,10 @@ typedef struct op {
 } op;
 op *op_hold(op *o);
 void op_drop(op *o);
-// Queues work on a stream, after its earlier work and what else it must follow; takes the work over.
+// Queues work on a stream, to run after the stream's earlier work and after the given operations; takes ownership of w.
 op *op_enqueue(struct stream *s, work w, op *const *after, int nafter);
-void op_forget(void); // when all streams are closed: returns when their threads are gone
-void op_wait(op *o); // by the host; it knows afterwards that everything before o is done
+void op_forget(void); // called when all streams are closed; returns when their threads have ended
+void op_wait(op *o); // the host waits; afterwards everything before o is known to be done
 
 typedef struct stream {
   object o;
@@ -134,19 +134,19 @@ typedef struct stream {
   int priority, slot;
   bool legacy, per_thread, started, closing;
   pthread_t owner;
-  op *head, *tail, *last; // last: held, may be done
+  op *head, *tail, *last; // last: with a reference, perhaps done
   vclock clock;
   struct capture *capture;
   int *cap_deps, ncap_deps;
-  struct stream *next; // of the context
+  struct stream *next; // in the list of the context
 } stream;
 stream *stream_make(context *c, unsigned flags, int priority);
 void stream_close(stream *s);
-void stream_unlink(stream *s); // its work is done, and it will get no more
+void stream_unlink(stream *s); // called when its work is done and no more will follow
 bool stream_idle(const stream *s);
-// The stream behind a handle, 0 to 2 included; an error has been reported.
+// The stream of a handle, or of the special handles 0, 1 and 2. If the result is an error, it has been reported.
 CUresult stream_find(const guard *g, CUstream handle, stream **s);
-// Runs the work on the stream, or notes it in its capture.
+// Queues the work on the stream, or records it if the stream is being captured.
 CUresult stream_do(const guard *g, stream *s, work w);
 void context_wait(context *c);
 
@@ -175,7 +175,8 @@ void order_join(vclock *to, const vclock *from);
 void order_known(const vclock *clock);
 void order_host(vclock *clock);
 void order_access(struct block *b, size_t lo, size_t hi, bool write, const op *o);
-// An access that is not done yet, by a stream of another context than that which is waited for (NULL: none is).
+// An access that is not done yet, by a stream of a context other than awaited, for which the caller waits (NULL: it
+// waits for none).
 const record *order_pending_unawaited(const struct block *b, const struct context *awaited);
 bool order_pending(const struct block *b, size_t lo, size_t hi, bool writes_only);
 void order_reset(void);
@@ -188,9 +189,9 @@ typedef struct block {
   block_kind kind;
   context *ctx;
   int device;
-  struct pool *pool; // stream-ordered, else NULL
+  struct pool *pool; // of stream-ordered memory, else NULL
   bool freed; // cuMemFreeAsync was called
-  bool module; // a global of a module
+  bool module; // a global variable of a module
   const char *freed_by;
   record *records;
   int nrecords, caprecords;
@@ -198,13 +199,14 @@ typedef struct block {
 extern block **blocks;
 extern int nblocks;
 block *block_find(CUdeviceptr at);
-block *block_of(CUdeviceptr at); // also dead ones
+block *block_of(CUdeviceptr at); // freed blocks, too
 CUresult block_make_device(context *c, int device, struct pool *pool, size_t bytes, block **out);
-void block_release(block *b, const char *call); // waits for nothing
+void block_release(block *b, const char *call); // does not wait
 void block_wait(block *b);
 void memory_reset(void);
-void *host_address(CUdeviceptr at); // where the bytes are
-// The bytes a call names must lie in one live block. NULL is plain memory of the host, allowed where host is set.
+void *host_address(CUdeviceptr at); // the bytes of a device address
+// Checks that the bytes of an argument lie in one live block. If host is set, pageable host memory is allowed, too; its
+// block is NULL.
 CUresult range_check(const guard *g, const char *what, CUdeviceptr at, size_t bytes, bool host, block **out);
 typedef struct pool {
   object o;
@@ -277,9 +279,9 @@ typedef struct capture {
 } capture;
 extern capture *captures;
 void capture_break(capture *c);
-void capture_drop(capture *c);    // forgets it; its graph is the caller's
-void capture_abandon(capture *c); // with its graph
-// Whether a call that may synchronise is forbidden to this thread now; it breaks the captures then.
+void capture_drop(capture *c);    // frees the capture; its graph belongs to the caller
+void capture_abandon(capture *c); // frees the capture and its graph
+// Whether this thread must not make a call that may synchronize now; if so, the captures are invalidated.
 bool capture_forbids(const char *call);
 bool capture_waits(const char *call, const context *ctx);
 CUresult capture_note(const guard *g, stream *s, work w);
@@ -287,7 +289,7 @@ CUresult capture_wait(const guard *g, stream *s, event *e);
 void capture_event(stream *s, event *e);
 void event_uncapture(event *e);
 void graph_nodes_free(graph_node *nodes, int n);
-CUresult capture_touch(const guard *g, stream *s); // a call that a capturing stream cannot take
-bool capture_implicit(const guard *g, stream *s);  // use of the default stream beside a capture
+CUresult capture_touch(const guard *g, stream *s); // a call that is not possible on a stream being captured
+bool capture_implicit(const guard *g, stream *s);  // whether the call uses the default stream during a capture
 
 #endif

@@ -1,4 +1,4 @@
-// Graphs: what a capture noted, made executable, and run on a stream.
+// Graphs: work that a capture recorded, instantiated, and launched on a stream.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -26,7 +26,7 @@ static bool conflict(const access_range *a, const access_range *b) {
   return (a->write || b->write) && a->at < b->at + b->bytes && b->at < a->at + a->bytes;
 }
 
-// Nodes that touch the same bytes must be ordered within the graph, whatever order this fake runs them in.
+// Nodes that access the same bytes must be ordered in the graph, even if this fake happens to run them in that order.
 static void check_order(const guard *g, const graph_node *nodes, int n) {
   bool *before = calloc((size_t)n * (size_t)n + 1, 1); // before[i*n+k]: k is done before i
   for (int i = 0; i < n; i++) {
@@ -80,7 +80,7 @@ API CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph gr, unsigned 
   return instantiate(&g, out, gr);
 }
 
-// The memory and the kernels that a node uses must still be there.
+// The memory and the kernels that a node uses must still exist.
 static CUresult check_alive(const guard *g, const graph_node *n) {
   access_range ranges[MAX_ACCESS];
   if (n->w.kind == DO_KERNEL) {
@@ -88,7 +88,7 @@ static CUresult check_alive(const guard *g, const graph_node *n) {
       report("%s: kernel %s of the graph is of a module that was unloaded", g->name, n->w.function->entry->name);
       return CUDA_ERROR_INVALID_HANDLE;
     }
-    return CUDA_SUCCESS; // its pointers are looked at when it runs
+    return CUDA_SUCCESS; // its pointers are checked when it runs
   }
   int count = work_accesses(&n->w, ranges);
   for (int i = 0; i < count; i++) {
@@ -105,11 +105,11 @@ API CUresult cuGraphLaunch(CUgraphExec handle, CUstream on) {
   if (!e) return CUDA_ERROR_INVALID_HANDLE;
   CUresult result = stream_find(&g, on, &s);
   if (result) return result;
-  if (s->capture) return capture_touch(&g, s); // graphs within graphs are beyond the fake
+  if (s->capture) return capture_touch(&g, s); // the fake does not support child graphs
   if (capture_implicit(&g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   for (int i = 0; i < e->nnodes && !result; i++) result = check_alive(&g, &e->nodes[i]);
   if (result) return result;
-  // A graph never runs beside itself: its launches follow each other on whatever streams they are.
+  // Launches of one graph never overlap: they run one after the other, even on different streams.
   op *first = op_enqueue(s, (work){.kind = DO_MARK, .call = g.name}, &e->last, 1);
   op_drop(first);
   for (int i = 0; i < e->nnodes; i++) op_drop(op_enqueue(s, work_copy(&e->nodes[i].w), NULL, 0));

@@ -1,4 +1,5 @@
-// What every call passes first: the lock, cuInit, the current context, failures on demand, the rules of capture.
+// What every call does first: take the lock, check cuInit and the current context, fail on demand, apply the capture
+// rules.
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// What a module's image holds: kernels with the sizes of their parameters, globals, the architecture it is for.
+// Reads a module's image: kernels with the sizes of their parameters, global variables, and the architecture.
 #include <ctype.h>
 #include <elf.h>
 #include <stdio.h>
@@ -36,18 +36,18 @@ static size_t word(const char *s) {
   return n;
 }
 
-static uint32_t type_size(const char *s) { // s is behind the letter, as in .u64
+static uint32_t type_size(const char *s) { // s points behind the letter of a type such as .u64
   int bits = atoi(s);
   return bits > 0 ? (uint32_t)bits / 8 : 0;
 }
 
-// [n] behind a name, else 1.
+// The n of [n] after a name; 1 if there is none.
 static size_t extent(const char *s) {
   s += strspn(s, " \t");
   return *s == '[' ? strtoul(s + 1, NULL, 0) : 1;
 }
 
-// ".param .align 8 .b8 name[24]" to the closing parenthesis.
+// Reads parameters such as ".param .align 8 .b8 name[24]" up to the closing parenthesis.
 static bool ptx_params(const char *s, const char *end, image_entry *e) {
   while ((s = strstr(s, ".param")) && s < end) {
     if (e->nparams == FAKECUDA_MAX_PARAMS) return false;
@@ -63,7 +63,7 @@ static bool ptx_params(const char *s, const char *end, image_entry *e) {
       }
     }
     at += strspn(at, " \t");
-    while (*at == '.') { // .ptr .global .align 16 stand between type and name
+    while (*at == '.') { // for example, .ptr .global .align 16 between type and name
       at += 1 + word(at + 1);
       at += strspn(at, " \t0123456789");
     }
@@ -93,14 +93,14 @@ static void ptx_globals(const char *text, image *out) {
   }
 }
 
-// The newest PTX, times ten, that a driver of config.version knows.
+// The newest PTX version, times ten, that a driver of config.version supports.
 static int newest_ptx(void) {
   static const struct { int driver, ptx; } known[] = {{13000, 90}, {12090, 88}, {12080, 87}, {12070, 86}, {12050, 85},
       {12000, 80}, {11000, 70}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (config.version < known[i].driver) continue;
     if (known[i].driver >= 12050 && known[i].driver < 13000) return known[i].ptx;
-    return known[i].ptx + (config.version - known[i].driver) / 10; // one version of PTX with each release
+    return known[i].ptx + (config.version - known[i].driver) / 10; // each release has a new version of PTX
   }
   return 65;
 }
@@ -169,7 +169,7 @@ static CUresult ptx_read(const char *text, int arch, image *out, char *why, size
 
 #define EM_CUDA_MACHINE 190
 
-// The offsets of parameters are in the notes of each kernel: attribute 0x17 holds ordinal and size.
+// The offsets of parameters are in the .nv.info section of each kernel: attribute 0x17 holds ordinal and size.
 static void cubin_params(const unsigned char *at, size_t n, image_entry *e) {
   while (n >= 4) {
     uint16_t length;
@@ -196,13 +196,13 @@ static void cubin_params(const unsigned char *at, size_t n, image_entry *e) {
   }
 }
 
-// All that is read lies within the image: its own headers say how long that is, as a real driver has to trust.
+// Only the image's own headers give its length, so this has to trust them, like a real driver.
 static CUresult cubin_read(const unsigned char *data, int arch, image *out, char *why, size_t size) {
   const Elf64_Ehdr *h = (const void *)data;
   snprintf(why, size, "device kernel image is invalid");
   if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_CUDA_MACHINE || !h->e_shoff ||
       h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shstrndx >= h->e_shnum) return CUDA_ERROR_INVALID_IMAGE;
-  // Older images have the number in the lowest byte, newer ones (ABI 8) in the second.
+  // The flags contain the architecture: in the lowest byte, or, since ABI 8, in the second.
   int low = h->e_flags & 0xFF, second = h->e_flags >> 8 & 0xFF;
   int built = h->e_ident[EI_ABIVERSION] >= 8 ? second : low;
   if (built / 10 != arch / 10 || built > arch) {
@@ -222,7 +222,7 @@ static CUresult cubin_read(const unsigned char *data, int arch, image *out, char
       if (ELF64_ST_BIND(symbols[k].st_info) == STB_LOCAL || symbols[k].st_shndx == SHN_UNDEF ||
           symbols[k].st_shndx >= h->e_shnum) continue;
       if (type == STT_OBJECT) add_global(out, name, strlen(name), symbols[k].st_size);
-      if (type != STT_FUNC || !(symbols[k].st_other & 0x10)) continue; // 0x10: an entry
+      if (type != STT_FUNC || !(symbols[k].st_other & 0x10)) continue; // 0x10: a kernel
       image_entry *e = add_entry(out, name, strlen(name));
       for (int s = 0; s < h->e_shnum; s++) {
         const char *section = names + sections[s].sh_name;
@@ -234,7 +234,7 @@ static CUresult cubin_read(const unsigned char *data, int arch, image *out, char
   return CUDA_SUCCESS;
 }
 
-// ---- fat binaries: a header, then images with a header each
+// ---- fat binaries: a header, then images, each with its own header
 
 static CUresult fatbin_read(const unsigned char *data, int arch, image *out, char *why, size_t size) {
   uint16_t header;
@@ -243,7 +243,7 @@ static CUresult fatbin_read(const unsigned char *data, int arch, image *out, cha
   memcpy(&total, data + 8, 8);
   CUresult result = CUDA_ERROR_NO_BINARY_FOR_GPU;
   snprintf(why, size, "the fat binary has nothing for sm_%d", arch);
-  for (int pass = 0; pass < 2; pass++) { // machine code first
+  for (int pass = 0; pass < 2; pass++) { // first machine code, then PTX
     for (uint64_t at = header, end = header + total; at + 64 <= end;) {
       uint16_t kind;
       uint32_t head;

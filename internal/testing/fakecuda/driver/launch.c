@@ -1,4 +1,4 @@
-// Kernels: their attributes, and launches with the limits of the device.
+// Kernels: their attributes, and launches within the limits of the device.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -100,14 +100,15 @@ static int blocks_per_multiprocessor(const function *f, int threads, size_t shar
   if (threads < 1 || (unsigned)threads > most_threads(f)) return 0;
   unsigned warps = ((unsigned)threads + 31) / 32, most = 2048 / 32 / warps,
       by_registers = 65536 / (registers(f) * 32 * warps);
-  size_t bytes = shared + f->kernel->static_shared + 1024; // the system's share of each block
+  size_t bytes = shared + f->kernel->static_shared + 1024; // 1 KiB of each block is reserved for the system
   if (most > 32) most = 32;
   if (most > by_registers) most = by_registers;
   if (most > 233472 / bytes) most = (unsigned)(233472 / bytes);
   return (int)most;
 }
 
-// The values are copied now: from kernelParams, or from the buffer that extra names, laid out as a C struct.
+// Copies the values of the parameters during the call, from kernelParams, or from the buffer of extra, which has the
+// layout of a C struct.
 static CUresult take_params(const guard *g, const function *f, void **params, void **extra, unsigned char *out) {
   const fakecuda_kernel *k = f->kernel;
   const unsigned char *buffer = NULL;

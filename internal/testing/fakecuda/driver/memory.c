@@ -1,14 +1,14 @@
-// Memory: live allocations by address. An address of a device is only a number to the host, as on a machine with a
-// real one: it lies in a range that nobody may touch, and the bytes are in a second range at a fixed distance.
+// Memory: live allocations by address. As on a real machine, the host cannot use a device address: it lies in a range
+// without access permission, and the bytes are in a second range at a fixed distance.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "fake.h"
 
-#define ARENA (1ull << 36) // addresses of one device
+#define ARENA (1ull << 36) // size of the address range of one device
 #define ALIGNMENT 512
-#define GAP 4096 // between allocations, so that what is beyond the end is nobody's
+#define GAP 4096 // unused bytes after each allocation, so that an access beyond its end is detected
 
 static unsigned char *numbers[MAX_DEVICES], *bytes_of[MAX_DEVICES];
 static size_t cursor[MAX_DEVICES];
@@ -74,7 +74,7 @@ static void block_add(block *b) {
   nblocks++;
 }
 
-// A place in the address range of a device, as far as possible from what was freed lately.
+// Finds a free part of a device's address range, as far as possible from recently freed memory.
 static CUdeviceptr place(int device, size_t bytes) {
   if (!numbers[device]) {
     bytes_of[device] = reserve(PROT_READ | PROT_WRITE);
@@ -111,8 +111,8 @@ CUresult block_make_device(context *c, int device, pool *p, size_t bytes, block 
   block *b = calloc(1, sizeof *b);
   *b = (block){.base = place(device, bytes), .size = bytes, .kind = DEVICE_MEMORY, .ctx = c, .device = device,
                .pool = p};
-  if (!b->base) abort(); // the addresses are far more than the memory
-  memset(host_address(b->base), 0xCB, bytes < 1 << 20 ? bytes : 1 << 20); // what was there before
+  if (!b->base) abort(); // cannot happen: the range is much larger than the memory
+  memset(host_address(b->base), 0xCB, bytes < 1 << 20 ? bytes : 1 << 20); // new memory contains garbage
   block_add(b);
   *out = b;
   return CUDA_SUCCESS;
@@ -162,7 +162,7 @@ void memory_reset(void) {
   }
 }
 
-// Whether the system has given the address out again: it takes what was freed last for the next mapping of anybody.
+// Whether the system has reused the address: it often places the next mapping where memory was freed last.
 static bool is_mapped(CUdeviceptr at) {
   unsigned char there;
   return mincore((void *)(uintptr_t)(at & ~4095ull), 1, &there) == 0;
@@ -224,8 +224,8 @@ API CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-// When the driver frees memory, it waits for the work of the memory's own context, but not for work of other contexts.
-// For memory of a pool it does not wait at all.
+// Before the driver frees memory, it waits for the work of the memory's own context, but not for the work of other
+// contexts. If the memory belongs to a pool, it does not wait at all.
 static void check_unused(const guard *g, const block *b) {
   const record *r = order_pending_unawaited(b, b->pool ? NULL : b->ctx);
   if (r)
@@ -247,7 +247,7 @@ API CUresult cuMemFree_v2(CUdeviceptr at) {
   }
   if (guard_keeps(&g)) return g.fault;
   check_unused(&g, b);
-  b->freed_by = g.name; // nobody else frees it while this call waits
+  b->freed_by = g.name; // no other thread can free it while this call waits
   block_wait(b);
   block_release(b, g.name);
   return g.fault;
@@ -281,7 +281,7 @@ API CUresult cuMemFreeHost(void *p) {
   return g.fault;
 }
 
-// Memory that the driver does not know is an error, as the real driver has it.
+// Memory that the driver did not allocate is an error, as with a real driver.
 API CUresult cuPointerGetAttribute(void *out, int what, CUdeviceptr at) {
   ENTER(F_CTX);
   const block *b = block_find(at);

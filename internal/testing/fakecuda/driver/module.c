@@ -1,4 +1,4 @@
-// Modules: images that were loaded, their kernels and globals.
+// Modules: loaded images with their kernels and global variables.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ void module_close(module *m) {
   free(m->globals);
   m->globals = NULL;
   for (int n = 0; n < m->nfunctions; n++) object_kill(&m->functions[n]->o);
-  // Names and descriptions stay: dead functions are still asked for theirs.
+  // Names and descriptions are kept, because reports about functions of an unloaded module use them.
   m->image.nglobals = 0;
 }
 
@@ -84,7 +84,7 @@ API CUresult cuModuleUnload(CUmodule handle) {
       }
     }
   }
-  object_kill(&m->o); // nobody else unloads it while this call waits
+  object_kill(&m->o); // no other thread can unload it while this call waits
   context_wait(m->o.ctx);
   module_close(m);
   return g.fault ? g.fault : context_state(m->o.ctx);
@@ -102,7 +102,7 @@ static void *kernels_library(void) {
   return library;
 }
 
-// The host function for a kernel of an image. named: there is one of that name, for other parameters perhaps.
+// The host function for a kernel of an image. Sets *named if there is one with its name, perhaps with other parameters.
 const fakecuda_kernel *kernel_find(const image_entry *e, bool *named) {
   void *library = kernels_library();
   fakecuda_node **list = library ? dlsym(library, "fakecuda_kernel_list") : NULL;

@@ -1,4 +1,4 @@
-// Handles: the address of each handle that was ever made is kept, so that foreign and freed handles are detected.
+// Handles: the addresses of all handles are kept forever, so that unknown and destroyed handles are detected.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -87,8 +87,8 @@ API int fakecuda_leaks(int contexts, char *text, size_t size) {
   return n;
 }
 
-// Programs that end by exit (a Go program does not) report what they left, where FAKECUDA_LEAKS is set: 2 for primary
-// contexts, too.
+// If FAKECUDA_LEAKS is set, programs that end with exit (Go programs do not) report what they have not released; if it
+// is 2, also primary contexts.
 __attribute__((destructor)) static void at_exit(void) {
   const char *want = getenv("FAKECUDA_LEAKS");
   if (!want || !*want || *want == '0') return;

@@ -1,4 +1,4 @@
-// Operations: what a stream does one after the other on a thread of its own, and what each one waits for.
+// Operations: the work of a stream, executed in order on the stream's own thread, and what each operation waits for.
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -62,7 +62,7 @@ static void run(stream *s, op *o) {
   order_finished(s->slot, o->seq);
   for (int i = 0; i < o->ndeps; i++) op_drop(o->deps[i]);
   o->ndeps = 0;
-  work_done(&o->w); // what waits for this operation keeps it, not what it worked on
+  work_done(&o->w); // operations that wait for this one still refer to it, but not to its work
   executed++;
   pending--;
 }
@@ -90,7 +90,7 @@ static void *worker(void *arg) {
   return NULL;
 }
 
-// A driver's threads take no signals: those are the host's.
+// The threads of a driver block all signals: the host program handles them.
 static void start(stream *s) {
   pthread_t thread;
   sigset_t all, before;
@@ -135,7 +135,7 @@ static void touch(op *o) {
 
 op *op_enqueue(stream *s, work w, op *const *after, int nafter) {
   op *o = calloc(1, sizeof *o);
-  *o = (op){.refs = 3, .stream = s, .w = w}; // of the queue, of last, of the caller
+  *o = (op){.refs = 3, .stream = s, .w = w}; // references: the queue, last, the caller
   o->clock = s->clock;
   order_host(&o->clock);
   for (int i = 0; i < nafter; i++) {

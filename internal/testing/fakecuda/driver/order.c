@@ -1,6 +1,6 @@
-// Which operation is known to come before which. Every stream has a clock; an operation carries, for each clock, the
-// last operation that is surely done before it starts. Memory remembers who read and wrote it: two accesses to the
-// same bytes, one of them a write, must be ordered, whatever the timing of this run was.
+// Determines which operations are ordered, with vector clocks. Every stream has a clock; an operation records, for each
+// clock, the last operation that is certainly done before it starts. Memory records who read and wrote it: two accesses
+// to the same bytes, at least one of them a write, must be ordered, whatever their timing in this run.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -9,7 +9,8 @@ static uint32_t ticks[SLOTS], finished[SLOTS];
 static vclock host; // what the host has waited for
 static int next_slot, free_slots[SLOTS], nfree;
 
-// A slot that was never used, else the one that has been free longest. Sharing can hide a race, never invent one.
+// Returns a slot that was never used, else the one that has been free longest. Sharing a slot may hide a race, but
+// never reports a false one.
 int order_slot(void) {
   if (next_slot < SLOTS) return next_slot++;
   if (!nfree) return SLOTS - 1;
@@ -50,9 +51,9 @@ void order_access(block *b, size_t lo, size_t hi, bool write, const op *o) {
              write ? "writes" : "reads", r.lo > lo ? r.lo : lo, r.hi < hi ? r.hi : hi, b->base, r.call,
                  object_name(r.stream),
              r.write ? "writes" : "reads");
-      r.told = true; // it stays, since whoever frees the memory waits for it
+      r.told = true; // the record is kept, because freeing the memory waits for it
     }
-    // Whoever is ordered after this access is ordered after the old one too.
+    // An operation ordered after this access is ordered after the old one, too.
     bool covered = lo <= r.lo && r.hi <= hi && ordered && (write || !r.write);
     if (covered || before(&r, &host)) continue;
     b->records[kept++] = r;

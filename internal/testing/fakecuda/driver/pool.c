@@ -1,11 +1,11 @@
-// Memory pools, and memory that is taken and given back in the order of a stream.
+// Memory pools, and memory that is allocated and freed in stream order.
 #include <stdlib.h>
 
 #include "fake.h"
 
 enum { RELEASE_THRESHOLD = 4, RESERVED_CURRENT = 5, RESERVED_HIGH = 6, USED_CURRENT = 7, USED_HIGH = 8 };
 
-static pool *pools; // destroyed ones too: memory may still come back to them
+static pool *pools; // also destroyed ones: memory may still be returned to them
 
 static pool *pool_make(int device) {
   pool *p = calloc(1, sizeof *p);
@@ -45,7 +45,7 @@ static void trim(pool *p, size_t keep) {
   devices[p->device].cached -= excess;
 }
 
-// At a synchronisation each pool gives back what is above its threshold.
+// At each synchronization, every pool releases unused memory above its threshold.
 void pools_trim(void) {
   for (pool *p = pools; p; p = p->next) {
     if (p->cached) trim(p, p->o.alive ? p->attributes[RELEASE_THRESHOLD] : 0);
@@ -95,7 +95,7 @@ API CUresult cuMemPoolSetAttribute(CUmemoryPool handle, int attribute, void *val
   } else if (attribute == RELEASE_THRESHOLD) {
     p->attributes[attribute] = *(uint64_t *)value;
   } else if (*(uint64_t *)value || attribute == RESERVED_CURRENT || attribute == USED_CURRENT) {
-    return CUDA_ERROR_INVALID_VALUE; // the high marks can be set back to zero, and nothing else
+    return CUDA_ERROR_INVALID_VALUE; // of these, only the high-water marks can be set, and only to 0
   } else if (attribute == USED_HIGH) {
     p->used_high = p->used;
   } else {
@@ -121,11 +121,11 @@ API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t bytes, CUmemoryPoo
   CUresult result = stream_find(&g, on, &s);
   if (result) return result;
   if (!out || !bytes) return CUDA_ERROR_INVALID_VALUE;
-  if (s->capture) return capture_touch(&g, s); // the fake has no memory nodes
+  if (s->capture) return capture_touch(&g, s); // the fake does not support memory nodes
   if (capture_implicit(&g, s)) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   result = block_make_device(s->o.ctx, p->device, p, bytes, &b);
   if (result) return result;
-  // The memory begins to be there when the stream comes to it: a write of everything, to those who watch the order.
+  // The memory can be used once the stream executes the allocation, which counts as a write to all of its bytes.
   op *o = op_enqueue(s, (work){.kind = DO_MARK, .call = g.name}, NULL, 0);
   order_access(b, 0, b->size, true, o);
   op_drop(o);
@@ -153,6 +153,6 @@ API CUresult cuMemFreeAsync(CUdeviceptr at, CUstream on) {
   op_drop(op_enqueue(s, (work){.kind = DO_FREE, .call = g.name, .block = b}, NULL, 0));
   b->freed = true;
   b->freed_by = g.name;
-  if (b->pool) pool_give(b->pool, (b->size + 511) / 512 * 512); // later work of the stream may have it
+  if (b->pool) pool_give(b->pool, (b->size + 511) / 512 * 512); // later work of the stream can reuse it
   return g.fault ? g.fault : result;
 }

@@ -1,4 +1,4 @@
-// Reports of misuse: kept as a list, written to stderr or to the file that FAKECUDA_LOG names.
+// Reports of misuse: kept in a list, and written to the file that FAKECUDA_LOG names, or to stderr.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

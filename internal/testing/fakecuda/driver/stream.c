@@ -1,4 +1,4 @@
-// Streams: made, found by handle, waited for, closed.
+// Streams: creation, lookup by handle, waits, destruction.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -14,7 +14,7 @@ stream *stream_make(context *c, unsigned flags, int priority) {
   return s;
 }
 
-// What is queued still runs; the thread of the stream ends then.
+// Queued work still runs; then the thread of the stream ends.
 void stream_close(stream *s) {
   s->closing = true;
   if (!s->started) stream_unlink(s);
@@ -22,7 +22,7 @@ void stream_close(stream *s) {
   pthread_cond_broadcast(&fake_changed);
 }
 
-// Whoever waits for the context, and the default stream, is still ordered after what it did.
+// Waits for the context, and the default stream, are still ordered after the work of this stream.
 void stream_unlink(stream *s) {
   context *c = s->o.ctx;
   order_join(&c->closed, &s->clock);
@@ -118,7 +118,7 @@ API CUresult cuStreamDestroy_v2(CUstream handle) {
   return g.fault ? g.fault : context_state(s->o.ctx);
 }
 
-// Waiting for the default stream waits for the blocking streams too: it queues behind them.
+// Waiting for the default stream waits for the blocking streams too: it queues an operation behind their work.
 static void wait_stream(stream *s) {
   if (s->legacy) op_drop(op_enqueue(s, (work){.kind = DO_MARK, .call = "cuStreamSynchronize"}, NULL, 0));
   if (s->last) op_wait(s->last);

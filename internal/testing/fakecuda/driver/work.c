@@ -1,4 +1,4 @@
-// What an operation does when its turn has come, and which bytes it touches.
+// What an operation does when it runs, and which bytes it accesses.
 #include <stdlib.h>
 
 #include "fake.h"
@@ -102,7 +102,7 @@ static CUresult kernel_run(const work *w) {
   return k->run(&l);
 }
 
-// A kernel's pointers must be good when it runs; what it was launched on may have been freed by then.
+// A kernel's pointers must be valid when it runs: its memory may have been freed after the launch.
 static CUresult kernel_check(const work *w, const stream *s) {
   access_range ranges[MAX_ACCESS];
   pthread_mutex_lock(&fake_lock);

@@ -1,4 +1,4 @@
-// The kernels of the CUDA libraries in testdata/artifacts: blocks of 256 threads, or 16 by 16 for the product.
+// The kernels of the CUDA libraries in testdata/artifacts: blocks of 256 threads, or 16 by 16 for the matrix product.
 #include "fakecuda_kernel.h"
 
 static size_t threads(const fakecuda_launch *l) { return (size_t)l->grid[0] * l->block[0]; }
@@ -41,7 +41,7 @@ FAKECUDA_KERNEL(vadd64, .name = "vadd_kernel", .run = vadd64_run, .max_threads =
                 .params = {{8, FAKECUDA_READS, vadd64_bytes}, {8, FAKECUDA_READS, vadd64_bytes}, {8, FAKECUDA_WRITES,
                     vadd64_bytes}, {8, FAKECUDA_VALUE, NULL}})
 
-// matmul_kernel(const float *a, const float *b, float *c): 64 by 64, a thread an element
+// matmul_kernel(const float *a, const float *b, float *c): 64 by 64, one thread per element
 #define N 64u
 static size_t matmul_bytes(const fakecuda_launch *l) {
   (void)l;

@@ -3,7 +3,7 @@
 
 #define COUNT(l, i) (FAKECUDA_ARG(l, i, int32_t) > 0 ? (size_t)FAKECUDA_ARG(l, i, int32_t) : 0)
 
-// Threads of the launch along x: elements beyond are not touched, as on a device.
+// Threads of the launch along x: elements beyond them are not accessed, as on a device.
 static size_t covered(const fakecuda_launch *l, size_t n) {
   size_t threads = (size_t)l->grid[0] * l->block[0];
   return n < threads ? n : threads;
@@ -39,14 +39,14 @@ static int scale_run(const fakecuda_launch *l) {
 FAKECUDA_KERNEL(scale, .name = "scale", .run = scale_run, .nparams = 3,
                 .params = {{8, FAKECUDA_BOTH, floats_2}, {4, FAKECUDA_VALUE, NULL}, {4, FAKECUDA_VALUE, NULL}})
 
-// wait_released(): returns when the test calls fakecuda_release
+// wait_released(): returns after the test has called fakecuda_release
 static int wait_run(const fakecuda_launch *l) {
   l->wait_released();
   return 0;
 }
 FAKECUDA_KERNEL(wait_released, .name = "wait_released", .run = wait_run, .nparams = 0)
 
-// illegal_address(): fails as a kernel does that follows a bad pointer
+// illegal_address(): fails like a kernel that dereferences an invalid pointer
 static int illegal_run(const fakecuda_launch *l) {
   (void)l;
   return 700;

@@ -1,4 +1,4 @@
-// The calls of the driver that the tests make, by the names that libcuda.so.1 exports.
+// The calls of the driver that the tests make, with the names that libcuda.so.1 exports.
 #ifndef CALLS_H
 #define CALLS_H
 #include "../driver/cutypes.h"

@@ -1,4 +1,4 @@
-// Cases of the fake driver's tests: a program that is linked with the driver and runs one case by name.
+// Cases of the fake driver's tests: a program linked with the driver runs one case by name.
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -39,7 +39,7 @@ extern test_case *cases;
     if (!(what)) FAIL("not so: %s", #what);                                                                            \
   } while (0)
 
-// Exactly one report since the last look, which holds text; reports are cleared.
+// Expects exactly one report since the last check, which contains text; clears the reports.
 #define REPORTED(text)                                                                                                 \
   do {                                                                                                                 \
     int n_ = fakecuda_reports();                                                                                       \
@@ -58,8 +58,8 @@ extern test_case *cases;
 extern CUcontext ctx;
 extern CUmodule mod;
 extern const char *ptx;
-void begin(void); // the context of device 0, with the standard kernels
-void end(void);   // everything was released
+void begin(void); // creates the context of device 0 and loads the standard kernels
+void end(void);   // releases both; nothing else may be left
 CUfunction kernel(const char *name);
 int run(const char *name, CUstream on, CUdeviceptr x, float value); // add_one, fill or scale over N floats
 CUdeviceptr memory(void);                                              // BYTES of device memory

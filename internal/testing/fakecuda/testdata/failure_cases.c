@@ -1,7 +1,7 @@
 // Failures on demand.
 #include "check.h"
 
-// A small life of a program, which releases what it got whatever fails. Answers the first error.
+// A small program that releases everything it created, whatever fails. Returns the first error.
 static int life(void) {
   int code, first = 0;
   CUcontext c = NULL;
@@ -101,17 +101,17 @@ CASE(an_operation_fails_later) {
   begin();
   CUstream s = stream();
   CUdeviceptr x = memory();
-  CUfunction f = kernel("illegal_address"); // which does not come so far
+  CUfunction f = kernel("illegal_address"); // which is never executed
   fakecuda_fail_async(CUDA_ERROR_ILLEGAL_ADDRESS);
   CU(run("fill", s, x, 1));
   IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(s));
   IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamQuery(s));
   IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL));
   IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemAlloc_v2(&x, 1));
-  IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemFree_v2(x)); // released, all the same
+  IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemFree_v2(x)); // it is freed nevertheless
   IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamDestroy_v2(s));
   IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuModuleUnload(mod));
-  CU(cuDevicePrimaryCtxReset_v2(0)); // a context anew mends it
+  CU(cuDevicePrimaryCtxReset_v2(0)); // a new context works again
   CU(cuDevicePrimaryCtxRetain(&ctx, 0));
   CU(cuCtxSetCurrent(ctx));
   CU(cuMemFree_v2(memory()));
@@ -138,7 +138,7 @@ CASE(a_device_is_lost) {
   IS(719, cuStreamSynchronize(NULL));
   IS(719, cuMemFree_v2(x));
   CU(cuCtxSetCurrent(second));
-  CU(cuMemFree_v2(memory())); // the other works on
+  CU(cuMemFree_v2(memory())); // the other device still works
   CU(cuDevicePrimaryCtxRelease_v2(1));
   SILENT();
 }

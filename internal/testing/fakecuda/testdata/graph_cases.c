@@ -1,4 +1,4 @@
-// Capture, and graphs that replay what it noted.
+// Capture, and graphs that replay the recorded work.
 #include <pthread.h>
 
 #include "check.h"
@@ -30,7 +30,7 @@ CASE(capture_and_replay) {
   CU(cuGraphDestroy(graph));
   CU(cuGraphLaunch(exec, s));
   CU(cuGraphLaunch(exec, s));
-  CU(cuGraphExecDestroy(exec)); // what was launched runs all the same
+  CU(cuGraphExecDestroy(exec)); // launched work runs nevertheless
   CU(cuMemcpyDtoHAsync_v2(back, x, BYTES, s));
   TRUE(back[0] == 6 && back[N - 1] == 6);
   SILENT();
@@ -53,7 +53,7 @@ CASE(a_graph_is_ordered_like_other_work) {
   CUgraph graph = captured(a, x);
   CU(cuGraphInstantiate_v2(&exec, graph, NULL, NULL, 0));
   CU(cuGraphLaunch(exec, a));
-  CU(cuGraphLaunch(exec, b)); // one graph's launches follow each other
+  CU(cuGraphLaunch(exec, b)); // launches of one graph run one after the other
   SILENT();
   CU(run("add_one", a, x, 0));
   REPORTED("nothing orders them");
@@ -88,7 +88,7 @@ CASE(a_capture_forks_and_joins) {
   TRUE(back[5] == 1);
   CU(cuGraphExecDestroy(exec));
   CU(cuGraphDestroy(graph));
-  // The same without the join: the capture is refused; with the join too late: a race within the graph.
+  // The same without the join: the capture fails; with a join that is too late: a race within the graph.
   CU(cuStreamBeginCapture_v2(a, CAPTURE_THREAD_LOCAL));
   CU(run("fill", a, x, 1));
   CU(cuEventRecord(fork, a));
@@ -118,7 +118,7 @@ CASE(a_capture_forks_and_joins) {
   end();
 }
 
-// Each begins a capture, breaks it, and sees that it is broken.
+// Each begins a capture, invalidates it, and checks that it is invalid.
 static void broken(CUstream s) {
   CUgraph graph = (CUgraph)77;
   int status;
@@ -165,7 +165,7 @@ CASE(what_breaks_a_capture) {
   IS(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, run("fill", NULL, x, 1));
   REPORTED("the default stream waits for stream");
   broken(blocking);
-  CU(cuStreamBeginCapture_v2(s, CAPTURE_RELAXED)); // relaxed allows what may synchronise
+  CU(cuStreamBeginCapture_v2(s, CAPTURE_RELAXED)); // the relaxed mode allows calls that may synchronize
   y = memory();
   CU(cuMemFree_v2(y));
   SILENT();
@@ -190,7 +190,7 @@ CASE(a_destroyed_stream_ends_its_capture) {
   CU(cuStreamBeginCapture_v2(s, CAPTURE_GLOBAL));
   CU(cuStreamDestroy_v2(s));
   REPORTED("is being captured");
-  CU(cuMemFree_v2(memory())); // nothing forbids it now
+  CU(cuMemFree_v2(memory())); // allowed: nothing is being captured now
   end();
 }
 

@@ -1,7 +1,7 @@
 // The kernels of testdata/artifacts, from the image that the program is given.
 #include "check.h"
 
-// vadd's count is 32 bits wide in some images and 64 in others: all its bytes are set, and done says what it means.
+// n is passed as 8 bytes, of which some images read only 4; done is the number of elements that vadd then computes.
 static void artifacts(long long n, int done) {
   begin();
   CUdeviceptr a, b, c;

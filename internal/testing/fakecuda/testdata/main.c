@@ -1,4 +1,4 @@
-// Runs the case that the first argument names; without one, lists them.
+// Runs the case that the first argument names; without arguments, lists the cases.
 #include "check.h"
 
 test_case *cases;

@@ -90,10 +90,10 @@ CASE(freed_memory) {
   REPORTED("is memory that cuMemFree_v2 freed");
   IS(CUDA_ERROR_INVALID_VALUE, cuMemFree_v2(12345));
   REPORTED("was never allocated");
-  CU(run("fill", NULL, x, 1)); // as with a real driver the launch knows nothing
+  CU(run("fill", NULL, x, 1)); // the launch does not fail, as with a real driver
   IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
   REPORTED("kernel fill writes [0x");
-  IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemAlloc_v2(&x, 16)); // it sticks
+  IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemAlloc_v2(&x, 16)); // the error is sticky
   IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuModuleUnload(mod));
   SILENT();
 }
@@ -108,7 +108,7 @@ CASE(out_of_bounds) {
   REPORTED("destination of 4100 bytes");
   IS(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoDAsync_v2((CUdeviceptr)(uintptr_t)back, back, 4, NULL));
   REPORTED("is no memory of an allocation");
-  CU(cuMemcpyDtoH_v2((void *)(uintptr_t)x, y, 4)); // all addresses are one space: the device's is taken
+  CU(cuMemcpyDtoH_v2((void *)(uintptr_t)x, y, 4)); // with unified addresses, this is a copy to the device
   CU(run("fill", NULL, x + 4, 1));
   IS(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
   REPORTED("beyond the end of its allocation");
@@ -127,7 +127,7 @@ CASE(a_free_waits_for_the_work_that_uses_the_memory) {
   end();
 }
 
-// Also for work that raced and was reported.
+// The driver also waits for work whose race was reported.
 CASE(a_free_waits_for_all_who_use_the_memory) {
   begin();
   CUstream a = stream(), b = stream();
@@ -150,7 +150,7 @@ CASE(out_of_memory) {
   CUdeviceptr x = 77, y;
   size_t available, total;
   fakecuda_set("memory", 1 << 20);
-  IS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&x, 1 << 20)); // the module's global has a part
+  IS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&x, 1 << 20)); // the module's global variable uses a part of it
   TRUE(x == 77);
   CU(cuMemAlloc_v2(&x, (1 << 20) - 4096));
   IS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc_v2(&y, 4096));
@@ -223,7 +223,7 @@ CASE(a_pool_destroyed_in_use) {
   CU(cuMemAllocFromPoolAsync(&x, BYTES, pool, s));
   CU(cuMemPoolDestroy(pool));
   REPORTED("has 4096 bytes in use");
-  CU(cuStreamSynchronize(s)); // a free of the memory of pools waits for nothing
+  CU(cuStreamSynchronize(s)); // freeing memory of a pool does not wait
   CU(cuMemFree_v2(x));
   IS(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(pool));
   REPORTED("was destroyed before");
@@ -305,7 +305,7 @@ CASE(peer_access) {
 
 static void *spoiler(void *at) {
   CUdeviceptr x;
-  IS(CUDA_ERROR_INVALID_CONTEXT, cuMemAlloc_v2(&x, 16)); // contexts are current to one thread
+  IS(CUDA_ERROR_INVALID_CONTEXT, cuMemAlloc_v2(&x, 16)); // a context is current to one thread only
   CU(cuCtxSetCurrent(ctx));
   CU(cuMemAlloc_v2(at, BYTES));
   return NULL;

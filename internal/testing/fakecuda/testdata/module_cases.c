@@ -75,7 +75,7 @@ CASE(fat_binaries) {
   CU(cuModuleLoadData(&m, fat));
   CU(cuModuleGetFunction(&f, m, "scale"));
   CU(cuModuleUnload(m));
-  fat[16] = 9; // no kind of image
+  fat[16] = 9; // not a valid kind of image
   IS(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&m, fat));
   free(fat);
   end();

@@ -1,4 +1,4 @@
-// Streams, events, copies and what orders them.
+// Streams, events, copies, and their order.
 #include <unistd.h>
 
 #include "check.h"
@@ -11,7 +11,7 @@ CASE(kernel_on_a_stream) {
   CU(run("fill", s, x, 2));
   CU(run("scale", s, x, 3));
   CU(run("add_one", s, x, 0));
-  CU(cuMemcpyDtoHAsync_v2(back, x, BYTES, s)); // plain memory: done when the call returns
+  CU(cuMemcpyDtoHAsync_v2(back, x, BYTES, s)); // pageable memory: done when the call returns
   for (int i = 0; i < N; i++) TRUE(back[i] == 7);
   CU(cuMemFree_v2(x));
   CU(cuStreamDestroy_v2(s));
@@ -44,7 +44,7 @@ CASE(page_locked_memory_is_written_late) {
   CU(cuLaunchKernel(kernel("wait_released"), 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL));
   for (int i = 0; i < N; i++) back[i] = 5;
   CU(cuMemcpyDtoHAsync_v2(back, x, BYTES, s));
-  TRUE(back[0] != 5); // nobody may look at it yet, and it holds rubbish
+  TRUE(back[0] != 5); // it must not be read yet, and contains garbage
   IS(CUDA_ERROR_NOT_READY, cuStreamQuery(s));
   fakecuda_release();
   CU(cuStreamSynchronize(s));
@@ -89,7 +89,7 @@ CASE(unordered_streams_are_reported) {
   CU(cuMemsetD32Async(x + 2048, 0, 4, b));
   REPORTED("cuMemsetD32Async on stream");
   CU(cuCtxSynchronize());
-  CU(run("add_one", a, x, 0)); // the host waited: ordered
+  CU(run("add_one", a, x, 0)); // ordered, because the host waited
   CU(cuStreamSynchronize(a));
   CU(run("add_one", b, x, 0));
   SILENT();
@@ -114,7 +114,7 @@ CASE(an_event_orders_streams) {
   fakecuda_release();
   CU(cuMemcpyDtoHAsync_v2(back, x, BYTES, b));
   for (int i = 0; i < N; i++) TRUE(back[i] == 2);
-  CU(run("add_one", a, x, 0)); // the copy was waited for
+  CU(run("add_one", a, x, 0)); // ordered, because the call waited for the copy
   SILENT();
   CU(cuEventDestroy_v2(e));
   CU(cuMemFree_v2(x));
@@ -123,7 +123,7 @@ CASE(an_event_orders_streams) {
   end();
 }
 
-// Recording again moves the event; who waited for the first record is not ordered behind later work.
+// Recording again moves the event; streams that waited for the first position are not ordered after later work.
 CASE(an_event_orders_only_what_was_before_it) {
   begin();
   CUstream a = stream(), b = stream();
@@ -209,11 +209,11 @@ CASE(time_between_events) {
   end();
 }
 
-// A closed stream's work counts for the default stream and for who waits for the context.
+// The default stream, and waits for the context, are ordered after the work of a closed stream.
 CASE(order_after_closed_streams) {
   begin();
   CUdeviceptr x = memory();
-  for (int i = 0; i < 300; i++) { // more than there are clocks
+  for (int i = 0; i < 300; i++) { // more streams than clocks
     CUstream s;
     CU(cuStreamCreate(&s, 0));
     CU(run("add_one", s, x, 0));

@@ -19,10 +19,10 @@ import "C"
 
 import "unsafe"
 
-// Out stands for the address of the answer.
+// Out stands for the address of the result.
 const Out = -1
 
-// Call calls a function of the library; -1 when it has none of that name.
+// Call calls a function of the library; it returns -1 if the library has no function of this name.
 func Call(path, name string, a, b int64) (code int, out uint64) {
 	p, n := C.CString(path), C.CString(name)
 	defer C.free(unsafe.Pointer(p))

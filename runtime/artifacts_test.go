@@ -91,7 +91,7 @@ func TestArtifacts_FunctionNames(t *testing.T) {
 	for _, a := range cpuArtifacts {
 		m := modules.Load(t, artifacts+a.file)
 		require.Equal(t, "library", m.Kind())
-		names := slices.DeleteFunc(m.Functions(), func(s string) bool { return s == "main" }) // the entry
+		names := slices.DeleteFunc(m.Functions(), func(s string) bool { return s == "main" }) // the entry function
 		require.Equal(t, a.functions, names, a.file)
 		require.NotZero(t, m.Properties()&runtime.Runnable)
 		require.Empty(t, must.Get(m.Imports())(t))
@@ -189,8 +189,8 @@ func TestArtifacts_BadArgumentsGiveTheModulesOwnError(t *testing.T) {
 	}
 }
 
-// requireBadArgument accepts what generated code raises: TypeError and ValueError of the modern
-// generation, a text with "Assert fail" of the classic one.
+// requireBadArgument checks for an error that generated code raises for a bad argument: TypeError or ValueError in the
+// modern generation, a text with "Assert fail" in the classic one.
 func requireBadArgument(t *testing.T, err error) *runtime.Error {
 	t.Helper()
 	var e *runtime.Error
@@ -233,7 +233,7 @@ func TestArtifacts_OtherKindsAreNamed(t *testing.T) {
 	}
 }
 
-// The linker variable makes dlopen resolve all symbols at once, so every file must be a copy.
+// The linker variable makes dlopen resolve all symbols immediately, so every file must be a copy.
 func TestArtifacts_UnderBindNow(t *testing.T) {
 	if os.Getenv("LD_BIND_NOW") != "" {
 		t.Skip("runs in the process that this test starts")

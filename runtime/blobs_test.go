@@ -54,7 +54,7 @@ func sized(b bytesOut) []byte {
 	return out
 }
 
-// modernTree is a blob of v0.22 and newer (ABI: tree first, payloads with their length).
+// modernTree returns a blob of v0.22 and newer: the tree first, payloads with their length.
 func modernTree(entries []entry, children [][]int) []byte {
 	var b bytesOut
 	b.csr(children)
@@ -67,7 +67,7 @@ func modernTree(entries []entry, children [][]int) []byte {
 	return sized(b)
 }
 
-// legacyTree is a blob of v0.20 and older: keyed entries, the tree last; nil children: no tree.
+// legacyTree returns a blob of v0.20 and older: entries with keys, the tree last. If children is nil, there is no tree.
 func legacyTree(entries []entry, children [][]int) []byte {
 	var b bytesOut
 	n := uint64(len(entries))
@@ -88,7 +88,7 @@ func legacyTree(entries []entry, children [][]int) []byte {
 
 // ---- a module kind written in Go ----
 
-// goModule has the functions of its table.
+// goModule is a module with the functions of a map.
 type goModule struct {
 	runtime.ModuleBase
 	payload   []byte

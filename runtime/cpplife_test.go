@@ -26,7 +26,7 @@ func TestCppKernel_RegistersOnce(t *testing.T) {
 			}
 			first := must.Get(runtime.Load(ctx, path))(t)
 			require.NoError(t, first.Close())
-			noLeaks(t) // beyond what was registered
+			noLeaks(t) // apart from what the library has registered
 			for range 3 {
 				for _, opts := range [][]runtime.LoadOption{nil, {runtime.PrivateCopy()}} {
 					m := must.Get(runtime.Load(ctx, path, opts...))(t)
@@ -36,7 +36,7 @@ func TestCppKernel_RegistersOnce(t *testing.T) {
 					require.NoError(t, m.Close())
 				}
 			}
-			require.Equal(t, int64(21), call(t, global(t, "tvmgo.test.triple"), 7), "though no module of it is open")
+			require.Equal(t, int64(21), call(t, global(t, "tvmgo.test.triple"), 7), "the library's functions stay")
 		})
 	}
 }
@@ -93,7 +93,7 @@ func TestCppKernel_PrivateCopyIsUnmapped(t *testing.T) {
 	for linking, flags := range cppLinkings(t) {
 		path := cpp(t, "typed", flags...)
 		if linking != "plain" {
-			require.NotZero(t, uniqueSymbols(t, path), "the case that this is about")
+			require.NotZero(t, uniqueSymbols(t, path), "the library must have unique symbols")
 		}
 		data := must.Get(os.ReadFile(path))(t)
 		mapped := func() int { return strings.Count(readMaps(t), filepath.Base(path)) }

@@ -153,7 +153,7 @@ func TestDevice_ConstructorFailsThenSucceeds(t *testing.T) {
 	}
 	noLeaks(t)
 	dev := dlpack.Device{Type: 21}
-	require.Zero(t, flaky.calls.Load(), "registering makes no device")
+	require.Zero(t, flaky.calls.Load(), "registration creates no device")
 	_, err := runtime.NewTensor(dlpack.Int8, []int64{1}, dev)
 	requireError(t, err, runtime.ErrDeviceUnavailable, "open device flaky", "no driver")
 	_, err = runtime.NewTensor(dlpack.Int8, []int64{1}, dev)
@@ -161,7 +161,7 @@ func TestDevice_ConstructorFailsThenSucceeds(t *testing.T) {
 	_, err = runtime.NewTensor(dlpack.Int8, []int64{1}, dev)
 	requireError(t, err, runtime.ErrFailed, "open device flaky", "gave no device")
 
-	// From here on it works; concurrent first uses make one device.
+	// From here on the constructor works; concurrent first uses create one device.
 	errs := make(chan error, 16)
 	for range cap(errs) {
 		go func() {

@@ -24,7 +24,7 @@ func TestDriverOf(t *testing.T) {
 	require.NoError(t, runtime.RegisterDeviceAPI(runtime.DeviceSpec{Type: number, Name: "reportdev",
 		New: func() (runtime.DeviceAPI, error) { return bare{theFake}, nil }}))
 	_, ok = runtime.DriverOf(number)
-	require.False(t, ok, "the device was not asked for")
+	require.False(t, ok, "the device has not been used")
 	require.True(t, runtime.DeviceExists(dlpack.Device{Type: number}))
 	report, ok = runtime.DriverOf(number)
 	require.True(t, ok)
@@ -44,7 +44,7 @@ func TestTimer_OfADeviceWithoutOne(t *testing.T) {
 	require.NoError(t, timer.Stop(nil))
 	require.GreaterOrEqual(t, must.Get(timer.Elapsed())(t), time.Duration(0))
 	require.NoError(t, timer.Start(nil))
-	require.ErrorContains(t, must.Fail(timer.Elapsed()), "not stopped", "a new start forgets the old stop")
+	require.ErrorContains(t, must.Fail(timer.Elapsed()), "not stopped", "a new start discards the old stop")
 	require.Error(t, must.Fail(runtime.NewTimer(dlpack.Device{Type: number, ID: 9})), "there is no such device")
 }
 
@@ -59,7 +59,7 @@ func TestDevice_DoesNotFreeWorkspaces(t *testing.T) {
 	require.NoError(t, err)
 	_, err = free.Call(table, dev, w)
 	requireError(t, err, runtime.ErrInvalidArgument, "is a workspace of pooldev:0")
-	require.NoError(t, runtime.CopyFrom(w, make([]int8, 100)), "it is still there")
+	require.NoError(t, runtime.CopyFrom(w, make([]int8, 100)), "the workspace still exists")
 	require.NoError(t, w.Close())
 	_, err = runtime.TrimWorkspaces(dev)
 	require.NoError(t, err)

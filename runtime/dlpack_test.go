@@ -34,7 +34,7 @@ func TestDLPack_In(t *testing.T) {
 			v := must.Get(x.View(dlpack.Float32, []int64{2}, []int64{4}, 8))(t)
 			require.NoError(t, x.Close())
 			require.NoError(t, x.Close())
-			require.Equal(t, before, deleted(), "a view keeps it")
+			require.Equal(t, before, deleted(), "the view keeps the memory")
 			require.Equal(t, []float32{3, 7}, slice[float32](t, v))
 			require.NoError(t, v.Close())
 			require.Equal(t, before+1, deleted())
@@ -59,7 +59,7 @@ func TestDLPack_Refused(t *testing.T) {
 	} {
 		managed := call(t, function(t, p, "give_versioned"), c.major, c.flags, c.ndim).(runtime.Ptr)
 		requireError(t, must.Fail(runtime.FromDLPack(unsafe.Pointer(managed))), c.kind, "take DLPack tensor", c.says)
-		require.Equal(t, before, call(t, deleted), "it stays the caller's")
+		require.Equal(t, before, call(t, deleted), "the caller still owns it")
 		call(t, function(t, p, "free_managed"), managed, 1)
 		before = call(t, deleted)
 	}

@@ -47,7 +47,7 @@ func TestElements_Halves(t *testing.T) {
 	require.NoError(t, runtime.CopyFrom(tensor(t, []dlpack.BFloat16Bits{0}), []dlpack.BFloat16Bits{1}))
 }
 
-// opened closes a tensor with the test.
+// opened returns a function that checks err and closes the tensor when the test ends.
 func opened(t *testing.T) func(x *runtime.Tensor, err error) *runtime.Tensor {
 	return func(x *runtime.Tensor, err error) *runtime.Tensor {
 		require.NoError(t, err)

@@ -27,10 +27,10 @@ func TestEnv_ImportsThenGlobals(t *testing.T) {
 
 			m := loadBytes(t, withBlob(t, l.source, l.tree([]entry{lib(), l.of("a")}, [][]int{{1}, nil})))
 			env := function(t, m, "env")
-			require.Equal(t, "a", call(t, env, "who"), "an import comes before a global of its name")
+			require.Equal(t, "a", call(t, env, "who"), "an import has precedence over a global of its name")
 			require.Equal(t, int64(1), call(t, env, name))
 			_, err := env.Call("context")
-			require.ErrorContains(t, err, "Cannot find function context", "not the library's own functions")
+			require.ErrorContains(t, err, "Cannot find function context", "not the functions of the library itself")
 			require.ErrorContains(t, must.Fail(env.Call("tvmgo_test.nothing")), "tvmgo_test.nothing")
 
 			// A found function is kept as long as the module, even if the name changes its meaning.

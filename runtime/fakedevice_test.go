@@ -25,7 +25,7 @@ type fake struct {
 	stats   runtime.MemoryStats
 	idle    map[runtime.StreamHandle][]fakeSpace // returned on a stream
 
-	// What the runtime has passed to it.
+	// What the runtime has passed to the device.
 	current    map[int]runtime.StreamHandle
 	device     int
 	setStreams int
@@ -39,14 +39,14 @@ type fake struct {
 
 	priorities map[runtime.StreamHandle]int
 
-	// fail is asked before each operation.
+	// fail is called before each operation; if it returns an error, the operation fails.
 	fail atomic.Pointer[func(op string) error]
 }
 
 type fakeSpace struct {
 	id        int
 	bytes     []byte
-	nbytes    uintptr // the requested size; 0 takes a byte
+	nbytes    uintptr // the requested size; 0 allocates one byte
 	workspace bool
 	ordered   bool // by AllocOnStream
 }

@@ -18,7 +18,7 @@ type fakeStream struct {
 
 	recording bool
 	recorded  []func()
-	thread    int // of the begin
+	thread    int // on which the recording began
 }
 
 func newFakeStream() *fakeStream {

@@ -150,9 +150,9 @@ func TestFunction_PanicsBecomeErrors(t *testing.T) {
 			var e *runtime.Error
 			require.ErrorAs(t, err, &e)
 			require.NotContains(t, e.Message, "\n", "one line")
-			require.NotContains(t, err.Error(), "function_test.go", "the stack is not of the message")
+			require.NotContains(t, err.Error(), "function_test.go", "the stack is not part of the message")
 			require.Len(t, stackStart.FindAllString(e.Backtrace, -1), 1, "one stack")
-			require.Contains(t, strings.SplitN(e.Backtrace, "\n", 3)[1], "function_test.go", "from where it happened")
+			require.Contains(t, strings.SplitN(e.Backtrace, "\n", 3)[1], "function_test.go", "the panic's position")
 			if v, ok := c.value.(error); ok {
 				require.ErrorIs(t, err, v)
 			}
@@ -168,7 +168,7 @@ func TestFunction_PanicsBecomeErrors(t *testing.T) {
 	require.NotEmpty(t, requireError(t, err, runtime.ErrFailed, "outer: ", "panic: deep").Backtrace)
 	index := goFunction(t, func(args ...any) (any, error) { return args[3], nil })
 	requireError(t, must.Fail(index.Call()), runtime.ErrFailed, "index out of range")
-	require.Equal(t, int64(2), call(t, index, 0, 0, 0, 2), "the function lives on")
+	require.Equal(t, int64(2), call(t, index, 0, 0, 0, 2), "the function still works")
 }
 
 func TestFunction_CalleeForgetsTheError(t *testing.T) {
@@ -281,7 +281,7 @@ func TestFunction_CalledOnThreadsOfC(t *testing.T) {
 	p := probe(t)
 	add := goFunction(t, func(args ...any) (any, error) { return args[0].(int64) + args[1].(int64), nil })
 	on := function(t, p, "on_threads")
-	for range 20 { // threads come and go
+	for range 20 { // threads start and end
 		require.Equal(t, int64(0), call(t, on, add, 16, 10))
 	}
 	bad := goFunction(t, func(args ...any) (any, error) {

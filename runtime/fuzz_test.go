@@ -16,7 +16,7 @@ import (
 	"tvmgo/runtime"
 )
 
-// treeReader makes a value from any bytes, and the value that is expected back from C.
+// treeReader makes a value from arbitrary bytes, and the value that C is expected to return for it.
 type treeReader struct {
 	data  []byte
 	depth int
@@ -95,7 +95,7 @@ func (r *treeReader) value() (in, out any) {
 	return nil, nil
 }
 
-// dict makes a map with unique texts and numbers as keys.
+// dict makes a map whose keys are distinct strings and numbers.
 func (r *treeReader) dict() (in, out any) {
 	m, back := runtime.Map{}, runtime.Map{}
 	seen := map[any]bool{}
@@ -138,7 +138,7 @@ func FuzzCall_ValueTrees(f *testing.F) {
 	})
 }
 
-// FuzzLoad_Blob writes any bytes as the blob of a library: it loads or is rejected.
+// FuzzLoad_Blob writes arbitrary bytes as the blob of a library: the library loads or is rejected.
 func FuzzLoad_Blob(f *testing.F) {
 	f.Add(modernTree([]entry{lib(), of("a"), of("b")}, [][]int{{1}, {2}, nil}), true)
 	f.Add(modernTree([]entry{of("r"), lib()}, [][]int{{1}, nil}), true)
@@ -187,7 +187,7 @@ func FuzzKinds(f *testing.F) {
 			layout, loader = blob.Legacy, "runtime.module.loadbinary_"
 		}
 		load, err := runtime.Global(loader + kind)
-		if err != nil || kind == "library" { // which would run it
+		if err != nil || kind == "library" { // loading a library would run its code
 			return
 		}
 		defer load.Close()

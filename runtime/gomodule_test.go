@@ -48,7 +48,7 @@ func TestModule_OfGoThatPanics(t *testing.T) {
 	requireError(t, must.Fail(m.GetSource("")), runtime.ErrFailed, "panic")
 	requireError(t, must.Fail(m.SaveToBinary()), runtime.ErrFailed, "panic")
 	requireError(t, m.SaveToFile("x", ""), runtime.ErrFailed, "panic")
-	require.NoError(t, m.Close(), "a destructor has nobody to tell")
+	require.NoError(t, m.Close(), "a destructor cannot report an error")
 }
 
 func TestModule_ImportsMustNotCycle(t *testing.T) {
@@ -64,7 +64,7 @@ func TestModule_ImportsMustNotCycle(t *testing.T) {
 	require.NoError(t, mods[1].Import(mods[2]))
 	require.ErrorContains(t, mods[2].Import(mods[0]), "Cyclic")
 	require.ErrorContains(t, mods[1].Import(mods[0]), "Cyclic")
-	require.NoError(t, mods[0].Import(mods[2]), "a diamond is none")
+	require.NoError(t, mods[0].Import(mods[2]), "a diamond is not a cycle")
 	deps := must.Get(mods[0].Imports())(t)
 	require.Len(t, deps, 2)
 	for _, d := range deps {
@@ -72,7 +72,7 @@ func TestModule_ImportsMustNotCycle(t *testing.T) {
 	}
 }
 
-// A module that closes its objects, and imports another module, while it is freed.
+// A module may close its objects, and import another module, while it is freed.
 func TestModule_ClearImportsLetsThemDie(t *testing.T) {
 	noLeaks(t)
 	m := must.Open(runtime.NewModule("parent", 0, &goModule{}))(t)
@@ -138,6 +138,6 @@ func TestModule_ListsFunctions(t *testing.T) {
 	require.Subset(t, own, []string{"addone", "vadd"})
 	require.NotContains(t, own, "k")
 	require.Subset(t, all, append([]string{"f", "g", "k", "s"}, library...))
-	require.IsIncreasing(t, all, "sorted, and each once")
+	require.IsIncreasing(t, all, "sorted, without duplicates")
 	list(system)
 }

@@ -54,7 +54,7 @@ func TestGraph_RecordsAndLaunches(t *testing.T) {
 	require.NoError(t, bound.Close())
 	require.Equal(t, s.Device(), g.Device())
 	require.NoError(t, s.Sync(t.Context()))
-	require.Zero(t, first(t, y), "recorded, not done")
+	require.Zero(t, first(t, y), "the copies are recorded, not done")
 	require.Zero(t, first(t, z))
 	for i, on := range []*runtime.Stream{s, s, other, nil} {
 		require.NoError(t, runtime.CopyFrom(x, []float32{float32(i + 5), 0, 0, 0}))
@@ -79,7 +79,7 @@ func TestGraph_EveryLaunchIsDone(t *testing.T) {
 	noLeaks(t)
 	s := newStream(t, fakeDevice(t))
 	count := 0
-	tick := func() { // the device's work, behind the runtime's back
+	tick := func() { // queues work without the runtime's knowledge
 		q := must.Get(theFake.stream(runtime.StreamHandle(s.Handle())))(t)
 		q.queue(func() { count++ })
 	}
@@ -107,7 +107,7 @@ func TestGraph_FailedRecordings(t *testing.T) {
 	}
 	check := func(what string) {
 		require.NoError(t, s.Sync(t.Context()), what)
-		require.Zero(t, first(t, y), "%s: thrown away", what)
+		require.Zero(t, first(t, y), "%s: the recorded work is discarded", what)
 		require.Zero(t, theFake.graphs.Load(), what)
 		require.NoError(t, y.CopyFromTensor(x, s), what)
 		require.NoError(t, s.Sync(t.Context()), what)
@@ -169,7 +169,7 @@ func TestGraph_Refused(t *testing.T) {
 		errs := make(chan error)
 		go func() { _, err := s.Capture(nothing); errs <- err }()
 		requireError(t, <-errs, runtime.ErrInvalidArgument, "records already")
-		g, err := other.Capture(nothing) // another stream is another matter
+		g, err := other.Capture(nothing) // another stream can be recorded meanwhile
 		require.NoError(t, err)
 		requireError(t, g.Launch(s), runtime.ErrInvalidArgument, "launch graph: the stream records")
 		require.NoError(t, g.Close())
@@ -186,7 +186,7 @@ func TestGraph_Refused(t *testing.T) {
 		requireError(t, x.CopyFromTensor(host, s), runtime.ErrNotSupported, "ordinary memory")
 		return other.Sync(t.Context())
 	})
-	require.NoError(t, err, "a recording goes on after what it refused")
+	require.NoError(t, err, "a recording continues after a rejected call")
 	requireError(t, empty.Launch(second), runtime.ErrInvalidArgument, "the graph of")
 	require.NoError(t, empty.Launch(s))
 	require.NoError(t, empty.Close())
@@ -194,7 +194,7 @@ func TestGraph_Refused(t *testing.T) {
 	require.ErrorIs(t, must.Fail(s.Capture(nothing)), runtime.ErrClosed)
 	g := must.Get(other.Capture(nothing))(t)
 	require.ErrorIs(t, g.Launch(s), runtime.ErrClosed)
-	require.NoError(t, other.Close(), "a graph does without the stream it was recorded on")
+	require.NoError(t, other.Close(), "a graph does not need the stream on which it was recorded")
 	fresh := newStream(t, dev)
 	require.NoError(t, g.Launch(fresh))
 	require.NoError(t, fresh.Sync(t.Context()))
@@ -242,7 +242,7 @@ func TestGraph_KeepsWhatItUses(t *testing.T) {
 		return ok
 	}
 	require.Equal(t, before.Tensors, runtime.Live().Tensors)
-	require.True(t, has(at), "nor is what was closed during the recording free for others")
+	require.True(t, has(at), "memory that was closed during the recording is not reused")
 	for range 2 {
 		require.NoError(t, g.Launch(s))
 		require.NoError(t, s.Sync(t.Context()))
@@ -250,10 +250,10 @@ func TestGraph_KeepsWhatItUses(t *testing.T) {
 		require.NoError(t, runtime.CopyFrom(out, make([]float32, 4)))
 	}
 	require.NoError(t, g.Launch(s))
-	require.NoError(t, g.Close()) // while it is queued
+	require.NoError(t, g.Close()) // while a launch is queued
 	require.NoError(t, s.Sync(t.Context()))
 	require.Equal(t, float32(9), first(t, out))
-	require.Equal(t, before.Tensors-5, runtime.Live().Tensors, "x, y, z, ordered, w are gone")
+	require.Equal(t, before.Tensors-5, runtime.Live().Tensors, "x, y, z, ordered and w are freed")
 	require.False(t, has(at))
 	require.Equal(t, workspaces-1, theFake.workspaces.Load())
 }
@@ -318,7 +318,7 @@ func TestGraph_ManyAtOnce(t *testing.T) {
 	require.Zero(t, theFake.graphs.Load())
 }
 
-// The graph keeps the function and the arguments of a call, whatever the function does with them.
+// The graph keeps the function and the arguments of a recorded call.
 func TestGraph_KeepsCalls(t *testing.T) {
 	noLeaks(t)
 	s := newStream(t, fakeDevice(t))

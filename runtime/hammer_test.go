@@ -113,7 +113,7 @@ func (h *hammer) load(r *rand.Rand, g int) error {
 		return err
 	}
 	defer f.Close()
-	m.Close() // the function keeps it
+	m.Close() // the function keeps the module
 	v, err := f.Call()
 	if err == nil && v == int64(0) {
 		err = errors.New("no context")

@@ -226,7 +226,7 @@ func TestImportTree_LoaderFails(t *testing.T) {
 	}
 }
 
-// A loader in C's table can make mistakes that a kind registered in Go cannot.
+// A loader that is registered as a C function can make mistakes that a kind registered in Go cannot make.
 func TestImportTree_LoaderReturnsSomethingElse(t *testing.T) {
 	compiler(t)
 	noLeaks(t)
@@ -268,9 +268,9 @@ func TestModuleKind_Registration(t *testing.T) {
 	kind := moduleKind(t, runtime.ModuleKind{Name: "tvmgo_test_kind", Load: load})
 	require.ErrorContains(t, runtime.RegisterModuleKind(runtime.ModuleKind{Name: kind, Load: load}), "taken")
 	_, err := runtime.Global("ffi.Module.load_from_bytes." + kind)
-	require.NoError(t, err, "the failed registration left the first one alone")
+	require.NoError(t, err, "the failed registration did not change the first one")
 
-	// One of a kind's two loaders is taken: the other is not registered either.
+	// If the name of one of a kind's two loaders is taken, the other is not registered either.
 	const half = "tvmgo_test_half"
 	f := goFunction(t, func(...any) (any, error) { return nil, nil })
 	require.NoError(t, runtime.RegisterGlobal("runtime.module.loadbinary_"+half, f, false))
@@ -279,7 +279,7 @@ func TestModuleKind_Registration(t *testing.T) {
 	require.True(t, runtime.RemoveGlobal("runtime.module.loadbinary_"+half))
 }
 
-// C calls the loader of a kind with any kind of bytes.
+// C calls the loader of a kind with bytes of every representation.
 func TestModuleKind_LoaderAsGlobalFunction(t *testing.T) {
 	noLeaks(t)
 	namedKind(t, nil)

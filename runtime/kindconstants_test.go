@@ -77,13 +77,13 @@ func TestConstants(t *testing.T) {
 	require.NoError(t, m.Import(uses))
 	before := runtime.Live().Tensors
 	require.Equal(t, "g", call(t, function(t, m, "g")))
-	require.Zero(t, calls, "what has no constants is not initialised")
-	require.Equal(t, before, runtime.Live().Tensors, "what is not used is not copied")
+	require.Zero(t, calls, "a function without constants needs no initialization")
+	require.Equal(t, before, runtime.Live().Tensors, "unused constants are not copied")
 	require.ErrorIs(t, must.Fail(m.Function("f")), fails)
 	fails = nil
 	require.Equal(t, "f", call(t, function(t, m, "f")))
 	require.Equal(t, "f", call(t, function(t, m, "f")))
-	require.Equal(t, 2, calls, "once it succeeded")
+	require.Equal(t, 2, calls, "initialized again only after a failure")
 	require.Equal(t, []any{[]int64{1, 3}, []int64{2}}, order)
 
 	var first uintptr
@@ -95,7 +95,7 @@ func TestConstants(t *testing.T) {
 		if first == 0 {
 			first = all[0].Value.(*runtime.Tensor).Data()
 		}
-		require.Equal(t, first, all[0].Value.(*runtime.Tensor).Data(), "one copy for all")
+		require.Equal(t, first, all[0].Value.(*runtime.Tensor).Data(), "all share one copy")
 		closeValue(all)
 	}
 }
@@ -120,7 +120,7 @@ func TestConstants_InitialisedOnceByMany(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-// The initialiser of a function may look up that function and others, whose initialisers do the same; on one thread and
+// The initializer of a function may look up that function and others whose initializers do the same, on one thread and
 // on many.
 func TestConstants_InitLooksUpFunctions(t *testing.T) {
 	for _, opts := range []string{"one thread", "many threads"} {
@@ -174,7 +174,7 @@ func TestConstants_InitFunctionRefuses(t *testing.T) {
 	requireError(t, must.Fail(m.Function("f")), runtime.ErrFailed, "__init_f returned -1")
 }
 
-// As C makes one from its tensors.
+// C can create a module of constants from its tensors.
 func TestConstants_Created(t *testing.T) {
 	noLeaks(t)
 	create := global(t, "ffi.Module.create.const_loader")
@@ -195,7 +195,7 @@ func TestConstants_Created(t *testing.T) {
 	}
 }
 
-// The file is the blob of a const_loader over a source module as Apache TVM v0.27 packed it.
+// The file is the blob of a const_loader that imports a source module, as packed by Apache TVM v0.27.
 func TestConstants_OfTVM(t *testing.T) {
 	noLeaks(t)
 	b := must.Get(blob.Parse(readFile(t, "testdata/const_loader.blob"), blob.Modern, nil))(t)

@@ -63,7 +63,8 @@ func TestDeviceSource_RoundTripsArtifacts(t *testing.T) {
 
 			parsed := must.Get(blob.ParseDeviceModule(b.Entries[1].Payload, b.Layout))(t)
 			require.Equal(t, c.format, parsed.Format)
-			// Made from its parts, and through the other layout. Functions of v0.17 had no names except their keys.
+			// Modules made from their parts, and converted to the other layout. In v0.17 a function had no name except
+			// its key.
 			got = must.Get(must.Open(runtime.NewDeviceSource(c.kind, parsed))(t).SaveToBinaryFor(b.Layout))(t)
 			moved, err := blob.ParseDeviceModule(must.Get(m.SaveToBinaryFor(blob.Modern-b.Layout))(t), blob.Modern-b.Layout)
 			require.NoError(t, err)
@@ -309,16 +310,16 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	require.ErrorContains(t, err, "taken already")
 	payload := must.Get(imports(t, modules.Load(t, artifacts+"modern/gpu_cuda_ptx.so"))[0].SaveToBinary())(t)
 	require.Equal(t, "ran", call(t, function(t, call(t, early, payload).(*runtime.Module), "vadd_kernel")),
-		"looked up before")
+		"a loader that was looked up before the registration")
 	for _, file := range []string{"modern/gpu_cuda_ptx.so", "classic/gpu_cuda.so", "classic/gpu_cuda_dev.ptx"} {
 		require.Equal(t, "ran", call(t, function(t, modules.Load(t, artifacts+file), "vadd_kernel")), file)
 		require.Equal(t, file == "classic/gpu_cuda.so", got.Legacy)
 	}
 	require.True(t, runtime.RemoveGlobal("ffi.Module.load_from_bytes.cuda"))
 	require.True(t, runtime.RemoveGlobal("runtime.module.loadbinary_cuda"))
-	require.NoError(t, runtime.RegisterModuleKind(kind), "a kind that was given up is free")
+	require.NoError(t, runtime.RegisterModuleKind(kind), "a kind without loaders can be registered again")
 
-	// One of the two loaders is taken by somebody else: nothing changes.
+	// If the name of one of the two loaders is taken, nothing changes.
 	runtime.RestoreKind("opencl")
 	t.Cleanup(func() { runtime.RestoreKind("opencl") })
 	require.NoError(t, runtime.RegisterGlobal("runtime.module.loadbinary_opencl",
@@ -330,13 +331,13 @@ func TestRegisterModuleKind_TakesDataOver(t *testing.T) {
 	requireError(t, err, runtime.ErrDeviceUnavailable)
 }
 
-// A damaged payload is rejected as such, and nothing leaks.
+// A damaged payload is rejected as damaged, and nothing leaks.
 func TestKinds_DamagedPayload(t *testing.T) {
 	noLeaks(t)
 	for _, e := range loadable(t, blob.Modern) {
 		kind, payload := e.Kind, e.Payload
 		if contents[modulekind.FormOf(kind)] == nil {
-			continue // it is passed on unread
+			continue // the runtime does not read this payload
 		}
 		f := global(t, "ffi.Module.load_from_bytes."+kind)
 		call(t, f, payload).(*runtime.Module).Close()

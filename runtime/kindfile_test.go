@@ -71,7 +71,7 @@ func TestSaveToFile_AllOrNothing(t *testing.T) {
 	require.Equal(t, []string{"m.o"}, entries(t, dir))
 	require.Len(t, readFile(t, old), 1<<16)
 	info := must.Get(os.Stat(old))(t)
-	require.EqualValues(t, 0o640, info.Mode().Perm(), "as it was")
+	require.EqualValues(t, 0o640, info.Mode().Perm(), "the permissions are kept")
 
 	// If the description cannot be written, the code is not written either.
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "k.tvm_meta.json"), 0o755))
@@ -94,7 +94,7 @@ func TestSaveToFile_Refused(t *testing.T) {
 	requireError(t, m.SaveToFile(filepath.Join(dir, "m.c"), "ptx"), runtime.ErrNotSupported, `"ptx"`)
 	requireError(t, m.SaveToFile("", "c"), runtime.ErrInvalidArgument, "the path is empty")
 	long := strings.Repeat("n", 250) + ".c"
-	require.NoError(t, m.SaveToFile(filepath.Join(dir, long), ""), "as long as names may be")
+	require.NoError(t, m.SaveToFile(filepath.Join(dir, long), ""), "the longest name that a file can have")
 	require.NoError(t, os.Remove(filepath.Join(dir, long)))
 	requireError(t, m.SaveToFile(dir, "c"), runtime.ErrFailed, "is a directory")
 	requireError(t, m.SaveToFile("/dev/full", "c"), runtime.ErrFailed, "/dev/full", "no space left", "free some space")
@@ -102,7 +102,7 @@ func TestSaveToFile_Refused(t *testing.T) {
 	require.NotZero(t, info.Mode()&os.ModeDevice, "it is still the device")
 	require.Empty(t, entries(t, dir))
 	if os.Getuid() == 0 {
-		t.Log("the superuser may write to every folder: /proc stands for one that is read-only")
+		t.Log("root can write to every folder, so /proc is used as a read-only one")
 		require.Error(t, m.SaveToFile("/proc/m.c", ""))
 	} else {
 		require.NoError(t, os.Chmod(dir, 0o555))

@@ -54,7 +54,7 @@ func TestLibrary_InsideOfALibrary(t *testing.T) {
 	require.NoError(t, m.Import(must.Open(runtime.NewModule("given", runtime.Runnable,
 		&goModule{functions: map[string]runtime.PackedFunc{
 			"who": func(args ...any) (any, error) { return "given", nil }}}))(t)))
-	require.Equal(t, "given", call(t, function(t, m, "env"), "who"), "its code finds what it imports")
+	require.Equal(t, "given", call(t, function(t, m, "env"), "who"), "the library's code finds its imports")
 
 	plain := readFile(t, multiC)
 	outer := loadBytes(t, withBlob(t, probeSource, modernTree([]entry{lib(), {"library", plain}, of("a")},

@@ -241,7 +241,7 @@ func TestLoad_LinkedWithoutCompiler(t *testing.T) {
 // files.
 func TestLoad_LinkedCancelled(t *testing.T) {
 	temp := ownTemp(t)
-	dir, object := t.TempDir(), compiled(t, helperSource) // before the compiler is replaced
+	dir, object := t.TempDir(), compiled(t, helperSource) // compile this before the compiler is replaced
 	started, never, script := filepath.Join(dir, "started"), filepath.Join(dir, "never"), filepath.Join(dir, "cc")
 	require.NoError(t, syscall.Mkfifo(started, 0o600))
 	require.NoError(t, syscall.Mkfifo(never, 0o600))
@@ -262,7 +262,7 @@ func TestLoad_LinkedCancelled(t *testing.T) {
 	if err == nil {
 		f.Close()
 	}
-	require.True(t, errors.Is(err, syscall.ENXIO), "nobody reads on: %v", err)
+	require.True(t, errors.Is(err, syscall.ENXIO), "the pipe must have no reader left: %v", err)
 	require.ErrorIs(t, must.Fail(runtime.Load(cancellable, path)), context.Canceled)
 }
 

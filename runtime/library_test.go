@@ -43,7 +43,7 @@ func TestModule_UsedAfterClose(t *testing.T) {
 	require.NoError(t, m.Close())
 	require.NoError(t, m.Close())
 	for _, m := range []*runtime.Module{m, nil} {
-		for range 3 { // late users' counts must not make it look open
+		for range 3 { // failed uses must not make the module look open
 			requireError(t, must.Fail(m.Function("addone")), runtime.ErrClosed)
 		}
 		requireError(t, must.Fail(m.Imports()), runtime.ErrClosed)

@@ -245,7 +245,7 @@ func TestLoad_Truncated(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			noLeaks(t)
 			raw := readFile(t, artifacts+file)
-			// The section headers at the end are not needed to run it.
+			// The section headers at the end of a file are not needed to run it.
 			step := max(1, len(raw)/150)
 			loaded := 0
 			for n := 0; n < len(raw); n += step {

@@ -56,12 +56,12 @@ func goroutine() string {
 	return strings.Fields(string(b[:goruntime.Stack(b[:], false)]))[1]
 }
 
-// lateContext is done from the start, but the goroutine that made it sees that only from its second query on; other
-// goroutines query other.
+// lateContext is done from the start, but the goroutine that made it sees this only from its second call of Err on.
+// Other goroutines get the result of other.
 type lateContext struct {
 	context.Context
 	caller string
-	asked  bool // by the caller
+	asked  bool // the caller has called Err
 	other  func() error
 }
 
@@ -103,11 +103,11 @@ __attribute__((constructor)) static void start(void) { FILE* f = fopen("%s/ran",
 		}
 	}
 	m := must.Get(runtime.Load(ctx, lib))(t)
-	require.FileExists(t, dir+"/ran", "the constructor does run otherwise")
+	require.FileExists(t, dir+"/ran", "without cancellation the constructor runs")
 	require.NoError(t, m.Close())
 }
 
-// The caller may change the bytes when the call has returned, even if the load has not begun to read them.
+// After the call has returned, the caller may change the bytes, even if the load has not begun to read them.
 func TestLoad_CancelledLeavesBytes(t *testing.T) {
 	noLeaks(t)
 	payloads := make(chan string, 1)
@@ -131,11 +131,11 @@ func TestLoad_CancelledLeavesBytes(t *testing.T) {
 	case payload := <-payloads:
 		require.Equal(t, "x", payload)
 	default:
-		t.Fatal("the load did not find its bytes")
+		t.Fatal("the load did not call the loader")
 	}
 }
 
-// A module whose load was canceled is closed when it is loaded, not when the collector finds it.
+// A module whose load was canceled is closed when it is loaded, not only when the garbage collector finds it.
 func TestLoad_CancelledCloses(t *testing.T) {
 	noLeaks(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

@@ -218,7 +218,7 @@ func TestMetadata_SignaturesOfTVM(t *testing.T) {
 		}
 	}
 	m := modules.Load(t, multiC)
-	require.ErrorContains(t, must.Fail(function(t, m, "vadd").Call(1, 2, 3)), vadd, "it is what the errors say")
+	require.ErrorContains(t, must.Fail(function(t, m, "vadd").Call(1, 2, 3)), vadd, "errors print the same signature")
 
 	// Through a module that imports the library, and not where another has the function first.
 	root := must.Open(runtime.NewModule("root", runtime.Runnable, &goModule{functions: map[string]runtime.PackedFunc{

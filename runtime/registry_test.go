@@ -32,7 +32,7 @@ func TestGlobal_RegisterOverrideRemove(t *testing.T) {
 	require.Equal(t, int64(2), call(t, global(t, name)))
 	require.True(t, runtime.RemoveGlobal(name))
 	require.False(t, runtime.RemoveGlobal(name))
-	require.Equal(t, int64(1), call(t, first), "what was looked up keeps working")
+	require.Equal(t, int64(1), call(t, first), "a function that was looked up before keeps working")
 	requireError(t, must.Fail(runtime.Global(name)), runtime.ErrNotFound, name)
 }
 

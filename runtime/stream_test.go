@@ -32,12 +32,12 @@ func TestStream_IsCurrentForOneCall(t *testing.T) {
 	on := func(s *runtime.Stream) func(f *runtime.Function, args ...any) (any, error) {
 		return func(f *runtime.Function, args ...any) (any, error) { return f.CallOn(s, args...) }
 	}
-	for range 100 { // on whatever thread the goroutine is
+	for range 100 { // on any thread that the goroutine runs on
 		require.Equal(t, int64(0), see(plain))
 		require.Equal(t, int64(s.Handle()), see(on(s)))
 		require.Equal(t, int64(0), see(on(nil)))
 	}
-	require.Zero(t, theFake.current[0], "the device was told, too")
+	require.Zero(t, theFake.current[0], "the device's current stream was reset, too")
 	require.NotZero(t, theFake.setStreams)
 
 	// Another device has another current stream.
@@ -190,7 +190,7 @@ func TestStream_SyncStopsWaitingWhenCancelled(t *testing.T) {
 	close(blocked)
 	require.NoError(t, s.Sync(ctx))
 	require.Eventually(t, func() bool { return s.Close() == nil }, waitLimit, waitStep,
-		"the wait that was given up ends")
+		"the abandoned wait ends")
 }
 
 func TestStream_WorksWhereThereIsOneQueue(t *testing.T) {
@@ -231,7 +231,7 @@ func TestStream_CollectedWhenDropped(t *testing.T) {
 	}
 	require.Greater(t, open(), before+1)
 	require.True(t, leaks.Until(func() bool { return open() == before+1 && theFake.timers.Load() == timers }))
-	require.NoError(t, kept.Call(), "its stream is there")
+	require.NoError(t, kept.Call(), "its stream still exists")
 	require.NoError(t, kept.Close())
 	require.True(t, leaks.Until(func() bool { return open() == before }))
 }

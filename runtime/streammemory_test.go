@@ -34,7 +34,7 @@ func TestStreamMemory_GoesBackToItsStream(t *testing.T) {
 	require.NoError(t, x.Close())
 	require.NoError(t, x.Close())
 	require.Equal(t, before, runtime.Live().TensorBytes)
-	require.Equal(t, at, onStream(t, s, 1000).Data(), "the stream's next work may have it")
+	require.Equal(t, at, onStream(t, s, 1000).Data(), "the stream's next work can reuse the memory")
 	require.Equal(t, reused+1, theFake.reused.Load())
 }
 
@@ -48,7 +48,7 @@ func TestStreamMemory_OutlivesItsStream(t *testing.T) {
 	again := newStream(t, fakeDevice(t))
 	require.NoError(t, y.CopyFromBytes(make([]byte, 40)))
 	require.NoError(t, y.Close())
-	require.Equal(t, before+1, theFake.toDevice.Load(), "to the device, since its stream is gone")
+	require.Equal(t, before+1, theFake.toDevice.Load(), "the device frees it directly, because its stream is closed")
 	require.ErrorIs(t, must.Fail(s.NewTensor(dlpack.Float32, []int64{1})), runtime.ErrClosed)
 	require.NoError(t, onStream(t, again, 10).Close())
 }
@@ -74,7 +74,7 @@ func TestStreamMemory_LentOut(t *testing.T) {
 		lent := must.Get(runtime.FromDLPack(p))(t)
 		require.NoError(t, lent.CopyFromBytes(make([]byte, 48)), name)
 		require.NoError(t, lent.Close())
-		require.Equal(t, before+1, count(), "%s: the view has it", name)
+		require.Equal(t, before+1, count(), "%s: the view keeps the memory", name)
 		require.NoError(t, v.Close())
 		require.Equal(t, before, count(), name)
 	}
@@ -100,11 +100,11 @@ func TestStreamMemory_Refused(t *testing.T) {
 	})
 	x := must.Get(s.NewTensor(dlpack.Float32, []int64{1}))(t)
 	p := x.Data()
-	require.NoError(t, x.Close(), "nobody can be told")
+	require.NoError(t, x.Close(), "Close does not report the device's error")
 	require.NoError(t, theFake.FreeDataSpace(0, *(*unsafe.Pointer)(unsafe.Pointer(&p))))
 }
 
-// The CPU has no such memory, and one queue.
+// The CPU has no stream-ordered memory, and only one queue.
 func TestStreamMemory_IsOrdinaryElsewhere(t *testing.T) {
 	noLeaks(t)
 	s := newStream(t, runtime.CPU)

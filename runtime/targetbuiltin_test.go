@@ -140,7 +140,7 @@ func TestTargetFunctions_Tags(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
 	before := byName()
 	slog.SetDefault(logger)
-	require.Empty(t, logged.String(), "a list is no use of what is in it")
+	require.Empty(t, logged.String(), "listing tags does not log their warnings")
 	require.Len(t, before, len(target.Tags()))
 	require.True(t, newTarget(t, "nvidia/nvidia-h100").Equal(before["nvidia/nvidia-h100"].(*target.Target)))
 	config := runtime.Map{{"kind", "cuda"}, {"arch", "sm_75"}}
@@ -286,11 +286,11 @@ func TestTarget_Current(t *testing.T) {
 		require.ErrorContains(t, must.Fail(exit.Call(a)), "not the innermost")
 		call(t, exit, b)
 		require.Same(t, a, call(t, current, false))
-	}) // the thread ends with targets entered
+	}) // the thread ends without having exited all targets
 	require.Nil(t, call(t, current, true))
 }
 
-// onThread runs f on a thread that ends after it.
+// onThread runs f on a thread that ends afterwards.
 func onThread(f func()) {
 	done := make(chan struct{})
 	go func() {

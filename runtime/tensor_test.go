@@ -62,7 +62,7 @@ func TestTensor_BoolOfBothGenerations(t *testing.T) {
 		require.Equal(t, int64(3), x.Size(), "one byte for each")
 		require.NoError(t, runtime.CopyFrom(x, []bool{true, false, true}))
 		require.Equal(t, []bool{true, false, true}, slice[bool](t, x))
-		require.Equal(t, dtype, x.DType(), "it is not retagged")
+		require.Equal(t, dtype, x.DType(), "the data type is not replaced")
 		// In C, any byte but 0 is true.
 		require.NoError(t, x.CopyFromBytes([]byte{0xff, 0, 2}))
 		got := slice[bool](t, x)

@@ -77,7 +77,7 @@ func TestUnclosed_MemoryIsBounded(t *testing.T) {
 		leaks.Collect()
 		collections := numGC()
 		require.Less(t, peakOf(t, 1000, make), max(32*mib, liveHeap())+(4+2)*mib, name)
-		require.LessOrEqual(t, numGC()-collections, uint32(60), "%s: no collection for each", name)
+		require.LessOrEqual(t, numGC()-collections, uint32(60), "%s: not one collection per tensor", name)
 	}
 }
 
@@ -95,12 +95,12 @@ func TestUnclosed_InUse(t *testing.T) {
 	for range 256 {
 		kept = append(kept, newMiB(t, runtime.CPU))
 	}
-	require.LessOrEqual(t, collections()-before, uint32(8), "after each doubling")
+	require.LessOrEqual(t, collections()-before, uint32(8), "one collection after each doubling")
 	before = collections()
 	for range 1000 {
 		newMiB(t, runtime.CPU).Close()
 	}
-	require.Equal(t, before, collections(), "what is closed costs none")
+	require.Equal(t, before, collections(), "closed tensors cause no collections")
 	peak := peakOf(t, 1000, func() { newMiB(t, runtime.CPU) })
 	require.LessOrEqual(t, peak, int64((256+3)*mib))
 	for _, x := range kept {
@@ -118,7 +118,7 @@ func liveHeap() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// A heap that was large once does not count once Go has collected it.
+// The size of a large heap no longer counts after Go has collected it.
 func TestUnclosed_HeapIsLess(t *testing.T) {
 	withLimit(t, 8*mib)
 	large := make([]byte, 200*mib)
@@ -149,12 +149,12 @@ func TestUnclosed_ManyGoroutines(t *testing.T) {
 				now := runtime.Live().TensorBytes - before
 				for old := peak.Load(); now > old && !peak.CompareAndSwap(old, now); old = peak.Load() {
 				}
-				require.NoError(t, runtime.CopyFrom(x, make([]uint8, mib)), "what is in use stays")
+				require.NoError(t, runtime.CopyFrom(x, make([]uint8, mib)), "a tensor in use is not freed")
 			}
 		})
 	}
 	wait.Wait()
-	require.LessOrEqual(t, peak.Load(), int64((2*32+4+8)*mib), "others go on while one collects")
+	require.LessOrEqual(t, peak.Load(), int64((2*32+4+8)*mib), "other goroutines continue while one collects")
 }
 
 // If a device has no free memory, a collection frees some, whatever the limit.
@@ -182,7 +182,7 @@ func TestUnclosed_DeviceIsFull(t *testing.T) {
 	}
 }
 
-// A clean-up of the program may make tensors.
+// A cleanup function of the program may make tensors.
 func TestUnclosed_InACleanUp(t *testing.T) {
 	withLimit(t, mib)
 	var made atomic.Bool

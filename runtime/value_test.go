@@ -117,7 +117,7 @@ func TestValues_ObjectsComeBackAsThemselves(t *testing.T) {
 		y := call(t, f, x).(*runtime.Tensor)
 		require.Equal(t, x.Data(), y.Data())
 		require.NoError(t, x.Close())
-		require.Equal(t, []float32{1, 2}, slice[float32](t, y), "the result is a reference of its own")
+		require.Equal(t, []float32{1, 2}, slice[float32](t, y), "the result is a separate reference")
 		require.NoError(t, y.Close())
 
 		m := call(t, f, p).(*runtime.Module)
@@ -165,7 +165,7 @@ func TestValues_ErrorsAreValuesToo(t *testing.T) {
 	require.Equal(t, "sorry: not supported", got.Message)
 }
 
-// Views, which only arguments can be: C programs and generated code pass them.
+// Views of C strings, bytes and tensors can only be arguments. C programs and generated code pass them.
 func TestValues_ViewsOfC(t *testing.T) {
 	noLeaks(t)
 	p := probe(t)
@@ -181,7 +181,7 @@ func TestValues_ViewsOfC(t *testing.T) {
 		return nil, nil
 	})
 	call(t, function(t, p, "call_with_views"), f)
-	require.Nil(t, kept.Shape(), "an argument is closed when the function is back")
+	require.Nil(t, kept.Shape(), "an argument is closed when the function returns")
 	_, err := function(t, p, "call_with_views").Call(f, "one more")
 	requireError(t, err, runtime.ErrNotSupported, "type index 10")
 }

@@ -41,7 +41,7 @@ func TestTensor_Views(t *testing.T) {
 	require.NoError(t, bytes.Close())
 
 	row := view([]int64{1, 4}, []int64{99, 1}, 16)
-	require.True(t, row.IsContiguous(), "the stride of a dimension of 1 means nothing")
+	require.True(t, row.IsContiguous(), "the stride of a dimension of 1 does not matter")
 	flat := must.Get(row.Reshape(4))(t)
 	require.NoError(t, flat.Close())
 
@@ -100,7 +100,7 @@ func TestTensor_CopiesThatDoNotFit(t *testing.T) {
 	requireError(t, x.CopyFromBytes(make([]byte, 15)), runtime.ErrInvalidArgument)
 	requireError(t, x.CopyToBytes(nil), runtime.ErrInvalidArgument)
 	requireError(t, x.CopyFromTensor(tensor(t, make([]float32, 5)), nil), runtime.ErrInvalidArgument, "20 bytes", "16")
-	require.NoError(t, x.CopyFromTensor(tensor(t, make([]float64, 2)), nil), "raw copies compare bytes alone")
+	require.NoError(t, x.CopyFromTensor(tensor(t, make([]float64, 2)), nil), "raw copies compare only sizes in bytes")
 
 	strided := must.Open(tensor(t, make([]float32, 8)).View(dlpack.Float32, []int64{4}, []int64{2}, 0))(t)
 	require.NoError(t, x.CopyFromTensor(strided, nil))

@@ -11,7 +11,7 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-// The results of Declared before the kinds are made are correct for the kinds.
+// Declared, which does not create the kinds, agrees with the created kinds.
 func TestDeclared(t *testing.T) {
 	for _, b := range builtins() {
 		k := must.Get(LookupKind(b.name))(t)
@@ -28,7 +28,7 @@ func TestDeclared(t *testing.T) {
 	require.True(t, declared && composite)
 }
 
-// Attributes that init functions set are kept until the kinds are made, which only their first use does.
+// Attributes that init functions set are kept until the kinds are created, which happens at their first use.
 func TestSetAttr_Early(t *testing.T) {
 	const child = "TVMGO_TEST_EARLY"
 	if os.Getenv(child) == "" {
@@ -39,7 +39,7 @@ func TestSetAttr_Early(t *testing.T) {
 		require.Contains(t, string(out), "--- PASS: TestSetAttr_Early")
 		return
 	}
-	require.Nil(t, kinds.all.Load(), "nothing has used a kind")
+	require.Nil(t, kinds.all.Load(), "no kind has been used yet")
 	require.NoError(t, SetAttr("llvm", "early", 7))
 	require.NoError(t, SetAttr("cuda", "early", 8))
 	require.NoError(t, SetAttr("llvm", ColumnPartitioner, func(*Target, *Op) (bool, string) { return true, "" }))
@@ -48,13 +48,13 @@ func TestSetAttr_Early(t *testing.T) {
 	require.ErrorIs(t, SetAttr("llvm", "no column", 9), ErrRegister)
 	declared, _ := Declared("llvm")
 	require.True(t, declared)
-	require.Nil(t, kinds.all.Load(), "they still are not made")
+	require.Nil(t, kinds.all.Load(), "the kinds are still not created")
 
 	require.ErrorIs(t, SetAttr("llvm", ColumnStrategy, Strategy(func(*Graph, *Target) ([]Assignment, error) {
 		return nil,
 			nil
 	})), ErrRegister)
-	require.NotNil(t, kinds.all.Load(), "a strategy asks for the kind")
+	require.NotNil(t, kinds.all.Load(), "setting a strategy uses the kind")
 	for name, want := range map[string]int{"llvm": 7, "cuda": 8} {
 		k := must.Get(LookupKind(name))(t)
 		got, ok := Attr[int](k, "early")

@@ -17,8 +17,8 @@ import (
 	"tvmgo/target"
 )
 
-// Configurations that are valid by construction, generated from the declarations of the kinds, and the positions at
-// which they can be made invalid.
+// Generates valid configurations from the declarations of the kinds, and records the positions at which they can be
+// made invalid.
 
 // everyType has options of every type, and every setting.
 var everyType = sync.OnceValue(func() *target.Kind {
@@ -49,7 +49,7 @@ var everyType = sync.OnceValue(func() *target.Kind {
 
 // shared lists the kinds for the tests below: the built-in ones, and everyType.
 func shared() []*target.Kind {
-	all := []*target.Kind{everyType()} // not all that target.Kinds has: other tests register kinds of their own
+	all := []*target.Kind{everyType()} // not target.Kinds(): other tests register further kinds
 	for _, row := range kindRows {
 		k, err := target.LookupKind(row.name)
 		if err != nil {
@@ -76,12 +76,12 @@ var tagsOf = sync.OnceValue(func() map[string][]string {
 type place struct {
 	path    string
 	set     func(any)
-	option  target.OptionInfo // of the value; Name is "" for an object and a feature
-	element bool              // of a list
-	object  map[string]any    // that the value is, or stands in
-	kind    *target.Kind      // of that object
-	within  string            // path of that object
-	whole   bool              // the place is the object itself
+	option  target.OptionInfo // the option of the value; Name is "" if it is an object or a feature
+	element bool              // the value is an element of a list
+	object  map[string]any    // the object that the value is or belongs to
+	kind    *target.Kind      // kind of object
+	within  string            // path of object
+	whole   bool              // the value is the object itself
 }
 
 // generator makes configurations.
@@ -114,7 +114,7 @@ func member(path, key string) string {
 func (g *generator) config(path string, k *target.Kind, depth int, all bool) map[string]any {
 	m := map[string]any{}
 	byTag := !all && len(tagsOf()[k.Name()]) > 0 && g.IntN(6) == 0
-	if byTag && path != "$" { // a schema of any target does not know the kind: nothing in here is sure to be wrong
+	if byTag && path != "$" { // the schema of any target does not know the kind here, so it may accept invalid values
 		g.frozen++
 		defer func() { g.frozen-- }()
 	}
@@ -146,7 +146,7 @@ func (g *generator) config(path string, k *target.Kind, depth int, all bool) map
 			json.Number("-9223372036854775808")})
 		g.add(place{path: member(path, name), set: func(v any) { m[name] = v }, object: m, kind: k, within: path})
 	}
-	for _, o := range k.Options() { // what one option demands of another
+	for _, o := range k.Options() { // limits that depend on another option
 		if flag := o.Unless; flag != "" && !byTag {
 			for _, spelling := range append(o.Aliases, o.Name) {
 				n, _ := m[spelling].(json.Number)
@@ -168,7 +168,7 @@ func (g *generator) config(path string, k *target.Kind, depth int, all bool) map
 	return m
 }
 
-// byDefault reports whether a flag is true if it is not given.
+// byDefault reports whether a flag is true if it is not set.
 func byDefault(k *target.Kind, flag string) bool {
 	return slices.ContainsFunc(k.Options(), func(o target.OptionInfo) bool { return o.Name == flag && o.Default == true })
 }
@@ -302,9 +302,9 @@ func text(t *testing.T, m any) string {
 // mutation is a change that makes a configuration invalid.
 type mutation struct {
 	name     string
-	path     string // of the error
+	path     string // path in the error
 	sort     error
-	expected string // begins so; "": not looked at
+	expected string // prefix of Expected in the error; "": not checked
 	found    string
 	nearest  string
 }
@@ -312,7 +312,7 @@ type mutation struct {
 var typeWord = map[target.Type]string{target.Int: "int", target.Bool: "bool", target.Float: "float",
 	target.String: "str", target.Nested: "target.Target"}
 
-// wrongly returns a value that is not of a type, and its description in errors.
+// wrongly returns a value that does not have a type, and its description in errors.
 func (g *generator) wrongly(t target.Type) (any, string) {
 	type candidate struct {
 		v     any
@@ -341,7 +341,7 @@ func (g *generator) wrongly(t target.Type) (any, string) {
 func (g *generator) mutate() mutation {
 	for {
 		p := g.places[g.IntN(len(g.places))]
-		if g.IntN(4) == 0 { // the object that the place is in
+		if g.IntN(4) == 0 { // use the object to which the value belongs
 			p = place{path: p.within, within: p.within, object: p.object, kind: p.kind, whole: true}
 		}
 		if m, ok := g.mutateAt(p); ok {
@@ -443,7 +443,7 @@ func (g *generator) mutateObject(p place) (mutation, bool) {
 		name := misspelled(o.Name)
 		m[name] = "x"
 		return mutation{name: "misspelled key", path: path(name), sort: target.ErrUnknown, nearest: o.Name}, true
-	case 1: // under both names
+	case 1: // the option is given under both names
 		given := flagsIn(p.kind, m, o.Name)
 		if len(o.Aliases) == 0 || len(given) != 1 {
 			return mutation{}, false
@@ -488,7 +488,7 @@ func (g *generator) mutateObject(p place) (mutation, bool) {
 			name = given[0]
 		}
 		m[name] = json.Number(fmt.Sprint(o.Limit + 1))
-		for _, other := range options { // so that this is the only one
+		for _, other := range options { // so that only this limit is exceeded
 			if other.Unless != "" && other.Name != o.Name {
 				for _, f := range flagsIn(p.kind, m, other.Name) {
 					delete(m, f)

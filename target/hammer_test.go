@@ -18,7 +18,7 @@ import (
 // TestHammer uses all global state from many goroutines at once, for go test -race. Exactly one of the goroutines that
 // register a name succeeds, and a name that is visible is completely registered.
 func TestHammer(t *testing.T) {
-	if os.Getenv("TVMGO_TEST_HAMMER") == "" { // kinds are for good: it makes them in a process of its own
+	if os.Getenv("TVMGO_TEST_HAMMER") == "" { // kinds cannot be removed, so the test runs in a separate process
 		c := exec.Command(os.Args[0], "-test.run=^TestHammer$", "-test.v")
 		c.Env = append(os.Environ(), "TVMGO_TEST_HAMMER=1")
 		out, err := c.CombinedOutput()
@@ -59,7 +59,7 @@ func TestHammer(t *testing.T) {
 				if _, err := target.RegisterKind(own, dlpack.CPU); err != nil {
 					fail <- err
 				}
-				for j := range 10 { // columns of one kind are added by all
+				for j := range 10 { // all goroutines add columns to one kind
 					if err := target.SetAttr("test-hammer", fmt.Sprintf("of-%d-%d-%d", w, i, j), w); err != nil {
 						fail <- err
 					}
@@ -83,7 +83,7 @@ func TestHammer(t *testing.T) {
 				again, err := target.New(z.String())
 				check(err == nil && again.Equal(z) && again.Hash() == z.Hash(), "%v", err)
 				if i%15 == w {
-					check(len(target.TagsWithKey("hammer")) > 0, "tags of a family")
+					check(len(target.TagsWithKey("hammer")) > 0, "tags with a key")
 					_, err = target.Schema(kind)
 					check(err == nil, "%v", err)
 				}

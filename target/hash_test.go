@@ -73,7 +73,7 @@ func TestHash_Order(t *testing.T) {
 			var v any
 			require.NoError(t, json.Unmarshal([]byte(members[n]), &v))
 			m[n] = v
-			if n == "feature.b" { // a float64 of encoding/json is no int; see Features
+			if n == "feature.b" { // encoding/json returns a float64, which is not an int; see Features
 				m[n] = 1
 			}
 			if text, isText := v.(string); isText && n != "kind" {
@@ -93,7 +93,7 @@ func TestHash_Order(t *testing.T) {
 			require.Equal(t, first.JSON(), x.JSON())
 		}
 	}
-	// and what differs is told apart
+	// different targets have different hashes
 	for _, other := range []string{"cuda", "cuda -arch=sm_90", "cuda -arch=sm_90 -libs=a,b"} {
 		x := must.Get(target.New(other))(t)
 		require.NotEqual(t, first.Hash(), x.Hash())

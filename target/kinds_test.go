@@ -128,7 +128,7 @@ func TestKinds_Table(t *testing.T) {
 			for i, o := range append(optionRows(t, everyKind), row.rows(t)...) {
 				want[o.name] = o
 				if i < 9 {
-					require.Equal(t, o.name, k.Options()[i].Name, "the order of what every kind has")
+					require.Equal(t, o.name, k.Options()[i].Name, "the order of the options that every kind has")
 				}
 			}
 			for _, o := range k.Options() {
@@ -146,7 +146,7 @@ func TestKinds_Table(t *testing.T) {
 // TestKinds_NothingGiven checks targets for which only the kind is given.
 func TestKinds_NothingGiven(t *testing.T) {
 	quiet(t)
-	derived := map[string]map[string]any{ // what parsers set
+	derived := map[string]map[string]any{ // attributes that parsers set
 		"cuda":  {"arch": "sm_50"},
 		"nvptx": {"mcpu": "sm_50", "mtriple": "nvptx64-nvidia-cuda"},
 		"rocm":  {"mcpu": "gfx900", "mtriple": "amdgcn-amd-amdhsa-hcc"},
@@ -163,7 +163,7 @@ func TestKinds_NothingGiven(t *testing.T) {
 		}
 		maps.Copy(want, derived[row.name])
 		attrs := got.Attrs()
-		if row.name == "llvm" { // this machine's
+		if row.name == "llvm" { // these describe this machine
 			require.Contains(t, attrs["mtriple"], "-")
 			delete(attrs, "mtriple")
 			for name := range got.Features() {
@@ -180,7 +180,7 @@ func TestKinds_NothingGiven(t *testing.T) {
 	}
 }
 
-// TestKinds_EveryOptionIsSetAndRead gives each option a value of its type, in the three forms, and others of wrong
+// TestKinds_EveryOptionIsSetAndRead gives each option a value of its type in the three forms, and values of wrong
 // types.
 func TestKinds_EveryOptionIsSetAndRead(t *testing.T) {
 	quiet(t)
@@ -223,7 +223,7 @@ func TestKinds_EveryOptionIsSetAndRead(t *testing.T) {
 	}
 }
 
-// TestKinds_Ranges tests the least and the greatest value of options, and the values just outside the range.
+// TestKinds_Ranges tests the minimum and the maximum of options, and the values just outside the range.
 func TestKinds_Ranges(t *testing.T) {
 	quiet(t)
 	type row struct {

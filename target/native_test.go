@@ -38,7 +38,7 @@ func TestNew_Native(t *testing.T) {
 		})
 	}
 	made := must.Get(target.New("llvm -mcpu=native -mattr=-avx2"))(t)
-	require.False(t, made.HasCPUFeature("avx2"), "what the target says itself counts")
+	require.False(t, made.HasCPUFeature("avx2"), "an explicit feature has precedence")
 	for _, m := range more {
 		if m != "+avx2" {
 			require.Contains(t, made.JSON(), m)
@@ -67,5 +67,5 @@ func TestNew_UnknownFeature(t *testing.T) {
 	made := must.Get(target.New("llvm -mtriple=x86_64-linux-gnu -mattr=+avx2,-avx512f"))(t)
 	require.Empty(t, made.Warnings())
 	made = must.Get(target.New("llvm -mtriple=nosucharch-linux-gnu -mattr=+nosuch"))(t)
-	require.NotContains(t, strings.Join(made.Warnings(), "\n"), "nosuch\" is no feature", "no list is at hand")
+	require.NotContains(t, strings.Join(made.Warnings(), "\n"), "nosuch\" is no feature", "its features are unknown")
 }

@@ -13,7 +13,7 @@ import (
 
 // fakeDevices implements devices 0 to 3 of every type; properties holds their properties by name.
 type fakeDevices struct {
-	properties map[string]any // an error is one; a func() is called
+	properties map[string]any // an error is returned; a func() is called
 	none       bool           // no API at all
 	asked      int
 	names      []string
@@ -63,10 +63,10 @@ func TestOrder_TagWithoutKind(t *testing.T) {
 		"thread_warp_size":      int64(64), "registers_per_block": int64(65536), "max_num_threads": int64(1024),
 		"libs":      []string{"cudnn"},
 		"feature.x": int64(1)}, got.Attrs())
-	require.Equal(t, "c", got.Host().Kind().Name(), "a host is replaced as a whole, by its other name too")
+	require.Equal(t, "c", got.Host().Kind().Name(), "a host is replaced as a whole, also under its other name")
 	require.Equal(t, []string{"mine"}, mustNew(t, "nvidia/h100 -keys=mine").Keys(), "and so are keys")
 	require.Equal(t, []string{"cuda", "gpu", "dev"}, mustNew(t, "nvidia/h100 -device=dev").Keys(),
-		"the tag's keys count as given")
+		"the tag's keys count as explicit keys")
 	got = mustNew(t, "nvidia/tx2-cudnn -libs=cublas")
 	require.Equal(t, "nvidia/tx2-cudnn", got.Tag())
 	require.Equal(t, []string{"cublas"}, got.Libs())
@@ -140,8 +140,7 @@ func TestOrder_TagWithKind(t *testing.T) {
 	require.True(t, got.Equal(mustNew(t, got.String())))
 }
 
-// TestOrder_TagComesBack writes targets whose tags contain more than the target has kept: a host that was removed, or a
-// device to query.
+// TestOrder_TagComesBack writes targets that have less than their tags: the host was removed, or a device was queried.
 func TestOrder_TagComesBack(t *testing.T) {
 	quiet(t)
 	d := &fakeDevices{}
@@ -160,7 +159,7 @@ func TestOrder_TagComesBack(t *testing.T) {
 		for _, form := range []any{x.JSON(), x.String(), x.Export()} {
 			require.True(t, x.Equal(mustNew(t, form)), "%v", form)
 		}
-		require.Zero(t, d.asked, "what was written holds the answers: %s", x.JSON())
+		require.Zero(t, d.asked, "the text contains the device's values: %s", x.JSON())
 	}
 	info := must.Get(target.LookupTag(asks))(t)
 	quietly := must.Get(info.Target())(t)
@@ -214,7 +213,7 @@ func TestOrder_Hosts(t *testing.T) {
 	replaced := must.Get(target.NewWithHost(got, "ext_dev"))(t)
 	require.Equal(t, "ext_dev", replaced.Host().Kind().Name())
 	require.Nil(t, replaced.Host().Host())
-	require.Equal(t, "c", got.Host().Kind().Name(), "the first target stays as it is")
+	require.Equal(t, "c", got.Host().Kind().Name(), "the first target does not change")
 	require.NotEqual(t, got.Hash(), replaced.Hash())
 
 	with := must.Get(replaced.WithHost(got.Host()))(t)
@@ -239,10 +238,10 @@ func TestOrder_HostBesideMembers(t *testing.T) {
 	require.Equal(t, "c", members[0].Host().Kind().Name())
 	require.Equal(t, "ext_dev", members[1].Host().Kind().Name())
 	require.Equal(t, "c", got.Host().Kind().Name())
-	require.Nil(t, mustNew(t, "nvidia/h100").Host(), "the member itself is another target")
+	require.Nil(t, mustNew(t, "nvidia/h100").Host(), "the tag alone has no host")
 	require.True(t, got.Equal(mustNew(t, got.JSON())))
 
-	// So do WithHost and a nested composite target: every host is in the JSON, which makes the same target again.
+	// WithHost and nested composite targets do the same. The JSON contains every host and makes the same target again.
 	got = mustNew(t, `{"kind":"composite","devices":["nvidia/h100",{"kind":"composite","devices":["vulkan",`+
 		`{"kind":"metal","host":"ext_dev"}]}]}`)
 	with := must.Get(got.WithHost(mustNew(t, "c")))(t)
@@ -252,7 +251,7 @@ func TestOrder_HostBesideMembers(t *testing.T) {
 	require.Equal(t, "c", inner.Members()[0].Host().Kind().Name())
 	require.Equal(t, "ext_dev", inner.Members()[1].Host().Kind().Name())
 	require.True(t, with.Equal(mustNew(t, with.JSON())))
-	require.Nil(t, got.Members()[0].Host(), "the first target stays as it is")
+	require.Nil(t, got.Members()[0].Host(), "the first target does not change")
 	require.Nil(t, got.Members()[1].Members()[0].Host())
 }
 
@@ -265,10 +264,10 @@ func TestOrder_Device(t *testing.T) {
 	got := mustNew(t, `{"kind":"opencl","from_device":2,"max_threads_per_block":128}`)
 	require.Equal(t, []dlpack.Device{{Type: dlpack.OpenCL, ID: 2}}, d.devices)
 	attrs := got.Attrs()
-	require.Equal(t, int64(128), attrs["max_threads_per_block"], "the user's")
-	require.Equal(t, int64(65536), attrs["max_shared_memory_per_block"], "the device's")
-	require.Equal(t, int64(256), attrs["max_num_threads"], "the default, since the device knows of none")
-	require.NotContains(t, d.names, "max_threads_per_block", "what is given is not asked for")
+	require.Equal(t, int64(128), attrs["max_threads_per_block"], "the user's value")
+	require.Equal(t, int64(65536), attrs["max_shared_memory_per_block"], "the device's value")
+	require.Equal(t, int64(256), attrs["max_num_threads"], "the default, because the device has no such property")
+	require.NotContains(t, d.names, "max_threads_per_block", "explicit values are not queried")
 	require.NotContains(t, attrs, "from_device")
 	require.Empty(t, got.Warnings())
 
@@ -346,7 +345,7 @@ func TestOrder_DeviceFails(t *testing.T) {
 		require.Equal(t, "$.max_threads_per_block", e.Path)
 		require.ErrorIs(t, err, target.ErrDevice)
 		require.ErrorContains(t, err, "opencl:0")
-		require.IsType(t, e, err, "its own error, which keeps its text in a host, too")
+		require.IsType(t, e, err, "the same type of error also in a host")
 		_, err = target.New(`{"kind":"c","host":{"kind":"opencl","from_device":1}}`)
 		require.ErrorContains(t, err, `$.host.max_threads_per_block: opencl:1 reports a value of "max_threads_per_block"`)
 	}

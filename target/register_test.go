@@ -73,12 +73,12 @@ func TestRegisterKind_EveryType(t *testing.T) {
 	require.Equal(t, int64(1), inner.Attrs()["i"])
 	require.Len(t, must.Get(target.Get[[]*target.Target](got, "ts"))(t), 1)
 
-	is[0], ss[0] = 99, "changed" // what Get returns is the caller's
+	is[0], ss[0] = 99, "changed" // the caller owns what Get returns
 	require.Equal(t, []int64{0, 7}, must.Get(target.Get[[]int64](got, "is"))(t))
 	got.Attrs()["ss"].([]string)[0] = "changed"
 	plain.Attrs()["is"].([]int64)[0] = 99
 	require.Equal(t, []string{"c d", "a"}, got.Attrs()["ss"])
-	require.Equal(t, []int64{1, 2}, mustNew(t, name).Attrs()["is"], "a default is nobody's to change")
+	require.Equal(t, []int64{1, 2}, mustNew(t, name).Attrs()["is"], "callers cannot change a default")
 	k.Options()[13].Default.([]int64)[0] = 99
 	*k.Options()[9].Min = 99
 	require.Equal(t, []int64{1, 2}, mustNew(t, name).Attrs()["is"])
@@ -178,13 +178,13 @@ func TestRegisterKind_Refused(t *testing.T) {
 		require.Equal(t, before, target.Kinds())
 	}
 	_, err := target.RegisterKind(name, 1, one)
-	require.NoError(t, err, "and now it is possible")
+	require.NoError(t, err, "a valid registration is possible afterwards")
 	for _, taken := range []string{name, "cuda"} {
 		k, err := target.RegisterKind(taken, 1)
 		require.ErrorIs(t, err, target.ErrDuplicate)
 		require.Nil(t, k)
 	}
-	require.Contains(t, mustNew(t, map[string]any{"kind": name, "one": 1}).Attrs(), "one", "the first stays")
+	require.Contains(t, mustNew(t, map[string]any{"kind": name, "one": 1}).Attrs(), "one", "the first one is kept")
 }
 
 // TestRegisterKind_ManyOnADevice: several kinds can have one device type.
@@ -278,7 +278,7 @@ func TestRegisterKind_Parser(t *testing.T) {
 			"host": map[string]any{"kind": name, "what": what}})
 		require.ErrorContains(t, err, "$.host", what)
 	}
-	require.ErrorIs(t, func() error { _, err := make("fail"); return err }(), failure, "the parser's own error is within")
+	require.ErrorIs(t, func() error { _, err := make("fail"); return err }(), failure, "it wraps the parser's error")
 }
 
 func TestSetAttr(t *testing.T) {
@@ -303,13 +303,13 @@ func TestSetAttr(t *testing.T) {
 	_, ok = target.Attr[int](nil, "first")
 	require.False(t, ok)
 	nothing, ok := target.Attr[any](k, "any")
-	require.True(t, ok, "nil was set")
+	require.True(t, ok, "nil is a value")
 	require.Nil(t, nothing)
 	_, ok = target.Attr[*int](k, "any")
 	require.False(t, ok)
 	other := must.Get(target.LookupKind("llvm"))(t)
 	_, ok = target.Attr[int](other, "first")
-	require.False(t, ok, "of another kind")
+	require.False(t, ok, "the column belongs to another kind")
 
 	err := target.SetAttr(name, "first", 2)
 	require.ErrorIs(t, err, target.ErrDuplicate)
@@ -318,7 +318,7 @@ func TestSetAttr(t *testing.T) {
 	require.ErrorIs(t, target.SetAttr(name, "a b", 2), target.ErrRegister)
 	n, _ = target.Attr[int](k, "first")
 	require.Equal(t, 1, n)
-	require.NotContains(t, mustNew(t, name).Attrs(), "first", "a column is no option")
+	require.NotContains(t, mustNew(t, name).Attrs(), "first", "a column is not an option")
 }
 
 // TestRegister_ByMany registers and looks up concurrently.

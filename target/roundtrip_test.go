@@ -31,7 +31,7 @@ func roundTrip(t testing.TB, x *target.Target) {
 	require.Equal(t, content(t, string(b)), content(t, x.JSON()))
 }
 
-// content is a JSON text with its integers exact, and what is told apart by writing alone, 1.0 and 1, the same.
+// content decodes a JSON text. Integers are exact, and different spellings of a number, such as 1.0 and 1, are equal.
 func content(t testing.TB, s string) any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(s))

@@ -60,8 +60,8 @@ func TestSchema_AgreesOnValid(t *testing.T) {
 	}
 }
 
-// TestSchema_AgreesOnInvalid checks that both reject a configuration that one change made invalid, and that New names
-// position and cause.
+// TestSchema_AgreesOnInvalid checks that both reject a configuration after one change made it invalid, and that New's
+// error names the position and the cause.
 func TestSchema_AgreesOnInvalid(t *testing.T) {
 	quiet(t)
 	anyKind := validator(t, "")

@@ -39,7 +39,7 @@ func TestNew_OutOfScope(t *testing.T) {
 // No option of a kind is rejected in this way, nor is any option that affects the code.
 func TestNew_InScope(t *testing.T) {
 	for _, name := range target.Kinds() {
-		if strings.Contains(name, "-") { // another test's
+		if strings.Contains(name, "-") { // registered by another test
 			continue
 		}
 		k := must.Get(target.LookupKind(name))(t)

@@ -28,11 +28,11 @@ func TestRegisterTag(t *testing.T) {
 	config := map[string]any{"kind": "cuda", "arch": "sm_87", "keys": []string{"board", "cuda", "gpu"},
 		"host": map[string]any{"kind": "c"}}
 	require.NoError(t, target.RegisterTag(name, config, alias))
-	// the tag has its own
+	// the tag has its own copy of the configuration
 	config["arch"], config["keys"].([]string)[0], config["host"].(map[string]any)["kind"] = "sm_50", "changed", "llvm"
 	for _, ref := range []string{name, alias} {
 		got := must.Get(target.New(ref))(t)
-		require.Equal(t, name, got.Tag(), "the canonical name, also by an alias")
+		require.Equal(t, name, got.Tag(), "the canonical name, even if an alias was used")
 		require.Equal(t, "sm_87", got.Attrs()["arch"])
 		require.Equal(t, []string{"board", "cuda", "gpu"}, got.Keys())
 		require.Equal(t, "c", got.Host().Kind().Name())
@@ -105,7 +105,7 @@ func TestRegisterTag_Refused(t *testing.T) {
 			require.ErrorIs(t, must.Fail(target.LookupTag(ref)), target.ErrUnknown)
 		}
 	}
-	require.NoError(t, target.RegisterTag(name, good, name+"-fine"), "and now it is possible")
+	require.NoError(t, target.RegisterTag(name, good, name+"-fine"), "a valid registration is possible afterwards")
 }
 
 func TestRegisterTag_Versions(t *testing.T) {
@@ -120,7 +120,7 @@ func TestRegisterTag_Versions(t *testing.T) {
 	require.NoError(t, target.RegisterTag(name+":1.9", config("sm_60"), alias))
 	require.NoError(t, target.RegisterTag(name+":1.10", config("sm_70")))
 	require.NoError(t, target.RegisterTag(name+":1.rc", config("sm_50")))
-	require.Equal(t, "sm_70 :1.10", arch(name), "the newest is meant where none is named")
+	require.Equal(t, "sm_70 :1.10", arch(name), "a name without a version means the newest version")
 	require.Equal(t, "sm_70 :1.10", arch(alias))
 	require.Equal(t, "sm_60 :1.9", arch(name+":1.9"))
 	require.Equal(t, "sm_60 :1.9", arch(alias+":1.9"))
@@ -129,7 +129,7 @@ func TestRegisterTag_Versions(t *testing.T) {
 		require.ErrorIs(t, must.Fail(target.New(ref)), target.ErrUnknown, ref)
 	}
 
-	require.NoError(t, target.RegisterTag(name+":1.9", config("sm_60")), "the same again")
+	require.NoError(t, target.RegisterTag(name+":1.9", config("sm_60")), "an equal configuration is accepted")
 	err := target.RegisterTag(name+":1.9", config("sm_61"))
 	require.ErrorIs(t, err, target.ErrDuplicate)
 	require.ErrorContains(t, err, "hash")
@@ -139,7 +139,7 @@ func TestRegisterTag_Versions(t *testing.T) {
 	require.NoError(t, target.RegisterTag(name+":2", map[string]any{"tag": name + ":1.9", "model": "of 1.9"}))
 	require.Equal(t, "sm_60 :2", arch(name))
 	err = target.RegisterTag(name+":3", map[string]any{"tag": name})
-	require.ErrorIs(t, err, target.ErrRegister, "it would stand for itself")
+	require.ErrorIs(t, err, target.ErrRegister, "the tag would refer to itself")
 	info := must.Get(target.LookupTag(name + ":1.10"))(t)
 	require.Equal(t, []string{name + ":1.10", "1.10"}, []string{info.Name, info.Version})
 	require.Equal(t, []string{alias}, info.Aliases)
@@ -165,7 +165,7 @@ func TestTagInfo_HashIsOfTheConfiguration(t *testing.T) {
 	}
 	base := hash(map[string]any{"kind": "cuda", "arch": "sm_80"})
 	require.Equal(t, base, hash(map[string]any{"id": "cuda", "arch": "sm_80", "thread_warp_size": 32.0}),
-		"another writing of the same")
+		"the same configuration in another spelling")
 	all := []string{base}
 	for _, config := range []map[string]any{
 		{"kind": "cuda", "arch": "sm_81"},
@@ -188,13 +188,13 @@ func TestTagInfo_HashIsOfTheConfiguration(t *testing.T) {
 
 func TestReplaceTag(t *testing.T) {
 	name := fresh("vendor/replaced")
-	require.NoError(t, target.ReplaceTag(name, map[string]any{"kind": "c"}), "it need not be there")
+	require.NoError(t, target.ReplaceTag(name, map[string]any{"kind": "c"}), "the tag need not exist")
 	require.NoError(t, target.ReplaceTag(name, map[string]any{"kind": "c", "mcpu": "new"}))
 	got := must.Get(target.New(name))(t)
 	require.Equal(t, "new", got.Attrs()["mcpu"])
 	require.Error(t, target.ReplaceTag(name, map[string]any{"kind": "c", "mcpu": 1}))
 	again := must.Get(target.New(name))(t)
-	require.True(t, got.Equal(again), "what could not replace it left it alone")
+	require.True(t, got.Equal(again), "a failed replacement does not change the tag")
 	count := 0
 	for _, info := range target.Tags() {
 		if info.Name == name {
@@ -203,7 +203,7 @@ func TestReplaceTag(t *testing.T) {
 	}
 	require.Equal(t, 1, count)
 	require.ErrorIs(t, target.ReplaceTag("nvidia/h100", map[string]any{"kind": "c"}), target.ErrDuplicate,
-		"an alias is no tag")
+		"an alias is not a tag")
 }
 
 func TestRegisterTag_OfAnotherTag(t *testing.T) {
@@ -228,9 +228,9 @@ func TestRegisterTag_OfAnotherTag(t *testing.T) {
 		require.ErrorContains(t, err, "based on this tag itself")
 	}
 	require.NoError(t, target.ReplaceTag(a, map[string]any{"kind": "cuda", "tag": a, "arch": "sm_70"}),
-		"beside a kind, a tag is what it is now")
+		"with a kind, the tag's current configuration is used")
 	got = must.Get(target.New(b))(t)
-	require.Equal(t, "sm_70", got.Attrs()["arch"], "b follows a")
+	require.Equal(t, "sm_70", got.Attrs()["arch"], "b changes with a")
 }
 
 func TestRegisterTag_OfAThirdPartysKind(t *testing.T) {
@@ -294,7 +294,7 @@ func TestRegisterTag_VersionOrder(t *testing.T) {
 	name := fresh("vendor/plain")
 	require.NoError(t, target.RegisterTag(name, map[string]any{"kind": "c", "model": "plain"}))
 	require.NoError(t, target.RegisterTag(name+":2", map[string]any{"kind": "c", "model": "2"}))
-	require.Equal(t, name, mustNew(t, name).Tag(), "what was registered without a version keeps its name")
+	require.Equal(t, name, mustNew(t, name).Tag(), "a tag that was registered without a version keeps its name")
 }
 
 // TestTagInfo_Target checks that Target returns what New makes from each tag, but queries no device and logs nothing.
@@ -322,7 +322,7 @@ func TestTagInfo_Target(t *testing.T) {
 	}
 	info := must.Get(target.LookupTag(live))(t)
 	got := must.Get(info.Target())(t)
-	require.Zero(t, d.asked, "of a host, neither")
+	require.Zero(t, d.asked, "nor for a host")
 	require.Equal(t, []string{`kind "rocm"`, `host: kind "cuda"`}, starts(got.Warnings()))
 	require.Empty(t, out.String())
 	require.ErrorIs(t, must.Fail(target.TagInfo{Name: "vendor/nome"}.Target()), target.ErrUnknown)

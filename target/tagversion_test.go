@@ -87,7 +87,7 @@ func TestRegisterTag_VersionIsForGood(t *testing.T) {
 				require.True(t, before.Equal(after), "%s\n%s", before.JSON(), after.JSON())
 				require.Equal(t, hash, hashOf(t, version))
 				require.Equal(t, version, after.Tag())
-				require.NoError(t, target.RegisterTag(version, config(base)), "the same again")
+				require.NoError(t, target.RegisterTag(version, config(base)), "an equal configuration is accepted")
 				require.True(t, before.Equal(mustNew(t, version)))
 				for _, form := range []any{before.JSON(), before.String(), before.Export()} {
 					require.True(t, before.Equal(mustNew(t, form)), "%v", form)
@@ -101,7 +101,7 @@ func TestRegisterTag_VersionIsForGood(t *testing.T) {
 	}
 }
 
-// TestRegisterTag_VersionOfAFollower puts a tag without a version between the version and the tag that changes.
+// TestRegisterTag_VersionOfAFollower uses a tag without a version between a tag with a version and a tag that changes.
 func TestRegisterTag_VersionOfAFollower(t *testing.T) {
 	base, through, name := fresh("good/y"), fresh("good/z"), fresh("good/x")
 	require.NoError(t, target.RegisterTag(base+":1", map[string]any{"kind": "cuda", "arch": "sm_70"}))
@@ -111,14 +111,14 @@ func TestRegisterTag_VersionOfAFollower(t *testing.T) {
 	require.NoError(t, target.RegisterTag(name+":1", config))
 	before, hash := mustNew(t, name+":1"), hashOf(t, name+":1")
 	require.NoError(t, target.RegisterTag(base+":2", map[string]any{"kind": "cuda", "arch": "sm_80"}))
-	require.Equal(t, "sm_80", archOf(t, mustNew(t, through)), "it has no version, and follows")
+	require.Equal(t, "sm_80", archOf(t, mustNew(t, through)), "it has no version, so it changes with its base")
 	require.NoError(t, target.ReplaceTag(through, map[string]any{"kind": "c"}))
 	require.True(t, before.Equal(mustNew(t, name+":1")))
 	require.Equal(t, hash, hashOf(t, name+":1"))
 	require.NoError(t, target.RegisterTag(name+":1", config))
 	require.Equal(t, "of z", mustNew(t, name+":1").Host().Attrs()["model"])
 	require.ErrorIs(t, target.RegisterTag(name+":2", config), target.ErrUnknown,
-		"what is registered now is another matter: kind c has no such option")
+		"a new registration uses the current tag, and kind c has no such option")
 }
 
 // TestReplaceTag_LeavesNoTagBroken checks that tags based on others remain valid.
@@ -141,13 +141,13 @@ func TestReplaceTag_LeavesNoTagBroken(t *testing.T) {
 		"register tag \""+base+"\": tag \""+hosted+"\" is based on it, and would become invalid: $.host.arch")
 	require.ErrorContains(t, err, "replace that tag first")
 	for _, ref := range all {
-		require.True(t, before[ref].Equal(mustNew(t, ref)), "nothing was registered")
+		require.True(t, before[ref].Equal(mustNew(t, ref)), "no tag has changed")
 	}
 	require.NoError(t, target.ReplaceTag(base, map[string]any{"kind": "cuda", "arch": "sm_86"}))
-	require.Equal(t, "sm_86", archOf(t, mustNew(t, second)), "it follows")
+	require.Equal(t, "sm_86", archOf(t, mustNew(t, second)), "it changes with its base")
 	require.NoError(t, target.ReplaceTag(hosted, map[string]any{"kind": "c"}))
 	require.NoError(t, target.ReplaceTag(second, map[string]any{"kind": "c"}))
-	require.NoError(t, target.ReplaceTag(base, map[string]any{"kind": "opencl"}), "now nothing is in the way")
+	require.NoError(t, target.ReplaceTag(base, map[string]any{"kind": "opencl"}), "no tag depends on it any more")
 
 	// A newer version changes the meaning of a name without a version.
 	versioned, follower := fresh("good/v"), fresh("good/w")

@@ -42,7 +42,7 @@ func TestWarnings_OfTargetsWithin(t *testing.T) {
 	with := must.Get(target.NewWithHost(plain, rocm))(t)
 	require.Equal(t, []string{`host: kind "rocm"`}, starts(with.Warnings()))
 	without := must.Get(with.WithHost(nil))(t)
-	require.Empty(t, without.Warnings(), "the host that warned is gone")
+	require.Empty(t, without.Warnings(), "the warning belonged to the removed host")
 }
 
 func TestWarnings_AreLogged(t *testing.T) {

@@ -24,7 +24,7 @@ type object = map[string]any
 type wheelCase struct {
 	given any    // a string, or an object
 	host  any    // the second target of NewWithHost; nil: none
-	means object // for a text that is drawn: the object that it writes; else nil
+	means object // the object that a random text describes; else nil
 }
 
 func (c wheelCase) String() string { return fmt.Sprintf("%s host %s", asText(c.given), asText(c.host)) }
@@ -126,7 +126,7 @@ func TestWheel_Agrees(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s\n  tvmgo: %s\n  wheel: %s", c, asText(ours), theirs["error"])
 			} else if !errors.As(err, &e) || e.Err == nil {
-				t.Errorf("%s: an error of no sort: %v", c, err)
+				t.Errorf("%s: the error has no kind: %v", c, err)
 			}
 			continue
 		}
@@ -166,7 +166,7 @@ func TestWheel_Agrees(t *testing.T) {
 			eachAnswer(want, r.given, adjust)
 			eachAnswer(host, r.host, adjust)
 			want["host"] = host
-			adjust(want, r.given) // once more: members are lent the host
+			adjust(want, r.given) // once more, because members get the host
 		} else {
 			eachAnswer(want, r.given, adjust)
 		}

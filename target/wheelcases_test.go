@@ -172,7 +172,7 @@ func (g wheelGenerator) value(kind string, o optionRow) any {
 				[]any{"+sme", "-sve"},
 				"+neon,+sve2", []any{"+mve", "+dsp"})
 		}
-		if o.name == "cl-opt" { // the wheel hands them to LLVM on Arm
+		if o.name == "cl-opt" { // the wheel passes them to LLVM on Arm
 			return pick[any](g, []any{"-unroll-threshold:uint=100"}, []any{}, "-unroll-threshold:uint=100")
 		}
 		return pick[any](g, []any{"+avx2"}, []any{"+avx2", "-sse4.1"}, []any{}, []any{"a b", ""}, "+a,+b", "+a", "")
@@ -191,7 +191,7 @@ func (g wheelGenerator) config(row kindRow, depth int) object {
 	if g.chance(6) {
 		o = object{"id": row.name}
 	}
-	rows := slices.DeleteFunc(row.rows(g.t), func(r optionRow) bool { // options of this library alone
+	rows := slices.DeleteFunc(row.rows(g.t), func(r optionRow) bool { // options that only this library has
 		return r.name == "alias-check" || r.name == "bounds-check"
 	})
 	g.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })

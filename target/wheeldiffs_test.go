@@ -99,7 +99,7 @@ func anyOption(typ string, is func(name string, v any) bool) func(object) bool {
 	}
 }
 
-// leastOf holds the least values of options that are counts; the least value of others is 0.
+// leastOf holds the minimum of options that are counts; the minimum of other options is 0.
 var leastOf = map[string]int64{"thread_warp_size": 1, "max_threads_per_block": 1, "max_num_threads": 1, "num-cores": 1,
 	"vector-width":             1,
 	"workspace-byte-alignment": 1, "constants-byte-alignment": 1, "target_device_type": 1, "from_device": -1,
@@ -297,7 +297,7 @@ var differences = []difference{
 		}},
 }
 
-// lend gives the host of a composite answer to members without one, and they to theirs.
+// lend gives the host of a composite target to members without a host, recursively.
 func lend(answer object) bool {
 	changed := false
 	members, _ := answer["attrs"].(object)["devices"].([]any)
@@ -319,7 +319,7 @@ func anyFeature(o object, is func(name string, v any) bool) bool {
 	return false
 }
 
-// canonicalTagOf knows the aliases that the cases use.
+// canonicalTagOf returns the canonical name for the aliases that the cases use.
 func canonicalTagOf(s string) string {
 	if s == "nvidia/h100" {
 		return "nvidia/nvidia-h100"

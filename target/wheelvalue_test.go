@@ -9,7 +9,7 @@ import (
 	"tvmgo/target"
 )
 
-// number is a float that is written with its point, also where it is whole.
+// number is a float that is always written with a decimal point, even if it is an integer.
 type number float64
 
 func (n number) MarshalJSON() ([]byte, error) {
@@ -28,7 +28,7 @@ func asText(v any) string {
 	return string(b)
 }
 
-// plainValue decodes JSON so that ints, floats and bools stay apart: int64, number, bool.
+// plainValue decodes JSON so that ints, floats and bools keep different types: int64, number, bool.
 func plainValue(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -63,7 +63,7 @@ func plainNumbers(v any) any {
 	return v
 }
 
-// answerOf is a target, or an error, as testdata/wheel.py writes them.
+// answerOf returns a target or an error in the form that testdata/wheel.py writes.
 func answerOf(t *target.Target, err error) object {
 	if err != nil {
 		return object{"error": err.Error()}
@@ -100,7 +100,7 @@ func answerOf(t *target.Target, err error) object {
 	return a
 }
 
-// eachTarget visits the objects of a question that stand for targets.
+// eachTarget visits the objects of a question that describe targets.
 func eachTarget(v any, visit func(object)) {
 	o, ok := v.(object)
 	if !ok {
@@ -118,7 +118,7 @@ func eachTarget(v any, visit func(object)) {
 	}
 }
 
-// eachAnswer visits the targets of an answer beside what they were made of.
+// eachAnswer visits the targets of an answer together with the configurations from which they were made.
 func eachAnswer(answer object, config any, visit func(answer object, config any)) {
 	o, _ := config.(object)
 	if host, ok := answer["host"].(object); ok {
@@ -153,7 +153,7 @@ func deepCopy(v any) any {
 	return v
 }
 
-// asGo is a value with the float64 that a Go program would have.
+// asGo converts a value's numbers to the float64 that a Go program would use.
 func asGo(v any) any {
 	switch v := v.(type) {
 	case object:

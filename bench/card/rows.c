@@ -201,7 +201,7 @@ static void d2h_ours(int n) {
   copy_ours(to, cuda, locked, cuda_host, sizes.copy);
   wait_ours();
 }
-static void h2d_pinned(int n) { /* waits itself: for the runtime, this is memory of the CPU */
+static void h2d_pinned(int n) { /* the copy itself waits: for the runtime this is memory of the CPU */
   (void)n;
   copy_ours(pinned, cpu, to, cuda, sizes.copy);
 }

@@ -89,7 +89,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		programSources = append(programSources, "bench/program/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {
-		// Both sides are aligned alike: the time of a loop of three nanoseconds depends on its alignment.
+		// Both sides have the same alignment: the time of a loop of three nanoseconds depends on its alignment.
 		args := append([]string{"-std=gnu11", "-O2", "-falign-functions=64", "-falign-loops=64", "-Wall", "-Wextra",
 			"-Iinclude", "-o", out}, sources...)
 		return run("cc", append(args, extra...)...)
@@ -137,7 +137,7 @@ func fakeDriver(dir string) error {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil || os.Getenv("TVMGO_CUDA_LIBRARY") != "" {
 		return nil
 	}
-	if err := os.Setenv("FAKECUDA_VERSION", "13050"); err != nil { // as new as the compiler that wrote the modules' PTX
+	if err := os.Setenv("FAKECUDA_VERSION", "13050"); err != nil { // supports the PTX version of the modules
 		return err
 	}
 	for variable, folder := range map[string]string{"TVMGO_CUDA_LIBRARY": "driver", "FAKECUDA_KERNELS": "kernels"} {
@@ -162,7 +162,7 @@ func fakeDriver(dir string) error {
 	return nil
 }
 
-// linkWith returns the flags that link a program with libraries by path, even if it does not use them.
+// linkWith returns the flags that link a program with libraries by path, even if the program does not use them.
 func linkWith(libs ...string) []string {
 	flags := []string{"-Wl,--no-as-needed"}
 	for _, l := range libs {

@@ -15,7 +15,7 @@ import (
 // empty cgo call in this process.
 type goAPI struct {
 	bound  *runtime.Bound
-	launch map[dlpack.DeviceType]*runtime.Bound // calls of a kernel; made when it is first measured
+	launch map[dlpack.DeviceType]*runtime.Bound // kernel launches, bound at their first measurement
 	n      int                                  // calls per batch
 	allocs float64                              // allocations of a bound call; the maximum of all samples
 }

@@ -22,7 +22,7 @@ const (
 	absolute // Limit is the target for Ours alone
 )
 
-// The table of rows. Measures are "program.row"; bench/program says what each does.
+// The table of rows. Measures are "program.row"; bench/program describes them.
 var table = []row{
 	{"call", "TVMFFIFunctionCall, C function, 2 ints", "ours.call", "peer.call", 0.9, ratio},
 	{"call-null", "  the same, made without self", "ours.call-null", "peer.call-null", 0, record},
@@ -125,9 +125,9 @@ var table = []row{
 // A group is a set of measures that alternate round by round, in this order.
 type group struct {
 	measures []string
-	quiet    bool // pauses between samples: worker threads spin for a while after a launch
-	few      bool // a sample takes seconds: three rounds
-	// each round in a new process, because the position of memory and threads has more influence than the code
+	quiet    bool // pause between samples, because worker threads spin for a while after a launch
+	few      bool // only three rounds, because a sample takes seconds
+	// start each round in a new process: the placement of memory and threads matters more than the code
 	afresh bool
 }
 

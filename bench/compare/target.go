@@ -15,7 +15,7 @@ import (
 const targetJSON = `{"kind":"cuda","arch":"sm_90a","libs":["cudnn"],` +
 	`"host":{"kind":"llvm","mtriple":"aarch64-linux-gnu","mcpu":"neoverse-v2"}}`
 
-// best returns the time of a call of f: that of the best of several batches of n calls.
+// best returns the time of a call of f in the best of several batches of n calls.
 func best(n int, f func() error) (float64, error) {
 	least := math.Inf(1)
 	for range batches {

@@ -42,8 +42,8 @@ static void load_small_classic(int64_t n) {
 }
 #endif
 
-/* The loader of the blob's only entry checks the size and returns a module that always exists, so that the row measures
- * how the payload gets to the loader. */
+/* The loader of the blob's only entry checks the size and returns an existing module, so that the row measures how the
+ * payload is passed to the loader. */
 static int load_payload(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)handle;
   size_t size = 0;

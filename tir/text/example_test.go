@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir/text"
 )
 
-// A module written by hand. Layout is free, and constants become what stands beside them needs.
+// A module written by hand. Line breaks and spaces are free, and constants take the type of the other operand.
 func ExampleParse() {
 	m, err := text.Parse(`
 		func scale(A: handle, B: handle, n: int64) {   # n rows of four
@@ -34,7 +34,7 @@ func ExampleParse() {
 	// }
 }
 
-// Errors say where, and what may have been meant.
+// Errors name the position and a similar name.
 func ExampleParse_error() {
 	_, err := text.Parse("func f(data: handle, count: int32) {\n  for i in range(cuont) {}\n}\n")
 	fmt.Println(err)
@@ -42,7 +42,7 @@ func ExampleParse_error() {
 	// tir: parse: line 2, column 18: there is no variable cuont; did you mean count?
 }
 
-// Variables of one name are told apart.
+// Variables with the same name are printed with a suffix.
 func ExamplePrint() {
 	i, j := tir.NewVar("i", tir.Int32), tir.NewVar("i", tir.Int32)
 	a := tir.NewBuffer("A", tir.Float32, tir.I32(16), tir.I32(16))
@@ -52,7 +52,7 @@ func ExamplePrint() {
 	// (A[i, i_1] + 0.5) * exp(A[i_1, i])
 }
 
-// An expression that speaks of what a program has.
+// An expression over the variables of a program.
 func ExampleParseExpr() {
 	n := tir.NewVar("n", tir.Int64)
 	e, err := text.ParseExpr("(n + 15) / 16 * 16", text.Scope{Vars: []*tir.Var{n}})

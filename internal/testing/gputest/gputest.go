@@ -1,5 +1,5 @@
 // Package gputest has code that the tests of several devices use: tensors, modules and kernels that are closed when
-// their test ends, and modules that Apache TVM compiled, with inputs and expected outputs.
+// their test ends, and the modules that Apache TVM compiled, with their inputs and expected outputs.
 package gputest
 
 import (

@@ -12,7 +12,7 @@ import (
 )
 
 // FromDevice checks targets with the option from_device: a property of the device replaces an option's default, but not
-// a value that is given, and without from_device the defaults stay. It returns the target, in which the caller checks
+// a given value, and without from_device the defaults stay. It returns the target, in which the caller checks
 // the options `others`.
 func FromDevice(t *testing.T, kind string, dev dlpack.Device, others ...string) *target.Target {
 	t.Helper()

@@ -25,7 +25,7 @@ var install = sync.OnceValues(func() (python string, err error) {
 	return filepath.Join(root, "build", ".cache", "venv", "bin", "python"), nil
 })
 
-// projectRoot returns the folder of go.mod, above that of the test.
+// projectRoot returns the folder that contains go.mod, above the test's folder.
 func projectRoot() (string, error) {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
@@ -53,14 +53,14 @@ func Command(t testing.TB, args ...string) *exec.Cmd {
 	return exec.Command(python, append([]string{"-B"}, args...)...)
 }
 
-// Run runs a script with in, unless that is nil, as its standard input, and returns its standard output. If it fails,
+// Run runs a script and returns its standard output. Its standard input is in, unless in is nil. If it fails,
 // the test shows the end of its standard error.
 func Run(t testing.TB, in io.Reader, args ...string) []byte {
 	t.Helper()
 	return Output(t, Command(t, args...), in)
 }
 
-// Output is Run for a command of Command, for example with another environment.
+// Output is like Run, but for a command that Command returned, for example with a changed environment.
 func Output(t testing.TB, cmd *exec.Cmd, in io.Reader) []byte {
 	t.Helper()
 	var messages bytes.Buffer

@@ -110,15 +110,15 @@ var mostOf = map[string]int64{"opt-level": 3, "target_device_type": 35, "from_de
 var capability = regexp.MustCompile(`^sm_[0-9]{2,3}[af]?$`)
 
 var differences = []difference{
-	{name: "command line", why: "v0.18 reads the command line form, and people type it; the wheel has dropped it",
+	{name: "command line", why: "v0.18 reads the command-line form, and people type it; the wheel no longer reads it",
 		rewrite:     func(object) bool { return false },
 		rewriteText: func(s string) string { return strings.TrimSpace(s) }},
-	{name: "id", why: "the 2020 design calls the kind so", rewrite: rename("id", "kind")},
-	{name: "target_host", why: "the 2020 design calls the host so", rewrite: rename("target_host", "host")},
-	{name: "targets", why: "the 2020 design calls the members of a composite target so",
+	{name: "id", why: "the 2020 design calls the kind id", rewrite: rename("id", "kind")},
+	{name: "target_host", why: "the 2020 design calls the host target_host", rewrite: rename("target_host", "host")},
+	{name: "targets", why: "the 2020 design calls the members of a composite target targets",
 		rewrite: func(o object) bool { return kindOf(o) == "composite" && rename("targets", "devices")(o) }},
-	{name: "whole floats", why: "other programs write 1024.0 where they mean the int, and JSON does not tell the two " +
-		"apart",
+	{name: "whole floats", why: "other programs write 1024.0 where they mean the int, and JSON does not distinguish " +
+		"the two",
 		rewrite: func(o object) bool {
 			return changeOptions(o, "int", func(v any) (any, bool) {
 				n, ok := v.(number)
@@ -139,7 +139,7 @@ var differences = []difference{
 				return list, ok
 			})
 		}},
-	{name: "aliases of tags", why: "nvidia/h100 is what people call nvidia/nvidia-h100",
+	{name: "aliases of tags", why: "people call nvidia/nvidia-h100 nvidia/h100",
 		rewriteText: canonicalTagOf,
 		rewrite: func(o object) bool {
 			s, _ := o["tag"].(string)
@@ -164,7 +164,7 @@ var differences = []difference{
 			return changed
 		}},
 	{name: "a tag beside its kind",
-		why: "the 2020 design writes both, and a target that names a card is one for that card",
+		why: "the 2020 design writes both, and a target that names a GPU is for that GPU",
 		rewrite: func(o object) bool {
 			if kind, ok := o["kind"]; !ok || kind != kindOfTag(o) {
 				return false
@@ -172,13 +172,13 @@ var differences = []difference{
 			delete(o, "kind")
 			return true
 		}},
-	{name: "a tag beside another kind", why: "one of the two is a mistake", sort: target.ErrRange,
+	{name: "a tag beside another kind", why: "the kind or the tag is a mistake", sort: target.ErrRange,
 		refuse: func(o object) bool {
 			kind, ok := o["kind"]
 			return ok && kindOfTag(o) != "" && kind != kindOfTag(o)
 		}},
 	{name: "system-lib is taken",
-		why: "v0.18 has the option, and the 2020 design uses it; its value is held against the original below",
+		why: "v0.18 has the option, and the 2020 design uses it; its value is compared with the original below",
 		rewrite: func(o object) bool {
 			v, given := o["system-lib"]
 			if !given {
@@ -203,33 +203,33 @@ var differences = []difference{
 			return ok
 		}},
 
-	{name: "int is no bool", why: "true where a number belongs is a mistake, which the wheel turns into 1",
+	{name: "int is no bool", why: "true instead of a number is a mistake, which the wheel turns into 1",
 		sort:   target.ErrType,
 		refuse: anyOption("int", func(_ string, v any) bool { _, is := v.(bool); return is })},
-	{name: "bool is no int", why: "a number where true or false belongs is a mistake", sort: target.ErrType,
+	{name: "bool is no int", why: "a number instead of true or false is a mistake", sort: target.ErrType,
 		refuse: anyOption("bool", func(_ string, v any) bool { _, is := v.(int64); return is })},
-	{name: "sizes have a least value", why: "no size is negative, no warp empty, and a device type has a number below 36",
+	{name: "sizes have a least value", why: "sizes are not negative, warps not empty, device types below 36",
 		sort: target.ErrRange,
 		refuse: anyOption("int", func(name string, v any) bool {
 			n, isInt := v.(int64)
 			most, bounded := mostOf[name]
 			return isInt && (n < leastOf[name] || bounded && n > most)
 		})},
-	{name: "enumerations", why: "LLVM knows no other values, and fails later", sort: target.ErrRange,
+	{name: "enumerations", why: "LLVM supports no other values, and fails later", sort: target.ErrRange,
 		refuse: anyOption("str", func(name string, v any) bool {
 			known := map[string][]string{"mfloat-abi": {"hard", "soft", "softfp"}, "jit": {"mcjit", "orcjit"}}[name]
 			s, isText := v.(string)
 			return isText && known != nil && !slices.Contains(known, s)
 		})},
 	{name: "compute capability",
-		why:  "NVCC takes sm_ and digits with a letter at most; the wheel takes all that starts with sm_",
+		why:  "NVCC accepts sm_, digits and at most one letter; the wheel accepts everything that starts with sm_",
 		sort: target.ErrRange,
 		refuse: func(o object) bool {
 			name := map[string]string{"cuda": "arch", "nvptx": "mcpu"}[kindOf(o)]
 			s, given := o[name].(string)
 			return given && !capability.MatchString(s)
 		}},
-	{name: "features are scalars", why: "what a parser finds out is a number, a truth or a name", sort: target.ErrType,
+	{name: "features are scalars", why: "parsers only set numbers, booleans and names", sort: target.ErrType,
 		refuse: func(o object) bool {
 			return anyFeature(o, func(_ string, v any) bool {
 				switch v.(type) {
@@ -243,7 +243,7 @@ var differences = []difference{
 		refuse: func(o object) bool {
 			return anyFeature(o, func(name string, _ any) bool { return strings.ContainsAny(name, " ,'") })
 		}},
-	{name: "null", why: "what is not given is left out; null is most often a mistake of a program that writes JSON",
+	{name: "null", why: "an option that is not set is left out; null is usually a mistake of another program",
 		sort: target.ErrType,
 		refuse: func(o object) bool {
 			types := optionTypesOf(o)
@@ -255,7 +255,7 @@ var differences = []difference{
 			return false
 		}},
 
-	{name: "a tag by name is kept", why: "a target says what it was made from; the wheel does so for {tag: …} alone",
+	{name: "a tag by name is kept", why: "a target keeps the tag it was made from; the wheel only for {tag: …}",
 		adjust: func(answer object, config any) bool {
 			s, _ := config.(string)
 			if !strings.Contains(s, "/") || answer["tag"] != "" {
@@ -274,17 +274,17 @@ var differences = []difference{
 			attrs["mtriple"] = strings.Replace(triple, "-conda-", "-unknown-", 1)
 			return true
 		}},
-	{name: "an empty key is no key", why: "nothing can be chosen by it",
+	{name: "an empty key is no key", why: "an empty key selects nothing",
 		adjust: func(answer object, _ any) bool {
 			keys := answer["keys"].([]any)
 			answer["keys"] = slices.DeleteFunc(slices.Clone(keys), func(k any) bool { return k == "" })
 			return len(answer["keys"].([]any)) < len(keys)
 		}},
-	{name: "members share the host", why: "in the 2020 design a host beside the members is that of each which names none",
+	{name: "members share the host", why: "in the 2020 design, a member without a host has the composite's",
 		adjust: func(answer object, _ any) bool {
 			return lend(answer)
 		}},
-	{name: "SPIR-V follows Vulkan", why: "each version of Vulkan guarantees one of SPIR-V: 1.0, 1.3, 1.5, 1.6",
+	{name: "SPIR-V follows Vulkan", why: "each version of Vulkan guarantees a version of SPIR-V: 1.0, 1.3, 1.5, 1.6",
 		adjust: func(answer object, _ any) bool {
 			attrs := answer["attrs"].(object)
 			version, ok := attrs["vulkan_api_version"].(int64)

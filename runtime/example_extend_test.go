@@ -34,7 +34,7 @@ func (b board) Attr(id int, kind runtime.AttrKind) (any, error) {
 	return nil, b.SetDevice(id)
 }
 
-// AllocDataSpace stores the size in front of the memory. A page aligns more than any caller asks for.
+// AllocDataSpace stores the size in front of the memory. Pages have a larger alignment than any that callers request.
 func (b board) AllocDataSpace(id int, nbytes, alignment uintptr, _ dlpack.DataType) (unsafe.Pointer, error) {
 	if err := b.SetDevice(id); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func ExampleRegisterDeviceAPI() {
 
 // greeting is a module with one function, greet, that returns the payload.
 type greeting struct {
-	runtime.ModuleBase // answers what the kind does not do
+	runtime.ModuleBase // implements all other methods
 	text               string
 }
 
@@ -116,7 +116,7 @@ func (g *greeting) Function(name string) (*runtime.Function, error) {
 
 func (g *greeting) SaveToBinary() ([]byte, error) { return []byte(g.text), nil }
 
-// A module kind of your own: files that contain modules of the kind load after RegisterModuleKind.
+// A module kind of your own: after RegisterModuleKind, files that contain modules of the kind can be loaded.
 func ExampleRegisterModuleKind() {
 	const properties = runtime.Serializable | runtime.Runnable
 	err := runtime.RegisterModuleKind(runtime.ModuleKind{Name: "greeting", Properties: properties,

@@ -45,7 +45,7 @@ func ExampleNewStream() {
 	// Output: [2 3] <nil>
 }
 
-// One stream copies, and another one waits for the copies before it goes on. The host waits for neither until Sync.
+// One stream copies, and another one waits for the copies before its next work. The host waits for neither until Sync.
 func ExampleStream_WaitFor() {
 	upload, err := runtime.NewStream(runtime.CPU)
 	if err != nil {
@@ -105,7 +105,7 @@ func ExampleNewTimer() {
 	// Output: true <nil>
 }
 
-// A type that is registered and has no device is listed with the reason.
+// A registered type without a device is listed with the reason.
 func ExampleDevices() {
 	for _, d := range runtime.Devices() {
 		if d.Err != nil {
@@ -128,7 +128,7 @@ func ExampleDeviceAttr() {
 	// <nil> <nil>
 }
 
-// A program can choose the device that is there, and run on the CPU otherwise.
+// A program can use a device if it exists, and run on the CPU otherwise.
 func ExampleDeviceExists() {
 	dev := dlpack.Device{Type: dlpack.Hexagon}
 	_, err := runtime.NewTensor(dlpack.Float32, []int64{3}, dev)

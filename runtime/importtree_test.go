@@ -218,7 +218,7 @@ func TestImportTree_LoaderFails(t *testing.T) {
 			_, err := runtime.LoadBytes(ctx, withBlob(t, probeSource, modernTree(
 				[]entry{lib(), of("a"), {"tvmgo_test_bad", nil}}, [][]int{{1, 2}, nil, nil})), runtime.Name("m.so"))
 			requireError(t, err, c.kind, "load m.so", `module kind "tvmgo_test_bad"`, c.says)
-			require.Equal(t, []string{"a"}, closed, "what was loaded already is closed")
+			require.Equal(t, []string{"a"}, closed, "modules that were already loaded are closed")
 			if c.name == "error" {
 				require.ErrorIs(t, err, sorry)
 			}

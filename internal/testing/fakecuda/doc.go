@@ -1,7 +1,7 @@
 // Package fakecuda builds a fake of NVIDIA's driver library, for tests on machines without a GPU. It has the
 // properties of an H200 and real streams, on their own threads over host memory. It reports misuse that a real driver
-// would answer with occasionally wrong data: unordered work, memory used after it was freed, handles of another
-// context.
+// does not detect, and that occasionally gives wrong data: unordered work, memory used after it was freed, handles of
+// another context.
 //
 //	library := fakecuda.Build(t)                      // in place of libcuda.so.1
 //	t.Setenv("FAKECUDA_KERNELS", fakecuda.Kernels(t)) // host functions in place of device code

@@ -67,8 +67,8 @@ func Output(t testing.TB, cmd *exec.Cmd, in io.Reader) []byte {
 	cmd.Stdin, cmd.Stderr = in, &messages
 	out, err := cmd.Output()
 	if err != nil {
-		told := messages.Bytes()
-		t.Fatalf("%s: %v\n%s%s", cmd, err, out, told[max(0, len(told)-4000):])
+		text := messages.Bytes()
+		t.Fatalf("%s: %v\n%s%s", cmd, err, out, text[max(0, len(text)-4000):])
 	}
 	return out
 }

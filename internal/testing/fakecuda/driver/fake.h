@@ -163,7 +163,7 @@ typedef struct {
   size_t lo, hi; // offsets in the block
   int slot;
   uint32_t seq;
-  bool write, told;
+  bool write, reported;
   const char *call;
   const object *stream;
 } record;

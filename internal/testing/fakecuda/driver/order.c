@@ -45,13 +45,13 @@ void order_access(block *b, size_t lo, size_t hi, bool write, const op *o) {
   for (int i = 0; i < b->nrecords; i++) {
     record r = b->records[i];
     bool overlaps = r.lo < hi && lo < r.hi, ordered = before(&r, &o->clock);
-    if (overlaps && !ordered && !r.told && (write || r.write)) {
+    if (overlaps && !ordered && !r.reported && (write || r.write)) {
       report("%s on %s %s bytes [%zu, %zu) of 0x%llx that %s on %s %s: nothing orders them", o->w.call,
           object_name(&o->stream->o),
              write ? "writes" : "reads", r.lo > lo ? r.lo : lo, r.hi < hi ? r.hi : hi, b->base, r.call,
                  object_name(r.stream),
              r.write ? "writes" : "reads");
-      r.told = true; // the record is kept, because freeing the memory waits for it
+      r.reported = true; // the record is kept, because freeing the memory waits for it
     }
     // An operation ordered after this access is ordered after the old one, too.
     bool covered = lo <= r.lo && r.hi <= hi && ordered && (write || !r.write);

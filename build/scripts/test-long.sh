@@ -40,7 +40,8 @@ printf '%s fuzz tests ran\n' "$fuzzed"
 
 step "packages with random tests, ${ROUNDS:=3} random seeds"
 packages=$(git grep -l 'internal/testing/testseed"' -- '*_test.go' | sed 's|^|./|; s|/[^/]*$||' | sort -u)
-for round in $(seq "$ROUNDS"); do
+rounds=$(seq "$ROUNDS") # ends the script if ROUNDS is no number
+for round in $rounds; do
   # shellcheck disable=SC2086 # a list
   TVMGO_TEST_SEED=random logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m $packages
 done

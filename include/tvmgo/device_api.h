@@ -88,8 +88,8 @@ struct TVMGODeviceAPI {
                           void** out);
 
   /* Frees memory after the work that is already queued on any stream. p is never NULL. Fails for a workspace: that is
-   * freed by free_workspace, or by TVMBackendFreeWorkspace for devices without workspace functions, which in turn fail
-   * for data space. */
+   * freed by free_workspace, or by TVMBackendFreeWorkspace for devices without workspace functions. Those two
+   * fail for data space. */
   int (*free_data_space)(const TVMGODeviceAPI* api, DLDevice dev, void* p);
 
   /* Queues a copy on `stream`. One side is this device. The other is a device of this type (with another index: a peer

@@ -122,7 +122,7 @@ func line(op tir.BinaryOp, a, b tir.Expr, lanes int) tir.Expr {
 	return nil
 }
 
-// folded returns an operation on integers, simplified for constants.
+// folded returns an operation on integers. It computes constants and drops the operands 0 of a sum and 1 of a product.
 func folded(op tir.BinaryOp, a, b tir.Expr) tir.Expr {
 	x, isX := a.(*tir.IntImm)
 	y, isY := b.(*tir.IntImm)

@@ -368,6 +368,21 @@ var spoiledPrograms = []spoiled{
 	{"reports of no record", func(w *wellFormed) {
 		w.evaluate.Value = &Call{CallIntrinsic, "check_reports", Void, []Expr{w.n}}
 	}, inLoop + "[6].value: intrinsic check_reports takes an address and returns nothing"},
+	{"shuffle of a vector", func(w *wellFormed) {
+		w.evaluate.Value = &Call{CallIntrinsic, "warp_shuffle", Vector(Int32, 2), []Expr{&Broadcast{I32(1), 2}, I32(1)}}
+	}, inLoop + "[6].value: intrinsic warp_shuffle takes a value of its own type int32x2 and an int32, and moves one lane"},
+	{"shuffle by a float", func(w *wellFormed) {
+		w.evaluate.Value = &Call{CallIntrinsic, "warp_shuffle_xor", Int32, []Expr{I32(1), F32(1)}}
+	}, inLoop + "[6].value: intrinsic warp_shuffle_xor takes a value of its own type int32 and an int32"},
+	{"copy of an odd number of bytes", func(w *wellFormed) {
+		w.evaluate.Value = &Call{CallIntrinsic, "async_copy", Void, []Expr{w.a, w.a, I32(5)}}
+	}, inLoop + "[6].value: intrinsic async_copy takes two addresses and 4, 8 or 16 bytes as a constant"},
+	{"group with a value", func(w *wellFormed) {
+		w.evaluate.Value = &Call{CallIntrinsic, "async_commit", Int32, nil}
+	}, inLoop + "[6].value: intrinsic async_commit of type int32: want void"},
+	{"wait for fewer than no groups", func(w *wellFormed) {
+		w.evaluate.Value = &Call{CallIntrinsic, "async_wait", Void, []Expr{I32(-1)}}
+	}, inLoop + "[6].value: intrinsic async_wait takes a constant number of groups"},
 	{"value of a call that gives none", func(w *wellFormed) { w.letExpr.Value = NewCall(CallExtern, Void, "f") }, inLoop +
 		"[0].let(x).body.value.value: Call has no value"},
 	{"called function's arguments", func(w *wellFormed) { w.call.Args = nil }, inLoop +

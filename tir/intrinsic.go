@@ -12,6 +12,18 @@ type Intrinsic struct {
 	Args  int  // the number of arguments; -1: any number
 	Pure  bool // it has no effect but its value
 	Takes Operands
+
+	// Threads says that only the threads of a device can execute it:
+	//
+	//   - storage_sync(scope) is a barrier of a block ("shared") or of a warp ("warp").
+	//   - warp_shuffle(value, lane), warp_shuffle_xor(value, mask) and warp_shuffle_down(value, delta) return the value
+	//     that the thread at the given lane, at own lane ^ mask, or at own lane + delta of the warp passes. All threads of
+	//     the warp execute them together. A lane beyond the warp gives an undefined value. A warp consists of
+	//     thread_warp_size (of the target) threads of a block with consecutive linear indices, threadIdx.x fastest.
+	//   - async_copy(destination, source, bytes) starts a copy from global to shared memory. async_commit() closes a
+	//     group of copies, and async_wait(n) waits until at most n groups that the thread closed are in flight. Other
+	//     threads see the copies after a barrier that follows.
+	Threads bool
 }
 
 // Operands is the class of operands that an intrinsic takes.
@@ -43,8 +55,16 @@ var intrinsics = func() map[string]*Intrinsic {
 	add(TakesAny, -1, false, "storage_sync", "prefetch", "tvm_struct_get", "tvm_struct_set", "address_of", "check_index",
 		"report_index",
 		"clear_reports", "check_reports")
+	add(TakesAny, 2, false, "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down")
+	add(TakesAny, 3, false, "async_copy")
+	add(TakesAny, 0, false, "async_commit")
+	add(TakesAny, 1, false, "async_wait")
 	add(TakesAny, 0, false, "ret_none")
 	add(TakesAny, 1, false, "ret")
+	for _, n := range []string{"storage_sync", "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down", "async_copy",
+		"async_commit", "async_wait"} {
+		all[n].Threads = true
+	}
 	return all
 }()
 
@@ -161,6 +181,37 @@ func (c *Call) checkTypes(types []Type) error {
 	case "ret_none":
 		if c.Type != Void {
 			return fmt.Errorf("intrinsic ret_none of type %s: want void", c.Type)
+		}
+	default:
+		return c.checkThreads(types)
+	}
+	return nil
+}
+
+// checkThreads returns an error if a call of an intrinsic that only threads of a device execute is wrong.
+func (c *Call) checkThreads(types []Type) error {
+	switch c.Name {
+	case "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down": // a value, and a lane, mask or distance
+		if types[0] != c.Type || c.Type.Lanes != 1 || IsHandle(c.Type) || types[1] != Int32 {
+			return fmt.Errorf("intrinsic %s takes a value of its own type %s and an int32, and moves one lane: found %v",
+				c.Name, TypeName(c.Type), types)
+		}
+	case "async_copy": // addresses of the destination and the source, and a number of bytes
+		n, constant := c.Args[2].(*IntImm)
+		if c.Type != Void || types[0] != Handle || types[1] != Handle || !constant ||
+			n.Value != 4 && n.Value != 8 && n.Value != 16 {
+			return fmt.Errorf("intrinsic async_copy takes two addresses and 4, 8 or 16 bytes as a constant, and returns "+
+				"nothing: found %v and %s", types, TypeName(c.Type))
+		}
+	case "async_commit":
+		if c.Type != Void {
+			return fmt.Errorf("intrinsic async_commit of type %s: want void", c.Type)
+		}
+	case "async_wait": // how many groups of copies may still be in flight
+		n, constant := c.Args[0].(*IntImm)
+		if c.Type != Void || !constant || n.Value < 0 {
+			return fmt.Errorf("intrinsic async_wait takes a constant number of groups, and returns nothing: found %v and %s",
+				types, TypeName(c.Type))
 		}
 	}
 	return nil

@@ -50,6 +50,9 @@ func (w *writer) call(e *tir.Call, i string) code {
 }
 
 func (w *writer) intrinsic(e *tir.Call, i string) code {
+	if w.lacksThreads(e) {
+		return atom("0")
+	}
 	switch e.Name {
 	case "if_then_else":
 		return w.choose(e.Args[0], e.Args[1], e.Args[2], i)
@@ -188,12 +191,12 @@ func (w *writer) statementCall(e *tir.Call) bool {
 	if w.hooks.Intrinsic != nil {
 		return false
 	}
+	if w.lacksThreads(e) {
+		return true
+	}
 	switch e.Name {
 	case "ret", "ret_none":
 		w.returns(e)
-	case "storage_sync":
-		w.fail("storage_sync waits for threads of a device, which the CPU lacks: remove it, or build the function for " +
-			"a device")
 	case "prefetch":
 		if len(e.Args) == 0 || !tir.IsHandle(e.Args[0].DType()) {
 			w.fail("prefetch takes an address: see address_of")
@@ -203,6 +206,16 @@ func (w *writer) statementCall(e *tir.Call) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// lacksThreads reports whether the language is C, and only threads of a device execute the intrinsic, an error.
+func (w *writer) lacksThreads(e *tir.Call) bool {
+	if info, _ := tir.LookupIntrinsic(e.Name); !info.Threads || w.hooks.Intrinsic != nil {
+		return false
+	}
+	w.fail("intrinsic %s is executed by threads of a device, which the CPU lacks: remove it, or build the function for "+
+		"a device", e.Name)
 	return true
 }
 

@@ -43,7 +43,11 @@ func TestEmit_Refuses(t *testing.T) {
 			n, nothing), buffer(tir.Float32))},
 		"buffer s in scope \"shared\": the CPU has \"global\" and \"local\"": {with(&tir.Alloc{Buffer: shared,
 			Body: nothing})},
-		"storage_sync waits for threads " +
+		"intrinsic warp_shuffle is executed by threads of a device": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Int32,
+			"warp_shuffle", tir.I32(1), tir.I32(0)))},
+		"intrinsic async_commit is executed by threads of a device, which the CPU lacks: remove " +
+			"it": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "async_commit"))},
+		"intrinsic storage_sync is executed by threads " +
 			"of a device": {evaluate(tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync",
 			tir.Text("shared")))},
 		"tvm_struct_get takes a parameter that is a tensor, 0, and one of " +

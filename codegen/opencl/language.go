@@ -8,6 +8,11 @@ import (
 	"tvmgo/tir/transform"
 )
 
+const (
+	noSubgroups = "the kernel uses no subgroups: combine the values of threads in shared memory"
+	noAsync     = "OpenCL C has no copies of single threads: copy by a load and a store"
+)
+
 // Language is OpenCL C, as transform.ForDevice lowers kernels for it.
 var Language = transform.Language{
 	Name:  "OpenCL C",
@@ -19,6 +24,13 @@ var Language = transform.Language{
 		"ret":      "a kernel ends where its last thread ends: put what follows in an if statement",
 		"ret_none": "a kernel ends where its last thread ends: put what follows in an if statement",
 		"prefetch": "OpenCL C has none for an address",
+
+		"warp_shuffle":      noSubgroups,
+		"warp_shuffle_xor":  noSubgroups,
+		"warp_shuffle_down": noSubgroups,
+		"async_copy":        noAsync,
+		"async_commit":      noAsync,
+		"async_wait":        noAsync,
 	},
 	Last: []transform.Step{{Name: "unroll pairs", Pass: unrollPairs}},
 }

@@ -3,6 +3,7 @@ package tirnodes
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"tvmgo/dlpack"
 	"tvmgo/tir"
@@ -259,7 +260,12 @@ func (g *moduleMaker) call(t tir.Type, depth int) tir.Expr {
 	var fit []tir.Intrinsic
 	for _, i := range tir.Intrinsics() {
 		switch {
-		case i.Name == "ret_none" || i.Name == "clear_reports" || i.Name == "check_reports": // which have no value
+		case i.Name == "ret_none" || i.Name == "clear_reports" || i.Name == "check_reports" ||
+			strings.HasPrefix(i.Name, "async_"): // which have no value
+		case strings.HasPrefix(i.Name, "warp_"):
+			if t.Lanes == 1 && !tir.IsHandle(t) {
+				fit = append(fit, i)
+			}
 		case i.Name == "check_index":
 			if tir.IsInt(t) {
 				fit = append(fit, i)
@@ -299,6 +305,8 @@ func (g *moduleMaker) call(t tir.Type, depth int) tir.Expr {
 			depth)...)
 	case "check_index":
 		c.Args = append(g.exprs(t, 1, depth), append(g.exprs(tir.Int64, 1, depth), tir.Text("A"), tir.I32(0))...)
+	case "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down":
+		c.Args = append(g.exprs(t, 1, depth), g.exprs(tir.Int32, 1, depth)...)
 	case "address_of":
 		c.Args = g.exprs(g.anyType(), 1, depth)
 	default:

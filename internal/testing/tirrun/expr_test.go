@@ -283,7 +283,8 @@ func TestEval_Functions(t *testing.T) {
 		_, int2 := ints2[i.Name]
 		_, p := predicates[i.Name]
 		other := map[string]bool{"fma": true, "likely": true, "reinterpret": true, "if_then_else": true, "storage_sync": true,
-			"prefetch":       true,
+			"prefetch": true, "warp_shuffle": true, "warp_shuffle_xor": true, "warp_shuffle_down": true,
+			"async_copy": true, "async_commit": true, "async_wait": true,
 			"tvm_struct_get": true, "tvm_struct_set": true, "address_of": true, "ret": true, "ret_none": true,
 			"check_index": true, "report_index": true, "clear_reports": true, "check_reports": true}[i.Name]
 		require.True(t, one || two || int1 || int2 || p || other, "intrinsic %s", i.Name)

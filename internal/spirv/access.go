@@ -1,15 +1,5 @@
 package spirv
 
-const (
-	opUndef               = 1
-	opConstantTrue        = 41
-	opCompositeConstruct  = 80
-	opLoad                = 61
-	opStore               = 62
-	opAccessChain         = 65
-	opInBoundsAccessChain = 66
-)
-
 // access is an instruction whose types are checked: a variable, an access chain, a load, a store, a call, a composite.
 type access struct {
 	op    uint16
@@ -36,20 +26,20 @@ func (c *checker) memoryTypes(r *reader) error {
 func (c *checker) holdsData(r *reader, t value) bool {
 	var parts []uint32
 	switch t.op {
-	case opTypeVector:
+	case OpTypeVector:
 		op := r.values[t.words[0]].op
-		return op == opTypeBool || op == opTypeInt || op == opTypeFloat
-	case opTypeMatrix:
-		return r.values[t.words[0]].op == opTypeVector
-	case opTypeArray, opTypeRuntimeArray:
+		return op == OpTypeBool || op == OpTypeInt || op == OpTypeFloat
+	case OpTypeMatrix:
+		return r.values[t.words[0]].op == OpTypeVector
+	case OpTypeArray, OpTypeRuntimeArray:
 		parts = t.words[:1]
-	case opTypePointer:
+	case OpTypePointer:
 		parts = t.words[1:]
-	case opTypeStruct:
+	case OpTypeStruct:
 		parts = t.words
 	}
 	for _, part := range parts {
-		if op := c.defined[part]; op <= opTypeVoid || op >= opTypeFunction {
+		if op := c.defined[part]; op <= OpTypeVoid || op >= OpTypeFunction {
 			return false
 		}
 	}
@@ -61,37 +51,37 @@ func (c *checker) access(r *reader, a access) string {
 	pointer := func(of id) value { return r.values[c.typed[of]] }
 	w := a.words
 	switch a.op {
-	case opVariable:
+	case OpVariable:
 		t := r.values[w[0]]
-		if t.op != opTypePointer || t.words[0] != w[2] {
+		if t.op != OpTypePointer || t.words[0] != w[2] {
 			return "the type of a variable is not a pointer with its storage class"
 		}
 		block := r.values[t.words[1]]
-		if block.op == opTypeArray || block.op == opTypeRuntimeArray { // of descriptors
+		if block.op == OpTypeArray || block.op == OpTypeRuntimeArray { // of descriptors
 			block = r.values[block.words[0]]
 		}
-		if isBlock := w[2] == classPushConstant || w[2] == classUniform || w[2] == classStorageBuffer; isBlock &&
-			block.op != opTypeStruct {
+		if isBlock := w[2] == ClassPushConstant || w[2] == ClassUniform || w[2] == ClassStorageBuffer; isBlock &&
+			block.op != OpTypeStruct {
 			return "the type of a block variable is not a structure"
 		}
 		if len(w) > 3 { // the initializer
 			op := c.defined[w[3]]
-			if constant := op == opUndef || op >= opConstantTrue && op <= opSpecConstantOp; !constant ||
+			if constant := op == OpUndef || op >= OpConstantTrue && op <= OpSpecConstantOp; !constant ||
 				c.typed[w[3]] != t.words[1] {
 				return "the initializer of a variable is not a constant of its type"
 			}
 		}
-	case opLoad:
-		if t := pointer(w[2]); t.op != opTypePointer || t.words[1] != w[0] {
+	case OpLoad:
+		if t := pointer(w[2]); t.op != OpTypePointer || t.words[1] != w[0] {
 			return "the result type of a load is not the type that its pointer points to"
 		}
-	case opStore:
-		if t := pointer(w[0]); t.op != opTypePointer || t.words[1] != c.typed[w[1]] {
+	case OpStore:
+		if t := pointer(w[0]); t.op != OpTypePointer || t.words[1] != c.typed[w[1]] {
 			return "the value of a store does not have the type that its pointer points to"
 		}
-	case opFunctionCall:
+	case OpFunctionCall:
 		f := c.types[w[2]]
-		if c.defined[w[2]] != opFunction || len(w)-3 != len(c.params[w[2]]) || c.types[f[0]][0] != w[0] {
+		if c.defined[w[2]] != OpFunction || len(w)-3 != len(c.params[w[2]]) || c.types[f[0]][0] != w[0] {
 			return "the result type or the number of arguments of a call does not match the function"
 		}
 		for i, of := range w[3:] {
@@ -99,8 +89,8 @@ func (c *checker) access(r *reader, a access) string {
 				return "the types of a call's arguments do not match the function's parameters"
 			}
 		}
-	case opConstantComposite, opSpecConstantComposite, opCompositeConstruct:
-		if t := r.values[w[0]]; a.op != opCompositeConstruct || t.op != opTypeVector {
+	case OpConstantComposite, OpSpecConstantComposite, OpCompositeConstruct:
+		if t := r.values[w[0]]; a.op != OpCompositeConstruct || t.op != OpTypeVector {
 			return c.composite(r, t, w[2:])
 		}
 		want := r.kindOf(w[0])
@@ -116,11 +106,11 @@ func (c *checker) access(r *reader, a access) string {
 		}
 	default:
 		from, to := pointer(w[2]), r.values[w[0]]
-		if from.op != opTypePointer || to.op != opTypePointer || from.words[0] != to.words[0] {
+		if from.op != OpTypePointer || to.op != OpTypePointer || from.words[0] != to.words[0] {
 			return "an access chain does not begin with a pointer, or its result is not a pointer of the same storage class"
 		}
 		for _, index := range w[3:] {
-			if k := r.kindOf(c.typed[index]); k.op != opTypeInt || k.parts != 1 {
+			if k := r.kindOf(c.typed[index]); k.op != OpTypeInt || k.parts != 1 {
 				return "an index of an access chain is not an integer"
 			}
 		}
@@ -137,13 +127,13 @@ func (c *checker) access(r *reader, a access) string {
 func (c *checker) composite(r *reader, t value, parts []uint32) string {
 	n := uint64(len(parts))
 	switch t.op {
-	case opTypeVector, opTypeMatrix:
+	case OpTypeVector, OpTypeMatrix:
 		n = uint64(t.words[1])
-	case opTypeArray:
+	case OpTypeArray:
 		if length, ok := r.number(t.words[1], maxNested); ok {
 			n = uint64(length)
 		}
-	case opTypeStruct:
+	case OpTypeStruct:
 		n = uint64(len(t.words))
 	default:
 		return "the type of a composite is not a composite type"
@@ -153,7 +143,7 @@ func (c *checker) composite(r *reader, t value, parts []uint32) string {
 	}
 	for i, part := range parts {
 		want := t.words[0]
-		if t.op == opTypeStruct {
+		if t.op == OpTypeStruct {
 			want = t.words[i]
 		}
 		if c.typed[part] != want {
@@ -167,19 +157,19 @@ func (c *checker) composite(r *reader, t value, parts []uint32) string {
 func (r *reader) walk(t id, indices []uint32) (id, string) {
 	for _, index := range indices {
 		switch in := r.values[t]; in.op {
-		case opTypeStruct:
-			if r.values[index].op != opConstant || r.length(index) >= uint64(len(in.words)) {
+		case OpTypeStruct:
+			if r.values[index].op != OpConstant || r.length(index) >= uint64(len(in.words)) {
 				return 0, "an access chain selects a structure member that does not exist"
 			}
 			t = in.words[r.length(index)]
-		case opTypeVector, opTypeMatrix, opTypeArray, opTypeRuntimeArray:
+		case OpTypeVector, OpTypeMatrix, OpTypeArray, OpTypeRuntimeArray:
 			length := uint64(0)
-			if in.op == opTypeArray {
+			if in.op == OpTypeArray {
 				length = r.length(in.words[1])
-			} else if in.op != opTypeRuntimeArray {
+			} else if in.op != OpTypeRuntimeArray {
 				length = uint64(in.words[1])
 			}
-			if r.values[index].op == opConstant && length > 0 && r.length(index) >= length {
+			if r.values[index].op == OpConstant && length > 0 && r.length(index) >= length {
 				return 0, "an index of an access chain is beyond the end of an array"
 			}
 			t = in.words[0]

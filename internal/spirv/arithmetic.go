@@ -2,7 +2,7 @@ package spirv
 
 // kind is the type of a scalar, or the element type and the number of elements of a vector.
 type kind struct {
-	op    uint16 // opTypeBool, opTypeInt or opTypeFloat; 0 for other types
+	op    uint16 // OpTypeBool, OpTypeInt or OpTypeFloat; 0 for other types
 	bits  uint32
 	parts uint32
 }
@@ -10,13 +10,13 @@ type kind struct {
 // kindOf returns the kind of a type; the zero kind for types other than scalars and vectors.
 func (r *reader) kindOf(t id) kind {
 	v, parts := r.values[t], uint32(1)
-	if v.op == opTypeVector {
+	if v.op == OpTypeVector {
 		v, parts = r.values[v.words[0]], v.words[1]
 	}
 	switch v.op {
-	case opTypeBool:
-		return kind{opTypeBool, 0, parts}
-	case opTypeInt, opTypeFloat:
+	case OpTypeBool:
+		return kind{OpTypeBool, 0, parts}
+	case OpTypeInt, OpTypeFloat:
 		return kind{v.op, v.words[0], parts}
 	}
 	return kind{}
@@ -69,20 +69,20 @@ func (c *checker) arithmetic(r *reader) error {
 func (c *checker) isOf(r *reader, letter byte, k kind, t id, result kind, of id) bool {
 	switch letter {
 	case 'i', 'I':
-		return k.op == opTypeInt && k.parts == result.parts
+		return k.op == OpTypeInt && k.parts == result.parts
 	case 'f', 'F':
-		return k.op == opTypeFloat && k.parts == result.parts
+		return k.op == OpTypeFloat && k.parts == result.parts
 	case 'b':
-		return k.op == opTypeBool
+		return k.op == OpTypeBool
 	case 't':
-		return k.op == opTypeBool && (k.parts == 1 || k.parts == result.parts)
+		return k.op == OpTypeBool && (k.parts == 1 || k.parts == result.parts)
 	case '=':
 		return t == of
 	case '~':
-		return k.op == opTypeInt && k.parts == result.parts && k.bits == result.bits
+		return k.op == OpTypeInt && k.parts == result.parts && k.bits == result.bits
 	case 'p':
 		pointer := r.values[t]
-		return pointer.op == opTypePointer && pointer.words[1] == of
+		return pointer.op == OpTypePointer && pointer.words[1] == of
 	}
 	return true
 }

@@ -9,22 +9,6 @@ import (
 // maxIDs is the limit that the specification sets for a module's bound of ids.
 const maxIDs = 4194303
 
-// Instructions that only Check interprets.
-const (
-	opNop          = 0
-	opLine         = 8
-	opMemoryModel  = 14
-	opTypeVoid     = 19
-	opTypeFunction = 33
-
-	opTypeForwardPointer = 39
-	opFunctionParameter  = 55
-	opLabel              = 248
-	opBranch             = 249
-	opUnreachable        = 255
-	opNoLine             = 317
-)
-
 // Check returns an error if the structure of the module is invalid: its header, its blocks and functions, undefined
 // ids, entry points without a function, memory accesses with a wrong type. Drivers crash on such modules. Check does
 // not replace spirv-val, which checks more.
@@ -93,7 +77,7 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 		c.strange = true
 		return nil
 	}
-	early := c.function == 0 && !c.strange && op >= opTypeVoid && op <= opVariable && op != opTypeForwardPointer
+	early := c.function == 0 && !c.strange && op >= OpTypeVoid && op <= OpVariable && op != OpTypeForwardPointer
 	for i, letter := range shape {
 		rest := letter == 'I' || letter == 'L' || letter == 'E'
 		if !rest && i >= len(w) {
@@ -133,17 +117,17 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 		}
 	}
 	switch op {
-	case opTypeForwardPointer:
+	case OpTypeForwardPointer:
 		c.forward[w[0]] = true
-	case opFunctionParameter:
+	case OpFunctionParameter:
 		c.params[c.function] = append(c.params[c.function], w[0])
-	case opVariable, opLoad, opStore, opAccessChain, opInBoundsAccessChain, opFunctionCall, opConstantComposite,
-		opSpecConstantComposite,
-		opCompositeConstruct:
+	case OpVariable, OpLoad, OpStore, OpAccessChain, OpInBoundsAccessChain, OpFunctionCall, OpConstantComposite,
+		OpSpecConstantComposite,
+		OpCompositeConstruct:
 		c.accesses = append(c.accesses, access{op, w, c.at})
-	case opTypeFunction:
+	case OpTypeFunction:
 		c.types[w[0]] = w[1:]
-	case opFunction:
+	case OpFunction:
 		c.types[w[1]] = w[3:4]
 	}
 	return nil
@@ -160,28 +144,28 @@ func (c *checker) use(of id, isType bool) error {
 // position checks that an instruction is at a valid position in functions and blocks.
 func (c *checker) position(op uint16, w []uint32) error {
 	switch {
-	case op == opMemoryModel:
+	case op == OpMemoryModel:
 		c.memory = true
-	case op == opFunction:
+	case op == OpFunction:
 		c.function, c.blocks = w[1], 0
-	case op == opFunctionEnd && c.function == 0:
+	case op == OpFunctionEnd && c.function == 0:
 		return c.wrong("a function ends outside of functions")
-	case op == opFunctionEnd && (c.open || c.blocks == 0):
+	case op == OpFunctionEnd && (c.open || c.blocks == 0):
 		return c.wrong("function %d ends inside of a block, or has no block", c.function)
-	case op == opFunctionEnd:
+	case op == OpFunctionEnd:
 		c.function = 0
-	case op == opLabel && (c.function == 0 || c.open):
+	case op == OpLabel && (c.function == 0 || c.open):
 		return c.wrong("a block begins outside of functions, or inside of another block")
-	case op == opLabel:
+	case op == OpLabel:
 		c.open = true
 		c.blocks++
-	case op >= opBranch && op <= opUnreachable && !c.open:
+	case op >= OpBranch && op <= OpUnreachable && !c.open:
 		return c.wrong("a block ends outside of blocks")
-	case op >= opBranch && op <= opUnreachable || op == opTerminateInvocation:
+	case op >= OpBranch && op <= OpUnreachable || op == OpTerminateInvocation:
 		c.open = false
-	case op == opFunctionParameter && (c.function == 0 || c.blocks > 0):
+	case op == OpFunctionParameter && (c.function == 0 || c.blocks > 0):
 		return c.wrong("a parameter is not at the beginning of a function")
-	case c.function != 0 && !c.open && !slices.Contains([]uint16{opNop, opLine, opNoLine, opFunctionParameter, opExtInst},
+	case c.function != 0 && !c.open && !slices.Contains([]uint16{OpNop, OpLine, OpNoLine, OpFunctionParameter, OpExtInst},
 		op):
 		return c.wrong("instruction %d is in a function, but outside of its blocks", op)
 	}
@@ -198,25 +182,25 @@ func (c *checker) end(r *reader) error {
 		case c.strange:
 		case op == 0:
 			return c.wrongAt(u.at, "id %d is used, but never defined", u.of)
-		case u.isType && (op < opTypeVoid || op > opTypeFunction):
+		case u.isType && (op < OpTypeVoid || op > OpTypeFunction):
 			return c.wrongAt(u.at, "id %d is used as a type, but it is not a type", u.of)
 		}
 	}
 	for of, t := range c.types {
-		if c.defined[of] == opFunction && c.defined[t[0]] != opTypeFunction {
+		if c.defined[of] == OpFunction && c.defined[t[0]] != OpTypeFunction {
 			return fmt.Errorf("the SPIR-V is damaged: function %d has the type %d, which is not a function type", of, t[0])
 		}
 	}
 	for f, t := range c.types {
-		if c.defined[f] == opFunction && !slices.Equal(c.params[f], c.types[t[0]][1:]) && !c.strange {
+		if c.defined[f] == OpFunction && !slices.Equal(c.params[f], c.types[t[0]][1:]) && !c.strange {
 			return fmt.Errorf("the SPIR-V is damaged: the parameters of function %d do not match its type", f)
 		}
 	}
 	for _, e := range r.entries {
-		if c.defined[e.function] != opFunction {
+		if c.defined[e.function] != OpFunction {
 			return fmt.Errorf("the SPIR-V is damaged: the entry point %q is function %d, which is missing", e.name, e.function)
 		}
-		if t := c.types[c.types[e.function][0]]; !c.strange && (len(t) != 1 || c.defined[t[0]] != opTypeVoid) {
+		if t := c.types[c.types[e.function][0]]; !c.strange && (len(t) != 1 || c.defined[t[0]] != OpTypeVoid) {
 			return fmt.Errorf("the SPIR-V is damaged: the entry point %q is a function with parameters or a result", e.name)
 		}
 	}
@@ -229,42 +213,40 @@ func (c *checker) end(r *reader) error {
 	return c.arithmetic(r)
 }
 
-const opTerminateInvocation = 4416
-
 // shapes have a letter for each operand of an instruction: r for the result id, t for the result type, i for an id, l
 // for a literal. The last letter may stand for all operands that follow: I for ids, L for literals or nothing, E for
 // the name and the ids of an entry point.
 var shapes = func() map[uint16]string {
-	all := map[uint16]string{opNop: "", 1: "tr", 5: "iL", 6: "iL", 7: "rL", opLine: "iL", 11: "rL", opExtInst: "trilI",
-		opEntryPoint:    "liE",
-		opExecutionMode: "iL", opTypeVoid: "r", opTypeBool: "r", opTypeInt: "rll", opTypeFloat: "rL", opTypeVector: "ril",
-		opTypeMatrix: "ril",
-		25:           "riL", 26: "r", 27: "ri", opTypeArray: "rii", opTypeRuntimeArray: "ri", opTypeStruct: "rI", 31: "rL",
-		opTypePointer:  "rli",
-		opTypeFunction: "riI", opTypeForwardPointer: "il", 41: "tr", 42: "tr", opConstant: "trL", opConstantComposite: "trI",
+	all := map[uint16]string{OpNop: "", 1: "tr", 5: "iL", 6: "iL", 7: "rL", OpLine: "iL", 11: "rL", OpExtInst: "trilI",
+		OpEntryPoint:    "liE",
+		OpExecutionMode: "iL", OpTypeVoid: "r", OpTypeBool: "r", OpTypeInt: "rll", OpTypeFloat: "rL", OpTypeVector: "ril",
+		OpTypeMatrix: "ril",
+		25:           "riL", 26: "r", 27: "ri", OpTypeArray: "rii", OpTypeRuntimeArray: "ri", OpTypeStruct: "rI", 31: "rL",
+		OpTypePointer:  "rli",
+		OpTypeFunction: "riI", OpTypeForwardPointer: "il", 41: "tr", 42: "tr", OpConstant: "trL", OpConstantComposite: "trI",
 		45: "trlll", 46: "tr", 48: "tr", 49: "tr",
-		opSpecConstant: "trL", opSpecConstantComposite: "trI", 52: "trlL", opFunction: "trli", opFunctionParameter: "tr",
-		opFunctionEnd:  "",
-		opFunctionCall: "triI", opVariable: "trlI", 60: "triii", opLoad: "triL", opStore: "iiL", 63: "iiL", 64: "iiiL",
-		68: "tril", opDecorate: "ilL",
-		opMemberDecorate: "illL", 73: "r", opGroupDecorate: "iI", 75: "iL", 77: "trii", 78: "triii", 79: "triiL", 80: "trI",
+		OpSpecConstant: "trL", OpSpecConstantComposite: "trI", 52: "trlL", OpFunction: "trli", OpFunctionParameter: "tr",
+		OpFunctionEnd:  "",
+		OpFunctionCall: "triI", OpVariable: "trlI", 60: "triii", OpLoad: "triL", OpStore: "iiL", 63: "iiL", 64: "iiiL",
+		68: "tril", OpDecorate: "ilL",
+		OpMemberDecorate: "illL", 73: "r", OpGroupDecorate: "iI", 75: "iL", 77: "trii", 78: "triii", 79: "triiL", 80: "trI",
 		81: "triL", 82: "triiL",
 		83: "tri", 84: "tri", 86: "trii", 99: "iiiL", 100: "tri", 168: "tri", 169: "triii", 200: "tri", 201: "triiii",
 		202: "triii",
 		203: "triii", 204: "tri", 205: "tri", 224: "iii", 225: "ii", 227: "triii", 228: "iiii", 229: "triiii",
 		230: "triiiiii", 232: "triii",
-		233: "triii", 245: "trI", 246: "iiL", 247: "il", opLabel: "r", opBranch: "i", 250: "iiiL", 251: "iiL", 252: "",
+		233: "triii", 245: "trI", 246: "iiL", 247: "il", OpLabel: "r", OpBranch: "i", 250: "iiiL", 251: "iiL", 252: "",
 		253: "", 254: "i",
-		opUnreachable: "", opNoLine: "", 331: "ilI", 332: "ilI", 333: "tri", 337: "triii", 341: "triii", 342: "trilI",
+		OpUnreachable: "", OpNoLine: "", 331: "ilI", 332: "ilI", 333: "tri", 337: "triii", 341: "triii", 342: "trilI",
 		365: "triii", 366: "triii",
-		400: "tri", opTerminateInvocation: "", 5632: "iL", 5633: "iL", 6035: "triiii"}
+		400: "tri", OpTerminateInvocation: "", 5632: "iL", 5633: "iL", 6035: "triiii"}
 	// Ranges of instructions with the same operands: strings, conversions, arithmetic, comparisons, atomics, subgroups,
 	// dot products.
 	for _, run := range []struct {
 		from, to uint16
 		shape    string
 	}{
-		{2, 4, "L"}, {opExtension, opExtension, "L"}, {opMemoryModel, opMemoryModel, "L"}, {opCapability, opCapability, "l"},
+		{2, 4, "L"}, {OpExtension, OpExtension, "L"}, {OpMemoryModel, OpMemoryModel, "L"}, {OpCapability, OpCapability, "l"},
 		{65, 67, "triI"}, {70, 70, "triI"},
 		{87, 98, "triiL"}, {101, 107, "triI"}, {109, 122, "tri"}, {124, 124, "tri"}, {126, 127, "tri"}, {128, 152, "trii"},
 		{154, 160, "tri"}, {161, 167, "trii"},

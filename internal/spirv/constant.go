@@ -8,11 +8,11 @@ const maxNested = 16
 func (r *reader) number(of id, nested int) (n uint32, ok bool) {
 	c := r.values[of]
 	switch c.op {
-	case opConstant, opSpecConstant:
+	case OpConstant, OpSpecConstant:
 		return c.words[0], true
-	case opConstantNull:
+	case OpConstantNull:
 		return 0, true
-	case opSpecConstantOp:
+	case OpSpecConstantOp:
 		if len(c.words) == 3 && nested > 0 {
 			a, okA := r.number(c.words[1], nested-1)
 			b, okB := r.number(c.words[2], nested-1)

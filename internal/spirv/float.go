@@ -19,22 +19,9 @@ type FloatAtomic struct {
 }
 
 // The number of an execution mode is the number of its capability minus five.
-const (
-	modeDenormPreserve  = 4459
-	modeRoundingModeRTZ = 4463
-	modeToCapability    = uint32(DenormPreserve) - modeDenormPreserve
-)
+const modeToCapability = uint32(DenormPreserve) - ModeDenormPreserve
 
-// The atomic operations on floats, and instructions whose results are pointers.
-const (
-	opAtomicFMin           = 5614
-	opAtomicFMax           = 5615
-	opAtomicFAdd           = 6035
-	opPtrAccessChain       = 67
-	opInBoundsPtrAccess    = 70
-	opCopyObject           = 83
-	operandsOfAtomicFloats = 6
-)
+const operandsOfAtomicFloats = 6
 
 // floatAtomic is an atomic operation in a function's body.
 type floatAtomic struct {
@@ -44,7 +31,7 @@ type floatAtomic struct {
 
 // floatMode records an execution mode if it is one of floating-point arithmetic.
 func (r *reader) floatMode(w []uint32) error {
-	if w[1] < modeDenormPreserve || w[1] > modeRoundingModeRTZ {
+	if w[1] < ModeDenormPreserve || w[1] > ModeRoundingModeRTZ {
 		return nil
 	}
 	if len(w) < 3 {
@@ -57,11 +44,11 @@ func (r *reader) floatMode(w []uint32) error {
 // floatAtomic records an atomic operation in the current function, and the types of pointers.
 func (r *reader) floatAtomic(op uint16, w []uint32) {
 	switch op {
-	case opFunctionParameter, opAccessChain, opInBoundsAccessChain, opPtrAccessChain, opInBoundsPtrAccess, opCopyObject:
+	case OpFunctionParameter, OpAccessChain, OpInBoundsAccessChain, OpPtrAccessChain, OpInBoundsPtrAccess, OpCopyObject:
 		if len(w) > 1 {
 			r.pointers[w[1]] = w[0]
 		}
-	case opAtomicFMin, opAtomicFMax, opAtomicFAdd:
+	case OpAtomicFMin, OpAtomicFMax, OpAtomicFAdd:
 		if len(w) >= operandsOfAtomicFloats {
 			r.current.atomics = append(r.current.atomics, floatAtomic{op, w[0], w[2]})
 		}
@@ -71,9 +58,9 @@ func (r *reader) floatAtomic(op uint16, w []uint32) {
 // describe returns the capability and the memory of an atomic operation.
 func (r *reader) describe(a floatAtomic) FloatAtomic {
 	var of FloatAtomic
-	if t := r.values[a.kind]; t.op == opTypeFloat {
+	if t := r.values[a.kind]; t.op == OpTypeFloat {
 		list := map[uint32]Capability{16: AtomicFloat16MinMaxEXT, 32: AtomicFloat32MinMaxEXT, 64: AtomicFloat64MinMaxEXT}
-		if a.op == opAtomicFAdd {
+		if a.op == OpAtomicFAdd {
 			list = map[uint32]Capability{16: AtomicFloat16AddEXT, 32: AtomicFloat32AddEXT, 64: AtomicFloat64AddEXT}
 		}
 		of.Of = list[t.words[0]]
@@ -82,9 +69,9 @@ func (r *reader) describe(a floatAtomic) FloatAtomic {
 	if v, global := r.vars[a.pointer]; !ok && global {
 		pointer = v.pointer
 	}
-	if t := r.values[pointer]; t.op == opTypePointer {
-		of.Shared = t.words[0] == classWorkgroup
-		of.Buffer = t.words[0] == classStorageBuffer || t.words[0] == classUniform || t.words[0] == classPhysicalStorageBuffer
+	if t := r.values[pointer]; t.op == OpTypePointer {
+		of.Shared = t.words[0] == ClassWorkgroup
+		of.Buffer = t.words[0] == ClassStorageBuffer || t.words[0] == ClassUniform || t.words[0] == ClassPhysicalStorageBuffer
 	}
 	return of
 }

@@ -102,10 +102,10 @@ func (m *Module) Names(model Model) []string {
 func (m *Module) DeclaresScalars() bool {
 	for of, v := range m.r.vars {
 		var kind id
-		if pointer := m.r.values[v.pointer]; pointer.op == opTypePointer {
+		if pointer := m.r.values[v.pointer]; pointer.op == OpTypePointer {
 			kind = pointer.words[1]
 		}
-		if v.class == classPushConstant || v.class == classUniform && m.r.binding(of, v.class, kind).Kind == UniformBuffer {
+		if v.class == ClassPushConstant || v.class == ClassUniform && m.r.binding(of, v.class, kind).Kind == UniformBuffer {
 			return true
 		}
 	}

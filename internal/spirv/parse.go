@@ -9,65 +9,7 @@ import (
 	"slices"
 )
 
-const (
-	magic       = 0x07230203
-	headerWords = 5
-)
-
-// The instructions that Parse interprets.
-const (
-	opExtension             = 10
-	opEntryPoint            = 15
-	opExecutionMode         = 16
-	opCapability            = 17
-	opTypeBool              = 20
-	opTypeInt               = 21
-	opTypeFloat             = 22
-	opTypeVector            = 23
-	opTypeMatrix            = 24
-	opTypeArray             = 28
-	opTypeRuntimeArray      = 29
-	opTypeStruct            = 30
-	opTypePointer           = 32
-	opConstant              = 43
-	opConstantComposite     = 44
-	opConstantNull          = 46
-	opSpecConstant          = 50
-	opSpecConstantComposite = 51
-	opSpecConstantOp        = 52
-	opFunction              = 54
-	opFunctionEnd           = 56
-	opFunctionCall          = 57
-	opVariable              = 59
-	opDecorate              = 71
-	opMemberDecorate        = 72
-	opGroupDecorate         = 74
-	opExecutionModeID       = 331
-)
-
-// Execution modes, decorations, storage classes and a built-in.
-const (
-	modeLocalSize   = 17
-	modeLocalSizeID = 38
-
-	decorationBufferBlock   = 3
-	decorationArrayStride   = 6
-	decorationMatrixStride  = 7
-	decorationBuiltIn       = 11
-	decorationNonWritable   = 24
-	decorationBinding       = 33
-	decorationDescriptorSet = 34
-	decorationOffset        = 35
-	builtInWorkgroupSize    = 25
-
-	classUniformConstant = 0
-	classUniform         = 2
-	classWorkgroup       = 4
-	classPushConstant    = 9
-	classStorageBuffer   = 12
-
-	classPhysicalStorageBuffer = 5349
-)
+const headerWords = 5
 
 type id = uint32
 
@@ -156,10 +98,10 @@ func toWords(code []byte) ([]uint32, error) {
 	}
 	var order binary.ByteOrder = binary.LittleEndian
 	switch first := order.Uint32(code); {
-	case binary.BigEndian.Uint32(code) == magic:
+	case binary.BigEndian.Uint32(code) == Magic:
 		order = binary.BigEndian
-	case first != magic:
-		return nil, fmt.Errorf("the code is not SPIR-V: it begins with %#08x, not %#08x", first, magic)
+	case first != Magic:
+		return nil, fmt.Errorf("the code is not SPIR-V: it begins with %#08x, not %#08x", first, Magic)
 	}
 	words := make([]uint32, len(code)/4)
 	for i := range words {
@@ -173,75 +115,75 @@ func (r *reader) damaged(format string, args ...any) error {
 }
 
 // minOperands is the minimum number of operands of an instruction.
-var minOperands = map[uint16]int{opExtension: 1, opEntryPoint: 3, opExecutionMode: 2, opCapability: 1, opTypeBool: 1,
-	opTypeInt: 3, opTypeFloat: 2,
-	opTypeVector: 3, opTypeMatrix: 3, opTypeArray: 3, opTypeRuntimeArray: 2, opTypeStruct: 1, opTypePointer: 3,
-	opConstant:          3,
-	opConstantComposite: 2, opConstantNull: 2, opSpecConstant: 3, opSpecConstantComposite: 2, opSpecConstantOp: 3,
-	opFunction: 4, opFunctionCall: 3, opVariable: 3,
-	opDecorate: 2, opMemberDecorate: 3, opGroupDecorate: 1, opExecutionModeID: 2}
+var minOperands = map[uint16]int{OpExtension: 1, OpEntryPoint: 3, OpExecutionMode: 2, OpCapability: 1, OpTypeBool: 1,
+	OpTypeInt: 3, OpTypeFloat: 2,
+	OpTypeVector: 3, OpTypeMatrix: 3, OpTypeArray: 3, OpTypeRuntimeArray: 2, OpTypeStruct: 1, OpTypePointer: 3,
+	OpConstant:          3,
+	OpConstantComposite: 2, OpConstantNull: 2, OpSpecConstant: 3, OpSpecConstantComposite: 2, OpSpecConstantOp: 3,
+	OpFunction: 4, OpFunctionCall: 3, OpVariable: 3,
+	OpDecorate: 2, OpMemberDecorate: 3, OpGroupDecorate: 1, OpExecutionModeID: 2}
 
 func (r *reader) instruction(op uint16, w []uint32) error {
 	if len(w) < minOperands[op] {
 		return r.damaged("instruction %d has %d operands, expected at least %d", op, len(w), minOperands[op])
 	}
 	switch op {
-	case opCapability:
+	case OpCapability:
 		if c := Capability(w[0]); !r.m.Needs(c) {
 			r.m.Capabilities = append(r.m.Capabilities, c)
 		}
-	case opExtension:
+	case OpExtension:
 		name, _, err := r.text(w)
 		r.m.Extensions = append(r.m.Extensions, name)
 		return err
-	case opEntryPoint:
+	case OpEntryPoint:
 		name, _, err := r.text(w[2:])
 		r.entries = append(r.entries, entry{model: Model(w[0]), function: w[1], name: name})
 		return err
-	case opExecutionMode, opExecutionModeID:
+	case OpExecutionMode, OpExecutionModeID:
 		return r.mode(op, w)
-	case opTypeBool, opTypeInt, opTypeFloat, opTypeVector, opTypeMatrix, opTypeArray, opTypeRuntimeArray, opTypeStruct,
-		opTypePointer:
+	case OpTypeBool, OpTypeInt, OpTypeFloat, OpTypeVector, OpTypeMatrix, OpTypeArray, OpTypeRuntimeArray, OpTypeStruct,
+		OpTypePointer:
 		t := value{op: op, words: w[1:]}
 		t.size = r.sizeOf(w[0], t)
 		r.values[w[0]] = t
-	case opConstant, opSpecConstant, opConstantComposite, opSpecConstantComposite, opConstantNull, opSpecConstantOp:
+	case OpConstant, OpSpecConstant, OpConstantComposite, OpSpecConstantComposite, OpConstantNull, OpSpecConstantOp:
 		r.values[w[1]] = value{op: op, words: w[2:]}
-	case opDecorate:
+	case OpDecorate:
 		decorate(r.decorated, w[0], w[1:])
-	case opMemberDecorate:
+	case OpMemberDecorate:
 		decorate(r.members, member{w[0], w[1]}, w[2:])
-	case opGroupDecorate:
+	case OpGroupDecorate:
 		for _, target := range w[1:] {
 			for k, v := range r.decorated[w[0]] {
 				decorate(r.decorated, target, []uint32{k, v})
 			}
 		}
-	case opVariable:
+	case OpVariable:
 		if r.current == nil {
 			r.vars[w[1]] = variable{w[0], w[2]}
 		}
-	case opFunction:
+	case OpFunction:
 		if r.current != nil {
 			return r.damaged("a function begins inside of a function")
 		}
 		r.current = &function{calls: map[id]bool{}, names: map[id]bool{}}
 		r.functions[w[1]] = r.current
-	case opFunctionEnd:
+	case OpFunctionEnd:
 		r.current = nil
 	default:
 		r.body(op, w)
 	}
-	if op == opFunctionCall {
+	if op == OpFunctionCall {
 		r.body(op, w)
 	}
 	return nil
 }
 
 // knownDecorations are the decorations that Parse keeps.
-var knownDecorations = []uint32{decorationBufferBlock, decorationArrayStride, decorationMatrixStride, decorationBuiltIn,
-	decorationNonWritable,
-	decorationBinding, decorationDescriptorSet, decorationOffset}
+var knownDecorations = []uint32{DecorationBufferBlock, DecorationArrayStride, DecorationMatrixStride, DecorationBuiltIn,
+	DecorationNonWritable,
+	DecorationBinding, DecorationDescriptorSet, DecorationOffset}
 
 func decorate[K comparable](all map[K]decorations, of K, w []uint32) {
 	if !slices.Contains(knownDecorations, w[0]) {
@@ -272,26 +214,24 @@ func (r *reader) text(w []uint32) (string, []uint32, error) {
 
 // mode reads an execution mode: the local size, or a mode of floating-point arithmetic.
 func (r *reader) mode(op uint16, w []uint32) error {
-	if op == opExecutionMode {
+	if op == OpExecutionMode {
 		if err := r.floatMode(w); err != nil {
 			return err
 		}
 	}
-	if !(op == opExecutionMode && w[1] == modeLocalSize || op == opExecutionModeID && w[1] == modeLocalSizeID) {
+	if !(op == OpExecutionMode && w[1] == ModeLocalSize || op == OpExecutionModeID && w[1] == ModeLocalSizeID) {
 		return nil
 	}
 	if len(w) < 5 {
 		return r.damaged("a local size has %d values, not 3", len(w)-2)
 	}
-	r.sizes[w[0]] = blockSize{w[2:5], op == opExecutionModeID}
+	r.sizes[w[0]] = blockSize{w[2:5], op == OpExecutionModeID}
 	return nil
 }
 
 // literals has, for instructions in function bodies, the index of the first operand that is a literal and not an id.
 var literals = map[uint16]int{8: 1, 12: 3, 61: 3, 62: 2, 63: 2, 79: 4, 81: 3, 82: 4, 68: 3, 246: 2, 247: 1, 250: 3,
 	251: 2}
-
-const opExtInst = 12
 
 // body records the ids that an instruction in a function body uses.
 func (r *reader) body(op uint16, w []uint32) {
@@ -305,12 +245,12 @@ func (r *reader) body(op uint16, w []uint32) {
 	for _, word := range w[:end] {
 		r.current.names[word] = true
 	}
-	if op == opExtInst && len(w) > 4 {
+	if op == OpExtInst && len(w) > 4 {
 		for _, word := range w[4:] {
 			r.current.names[word] = true
 		}
 	}
-	if op == opFunctionCall {
+	if op == OpFunctionCall {
 		r.current.calls[w[2]] = true
 	}
 	r.floatAtomic(op, w)
@@ -360,9 +300,9 @@ func (r *reader) localSize(e *entry, p *EntryPoint) {
 	size := r.sizes[e.function]
 	p.SizeByID = size.constants
 	for _, of := range slices.Sorted(maps.Keys(r.decorated)) {
-		built, ok := r.decorated[of][decorationBuiltIn]
+		built, ok := r.decorated[of][DecorationBuiltIn]
 		c := r.values[of]
-		if ok && built == builtInWorkgroupSize && (c.op == opConstantComposite || c.op == opSpecConstantComposite) &&
+		if ok && built == BuiltInWorkgroupSize && (c.op == OpConstantComposite || c.op == OpSpecConstantComposite) &&
 			len(c.words) == 3 {
 			size = blockSize{c.words, true}
 		}
@@ -379,7 +319,7 @@ func (r *reader) localSize(e *entry, p *EntryPoint) {
 			return
 		}
 		p.LocalSize[i] = n
-		p.Adjustable = p.Adjustable || r.values[c].op == opSpecConstant || r.values[c].op == opSpecConstantOp
+		p.Adjustable = p.Adjustable || r.values[c].op == OpSpecConstant || r.values[c].op == OpSpecConstantOp
 	}
 }
 
@@ -388,16 +328,16 @@ func (r *reader) use(of id, p *EntryPoint) {
 	v, left := r.vars[of], maxParts
 	pointer := r.values[v.pointer]
 	var kind id
-	if pointer.op == opTypePointer {
+	if pointer.op == OpTypePointer {
 		kind = pointer.words[1]
 	}
 	switch v.class {
-	case classPushConstant:
+	case ClassPushConstant:
 		p.PushConstants = uint32(min(max(uint64(p.PushConstants), r.values[kind].size), math.MaxUint32))
 		p.Scalars = r.scalars(p.Scalars, kind, 0, &left)
-	case classWorkgroup:
+	case ClassWorkgroup:
 		p.SharedBytes = add(p.SharedBytes, r.values[kind].size)
-	case classUniform, classStorageBuffer, classUniformConstant:
+	case ClassUniform, ClassStorageBuffer, ClassUniformConstant:
 		b := r.binding(of, v.class, kind)
 		p.Bindings = append(p.Bindings, b)
 		if b.Kind == UniformBuffer {
@@ -408,20 +348,20 @@ func (r *reader) use(of id, p *EntryPoint) {
 
 func (r *reader) binding(of id, class uint32, kind id) Binding {
 	d := r.decorated[of]
-	b := Binding{Set: d[decorationDescriptorSet], Number: d[decorationBinding], Count: 1}
+	b := Binding{Set: d[DecorationDescriptorSet], Number: d[DecorationBinding], Count: 1}
 	switch t := r.values[kind]; t.op {
-	case opTypeArray:
+	case OpTypeArray:
 		b.Count = uint32(min(r.length(t.words[1]), math.MaxUint32))
 		kind = t.words[0]
-	case opTypeRuntimeArray:
+	case OpTypeRuntimeArray:
 		b.Count = 0
 		kind = t.words[0]
 	}
-	_, old := r.decorated[kind][decorationBufferBlock]
+	_, old := r.decorated[kind][DecorationBufferBlock]
 	switch {
-	case class == classStorageBuffer || class == classUniform && old:
+	case class == ClassStorageBuffer || class == ClassUniform && old:
 		b.ReadOnly = r.neverWritten(of, kind)
-	case class == classUniform:
+	case class == ClassUniform:
 		b.Kind = UniformBuffer
 		b.ReadOnly = true
 		b.Bytes = r.values[kind].size
@@ -433,14 +373,14 @@ func (r *reader) binding(of id, class uint32, kind id) Binding {
 
 // neverWritten reports whether a variable, or all members of its block, have the decoration NonWritable.
 func (r *reader) neverWritten(of, block id) bool {
-	if _, ok := r.decorated[of][decorationNonWritable]; ok {
+	if _, ok := r.decorated[of][DecorationNonWritable]; ok {
 		return true
 	}
 	t := r.values[block]
 	for i := range t.words {
-		if _, ok := r.members[member{block, uint32(i)}][decorationNonWritable]; !ok {
+		if _, ok := r.members[member{block, uint32(i)}][DecorationNonWritable]; !ok {
 			return false
 		}
 	}
-	return t.op == opTypeStruct && len(t.words) > 0
+	return t.op == OpTypeStruct && len(t.words) > 0
 }

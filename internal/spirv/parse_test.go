@@ -111,7 +111,7 @@ func TestParse_OtherByteOrder(t *testing.T) {
 
 // assemble makes a module from instructions; each is a list of an opcode and its operands.
 func assemble(instructions ...[]uint32) []byte {
-	words := []uint32{magic, 0x00010600, 0, 100, 0}
+	words := []uint32{Magic, 0x00010600, 0, 100, 0}
 	for _, w := range instructions {
 		words = append(words, uint32(len(w))<<16|w[0])
 		words = append(words, w[1:]...)
@@ -127,23 +127,23 @@ func assemble(instructions ...[]uint32) []byte {
 func TestParse_FloatAtomics(t *testing.T) {
 	const main, called, uncalled, float, shared, buffer, image = 1, 2, 3, 10, 20, 21, 22
 	function := func(f uint32, body ...[]uint32) [][]uint32 {
-		return append(append([][]uint32{{opFunction, 5, f, 0, 6}}, body...), []uint32{opFunctionEnd})
+		return append(append([][]uint32{{OpFunction, 5, f, 0, 6}}, body...), []uint32{OpFunctionEnd})
 	}
 	atomic := func(op, bits, pointer uint32) []uint32 { return []uint32{op, float + bits, 99, pointer, 0, 0, 0} }
-	code := [][]uint32{{opEntryPoint, 5, main, 'f'}, {opExecutionMode, main, modeDenormPreserve, 16}, {opExecutionMode,
-		main, modeRoundingModeRTZ, 64},
-		{opExecutionMode, called, modeRoundingModeRTZ, 32},
-		{opTypeFloat, float + 16, 16}, {opTypeFloat, float + 32, 32}, {opTypeFloat, float + 64, 64}, {opTypeFloat, float + 8,
+	code := [][]uint32{{OpEntryPoint, 5, main, 'f'}, {OpExecutionMode, main, ModeDenormPreserve, 16}, {OpExecutionMode,
+		main, ModeRoundingModeRTZ, 64},
+		{OpExecutionMode, called, ModeRoundingModeRTZ, 32},
+		{OpTypeFloat, float + 16, 16}, {OpTypeFloat, float + 32, 32}, {OpTypeFloat, float + 64, 64}, {OpTypeFloat, float + 8,
 			8},
-		{opTypePointer, shared, classWorkgroup, float + 16}, {opTypePointer, buffer, classUniform, float + 32},
-		{opTypePointer, image, 11, float + 32},
-		{opVariable, shared, 30, classWorkgroup}}
-	code = append(code, function(main, []uint32{opFunctionCall, 5, 98, called}, atomic(opAtomicFAdd, 16, 30),
-		[]uint32{opAccessChain, buffer, 31, 30},
-		atomic(opAtomicFMin, 64, 31), atomic(opAtomicFMax, 64, 31))...)
-	code = append(code, function(called, atomic(opAtomicFAdd, 32, 32), []uint32{opFunctionParameter, image, 33},
-		atomic(opAtomicFMax, 8, 33))...)
-	code = append(code, function(uncalled, atomic(opAtomicFAdd, 64, 30))...)
+		{OpTypePointer, shared, ClassWorkgroup, float + 16}, {OpTypePointer, buffer, ClassUniform, float + 32},
+		{OpTypePointer, image, 11, float + 32},
+		{OpVariable, shared, 30, ClassWorkgroup}}
+	code = append(code, function(main, []uint32{OpFunctionCall, 5, 98, called}, atomic(OpAtomicFAdd, 16, 30),
+		[]uint32{OpAccessChain, buffer, 31, 30},
+		atomic(OpAtomicFMin, 64, 31), atomic(OpAtomicFMax, 64, 31))...)
+	code = append(code, function(called, atomic(OpAtomicFAdd, 32, 32), []uint32{OpFunctionParameter, image, 33},
+		atomic(OpAtomicFMax, 8, 33))...)
+	code = append(code, function(uncalled, atomic(OpAtomicFAdd, 64, 30))...)
 	m, err := Parse(assemble(code...))
 	require.NoError(t, err)
 	e, ok := m.EntryPoint("f", Compute)
@@ -151,15 +151,15 @@ func TestParse_FloatAtomics(t *testing.T) {
 	require.Equal(t, []FloatMode{{DenormPreserve, 16}, {RoundingModeRTZ, 64}}, e.FloatModes)
 	require.Equal(t, []FloatAtomic{{}, {Of: AtomicFloat64MinMaxEXT, Buffer: true}, {Of: AtomicFloat32AddEXT},
 		{Of: AtomicFloat16AddEXT, Shared: true}}, e.FloatAtomics)
-	_, err = Parse(assemble([]uint32{opExecutionMode, main, modeDenormPreserve}))
+	_, err = Parse(assemble([]uint32{OpExecutionMode, main, ModeDenormPreserve}))
 	require.ErrorContains(t, err, "an execution mode of floats has no width")
 }
 
 func TestParse_LocalSizeByConstants(t *testing.T) {
 	const uint32T, main = 1, 9
-	point := []uint32{opEntryPoint, 5, main, 'f'}
+	point := []uint32{OpEntryPoint, 5, main, 'f'}
 	num := func(op, of, v uint32) []uint32 { return []uint32{op, uint32T, of, v} }
-	size := []uint32{opExecutionModeID, main, modeLocalSizeID, 2, 3, 4}
+	size := []uint32{OpExecutionModeID, main, ModeLocalSizeID, 2, 3, 4}
 	parsed := func(code []byte) *EntryPoint {
 		m, err := Parse(code)
 		require.NoError(t, err)
@@ -167,13 +167,13 @@ func TestParse_LocalSizeByConstants(t *testing.T) {
 		require.True(t, ok)
 		return e
 	}
-	e := parsed(assemble(point, size, num(opConstant, 2, 32), num(opConstant, 3, 2), num(opConstant, 4, 1)))
+	e := parsed(assemble(point, size, num(OpConstant, 2, 32), num(OpConstant, 3, 2), num(OpConstant, 4, 1)))
 	require.Equal(t, [3]uint32{32, 2, 1}, e.LocalSize)
 	require.False(t, e.Adjustable)
-	e = parsed(assemble(point, size, num(opConstant, 2, 32), num(opSpecConstant, 3, 2), num(opConstant, 4, 1)))
+	e = parsed(assemble(point, size, num(OpConstant, 2, 32), num(OpSpecConstant, 3, 2), num(OpConstant, 4, 1)))
 	require.Equal(t, [3]uint32{32, 2, 1}, e.LocalSize)
 	require.True(t, e.Adjustable)
-	e = parsed(assemble(point, size, num(opConstant, 2, 32)))
+	e = parsed(assemble(point, size, num(OpConstant, 2, 32)))
 	require.Equal(t, [3]uint32{}, e.LocalSize, "a constant is undefined")
 	require.True(t, e.Adjustable)
 	e = parsed(assemble(point))
@@ -182,18 +182,18 @@ func TestParse_LocalSizeByConstants(t *testing.T) {
 
 // Nested types whose size doubles with each level are read quickly, and their sizes do not overflow.
 func TestParse_HugeTypes(t *testing.T) {
-	list := [][]uint32{{opEntryPoint, 5, 200, 'f'}, {opTypeInt, 1, 32, 0}, {opConstant, 1, 2, 0xffffffff}}
+	list := [][]uint32{{OpEntryPoint, 5, 200, 'f'}, {OpTypeInt, 1, 32, 0}, {OpConstant, 1, 2, 0xffffffff}}
 	for i := uint32(10); i < 110; i++ {
 		of := i - 1
 		if i == 10 {
 			of = 1
 		}
-		list = append(list, []uint32{opTypeStruct, i, of, of})
+		list = append(list, []uint32{OpTypeStruct, i, of, of})
 	}
-	list = append(list, []uint32{opTypeArray, 110, 109, 2}, []uint32{opTypePointer, 111, classPushConstant, 110},
-		[]uint32{opVariable, 111, 112, classPushConstant},
-		[]uint32{opTypePointer, 113, classWorkgroup, 110}, []uint32{opVariable, 113, 114, classWorkgroup},
-		[]uint32{opFunction, 1, 200, 0, 1}, []uint32{61, 1, 201, 112}, []uint32{61, 1, 202, 114}, []uint32{opFunctionEnd})
+	list = append(list, []uint32{OpTypeArray, 110, 109, 2}, []uint32{OpTypePointer, 111, ClassPushConstant, 110},
+		[]uint32{OpVariable, 111, 112, ClassPushConstant},
+		[]uint32{OpTypePointer, 113, ClassWorkgroup, 110}, []uint32{OpVariable, 113, 114, ClassWorkgroup},
+		[]uint32{OpFunction, 1, 200, 0, 1}, []uint32{61, 1, 201, 112}, []uint32{61, 1, 202, 114}, []uint32{OpFunctionEnd})
 	m, err := Parse(assemble(list...))
 	require.NoError(t, err)
 	e, _ := m.EntryPoint("f", Compute)
@@ -211,12 +211,12 @@ func TestParse_Damaged(t *testing.T) {
 		"at byte 1036: an instruction has 0 words, but 1 are left": append(slices.Clone(good[:1036]), 0, 0, 0, 0),
 		"at byte 1032: an instruction has 255 words":               append(slices.Clone(good[:1032]), 1, 0, 255, 0),
 		"the last function has no end":                             good[:len(good)-4],
-		"a string has no terminating zero":                         assemble([]uint32{opEntryPoint, 5, 1, 0x61616161}),
-		"instruction 17 has 0 operands, expected at least 1":       assemble([]uint32{opCapability}),
-		"a local size has 1 values, not 3": assemble([]uint32{opExecutionMode, 1, modeLocalSize,
+		"a string has no terminating zero":                         assemble([]uint32{OpEntryPoint, 5, 1, 0x61616161}),
+		"instruction 17 has 0 operands, expected at least 1":       assemble([]uint32{OpCapability}),
+		"a local size has 1 values, not 3": assemble([]uint32{OpExecutionMode, 1, ModeLocalSize,
 			1}),
-		"at byte 40: a function begins inside of a function": assemble([]uint32{opFunction, 1, 2, 0, 3},
-			[]uint32{opFunction, 1, 2, 0, 3}),
+		"at byte 40: a function begins inside of a function": assemble([]uint32{OpFunction, 1, 2, 0, 3},
+			[]uint32{OpFunction, 1, 2, 0, 3}),
 	} {
 		_, err := Parse(code)
 		require.ErrorContains(t, err, want)

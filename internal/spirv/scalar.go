@@ -15,17 +15,17 @@ func (r *reader) scalars(list []Scalar, of id, at uint64, left *int) []Scalar {
 		return list
 	}
 	switch t.op {
-	case opTypeInt, opTypeFloat:
-		return append(list, Scalar{Offset: at, Bits: t.words[0], Float: t.op == opTypeFloat})
-	case opTypeVector:
+	case OpTypeInt, OpTypeFloat:
+		return append(list, Scalar{Offset: at, Bits: t.words[0], Float: t.op == OpTypeFloat})
+	case OpTypeVector:
 		return each(t.words[0], uint64(t.words[1]), r.values[t.words[0]].size)
-	case opTypeArray:
-		if stride, ok := r.decorated[of][decorationArrayStride]; ok {
+	case OpTypeArray:
+		if stride, ok := r.decorated[of][DecorationArrayStride]; ok {
 			return each(t.words[0], r.length(t.words[1]), uint64(stride))
 		}
-	case opTypeStruct:
+	case OpTypeStruct:
 		for i, part := range t.words {
-			if offset, ok := r.members[member{of, uint32(i)}][decorationOffset]; ok && *left > 0 {
+			if offset, ok := r.members[member{of, uint32(i)}][DecorationOffset]; ok && *left > 0 {
 				*left--
 				list = r.scalars(list, part, add(at, uint64(offset)), left)
 			}

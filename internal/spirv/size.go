@@ -30,21 +30,21 @@ func (r *reader) length(of id) uint64 {
 // sizeOf returns the size of a type that is being declared.
 func (r *reader) sizeOf(of id, t value) uint64 {
 	switch t.op {
-	case opTypeBool:
+	case OpTypeBool:
 		return 4
-	case opTypeInt, opTypeFloat:
+	case OpTypeInt, OpTypeFloat:
 		return uint64(t.words[0]) / 8
-	case opTypeVector, opTypeMatrix:
+	case OpTypeVector, OpTypeMatrix:
 		return mul(r.values[t.words[0]].size, uint64(t.words[1]))
-	case opTypeArray:
+	case OpTypeArray:
 		each := r.values[t.words[0]].size
-		if stride, ok := r.decorated[of][decorationArrayStride]; ok {
+		if stride, ok := r.decorated[of][DecorationArrayStride]; ok {
 			each = uint64(stride)
 		}
 		return mul(each, r.length(t.words[1]))
-	case opTypeStruct:
+	case OpTypeStruct:
 		return r.structSize(of, t.words)
-	case opTypePointer:
+	case OpTypePointer:
 		return 8
 	}
 	return 0
@@ -56,11 +56,11 @@ func (r *reader) structSize(of id, members []uint32) uint64 {
 	for i, m := range members {
 		d, t := r.members[member{of, uint32(i)}], r.values[m]
 		size := t.size
-		if stride, ok := d[decorationMatrixStride]; ok && t.op == opTypeMatrix {
+		if stride, ok := d[DecorationMatrixStride]; ok && t.op == OpTypeMatrix {
 			size = mul(uint64(stride), uint64(t.words[1]))
 		}
 		at := end
-		if offset, ok := d[decorationOffset]; ok {
+		if offset, ok := d[DecorationOffset]; ok {
 			at = uint64(offset)
 		}
 		end = max(end, add(at, size))

@@ -160,6 +160,8 @@ func gpuKinds() []builtin {
 				count("texture_depth_limit", Default(2048), Help("layers")),
 				count("max_function_args", Default(128)),
 				count("image_base_address_alignment", Default(64), Help("pixels")),
+				text1("device_type", OneOf("cpu", "gpu", "accelerator", "other"),
+					Help("what the driver runs kernels on; schedules for cpu use other tiles")),
 				WithParser(parseOpenCL))
 		}},
 		{"metal", dlpack.Metal, func() []KindOption {

@@ -45,7 +45,7 @@ var kindRows = []kindRow{
 	{"opencl", 4, "opencl gpu", `alias-check bool; bounds-check bool; max_threads_per_block int=256;
 		max_shared_memory_per_block int=16384; max_num_threads int=256;
 		thread_warp_size int=1; texture_spatial_limit int=16384; max_function_args int=128; texture_depth_limit int=2048;
-		image_base_address_alignment int=64`, ""},
+		image_base_address_alignment int=64; device_type str`, ""},
 	{"metal", 8, "metal gpu", `max_num_threads int=256; max_threads_per_block int=256;
 		max_shared_memory_per_block int=32768;
 		thread_warp_size int=16; max_function_args int=31`, ""},
@@ -186,7 +186,7 @@ func TestKinds_EveryOptionIsSetAndRead(t *testing.T) {
 	quiet(t)
 	values := map[string]any{"int": int64(2), "bool": true, "str": "some text", "[]str": []string{"a", "b c"}}
 	special := map[string]any{"cuda.arch": "sm_86", "nvptx.mcpu": "sm_86", "nvptx.mtriple": "nvptx64-nvidia-cuda",
-		"rocm.mcpu":    "gfx906",
+		"opencl.device_type": "cpu", "rocm.mcpu": "gfx906",
 		"rocm.mtriple": "amdgcn-amd-amdhsa-hcc", "llvm.mfloat-abi": "soft", "llvm.jit": "orcjit"}
 	wrong := map[string][]any{"int": {true, "2", 1.5, nil, []int{2}, map[string]any{}},
 		"bool": {1, 0, "true", nil, []bool{true}},

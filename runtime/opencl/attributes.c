@@ -93,6 +93,17 @@ static int image_size(const cl_device* d, cl_device_info what, TVMFFIAny* out) {
   return d->has_images ? query_size(d, what, out) : 0;
 }
 
+/* What the driver runs kernels on. */
+static int device_type(const cl_device* d, TVMFFIAny* out) {
+  cl_device_type type = 0;
+  cl_int rc = clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+  if (rc != CL_SUCCESS) return failed(d, rc);
+  return tvmgo_text_value(type & CL_DEVICE_TYPE_GPU           ? "gpu"
+                          : type & CL_DEVICE_TYPE_ACCELERATOR ? "accelerator"
+                          : type & CL_DEVICE_TYPE_CPU         ? "cpu"
+                                                              : "other", out);
+}
+
 /* The options of target kind "opencl" that a device reports (docs/abi.md F.2). */
 int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
   *out = tvmgo_any_none();
@@ -103,6 +114,7 @@ int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   if (strcmp(name, "max_shared_memory_per_block") == 0)
     return tvmgo_cl_get_attr(api, id, kTVMGODeviceAttrMaxSharedMemoryPerBlock, out);
   if (strcmp(name, "thread_warp_size") == 0) return tvmgo_cl_get_attr(api, id, kTVMGODeviceAttrWarpSize, out);
+  if (strcmp(name, "device_type") == 0) return device_type(d, out);
   if (strcmp(name, "texture_spatial_limit") == 0) return image_size(d, CL_DEVICE_IMAGE2D_MAX_WIDTH, out);
   if (strcmp(name, "texture_depth_limit") == 0) return image_size(d, CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, out);
   if (strcmp(name, "image_base_address_alignment") == 0 && d->has_images)

@@ -21,5 +21,6 @@ func TestTarget_FromDevice(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, v, got[option], option)
 	}
+	require.Contains(t, []any{"cpu", "gpu", "accelerator", "other"}, got["device_type"])
 	require.EqualValues(t, 128, got["max_function_args"]) // the target kind's default: no device reports it
 }

@@ -1,11 +1,14 @@
 package ops
 
 import (
+	"fmt"
+
+	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/te/schedule"
-	_ "tvmgo/te/schedule/cpu" // the default schedulers
-	_ "tvmgo/te/schedule/gpu"
+	_ "tvmgo/te/schedule/cpu" // the default schedulers of CPUs
+	"tvmgo/te/schedule/gpu"
 )
 
 // Operator describes the operator that made a tensor, for schedulers.
@@ -36,4 +39,46 @@ func RegisterSchedule(key, op string, s Scheduler) error { return schedule.Regis
 // scheduler is tried before the general one. You may extend the schedule afterwards.
 func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	return schedule.For(t, outs...)
+}
+
+// Config holds the parameters of the schedules for devices with threads: threads per block, elements per thread, tiles.
+type Config = gpu.Config
+
+// DefaultConfig returns the parameters that Schedule uses for a target, as a start for others.
+func DefaultConfig(t *target.Target) (*Config, error) {
+	if err := hasConfig(t); err != nil {
+		return nil, fmt.Errorf("ops: default config: %w", err)
+	}
+	return gpu.DefaultConfig(t), nil
+}
+
+// ScheduleWith is Schedule with other parameters for the default schedulers of devices with threads. It returns an
+// error that names the field and the limit if kernels with these parameters would not fit the target.
+func ScheduleWith(t *target.Target, config *Config, outs ...*te.Tensor) (*te.Schedule, error) {
+	if err := hasConfig(t); err != nil {
+		return nil, fmt.Errorf("ops: schedule with a config: %w", err)
+	}
+	if config == nil {
+		return nil, fmt.Errorf("ops: schedule with a config: it is nil: start from ops.DefaultConfig")
+	}
+	if err := config.Check(t); err != nil {
+		return nil, fmt.Errorf("ops: schedule with a config for kind %q: %w", t.Kind(), err)
+	}
+	return schedule.ForWith(t, config, outs...)
+}
+
+// hasConfig returns an error for targets whose schedules have no Config.
+func hasConfig(t *target.Target) error {
+	switch {
+	case t == nil || t.Kind() == nil:
+		return fmt.Errorf("the target is nil: make one by target.New, as in target.New(\"opencl\")")
+	case t.Kind().IsComposite():
+		return fmt.Errorf("the targets of kind %q are composite: schedule for each member", t.Kind())
+	}
+	switch t.DeviceType() {
+	case dlpack.CPU, dlpack.Hexagon, dlpack.ExtDev:
+		return fmt.Errorf("kind %q runs on no device with threads, and its schedules have no parameters: use "+
+			"ops.Schedule", t.Kind())
+	}
+	return nil
 }

@@ -79,3 +79,20 @@ func TestSchedule_Network(t *testing.T) {
 		`ops: schedule of tensor total (sum) for key "gpu": tensor total has no dimensions, `+
 			`but a kernel needs one to distribute over threads: keep one of size 1`)
 }
+
+// Parameters that do not fit are rejected, with the field and the limit; targets without parameters are rejected too.
+func TestScheduleWith(t *testing.T) {
+	x := placeholder("X", 1000)
+	y := Relu(x, "y")
+	to := newTarget(t, "opencl -max_threads_per_block=32")
+	c := must.Get(DefaultConfig(to))(t)
+	c.Elementwise.Threads = 16
+	m := must.Get(te.Lower(must.Get(ScheduleWith(to, c, y))(t), []any{x, y}, "f"))(t)
+	require.Contains(t, text.Print(m), `in range(16), thread "threadIdx.x"`)
+	c.Elementwise.Threads = 64
+	require.EqualError(t, must.Fail(ScheduleWith(to, c, y)), `ops: schedule with a config for kind "opencl": `+
+		`Config.Elementwise.Threads is 64: want 1 to 32 (the target's max_threads_per_block)`)
+	require.ErrorContains(t, must.Fail(ScheduleWith(to, nil, y)), "it is nil: start from ops.DefaultConfig")
+	require.ErrorContains(t, must.Fail(ScheduleWith(newTarget(t, "c"), c, y)), `kind "c" runs on no device with threads`)
+	require.ErrorContains(t, must.Fail(DefaultConfig(nil)), "the target is nil")
+}

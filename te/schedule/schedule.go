@@ -16,6 +16,7 @@ import (
 type Group struct {
 	Schedule *te.Schedule
 	Target   *target.Target
+	Config   any        // the parameters for the target's schedulers, as passed to ForWith; nil: their defaults
 	Result   *te.Tensor // the result of the operator
 	Op       *Operator  // nil if the tensor was made by te.Compute
 	// the tensor that is stored as a whole: Result, or an elementwise tensor of its shape that is its only reader
@@ -83,7 +84,10 @@ func scheduleKeys(t *target.Target) []string {
 // For makes a schedule of tensors for a target. Cheap elementwise tensors are computed inline. Each remaining
 // group goes to the scheduler registered for the most specific of the target's keys; for a key, the operator's
 // scheduler is tried before the general one. You may extend the schedule afterwards.
-func For(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
+func For(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) { return ForWith(t, nil, outs...) }
+
+// ForWith is [For] with parameters for the schedulers, which find them in [Group].Config.
+func ForWith(t *target.Target, config any, outs ...*te.Tensor) (*te.Schedule, error) {
 	if t == nil || t.Kind() == nil {
 		return nil, fmt.Errorf("ops: schedule: the target is nil: make one by target.New, as in target.New(\"c\")")
 	}
@@ -100,7 +104,7 @@ func For(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	}
 	keys := scheduleKeys(t)
 	for _, g := range Groups(s, outs) {
-		g.Target = t
+		g.Target, g.Config = t, config
 		if err := g.schedule(keys); err != nil {
 			return nil, err
 		}

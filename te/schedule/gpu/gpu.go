@@ -1,10 +1,10 @@
-// Package gpu registers the default scheduler for devices with threads (key "gpu"): one thread computes each element.
+// Package gpu registers the default schedulers for devices with threads (key "gpu"). Their parameters are in [Config],
+// which derives from the limits of the target ([LimitsOf]); they do not know devices by name.
 package gpu
 
 import (
 	"fmt"
 
-	"tvmgo/te"
 	"tvmgo/te/schedule"
 )
 
@@ -14,40 +14,21 @@ func init() {
 	}
 }
 
-// scheduleGPU is the default schedule for devices with threads: each tensor of the group is a kernel, with one thread
-// per element.
+// scheduleGPU is the schedule of groups that no other scheduler of this package handles: each tensor of the group is a
+// kernel.
 func scheduleGPU(g *schedule.Group) (bool, error) {
+	c, err := configOf(g)
+	if err != nil {
+		return false, err
+	}
 	list := append(g.Parts(), g.Result)
 	if g.Root != g.Result {
 		list = append(list, g.Root)
 	}
-	threads := 64
-	for _, option := range []string{"max_num_threads", "max_threads_per_block"} {
-		if n, ok := g.Target.Attrs()[option].(int64); ok && n > 0 {
-			threads = min(threads, int(n))
-		}
-	}
 	for _, t := range list {
-		if err := kernel(g.Schedule.Stage(t), threads); err != nil {
+		if err := c.Elementwise.perElement(g.Schedule.Stage(t)); err != nil {
 			return false, err
 		}
 	}
 	return true, nil
-}
-
-func kernel(st *te.Stage, threads int) error {
-	axes := st.Axes()
-	if len(axes) == 0 {
-		return fmt.Errorf("tensor %s has no dimensions, but a kernel needs one to distribute over threads: keep "+
-			"one of size 1",
-			st.Tensor().ProducerName())
-	}
-	all := axes[0]
-	for _, a := range axes[1:] {
-		all = st.Fuse(all, a)
-	}
-	block, thread := st.Split(all, threads)
-	st.Bind(block, "blockIdx.x")
-	st.Bind(thread, "threadIdx.x")
-	return nil
 }

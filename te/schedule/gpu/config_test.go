@@ -1,0 +1,62 @@
+package gpu
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
+	"tvmgo/target"
+)
+
+// targets are targets with very different limits.
+var targets = []string{
+	"opencl", "opencl -device_type=cpu -max_num_threads=4096 -max_threads_per_block=4096",
+	"opencl -max_threads_per_block=1 -max_shared_memory_per_block=0", "vulkan", "vulkan -device_type=cpu",
+	"cuda -arch=sm_60", "nvidia/h100", "nvptx -mcpu=sm_80", "rocm", "metal", "webgpu",
+	"vulkan -max_threads_per_block=48 -max_num_threads=100",
+}
+
+func newTarget(t *testing.T, text string) *target.Target { return must.Get(target.New(text))(t) }
+
+// The default parameters fit the target that they were derived from, and survive JSON.
+func TestDefaultConfig_FitsItsTarget(t *testing.T) {
+	for _, text := range targets {
+		to := newTarget(t, text)
+		c := DefaultConfig(to)
+		require.NoError(t, c.Check(to), text)
+		var read Config
+		require.NoError(t, json.Unmarshal(must.Get(json.Marshal(c))(t), &read), text)
+		require.Equal(t, c, &read, text)
+	}
+}
+
+func TestConfig_CheckNamesFieldAndLimit(t *testing.T) {
+	to := newTarget(t, "opencl -max_threads_per_block=128")
+	for want, change := range map[string]func(c *Config){
+		"Config.Elementwise.Threads is 129: want 1 to 128 (the target's max_threads_per_block)": func(c *Config) {
+			c.Elementwise.Threads = 129
+		},
+		"Config.Elementwise.Threads is 0: want 1 to 128 (the target's max_threads_per_block)": func(c *Config) {
+			c.Elementwise.Threads = 0
+		},
+	} {
+		c := DefaultConfig(to)
+		change(c)
+		require.EqualError(t, c.Check(to), want)
+	}
+}
+
+func TestLimitsOf(t *testing.T) {
+	for text, want := range map[string]Limits{
+		"opencl": {256, 16384, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, false},
+		"opencl -device_type=cpu -max_threads_per_block=64 -max_shared_memory_per_block=100": {
+			64, 100, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, true},
+		"vulkan -device_type=cpu -thread_warp_size=8": {256, 16384, 8, [3]int{65535, 65535, 65535}, true},
+		"vulkan -device_type=discrete":                {256, 16384, 1, [3]int{65535, 65535, 65535}, false},
+		"nvptx -mcpu=sm_80":                           {1024, 49152, 32, [3]int{1<<31 - 1, 65535, 65535}, false},
+	} {
+		require.Equal(t, want, LimitsOf(newTarget(t, text)), text)
+	}
+}

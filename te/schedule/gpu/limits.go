@@ -1,0 +1,55 @@
+package gpu
+
+import (
+	"math"
+
+	"tvmgo/dlpack"
+	"tvmgo/target"
+)
+
+// Limits are the properties of a target that schedules derive from.
+type Limits struct {
+	Threads int    // of a block: the lesser of max_threads_per_block and max_num_threads
+	Shared  int    // bytes of shared memory of a block: max_shared_memory_per_block
+	Warp    int    // threads of a warp, or subgroup: thread_warp_size; 1 if the target has no warps
+	Grid    [3]int // blocks in the dimensions x, y and z
+
+	// OnCPU says that a driver runs the kernels on a CPU, as PoCL and lavapipe do: device_type is "cpu". There shared
+	// memory is not faster than global memory, and a block is a loop of one CPU thread.
+	OnCPU bool
+}
+
+// LimitsOf returns the limits of a target. Options that are not set have the values that every device of the kind
+// supports.
+func LimitsOf(t *target.Target) Limits {
+	l := Limits{Threads: math.MaxInt, Shared: 16 << 10, Warp: 1}
+	most := math.MaxInt32
+	l.Grid = [3]int{most, most, most} // OpenCL's limit is the address space
+	switch t.DeviceType() {
+	case dlpack.CUDA, dlpack.ROCM:
+		l.Shared, l.Grid = 48<<10, [3]int{most, 65535, 65535}
+	case dlpack.Vulkan, dlpack.WebGPU:
+		l.Grid = [3]int{65535, 65535, 65535}
+	}
+	attrs := t.Attrs()
+	number := func(option string) (int, bool) {
+		n, ok := attrs[option].(int64)
+		return int(min(n, math.MaxInt32)), ok && n > 0
+	}
+	for _, option := range []string{"max_num_threads", "max_threads_per_block"} {
+		if n, ok := number(option); ok {
+			l.Threads = min(l.Threads, n)
+		}
+	}
+	if l.Threads == math.MaxInt {
+		l.Threads = 64
+	}
+	if n, ok := number("max_shared_memory_per_block"); ok {
+		l.Shared = n
+	}
+	if n, ok := number("thread_warp_size"); ok {
+		l.Warp = n
+	}
+	l.OnCPU = attrs["device_type"] == "cpu"
+	return l
+}

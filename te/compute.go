@@ -2,6 +2,7 @@ package te
 
 import (
 	"fmt"
+	"slices"
 
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -170,6 +171,10 @@ func (op *operation) checkReads() (err error) {
 		lo := a.Simplify(widen(x.Min, x.Var.Type))
 		ends[x.Var] = a.shift(a.iterations(widen(x.Extent, x.Var.Type)), point(lo))
 	}
+	steps := func(*tir.Var) bool { return false } // whether a variable is the time of a scan, which starts later
+	if slices.ContainsFunc(readsOf(op.bodies), func(t *Tensor) bool { return t.op.state }) && len(op.axes) > 0 {
+		steps = func(v *tir.Var) bool { return v == op.axes[0].Var }
+	}
 	for _, b := range op.bodies {
 		tir.Walk(b, func(n any) bool {
 			switch n := n.(type) {
@@ -181,6 +186,9 @@ func (op *operation) checkReads() (err error) {
 				return n.Cond == nil
 			case *tir.ProducerLoad:
 				for d, x := range n.Indices {
+					if mentions(x, steps) {
+						continue
+					}
 					if e := checkIndex(a, n.Producer, d, x, ends); err == nil {
 						err = e
 					}

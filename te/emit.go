@@ -13,6 +13,9 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	if n.st.op.kind == opExtern {
 		return l.produceExtern(n)
 	}
+	if n.st.op.kind == opScan {
+		return &tir.Seq{}, nil // its initial values and updates have stored it
+	}
 	leaves := make([]tir.Expr, len(n.loops))
 	for i, lp := range n.loops {
 		leaves[i] = lp.index()
@@ -168,6 +171,9 @@ func (l *lowering) indices(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr 
 	at := make([]tir.Expr, len(n.st.axes))
 	for i, a := range n.st.axes {
 		at[i] = value[a]
+		if l.scanned[n.st] != nil {
+			at[i] = l.a.Simplify(tir.Add(n.lo[i], value[a]))
+		}
 	}
 	return at
 }

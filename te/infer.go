@@ -45,6 +45,7 @@ func (l *lowering) inferStage(st *Stage) error {
 		for _, size := range st.op.tensors[0].shape {
 			n.add(tir.IntConst(size.DType(), 0), l.a.Simplify(size), true)
 		}
+		l.scanRegion(n)
 	} else if err := l.inferAttached(n); err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ type lowering struct {
 	nests   map[*Stage]*nest
 	widths  map[threadKey]int64
 	buffers map[*Tensor]*tir.Buffer
+	scanned map[*Stage]*Stage        // the scan whose memory a stage writes
+	ofScan  map[*Stage][]*tir.Buffer // the memory of scans, by the first stage that writes it
 }
 
 // Lower makes a module with one function from a schedule, and leaves the schedule unchanged. The function's arguments
@@ -58,10 +60,16 @@ func (l *lowering) function(args []any, name string) (*tir.PrimFunc, error) {
 			l.order = append(l.order, st)
 		}
 	}
+	if err := l.scans(); err != nil {
+		return nil, err
+	}
 	if err := l.checkArguments(f); err != nil {
 		return nil, err
 	}
 	if err := l.infer(); err != nil {
+		return nil, err
+	}
+	if err := l.checkScans(); err != nil {
 		return nil, err
 	}
 	if f.Body, err = l.body(); err != nil {
@@ -95,6 +103,8 @@ func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 			}
 			st := l.s.of[x.op]
 			switch {
+			case x.op.state:
+				return fmt.Errorf("argument %d: tensor %s is the state of a scan: pass the scan's result", i, x.name)
 			case x.op.err != nil:
 				return x.op.err
 			case st == nil && x.op.kind != opPlaceholder:
@@ -139,7 +149,9 @@ func (l *lowering) checkArguments(f *tir.PrimFunc) error {
 			case l.args[t]:
 			case st.output:
 				return fmt.Errorf("output %s is not among the arguments", t.name)
-			case st.op.kind == opPlaceholder:
+			case st.op.state && l.buffers[t] == nil:
+				return fmt.Errorf("state %s is read, and no scan that the outputs depend on has it", t.name)
+			case st.op.kind == opPlaceholder && !st.op.state:
 				return fmt.Errorf("tensor %s is read, and is not among the arguments", t.name)
 			}
 		}
@@ -200,7 +212,7 @@ func freeVars(exprs []tir.Expr, own map[*tir.Var]bool) []*tir.Var {
 
 // reads returns the tensors that a stage reads after inlining.
 func (l *lowering) reads(st *Stage) []*Tensor {
-	if st.op.kind == opExtern {
+	if st.op.kind == opExtern || st.op.kind == opScan {
 		return st.op.inputs
 	}
 	return readsOf(l.bodies[st])
@@ -283,8 +295,11 @@ func (l *lowering) around(n *nest, rest tir.Stmt) (tir.Stmt, error) {
 		return nil, err
 	}
 	body := tir.Sequence(made, rest)
+	for _, b := range l.ofScan[n.st] {
+		body = &tir.Alloc{Buffer: b, Body: body}
+	}
 	for _, t := range slices.Backward(n.st.op.tensors) {
-		if l.args[t] {
+		if l.args[t] || l.scanned[n.st] != nil {
 			continue
 		}
 		b := l.buffers[t]

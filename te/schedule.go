@@ -100,7 +100,7 @@ func newStage(s *Schedule, op *operation) *Stage {
 
 // reads returns the tensors that a stage reads, in the order of their first use.
 func (st *Stage) reads() []*Tensor {
-	if st.op.kind == opExtern {
+	if st.op.kind == opExtern || st.op.kind == opScan {
 		return st.op.inputs
 	}
 	return readsOf(st.bodies)
@@ -176,6 +176,8 @@ func (st *Stage) computed(primitive string) bool {
 		st.fail(primitive, "it is an argument, which is not computed")
 	case opExtern:
 		st.fail(primitive, "it is made by an extern operation, which has no loops")
+	case opScan:
+		st.fail(primitive, "it is a scan, whose loops are those of its update %s: schedule that", st.op.scan.updates[0].name)
 	}
 	return st.s.err == nil
 }

@@ -23,8 +23,10 @@ type operation struct {
 	axes    []*tir.IterVar // opCompute only
 	reduce  []*tir.IterVar // opCompute only
 	bodies  []tir.Expr     // opCompute only: one formula per tensor
-	inputs  []*Tensor      // opExtern only
+	inputs  []*Tensor      // opExtern and opScan: what it reads
 	extern  func(ins, outs []*tir.Buffer) tir.Stmt
+	scan    *scanParts // opScan only
+	state   bool       // opPlaceholder: it stands for the result of a scan
 	notes   map[string]any
 	err     error
 }
@@ -35,6 +37,7 @@ const (
 	opPlaceholder opKind = iota
 	opCompute
 	opExtern
+	opScan
 )
 
 // Var makes a variable of type int32 that stands for a size.
@@ -138,7 +141,7 @@ func (t *Tensor) ProducerShape() []tir.Expr { return t.shape }
 // ProducerDType is the type of an element.
 func (t *Tensor) ProducerDType() tir.Type { return t.typ }
 
-// Err returns the error of Placeholder, Compute or Extern, or nil.
+// Err returns the error of the function that made the tensor, or nil.
 func (t *Tensor) Err() error {
 	if t == nil {
 		return fmt.Errorf("te: the tensor is nil")
@@ -149,8 +152,8 @@ func (t *Tensor) Err() error {
 	return fmt.Errorf("te: %w", t.op.err)
 }
 
-// Axes returns the axes that the tensor is computed over, one per dimension; none for placeholders and extern
-// operations.
+// Axes returns the axes that the tensor is computed over, one per dimension; none for placeholders, extern
+// operations and scans.
 func (t *Tensor) Axes() []*tir.IterVar { return append([]*tir.IterVar{}, t.op.axes...) }
 
 // ReduceAxes returns the axes of the tensor's reduction, or none.
@@ -173,5 +176,6 @@ func (t *Tensor) Annotate(key string, value any) *Tensor {
 // Annotation returns the value that Annotate attached, or nil.
 func (t *Tensor) Annotation(key string) any { return t.op.notes[key] }
 
-// Inputs returns the tensors that an extern operation reads; none for other operations, whose Bodies refer to them.
+// Inputs returns the tensors that an extern operation or a scan reads; none for other operations, whose Bodies refer to
+// them.
 func (t *Tensor) Inputs() []*Tensor { return append([]*Tensor{}, t.op.inputs...) }

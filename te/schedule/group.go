@@ -113,7 +113,8 @@ func (f *flow) groups() []*Group {
 	var all []*Group
 	taken := map[*te.Stage]bool{}
 	for _, st := range slices.Backward(f.stages) {
-		if f.inlined[st] || taken[st] || f.owner[st] != nil || len(st.Tensor().Bodies()) == 0 {
+		if f.inlined[st] || taken[st] || f.owner[st] != nil || len(st.Tensor().Bodies()) == 0 ||
+			st.ScanUpdate() != nil {
 			continue
 		}
 		result := st

@@ -109,6 +109,7 @@ func ForWith(t *target.Target, config any, outs ...*te.Tensor) (*te.Schedule, er
 			return nil, err
 		}
 	}
+	scheduleScans(s, keys)
 	return s, s.Err()
 }
 

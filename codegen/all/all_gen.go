@@ -3,6 +3,7 @@
 package all
 
 import (
+	_ "tvmgo/codegen/cuda"
 	_ "tvmgo/codegen/llvm"
 	_ "tvmgo/codegen/opencl"
 )

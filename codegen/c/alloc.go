@@ -59,7 +59,14 @@ func (w *writer) alloc(s *tir.Alloc) {
 		if b.Alignment > int(size) && !w.kernels {
 			align = fmt.Sprintf(" __attribute__((aligned(%d)))", b.Alignment)
 		}
-		w.line("%s%s %s[%d]%s;", scope, element, name, max(count, 1), align)
+		declared := ""
+		if w.kernels && w.hooks.Alloc != nil {
+			declared = w.hooks.Alloc(w.fn.PrimFunc, b, element, name)
+		}
+		if declared == "" {
+			declared = fmt.Sprintf("%s%s %s[%d]%s;", scope, element, name, max(count, 1), align)
+		}
+		w.line("%s", declared)
 		if !w.fn.read[b.Data] { // compilers warn about memory that is only written
 			w.line("(void)%s;", name)
 		}

@@ -83,6 +83,9 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		t = tir.Void
 	}
 	if w.hooks.Intrinsic != nil {
+		if w.hooks.Needs != nil {
+			w.snippet(w.hooks.Needs(e)...)
+		}
 		text, err := w.hooks.Intrinsic(e, texts)
 		if err != nil {
 			w.fail("intrinsic %s: %w", e.Name, err)
@@ -96,7 +99,11 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		return w.wrap(t, code{w.one(t) + " / " + w.math("sqrt", t, args[0]).text, precMul})
 	case "sigmoid":
 		x := code{"-" + args[0].in(precAtom), precUnary}
-		return w.wrap(t, code{w.one(t) + " / (" + w.one(t) + " + " + w.math("exp", t, x).text + ")", precMul})
+		one := w.one(t)
+		if w.isClass(t) { // rounded once, at the end
+			one = w.one(tir.Float32)
+		}
+		return w.wrap(t, code{one + " / (" + one + " + " + w.math("exp", t, x).text + ")", precMul})
 	case "exp10":
 		ten := w.floatConstant(&tir.FloatImm{Type: t, Value: 10})
 		return w.wrap(t, w.math("pow", t, ten, args[0]))
@@ -127,7 +134,7 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		if from := e.Args[0].DType(); !tir.IsFloat(from) {
 			return map[bool]code{true: atom("true"), false: atom("false")}[e.Name == "isfinite"]
 		}
-		return code{e.Name + "(" + texts[0] + ") != 0", precEqual}
+		return code{e.Name + "(" + w.plainFloat(e.Args[0].DType(), args[0]).text + ") != 0", precEqual}
 	case "likely":
 		if w.kernels || !tir.IsBool(t) {
 			return args[0]
@@ -158,11 +165,11 @@ func (w *writer) reinterpret(e *tir.Call, x code) code {
 	if from == to {
 		return x
 	}
-	if isNarrow(from) {
+	if w.isNarrow(from) {
 		w.snippet(narrowName(from))
 		x, from = atom("tvmgo_to_"+narrowName(from)+"("+x.text+")"), tir.UInt16
 	}
-	if isNarrow(to) {
+	if w.isNarrow(to) {
 		w.snippet(narrowName(to))
 		return atom("tvmgo_from_" + narrowName(to) + "((uint16_t)" + x.in(precUnary) + ")")
 	}
@@ -248,7 +255,7 @@ func (w *writer) externCall(e *tir.Call) code {
 	}
 	types, args := make([]string, len(e.Args)), make([]string, len(e.Args))
 	for k, a := range e.Args {
-		if isNarrow(a.DType()) || a.DType().Lanes != 1 {
+		if w.isNarrow(a.DType()) || a.DType().Lanes != 1 {
 			w.fail("the call of the C function %s passes a value of type %s: cast it", e.Name, a.DType())
 			return atom("0")
 		}

@@ -47,6 +47,13 @@ func (w *writer) floatConstant(e *tir.FloatImm) code {
 		suffix, bits = "f", 32
 	}
 	switch {
+	case w.isClass(e.Type):
+		narrow, ok := tir.Const(tir.Element(e.Type), v).(*tir.FloatImm)
+		if !ok {
+			w.fail("constant %v is not of type %s", v, e.Type)
+			return atom("0")
+		}
+		return w.asClass(e.Type, w.floatConstant(&tir.FloatImm{Type: tir.Float32, Value: narrow.Value}))
 	case isNarrow(e.Type):
 		v = roundNarrow(v, e.Type)
 	case bits == 32:

@@ -25,12 +25,18 @@ type Hooks struct {
 	Reserved func(name string) bool
 	// TypeName returns the name of a type of one lane; false: as in C.
 	TypeName func(t tir.Type) (string, bool)
+	// Class returns the snippet that defines the class of a float type of at most 16 bits, if the language has classes:
+	// with operators + - * /, each of one rounding, a conversion from every number by a call of the type's name, and an
+	// implicit conversion to float. Without it, such values are of type float and rounded after each operation.
+	Class func(t tir.Type) (snippet string, ok bool)
 	// ThreadIndex returns the expression of a thread's index ("threadIdx.x"). Without it, loops over threads are an
 	// error.
 	ThreadIndex func(tag string) (string, error)
 	// Intrinsic returns the expression of an intrinsic call on expressions of one lane; "": as in C. The call has type
 	// Void if it is a statement.
 	Intrinsic func(call *tir.Call, args []string) (string, error)
+	// Needs returns the snippets that the expression of Intrinsic uses.
+	Needs func(call *tir.Call) []string
 	// Math returns the name of a function of math.h whose arguments and result have type t. Without it, C's name is
 	// used.
 	Math func(name string, t tir.Type) string
@@ -39,12 +45,18 @@ type Hooks struct {
 	Vectors Vectors
 	// Snippet returns code that replaces a snippet of package c, such as "float16"; false: as in C.
 	Snippet func(name string) (string, bool)
+	// Snippets are further snippets, which take precedence over those of package c. Without it, there are none.
+	Snippets abi.Snippets
 	// Inline precedes the word inline of helper functions in the code: "static ". If it is empty, C's prefix is used,
 	// which kernels do not have.
 	Inline string
 	// Pointer returns the type of a buffer's address for elements of the given type: "__global float*". Without it, the
 	// type is element*.
 	Pointer func(b *tir.Buffer, element string) string
+	// Restrict is the word that declares that the memory of a pointer overlaps no other: "" is C's. ReadOnly says that
+	// a kernel's pointers to memory that it only reads are declared const.
+	Restrict string
+	ReadOnly bool
 	// Before returns lines before a body and its comment.
 	Before func(f *tir.PrimFunc) string
 	// Declare returns the head of a body, up to the brace, instead of "static int32_t NAME_body(params)".
@@ -52,6 +64,9 @@ type Hooks struct {
 	// Scope returns the text before an allocation's type, such as "__shared__", or an error if the device does not have
 	// the scope.
 	Scope func(scope string) (string, error)
+	// Alloc returns the statement that declares a kernel's allocation under a name, for memory that is not an array of
+	// its own; "" for others.
+	Alloc func(f *tir.PrimFunc, b *tir.Buffer, element, name string) string
 	// Unroll returns the line before a loop of a kernel that the compiler is asked to unroll by this number of
 	// iterations. nil: no line.
 	Unroll func(iterations int64) string
@@ -93,6 +108,9 @@ func (e *Emitter) emit(m *tir.IRModule, t *target.Target) (code string, pieces [
 		externs:  map[string]string{}, siblings: map[string]bool{}, checks: map[string]*check{},
 		same: map[*tir.PrimFunc]*tir.PrimFunc{}, shared: map[*tir.PrimFunc]bool{}, found: map[string]string{},
 		names: names{taken: map[string]bool{}, also: e.Reserved}}
+	if e.Snippets != nil {
+		g.snippets.Snippets = e.Snippets
+	}
 	defer func() {
 		if p := recover(); p != nil { // a node that Check rejects, such as a nil one
 			code, pieces, err = "", nil, fmt.Errorf("write %s: %sthe program is malformed (%v): check it with tir.Check",

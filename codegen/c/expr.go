@@ -142,11 +142,47 @@ func (w *writer) storageLane(t tir.Type) string { return w.valueType(tir.Element
 func (w *writer) wrap(t tir.Type, c code) code {
 	t = tir.Element(t)
 	switch {
-	case isNarrow(t):
+	case w.isNarrow(t):
 		w.snippet(narrowName(t))
 		return atom("tvmgo_round_" + narrowName(t) + "(" + c.text + ")")
+	case w.isClass(t):
+		return w.asClass(t, c)
 	case tir.IsInt(t) && t.Bits < 32:
 		return code{"(" + w.valueType(t) + ")" + c.in(precUnary), precUnary}
+	}
+	return c
+}
+
+// asClass converts a number to a float type that is a class.
+func (w *writer) asClass(t tir.Type, c code) code {
+	name := w.valueType(t)
+	for _, made := range []string{name, name + "::of_bits"} { // it is one already
+		if strings.HasPrefix(c.text, made+"(") && c.prec == precAtom && closes(c.text, len(made)) == len(c.text)-1 {
+			return c
+		}
+	}
+	return atom(name + "(" + c.text + ")")
+}
+
+// closes returns the index of the parenthesis that closes the one at an index.
+func closes(text string, at int) int {
+	for depth := 0; at < len(text); at++ {
+		switch text[at] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return at
+			}
+		}
+	}
+	return -1
+}
+
+// plainFloat returns a float that may be of a class as a number of the language.
+func (w *writer) plainFloat(t tir.Type, c code) code {
+	if w.isClass(t) {
+		return code{"(float)" + c.in(precUnary), precUnary}
 	}
 	return c
 }
@@ -192,7 +228,11 @@ func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 		return w.wrap(t, w.math("fmod", t, a, b))
 	case op == tir.OpMin, op == tir.OpMax, op == tir.OpFloorDiv && tir.IsSigned(t), op == tir.OpFloorMod &&
 		(tir.IsSigned(t) || tir.IsFloat(t)):
-		return w.wrapFloat(t, atom(w.typed(op, t)+"("+a.text+", "+b.text+")"))
+		result := atom(w.typed(op, t) + "(" + a.text + ", " + b.text + ")")
+		if w.isClass(t) {
+			return result
+		}
+		return w.wrapFloat(t, result)
 	case op == tir.OpFloorDiv:
 		o = infix[tir.OpDiv]
 	case op == tir.OpFloorMod:
@@ -200,12 +240,16 @@ func (w *writer) operate(op tir.BinaryOp, t tir.Type, a, b code) code {
 	case t == tir.UInt16 && op == tir.OpMul: // C multiplies as int, which overflows
 		a = code{"(" + w.valueType(tir.UInt32) + ")" + a.in(precUnary), precUnary}
 	}
-	return w.wrap(t, code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec})
+	result := code{a.in(o.prec) + " " + o.text + " " + b.in(o.prec+1), o.prec}
+	if w.isClass(t) { // the operator rounds
+		return result
+	}
+	return w.wrap(t, result)
 }
 
 // wrapFloat is wrap for the result of a function that already has the type.
 func (w *writer) wrapFloat(t tir.Type, c code) code {
-	if isNarrow(t) {
+	if w.isNarrow(t) || w.isClass(t) {
 		return w.wrap(t, c)
 	}
 	return c
@@ -231,8 +275,9 @@ func (w *writer) typed(op tir.BinaryOp, t tir.Type) string {
 	name := "tvmgo_floormod_" + short
 	if tir.IsFloat(t) {
 		fmod := w.mathName("fmod", t)
-		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s(a, b);\n  return r != 0 && "+
-			"(r < 0) != (b < 0) ? r + b : r;\n}\n", w.inline(), c, name, c, c, c, fmod))
+		rest := w.wrapFloat(t, atom(fmod+"(a, b)")).text
+		w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = %s;\n  return r != 0 && "+
+			"(r < 0) != (b < 0) ? r + b : r;\n}\n", w.inline(), c, name, c, c, c, rest))
 		return name
 	}
 	w.snippetText(name, fmt.Sprintf("%sinline %s %s(%s a, %s b) {\n  const %s r = (%s)(a %% b);\n  return r != 0 && "+
@@ -308,6 +353,10 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 	switch {
 	case to == from:
 		return c
+	case w.isClass(from):
+		return w.cast(to, tir.Float32, w.plainFloat(from, c))
+	case w.isClass(to):
+		return w.asClass(to, c)
 	case tir.IsBool(to):
 		return code{c.in(precCompare) + " != 0", precEqual}
 	// no float type can hold all digits of the intermediate value
@@ -320,11 +369,11 @@ func (w *writer) cast(to, from tir.Type, c code) code {
 		}
 		return atom(name + c.text + ")")
 	// the value must not be rounded to float first
-	case isNarrow(to) && (from == tir.Float64 || !w.kernels && tir.IsInt(from) && from.Bits > 16):
+	case w.isNarrow(to) && (from == tir.Float64 || !w.kernels && tir.IsInt(from) && from.Bits > 16):
 		w.snippet(narrowName(to))
 		w.snippet(narrowName(to) + "_of_double")
 		return atom("tvmgo_round_" + narrowName(to) + "_of_double(" + c.text + ")")
-	case isNarrow(to):
+	case w.isNarrow(to):
 		w.snippet(narrowName(to))
 		return atom("tvmgo_round_" + narrowName(to) + "(" + c.text + ")")
 	case tir.IsHandle(to):

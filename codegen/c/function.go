@@ -71,6 +71,13 @@ func (g *generator) declare(f *tir.PrimFunc) {
 	restrict := ""
 	if b, _ := f.Attrs[transform.AttrNoAlias].(bool); b {
 		restrict = " restrict"
+		if g.hooks.Restrict != "" {
+			restrict = " " + g.hooks.Restrict
+		}
+	}
+	var written map[*tir.Var]bool
+	if g.hooks.ReadOnly {
+		written = fn.written()
 	}
 	isParam := map[*tir.Var]bool{}
 	for i, v := range f.Params {
@@ -90,6 +97,9 @@ func (g *generator) declare(f *tir.PrimFunc) {
 				return
 			}
 			p.ctype = g.pointerType(p.buffer) + restrict
+			if written != nil && !written[p.buffer.Data] {
+				p.ctype = "const " + p.ctype
+			}
 			p.name = fn.names.pick(p.buffer.Name)
 			fn.vars[p.buffer.Data] = p.name
 		} else {
@@ -144,6 +154,41 @@ func (g *generator) declare(f *tir.PrimFunc) {
 		}
 		fn.head = fmt.Sprintf("static %sint32_t %s(%s)", inline, fn.body, params)
 	}
+}
+
+// written returns the addresses of memory that a kernel may write.
+func (fn *function) written() map[*tir.Var]bool {
+	all := map[*tir.Var]bool{}
+	sources := map[tir.Expr]bool{} // addresses that are only read
+	tir.Walk(fn.Body, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.BufferStore:
+			all[n.Buffer.Data] = true
+		case *tir.BufferLoad:
+		case *tir.Call:
+			if n.Name == "async_copy" && len(n.Args) > 1 {
+				sources[n.Args[1]] = true
+			}
+			if n.Name == "address_of" && !sources[n] || n.Name == transform.ReportIndex {
+				tir.Walk(n, func(part any) bool {
+					if l, ok := part.(*tir.BufferLoad); ok {
+						all[l.Buffer.Data] = true
+					}
+					return true
+				})
+			}
+		case *tir.Var:
+			all[n] = true // its address is passed on
+		case *tir.AttrStmt:
+		default:
+			_, buffers := tir.Named(n)
+			for _, b := range buffers {
+				all[b.Data] = true
+			}
+		}
+		return true
+	})
+	return all
 }
 
 func (fn *function) allParams() []param { return append(append([]param{}, fn.params...), fn.extras...) }

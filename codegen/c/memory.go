@@ -130,7 +130,7 @@ func (w *writer) load(e *tir.BufferLoad, i string) code {
 	switch t := e.Buffer.DType; {
 	case tir.IsBool(t):
 		return code{x.text + " != 0", precEqual}
-	case isNarrow(t):
+	case w.isNarrow(t):
 		w.snippet(narrowName(t))
 		return atom("tvmgo_from_" + narrowName(t) + "(" + x.text + ")")
 	}
@@ -139,7 +139,7 @@ func (w *writer) load(e *tir.BufferLoad, i string) code {
 
 // stored converts a value to its storage type.
 func (w *writer) stored(t tir.Type, c code) string {
-	if isNarrow(t) {
+	if w.isNarrow(t) {
 		w.snippet(narrowName(t))
 		return "tvmgo_to_" + narrowName(t) + "(" + c.text + ")"
 	}

@@ -23,6 +23,18 @@ func isNarrow(t tir.Type) bool {
 	return t == tir.Float16 || t == tir.BFloat16
 }
 
+// isClass reports whether a type is a class of the language, which is a float of at most 16 bits.
+func (g *generator) isClass(t tir.Type) bool {
+	if g.hooks.Class == nil {
+		return false
+	}
+	_, ok := g.hooks.Class(tir.Element(t))
+	return ok
+}
+
+// isNarrow is isNarrow for types that are no classes.
+func (g *generator) isNarrow(t tir.Type) bool { return isNarrow(t) && !g.isClass(t) }
+
 // narrowName names the helpers of a narrow type.
 func narrowName(t tir.Type) string {
 	if tir.Element(t) == tir.BFloat16 {
@@ -38,6 +50,11 @@ func (g *generator) valueType(t tir.Type) string {
 	}
 	if g.hooks.TypeName != nil {
 		if s, ok := g.hooks.TypeName(t); ok {
+			if g.hooks.Class != nil {
+				if name, is := g.hooks.Class(t); is {
+					g.snippet(name)
+				}
+			}
 			return s
 		}
 	}
@@ -66,9 +83,9 @@ func (g *generator) storageType(t tir.Type) string {
 	switch {
 	case tir.IsBool(t):
 		return g.valueType(tir.UInt8) // others may have written any byte
-	case isNarrow(t):
+	case g.isNarrow(t):
 		return g.valueType(tir.UInt16)
-	case !transform.IsLegal(t):
+	case !transform.IsLegal(t) && !g.isClass(t):
 		return g.valueType(tir.UInt8) // views access it as bytes
 	}
 	return g.valueType(t)
@@ -88,9 +105,9 @@ func (g *generator) isNative(t tir.Type) bool {
 	n := int(t.Lanes)
 	if v := g.hooks.Vectors; v != nil {
 		_, known := v.Type(vectorOf(t))
-		return n > 1 && known && !isNarrow(t)
+		return n > 1 && known && !g.isNarrow(t)
 	}
-	if g.noVectors || n < 2 || bits.OnesCount(uint(n)) != 1 || n*int(t.Bits)/8 > 64 || isNarrow(t) {
+	if g.noVectors || n < 2 || bits.OnesCount(uint(n)) != 1 || n*int(t.Bits)/8 > 64 || g.isNarrow(t) {
 		return false
 	}
 	_, known := scalarTypes[tir.Element(t)]

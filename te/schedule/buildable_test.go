@@ -23,8 +23,8 @@ func TestSchedule_KindsWithoutGenerator(t *testing.T) {
 		_, err := ops.Schedule(made, y)
 		return err
 	}
-	for _, v := range []any{"cuda -arch=sm_80", "vulkan", "metal", "rocm -mcpu=gfx942", "webgpu"} {
-		require.ErrorContains(t, schedule(v), "it has no code generator: schedule for one of c, llvm, opencl", v)
+	for _, v := range []any{"vulkan", "metal", "rocm -mcpu=gfx942", "webgpu"} {
+		require.ErrorContains(t, schedule(v), "it has no code generator: schedule for one of c, ", v)
 	}
 	for _, v := range []any{"c", "llvm", "opencl"} {
 		require.NoError(t, schedule(v), v)

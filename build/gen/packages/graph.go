@@ -99,7 +99,7 @@ func (g *graph) rules() []rule {
 		{[]string{"codegen/c"}, []string{"runtime/..."}, "C source is generated without a runtime"},
 		{[]string{"codegen/abi"}, []string{"blob", "runtime/...", "target/...", "tir/...", "te/...", "export/..."},
 			"code generators and packed kernels share it"},
-		{[]string{"export/..."}, []string{"codegen", "codegen/c", "codegen/llvm", "codegen/opencl", "tir/...", "te/..."},
+		{[]string{"export/..."}, []string{"codegen", "codegen/c", "codegen/cuda", "codegen/llvm", "codegen/opencl", "tir/...", "te/..."},
 			"kernels are packed without a code generator"},
 		{[]string{"codegen/...", "export/..."}, devices, "code is generated and exported without a device"},
 		{[]string{"runtime"}, append([]string{"tir/...", "te/...", "codegen/...", "export/...", "internal/dl"}, devices...),

@@ -1,0 +1,25 @@
+// Package cuda generates code for target kind "cuda": CUDA C, by the emitter of package codegen/c. Importing it enables
+// the kind:
+//
+//	import _ "tvmgo/codegen/cuda"
+//
+//	m, err := codegen.Build(program, target) // of "cuda", with kind c or llvm as its host
+//
+// A function whose loops are bound to blockIdx and threadIdx (te's Bind) becomes kernels, and a host function that
+// checks its arguments and launches them. The passes of transform.ForDevice do this; [Language] describes CUDA C to
+// them. The host's module imports the one with the kernels, so that both are exported as one library.
+//
+// # The code
+//
+// The code includes no header, so that NVRTC alone compiles it. Memory of scope "shared" is __shared__, "shared.dyn" is
+// the dynamic shared memory of a launch, and "local" belongs to a thread. Pointers to memory that a kernel only reads
+// are const. Constant block sizes are launch bounds.
+//
+// float16 and bfloat16 are classes of 16 bits (half, bfloat16) that the code defines. Sums, differences and products
+// are instructions of these types where the architecture has them, otherwise they are computed as float; both round
+// once. Values of warps are exchanged by the shuffle instructions with all 32 threads.
+//
+// PTX is inline assembly, each instruction in a function of its own with the prefix tvmgo_.
+//
+// Generating code needs no device. To run the kernels, a program also imports runtime/cuda.
+package cuda

@@ -1,0 +1,67 @@
+package cuda_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/must"
+	"tvmgo/runtime"
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+func TestEmit_Golden(t *testing.T) {
+	for name, m := range map[string]*tir.IRModule{
+		"tiles": tiles(t, 13, 11, 10, tir.Float32), "vadd": vadd(t, tir.Float32, 128), "everything": parsed(t, everything),
+	} {
+		code := source(t, m)
+		golden.Text(t, "testdata/"+name+".golden.cu", code)
+		for _, arch := range archs {
+			compiled(t, code, arch)
+		}
+	}
+}
+
+// Generating kernels needs no device.
+func TestImports_NoDevice(t *testing.T) {
+	out := must.Get(exec.Command("go", "list", "-deps", "tvmgo/codegen/cuda").Output())(t)
+	require.Contains(t, string(out), "tvmgo/codegen/cuda\n")
+	for _, p := range strings.Fields(string(out)) {
+		for _, device := range []string{"tvmgo/runtime/cuda", "tvmgo/runtime/opencl", "tvmgo/runtime/vulkan",
+			"github.com/", "gorgonia.org"} {
+			require.False(t, strings.HasPrefix(p, device), p)
+		}
+	}
+}
+
+// Words of CUDA C are not used as names of buffers and variables, and are errors as names of kernels.
+func TestEmit_Names(t *testing.T) {
+	n := te.Var("atomicAdd")
+	a := te.Placeholder([]tir.Expr{n}, tir.Float32, "half")
+	b := te.Compute([]tir.Expr{n}, "float4", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.F32(1)) })
+	m := scheduled(t, "dot", []any{a, b}, b)(func(s *te.Schedule) {
+		bx, tx := s.Stage(b).Split(b.Axes()[0], 32)
+		s.Stage(b).Bind(bx, "blockIdx.x")
+		s.Stage(b).Bind(tx, "threadIdx.x")
+	})
+	code := source(t, m)
+	require.Contains(t, code, "v_half, float* v_float4, int v_atomicAdd)")
+
+	kernel := parsed(t, `
+func __syncthreads(a: handle) {
+  attrs {"calling_conv": 2}
+  buffer A: float32[8], param a
+  thread t in range(8), thread "threadIdx.x" {
+    A[t] = 1.0
+  }
+}
+`)
+	_, err := codegen.Build(kernel, onDevice(t, "sm_80"))
+	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
+	require.ErrorContains(t, err, `the name "__syncthreads" is reserved in CUDA C`)
+}

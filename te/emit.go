@@ -34,13 +34,26 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	}
 	l.a.within(n.ofData(), func() { ofData = l.conditions(n, value, true) })
 	first := slices.IndexFunc(n.loops, func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce })
-	for i, lp := range slices.Backward(n.loops) {
+	last := len(n.loops)
+	if n.st.intrin != nil {
+		last = n.tileLoop()
+		l.a.within(n.all(), func() { body, err = l.tensorized(n, leaves, conds, first) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i, lp := range slices.Backward(n.loops[:last]) {
 		if inside := n.inside[lp]; len(inside) > 0 {
 			body, conds = guarded(conds, body), nil
 			for _, in := range slices.Backward(inside) {
 				if body, err = l.around(in, body); err != nil {
 					return nil, err
 				}
+			}
+		}
+		if len(n.st.prefetch) > 0 {
+			if body, err = l.prefetches(n, lp, body); err != nil {
+				return nil, err
 			}
 		}
 		body, conds = lp.guard(lp.v, conds, body)
@@ -158,7 +171,15 @@ func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, 
 			Indices: l.indices(n, value)})
 	}
 	body := tir.Sequence(stores...)
-	for i, lp := range slices.Backward(n.loops[first:]) {
+	loops := n.loops[first:]
+	if n.st.intrin != nil {
+		loops = n.loops[first:n.tileLoop()]
+		var err error
+		if body, err = l.resetTile(n, leaves, inits); err != nil {
+			return nil, err
+		}
+	}
+	for i, lp := range slices.Backward(loops) {
 		body, conds = lp.guard(vars[first+i], conds, body)
 		body = lp.around(vars[first+i], body)
 	}

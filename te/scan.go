@@ -15,9 +15,9 @@ type scanParts struct {
 }
 
 // Scan computes tensors step by step along their first dimension, which is the time: the first steps are those of
-// inits, and each later step t is element t of updates, which read earlier steps of states. states, made by
-// [State], stand for the results. updates are the results of one Compute or ComputeMulti. They may read states through other tensors, which then have to be computed inside the loop over time
-// ([Stage.ComputeAt]), or inline.
+// inits, and each later step t is element t of updates, which read earlier steps of states. states, made by [State],
+// stand for the results. updates are the results of one Compute or ComputeMulti. They may read states through other
+// tensors, which then have to be computed inside the loop over time ([Stage.ComputeAt]), or inline.
 //
 //	s := te.State(te.Dims(m, n), tir.Float32, "s")
 //	first := te.Compute(te.Dims(1, n), "first", func(i ...tir.Expr) tir.Expr { return x.At(i...) })

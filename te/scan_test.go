@@ -104,7 +104,9 @@ func TestScan_Used(t *testing.T) {
 func TestScan_Lags(t *testing.T) {
 	first := Placeholder(Dims(2), tir.Int64, "first")
 	s := State(Dims(20), tir.Int64, "s")
-	next := Compute(Dims(20), "next", func(i ...tir.Expr) tir.Expr { return tir.Add(before(s, 1, i...), before(s, 2, i...)) })
+	next := Compute(Dims(20), "next", func(i ...tir.Expr) tir.Expr {
+		return tir.Add(before(s, 1, i...), before(s, 2, i...))
+	})
 	fib := Scan([]*Tensor{first}, []*Tensor{next}, []*Tensor{s}, "fib")[0]
 	f := lower(t, schedule(t, fib), first, fib)
 	in, out := newMemory(tir.Int64, 2), newMemory(tir.Int64, 20)
@@ -174,6 +176,9 @@ func TestScan_Errors(t *testing.T) {
 	one := func(init, update, state *Tensor) *Tensor {
 		return Scan([]*Tensor{init}, []*Tensor{update}, []*Tensor{state}, "scan")[0]
 	}
+	zeros := func(shape ...int32) *Tensor {
+		return Compute(Dims(shape...), "f", func(...tir.Expr) tir.Expr { return tir.I32(0) })
+	}
 	good := compute(func(i ...tir.Expr) tir.Expr { return before(s, 1, i...) })
 	for want, tensor := range map[string]*Tensor{
 		"there are 1 initial values, 0 updates and 1 states": Scan([]*Tensor{first}, nil, []*Tensor{s}, "scan")[0],
@@ -181,11 +186,11 @@ func TestScan_Errors(t *testing.T) {
 		"state 0 is nil":                                     one(first, good, nil),
 		"initial value 0 is nil":                             one(nil, good, s),
 		"tensor next is no state: make it by State":          one(first, good, good),
-		"want equal numbers":                                 one(Compute(Dims(1), "f", func(...tir.Expr) tir.Expr { return tir.I32(0) }), good, s),
+		"want equal numbers":                                 one(zeros(1), good, s),
 		"want one type": one(Compute(Dims(1, 4), "f",
 			func(...tir.Expr) tir.Expr { return tir.F32(0) }), good, s),
-		"dimension 1 of state s":         one(Compute(Dims(1, 3), "f", func(...tir.Expr) tir.Expr { return tir.I32(0) }), good, s),
-		"has 6 steps, and state s has 5": one(Compute(Dims(6, 4), "f", func(...tir.Expr) tir.Expr { return tir.I32(0) }), good, s),
+		"dimension 1 of state s":         one(zeros(1, 3), good, s),
+		"has 6 steps, and state s has 5": one(zeros(6, 4), good, s),
 		"update next reads steps t-0 to t-0: want steps from t-1": one(first, compute(func(i ...tir.Expr) tir.Expr {
 			return s.At(i...)
 		}), s),

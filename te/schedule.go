@@ -35,6 +35,10 @@ type Stage struct {
 	scope  string
 	double bool
 	aligns map[*tir.IterVar]alignment
+
+	intrin     *Intrin // computes the loops from intrinAxis on; nil: none
+	intrinAxis *tir.IterVar
+	prefetch   []prefetching
 }
 
 // relation describes how axes were derived: a split makes two axes from one, a fusion one from two.

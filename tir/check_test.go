@@ -370,7 +370,8 @@ var spoiledPrograms = []spoiled{
 	}, inLoop + "[6].value: intrinsic check_reports takes an address and returns nothing"},
 	{"shuffle of a vector", func(w *wellFormed) {
 		w.evaluate.Value = &Call{CallIntrinsic, "warp_shuffle", Vector(Int32, 2), []Expr{&Broadcast{I32(1), 2}, I32(1)}}
-	}, inLoop + "[6].value: intrinsic warp_shuffle takes a value of its own type int32x2 and an int32, and moves one lane"},
+	}, inLoop +
+		"[6].value: intrinsic warp_shuffle takes a value of its own type int32x2 and an int32, and moves one lane"},
 	{"shuffle by a float", func(w *wellFormed) {
 		w.evaluate.Value = &Call{CallIntrinsic, "warp_shuffle_xor", Int32, []Expr{I32(1), F32(1)}}
 	}, inLoop + "[6].value: intrinsic warp_shuffle_xor takes a value of its own type int32 and an int32"},

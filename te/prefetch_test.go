@@ -1,0 +1,74 @@
+package te
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/tir"
+	"tvmgo/tir/text"
+)
+
+// TestPrefetch fetches the rows, or the tiles, that a later iteration reads. Results stay the same.
+func TestPrefetch(t *testing.T) {
+	a := Placeholder(Dims(40, 32), tir.Int32, "A")
+	twice := func() *Tensor {
+		return Compute(Dims(39, 32), "out", func(i ...tir.Expr) tir.Expr {
+			return tir.Add(a.At(i...), a.At(tir.Add(i[0], tir.I32(1)), i[1]))
+		})
+	}
+	check := func(s *Schedule, out *Tensor, parts ...string) {
+		t.Helper()
+		f := lower(t, s, a, out)
+		for _, p := range parts {
+			require.Contains(t, text.Print(f), p)
+		}
+		A, O := fill(tir.Int32, 1, 40, 32), newMemory(tir.Int32, 39, 32)
+		require.NoError(t, run(f, 1, A, O), text.Print(f))
+		for p := range O.vals {
+			require.Equal(t, A.vals[p].i+A.vals[p+32].i, O.vals[p].i)
+		}
+	}
+	out := twice()
+	s := schedule(t, out)
+	s.Stage(out).Prefetch(a, out.Axes()[0], 2)
+	check(s, out, "i0 + 2 < 39", "for ahead0 in range(2)", "for ahead1 in range(2)", "A[i0 + ahead0 + 2, ahead1 * 16]")
+
+	out = twice()
+	s = schedule(t, out)
+	x, y, _, _ := s.Stage(out).Tile(out.Axes()[0], out.Axes()[1], 4, 8)
+	_ = x
+	s.Stage(out).Prefetch(a, y, 1)
+	check(s, out, "for ahead0 in range(5)", "A[i0.outer * 4 + ahead0, i1.outer * 8 + 8]")
+}
+
+// TestPrefetch_Errors names the stage, the axis and the tensor.
+func TestPrefetch_Errors(t *testing.T) {
+	a, b := Placeholder(Dims(40, 32), tir.Int32, "A"), Placeholder(Dims(40), tir.Int32, "B")
+	other := Placeholder(Dims(4), tir.Int32, "other")
+	for want, apply := range map[string]func(st *Stage, i, j *tir.IterVar){
+		"te: prefetch of tensor out: axis i0: the tensor is nil": func(st *Stage, i, _ *tir.IterVar) { st.Prefetch(nil, i, 1) },
+		"axis i0: it does not read tensor other":                 func(st *Stage, i, _ *tir.IterVar) { st.Prefetch(other, i, 1) },
+		"tensor A is fetched 0 iterations ahead: want 1 or more": func(st *Stage, i, _ *tir.IterVar) { st.Prefetch(a, i, 0) },
+		"axis i1: tensor B: each iteration reads the same":       func(st *Stage, _, j *tir.IterVar) { st.Prefetch(b, j, 1) },
+		"axis i1: tensor A: the axis is vectorized": func(st *Stage, _, j *tir.IterVar) {
+			st.Vectorize(j)
+			st.Prefetch(a, j, 1)
+		},
+		"axis i0: tensor A: the axis is bound to threadIdx.x": func(st *Stage, i, _ *tir.IterVar) {
+			st.Bind(i, "threadIdx.x")
+			st.Prefetch(a, i, 1)
+		},
+	} {
+		out := Compute(Dims(40, 32), "out", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), b.At(i[0])) })
+		s := schedule(t, out)
+		apply(s.Stage(out), out.Axes()[0], out.Axes()[1])
+		_, err := Lower(s, []any{a, b, out}, "f")
+		require.ErrorContains(t, err, want)
+	}
+	table := Compute(Dims(40), "out", func(i ...tir.Expr) tir.Expr { return a.At(b.At(i...), tir.I32(0)) })
+	s := schedule(t, table)
+	s.Stage(table).Prefetch(a, table.Axes()[0], 1)
+	_, err := Lower(s, []any{a, b, table}, "f")
+	require.ErrorContains(t, err, "which elements of dimension 0 an iteration reads is not known")
+}

@@ -41,7 +41,9 @@ const (
 // imports those whose functions it calls. Calls of functions that are built for another target become packed calls, so
 // they can pass tensors that are parameters, and numbers. The module that Build returns finds every function by its
 // name.
-func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
+//
+// With more targets, the program is built for each of them: see [BuildVariants].
+func Build(m *tir.IRModule, t *target.Target, more ...*target.Target) (*runtime.Module, error) {
 	switch {
 	case m == nil:
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build: the module is nil")
@@ -49,10 +51,21 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build: the target is nil: make one by target.New, as in "+
 			"target.New(\"c\")")
 	}
+	if len(more) > 0 {
+		variants := []Variant{{t, m}}
+		for _, u := range more {
+			variants = append(variants, Variant{u, m})
+		}
+		return BuildVariants(variants)
+	}
 	if err := tir.Check(m); err != nil {
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: %w", t.Kind(), err)
 	}
 	b := &build{target: t, attrs: m.Attrs, wanted: names(m.Funcs)}
+	return b.run(m)
+}
+
+func (b *build) run(m *tir.IRModule) (*runtime.Module, error) {
 	defer b.close()
 	if err := b.divide(m); err != nil {
 		return nil, err
@@ -60,10 +73,16 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	if err := b.connect(); err != nil {
 		return nil, err
 	}
-	for _, p := range b.parts {
-		if err := b.generate(p); err != nil {
+	if b.fat != nil { // the host's code depends on the format of the devices' code
+		if err := b.generateAll(func(p *part) bool { return !isHost(p.target) }); err != nil {
 			return nil, err
 		}
+		if err := b.addDispatch(); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.generateAll(func(p *part) bool { return p.module == nil }); err != nil {
+		return nil, err
 	}
 	return b.link()
 }
@@ -74,7 +93,10 @@ type build struct {
 	attrs  map[string]any // of the program
 	wanted []string       // the names of its functions
 	parts  []*part
-	about  string // the origin of its functions, for their metadata
+	found  *targets // of its functions
+	fat    *fat     // of a build for several targets, otherwise nil
+	root   *part    // imports the others; set when it is known
+	about  string   // the origin of its functions, for their metadata
 	// aliases lists which of their arguments must not overlap.
 	aliases string
 }
@@ -100,6 +122,7 @@ func (b *build) divide(m *tir.IRModule) error {
 	if err != nil {
 		return err
 	}
+	b.found = targets
 	if err := checkCircle(m.Funcs); err != nil {
 		return err
 	}
@@ -109,7 +132,7 @@ func (b *build) divide(m *tir.IRModule) error {
 	if b.aliases, err = aliasesOf(m, targets.of); err != nil {
 		return err
 	}
-	funcs, err := packCalls(m.Funcs, func(f *tir.PrimFunc) any { return targets.key(f.Name) })
+	funcs, err := packCalls(targets.settle(m.Funcs), func(f *tir.PrimFunc) any { return targets.key(f.Name) })
 	if err != nil {
 		return err
 	}
@@ -248,6 +271,17 @@ func (b *build) blame(funcs []*tir.PrimFunc, err error) error {
 		return sameKind(e, "function %s: %w", funcs[0].Name, err)
 	}
 	return fmt.Errorf("function %s: %w", funcs[0].Name, err)
+}
+
+func (b *build) generateAll(wanted func(p *part) bool) error {
+	for _, p := range b.parts {
+		if wanted(p) {
+			if err := b.generate(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // generate makes a part's module.

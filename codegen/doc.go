@@ -15,6 +15,12 @@
 // Functions of one program are built for several targets if they have the attribute "target", or if the target is
 // composite: its members then share the functions. The result is one module that has all functions; see [Build].
 //
+// # Variants
+//
+// Build with several targets, and [BuildVariants] with a program for each of them, make a fat module: it has a variant
+// of each function for each target, and the device of a call's tensors selects one. The selection is C code beside the
+// variants, so that it works in every runtime that loads the module's library.
+//
 // # Libraries
 //
 // With option libs of a target of kind c, as in "c -libs=cblas", a library computes matrix products. It is linked when

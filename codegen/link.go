@@ -135,7 +135,10 @@ func (b *build) link() (*runtime.Module, error) {
 	if err := b.checkListed(); err != nil {
 		return nil, err
 	}
-	root := b.root()
+	root := b.root
+	if root == nil {
+		root = b.chooseRoot()
+	}
 	for _, p := range b.parts {
 		for _, q := range p.calls {
 			if err := p.module.Import(q.module); err != nil {
@@ -158,9 +161,9 @@ func (b *build) link() (*runtime.Module, error) {
 	return m, nil
 }
 
-// root returns the part that imports the others: the host's if no other part calls it, otherwise the first one on the
-// CPU, otherwise the first.
-func (b *build) root() *part {
+// chooseRoot returns the part that imports the others: the host's if no other part calls it, otherwise the first
+// one on the CPU, otherwise the first.
+func (b *build) chooseRoot() *part {
 	called := map[*part]bool{}
 	for _, p := range b.parts {
 		for _, q := range p.calls {

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +27,20 @@ func (t *targets) set(name string, to *target.Target) {
 
 func (t *targets) key(name string) any           { return t.place[name] }
 func (t *targets) of(name string) *target.Target { return t.all[t.place[name]] }
+
+// settle sets the targets of functions whose attribute names a composite one: the members that they were given to.
+func (t *targets) settle(funcs []*tir.PrimFunc) []*tir.PrimFunc {
+	out := slices.Clone(funcs)
+	for i, f := range funcs {
+		if own, set, err := targetOf(f); err == nil && set && own.Kind().IsComposite() {
+			g := *f
+			g.Attrs = maps.Clone(f.Attrs)
+			g.Attrs[AttrTarget] = t.of(f.Name)
+			out[i] = &g
+		}
+	}
+	return out
+}
 
 // targets finds the target of each function. Functions for a composite target are divided among its members.
 func (b *build) targets(m *tir.IRModule) (*targets, error) {

@@ -33,8 +33,8 @@ func (w *writer) checkIndex(e *tir.Call, i string) code {
 		w.lane(e.Args[1], "").in(precUnary))
 	w.snippet("outside")
 	w.line("if ((uint64_t)%s >= (uint64_t)%s) %s", index, size,
-		w.leaving(fmt.Sprintf("tvmgo_outside(%s, %s, %d, (long long)%s, (long long)%s)", abi.Literal(w.fn.Name),
-			abi.Literal(buffer.Value), dim.Value, index, size)))
+		w.leaving(fmt.Sprintf("tvmgo_outside(%s, %s, %d, (long long)%s, (long long)%s)",
+			abi.Literal(shownName(w.fn.PrimFunc)), abi.Literal(buffer.Value), dim.Value, index, size)))
 	return atom(index)
 }
 
@@ -80,6 +80,6 @@ func (w *writer) reports(e *tir.Call) code {
 	}
 	w.line("};")
 	w.try(fmt.Sprintf("tvmgo_check_reports(&%s, %d, %s, %s, %s, %s, %d)", w.lookUp("runtime.TVMTensorCopyToBytes"),
-		device, w.deviceID, record, abi.Literal(w.fn.Name), accesses, len(e.Args)/2))
+		device, w.deviceID, record, abi.Literal(shownName(w.fn.PrimFunc)), accesses, len(e.Args)/2))
 	return code{}
 }

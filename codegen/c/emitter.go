@@ -213,7 +213,7 @@ func (g *generator) generate() string {
 			return ""
 		}
 		g.current = f.Name
-		if g.same[f] == nil {
+		if g.same[f] == nil && !dispatches(f) {
 			g.body(g.functions[f.Name], &bodies)
 		}
 	}
@@ -242,7 +242,7 @@ func (g *generator) generate() string {
 	var forward text
 	if len(g.module.Funcs) > 1 && !g.kernels {
 		for _, f := range g.module.Funcs {
-			if g.same[f] == nil {
+			if g.same[f] == nil && !dispatches(f) {
 				forward.line("%s;", g.functions[f.Name].head)
 			}
 		}

@@ -43,11 +43,11 @@ func (g *generator) entry(f *function, to *text) {
 		g.fail("libraries have something else under names that begin like %q: give it another", f.Name)
 		return
 	}
-	e := &entry{f: f, bound: map[*tir.Var]string{}, fields: &text{depth: 1}, taken: map[string]bool{},
-		data: map[int]string{},
-		writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.within(), vars: map[*tir.Var]string{},
-			out: &text{depth: 1}}}
-	e.snippet("export")
+	if dispatches(f.PrimFunc) {
+		g.dispatch(f, to)
+		return
+	}
+	e := g.newEntry(f)
 	e.arguments()
 	e.scalars()
 	for i, p := range f.params {
@@ -83,6 +83,14 @@ func (g *generator) entry(f *function, to *text) {
 	} else {
 		g.protos.line("int %s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", entryName(f.Name))
 	}
+}
+
+func (g *generator) newEntry(f *function) *entry {
+	g.snippet("export")
+	return &entry{f: f, bound: map[*tir.Var]string{}, fields: &text{depth: 1}, taken: map[string]bool{},
+		data: map[int]string{},
+		writer: &writer{generator: g, facts: newFacts(), fn: f, names: *f.names.within(), vars: map[*tir.Var]string{},
+			out: &text{depth: 1}}}
 }
 
 // arguments writes the checks of each argument by itself.
@@ -308,10 +316,10 @@ func (e *entry) parameters() {
 	f := e.f
 	e.line("static const tvmgo_parameter p[] = {")
 	for i, p := range f.params {
-		e.line("    %s", abi.Parameter(f.Name, i, f.paramName(i), f.paramType(p)))
+		e.line("    %s", abi.Parameter(shownName(f.PrimFunc), i, f.paramName(i), f.paramType(p)))
 	}
 	if len(f.params) == 0 {
-		e.line("    %s", abi.Parameter(f.Name, -1, "", ""))
+		e.line("    %s", abi.Parameter(shownName(f.PrimFunc), -1, "", ""))
 	}
 	e.line("};")
 	if len(e.limits) > 0 {

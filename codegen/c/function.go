@@ -367,7 +367,7 @@ func (fn *function) signature() string {
 	for i, p := range fn.params {
 		list[i] = fn.paramName(i) + ": " + fn.paramType(p)
 	}
-	return fn.Name + "(" + strings.Join(list, ", ") + ")"
+	return shownName(fn.PrimFunc) + "(" + strings.Join(list, ", ") + ")"
 }
 
 // paramName returns the name of a parameter in errors.

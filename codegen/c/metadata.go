@@ -27,11 +27,13 @@ type TargetOfCode struct {
 	Device string          `json:"device"`
 	Format string          `json:"format"` // source format: "tir"
 	Target json.RawMessage `json:"target"`
+	// Function is the variant for this target, of a function that has several.
+	Function string `json:"function,omitempty"`
 }
 
 // NewTargetOfCode describes a target.
 func NewTargetOfCode(t *target.Target) TargetOfCode {
-	return TargetOfCode{t.DeviceType().String(), "tir", json.RawMessage(t.JSON())}
+	return TargetOfCode{Device: t.DeviceType().String(), Format: "tir", Target: json.RawMessage(t.JSON())}
 }
 
 // about returns the origin of the function, at least its target.

@@ -55,7 +55,7 @@ func SameBodies(funcs []*tir.PrimFunc, parameters bool) map[*tir.PrimFunc]*tir.P
 }
 
 // OwnAttrs are the attributes of a function that its body does not depend on.
-var OwnAttrs = []string{AttrDoc, "global_symbol"}
+var OwnAttrs = []string{AttrDoc, AttrShown, "global_symbol"}
 
 // withoutName returns a function without the attributes that its body does not depend on.
 func withoutName(f *tir.PrimFunc) *tir.PrimFunc {
@@ -107,13 +107,13 @@ func (w *writer) self() string {
 	if w.shared[w.fn.PrimFunc] {
 		return selfName
 	}
-	return abi.Literal(w.fn.Name)
+	return abi.Literal(shownName(w.fn.PrimFunc))
 }
 
 // selfArgument precedes the other arguments in the call of a body.
 func (g *generator) selfArgument(f *tir.PrimFunc) []string {
 	if g.shared[f] || g.same[f] != nil {
-		return []string{abi.Literal(f.Name)}
+		return []string{abi.Literal(shownName(f))}
 	}
 	return nil
 }

@@ -1,0 +1,211 @@
+package c
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+
+	"tvmgo/codegen/abi"
+	"tvmgo/dlpack"
+	"tvmgo/tir"
+)
+
+// Attributes of functions with variants for several targets.
+const (
+	// AttrDispatch marks a function that calls one of its variants: its value is a [Dispatch], as JSON. Its body is not
+	// generated.
+	AttrDispatch = "tvmgo.dispatch"
+	// AttrShown is a string, the name of a function in its error messages and its signature. Absent: its own.
+	AttrShown = "tvmgo.shown"
+)
+
+// Dispatch says how a function selects one of its variants.
+type Dispatch struct {
+	// Param is the parameter whose tensor's device selects. -1: there is none, and the first variant is called. It is
+	// also called if the argument is no tensor: its own check of the arguments then reports the error.
+	Param    int               `json:"param"`
+	Variants []DispatchVariant `json:"variants"`
+}
+
+// DispatchVariant is one variant. If several are for one type of device, they are tried in their order.
+type DispatchVariant struct {
+	Function string `json:"function"`        // which has the same parameters
+	Device   int32  `json:"device"`          // dlpack.DeviceType
+	Text     string `json:"text"`            // the target, for errors and reports: "cuda -arch=sm_80"
+	Needs    []Need `json:"needs,omitempty"` // all must be met; none: any device of the type is suitable
+}
+
+// Need is a range of an attribute of a device (runtime.AttrKind). Compute capability 8.6 is 806.
+type Need struct {
+	Attribute int32 `json:"attribute"`
+	Least     int32 `json:"least"`
+	Most      int32 `json:"most"`
+}
+
+// VariantsPrefix begins the symbol of a constant with the variants of a function, for readers that execute nothing:
+// the CRC-32 of what follows, as 8 hexadecimal digits, a space, and a [VariantTable] as JSON. A zero byte ends it.
+const VariantsPrefix = "__tvmgo_variants_"
+
+// VariantTable lists the variants of a function.
+type VariantTable struct {
+	Function string            `json:"function"`
+	Variants []DispatchVariant `json:"variants"`
+}
+
+// dispatches reports whether a function calls one of its variants.
+func dispatches(f *tir.PrimFunc) bool {
+	_, ok := f.Attrs[AttrDispatch].(string)
+	return ok
+}
+
+// shownName returns the name of a function in messages.
+func shownName(f *tir.PrimFunc) string {
+	if name, ok := f.Attrs[AttrShown].(string); ok {
+		return name
+	}
+	return f.Name
+}
+
+// dispatch writes an exported function that calls one of its variants. A call costs a look at the tensor and a jump: no
+// allocation, and no search for a name after the first call.
+func (g *generator) dispatch(f *function, to *text) {
+	var d Dispatch
+	if err := json.Unmarshal([]byte(f.Attrs[AttrDispatch].(string)), &d); err != nil {
+		g.fail("its attribute %s is not what it should be: %w", AttrDispatch, err)
+		return
+	}
+	if g.classic || g.kernels || len(d.Variants) == 0 || d.Param >= len(f.params) {
+		g.fail("a function with variants needs the tvm-ffi convention, and at least one variant")
+		return
+	}
+	e := g.newEntry(f)
+	calls := make([]string, len(d.Variants))
+	for i, v := range d.Variants {
+		calls[i] = e.variantCall(v.Function)
+	}
+	names := variantNames(d.Variants)
+	to.line("")
+	to.line("/* %s: %s. */", comment(f.signature()), comment(names))
+	to.line("TVMGO_EXPORT int %s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {",
+		entryName(f.Name))
+	if d.Param < 0 {
+		to.line("  return %s;", calls[0])
+	} else {
+		e.snippet("dispatched", "no_variant")
+		to.line("  static const tvmgo_parameter p = %s", strings.TrimSuffix(abi.Parameter(f.Name, d.Param,
+			f.paramName(d.Param), f.paramType(f.params[d.Param])), ",")+";")
+		to.line("  const DLTensor* tensor = tvmgo_dispatched(args, num_args, %d);", d.Param)
+		to.line("  if (tensor == NULL) return %s; /* which reports what is wrong with the arguments */", calls[0])
+		to.line("  switch ((int)tensor->device.device_type) {")
+		e.cases(&d, calls, to)
+		to.line("  }")
+		to.line("  return tvmgo_no_variant(&p, tensor->device, %s);", abi.Literal(names))
+	}
+	to.line("}")
+	e.protos.line("int %s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", entryName(f.Name))
+	e.metadata(&g.about)
+	e.table(&d)
+}
+
+// cases writes a case for each type of device. Types with several variants, or with one that has needs, select by the
+// attributes of the device, once.
+func (e *entry) cases(d *Dispatch, calls []string, to *text) {
+	var types []int32
+	for _, v := range d.Variants {
+		if !slices.Contains(types, v.Device) {
+			types = append(types, v.Device)
+		}
+	}
+	for _, t := range types {
+		var group []int
+		needs := false
+		for i, v := range d.Variants {
+			if v.Device == t {
+				group = append(group, i)
+				needs = needs || len(v.Needs) > 0
+			}
+		}
+		to.line("    case %d: /* %s */", t, dlpack.DeviceType(t))
+		if !needs {
+			to.line("      return %s;", calls[group[0]])
+			continue
+		}
+		to.line("      switch (tvmgo_select(&%s, tensor->device, &p)) {", e.group(d, group))
+		for k, i := range group {
+			to.line("        case %d: return %s;", k, calls[i])
+		}
+		to.line("        default: return -1;")
+		to.line("      }")
+	}
+}
+
+// group returns the variable that remembers which of several variants is for which device. Functions with equal needs
+// share it.
+func (e *entry) group(d *Dispatch, group []int) string {
+	var rows strings.Builder
+	var list []DispatchVariant
+	n := 0
+	for k, i := range group {
+		list = append(list, d.Variants[i])
+		for _, need := range d.Variants[i].Needs {
+			fmt.Fprintf(&rows, "    {%d, %d, %d, %d},\n", k, need.Attribute, need.Least, need.Most)
+			n++
+		}
+	}
+	names := abi.Literal(variantNames(list))
+	key := fmt.Sprint(rows.String(), names)
+	name := fmt.Sprintf("tvmgo_group_%08x", crc32.ChecksumIEEE([]byte(key)))
+	e.snippet("select")
+	e.snippetText("group "+name, fmt.Sprintf("static const tvmgo_need %s_needs[] = {\n%s};\n"+
+		"static tvmgo_group %s = {%d, %d, %s_needs, %s, {0}};\n", name, rows.String(), name, len(group), n, name, names))
+	return name
+}
+
+// variantCall returns the call of a variant with the caller's arguments.
+func (e *entry) variantCall(name string) string {
+	if e.module.Func(name) != nil {
+		return entryName(name) + "(self, args, num_args, result)"
+	}
+	found := e.lookUp(name)
+	e.snippet("call_variant")
+	linked := "NULL"
+	if e.isSibling(name) {
+		e.declareSibling(name)
+		linked = entryName(name)
+	}
+	return fmt.Sprintf("tvmgo_call_variant(%s, &%s, %s, self, args, num_args, result)", linked, found,
+		abi.Literal(name))
+}
+
+// table writes the constant that lists the variants.
+func (e *entry) table(d *Dispatch) {
+	text, err := json.Marshal(VariantTable{e.f.Name, d.Variants})
+	if err != nil {
+		e.fail("its variants: %w", err)
+	}
+	symbol, content := VariantsPrefix+e.f.Name, fmt.Sprintf("%08x %s", crc32.ChecksumIEEE(text), text)
+	e.generator.about.line("TVMGO_EXPORT extern const char %s[];", symbol)
+	e.generator.about.line("const char %s[] = %s;", symbol, abi.Literal(content))
+}
+
+// variantNames lists variants by their devices: "cpu (c), cuda (cuda -arch=sm_80; cuda -arch=sm_90)".
+func variantNames(list []DispatchVariant) string {
+	var types []int32
+	texts := map[int32][]string{}
+	for _, v := range list {
+		if texts[v.Device] == nil {
+			types = append(types, v.Device)
+		}
+		texts[v.Device] = append(texts[v.Device], v.Text)
+	}
+	all := make([]string, len(types))
+	for i, t := range types {
+		all[i] = dlpack.DeviceType(t).String()
+		if list := strings.Join(texts[t], "; "); list != all[i] {
+			all[i] += " (" + list + ")"
+		}
+	}
+	return strings.Join(all, ", ")
+}

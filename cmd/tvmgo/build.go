@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +27,8 @@ type buildFlags struct {
 	verbose, checkBounds bool
 }
 
-// emits are the formats of --emit; Module.GetSource has the same names.
-var emits = []string{"tir", "c", "ll", "s"}
+// emits are the formats of --emit; Module.GetSource has the same names. Those after s are formats of kernels.
+var emits = []string{"tir", "c", "ll", "s", "cl", "cu", "ptx", "spvasm"}
 
 func newBuildCommand() *cobra.Command {
 	var f buildFlags
@@ -45,8 +46,9 @@ for other machines:
 
   tvmgo build add.tir -o add.so --target "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"
 
---emit writes text: the checked program (tir), the generated C (c), or, of kind
-llvm, LLVM IR (ll) or assembly (s). The text goes to OUTPUT, or to standard
+--emit writes text: the checked program (tir), the generated C (c), of kind llvm
+LLVM IR (ll) or assembly (s), or kernels: OpenCL C (cl), CUDA C (cu), PTX (ptx)
+or the assembly of SPIR-V (spvasm), as the kind has them. The text goes to OUTPUT, or to standard
 output without -o. If OUTPUT is a library, both are made, and the text goes to
 standard output.
 
@@ -75,7 +77,7 @@ everywhere with -v, the command reports its progress.`,
 	f.define(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.target, "target", "c", "target: a kind, a tag, a command line such as 'c -march=native', or JSON")
-	flags.StringVar(&f.emit, "emit", "", "write text: tir, c, ll or s")
+	flags.StringVar(&f.emit, "emit", "", "write text: "+strings.Join(emits, ", "))
 	flags.BoolVar(&f.checkBounds, "check-bounds", false,
 		"check at run time each index that is not proved to be within its buffer: target option bounds-check")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false,
@@ -93,7 +95,7 @@ func (f *buildFlags) check(args []string) error {
 	case f.output == "" && f.emit == "":
 		return errors.New("say with -o which file to write")
 	case f.emit != "" && !slices.Contains(emits, f.emit):
-		return fmt.Errorf("--emit %s: want tir, c, ll or s", f.emit)
+		return fmt.Errorf("--emit %s: want one of %s", f.emit, strings.Join(emits, ", "))
 	case f.emit == "" && !f.isLibrary():
 		return fmt.Errorf("-o %s: want a name that ends in .so, .a, .tar or .o; --emit writes text", f.output)
 	}
@@ -144,11 +146,12 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 	default:
 		p.begin("write it as " + f.emit)
 		err = foreign(cmd.Context(), func() error {
-			text, err = built.GetSource(f.emit)
+			text, err = sourceOf(built, f.emit)
 			return err
 		})
 		if errors.Is(err, runtime.ErrNotSupported) && f.emit != "c" {
-			return fmt.Errorf("--emit %s: %s has no such text: kind llvm has (--target llvm)", f.emit, kindOf(t))
+			has := emitters[f.emit]
+			return fmt.Errorf("--emit %s: %s has no such text: kind %s has (--target %s)", f.emit, kindOf(t), has, has)
 		}
 		if err != nil {
 			return fmt.Errorf("--emit %s: %w", f.emit, err)
@@ -168,6 +171,37 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", f.output)
 	return err
+}
+
+// emitters has the kinds of targets that have a text.
+var emitters = map[string]string{"ll": "llvm", "s": "llvm", "cl": "opencl", "cu": "cuda", "ptx": "nvptx",
+	"spvasm": "vulkan"}
+
+// sourceOf returns the text of a module, or, if it has none of the format, of the modules of kernels that it imports.
+// The error is runtime.ErrNotSupported if none of them has it.
+func sourceOf(m *runtime.Module, format string) (string, error) {
+	text, err := m.GetSource(format)
+	if !errors.Is(err, runtime.ErrNotSupported) {
+		return text, err
+	}
+	imports, listed := m.Imports()
+	if listed != nil {
+		return "", listed
+	}
+	found := false
+	for _, i := range imports {
+		defer i.Close()
+		switch one, failed := sourceOf(i, format); {
+		case failed == nil:
+			text, found = text+one, true
+		case !errors.Is(failed, runtime.ErrNotSupported):
+			return "", failed
+		}
+	}
+	if found {
+		return text, nil
+	}
+	return "", err
 }
 
 // withBoundsCheck returns a target with option bounds-check set. If t is composite, its members get the option.

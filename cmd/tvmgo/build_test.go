@@ -63,6 +63,27 @@ func TestBuild_Emit(t *testing.T) {
 	require.Contains(t, again, "parallel i in range(n)")
 }
 
+// --emit finds texts of the modules that the result imports.
+func TestBuild_EmitsKernels(t *testing.T) {
+	dir := t.TempDir()
+	program := `func k(a: handle) {
+  buffer A: float32[64], param a
+  thread bx in range(2), thread "blockIdx.x" {
+    thread tx in range(32), thread "threadIdx.x" {
+      A[bx * 32 + tx] = 1.0
+    }
+  }
+}
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.tir"), []byte(program), 0o600))
+	status, text, stderr := builtWith(t, dir, nil, "build", "k.tir", "--target", "opencl", "--emit", "cl")
+	require.Zero(t, status, stderr)
+	require.Contains(t, text, "void k_kernel(__global float* A)")
+	status, _, stderr = builtWith(t, dir, nil, "build", "k.tir", "--target", "opencl", "--emit", "spvasm")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "kind opencl has no such text: kind vulkan has (--target vulkan)")
+}
+
 func TestBuild_BadInput(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -106,6 +127,7 @@ func TestBuild_BadInput(t *testing.T) {
 		{[]string{"add.tir", "-o", "none/x.so"}, 1, "none"},
 		{[]string{"add.tir", "--emit", "c", "-o", "none/x.c"}, 1, "write none/x.c: there is no such folder: create it"},
 		{[]string{"add.tir", "--emit", "c", "-o", "."}, 1, "write .: it is a directory"},
+		{[]string{"add.tir", "--emit", "spvasm"}, 1, "kind c has no such text: kind vulkan has (--target vulkan)"},
 		{[]string{"add.tir", "--emit", "ll"}, 1, "--emit ll: kind c has no such text: kind llvm has (--target llvm)"},
 		{[]string{"add.tir", "-o", "x.so", "--target", "llvm -mcpu=haswel -mtriple=x86_64-linux-gnu"}, 1,
 			"target option mcpu \"haswel\""},
@@ -113,7 +135,7 @@ func TestBuild_BadInput(t *testing.T) {
 		{[]string{"add.tir", "-o", "x.so", "--target", "c -march=x86-64-v9"}, 1, "x86-64-v9"},
 		{[]string{"add.tir", "-o", "x.txt"}, 2, "-o x.txt: want a name that ends in .so, .a, .tar or .o; --emit writes text"},
 		{[]string{"add.tir"}, 2, "usage: tvmgo build"},
-		{[]string{"add.tir", "--emit", "asm"}, 2, "want tir, c, ll or s"},
+		{[]string{"add.tir", "--emit", "asm"}, 2, "want one of tir, c, ll, s, cl, cu, ptx, spvasm"},
 		{nil, 2, "usage: tvmgo build"},
 	} {
 		status, stdout, stderr := builtWith(t, dir, nil, append([]string{"build"}, row.args...)...)

@@ -66,7 +66,7 @@ func TestExitStatus(t *testing.T) {
 		{"build", 2, "name one file"},
 		{"build p.tir", 2, "-o"},
 		{"build p.tir -o p.exe", 2, "want a name that ends in .so"},
-		{"build p.tir --emit x", 2, "--emit x: want tir, c, ll or s"},
+		{"build p.tir --emit x", 2, "--emit x: want one of tir, c, ll, s"},
 		{"build p.tir -o p.so --target nope", 2, "--target: "},
 		{"build none.tir -o p.so", 1, "none.tir: no such file or directory"},
 		{"build . -o p.so", 1, ".: is a directory"},

@@ -1,9 +1,12 @@
 package datamodule
 
 import (
+	"strings"
+
 	"tvmgo/blob"
 	"tvmgo/internal/fault"
 	"tvmgo/internal/modulekind"
+	"tvmgo/internal/spirv"
 )
 
 // vulkanSource is a module of kind vulkan.
@@ -43,10 +46,39 @@ func LoadVulkanSource(p Payload) (Module, error) {
 	return &vulkanSource{deviceCode{kind: p.Kind, functions: m.Functions, payload: m, saved: p}, m}, nil
 }
 
-// GetSource fails: shaders are saved without their source.
+// GetSource returns the SPIR-V of the kernels as text, in the form of spirv-dis: formats "" and "spvasm". If there are
+// several modules of SPIR-V, each follows a comment with the names of its kernels, in the order of Functions.
 func (m *vulkanSource) GetSource(format string) (string, error) {
-	return "", fault.New("get source", fault.NotSupported, "a module of kind %q holds SPIR-V, which is no text",
-		modulekind.Vulkan.Name)
+	const op = "get source"
+	if format != "" && format != modulekind.SpirvText {
+		return "", fault.New(op, fault.NotSupported, "a module of kind %q has SPIR-V, which it shows as %q, not %q",
+			modulekind.Vulkan.Name, modulekind.SpirvText, format)
+	}
+	kernels := map[string][]string{} // the kernels of each module of SPIR-V
+	var order []string
+	for _, f := range m.module.Functions {
+		s, ok := m.module.Shader(f.Key)
+		if !ok {
+			return "", fault.New(op, fault.CorruptModule, "kernel %q has no shader", f.Key)
+		}
+		code := string(s.Code)
+		if kernels[code] == nil {
+			order = append(order, code)
+		}
+		kernels[code] = append(kernels[code], f.Key)
+	}
+	var text strings.Builder
+	for _, code := range order {
+		one, err := spirv.Disassemble([]byte(code), spirv.TextOptions{})
+		if err != nil {
+			return "", fault.New(op, fault.CorruptModule, "the shader of kernel %q: %v", kernels[code][0], err)
+		}
+		if len(order) > 1 {
+			text.WriteString("; kernels: " + strings.Join(kernels[code], ", ") + "\n")
+		}
+		text.WriteString(one)
+	}
+	return text.String(), nil
 }
 
 func (m *vulkanSource) WriteFormats() []string { return []string{modulekind.Vulkan.Name} }

@@ -5,3 +5,6 @@ var Vulkan = register(Kind{
 	Name: "vulkan", Form: Shaders, Import: "tvmgo/runtime/vulkan",
 	Files: []Format{{Suffix: "vulkan"}},
 })
+
+// SpirvText is the format of a vulkan module's source: the assembly of its SPIR-V.
+const SpirvText = "spvasm"

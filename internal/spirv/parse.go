@@ -199,17 +199,11 @@ func decorate[K comparable](all map[K]decorations, of K, w []uint32) {
 
 // text reads a zero-terminated string. It returns the string and the words after it.
 func (r *reader) text(w []uint32) (string, []uint32, error) {
-	var b []byte
-	for i, word := range w {
-		for range 4 {
-			if byte(word) == 0 {
-				return string(b), w[i+1:], nil
-			}
-			b = append(b, byte(word))
-			word >>= 8
-		}
+	text, rest, ok := literalText(w)
+	if !ok {
+		return "", nil, r.damaged("a string has no terminating zero")
 	}
-	return "", nil, r.damaged("a string has no terminating zero")
+	return text, rest, nil
 }
 
 // mode reads an execution mode: the local size, or a mode of floating-point arithmetic.

@@ -65,8 +65,19 @@ func TestModule_Payloads(t *testing.T) {
 		again, err := m.SaveToBinary()
 		require.NoError(t, err)
 		require.Equal(t, c.data, again)
-		_, err = m.GetSource("")
-		requireError(t, err, runtime.ErrNotSupported, "SPIR-V")
+		text, err := m.GetSource("spvasm")
+		require.NoError(t, err)
+		require.Contains(t, text, `OpEntryPoint GLCompute %add "add" %gl_GlobalInvocationID`)
+		for _, name := range []string{"runtime.ModuleGetSource", "ffi.ModuleInspectSource"} {
+			f, err := runtime.Global(name)
+			require.NoError(t, err)
+			defer f.Close()
+			same, err := f.Call(m, "spvasm")
+			require.NoError(t, err)
+			require.Equal(t, text, same)
+		}
+		_, err = m.GetSource("cl")
+		requireError(t, err, runtime.ErrNotSupported, `"spvasm", not "cl"`)
 
 		_, err = loader.Call(c.data[:len(c.data)-1])
 		requireError(t, err, runtime.ErrCorruptModule)

@@ -9,7 +9,7 @@ import (
 	"tvmgo/internal/version"
 	"tvmgo/target"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/alias"
 )
 
 // aboutOf describes the origin of a program's functions, for their metadata: the attribute [c.AttrAbout].
@@ -29,10 +29,10 @@ func aboutOf(funcs []*tir.PrimFunc, of func(name string) *target.Target) (string
 // aliasesOf lists which arguments of a program's functions must not overlap, for the attribute [c.AttrAliases]. It is
 // computed before the passes run, because the pairs are harder to find in the code that passes make.
 func aliasesOf(m *tir.IRModule, of func(name string) *target.Target) (string, error) {
-	all := make(map[string][]transform.AliasPair, len(m.Funcs))
+	all := make(map[string][]alias.Pair, len(m.Funcs))
 	for _, f := range m.Funcs {
 		if c.AliasCheck(of(f.Name)) {
-			all[f.Name] = transform.AliasPairs(m, f)
+			all[f.Name] = alias.Pairs(m, f)
 		} else {
 			all[f.Name] = nil
 		}

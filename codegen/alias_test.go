@@ -17,7 +17,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/te/ops"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/alias"
 )
 
 // aliasPrograms are functions of two tensors and more, with the arguments that may and that may not overlap.
@@ -163,7 +163,7 @@ func TestAliasPairs(t *testing.T) {
 		"own": "", "wider": "[0 1]", "promised": "[0 1]", "strided": "[0 1]", "threads": "[0 1]"}
 	for _, f := range m.Funcs {
 		got := ""
-		for i, p := range transform.AliasPairs(m, f) {
+		for i, p := range alias.Pairs(m, f) {
 			if i > 0 {
 				got += " "
 			}
@@ -274,8 +274,8 @@ func TestBuild_AliasCheckOfMany(t *testing.T) {
 	}
 	m := parsed(t, fmt.Sprintf("func f(%s) {\n%s  for i in range(4) {%s }\n}", strings.Join(params, ", "), text.String(),
 		body.String()))
-	pairs := map[[2]int]transform.AliasPair{}
-	for _, p := range transform.AliasPairs(m, m.Func("f")) {
+	pairs := map[[2]int]alias.Pair{}
+	for _, p := range alias.Pairs(m, m.Func("f")) {
 		pairs[[2]int{p.First, p.Second}] = p
 	}
 	require.Greater(t, len(pairs), 16)
@@ -352,7 +352,7 @@ func TestAliasPairs_Operators(t *testing.T) {
 				args = []any{a, b, c.out}
 			}
 			m := must.Get(te.Lower(s, args, "f"))(t)
-			pairs := transform.AliasPairs(m, m.Func("f"))
+			pairs := alias.Pairs(m, m.Func("f"))
 			if c.name == "softmax" && kindName == "opencl" {
 				continue // threads of a block have parts of a row
 			}
@@ -377,8 +377,8 @@ func TestAliasPairs_Extern(t *testing.T) {
 		})[0]
 	s := must.Get(te.NewSchedule(out))(t)
 	m := must.Get(te.Lower(s, []any{a, b, out}, "f"))(t)
-	require.Equal(t, []transform.AliasPair{{First: 0, Second: 2, SecondWritten: true},
-		{First: 1, Second: 2, SecondWritten: true}}, transform.AliasPairs(m, m.Func("f")))
+	require.Equal(t, []alias.Pair{{First: 0, Second: 2, SecondWritten: true},
+		{First: 1, Second: 2, SecondWritten: true}}, alias.Pairs(m, m.Func("f")))
 	code := source(t, built(t, m, kind(t, "c")))
 	require.Contains(t, code, "&p[0], &p[2]")
 	require.Contains(t, code, "&p[1], &p[2]")

@@ -7,7 +7,7 @@ import (
 	"tvmgo/target"
 	"tvmgo/target/partition"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/product"
 )
 
 // OpFunction is the attribute of an operation that stands for a function: a *tir.PrimFunc. [OpThreads] is a bool:
@@ -62,15 +62,15 @@ func operation(f *tir.PrimFunc, among []*tir.PrimFunc) target.Op {
 		}
 		return true
 	})
-	if product, ok := transform.ProductOf(f); ok {
+	if p, ok := product.Of(f); ok {
 		op.Kind = "matmul"
-		op.Attrs["dtype"] = product.C.Buffer.DType.String()
-		for name, size := range map[string]tir.Expr{"m": product.M, "n": product.N, "k": product.K} {
+		op.Attrs["dtype"] = p.C.Buffer.DType.String()
+		for name, size := range map[string]tir.Expr{"m": p.M, "n": p.N, "k": p.K} {
 			if c, ok := size.(*tir.IntImm); ok {
 				op.Attrs[name] = int(c.Value)
 			}
 		}
-		delete(reads, product.C.Buffer) // a product reads it only to accumulate
+		delete(reads, p.C.Buffer) // a product reads it only to accumulate
 	}
 	if kind, ok := f.Attrs[AttrOp].(string); ok && kind != "" {
 		op.Kind = kind

@@ -132,11 +132,3 @@ func (st *Stage) StorageAlign(axis *tir.IterVar, factor, offset int) {
 		st.aligns[axis] = alignment{int64(factor), int64(offset)}
 	}
 }
-
-// DoubleBuffer allocates the tensor's memory twice, so that one iteration can fill one half while the other half is
-// read. The tensor must be attached to a loop.
-func (st *Stage) DoubleBuffer() {
-	if st.stored("double_buffer") {
-		st.double = true
-	}
-}

@@ -182,12 +182,22 @@ func (d *drawer) draw() {
 	case 17, 18:
 		d.drawStorage(st)
 	case 19: // an attached stage has loops, and memory for two iterations
-		inside := slices.DeleteFunc(d.stages(), func(o *Stage) bool { return o.at == nil || o.double })
+		inside := slices.DeleteFunc(d.stages(), func(o *Stage) bool { return o.at == nil || o.stages > 0 })
 		if in, ok := pick(d, inside); ok {
-			d.note("double_buffer", "%s", in.op.name)
-			in.DoubleBuffer()
+			d.overlap(in)
 		}
 	}
+}
+
+// overlap gives a stage copies of its memory.
+func (d *drawer) overlap(st *Stage) {
+	if n := 1 + d.IntN(4); n > 1 {
+		d.note("pipeline", "%s in %d stages", st.op.name, n)
+		st.Pipeline(n)
+		return
+	}
+	d.note("double_buffer", "%s", st.op.name)
+	st.DoubleBuffer()
 }
 
 // short reports whether an axis has few iterations: it is the inner one of a split, or its extent is a small constant.
@@ -344,9 +354,8 @@ func (d *drawer) drawStorage(st *Stage) {
 			st.StorageAlign(st.axes[d.IntN(len(st.axes)-1)], 8, d.IntN(8))
 		}
 	case 2:
-		if st.at != nil {
-			d.note("double_buffer", "%s", name)
-			st.DoubleBuffer()
+		if st.at != nil && st.stages == 0 {
+			d.overlap(st)
 		}
 	}
 }

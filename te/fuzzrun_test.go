@@ -33,8 +33,11 @@ var refusals = []string{
 	"whose blocks are not synchronized", "iteration has separate", "shared memory does not outlive the kernel",
 	"kernels can only exchange global memory", "is inlined, and has no loops", "no tensor reads it there",
 	"but its extent", "extents that differ must be constant", "is not inside a loop whose next iteration",
-	"want at most 1024",
+	"want at most 1024", "its iterations do not follow each other", "computed inside the same axis, not earlier",
 }
+
+// refusalsOfPasses are errors of the passes for devices.
+var refusalsOfPasses = []string{}
 
 // refused is an error of Lower that refusals lists.
 type refused struct{ why string }
@@ -112,8 +115,17 @@ func (x *drawn) check() error {
 	if err := x.compare(got); err != nil || x.seed%2 != 0 {
 		return err
 	}
-	f, err := passed(x.f)
+	pass, run := passed, run
+	if !forCPU(x.f) {
+		pass, run = deviceForm, runAsIs
+	}
+	f, err := pass(x.f)
 	if err != nil {
+		for _, r := range refusalsOfPasses {
+			if strings.Contains(err.Error(), r) {
+				return refused{r}
+			}
+		}
 		return err
 	}
 	x.after = f
@@ -175,7 +187,7 @@ func (x *drawn) fail(t *testing.T, err error, again func(*drawn) error) {
 var floors = map[string]int{"split": 800, "split into parts": 200, "fuse": 100, "reorder": 300, "tile": 100,
 	"vectorize": 300, "unroll": 150, "parallel": 200,
 	"bind": 400, "compute_inline": 200, "compute_at": 500, "cache_read": 200, "cache_write": 150, "set_scope": 100,
-	"storage_align": 50, "double_buffer": 50,
+	"storage_align": 50, "double_buffer": 20, "pipeline": 50,
 	"pragma": 80}
 
 func TestSchedule_Random(t *testing.T) {

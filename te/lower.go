@@ -111,7 +111,7 @@ func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 				return fmt.Errorf("argument %d: tensor %s is not of this schedule", i, x.name)
 			case st != nil && (st.inlined || st.at != nil):
 				return fmt.Errorf("argument %d: tensor %s is not computed as a whole: use compute_root, or leave it out", i, x.name)
-			case st != nil && (st.scope != "" && st.scope != "global" || len(st.aligns) > 0 || st.double):
+			case st != nil && (st.scope != "" && st.scope != "global" || len(st.aligns) > 0 || st.stages > 0):
 				return fmt.Errorf("argument %d: the memory of tensor %s is the caller's: leave out set_scope, storage_align "+
 					"and double_buffer", i, x.name)
 			}
@@ -234,9 +234,9 @@ func (l *lowering) body() (tir.Stmt, error) {
 		switch {
 		case st.at != nil:
 			continue
-		case st.double:
-			return nil, fmt.Errorf("double_buffer of tensor %s: it is not inside a loop whose next iteration could "+
-				"be prepared: use compute_at", st.op.name)
+		case st.stages > 0:
+			return nil, fmt.Errorf("%s of tensor %s: it is not inside a loop whose next iteration could "+
+				"be prepared: use compute_at", st.overlap(), st.op.name)
 		case kernels && n.scope != "global":
 			return nil, fmt.Errorf("tensor %s in scope %s: kernels can only exchange global memory: compute it at "+
 				"an axis of its reader", st.op.name, n.scope)
@@ -294,6 +294,10 @@ func (l *lowering) around(n *nest, rest tir.Stmt) (tir.Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
+	overlaps, err := l.overlaps(n)
+	if err != nil {
+		return nil, err
+	}
 	body := tir.Sequence(made, rest)
 	for _, b := range l.ofScan[n.st] {
 		body = &tir.Alloc{Buffer: b, Body: body}
@@ -303,8 +307,8 @@ func (l *lowering) around(n *nest, rest tir.Stmt) (tir.Stmt, error) {
 			continue
 		}
 		b := l.buffers[t]
-		if n.st.double {
-			body = &tir.AttrStmt{Key: "double_buffer_scope", Node: b, Value: tir.I32(1), Body: body}
+		if overlaps {
+			body = n.st.marked(b, body)
 		}
 		body = &tir.Alloc{Buffer: b, Body: body}
 	}

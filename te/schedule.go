@@ -33,7 +33,8 @@ type Stage struct {
 	atAxis  *tir.IterVar
 
 	scope  string
-	double bool
+	stages int  // of double_buffer or pipeline; 0: neither
+	async  bool // its memory may be filled by asynchronous copies
 	aligns map[*tir.IterVar]alignment
 
 	intrin     *Intrin // computes the loops from intrinAxis on; nil: none

@@ -93,6 +93,14 @@ const AttrView = "buffer_view"
 // its address.
 const AttrWrites = "writes"
 
+// Keys of an AttrStmt whose Node is a buffer that the body of a loop allocates and fills first. With AttrStages it gets
+// as many additional copies as Value says, which are filled in earlier iterations. AttrAsync allows asynchronous copies
+// to do this. Package transform implements them (SoftwarePipeline).
+const (
+	AttrStages = "double_buffer_scope"
+	AttrAsync  = "async"
+)
+
 // View executes body, in which b is a buffer over the memory at b.Data. The memory must be a parameter's, or allocated
 // by an enclosing statement.
 func View(b *Buffer, body Stmt) Stmt {

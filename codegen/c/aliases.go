@@ -10,11 +10,11 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/alias"
 )
 
 // AttrAliases is the attribute of a module with the pairs of tensors that must not overlap, from
-// [transform.AliasPairs], as JSON by function name. For a function that is not in it, the entry compares the pairs of
+// [alias.Pairs], as JSON by function name. For a function that is not in it, the entry compares the pairs of
 // its own body.
 const AttrAliases = "tvmgo.aliases"
 
@@ -30,7 +30,7 @@ func AliasCheck(t *target.Target) bool {
 }
 
 // aliasPairs returns the pairs of the function.
-func (e *entry) aliasPairs() []transform.AliasPair {
+func (e *entry) aliasPairs() []alias.Pair {
 	if text, ok := e.module.Attrs[AttrAliases].(string); ok {
 		if e.aliases == nil {
 			if err := json.Unmarshal([]byte(text), &e.aliases); err != nil {
@@ -44,7 +44,7 @@ func (e *entry) aliasPairs() []transform.AliasPair {
 	if !AliasCheck(e.target) {
 		return nil
 	}
-	return transform.AliasPairs(e.module, e.f.PrimFunc)
+	return alias.Pairs(e.module, e.f.PrimFunc)
 }
 
 // hasAddresses reports whether the data of a device's tensors is an address, and not a handle.
@@ -62,7 +62,7 @@ const maxAliasTests = 8
 
 // compareMemory writes the checks that no argument overlaps one that is written.
 func (e *entry) compareMemory() {
-	var pairs []transform.AliasPair
+	var pairs []alias.Pair
 	ranges := map[int][2]string{}
 	for _, pair := range e.aliasPairs() {
 		i, j := pair.First, pair.Second
@@ -101,7 +101,7 @@ func (e *entry) compareMemory() {
 }
 
 // compareTable compares the pairs in a loop. ranges contains the memory of tensors, by parameter.
-func (e *entry) compareTable(pairs []transform.AliasPair, ranges map[int][2]string) {
+func (e *entry) compareTable(pairs []alias.Pair, ranges map[int][2]string) {
 	e.snippet("apart")
 	params := slices.Sorted(maps.Keys(ranges))
 	place := map[int]int{}

@@ -39,7 +39,7 @@
 //
 // An exported function rejects a tensor that overlaps another one which the function writes; the error names both.
 // Tensors that are only read may overlap. One tensor may be passed for two parameters if each element is read before it
-// is written, as in c[i] = a[i] + b[i]; see [transform.AliasPairs]. Tensors without elements overlap nothing,
+// is written, as in c[i] = a[i] + b[i]; see [alias.Pairs]. Tensors without elements overlap nothing,
 // byte_offset counts, and a tensor with strides occupies everything from its first to its last byte. On devices whose
 // tensors are handles, only tensors of the same handle are compared. Target option alias-check=0 omits the comparison;
 // such a function must not be passed memory that overlaps.

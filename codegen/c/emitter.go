@@ -8,7 +8,7 @@ import (
 	"tvmgo/codegen/abi"
 	"tvmgo/target"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/alias"
 )
 
 // StackLimit is the largest allocation on the stack, in bytes.
@@ -171,16 +171,16 @@ type generator struct {
 	typedefs  map[string]bool
 	externs   map[string]string // the prototype of each C function that is called
 	protos    text
-	siblings  map[string]bool                  // functions of the program that protos declare
-	statics   text                             // caches of packed calls
-	found     map[string]string                // the cache variable of each packed function, by name
-	same      map[*tir.PrimFunc]*tir.PrimFunc  // functions that share the body of another one
-	shared    map[*tir.PrimFunc]bool           // functions whose body is shared
-	checks    map[string]*check                // the functions that check arguments, by their text
-	checkList []*check                         // in their order
-	about     text                             // metadata of functions
-	origins   map[string]About                 // from the module's attribute; nil: not read yet
-	aliases   map[string][]transform.AliasPair // the same
+	siblings  map[string]bool                 // functions of the program that protos declare
+	statics   text                            // caches of packed calls
+	found     map[string]string               // the cache variable of each packed function, by name
+	same      map[*tir.PrimFunc]*tir.PrimFunc // functions that share the body of another one
+	shared    map[*tir.PrimFunc]bool          // functions whose body is shared
+	checks    map[string]*check               // the functions that check arguments, by their text
+	checkList []*check                        // in their order
+	about     text                            // metadata of functions
+	origins   map[string]About                // from the module's attribute; nil: not read yet
+	aliases   map[string][]alias.Pair         // the same
 	usesTasks bool
 
 	err error

@@ -86,6 +86,15 @@ func touches(body tir.Stmt) []touch {
 	return all
 }
 
+// MayChange reports whether an expression reads memory or has effects, so that its value may change with time, or has a
+// variable for which varies is true; varies may be nil.
+func MayChange(e tir.Expr, varies func(*tir.Var) bool) bool {
+	return contains(e, func(node any) bool {
+		v, isVar := node.(*tir.Var)
+		return readsOrActs(node) || isVar && varies != nil && varies(v)
+	})
+}
+
 // readsOrActs reports whether a node's value may change with time.
 func readsOrActs(node any) bool {
 	_, load := node.(*tir.BufferLoad)

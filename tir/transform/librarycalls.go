@@ -7,6 +7,7 @@ import (
 
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/product"
 )
 
 // hostLibraries are the libraries that LibraryCalls supports.
@@ -36,7 +37,7 @@ func LibraryCalls(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 
 // callLibraries replaces matrix products that are not inside a loop.
 func callLibraries(s tir.Stmt) tir.Stmt {
-	if p := findProduct(s); p != nil {
+	if p := product.Find(s); p != nil {
 		call := gemm(p)
 		if len(p.Conds) == 0 {
 			return call
@@ -81,7 +82,7 @@ const (
 )
 
 // gemm returns the call for a product: C = 1·A·B + 0·C.
-func gemm(p *Product) tir.Stmt {
+func gemm(p *product.Product) tir.Stmt {
 	t := p.C.Buffer.DType
 	name := map[tir.Type]string{tir.Float32: "cblas_sgemm", tir.Float64: "cblas_dgemm"}[t]
 	number := func(e tir.Expr) tir.Expr {
@@ -90,13 +91,13 @@ func gemm(p *Product) tir.Stmt {
 		}
 		return tir.NewCast(tir.Int32, e)
 	}
-	order := func(o *Operand) tir.Expr {
+	order := func(o *product.Operand) tir.Expr {
 		if o.Transposed {
 			return tir.I32(blasTrans)
 		}
 		return tir.I32(blasAsIs)
 	}
-	address := func(o *Operand) tir.Expr {
+	address := func(o *product.Operand) tir.Expr {
 		return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(o.Buffer, o.First...))
 	}
 	var s tir.Stmt = &tir.Evaluate{Value: tir.NewCall(tir.CallExtern, tir.Void, name, tir.I32(blasRows), order(&p.A),

@@ -26,13 +26,14 @@ type Pipeline []Step
 
 // The passes of this package and package arith, which the pipelines below put in order.
 var (
-	checkBounds    = Step{Name: "check bounds", Pass: CheckBounds}
-	simplify       = Step{Name: "simplify", Pass: arith.Simplify}
-	libraryCalls   = Step{Name: "library calls", Pass: LibraryCalls}
-	loopPartition  = Step{Name: "loop partition", Pass: LoopPartition, After: []string{"library calls"}}
-	vectorize      = Step{Name: "vectorize", Pass: Vectorize, After: []string{"library calls", "loop partition"}}
-	unroll         = Step{Name: "unroll", Pass: Unroll, After: []string{"library calls", "vectorize"}}
-	legalizeTypes  = Step{Name: "legalize types", Pass: LegalizeTypes, After: []string{"verify memory"}}
+	checkBounds   = Step{Name: "check bounds", Pass: CheckBounds}
+	simplify      = Step{Name: "simplify", Pass: arith.Simplify}
+	libraryCalls  = Step{Name: "library calls", Pass: LibraryCalls}
+	loopPartition = Step{Name: "loop partition", Pass: LoopPartition, After: []string{"library calls"}}
+	vectorize     = Step{Name: "vectorize", Pass: Vectorize, After: []string{"library calls", "loop partition"}}
+	unroll        = Step{Name: "unroll", Pass: Unroll, After: []string{"library calls", "vectorize"}}
+	legalizeTypes = Step{Name: "legalize types", Pass: LegalizeTypes, After: []string{"verify memory",
+		"software pipeline"}}
 	reuseStorage   = Step{Name: "reuse storage", Pass: ReuseStorage, After: []string{"legalize types", "thread sync"}}
 	flattenStorage = Step{Name: "flatten storage", Pass: FlattenStorage,
 		After: []string{"thread sync", "reuse storage"}}
@@ -65,6 +66,7 @@ func ForHost() Pipeline {
 func ForDevice(l Language) Pipeline {
 	all := Pipeline{
 		verifyMemory,
+		{Name: "software pipeline", Pass: SoftwarePipeline(l)},
 		legalizeTypes, simplify,
 		threadSync, // before passes change the accesses
 		reuseStorage,

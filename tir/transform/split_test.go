@@ -178,11 +178,29 @@ func TestSplitHostDevice_Refuses(t *testing.T) {
       A[t] = 1.0
     }
   }`),
-		"loop v over vthread stores to buffer S, which its iterations share": body(`
+		"loop v over vthread shares memory between its iterations, and their number is not constant": body(`
   thread t in range(8), thread "threadIdx.x" {
     alloc S: float32[8], scope "shared"
-    thread v in range(2), thread "vthread" {
+    thread v in range(n), thread "vthread" {
       S[t] = 1.0
+    }
+  }`),
+		"loop v over vthread has a barrier below a condition that differs between its iterations": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    thread v in range(2), thread "vthread" {
+      if v + n < 2 {
+        storage_sync("shared")
+      }
+    }
+  }`),
+		"loop v over vthread stores to buffer S and accesses other elements of it below a condition": body(`
+  thread t in range(8), thread "threadIdx.x" {
+    alloc S: float32[16], scope "shared"
+    thread v in range(2), thread "vthread" {
+      if v + n < 2 {
+        S[v * 8 + t] = 1.0
+        A[v * 8 + t] = S[8 - v * 8 + t]
+      }
     }
   }`),
 		"loop v over vthread.x stores to buffer L, of which each of its iterations has its own": body(`

@@ -237,36 +237,3 @@ func (f *kernelForm) threads(s *tir.For, have []string) tir.Stmt {
 	body := f.stmt(s.Body, append(slices.Clone(have), s.Thread))
 	return tir.SubstituteStmt(body, map[*tir.Var]tir.Expr{s.Var: index})
 }
-
-// virtual runs the iterations of virtual threads sequentially. This is correct if they store to no memory that they
-// share.
-func (f *kernelForm) virtual(s *tir.For, have []string) tir.Stmt {
-	body := s.Body
-	within := map[*tir.Var]bool{}
-	tir.Walk(body, func(node any) bool {
-		switch n := node.(type) {
-		case *tir.Alloc:
-			within[n.Buffer.Data] = true
-		case *tir.BufferStore:
-			if scope := n.Buffer.StorageScope(); scope == "local" && !within[n.Buffer.Data] {
-				f.fail("loop %s over %s stores to buffer %s, of which each of its iterations has its own: allocate it "+
-					"within", s.Var.Name, s.Thread, n.Buffer.Name)
-			}
-			if isShared(n.Buffer.StorageScope()) {
-				f.fail("loop %s over %s stores to buffer %s, which its iterations share: bind it to threadIdx, or compute %s "+
-					"outside of it", s.Var.Name, s.Thread,
-					n.Buffer.Name, n.Buffer.Name)
-			}
-		case *tir.Call:
-			if n.Name == "storage_sync" && n.Kind == tir.CallIntrinsic {
-				f.fail("loop %s over %s has a barrier within: bind it to threadIdx", s.Var.Name, s.Thread)
-			}
-		default:
-			if tir.Opaque(n) {
-				f.fail("%w", notKnown(n, "stands in loop "+s.Var.Name+" over "+s.Thread))
-			}
-		}
-		return f.err == nil
-	})
-	return &tir.For{Kind: tir.Serial, Var: s.Var, Min: s.Min, Extent: s.Extent, Body: f.stmt(body, have)}
-}

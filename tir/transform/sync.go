@@ -62,6 +62,7 @@ type syncer struct {
 	opaque   map[*tir.Var]bool     // variables about which nothing is known
 	loops    []*tir.For            // around
 	conds    []tir.Expr            // that hold
+	parts    []idPart              // quotients and remainders that indices contain
 	diverged string                // why not all threads get here; "": all do
 	err      error
 }

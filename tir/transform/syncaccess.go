@@ -125,17 +125,21 @@ func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 		same[v] = s.hi == 0 || l.lo == l.hi && l == r
 	}
 	for d := range a.at {
+		if y.otherCopy(a.at[d], b.at[d], common) {
+			return false
+		}
 		p, q := y.linear(a.at[d], left, common), y.linear(b.at[d], right, common)
 		apart, equal := y.compare(p, q, left, right, common)
 		if apart {
 			return false
 		}
 		for _, v := range equal {
-			if carried != nil && v == carried.Var { // it differs in a later iteration
-				return false
-			}
 			same[v] = true
 		}
+	}
+	y.wholes(same, left, right, common)
+	if carried != nil && same[carried.Var] { // it differs in a later iteration
+		return false
 	}
 	for v := range y.threads {
 		if !same[v] {
@@ -143,6 +147,31 @@ func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 		}
 	}
 	return false
+}
+
+// otherCopy reports whether two indices are remainders of numbers whose difference excludes that they are equal, as
+// those of the copies of a buffer that [SoftwarePipeline] makes.
+func (y *syncer) otherCopy(a, b tir.Expr, common map[*tir.Var]bool) bool {
+	x, n, ok := remainder(a)
+	z, m, too := remainder(b)
+	if !ok || !too || n != m || !y.isFixed(x, common) || !y.isFixed(z, common) {
+		return false
+	}
+	d, constant := arith.NewAnalyzer().Simplify(tir.Sub(x, z)).(*tir.IntImm)
+	return constant && d.Value%n != 0
+}
+
+// remainder returns x and n if e is floormod(x, n) with a constant n > 0.
+func remainder(e tir.Expr) (x tir.Expr, n int64, ok bool) {
+	b, is := e.(*tir.Binary)
+	if !is || b.Op != tir.OpFloorMod {
+		return nil, 0, false
+	}
+	c, constant := b.B.(*tir.IntImm)
+	if !constant || c.Value <= 0 {
+		return nil, 0, false
+	}
+	return b.A, c.Value, true
 }
 
 // idRanges are the ranges of variables at an access.
@@ -272,6 +301,13 @@ func (y *syncer) addTo(f *idForm, e tir.Expr, by int64, r idRanges, common map[*
 		case e.Op == tir.OpMul && aConst && a.Value < 1<<30 && a.Value > -1<<30:
 			y.addTo(f, e.B, by*a.Value, r, common)
 			return
+		case (e.Op == tir.OpFloorDiv || e.Op == tir.OpFloorMod) && bConst && b.Value > 0 && !y.isFixed(e, common):
+			if bounds := boundsOf(e, r); bounds.known() {
+				v := y.partOf(e, b.Value)
+				r[v] = bounds
+				f.factor[v] += by
+				return
+			}
 		}
 	}
 	if y.isFixed(e, common) {

@@ -9,6 +9,7 @@ import (
 	_ "tvmgo/internal/testing/tirunknown"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/alias"
 	"tvmgo/tir/arith"
 	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
@@ -147,7 +148,7 @@ func TestSplitVectors_OfOpaqueValues(t *testing.T) {
 
 // A function with an opaque node may read and write all its tensors at that point.
 func TestAliasPairs_OfOpaqueNodes(t *testing.T) {
-	for body, want := range map[string][]transform.AliasPair{
+	for body, want := range map[string][]alias.Pair{
 		"for i in range(8) { A[i] = B[i, i] }": {{First: 0, Second: 1, FirstWritten: true}},
 		"A[0] = n":                             nil,
 		"A[0] = tir.Pure(a=n)":                 nil,
@@ -159,7 +160,7 @@ func TestAliasPairs_OfOpaqueNodes(t *testing.T) {
 			SecondWritten: true}},
 	} {
 		m := program(t, body)
-		require.Equal(t, want, transform.AliasPairs(m, m.Funcs[0]), body)
+		require.Equal(t, want, alias.Pairs(m, m.Funcs[0]), body)
 	}
 }
 

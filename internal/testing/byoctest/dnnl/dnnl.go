@@ -20,7 +20,7 @@ import (
 	"tvmgo/target"
 	"tvmgo/target/partition"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/product"
 )
 
 // Column is the attribute column with a kind's [Generator]. Any kind may have one, so that one program is linked from
@@ -107,17 +107,17 @@ int dnnl_sgemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float 
 func lower(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	out := &tir.IRModule{Attrs: m.Attrs}
 	for _, f := range m.Funcs {
-		p, ok := transform.ProductOf(f)
+		p, ok := product.Of(f)
 		if !ok || p.C.Buffer.DType != tir.Float32 {
 			return nil, fmt.Errorf("function %s is not a product of float32 matrices, the only operation of dnnl_sgemm", f.Name)
 		}
-		order := func(o *transform.Operand) tir.Expr {
+		order := func(o *product.Operand) tir.Expr {
 			if o.Transposed {
 				return tir.IntConst(tir.Int8, 'T')
 			}
 			return tir.IntConst(tir.Int8, 'N')
 		}
-		address := func(o *transform.Operand) tir.Expr {
+		address := func(o *product.Operand) tir.Expr {
 			return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(o.Buffer, o.First...))
 		}
 		wide := func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Int64, e) }

@@ -1,10 +1,11 @@
-package transform
+package alias
 
 import (
 	"slices"
 
 	"tvmgo/tir"
 	"tvmgo/tir/compare"
+	"tvmgo/tir/transform"
 )
 
 // pinned reports whether a store and a load with the same indices address different elements in different iterations of
@@ -130,10 +131,7 @@ func (c *aliases) addLinear(g *linear, e tir.Expr, coef int64) bool {
 			}
 		}
 	}
-	return !contains(e, func(node any) bool {
-		v, isVar := node.(*tir.Var)
-		return readsOrActs(node) || isVar && c.bound[v]
-	})
+	return !transform.MayChange(e, func(v *tir.Var) bool { return c.bound[v] })
 }
 
 // pins returns the loops of left that two iterations with equal sums have in common. The step of each of their

@@ -1,4 +1,5 @@
-package transform
+// Package alias lists the tensors of a function that must not overlap in memory.
+package alias
 
 import (
 	"slices"
@@ -7,11 +8,12 @@ import (
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
 	"tvmgo/tir/compare"
+	"tvmgo/tir/transform"
 )
 
-// AliasPair is two tensors of a function that must not share memory, because one of them is written. First and
+// Pair is two tensors of a function that must not share memory, because one of them is written. First and
 // Second are indices of parameters; First is the lower one.
-type AliasPair struct {
+type Pair struct {
 	First, Second int
 	// Same reports whether one tensor may be passed for both, because each element is read before it is written.
 	// Tensors that overlap only partly are never allowed.
@@ -20,21 +22,21 @@ type AliasPair struct {
 	FirstWritten, SecondWritten bool
 }
 
-// AliasPairs lists the pairs of a function's tensors that must not overlap, in the order of its parameters. Tensors
+// Pairs lists the pairs of a function's tensors that must not overlap, in the order of its parameters. Tensors
 // that are only read may overlap, and so may tensors that are read completely before anything is written. The reads and
 // writes of functions of m that f calls are included; m may be nil. C functions and packed functions are assumed to
 // read their arguments, unless [tir.AttrWrites] or the name of a cblas function specifies otherwise. The attribute
-// [AttrNoAlias] promises the compiler that no written tensor overlaps another one.
-func AliasPairs(m *tir.IRModule, f *tir.PrimFunc) []AliasPair {
+// [transform.AttrNoAlias] promises the compiler that no written tensor overlaps another one.
+func Pairs(m *tir.IRModule, f *tir.PrimFunc) []Pair {
 	if f == nil || f.Body == nil {
 		return nil
 	}
 	c := newAliases(m, f, map[string]bool{})
-	promised, _ := f.Attrs[AttrNoAlias].(bool)
-	var pairs []AliasPair
+	promised, _ := f.Attrs[transform.AttrNoAlias].(bool)
+	var pairs []Pair
 	for j := range f.Params {
 		for i := range j {
-			p := AliasPair{First: i, Second: j, FirstWritten: len(c.stores[i]) > 0, SecondWritten: len(c.stores[j]) > 0}
+			p := Pair{First: i, Second: j, FirstWritten: len(c.stores[i]) > 0, SecondWritten: len(c.stores[j]) > 0}
 			if f.Buffers[f.Params[i]] == nil || f.Buffers[f.Params[j]] == nil || !p.FirstWritten && !p.SecondWritten {
 				continue
 			}
@@ -211,7 +213,7 @@ func (c *aliases) other(node any) {
 // let replaces a variable by its value if the value is the same at all uses of the variable.
 func (c *aliases) let(v *tir.Var, value tir.Expr) {
 	c.bound[v] = true
-	if !contains(value, readsOrActs) {
+	if !transform.MayChange(value, nil) {
 		c.lets[v] = tir.Substitute(value, c.lets)
 	}
 }

@@ -1,4 +1,5 @@
-package transform
+// Package product recognizes matrix products in loops, so that a library can compute them.
+package product
 
 import (
 	"slices"
@@ -24,8 +25,8 @@ type Operand struct {
 	Lead       tir.Expr   // elements from one row to the next; from one column to the next if transposed
 }
 
-// ProductOf returns the matrix product that a function computes; false if it computes anything else.
-func ProductOf(f *tir.PrimFunc) (*Product, bool) {
+// Of returns the matrix product that a function computes; false if it computes anything else.
+func Of(f *tir.PrimFunc) (*Product, bool) {
 	body := f.Body
 	for {
 		a, ok := body.(*tir.AttrStmt)
@@ -34,7 +35,7 @@ func ProductOf(f *tir.PrimFunc) (*Product, bool) {
 		}
 		body = a.Body
 	}
-	p := findProduct(body)
+	p := Find(body)
 	if p == nil || len(p.Conds) > 0 {
 		return nil, false
 	}
@@ -46,10 +47,10 @@ func ProductOf(f *tir.PrimFunc) (*Product, bool) {
 	return nil, false
 }
 
-// findProduct recognises loops that set each element of a buffer to zero, and add to it all products of a row and a
+// Find recognizes loops that set each element of a buffer to zero, and add to it all products of a row and a
 // column. Loops may be split evenly and reordered, and may be of any kind except those of a device. It returns nil for
 // all other loops.
-func findProduct(s tir.Stmt) *Product {
+func Find(s tir.Stmt) *Product {
 	common, s := loops(s)
 	seq, ok := s.(*tir.Seq)
 	if !ok || len(seq.Stmts) != 2 {

@@ -47,10 +47,14 @@ func TestPrefetch_Errors(t *testing.T) {
 	a, b := Placeholder(Dims(40, 32), tir.Int32, "A"), Placeholder(Dims(40), tir.Int32, "B")
 	other := Placeholder(Dims(4), tir.Int32, "other")
 	for want, apply := range map[string]func(st *Stage, i, j *tir.IterVar){
-		"te: prefetch of tensor out: axis i0: the tensor is nil": func(st *Stage, i, _ *tir.IterVar) { st.Prefetch(nil, i, 1) },
-		"axis i0: it does not read tensor other":                 func(st *Stage, i, _ *tir.IterVar) { st.Prefetch(other, i, 1) },
-		"tensor A is fetched 0 iterations ahead: want 1 or more": func(st *Stage, i, _ *tir.IterVar) { st.Prefetch(a, i, 0) },
-		"axis i1: tensor B: each iteration reads the same":       func(st *Stage, _, j *tir.IterVar) { st.Prefetch(b, j, 1) },
+		"te: prefetch of tensor out: axis i0: the tensor is nil": func(st *Stage, i, _ *tir.IterVar) {
+			st.Prefetch(nil, i, 1)
+		},
+		"axis i0: it does not read tensor other": func(st *Stage, i, _ *tir.IterVar) { st.Prefetch(other, i, 1) },
+		"tensor A is fetched 0 iterations ahead: want 1 or more": func(st *Stage, i, _ *tir.IterVar) {
+			st.Prefetch(a, i, 0)
+		},
+		"axis i1: tensor B: each iteration reads the same": func(st *Stage, _, j *tir.IterVar) { st.Prefetch(b, j, 1) },
 		"axis i1: tensor A: the axis is vectorized": func(st *Stage, _, j *tir.IterVar) {
 			st.Vectorize(j)
 			st.Prefetch(a, j, 1)

@@ -46,7 +46,8 @@ func gemmIntrin(n, m, inner int32, transposed bool, uses *int) *Intrin {
 		return IntrinSteps{
 			Reset: loopsOver(out.Shape(), func(i ...tir.Expr) tir.Stmt { return out.Store(tir.I32(0), i...) }),
 			Update: loopsOver([]int64{int64(n), int64(m), int64(inner)}, func(i ...tir.Expr) tir.Stmt {
-				return out.Store(tir.Add(out.At(i[0], i[1]), tir.Mul(ins[0].At(i[0], i[2]), pick(ins[1].At, i[1], i[2]))), i[0], i[1])
+				product := tir.Mul(ins[0].At(i[0], i[2]), pick(ins[1].At, i[1], i[2]))
+				return out.Store(tir.Add(out.At(i[0], i[1]), product), i[0], i[1])
 			}),
 		}
 	})

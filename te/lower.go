@@ -85,6 +85,13 @@ func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 		if strided {
 			arg = view.t
 		}
+		scope := ""
+		if other, ok := arg.(*scopedArg); ok {
+			if scope = other.scope; scope == "" {
+				return fmt.Errorf("argument %d: the scope is empty: want \"global.texture\" or another of the device", i)
+			}
+			arg = other.t
+		}
 		switch x := arg.(type) {
 		case *tir.Var:
 			if x == nil {
@@ -117,6 +124,7 @@ func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 			}
 			l.args[x] = true
 			b := tir.NewBuffer(x.name, x.typ, x.shape...)
+			b.Scope = scope
 			if strided {
 				asView(b)
 			}

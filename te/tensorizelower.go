@@ -323,8 +323,8 @@ func withoutLoads(e tir.Expr, by []*tir.Var) tir.Expr {
 func (m *tileMatch) input(load, pattern *tir.ProducerLoad) (*Tile, error) {
 	actual, stands := load.Producer.(*Tensor), pattern.Producer.(*Tensor)
 	if actual.typ != stands.typ {
-		return nil, fmt.Errorf("tensor %s has type %s, and %s of the pattern, which stands for it, %s", actual.name, actual.typ,
-			stands.name, stands.typ)
+		return nil, fmt.Errorf("tensor %s has type %s, and %s of the pattern, which stands for it, %s", actual.name,
+			actual.typ, stands.name, stands.typ)
 	}
 	within := func(v *tir.Var) bool {
 		for _, x := range append(slices.Clone(m.in.pattern.axes), m.in.pattern.reduce...) {

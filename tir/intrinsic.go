@@ -23,6 +23,8 @@ type Intrinsic struct {
 	//   - async_copy(destination, source, bytes) starts a copy from global to shared memory. async_commit() closes a
 	//     group of copies, and async_wait(n) waits until at most n groups that the thread closed are in flight. Other
 	//     threads see the copies after a barrier that follows.
+	//   - texture2d_load(image, column, row) returns a pixel of four channels, and texture2d_store(image, column, row,
+	//     pixel) writes one. A pass of the language makes them of accesses to buffers in scopes of textures.
 	Threads bool
 }
 
@@ -58,11 +60,13 @@ var intrinsics = func() map[string]*Intrinsic {
 	add(TakesAny, 2, false, "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down")
 	add(TakesAny, 3, false, "async_copy")
 	add(TakesAny, 0, false, "async_commit")
+	add(TakesAny, 3, false, "texture2d_load")
+	add(TakesAny, 4, false, "texture2d_store")
 	add(TakesAny, 1, false, "async_wait")
 	add(TakesAny, 0, false, "ret_none")
 	add(TakesAny, 1, false, "ret")
 	for _, n := range []string{"storage_sync", "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down", "async_copy",
-		"async_commit", "async_wait"} {
+		"async_commit", "async_wait", "texture2d_load", "texture2d_store"} {
 		all[n].Threads = true
 	}
 	return all
@@ -202,6 +206,15 @@ func (c *Call) checkThreads(types []Type) error {
 			n.Value != 4 && n.Value != 8 && n.Value != 16 {
 			return fmt.Errorf("intrinsic async_copy takes two addresses and 4, 8 or 16 bytes as a constant, and returns "+
 				"nothing: found %v and %s", types, TypeName(c.Type))
+		}
+	case "texture2d_load", "texture2d_store": // an image and a position, then the pixel that is stored
+		pixel, stored := c.Type, 3
+		if c.Name == "texture2d_store" {
+			pixel, stored = types[3], 4
+		}
+		if !slices.Equal(types[:3], []Type{Handle, Int32, Int32}) || pixel.Lanes != 4 || stored == 4 && c.Type != Void {
+			return fmt.Errorf("intrinsic %s takes an address, two int32 and pixels of four lanes: found %v and %s", c.Name,
+				types, TypeName(c.Type))
 		}
 	case "async_commit":
 		if c.Type != Void {

@@ -96,7 +96,9 @@ func (g *generator) declare(f *tir.PrimFunc) {
 					p.buffer.Name)
 				return
 			}
-			p.ctype = g.pointerType(p.buffer) + restrict
+			if p.ctype = g.pointerType(p.buffer); strings.HasSuffix(p.ctype, "*") { // else an image
+				p.ctype += restrict
+			}
 			if written != nil && !written[p.buffer.Data] {
 				p.ctype = "const " + p.ctype
 			}

@@ -302,6 +302,12 @@ func (w *writer) evaluate(e tir.Expr) {
 		return
 	}
 	t := e.DType()
+	if c, ok := e.(*tir.Call); ok && t == tir.Void {
+		if x, ok := w.vecCall(c); ok {
+			w.line("%s;", x.text)
+			return
+		}
+	}
 	switch {
 	case t.Lanes > 1 && w.isNative(t) && w.nativeTree(e):
 		w.line("(void)%s;", w.vec(e).in(precUnary))

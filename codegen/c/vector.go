@@ -142,12 +142,18 @@ func (w *writer) vecCall(e *tir.Call) (x code, ok bool) {
 	}
 	args := make([]string, len(e.Args))
 	for _, a := range e.Args {
-		if a.DType().Lanes != e.Type.Lanes {
+		if n := a.DType().Lanes; n != e.Type.Lanes && n != 1 && e.Type != tir.Void {
 			return code{}, false
 		}
 	}
 	for i, a := range e.Args {
-		args[i] = w.vec(a).text
+		if a.DType().Lanes == 1 {
+			args[i] = w.expr(a).text
+		} else if w.nativeTree(a) {
+			args[i] = w.vec(a).text
+		} else {
+			args[i] = w.gathered(a).text
+		}
 	}
 	return atom(w.hooks.Vectors.Call(e, args)), true
 }

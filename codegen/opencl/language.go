@@ -19,7 +19,7 @@ var Language = transform.Language{
 	Lanes: []int{2, 4, 8, 16},
 	Elements: []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64,
 		tir.Float32, tir.Float64},
-	Scopes: []string{"global", "local", "shared"},
+	Scopes: append([]string{"global", "local", "shared", readImage, writeImage}, textureScopes...),
 	Lacks: map[string]string{
 		"ret":      "a kernel ends where its last thread ends: put what follows in an if statement",
 		"ret_none": "a kernel ends where its last thread ends: put what follows in an if statement",
@@ -32,7 +32,8 @@ var Language = transform.Language{
 		"async_commit":      noAsync,
 		"async_wait":        noAsync,
 	},
-	Last: []transform.Step{{Name: "unroll pairs", Pass: unrollPairs}},
+	Last: []transform.Step{{Name: "unroll pairs", Pass: unrollPairs}, {Name: "lower textures", Pass: lowerTextures,
+		After: []string{"vectorize", "split vectors"}}},
 }
 
 // unrollPairs asks the compiler to unroll loops of two iterations that contain a barrier. PoCL 3.1, which Debian 12

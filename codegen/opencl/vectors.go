@@ -67,8 +67,13 @@ var ofVectors = func() map[string]string {
 	return all
 }()
 
-func (vectors) Has(call *tir.Call) bool { return ofVectors[call.Name] != "" && tir.IsFloat(call.Type) }
+func (vectors) Has(call *tir.Call) bool {
+	return strings.HasPrefix(call.Name, "texture2d_") || ofVectors[call.Name] != "" && tir.IsFloat(call.Type)
+}
 
 func (vectors) Call(call *tir.Call, args []string) string {
+	if strings.HasPrefix(call.Name, "texture2d_") {
+		return imageCall(call, args)
+	}
 	return ofVectors[call.Name] + "(" + strings.Join(args, ", ") + ")"
 }

@@ -261,7 +261,11 @@ func (g *moduleMaker) call(t tir.Type, depth int) tir.Expr {
 	for _, i := range tir.Intrinsics() {
 		switch {
 		case i.Name == "ret_none" || i.Name == "clear_reports" || i.Name == "check_reports" ||
-			strings.HasPrefix(i.Name, "async_"): // which have no value
+			strings.HasPrefix(i.Name, "async_") || i.Name == "texture2d_store": // which have no value
+		case i.Name == "texture2d_load":
+			if t.Lanes == 4 {
+				fit = append(fit, i)
+			}
 		case strings.HasPrefix(i.Name, "warp_"):
 			if t.Lanes == 1 && !tir.IsHandle(t) {
 				fit = append(fit, i)
@@ -307,6 +311,8 @@ func (g *moduleMaker) call(t tir.Type, depth int) tir.Expr {
 		c.Args = append(g.exprs(t, 1, depth), append(g.exprs(tir.Int64, 1, depth), tir.Text("A"), tir.I32(0))...)
 	case "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down":
 		c.Args = append(g.exprs(t, 1, depth), g.exprs(tir.Int32, 1, depth)...)
+	case "texture2d_load":
+		c.Args = append(g.exprs(tir.Handle, 1, depth), g.exprs(tir.Int32, 2, depth)...)
 	case "address_of":
 		c.Args = g.exprs(g.anyType(), 1, depth)
 	default:

@@ -16,6 +16,12 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	if n.st.op.kind == opScan {
 		return &tir.Seq{}, nil // its initial values and updates have stored it
 	}
+	if err := l.checkShuffles(n); err != nil {
+		return nil, err
+	}
+	if n.acrossThreads() {
+		return l.produceAcross(n)
+	}
 	leaves := make([]tir.Expr, len(n.loops))
 	for i, lp := range n.loops {
 		leaves[i] = lp.index()
@@ -201,6 +207,29 @@ func (l *lowering) indices(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr 
 
 // store computes one element of each result, or accumulates one value into it.
 func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, error) {
+	at := l.indices(n, value)
+	var into []*tir.Buffer
+	for _, t := range n.st.op.tensors {
+		into = append(into, l.buffers[t])
+	}
+	bodies := l.bodies[n.st]
+	if _, isReduce := bodies[0].(*tir.Reduce); isReduce {
+		return l.reduceInto(n, value, into, at)
+	}
+	lowered := l.lowered(n, value)
+	var stores []tir.Stmt
+	for i, b := range bodies {
+		stores = append(stores, &tir.BufferStore{Buffer: into[i], Value: lowered(b), Indices: at})
+	}
+	body := tir.Sequence(stores...)
+	if err := badOf(body); err != nil {
+		return nil, fmt.Errorf("tensor %s: %w", n.st.op.name, err)
+	}
+	return body, nil
+}
+
+// lowered returns a function that replaces the axes of the nest's formulas by their values, and tensors by buffers.
+func (l *lowering) lowered(n *nest, value map[*tir.IterVar]tir.Expr) func(tir.Expr) tir.Expr {
 	to := map[*tir.Var]tir.Expr{}
 	for i, a := range n.st.axes {
 		to[a.Var] = l.a.Simplify(tir.Add(n.lo[i], value[a]))
@@ -208,23 +237,21 @@ func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, er
 	for _, a := range n.st.reduce {
 		to[a.Var] = l.a.Simplify(tir.Add(widen(a.Min, a.Var.Type), value[a]))
 	}
-	at := l.indices(n, value)
-	lowered := func(e tir.Expr) tir.Expr { return l.a.Simplify(l.loads(tir.Substitute(e, to))) }
-	bodies := l.bodies[n.st]
-	r, isReduce := bodies[0].(*tir.Reduce)
-	var body tir.Stmt
-	switch {
-	case !isReduce:
-		var stores []tir.Stmt
-		for i, b := range bodies {
-			stores = append(stores, &tir.BufferStore{Buffer: l.buffers[n.st.op.tensors[i]], Value: lowered(b), Indices: at})
-		}
-		body = tir.Sequence(stores...)
-	default:
-		body = l.update(n, r, at, lowered)
-		if r.Cond != nil {
-			body = &tir.If{Cond: lowered(r.Cond), Then: body}
-		}
+	return func(e tir.Expr) tir.Expr { return l.a.Simplify(l.loads(tir.Substitute(e, to))) }
+}
+
+// reduceInto combines the values that are accumulated in an element of each buffer with one more.
+func (l *lowering) reduceInto(n *nest, value map[*tir.IterVar]tir.Expr, into []*tir.Buffer, at []tir.Expr) (tir.Stmt,
+	error) {
+	lowered := l.lowered(n, value)
+	r := l.bodies[n.st][0].(*tir.Reduce)
+	var left, right []tir.Expr
+	for i, b := range into {
+		left, right = append(left, tir.BufferAt(b, at...)), append(right, lowered(r.Sources[i]))
+	}
+	body := combineInto(r.Combiner, n.st.op.tensors, into, at, left, right)
+	if r.Cond != nil {
+		body = &tir.If{Cond: lowered(r.Cond), Then: body}
 	}
 	if err := badOf(body); err != nil {
 		return nil, fmt.Errorf("tensor %s: %w", n.st.op.name, err)
@@ -232,35 +259,33 @@ func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, er
 	return body, nil
 }
 
-// update combines the accumulated values with one more. If there are several results, all are computed before any is
-// stored.
-func (l *lowering) update(n *nest, r *tir.Reduce, at []tir.Expr, lowered func(tir.Expr) tir.Expr) tir.Stmt {
-	c := r.Combiner
+// combineInto stores the combination of left and right values. If there are several, all results are computed before
+// any is stored, because a store may change an operand.
+func combineInto(c *tir.Combiner, tensors []*Tensor, into []*tir.Buffer, at, left, right []tir.Expr) tir.Stmt {
 	to := map[*tir.Var]tir.Expr{}
-	for i, t := range n.st.op.tensors {
-		to[c.Left[i]] = tir.BufferAt(l.buffers[t], at...)
-		to[c.Right[i]] = lowered(r.Sources[i])
+	for i := range tensors {
+		to[c.Left[i]], to[c.Right[i]] = left[i], right[i]
 	}
-	if len(c.Results) == 1 {
-		return &tir.BufferStore{Buffer: l.buffers[n.st.op.tensors[0]], Value: tir.Substitute(c.Results[0], to), Indices: at}
+	if len(tensors) == 1 {
+		return &tir.BufferStore{Buffer: into[0], Value: tir.Substitute(c.Results[0], to), Indices: at}
 	}
 	var names, values []*tir.Var
 	var stores []tir.Stmt
-	for _, t := range n.st.op.tensors {
+	for i, t := range tensors {
 		v := tir.NewVar(t.name+".next", t.typ)
 		names, values = append(names, tir.NewVar(t.name+".new", t.typ)), append(values, v)
-		stores = append(stores, &tir.BufferStore{Buffer: l.buffers[t], Value: v, Indices: at})
+		stores = append(stores, &tir.BufferStore{Buffer: into[i], Value: v, Indices: at})
 	}
 	fresh := map[*tir.Var]tir.Expr{}
 	for i := range names {
-		fresh[c.Left[i]], fresh[c.Right[i]] = to[c.Left[i]], names[i]
+		fresh[c.Left[i]], fresh[c.Right[i]] = left[i], names[i]
 	}
 	body := tir.Sequence(stores...)
 	for i, v := range slices.Backward(values) {
 		body = &tir.LetStmt{Var: v, Value: tir.Substitute(c.Results[i], fresh), Body: body}
 	}
 	for i, v := range slices.Backward(names) {
-		body = &tir.LetStmt{Var: v, Value: to[c.Right[i]], Body: body}
+		body = &tir.LetStmt{Var: v, Value: right[i], Body: body}
 	}
 	return body
 }
@@ -340,6 +365,7 @@ func (l *lowering) threadConditions(n *nest, below func(x, end tir.Expr)) (all [
 		}
 		done[lp.v] = true
 		switch {
+		case n.st.combines(lp.attrs.thread): // all threads have parts
 		case !seenBy(n.scope, lp):
 			below(lp.v, n.active[lp.v])
 		case !slices.ContainsFunc(n.loops, func(own *loop) bool { return own.same != nil && own.v == lp.v }):

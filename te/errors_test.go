@@ -70,8 +70,8 @@ func TestSchedule_Errors(t *testing.T) {
 		"te: parallel of tensor B: axis k is a reduction axis": func(x *abc) {
 			x.s.Stage(x.b).Parallel(x.k)
 		},
-		"te: bind of tensor B: axis k is a reduction axis": func(x *abc) {
-			x.s.Stage(x.b).Bind(x.k, "threadIdx.x")
+		"te: bind of tensor B: axis k is a reduction axis, and blocks cannot combine": func(x *abc) {
+			x.s.Stage(x.b).Bind(x.k, "blockIdx.x")
 		},
 		"te: bind of tensor C: axis i0 is already bound to threadIdx.x": func(x *abc) {
 			x.s.Stage(x.c).Bind(x.c.Axes()[0], "threadIdx.x")

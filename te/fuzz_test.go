@@ -76,7 +76,7 @@ func (d *drawer) draw() {
 	x, some := pick(d, plain)
 	data := kindOnly(slices.Clone(plain), tir.IterData)
 	y, someData := pick(d, data)
-	switch d.IntN(20) {
+	switch d.IntN(26) {
 	case 0, 1:
 		if some {
 			n := 1 + d.IntN(5)
@@ -181,6 +181,21 @@ func (d *drawer) draw() {
 		}
 	case 17, 18:
 		d.drawStorage(st)
+	case 20, 21, 22, 23, 24:
+		d.across(st)
+	case 25:
+		k, ok := pick(d, kindOnly(slices.Clone(plain), tir.IterReduce))
+		changed := slices.ContainsFunc(kindOnly(st.Leaves(), tir.IterReduce), func(x *tir.IterVar) bool {
+			return !slices.Contains(plain, x)
+		})
+		if ok && !changed && st.warp == 0 && len(d.s.stages) < 9 {
+			at := d.IntN(2*len(st.axes)+2) - len(st.axes) - 1
+			d.note("rfactor", "%s.%s dimension %d", name, k.Var.Name, at)
+			part := d.s.Stage(d.s.RFactor(st.Tensor(), k, at))
+			if d.IntN(2) == 0 {
+				d.attach(part)
+			}
+		}
 	case 19: // an attached stage has loops, and memory for two iterations
 		inside := slices.DeleteFunc(d.stages(), func(o *Stage) bool { return o.at == nil || o.stages > 0 })
 		if in, ok := pick(d, inside); ok {
@@ -223,6 +238,44 @@ func (d *drawer) vectorize(st *Stage, x *tir.IterVar) {
 	}
 	d.note("vectorize", "%s.%s", st.op.name, x.Var.Name)
 	st.Vectorize(x)
+}
+
+// across binds an axis of a reduction to threads, sometimes inside their loop in another stage.
+func (d *drawer) across(st *Stage) {
+	k, ok := pick(d, kindOnly(d.plain(st), tir.IterReduce))
+	if !ok || !d.kernels {
+		return
+	}
+	name := st.op.name
+	if d.IntN(3) > 0 {
+		n := 1 + d.IntN(8)
+		d.note("split", "%s.%s by %d", name, k.Var.Name, n)
+		outer, inner := st.Split(k, n)
+		k = inner
+		if d.IntN(3) == 0 {
+			k = outer
+		}
+	}
+	thread, _ := pick(d, []string{"threadIdx.x", "threadIdx.x", "threadIdx.y", "threadIdx.z"})
+	for _, m := range st.attrs {
+		if m.thread == thread {
+			return
+		}
+	}
+	if d.IntN(2) == 0 { // the loops inside become points that each thread has parts of
+		order := append([]*tir.IterVar{k}, slices.DeleteFunc(st.Leaves(), func(x *tir.IterVar) bool {
+			return x == k || d.IntN(2) == 0
+		})...)
+		d.note("reorder", "%s %v", name, axisNames(order))
+		st.Reorder(order...)
+	}
+	d.note("bind reduction", "%s.%s to %s", name, k.Var.Name, thread)
+	st.Bind(k, thread)
+	if thread == "threadIdx.x" && d.IntN(2) == 0 {
+		warp := 2 << d.IntN(3)
+		d.note("reduce_by_shuffle", "%s %d", name, warp)
+		st.ReduceByShuffle(warp)
+	}
 }
 
 // position is a loop that a stage can be attached to.

@@ -34,6 +34,9 @@ var refusals = []string{
 	"kernels can only exchange global memory", "is inlined, and has no loops", "no tensor reads it there",
 	"but its extent", "extents that differ must be constant", "is not inside a loop whose next iteration",
 	"want at most 1024", "its iterations do not follow each other", "computed inside the same axis, not earlier",
+	"whose iterations are not synchronized: bind that to threadIdx", "of the reduction: reorder them",
+	"must be constant: split it, and bind the inner axis", "and each iteration has separate",
+	"but must be around the reduction: reorder them",
 }
 
 // refusalsOfPasses are errors of the passes for devices.
@@ -186,9 +189,10 @@ func (x *drawn) fail(t *testing.T, err error, again func(*drawn) error) {
 // floors are lower bounds for how often a run of the standard size uses each primitive in schedules that are executed.
 var floors = map[string]int{"split": 800, "split into parts": 200, "fuse": 100, "reorder": 300, "tile": 100,
 	"vectorize": 300, "unroll": 150, "parallel": 200,
-	"bind": 400, "compute_inline": 200, "compute_at": 500, "cache_read": 200, "cache_write": 150, "set_scope": 100,
-	"storage_align": 50, "double_buffer": 20, "pipeline": 50,
-	"pragma": 80}
+	"bind": 400, "bind reduction": 120, "reduce_by_shuffle": 30, "rfactor": 50, "compute_inline": 200,
+	"compute_at": 500, "cache_read": 200, "cache_write": 150, "set_scope": 50, "storage_align": 50, "double_buffer": 20,
+	"pipeline": 50,
+	"pragma":   80}
 
 func TestSchedule_Random(t *testing.T) {
 	used, why := map[string]int{}, map[string]int{}

@@ -168,13 +168,19 @@ func (l *lowering) activate(n, reader *nest) {
 	}
 }
 
-// readerEnv returns the spans of the reader's axes for one iteration of the loops around n; loops of threads that share
-// the memory of n run through all iterations.
+// shared reports whether all iterations of a loop of threads around the nest need the same elements of it: because they
+// share its memory, or compute it together.
+func (n *nest) shared(lp *loop) bool {
+	return seenBy(n.scope, lp) || bound(lp) && slices.Contains(n.path, lp) && n.st.combines(lp.attrs.thread)
+}
+
+// readerEnv returns the spans of the reader's axes for one iteration of the loops around n; loops of threads that need
+// the same elements of n run through all iterations.
 func (l *lowering) readerEnv(n, reader *nest, around []*loop) map[*tir.Var]span {
 	moves := map[*loop]bool{}
 	vars := map[*tir.Var]span{}
 	for i, lp := range around {
-		if lp.v != nil && (lp.same == nil && i >= len(n.path) || seenBy(n.scope, lp) || moves[lp.same]) {
+		if lp.v != nil && (lp.same == nil && i >= len(n.path) || n.shared(lp) || moves[lp.same]) {
 			moves[lp] = true
 			vars[lp.v] = l.a.iterations(reader.activeOf(lp))
 		}

@@ -148,6 +148,9 @@ func (l *lowering) makeLoop(n *nest, x *tir.IterVar) (*loop, error) {
 			lp.width = tir.IntConst(x.Var.Type, w)
 		}
 	}
+	if combined(lp) && isConst && c.Value < 1 { // the result of no iterations takes a thread, too
+		lp.width = tir.IntConst(x.Var.Type, max(1, l.widths[threadKey{n.kernel.st, lp.attrs.thread}]))
+	}
 	lp.v = tir.NewVar(x.Var.Name, x.Var.Type)
 	l.a.loops[lp.v] = lp.width
 	return lp, nil
@@ -195,6 +198,8 @@ func (l *lowering) sharing(n *nest, lp *loop) string {
 	switch rank := scopeRank(n.scope); {
 	case block && slices.ContainsFunc(n.path, bound):
 		return "it is computed inside a kernel, whose blocks are not synchronized: bind it to threadIdx"
+	case combined(lp):
+		return "" // see checkAcross
 	case rank >= rankWarp, rank == rankShared && block:
 		return fmt.Sprintf("each iteration has separate %s memory: set another scope", n.scope)
 	case rank == rankShared && n.st.at == nil:

@@ -135,9 +135,8 @@ func (st *Stage) setKind(primitive string, axis *tir.IterVar, kind tir.ForKind, 
 		return
 	}
 	name := axis.Var.Name
-	if axis.Kind == tir.IterReduce && kind != tir.Unrolled {
-		st.fail(primitive, "axis %s is a reduction axis, whose iterations depend on each other: take one of %v",
-			name, axisNames(st.axes))
+	if why := combinable(kind, thread); axis.Kind == tir.IterReduce && why != "" {
+		st.fail(primitive, "axis %s is a reduction axis, %s: take one of %v", name, why, axisNames(st.axes))
 		return
 	}
 	m := st.attrs[axis]
@@ -171,7 +170,9 @@ var threadNames = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.
 	"vthread", "vthread.x",
 	"vthread.y", "vthread.z"}
 
-// Bind distributes the iterations of a loop over threads of a device: "blockIdx.x", "threadIdx.y", "vthread", ….
+// Bind distributes the iterations of a loop over threads of a device: "blockIdx.x", "threadIdx.y", "vthread", …. The
+// threads of a reduction axis, which is bound to threadIdx, combine their parts in shared memory, or by shuffles
+// (ReduceByShuffle); its extent must be constant.
 func (st *Stage) Bind(axis *tir.IterVar, thread string) {
 	const primitive = "bind"
 	if st.leaf(primitive, axis) < 0 {

@@ -54,10 +54,15 @@ func runAsIs(f *tir.PrimFunc, seed uint64, args ...any) error {
 	if err != nil {
 		return err
 	}
+	return runModule(m, tirrun.Options{Seed: seed, MaxSteps: 1 << 24}, args...)
+}
+
+// runModule calls the function of a module.
+func runModule(m *tir.IRModule, o tirrun.Options, args ...any) error {
 	if err := tir.Check(m); err != nil {
 		return err
 	}
-	p, err := tirrun.Compile(m, tirrun.Options{Seed: seed, MaxSteps: 1 << 24})
+	p, err := tirrun.Compile(m, o)
 	if err != nil {
 		return err
 	}
@@ -75,7 +80,7 @@ func runAsIs(f *tir.PrimFunc, seed uint64, args ...any) error {
 			return err
 		}
 	}
-	if _, err := p.Call(f.Name, given...); err != nil {
+	if _, err := p.Call(m.Funcs[0].Name, given...); err != nil {
 		return err
 	}
 	for i, a := range args {

@@ -35,6 +35,7 @@ type Stage struct {
 	scope  string
 	stages int  // of double_buffer or pipeline; 0: neither
 	async  bool // its memory may be filled by asynchronous copies
+	warp   int  // threads that combine their parts of a reduction by shuffles; 0: none
 	aligns map[*tir.IterVar]alignment
 
 	intrin     *Intrin // computes the loops from intrinAxis on; nil: none

@@ -185,7 +185,8 @@ func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
 		return call, true
 	}
 	switch e.Name {
-	case "if_then_else", "likely", "ret", "isnan", "isinf", "isfinite":
+	case "if_then_else", "likely", "ret", "isnan", "isinf", "isfinite", "warp_shuffle", "warp_shuffle_xor",
+		"warp_shuffle_down":
 		return call, true
 	case "reinterpret":
 		return l.reinterpret(e.Type, e.Args[0].DType(), args[0]), true

@@ -3,6 +3,7 @@ package transform
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -13,7 +14,7 @@ import (
 // load by another thread, a load and a store, and two stores, also from one iteration of a loop to the next. It
 // inserts none where each thread uses its own elements, and no barrier twice. A barrier that not all threads of a
 // block would reach is an error, also one that the program contains already: below a condition that differs between
-// threads, or in a loop of which they run different numbers of iterations.
+// threads, or in a loop of which they run different numbers of iterations. The same holds for shuffles.
 //
 // Kernels then have one form: loops over threads around everything else, each index once. Programs without loops
 // over threads stay as they are. A race within one statement cannot be repaired by a barrier;
@@ -42,6 +43,38 @@ func ThreadSync(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 // syncStmt waits for all threads of the block.
 func syncStmt() tir.Stmt {
 	return &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "storage_sync", tir.Text("shared"))}
+}
+
+// isShuffle reports whether a call moves a value between the threads of a warp, which all have to execute it.
+func isShuffle(c *tir.Call) bool {
+	return c.Kind == tir.CallIntrinsic && strings.HasPrefix(c.Name, "warp_shuffle") && len(c.Args) == 2
+}
+
+// shuffles returns an error if a shuffle within an expression is not executed by all threads.
+func (y *syncer) shuffles(e tir.Expr) {
+	tir.Walk(e, func(node any) bool {
+		switch n := node.(type) {
+		case *tir.Call:
+			switch {
+			case isShuffle(n) && y.diverged != "":
+				y.fail("a shuffle (%s) stands %s: all threads of a warp must reach it", n.Name, y.diverged)
+			case n.Kind == tir.CallIntrinsic && n.Name == "if_then_else" && len(n.Args) == 3:
+				y.shuffles(n.Args[0])
+				y.under(n.Args[:1], "below the condition", func() {
+					y.shuffles(n.Args[1])
+					y.shuffles(n.Args[2])
+				})
+				return false
+			}
+		case *tir.Binary:
+			if n.Op.IsLogical() { // the second operand is not always computed
+				y.shuffles(n.A)
+				y.under([]tir.Expr{n.A}, "below the condition", func() { y.shuffles(n.B) })
+				return false
+			}
+		}
+		return y.err == nil
+	})
 }
 
 func isSync(s tir.Stmt) bool {

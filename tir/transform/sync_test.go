@@ -125,6 +125,15 @@ S[y * 8 + x] = y`, "s|s|s"},
 	{"write after write", `S[y * 8 + x] = x
 S[31 - y * 8 - x] = y
 B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]`, "s|ss"},
+	{"a sum of indices below a bound", `S[y * 8 + x] = x
+if y * 8 + x < 16 {
+  let v = S[y * 8 + x + 16] + 1
+  S[y * 8 + x] = v
+}
+B[g * 32 + y * 8 + x] = S[15 - floormod(y * 8 + x, 16)]`, "s|if{s}|s"},
+	{"a shuffle", `let v = warp_shuffle_xor[int32](x, 3)
+S[y * 8 + x] = v
+B[g * 32 + y * 8 + x] = S[31 - y * 8 - x]`, "s|s"},
 	{"other halves", `S[y * 8 + x] = x
 B[g * 32 + y * 8 + x] = S[y * 8 + x + 32 - 32]
 S[y * 8 + x + 32] = y`, "sss"},
@@ -292,6 +301,15 @@ func TestThreadSync_Refuses(t *testing.T) {
 }`,
 		"a barrier (storage_sync) stands below the condition A[x] == 0 && x == y": `if A[x] == 0 && x == y {
   storage_sync[void]("shared")
+}`,
+		"a shuffle (warp_shuffle) stands below the condition y < x": `if y < x {
+  let v = warp_shuffle[int32](x, 3)
+  B[g * 32 + y * 8 + x] = v
+}`,
+		"a shuffle (warp_shuffle_xor) stands below the condition y == x": `B[g * 32 + y * 8 + x] = ` +
+			`if_then_else[int32](y == x, warp_shuffle_xor[int32](x, 1), 0)`,
+		"a shuffle (warp_shuffle_down) stands below the condition y < 2": `if y < 2 && warp_shuffle_down[int32](x, 1) == 3 {
+  B[g * 32 + y * 8 + x] = 1
 }`,
 		"in a loop on the condition A[x] == 0": `while A[x] == 0 {
   S[x] = 1

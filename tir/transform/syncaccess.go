@@ -57,6 +57,7 @@ func (y *syncer) access(b *tir.Buffer, at []tir.Expr, write bool) sharedAccess {
 // reads returns the loads of shared memory within an expression. Memory whose address is taken may be stored to as
 // well.
 func (y *syncer) reads(e tir.Expr) (all []sharedAccess) {
+	y.shuffles(e)
 	tir.Walk(e, func(node any) bool {
 		switch n := node.(type) {
 		case *tir.BufferLoad:
@@ -130,7 +131,7 @@ func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 		}
 		p, q := y.linear(a.at[d], left, common), y.linear(b.at[d], right, common)
 		apart, equal := y.compare(p, q, left, right, common)
-		if apart {
+		if apart || disjoint(y.limited(p, a.conds, left, common), y.limited(q, b.conds, right, common)) {
 			return false
 		}
 		for _, v := range equal {
@@ -199,6 +200,50 @@ func (y *syncer) ranges(a sharedAccess) idRanges {
 		r.assume(c)
 	}
 	return r
+}
+
+// disjoint reports whether no number is in both ranges.
+func disjoint(a, b idRange) bool { return a.known() && b.known() && (a.lo > b.hi || b.lo > a.hi) }
+
+// limited returns the range of an index where conditions hold that limit the same sum of variables, such as
+// 4·threadIdx.y + threadIdx.x.
+func (y *syncer) limited(f idForm, conds []tir.Expr, r idRanges, common map[*tir.Var]bool) idRange {
+	if len(f.fixed) > 0 || !f.rest.known() {
+		return idRange{-unknown, unknown}
+	}
+	sum := idRange{}
+	for v, by := range f.factor {
+		sum = sum.plus(r.of(v, idRange{-unknown, unknown}).scaled(by))
+	}
+	for len(conds) > 0 {
+		c := conds[0]
+		conds = conds[1:]
+		if call, ok := c.(*tir.Call); ok && call.Kind == tir.CallIntrinsic && call.Name == "likely" && len(call.Args) == 1 {
+			conds = append(conds[:len(conds):len(conds)], call.Args[0])
+		}
+		b, ok := c.(*tir.Binary)
+		if !ok {
+			continue
+		}
+		if b.Op == tir.OpAnd {
+			conds = append(conds[:len(conds):len(conds)], b.A, b.B)
+			continue
+		}
+		n, constant := b.B.(*tir.IntImm)
+		if !constant || b.Op != tir.OpLT && b.Op != tir.OpEQ || n.Value >= unknown || n.Value <= -unknown {
+			continue
+		}
+		g := y.linear(b.A, r, common)
+		if len(g.fixed) > 0 || !g.rest.known() || g.rest.lo != g.rest.hi || !maps.Equal(f.factor, g.factor) {
+			continue
+		}
+		if b.Op == tir.OpLT {
+			sum.hi = min(sum.hi, n.Value-1-g.rest.lo)
+		} else {
+			sum.lo, sum.hi = max(sum.lo, n.Value-g.rest.lo), min(sum.hi, n.Value-g.rest.lo)
+		}
+	}
+	return sum.plus(f.rest)
 }
 
 // assume uses a condition on variables alone.

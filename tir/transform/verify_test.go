@@ -175,6 +175,11 @@ func TestVerifyLimits(t *testing.T) {
 	require.NoError(t, verify(block(96, 2, `storage_sync("warp")`), "cuda"))
 	require.ErrorContains(t, verify(block(16, 1, `storage_sync("warp")`), "opencl"),
 		"threads of a warp wait for each other, and thread_warp_size of target opencl is 1: it has no warps")
+	shuffle := block(32, 1, "let v = warp_shuffle_xor[int32](x, 8)\nout[x] = v")
+	require.NoError(t, verify(shuffle, "cuda"))
+	require.NoError(t, verify(shuffle, map[string]any{"kind": "opencl", "thread_warp_size": 16}))
+	require.ErrorContains(t, verify(shuffle, map[string]any{"kind": "opencl", "thread_warp_size": 8}),
+		"warp_shuffle_xor moves a value among 16 threads of a warp, and thread_warp_size of target opencl is 8")
 
 	vector := "out[ramp(0, 1, 8)] = broadcast(n, 8)"
 	require.NoError(t, verify(vector, "llvm"))

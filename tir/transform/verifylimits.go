@@ -94,6 +94,8 @@ type launchSize struct {
 	shared  int64            // bytes
 	largest *tir.Buffer      // of the shared memory
 	warps   string           // the use of warps; "": none
+	lanes   int64            // threads of a warp among which shuffles move values
+	shuffle string           // the one of the most; "": none
 	doubled map[*tir.Buffer]bool
 }
 
@@ -141,6 +143,7 @@ func (v *limits) look(k *launchSize, node any, path string) {
 				k.warps = "threads of a warp wait for each other"
 			}
 		}
+		k.shuffles(n)
 	}
 	_, buffers := tir.Bound(node)
 	for _, b := range buffers {
@@ -168,6 +171,22 @@ func (v *limits) look(k *launchSize, node any, path string) {
 	}
 }
 
+// shuffles adds the number of threads among which a shuffle moves a value: at least two.
+func (k *launchSize) shuffles(n *tir.Call) {
+	if !isShuffle(n) {
+		return
+	}
+	lanes := int64(2)
+	if c, constant := n.Args[1].(*tir.IntImm); constant && c.Value > 0 && c.Value < unknown {
+		for lanes <= c.Value {
+			lanes *= 2
+		}
+	}
+	if lanes > k.lanes {
+		k.lanes, k.shuffle = lanes, n.Name
+	}
+}
+
 // threads checks the threads of a block.
 func (v *limits) threads(k *launchSize, path string) {
 	all, each := int64(1), []string{}
@@ -185,6 +204,11 @@ func (v *limits) threads(k *launchSize, path string) {
 	asked := fmt.Sprintf("a block has %d threads (%s)", all, strings.Join(each, ", "))
 	for _, attr := range []string{"max_threads_per_block", "max_num_threads"} {
 		v.exceeded(path, attr, asked, all, "bind shorter loops to threads")
+	}
+	if w, ok := v.of("thread_warp_size"); ok && k.lanes > w && v.err == nil {
+		v.err = fmt.Errorf("at %s: %s moves a value among %d threads of a warp, and thread_warp_size of target %s is %d: use "+
+			"shared memory, shuffle among fewer threads (reduce_by_shuffle), or build for a target that has more, as in "+
+			"{\"kind\": %q, \"thread_warp_size\": %d}", path, k.shuffle, k.lanes, v.t.Kind(), w, v.t.Kind(), k.lanes)
 	}
 	if w, ok := v.of("thread_warp_size"); ok && k.warps != "" && v.err == nil {
 		x := max(k.threads["threadIdx.x"], 1)

@@ -293,6 +293,7 @@ func (c *compiler) storing(s *tir.BufferStore) func(*frame) {
 				} else {
 					put.puti(m.data, bit, f.i[v.off+n])
 				}
+				m.spread(bit, put.bits)
 			})
 		}
 	case t == tir.Float32:
@@ -301,6 +302,7 @@ func (c *compiler) storing(s *tir.BufferStore) func(*frame) {
 			x := v.x(f)
 			m, bit := find(f)
 			binary.LittleEndian.PutUint32(m.data[bit>>3:], math.Float32bits(float32(x)))
+			m.spread(bit, put.bits)
 		}
 	case put.float:
 		find := a.find()
@@ -308,6 +310,7 @@ func (c *compiler) storing(s *tir.BufferStore) func(*frame) {
 			x := v.x(f)
 			m, bit := find(f)
 			put.putf(m.data, bit, x)
+			m.spread(bit, put.bits)
 		}
 	}
 	find := a.find()
@@ -315,5 +318,6 @@ func (c *compiler) storing(s *tir.BufferStore) func(*frame) {
 		x := v.i(f)
 		m, bit := find(f)
 		put.puti(m.data, bit, x)
+		m.spread(bit, put.bits)
 	}
 }

@@ -36,7 +36,8 @@
 // gets a copy of the block's contents. Memory of scope "shared" belongs to the block, even if it is allocated inside
 // the loop over threads; then it keeps its contents between iterations of a serial loop. storage_sync("warp") is
 // supported in blocks of up to 32 threads, where it equals "shared". A barrier that some threads of a block do not
-// reach is an error.
+// reach is an error, and so is a shuffle that some threads of a warp do not reach: Options.Warp threads of a block with
+// consecutive indices. The value of a thread that the warp does not have is NaN, or a strange integer.
 //
 // Packed and extern functions come from [Options.Funcs]. Memory that is passed to them counts as written afterwards,
 // and the race detector does not see their accesses. Arguments that start at the same byte share memory; other overlaps

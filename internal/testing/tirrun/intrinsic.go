@@ -83,6 +83,8 @@ func (c *compiler) intrinsic(e *tir.Call) value {
 		return c.addressOf(e)
 	case "storage_sync":
 		return c.barrier(e)
+	case "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down":
+		return c.warpShuffle(e)
 	case "prefetch":
 		return value{t: tir.Void, i: func(*frame) int64 { return 0 }}
 	case "tvm_struct_get", "tvm_struct_set":

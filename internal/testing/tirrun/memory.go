@@ -66,6 +66,21 @@ func (m *memory) copyFor(key copyKey, depth int) *memory {
 	return c
 }
 
+// spread repeats a store of n bits in the copies that threads have: code of the block outside of its threads is executed
+// by each of them.
+func (m *memory) spread(bit, n int64) {
+	for _, c := range m.copies {
+		for i := bit; i < bit+n; i++ {
+			by := byte(1) << (i & 7)
+			c.data[i>>3] = c.data[i>>3]&^by | m.data[i>>3]&by
+			if c.ready != nil {
+				c.ready[i>>3] |= by
+			}
+		}
+		c.spread(bit, n)
+	}
+}
+
 // allWritten is for functions whose accesses are unknown.
 func (m *memory) allWritten() { m.ready = nil }
 

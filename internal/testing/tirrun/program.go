@@ -12,6 +12,7 @@ type Options struct {
 	Seed     uint64 // of the order of concurrent iterations
 	MaxSteps int64  // limits the loop iterations and calls of one Call; 0: 1<<40
 	MaxBytes int64  // of one allocation; 0: 1 GiB
+	Warp     int    // the threads of a warp; 0: 32
 
 	// Funcs has the packed and extern functions. Arguments are int64, uint64, float64, bool, string, *Array (the memory
 	// from the address on), or slices of those for vectors. The result is converted to the type of the call. A panic is

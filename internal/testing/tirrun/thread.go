@@ -28,6 +28,8 @@ type kernel struct {
 	shared     map[*tir.Alloc]*memory   // of the block, allocated inside a loop over threads
 	iterations map[[numDims]int64]int32 // numbers of blocks and threads by their indices
 	dims       [][numDims]int64         // indices by number
+	warps      map[warpKey]*warp        // of the block
+	progress   int                      // grows when a thread does anything but wait
 }
 
 // iteration numbers a block or a thread.
@@ -164,6 +166,7 @@ func (f *frame) enter(dim int, i int64, own []int) {
 		f.levels[k.threads-1].iteration = k.iteration(f.dims)
 		threads.epoch = f.x.newEpoch()
 		clear(k.shared)
+		clear(k.warps)
 	}
 	threads.iteration = k.iteration(f.dims)
 	depth := private
@@ -188,8 +191,8 @@ func (f *frame) together(at *position, n int64, iteration func(g *frame, i int64
 	if n > maxTogether {
 		f.fail(at.up, ErrLimit, "%d threads with barriers: the limit is %d", n, maxTogether)
 	}
-	resume := make([]func() (*tir.Call, bool), max(n, 0))
-	for i := range resume {
+	threads := make([]suspended, max(n, 0))
+	for i := range threads {
 		g := f.fork()
 		next, stop := iter.Pull(func(yield func(*tir.Call) bool) {
 			defer func() {
@@ -205,34 +208,86 @@ func (f *frame) together(at *position, n int64, iteration func(g *frame, i int64
 			iteration(g, int64(i))
 		})
 		defer stop()
-		resume[i] = next
+		threads[i].resume = next
 	}
 	for {
+		before := f.kernel.progress
 		order := f.x.order(n)
-		var met *tir.Call
-		first, ended := int64(-1), int64(-1)
 		for k := range n {
-			i := order(k)
-			call, waits := resume[i]()
-			switch {
-			case !waits:
-				ended = i
-			case met != nil && met != call:
-				f.fail(at.up, ErrSync, "iterations %d and %d of loop %s are at different barriers: all threads must reach the same",
-					first, i, at.name)
-			default:
-				met, first = call, i
+			if t := &threads[order(k)]; !t.ended && (t.at == nil || isShuffle(t.at)) {
+				call, waits := t.resume()
+				t.at, t.ended = call, !waits
+				if !waits || !isShuffle(call) {
+					f.kernel.progress++
+				}
 			}
 		}
-		switch {
-		case met == nil:
+		if f.settled(at, threads) {
 			return
-		case ended >= 0:
-			f.fail(at.up, ErrSync, "iteration %d of loop %s waits at a barrier that iteration %d does not reach: move it where "+
-				"all threads reach it", first, at.name, ended)
 		}
-		f.meet(met)
+		if f.kernel.progress == before {
+			f.stuck(at, threads)
+		}
 	}
+}
+
+// suspended is a thread that runs until it has to wait.
+type suspended struct {
+	resume func() (*tir.Call, bool)
+	at     *tir.Call // where it waits
+	ended  bool
+}
+
+// settled reports whether all threads have ended. If all wait at a barrier, they pass it.
+func (f *frame) settled(at *position, threads []suspended) bool {
+	var met *tir.Call
+	first, ended := -1, -1
+	for i, t := range threads {
+		switch {
+		case t.ended:
+			ended = i
+		case isShuffle(t.at): // the other threads of its warp may not have arrived yet
+			return false
+		case met != nil && met != t.at:
+			f.fail(at.up, ErrSync, "iterations %d and %d of loop %s are at different barriers: all threads must reach the same",
+				first, i, at.name)
+		default:
+			met, first = t.at, i
+		}
+	}
+	if met == nil {
+		return true
+	}
+	if ended >= 0 {
+		f.fail(at.up, ErrSync, "iteration %d of loop %s waits at a barrier that iteration %d does not reach: move it where "+
+			"all threads reach it", first, at.name, ended)
+	}
+	f.meet(met)
+	for i := range threads {
+		threads[i].at = nil
+	}
+	return false
+}
+
+// stuck lets other threads of the block run, because those of this loop wait at shuffles. It fails if there are none.
+func (f *frame) stuck(at *position, threads []suspended) {
+	shuffle, other := -1, -1
+	for i, t := range threads {
+		if isShuffle(t.at) {
+			shuffle = i
+		} else {
+			other = i
+		}
+	}
+	if f.barrier == nil {
+		such := ""
+		if other >= 0 {
+			such = fmt.Sprintf(", such as iteration %d", other)
+		}
+		f.fail(at.up, ErrSync, "iteration %d of loop %s waits at %s, which another thread of its warp does not reach%s: move "+
+			"it where all threads of a warp reach it", shuffle, at.name, threads[shuffle].at.Name, such)
+	}
+	f.barrier(threads[shuffle].at)
 }
 
 // fork makes the frame of a new thread.
@@ -283,14 +338,14 @@ func (c *compiler) barrier(e *tir.Call) value {
 	}}
 }
 
-// hasBarrier reports whether a statement reaches a barrier, directly or in functions that it calls.
+// hasBarrier reports whether a statement reaches a barrier or a shuffle, directly or in functions that it calls.
 func (c *compiler) hasBarrier(s tir.Stmt) bool {
 	found := false
 	tir.Walk(s, func(node any) bool {
 		if call, ok := node.(*tir.Call); ok {
 			switch call.Kind {
 			case tir.CallIntrinsic:
-				found = found || call.Name == "storage_sync"
+				found = found || call.Name == "storage_sync" || isShuffle(call)
 			case tir.CallFunc:
 				fn := c.p.funcs[call.Name]
 				found = found || fn != nil && fn.hasBarrier
@@ -301,7 +356,7 @@ func (c *compiler) hasBarrier(s tir.Stmt) bool {
 	return found
 }
 
-// findBarriers returns the functions that reach a barrier.
+// findBarriers returns the functions that reach a barrier or a shuffle.
 func findBarriers(m *tir.IRModule) map[string]bool {
 	found := map[string]bool{}
 	for changed := true; changed; {
@@ -312,8 +367,8 @@ func findBarriers(m *tir.IRModule) map[string]bool {
 			}
 			tir.Walk(f, func(node any) bool {
 				call, ok := node.(*tir.Call)
-				if ok && (call.Kind == tir.CallIntrinsic && call.Name == "storage_sync" || call.Kind == tir.CallFunc &&
-					found[call.Name]) {
+				if ok && (call.Kind == tir.CallIntrinsic && (call.Name == "storage_sync" || isShuffle(call)) ||
+					call.Kind == tir.CallFunc && found[call.Name]) {
 					found[f.Name], changed = true, true
 				}
 				return !found[f.Name]

@@ -133,8 +133,24 @@ func TestThreads_LocalMemory(t *testing.T) {
 			}
 		})
 	}
+	// A store of the block reaches all threads, also those that have run before.
+	body := threads("blockIdx.x", 2, func(b Expr) Stmt {
+		one := func(do func(at Expr) Stmt) Stmt {
+			return threads("threadIdx.y", 3, func(j Expr) Stmt {
+				return threads("threadIdx.x", 4, func(i Expr) Stmt { return do(Add(Mul(b, I32(12)), Add(Mul(j, I32(4)), i))) })
+			})
+		}
+		return &Alloc{Buffer: l, Body: Sequence(one(func(at Expr) Stmt { return store(y, at, at) }), store(l, Add(b, I32(5))),
+			one(func(at Expr) Stmt { return store(y, BufferAt(l), at) }))}
+	})
+	runSeeds(t, body, y, 24, func(a *Array, err error) {
+		require.NoError(t, err)
+		for i, v := range numbers[int](t, a) {
+			require.Equal(t, 5+i/12, v)
+		}
+	})
 	// A block sees no values of the previous block.
-	body := &Alloc{Buffer: l, Body: threads("blockIdx.x", 2, func(b Expr) Stmt {
+	body = &Alloc{Buffer: l, Body: threads("blockIdx.x", 2, func(b Expr) Stmt {
 		return Sequence(store(y, BufferAt(l), b), store(l, b))
 	})}
 	runSeeds(t, body, y, 24, func(_ *Array, err error) { require.ErrorIs(t, err, ErrUninitialized) })

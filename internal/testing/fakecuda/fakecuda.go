@@ -26,6 +26,11 @@ var sources embed.FS
 //go:embed kernels/standard.ptx
 var StandardPTX string
 
+// KernelHeader is fakecuda_kernel.h, for packages that compile kernels themselves.
+//
+//go:embed fakecuda_kernel.h
+var KernelHeader string
+
 // An Option changes how the driver is built.
 type Option func(*options)
 

@@ -8,13 +8,21 @@
 
 #define FAKECUDA_MAX_PARAMS 24
 
+// The allocation that contains the pointer of a parameter.
+typedef struct fakecuda_extent {
+  void *base;
+  size_t bytes;
+} fakecuda_extent;
+
 // The arguments of a launch. params[i] points to the value of parameter i; pointer values are host addresses.
 typedef struct fakecuda_launch {
   uint32_t grid[3], block[3], cluster[3];
   uint32_t shared; // dynamic, bytes
   int device;
   const void *const *params;
+  const fakecuda_extent *extents; // of each parameter; {NULL, 0} for values
   void (*wait_released)(void); // returns when fakecuda_release was called
+  void (*report)(const char *text); // adds a report of misuse
 } fakecuda_launch;
 
 enum { FAKECUDA_VALUE = 0, FAKECUDA_READS = 1, FAKECUDA_WRITES = 2, FAKECUDA_BOTH = 3 };
@@ -25,6 +33,7 @@ typedef struct fakecuda_param {
   // The number of bytes that the kernel accesses from the pointer on; if NULL, all up to the end of the allocation. It
   // must not dereference pointers, which are not host addresses yet.
   size_t (*bytes)(const fakecuda_launch *launch);
+  uint32_t element; // bytes of an element of a pointer's memory; 0 for unknown
 } fakecuda_param;
 
 typedef struct fakecuda_kernel {

@@ -170,8 +170,8 @@ API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
     unsigned shared,
                             CUstream on, void **params, void **extra) {
   ENTER(F_CTX);
-  return launch(&g, f, (fakecuda_launch){{gx, gy, gz}, {bx, by, bz}, {1, 1, 1}, shared, 0, NULL, NULL}, on, params,
-                extra, false);
+  fakecuda_launch l = {{gx, gy, gz}, {bx, by, bz}, {1, 1, 1}, shared, 0, NULL, NULL, NULL, NULL};
+  return launch(&g, f, l, on, params, extra, false);
 }
 
 API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra) {
@@ -179,7 +179,7 @@ API CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **para
   if (!c || (c->nattributes && !c->attributes)) return CUDA_ERROR_INVALID_VALUE;
   fakecuda_launch l = {{c->grid[0], c->grid[1], c->grid[2]}, {c->block[0], c->block[1], c->block[2]}, {1, 1, 1},
                        c->shared, 0,
-      NULL, NULL};
+      NULL, NULL, NULL, NULL};
   bool cooperative = false;
   for (unsigned i = 0; i < c->nattributes; i++) {
     const CUlaunchAttribute *a = &c->attributes[i];

@@ -86,19 +86,33 @@ int work_accesses(const work *w, access_range *out) {
   return n;
 }
 
+static void kernel_report(const char *text) {
+  pthread_mutex_lock(&fake_lock);
+  report("%s", text);
+  pthread_mutex_unlock(&fake_lock);
+}
+
 static CUresult kernel_run(const work *w) {
   const fakecuda_kernel *k = w->function->kernel;
   const void *params[FAKECUDA_MAX_PARAMS];
   void *pointers[FAKECUDA_MAX_PARAMS];
+  fakecuda_extent extents[FAKECUDA_MAX_PARAMS] = {{NULL, 0}};
   param_places(w, params);
+  pthread_mutex_lock(&fake_lock);
   for (uint32_t i = 0; i < k->nparams; i++) {
     if (!k->params[i].access) continue;
-    pointers[i] = host_address(param_pointer(params[i]));
+    CUdeviceptr at = param_pointer(params[i]);
+    block *b = block_find(at);
+    if (b) extents[i] = (fakecuda_extent){host_address(b->base), b->size};
+    pointers[i] = host_address(at);
     params[i] = &pointers[i];
   }
+  pthread_mutex_unlock(&fake_lock);
   fakecuda_launch l = w->launch;
   l.params = params;
+  l.extents = extents;
   l.wait_released = wait_released;
+  l.report = kernel_report;
   return k->run(&l);
 }
 

@@ -162,6 +162,7 @@ func gpuKinds() []builtin {
 				count("image_base_address_alignment", Default(64), Help("pixels")),
 				text1("device_type", OneOf("cpu", "gpu", "accelerator", "other"),
 					Help("what the driver runs kernels on; schedules for cpu use other tiles")),
+				texts("extensions", Help("extensions of the device that kernels may use: cl_khr_subgroup_shuffle")),
 				WithParser(parseOpenCL))
 		}},
 		{"metal", dlpack.Metal, func() []KindOption {

@@ -45,7 +45,7 @@ var kindRows = []kindRow{
 	{"opencl", 4, "opencl gpu", `alias-check bool; bounds-check bool; max_threads_per_block int=256;
 		max_shared_memory_per_block int=16384; max_num_threads int=256;
 		thread_warp_size int=1; texture_spatial_limit int=16384; max_function_args int=128; texture_depth_limit int=2048;
-		image_base_address_alignment int=64; device_type str`, ""},
+		image_base_address_alignment int=64; device_type str; extensions []str`, ""},
 	{"metal", 8, "metal gpu", `max_num_threads int=256; max_threads_per_block int=256;
 		max_shared_memory_per_block int=32768;
 		thread_warp_size int=16; max_function_args int=31`, ""},

@@ -14,7 +14,9 @@
 // Memory of scope "shared" is __local, "local" is private. Vectors have 2, 4, 8 or 16 lanes; stores of other widths
 // are split into these, and what cannot be split is a loop over lanes. float16 and bfloat16 have 16 bits in memory
 // and are computed as float, rounded after each operation, which needs no cl_khr_fp16; float64 requires
-// cl_khr_fp64. Constant block sizes become part of the kernel (reqd_work_group_size).
+// cl_khr_fp64. Constant block sizes become part of the kernel (reqd_work_group_size). Warp shuffles are functions of
+// cl_khr_subgroup_shuffle or cl_intel_subgroups, of which the target option extensions lists one; a warp is a subgroup
+// of thread_warp_size work items, neighbors in dimension 0 first.
 //
 // With the target option bounds-check, an access that is out of bounds is skipped, and a read gives 0. Kernels
 // report the first one in 24 bytes of scratch memory that the host function passes to them; it waits for its

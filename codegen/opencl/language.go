@@ -8,10 +8,7 @@ import (
 	"tvmgo/tir/transform"
 )
 
-const (
-	noSubgroups = "the kernel uses no subgroups: combine the values of threads in shared memory"
-	noAsync     = "OpenCL C has no copies of single threads: copy by a load and a store"
-)
+const noAsync = "OpenCL C has no copies of single threads: copy by a load and a store"
 
 // Language is OpenCL C, as transform.ForDevice lowers kernels for it.
 var Language = transform.Language{
@@ -25,14 +22,11 @@ var Language = transform.Language{
 		"ret_none": "a kernel ends where its last thread ends: put what follows in an if statement",
 		"prefetch": "OpenCL C has none for an address",
 
-		"warp_shuffle":      noSubgroups,
-		"warp_shuffle_xor":  noSubgroups,
-		"warp_shuffle_down": noSubgroups,
-		"async_copy":        noAsync,
-		"async_commit":      noAsync,
-		"async_wait":        noAsync,
+		"async_copy":   noAsync,
+		"async_commit": noAsync,
+		"async_wait":   noAsync,
 	},
-	Last: []transform.Step{{Name: "unroll pairs", Pass: unrollPairs}, {Name: "lower textures", Pass: lowerTextures,
+	Last: []transform.Step{{Name: "verify subgroups", Pass: verifySubgroups}, {Name: "unroll pairs", Pass: unrollPairs}, {Name: "lower textures", Pass: lowerTextures,
 		After: []string{"vectorize", "split vectors"}}},
 }
 

@@ -12,6 +12,7 @@ import (
 // numbers, so that a Config can be stored as JSON. It never changes a result, except for the order of sums.
 type Config struct {
 	Elementwise Elementwise
+	Attention   Attention
 }
 
 // section is the part of a Config for an operator family.
@@ -25,13 +26,14 @@ type section struct {
 func (c *Config) sections() []section {
 	return []section{
 		{"Elementwise", &c.Elementwise},
+		{"Attention", &c.Attention},
 	}
 }
 
 // DefaultConfig returns the parameters that ops.Schedule uses for a target. They depend on the target's limits only.
 func DefaultConfig(t *target.Target) *Config {
 	l := LimitsOf(t)
-	return &Config{Elementwise: defaultElementwise(l)}
+	return &Config{Elementwise: defaultElementwise(l), Attention: defaultAttention(l)}
 }
 
 // Check returns an error if kernels with these parameters would not fit the target. It names the field, its value and

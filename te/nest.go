@@ -85,14 +85,16 @@ func (l *lowering) loopsWithin(n *nest) error {
 	for _, a := range n.st.reduce {
 		n.extent[a] = l.a.Simplify(a.Extent)
 	}
+	for _, a := range n.st.units {
+		n.extent[a] = tir.I32(1)
+	}
 	for _, r := range n.st.rels {
 		t := r.parent.Var.Type
 		switch {
 		case r.fuse:
 			n.extent[r.parent] = l.a.Simplify(tir.Mul(widen(n.extent[r.outer], t), widen(n.extent[r.inner], t)))
 		case r.parts > 0:
-			parts := atMost(r.parts, n.extent[r.parent])
-			n.extent[r.outer], n.extent[r.inner] = tir.IntConst(t, parts), l.a.ceilDiv(n.extent[r.parent], parts)
+			n.extent[r.outer], n.extent[r.inner] = l.parts(n.extent[r.parent], r.parts)
 		default:
 			factor := atMost(r.factor, n.extent[r.parent])
 			n.extent[r.outer], n.extent[r.inner] = l.a.ceilDiv(n.extent[r.parent], factor), tir.IntConst(t, factor)
@@ -111,6 +113,20 @@ func (l *lowering) loopsWithin(n *nest) error {
 		n.loops = append(n.loops, lp)
 	}
 	return l.checkThreads(n)
+}
+
+// parts returns the extents of an axis that is divided into a number of parts: of the loop over the parts, and of that
+// inside one.
+func (l *lowering) parts(extent tir.Expr, parts int64) (outer, inner tir.Expr) {
+	t := extent.DType()
+	if _, isConst := extent.(*tir.IntImm); isConst {
+		parts = atMost(parts, extent)
+		return tir.IntConst(t, parts), l.a.ceilDiv(extent, parts)
+	}
+	one := tir.IntConst(t, 1)
+	outer = l.a.Simplify(tir.Min(tir.IntConst(t, parts), extent))
+	by := tir.Max(one, outer)
+	return outer, l.a.Simplify(tir.FloorDiv(tir.Sub(tir.Add(extent, by), one), by))
 }
 
 // atMost limits a split to a constant extent: an attached stage often computes less than the whole tensor.

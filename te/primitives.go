@@ -45,7 +45,7 @@ func (st *Stage) Split(axis *tir.IterVar, factor int) (outer, inner *tir.IterVar
 	return st.split("split", axis, relation{factor: int64(factor)}, factor)
 }
 
-// SplitParts divides a loop into two. The outer loop has parts iterations.
+// SplitParts divides a loop into two. The outer loop has parts iterations, or as many as axis has if those are fewer.
 func (st *Stage) SplitParts(axis *tir.IterVar, parts int) (outer, inner *tir.IterVar) {
 	return st.split("split into parts", axis, relation{parts: int64(parts)}, parts)
 }
@@ -117,6 +117,17 @@ func (st *Stage) Reorder(axes ...*tir.IterVar) {
 	for n, i := range positions {
 		st.leaves[i] = axes[n]
 	}
+}
+
+// UnitAxis adds an outermost loop of one iteration, which may be bound to a thread index: a tensor without dimensions
+// has no other loop for that.
+func (st *Stage) UnitAxis(name string) *tir.IterVar {
+	axis := derived(name, tir.Int32, tir.IterData)
+	if st.computed("unit axis") {
+		st.units = append(st.units, axis)
+		st.leaves = append([]*tir.IterVar{axis}, st.leaves...)
+	}
+	return axis
 }
 
 // Tile splits two axes, and puts the loops over tiles outside of the loops inside a tile.

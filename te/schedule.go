@@ -24,6 +24,7 @@ type Stage struct {
 	bodies  []tir.Expr // the formulas, which CacheRead and CacheWrite may have changed
 	axes    []*tir.IterVar
 	reduce  []*tir.IterVar
+	units   []*tir.IterVar // loops of one iteration, which no axis of the tensor has
 	leaves  []*tir.IterVar // the loops, outermost first
 	rels    []relation
 	attrs   map[*tir.IterVar]*loopAttrs
@@ -172,6 +173,9 @@ func (st *Stage) fail(primitive, format string, args ...any) {
 	}
 }
 
+// IsInlined reports whether the tensor's formula is substituted wherever it is read (ComputeInline).
+func (st *Stage) IsInlined() bool { return st.inlined }
+
 // computed reports whether a primitive may change the stage's loops, and records an error if not.
 func (st *Stage) computed(primitive string) bool {
 	if st.s.err != nil {
@@ -229,7 +233,7 @@ func (st *Stage) hasAxis(axis *tir.IterVar) bool {
 			return true
 		}
 	}
-	return slices.Contains(st.axes, axis) || slices.Contains(st.reduce, axis)
+	return slices.Contains(st.axes, axis) || slices.Contains(st.reduce, axis) || slices.Contains(st.units, axis)
 }
 
 func axisNames(axes []*tir.IterVar) []string {

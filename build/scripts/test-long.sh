@@ -46,6 +46,9 @@ for round in $rounds; do
   TVMGO_TEST_SEED=random logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m $packages
 done
 
+step "every case of operators on every device"
+TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run OnDevices ./te/ops
+
 step "tests of concurrency, $ROUNDS times"
 logged "$go" test -tags "$TAGS" -count="$ROUNDS" -timeout 60m -run 'Hammer|Concurren|Threads|Parallel|Race|Goroutine' \
   ./runtime/... ./target/... ./export/... ./codegen/... ./cmd/...

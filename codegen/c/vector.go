@@ -115,14 +115,14 @@ func (w *writer) vecText(e tir.Expr) code {
 			return w.convert(t, x)
 		}
 	case *tir.Call:
+		if e.Kind == tir.CallIntrinsic && e.Name == "if_then_else" && e.Args[0].DType().Lanes == 1 {
+			return w.vecChoose(t, e.Args[0], e.Args[1], e.Args[2])
+		}
 		if w.hooks.Vectors != nil {
 			if x, ok := w.vecCall(e); ok {
 				return x
 			}
 			break
-		}
-		if e.Kind == tir.CallIntrinsic && e.Name == "if_then_else" && e.Args[0].DType().Lanes == 1 {
-			return w.vecChoose(t, e.Args[0], e.Args[1], e.Args[2])
 		}
 		if x, ok := w.vectorCall(e); ok {
 			return x

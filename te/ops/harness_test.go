@@ -21,6 +21,9 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Setenv("TVMGO_CACHE_DIR", "off") // always compile
+	if os.Getenv("POCL_DEVICES") == "" {
+		os.Setenv("POCL_DEVICES", "pthread")
+	}
 	os.Exit(m.Run())
 }
 

@@ -1,16 +1,19 @@
 package transform
 
 import (
+	"maps"
+
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/compare"
 )
 
 // FlattenStorage gives each access to a buffer one index. Strides (also those that storage_align made larger) and
 // the offset become part of the index, as expressions where they are not constant. Allocations then have one
-// dimension. Parameters keep the shape by which their tensors are checked; the body uses a view (tir.View) of one
-// dimension. Buffers of one contiguous dimension stay as they are, and so do images (scope "texture"), whose
-// dimensions are those of the device.
+// dimension, and so have parameters of kernels. Other parameters keep the shape by which their tensors are checked; the
+// body uses a view (tir.View) of one dimension. Buffers of one contiguous dimension stay as they are, and so do images
+// (scope "texture"), whose dimensions are those of the device.
 //
 // Vectors of indices with a constant step stay ramps. An index has 32 bits if these reach all of the memory and no
 // index of the program is wider, otherwise 64. Negative strides are rejected.
@@ -18,14 +21,18 @@ func FlattenStorage(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return mapFuncs("flatten storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 		l := &flattener{a: arith.NewAnalyzer(), flat: map[*tir.Buffer]*tir.Buffer{}, small: map[*tir.Buffer]bool{},
 			used: map[*tir.Buffer]bool{}}
-		body := f.Body
+		body, kernel := f.Body, IsKernel(f)
 		var views []*tir.Buffer
+		own := maps.Clone(f.Buffers)
 		for _, p := range f.Params {
 			b := f.Buffers[p]
-			if b == nil || !l.replace(b, true) {
-				continue
+			switch {
+			case b == nil || !l.replace(b, !kernel):
+			case kernel:
+				own[p] = l.flat[b]
+			default:
+				views = append(views, l.flat[b])
 			}
-			views = append(views, l.flat[b])
 		}
 		tir.Walk(body, func(node any) bool {
 			switch n := node.(type) {
@@ -56,7 +63,9 @@ func FlattenStorage(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 				body = tir.View(views[i], body)
 			}
 		}
-		return withBody(f, body), nil
+		f = withBody(f, body)
+		f.Buffers = own
+		return f, nil
 	})
 }
 
@@ -98,6 +107,10 @@ func (l *flattener) replace(b *tir.Buffer, view bool) bool {
 
 // index returns the single index that replaces the indices of b.
 func (l *flattener) index(b *tir.Buffer, indices []tir.Expr) []tir.Expr {
+	if at := fusedIndex(b, indices); at != nil {
+		l.used[l.flat[b]] = true
+		return []tir.Expr{at}
+	}
 	at, err := element(b, indices, l.small[b])
 	if err != nil {
 		if l.err == nil {
@@ -150,4 +163,24 @@ func (l *flattener) stmt(s tir.Stmt) tir.Stmt {
 		l.other(s)
 	}
 	return s
+}
+
+// fusedIndex returns e for the indices floordiv(e, n), floormod(e, n) of a contiguous buffer whose last dimension is n,
+// and so on for more dimensions: the loop of e runs over the elements in order. It returns nil for other indices.
+func fusedIndex(b *tir.Buffer, indices []tir.Expr) tir.Expr {
+	if len(indices) != len(b.Shape) || len(indices) < 2 || b.Strides != nil || b.Offset != nil {
+		return nil
+	}
+	at := indices[0]
+	for d, x := range indices[1:] {
+		quotient, okQ := at.(*tir.Binary)
+		rest, okR := x.(*tir.Binary)
+		if !okQ || !okR || quotient.Op != tir.OpFloorDiv || rest.Op != tir.OpFloorMod ||
+			!compare.Equal(quotient.A, rest.A) || !compare.Equal(quotient.B, rest.B) ||
+			!compare.Equal(rest.B, b.Shape[d+1]) {
+			return nil
+		}
+		at = rest.A
+	}
+	return at
 }

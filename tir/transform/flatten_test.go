@@ -59,3 +59,19 @@ func TestFlattenStorage(t *testing.T) {
 	got := must.Get(transform.FlattenStorage(same, nil))(t)
 	require.True(t, same == got, "a flat function is shared")
 }
+
+// The indices of a loop over fused dimensions become that loop's variable, also if the sizes are variables. Parameters
+// of kernels become flat themselves.
+func TestFlattenStorage_FusedDimensionsOfKernels(t *testing.T) {
+	m := must.Get(text.Parse(`func f(p: handle, q: handle, n: int32, m: int32, k: int32) {
+  buffer a: float32[n, m, k], param p
+  buffer b: float32[n, m], param q
+  for i in range(n * m * k) {
+    a[floordiv(floordiv(i, k), m), floormod(floordiv(i, k), m), floormod(i, k)] = b[floordiv(i, m), floormod(i, k)]
+  }
+}`))(t)
+	m.Funcs[0].Attrs = map[string]any{transform.AttrConvention: int64(transform.ConventionKernel)}
+	text := text.Print(oneFunc(t, transform.FlattenStorage, m.Funcs[0]))
+	require.Contains(t, text, "buffer a: float32[cast(int64, n) * cast(int64, m) * cast(int64, k)], param p")
+	require.Contains(t, text, "a[i] = b[cast(int64, ", "the divisors of b's indices differ")
+}

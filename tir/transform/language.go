@@ -27,9 +27,6 @@ type Language struct {
 	// Scopes are the storage scopes of buffers: "global" of parameters, others of memory that kernels allocate.
 	Scopes []string
 
-	// Flat says that arrays have one dimension: FlattenStorage runs.
-	Flat bool
-
 	// Lacks are the intrinsics that kernels cannot call, each with the reason and a remedy.
 	Lacks map[string]string
 

@@ -30,7 +30,8 @@ var (
 	simplify      = Step{Name: "simplify", Pass: arith.Simplify}
 	libraryCalls  = Step{Name: "library calls", Pass: LibraryCalls}
 	loopPartition = Step{Name: "loop partition", Pass: LoopPartition, After: []string{"library calls"}}
-	vectorize     = Step{Name: "vectorize", Pass: Vectorize, After: []string{"library calls", "loop partition"}}
+	vectorize     = Step{Name: "vectorize", Pass: Vectorize,
+		After: []string{"library calls", "loop partition", "flatten storage"}}
 	unroll        = Step{Name: "unroll", Pass: Unroll, After: []string{"library calls", "vectorize"}}
 	legalizeTypes = Step{Name: "legalize types", Pass: LegalizeTypes, After: []string{"verify memory",
 		"software pipeline"}}
@@ -73,11 +74,9 @@ func ForDevice(l Language) Pipeline {
 		verifyLimits,
 		splitHostDevice,
 	}
-	kernels := Pipeline{vectorize, unroll, simplify,
+	kernels := Pipeline{flattenStorage, simplify, // first: dimensions hide that elements are contiguous
+		vectorize, unroll, simplify,
 		{Name: "split vectors", Pass: SplitVectors(l), After: []string{"vectorize", "unroll"}}}
-	if l.Flat {
-		kernels = append(kernels, flattenStorage)
-	}
 	kernels = append(kernels, l.Last...)
 	kernels = append(kernels, Step{Name: "verify language", Pass: VerifyLanguage(l),
 		After: []string{"split vectors", "flatten storage"}})

@@ -25,7 +25,7 @@ import (
 // small is a language for which every pass of ForDevice runs.
 var small = transform.Language{Name: "Small C", Lanes: []int{2, 4}, Elements: []tir.Type{tir.Float32, tir.Int32,
 	tir.Int64},
-	Scopes: []string{"global", "local", "shared"}, Flat: true}
+	Scopes: []string{"global", "local", "shared"}}
 
 // pipelines returns all pipelines; "kernels" has the passes for kernels, which run on all functions here.
 func pipelines() map[string]transform.Pipeline {

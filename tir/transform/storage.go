@@ -233,5 +233,6 @@ func (s *indexSum) ramp(r *tir.Ramp, stride tir.Expr) tir.Expr {
 
 // isTexture reports whether memory of a scope is an image, whose dimensions belong to the device.
 func isTexture(scope string) bool {
+	scope = strings.TrimPrefix(scope, "global.")
 	return scope == "texture" || strings.HasPrefix(scope, "texture.") || strings.HasPrefix(scope, "texture-")
 }

@@ -19,7 +19,7 @@ func Vectorize(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	return mapBodies("vectorize", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		v := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
 			if loop, ok := s.(*tir.For); ok && loop.Kind == tir.Vectorized {
-				return vectorizeLoop(loop, width)
+				return vectorizeLoop(loop, width, IsKernel(f))
 			}
 			return s
 		}}
@@ -28,7 +28,7 @@ func Vectorize(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 }
 
 // vectorizeLoop vectorizes a loop whose body no longer has vectorized loops.
-func vectorizeLoop(s *tir.For, width int) tir.Stmt {
+func vectorizeLoop(s *tir.For, width int, kernel bool) tir.Stmt {
 	serial := *s
 	serial.Kind = tir.Serial
 	iterations, constant := count(s.Extent)
@@ -55,6 +55,7 @@ func vectorizeLoop(s *tir.For, width int) tir.Stmt {
 			return copied(body, map[*tir.Var]tir.Expr{s.Var: at})
 		}
 		z := newLockstep(s.Var, at, int(lanes))
+		z.kernel = kernel
 		r, ok := z.stmt(body)
 		if !ok {
 			return copied(z.eachIteration(body), nil)

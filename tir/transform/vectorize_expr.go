@@ -159,8 +159,11 @@ func (z *lockstep) load(e *tir.BufferLoad) tir.Expr {
 		return z.fail(e)
 	}
 	if z.same(e.Indices[:d]...) {
-		return &tir.BufferLoad{Buffer: e.Buffer, Indices: append(append([]tir.Expr{}, e.Indices[:d]...),
-			z.expr(e.Indices[d]))}
+		last := z.expr(e.Indices[d])
+		if !z.kernel || z.failed || z.lanes > maxGathered || isContiguous(last) {
+			return &tir.BufferLoad{Buffer: e.Buffer, Indices: append(append([]tir.Expr{}, e.Indices[:d]...), last)}
+		}
+		// In kernels, constant indices let compilers keep memory of one thread in registers.
 	}
 	if z.lanes > maxGathered {
 		return z.fail(e)
@@ -174,6 +177,16 @@ func (z *lockstep) load(e *tir.BufferLoad) tir.Expr {
 		all[l], order[l] = newCopier(to).expr(e), l
 	}
 	return &tir.Shuffle{Vectors: all, Indices: order}
+}
+
+// isContiguous reports whether the lanes of an index are adjacent.
+func isContiguous(e tir.Expr) bool {
+	r, ok := e.(*tir.Ramp)
+	if !ok {
+		return false
+	}
+	step, ok := constantOf(r.Stride)
+	return ok && step == 1
 }
 
 func (z *lockstep) call(e *tir.Call) tir.Expr {

@@ -15,6 +15,7 @@ type lockstep struct {
 	differ  map[tir.Expr]bool
 	vectors int // stores of vectors
 	failed  bool
+	kernel  bool // of a device, which gets vectors also where only some lanes of the last one are within bounds
 }
 
 func newLockstep(v *tir.Var, base tir.Expr, lanes int) *lockstep {
@@ -141,6 +142,9 @@ func (z *lockstep) branch(s *tir.If) (tir.Stmt, bool) {
 		} else {
 			*to = tir.And(*to, c)
 		}
+	}
+	if r := z.withinBounds(first, rest, s); r != nil {
+		return r, true
 	}
 	if first == nil || s.Else != nil {
 		return nil, false

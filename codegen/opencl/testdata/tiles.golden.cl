@@ -5,7 +5,7 @@
 #define INT64_MIN LONG_MIN
 
 // Function: tiles_kernel
-/* tiles_kernel(A: float32[13, 11], B: float32[11, 10], C: float32[13, 10]) */
+/* tiles_kernel(A: float32[143], B: float32[110], C: float32[130]) */
 __kernel __attribute__((reqd_work_group_size(4, 8, 1)))
 void tiles_kernel(__global float* A, __global float* B, __global float* C) {
   const int i0_outer = get_group_id(1);
@@ -25,10 +25,10 @@ void tiles_kernel(__global float* A, __global float* B, __global float* C) {
   for (int k_outer = 0; k_outer < 3; ++k_outer) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if (i0_outer * 8 + i1_inner_outer * 2 + i0_inner / 4 < 13 && k_outer * 4 + i0_inner % 4 < 11) {
-      A_shared[(i1_inner_outer * 2 + i0_inner / 4) * 4 + i0_inner % 4] = A[(i0_outer * 8 + i1_inner_outer * 2 + i0_inner / 4) * 11 + (k_outer * 4 + i0_inner % 4)];
+      A_shared[i1_inner_outer * 8 + i0_inner] = A[i0_outer * 88 + i1_inner_outer * 22 + i0_inner / 4 * 11 + k_outer * 4 + i0_inner % 4];
     }
     if (k_outer * 4 + i1_inner_outer < 11 && i1_outer * 8 + i0_inner < 10) {
-      B_shared[i1_inner_outer * 8 + i0_inner] = B[(k_outer * 4 + i1_inner_outer) * 10 + (i1_outer * 8 + i0_inner)];
+      B_shared[i1_inner_outer * 8 + i0_inner] = B[k_outer * 40 + i1_inner_outer * 10 + i1_outer * 8 + i0_inner];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (i0_outer * 8 + i0_inner < 13) {
@@ -36,7 +36,7 @@ void tiles_kernel(__global float* A, __global float* B, __global float* C) {
         if (k_outer * 4 + k_inner < 11) {
           for (int i1 = 0; i1 < 2; ++i1) {
             if (i1_outer * 4 + i1_inner_outer < 5) {
-              C_local[i1] = C_local[i1] + A_shared[i0_inner * 4 + k_inner] * B_shared[k_inner * 8 + (i1_inner_outer * 2 + i1)];
+              C_local[i1] = C_local[i1] + A_shared[i0_inner * 4 + k_inner] * B_shared[k_inner * 8 + i1_inner_outer * 2 + i1];
             }
           }
         }
@@ -46,7 +46,7 @@ void tiles_kernel(__global float* A, __global float* B, __global float* C) {
   if (i0_outer * 8 + i0_inner < 13) {
     for (int i1_inner_inner = 0; i1_inner_inner < 2; ++i1_inner_inner) {
       if (i1_outer * 4 + i1_inner_outer < 5) {
-        C[(i0_outer * 8 + i0_inner) * 10 + (i1_outer * 8 + i1_inner_outer * 2 + i1_inner_inner)] = C_local[i1_inner_inner];
+        C[i0_outer * 80 + i0_inner * 10 + i1_outer * 8 + i1_inner_outer * 2 + i1_inner_inner] = C_local[i1_inner_inner];
       }
     }
   }

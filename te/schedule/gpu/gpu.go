@@ -14,21 +14,12 @@ func init() {
 	}
 }
 
-// scheduleGPU is the schedule of groups that no other scheduler of this package handles: each tensor of the group is a
-// kernel.
+// scheduleGPU is the schedule of groups that no other scheduler of this package handles.
 func scheduleGPU(g *schedule.Group) (bool, error) {
 	c, err := configOf(g)
 	if err != nil {
 		return false, err
 	}
-	list := append(g.Parts(), g.Result)
-	if g.Root != g.Result {
-		list = append(list, g.Root)
-	}
-	for _, t := range list {
-		if err := c.Elementwise.perElement(g.Schedule.Stage(t)); err != nil {
-			return false, err
-		}
-	}
+	c.Elementwise.group(g, LimitsOf(g.Target))
 	return true, nil
 }

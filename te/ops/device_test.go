@@ -1,0 +1,125 @@
+package ops
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	_ "tvmgo/codegen/all"
+	"tvmgo/dlpack"
+	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/testseed"
+	"tvmgo/runtime"
+	_ "tvmgo/runtime/opencl"
+	"tvmgo/target"
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// everyCase is the environment variable with which the tests on devices run all cases, not a random part of them.
+const everyCase = "TVMGO_TEST_ALL"
+
+// deviceTargets are targets whose kernels run here: with the schedules for a GPU, also on a driver that uses the CPU,
+// and with the schedules for the device as it reports itself.
+func deviceTargets(t *testing.T, kind dlpack.DeviceType) (all []*target.Target) {
+	dev := dlpack.Device{Type: kind}
+	if !runtime.DeviceExists(dev) {
+		gputest.Missing(t, kind, fmt.Sprintf("there is no device %v", dev))
+	}
+	reported := must.Get(runtime.DetectTarget(dev))(t)
+	config := reported.Export()
+	delete(config, "device_type")
+	return []*target.Target{must.Get(target.New(config))(t), reported}
+}
+
+// sampled returns a random part of cases in the normal run, and all of them if everyCase is set.
+func sampled(t *testing.T, cases []opCase, part int) []opCase {
+	if os.Getenv(everyCase) != "" || len(cases) <= part {
+		return cases
+	}
+	rng := testseed.Rand(t)
+	var some []opCase
+	for _, n := range rng.Perm(len(cases))[:part] {
+		some = append(some, cases[n])
+	}
+	return some
+}
+
+// TestValuesOnDevices compares the cases of TestValues on devices: with the schedules of the device's target, and with
+// those of a GPU with the same limits.
+func TestValuesOnDevices(t *testing.T) {
+	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL} {
+		t.Run(kind.String(), func(t *testing.T) {
+			targets := deviceTargets(t, kind)
+			for _, name := range slices.Sorted(maps.Keys(values)) {
+				t.Run(name, func(t *testing.T) {
+					cases := sampled(t, values[name](), 8)
+					for n, to := range targets {
+						var own []opCase
+						for i, c := range cases {
+							if os.Getenv(everyCase) != "" || i%len(targets) == n {
+								own = append(own, c)
+							}
+						}
+						for part := range slices.Chunk(own, 40) {
+							runOnDevice(t, part, to)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// runOnDevice computes cases with their schedules for a target, on the first device of its kind.
+func runOnDevice(t *testing.T, cases []opCase, to *target.Target) {
+	t.Helper()
+	dev := dlpack.Device{Type: to.DeviceType()}
+	var funcs []*tir.PrimFunc
+	for n := range cases {
+		c := &cases[n]
+		x := c.placeholders()
+		out := c.make(x)
+		s, err := Schedule(to, out)
+		require.NoError(t, err, c.name)
+		var args []any
+		for _, x := range append(x, out) {
+			args = append(args, x)
+		}
+		m, err := te.Lower(s, args, fmt.Sprintf("f%d", n))
+		require.NoError(t, err, c.name)
+		funcs = append(funcs, m.Funcs[0])
+	}
+	lib := must.Get(codegen.Build(must.Get(tir.NewModule(funcs...))(t), to))(t)
+	defer lib.Close()
+	for n := range cases {
+		c := &cases[n]
+		f := must.Get(lib.Function(funcs[n].Name))(t)
+		var args []any
+		for _, a := range append(slices.Clone(c.ins), &nd{c.want.t, c.want.shape, make([]float64, len(c.want.v))}) {
+			array := memory(t, a, false)
+			x := must.Get(runtime.NewTensor(dlpack.DataType(array.DType), array.Shape, dev))(t)
+			if len(array.Data) > 0 {
+				require.NoError(t, x.CopyFromBytes(array.Data))
+			}
+			args = append(args, x)
+		}
+		_, err := f.Call(args...)
+		require.NoError(t, err, c.name)
+		f.Close()
+		out := memory(t, &nd{c.want.t, c.want.shape, make([]float64, len(c.want.v))}, false)
+		if len(out.Data) > 0 {
+			require.NoError(t, args[len(args)-1].(*runtime.Tensor).CopyToBytes(out.Data), c.name)
+		}
+		c.check(t, "on "+to.String(), out)
+		for _, x := range args {
+			require.NoError(t, x.(*runtime.Tensor).Close())
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package gpu
+
+import (
+	"tvmgo/te"
+	"tvmgo/te/schedule"
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// access is a load by a stage, also through tensors that are computed inline.
+type access struct {
+	tensor  *te.Tensor
+	indices []tir.Expr // over the axes of the stage
+}
+
+// accesses returns the loads of a stage.
+func accesses(s *te.Schedule, st *te.Stage) []access {
+	var all []access
+	var look func(st *te.Stage, to map[*tir.Var]tir.Expr)
+	look = func(st *te.Stage, to map[*tir.Var]tir.Expr) {
+		schedule.EachLoad(st, func(l *tir.ProducerLoad) {
+			t := l.Producer.(*te.Tensor)
+			at := make([]tir.Expr, len(l.Indices))
+			for d, x := range l.Indices {
+				at[d] = tir.Substitute(x, to)
+			}
+			if from := s.Stage(t); from.IsInlined() {
+				inner := map[*tir.Var]tir.Expr{}
+				for d, a := range from.Axes() {
+					inner[a.Var] = at[d]
+				}
+				look(from, inner)
+				return
+			}
+			all = append(all, access{t, at})
+		})
+	}
+	look(st, nil)
+	return all
+}
+
+// offset returns the position in a compact tensor, in elements, as an int64.
+func (a access) offset() tir.Expr {
+	var at tir.Expr = tir.I64(0)
+	for d, n := range a.tensor.ProducerShape() {
+		at = tir.Add(tir.Mul(at, long(n)), long(a.indices[d]))
+	}
+	return at
+}
+
+// long converts an index to int64. Sums, products and quotients are converted by their operands, so that offsets can be
+// compared.
+func long(e tir.Expr) tir.Expr {
+	if b, ok := e.(*tir.Binary); ok && tir.IsInt(e.DType()) {
+		switch b.Op {
+		case tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpFloorDiv, tir.OpFloorMod:
+			return tir.NewBinary(b.Op, long(b.A), long(b.B))
+		}
+	}
+	return tir.NewCast(tir.Int64, e)
+}
+
+// steps says how the position of an access changes from one value of an axis to the next.
+type steps int
+
+const (
+	scattered  steps = iota // by more than one element, or by an unknown number
+	constant                // not at all
+	contiguous              // by one element
+	indirect                // as other data say
+)
+
+// along returns how the position of an access changes along an axis of the stage.
+func (a access) along(axis *tir.IterVar) steps {
+	reads := false
+	for _, x := range a.indices {
+		reads = reads || tir.Contains(x, func(n any) bool { _, load := n.(*tir.ProducerLoad); return load })
+	}
+	if reads {
+		return indirect
+	}
+	next := access{a.tensor, make([]tir.Expr, len(a.indices))}
+	for d, x := range a.indices {
+		next.indices[d] = tir.Substitute(x, map[*tir.Var]tir.Expr{
+			axis.Var: tir.Add(axis.Var, tir.IntConst(axis.Var.Type, 1))})
+	}
+	difference, known := arith.NewAnalyzer().Simplify(tir.Sub(next.offset(), a.offset())).(*tir.IntImm)
+	switch {
+	case known && difference.Value == 0:
+		return constant
+	case known && difference.Value == 1:
+		return contiguous
+	}
+	return scattered
+}
+
+// same reports whether an access reads, for each element of a stage, the element at the same position.
+func (a access) same(st *te.Stage) bool {
+	axes := st.Axes()
+	own := make([]tir.Expr, len(axes))
+	for d, x := range axes {
+		own[d] = x.Var
+	}
+	return arith.ProveEqual(a.offset(), access{st.Tensor(), own}.offset())
+}
+
+// aligned reports whether all contiguous loads of n elements along an axis, from a multiple of n on, begin at a
+// multiple of n in their tensors.
+func aligned(reads []access, axis *tir.IterVar, n int) bool {
+	for _, a := range reads {
+		if a.along(axis) != contiguous {
+			continue
+		}
+		to := map[*tir.Var]tir.Expr{axis.Var: tir.Mul(axis.Var, tir.IntConst(axis.Var.Type, int64(n)))}
+		start := access{a.tensor, make([]tir.Expr, len(a.indices))}
+		for d, x := range a.indices {
+			start.indices[d] = tir.Substitute(x, to)
+		}
+		if coef, base := arith.NewAnalyzer().Modular(start.offset()); coef%int64(n) != 0 || base%int64(n) != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -8,6 +8,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/alias"
 	"tvmgo/tir/transform"
 )
 
@@ -18,7 +19,9 @@ func AsDevice(kind string, l transform.Language) error {
 	passes := transform.ForDevice(l)
 	err := passes.CheckOrder()
 	if err == nil {
-		err = target.SetAttr(kind, ColumnLower, Pass(passes.Run))
+		err = target.SetAttr(kind, ColumnLower, Pass(func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
+			return passes.Run(alias.Declare(m), t) // before passes change the accesses
+		}))
 	}
 	if err == nil {
 		err = target.SetAttr(kind, target.ColumnPartitioner, target.Predicate(TakesKernels))

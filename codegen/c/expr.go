@@ -2,6 +2,7 @@ package c
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"tvmgo/codegen/abi"
@@ -83,6 +84,9 @@ func (w *writer) laneText(e tir.Expr, i string) code {
 	case *tir.BufferLoad:
 		return w.load(e, i)
 	case *tir.Ramp:
+		if x, ok := w.rampLane(e, i); ok {
+			return x
+		}
 		t := e.Base.DType()
 		base, stride := w.lane(e.Base, ""), w.lane(e.Stride, "")
 		step := code{i, precAtom}
@@ -116,13 +120,21 @@ func (w *writer) laneText(e tir.Expr, i string) code {
 
 func (w *writer) variable(v *tir.Var, i string) code {
 	name, ok := w.vars[v]
-	if !ok {
+	if !ok && w.spreads[v] == nil {
 		w.fail("variable %s has no value here: it is neither a parameter, nor bound by a loop, a let or a shape", v.Name)
 		return atom("0")
 	}
 	if v.Type.Lanes > 1 {
 		if i == "" {
 			w.fail("the vector %s stands where C needs one value", v.Name)
+		}
+		if all := w.spreads[v]; all != nil {
+			if k, err := strconv.Atoi(i); err == nil && k < len(all) {
+				return atom(all[k])
+			}
+		}
+		if k, err := strconv.Atoi(i); err == nil && w.bundles(v.Type) && !w.arrays[v] {
+			return atom(w.hooks.Vectors.(Components).Lane(vectorOf(v.Type), name, k))
 		}
 		if w.hooks.Vectors != nil && !w.arrays[v] && i != "" { // such vectors cannot be indexed
 			spread := w.temp(v.Name + "_lanes")

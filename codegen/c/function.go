@@ -270,9 +270,12 @@ type writer struct {
 	types  map[*tir.Var]string // the type that the address of a buffer points to
 	spans  map[*tir.Var]span   // ranges of sizes, loop variables and lets
 	facts  *facts
-	arrays map[*tir.Var]bool // vectors that are stored as arrays of lanes
-	labels names             // unique in a C function
-	leave  *cleanup          // the target of errors; nil: return from the function
+	// multiples knows what divides the values of lets
+	multiples transform.Multiples
+	arrays    map[*tir.Var]bool     // vectors that are stored as arrays of lanes
+	spreads   map[*tir.Var][]string // vectors whose lanes are expressions of their own
+	labels    names                 // unique in a C function
+	leave     *cleanup              // the target of errors; nil: return from the function
 	// deviceID is the number of the device on which memory is allocated, unless that is the CPU.
 	deviceID string
 	usesRC   bool
@@ -286,7 +289,8 @@ type writer struct {
 func (g *generator) body(fn *function, to *text) {
 	w := &writer{generator: g, fn: fn, before: to, names: *fn.names.within(), vars: map[*tir.Var]string{},
 		types:  map[*tir.Var]string{},
-		arrays: map[*tir.Var]bool{}, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
+		arrays: map[*tir.Var]bool{}, spreads: map[*tir.Var][]string{}, labels: names{taken: map[string]bool{}},
+		out:       &text{depth: 1},
 		mayReturn: returns(fn.Body)}
 	maps.Copy(w.vars, fn.vars)
 	w.learnSizes()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // address returns the position of a buffer's element as an index from its address; for a vector of indices, that of
@@ -159,7 +160,11 @@ func (w *writer) store(s *tir.BufferStore) {
 		w.line("%s = %s;", w.element(b, s.Indices, ""), w.stored(b.DType, value))
 		return
 	}
-	if w.isNative(t) && w.nativeTree(s.Value) && (w.hooks.Vectors == nil || w.contiguous(b, s.Indices)) {
+	if w.bundles(t) {
+		w.storeBundle(s)
+		return
+	}
+	if w.isNative(t) && w.nativeTree(s.Value) && (w.hooks.Vectors == nil || transform.Contiguous(b, s.Indices)) {
 		w.wide = w.hooks.Vectors == nil
 		defer func() { w.wide = false }()
 		value := w.vec(s.Value)
@@ -167,7 +172,7 @@ func (w *writer) store(s *tir.BufferStore) {
 			w.line("%s;", w.hooks.Vectors.Store(t, "&"+w.pointer(b)+"["+w.address(b, s.Indices, "", true).text+"]", value.text))
 			return
 		}
-		if w.contiguous(b, s.Indices) {
+		if transform.Contiguous(b, s.Indices) {
 			w.line("*(%s*)&%s[%s] = %s;", w.memoryVector(t), w.pointer(b), w.address(b, s.Indices, "", true).text, value.text)
 			return
 		}
@@ -202,6 +207,9 @@ func (w *writer) lanes(e tir.Expr) string {
 	if l, ok := e.(*tir.Let); ok { // evaluated once, not for each lane
 		w.bind(l.Var, l.Value)
 		return w.lanes(l.Body)
+	}
+	if w.bundles(t) {
+		return w.spread(e)
 	}
 	e = w.hoist(e)
 	name := w.temp("value")
@@ -241,23 +249,6 @@ func (w *writer) hoist(e tir.Expr) tir.Expr {
 		return e, tir.Opaque(e)
 	}}
 	return m.MutateExpr(e)
-}
-
-// contiguous reports whether the elements at a vector of indices are contiguous.
-func (w *writer) contiguous(b *tir.Buffer, indices []tir.Expr) bool {
-	r, ok := indices[len(indices)-1].(*tir.Ramp)
-	if !ok {
-		return false
-	}
-	s, ok := r.Stride.(*tir.IntImm)
-	if !ok || s.Value != 1 {
-		return false
-	}
-	if b.Strides == nil {
-		return true
-	}
-	last, ok := b.Strides[len(b.Strides)-1].(*tir.IntImm)
-	return ok && last.Value == 1
 }
 
 // lanesOf returns the type of the last index.

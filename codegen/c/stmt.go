@@ -87,6 +87,9 @@ func (w *writer) bind(v *tir.Var, value tir.Expr) {
 		w.fail("variable %s of type %s gets a value of type %s: cast it", v.Name, v.Type, value.DType())
 		return
 	}
+	if w.hooks.Vectors != nil {
+		w.multiples.Let(v, value)
+	}
 	switch {
 	case v.Type.Lanes > 1 && w.isNative(v.Type) && w.nativeTree(value):
 		x := w.vec(value)

@@ -127,6 +127,11 @@ func (g *generator) vectorType(t tir.Type) string {
 	t = vectorOf(t)
 	if g.hooks.Vectors != nil {
 		name, _ := g.hooks.Vectors.Type(t)
+		if v, ok := g.hooks.Vectors.(Components); ok {
+			if own := v.Snippet(t); own != "" {
+				g.snippet(own)
+			}
+		}
 		return name
 	}
 	name := fmt.Sprintf("%sx%d", tir.Element(t), t.Lanes)

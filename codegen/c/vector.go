@@ -7,6 +7,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // Vectors describes the vectors of a language. Bools are lanes of int8, 0 or 1, except in Load and Store.
@@ -31,6 +32,9 @@ type Vectors interface {
 
 // nativeTree reports whether the compiler has all vector types that an expression uses.
 func (w *writer) nativeTree(e tir.Expr) bool {
+	if w.bundles(e.DType()) {
+		return true
+	}
 	ok := true
 	tir.Walk(e, func(node any) bool {
 		x := node.(tir.Expr)
@@ -56,6 +60,9 @@ func (w *writer) vecText(e tir.Expr) code {
 		return atom("0")
 	}
 	t := e.DType()
+	if w.bundles(t) {
+		return w.bundle(e)
+	}
 	switch e := e.(type) {
 	case *tir.Var:
 		if name := w.vars[e]; name != "" {
@@ -78,7 +85,7 @@ func (w *writer) vecText(e tir.Expr) code {
 		}
 		return code{w.broadcast(t, w.expr(e.Base)).text + " + " + x.in(precMul), precAdd}
 	case *tir.BufferLoad:
-		if !w.contiguous(e.Buffer, e.Indices) {
+		if !transform.Contiguous(e.Buffer, e.Indices) {
 			return w.gathered(e)
 		}
 		if w.hooks.Vectors != nil {

@@ -50,7 +50,7 @@ func TestEmit_Names(t *testing.T) {
 		s.Stage(b).Bind(tx, "threadIdx.x")
 	})
 	code := source(t, m)
-	require.Contains(t, code, "v_half, float* v_float4, int v_atomicAdd)")
+	require.Contains(t, code, "v_half, float* __restrict__ v_float4, int v_atomicAdd)")
 
 	kernel := parsed(t, `
 func __syncthreads(a: handle) {

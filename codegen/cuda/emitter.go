@@ -26,6 +26,7 @@ func New() *Emitter {
 		Intrinsic:   intrinsic,
 		Needs:       needs,
 		Math:        mathName,
+		Vectors:     vectors{},
 		Snippets:    snippets,
 		Inline:      "__device__ ",
 		Restrict:    "__restrict__",

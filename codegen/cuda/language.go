@@ -3,6 +3,8 @@ package cuda
 import (
 	"fmt"
 
+	"tvmgo/dlpack"
+	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )
@@ -14,9 +16,18 @@ const endsWithLast = "a kernel ends where its last thread ends: put what follows
 
 // Language is CUDA C, as transform.ForDevice lowers kernels for it.
 var Language = transform.Language{
-	Name:   "CUDA C",
-	Scopes: []string{"global", "local", "shared", dynamicScope},
-	Lacks:  map[string]string{"ret": endsWithLast, "ret_none": endsWithLast},
+	Name:  "CUDA C",
+	Lanes: []int{2, 4, 8, 16},
+	Elements: []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64,
+		tir.Float16, tir.BFloat16, tir.Float32, tir.Float64, dlpack.Float8E4M3FN, dlpack.Float8E5M2},
+	Native: func(*target.Target) []tir.Type {
+		return []tir.Type{tir.Float16, tir.BFloat16, dlpack.Float8E4M3FN, dlpack.Float8E5M2}
+	},
+	StaticShared: 48 << 10,
+	VectorBits:   128,
+	Aligned:      true,
+	Scopes:       []string{"global", "local", "shared", dynamicScope},
+	Lacks:        map[string]string{"ret": endsWithLast, "ret_none": endsWithLast},
 }
 
 // alloc declares dynamic shared memory: one array of the kernel, in which buffers have the places that

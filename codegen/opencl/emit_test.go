@@ -81,7 +81,8 @@ func TestEmit_Names(t *testing.T) {
 		s.Stage(b).Bind(tx, "threadIdx.x")
 	})
 	code, _ := kernelsOf(t, m)
-	require.Contains(t, code, "void dot_kernel(__global float* v_half, __global float* v_float4, int v_get_global_id)")
+	require.Contains(t, code, "void dot_kernel(__global float* restrict v_half, "+
+		"__global float* restrict v_float4, int v_get_global_id)")
 
 	kernel := parsed(t, `
 func barrier(a: handle) {
@@ -274,7 +275,7 @@ func f(a: handle, b: handle) {
   thread t in range(64), thread "threadIdx.x" { B[t] = cast(int32, A[t]) }
 }
 `))
-	require.Contains(t, code, "__global uchar* A")
+	require.Contains(t, code, "__global uchar* restrict A")
 	require.Contains(t, code, "& 15")
 }
 

@@ -18,14 +18,28 @@ type Language struct {
 	// integers has 32-bit indices; programs with larger ones are rejected.
 	Types []tir.Type
 
+	// Native are the types of at most 16 bits with which kernels of a target compute as they are; nil: none. Sums,
+	// differences, products and quotients of these types are rounded once, as if computed as float32. float16 and
+	// bfloat16 are computed as float32 otherwise, and smaller types by [LegalizeTypes].
+	Native func(t *target.Target) []tir.Type
+
 	// Lanes are the numbers of lanes of vectors, in ascending order, and Elements the types of their elements. Stores
 	// of other numbers of lanes are split into these. Vectors of other elements stay as they are: the emitter computes
 	// them lane by lane.
 	Lanes    []int
 	Elements []tir.Type
 
+	// VectorBits is the greatest number of bits of a vector; 0: any. Aligned says that a vector in memory must begin at
+	// a multiple of its size: others are accessed element by element.
+	VectorBits int
+	Aligned    bool
+
 	// Scopes are the storage scopes of buffers: "global" of parameters, others of memory that kernels allocate.
 	Scopes []string
+
+	// StaticShared is the number of bytes of shared memory that a kernel can declare; with more, all of it is dynamic
+	// ([UseDynamicShared]). 0: any number.
+	StaticShared int64
 
 	// Lacks are the intrinsics that kernels cannot call, each with the reason and a remedy.
 	Lacks map[string]string
@@ -36,7 +50,8 @@ type Language struct {
 
 // HasVector reports whether t is a vector type of the language.
 func (l *Language) HasVector(t tir.Type) bool {
-	return slices.Contains(l.Lanes, int(t.Lanes)) && slices.Contains(l.Elements, tir.Element(t))
+	return slices.Contains(l.Lanes, int(t.Lanes)) && slices.Contains(l.Elements, tir.Element(t)) &&
+		(l.VectorBits == 0 || int(t.Lanes)*int(t.Bits) <= l.VectorBits)
 }
 
 // VerifyLanguage rejects kernels with a type, a storage scope or an intrinsic that a language lacks. It changes

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"slices"
 
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -23,15 +24,31 @@ import (
 //
 // Narrow types are rejected as arguments and results of packed and extern functions, as elements of vectors, and
 // where the address of a packed element of the program's own memory is taken.
-func LegalizeTypes(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
-	return mapFuncs("legalize types", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
-		if !usesNarrow(f) {
-			return f, nil
-		}
-		l := &legalizer{vars: map[*tir.Var]tir.Expr{}, storage: map[*tir.Buffer]*narrowStorage{},
-			own: map[*tir.Var]*tir.Buffer{}}
-		return l.function(f)
-	})
+func LegalizeTypes(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
+	return Language{}.LegalizeTypes()(m, t)
+}
+
+// LegalizeTypes is the pass of this name for a language, whose native types it leaves as they are.
+func (l Language) LegalizeTypes() Pass {
+	native := l.Native
+	return func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
+		return mapFuncs("legalize types", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
+			l := &legalizer{vars: map[*tir.Var]tir.Expr{}, storage: map[*tir.Buffer]*narrowStorage{},
+				own: map[*tir.Var]*tir.Buffer{}}
+			if native != nil {
+				l.native = native(targetOf(f, t))
+			}
+			if !l.usesNarrow(f) {
+				return f, nil
+			}
+			return l.function(f)
+		})
+	}
+}
+
+// legal reports whether the generator of the function supports a type.
+func (l *legalizer) legal(t tir.Type) bool {
+	return IsLegal(t) || len(l.native) > 0 && slices.Contains(l.native, tir.Element(t))
 }
 
 // IsLegal reports whether generators support a type.
@@ -46,22 +63,22 @@ func IsLegal(t tir.Type) bool {
 }
 
 // usesNarrow reports whether a function has a part of a narrow type.
-func usesNarrow(f *tir.PrimFunc) (found bool) {
-	found = !IsLegal(f.Result)
+func (l *legalizer) usesNarrow(f *tir.PrimFunc) (found bool) {
+	found = !l.legal(f.Result)
 	for _, p := range f.Params {
-		found = found || !IsLegal(p.Type) || f.Buffers[p] != nil && !IsLegal(f.Buffers[p].DType)
+		found = found || !l.legal(p.Type) || f.Buffers[p] != nil && !l.legal(f.Buffers[p].DType)
 	}
 	tir.Walk(f, func(node any) bool {
 		switch n := node.(type) {
 		case tir.Expr:
-			found = found || !IsLegal(n.DType())
+			found = found || !l.legal(n.DType())
 		}
 		vars, buffers := tir.Bound(node)
 		for _, v := range vars {
-			found = found || !IsLegal(v.Type)
+			found = found || !l.legal(v.Type)
 		}
 		for _, b := range buffers {
-			found = found || !IsLegal(b.DType)
+			found = found || !l.legal(b.DType)
 		}
 		return !found
 	})
@@ -70,6 +87,7 @@ func usesNarrow(f *tir.PrimFunc) (found bool) {
 
 // legalizer transforms one function.
 type legalizer struct {
+	native  []tir.Type // types of fewer than 16 bits that stay
 	mutator tir.Mutator
 	vars    map[*tir.Var]tir.Expr
 	storage map[*tir.Buffer]*narrowStorage
@@ -89,7 +107,7 @@ func (l *legalizer) function(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 	l.mutator = tir.Mutator{PreExpr: l.expr, PreStmt: l.stmt}
 	g := *f
 	g.Params = append([]*tir.Var{}, f.Params...)
-	g.Result = wideType(f.Result)
+	g.Result = l.wideType(f.Result)
 	var bind []func(body tir.Stmt) tir.Stmt
 	for i, p := range f.Params {
 		if b := f.Buffers[p]; b != nil {
@@ -98,7 +116,7 @@ func (l *legalizer) function(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 			}
 			continue
 		}
-		if !IsLegal(p.Type) {
+		if !l.legal(p.Type) {
 			var enter func(tir.Stmt) tir.Stmt
 			g.Params[i], enter = l.param(p)
 			bind = append(bind, enter)
@@ -125,7 +143,7 @@ func (l *legalizer) function(f *tir.PrimFunc) (*tir.PrimFunc, error) {
 // param returns the parameter type in which a narrow number is passed; enter converts it to the type of the body's
 // arithmetic.
 func (l *legalizer) param(p *tir.Var) (*tir.Var, func(body tir.Stmt) tir.Stmt) {
-	v := tir.NewVar(p.Name, wideType(p.Type))
+	v := tir.NewVar(p.Name, l.wideType(p.Type))
 	if tir.IsFloat(p.Type) {
 		value := tir.NewVar(p.Name, v.Type)
 		l.vars[p] = value
@@ -148,11 +166,17 @@ func (l *legalizer) param(p *tir.Var) (*tir.Var, func(body tir.Stmt) tir.Stmt) {
 }
 
 // wideType returns the type in which values of a type are computed.
+func (l *legalizer) wideType(t tir.Type) tir.Type {
+	if l.legal(t) {
+		return t
+	}
+	return wideType(t)
+}
+
+// wideType is the same for a type that no language has.
 func wideType(t tir.Type) tir.Type {
 	lanes := int(t.Lanes)
 	switch {
-	case IsLegal(t):
-		return t
 	case tir.IsFloat(t):
 		return tir.Vector(realOf(t).float, lanes)
 	case tir.IsSigned(t):
@@ -162,9 +186,9 @@ func wideType(t tir.Type) tir.Type {
 }
 
 // fit converts a computed value back to the narrow type t.
-func fit(t tir.Type, e tir.Expr) tir.Expr {
+func (l *legalizer) fit(t tir.Type, e tir.Expr) tir.Expr {
 	switch {
-	case IsLegal(t):
+	case l.legal(t):
 		return e
 	case tir.IsFloat(t):
 		return narrowFloatOf(t).round(e, realOf(t))
@@ -184,10 +208,10 @@ func wrapInt(t tir.Type, e tir.Expr) tir.Expr {
 
 // bindVar returns the variable that replaces one that a node binds.
 func (l *legalizer) bindVar(v *tir.Var) *tir.Var {
-	if IsLegal(v.Type) {
+	if l.legal(v.Type) {
 		return v
 	}
-	w := tir.NewVar(v.Name, wideType(v.Type))
+	w := tir.NewVar(v.Name, l.wideType(v.Type))
 	l.vars[v] = w
 	return w
 }

@@ -16,20 +16,20 @@ func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
 				"tensor, or store bytes", b.Name, b.DType)
 		}
 	case *tir.IntImm:
-		if !IsLegal(t) {
-			return &tir.IntImm{Type: wideType(t), Value: e.Value}, true
+		if !l.legal(t) {
+			return &tir.IntImm{Type: l.wideType(t), Value: e.Value}, true
 		}
 	case *tir.FloatImm:
-		if !IsLegal(t) {
+		if !l.legal(t) {
 			return l.floatConstant(e), true
 		}
 	case *tir.Binary:
-		if of := e.A.DType(); !IsLegal(of) {
+		if of := e.A.DType(); !l.legal(of) {
 			return l.binary(e.Op, of, m.MutateExpr(e.A), m.MutateExpr(e.B)), true
 		}
 	case *tir.Cast:
-		if from := e.Value.DType(); !IsLegal(t) || !IsLegal(from) {
-			return castNarrow(t, from, m.MutateExpr(e.Value)), true
+		if from := e.Value.DType(); !l.legal(t) || !l.legal(from) {
+			return l.castNarrow(t, from, m.MutateExpr(e.Value)), true
 		}
 	case *tir.BufferLoad:
 		if n := l.storage[e.Buffer]; n != nil {
@@ -40,8 +40,8 @@ func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
 			return l.read(n, indices), true
 		}
 	case *tir.Ramp:
-		if !IsLegal(t) {
-			return fit(t, &tir.Ramp{Base: m.MutateExpr(e.Base), Stride: m.MutateExpr(e.Stride), Lanes: e.Lanes}), true
+		if !l.legal(t) {
+			return l.fit(t, &tir.Ramp{Base: m.MutateExpr(e.Base), Stride: m.MutateExpr(e.Stride), Lanes: e.Lanes}), true
 		}
 	case *tir.Let:
 		value := m.MutateExpr(e.Value)
@@ -55,7 +55,7 @@ func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
 		return l.call(e)
 	case *tir.Not, *tir.Select, *tir.Broadcast, *tir.Shuffle, *tir.StringImm, *tir.Bad:
 	default:
-		if !IsLegal(t) {
+		if !l.legal(t) {
 			l.fail("%w", notKnown(e, "is of type "+t.String()))
 		}
 		l.other(e)
@@ -67,19 +67,19 @@ func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
 func (l *legalizer) other(node any) {
 	exprs, _ := tir.Parts(node)
 	for _, e := range exprs {
-		if t := e.DType(); !IsLegal(t) {
+		if t := e.DType(); !l.legal(t) {
 			l.fail("%w", notKnown(node, "computes with type "+t.String()))
 		}
 	}
 	vars, buffers := tir.Named(node)
 	own, ownBuffers := tir.Bound(node)
 	for _, v := range append(vars, own...) {
-		if !IsLegal(v.Type) || l.own[v] != nil {
+		if !l.legal(v.Type) || l.own[v] != nil {
 			l.fail("%w", notKnown(node, "names variable "+v.Name+" of a narrow type"))
 		}
 	}
 	for _, b := range append(buffers, ownBuffers...) {
-		if !IsLegal(b.DType) {
+		if !l.legal(b.DType) {
 			l.fail("%w", notKnown(node, "names buffer "+b.Name+" of type "+b.DType.String()))
 		}
 	}
@@ -93,7 +93,7 @@ func (l *legalizer) floatConstant(e *tir.FloatImm) tir.Expr {
 	} else {
 		l.fail("constant %v is not of type %s", value, e.Type)
 	}
-	return &tir.FloatImm{Type: wideType(e.Type), Value: value}
+	return &tir.FloatImm{Type: l.wideType(e.Type), Value: value}
 }
 
 // binary returns an operation on values of a narrow type.
@@ -102,23 +102,23 @@ func (l *legalizer) binary(op tir.BinaryOp, t tir.Type, a, b tir.Expr) tir.Expr 
 	case op.IsComparison():
 		return tir.NewBinary(op, a, b)
 	case op == tir.OpFloorDiv && tir.IsFloat(t): // the floor of the quotient after rounding to the type
-		return fit(t, tir.Intrin("floor", fit(t, tir.Div(a, b))))
+		return l.fit(t, tir.Intrin("floor", l.fit(t, tir.Div(a, b))))
 	case op == tir.OpMin || op == tir.OpMax:
 		return tir.NewBinary(op, a, b)
 	}
-	return fit(t, tir.NewBinary(op, a, b))
+	return l.fit(t, tir.NewBinary(op, a, b))
 }
 
 // castNarrow converts the wide form of a value of one type to the wide form of another type.
-func castNarrow(to, from tir.Type, e tir.Expr) tir.Expr {
+func (l *legalizer) castNarrow(to, from tir.Type, e tir.Expr) tir.Expr {
 	lanes := int(to.Lanes)
 	if to == from {
 		return e
 	}
-	if !tir.IsFloat(to) || IsLegal(to) {
-		return fit(to, tir.NewCast(wideType(to), e))
+	if !tir.IsFloat(to) || l.legal(to) {
+		return l.fit(to, tir.NewCast(l.wideType(to), e))
 	}
-	target := wideType(to)
+	target := l.wideType(to)
 	r := real32
 	if source := e.DType(); tir.IsFloat(source) && source.Bits < 32 {
 		e = tir.NewCast(tir.Vector(tir.Float32, lanes), e)
@@ -151,9 +151,9 @@ func leading(e tir.Expr) tir.Expr {
 
 // call replaces calls of intrinsics. Functions of the module take and return the wide types.
 func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
-	narrow := !IsLegal(e.Type)
+	narrow := !l.legal(e.Type)
 	for _, a := range e.Args {
-		narrow = narrow || !IsLegal(a.DType())
+		narrow = narrow || !l.legal(a.DType())
 	}
 	if e.Kind == tir.CallIntrinsic && e.Name == "address_of" && len(e.Args) > 0 {
 		if load, ok := e.Args[0].(*tir.BufferLoad); ok && l.storage[load.Buffer] != nil {
@@ -165,12 +165,12 @@ func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
 	}
 	if e.Kind == tir.CallExtern || e.Kind == tir.CallPacked {
 		for i, a := range e.Args {
-			if !IsLegal(a.DType()) {
+			if !l.legal(a.DType()) {
 				l.fail("the call of %s passes argument %d of type %s, which functions cannot take: cast it to a wider one, or "+
 					"pass a tensor", e.Name, i, a.DType())
 			}
 		}
-		if !IsLegal(e.Type) {
+		if !l.legal(e.Type) {
 			l.fail("the call of %s returns type %s, which functions cannot return: return a wider type, and "+
 				"cast the result", e.Name, e.Type)
 		}
@@ -180,7 +180,7 @@ func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
 	for i, a := range e.Args {
 		args[i] = l.mutator.MutateExpr(a)
 	}
-	call := &tir.Call{Kind: e.Kind, Name: e.Name, Type: wideType(e.Type), Args: args}
+	call := &tir.Call{Kind: e.Kind, Name: e.Name, Type: l.wideType(e.Type), Args: args}
 	if e.Kind != tir.CallIntrinsic {
 		return call, true
 	}
@@ -198,7 +198,7 @@ func (l *legalizer) call(e *tir.Call) (tir.Expr, bool) {
 		n := tir.Intrin("clz", bitsAnd(args[0], 1<<e.Type.Bits-1))
 		return wrapInt(e.Type, tir.Sub(n, constantLike(n, int64(32-e.Type.Bits)))), true
 	}
-	return fit(e.Type, call), true
+	return l.fit(e.Type, call), true
 }
 
 // fma rounds once: in 64 bits the sum of products of narrow values is exact.
@@ -207,7 +207,7 @@ func (l *legalizer) fma(t tir.Type, args []tir.Expr) tir.Expr {
 		args[i] = tir.NewCast(tir.Vector(tir.Float64, int(t.Lanes)), a)
 	}
 	exact := tir.Intrin("fma", args...)
-	return tir.NewCast(wideType(t), narrowFloatOf(t).round(exact, real64))
+	return tir.NewCast(l.wideType(t), narrowFloatOf(t).round(exact, real64))
 }
 
 // reinterpret converts bytes: a narrow value to its bits, or bits to a narrow value.
@@ -216,12 +216,12 @@ func (l *legalizer) reinterpret(to, from tir.Type, e tir.Expr) tir.Expr {
 		l.fail("reinterpret of %s as %s: with narrow types as many lanes of as many bits are wanted", from, to)
 		return e
 	}
-	if !IsLegal(from) {
+	if !l.legal(from) {
 		e = code(from, e)
 	} else {
 		e = reinterpret(tir.UInt8, e)
 	}
-	if !IsLegal(to) {
+	if !l.legal(to) {
 		return value(to, e)
 	}
 	return reinterpret(tir.Element(to), e)

@@ -86,7 +86,7 @@ func (l *legalizer) attr(s *tir.AttrStmt) (tir.Stmt, bool) {
 			c.Node = v
 		}
 	case *tir.Buffer:
-		if s.Key == tir.AttrView && !IsLegal(n.DType) && l.storage[n] == nil {
+		if s.Key == tir.AttrView && !l.legal(n.DType) && l.storage[n] == nil {
 			l.store(n, true)
 		}
 		if x := l.storage[n]; x != nil {

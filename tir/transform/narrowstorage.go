@@ -23,7 +23,7 @@ func sharesBytes(t tir.Type) bool {
 // store determines how a buffer is stored; nil for a buffer whose type is not narrow. outside means that others access
 // the memory.
 func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
-	if IsLegal(b.DType) {
+	if l.legal(b.DType) {
 		return nil
 	}
 	if x := l.own[b.Data]; outside && x != nil {

@@ -43,7 +43,8 @@ var (
 	verifyLimits = Step{Name: "verify limits", Pass: VerifyLimits,
 		After: []string{"legalize types", "reuse storage"}}
 	splitHostDevice = Step{Name: "split host and device", Pass: SplitHostDevice,
-		After: []string{"verify memory", "thread sync", "reuse storage", "verify limits"}}
+		After: []string{"verify memory", "thread sync", "reuse storage", "verify limits",
+			"use dynamic shared"}}
 )
 
 // ForEvery returns the passes that run first for every kind of target.
@@ -68,10 +69,11 @@ func ForDevice(l Language) Pipeline {
 	all := Pipeline{
 		verifyMemory,
 		{Name: "software pipeline", Pass: SoftwarePipeline(l)},
-		legalizeTypes, simplify,
+		{Name: "legalize types", Pass: l.LegalizeTypes(), After: []string{"verify memory"}}, simplify,
 		threadSync, // before passes change the accesses
 		reuseStorage,
 		verifyLimits,
+		{Name: "use dynamic shared", Pass: UseDynamicShared(l), After: []string{"reuse storage"}},
 		splitHostDevice,
 	}
 	kernels := Pipeline{flattenStorage, simplify, // first: dimensions hide that elements are contiguous
@@ -84,6 +86,8 @@ func ForDevice(l Language) Pipeline {
 		s.Kernels = true
 		all = append(all, s)
 	}
+	all = append(all, Step{Name: "align tensors", Pass: AlignTensors(l),
+		After: []string{"split vectors", "split host and device"}})
 	return all
 }
 

@@ -41,7 +41,7 @@ func (l *Language) splitStore(s *tir.BufferStore) tir.Stmt {
 	for from, left := 0, int(t.Lanes); left > 0; {
 		width := 1
 		for _, n := range l.Lanes {
-			if n <= left {
+			if n <= left && l.HasVector(tir.Vector(t, n)) {
 				width = n
 			}
 		}
@@ -119,7 +119,7 @@ func lanesOf(e tir.Expr, from, width int) (out tir.Expr, ok bool) {
 	case *tir.Call:
 		if in, known := tir.LookupIntrinsic(e.Name); e.Kind == tir.CallIntrinsic && known && in.Pure {
 			for _, a := range e.Args {
-				if a.DType().Lanes != e.Type.Lanes {
+				if a.DType().Lanes != e.Type.Lanes && e.Name != "if_then_else" { // its condition may be a scalar
 					return nil, false
 				}
 			}

@@ -227,14 +227,14 @@ __device__ inline int tvmgo_shift_left_int(int a, int b) {
 
 /* everything_kernel(C: int32[64], A: float16[64], B: bfloat16[64], D: float64[64], n: int32, x: float32) */
 extern "C" __global__ void __launch_bounds__(64)
-everything_kernel(int* C, const half* A, bfloat16* B, double* D, int n, float x) {
+everything_kernel(int* __restrict__ C, const half* __restrict__ A, bfloat16* __restrict__ B, double* __restrict__ D, int n, float x) {
   const int bx = (int)blockIdx.x;
   (void)bx;
   const int t = (int)threadIdx.x;
-  __shared__ __align__(16) half S[64];
   extern __shared__ __align__(16) unsigned char tvmgo_shared[];
-  float* const R = (float*)(tvmgo_shared + 0);
-  __shared__ __align__(16) int T[64];
+  half* const S = (half*)(tvmgo_shared + 0);
+  float* const R = (float*)(tvmgo_shared + 128);
+  int* const T = (int*)(tvmgo_shared + 384);
   signed char L[4];
   tvmgo_cp_async_4((void*)&T[t], (void*)&C[t]);
   tvmgo_cp_async_commit();

@@ -2,7 +2,7 @@
 
 /* vadd_kernel(A: float32[n], B: float32[n], C: float32[n], n: int32, by: float32) */
 extern "C" __global__ void __launch_bounds__(128)
-vadd_kernel(const float* A, const float* B, float* C, int n, float by) {
+vadd_kernel(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int n, float by) {
   const int i0_outer = (int)blockIdx.x;
   const int i0_inner = (int)threadIdx.x;
   if (i0_outer * 128 + i0_inner < n) {

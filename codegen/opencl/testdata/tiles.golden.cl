@@ -7,7 +7,7 @@
 // Function: tiles_kernel
 /* tiles_kernel(A: float32[143], B: float32[110], C: float32[130]) */
 __kernel __attribute__((reqd_work_group_size(4, 8, 1)))
-void tiles_kernel(__global float* A, __global float* B, __global float* C) {
+void tiles_kernel(__global float* restrict A, __global float* restrict B, __global float* restrict C) {
   const int i0_outer = get_group_id(1);
   const int i1_outer = get_group_id(0);
   const int i0_inner = get_local_id(1);

@@ -67,3 +67,24 @@ func kernelInfo(f *tir.PrimFunc) (blob.FunctionInfo, error) {
 	}
 	return info, nil
 }
+
+// BuildShaders makes a device module of kind "vulkan", for a code generator that [AsDevice] was called for. generate
+// returns the shader of a kernel; its key is set here.
+func BuildShaders(kind string, m *tir.IRModule, generate func(f *tir.PrimFunc) (blob.Shader, error)) (*runtime.Module,
+	error) {
+	module := &blob.VulkanModule{Format: kind}
+	for _, f := range m.Funcs {
+		info, err := kernelInfo(f)
+		if err != nil {
+			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%w", err)
+		}
+		s, err := generate(f)
+		if err != nil {
+			return nil, withContext("%w", err)
+		}
+		s.Key = f.Name
+		module.Functions = append(module.Functions, blob.Function{Key: f.Name, FunctionInfo: info})
+		module.Shaders = append(module.Shaders, s)
+	}
+	return runtime.NewVulkanCode(module)
+}

@@ -7,4 +7,5 @@ var packages = map[string]string{
 	"cuda":   "tvmgo/codegen/cuda",
 	"llvm":   "tvmgo/codegen/llvm",
 	"opencl": "tvmgo/codegen/opencl",
+	"vulkan": "tvmgo/codegen/spirv",
 }

@@ -185,6 +185,19 @@ func NewVulkanSource(m *blob.VulkanModule) (*Module, error) {
 	return newBuiltin(modulekind.Vulkan.Name, impl, err)
 }
 
+// NewVulkanCode is NewVulkanSource for a module whose kernels also run at once, if the program imports
+// tvmgo/runtime/vulkan. It does not touch a device before a kernel is launched.
+func NewVulkanCode(m *blob.VulkanModule) (*Module, error) {
+	data, err := NewVulkanSource(m)
+	if err != nil {
+		return nil, err
+	}
+	return running(modulekind.Vulkan.Name, func(layout blob.Layout) ([]byte, error) {
+		defer data.Close()
+		return m.Encode(layout)
+	}, func() (*Module, error) { return data, nil })
+}
+
 // NewConstants makes a module of kind "const_loader". It passes tensors to the functions __init_<symbol> of the modules
 // that it imports, before a function <symbol> is first looked up. It keeps c, which must not be changed afterwards, and
 // copies each tensor when it is first needed.

@@ -186,7 +186,7 @@ func gpuKinds() []builtin {
 }
 
 func vulkanOptions() []KindOption {
-	parts := []KindOption{DefaultKeys("vulkan", "gpu"), texts("mattr", Property(""))}
+	parts := append(checks(), DefaultKeys("vulkan", "gpu"), texts("mattr", Property("")))
 	for _, name := range []string{"float16", "float32", "float64", "int8", "int16", "int32", "int64", "8bit_buffer",
 		"16bit_buffer",
 		"storage_buffer_storage_class", "push_descriptor", "dedicated_allocation", "integer_dot_product",

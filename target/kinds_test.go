@@ -49,7 +49,8 @@ var kindRows = []kindRow{
 	{"metal", 8, "metal gpu", `max_num_threads int=256; max_threads_per_block int=256;
 		max_shared_memory_per_block int=32768;
 		thread_warp_size int=16; max_function_args int=31`, ""},
-	{"vulkan", 7, "vulkan gpu", `mattr []str; supports_float16 bool; supports_float32 bool=true; supports_float64 bool;
+	{"vulkan", 7, "vulkan gpu", `alias-check bool; bounds-check bool; mattr []str; supports_float16 bool;
+		supports_float32 bool=true; supports_float64 bool;
 		supports_int8 bool;
 		supports_int16 bool; supports_int32 bool=true; supports_int64 bool; supports_8bit_buffer bool;
 			supports_16bit_buffer bool;

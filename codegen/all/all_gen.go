@@ -6,4 +6,5 @@ import (
 	_ "tvmgo/codegen/cuda"
 	_ "tvmgo/codegen/llvm"
 	_ "tvmgo/codegen/opencl"
+	_ "tvmgo/codegen/spirv"
 )

@@ -12,6 +12,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -26,7 +27,7 @@ func TestComposite_CPUAndOpenCL(t *testing.T) {
 	for _, soc := range []string{`{"kind": "composite", "devices": ["c", "opencl"]}`,
 		`{"kind": "composite", "devices": ["opencl", "c"]}`} {
 		before := runtime.Live()
-		m := must.Get(text.Parse(mixed))(t)
+		m := must.Get(text.Parse(gpuprograms.Mixed))(t)
 		to := must.Get(target.New(soc))(t)
 		built, err := codegen.Build(m, to)
 		require.NoError(t, err, soc)

@@ -1,7 +1,6 @@
 package opencl_test
 
 import (
-	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/te"
@@ -34,7 +34,7 @@ func kernelsOf(t testing.TB, m *tir.IRModule) (string, []blob.Function) {
 }
 
 func TestEmit_Golden(t *testing.T) {
-	code, functions := kernelsOf(t, tiles(t, 13, 11, 10, tir.Float32))
+	code, functions := kernelsOf(t, gpuprograms.Tiles(t, 13, 11, 10, tir.Float32))
 	golden.Text(t, "testdata/tiles.golden.cl", code)
 	handle := dlpack.Handle
 	require.Equal(t, []blob.Function{{Key: "tiles_kernel", FunctionInfo: blob.FunctionInfo{Name: "tiles_kernel",
@@ -48,7 +48,7 @@ func TestEmit_Unroll(t *testing.T) {
 	a := te.Placeholder(te.Dims(64, 5), tir.Float32, "A")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(5), "k")
 	c := te.Compute(te.Dims(64), "C", func(i ...tir.Expr) tir.Expr { return te.Sum(a.At(i[0], k.Var), k) })
-	m := scheduled(t, "rows", []any{a, c}, c)(func(s *te.Schedule) {
+	m := gpuprograms.Scheduled(t, "rows", []any{a, c}, c)(func(s *te.Schedule) {
 		st := s.Stage(c)
 		st.Bind(c.Axes()[0], "threadIdx.x")
 		st.Pragma(k, "unroll_explicit", int64(0))
@@ -75,7 +75,7 @@ func TestEmit_Names(t *testing.T) {
 	n := te.Var("get_global_id")
 	a := te.Placeholder([]tir.Expr{n}, tir.Float32, "half")
 	b := te.Compute([]tir.Expr{n}, "float4", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.F32(1)) })
-	m := scheduled(t, "dot", []any{a, b}, b)(func(s *te.Schedule) {
+	m := gpuprograms.Scheduled(t, "dot", []any{a, b}, b)(func(s *te.Schedule) {
 		bx, tx := s.Stage(b).Split(b.Axes()[0], 32)
 		s.Stage(b).Bind(bx, "blockIdx.x")
 		s.Stage(b).Bind(tx, "threadIdx.x")
@@ -84,7 +84,7 @@ func TestEmit_Names(t *testing.T) {
 	require.Contains(t, code, "void dot_kernel(__global float* restrict v_half, "+
 		"__global float* restrict v_float4, int v_get_global_id)")
 
-	kernel := parsed(t, `
+	kernel := gpuprograms.Parsed(t, `
 func barrier(a: handle) {
   attrs {"calling_conv": 2}
   buffer A: float32[8], param a
@@ -195,32 +195,10 @@ func TestBuild_Refuses(t *testing.T) {
     }
   }`),
 	} {
-		_, err := codegen.Build(parsed(t, text), clTarget(t))
+		_, err := codegen.Build(gpuprograms.Parsed(t, text), clTarget(t))
 		assert.ErrorContains(t, err, want)
 		assert.ErrorIs(t, err, runtime.ErrInvalidArgument, "%v", err)
 	}
-}
-
-// vectorized is a kernel of 5 threads, each with a vector: X and Y stand for its elements of A and B.
-func vectorized(t testing.TB, value string, typ tir.Type, lanes int) *tir.IRModule {
-	t.Helper()
-	n := 5 * lanes
-	value = strings.ReplaceAll(value, "X", "A[t * L + i]")
-	value = strings.ReplaceAll(value, "Y", "B[t * L + i]")
-	value = strings.ReplaceAll(value, "C(", typ.String()+"(")
-	text := fmt.Sprintf(`
-func v(a: handle, b: handle, c: handle) {
-  buffer A: %[1]s[%[2]d], param a
-  buffer B: %[1]s[%[2]d], param b
-  buffer C: %[1]s[%[2]d], param c
-  thread t in range(5), thread "threadIdx.x" {
-    vectorized i in range(%[3]d) {
-      C[t * L + i] = %[4]s
-    }
-  }
-}
-`, typ, n, lanes, value)
-	return parsed(t, strings.ReplaceAll(text, "L", fmt.Sprint(lanes)))
 }
 
 // Vectors are OpenCL's own if it has them, otherwise several smaller ones.
@@ -240,7 +218,7 @@ func TestEmit_Vectors(t *testing.T) {
 		{tir.Float32, 3, "X + Y", []string{"vstore2(", "C[t * 3 + 2] = "}},
 		{tir.Int8, 32, "X + Y", []string{"vstore16(C_0, 0, &C[t * 32]);", "vstore16(C_16, 0, &C[t * 32 + 16]);"}},
 	} {
-		code, _ := kernelsOf(t, vectorized(t, c.value, c.typ, c.lanes))
+		code, _ := kernelsOf(t, gpuprograms.Vectorized(t, c.value, c.typ, c.lanes))
 		for _, want := range c.want {
 			require.Contains(t, code, want)
 		}
@@ -250,7 +228,7 @@ func TestEmit_Vectors(t *testing.T) {
 
 // The code that rounds float64 includes the code that rounds float32, which it uses.
 func TestEmit_RoundsFloat64(t *testing.T) {
-	code, _ := kernelsOf(t, parsed(t, `
+	code, _ := kernelsOf(t, gpuprograms.Parsed(t, `
 func f(a: handle, b: handle) {
   buffer A: float64[64], param a
   buffer B: float32[64], param b
@@ -268,7 +246,7 @@ func f(a: handle, b: handle) {
 
 // Elements of four bits are bytes in a kernel: each thread reads its half of a byte.
 func TestEmit_NarrowTypes(t *testing.T) {
-	code, _ := kernelsOf(t, parsed(t, `
+	code, _ := kernelsOf(t, gpuprograms.Parsed(t, `
 func f(a: handle, b: handle) {
   buffer A: uint4[64], param a
   buffer B: int32[64], param b
@@ -281,7 +259,7 @@ func f(a: handle, b: handle) {
 
 // Shared memory that a block no longer needs is reused, so that more blocks fit.
 func TestEmit_SharedMemoryIsReused(t *testing.T) {
-	code, _ := kernelsOf(t, parsed(t, `
+	code, _ := kernelsOf(t, gpuprograms.Parsed(t, `
 func f(a: handle, b: handle) {
   buffer A: float32[64], param a
   buffer B: float32[64], param b

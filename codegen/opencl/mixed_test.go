@@ -7,32 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 	"tvmgo/tir/text"
 )
-
-// mixed has a function with threads, one without, and a host function that calls both: with a tensor on the device, and
-// with one on the CPU.
-const mixed = `
-func scale(A: handle, n: int32) {
-  buffer a: float32[n], param A
-  thread block in range(n / 4), thread "blockIdx.x" {
-    thread i in range(4), thread "threadIdx.x" { a[block * 4 + i] = a[block * 4 + i] * 3.0 }
-  }
-}
-func add(A: handle, n: int32) {
-  buffer a: float32[n], param A
-  for i in range(n) { a[i] = a[i] + 1.0 }
-}
-func both(D: handle, H: handle, n: int32) {
-  buffer d: float32[n], param D
-  buffer h: float32[n], param H
-  packed scale(D, n)
-  func add(H, n)
-  packed scale(D, n)
-}
-`
 
 func TestComposite_BadInput(t *testing.T) {
 	for _, c := range []struct{ soc, old, new, want string }{
@@ -49,7 +28,7 @@ func TestComposite_BadInput(t *testing.T) {
 			"function both reads or writes tensor d, and passes it to scale, which takes it on opencl: the host cannot see " +
 				"the device's memory"},
 	} {
-		m := must.Get(text.Parse(strings.Replace(mixed, c.old, c.new, 1)))(t)
+		m := must.Get(text.Parse(strings.Replace(gpuprograms.Mixed, c.old, c.new, 1)))(t)
 		to := must.Get(target.New(c.soc))(t)
 		require.ErrorContains(t, must.Fail(codegen.Build(m, to)), c.want)
 	}

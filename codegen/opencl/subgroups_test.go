@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -20,7 +21,7 @@ func shuffledSums(t *testing.T, typ tir.Type) *tir.IRModule {
 	a := te.Placeholder(te.Dims(4, 64), typ, "A")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(64), "k")
 	c := te.Compute(te.Dims(4), "C", func(i ...tir.Expr) tir.Expr { return te.Max(a.At(i[0], k.Var), k) })
-	return scheduled(t, "sums", []any{a, c}, c)(func(s *te.Schedule) {
+	return gpuprograms.Scheduled(t, "sums", []any{a, c}, c)(func(s *te.Schedule) {
 		st := s.Stage(c)
 		st.Bind(c.Axes()[0], "blockIdx.x")
 		st.Bind(k, "threadIdx.x")
@@ -55,7 +56,7 @@ func TestEmit_Shuffles(t *testing.T) {
 			require.Contains(t, code, w)
 		}
 		require.Equal(t, 1, strings.Count(code, "barrier("), code)
-		require.NotContains(t, must.Get(buildFor(t, tiles(t, 13, 11, 10, tir.Float32), options))(t), "subgroup")
+		require.NotContains(t, must.Get(buildFor(t, gpuprograms.Tiles(t, 13, 11, 10, tir.Float32), options))(t), "subgroup")
 	}
 	for typ, want := range map[tir.Type]string{tir.Int8: "(char)sub_group_shuffle_xor((int)(C_part[0]), (uint)(16))",
 		tir.Float16: "sub_group_shuffle_xor(tvmgo_from_float16(C_part[0]), (uint)(16))", tir.UInt64: "sub_group_shuffle_xor(C_part[0]"} {

@@ -65,7 +65,7 @@ func TestTextures(t *testing.T) {
 		built := must.Open(codegen.Build(m, clTarget(t)))(t)
 		imports := must.Get(built.Imports())(t)
 		require.Contains(t, must.Get(imports[0].GetSource("cl"))(t), c.code)
-		lib := libraryFor(t, m, clTarget(t))
+		lib := harness.LibraryFor(t, m, clTarget(t))
 		shape := make([]int64, len(c.shape))
 		n := 1
 		for d, k := range c.shape {

@@ -1,4 +1,4 @@
-package opencl_test
+package gpuprograms
 
 import (
 	"math/rand/v2"
@@ -8,16 +8,14 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/must"
-	"tvmgo/internal/testing/testseed"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/te"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
 )
 
-// randomProduct is A·B + 1 with a random schedule: tiles, threads, stages in shared memory that blocks load together,
+// RandomProduct is A·B + 1 with a random schedule: tiles, threads, stages in shared memory that blocks load together,
 // sums in local memory, and vectors. Tiles need not divide the sizes.
-func randomProduct(t testing.TB, r *rand.Rand) (m *tir.IRModule, rows, inner, cols int64) {
+func RandomProduct(t testing.TB, r *rand.Rand) (m *tir.IRModule, rows, inner, cols int64) {
 	t.Helper()
 	n, l, w := int32(r.IntN(20)+1), int32(r.IntN(20)+1), int32(r.IntN(20)+1)
 	a, b := te.Placeholder(te.Dims(n, l), tir.Int32, "A"), te.Placeholder(te.Dims(l, w), tir.Int32, "B")
@@ -101,40 +99,8 @@ func lowered(t testing.TB, s *te.Schedule, args ...any) *tir.IRModule {
 	return must.Get(te.Lower(s, args, "product"))(t)
 }
 
-// Random schedules give the correct result with the inserted barriers, and no two threads race.
-func TestRandomSchedules(t *testing.T) {
-	r := testseed.Rand(t)
-	barriers, refused := 0, 0
-	for iteration := range 300 {
-		m, rows, inner, cols := randomProduct(t, r)
-		synced, err := transform.ThreadSync(m, nil)
-		if err != nil {
-			require.ErrorContains(t, err, "vthread", "iteration %d\n%s", iteration, m)
-			refused++
-			continue
-		}
-		require.NoError(t, tir.Check(synced), "iteration %d\n%s", iteration, synced)
-		a, b := array(t, r, tir.Int32, rows, inner), array(t, r, tir.Int32, inner, cols)
-		out := must.Get(tirrun.New(tir.Int32, rows, cols))(t)
-		p := must.Get(tirrun.Compile(synced, tirrun.Options{Seed: uint64(iteration)}))(t)
-		_, err = p.Call("product", a, b, out)
-		require.NoError(t, err, "iteration %d\n%s", iteration, synced)
-		got := must.Get(tirrun.Values[int64](out))(t)
-		require.Equal(t, product(t, a, b), got, "iteration %d\n%s", iteration, synced)
-		tir.Walk(synced, func(node any) bool {
-			if c, ok := node.(*tir.Call); ok && c.Name == "storage_sync" {
-				barriers++
-			}
-			return true
-		})
-	}
-	t.Logf("%d barriers, %d refused", barriers, refused)
-	require.Greater(t, barriers, 50)
-	require.Less(t, refused, 100)
-}
-
-// product is A·B + 1.
-func product(t testing.TB, a, b *tirrun.Array) []int64 {
+// Product is A·B + 1.
+func Product(t testing.TB, a, b *tirrun.Array) []int64 {
 	t.Helper()
 	x := must.Get(tirrun.Values[int64](a))(t)
 	y := must.Get(tirrun.Values[int64](b))(t)
@@ -152,8 +118,8 @@ func product(t testing.TB, a, b *tirrun.Array) []int64 {
 	return out
 }
 
-// array returns random numbers of a type: between -1 and 1, or small integers.
-func array(t testing.TB, r *rand.Rand, typ tir.Type, shape ...int64) *tirrun.Array {
+// Array returns random numbers of a type: between -1 and 1, or small integers.
+func Array(t testing.TB, r *rand.Rand, typ tir.Type, shape ...int64) *tirrun.Array {
 	t.Helper()
 	n := must.Get(dlpack.NumElements(shape))(t)
 	v := make([]float64, n)

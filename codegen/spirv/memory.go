@@ -1,0 +1,443 @@
+package spirv
+
+import (
+	"fmt"
+
+	spv "tvmgo/internal/spirv"
+	"tvmgo/tir"
+)
+
+// memory is the memory of a buffer: a storage buffer, or a variable of the block or the thread.
+type memory struct {
+	name     string
+	class    uint32
+	element  scalar      // of a variable
+	variable id          // of a variable; 0: it is not declared yet
+	number   uint32      // of a storage buffer, its binding
+	views    map[view]id // of a storage buffer: its variables
+	order    []view      // in the order of their declaration
+	written  map[view]bool
+}
+
+// view is a type in which a storage buffer is accessed.
+type view struct {
+	bits  int // of a number
+	float bool
+	lanes int
+}
+
+// element is an element of a buffer in memory.
+type element struct {
+	memory *memory
+	of     scalar // the type of the value
+}
+
+// parameters declares the buffers and the numbers that the kernel takes. uniform says that the numbers are in a
+// uniform buffer.
+func (w *writer) parameters() (uniform bool) {
+	var numbers []*tir.Var
+	buffers := uint32(0)
+	for _, p := range w.f.Params {
+		b := w.f.Buffers[p]
+		if b == nil {
+			numbers = append(numbers, p)
+			continue
+		}
+		m := &memory{name: b.Name, class: spv.ClassStorageBuffer, number: buffers, views: map[view]id{},
+			written: map[view]bool{}}
+		buffers++
+		w.memory[p], w.memory[b.Data] = m, m
+	}
+	if len(numbers) == 0 {
+		return false
+	}
+	const slot = 8 // the bytes of each number
+	size := slot * int64(len(numbers))
+	if uniform = size > w.has.pushConstants; uniform && size > w.has.uniformRange {
+		w.fail("it takes %d numbers, %d bytes: max_push_constants_size of target vulkan allows %d, and "+
+			"max_uniform_buffer_range %d: pass fewer numbers, or a tensor of them", len(numbers), size, w.has.pushConstants,
+			w.has.uniformRange)
+		return uniform
+	}
+	types := make([]id, len(numbers))
+	for i, p := range numbers {
+		types[i] = w.typeOf(w.scalar(p.Type))
+	}
+	block := w.m.newID()
+	instruction(&w.m.globals, spv.OpTypeStruct, append([]uint32{block}, types...)...)
+	w.m.name(block, "numbers")
+	w.m.decorate(block, spv.DecorationBlock)
+	for i, p := range numbers {
+		instruction(&w.m.names, spv.OpMemberName, append([]uint32{block, uint32(i)}, text(p.Name)...)...)
+		instruction(&w.m.annotations, spv.OpMemberDecorate, block, uint32(i), spv.DecorationOffset, uint32(slot*i))
+	}
+	class := uint32(spv.ClassPushConstant)
+	if uniform {
+		class = spv.ClassUniform
+	}
+	v := w.global(class, block, "arguments")
+	if uniform {
+		w.m.decorate(v, spv.DecorationDescriptorSet, 0)
+		w.m.decorate(v, spv.DecorationBinding, buffers)
+	}
+	for i, p := range numbers {
+		at := w.op(spv.OpAccessChain, w.m.pointer(class, types[i]), v, w.m.int(32, int64(i)))
+		x := w.op(spv.OpLoad, types[i], at) // its value does not change
+		w.m.name(x, p.Name)
+		w.vars[p] = binding{values{x}, -1}
+	}
+	return uniform
+}
+
+// storageType returns the type of a buffer's elements in a storage buffer.
+func (w *writer) storageType(t tir.Type) (v view, of id) {
+	v = view{bits: int(t.Bits), lanes: 1}
+	switch {
+	case tir.IsBool(t), t.Bits == 8:
+		v.bits = 8
+		if !w.has.storage8 {
+			w.fail("memory of type %s: %w", t, lacks("a buffer of 8-bit elements", "supports_8bit_buffer"))
+		}
+	case t.Bits == 16:
+		if !w.has.storage16 {
+			w.fail("memory of type %s: %w", t, lacks("a buffer of 16-bit elements", "supports_16bit_buffer"))
+		}
+	default:
+		v.float = tir.IsFloat(t)
+		return v, w.typeOf(w.scalar(t))
+	}
+	w.storage(v.bits)
+	return v, w.m.integer(v.bits)
+}
+
+// binding returns the variable of a storage buffer for elements of a type.
+func (w *writer) view(m *memory, v view, of id) id {
+	if known, ok := m.views[v]; ok {
+		return known
+	}
+	bytes := uint32(v.bits / 8 * v.lanes)
+	if v.lanes > 1 {
+		of = w.m.vector(of, v.lanes)
+	}
+	key := fmt.Sprintf("array %d", of)
+	list, ok := w.blocks[key]
+	if !ok {
+		array := w.m.newID()
+		instruction(&w.m.globals, spv.OpTypeRuntimeArray, array, of)
+		w.m.decorate(array, spv.DecorationArrayStride, bytes)
+		list = w.m.newID()
+		instruction(&w.m.globals, spv.OpTypeStruct, list, array)
+		block := uint32(spv.DecorationBlock)
+		if !w.has.bufferClass {
+			block = spv.DecorationBufferBlock
+		}
+		w.m.decorate(list, block)
+		instruction(&w.m.annotations, spv.OpMemberDecorate, list, 0, spv.DecorationOffset, 0)
+		w.blocks[key] = list
+	}
+	name := m.name
+	if v.lanes > 1 {
+		name = fmt.Sprintf("%s_x%d", m.name, v.lanes)
+	}
+	id := w.global(w.bufferClass(), list, name)
+	w.m.decorate(id, spv.DecorationDescriptorSet, 0)
+	w.m.decorate(id, spv.DecorationBinding, m.number)
+	m.views[v] = id
+	m.order = append(m.order, v)
+	return id
+}
+
+// bufferClass is the storage class of storage buffers.
+func (w *writer) bufferClass() uint32 {
+	if w.has.bufferClass {
+		if w.has.version < spirv13 {
+			w.m.extend("SPV_KHR_storage_buffer_storage_class")
+		}
+		return spv.ClassStorageBuffer
+	}
+	return spv.ClassUniform
+}
+
+// allocate declares the memory of a buffer that the kernel allocates.
+func (w *writer) allocate(b *tir.Buffer) {
+	s := w.scalar(b.DType)
+	count := int64(1)
+	for i, e := range b.Shape {
+		n, constant := e.(*tir.IntImm)
+		if !constant {
+			w.fail("the size of buffer %s in scope %q is not constant: it is part of a kernel: compute tiles of a constant "+
+				"size", b.Name, b.StorageScope())
+			return
+		}
+		if b.Strides != nil && i == 0 {
+			if stride, ok := b.Strides[0].(*tir.IntImm); ok {
+				count = max(n.Value*stride.Value, 1)
+				break
+			}
+		}
+		count *= max(n.Value, 1)
+	}
+	if count >= 1<<30 {
+		w.fail("buffer %s in scope %q has %d elements: compute smaller tiles", b.Name, b.StorageScope(), count)
+		return
+	}
+	t := w.typeOf(s)
+	m := &memory{name: b.Name, element: s, class: spv.ClassFunction}
+	switch b.StorageScope() {
+	case "local":
+		m.variable = w.variable(w.m.array(t, count), b.Name)
+	case "shared":
+		m.class = spv.ClassWorkgroup
+		m.variable = w.global(spv.ClassWorkgroup, w.m.array(t, count), b.Name)
+		w.shared += count * int64(max(s.bits, 32*(1-min(s.bits, 1)))) / 8
+	default:
+		w.fail("buffer %s in scope %q: kernels for Vulkan allocate memory in the scopes local and shared", b.Name,
+			b.StorageScope())
+	}
+	w.memory[b.Data] = m
+}
+
+// at returns the memory of a buffer.
+func (w *writer) at(b *tir.Buffer) *memory {
+	m := w.memory[b.Data]
+	if m == nil {
+		w.fail("buffer %s has no memory here: it is neither a parameter's, nor allocated around this", b.Name)
+	}
+	if b.DType.Lanes != 1 {
+		w.fail("buffer %s has elements of type %s: give it another dimension instead of lanes", b.Name, b.DType)
+	}
+	return m
+}
+
+// load returns elements of a buffer.
+func (w *writer) load(e *tir.BufferLoad, only int) values {
+	m := w.at(e.Buffer)
+	if w.err != nil {
+		return nil
+	}
+	s := w.scalar(e.Buffer.DType)
+	if n := w.contiguous(m, e.Buffer, e.Indices); n > 0 && only < 0 {
+		return w.loadVector(m, e, s, n)
+	}
+	var out values
+	for _, index := range w.indices(e.Buffer, e.Indices, only) {
+		out = append(out, w.loadOne(m, s, index))
+	}
+	return out
+}
+
+func (w *writer) loadOne(m *memory, s scalar, index id) id {
+	if m.variable != 0 {
+		t := w.typeOf(m.element)
+		at := w.op(spv.OpAccessChain, w.m.pointer(m.class, t), m.variable, index)
+		return w.sameBits(m, s, m.element, w.fresh(spv.OpLoad, t, at))
+	}
+	v, of := w.storageType(s.of)
+	at := w.pointerTo(m, v, of, index)
+	return w.loaded(s, v, w.fresh(spv.OpLoad, of, at))
+}
+
+// pointerTo returns a pointer to an element of a storage buffer.
+func (w *writer) pointerTo(m *memory, v view, of, index id) id {
+	variable := w.view(m, v, of)
+	if v.lanes > 1 {
+		of = w.m.vector(of, v.lanes)
+	}
+	return w.op(spv.OpAccessChain, w.m.pointer(w.bufferClass(), of), variable, w.m.int(32, 0), index)
+}
+
+// sameBits reads a number of memory of one type as another of the same width.
+func (w *writer) sameBits(m *memory, to, from scalar, x id) id {
+	if to.of == from.of {
+		return x
+	}
+	if to.of.Bits != from.of.Bits || to.class == boolean || from.class == boolean {
+		w.fail("memory of buffer %s, of type %s, is accessed as type %s: storage in a kernel keeps the width of its type",
+			m.name, from.of, to.of)
+		return x
+	}
+	return w.reinterpret(to, from, x)
+}
+
+// loaded converts a number from the type of its memory.
+func (w *writer) loaded(s scalar, v view, x id) id {
+	if v.bits > 16 {
+		return x
+	}
+	if s.class == integer && s.bits == v.bits {
+		return x
+	}
+	if s.class == integer && s.signed {
+		return w.op(spv.OpSConvert, w.typeOf(s), x)
+	}
+	return w.fromWord(s, w.op(spv.OpUConvert, w.m.integer(32), x))
+}
+
+// fromWord converts a number of 8 or 16 bits from the low bits of a word, whose other bits are 0.
+func (w *writer) fromWord(s scalar, x id) id {
+	switch {
+	case s.class == boolean:
+		return w.compare(spv.OpINotEqual, x, w.m.int(32, 0))
+	case s.half():
+		return w.from16(s.of, x)
+	case s.bits < 32:
+		return w.op(spv.OpUConvert, w.typeOf(s), x)
+	}
+	return w.fit(s, x)
+}
+
+// stored converts a number to the type of its memory.
+func (w *writer) stored(s scalar, v view, x id) id {
+	if v.bits > 16 || s.class == integer && s.bits == v.bits {
+		return x
+	}
+	return w.op(spv.OpUConvert, w.m.integer(v.bits), w.toWord(s, x))
+}
+
+// toWord converts a number of 8 or 16 bits to the low bits of a word; the others are undefined.
+func (w *writer) toWord(s scalar, x id) id {
+	u := w.m.integer(32)
+	switch {
+	case s.class == boolean:
+		return w.op(spv.OpSelect, u, x, w.m.int(32, 1), w.m.int(32, 0))
+	case s.half():
+		return w.to16(s.of, x)
+	case s.bits < 32:
+		return w.op(spv.OpUConvert, u, x)
+	}
+	return x
+}
+
+// vectorView returns how n contiguous elements are accessed together: as a vector, or as words that contain several
+// elements each.
+func (w *writer) vectorView(t tir.Type, n int) (v view, of id, each int) {
+	if t.Bits >= 32 {
+		v, of = w.storageType(t)
+		v.lanes = n
+		return v, of, 1
+	}
+	each = 32 / int(t.Bits)
+	return view{bits: 32, lanes: n / each}, w.m.integer(32), each
+}
+
+// loadVector reads contiguous elements as vectors of n lanes.
+func (w *writer) loadVector(m *memory, e *tir.BufferLoad, s scalar, n int) values {
+	v, of, each := w.vectorView(s.of, n)
+	first := w.indices(e.Buffer, e.Indices, 0)[0]
+	u := w.m.integer(32)
+	var out values
+	for from := 0; from < int(e.DType().Lanes); from += n {
+		at := w.pointerTo(m, v, of, w.part(first, from, n))
+		var words values
+		if v.lanes == 1 {
+			words = values{w.fresh(spv.OpLoad, of, at)}
+		} else {
+			x := w.fresh(spv.OpLoad, w.m.vector(of, v.lanes), at)
+			for l := range v.lanes {
+				words = append(words, w.op(spv.OpCompositeExtract, of, x, uint32(l)))
+			}
+		}
+		for l := range n {
+			x := words[l/each]
+			if each > 1 {
+				bits := int64(s.of.Bits)
+				x = w.op(spv.OpShiftRightLogical, u, x, w.m.int(32, bits*int64(l%each)))
+				x = w.fromWord(s, w.op(spv.OpBitwiseAnd, u, x, w.m.int(32, 1<<bits-1)))
+			}
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// storeVector writes contiguous elements as vectors of n lanes.
+func (w *writer) storeVector(m *memory, s *tir.BufferStore, of scalar, x values, n int) {
+	v, element, each := w.vectorView(of.of, n)
+	first := w.indices(s.Buffer, s.Indices, 0)[0]
+	u := w.m.integer(32)
+	for from := 0; from < len(x); from += n {
+		words := make(values, v.lanes)
+		for l := range n {
+			part := x[from+l]
+			if each > 1 {
+				bits := int64(of.of.Bits)
+				part = w.op(spv.OpBitwiseAnd, u, w.toWord(of, part), w.m.int(32, 1<<bits-1))
+				if part = w.op(spv.OpShiftLeftLogical, u, part, w.m.int(32, bits*int64(l%each))); l%each > 0 {
+					part = w.op(spv.OpBitwiseOr, u, words[l/each], part)
+				}
+			}
+			words[l/each] = part
+		}
+		value := words[0]
+		if v.lanes > 1 {
+			value = w.op(spv.OpCompositeConstruct, w.m.vector(element, v.lanes), words...)
+		}
+		w.do(spv.OpStore, w.pointerTo(m, v, element, w.part(first, from, n)), value)
+		m.written[v] = true
+	}
+}
+
+// part returns the index of a vector of n lanes that begins `from` elements after an index.
+func (w *writer) part(first id, from, n int) id {
+	u := scalar{class: integer, bits: 32, of: tir.UInt32}
+	return w.binary(tir.OpAdd, u, w.divide(tir.OpDiv, u, first, w.m.int(32, int64(n)), true), w.m.int(32, int64(from/n)),
+		true)
+}
+
+// store writes elements of a buffer.
+func (w *writer) store(s *tir.BufferStore) {
+	b, t := s.Buffer, s.Value.DType()
+	lanes := 1
+	if len(s.Indices) > 0 {
+		lanes = int(s.Indices[len(s.Indices)-1].DType().Lanes)
+	}
+	if tir.Element(t) != tir.Element(b.DType) || int(t.Lanes) != lanes {
+		w.fail("a value of type %s is stored in buffer %s of type %s at %d indices: cast it, or broadcast it", t, b.Name,
+			b.DType, lanes)
+		return
+	}
+	m := w.at(b)
+	x := w.value(s.Value, -1)
+	if w.err != nil {
+		return
+	}
+	of := w.scalar(t)
+	if n := w.contiguous(m, b, s.Indices); n > 0 {
+		w.storeVector(m, s, of, x, n)
+		return
+	}
+	for l, index := range w.indices(b, s.Indices, -1) {
+		w.storeOne(m, of, index, x[l])
+	}
+}
+
+func (w *writer) storeOne(m *memory, s scalar, index, x id) {
+	if m.variable != 0 {
+		x = w.sameBits(m, m.element, s, x)
+		at := w.op(spv.OpAccessChain, w.m.pointer(m.class, w.typeOf(m.element)), m.variable, index)
+		w.do(spv.OpStore, at, x)
+		return
+	}
+	v, of := w.storageType(s.of)
+	w.do(spv.OpStore, w.pointerTo(m, v, of, index), w.stored(s, v, x))
+	m.written[v] = true
+}
+
+// decorateBuffers declares which storage buffers are only read, and which may share memory.
+func (w *writer) decorateBuffers() {
+	var buffers []*memory
+	for _, p := range w.f.Params {
+		if m := w.memory[p]; m != nil {
+			buffers = append(buffers, m)
+		}
+	}
+	for _, m := range buffers {
+		for _, v := range m.order {
+			if len(m.written) == 0 {
+				w.m.decorate(m.views[v], spv.DecorationNonWritable)
+			} else if len(m.order) > 1 {
+				w.m.decorate(m.views[v], spv.DecorationAliased)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Package spirvtest checks SPIR-V that was generated with the Khronos validator, spirv-val.
+package spirvtest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/internal/testing/must"
+	"tvmgo/runtime"
+)
+
+// environments are the versions of Vulkan whose rules apply to a version of SPIR-V.
+var environments = map[byte]string{0: "vulkan1.0", 1: "vulkan1.1", 2: "vulkan1.1", 3: "vulkan1.1", 4: "vulkan1.1spv1.4",
+	5: "vulkan1.2", 6: "vulkan1.3"}
+
+// valid has the hashes of modules that were found to be valid.
+var valid sync.Map
+
+// Validate checks one SPIR-V module by the rules of the oldest Vulkan version that accepts its SPIR-V version. Without
+// spirv-val it checks nothing; on CI that is a failure.
+func Validate(t testing.TB, code []byte) {
+	t.Helper()
+	hash := sha256.Sum256(code)
+	if _, ok := valid.Load(hash); ok {
+		return
+	}
+	tool, err := exec.LookPath("spirv-val")
+	if err != nil {
+		require.Empty(t, os.Getenv("CI"), "spirv-val is missing: install spirv-tools")
+		return
+	}
+	require.Greater(t, len(code), 8)
+	cmd := exec.Command(tool, "--target-env", environments[code[5]], "-")
+	cmd.Stdin = bytes.NewReader(code)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("spirv-val: %v: %s\n%s", err, out, Disassemble(t, code))
+	}
+	valid.Store(hash, true)
+}
+
+// Disassemble returns a module as spirv-dis prints it; "" without that tool.
+func Disassemble(t testing.TB, code []byte) string {
+	t.Helper()
+	cmd := exec.Command("spirv-dis", "--no-color", "-")
+	cmd.Stdin = bytes.NewReader(code)
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
+// Shaders returns the payload of a module of kind vulkan.
+func Shaders(t testing.TB, m *runtime.Module) *blob.VulkanModule {
+	t.Helper()
+	data := must.Get(m.SaveToBinary())(t)
+	return must.Get(blob.ParseVulkanModule(data, blob.Modern))(t)
+}
+
+// ValidateModule checks all shaders of a module of kind vulkan.
+func ValidateModule(t testing.TB, m *runtime.Module) {
+	t.Helper()
+	for _, s := range Shaders(t, m).Shaders {
+		Validate(t, s.Code)
+	}
+}

@@ -89,10 +89,11 @@ func everything(a: handle, b: handle, c: handle, d: handle, n: int32, x: float32
       R[t] = exp(cast(float32, S[63 - t])) + rsqrt(x) + cast(float32, T[63 - t])
       B[t] = max(cast(bfloat16, R[t]) / bfloat16(3.0), exp(B[t]))
       eval storage_sync[void]("warp")
+      B[t] = warp_shuffle_xor[bfloat16](B[t], 1)
+      C[t] = cast(int32, warp_shuffle_down[int8](L[3], 2)) + popcount(warp_shuffle[int32](C[t], 31 - t))
+      D[t] = warp_shuffle_xor[float64](D[t], 16)
       if t < 32 {
-        B[t] = warp_shuffle_xor[bfloat16](B[t], 1)
-        C[t] = cast(int32, warp_shuffle_down[int8](L[3], 2)) + popcount(warp_shuffle[int32](C[t], 31 - t))
-        D[t] = warp_shuffle_xor[float64](D[t], 16) + floor(D[t]) + cast(float64, cast(float16, D[t + 1]))
+        D[t] = floor(D[t]) + cast(float64, cast(float16, D[t + 1]))
       } else {
         D[t] = cast(float64, cast(bfloat16, cast(int64, D[t]))) + cast(float64, clz(cast(uint8, L[0])))
         C[t] = reinterpret[int32](x) + cast(int32, reinterpret[uint16](A[t])) + shift_left(C[t], n)

@@ -247,10 +247,11 @@ everything_kernel(int* __restrict__ C, const half* __restrict__ A, bfloat16* __r
   R[t] = expf((float)S[63 - t]) + rsqrtf(x) + (float)T[63 - t];
   B[t] = tvmgo_max_bfloat16(bfloat16(R[t]) / bfloat16(3.0f), bfloat16(expf(B[t])));
   __syncwarp();
+  B[t] = bfloat16::of_bits(__shfl_xor_sync(0xffffffffu, (int)(B[t]).bits, 1));
+  C[t] = tvmgo_add_int((int)(signed char)__shfl_down_sync(0xffffffffu, (int)(L[3]), 2), (int)__popc(__shfl_sync(0xffffffffu, C[t], 31 - t)));
+  D[t] = __shfl_xor_sync(0xffffffffu, D[t], 16);
   if (t < 32) {
-    B[t] = bfloat16::of_bits(__shfl_xor_sync(0xffffffffu, (int)(B[t]).bits, 1));
-    C[t] = tvmgo_add_int((int)(signed char)__shfl_down_sync(0xffffffffu, (int)(L[3]), 2), (int)__popc(__shfl_sync(0xffffffffu, C[t], 31 - t)));
-    D[t] = __shfl_xor_sync(0xffffffffu, D[t], 16) + floor(D[t]) + (double)(float)half(D[t + 1]);
+    D[t] = floor(D[t]) + (double)(float)half(D[t + 1]);
   } else {
     D[t] = (double)(float)bfloat16(tvmgo_double_to_long_long(D[t])) + (double)(unsigned char)(__clz((unsigned int)(unsigned char)((unsigned char)L[0])) - 24);
     C[t] = tvmgo_add_int(tvmgo_add_int(__float_as_int(x), (int)(unsigned short)(A[t]).bits), tvmgo_shift_left_int(C[t], n));

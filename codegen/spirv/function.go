@@ -278,7 +278,8 @@ func (w *writer) global(class uint32, t id, name string) id {
 // emit returns the module of a kernel.
 func emit(f *tir.PrimFunc, has features) (code []byte, uniform bool, err error) {
 	w := &writer{m: newModule(), has: has, f: f, a: arith.NewAnalyzer(), vars: map[*tir.Var]binding{},
-		memory: map[*tir.Var]*memory{}, builtins: map[uint32]id{}, helpers: map[string]id{}, blocks: map[string]id{}, named: map[id]bool{}, block: [3]int64{1, 1, 1}, reading: map[tir.Expr]bool{},
+		memory: map[*tir.Var]*memory{}, builtins: map[uint32]id{}, helpers: map[string]id{},
+		blocks: map[string]id{}, named: map[id]bool{}, block: [3]int64{1, 1, 1}, reading: map[tir.Expr]bool{},
 		body: newBody()}
 	w.m.need(spv.Shader)
 	main, start := w.m.newID(), w.m.newID()

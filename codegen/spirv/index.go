@@ -128,7 +128,8 @@ func (w *writer) contiguous(m *memory, b *tir.Buffer, indices []tir.Expr) int {
 		return 0
 	}
 	for _, n := range []int{4, 2} {
-		if size := n * int(b.DType.Bits); r.Lanes%n == 0 && size >= 32 && size <= 128 && w.aligned(b, indices, r.Base, int64(n)) {
+		size := n * int(b.DType.Bits)
+		if r.Lanes%n == 0 && size >= 32 && size <= 128 && w.aligned(b, indices, r.Base, int64(n)) {
 			return n
 		}
 	}

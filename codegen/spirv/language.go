@@ -5,6 +5,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
+const noAsync = "SPIR-V has no copies of single threads: copy by a load and a store"
+
 // Language is SPIR-V for Vulkan, as transform.ForDevice lowers kernels for it.
 var Language = transform.Language{
 	Name:  "SPIR-V",
@@ -16,5 +18,9 @@ var Language = transform.Language{
 		"ret":      "a kernel ends where its last thread ends: put what follows in an if statement",
 		"ret_none": "a kernel ends where its last thread ends: put what follows in an if statement",
 		"prefetch": "SPIR-V has none for memory of kernels",
+
+		"async_copy":   noAsync,
+		"async_commit": noAsync,
+		"async_wait":   noAsync,
 	},
 }

@@ -1,7 +1,7 @@
 package spirv
 
 import (
-	"math"
+	"slices"
 
 	spv "tvmgo/internal/spirv"
 	"tvmgo/tir"
@@ -164,25 +164,22 @@ func (w *writer) remainder(f format, x, y id) id {
 	return pick(zero, c(0), r)
 }
 
-// native are the functions of one or two floats that GLSL.std.450 has; for float64 those in double alone.
-var native = map[string]uint32{"exp": spv.GLSLExp, "exp2": spv.GLSLExp2, "log": spv.GLSLLog, "log2": spv.GLSLLog2,
-	"sqrt": spv.GLSLSqrt, "rsqrt": spv.GLSLInverseSqrt, "sin": spv.GLSLSin, "cos": spv.GLSLCos, "tan": spv.GLSLTan,
-	"asin": spv.GLSLAsin, "acos": spv.GLSLAcos, "atan": spv.GLSLAtan, "sinh": spv.GLSLSinh, "cosh": spv.GLSLCosh,
-	"tanh": spv.GLSLTanh, "asinh": spv.GLSLAsinh, "acosh": spv.GLSLAcosh, "atanh": spv.GLSLAtanh,
-	"floor": spv.GLSLFloor, "ceil": spv.GLSLCeil, "trunc": spv.GLSLTrunc, "nearbyint": spv.GLSLRoundEven,
-	"fabs": spv.GLSLFAbs, "pow": spv.GLSLPow, "atan2": spv.GLSLAtan2}
-
-var double = map[string]bool{"sqrt": true, "floor": true, "ceil": true, "trunc": true, "nearbyint": true, "fabs": true}
+// native are the functions of GLSL.std.450 that are exact.
+var native = map[string]uint32{"sqrt": spv.GLSLSqrt, "floor": spv.GLSLFloor, "ceil": spv.GLSLCeil,
+	"trunc": spv.GLSLTrunc, "nearbyint": spv.GLSLRoundEven, "fabs": spv.GLSLFAbs}
 
 // mathCall returns an intrinsic on floats.
 func (w *writer) mathCall(name string, s scalar, x values) id {
 	t := w.typeOf(s)
-	if function, ok := native[name]; ok && (s.bits == 32 || double[name]) {
+	if function, ok := native[name]; ok {
 		return w.fit(s, w.extended(t, function, x...))
 	}
-	one := w.real(s, 1)
-	div := func(a, b id) id { return w.op(spv.OpFDiv, t, a, b) }
-	mul := func(a, b id) id { return w.op(spv.OpFMul, t, a, b) }
+	if function, ok := functions[name]; ok {
+		params := slices.Repeat([]id{t}, len(x))
+		return w.fit(s, w.helper(name+"_"+typeName(s), t, params, x, func(args values) id {
+			return function(w.calcOf(s), args)
+		}))
+	}
 	switch name {
 	case "round":
 		return w.fit(s, w.roundAway(s, x[0]))
@@ -190,28 +187,22 @@ func (w *writer) mathCall(name string, s scalar, x values) id {
 		return w.copysign(s, x[0], x[1])
 	case "fmod":
 		return w.fit(s, w.fmod(s, x[0], x[1]))
-	case "fma":
-		return w.fit(s, w.extended(t, spv.GLSLFma, x...))
 	case "rsqrt":
-		return div(one, w.extended(t, spv.GLSLSqrt, x[0]))
+		return w.fit(s, w.op(spv.OpFDiv, t, w.real(s, 1), w.extended(t, spv.GLSLSqrt, x[0])))
+	case "fma":
+		return w.fit(s, w.fma(s, x))
 	}
-	if s.bits != 32 {
-		w.fail("intrinsic %s of type %s", name, s.of)
-		return x[0]
-	}
-	switch name {
-	case "sigmoid":
-		e := w.extended(t, spv.GLSLExp, w.op(spv.OpFNegate, t, x[0]))
-		return w.fit(s, div(one, w.op(spv.OpFAdd, t, one, e)))
-	case "exp10":
-		return w.fit(s, w.extended(t, spv.GLSLExp2, mul(x[0], w.m.f32(math.Ln10/math.Ln2))))
-	case "log10":
-		return w.fit(s, mul(w.extended(t, spv.GLSLLog2, x[0]), w.m.f32(math.Ln2/math.Ln10)))
-	case "log1p":
-		return w.fit(s, w.extended(t, spv.GLSLLog, w.op(spv.OpFAdd, t, one, x[0])))
-	case "hypot":
-		return w.fit(s, w.extended(t, spv.GLSLSqrt, w.op(spv.OpFAdd, t, mul(x[0], x[0]), mul(x[1], x[1]))))
-	}
-	w.fail("intrinsic %s of type %s can't be said in SPIR-V", name, s.of)
+	w.fail("intrinsic %s of type %s cannot be written in SPIR-V", name, s.of)
 	return x[0]
+}
+
+// fma rounds once. GLSL.std.450 leaves open whether its function does; in float64, products of float32 are exact.
+func (w *writer) fma(s scalar, x values) id {
+	t := w.typeOf(s)
+	if s.bits == 64 || !w.has.float64 {
+		return w.extended(t, spv.GLSLFma, x...)
+	}
+	wide := w.typeOf(scalar{class: floating, bits: 64, of: tir.Float64})
+	long := func(v id) id { return w.op(spv.OpFConvert, wide, v) }
+	return w.op(spv.OpFConvert, t, w.op(spv.OpFAdd, wide, w.op(spv.OpFMul, wide, long(x[0]), long(x[1])), long(x[2])))
 }

@@ -2,9 +2,11 @@ package spirv
 
 import (
 	"fmt"
+	"slices"
 
 	spv "tvmgo/internal/spirv"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // memory is the memory of a buffer: a storage buffer, or a variable of the block or the thread.
@@ -431,11 +433,14 @@ func (w *writer) decorateBuffers() {
 			buffers = append(buffers, m)
 		}
 	}
+	apart, _ := w.f.Attrs[transform.AttrNoAlias].(bool)
+	writes := slices.ContainsFunc(buffers, func(m *memory) bool { return len(m.written) > 0 })
 	for _, m := range buffers {
 		for _, v := range m.order {
 			if len(m.written) == 0 {
 				w.m.decorate(m.views[v], spv.DecorationNonWritable)
-			} else if len(m.order) > 1 {
+			}
+			if len(m.written) > 0 && len(m.order) > 1 || writes && !apart && len(buffers) > 1 {
 				w.m.decorate(m.views[v], spv.DecorationAliased)
 			}
 		}

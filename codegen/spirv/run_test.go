@@ -69,6 +69,6 @@ func vkTarget(t testing.TB, options ...string) *target.Target {
 }
 
 var harness = gpuprograms.Harness{Kind: "vulkan", Devices: devices, Need: need, Target: vkTarget, Alignment: 16,
-	PlainDoubles: true, Check: spirvtest.ValidateModule}
+	Check: spirvtest.ValidateModule}
 
 func TestRun(t *testing.T) { harness.Run(t) }

@@ -74,6 +74,7 @@ const (
 	OpSDiv                  = 135
 	OpFDiv                  = 136
 	OpUMod                  = 137
+	OpUMulExtended          = 151
 	OpLogicalEqual          = 164
 	OpLogicalNotEqual       = 165
 	OpLogicalOr             = 166

@@ -27,9 +27,8 @@ type Harness struct {
 	Devices []dlpack.Device    // at least two
 	Need    func(t testing.TB) // skips a test without devices
 	// Target returns a target for the devices, with options that are set to true, and C for the host.
-	Target       func(t testing.TB, options ...string) *target.Target
-	Alignment    int  // where tensors may begin in the memory of the devices, in bytes
-	PlainDoubles bool // the generator has no transcendental functions of float64
+	Target    func(t testing.TB, options ...string) *target.Target
+	Alignment int // where tensors may begin in the memory of the devices, in bytes
 	// Check checks a module that was built; may be nil.
 	Check func(t testing.TB, m *runtime.Module)
 }
@@ -104,7 +103,9 @@ func (h *Harness) Compare(t *testing.T, m *tir.IRModule, name string, within flo
 	h.CompareFor(t, m, h.Target(t), name, within, args...)
 }
 
-func (h *Harness) CompareFor(t *testing.T, m *tir.IRModule, to *target.Target, name string, within float64, args ...any) {
+// CompareFor is Compare for a target.
+func (h *Harness) CompareFor(t *testing.T, m *tir.IRModule, to *target.Target, name string, within float64,
+	args ...any) {
 	t.Helper()
 	h.Need(t)
 	lib := h.LibraryFor(t, m, to)

@@ -121,9 +121,6 @@ func (h *Harness) Vectors(t *testing.T) {
 				if tir.IsFloat(typ) {
 					value = "max(exp(X), Y) / C(2) + select(X > Y || X < C(-0.5), sqrt(fabs(X)), Y * C(2)) + sigmoid(Y)"
 				}
-				if typ == tir.Float64 && h.PlainDoubles {
-					value = "max(X, Y) / C(2) + select(X > Y || X < C(-0.5), sqrt(fabs(X)), Y * C(2))"
-				}
 				m := Vectorized(t, value, typ, lanes)
 				r := Random()
 				n := int64(5 * lanes)

@@ -5,7 +5,10 @@ package cpu
 import (
 	"fmt"
 
+	"tvmgo/te"
 	"tvmgo/te/schedule"
+	"tvmgo/te/schedule/rows"
+	"tvmgo/tir"
 )
 
 func init() {
@@ -22,7 +25,14 @@ func scheduleFor(g *schedule.Group, v simd) bool {
 	if scheduleContraction(g.Schedule, g.Result, g.Root, g.Parts(), v) {
 		return true
 	}
-	if len(g.Parts()) == 0 && scheduleRowSums(g.Schedule, g.Result, g.Root, v) {
+	much := pointsOf(g.Schedule.Stage(g.Result)) >= parallelFrom
+	by := rows.Scheduler{Lanes: v.lanes, Distribute: func(st *te.Stage, rows *tir.IterVar, several bool) *tir.IterVar {
+		if several && (much || pointsOf(st) >= parallelFrom) {
+			st.Parallel(rows)
+		}
+		return rows
+	}}
+	if len(g.Parts()) == 0 && by.Sums(g.Schedule, g.Result, g.Root) {
 		return true
 	}
 	inner := g.Parts()
@@ -30,5 +40,5 @@ func scheduleFor(g *schedule.Group, v simd) bool {
 		inner = append(inner, g.Result)
 	}
 	inverse := g.Op != nil && g.Op.InverseDivisor
-	return scheduleRows(g.Schedule, g.Root, inner, inverse, v)
+	return by.Operator(g.Schedule, g.Root, inner, inverse)
 }

@@ -1,4 +1,6 @@
-package cpu
+// Package rows schedules reductions of rows, and row-wise operators such as softmax, by vectors: one thread computes a
+// row. The schedulers of CPUs and of devices whose driver runs kernels on a CPU share it.
+package rows
 
 import (
 	"slices"
@@ -14,17 +16,27 @@ const interleaved = 4
 // localRow is the size in bytes up to which a row is on the stack.
 const localRow = 16 << 10
 
-// scheduleRows schedules a row-wise operator such as softmax: threads process rows, and within a row all parts are
+// Scheduler says how rows are computed.
+type Scheduler struct {
+	// Lanes returns the number of elements of a type in a vector; 0 for types without vectors, and for types that
+	// accumulate in another type.
+	Lanes func(tir.Type) int
+	// Distribute distributes the loop over rows over threads, and returns the innermost loop of rows. work is false if
+	// there is only one row.
+	Distribute func(st *te.Stage, rows *tir.IterVar, work bool) *tir.IterVar
+}
+
+// Operator schedules a row-wise operator such as softmax: threads process rows, and within a row all parts are
 // vectorized. Its reductions are over the last dimension, with one value per row; everything else is elementwise.
 // inverse allows multiplication by the inverse of a divisor, which must be neither large nor small. It returns false,
 // without a change, if the operator has another form.
-func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse bool, v simd) bool {
+func (v Scheduler) Operator(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse bool) bool {
 	shape := root.ProducerShape()
 	typ := root.ProducerDType()
 	if tir.IsFloat(typ) && typ.Bits == 16 { // operators compute these in float32
 		typ = tir.Float32
 	}
-	lanes := int64(v.lanes(typ))
+	lanes := int64(v.Lanes(typ))
 	last := len(shape) - 1
 	if lanes == 0 || last < 0 || len(s.Stage(root).ReduceAxes()) > 0 {
 		return false
@@ -63,9 +75,7 @@ func scheduleRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor, inverse b
 	for _, a := range axes[min(1, last):last] {
 		rows = st.Fuse(rows, a)
 	}
-	if pointsOf(st) >= parallelFrom && last > 0 {
-		st.Parallel(rows)
-	}
+	rows = v.Distribute(st, rows, last > 0)
 	for _, p := range slices.Backward(inner) {
 		s.Stage(p).ComputeAt(st, rows)
 		if width.Value*int64(p.ProducerDType().Bits/8) <= localRow {

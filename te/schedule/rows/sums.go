@@ -1,4 +1,4 @@
-package cpu
+package rows
 
 import (
 	"slices"
@@ -7,12 +7,12 @@ import (
 	"tvmgo/tir"
 )
 
-// scheduleRowSums schedules a reduction over the last dimension of its inputs, such as row sums or a matrix-vector
+// Sums schedules a reduction over the last dimension of its inputs, such as row sums or a matrix-vector
 // product: threads process rows, and each row is vectorized. root is the result, or an elementwise tensor of its shape
 // that is its only reader. It returns false, without a change, if the reduction has another form.
-func scheduleRowSums(s *te.Schedule, result, root *te.Tensor, v simd) bool {
+func (v Scheduler) Sums(s *te.Schedule, result, root *te.Tensor) bool {
 	st := s.Stage(result)
-	lanes := int64(v.lanes(result.ProducerDType()))
+	lanes := int64(v.Lanes(result.ProducerDType()))
 	if lanes == 0 || len(st.Axes()) == 0 || len(st.Formulas()) != 1 || !alongRows(st) {
 		return false
 	}
@@ -22,12 +22,13 @@ func scheduleRowSums(s *te.Schedule, result, root *te.Tensor, v simd) bool {
 	}
 	count := int64(1)
 	for _, a := range st.Axes() {
-		count = times(count, sizeOf(a))
+		if n := max(sizeOf(a), 1); count <= 1<<31 {
+			count *= n
+		}
 	}
 	if count >= 1<<31 { // does not fit into a 32-bit index
 		return false
 	}
-	much := pointsOf(st) >= parallelFrom
 	steps := splitReduction(s, result, lanes)
 	if result != root {
 		steps = append(steps, result)
@@ -38,9 +39,7 @@ func scheduleRowSums(s *te.Schedule, result, root *te.Tensor, v simd) bool {
 	for _, a := range axes[1:] {
 		rows = at.Fuse(rows, a)
 	}
-	if much {
-		at.Parallel(rows)
-	}
+	rows = v.Distribute(at, rows, true)
 	for _, p := range slices.Backward(steps) {
 		s.Stage(p).ComputeAt(at, rows)
 		s.Stage(p).SetScope("local")
@@ -80,4 +79,16 @@ func alongRows(st *te.Stage) bool {
 func isOne(size tir.Expr) bool {
 	n, constant := size.(*tir.IntImm)
 	return constant && n.Value == 1
+}
+
+// sizeOf returns the constant extent of an axis: 0 if it is empty, -1 if it is unknown.
+func sizeOf(a *tir.IterVar) int64 {
+	if n, ok := a.Extent.(*tir.IntImm); ok {
+		return n.Value
+	}
+	return -1
+}
+
+func uses(e tir.Expr, v *tir.Var) bool {
+	return tir.Contains(e, func(n any) bool { return n == any(v) })
 }

@@ -94,7 +94,7 @@ func (l *lowering) loopsWithin(n *nest) error {
 		case r.fuse:
 			n.extent[r.parent] = l.a.Simplify(tir.Mul(widen(n.extent[r.outer], t), widen(n.extent[r.inner], t)))
 		case r.parts > 0:
-			n.extent[r.outer], n.extent[r.inner] = l.parts(n.extent[r.parent], r.parts)
+			n.extent[r.outer], n.extent[r.inner] = l.a.parts(n.extent[r.parent], r.parts)
 		default:
 			factor := atMost(r.factor, n.extent[r.parent])
 			n.extent[r.outer], n.extent[r.inner] = l.a.ceilDiv(n.extent[r.parent], factor), tir.IntConst(t, factor)
@@ -117,16 +117,16 @@ func (l *lowering) loopsWithin(n *nest) error {
 
 // parts returns the extents of an axis that is divided into a number of parts: of the loop over the parts, and of that
 // inside one.
-func (l *lowering) parts(extent tir.Expr, parts int64) (outer, inner tir.Expr) {
+func (a *analyzer) parts(extent tir.Expr, parts int64) (outer, inner tir.Expr) {
 	t := extent.DType()
 	if _, isConst := extent.(*tir.IntImm); isConst {
 		parts = atMost(parts, extent)
-		return tir.IntConst(t, parts), l.a.ceilDiv(extent, parts)
+		return tir.IntConst(t, parts), a.ceilDiv(extent, parts)
 	}
 	one := tir.IntConst(t, 1)
-	outer = l.a.Simplify(tir.Min(tir.IntConst(t, parts), extent))
+	outer = a.Simplify(tir.Min(tir.IntConst(t, parts), extent))
 	by := tir.Max(one, outer)
-	return outer, l.a.Simplify(tir.FloorDiv(tir.Sub(tir.Add(extent, by), one), by))
+	return outer, a.Simplify(tir.FloorDiv(tir.Sub(tir.Add(extent, by), one), by))
 }
 
 // atMost limits a split to a constant extent: an attached stage often computes less than the whole tensor.

@@ -87,8 +87,7 @@ func (f *factoring) extents(primitive string) bool {
 		case r.fuse:
 			f.extent[r.parent] = a.Simplify(tir.Mul(widen(f.extent[r.outer], t), widen(f.extent[r.inner], t)))
 		case r.parts > 0:
-			parts := atMost(r.parts, f.extent[r.parent])
-			f.extent[r.outer], f.extent[r.inner] = tir.IntConst(t, parts), a.ceilDiv(f.extent[r.parent], parts)
+			f.extent[r.outer], f.extent[r.inner] = a.parts(f.extent[r.parent], r.parts)
 		default:
 			factor := atMost(r.factor, f.extent[r.parent])
 			f.extent[r.outer], f.extent[r.inner] = a.ceilDiv(f.extent[r.parent], factor), tir.IntConst(t, factor)

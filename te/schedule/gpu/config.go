@@ -13,6 +13,7 @@ import (
 type Config struct {
 	Elementwise Elementwise
 	Attention   Attention
+	Reduction   Reduction
 }
 
 // section is the part of a Config for an operator family.
@@ -27,13 +28,15 @@ func (c *Config) sections() []section {
 	return []section{
 		{"Elementwise", &c.Elementwise},
 		{"Attention", &c.Attention},
+		{"Reduction", &c.Reduction},
 	}
 }
 
 // DefaultConfig returns the parameters that ops.Schedule uses for a target. They depend on the target's limits only.
 func DefaultConfig(t *target.Target) *Config {
 	l := LimitsOf(t)
-	return &Config{Elementwise: defaultElementwise(l), Attention: defaultAttention(l)}
+	return &Config{Elementwise: defaultElementwise(l), Attention: defaultAttention(l),
+		Reduction: defaultReduction(l)}
 }
 
 // Check returns an error if kernels with these parameters would not fit the target. It names the field, its value and

@@ -20,6 +20,9 @@ func scheduleGPU(g *schedule.Group) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c.Elementwise.group(g, LimitsOf(g.Target))
+	l := LimitsOf(g.Target)
+	if !c.Reduction.group(g, l) {
+		c.Elementwise.group(g, l)
+	}
 	return true, nil
 }

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"math"
+	"slices"
 
 	"tvmgo/dlpack"
 	"tvmgo/target"
@@ -13,6 +14,9 @@ type Limits struct {
 	Shared  int    // bytes of shared memory of a block: max_shared_memory_per_block
 	Warp    int    // threads of a warp, or subgroup: thread_warp_size; 1 if the target has no warps
 	Grid    [3]int // blocks in the dimensions x, y and z
+
+	// Shuffles says that the threads of a warp can exchange values.
+	Shuffles bool
 
 	// OnCPU says that a driver runs the kernels on a CPU, as PoCL and lavapipe do: device_type is "cpu". There shared
 	// memory is not faster than global memory, and a block is a loop of one CPU thread.
@@ -51,5 +55,24 @@ func LimitsOf(t *target.Target) Limits {
 		l.Warp = n
 	}
 	l.OnCPU = attrs["device_type"] == "cpu"
+	l.Shuffles = l.Warp > 1 && hasShuffles(t)
 	return l
+}
+
+// shuffleBit is VK_SUBGROUP_FEATURE_SHUFFLE_BIT.
+const shuffleBit = 0x10
+
+// hasShuffles reports whether kernels of a target can exchange values between the threads of a warp.
+func hasShuffles(t *target.Target) bool {
+	switch t.DeviceType() {
+	case dlpack.CUDA:
+		return true
+	case dlpack.OpenCL:
+		list, _ := t.Attrs()["extensions"].([]string)
+		return slices.Contains(list, "cl_khr_subgroup_shuffle") || slices.Contains(list, "cl_intel_subgroups")
+	case dlpack.Vulkan:
+		operations, _ := t.Attrs()["supported_subgroup_operations"].(int64)
+		return operations&shuffleBit != 0
+	}
+	return false
 }

@@ -159,7 +159,8 @@ func (l *lowering) produceAcross(n *nest) (tir.Stmt, error) {
 	if err := l.checkAcross(n); err != nil {
 		return nil, err
 	}
-	a := &across{l: l, n: n, first: slices.IndexFunc(n.loops, func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce })}
+	a := &across{l: l, n: n}
+	a.first = slices.IndexFunc(n.loops, func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce })
 	if err := a.checkInside(); err != nil {
 		return nil, err
 	}

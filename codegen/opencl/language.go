@@ -26,8 +26,9 @@ var Language = transform.Language{
 		"async_commit": noAsync,
 		"async_wait":   noAsync,
 	},
-	Last: []transform.Step{{Name: "verify subgroups", Pass: verifySubgroups}, {Name: "unroll pairs", Pass: unrollPairs}, {Name: "lower textures", Pass: lowerTextures,
-		After: []string{"vectorize", "split vectors"}}},
+	Last: []transform.Step{{Name: "verify subgroups", Pass: verifySubgroups},
+		{Name: "unroll pairs", Pass: unrollPairs}, {Name: "lower textures", Pass: lowerTextures,
+			After: []string{"vectorize", "split vectors"}}},
 }
 
 // unrollPairs asks the compiler to unroll loops of two iterations that contain a barrier. PoCL 3.1, which Debian 12

@@ -59,7 +59,8 @@ func TestEmit_Shuffles(t *testing.T) {
 		require.NotContains(t, must.Get(buildFor(t, gpuprograms.Tiles(t, 13, 11, 10, tir.Float32), options))(t), "subgroup")
 	}
 	for typ, want := range map[tir.Type]string{tir.Int8: "(char)sub_group_shuffle_xor((int)(C_part[0]), (uint)(16))",
-		tir.Float16: "sub_group_shuffle_xor(tvmgo_from_float16(C_part[0]), (uint)(16))", tir.UInt64: "sub_group_shuffle_xor(C_part[0]"} {
+		tir.Float16: "sub_group_shuffle_xor(tvmgo_from_float16(C_part[0]), (uint)(16))",
+		tir.UInt64:  "sub_group_shuffle_xor(C_part[0]"} {
 		code := must.Get(buildFor(t, shuffledSums(t, typ), "-extensions=cl_khr_subgroup_shuffle -thread_warp_size=32"))(t)
 		require.Contains(t, code, want)
 		clang, err := exec.LookPath("clang")

@@ -206,8 +206,8 @@ func (v *limits) threads(k *launchSize, path string) {
 		v.exceeded(path, attr, asked, all, "bind shorter loops to threads")
 	}
 	if w, ok := v.of("thread_warp_size"); ok && k.lanes > w && v.err == nil {
-		v.err = fmt.Errorf("at %s: %s moves a value among %d threads of a warp, and thread_warp_size of target %s is %d: use "+
-			"shared memory, shuffle among fewer threads (reduce_by_shuffle), or build for a target that has more, as in "+
+		v.err = fmt.Errorf("at %s: %s moves a value among %d threads of a warp, and thread_warp_size of target %s is %d: "+
+			"use shared memory, shuffle among fewer threads (reduce_by_shuffle), or build for a target that has more, as in "+
 			"{\"kind\": %q, \"thread_warp_size\": %d}", path, k.shuffle, k.lanes, v.t.Kind(), w, v.t.Kind(), k.lanes)
 	}
 	if w, ok := v.of("thread_warp_size"); ok && k.warps != "" && v.err == nil {

@@ -66,8 +66,8 @@ func (m *memory) copyFor(key copyKey, depth int) *memory {
 	return c
 }
 
-// spread repeats a store of n bits in the copies that threads have: code of the block outside of its threads is executed
-// by each of them.
+// spread repeats a store of n bits in the copies that threads have: code of the block outside of its threads is
+// executed by each of them.
 func (m *memory) spread(bit, n int64) {
 	for _, c := range m.copies {
 		for i := bit; i < bit+n; i++ {

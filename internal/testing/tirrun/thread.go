@@ -284,8 +284,8 @@ func (f *frame) stuck(at *position, threads []suspended) {
 		if other >= 0 {
 			such = fmt.Sprintf(", such as iteration %d", other)
 		}
-		f.fail(at.up, ErrSync, "iteration %d of loop %s waits at %s, which another thread of its warp does not reach%s: move "+
-			"it where all threads of a warp reach it", shuffle, at.name, threads[shuffle].at.Name, such)
+		f.fail(at.up, ErrSync, "iteration %d of loop %s waits at %s, which another thread of its warp does not reach%s: "+
+			"move it where all threads of a warp reach it", shuffle, at.name, threads[shuffle].at.Name, such)
 	}
 	f.barrier(threads[shuffle].at)
 }

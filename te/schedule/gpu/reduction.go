@@ -25,8 +25,8 @@ type Reduction struct {
 	Together bool
 }
 
-// defaultReduction returns the parameters for a target. On a CPU, barriers are costly: only the threads of a warp, which
-// are the lanes of a vector, compute a row together.
+// defaultReduction returns the parameters for a target. On a CPU, barriers are costly: only the threads of a warp,
+// which are the lanes of a vector, compute a row together.
 func defaultReduction(l Limits) Reduction {
 	r := Reduction{Threads: powerBelow(min(256, l.Threads)), PerThread: 8, Shuffle: 1,
 		Blocks: 512, Part: 1 << 13, Together: true}

@@ -34,7 +34,9 @@ func checkReduction(t *testing.T, to *target.Target, shape []int32, axes []int) 
 	t.Helper()
 	x := te.Placeholder(te.Dims(shape...), tir.Float32, "X")
 	sum := ops.Sum(x, "sum", axes, false)
-	scaled := ops.Map(ops.Max(x, "max", axes, false), "scaled", func(e tir.Expr) tir.Expr { return tir.Mul(e, tir.F32(2)) })
+	scaled := ops.Map(ops.Max(x, "max", axes, false), "scaled", func(e tir.Expr) tir.Expr {
+		return tir.Mul(e, tir.F32(2))
+	})
 	outs := []*te.Tensor{sum, scaled}
 	empty := false
 	size, results := int64(1), int64(1)

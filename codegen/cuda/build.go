@@ -7,6 +7,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 const kind = "cuda"
@@ -21,6 +22,7 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 }
 
 func init() {
+	Language.Last = []transform.Step{{Name: "async copies", Pass: asyncCopies}} // the pass asks Language for vectors
 	err := codegen.AsDevice(kind, Language)
 	if err == nil {
 		err = codegen.Register(kind, Build)

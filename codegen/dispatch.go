@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"tvmgo/blob"
+	"tvmgo/codegen/abi"
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/internal/cudaimage"
@@ -131,10 +132,10 @@ func (b *build) dispatchOf(f *tir.PrimFunc) (*c.Dispatch, error) {
 }
 
 // inOrder lists the variants of a function, beginning with variant first.
-func (b *build) inOrder(f *tir.PrimFunc, first int, device func(i int) int64) []c.DispatchVariant {
-	var all []c.DispatchVariant
+func (b *build) inOrder(f *tir.PrimFunc, first int, device func(i int) int64) []abi.Variant {
+	var all []abi.Variant
 	for i := range b.fat.variants {
-		v := c.DispatchVariant{Function: b.fat.variantName(i, f.Name), Device: int32(device(i)), Text: b.fat.texts[i]}
+		v := abi.Variant{Function: b.fat.variantName(i, f.Name), Device: dlpack.DeviceType(device(i)), Target: b.fat.texts[i]}
 		all = append(all, v)
 	}
 	chosen := all[first]
@@ -161,7 +162,7 @@ func (b *build) tensorDevice(name string, param int) int64 {
 
 // candidate is a variant among several for one type of device.
 type candidate struct {
-	c.DispatchVariant
+	abi.Variant
 	at     int  // in the list of targets
 	cuda   arch // of code for CUDA
 	limits [3]int64
@@ -171,23 +172,23 @@ type candidate struct {
 // devices that they are compared with. Warps must have the same size; other limits of the device may be larger.
 var limitOptions = [3]struct {
 	name      string
-	attribute runtime.AttrKind
+	attribute int32
 	exact     bool
 }{
-	{"max_threads_per_block", runtime.AttrMaxThreadsPerBlock, false},
-	{"max_shared_memory_per_block", runtime.AttrMaxSharedMemoryPerBlock, false},
-	{"thread_warp_size", runtime.AttrWarpSize, true},
+	{"max_threads_per_block", abi.NeedThreads, false},
+	{"max_shared_memory_per_block", abi.NeedShared, false},
+	{"thread_warp_size", abi.NeedWarp, true},
 }
 
 // selectAmong sorts the variants for each type of device, and sets what they need of a device.
 func (b *build) selectAmong(f *tir.PrimFunc, d *c.Dispatch) error {
-	var sorted []c.DispatchVariant
+	var sorted []abi.Variant
 	for len(d.Variants) > 0 {
 		device := d.Variants[0].Device
 		var group []candidate
-		d.Variants = slices.DeleteFunc(d.Variants, func(v c.DispatchVariant) bool {
+		d.Variants = slices.DeleteFunc(d.Variants, func(v abi.Variant) bool {
 			if v.Device == device {
-				group = append(group, candidate{DispatchVariant: v, at: b.fat.indexOf(f.Name, v.Function)})
+				group = append(group, candidate{Variant: v, at: b.fat.indexOf(f.Name, v.Function)})
 			}
 			return v.Device == device
 		})
@@ -195,7 +196,7 @@ func (b *build) selectAmong(f *tir.PrimFunc, d *c.Dispatch) error {
 			return err
 		}
 		for _, g := range group {
-			sorted = append(sorted, g.DispatchVariant)
+			sorted = append(sorted, g.Variant)
 		}
 	}
 	d.Variants = sorted
@@ -228,7 +229,7 @@ func (b *build) rank(f *tir.PrimFunc, group []candidate) error {
 			if !differs || g.limits[j] <= 0 {
 				continue
 			}
-			need := c.Need{Attribute: int32(option.attribute), Least: clamp(g.limits[j]), Most: mostOfAny}
+			need := abi.Need{Attribute: option.attribute, Least: clamp(g.limits[j]), Most: abi.NoLimit}
 			if option.exact {
 				need.Most = need.Least
 			}
@@ -238,16 +239,13 @@ func (b *build) rank(f *tir.PrimFunc, group []candidate) error {
 			return runtime.Errorf(runtime.ErrInvalidArgument, "build: function %s: targets %s and %s are both for %s, and "+
 				"nothing selects between them in a call: give them another arch (CUDA), max_threads_per_block, "+
 				"max_shared_memory_per_block or thread_warp_size, or build another file for one of them", f.Name,
-				group[k-1].Text, g.Text, dlpack.DeviceType(g.Device))
+				group[k-1].Target, g.Target, g.Device)
 		}
 	}
 	return nil
 }
 
-// mostOfAny is the largest value of an attribute.
-const mostOfAny = 1<<31 - 1
-
-func clamp(n int64) int32 { return int32(min(n, mostOfAny)) }
+func clamp(n int64) int32 { return int32(min(n, abi.NoLimit)) }
 
 // arch is the compute capability that CUDA code is for.
 type arch struct {
@@ -268,18 +266,18 @@ func compareArchs(x, y arch) int {
 	return boolOrder(y.suffix == "a", x.suffix == "a")
 }
 
-func (a arch) needs() []c.Need {
+func (a arch) needs() []abi.Need {
 	if a.number == 0 {
 		return nil
 	}
-	need := c.Need{Attribute: int32(runtime.AttrComputeVersion), Least: a.number, Most: mostOfAny}
+	need := abi.Need{Attribute: abi.NeedCapability, Least: a.number, Most: abi.NoLimit}
 	switch {
 	case a.suffix == "a":
 		need.Most = a.number
 	case a.fixed || a.suffix == "f":
 		need.Most = a.number/100*100 + 99
 	}
-	return []c.Need{need}
+	return []abi.Need{need}
 }
 
 var archName = regexp.MustCompile(`^sm_([0-9]+)([0-9])([af]?)$`)

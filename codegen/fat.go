@@ -193,7 +193,8 @@ func textOf(t *target.Target) string {
 	return given(t)
 }
 
-// given returns the kind of a target and the options that differ from the kind's defaults.
+// given returns the kind of a target and the options that differ from the kind's defaults and do not follow from
+// others.
 func given(t *target.Target) string {
 	plain, err := target.New(t.Kind().Name())
 	if err != nil || t.Kind().IsComposite() {
@@ -203,7 +204,9 @@ func given(t *target.Target) string {
 	for _, word := range strings.Fields(plain.String()) {
 		usual[word] = true
 	}
-	words := slices.DeleteFunc(strings.Fields(t.String()), func(w string) bool { return usual[w] })
+	words := slices.DeleteFunc(strings.Fields(t.String()), func(w string) bool {
+		return usual[w] || strings.HasPrefix(w, "-keys=") || strings.HasPrefix(w, "-feature.")
+	})
 	return strings.Join(append([]string{t.Kind().Name()}, words...), " ")
 }
 

@@ -23,7 +23,8 @@ import (
 // buildFlags holds the flags of build.
 type buildFlags struct {
 	linkFlags
-	target, emit         string
+	targets              []string
+	emit                 string
 	verbose, checkBounds bool
 }
 
@@ -33,7 +34,7 @@ var emits = []string{"tir", "c", "ll", "s", "cl", "cu", "ptx", "spvasm"}
 func newBuildCommand() *cobra.Command {
 	var f buildFlags
 	cmd := &cobra.Command{
-		Use:   "build PROGRAM.tir -o OUTPUT",
+		Use:   "build PROGRAM.tir... -o OUTPUT",
 		Short: "Compile a program of loops into a library",
 		Long: `Compile a program of package tir into a library. The program is text, in the
 format of loops.String(), or JSON; it is read from a file, or with - from
@@ -46,11 +47,22 @@ for other machines:
 
   tvmgo build add.tir -o add.so --target "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"
 
+With several targets, OUTPUT has a variant of each function for each of them,
+and the device of a call's tensors selects one. Give one program for all
+targets, or one for each, in their order; their functions have the same names
+and parameters. Of several targets of kind cuda, the compute capability of the
+device selects the best; of others, max_threads_per_block,
+max_shared_memory_per_block and thread_warp_size. tvmgo inspect lists the
+variants. Equal targets, two for the CPU and different hosts are errors.
+
+  tvmgo build cpu.tir gpu.tir gpu.tir -o add.so --target c \
+    --target opencl --target "cuda -arch=sm_90"
+
 --emit writes text: the checked program (tir), the generated C (c), of kind llvm
 LLVM IR (ll) or assembly (s), or kernels: OpenCL C (cl), CUDA C (cu), PTX (ptx)
-or the assembly of SPIR-V (spvasm), as the kind has them. The text goes to OUTPUT, or to standard
-output without -o. If OUTPUT is a library, both are made, and the text goes to
-standard output.
+or the assembly of SPIR-V (spvasm), as the kind has them. The text goes to
+OUTPUT, or to standard output without -o. If OUTPUT is a library, both are made,
+and the text goes to standard output.
 
 An index that is certainly outside of its buffer is an error. -v lists the
 indices that are not proved to be within their buffers. With --check-bounds, or
@@ -64,7 +76,8 @@ OUTPUT replaces an existing file only when it is complete. On a terminal, and
 everywhere with -v, the command reports its progress.`,
 		Example: `  tvmgo build add.tir -o add.so
   tvmgo build add.tir --target "c -march=x86-64-v3" --emit c
-  tvmgo build add.tir --target "llvm -mcpu=skylake-avx512" --emit ll -o add.ll`,
+  tvmgo build add.tir --target "llvm -mcpu=skylake-avx512" --emit ll -o add.ll
+  tvmgo build add_cpu.tir add_gpu.tir -o add.so --target c --target opencl`,
 		Annotations: map[string]string{writesAtTheEnd: "yes"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if err := f.check(args); err != nil {
@@ -72,11 +85,12 @@ everywhere with -v, the command reports its progress.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.define(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.target, "target", "c", "target: a kind, a tag, a command line such as 'c -march=native', or JSON")
+	flags.StringArrayVar(&f.targets, "target", []string{"c"},
+		"target: a kind, a tag, a command line such as 'c -march=native', or JSON; may be repeated")
 	flags.StringVar(&f.emit, "emit", "", "write text: "+strings.Join(emits, ", "))
 	flags.BoolVar(&f.checkBounds, "check-bounds", false,
 		"check at run time each index that is not proved to be within its buffer: target option bounds-check")
@@ -90,8 +104,13 @@ everywhere with -v, the command reports its progress.`,
 // check rejects invalid command lines.
 func (f *buildFlags) check(args []string) error {
 	switch {
-	case len(args) != 1:
-		return errors.New("name one file with a program")
+	case len(args) == 0:
+		return errors.New("name a file with a program")
+	case len(args) != 1 && len(args) != len(f.targets):
+		return fmt.Errorf("%s for %s: name one file for all targets, or one for each target in their order",
+			count(len(args), "program"), count(len(f.targets), "target"))
+	case f.emit == "tir" && len(args) > 1:
+		return errors.New("--emit tir: name one program")
 	case f.output == "" && f.emit == "":
 		return errors.New("say with -o which file to write")
 	case f.emit != "" && !slices.Contains(emits, f.emit):
@@ -102,36 +121,56 @@ func (f *buildFlags) check(args []string) error {
 	return nil
 }
 
-func (f *buildFlags) run(cmd *cobra.Command, path string) error {
-	t, err := target.New(f.target)
-	if err == nil && f.checkBounds {
-		t, err = withBoundsCheck(t)
+// variants reads the programs, and returns them with their targets.
+func (f *buildFlags) variants(cmd *cobra.Command, paths []string) ([]codegen.Variant, error) {
+	variants := make([]codegen.Variant, len(f.targets))
+	for i, text := range f.targets {
+		t, err := target.New(text)
+		if err == nil && f.checkBounds {
+			t, err = withBoundsCheck(t)
+		}
+		if err != nil {
+			return nil, wrong(fmt.Errorf("--target: %w", err))
+		}
+		variants[i].Target = t
 	}
+	read := map[string]*tir.IRModule{} // a program for several targets, which may come from standard input, is read once
+	for i := range variants {
+		path := paths[min(i, len(paths)-1)]
+		if read[path] == nil {
+			err := foreign(cmd.Context(), func() (err error) {
+				read[path], err = readProgram(cmd.InOrStdin(), path)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			if f.verbose {
+				for _, a := range transform.Unproven(read[path]) {
+					fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", a)
+				}
+			}
+		}
+		variants[i].Program = read[path]
+	}
+	return variants, nil
+}
+
+func (f *buildFlags) run(cmd *cobra.Command, paths []string) error {
+	variants, err := f.variants(cmd, paths)
 	if err != nil {
-		return wrong(fmt.Errorf("--target: %w", err))
-	}
-	var m *tir.IRModule
-	err = foreign(cmd.Context(), func() error {
-		m, err = readProgram(cmd.InOrStdin(), path)
-		return err
-	})
-	if err != nil {
 		return err
 	}
+	m := variants[0].Program
 	p := newProgress(cmd.ErrOrStderr(), f.verbose)
 	defer p.end()
-	if f.verbose {
-		for _, a := range transform.Unproven(m) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", a)
-		}
-	}
 	if f.emit == "tir" && !f.isLibrary() {
 		return f.write(cmd.Context(), cmd.OutOrStdout(), m.String())
 	}
-	p.begin(fmt.Sprintf("generate code for %s of %s", kindOf(t), count(len(m.Funcs), "function")))
+	p.begin(fmt.Sprintf("generate code for %s of %s", kindsOf(variants), count(len(m.Funcs), "function")))
 	var built *runtime.Module
 	err = foreign(cmd.Context(), func() error {
-		built, err = codegen.Build(m, t)
+		built, err = codegen.BuildVariants(variants)
 		return err
 	})
 	if err != nil {
@@ -151,7 +190,8 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 		})
 		if errors.Is(err, runtime.ErrNotSupported) && f.emit != "c" {
 			has := emitters[f.emit]
-			return fmt.Errorf("--emit %s: %s has no such text: kind %s has (--target %s)", f.emit, kindOf(t), has, has)
+			return fmt.Errorf("--emit %s: the code for %s has no such text: kind %s has (--target %s)", f.emit,
+				kindsOf(variants), has, has)
 		}
 		if err != nil {
 			return fmt.Errorf("--emit %s: %w", f.emit, err)
@@ -161,7 +201,7 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 		return f.write(cmd.Context(), cmd.OutOrStdout(), text)
 	}
 	p.begin("compile and link " + f.output)
-	if err := export.Library(cmd.Context(), built, f.output, f.options(t)...); err != nil {
+	if err := export.Library(cmd.Context(), built, f.output, f.options(variants)...); err != nil {
 		return err
 	}
 	p.end()
@@ -224,6 +264,20 @@ func withBoundsCheck(t *target.Target) (*target.Target, error) {
 
 func kindOf(t *target.Target) string { return "kind " + t.Kind().Name() }
 
+// kindsOf lists the kinds of several targets.
+func kindsOf(variants []codegen.Variant) string {
+	var names []string
+	for _, v := range variants {
+		if name := v.Target.Kind().Name(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 1 {
+		return "kind " + names[0]
+	}
+	return "kinds " + strings.Join(names, ", ")
+}
+
 // count returns a number and a noun: 1 file, 2 files.
 func count(n int, what string) string {
 	if n == 1 {
@@ -232,10 +286,14 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func (f *buildFlags) options(t *target.Target) []export.Option {
+func (f *buildFlags) options(variants []codegen.Variant) []export.Option {
 	options := f.linkFlags.options()
-	if system, _ := target.Get[bool](t, "system-lib"); system {
-		options = append(options, export.SystemLibrary(""))
+	for _, v := range variants {
+		for _, t := range []*target.Target{v.Target, v.Target.Host()} {
+			if system, _ := target.Get[bool](t, "system-lib"); system {
+				return append(options, export.SystemLibrary(""))
+			}
+		}
 	}
 	return options
 }

@@ -25,33 +25,8 @@ const (
 type Dispatch struct {
 	// Param is the parameter whose tensor's device selects. -1: there is none, and the first variant is called. It is
 	// also called if the argument is no tensor: its own check of the arguments then reports the error.
-	Param    int               `json:"param"`
-	Variants []DispatchVariant `json:"variants"`
-}
-
-// DispatchVariant is one variant. If several are for one type of device, they are tried in their order.
-type DispatchVariant struct {
-	Function string `json:"function"`        // which has the same parameters
-	Device   int32  `json:"device"`          // dlpack.DeviceType
-	Text     string `json:"text"`            // the target, for errors and reports: "cuda -arch=sm_80"
-	Needs    []Need `json:"needs,omitempty"` // all must be met; none: any device of the type is suitable
-}
-
-// Need is a range of an attribute of a device (runtime.AttrKind). Compute capability 8.6 is 806.
-type Need struct {
-	Attribute int32 `json:"attribute"`
-	Least     int32 `json:"least"`
-	Most      int32 `json:"most"`
-}
-
-// VariantsPrefix begins the symbol of a constant with the variants of a function, for readers that execute nothing:
-// the CRC-32 of what follows, as 8 hexadecimal digits, a space, and a [VariantTable] as JSON. A zero byte ends it.
-const VariantsPrefix = "__tvmgo_variants_"
-
-// VariantTable lists the variants of a function.
-type VariantTable struct {
-	Function string            `json:"function"`
-	Variants []DispatchVariant `json:"variants"`
+	Param    int           `json:"param"`
+	Variants []abi.Variant `json:"variants"` // those for one type of device are tried in their order
 }
 
 // dispatches reports whether a function calls one of its variants.
@@ -112,7 +87,7 @@ func (g *generator) dispatch(f *function, to *text) {
 // cases writes a case for each type of device. Types with several variants, or with one that has needs, select by the
 // attributes of the device, once.
 func (e *entry) cases(d *Dispatch, calls []string, to *text) {
-	var types []int32
+	var types []dlpack.DeviceType
 	for _, v := range d.Variants {
 		if !slices.Contains(types, v.Device) {
 			types = append(types, v.Device)
@@ -127,7 +102,7 @@ func (e *entry) cases(d *Dispatch, calls []string, to *text) {
 				needs = needs || len(v.Needs) > 0
 			}
 		}
-		to.line("    case %d: /* %s */", t, dlpack.DeviceType(t))
+		to.line("    case %d: /* %s */", int32(t), t)
 		if !needs {
 			to.line("      return %s;", calls[group[0]])
 			continue
@@ -145,7 +120,7 @@ func (e *entry) cases(d *Dispatch, calls []string, to *text) {
 // share it.
 func (e *entry) group(d *Dispatch, group []int) string {
 	var rows strings.Builder
-	var list []DispatchVariant
+	var list []abi.Variant
 	n := 0
 	for k, i := range group {
 		list = append(list, d.Variants[i])
@@ -181,28 +156,28 @@ func (e *entry) variantCall(name string) string {
 
 // table writes the constant that lists the variants.
 func (e *entry) table(d *Dispatch) {
-	text, err := json.Marshal(VariantTable{e.f.Name, d.Variants})
+	text, err := abi.VariantTable{Function: e.f.Name, Variants: d.Variants}.Text()
 	if err != nil {
 		e.fail("its variants: %w", err)
 	}
-	symbol, content := VariantsPrefix+e.f.Name, fmt.Sprintf("%08x %s", crc32.ChecksumIEEE(text), text)
+	symbol := abi.VariantsPrefix + e.f.Name
 	e.generator.about.line("TVMGO_EXPORT extern const char %s[];", symbol)
-	e.generator.about.line("const char %s[] = %s;", symbol, abi.Literal(content))
+	e.generator.about.line("const char %s[] = %s;", symbol, abi.Literal(text))
 }
 
 // variantNames lists variants by their devices: "cpu (c), cuda (cuda -arch=sm_80; cuda -arch=sm_90)".
-func variantNames(list []DispatchVariant) string {
-	var types []int32
-	texts := map[int32][]string{}
+func variantNames(list []abi.Variant) string {
+	var types []dlpack.DeviceType
+	texts := map[dlpack.DeviceType][]string{}
 	for _, v := range list {
 		if texts[v.Device] == nil {
 			types = append(types, v.Device)
 		}
-		texts[v.Device] = append(texts[v.Device], v.Text)
+		texts[v.Device] = append(texts[v.Device], v.Target)
 	}
 	all := make([]string, len(types))
 	for i, t := range types {
-		all[i] = dlpack.DeviceType(t).String()
+		all[i] = t.String()
 		if list := strings.Join(texts[t], "; "); list != all[i] {
 			all[i] += " (" + list + ")"
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tvmgo/codegen/abi"
 	"tvmgo/internal/signature"
 )
 
@@ -105,6 +106,7 @@ func (r *Report) addSignatures(m *image) {
 func (r *Report) addSymbols(m *image, symbols []symbol) {
 	r.Functions = []Function{}
 	described := map[string]bool{}
+	tables := &variantTables{of: map[string][]Variant{}, budget: 2*m.size + 1<<16}
 	var slots, runtime, others []string
 	for i := range symbols {
 		s := &symbols[i]
@@ -123,6 +125,8 @@ func (r *Report) addSymbols(m *image, symbols []symbol) {
 			r.Entry = m.entry(s)
 		case strings.HasPrefix(s.name, metadataPrefix), strings.HasPrefix(s.name, docPrefix):
 			described[s.name] = true
+		case strings.HasPrefix(s.name, abi.VariantsPrefix):
+			r.addVariants(m, s, tables)
 		default:
 			r.addFunction(s)
 		}
@@ -130,9 +134,10 @@ func (r *Report) addSymbols(m *image, symbols []symbol) {
 	for i := range r.Functions {
 		f := &r.Functions[i]
 		f.Metadata, f.Doc = described[metadataPrefix+f.Name], described[docPrefix+f.Name]
+		f.Variants = tables.of[f.Name]
 	}
 	slices.SortFunc(r.Functions, func(a, b Function) int { return strings.Compare(a.Symbol, b.Symbol) })
-	r.Functions = slices.Compact(r.Functions)
+	r.Functions = slices.CompactFunc(r.Functions, func(a, b Function) bool { return a.Symbol == b.Symbol })
 	r.ContextSlots, r.RuntimeImports, r.OtherImports = sorted(slots), sorted(runtime), sorted(others)
 	if r.Generation == Modern && slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Name == "main" }) {
 		r.Entry = "main"

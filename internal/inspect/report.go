@@ -73,8 +73,19 @@ type Function struct {
 	// "" if there is none.
 	Signature string `json:"signature,omitempty"`
 
+	// Variants are the functions that this one calls, for the devices of its tensors; absent if it has none.
+	Variants []Variant `json:"variants,omitempty"`
+
 	// Description is what those functions returned; nil if none was executed, or none returned anything.
 	Description *Description `json:"description,omitempty"`
+}
+
+// Variant is a function for one of the targets that a function was built for.
+type Variant struct {
+	Device   string   `json:"device"` // the type of the tensors' device: "cuda"
+	Target   string   `json:"target"` // "cuda -arch=sm_90"
+	Function string   `json:"function"`
+	Needs    []string `json:"needs,omitempty"` // of the device: "compute capability 9.0 to 9.99"
 }
 
 // Description describes a function. It comes from code of the file, so inspect itself never fills it in.

@@ -75,6 +75,9 @@ func (p *printer) functions(list []Function) {
 		if f.Signature != "" && (f.Description == nil || f.Description.Signature != f.Signature) {
 			p.line("                   %s", Shown(f.Signature))
 		}
+		for _, v := range f.Variants {
+			p.line("                   on %s: %s", Shown(v.Device), Shown(v.String()))
+		}
 		if f.Description != nil {
 			p.description(f.Description)
 		}

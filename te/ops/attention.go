@@ -34,8 +34,8 @@ func ScoreScale(factor float64) AttentionOption { return func(a *AttentionAttrs)
 func KeyChunk(n int) AttentionOption { return func(a *AttentionAttrs) { a.Chunk = n } }
 
 // Attention is softmax(q·kᵀ·scale + mask)·v over the keys, for q of shape [..., n, d], k of [..., m, d] and v of
-// [..., m, e]; the result has shape [..., n, e]. Leading dimensions are batches and heads, which are broadcast as by Zip:
-// one head of k and v may serve several of q. All operands have one type of floats; 16-bit floats are computed in
+// [..., m, e]; the result has shape [..., n, e]. Leading dimensions are batches and heads, which are broadcast as by
+// Zip: one head of k and v may serve several of q. All operands have one type of floats; 16-bit floats are computed in
 // float32. A query that sees no key gives zeros.
 //
 // The softmax is computed in one pass over chunks of keys: a chunk gives the greatest score, the sum of the

@@ -23,6 +23,7 @@ import (
 // buildFlags holds the flags of build.
 type buildFlags struct {
 	linkFlags
+	explain              explainFlags
 	targets              []string
 	emit                 string
 	verbose, checkBounds bool
@@ -64,6 +65,13 @@ or the assembly of SPIR-V (spvasm), as the kind has them. The text goes to
 OUTPUT, or to standard output without -o. If OUTPUT is a library, both are made,
 and the text goes to standard output.
 
+--explain reports, for each kernel, what otherwise takes a device and a
+profiler: threads, occupancy and its limit, the sectors of each access to global
+memory and the bank conflicts of each access to shared memory, bytes,
+operations, and what bounds the kernel. The report goes to standard output, as a
+table or, with --explain=json, as JSON; no OUTPUT is needed. --sizes gives
+values to sizes that the program leaves open.
+
 An index that is certainly outside of its buffer is an error. -v lists the
 indices that are not proved to be within their buffers. With --check-bounds, or
 the target option bounds-check, functions check these indices when they run: a
@@ -77,7 +85,8 @@ everywhere with -v, the command reports its progress.`,
 		Example: `  tvmgo build add.tir -o add.so
   tvmgo build add.tir --target "c -march=x86-64-v3" --emit c
   tvmgo build add.tir --target "llvm -mcpu=skylake-avx512" --emit ll -o add.ll
-  tvmgo build add_cpu.tir add_gpu.tir -o add.so --target c --target opencl`,
+  tvmgo build add_cpu.tir add_gpu.tir -o add.so --target c --target opencl
+  tvmgo build kernel.tir --target "cuda -arch=sm_90" --explain --sizes n=4096`,
 		Annotations: map[string]string{writesAtTheEnd: "yes"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if err := f.check(args); err != nil {
@@ -88,6 +97,7 @@ everywhere with -v, the command reports its progress.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.define(cmd)
+	f.explain.define(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.targets, "target", []string{"c"},
 		"target: a kind, a tag, a command line such as 'c -march=native', or JSON; may be repeated")
@@ -111,6 +121,8 @@ func (f *buildFlags) check(args []string) error {
 			count(len(args), "program"), count(len(f.targets), "target"))
 	case f.emit == "tir" && len(args) > 1:
 		return errors.New("--emit tir: name one program")
+	case f.output == "" && f.emit == "" && f.explain.form != "":
+		return f.explain.check()
 	case f.output == "" && f.emit == "":
 		return errors.New("say with -o which file to write")
 	case f.emit != "" && !slices.Contains(emits, f.emit):
@@ -118,7 +130,7 @@ func (f *buildFlags) check(args []string) error {
 	case f.emit == "" && !f.isLibrary():
 		return fmt.Errorf("-o %s: want a name that ends in .so, .a, .tar or .o; --emit writes text", f.output)
 	}
-	return nil
+	return f.explain.check()
 }
 
 // variants reads the programs, and returns them with their targets.
@@ -164,6 +176,12 @@ func (f *buildFlags) run(cmd *cobra.Command, paths []string) error {
 	m := variants[0].Program
 	p := newProgress(cmd.ErrOrStderr(), f.verbose)
 	defer p.end()
+	if f.explain.form != "" {
+		err := f.explain.write(cmd, variants)
+		if err != nil || f.output == "" && f.emit == "" {
+			return err
+		}
+	}
 	if f.emit == "tir" && !f.isLibrary() {
 		return f.write(cmd.Context(), cmd.OutOrStdout(), m.String())
 	}
@@ -205,7 +223,7 @@ func (f *buildFlags) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	p.end()
-	if f.emit != "" { // the text alone is on standard output
+	if f.emit != "" || f.explain.form != "" { // the text alone is on standard output
 		_, err = io.WriteString(cmd.OutOrStdout(), text)
 		return err
 	}

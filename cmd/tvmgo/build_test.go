@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/codegen/explain"
 	"tvmgo/internal/testing/must"
 )
 
@@ -82,6 +84,70 @@ func TestBuild_EmitsKernels(t *testing.T) {
 	status, _, stderr = builtWith(t, dir, nil, "build", "k.tir", "--target", "opencl", "--emit", "spvasm")
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "kind opencl has no such text: kind vulkan has (--target vulkan)")
+}
+
+const copyKernel = `func f(a: handle, b: handle, n: int32) {
+  buffer A: float32[n], param a
+  buffer B: float32[n], param b
+  thread bx in range(floordiv(n, 256)), thread "blockIdx.x" {
+    thread tx in range(256), thread "threadIdx.x" {
+      B[bx * 256 + tx] = A[bx * 256 + tx]
+    }
+  }
+}
+`
+
+func TestBuild_Explain(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.tir"), []byte(copyKernel), 0o600))
+	const cuda, opencl = "cuda -arch=sm_80", `{"kind": "opencl", "thread_warp_size": 32}`
+	run := func(args ...string) (int, string, string) {
+		return builtWith(t, dir, nil, append([]string{"build", "k.tir"}, args...)...)
+	}
+	status, table, stderr := run("--target", cuda, "--explain", "--sizes", "n=65536")
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `launch +grid 256 x 1 x 1, block 256 x 1 x 1: 256 threads, 8 warps`, table)
+	require.Regexp(t, `occupancy +100 %: 8 blocks, 64 of 64 warps of a multiprocessor; limited by warps`, table)
+	require.Regexp(t, `global load +4 bytes +4 sectors of 4 +A\[bx \* 256 \+ tx\]`, table)
+
+	status, text, stderr := run("--target", cuda, "--explain=json", "--sizes", "n=65536")
+	require.Zero(t, status, stderr)
+	var report explain.Report
+	require.NoError(t, json.Unmarshal([]byte(text), &report))
+	require.Equal(t, 262144.0, report.Kernels[0].Work.BytesRead)
+	require.Equal(t, 4.0, report.Kernels[0].Accesses[0].Sectors.Average)
+
+	status, text, stderr = run("--target", cuda, "--target", opencl, "--target", "c", "--explain=json")
+	require.Zero(t, status, stderr)
+	var reports []explain.Report
+	require.NoError(t, json.Unmarshal([]byte(text), &reports))
+	require.Len(t, reports, 2)
+
+	status, text, stderr = run("--target", opencl, "--explain", "-o", "k.so") // both are made
+	require.Zero(t, status, stderr)
+	require.Contains(t, text, "kernel f_kernel")
+	require.NotContains(t, text, "wrote")
+	require.FileExists(t, filepath.Join(dir, "k.so"))
+
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"--target", cuda, "--explain=x"}, 2, "--explain=x: want one of table, json"},
+		{[]string{"--target", cuda, "--sizes", "n=1", "-o", "k.so"}, 2, "--sizes is for --explain: give both"},
+		{[]string{"--target", cuda, "--explain", "--sizes", "n"}, 2, "--sizes n: want names with integers, as in n=1024,m=64"},
+		{[]string{"--target", cuda, "--explain", "--sizes", "n=-1"}, 2, "n is negative"},
+		{[]string{"--target", cuda, "--explain", "--sizes", "n=1,n=2"}, 2, "n occurs twice"},
+		{[]string{"--target", cuda, "--explain", "--sizes", "m=1"}, 1,
+			"explain: size m=1: the kernels have no size of this name, but n"},
+		{[]string{"--target", "llvm", "--explain"}, 1, `code for kind "llvm" runs on the CPU and has no kernels`},
+		{[]string{"--target", "llvm", "--target", "c", "--explain"}, 1, "--explain: all targets are CPUs"},
+	} {
+		status, _, stderr := run(c.args...)
+		require.Equal(t, c.status, status, "%v %s", c.args, stderr)
+		require.Contains(t, stderr, c.want)
+	}
 }
 
 func TestBuild_BadInput(t *testing.T) {

@@ -114,9 +114,9 @@ func render(headers string) ([]byte, error) {
 }
 
 const format = `# Rows are a number, a name, and the operands. They follow a heading: "op" for instructions, "kind K"
-# and "mask K" for the values of an operand, "set S" for an extended instruction set. Operands are a kind, or letters: t and
-# r for the ids of type and result, i for another id, n for an integer, f for a float, s for a string, v for a number
-# whose type another operand gives, x for the number of an extended instruction, o for an instruction of
+# and "mask K" for the values of an operand, "set S" for an extended instruction set. Operands are a kind, or letters: t
+# and r for the ids of type and result, i for another id, n for an integer, f for a float, s for a string, v for a
+# number whose type another operand gives, x for the number of an extended instruction, o for an instruction of
 # OpSpecConstantOp. A ? follows what may be absent, and a * what may be repeated. Kinds of an extended set have its name
 # and a slash before theirs. The rows of "generators" are the tools that the third word of a module names.
 `

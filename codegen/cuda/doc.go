@@ -20,8 +20,8 @@
 // once. Values of warps are exchanged by the shuffle instructions with all 32 threads.
 //
 // Vectors of up to 16 bytes are loaded and stored as a whole if their position is known to be aligned; the host
-// function then rejects a tensor whose address is not. Loads that a schedule marks (te's PipelineAsync) are cp.async from sm_80
-// on. Shared memory of more than 48 KiB is dynamic.
+// function then rejects a tensor whose address is not. Loads that a schedule marks (te's PipelineAsync) are cp.async
+// from sm_80 on. Shared memory of more than 48 KiB is dynamic.
 //
 // PTX is inline assembly, each instruction in a function of its own with the prefix tvmgo_.
 //

@@ -15,7 +15,7 @@ static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* re
 
 __attribute__((constructor(110))) static void register_builtins(void) {
   static const char* const names[] = {
-      "codegen.Build", "codegen.Kinds", "tir.FromText", "tir.FromJSON",
+      "codegen.Build", "codegen.BuildVariants", "codegen.Kinds", "tir.FromText", "tir.FromJSON",
   };
   static const char* const deferred[] = {TVMGO_GENERATORS};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) tvmgo_global_builtin(names[i], call_hook);

@@ -113,7 +113,7 @@ func (b *build) dispatchOf(f *tir.PrimFunc) (*c.Dispatch, error) {
 	if len(tensors) == 0 {
 		i := max(slices.IndexFunc(fat.variants, func(v Variant) bool { return isHost(v.Target) }), 0)
 		return &c.Dispatch{Param: -1, Variants: b.inOrder(f, i, func(i int) int64 {
-			return int64(b.leaf(i, f).DeviceType())
+			return int64(fat.variants[i].Target.DeviceType())
 		})}, nil
 	}
 	best, most := 0, 0

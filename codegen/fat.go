@@ -25,7 +25,8 @@ type Variant struct {
 //
 // The module has a function NAME for each function of the programs, and a function NAME__TARGET for each variant, such
 // as add__opencl or add__cuda_sm_90. NAME calls the variant for the device of its first tensor (of the first tensor
-// whose device differs between the variants). Without a tensor it calls the CPU's variant, or else the first one.
+// whose device differs between the variants). Without a tensor it calls the CPU's variant, or else the first one;
+// all of these are code for the host.
 //
 // Of several variants for a type of device, the first that a device is suitable for is called. For CUDA these are, in
 // this order: machine code for the device's major compute capability, with the largest minor one that is not above the
@@ -196,15 +197,21 @@ func textOf(t *target.Target) string {
 // given returns the kind of a target and the options that differ from the kind's defaults and do not follow from
 // others.
 func given(t *target.Target) string {
-	plain, err := target.New(t.Kind().Name())
-	if err != nil || t.Kind().IsComposite() {
+	if t.Kind().IsComposite() {
 		return t.String()
 	}
 	usual := map[string]bool{}
-	for _, word := range strings.Fields(plain.String()) {
-		usual[word] = true
+	for _, o := range t.Kind().Options() {
+		usual[fmt.Sprintf("-%s=%v", o.Name, o.Default)] = true
 	}
-	words := slices.DeleteFunc(strings.Fields(t.String()), func(w string) bool {
+	if isHost(t) { // some options are those of this machine
+		if plain, err := target.New(t.Kind().Name()); err == nil {
+			for _, word := range strings.Fields(plain.String()) {
+				usual[word] = true
+			}
+		}
+	}
+	words := slices.DeleteFunc(strings.Fields(t.String())[1:], func(w string) bool {
 		return usual[w] || strings.HasPrefix(w, "-keys=") || strings.HasPrefix(w, "-feature.")
 	})
 	return strings.Join(append([]string{t.Kind().Name()}, words...), " ")
@@ -271,6 +278,14 @@ func describeOwner(function, name string) string {
 	return "a variant of function " + function
 }
 
+// onHost reports whether a function has nothing to do with devices: no tensors and no kernels.
+func onHost(f *tir.PrimFunc) bool {
+	return len(f.Buffers) == 0 && !tir.Contains(f.Body, func(node any) bool {
+		loop, ok := node.(*tir.For)
+		return ok && loop.Kind == tir.ThreadBind
+	})
+}
+
 // merge returns one program with all variants.
 func (f *fat) merge() *tir.IRModule {
 	m := &tir.IRModule{Attrs: map[string]any{}}
@@ -300,6 +315,9 @@ func (f *fat) merge() *tir.IRModule {
 				variant.Attrs = map[string]any{}
 			}
 			variant.Attrs[AttrTarget], variant.Attrs[c.AttrShown] = v.Target, g.Name
+			if onHost(g) {
+				variant.Attrs[AttrTarget] = f.host
+			}
 			delete(variant.Attrs, "global_symbol")
 			variant.Body = rename.MutateStmt(g.Body)
 			m.Funcs = append(m.Funcs, &variant)

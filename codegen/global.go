@@ -16,17 +16,19 @@ import (
 
 // The interface for C: global functions that build programs, and modules of kind "tir" that hold programs.
 const (
-	globalBuild    = "codegen.Build" // (program, target) → module
-	globalKinds    = "codegen.Kinds" // → names of the kinds that have a generator
-	globalFromText = "tir.FromText"  // text → program
-	globalFromJSON = "tir.FromJSON"  // JSON → program
+	globalBuild    = "codegen.Build"         // (program, target, …) → module
+	globalVariants = "codegen.BuildVariants" // (target, program, target, program, …) → module
+	globalKinds    = "codegen.Kinds"         // → names of the kinds that have a generator
+	globalFromText = "tir.FromText"          // text → program
+	globalFromJSON = "tir.FromJSON"          // JSON → program
 	programKind    = "tir"
 )
 
 func init() {
 	for name, body := range map[string]globals.Function{
-		globalBuild: func(args ...any) (any, error) { return buildForC(globalBuild, "", args) },
-		globalKinds: listKinds,
+		globalBuild:    func(args ...any) (any, error) { return buildForC(globalBuild, "", args) },
+		globalVariants: buildVariantsForC,
+		globalKinds:    listKinds,
 		globalFromText: func(args ...any) (any, error) {
 			return newProgram(globalFromText, args, parseText)
 		},
@@ -78,40 +80,70 @@ func listKinds(args ...any) (any, error) {
 	return all, nil
 }
 
-// buildForC is Build for C. Its arguments are a program, as text, JSON or a module of kind "tir", and a target, which
-// may be omitted in the function of a kind.
+// buildForC is Build for C. Its arguments are a program, as text, JSON or a module of kind "tir", and targets. The
+// function of a kind takes at most one, which may be omitted.
 func buildForC(op, kind string, args []any) (any, error) {
 	least := 2
 	if kind != "" {
 		least = 1
 	}
-	if len(args) < least || len(args) > 2 {
+	if len(args) < least || kind != "" && len(args) > 2 {
 		return nil, wrongType("%s: expected a program and a target, got %d arguments", op, len(args))
 	}
-	m, err := programOf(op, args[0])
+	m, err := programOf(op, 0, args[0])
 	if err != nil {
 		return nil, err
 	}
-	t, err := targetFromC(op, kind, args[1:])
-	if err != nil {
-		return nil, err
+	var targets []*target.Target
+	for i := 1; i == 1 || i < len(args); i++ {
+		t, err := targetFromC(op, kind, args, i)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, t)
 	}
-	if kind != "" && t.Kind().Name() != kind {
+	if t := targets[0]; kind != "" && t.Kind().Name() != kind {
 		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: the target is of kind %q: call %s%s, or %s, "+
 			"which takes any", op, t.Kind(),
 			prefix, t.Kind(), globalBuild)
 	}
-	out, err := Build(m, t)
+	out, err := Build(m, targets[0], targets[1:]...)
 	if err != nil {
 		return nil, withContext("%s: %w", op, err)
 	}
 	return globals.Owned{Value: out}, nil
 }
 
-func targetFromC(op, kind string, args []any) (*target.Target, error) {
+// buildVariantsForC is BuildVariants for C.
+func buildVariantsForC(args ...any) (any, error) {
+	const op = globalVariants
+	if len(args) == 0 || len(args)%2 != 0 {
+		return nil, wrongType("%s: expected pairs of a target and a program, got %d arguments", op, len(args))
+	}
+	variants := make([]Variant, len(args)/2)
+	for i := range variants {
+		t, err := targetFromC(op, "", args, 2*i)
+		if err != nil {
+			return nil, err
+		}
+		m, err := programOf(op, 2*i+1, args[2*i+1])
+		if err != nil {
+			return nil, err
+		}
+		variants[i] = Variant{t, m}
+	}
+	out, err := BuildVariants(variants)
+	if err != nil {
+		return nil, withContext("%s: %w", op, err)
+	}
+	return globals.Owned{Value: out}, nil
+}
+
+// targetFromC returns the target that argument i holds, or that of a kind if there is no such argument.
+func targetFromC(op, kind string, args []any, i int) (*target.Target, error) {
 	var v any = kind
-	if len(args) > 0 && args[0] != nil {
-		v = args[0]
+	if i < len(args) && args[i] != nil {
+		v = args[i]
 	}
 	var t *target.Target
 	var err error
@@ -120,23 +152,23 @@ func targetFromC(op, kind string, args []any) (*target.Target, error) {
 		return v, nil
 	case string:
 		if v == "" {
-			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: the target is empty: give one that "+
-				"target.Target makes, or text such as \"c\"", op)
+			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument %d: the target is empty: give one "+
+				"that target.Target makes, or text such as \"c\"", op, i)
 		}
 		t, err = target.New(v)
 	case *target.Kind:
 		t, err = target.New(v.Name())
 	default:
-		return nil, wrongType("%s: argument 1: expected a target, as an object or as text, got %T", op, v)
+		return nil, wrongType("%s: argument %d: expected a target, as an object or as text, got %T", op, i, v)
 	}
 	if err != nil {
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 1: %w", op, err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument %d: %w", op, i, err)
 	}
 	return t, nil
 }
 
-// programOf returns the program that an argument from C holds.
-func programOf(op string, v any) (*tir.IRModule, error) {
+// programOf returns the program that argument i from C holds.
+func programOf(op string, i int, v any) (*tir.IRModule, error) {
 	var source []byte
 	switch v := v.(type) {
 	case string:
@@ -145,8 +177,8 @@ func programOf(op string, v any) (*tir.IRModule, error) {
 		source = v
 	case *runtime.Module:
 		if v.Kind() != programKind {
-			return nil, wrongType("%s: argument 0: expected a program, got a module of kind %q: %s and %s make one", op,
-				v.Kind(),
+			return nil, wrongType("%s: argument %d: expected a program, got a module of kind %q: %s and %s make one", op,
+				i, v.Kind(),
 				globalFromText, globalFromJSON)
 		}
 		s, err := v.GetSource("json")
@@ -155,8 +187,8 @@ func programOf(op string, v any) (*tir.IRModule, error) {
 		}
 		source = []byte(s)
 	default:
-		return nil, wrongType("%s: argument 0: expected a program, as text, as JSON, or as %s gives it, got %T", op,
-			globalFromText, v)
+		return nil, wrongType("%s: argument %d: expected a program, as text, as JSON, or as %s gives it, got %T", op,
+			i, globalFromText, v)
 	}
 	var m *tir.IRModule
 	var err error
@@ -166,7 +198,7 @@ func programOf(op string, v any) (*tir.IRModule, error) {
 		m, err = parseText(source)
 	}
 	if err != nil {
-		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument 0: %w", op, err)
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "%s: argument %d: %w", op, i, err)
 	}
 	return m, nil
 }

@@ -163,4 +163,15 @@ if [ -z "$devices" ]; then
   "$dist/bin/tvmgo" doctor
 fi
 
+say "16. examples/deploy_fat builds functions for the CPU and every kind of device into one library, $out/fat.so:"
+"$go" build ${TAGS:+-tags "$TAGS"} -trimpath -o "$out/deploy_fat" ./examples/deploy_fat
+"$out/deploy_fat" -o "$out/fat.so"
+"$dist/bin/tvmgo" inspect "$out/fat.so" | grep ' on \|dense (\|softmax ('
+echo "   In Go, on every device found; the device of the arguments selects the variant:"
+"$out/deploy_fat" -run "$out/fat.so"
+echo "   The same file in C:"
+"$cc" -O2 -Wall -Wextra -I"$dist/include" examples/deploy_fat/run/fat.c -o "$out/fat_c" \
+  -L"$dist/lib" -Wl,-rpath,"$dist/lib" -ltvmgo -lm
+"$out/fat_c" "$out/fat.so"
+
 say "All results are right."

@@ -20,6 +20,7 @@ type programs struct {
 	open                 string // bench/program/open.c
 	blob1K, blob64M      string // libraries that carry a blob
 	vulkanSO             string // a library with the shader stepSPV
+	fat                  string // a library with variants for several targets
 	hand                 string // bench/program/hand.c as a library
 	oursLib              string
 	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
@@ -80,7 +81,8 @@ func build(dir, lib, venv string) (*programs, error) {
 		ours: in("program-ours"), peer: in("program-peer"),
 		oursThrow: in("throw-ours.so"), peerThrow: in("throw-peer.so"),
 		oursStart: in("start-ours"), peerStart: in("start-peer"), open: in("open"),
-		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"), vulkanSO: in("vulkan.so"), hand: in("hand.so"),
+		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"), vulkanSO: in("vulkan.so"), fat: in("fat.so"),
+		hand:    in("hand.so"),
 		oursLib: lib, peerLibs: peer,
 	}
 	var programSources []string
@@ -113,6 +115,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		func() error { return compile(p.open, []string{"bench/program/open.c"}, "-ldl") },
 		func() error { return fakeDriver(dir) },
 		func() error { return packShader(p.vulkanSO) },
+		func() error { return buildFat(p.fat) },
 		func() error { return compileHand(p.hand) },
 		func() error { return buildBlob(p.blob1K, small) },
 		func() error { return buildBlob(p.blob64M, large) },

@@ -121,10 +121,11 @@ func newSampler(p *programs, c config) (*sampler, error) {
 // open files, spinning threads.
 func (s *sampler) start() (err error) {
 	if s.ours, err = startProgram(s.p.ours, append(s.programArgs, s.p.oursThrow, openCLSO, cudaSO, s.p.vulkanSO,
-		stepSPV)...); err != nil {
+		stepSPV, s.p.fat)...); err != nil {
 		return err
 	}
-	s.peer, err = startProgram(s.p.peer, append(s.programArgs, s.p.peerThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV)...)
+	s.peer, err = startProgram(s.p.peer, append(s.programArgs, s.p.peerThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV,
+		s.p.fat)...)
 	return err
 }
 

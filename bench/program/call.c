@@ -82,16 +82,16 @@ static void call_addone_directly(int64_t n) {
   }
 }
 
-/* vadd with tensors of one element. */
+/* vadd, or another addition, with tensors of one element. */
 typedef struct {
   TVMFFIAny function, args[3];
 } vadd_call;
 
-static vadd_call vadd_parallel, vadd_serial;
+static vadd_call vadd_parallel, vadd_serial, fat, fat_variant;
 
-static void prepare_vadd(const char* file, vadd_call* v) {
+static void prepare_adding(const char* file, const char* name, vadd_call* v) {
   TVMFFIAny module = bench_load(file);
-  v->function = bench_module_function(module, "vadd", 0);
+  v->function = bench_module_function(module, name, 0);
   bench_release(module);
   for (int i = 0; i < 3; i++) {
     v->args[i] = bench_tensor(1, (DLDataType){kDLFloat, 32, 1}, (DLDevice){kDLCPU, 0});
@@ -99,13 +99,15 @@ static void prepare_vadd(const char* file, vadd_call* v) {
   }
   bench_call(v->function.v_obj, v->args, 3);
   if (*(float*)TVMFFITensorGetDLTensorPtr(v->args[2].v_obj)->data != 3.0f) {
-    fprintf(stderr, "bench: vadd of %s has a wrong result\n", file);
+    fprintf(stderr, "bench: %s of %s has a wrong result\n", name, file);
     exit(1);
   }
 }
 
-static void prepare_vadd_parallel(void) { prepare_vadd(bench_multi_llvm_so, &vadd_parallel); }
-static void prepare_vadd_serial(void) { prepare_vadd(bench_multi_c_so, &vadd_serial); }
+static void prepare_vadd_parallel(void) { prepare_adding(bench_multi_llvm_so, "vadd", &vadd_parallel); }
+static void prepare_vadd_serial(void) { prepare_adding(bench_multi_c_so, "vadd", &vadd_serial); }
+static void prepare_fat(void) { prepare_adding(bench_fat_so, "fatadd", &fat); }
+static void prepare_fat_variant(void) { prepare_adding(bench_fat_so, "fatadd__c", &fat_variant); }
 
 static void call_vadd(vadd_call* v, int64_t n) {
   TVMFFIAny result;
@@ -117,6 +119,8 @@ static void call_vadd(vadd_call* v, int64_t n) {
 
 static void call_vadd_parallel(int64_t n) { call_vadd(&vadd_parallel, n); }
 static void call_vadd_serial(int64_t n) { call_vadd(&vadd_serial, n); }
+static void call_fat(int64_t n) { call_vadd(&fat, n); }
+static void call_fat_variant(int64_t n) { call_vadd(&fat_variant, n); }
 
 #ifdef BENCH_CLASSIC
 static int classic_add(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void* resource) {
@@ -153,6 +157,8 @@ const bench_row bench_call_rows[] = {
     {"addone-direct", prepare_addone, call_addone_directly},
     {"vadd-parallel", prepare_vadd_parallel, call_vadd_parallel},
     {"vadd-serial", prepare_vadd_serial, call_vadd_serial},
+    {"fat", prepare_fat, call_fat},
+    {"fat-variant", prepare_fat_variant, call_fat_variant},
 #ifdef BENCH_CLASSIC
     {"call-classic", prepare_add, classic_two_ints},
     {"call-classic-callback", prepare_classic_callback, classic_callback},

@@ -2,7 +2,7 @@
  * because other processes may use the machine's cores.
  *
  *   program SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so \
- *     STEP.spv */
+ *     STEP.spv FAT.so */
 #include "program.h"
 
 #include <stdio.h>
@@ -13,6 +13,7 @@
 const char *bench_addone_so, *bench_multi_llvm_so, *bench_multi_c_so;
 const char *bench_blob_1k_so, *bench_blob_64m_so;
 const char *bench_throw_so, *bench_opencl_so, *bench_cuda_so, *bench_vulkan_so, *bench_step_spv;
+const char* bench_fat_so;
 
 void bench_fail(const char* what) {
   TVMFFIObjectHandle error = NULL;
@@ -128,15 +129,15 @@ static double sample(const bench_row* r, int64_t sample_ns) {
 
 int main(int argc, char** argv) {
   char line[64];
-  if (argc != 12) {
+  if (argc != 13) {
     fprintf(stderr, "usage: program SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so "
-                    "BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv\n");
+                    "BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv FAT.so\n");
     return 2;
   }
   bench_addone_so = argv[2], bench_multi_llvm_so = argv[3], bench_multi_c_so = argv[4];
   bench_blob_1k_so = argv[5], bench_blob_64m_so = argv[6];
   bench_throw_so = argv[7], bench_opencl_so = argv[8], bench_cuda_so = argv[9], bench_vulkan_so = argv[10],
-      bench_step_spv = argv[11];
+      bench_step_spv = argv[11], bench_fat_so = argv[12];
   while (fgets(line, sizeof line, stdin) != NULL) {
     line[strcspn(line, "\n")] = 0;
     printf("%.4f\n", sample(find(line), atoll(argv[1])));

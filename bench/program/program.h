@@ -37,6 +37,7 @@ extern const char* bench_opencl_so; /* exported by Apache TVM for OpenCL */
 extern const char* bench_cuda_so;   /* exported by Apache TVM for CUDA, with PTX */
 extern const char* bench_vulkan_so; /* with the shader step */
 extern const char* bench_step_spv;  /* the shader step */
+extern const char* bench_fat_so;    /* fatadd for several targets */
 
 /* Ends the program with an error: `what` and the error of this thread. */
 _Noreturn void bench_fail(const char* what);

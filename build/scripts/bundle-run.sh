@@ -205,6 +205,12 @@ for packed in tree/*/suite.test.gz tree/*/*/suite.test.gz; do
 done
 
 if bin/deploy_c bin/add.so >"$OUT/deploy_c.txt" 2>&1; then say 'ok deploy_c'; else fail deploy_c "$OUT/deploy_c.txt"; fi
+# one library with variants for every kind of device, on every device
+if bin/fat_c bin/fat.so >"$OUT/fat_c.txt" 2>&1; then
+  say "ok fat_c: $(grep -c 'as on the CPU' "$OUT/fat_c.txt") devices have the same results"
+else
+  fail fat_c "$OUT/fat_c.txt"
+fi
 
 # One result, of the first device. A missed target is reported, but is not a failure.
 if [ -z "$(devices_of cuda)" ]; then

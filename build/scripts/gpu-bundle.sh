@@ -32,6 +32,9 @@ cp "$dist/bin/tvmgo" "$out/bin/"
 cc -O2 -I"$dist/include" examples/deploy_c/main.c -L"$dist/lib" -ltvmgo -Wl,-rpath,'$ORIGIN/../lib' \
   -o "$out/bin/deploy_c"
 cc -O2 -fPIC -shared -I"$dist/include" examples/kernel/add.c -o "$out/bin/add.so"
+cc -O2 -I"$dist/include" examples/deploy_fat/run/fat.c -L"$dist/lib" -ltvmgo -Wl,-rpath,'$ORIGIN/../lib' -lm \
+  -o "$out/bin/fat_c"
+"$go" run ${TAGS:+-tags "$TAGS"} ./examples/deploy_fat -o "$out/bin/fat.so" # for every kind of device
 cc -std=gnu11 -O2 -I"$dist/include" capi/testdata/gpu_artifact_test.c -L"$dist/lib" -ltvmgo \
   -Wl,-rpath,'$ORIGIN/../lib' -pthread -o "$out/bin/gpu_artifact_test"
 

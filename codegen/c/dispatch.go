@@ -35,6 +35,16 @@ func dispatches(f *tir.PrimFunc) bool {
 	return ok
 }
 
+// isVariant reports whether a function is the variant of another one.
+func isVariant(f *tir.PrimFunc) bool {
+	_, ok := f.Attrs[AttrShown].(string)
+	return ok
+}
+
+// variantEntry returns the C name of a variant, of which its exported name is an alias: a call of the exported one
+// would go through the table of the dynamic linker, which may bind it to another file.
+func variantEntry(name string) string { return "tvmgo_variant_" + name }
+
 // shownName returns the name of a function in messages.
 func shownName(f *tir.PrimFunc) string {
 	if name, ok := f.Attrs[AttrShown].(string); ok {
@@ -61,14 +71,19 @@ func (g *generator) dispatch(f *function, to *text) {
 		calls[i] = e.variantCall(v.Function)
 	}
 	names := variantNames(d.Variants)
+	const params = "(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {"
 	to.line("")
-	to.line("/* %s: %s. */", comment(f.signature()), comment(names))
-	to.line("TVMGO_EXPORT int %s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {",
-		entryName(f.Name))
 	if d.Param < 0 {
+		to.line("/* %s: %s. */", comment(f.signature()), comment(names))
+		to.line("TVMGO_EXPORT int %s%s", entryName(f.Name), params)
 		to.line("  return %s;", calls[0])
+		to.line("}")
 	} else {
+		// The way to the CPU's variant has no stack frame: other devices, whose calls take longer anyway, and mistakes
+		// are in a function of their own.
 		e.snippet("dispatched", "no_variant")
+		others := e.generator.names.pick("elsewhere_" + f.Name)
+		to.line("static __attribute__((noinline)) int %s%s", others, params)
 		to.line("  static const tvmgo_parameter p = %s", strings.TrimSuffix(abi.Parameter(f.Name, d.Param,
 			f.paramName(d.Param), f.paramType(f.params[d.Param])), ",")+";")
 		to.line("  const DLTensor* tensor = tvmgo_dispatched(args, num_args, %d);", d.Param)
@@ -77,8 +92,18 @@ func (g *generator) dispatch(f *function, to *text) {
 		e.cases(&d, calls, to)
 		to.line("  }")
 		to.line("  return tvmgo_no_variant(&p, tensor->device, %s);", abi.Literal(names))
+		to.line("}")
+		to.line("")
+		to.line("/* %s: %s. */", comment(f.signature()), comment(names))
+		to.line("TVMGO_EXPORT int %s%s", entryName(f.Name), params)
+		cpu := slices.IndexFunc(d.Variants, func(v abi.Variant) bool { return v.Device == dlpack.CPU && len(v.Needs) == 0 })
+		if cpu >= 0 {
+			to.line("  const DLTensor* tensor = tvmgo_dispatched(args, num_args, %d);", d.Param)
+			to.line("  if (tensor != NULL && tensor->device.device_type == kDLCPU) return %s;", calls[cpu])
+		}
+		to.line("  return %s(self, args, num_args, result);", others)
+		to.line("}")
 	}
-	to.line("}")
 	e.protos.line("int %s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", entryName(f.Name))
 	e.metadata(&g.about)
 	e.table(&d)
@@ -140,8 +165,8 @@ func (e *entry) group(d *Dispatch, group []int) string {
 
 // variantCall returns the call of a variant with the caller's arguments.
 func (e *entry) variantCall(name string) string {
-	if e.module.Func(name) != nil {
-		return entryName(name) + "(self, args, num_args, result)"
+	if f := e.module.Func(name); f != nil && isVariant(f) {
+		return variantEntry(name) + "(self, args, num_args, result)"
 	}
 	found := e.lookUp(name)
 	e.snippet("call_variant")

@@ -70,11 +70,19 @@ func (g *generator) entry(f *function, to *text) {
 		to.line("TVMGO_EXPORT int %s(TVMValue* args, int* type_codes, int num_args, TVMValue* out_value, int* out_code, "+
 			"void* resource) {", f.Name)
 	} else {
-		to.line("TVMGO_EXPORT int %s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {",
-			entryName(f.Name))
+		head := "TVMGO_EXPORT int " + entryName(f.Name)
+		if isVariant(f.PrimFunc) {
+			head = "static int " + variantEntry(f.Name)
+			g.protos.line("%s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);", head)
+		}
+		to.line("%s(void* self, const TVMFFIAny* args, int32_t num_args, TVMFFIAny* result) {", head)
 	}
 	to.WriteString(e.out.String())
 	to.line("}")
+	if isVariant(f.PrimFunc) && !g.classic {
+		to.line("TVMGO_EXPORT int %s(void*, const TVMFFIAny*, int32_t, TVMFFIAny*)\n    __attribute__((alias(\"%s\")));",
+			entryName(f.Name), variantEntry(f.Name))
+	}
 	if !g.classic {
 		e.metadata(&g.about)
 	}

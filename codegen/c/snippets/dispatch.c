@@ -1,9 +1,10 @@
 //// dispatched
 /* Returns the tensor of an argument; NULL if there is none. */
 static inline const DLTensor* tvmgo_dispatched(const TVMFFIAny* args, int32_t num_args, int32_t i) {
-  if (num_args <= i || args == NULL) return NULL;
-  if (args[i].type_index == kTVMFFITensor) return (const DLTensor*)(const void*)(args[i].v_obj + 1);
-  return args[i].type_index == kTVMFFIDLTensorPtr ? (const DLTensor*)args[i].v_ptr : NULL;
+  if (__builtin_expect(num_args <= i || args == NULL, 0)) return NULL;
+  const TVMFFIAny* a = &args[i];
+  if (__builtin_expect(a->type_index == kTVMFFITensor, 1)) return (const DLTensor*)(const void*)(a->v_obj + 1);
+  return a->type_index == kTVMFFIDLTensorPtr ? (const DLTensor*)a->v_ptr : NULL;
 }
 
 //// call_variant: find

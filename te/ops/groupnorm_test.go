@@ -40,9 +40,9 @@ func groupNormOf(x, gamma, beta *nd, groups int, eps float64) *nd {
 	return out
 }
 
-var _ = valueCases("groupnorm", groupNormCases)
+var _ = valueCases("groupnorm", groupnormCases)
 
-func groupNormCases() []opCase {
+func groupnormCases() []opCase {
 	var cases []opCase
 	add := func(x *nd, groups int, weights bool) {
 		c := opCase{name: fmt.Sprintf("groupnorm of %s%v in %d groups, weights %v", x.t, x.shape, groups, weights),

@@ -10,6 +10,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/te"
@@ -44,6 +45,18 @@ func TestSchedule_Scans(t *testing.T) {
 			return tir.Max(tir.Add(product.At(i...), x.At(i...)), tir.F32(0))
 		})
 	})
+	numbers := te.Placeholder(te.Dims(9), tir.Float32, "numbers")
+	state := te.State(te.Dims(9), tir.Float32, "state")
+	start := te.Compute(te.Dims(2), "start", func(i ...tir.Expr) tir.Expr { return numbers.At(i...) })
+	next := te.Compute(te.Dims(9), "next", func(i ...tir.Expr) tir.Expr {
+		return tir.Add(numbers.At(i...), state.At(tir.Sub(i[0], tir.I32(2))))
+	})
+	alternate := te.Scan([]*te.Tensor{start}, []*te.Tensor{next}, []*te.Tensor{state}, "alternate")[0]
+	s := must.Get(ops.Schedule(clTarget(t), alternate))(t)
+	out := must.Get(tirrun.From(tir.Float32, make([]float64, 9), 9))(t)
+	compare(t, must.Get(te.Lower(s, []any{numbers, alternate}, "alternate"))(t), "alternate", 0,
+		must.Get(tirrun.From(tir.Float32, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}, 9))(t), out)
+
 	values := make([]float32, steps*n)
 	weights := make([]float32, n*n)
 	for i := range values {

@@ -51,7 +51,11 @@ func bindScan(st *te.Stage, independent []*tir.IterVar) {
 	} else {
 		axes = axes[1:]
 	}
-	if len(axes) == 0 {
+	if len(axes) == 0 { // a scan of numbers: one thread computes all steps
+		block, thread := st.Split(st.UnitAxis("one"), 1)
+		st.Reorder(append([]*tir.IterVar{block, thread}, st.Axes()...)...)
+		st.Bind(block, "blockIdx.x")
+		st.Bind(thread, "threadIdx.x")
 		return
 	}
 	all := axes[0]

@@ -26,6 +26,12 @@ var sources embed.FS
 //go:embed kernels/standard.ptx
 var StandardPTX string
 
+// HostImage returns an image, to be loaded like PTX, with the kernels of a library on the host: of its list
+// fakecuda_kernel_list (fakecuda_kernel.h).
+func HostImage(library string) []byte {
+	return []byte("// fakecuda: kernels on the host: " + library + "\n.version 8.0\n.target sm_52\n.address_size 64\n")
+}
+
 // KernelHeader is fakecuda_kernel.h, for packages that compile kernels themselves.
 //
 //go:embed fakecuda_kernel.h

@@ -235,6 +235,7 @@ typedef struct {
   image_global *globals;
   int nglobals;
   int ptx_arch, binary_arch;
+  char *library; // that has the kernels' host functions; NULL for the one that FAKECUDA_KERNELS names
 } image;
 CUresult image_read(const void *data, int arch, image *out, char *why, size_t why_size);
 void image_free(image *i);
@@ -253,7 +254,10 @@ typedef struct module {
   int nfunctions;
 } module;
 void module_close(module *m);
-const fakecuda_kernel *kernel_find(const image_entry *e, bool *named);
+// The host function for a kernel of an image. Sets *named if there is one with its name, perhaps with other parameters.
+const fakecuda_kernel *kernel_find(const image *i, const image_entry *e, bool *named);
+// The kernels of a library; NULL if there are none.
+fakecuda_node **kernel_list(const char *path);
 void wait_released(void);
 
 // ---- capture and graphs

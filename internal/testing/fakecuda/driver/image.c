@@ -14,6 +14,7 @@ void image_free(image *i) {
   for (int n = 0; n < i->nglobals; n++) free(i->globals[n].name);
   free(i->entries);
   free(i->globals);
+  free(i->library);
   *i = (image){0};
 }
 
@@ -270,6 +271,23 @@ static CUresult fatbin_read(const unsigned char *data, int arch, image *out, cha
   return result;
 }
 
+// ---- a library of host functions, which package cudarun makes of CUDA C
+
+#define HOST_IMAGE "// fakecuda: kernels on the host: "
+
+static CUresult host_read(const char *text, int arch, image *out, char *why, size_t size) {
+  const char *path = text + strlen(HOST_IMAGE);
+  out->library = strndup(path, strcspn(path, "\n"));
+  out->ptx_arch = out->binary_arch = arch;
+  fakecuda_node **list = kernel_list(out->library);
+  if (!list) {
+    snprintf(why, size, "there are no kernels in %s", out->library);
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  for (fakecuda_node *n = *list; n; n = n->next) add_entry(out, n->kernel->name, strlen(n->kernel->name));
+  return CUDA_SUCCESS;
+}
+
 CUresult image_read(const void *data, int arch, image *out, char *why, size_t size) {
   uint32_t magic;
   memcpy(&magic, data, 4);
@@ -290,7 +308,8 @@ CUresult image_read(const void *data, int arch, image *out, char *why, size_t si
     while (printable < 64 && (isprint((unsigned char)text[printable]) || isspace((unsigned char)text[printable])))
       printable++;
     bool as_text = printable == 64 || (printable && !text[printable]);
-    if (as_text && (strstr(text, ".version") || strstr(text, ".target"))) result = ptx_read(text, arch, out, why, size);
+    if (as_text && !strncmp(text, HOST_IMAGE, strlen(HOST_IMAGE))) result = host_read(text, arch, out, why, size);
+    else if (as_text && (strstr(text, ".version") || strstr(text, ".target"))) result = ptx_read(text, arch, out, why, size);
     else snprintf(why, size, "device kernel image is invalid");
   }
   if (result) image_free(out);

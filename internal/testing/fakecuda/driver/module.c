@@ -90,22 +90,16 @@ API CUresult cuModuleUnload(CUmodule handle) {
   return g.fault ? g.fault : context_state(m->o.ctx);
 }
 
-static void *kernels_library(void) {
-  static void *library;
-  static char opened[4096];
-  const char *path = getenv("FAKECUDA_KERNELS");
+// Libraries stay open: functions of unloaded modules are still described.
+fakecuda_node **kernel_list(const char *path) {
   if (!path || !*path) return NULL;
-  if (library && !strcmp(opened, path)) return library;
-  library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) report("FAKECUDA_KERNELS: %s", dlerror());
-  snprintf(opened, sizeof opened, "%s", path);
-  return library;
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) report("kernels on the host: %s", dlerror());
+  return library ? dlsym(library, "fakecuda_kernel_list") : NULL;
 }
 
-// The host function for a kernel of an image. Sets *named if there is one with its name, perhaps with other parameters.
-const fakecuda_kernel *kernel_find(const image_entry *e, bool *named) {
-  void *library = kernels_library();
-  fakecuda_node **list = library ? dlsym(library, "fakecuda_kernel_list") : NULL;
+const fakecuda_kernel *kernel_find(const image *i, const image_entry *e, bool *named) {
+  fakecuda_node **list = kernel_list(i->library ? i->library : getenv("FAKECUDA_KERNELS"));
   *named = false;
   for (fakecuda_node *n = list ? *list : NULL; n; n = n->next) {
     const fakecuda_kernel *k = n->kernel;
@@ -135,10 +129,10 @@ API CUresult cuModuleGetFunction(CUfunction *out, CUmodule handle, const char *n
   }
   if (!e) return CUDA_ERROR_NOT_FOUND;
   bool named;
-  const fakecuda_kernel *k = kernel_find(e, &named);
+  const fakecuda_kernel *k = kernel_find(&m->image, e, &named);
   if (!k) {
-    report("%s: kernel %s is in the image, and %s in the library that FAKECUDA_KERNELS names", g.name, name, named
-        ? "has parameters of other sizes" : "has no host function");
+    report("%s: kernel %s is in the image, and %s in the library that FAKECUDA_KERNELS names", g.name, name,
+           named ? "has parameters of other sizes" : "has no host function");
     return CUDA_ERROR_NOT_FOUND;
   }
   if (k->arch && (int)k->arch > m->image.binary_arch) {

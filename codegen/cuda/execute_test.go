@@ -149,6 +149,7 @@ func TestExecute_Warps(t *testing.T) {
 		}
 		return "\n"
 	})
-	executedAs(t, parsed(t, warps), parsed(t, plain), "warps", 1e-2, array(t, r, tir.Float16, 64), array(t, r, tir.BFloat16, 64),
-		array(t, r, tir.Int32, 64), array(t, r, tir.Float64, 64), array(t, r, tir.Int8, 64), 0.5)
+	executedAs(t, parsed(t, warps), parsed(t, plain), "warps", 1e-2, array(t, r, tir.Float16, 64),
+		array(t, r, tir.BFloat16, 64), array(t, r, tir.Int32, 64),
+		array(t, r, tir.Float64, 64), array(t, r, tir.Int8, 64), 0.5)
 }

@@ -12,6 +12,7 @@ import (
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/cudarun"
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
@@ -29,6 +30,10 @@ const everyCase = "TVMGO_TEST_ALL"
 // and with the schedules for the device as it reports itself.
 func deviceTargets(t *testing.T, kind dlpack.DeviceType) (all []*target.Target) {
 	dev := dlpack.Device{Type: kind}
+	if kind == dlpack.CUDA {
+		cudarun.Use(t)
+		return []*target.Target{must.Get(target.New(`{"kind": "cuda", "arch": "sm_90", "host": "c"}`))(t)}
+	}
 	if !runtime.DeviceExists(dev) {
 		gputest.Missing(t, kind, fmt.Sprintf("there is no device %v", dev))
 	}
@@ -54,7 +59,7 @@ func sampled(t *testing.T, cases []opCase, part int) []opCase {
 // TestValuesOnDevices compares the cases of TestValues on devices: with the schedules of the device's target, and with
 // those of a GPU with the same limits.
 func TestValuesOnDevices(t *testing.T) {
-	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL} {
+	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL, dlpack.CUDA} {
 		t.Run(kind.String(), func(t *testing.T) {
 			targets := deviceTargets(t, kind)
 			for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -26,8 +26,8 @@ var process struct {
 }
 
 // Use makes this process execute modules with CUDA C on the CPU until it ends: the runtime opens the fake CUDA driver,
-// and compiles sources with this package. No CUDA device may have been used before. Then programs for kind "cuda" run on
-// [Device] with their real host code: allocations, copies, streams and launches, which the fake driver checks, too.
+// and compiles sources with this package. No CUDA device may have been used before. Then programs for kind "cuda" run
+// on [Device] with their real host code: allocations, copies, streams and launches, which the fake driver checks, too.
 //
 // A kernel that fails makes the next synchronization return the driver's code; all later calls on the device fail, as
 // after a failure on a GPU. The reason is a report of the driver, which the test prints when it ends and which makes it

@@ -308,9 +308,13 @@ CUresult image_read(const void *data, int arch, image *out, char *why, size_t si
     while (printable < 64 && (isprint((unsigned char)text[printable]) || isspace((unsigned char)text[printable])))
       printable++;
     bool as_text = printable == 64 || (printable && !text[printable]);
-    if (as_text && !strncmp(text, HOST_IMAGE, strlen(HOST_IMAGE))) result = host_read(text, arch, out, why, size);
-    else if (as_text && (strstr(text, ".version") || strstr(text, ".target"))) result = ptx_read(text, arch, out, why, size);
-    else snprintf(why, size, "device kernel image is invalid");
+    if (as_text && !strncmp(text, HOST_IMAGE, strlen(HOST_IMAGE))) {
+      result = host_read(text, arch, out, why, size);
+    } else if (as_text && (strstr(text, ".version") || strstr(text, ".target"))) {
+      result = ptx_read(text, arch, out, why, size);
+    } else {
+      snprintf(why, size, "device kernel image is invalid");
+    }
   }
   if (result) image_free(out);
   return result;

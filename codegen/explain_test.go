@@ -62,7 +62,8 @@ func TestExplain_Accesses(t *testing.T) {
 		{"shared", `alloc S: float32[256], scope "shared"
 S[tx] = A[tx]
 eval storage_sync[void]("shared")
-B[tx] = S[255 - tx]`, []string{"global load 4: 4 4", "shared store 4: 1 1", "shared load 4: 1 1", "global store 4: 4 4"}},
+B[tx] = S[255 - tx]`, []string{"global load 4: 4 4", "shared store 4: 1 1", "shared load 4: 1 1",
+			"global store 4: 4 4"}},
 		{"columns of a tile", `alloc S: float32[32, 32], scope "shared"
 for j in range(4) { S[floordiv(tx, 32) + j * 8, floormod(tx, 32)] = A[tx] }
 eval storage_sync[void]("shared")
@@ -254,10 +255,10 @@ func TestExplain_BadInput(t *testing.T) {
 		sizes       map[string]int64
 		want        string
 	}{
-		{program, "llvm", nil, `explain: code for kind "llvm" runs on the CPU and has no kernels: give the target of a device`},
+		{program, "llvm", nil, `explain: code for kind "llvm" runs on the CPU and has no kernels`},
 		{program, "c", nil, "runs on the CPU"},
 		{program, "cuda -arch=sm_80", map[string]int64{"n": 3}, "explain: size n=3: the kernels have no open sizes"},
-		{matmul(true), "cuda -arch=sm_80", map[string]int64{"m": 3}, "size m=3: the kernels have no size of this name, but n"},
+		{matmul(true), "cuda -arch=sm_80", map[string]int64{"m": 3}, "size m=3: the kernels have no size of this name"},
 		{"func f(n: int32) {\n  packed g(n)\n}\n", warps32, nil,
 			`explain: the program has no kernels for kind "opencl": bind loops to blockIdx and threadIdx`},
 	} {

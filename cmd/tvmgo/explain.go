@@ -25,7 +25,7 @@ var explainForms = []string{"table", "json"}
 func (f *explainFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.form, "explain", "",
-		"report figures of each kernel: occupancy, sectors, bank conflicts, bytes and operations: table (the default) or json")
+		"report figures of each kernel: occupancy, sectors, bank conflicts, bytes, operations: table (the default) or json")
 	flags.Lookup("explain").NoOptDefVal = explainForms[0]
 	flags.StringVar(&f.sizes, "sizes", "", "values of open sizes for --explain: n=1024,m=64")
 	completeFlag(cmd, "explain", func([]string) []string { return explainForms })

@@ -65,7 +65,7 @@ type Work struct {
 	Intensity      float64            `json:"intensity"`                  // Operations / (BytesRead + BytesWritten)
 	Reuse          float64            `json:"reuse_intensity"`            // Operations / (FootprintRead + FootprintWrite)
 	Bound          string             `json:"bound,omitempty"`            // Memory, Compute or Cache
-	Ridge          float64            `json:"ridge,omitempty"`            // operations per byte at which the machine is balanced
+	Ridge          float64            `json:"ridge,omitempty"`            // operations per byte of a balanced kernel
 	AtLeastSeconds float64            `json:"at_least_seconds,omitempty"` // by the machine's peak figures
 	Estimated      bool               `json:"estimated,omitempty"`        // a condition or a loop depends on loaded values
 }
@@ -86,7 +86,7 @@ type Access struct {
 	Path          string  `json:"path"`                     // its place in the lowered kernel
 	Bytes         int64   `json:"bytes"`                    // of a thread in one request
 	Requests      float64 `json:"requests,omitempty"`       // of all warps
-	DataDependent bool    `json:"data_dependent,omitempty"` // its index depends on loaded values: Sectors and Ways are the worst
+	DataDependent bool    `json:"data_dependent,omitempty"` // its index depends on loaded values: figures are the worst
 	Sectors       *Figure `json:"sectors,omitempty"`        // of a request to global memory
 	Ways          *Figure `json:"ways,omitempty"`           // of a request to shared memory; 1 is without conflicts
 }

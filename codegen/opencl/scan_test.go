@@ -54,7 +54,7 @@ func TestSchedule_Scans(t *testing.T) {
 	alternate := te.Scan([]*te.Tensor{start}, []*te.Tensor{next}, []*te.Tensor{state}, "alternate")[0]
 	s := must.Get(ops.Schedule(clTarget(t), alternate))(t)
 	out := must.Get(tirrun.From(tir.Float32, make([]float64, 9), 9))(t)
-	compare(t, must.Get(te.Lower(s, []any{numbers, alternate}, "alternate"))(t), "alternate", 0,
+	harness.Compare(t, must.Get(te.Lower(s, []any{numbers, alternate}, "alternate"))(t), "alternate", 0,
 		must.Get(tirrun.From(tir.Float32, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9}, 9))(t), out)
 
 	values := make([]float32, steps*n)

@@ -30,7 +30,7 @@ func pipelines() map[string]transform.Pipeline {
 	return all
 }
 
-var language = transform.Language{Name: "a small language", Scopes: []string{"global", "shared", "local"}, Flat: true,
+var language = transform.Language{Name: "a small language", Scopes: []string{"global", "shared", "local"},
 	Elements: []tir.Type{tir.Int32, tir.Float32}, Lanes: []int{2, 4}}
 
 // withUnknown puts nodes of this package into a function: values around integers, events and blocks around statements.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/arith"
 )
 
 // Components is implemented by the Vectors of a language that loads and stores vectors as a whole, and computes their
@@ -16,7 +16,7 @@ type Components interface {
 	// Lane returns one lane of a vector variable.
 	Lane(t tir.Type, vector string, lane int) string
 	// Widest returns how many elements of an access are accessed at once.
-	Widest(b *tir.Buffer, indices []tir.Expr, m *transform.Multiples) int
+	Widest(b *tir.Buffer, indices []tir.Expr, m *arith.Multiples) int
 	// Snippet returns the snippet that defines a vector type; "" for those of the language.
 	Snippet(t tir.Type) string
 	// Operator reports whether the language has an operation on vectors of a type.

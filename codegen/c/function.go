@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 	"tvmgo/tir/transform"
 )
 
@@ -271,7 +272,7 @@ type writer struct {
 	spans  map[*tir.Var]span   // ranges of sizes, loop variables and lets
 	facts  *facts
 	// multiples knows what divides the values of lets
-	multiples transform.Multiples
+	multiples arith.Multiples
 	arrays    map[*tir.Var]bool     // vectors that are stored as arrays of lanes
 	spreads   map[*tir.Var][]string // vectors whose lanes are expressions of their own
 	labels    names                 // unique in a C function

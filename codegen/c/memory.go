@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/arith"
 )
 
 // address returns the position of a buffer's element as an index from its address; for a vector of indices, that of
@@ -164,7 +164,7 @@ func (w *writer) store(s *tir.BufferStore) {
 		w.storeBundle(s)
 		return
 	}
-	if w.isNative(t) && w.nativeTree(s.Value) && (w.hooks.Vectors == nil || transform.Contiguous(b, s.Indices)) {
+	if w.isNative(t) && w.nativeTree(s.Value) && (w.hooks.Vectors == nil || arith.Contiguous(b, s.Indices)) {
 		w.wide = w.hooks.Vectors == nil
 		defer func() { w.wide = false }()
 		value := w.vec(s.Value)
@@ -172,7 +172,7 @@ func (w *writer) store(s *tir.BufferStore) {
 			w.line("%s;", w.hooks.Vectors.Store(t, "&"+w.pointer(b)+"["+w.address(b, s.Indices, "", true).text+"]", value.text))
 			return
 		}
-		if transform.Contiguous(b, s.Indices) {
+		if arith.Contiguous(b, s.Indices) {
 			w.line("*(%s*)&%s[%s] = %s;", w.memoryVector(t), w.pointer(b), w.address(b, s.Indices, "", true).text, value.text)
 			return
 		}

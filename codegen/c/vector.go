@@ -7,7 +7,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/arith"
 )
 
 // Vectors describes the vectors of a language. Bools are lanes of int8, 0 or 1, except in Load and Store.
@@ -85,7 +85,7 @@ func (w *writer) vecText(e tir.Expr) code {
 		}
 		return code{w.broadcast(t, w.expr(e.Base)).text + " + " + x.in(precMul), precAdd}
 	case *tir.BufferLoad:
-		if !transform.Contiguous(e.Buffer, e.Indices) {
+		if !arith.Contiguous(e.Buffer, e.Indices) {
 			return w.gathered(e)
 		}
 		if w.hooks.Vectors != nil {

@@ -3,6 +3,7 @@ package cuda
 import (
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 	"tvmgo/tir/transform"
 )
 
@@ -20,7 +21,7 @@ func asyncCopies(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return out, nil
 }
 
-type asyncCopier struct{ known transform.Multiples }
+type asyncCopier struct{ known arith.Multiples }
 
 func (a *asyncCopier) stmt(s tir.Stmt, marked bool) tir.Stmt {
 	switch s := s.(type) {

@@ -6,7 +6,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/tir"
-	"tvmgo/tir/transform"
+	"tvmgo/tir/arith"
 )
 
 // vectors are CUDA's vectors, and those that package vectors.c defines with as many bytes. Their lanes are computed one
@@ -115,7 +115,7 @@ func (vectors) Lane(t tir.Type, vector string, lane int) string {
 	return fmt.Sprintf("%s.%c", vector, "xyzw"[lane])
 }
 
-func (vectors) Widest(b *tir.Buffer, indices []tir.Expr, m *transform.Multiples) int {
+func (vectors) Widest(b *tir.Buffer, indices []tir.Expr, m *arith.Multiples) int {
 	return Language.Widest(b, indices, m)
 }
 

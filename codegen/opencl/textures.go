@@ -261,7 +261,7 @@ func laneOf(e tir.Expr, i int) tir.Expr {
 func channel(pixel, index tir.Expr) tir.Expr {
 	v := tir.NewVar("pixel", pixel.DType())
 	if n, ok := index.(*tir.IntImm); ok && n.Value >= 0 && n.Value < 4 {
-		return tir.NewShuffle([]tir.Expr{pixel}, []int{int(n.Value)})
+		return &tir.Let{Var: v, Value: pixel, Body: tir.NewShuffle([]tir.Expr{v}, []int{int(n.Value)})}
 	}
 	picked := tir.NewShuffle([]tir.Expr{v}, []int{3})
 	for c := 2; c >= 0; c-- {

@@ -14,9 +14,9 @@ type GroupNormAttrs struct {
 }
 
 // GroupNorm divides the channels, dimension 1 of x, into groups, and normalizes each group of channels with all
-// dimensions that follow: (x - mean) / √(variance + eps) · gamma + beta. gamma and beta have one element per channel and
-// the type of x; nil stands for 1 and 0. The variance is computed from the differences to the mean. 16-bit floats are
-// computed in float32.
+// dimensions that follow: (x - mean) / √(variance + eps) · gamma + beta. gamma and beta have one element per channel
+// and the type of x; nil stands for 1 and 0. The variance is computed from the differences to the mean. 16-bit floats
+// are computed in float32.
 func GroupNorm(x, gamma, beta *te.Tensor, name string, groups int, eps float64) *te.Tensor {
 	if bad := checkGroups(name, x, gamma, beta, groups, eps); bad != nil {
 		return bad

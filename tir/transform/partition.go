@@ -146,9 +146,9 @@ func (p *partition) loop(s *tir.For) tir.Stmt {
 		if none {
 			return
 		}
-		c := newCopier(nil)
-		c.swap = swap
-		r := c.stmt(s).(*tir.For)
+		c := tir.NewCopier(nil)
+		c.Swap = swap
+		r := c.Stmt(s).(*tir.For)
 		r.Min, r.Extent = from, p.a.Simplify(tir.Sub(to, from))
 		if _, constant := count(r.Extent); !constant && (r.Kind == tir.Vectorized || r.Kind == tir.Unrolled) {
 			r.Kind = tir.Serial
@@ -203,10 +203,10 @@ func (p *partition) branches(s *tir.For, from, to tir.Expr, before, after bool, 
 			cond = tir.And(cond, below)
 		}
 	}
-	c := newCopier(nil)
-	c.swap = holds
-	free := withoutTrue(c.stmt(s.Body))
-	rest := copied(s.Body, nil)
+	c := tir.NewCopier(nil)
+	c.Swap = holds
+	free := withoutTrue(c.Stmt(s.Body))
+	rest := tir.Copied(s.Body, nil)
 	p.a.Scope(func() {
 		p.a.Bind(s.Var, minOf(s), tir.NewCast(s.Var.Type, s.Extent))
 		p.a.With(cond, func() { free = p.stmt(free) })

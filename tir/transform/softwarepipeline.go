@@ -80,7 +80,7 @@ func (p *pipeliner) loop(s *tir.For) tir.Stmt {
 		step = tir.Sub(s.Var, minOf(s))
 	}
 	filled := func(a ahead, i, step tir.Expr) tir.Stmt {
-		x := renamed(copied(tir.Sequence(a.fill...), map[*tir.Var]tir.Expr{s.Var: i}), use, step)
+		x := renamed(tir.Copied(tir.Sequence(a.fill...), map[*tir.Var]tir.Expr{s.Var: i}), use, step)
 		if k, ok := step.(*tir.IntImm); ok {
 			if n, constant := count(s.Extent); constant && k.Value < n {
 				return x

@@ -28,7 +28,7 @@ func stage(of []*tir.Buffer, s tir.Stmt) (registers []*tir.Buffer, load, store t
 	if reads(store, g.own) || reads(load, g.of) { // each half needs what the other one computes
 		return nil, nil, nil
 	}
-	return g.registers, load, copied(store, nil)
+	return g.registers, load, tir.Copied(store, nil)
 }
 
 type stager struct {

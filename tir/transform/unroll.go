@@ -123,7 +123,7 @@ func (u *unroller) loop(old, s *tir.For) tir.Stmt {
 	low := minOf(s)
 	var all []tir.Stmt
 	for k := range iterations {
-		all = append(all, copied(s.Body, map[*tir.Var]tir.Expr{s.Var: plus(low, k)}))
+		all = append(all, tir.Copied(s.Body, map[*tir.Var]tir.Expr{s.Var: plus(low, k)}))
 	}
 	return tir.Sequence(all...)
 }

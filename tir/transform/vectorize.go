@@ -52,16 +52,16 @@ func vectorizeLoop(s *tir.For, width int, kernel bool) tir.Stmt {
 	vectors := 0
 	one := func(lanes int64, at tir.Expr) tir.Stmt {
 		if lanes == 1 {
-			return copied(body, map[*tir.Var]tir.Expr{s.Var: at})
+			return tir.Copied(body, map[*tir.Var]tir.Expr{s.Var: at})
 		}
 		z := newLockstep(s.Var, at, int(lanes))
 		z.kernel = kernel
 		r, ok := z.stmt(body)
 		if !ok {
-			return copied(z.eachIteration(body), nil)
+			return tir.Copied(z.eachIteration(body), nil)
 		}
 		vectors += z.vectors
-		return copied(r, nil) // each part binds variables of its own
+		return tir.Copied(r, nil) // each part binds variables of its own
 	}
 	done := iterations / lanes * lanes
 	if n := iterations / lanes; n > maxVectorsInLine {

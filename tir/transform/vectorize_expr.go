@@ -174,7 +174,7 @@ func (z *lockstep) load(e *tir.BufferLoad) tir.Expr {
 		for v, w := range z.vars {
 			to[v] = &tir.Shuffle{Vectors: []tir.Expr{w}, Indices: []int{l}}
 		}
-		all[l], order[l] = newCopier(to).expr(e), l
+		all[l], order[l] = tir.NewCopier(to).Expr(e), l
 	}
 	return &tir.Shuffle{Vectors: all, Indices: order}
 }

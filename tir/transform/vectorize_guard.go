@@ -32,7 +32,7 @@ func (z *lockstep) withinBounds(first, rest tir.Expr, s *tir.If) tir.Stmt {
 	if !ok || z.vectors == before {
 		return nil
 	}
-	return &tir.If{Cond: all, Then: then, Else: copied(serial, nil)}
+	return &tir.If{Cond: all, Then: then, Else: tir.Copied(serial, nil)}
 }
 
 // hardest returns the loop variable's value in the lane in which a comparison is hardest to meet; false if that is not

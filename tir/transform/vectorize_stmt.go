@@ -26,7 +26,7 @@ func newLockstep(v *tir.Var, base tir.Expr, lanes int) *lockstep {
 func (z *lockstep) eachIteration(s tir.Stmt) tir.Stmt {
 	v := tir.NewVar(z.v.Name, z.v.Type)
 	return &tir.For{Var: v, Min: z.base, Extent: sized(v.Type, int64(z.lanes)),
-		Body: copied(s, map[*tir.Var]tir.Expr{z.v: v})}
+		Body: tir.Copied(s, map[*tir.Var]tir.Expr{z.v: v})}
 }
 
 // serial runs a statement iteration by iteration; false if it needs variables that are vectors here.
@@ -171,7 +171,7 @@ func (z *lockstep) let(s *tir.LetStmt) (tir.Stmt, bool) {
 		return nil, false
 	}
 	if _, line := value.(*tir.Ramp); line { // an index, which is substituted where it is used
-		return z.stmt(copied(s.Body, map[*tir.Var]tir.Expr{s.Var: s.Value}))
+		return z.stmt(tir.Copied(s.Body, map[*tir.Var]tir.Expr{s.Var: s.Value}))
 	}
 	v := z.bind(s.Var)
 	defer delete(z.vars, s.Var)

@@ -204,7 +204,7 @@ func (w *weaver) stmt(s tir.Stmt) tir.Stmt {
 			if rest != nil {
 				then = &tir.If{Cond: rest, Then: then}
 			}
-			return copied(then, map[*tir.Var]tir.Expr{w.loop.Var: only})
+			return tir.Copied(then, map[*tir.Var]tir.Expr{w.loop.Var: only})
 		}
 	case *tir.LetStmt:
 		if !w.differs(x.Value) {
@@ -254,7 +254,7 @@ func (w *weaver) each(s tir.Stmt) tir.Stmt {
 	w.alone(s)
 	v := tir.NewVar(w.loop.Var.Name, w.loop.Var.Type)
 	return &tir.For{Kind: tir.Unrolled, Var: v, Min: sized(v.Type, w.low), Extent: sized(v.Type, w.n),
-		Body: copied(s, map[*tir.Var]tir.Expr{w.loop.Var: v})}
+		Body: tir.Copied(s, map[*tir.Var]tir.Expr{w.loop.Var: v})}
 }
 
 // alone records an error if virtual threads may have to wait for each other within a statement.

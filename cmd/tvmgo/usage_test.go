@@ -63,7 +63,7 @@ func TestExitStatus(t *testing.T) {
 		{"completion bash --what", 2, "unknown flag"},
 		{"__complete", 2, ""},
 
-		{"build", 2, "name one file"},
+		{"build", 2, "name a file with a program"},
 		{"build p.tir", 2, "-o"},
 		{"build p.tir -o p.exe", 2, "want a name that ends in .so"},
 		{"build p.tir --emit x", 2, "--emit x: want one of tir, c, ll, s"},

@@ -33,7 +33,8 @@ func TestFat_InWheel(t *testing.T) {
 	require.NoError(t, export.Library(context.Background(), m, path))
 	const usage = "TypeError add: expected 3 arguments, got 2: add(A: float32[n], B: float32[n], C: float32[n])"
 	require.Equal(t, strings.Join([]string{"without loaders: True", "modules: 4", "add 1.0 2.0 3.0 4.0 5.0", usage,
-		"add__c 1.0 2.0 3.0 4.0 5.0", usage, "twice 42", "ValueError add: argument 0 (A): the tensor is on metal:0, and the " +
+		"add__c 1.0 2.0 3.0 4.0 5.0", usage, "twice 42",
+		"ValueError add: argument 0 (A): the tensor is on metal:0, and the " +
 			"file has add for cpu (c), opencl, vulkan, cuda (cuda -arch=sm_90; cuda -arch=sm_80): copy the tensor to a device " +
 			"of these, or build add for metal, too", ""}, "\n"), string(wheel.Run(t, nil, "testdata/fat.py", path)))
 }

@@ -16,7 +16,9 @@ except Exception as e:
 
 placeholder = tvm_ffi.get_global_func("runtime.CSourceModuleCreate")
 for kind in ("opencl", "cuda", "vulkan"):
-    tvm_ffi.register_global_func("ffi.Module.load_from_bytes." + kind, lambda data, k=kind: placeholder("/* " + k + " */", "c", [], []))
+    tvm_ffi.register_global_func(
+        "ffi.Module.load_from_bytes." + kind, lambda data, k=kind: placeholder("/* " + k + " */", "c", [], [])
+    )
 
 m = tvm_ffi.load_module(sys.argv[1])
 print("modules:", len(m.imports))

@@ -23,11 +23,6 @@ type Variant struct {
 // BuildVariants makes one module from a program for each of several targets: a fat module. The programs have functions
 // of the same names, parameters and results, which may be scheduled differently. The caller closes the module.
 //
-// A program that is given for several targets is adapted to each of them as far as this is simple. For a device, the
-// outermost loops become threads that are parallel, or whose iterations write different parts of every tensor, by an
-// index that is the loop variable. For the CPU, loops over threads become ordinary ones unless the threads of a block
-// share memory or have barriers. For speed, schedule a program for each target.
-//
 // The module has a function NAME for each function of the programs, and a function NAME__TARGET for each variant, such
 // as add__opencl or add__cuda_sm_90. NAME calls the variant for the device of its first tensor (of the first tensor
 // whose device differs between the variants). Without a tensor it calls the CPU's variant, or else the first one;
@@ -67,16 +62,6 @@ func BuildVariants(variants []Variant) (*runtime.Module, error) {
 		checked[v.Program] = true
 		if err := tir.Check(v.Program); err != nil {
 			return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for %s: %w", textOf(v.Target), err)
-		}
-	}
-	uses := map[*tir.IRModule]int{}
-	for _, v := range variants {
-		uses[v.Program]++
-	}
-	variants = slices.Clone(variants)
-	for i, v := range variants {
-		if uses[v.Program] > 1 {
-			variants[i].Program = adaptTo(v.Program, v.Target)
 		}
 	}
 	f, err := newFat(variants)

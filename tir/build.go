@@ -30,6 +30,15 @@ func Const(t Type, v float64) Expr {
 	return spread(&FloatImm{Element(t), nearest}, int(t.Lanes))
 }
 
+// IntValue returns the value of a constant integer.
+func IntValue(e Expr) (int64, bool) {
+	c, ok := e.(*IntImm)
+	if !ok || c == nil {
+		return 0, false
+	}
+	return c.Value, true
+}
+
 // IntConst is like Const, but does not round: the result is Bad if a float type cannot represent the value exactly.
 func IntConst(t Type, v int64) Expr {
 	if IsFloat(t) {

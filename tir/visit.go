@@ -1,6 +1,9 @@
 package tir
 
-import "unsafe"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // Walk calls visit for an expression or a statement and for all nodes within it, each before its parts, in evaluation
 // order. If visit returns false, the parts are skipped. A node that occurs several times is visited each time. nil is
@@ -90,4 +93,9 @@ func ExprParts(e Expr) []Expr {
 		}
 	}
 	return all
+}
+
+// NotKnown returns the error of a pass that meets a node whose effects it does not know. why says where it stands.
+func NotKnown(node any, why string) error {
+	return fmt.Errorf("%s %s, and this pass does not know what it does: lower it before", NodeName(node), why)
 }

@@ -19,7 +19,7 @@ func (a *Analyzer) compare(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr 
 	if r == nil || sameShape(r, e, 0) {
 		return nil
 	}
-	if _, done := constant(r); !done {
+	if _, done := tir.IntValue(r); !done {
 		a.hit(ruleCompareOrder)
 	}
 	return r
@@ -27,10 +27,10 @@ func (a *Analyzer) compare(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr 
 
 // compareBool simplifies comparisons with a constant truth value.
 func (a *Analyzer) compareBool(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
-	if _, ok := constant(x); ok {
+	if _, ok := tir.IntValue(x); ok {
 		x, y = y, x
 	}
-	c, ok := constant(y)
+	c, ok := tir.IntValue(y)
 	if !ok || op != tir.OpEQ && op != tir.OpNE {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (a *Analyzer) openQuotient(d sum) (sum, bool) {
 	if !ok || b.Op != tir.OpFloorDiv {
 		return d, false
 	}
-	c, fixed := constant(b.B)
+	c, fixed := tir.IntValue(b.B)
 	if !fixed || c < 2 {
 		return d, false
 	}

@@ -8,7 +8,7 @@ import (
 
 // divide simplifies divisions of index types; nil if no rule applies.
 func (a *Analyzer) divide(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Expr {
-	c, fixed := constant(y)
+	c, fixed := tir.IntValue(y)
 	if op == tir.OpDiv || op == tir.OpMod {
 		return a.truncated(op, x, y, t)
 	}
@@ -47,7 +47,7 @@ func (a *Analyzer) truncated(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.Exp
 		}
 		return a.make(tir.OpFloorMod, x, y)
 	}
-	c, fixed := constant(y)
+	c, fixed := tir.IntValue(y)
 	if !fixed || c == 0 || c == least {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (a *Analyzer) divLow(s sum, c int64) (sum, bool) {
 	}
 	if len(s.terms) == 1 && s.terms[0].coef == 1 {
 		if inner, ok := s.terms[0].atom.(*tir.Binary); ok {
-			d, fixed := constant(inner.B)
+			d, fixed := tir.IntValue(inner.B)
 			product, fits := mulOK(c, d)
 			fits = fits && point(product).within(typeRange(s.t))
 			switch {
@@ -215,7 +215,7 @@ func (a *Analyzer) openMods(s sum, c int64) (sum, bool) {
 	r, changed := sum{t: s.t, c: s.c}, false
 	for _, x := range s.terms {
 		if b, ok := x.atom.(*tir.Binary); ok && b.Op == tir.OpFloorMod {
-			if d, fixed := constant(b.B); fixed && d != 0 {
+			if d, fixed := tir.IntValue(b.B); fixed && d != 0 {
 				if whole, fits := mulOK(x.coef, d); fits && whole%c == 0 {
 					a.hit(ruleModNested)
 					r.addScaled(a.sumOf(b.A, s.t), x.coef)

@@ -189,15 +189,15 @@ func (a *Analyzer) assumeBinary(e *tir.Binary, truth bool) {
 
 // assumeRemainder uses x % c == r.
 func (a *Analyzer) assumeRemainder(x, y tir.Expr) {
-	if _, swap := constant(x); swap {
+	if _, swap := tir.IntValue(x); swap {
 		x, y = y, x
 	}
 	m, isMod := x.(*tir.Binary)
-	r, known := constant(y)
+	r, known := tir.IntValue(y)
 	if !isMod || !known || m.Op != tir.OpFloorMod && m.Op != tir.OpMod {
 		return
 	}
-	c, fixed := constant(m.B)
+	c, fixed := tir.IntValue(m.B)
 	if !fixed || c < 1 || m.Op == tir.OpMod && r != 0 || r < 0 || r >= c {
 		return
 	}

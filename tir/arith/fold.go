@@ -26,8 +26,8 @@ func foldBinary(op tir.BinaryOp, x, y tir.Expr) tir.Expr {
 		}
 		return nil
 	}
-	p, ok1 := constant(x)
-	q, ok2 := constant(y)
+	p, ok1 := tir.IntValue(x)
+	q, ok2 := tir.IntValue(y)
 	if !ok1 || !ok2 {
 		return nil
 	}
@@ -246,7 +246,7 @@ func foldIntrinsic(e *tir.Call) tir.Expr {
 		return nil
 	}
 	for i, x := range e.Args {
-		c, ok := constant(x)
+		c, ok := tir.IntValue(x)
 		if !ok || x.DType() != e.Type || c < 0 {
 			return nil
 		}

@@ -76,7 +76,7 @@ func (a *Analyzer) newInfo(e tir.Expr) info {
 			ok = ok && (tir.IsInt(out.t) || tir.IsFloat(out.t))
 		}
 		if e.Op >= tir.OpDiv && e.Op <= tir.OpFloorMod {
-			if c, isConst := constant(e.B); !isConst || c == 0 {
+			if c, isConst := tir.IntValue(e.B); !isConst || c == 0 {
 				out.flags |= mayFail
 			}
 		}
@@ -150,16 +150,8 @@ func isNil(e tir.Expr) bool {
 // isIndex reports whether t is a scalar integer type whose arithmetic is assumed not to overflow.
 func isIndex(t tir.Type) bool { return t == tir.Int32 || t == tir.Int64 }
 
-// constant returns the value of a scalar integer or bool constant.
-func constant(e tir.Expr) (int64, bool) {
-	if c, ok := e.(*tir.IntImm); ok && c != nil {
-		return c.Value, true
-	}
-	return 0, false
-}
-
 func isConst(e tir.Expr, v int64) bool {
-	c, ok := constant(e)
+	c, ok := tir.IntValue(e)
 	return ok && c == v
 }
 

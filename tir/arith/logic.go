@@ -30,7 +30,7 @@ func (a *Analyzer) simplifyLogical(e *tir.Binary) tir.Expr {
 	y := plain
 	if t.Lanes == 1 {
 		a.scoped(x, and, func() { y = a.simplify(y) })
-		if c, ok := constant(y); ok {
+		if c, ok := tir.IntValue(y); ok {
 			if (c == 1) == and { // the first implies the second
 				a.hit(ruleAndOrImplied)
 				return x
@@ -41,7 +41,7 @@ func (a *Analyzer) simplifyLogical(e *tir.Binary) tir.Expr {
 		if a.info(plain).flags&mayFail == 0 {
 			first := x
 			a.scoped(plain, and, func() { first = a.simplify(x) })
-			if c, ok := constant(first); ok && (c == 1) == and { // the second implies the first
+			if c, ok := tir.IntValue(first); ok && (c == 1) == and { // the second implies the first
 				a.hit(ruleAndOrImplied)
 				return plain
 			}
@@ -192,7 +192,7 @@ func (a *Analyzer) simplifyCall(e *tir.Call) tir.Expr {
 // simplifyIfThenElse simplifies if_then_else, which evaluates only the selected operand.
 func (a *Analyzer) simplifyIfThenElse(e *tir.Call) tir.Expr {
 	cond := a.simplify(e.Args[0])
-	if c, ok := constant(cond); ok {
+	if c, ok := tir.IntValue(cond); ok {
 		a.hit(ruleSelectConst)
 		if c == 1 {
 			return a.simplify(e.Args[1])

@@ -92,8 +92,8 @@ next:
 				kept[i] = r
 				continue next
 			}
-			if c, ok := constant(k); ok { // merge constants
-				if d, ok := constant(e); ok {
+			if c, ok := tir.IntValue(k); ok { // merge constants
+				if d, ok := tir.IntValue(e); ok {
 					kept[i] = makeInt(t, min(c, d))
 					if op == tir.OpMax {
 						kept[i] = makeInt(t, max(c, d))

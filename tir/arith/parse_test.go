@@ -176,7 +176,7 @@ func (r *reader) list(end string) (all []tir.Expr) {
 
 func (r *reader) call(name string, x []tir.Expr) tir.Expr {
 	lanes := func(e tir.Expr) int {
-		v, ok := constant(e)
+		v, ok := tir.IntValue(e)
 		require.True(r.t, ok)
 		return int(v)
 	}
@@ -204,7 +204,7 @@ func (r *reader) call(name string, x []tir.Expr) tir.Expr {
 			return tir.NewCast(t, x[0])
 		}
 		if name == "c"+prefix { // a constant of the type
-			v, ok := constant(x[0])
+			v, ok := tir.IntValue(x[0])
 			require.True(r.t, ok, fmt.Sprint(x[0]))
 			return tir.IntConst(t, v)
 		}

@@ -76,7 +76,7 @@ func (s sum) has(x sum, coef int64) bool {
 // recombineMod merges the remainder x with the matching quotient.
 func (a *Analyzer) recombineMod(s sum, x term, b *tir.Binary) (sum, bool) {
 	n := a.sumOf(b.A, s.t)
-	c, fixed := constant(b.B)
+	c, fixed := tir.IntValue(b.B)
 	for _, y := range s.terms {
 		d, ok := y.atom.(*tir.Binary)
 		if !ok || !fixed || c == 0 || y.id == x.id {
@@ -86,7 +86,7 @@ func (a *Analyzer) recombineMod(s sum, x term, b *tir.Binary) (sum, bool) {
 		if !fits || y.coef != whole {
 			continue
 		}
-		e, by := constant(d.B)
+		e, by := tir.IntValue(d.B)
 		switch {
 		case d.Op == tir.OpFloorDiv && by && e == c && a.id(d.A) == a.id(b.A):
 			a.hit(ruleDivMod)
@@ -126,7 +126,7 @@ func (a *Analyzer) isQuotient(q tir.Expr, n sum, c int64) bool {
 
 // recombineDiv replaces x - (x/c)*c by a remainder, and (x/c)*c by its value if the remainder is known.
 func (a *Analyzer) recombineDiv(s sum, x term, b *tir.Binary) (sum, bool) {
-	c, fixed := constant(b.B)
+	c, fixed := tir.IntValue(b.B)
 	if !fixed || c < 2 || x.coef%c != 0 {
 		return s, false
 	}

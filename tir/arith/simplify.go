@@ -14,7 +14,7 @@ func (a *Analyzer) simplify(e tir.Expr) tir.Expr {
 	a.depth++
 	r := a.simplifyNode(e, i)
 	if i.flags&hasEffect == 0 && i.t.Lanes == 1 && (isIndex(i.t) || tir.IsBool(i.t)) {
-		if _, done := constant(r); !done {
+		if _, done := tir.IntValue(r); !done {
 			if b := a.rangeOf(r); b.lo == b.hi {
 				a.hit(ruleConstRange)
 				r = makeInt(i.t, b.lo)
@@ -189,7 +189,7 @@ func splat(e tir.Expr) (int64, bool) {
 	if b, ok := e.(*tir.Broadcast); ok {
 		e = b.Value
 	}
-	return constant(e)
+	return tir.IntValue(e)
 }
 
 // divideSmall divides integers that may wrap.

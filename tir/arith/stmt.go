@@ -239,7 +239,7 @@ func (a *Analyzer) branches(s *tir.If) tir.Stmt {
 		return nil
 	}
 	cond := a.Simplify(s.Cond)
-	if c, ok := constant(cond); ok {
+	if c, ok := tir.IntValue(cond); ok {
 		a.hit(ruleIfConst)
 		if c != 0 {
 			return a.stmt(s.Then)

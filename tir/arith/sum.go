@@ -203,10 +203,10 @@ func (a *Analyzer) collectBinary(s *sum, e *tir.Binary, coef int64, mode collect
 	}
 	if e.Op == tir.OpMul {
 		x, y := e.A, e.B
-		if _, ok := constant(x); ok {
+		if _, ok := tir.IntValue(x); ok {
 			x, y = y, x
 		}
-		if c, ok := constant(y); ok {
+		if c, ok := tir.IntValue(y); ok {
 			c, ok = mulOK(c, coef)
 			s.over = s.over || !ok
 			a.collect(s, x, c, mode)
@@ -307,7 +307,7 @@ func (a *Analyzer) addProduct(s *sum, coef int64, all []tir.Expr, t tir.Type) {
 	slices.SortStableFunc(all, func(x, y tir.Expr) int { return a.id(x) - a.id(y) })
 	var p tir.Expr
 	for _, f := range all {
-		if c, ok := constant(f); ok {
+		if c, ok := tir.IntValue(f); ok {
 			coef, ok = mulOK(coef, c)
 			s.over = s.over || !ok
 			continue

@@ -60,11 +60,11 @@ func (a *Analyzer) vectorBinary(op tir.BinaryOp, x, y tir.Expr, t tir.Type) tir.
 			return a.ramp(a.make(op, b, c), a.make(op, s, c), lanes, nil)
 		}
 	case tir.OpFloorDiv, tir.OpFloorMod:
-		if n, fixed := constant(c); ok2 && fixed && n > 0 && isIndex(tir.Element(t)) {
+		if n, fixed := tir.IntValue(c); ok2 && fixed && n > 0 && isIndex(tir.Element(t)) {
 			return a.rampDivide(op, b, s, c, n, lanes)
 		}
 	case tir.OpDiv, tir.OpMod:
-		if n, fixed := constant(c); ok2 && fixed && n > 0 && isIndex(tir.Element(t)) && a.rangeOf(x).lo >= 0 {
+		if n, fixed := tir.IntValue(c); ok2 && fixed && n > 0 && isIndex(tir.Element(t)) && a.rangeOf(x).lo >= 0 {
 			if op == tir.OpDiv {
 				return a.rampDivide(tir.OpFloorDiv, b, s, c, n, lanes)
 			}
@@ -106,7 +106,7 @@ func (a *Analyzer) rampDivide(op tir.BinaryOp, base, stride, by tir.Expr, n int6
 	if op == tir.OpFloorMod {
 		hit = ruleRampMod
 	}
-	step, fixed := constant(stride)
+	step, fixed := tir.IntValue(stride)
 	if !fixed {
 		return nil
 	}

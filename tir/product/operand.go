@@ -82,7 +82,7 @@ func (m *match) sum(a *tir.BufferLoad) (form, tir.Expr) {
 		for v := range f.coef {
 			if slices.Contains(m.reduced, v) {
 				for _, v := range m.reduced {
-					if n, ok := constant(m.extents[v]); f.coef[v] == 0 && !(ok && n == 1) {
+					if n, ok := tir.IntValue(m.extents[v]); f.coef[v] == 0 && !(ok && n == 1) {
 						return form{}, nil
 					}
 				}
@@ -169,7 +169,7 @@ func (p *Product) operand(o *Operand, f *factor, row, column int, columns, rows 
 // isOne reports whether the elements of a dimension are contiguous. If a stride is unknown and belongs to the last
 // dimension, the program checks it at run time.
 func (p *Product) isOne(b *tir.Buffer, steps []tir.Expr, d int) bool {
-	if n, ok := constant(steps[d]); ok {
+	if n, ok := tir.IntValue(steps[d]); ok {
 		return n == 1
 	}
 	if d != len(steps)-1 || b.Strides == nil {
@@ -184,8 +184,8 @@ func (p *Product) leads(o *Operand, length tir.Expr) bool {
 	if !p.fits(o.Lead) {
 		return false
 	}
-	n, ok := constant(o.Lead)
-	least, both := constant(length)
+	n, ok := tir.IntValue(o.Lead)
+	least, both := tir.IntValue(length)
 	if ok && both {
 		return n >= max(least, 1)
 	}
@@ -199,7 +199,7 @@ func (p *Product) leads(o *Operand, length tir.Expr) bool {
 
 // fits reports whether a number fits into 32 bits, or adds a check at run time.
 func (p *Product) fits(e tir.Expr) bool {
-	if n, ok := constant(e); ok {
+	if n, ok := tir.IntValue(e); ok {
 		return n >= 1 && n <= math.MaxInt32
 	}
 	if e.DType().Bits > 32 {
@@ -217,8 +217,8 @@ func strides(b *tir.Buffer) []tir.Expr {
 	var step tir.Expr = tir.I64(1)
 	for d := len(all) - 1; d >= 0; d-- {
 		all[d] = step
-		n, ok := constant(b.Shape[d])
-		m, both := constant(step)
+		n, ok := tir.IntValue(b.Shape[d])
+		m, both := tir.IntValue(step)
 		if ok && both {
 			step = tir.I64(n * m)
 		} else if both && m == 1 {

@@ -156,7 +156,7 @@ type match struct {
 }
 
 func (m *match) addLoop(l *tir.For) bool {
-	if zero, ok := constant(l.Min); !ok || zero != 0 || m.extents[l.Var] != nil {
+	if zero, ok := tir.IntValue(l.Min); !ok || zero != 0 || m.extents[l.Var] != nil {
 		return false
 	}
 	m.extents[l.Var] = l.Extent
@@ -218,23 +218,15 @@ func (m *match) addLinear(f *form, e tir.Expr, by int64) bool {
 		case tir.OpSub:
 			return m.addLinear(f, e.A, by) && m.addLinear(f, e.B, -by)
 		case tir.OpMul:
-			if c, ok := constant(e.B); ok && c < most && c > -most {
+			if c, ok := tir.IntValue(e.B); ok && c < most && c > -most {
 				return m.addLinear(f, e.A, by*c)
 			}
-			if c, ok := constant(e.A); ok && c < most && c > -most {
+			if c, ok := tir.IntValue(e.A); ok && c < most && c > -most {
 				return m.addLinear(f, e.B, by*c)
 			}
 		}
 	}
 	return false
-}
-
-func constant(e tir.Expr) (int64, bool) {
-	c, ok := e.(*tir.IntImm)
-	if !ok {
-		return 0, false
-	}
-	return c.Value, true
 }
 
 // covers returns the number n of values of a form if it takes each of 0 to n-1 exactly once, as the digits of a number
@@ -249,7 +241,7 @@ func (m *match) covers(f form) tir.Expr {
 	}
 	var digits []digit
 	for v, c := range f.coef {
-		if n, ok := constant(m.extents[v]); ok && n == 1 {
+		if n, ok := tir.IntValue(m.extents[v]); ok && n == 1 {
 			continue
 		}
 		digits = append(digits, digit{c, m.extents[v]})
@@ -263,7 +255,7 @@ func (m *match) covers(f form) tir.Expr {
 		if d.coef != place {
 			return nil
 		}
-		n, ok := constant(d.extent)
+		n, ok := tir.IntValue(d.extent)
 		if !ok {
 			if i == len(digits)-1 && place == 1 {
 				return d.extent
@@ -307,7 +299,7 @@ func (m *match) sameElements(c *tir.Buffer, init, update *tir.BufferStore, commo
 		m.dims = append(m.dims, added)
 	}
 	for _, v := range common {
-		if n, ok := constant(m.extents[v]); !used[v] && !(ok && n == 1) {
+		if n, ok := tir.IntValue(m.extents[v]); !used[v] && !(ok && n == 1) {
 			return false // it would add a product more than once
 		}
 	}
@@ -324,8 +316,8 @@ func sameSize(a, b tir.Expr) bool {
 	if a == nil || b == nil {
 		return false
 	}
-	x, ok := constant(a)
-	if y, both := constant(b); ok || both {
+	x, ok := tir.IntValue(a)
+	if y, both := tir.IntValue(b); ok || both {
 		return ok && both && x == y
 	}
 	return compare.Equal(a, b)

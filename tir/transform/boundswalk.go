@@ -58,7 +58,7 @@ func (c *boundsChecker) other(node any) {
 		return
 	}
 	if _, buffers := tir.Named(node); len(buffers) > 0 {
-		c.err = notKnown(node, "names buffer "+tir.NameOf(buffers[0]))
+		c.err = tir.NotKnown(node, "names buffer "+tir.NameOf(buffers[0]))
 	}
 }
 

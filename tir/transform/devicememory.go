@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"strings"
+
 	"tvmgo/target"
 	"tvmgo/tir"
 )
@@ -89,4 +91,10 @@ func replaceBuffers(s tir.Stmt, with func(b *tir.Buffer) *tir.Buffer) tir.Stmt {
 		}
 		return s
 	}}).MutateStmt(s)
+}
+
+// isTexture reports whether memory of a scope is an image, whose dimensions belong to the device.
+func isTexture(scope string) bool {
+	scope = strings.TrimPrefix(scope, "global.")
+	return scope == "texture" || strings.HasPrefix(scope, "texture.") || strings.HasPrefix(scope, "texture-")
 }

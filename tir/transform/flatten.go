@@ -7,6 +7,7 @@ import (
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
 	"tvmgo/tir/compare"
+	"tvmgo/tir/layout"
 )
 
 // FlattenStorage gives each access to a buffer one index. Strides (also those that storage_align made larger) and
@@ -86,13 +87,13 @@ func (l *flattener) replace(b *tir.Buffer, view bool) bool {
 	if len(b.Shape) == 1 && b.Offset == nil && b.Strides == nil {
 		return false
 	}
-	n, err := span(b)
+	n, err := layout.Size(b)
 	if err != nil {
 		l.err = err
 		return false
 	}
 	size := l.a.Simplify(n)
-	if c, ok := constantOf(size); ok && c < 1<<31 {
+	if c, ok := tir.IntValue(size); ok && c < 1<<31 {
 		l.small[b] = true
 		size = tir.I32(int32(c))
 	}
@@ -111,7 +112,7 @@ func (l *flattener) index(b *tir.Buffer, indices []tir.Expr) []tir.Expr {
 		l.used[l.flat[b]] = true
 		return []tir.Expr{at}
 	}
-	at, err := element(b, indices, l.small[b])
+	at, err := layout.Element(b, indices, l.small[b])
 	if err != nil {
 		if l.err == nil {
 			l.err = err
@@ -139,7 +140,7 @@ func (l *flattener) other(node any) {
 	_, own := tir.Bound(node)
 	for _, b := range append(buffers, own...) {
 		if l.err == nil && b != nil && (l.flat[b] != nil || len(b.Shape) != 1) {
-			l.err = notKnown(node, "names buffer "+b.Name)
+			l.err = tir.NotKnown(node, "names buffer "+b.Name)
 		}
 	}
 }

@@ -123,11 +123,6 @@ func bodies(s tir.Stmt) []tir.Stmt {
 	return all
 }
 
-// notKnown returns an error for a node whose effects a pass does not know.
-func notKnown(node any, why string) error {
-	return fmt.Errorf("%s %s, and this pass does not know what it does: lower it before", tir.NodeName(node), why)
-}
-
 // contains reports whether is holds for a node of a tree. It visits parts that occur several times once.
 func contains(tree any, is func(node any) bool) bool {
 	found, seen := false, map[any]bool{}

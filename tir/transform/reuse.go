@@ -6,6 +6,7 @@ import (
 	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
+	"tvmgo/tir/layout"
 )
 
 // ReuseStorage lets allocations whose lifetimes do not overlap share memory. A lifetime extends from the first
@@ -183,7 +184,7 @@ const unknownBytes = 1 << 40
 
 // bytesOf returns the size of an allocation.
 func bytesOf(b *tir.Buffer) int64 {
-	n, ok := constantSpan(b)
+	n, ok := layout.ConstantSize(b)
 	if !ok {
 		return unknownBytes
 	}

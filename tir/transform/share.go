@@ -5,6 +5,7 @@ import (
 
 	"tvmgo/tir"
 	"tvmgo/tir/compare"
+	"tvmgo/tir/layout"
 )
 
 // slot is the memory of one allocation, and the buffers that share it one after the other.
@@ -109,8 +110,8 @@ func (b *bodyLives) synced(x *slot, l *life, at standing) bool {
 
 // noLarger reports whether a buffer without a constant size certainly needs no more memory than another one.
 func (r *reuser) noLarger(x, than *tir.Buffer) bool {
-	p, err := span(x)
-	q, err2 := span(than)
+	p, err := layout.Size(x)
+	q, err2 := layout.Size(than)
 	if err != nil || err2 != nil {
 		return false
 	}
@@ -128,7 +129,7 @@ func (r *reuser) noLarger(x, than *tir.Buffer) bool {
 				r.a.Bind(v, tir.IntConst(v.Type, 0), tir.IntConst(v.Type, 1<<31-1))
 			}
 		}
-		holds = r.a.Prove(tir.LE(productOf(p, width(x)), productOf(q, width(than))))
+		holds = r.a.Prove(tir.LE(layout.Product(p, width(x)), layout.Product(q, width(than))))
 	})
 	return holds
 }

@@ -160,7 +160,7 @@ func (s *splitter) numbers(what string, all ...tir.Expr) {
 				s.fail("%s loads from buffer %s on the host, which cannot see the device's memory: compute it in a kernel, or "+
 					"pass it as a number", what, l.Buffer.Name)
 			} else if tir.Opaque(node) {
-				s.fail("%w", notKnown(node, "is computed by the host"))
+				s.fail("%w", tir.NotKnown(node, "is computed by the host"))
 			}
 			return true
 		})
@@ -221,7 +221,7 @@ func (s *splitter) stmt(x tir.Stmt) tir.Stmt {
 	case *tir.Assert:
 		s.numbers("an assertion", x.Cond)
 	default:
-		s.fail("%w", notKnown(x, "is a statement of the host"))
+		s.fail("%w", tir.NotKnown(x, "is a statement of the host"))
 	}
 	return x
 }

@@ -185,13 +185,13 @@ func (f *kernelForm) each(s tir.Stmt, have []string) {
 	for _, e := range exprs {
 		tir.Walk(e, func(node any) bool {
 			if tir.Opaque(node) {
-				f.fail("%w", notKnown(node, "stands outside of the loops over threads"))
+				f.fail("%w", tir.NotKnown(node, "stands outside of the loops over threads"))
 			}
 			return f.err == nil
 		})
 	}
 	if tir.Opaque(s) {
-		f.fail("%w", notKnown(s, "stands outside of the loops over threads"))
+		f.fail("%w", tir.NotKnown(s, "stands outside of the loops over threads"))
 	}
 }
 

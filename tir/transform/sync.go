@@ -208,7 +208,7 @@ func (y *syncer) stmt(s tir.Stmt) syncPart {
 	}
 	exprs, inner := tir.Parts(s)
 	if len(inner) > 0 {
-		y.fail("%w", notKnown(s, "has statements within, in a kernel"))
+		y.fail("%w", tir.NotKnown(s, "has statements within, in a kernel"))
 	}
 	list := y.anything()
 	for _, e := range exprs {

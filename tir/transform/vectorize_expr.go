@@ -185,7 +185,7 @@ func isContiguous(e tir.Expr) bool {
 	if !ok {
 		return false
 	}
-	step, ok := constantOf(r.Stride)
+	step, ok := tir.IntValue(r.Stride)
 	return ok && step == 1
 }
 

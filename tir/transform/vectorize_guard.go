@@ -63,7 +63,7 @@ func (z *lockstep) hardest(c tir.Expr) (at tir.Expr, ok bool) {
 	if !ok || !isRamp {
 		return nil, false
 	}
-	step, ok := constantOf(ramp.Stride)
+	step, ok := tir.IntValue(ramp.Stride)
 	if !ok || step == 0 {
 		return nil, false
 	}

@@ -31,7 +31,7 @@ func (f *kernelForm) virtual(s *tir.For, have []string) tir.Stmt {
 			meets = meets || n.Kind == tir.CallIntrinsic && n.Name == "storage_sync"
 		default:
 			if tir.Opaque(n) {
-				f.fail("%w", notKnown(n, "stands in loop "+s.Var.Name+" over "+s.Thread))
+				f.fail("%w", tir.NotKnown(n, "stands in loop "+s.Var.Name+" over "+s.Thread))
 			}
 		}
 		return f.err == nil

@@ -1,4 +1,4 @@
-package transform
+package narrow
 
 import "tvmgo/tir"
 
@@ -56,7 +56,7 @@ func (l *legalizer) expr(e tir.Expr) (tir.Expr, bool) {
 	case *tir.Not, *tir.Select, *tir.Broadcast, *tir.Shuffle, *tir.StringImm, *tir.Bad:
 	default:
 		if !l.legal(t) {
-			l.fail("%w", notKnown(e, "is of type "+t.String()))
+			l.fail("%w", tir.NotKnown(e, "is of type "+t.String()))
 		}
 		l.other(e)
 	}
@@ -68,19 +68,19 @@ func (l *legalizer) other(node any) {
 	exprs, _ := tir.Parts(node)
 	for _, e := range exprs {
 		if t := e.DType(); !l.legal(t) {
-			l.fail("%w", notKnown(node, "computes with type "+t.String()))
+			l.fail("%w", tir.NotKnown(node, "computes with type "+t.String()))
 		}
 	}
 	vars, buffers := tir.Named(node)
 	own, ownBuffers := tir.Bound(node)
 	for _, v := range append(vars, own...) {
 		if !l.legal(v.Type) || l.own[v] != nil {
-			l.fail("%w", notKnown(node, "names variable "+v.Name+" of a narrow type"))
+			l.fail("%w", tir.NotKnown(node, "names variable "+v.Name+" of a narrow type"))
 		}
 	}
 	for _, b := range append(buffers, ownBuffers...) {
 		if !l.legal(b.DType) {
-			l.fail("%w", notKnown(node, "names buffer "+b.Name+" of type "+b.DType.String()))
+			l.fail("%w", tir.NotKnown(node, "names buffer "+b.Name+" of type "+b.DType.String()))
 		}
 	}
 }

@@ -1,10 +1,11 @@
-package transform
+package narrow
 
 import (
 	"slices"
 
 	"tvmgo/dlpack"
 	"tvmgo/tir"
+	"tvmgo/tir/layout"
 )
 
 // narrowStorage describes how a buffer of a narrow type is stored.
@@ -41,14 +42,14 @@ func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 		c.Name = b.Name + "_bytes"
 	}
 	if n.packed {
-		count, err := span(b)
+		count, err := layout.Size(b)
 		if err != nil {
 			l.fail("%w", err)
 			count = tir.I64(0)
 		}
-		c.Shape = []tir.Expr{tir.FloorDiv(sumOf(productOf(count, tir.I64(int64(b.DType.Bits))), tir.I64(7)),
+		c.Shape = []tir.Expr{tir.FloorDiv(layout.Sum(layout.Product(count, tir.I64(int64(b.DType.Bits))), tir.I64(7)),
 			tir.I64(8))}
-		if k, ok := constantOf(count); ok {
+		if k, ok := tir.IntValue(count); ok {
 			c.Shape = []tir.Expr{tir.I64((k*int64(b.DType.Bits) + 7) / 8)}
 		}
 		c.Strides, c.Offset = nil, nil
@@ -89,7 +90,7 @@ func (l *legalizer) read(n *narrowStorage, indices []tir.Expr) tir.Expr {
 	if !n.packed {
 		return value(t, &tir.BufferLoad{Buffer: n.bytes, Indices: indices})
 	}
-	at, err := element(n.buffer, indices, false)
+	at, err := layout.Element(n.buffer, indices, false)
 	if err != nil {
 		l.fail("%w", err)
 		return tir.I32(0)
@@ -140,7 +141,7 @@ func (l *legalizer) write(n *narrowStorage, indices []tir.Expr, v tir.Expr) tir.
 			"bytes, or run the loop on the host",
 			n.buffer.Name, t)
 	}
-	at, err := element(n.buffer, indices, false)
+	at, err := layout.Element(n.buffer, indices, false)
 	if err != nil {
 		l.fail("%w", err)
 		return &tir.Seq{}

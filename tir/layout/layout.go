@@ -1,15 +1,16 @@
-package transform
+// Package layout computes where the elements of a buffer lie in memory: its strides, the memory that it spans, and the
+// position of an element. Positions and sizes count elements.
+package layout
 
 import (
 	"fmt"
-	"strings"
 
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
 )
 
-// compactStrides returns the distance in elements from one index of a buffer to the next, explicit or not.
-func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
+// Strides returns the distance in elements from one index of a buffer to the next, explicit or not.
+func Strides(b *tir.Buffer) ([]tir.Expr, error) {
 	if b.Strides != nil {
 		if len(b.Strides) != len(b.Shape) {
 			return nil, fmt.Errorf("buffer %s has %d dimensions and %d strides: give it one for each", b.Name,
@@ -22,25 +23,16 @@ func compactStrides(b *tir.Buffer) ([]tir.Expr, error) {
 	for d := len(out) - 1; d >= 0; d-- {
 		out[d] = step
 		if d > 0 {
-			step = productOf(step, b.Shape[d])
+			step = Product(step, b.Shape[d])
 		}
 	}
 	return out, nil
 }
 
-// constantOf returns the value of a constant integer.
-func constantOf(e tir.Expr) (int64, bool) {
-	c, ok := e.(*tir.IntImm)
-	if !ok || c == nil {
-		return 0, false
-	}
-	return c.Value, true
-}
-
 // wide returns an integer in 64 bits.
 func wide(e tir.Expr) tir.Expr {
 	t := tir.Vector(tir.Int64, int(e.DType().Lanes))
-	if c, ok := constantOf(e); ok {
+	if c, ok := tir.IntValue(e); ok {
 		return tir.I64(c)
 	}
 	if e.DType() == t {
@@ -50,9 +42,10 @@ func wide(e tir.Expr) tir.Expr {
 }
 
 // sumOf and productOf are sums and products in 64 bits, with trivial operands folded.
-func sumOf(a, b tir.Expr) tir.Expr {
-	x, okA := constantOf(a)
-	y, okB := constantOf(b)
+// Sum returns a + b in 64 bits, folded where a constant allows it.
+func Sum(a, b tir.Expr) tir.Expr {
+	x, okA := tir.IntValue(a)
+	y, okB := tir.IntValue(b)
 	switch {
 	case okA && okB:
 		return tir.I64(x + y)
@@ -64,9 +57,10 @@ func sumOf(a, b tir.Expr) tir.Expr {
 	return tir.Add(wide(a), wide(b))
 }
 
-func productOf(a, b tir.Expr) tir.Expr {
-	x, okA := constantOf(a)
-	y, okB := constantOf(b)
+// Product returns a·b in 64 bits, folded where a constant allows it.
+func Product(a, b tir.Expr) tir.Expr {
+	x, okA := tir.IntValue(a)
+	y, okB := tir.IntValue(b)
 	switch {
 	case okA && okB:
 		return tir.I64(x * y)
@@ -80,21 +74,21 @@ func productOf(a, b tir.Expr) tir.Expr {
 	return tir.Mul(wide(a), wide(b))
 }
 
-// span returns the number of elements from a buffer's address to the end of its last element; 0 for a buffer without
+// Size returns the number of elements from a buffer's address to the end of its last element; 0 for a buffer without
 // elements, or, if that is known only at run time, some number that is not negative. The strides must not be negative.
-func span(b *tir.Buffer) (tir.Expr, error) {
-	strides, err := compactStrides(b)
+func Size(b *tir.Buffer) (tir.Expr, error) {
+	strides, err := Strides(b)
 	if err != nil {
 		return nil, err
 	}
 	var compact, last tir.Expr = tir.I64(1), tir.I64(1)
 	if b.Offset != nil {
-		last = sumOf(last, b.Offset)
+		last = Sum(last, b.Offset)
 	}
 	known := true
 	for d, n := range b.Shape {
-		size, isConst := constantOf(n)
-		step, constStep := constantOf(strides[d])
+		size, isConst := tir.IntValue(n)
+		step, constStep := tir.IntValue(strides[d])
 		switch {
 		case isConst && size == 0:
 			return tir.I64(0), nil
@@ -106,8 +100,8 @@ func span(b *tir.Buffer) (tir.Expr, error) {
 				"lowest address, and turn the index around", b.Name, d, step)
 		}
 		known = known && isConst && constStep
-		compact = productOf(compact, n)
-		last = sumOf(last, productOf(sumOf(n, tir.I64(-1)), strides[d]))
+		compact = Product(compact, n)
+		last = Sum(last, Product(Sum(n, tir.I64(-1)), strides[d]))
 	}
 	switch {
 	case b.Strides == nil && b.Offset == nil:
@@ -115,28 +109,28 @@ func span(b *tir.Buffer) (tir.Expr, error) {
 	case known && b.Offset == nil:
 		return last, nil
 	}
-	if _, isConst := constantOf(last); isConst {
+	if _, isConst := tir.IntValue(last); isConst {
 		return last, nil
 	}
 	return tir.Max(last, tir.I64(0)), nil
 }
 
-// constantSpan is span if it is constant.
-func constantSpan(b *tir.Buffer) (int64, bool) {
-	n, err := span(b)
+// ConstantSize is Size if it is constant.
+func ConstantSize(b *tir.Buffer) (int64, bool) {
+	n, err := Size(b)
 	if err != nil {
 		return 0, false
 	}
-	if _, ok := constantOf(n); !ok {
+	if _, ok := tir.IntValue(n); !ok {
 		n = arith.NewAnalyzer().Simplify(n)
 	}
-	return constantOf(n)
+	return tir.IntValue(n)
 }
 
-// element returns the position of the element at indices, counted in elements from the buffer's address. It is a vector
+// Element returns the position of the element at indices, counted in elements from the buffer's address. It is a vector
 // if the last index is one. small means that it certainly fits 32 bits; then it has the widest type of the indices.
-func element(b *tir.Buffer, indices []tir.Expr, small bool) (tir.Expr, error) {
-	strides, err := compactStrides(b)
+func Element(b *tir.Buffer, indices []tir.Expr, small bool) (tir.Expr, error) {
+	strides, err := Strides(b)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +170,7 @@ func newIndexSum(t tir.Type) *indexSum { return &indexSum{t: t} }
 
 // as converts an integer to the type of the sum, keeping its lanes.
 func (s *indexSum) as(e tir.Expr) tir.Expr {
-	if c, ok := constantOf(e); ok {
+	if c, ok := tir.IntValue(e); ok {
 		return tir.IntConst(s.t, c)
 	}
 	if cast, ok := e.(*tir.Cast); ok && tir.Element(cast.Value.DType()) == s.t && cast.Type.Bits > s.t.Bits &&
@@ -187,8 +181,8 @@ func (s *indexSum) as(e tir.Expr) tir.Expr {
 }
 
 func (s *indexSum) product(a, b tir.Expr) tir.Expr {
-	x, okA := constantOf(a)
-	y, okB := constantOf(b)
+	x, okA := tir.IntValue(a)
+	y, okB := tir.IntValue(b)
 	switch {
 	case okA && okB:
 		return tir.IntConst(s.t, x*y)
@@ -204,7 +198,7 @@ func (s *indexSum) product(a, b tir.Expr) tir.Expr {
 
 func (s *indexSum) add(x, stride tir.Expr) {
 	p := s.product(x, stride)
-	if c, ok := constantOf(p); ok {
+	if c, ok := tir.IntValue(p); ok {
 		s.known += c
 		return
 	}
@@ -229,10 +223,4 @@ func (s *indexSum) value() tir.Expr {
 func (s *indexSum) ramp(r *tir.Ramp, stride tir.Expr) tir.Expr {
 	s.add(r.Base, stride)
 	return &tir.Ramp{Base: s.value(), Stride: s.product(r.Stride, stride), Lanes: r.Lanes}
-}
-
-// isTexture reports whether memory of a scope is an image, whose dimensions belong to the device.
-func isTexture(scope string) bool {
-	scope = strings.TrimPrefix(scope, "global.")
-	return scope == "texture" || strings.HasPrefix(scope, "texture.") || strings.HasPrefix(scope, "texture-")
 }

@@ -21,9 +21,10 @@ import (
 type waiting struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
-	dir    string // the folder of its outputs
-	temp   string // TMPDIR
-	child  int    // a process that it started
+	dir    string   // the folder of its outputs
+	temp   string   // TMPDIR
+	child  int      // a process that it started
+	family *os.File // at its end when the command and all processes that it started have ended
 }
 
 // await starts a command and waits until code that it runs writes its process ID to the pipe that the variable REACHED
@@ -37,7 +38,12 @@ func await(t *testing.T, dir string, env []string, args ...string) *waiting {
 	w.cmd = exec.Command(path, args...)
 	w.cmd.Dir, w.cmd.Stderr = dir, &w.stderr
 	w.cmd.Env = append(append(os.Environ(), env...), "TMPDIR="+w.temp, "REACHED="+reached)
+	family, held, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = family.Close() })
+	w.family, w.cmd.ExtraFiles = family, []*os.File{held}
 	require.NoError(t, w.cmd.Start())
+	require.NoError(t, held.Close())
 	said, err := os.ReadFile(reached) // waits until it is there
 	require.NoError(t, err)
 	w.child, err = strconv.Atoi(strings.Fields(string(said))[0]) // several may run at once
@@ -67,12 +73,13 @@ func left(t *testing.T, dir string, before ...string) (names []string) {
 	return names
 }
 
-// stuck makes a compiler that does not end if a certain argument is present.
+// stuck makes a compiler that does not end if a certain argument is present. If its child is killed, it fails, and
+// writes nothing.
 func stuck(t *testing.T, real, at string) string {
 	t.Helper()
 	tool := filepath.Join(t.TempDir(), real)
 	lines := "#!/bin/sh\ncase \" $* \" in *\" " + at +
-		" \"*) touch \"$TMPDIR/left\"; sleep 600 & echo $! >$REACHED; wait;; esac\nexec " + real + " \"$@\"\n"
+		" \"*) touch \"$TMPDIR/left\"; sleep 600 & echo $! >$REACHED; wait; exit 1;; esac\nexec " + real + " \"$@\"\n"
 	require.NoError(t, os.WriteFile(tool, []byte(lines), 0o777))
 	return tool
 }
@@ -161,6 +168,7 @@ func TestKilled_NoFileBesideTheOutput(t *testing.T) {
 	require.NoError(t, w.cmd.Process.Kill())
 	_ = w.cmd.Wait()
 	_ = syscall.Kill(w.child, syscall.SIGKILL)
+	must.Get(io.ReadAll(w.family))(t) // other compilers still run, and write to the temporary folder
 	require.ElementsMatch(t, before, left(t, dir, before...))
 }
 

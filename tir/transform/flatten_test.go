@@ -63,15 +63,22 @@ func TestFlattenStorage(t *testing.T) {
 // The indices of a loop over fused dimensions become that loop's variable, also if the sizes are variables. Parameters
 // of kernels become flat themselves.
 func TestFlattenStorage_FusedDimensionsOfKernels(t *testing.T) {
-	m := must.Get(text.Parse(`func f(p: handle, q: handle, n: int32, m: int32, k: int32) {
+	m := must.Get(text.Parse(`func f(p: handle, q: handle, r: handle, s: handle, u: handle, n: int32, m: int32, k: int32) {
   buffer a: float32[n, m, k], param p
   buffer b: float32[n, m], param q
+  buffer c: float32[n, m], param r
+  buffer d: float32[n, m], param s
+  buffer e: float32[n, m], param u
   for i in range(n * m * k) {
     a[floordiv(floordiv(i, k), m), floormod(floordiv(i, k), m), floormod(i, k)] = b[floordiv(i, m), floormod(i, k)]
+    c[floordiv(i, k), floormod(i, m)] = d[floordiv(i + 1, m), floormod(i, m)] + e[floordiv(i, k), floormod(i, k)]
   }
 }`))(t)
 	m.Funcs[0].Attrs = map[string]any{transform.AttrConvention: int64(transform.ConventionKernel)}
 	text := text.Print(oneFunc(t, transform.FlattenStorage, m.Funcs[0]))
 	require.Contains(t, text, "buffer a: float32[cast(int64, n) * cast(int64, m) * cast(int64, k)], param p")
 	require.Contains(t, text, "a[i] = b[cast(int64, ", "the divisors of b's indices differ")
+	require.Contains(t, text, "c[cast(int64, ", "the divisors of c's indices differ, and only the second one is its size")
+	require.Contains(t, text, "= d[cast(int64, ", "the dividends of d's indices differ")
+	require.Contains(t, text, " + e[cast(int64, ", "the divisor of e's indices is not its size")
 }

@@ -14,12 +14,19 @@ import (
 // whole loop becomes serial if its iterations may depend on each other, if it has a call with effects or an
 // assertion, or if its extent is not constant. Of nested loops, the innermost becomes vectors. The result is always
 // that of the serial loop.
+//
+// In kernels, a store below a bounds check is a vector where the check holds for all its elements; the others run
+// iteration by iteration. On a CPU, LoopPartition separates them before.
 func Vectorize(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	width := vectorBits(t)
 	return mapBodies("vectorize", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
+		device := IsKernel(f) || contains(f.Body, func(node any) bool {
+			loop, ok := node.(*tir.For)
+			return ok && loop.Kind == tir.ThreadBind
+		})
 		v := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
 			if loop, ok := s.(*tir.For); ok && loop.Kind == tir.Vectorized {
-				return vectorizeLoop(loop, width, IsKernel(f))
+				return vectorizeLoop(loop, width, device)
 			}
 			return s
 		}}
@@ -28,7 +35,7 @@ func Vectorize(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 }
 
 // vectorizeLoop vectorizes a loop whose body no longer has vectorized loops.
-func vectorizeLoop(s *tir.For, width int, kernel bool) tir.Stmt {
+func vectorizeLoop(s *tir.For, width int, device bool) tir.Stmt {
 	serial := *s
 	serial.Kind = tir.Serial
 	iterations, constant := count(s.Extent)
@@ -54,8 +61,7 @@ func vectorizeLoop(s *tir.For, width int, kernel bool) tir.Stmt {
 		if lanes == 1 {
 			return tir.Copied(body, map[*tir.Var]tir.Expr{s.Var: at})
 		}
-		z := newLockstep(s.Var, at, int(lanes))
-		z.kernel = kernel
+		z := newLockstep(s.Var, at, int(lanes), device)
 		r, ok := z.stmt(body)
 		if !ok {
 			return tir.Copied(z.eachIteration(body), nil)

@@ -160,7 +160,7 @@ func (z *lockstep) load(e *tir.BufferLoad) tir.Expr {
 	}
 	if z.same(e.Indices[:d]...) {
 		last := z.expr(e.Indices[d])
-		if !z.kernel || z.failed || z.lanes > maxGathered || isContiguous(last) {
+		if !z.device || z.failed || z.lanes > maxGathered || isContiguous(last) {
 			return &tir.BufferLoad{Buffer: e.Buffer, Indices: append(append([]tir.Expr{}, e.Indices[:d]...), last)}
 		}
 		// In kernels, constant indices let compilers keep memory of one thread in registers.

@@ -1,74 +1,177 @@
 package transform
 
-import "tvmgo/tir"
+import (
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
 
-// withinBounds handles a condition that differs between lanes in a kernel: comparisons of values that rise or fall from
-// lane to lane, as bounds checks do. If they hold in the lane where they are hardest to meet, they hold in all lanes,
-// and the body runs as vectors; otherwise it runs iteration by iteration. first is the part of the condition that is
-// equal in all lanes, or nil. It returns nil for other conditions and bodies.
-func (z *lockstep) withinBounds(first, rest tir.Expr, s *tir.If) tir.Stmt {
-	if !z.kernel || s.Else != nil {
-		return nil
-	}
-	all := first
-	for _, c := range conjuncts(rest) {
-		at, ok := z.hardest(c)
-		if !ok {
+// together returns a condition that is the same in all lanes and holds exactly where cond does, because lanes that
+// start at a multiple of their number lie on the same side of a bound that is one, too. nil: there is none.
+func (z *lockstep) together(cond tir.Expr) tir.Expr {
+	return z.everyConjunct(cond, func(b *tir.Binary, x, bound tir.Expr, stride int64) tir.Expr {
+		if stride != 1 || b.Op != tir.OpLT && b.Op != tir.OpGE {
 			return nil
 		}
-		c = tir.Substitute(c, map[*tir.Var]tir.Expr{z.v: at})
-		if all == nil {
+		an := arith.NewAnalyzer()
+		for _, e := range []tir.Expr{x, bound} {
+			rest, constant := an.Simplify(tir.FloorMod(e, sized(e.DType(), int64(z.lanes)))).(*tir.IntImm)
+			if !constant || rest.Value != 0 {
+				return nil
+			}
+		}
+		return &tir.Binary{Op: b.Op, A: x, B: bound}
+	})
+}
+
+// all returns a condition that holds only if cond holds in all lanes; nil: there is none.
+func (z *lockstep) all(cond tir.Expr) tir.Expr {
+	return z.everyConjunct(cond, func(b *tir.Binary, x, bound tir.Expr, stride int64) tir.Expr {
+		span := stride * int64(z.lanes-1)
+		up := b.Op == tir.OpLT || b.Op == tir.OpLE
+		if span > 0 == up { // the last lane decides, otherwise the first one
+			if c, constant := bound.(*tir.IntImm); constant {
+				return &tir.Binary{Op: b.Op, A: x, B: sized(c.Type, c.Value-span)}
+			}
+			x = plus(x, span)
+		}
+		return &tir.Binary{Op: b.Op, A: x, B: bound}
+	})
+}
+
+// everyConjunct replaces the conjuncts of a condition that differ between lanes. They compare integers that grow by a
+// constant from lane to lane with a bound that is the same in all.
+func (z *lockstep) everyConjunct(cond tir.Expr,
+	replace func(b *tir.Binary, x, bound tir.Expr, stride int64) tir.Expr) (all tir.Expr) {
+	for _, c := range conjuncts(cond) {
+		if z.differs(c) {
+			likely, plain := false, c
+			if call, ok := c.(*tir.Call); ok && call.Kind == tir.CallIntrinsic && call.Name == "likely" {
+				likely, plain = true, call.Args[0]
+			}
+			b, ok := plain.(*tir.Binary)
+			if ok && z.same(b.A) { // of comparisons alone: others are left out below
+				b = flipped(b)
+			}
+			if ok && (b.Op == tir.OpGT || b.Op == tir.OpGE || b.Op == tir.OpLT || b.Op == tir.OpLE) &&
+				tir.IsInt(b.A.DType()) && z.same(b.B) {
+				c = z.lineOf(b, replace)
+			} else {
+				c = nil
+			}
+			if c != nil && likely {
+				c = tir.Intrin("likely", c)
+			}
+		} else if mayFail(c) {
+			c = nil
+		}
+		switch {
+		case c == nil:
+			return nil
+		case all == nil:
 			all = c
-		} else {
+		default:
 			all = tir.And(all, c)
 		}
 	}
-	serial, ok := z.serial(s)
+	return all
+}
+
+// flipped returns a comparison with its operands exchanged.
+func flipped(b *tir.Binary) *tir.Binary {
+	op := b.Op
+	switch b.Op {
+	case tir.OpLT:
+		op = tir.OpGT
+	case tir.OpLE:
+		op = tir.OpGE
+	case tir.OpGT:
+		op = tir.OpLT
+	case tir.OpGE:
+		op = tir.OpLE
+	}
+	return &tir.Binary{Op: op, A: b.B, B: b.A}
+}
+
+// lineOf replaces a comparison whose left side grows by a constant from lane to lane; nil if it does not.
+func (z *lockstep) lineOf(b *tir.Binary,
+	replace func(b *tir.Binary, x, bound tir.Expr, stride int64) tir.Expr) tir.Expr {
+	v, ok := z.value(b.A)
 	if !ok {
 		return nil
 	}
-	before := z.vectors
-	then, ok := z.stmt(s.Then)
-	if !ok || z.vectors == before {
+	r, ok := v.(*tir.Ramp)
+	if !ok {
 		return nil
 	}
-	return &tir.If{Cond: all, Then: then, Else: tir.Copied(serial, nil)}
+	stride, ok := r.Stride.(*tir.IntImm)
+	if !ok || stride.Value == 0 || stride.Value > 1<<20 || stride.Value < -1<<20 {
+		return nil
+	}
+	return replace(b, r.Base, b.B, stride.Value)
 }
 
-// hardest returns the loop variable's value in the lane in which a comparison is hardest to meet; false if that is not
-// known.
-func (z *lockstep) hardest(c tir.Expr) (at tir.Expr, ok bool) {
-	if call, is := c.(*tir.Call); is && call.Name == "likely" {
-		c = call.Args[0]
+// edges executes a statement below a condition that differs between lanes: in a kernel as vectors where the condition
+// holds in all lanes, otherwise iteration by iteration.
+func (z *lockstep) edges(cond tir.Expr, s tir.Stmt) (tir.Stmt, bool) {
+	if !z.device {
+		return z.serial(&tir.If{Cond: cond, Then: s})
 	}
-	b, ok := c.(*tir.Binary)
-	if !ok || mayFail(c) || len(z.vars) > 0 || !tir.IsInt(b.A.DType()) {
+	before := z.vectors
+	c := z.together(cond)
+	if c != nil {
+		if then, ok := z.stmt(s); ok && z.vectors > before {
+			return &tir.If{Cond: c, Then: then}, true
+		}
+	}
+	if c = z.all(cond); c != nil && !never(c) {
+		then, ok := z.stmt(s)
+		if edge, fine := z.serial(&tir.If{Cond: cond, Then: s}); ok && fine && z.vectors > before {
+			return &tir.If{Cond: c, Then: then, Else: edge}, true
+		}
+	}
+	return z.serial(&tir.If{Cond: cond, Then: s})
+}
+
+// never reports whether a condition certainly does not hold.
+func never(cond tir.Expr) bool { return arith.NewAnalyzer().Prove(&tir.Not{A: cond}) }
+
+// guardedStore stores a value that an if_then_else reads below a condition that differs between lanes: as a vector
+// where the condition holds in all lanes, otherwise iteration by iteration.
+func (z *lockstep) guardedStore(s *tir.BufferStore) (tir.Stmt, bool) {
+	var choice *tir.Call
+	tir.Walk(s.Value, func(node any) bool {
+		if c, ok := node.(*tir.Call); ok && c.Kind == tir.CallIntrinsic && c.Name == "if_then_else" && choice == nil &&
+			z.differs(c.Args[0]) && (mayFail(c.Args[1]) || mayFail(c.Args[2])) {
+			choice = c
+		}
+		_, let := node.(*tir.Let)
+		return choice == nil && !let
+	})
+	if choice == nil {
 		return nil, false
 	}
-	a, lane := b.A, z.lanes-1 // the greatest value on the left, or the least one on the right
-	switch b.Op {
-	case tir.OpLT, tir.OpLE:
-	case tir.OpGT, tir.OpGE:
-		lane = 0
-	default:
+	with := func(value tir.Expr) *tir.BufferStore {
+		m := &tir.Mutator{PreExpr: func(e tir.Expr) (tir.Expr, bool) {
+			if e == tir.Expr(choice) {
+				return value, true
+			}
+			return e, false
+		}}
+		return &tir.BufferStore{Buffer: s.Buffer, Value: m.MutateExpr(s.Value), Indices: s.Indices}
+	}
+	if c := z.together(choice.Args[0]); c != nil {
+		same := *choice
+		same.Args = []tir.Expr{c, choice.Args[1], choice.Args[2]}
+		return z.store(with(&same))
+	}
+	c := z.all(choice.Args[0])
+	if c == nil || never(c) {
 		return nil, false
 	}
-	if z.same(a) {
-		a, lane = b.B, z.lanes-1-lane
-	} else if !z.same(b.B) {
+	inside, ok := z.store(with(choice.Args[1]))
+	if !ok {
 		return nil, false
 	}
-	value, ok := z.value(a)
-	ramp, isRamp := value.(*tir.Ramp)
-	if !ok || !isRamp {
-		return nil, false
-	}
-	step, ok := tir.IntValue(ramp.Stride)
-	if !ok || step == 0 {
-		return nil, false
-	}
-	if step < 0 {
-		lane = z.lanes - 1 - lane
-	}
-	return plus(z.base, int64(lane)), true
+	edge, ok := z.serial(s)
+	return &tir.If{Cond: c, Then: inside, Else: edge}, ok
 }

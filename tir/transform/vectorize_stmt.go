@@ -15,11 +15,12 @@ type lockstep struct {
 	differ  map[tir.Expr]bool
 	vectors int // stores of vectors
 	failed  bool
-	kernel  bool // of a device, which gets vectors also where only some lanes of the last one are within bounds
+	device  bool // a kernel, which gets vectors also where only some lanes of the last one are within bounds
 }
 
-func newLockstep(v *tir.Var, base tir.Expr, lanes int) *lockstep {
-	return &lockstep{v: v, base: base, lanes: lanes, vars: map[*tir.Var]*tir.Var{}, differ: map[tir.Expr]bool{}}
+func newLockstep(v *tir.Var, base tir.Expr, lanes int, device bool) *lockstep {
+	return &lockstep{v: v, base: base, lanes: lanes, device: device, vars: map[*tir.Var]*tir.Var{},
+		differ: map[tir.Expr]bool{}}
 }
 
 // eachIteration returns a loop over the lanes.
@@ -107,6 +108,11 @@ func (z *lockstep) store(s *tir.BufferStore) (tir.Stmt, bool) {
 	if d < 0 || !z.differs(s.Indices[d]) {
 		return s, z.same(s.Value) // one value at one position is stored once
 	}
+	if z.device {
+		if guarded, ok := z.guardedStore(s); ok {
+			return guarded, true
+		}
+	}
 	value, ok := z.value(s.Value)
 	if !ok {
 		return nil, false
@@ -121,7 +127,7 @@ func (z *lockstep) store(s *tir.BufferStore) (tir.Stmt, bool) {
 }
 
 // branch handles a condition that is equal in all lanes. Conjuncts that are equal in all lanes are checked first, if
-// the order does not matter.
+// the order does not matter. Where bounds hold in all lanes, the statement is vectorized.
 func (z *lockstep) branch(s *tir.If) (tir.Stmt, bool) {
 	if z.same(s.Cond) {
 		then, ok := z.stmt(s.Then)
@@ -143,13 +149,13 @@ func (z *lockstep) branch(s *tir.If) (tir.Stmt, bool) {
 			*to = tir.And(*to, c)
 		}
 	}
-	if r := z.withinBounds(first, rest, s); r != nil {
-		return r, true
-	}
-	if first == nil || s.Else != nil {
+	if s.Else != nil {
 		return nil, false
 	}
-	then, ok := z.serial(&tir.If{Cond: rest, Then: s.Then})
+	then, ok := z.edges(rest, s.Then)
+	if first == nil || !ok {
+		return then, ok
+	}
 	return &tir.If{Cond: first, Then: then}, ok
 }
 

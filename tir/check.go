@@ -91,15 +91,19 @@ func checkModule(m *IRModule, limit int) []*Error {
 // checker walks through a module and records errors.
 type checker struct {
 	scopes.Scopes
-	calls    *callGraph // nil when a single function is checked
-	fn       *PrimFunc
-	levels   map[any]int // scope levels of the variables and buffers that are in scope
-	here     [][]any     // the definitions in each open scope
-	binders  map[any]any // the binders of all definitions in the function
-	memo     map[any]checked
-	path     []path.Step
-	depth    int
-	guarded  int // number of conditions that guard the current node
+	calls   *callGraph // nil when a single function is checked
+	fn      *PrimFunc
+	levels  map[any]int // scope levels of the variables and buffers that are in scope
+	here    [][]any     // the definitions in each open scope
+	binders map[any]any // the binders of all definitions in the function
+	memo    map[any]checked
+	path    []path.Step
+	depth   int
+	guarded int // number of conditions that guard the current node
+
+	// fragments are the loads whose address an intrinsic of fragments takes.
+	fragments map[*BufferLoad]bool
+
 	returned bool
 	errs     []*Error
 	limit    int
@@ -133,6 +137,7 @@ func (c *checker) function(f *PrimFunc) {
 		return
 	}
 	c.fn, c.levels, c.binders, c.memo = f, map[any]int{}, map[any]any{}, map[any]checked{}
+	c.fragments = map[*BufferLoad]bool{}
 	c.Scopes, c.here, c.returned = scopes.Scopes{}, nil, false
 	before := len(c.errs)
 	if f.Name == "" {

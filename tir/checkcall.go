@@ -28,6 +28,9 @@ func (c *checker) callParts(e *Call) (Type, bool) {
 	types := make([]Type, len(e.Args))
 	for i, a := range e.Args {
 		c.push(path.AtIndex("args", i))
+		if load := addressed(a); load != nil && IsFragmentCall(e) {
+			c.fragments[load] = true
+		}
 		if s, isText := a.(*StringImm); isText && s != nil && takesText(e) {
 			types[i] = Handle
 		} else {
@@ -69,7 +72,7 @@ func takesText(e *Call) bool {
 		return true
 	}
 	i := intrinsics[e.Name]
-	return i != nil && i.Args < 0
+	return i != nil && (i.Args < 0 || e.Name == "fragment_load" || e.Name == "fragment_store")
 }
 
 // evaluate checks an expression that is computed for its effect. A call of ret or ret_none ends the function.

@@ -114,6 +114,9 @@ func (c *checker) exprParts(e Expr) (Type, bool) {
 	case *Binary:
 		return c.binary(e)
 	case *BufferLoad:
+		if !c.fragments[e] && !c.outsideFragments(e.Buffer) {
+			return Void, false
+		}
 		return c.element(e.Buffer, e.Indices)
 	case *ProducerLoad:
 		c.fail("a load from a tensor that lowering replaces: lower the program first")

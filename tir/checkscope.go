@@ -164,6 +164,16 @@ func (c *checker) buffer(b *Buffer) bool {
 	return CheckType(b.DType) == nil && b.DType != Void
 }
 
+// outsideFragments rejects an access to a single element of a fragment.
+func (c *checker) outsideFragments(b *Buffer) bool {
+	if b == nil || !IsFragment(b.StorageScope()) {
+		return true
+	}
+	c.fail("buffer %s is in scope %q, whose elements threads hold together: only fragment_fill, fragment_load, "+
+		"fragment_mma and fragment_store access it", b.Name, b.StorageScope())
+	return false
+}
+
 func (c *checker) outOfScope(sort, name string, what any) {
 	if _, ok := c.binders[what]; ok {
 		c.fail("%s %s is used outside of its scope", sort, name)

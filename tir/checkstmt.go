@@ -68,6 +68,7 @@ func (c *checker) stmtParts(s Stmt) {
 	switch s := s.(type) {
 	case *BufferStore:
 		t, ok := c.element(s.Buffer, s.Indices)
+		ok = c.outsideFragments(s.Buffer) && ok
 		v, fine := c.part(path.At("value"), s.Value)
 		if ok && fine && t != v {
 			c.fail("a value of type %s is stored to buffer %s, whose element is of type %s: cast it", v, s.Buffer.Name, t)

@@ -23,6 +23,16 @@ type Intrinsic struct {
 	//   - async_copy(destination, source, bytes) starts a copy from global to shared memory. async_commit() closes a
 	//     group of copies, and async_wait(n) waits until at most n groups that the thread closed are in flight. Other
 	//     threads see the copies after a barrier that follows.
+	//   - fragment_fill(f, m, n, k, value), fragment_load(f, m, n, k, memory, stride, layout), fragment_mma(sums, m, n,
+	//     k, a, b) and fragment_store(f, m, n, k, memory, stride, layout) are executed by all threads of a warp together,
+	//     with the same arguments. They compute sums += a·b of an m x k and a k x n matrix, whose elements the threads
+	//     hold together: see [ScopeFragmentA] and [FragmentCall]. f, sums, a and b are the address_of the first element
+	//     of a fragment; memory is the address_of the first element of a matrix; layout is [RowMajor] or [ColMajor].
+	//     Operands of float16, bfloat16, int8 and uint8 are multiplied exactly. fragment_load rounds those of float32 to
+	//     TensorFloat-32: 10 bits of fraction, to nearest, ties away from zero. Sums of float32 and float16 are rounded
+	//     at least once per product, in an order and with a precision that depend on the device; those of int32 wrap
+	//     around. Shapes and types that a device has depend on it. Other threads see what fragment_store writes, and the
+	//     warp overwrites what fragment_load reads, after a barrier.
 	//   - texture2d_load(image, column, row) returns a pixel of four channels, and texture2d_store(image, column, row,
 	//     pixel) writes one. A pass of the language makes them of accesses to buffers in scopes of textures.
 	Threads bool
@@ -63,10 +73,14 @@ var intrinsics = func() map[string]*Intrinsic {
 	add(TakesAny, 3, false, "texture2d_load")
 	add(TakesAny, 4, false, "texture2d_store")
 	add(TakesAny, 1, false, "async_wait")
+	add(TakesAny, 5, false, "fragment_fill")
+	add(TakesAny, 7, false, "fragment_load", "fragment_store")
+	add(TakesAny, 6, false, "fragment_mma")
 	add(TakesAny, 0, false, "ret_none")
 	add(TakesAny, 1, false, "ret")
 	for _, n := range []string{"storage_sync", "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down", "async_copy",
-		"async_commit", "async_wait", "texture2d_load", "texture2d_store"} {
+		"async_commit", "async_wait", "texture2d_load", "texture2d_store", "fragment_fill", "fragment_load", "fragment_mma",
+		"fragment_store"} {
 		all[n].Threads = true
 	}
 	return all
@@ -195,6 +209,9 @@ func (c *Call) checkTypes(types []Type) error {
 // checkThreads returns an error if a call of an intrinsic that only threads of a device execute is wrong.
 func (c *Call) checkThreads(types []Type) error {
 	switch c.Name {
+	case "fragment_fill", "fragment_load", "fragment_mma", "fragment_store":
+		_, err := DescribeFragmentCall(c)
+		return err
 	case "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down": // a value, and a lane, mask or distance
 		if types[0] != c.Type || c.Type.Lanes != 1 || IsHandle(c.Type) || types[1] != Int32 {
 			return fmt.Errorf("intrinsic %s takes a value of its own type %s and an int32, and moves one lane: found %v",

@@ -142,7 +142,12 @@ func (a *access) text(f *frame, last int64) string {
 	if a.store {
 		s = "store "
 	}
-	s += a.buffer.Name + "["
+	return s + a.place(f, last)
+}
+
+// place names the accessed element; last is the last index.
+func (a *access) place(f *frame, last int64) string {
+	s := a.buffer.Name + "["
 	for _, x := range a.index {
 		s += fmt.Sprintf("%d, ", x(f))
 	}

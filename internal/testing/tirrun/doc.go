@@ -39,6 +39,10 @@
 // reach is an error, and so is a shuffle that some threads of a warp do not reach: Options.Warp threads of a block with
 // consecutive indices. The value of a thread that the warp does not have is NaN, or a strange integer.
 //
+// The intrinsics of fragments (fragment_load, …) take place when all threads of a warp have arrived at them, with equal
+// arguments. Each thread accesses some elements of the matrix in memory, so that the race detector sees a missing
+// barrier. A product with sums of floats computes them exactly, adds all products of its k at once, and rounds once.
+//
 // Packed and extern functions come from [Options.Funcs]. Memory that is passed to them counts as written afterwards,
 // and the race detector does not see their accesses. Arguments that start at the same byte share memory; other overlaps
 // are not detected. tvm_struct_get and tvm_struct_set access C structures, which do not exist here; they are taken from

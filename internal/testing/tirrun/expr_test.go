@@ -284,6 +284,7 @@ func TestEval_Functions(t *testing.T) {
 		_, p := predicates[i.Name]
 		other := map[string]bool{"fma": true, "likely": true, "reinterpret": true, "if_then_else": true, "storage_sync": true,
 			"prefetch": true, "warp_shuffle": true, "warp_shuffle_xor": true, "warp_shuffle_down": true,
+			"fragment_fill": true, "fragment_load": true, "fragment_mma": true, "fragment_store": true,
 			"async_copy": true, "async_commit": true, "async_wait": true, "texture2d_load": true, "texture2d_store": true,
 			"tvm_struct_get": true, "tvm_struct_set": true, "address_of": true, "ret": true, "ret_none": true,
 			"check_index": true, "report_index": true, "clear_reports": true, "check_reports": true}[i.Name]

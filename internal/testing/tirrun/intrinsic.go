@@ -85,6 +85,8 @@ func (c *compiler) intrinsic(e *tir.Call) value {
 		return c.barrier(e)
 	case "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down":
 		return c.warpShuffle(e)
+	case "fragment_fill", "fragment_load", "fragment_mma", "fragment_store":
+		return c.fragments(e)
 	case "prefetch":
 		return value{t: tir.Void, i: func(*frame) int64 { return 0 }}
 	case "tvm_struct_get", "tvm_struct_set":

@@ -16,12 +16,13 @@ type passing struct {
 	f float64
 }
 
-// warp is the state of the shuffles of a warp. A shuffle takes place when all its threads have arrived at it.
+// warp is the state of what the threads of a warp do together. It takes place when all of them have arrived at it.
 type warp struct {
 	threads int
 	call    *tir.Call
 	arrived map[int]bool
-	passed  map[int]passing // by the index of the thread in the warp
+	lanes   map[int]fragmentLane // by the index of the thread in the warp
+	passed  map[int]passing
 	from    map[int]int     // the thread whose value each thread wants
 	got     map[int]passing // results that threads have not taken yet
 }
@@ -32,8 +33,10 @@ type warpKey struct {
 	index   int64
 }
 
-func isShuffle(call *tir.Call) bool {
-	return call != nil && call.Kind == tir.CallIntrinsic && strings.HasPrefix(call.Name, "warp_shuffle")
+// ofWarp reports whether all threads of a warp execute a call together: a shuffle, or an intrinsic of fragments.
+func ofWarp(call *tir.Call) bool {
+	return call != nil && call.Kind == tir.CallIntrinsic && strings.HasPrefix(call.Name, "warp_shuffle") ||
+		tir.IsFragmentCall(call)
 }
 
 // place returns the warp of a thread and its index within.
@@ -53,8 +56,8 @@ func (f *frame) place() (*warp, int) {
 	copy(key.virtual[:], f.dims[firstVThread:])
 	w := f.kernel.warps[key]
 	if w == nil {
-		w = &warp{threads: int(min(size, total-key.index*size)), arrived: map[int]bool{}, passed: map[int]passing{},
-			from: map[int]int{}, got: map[int]passing{}}
+		w = &warp{threads: int(min(size, total-key.index*size)), arrived: map[int]bool{}, lanes: map[int]fragmentLane{},
+			passed: map[int]passing{}, from: map[int]int{}, got: map[int]passing{}}
 		if f.kernel.warps == nil {
 			f.kernel.warps = map[warpKey]*warp{}
 		}
@@ -69,9 +72,6 @@ func (f *frame) shuffle(at *position, e *tir.Call, v passing, operand int64) (pa
 		f.fail(at, ErrSync, "%s outside of blocks and threads", e.Name)
 	}
 	w, me := f.place()
-	if w.call != nil && w.call != e {
-		f.fail(at, ErrSync, "threads of a warp are at different shuffles: all threads of a warp execute the same")
-	}
 	from := operand
 	switch e.Name {
 	case "warp_shuffle_xor":
@@ -82,9 +82,8 @@ func (f *frame) shuffle(at *position, e *tir.Call, v passing, operand int64) (pa
 	if from < 0 || from >= int64(w.threads) {
 		from = -1
 	}
-	w.call, w.arrived[me], w.passed[me], w.from[me] = e, true, v, int(from)
-	f.kernel.progress++
-	if len(w.arrived) == w.threads {
+	w.passed[me], w.from[me] = v, int(from)
+	got := f.arrive(at, e, w, me, func() {
 		for t := range w.arrived {
 			if from := w.from[t]; from >= 0 {
 				w.got[t] = w.passed[from]
@@ -93,15 +92,30 @@ func (f *frame) shuffle(at *position, e *tir.Call, v passing, operand int64) (pa
 				delete(w.from, t)
 			}
 		}
+	})
+	_, defined := w.from[me]
+	return got, defined
+}
+
+// arrive waits until all threads of a warp have arrived at a call. The last one calls all, which sets what each thread
+// gets.
+func (f *frame) arrive(at *position, e *tir.Call, w *warp, me int, all func()) passing {
+	if w.call != nil && w.call != e {
+		f.fail(at, ErrSync, "threads of a warp are at different calls, %s and %s: all threads of a warp execute the same",
+			w.call.Name, e.Name)
+	}
+	w.call, w.arrived[me] = e, true
+	f.kernel.progress++
+	if len(w.arrived) == w.threads {
+		all()
 		w.call = nil
 		clear(w.arrived)
 	}
 	for {
 		if got, ok := w.got[me]; ok {
-			_, defined := w.from[me]
 			delete(w.got, me)
 			f.kernel.progress++
-			return got, defined
+			return got
 		}
 		if f.barrier == nil {
 			f.fail(at, ErrSync, "%s is executed by one of %d threads of a warp: all of them must", e.Name, w.threads)

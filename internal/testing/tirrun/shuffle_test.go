@@ -98,7 +98,7 @@ func TestShuffle_Divergent(t *testing.T) {
 		"which another thread of its warp does not reach, such as iteration": func(i Expr) Stmt {
 			return &If{Cond: LT(i, I32(5)), Then: get(i)}
 		},
-		"threads of a warp are at different shuffles": func(i Expr) Stmt {
+		"threads of a warp are at different calls, warp_shuffle_xor and warp_shuffle_xor": func(i Expr) Stmt {
 			return &If{Cond: LT(i, I32(5)), Then: get(i), Else: get(i)}
 		},
 		"waits at warp_shuffle_xor, which another": func(i Expr) Stmt {

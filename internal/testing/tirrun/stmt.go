@@ -226,7 +226,7 @@ func storageScope(b *tir.Buffer) scope {
 		return scopeGlobal
 	case "shared", "shared.dyn":
 		return scopeShared
-	case "local":
+	case "local", tir.ScopeFragmentA, tir.ScopeFragmentB, tir.ScopeFragmentAcc:
 		return scopeLocal
 	}
 	return scopeUnknown

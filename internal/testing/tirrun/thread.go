@@ -214,10 +214,10 @@ func (f *frame) together(at *position, n int64, iteration func(g *frame, i int64
 		before := f.kernel.progress
 		order := f.x.order(n)
 		for k := range n {
-			if t := &threads[order(k)]; !t.ended && (t.at == nil || isShuffle(t.at)) {
+			if t := &threads[order(k)]; !t.ended && (t.at == nil || ofWarp(t.at)) {
 				call, waits := t.resume()
 				t.at, t.ended = call, !waits
-				if !waits || !isShuffle(call) {
+				if !waits || !ofWarp(call) {
 					f.kernel.progress++
 				}
 			}
@@ -246,7 +246,7 @@ func (f *frame) settled(at *position, threads []suspended) bool {
 		switch {
 		case t.ended:
 			ended = i
-		case isShuffle(t.at): // the other threads of its warp may not have arrived yet
+		case ofWarp(t.at): // the other threads of its warp may not have arrived yet
 			return false
 		case met != nil && met != t.at:
 			f.fail(at.up, ErrSync, "iterations %d and %d of loop %s are at different barriers: all threads must reach the same",
@@ -273,7 +273,7 @@ func (f *frame) settled(at *position, threads []suspended) bool {
 func (f *frame) stuck(at *position, threads []suspended) {
 	shuffle, other := -1, -1
 	for i, t := range threads {
-		if isShuffle(t.at) {
+		if ofWarp(t.at) {
 			shuffle = i
 		} else {
 			other = i
@@ -338,14 +338,14 @@ func (c *compiler) barrier(e *tir.Call) value {
 	}}
 }
 
-// hasBarrier reports whether a statement reaches a barrier or a shuffle, directly or in functions that it calls.
+// hasBarrier reports whether a statement reaches a barrier or a call of warps, directly or in functions that it calls.
 func (c *compiler) hasBarrier(s tir.Stmt) bool {
 	found := false
 	tir.Walk(s, func(node any) bool {
 		if call, ok := node.(*tir.Call); ok {
 			switch call.Kind {
 			case tir.CallIntrinsic:
-				found = found || call.Name == "storage_sync" || isShuffle(call)
+				found = found || call.Name == "storage_sync" || ofWarp(call)
 			case tir.CallFunc:
 				fn := c.p.funcs[call.Name]
 				found = found || fn != nil && fn.hasBarrier
@@ -356,7 +356,7 @@ func (c *compiler) hasBarrier(s tir.Stmt) bool {
 	return found
 }
 
-// findBarriers returns the functions that reach a barrier or a shuffle.
+// findBarriers returns the functions that reach a barrier or a call of warps.
 func findBarriers(m *tir.IRModule) map[string]bool {
 	found := map[string]bool{}
 	for changed := true; changed; {
@@ -367,7 +367,7 @@ func findBarriers(m *tir.IRModule) map[string]bool {
 			}
 			tir.Walk(f, func(node any) bool {
 				call, ok := node.(*tir.Call)
-				if ok && (call.Kind == tir.CallIntrinsic && (call.Name == "storage_sync" || isShuffle(call)) ||
+				if ok && (call.Kind == tir.CallIntrinsic && (call.Name == "storage_sync" || ofWarp(call)) ||
 					call.Kind == tir.CallFunc && found[call.Name]) {
 					found[f.Name], changed = true, true
 				}

@@ -74,6 +74,9 @@ func DescribeFragmentCall(c *Call) (*FragmentCall, error) {
 
 func (f *FragmentCall) describe(c *Call) (err error) {
 	want := map[string]int{"fragment_fill": 5, "fragment_load": 7, "fragment_mma": 6, "fragment_store": 7}[c.Name]
+	if !IsFragmentCall(c) || want == 0 {
+		return fmt.Errorf("it is none of fragments")
+	}
 	if len(c.Args) != want {
 		return fmt.Errorf("takes %d arguments, found %d", want, len(c.Args))
 	}

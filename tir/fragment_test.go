@@ -40,8 +40,8 @@ func TestFragments_WellFormed(t *testing.T) {
 
 func TestFragments_Errors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{`S[0]), 16, 16, 16, 0.0`, `S[0]), 16, 16, 16, 0`, "intrinsic fragment_fill: the value is of type int32, and the elements " +
-			"of buffer S of float32"},
+		{`S[0]), 16, 16, 16, 0.0`, `S[0]), 16, 16, 16, 0`, "intrinsic fragment_fill: the value is of type " +
+			"int32, and the elements of buffer S of float32"},
 		{`S[0]), 16, 16, 16, 0.0`, `S[0]), 16, 0, 16, 0.0`, "argument 2 is n of the shape: want a constant from 1 to 256"},
 		{`(address_of[handle](S[0]), 16, 16, 16, 0.0`, `(address_of[handle](L[0, 0]), 16, 16, 16, float16(0.0)`,
 			`argument 0: want the address_of an element of a buffer in scope "fragment.a", "fragment.b" or "fragment.acc"`},
@@ -59,7 +59,8 @@ func TestFragments_Errors(t *testing.T) {
 			`fragment_store[void](address_of[handle](FA[0, 0]), 16, 16, 16, address_of[handle](A[0, 0])`,
 			`buffer FA is in scope "fragment.a": only sums ("fragment.acc") are stored`},
 		{`alloc FB: float16`, `alloc FB: bfloat16`, "buffer B has elements of type float16, and buffer FB of bfloat16"},
-		{`alloc S: float32[256], scope "fragment.acc"`, `alloc S: float64[256], scope "fragment.acc"`, "the value is of type"},
+		{`alloc S: float32[256], scope "fragment.acc"`, `alloc S: float64[256], scope "fragment.acc"`,
+			"the value is of type"},
 		{`    fragment_mma`, "    L[0, 0] = FA[0, 0]\n    fragment_mma",
 			`buffer FA is in scope "fragment.a", whose elements threads hold together`},
 		{`    fragment_mma`, "    S[x] = 0.0\n    fragment_mma", `buffer S is in scope "fragment.acc"`},

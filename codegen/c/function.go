@@ -169,8 +169,11 @@ func (fn *function) written() map[*tir.Var]bool {
 			all[n.Buffer.Data] = true
 		case *tir.BufferLoad:
 		case *tir.Call:
-			if n.Name == "async_copy" && len(n.Args) > 1 {
+			switch {
+			case n.Name == "async_copy" && len(n.Args) > 1:
 				sources[n.Args[1]] = true
+			case n.Name == "fragment_load" && len(n.Args) > 4:
+				sources[n.Args[4]] = true
 			}
 			if n.Name == "address_of" && !sources[n] || n.Name == transform.ReportIndex {
 				tir.Walk(n, func(part any) bool {

@@ -8,6 +8,8 @@ import (
 	"tvmgo/tir/transform"
 )
 
+const noFragments = "OpenCL C has none: schedule the product without fragments, or build for another kind"
+
 const noAsync = "OpenCL C has no copies of single threads: copy by a load and a store"
 
 // Language is OpenCL C, as transform.ForDevice lowers kernels for it.
@@ -22,9 +24,13 @@ var Language = transform.Language{
 		"ret_none": "a kernel ends where its last thread ends: put what follows in an if statement",
 		"prefetch": "OpenCL C has none for an address",
 
-		"async_copy":   noAsync,
-		"async_commit": noAsync,
-		"async_wait":   noAsync,
+		"fragment_fill":  noFragments,
+		"fragment_load":  noFragments,
+		"fragment_mma":   noFragments,
+		"fragment_store": noFragments,
+		"async_copy":     noAsync,
+		"async_commit":   noAsync,
+		"async_wait":     noAsync,
 	},
 	Last: []transform.Step{{Name: "verify subgroups", Pass: verifySubgroups},
 		{Name: "unroll pairs", Pass: unrollPairs}, {Name: "lower textures", Pass: lowerTextures,

@@ -261,6 +261,11 @@ func (c *aliases) expr(e tir.Expr) {
 
 // call records the effects of a call on the addresses that are passed to it.
 func (c *aliases) call(e *tir.Call) {
+	if tir.IsFragmentCall(e) && e.Name == "fragment_store" {
+		if f, err := tir.DescribeFragmentCall(e); err == nil {
+			c.note(c.stores, nil, f.Memory.Buffer.Data, nil)
+		}
+	}
 	if e.Kind == tir.CallIntrinsic && e.Name != "address_of" {
 		if e.Name != "tvm_struct_get" && e.Name != "prefetch" {
 			c.exprs(e.Args...)

@@ -44,6 +44,10 @@ type Language struct {
 	// Lacks are the intrinsics that kernels cannot call, each with the reason and a remedy.
 	Lacks map[string]string
 
+	// Fragments returns an error if kernels of a target cannot execute an intrinsic of fragments, and what takes it; nil:
+	// no kernel can. Scopes contains those of fragments otherwise.
+	Fragments func(t *target.Target, call *tir.FragmentCall) error
+
 	// Last are passes of the language's own, for kernels. They run when everything else is lowered.
 	Last []Step
 }
@@ -57,15 +61,15 @@ func (l *Language) HasVector(t tir.Type) bool {
 // VerifyLanguage rejects kernels with a type, a storage scope or an intrinsic that a language lacks. It changes
 // nothing.
 func VerifyLanguage(l Language) Pass {
-	return func(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
+	return func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 		return mapFuncs("verify language", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
-			return f, l.verify(f)
+			return f, l.verify(f, targetOf(f, t))
 		})
 	}
 }
 
 // verify returns an error for the first part of a function that the language lacks.
-func (l *Language) verify(f *tir.PrimFunc) error {
+func (l *Language) verify(f *tir.PrimFunc, t *target.Target) error {
 	for _, p := range f.Params {
 		b := f.Buffers[p]
 		if err := l.verifyType(p.Type); err != nil {
@@ -89,7 +93,9 @@ func (l *Language) verify(f *tir.PrimFunc) error {
 				err = fmt.Errorf("intrinsic %s: %s", n.Name, reason)
 				break
 			}
-			err = l.verifyType(n.Type)
+			if err = l.verifyType(n.Type); err == nil && tir.IsFragmentCall(n) {
+				err = l.verifyFragments(t, n)
+			}
 		case tir.Stmt:
 			_, buffers := tir.Bound(n)
 			for _, b := range buffers {
@@ -108,6 +114,21 @@ func (l *Language) verify(f *tir.PrimFunc) error {
 	return err
 }
 
+// verifyFragments returns an error if a call of an intrinsic of fragments is wrong, or the target lacks it.
+func (l *Language) verifyFragments(t *target.Target, c *tir.Call) error {
+	f, err := tir.DescribeFragmentCall(c)
+	if err != nil {
+		return err
+	}
+	if l.Fragments == nil {
+		return fmt.Errorf("intrinsic %s: %s has no fragments", c.Name, l.Name)
+	}
+	if err := l.Fragments(t, f); err != nil {
+		return fmt.Errorf("intrinsic %s: %w", c.Name, err)
+	}
+	return nil
+}
+
 func (l *Language) verifyType(t tir.Type) error {
 	if len(l.Types) == 0 || t == tir.Void || tir.IsHandle(t) || slices.Contains(l.Types, tir.Element(t)) {
 		return nil
@@ -117,6 +138,9 @@ func (l *Language) verifyType(t tir.Type) error {
 
 func (l *Language) verifyBuffer(b *tir.Buffer) error {
 	if scope := b.StorageScope(); !slices.Contains(l.Scopes, scope) {
+		if reason, lacks := l.Lacks["fragment_mma"]; lacks && tir.IsFragment(scope) {
+			return fmt.Errorf("buffer %s in scope %q: %s", b.Name, scope, reason)
+		}
 		return fmt.Errorf("buffer %s in scope %q: %s has the scopes %s", b.Name, scope, l.Name,
 			joined(l.Scopes, func(s string) string { return fmt.Sprintf("%q", s) }))
 	}

@@ -109,6 +109,7 @@ func (b *bodyLives) event(s tir.Stmt) {
 	if e, ok := s.(*tir.Evaluate); ok && isBarrier(e.Value) {
 		b.barrier = append(b.barrier, b.now)
 	}
+	called := map[*tir.Call]bool{} // address_of that intrinsics of fragments use at once
 	tir.Walk(s, func(node any) bool {
 		switch n := node.(type) {
 		case *tir.BufferLoad:
@@ -120,7 +121,14 @@ func (b *bodyLives) event(s tir.Stmt) {
 		case *tir.AttrStmt:
 			b.speaksOf(n)
 		case *tir.Call:
-			if n.Kind == tir.CallIntrinsic && n.Name == "address_of" && len(n.Args) > 0 {
+			if tir.IsFragmentCall(n) {
+				for _, a := range n.Args {
+					if address, ok := a.(*tir.Call); ok {
+						called[address] = true
+					}
+				}
+			}
+			if n.Kind == tir.CallIntrinsic && n.Name == "address_of" && len(n.Args) > 0 && !called[n] {
 				if load, ok := n.Args[0].(*tir.BufferLoad); ok {
 					touch(load.Buffer.Data, true)
 				}

@@ -58,6 +58,8 @@ func (y *syncer) shuffles(e tir.Expr) {
 			switch {
 			case isShuffle(n) && y.diverged != "":
 				y.fail("a shuffle (%s) stands %s: all threads of a warp must reach it", n.Name, y.diverged)
+			case tir.IsFragmentCall(n) && y.diverged != "":
+				y.fail("%s stands %s: all threads of a warp must reach it", n.Name, y.diverged)
 			case n.Kind == tir.CallIntrinsic && n.Name == "if_then_else" && len(n.Args) == 3:
 				y.shuffles(n.Args[0])
 				y.under(n.Args[:1], "below the condition", func() {

@@ -42,7 +42,7 @@ func read(t testing.TB, source string) *tir.IRModule {
 }
 
 // shape formats the statements of a program that matter here: loops and conditions with braces, barriers as |, stores
-// as s.
+// as s, intrinsics of fragments as f.
 func shape(m *tir.IRModule) string {
 	var b strings.Builder
 	var visit func(s tir.Stmt)
@@ -81,6 +81,8 @@ func shape(m *tir.IRModule) string {
 		case *tir.Evaluate:
 			if c, ok := s.Value.(*tir.Call); ok && c.Name == "storage_sync" {
 				b.WriteString("|")
+			} else if ok && tir.IsFragmentCall(c) {
+				b.WriteString("f")
 			}
 		}
 	}

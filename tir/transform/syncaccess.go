@@ -65,6 +65,15 @@ func (y *syncer) reads(e tir.Expr) (all []sharedAccess) {
 				all = append(all, y.access(n.Buffer, n.Indices, false))
 			}
 		case *tir.Call:
+			if f := fragmentAccess(n); f != nil {
+				if isShared(f.Memory.Buffer.StorageScope()) {
+					all = append(all, y.access(f.Memory.Buffer, f.region(), f.Name == "fragment_store"))
+				}
+				for _, e := range append(slices.Clone(f.Memory.Indices), f.Stride) {
+					all = append(all, y.reads(e)...)
+				}
+				return false
+			}
 			if n.Kind == tir.CallIntrinsic && n.Name == "address_of" && len(n.Args) == 1 {
 				if l, ok := n.Args[0].(*tir.BufferLoad); ok && isShared(l.Buffer.StorageScope()) {
 					all = append(all, sharedAccess{buffer: l.Buffer, write: true, loops: slices.Clone(y.loops)})

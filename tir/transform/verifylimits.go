@@ -19,6 +19,7 @@ import (
 //     one index
 //   - thread_warp_size: if memory of scope "warp" or a barrier of a warp is used, threadIdx.x must not end within a
 //     warp
+//   - thread_warp_size: if intrinsics of fragments are used, a block consists of whole warps
 //   - max_shared_memory_per_block: the bytes of all allocations of scope "shared…", double-buffered ones twice
 //   - max_function_args: tensors and numbers that are passed to the kernel
 //   - vector-width: the bits of vectors that are read, written and computed, anywhere in the function
@@ -96,6 +97,7 @@ type launchSize struct {
 	warps   string           // the use of warps; "": none
 	lanes   int64            // threads of a warp among which shuffles move values
 	shuffle string           // the one of the most; "": none
+	whole   string           // an intrinsic that takes whole warps; "": none
 	doubled map[*tir.Buffer]bool
 }
 
@@ -144,6 +146,9 @@ func (v *limits) look(k *launchSize, node any, path string) {
 			}
 		}
 		k.shuffles(n)
+		if tir.IsFragmentCall(n) {
+			k.whole = n.Name
+		}
 	}
 	_, buffers := tir.Bound(node)
 	for _, b := range buffers {
@@ -209,6 +214,10 @@ func (v *limits) threads(k *launchSize, path string) {
 		v.err = fmt.Errorf("at %s: %s moves a value among %d threads of a warp, and thread_warp_size of target %s is %d: "+
 			"use shared memory, shuffle among fewer threads (reduce_by_shuffle), or build for a target that has more, as in "+
 			"{\"kind\": %q, \"thread_warp_size\": %d}", path, k.shuffle, k.lanes, v.t.Kind(), w, v.t.Kind(), k.lanes)
+	}
+	if w, ok := v.of("thread_warp_size"); ok && k.whole != "" && all%max(w, 1) != 0 && v.err == nil {
+		v.err = fmt.Errorf("at %s: all threads of a warp execute %s, %s, and thread_warp_size of target %s is %d: bind "+
+			"loops whose iterations are a multiple of it", path, k.whole, asked, v.t.Kind(), w)
 	}
 	if w, ok := v.of("thread_warp_size"); ok && k.warps != "" && v.err == nil {
 		x := max(k.threads["threadIdx.x"], 1)

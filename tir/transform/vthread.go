@@ -156,7 +156,7 @@ func (w *weaver) spread(s tir.Stmt, below bool) {
 					w.differ[n.Var] = true
 				}
 			case *tir.Call: // memory whose address is taken may be stored to
-				if l, ok := addressed(n); ok && l.Buffer.StorageScope() == "local" {
+				if l, ok := addressed(n); ok && (l.Buffer.StorageScope() == "local" || tir.IsFragment(l.Buffer.StorageScope())) {
 					w.differ[l.Buffer.Data] = true
 				}
 			}

@@ -26,20 +26,21 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	for i, lp := range n.loops {
 		leaves[i] = lp.index()
 	}
+	first := slices.IndexFunc(n.loops, func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce })
+	acc := l.registers(n, first)
 	var value map[*tir.IterVar]tir.Expr
 	var body tir.Stmt
 	var conds, ofData []tir.Expr
 	var err error
 	l.a.within(n.all(), func() {
 		value = l.relative(n, leaves)
-		body, err = l.store(n, value)
+		body, err = l.store(n, value, acc)
 		conds = l.conditions(n, value, false)
 	})
 	if err != nil {
 		return nil, err
 	}
 	l.a.within(n.ofData(), func() { ofData = l.conditions(n, value, true) })
-	first := slices.IndexFunc(n.loops, func(lp *loop) bool { return lp.axis.Kind == tir.IterReduce })
 	last := len(n.loops)
 	if n.st.intrin != nil {
 		last = n.tileLoop()
@@ -68,11 +69,13 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 			var ofSum []tir.Expr // conditions of the reduction, which must not prevent its initialization
 			conds, ofSum = divide(conds, ofData)
 			body = guarded(ofSum, body)
-			start, err := l.initialize(n, leaves, first)
+			start, err := l.initialize(n, leaves, first, acc)
 			if err != nil {
 				return nil, err
 			}
-			body = tir.Sequence(start, body)
+			if body = tir.Sequence(start, body); acc != nil {
+				body = acc.around(tir.Sequence(body, l.storeRegisters(n, leaves, first, acc)))
+			}
 		}
 	}
 	return guarded(conds, body), nil
@@ -150,47 +153,68 @@ func callsOut(s tir.Stmt) bool {
 	})
 }
 
-// initialize sets the results to the reduction's identity, in copies of the data loops inside the first reduction loop.
-func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int) (tir.Stmt, error) {
+// initialize sets the results, or the registers that accumulate them, to the reduction's identity.
+func (l *lowering) initialize(n *nest, leaves []tir.Expr, first int, acc *registers) (tir.Stmt, error) {
+	r := l.bodies[n.st][0].(*tir.Reduce)
+	var err error
+	body := l.overData(n, leaves, first, ".init", func(leaves []tir.Expr, inits []*loop) (body tir.Stmt) {
+		if n.st.intrin != nil {
+			body, err = l.resetTile(n, leaves, inits)
+			return body
+		}
+		into, at := l.buffersOf(n), l.indices(n, l.relative(n, leaves))
+		if acc != nil {
+			into, at = acc.buffers, acc.index(n, leaves)
+		}
+		var stores []tir.Stmt
+		for i, b := range into {
+			stores = append(stores, &tir.BufferStore{Buffer: b, Value: r.Combiner.Identity[i], Indices: at})
+		}
+		return tir.Sequence(stores...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return body, badOf(body)
+}
+
+// overData executes a statement for each point of the data loops inside the first reduction loop, in copies of these
+// loops. body gets the indices of all loops and the loops around it; those of the reduction are not among them.
+func (l *lowering) overData(n *nest, leaves []tir.Expr, first int, suffix string,
+	body func(leaves []tir.Expr, around []*loop) tir.Stmt) tir.Stmt {
 	leaves = slices.Clone(leaves)
 	vars := make([]*tir.Var, len(n.loops))
-	inits := n.ofData()
+	around := n.ofData()
 	for i, lp := range n.loops[first:] {
 		if lp.axis.Kind == tir.IterReduce || lp.v == nil || lp.same != nil {
 			continue
 		}
-		v := tir.NewVar(lp.v.Name+".init", lp.v.Type)
+		v := tir.NewVar(lp.v.Name+suffix, lp.v.Type)
 		l.a.loops[v] = lp.width
 		vars[first+i], leaves[first+i] = v, v
-		inits = append(inits, &loop{axis: lp.axis, v: v, width: lp.width})
+		around = append(around, &loop{axis: lp.axis, v: v, width: lp.width})
 	}
-	var value map[*tir.IterVar]tir.Expr
 	var conds []tir.Expr
-	l.a.within(inits, func() {
-		value = l.relative(n, leaves)
-		conds = l.conditions(n, value, true)
-	})
-	r := l.bodies[n.st][0].(*tir.Reduce)
-	var stores []tir.Stmt
-	for i, t := range n.st.op.tensors {
-		stores = append(stores, &tir.BufferStore{Buffer: l.buffers[t], Value: r.Combiner.Identity[i],
-			Indices: l.indices(n, value)})
-	}
-	body := tir.Sequence(stores...)
+	l.a.within(around, func() { conds = l.conditions(n, l.relative(n, leaves), true) })
 	loops := n.loops[first:]
 	if n.st.intrin != nil {
 		loops = n.loops[first:n.tileLoop()]
-		var err error
-		if body, err = l.resetTile(n, leaves, inits); err != nil {
-			return nil, err
-		}
 	}
+	var s tir.Stmt
+	l.a.within(around, func() { s = body(leaves, around) })
 	for i, lp := range slices.Backward(loops) {
-		body, conds = lp.guard(vars[first+i], conds, body)
-		body = lp.around(vars[first+i], body)
+		s, conds = lp.guard(vars[first+i], conds, s)
+		s = lp.around(vars[first+i], s)
 	}
-	body = guarded(conds, body)
-	return body, badOf(body)
+	return guarded(conds, s)
+}
+
+// buffersOf returns the buffers of the results.
+func (l *lowering) buffersOf(n *nest) (all []*tir.Buffer) {
+	for _, t := range n.st.op.tensors {
+		all = append(all, l.buffers[t])
+	}
+	return all
 }
 
 // indices returns the indices of an element in the nest's buffers.
@@ -205,15 +229,14 @@ func (l *lowering) indices(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr 
 	return at
 }
 
-// store computes one element of each result, or accumulates one value into it.
-func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr) (tir.Stmt, error) {
-	at := l.indices(n, value)
-	var into []*tir.Buffer
-	for _, t := range n.st.op.tensors {
-		into = append(into, l.buffers[t])
-	}
+// store computes one element of each result, or accumulates one value into it or into a register.
+func (l *lowering) store(n *nest, value map[*tir.IterVar]tir.Expr, acc *registers) (tir.Stmt, error) {
+	into, at := l.buffersOf(n), l.indices(n, value)
 	bodies := l.bodies[n.st]
 	if _, isReduce := bodies[0].(*tir.Reduce); isReduce {
+		if acc != nil {
+			into, at = acc.buffers, acc.index(n, nil)
+		}
 		return l.reduceInto(n, value, into, at)
 	}
 	lowered := l.lowered(n, value)

@@ -96,7 +96,7 @@ func (w *writer) compute(e tir.Expr, only int) values {
 			return w.logical(e, only)
 		}
 		if a, b, ok := narrowed(e); ok {
-			return w.value(&tir.Binary{Op: e.Op, A: a, B: b}, only)
+			return w.value(as(e.DType(), &tir.Binary{Op: e.Op, A: a, B: b}), only)
 		}
 		s := w.scalar(e.A.DType())
 		nonNegative := w.unsignedDivision(e)
@@ -162,27 +162,39 @@ func (w *writer) zip(only int, e tir.Expr, lane func(x values) id, operands ...t
 	return out
 }
 
-// narrowed returns the operands of a comparison of 64-bit integers in 32 bits if they were extended from these. Then
-// the comparison needs no 64-bit integers.
+// narrowed returns the operands of a comparison, a minimum or a maximum of 64-bit integers in 32 bits if they were
+// extended from these. Then it needs no 64-bit integers. It also avoids an error of Mesa 22.3: for the lesser one of an
+// int32, extended to 64 bits, and a constant of 32 bits, llvmpipe always gives the constant; for the greater one, the
+// int32.
 func narrowed(e *tir.Binary) (a, b tir.Expr, ok bool) {
-	if !e.Op.IsComparison() || e.A.DType() != tir.Int64 {
+	if !e.Op.IsComparison() && !isLimit(e.Op) || e.A.DType() != tir.Int64 {
 		return nil, nil, false
-	}
-	narrow := func(e tir.Expr) tir.Expr {
-		switch e := e.(type) {
-		case *tir.Cast:
-			if e.Value.DType() == tir.Int32 {
-				return e.Value
-			}
-		case *tir.IntImm:
-			if e.Value == int64(int32(e.Value)) {
-				return &tir.IntImm{Type: tir.Int32, Value: e.Value}
-			}
-		}
-		return nil
 	}
 	a, b = narrow(e.A), narrow(e.B)
 	return a, b, a != nil && b != nil
+}
+
+func isLimit(op tir.BinaryOp) bool { return op == tir.OpMin || op == tir.OpMax }
+
+// narrow returns the int32 from which an expression was extended; nil if there is none.
+func narrow(e tir.Expr) tir.Expr {
+	switch e := e.(type) {
+	case *tir.Cast:
+		if e.Value.DType() == tir.Int32 {
+			return e.Value
+		}
+	case *tir.IntImm:
+		if e.Value == int64(int32(e.Value)) {
+			return &tir.IntImm{Type: tir.Int32, Value: e.Value}
+		}
+	case *tir.Binary:
+		if isLimit(e.Op) {
+			if a, b := narrow(e.A), narrow(e.B); a != nil && b != nil {
+				return &tir.Binary{Op: e.Op, A: a, B: b}
+			}
+		}
+	}
+	return nil
 }
 
 // bind gives a variable a value.

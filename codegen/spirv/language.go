@@ -15,7 +15,8 @@ var Language = transform.Language{
 	Lanes: []int{2, 3, 4},
 	Elements: []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64,
 		tir.Float16, tir.BFloat16, tir.Float32, tir.Float64},
-	Scopes: []string{"global", "local", "shared"},
+	Scopes:      []string{"global", "local", "shared"},
+	FixedShared: true, // variables have types
 	Lacks: map[string]string{
 		"ret":      "a kernel ends where its last thread ends: put what follows in an if statement",
 		"ret_none": "a kernel ends where its last thread ends: put what follows in an if statement",

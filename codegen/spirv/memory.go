@@ -13,7 +13,7 @@ import (
 type memory struct {
 	name     string
 	class    uint32
-	element  scalar      // of a variable
+	element  scalar      // of a variable: how it holds its elements
 	variable id          // of a variable; 0: it is not declared yet
 	number   uint32      // of a storage buffer, its binding
 	views    map[view]id // of a storage buffer: its variables
@@ -183,20 +183,31 @@ func (w *writer) allocate(b *tir.Buffer) {
 		w.fail("buffer %s in scope %q has %d elements: compute smaller tiles", b.Name, b.StorageScope(), count)
 		return
 	}
-	t := w.typeOf(s)
 	m := &memory{name: b.Name, element: s, class: spv.ClassFunction}
 	switch b.StorageScope() {
 	case "local":
-		m.variable = w.variable(w.m.array(t, count), b.Name)
+		m.variable = w.variable(w.m.array(w.typeOf(s), count), b.Name)
 	case "shared":
-		m.class = spv.ClassWorkgroup
-		m.variable = w.global(spv.ClassWorkgroup, w.m.array(t, count), b.Name)
-		w.shared += count * int64(max(s.bits, 32*(1-min(s.bits, 1)))) / 8
+		m.class, m.element = spv.ClassWorkgroup, w.held(s)
+		m.variable = w.global(spv.ClassWorkgroup, w.m.array(w.typeOf(m.element), count), b.Name)
+		w.shared += count * int64(m.element.bits) / 8
 	default:
 		w.fail("buffer %s in scope %q: kernels for Vulkan allocate memory in the scopes local and shared", b.Name,
 			b.StorageScope())
 	}
 	w.memory[b.Data] = m
+}
+
+// held returns how shared memory holds elements: types of at most 16 bits as their bits, so that buffers of equal width
+// can share it, in integers of that width if the target has them, and of 32 bits otherwise.
+func (w *writer) held(s scalar) scalar {
+	switch {
+	case s.of.Bits == 8:
+		return w.scalar(tir.UInt8)
+	case s.of.Bits == 16:
+		return w.scalar(tir.UInt16)
+	}
+	return s
 }
 
 // at returns the memory of a buffer.
@@ -232,7 +243,7 @@ func (w *writer) loadOne(m *memory, s scalar, index id) id {
 	if m.variable != 0 {
 		t := w.typeOf(m.element)
 		at := w.op(spv.OpAccessChain, w.m.pointer(m.class, t), m.variable, index)
-		return w.sameBits(m, s, m.element, w.fresh(spv.OpLoad, t, at))
+		return w.taken(m, s, w.fresh(spv.OpLoad, t, at))
 	}
 	v, of := w.storageType(s.of)
 	at := w.pointerTo(m, v, of, index)
@@ -248,17 +259,37 @@ func (w *writer) pointerTo(m *memory, v view, of, index id) id {
 	return w.op(spv.OpAccessChain, w.m.pointer(w.bufferClass(), of), variable, w.m.int(32, 0), index)
 }
 
-// sameBits reads a number of memory of one type as another of the same width.
-func (w *writer) sameBits(m *memory, to, from scalar, x id) id {
-	if to.of == from.of {
+// taken converts an element of a variable to a type.
+func (w *writer) taken(m *memory, to scalar, x id) id {
+	switch {
+	case !w.sameWidth(m, to) || to.of == m.element.of:
 		return x
+	case to.class == boolean:
+		return w.compare(spv.OpINotEqual, x, w.number(m.element, 0))
 	}
-	if to.of.Bits != from.of.Bits || to.class == boolean || from.class == boolean {
-		w.fail("memory of buffer %s, of type %s, is accessed as type %s: storage in a kernel keeps the width of its type",
-			m.name, from.of, to.of)
+	return w.reinterpret(to, m.element, x)
+}
+
+// given converts a value to an element of a variable.
+func (w *writer) given(m *memory, from scalar, x id) id {
+	switch {
+	case !w.sameWidth(m, from) || from.of == m.element.of:
 		return x
+	case from.class == boolean:
+		return w.cast(m.element, from, x)
 	}
-	return w.reinterpret(to, from, x)
+	return w.reinterpret(m.element, from, x)
+}
+
+// sameWidth reports whether a type has as many bits as the elements of a variable, and fails otherwise.
+func (w *writer) sameWidth(m *memory, s scalar) bool {
+	boolean := func(s scalar) bool { return s.class == boolean }
+	if s.of.Bits == m.element.of.Bits && (m.class == spv.ClassWorkgroup || boolean(s) == boolean(m.element)) {
+		return true
+	}
+	w.fail("memory of buffer %s, of type %s, is accessed as type %s: storage in a kernel keeps the width of its type",
+		m.name, m.element.of, s.of)
+	return false
 }
 
 // loaded converts a number from the type of its memory.
@@ -267,6 +298,7 @@ func (w *writer) loaded(s scalar, v view, x id) id {
 		return x
 	}
 	if s.class == integer && s.bits == v.bits {
+		w.typeOf(s) // declares that the kernel computes with it
 		return x
 	}
 	if s.class == integer && s.signed {
@@ -291,6 +323,7 @@ func (w *writer) fromWord(s scalar, x id) id {
 // stored converts a number to the type of its memory.
 func (w *writer) stored(s scalar, v view, x id) id {
 	if v.bits > 16 || s.class == integer && s.bits == v.bits {
+		w.typeOf(s)
 		return x
 	}
 	return w.op(spv.OpUConvert, w.m.integer(v.bits), w.toWord(s, x))
@@ -415,7 +448,7 @@ func (w *writer) store(s *tir.BufferStore) {
 
 func (w *writer) storeOne(m *memory, s scalar, index, x id) {
 	if m.variable != 0 {
-		x = w.sameBits(m, m.element, s, x)
+		x = w.given(m, s, x)
 		at := w.op(spv.OpAccessChain, w.m.pointer(m.class, w.typeOf(m.element)), m.variable, index)
 		w.do(spv.OpStore, at, x)
 		return

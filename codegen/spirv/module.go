@@ -109,8 +109,14 @@ func (m *module) vector(t id, n int) id {
 	return m.declare(spv.OpTypeVector, t, uint32(n))
 }
 
-// integer is the type of integers of a width. All are unsigned: instructions determine how they interpret the sign.
-func (m *module) integer(bits int) id { return m.declare(spv.OpTypeInt, uint32(bits), 0) }
+// integer is the type of integers of a width. All are unsigned: instructions determine how they interpret the sign. The
+// capability to compute with 8 or 16 bits is declared by writer.typeOf: memory needs others.
+func (m *module) integer(bits int) id {
+	if bits == 64 {
+		m.need(spv.Int64)
+	}
+	return m.declare(spv.OpTypeInt, uint32(bits), 0)
+}
 
 func (m *module) pointer(class uint32, to id) id { return m.declare(spv.OpTypePointer, class, to) }
 

@@ -15,6 +15,7 @@ import (
 	"tvmgo/internal/testing/cudarun"
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/spirvtest"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/opencl"
@@ -59,7 +60,7 @@ func sampled(t *testing.T, cases []opCase, part int) []opCase {
 // TestValuesOnDevices compares the cases of TestValues on devices: with the schedules of the device's target, and with
 // those of a GPU with the same limits.
 func TestValuesOnDevices(t *testing.T) {
-	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL, dlpack.CUDA} {
+	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL, dlpack.Vulkan, dlpack.CUDA} {
 		t.Run(kind.String(), func(t *testing.T) {
 			targets := deviceTargets(t, kind)
 			for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -103,6 +104,12 @@ func runOnDevice(t *testing.T, cases []opCase, to *target.Target) {
 	}
 	lib := must.Get(codegen.Build(must.Get(tir.NewModule(funcs...))(t), to))(t)
 	defer lib.Close()
+	if dev.Type == dlpack.Vulkan {
+		for _, m := range must.Get(lib.Imports())(t) {
+			spirvtest.ValidateModule(t, m)
+			require.NoError(t, m.Close())
+		}
+	}
 	for n := range cases {
 		c := &cases[n]
 		f := must.Get(lib.Function(funcs[n].Name))(t)

@@ -14,6 +14,7 @@ import (
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
+	"tvmgo/runtime/vulkan"
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
@@ -24,7 +25,18 @@ func TestMain(m *testing.M) {
 	if os.Getenv("POCL_DEVICES") == "" {
 		os.Setenv("POCL_DEVICES", "pthread")
 	}
-	os.Exit(m.Run())
+	if _, set := os.LookupEnv("TVMGO_VULKAN_VALIDATION"); !set {
+		os.Setenv("TVMGO_VULKAN_VALIDATION", "1")
+	}
+	rc := m.Run()
+	if messages := vulkan.Loaded().Messages; len(messages) > 0 {
+		fmt.Printf("--- FAIL: validation has %d messages\n", len(messages))
+		for _, m := range messages {
+			fmt.Println(m)
+		}
+		rc = 1
+	}
+	os.Exit(rc)
 }
 
 func placeholder(name string, sizes ...int32) *te.Tensor {

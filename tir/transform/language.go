@@ -37,6 +37,10 @@ type Language struct {
 	// Scopes are the storage scopes of buffers: "global" of parameters, others of memory that kernels allocate.
 	Scopes []string
 
+	// FixedShared says that shared memory has elements of one width: buffers whose elements have different widths do not
+	// share it.
+	FixedShared bool
+
 	// StaticShared is the number of bytes of shared memory that a kernel can declare; with more, all of it is dynamic
 	// ([UseDynamicShared]). 0: any number.
 	StaticShared int64

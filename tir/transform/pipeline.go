@@ -71,7 +71,7 @@ func ForDevice(l Language) Pipeline {
 		{Name: "software pipeline", Pass: SoftwarePipeline(l)},
 		{Name: "legalize types", Pass: l.LegalizeTypes(), After: []string{"verify memory"}}, simplify,
 		threadSync, // before passes change the accesses
-		reuseStorage,
+		{Name: reuseStorage.Name, Pass: l.ReuseStorage(), After: reuseStorage.After},
 		verifyLimits,
 		{Name: "use dynamic shared", Pass: UseDynamicShared(l), After: []string{"reuse storage"}},
 		splitHostDevice,

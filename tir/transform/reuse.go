@@ -25,13 +25,21 @@ import (
 // Double-buffered memory, memory with views, and images do not share. Neither the sum of all allocations nor the
 // memory that is allocated at the same time grows. Allocations that nothing uses are removed.
 func ReuseStorage(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
-	return mapFuncs("reuse storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
-		if !anyAlloc(f.Body) {
-			return f, nil // no region has an allocation
-		}
-		r := &reuser{a: arith.NewAnalyzer(), apart: t != nil && t.Kind() != nil && t.DeviceType() == dlpack.CPU}
-		return withBody(f, r.region(f.Body, standing{})), nil
-	})
+	return Language{}.ReuseStorage()(m, t)
+}
+
+// ReuseStorage is the pass of this name for a language: buffers share only memory as which it can access both.
+func (l Language) ReuseStorage() Pass {
+	return func(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
+		return mapFuncs("reuse storage", m, func(f *tir.PrimFunc) (*tir.PrimFunc, error) {
+			if !anyAlloc(f.Body) {
+				return f, nil // no region has an allocation
+			}
+			r := &reuser{a: arith.NewAnalyzer(), fixed: l.FixedShared,
+				apart: t != nil && t.Kind() != nil && t.DeviceType() == dlpack.CPU}
+			return withBody(f, r.region(f.Body, standing{})), nil
+		})
+	}
 }
 
 // anyAlloc reports whether there is an allocation in a statement.
@@ -52,6 +60,7 @@ const smallBytes = 1024
 type reuser struct {
 	a     *arith.Analyzer
 	apart bool // small allocations don't share
+	fixed bool // shared memory has elements of one width
 }
 
 // standing describes the position of a body.

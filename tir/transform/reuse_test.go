@@ -189,6 +189,20 @@ func TestReuseStorage_SmallOnesOfCPUs(t *testing.T) {
 	}
 }
 
+// In a language whose shared memory keeps the width of its elements, only buffers of equal width share it.
+func TestReuseStorage_FixedShared(t *testing.T) {
+	for types, want := range map[string][2]int{"int32 float32": {1, 1}, "float16 float32": {1, 2}, "bool int8": {1, 1},
+		"int64 int32": {1, 2}} {
+		a, b, _ := strings.Cut(types, " ")
+		f := parsed(t, fmt.Sprintf("alloc a: %s[8], scope \"shared\"\n%salloc b: %s[8], scope \"shared\"\n%s", a,
+			fill("a", "8", "cast("+a+", $)")+take("a", "8"), b, fill("b", "8", "cast("+b+", $)")+take("b", "8")))
+		for n, l := range []transform.Language{{}, {FixedShared: true}} {
+			_, _, count := allocated(oneFunc(t, l.ReuseStorage(), f).Body)
+			require.Equal(t, want[n], count, "%s, %v", types, l.FixedShared)
+		}
+	}
+}
+
 // Shared memory gets the larger alignment.
 func TestReuseStorage_Alignment(t *testing.T) {
 	f := parsed(t, "alloc a: int8[64]\n"+fill("a", "64", "cast(int8, $)")+take("a",

@@ -84,6 +84,9 @@ func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	if !one && (scope == "local" || host.DType.Bits < 8 || l.buffer.DType.Bits < 8) {
 		return false
 	}
+	if r.fixed && scarce(scope) && host.DType.Bits != l.buffer.DType.Bits {
+		return false
+	}
 	if at.kernel && scope != "local" && !b.synced(x, l, at) {
 		return false
 	}

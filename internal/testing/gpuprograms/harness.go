@@ -54,6 +54,8 @@ func (h *Harness) Run(t *testing.T) {
 		{"RandomSchedules", h.RandomSchedules},
 		{"HalvesOfIntegers", h.HalvesOfIntegers},
 		{"PartsOfVectors", h.PartsOfVectors},
+		{"ExtendedIntegers", h.ExtendedIntegers},
+		{"SharedTypes", h.SharedTypes},
 	} {
 		t.Run(c.name, c.run)
 	}
@@ -108,7 +110,13 @@ func (h *Harness) CompareFor(t *testing.T, m *tir.IRModule, to *target.Target, n
 	args ...any) {
 	t.Helper()
 	h.Need(t)
-	lib := h.LibraryFor(t, m, to)
+	h.CompareIn(t, h.LibraryFor(t, m, to), m, name, within, args...)
+}
+
+// CompareIn is Compare for a library of a program.
+func (h *Harness) CompareIn(t *testing.T, lib *runtime.Module, m *tir.IRModule, name string, within float64,
+	args ...any) {
+	t.Helper()
 	want := make([]any, len(args))
 	var out *tirrun.Array
 	last := 0

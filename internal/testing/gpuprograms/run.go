@@ -332,3 +332,63 @@ func g(a: handle) {
 		}
 	}
 }
+
+// ExtendedIntegers has minima, maxima and comparisons of integers that are extended to 64 bits.
+func (h *Harness) ExtendedIntegers(t *testing.T) {
+	in := must.Get(tirrun.From(tir.Int32, []int64{0, 4, -1, 5, -17, 100, -1 << 31, 1<<31 - 1}, 8))(t)
+	values := []string{"min(int64(A[i]), int64(4))", "max(int64(A[i]), int64(0))",
+		"max(min(int64(A[i]), int64(4)), int64(0))", "min(int64(A[i]), int64(5000000000))",
+		"max(int64(int16(A[i])), int64(-4))", "min(int64(uint32(A[i])), int64(4))",
+		"select(int64(A[i]) < int64(4), int64(A[i]) * int64(3), int64(4))"}
+	body := ""
+	for n, v := range values {
+		body += fmt.Sprintf("B[%d, i] = %s\n", n, v)
+	}
+	m := Parsed(t, fmt.Sprintf(`
+func f(a: handle, b: handle) {
+  buffer A: int32[8], param a
+  buffer B: int64[%d, 8], param b
+  thread i in range(8), thread "threadIdx.x" { %s }
+}
+`, len(values), body))
+	h.Compare(t, m, "f", 0, in, must.Get(tirrun.New(tir.Int64, int64(len(values)), 8))(t))
+}
+
+// SharedTypes has two buffers in shared memory, of which the second can use the memory of the first one if a language
+// allows it for their types.
+func (h *Harness) SharedTypes(t *testing.T) {
+	h.Need(t)
+	pairs := [][2]tir.Type{{tir.Bool, tir.Int8}, {tir.Int8, tir.UInt8}, {tir.UInt8, tir.Bool}, {tir.Int16, tir.Float16},
+		{tir.Float16, tir.BFloat16}, {tir.BFloat16, tir.Int16}, {tir.Int32, tir.Float32}, {tir.Float32, tir.UInt32},
+		{tir.Int64, tir.Float64}, {tir.Float64, tir.Int64}, {tir.Float16, tir.Float32}, {tir.Float32, tir.Int8},
+		{tir.Int64, tir.BFloat16}, {tir.Bool, tir.Bool}}
+	source := ""
+	for n, p := range pairs {
+		source += fmt.Sprintf(`
+func f%d(a: handle, b: handle) {
+  buffer A: %[2]s[8], param a
+  buffer B: %[3]s[8], param b
+  thread bx in range(1), thread "blockIdx.x" {
+    alloc s: %[2]s[8], scope "shared"
+    alloc d: %[3]s[8], scope "shared"
+    alloc r: %[2]s[1], scope "local"
+    thread i in range(8), thread "threadIdx.x" {
+      s[i] = A[i]
+      storage_sync("shared")
+      r[0] = s[7 - i]
+      storage_sync("shared")
+      d[i] = cast(%[3]s, r[0])
+      storage_sync("shared")
+      B[i] = d[floormod(i + 1, 8)]
+    }
+  }
+}
+`, n, p[0], p[1])
+	}
+	m := Parsed(t, source)
+	lib := h.Library(t, m)
+	for n, p := range pairs {
+		h.CompareIn(t, lib, m, fmt.Sprintf("f%d", n), 0, Array(t, Random(), p[0], 8),
+			must.Get(tirrun.New(p[1], 8))(t))
+	}
+}

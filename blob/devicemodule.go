@@ -12,6 +12,8 @@ type DeviceModule struct {
 	Format    string // "ptx", "cubin", "cuda", "cl", …
 	Functions []Function
 	Data      []byte // image or source, a view of the payload
+	// Source is the text that Data was compiled from, in SourceFormat; "" if it is not known. Payloads do not have it.
+	Source, SourceFormat string
 }
 
 // Function finds a function by its key.

@@ -32,10 +32,9 @@ func AsDevice(kind string, l transform.Language) error {
 	return nil
 }
 
-// BuildKernels makes a device module of kernels, for the code generator of a kind that [AsDevice] was called for.
-// generate returns their code and its format, as in blob.DeviceModule.
-func BuildKernels(kind string, m *tir.IRModule, generate func() (format string, code []byte,
-	err error)) (*runtime.Module, error) {
+// BuildKernels makes a device module of kernels, for the code generator of a kind that [AsDevice] was called for. kind
+// is that of the module. generate sets the module's code and its format.
+func BuildKernels(kind string, m *tir.IRModule, generate func(*blob.DeviceModule) error) (*runtime.Module, error) {
 	module := &blob.DeviceModule{}
 	for _, f := range m.Funcs {
 		info, err := kernelInfo(f)
@@ -44,8 +43,7 @@ func BuildKernels(kind string, m *tir.IRModule, generate func() (format string, 
 		}
 		module.Functions = append(module.Functions, blob.Function{Key: f.Name, FunctionInfo: info})
 	}
-	var err error
-	if module.Format, module.Data, err = generate(); err != nil {
+	if err := generate(module); err != nil {
 		return nil, withContext("%w", err)
 	}
 	return runtime.NewDeviceCode(kind, module)

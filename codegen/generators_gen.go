@@ -5,6 +5,7 @@ package codegen
 // packages has the package that generates code for each built-in kind, if a program imports it.
 var packages = map[string]string{
 	"cuda":   "tvmgo/codegen/cuda",
+	"nvptx":  "tvmgo/codegen/cuda",
 	"llvm":   "tvmgo/codegen/llvm",
 	"opencl": "tvmgo/codegen/opencl",
 	"vulkan": "tvmgo/codegen/spirv",

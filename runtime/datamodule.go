@@ -172,6 +172,10 @@ func NewDeviceCode(kind string, m *blob.DeviceModule) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v, ok := makers.Load(kind); ok && m.Source != "" { // a loader would lose the source
+		defer data.Close()
+		return makeDevice(kind, v.(ModuleKind), m)
+	}
 	return running(kind, func(layout blob.Layout) ([]byte, error) {
 		defer data.Close()
 		return m.Encode(layout)

@@ -73,11 +73,15 @@ func NewDeviceModule(kind, format string, code []byte, kernels ...KernelType) (*
 		m.Functions = append(m.Functions, blob.Function{Key: k.Name, FunctionInfo: blob.FunctionInfo{
 			Name: k.Name, ArgTypes: slices.Clone(k.Args), LaunchParamTags: k.tags()}})
 	}
-	impl, err := v.(ModuleKind).Make(m)
+	return makeDevice(kind, v.(ModuleKind), m)
+}
+
+func makeDevice(kind string, by ModuleKind, m *blob.DeviceModule) (*Module, error) {
+	impl, err := by.Make(m)
 	if err != nil {
 		return nil, err
 	}
-	mod, err := NewModule(kind, v.(ModuleKind).Properties, impl)
+	mod, err := NewModule(kind, by.Properties, impl)
 	if err != nil {
 		impl.Close()
 	}

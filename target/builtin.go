@@ -121,9 +121,11 @@ var computeCapability = Matches(`sm_[0-9]{2,3}[af]?`, `sm_ and two or three digi
 func gpuKinds() []builtin {
 	return []builtin{
 		{"cuda", dlpack.CUDA, func() []KindOption {
-			return options(DefaultKeys("cuda", "gpu"),
+			return append(checks(), DefaultKeys("cuda", "gpu"),
 				text1("mcpu", Property("")),
 				text1("arch", computeCapability, Help("compute capability: sm_90a")),
+				text1("code-format", OneOf("cubin", "source"), Help("form of the kernels; default: cubin if arch is given and "+
+					"NVRTC is found, else source; kind nvptx makes PTX")),
 				count("max_shared_memory_per_block", Help("bytes")),
 				atLeastOne("max_threads_per_block"),
 				atLeastOne("thread_warp_size", Default(32)),
@@ -133,7 +135,7 @@ func gpuKinds() []builtin {
 				WithParser(parseCUDA))
 		}},
 		{"nvptx", dlpack.CUDA, func() []KindOption {
-			return options(DefaultKeys("cuda", "gpu"),
+			return append(checks(), DefaultKeys("cuda", "gpu"),
 				text1("mcpu", computeCapability, Property("arch"), Help("compute capability: sm_90a")),
 				fixed("mtriple", "nvptx64-nvidia-cuda"),
 				atLeastOne("max_num_threads", Default(1024)),

@@ -34,10 +34,12 @@ var kindRows = []kindRow{
 		cl-opt []str; jit str; vector-width int; system-lib bool`, ""},
 	{"c", 1, "cpu", `alias-check bool; bounds-check bool; mcpu str; march str; workspace-byte-alignment int;
 		constants-byte-alignment int; system-lib bool`, ""},
-	{"cuda", 2, "cuda gpu", `mcpu str; arch str; max_shared_memory_per_block int; max_threads_per_block int;
+	{"cuda", 2, "cuda gpu", `alias-check bool; bounds-check bool; mcpu str; arch str;
+		code-format str; max_shared_memory_per_block int; max_threads_per_block int;
 		thread_warp_size int=32;
 		registers_per_block int; l2_cache_size_bytes int; max_num_threads int=1024`, ""},
-	{"nvptx", 2, "cuda gpu", `mcpu str; mtriple str=nvptx64-nvidia-cuda; max_num_threads int=1024;
+	{"nvptx", 2, "cuda gpu", `alias-check bool; bounds-check bool; mcpu str; mtriple str=nvptx64-nvidia-cuda;
+		max_num_threads int=1024;
 		thread_warp_size int=32`, ""},
 	{"rocm", 10, "rocm gpu", `mcpu str; mtriple str=amdgcn-amd-amdhsa-hcc; mattr []str; max_num_threads int=256;
 		max_threads_per_block int=256;

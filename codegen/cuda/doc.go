@@ -1,5 +1,5 @@
-// Package cuda generates code for target kind "cuda": CUDA C, by the emitter of package codegen/c. Importing it enables
-// the kind:
+// Package cuda generates code for target kinds "cuda" and "nvptx": CUDA C, by the emitter of package codegen/c, which
+// NVRTC compiles. Importing it enables the kinds:
 //
 //	import _ "tvmgo/codegen/cuda"
 //
@@ -22,6 +22,19 @@
 // Vectors of up to 16 bytes are loaded and stored as a whole if their position is known to be aligned; the host
 // function then rejects a tensor whose address is not. Loads that a schedule marks (te's PipelineAsync) are cp.async
 // from sm_80 on. Shared memory of more than 48 KiB is dynamic.
+//
+// # Compiled code
+//
+// For kind cuda the module has a cubin for the target's arch if NVRTC is found (internal/nvrtc), otherwise the code
+// itself. Option code-format requests either; a cubin without NVRTC is then an error. The code also stays as it is if
+// no arch is given, and if the global function tvm_callback_cuda_compile is registered, which compiles it when it is
+// loaded. For kind nvptx the module has PTX for the target's mcpu. Module.GetSource("cuda") returns the code in all
+// forms until the module is saved.
+//
+// Registers, spills and memory of each kernel, as the assembler reports them, are stored behind the image, where the
+// driver does not look (cudaimage.Record).
+//
+// # Assembly
 //
 // PTX is inline assembly, each instruction in a function of its own with the prefix tvmgo_.
 //

@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,3 +143,6 @@ func (m multiprocessor) occupancy(threads, registers, shared int64) *Occupancy {
 	o.Fraction = float64(o.Warps) / float64(m.warps)
 	return o
 }
+
+// Capabilities lists the compute capabilities of which the package has tables, as 90 for sm_90, ascending.
+func Capabilities() []int { return slices.Sorted(maps.Keys(multiprocessors)) }

@@ -3,6 +3,7 @@ package opencl
 import (
 	"fmt"
 
+	"tvmgo/blob"
 	"tvmgo/codegen"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -14,9 +15,10 @@ const kind = "opencl"
 // Build is target.build.opencl: it generates code for the kernels that transform.ForDevice makes of a program for
 // [Language].
 func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
-	return codegen.BuildKernels(kind, m, func() (format string, code []byte, err error) {
+	return codegen.BuildKernels(kind, m, func(module *blob.DeviceModule) error {
 		text, err := New().Emit(m, t)
-		return "cl", []byte(text), err
+		module.Format, module.Data = "cl", []byte(text)
+		return err
 	})
 }
 

@@ -67,27 +67,36 @@ func cubin(image []byte) (Part, error) {
 		return p, err
 	}
 	for _, s := range sections {
-		switch s.kind {
-		case sectionNote:
-			data, err := s.data()
-			if err != nil {
-				return p, err
-			}
-			if m := archOption.FindSubmatch(data[:min(len(data), maxName)]); m != nil && string(m[1]) == fmt.Sprint(number) {
-				p.Arch = "sm_" + string(m[1]) + string(m[2])
-			}
-		case sectionSymtab:
-			if s.link >= uint32(len(sections)) {
-				return p, fmt.Errorf("section %d has its names in section %d, but the image has %d sections",
-					s.number, s.link, len(sections))
-			}
-			kernels, err := entries(s, sections[s.link])
-			if err != nil {
-				return p, err
-			}
-			p.Kernels = append(p.Kernels, kernels...)
+		if s.kind != sectionNote {
+			continue
+		}
+		data, err := s.data()
+		if err != nil {
+			return p, err
+		}
+		if m := archOption.FindSubmatch(data[:min(len(data), maxName)]); m != nil && string(m[1]) == fmt.Sprint(number) {
+			p.Arch = "sm_" + string(m[1]) + string(m[2])
 		}
 	}
+	used, err := usageOf(image, sections, p.Arch, int(number))
+	if err != nil {
+		return p, err
+	}
+	for _, s := range sections {
+		if s.kind != sectionSymtab {
+			continue
+		}
+		if s.link >= uint32(len(sections)) {
+			return p, fmt.Errorf("section %d has its names in section %d, but the image has %d sections",
+				s.number, s.link, len(sections))
+		}
+		kernels, err := entries(s, sections[s.link], used)
+		if err != nil {
+			return p, err
+		}
+		p.Kernels = append(p.Kernels, kernels...)
+	}
+	recorded(image, p.Kernels)
 	return p, nil
 }
 
@@ -118,7 +127,7 @@ func sectionsOf(image []byte) ([]section, error) {
 }
 
 // entries lists the kernels in a symbol table.
-func entries(table, names section) ([]Kernel, error) {
+func entries(table, names section, used *usage) ([]Kernel, error) {
 	symbols, err := table.data()
 	if err != nil {
 		return nil, err
@@ -129,7 +138,7 @@ func entries(table, names section) ([]Kernel, error) {
 	}
 	text := string(data) // one copy, of which the names are substrings
 	var list []Kernel
-	for ; len(symbols) >= symbolSize; symbols = symbols[symbolSize:] {
+	for number := uint32(0); len(symbols) >= symbolSize; number, symbols = number+1, symbols[symbolSize:] {
 		name, defined := binary.LittleEndian.Uint32(symbols), binary.LittleEndian.Uint16(symbols[6:]) != 0
 		if symbols[4]&0xf != symbolFunc || symbols[5]&symbolEntry == 0 || !defined {
 			continue
@@ -142,7 +151,7 @@ func entries(table, names section) ([]Kernel, error) {
 		if end <= 0 {
 			return nil, fmt.Errorf("the kernel name at byte %d is empty or not terminated", name)
 		}
-		list = append(list, Kernel{Name: rest[:end]})
+		list = append(list, Kernel{Name: rest[:end], Resources: used.kernel(number, rest[:end])})
 	}
 	return list, nil
 }

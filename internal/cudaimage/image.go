@@ -38,6 +38,8 @@ type Part struct {
 type Kernel struct {
 	Name   string
 	Params []int // the size of each parameter in bytes; nil for a cubin, where they are not read
+	// Resources are nil if they are not known: PTX and source have them if Record added them.
+	Resources *Resources
 }
 
 // Describe describes an image. PTX may end with zero bytes.
@@ -62,6 +64,7 @@ func Describe(image []byte) (Info, error) {
 	}
 	if isPTX(text) {
 		part, err := ptx(string(text))
+		recorded(text, part.Kernels)
 		return one(part, err)
 	}
 	return Info{Format: Source}, nil

@@ -22,7 +22,8 @@ func file(t testing.TB, name string) []byte {
 }
 
 var (
-	named = []Kernel{{"scale", []int{8, 12, 4, 2}}, {"nothing", []int{}}, {"bare", []int{}}}
+	named = []Kernel{{Name: "scale", Params: []int{8, 12, 4, 2}}, {Name: "nothing", Params: []int{}},
+		{Name: "bare", Params: []int{}}}
 	names = []string{"bare", "nothing", "scale"}
 )
 

@@ -77,9 +77,13 @@ func LoadDeviceSource(p Payload) (Module, error) {
 	return &deviceSource{deviceCode{kind: p.Kind, functions: m.Functions, payload: m, saved: p}, m}, nil
 }
 
-// GetSource returns the device code if it is text.
+// GetSource returns the device code if it is text, or the text that it was compiled from.
 func (m *deviceSource) GetSource(format string) (string, error) {
 	const op = "get source"
+	if from := modulekind.CodeFormat(m.module.SourceFormat); m.module.Source != "" &&
+		(format == from.Suffix || format == from.Name() || format == "" && !modulekind.CodeFormat(m.module.Format).Text) {
+		return m.module.Source, nil
+	}
 	if !modulekind.CodeFormat(m.module.Format).Text {
 		return "", fault.New(op, fault.NotSupported, "the module of kind %q holds %s, which is no text", m.kind,
 			m.module.Format)

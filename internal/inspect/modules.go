@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"tvmgo/blob"
+	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/modulekind"
 )
 
@@ -102,7 +103,11 @@ func deviceOf(e *blob.Entry, layout blob.Layout) (*Device, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Device{Format: d.Format, CodeSize: int64(len(d.Data)), Functions: deviceFunctions(d.Functions)}, nil
+		device := &Device{Format: d.Format, CodeSize: int64(len(d.Data)), Functions: deviceFunctions(d.Functions)}
+		if modulekind.Find(e.Kind) == modulekind.CUDA {
+			device.addResources(d)
+		}
+		return device, nil
 	case modulekind.Shaders:
 		v, err := blob.ParseVulkanModule(e.Payload, layout)
 		if err != nil {
@@ -132,4 +137,24 @@ func deviceFunctions(list []blob.Function) []DeviceFunction {
 		all = append(all, d)
 	}
 	return all
+}
+
+// addResources adds what the code says about its kernels. A fatbin may have several kernels of a name: the first is
+// shown. Code that cannot be read has none.
+func (d *Device) addResources(code *blob.DeviceModule) {
+	info, err := cudaimage.Describe(code.Data)
+	if err != nil {
+		return
+	}
+	of := map[string]*cudaimage.Resources{}
+	for _, p := range info.Parts {
+		for _, k := range p.Kernels {
+			if of[k.Name] == nil {
+				of[k.Name] = k.Resources
+			}
+		}
+	}
+	for i, f := range code.Functions {
+		d.Functions[i].Resources = of[f.Name]
+	}
 }

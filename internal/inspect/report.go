@@ -3,6 +3,8 @@ package inspect
 import (
 	"encoding/json"
 	"strings"
+
+	"tvmgo/internal/cudaimage"
 )
 
 // Generation is the calling convention of a file's functions, and the naming of its symbols.
@@ -127,6 +129,9 @@ type DeviceFunction struct {
 	Args       []string `json:"args"`
 	LaunchTags []string `json:"launch_tags"`
 	ExtraTags  []int32  `json:"arg_extra_tags,omitempty"`
+
+	// Resources are absent if the code does not contain them.
+	Resources *cudaimage.Resources `json:"resources,omitempty"`
 }
 
 func (r *Report) problem(parts ...string) { r.Problems = append(r.Problems, strings.Join(parts, "")) }

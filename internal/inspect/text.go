@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/modulekind"
 )
 
@@ -170,6 +171,21 @@ func (p *printer) module(m *Module, depth int, seen bool) {
 	}
 	for _, f := range m.Device.Functions {
 		p.line("  %s    %s(%s)%s", indent, Shown(f.Name), strings.Join(f.Args, ", "), tags(f))
+		if r := f.Resources; r != nil {
+			p.line("  %s      %s: %d registers, %s, %d bytes shared, %d constant, %d local", indent, r.Arch, r.Registers,
+				spills(r), r.Shared, r.Constant, r.Local)
+		}
+	}
+}
+
+func spills(r *cudaimage.Resources) string {
+	switch s := r.Spills; {
+	case s == nil:
+		return "spills not known"
+	case *s == cudaimage.Spills{}:
+		return "no spills"
+	default:
+		return fmt.Sprintf("spills: %d bytes stored, %d loaded", s.Stores, s.Loads)
 	}
 }
 

@@ -52,7 +52,9 @@ func Parse(p runtime.Payload, device dlpack.DeviceType) (*Code, error) {
 
 // New returns the Code of a module whose code is a single binary or text. It copies the code.
 func New(kind string, device dlpack.DeviceType, m *blob.DeviceModule) *Code {
-	return code(kind, device, &blob.DeviceModule{Format: m.Format, Functions: m.Functions, Data: slices.Clone(m.Data)})
+	own := *m
+	own.Data = slices.Clone(m.Data)
+	return code(kind, device, &own)
 }
 
 func code(kind string, device dlpack.DeviceType, m *blob.DeviceModule) *Code {

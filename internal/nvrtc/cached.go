@@ -44,6 +44,7 @@ func (c *Compiler) key(s Source) string {
 	parts := []string{fmt.Sprint(c.major, c.minor, c.size), s.Want.String(), s.Name, s.Code}
 	list := func(texts []string) { parts = append(append(parts, strconv.Itoa(len(texts))), texts...) }
 	list(c.options(s)) // includes the architecture and the folders of headers
+	parts = append(parts, strconv.FormatBool(s.Resources))
 	list(s.Names)
 	var headers []string
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {

@@ -31,25 +31,27 @@ static void take_log(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgram 
   }
 }
 
-static void take_image(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgram p) {
+/* Stores the cubin, or else the PTX, in *image. */
+static void take_image(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgram p, int cubin, char** image,
+                       size_t* size) {
   size_t n = 0;
-  if (job->cubin) {
+  if (cubin) {
     if (failed(job, api->cubin_size(p, &n), "nvrtcGetCUBINSize")) return;
   } else {
     if (failed(job, api->ptx_size(p, &n), "nvrtcGetPTXSize")) return;
   }
   if (n == 0) return;
-  job->image = malloc(n);
-  if (job->image == NULL) {
+  *image = malloc(n);
+  if (*image == NULL) {
     failed(job, TVMGO_NVRTC_NO_MEMORY, "malloc");
     return;
   }
-  if (job->cubin) {
-    if (failed(job, api->cubin(p, job->image), "nvrtcGetCUBIN")) return;
+  if (cubin) {
+    if (failed(job, api->cubin(p, *image), "nvrtcGetCUBIN")) return;
   } else {
-    if (failed(job, api->ptx(p, job->image), "nvrtcGetPTX")) return;
+    if (failed(job, api->ptx(p, *image), "nvrtcGetPTX")) return;
   }
-  job->image_size = n;
+  *size = n;
 }
 
 static void take_names(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job, nvrtcProgram p) {
@@ -79,7 +81,8 @@ void tvmgo_nvrtc_run(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job) {
     failed(job, api->compile(p, job->num_options, job->options), "nvrtcCompileProgram");
     take_log(api, job, p); /* also after a success, for the warnings */
   }
-  if (job->rc == 0) take_image(api, job, p);
+  if (job->rc == 0) take_image(api, job, p, job->cubin, &job->image, &job->image_size);
+  if (job->rc == 0 && job->assemble) take_image(api, job, p, 1, &job->cubin_image, &job->cubin_size);
   if (job->rc == 0) take_names(api, job, p);
   api->destroy(&p);
 }
@@ -87,6 +90,7 @@ void tvmgo_nvrtc_run(const tvmgo_nvrtc* api, tvmgo_nvrtc_job* job) {
 void tvmgo_nvrtc_done(tvmgo_nvrtc_job* job) {
   free(job->log);
   free(job->image);
+  free(job->cubin_image);
   for (int i = 0; job->lowered != NULL && i < job->num_names; i++) free(job->lowered[i]);
   free(job->lowered);
 }

@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/dl"
 )
 
@@ -40,6 +42,8 @@ type Source struct {
 	Arch    string            // "sm_90", "sm_90a", "compute_90"
 	Want    Kind
 	Names   []string // C++ expressions, such as "&add<float>", whose lowered names the result is to contain
+	// Resources requests Result.Kernels. The architecture must be a real one, such as sm_90.
+	Resources bool
 }
 
 // Result is compiled code.
@@ -48,6 +52,8 @@ type Result struct {
 	Kind  Kind
 	Log   string            // warnings; "" for none
 	Names map[string]string // the lowered name of each expression in Source.Names
+	// Kernels are those of the code, with the resources that they use when they are assembled for the architecture.
+	Kernels []cudaimage.Kernel
 }
 
 // Compile compiles a source. The error is an *Error, which wraps ErrInvalid when the request is invalid, ErrCompile
@@ -123,11 +129,15 @@ func (c *Compiler) check(s Source) error {
 	if number, _ := strconv.Atoi(form[2]); c.archs != nil && !slices.Contains(c.archs, number) {
 		return c.fail(s, ErrInvalid, "this NVRTC does not support %s; it supports %s", s.Arch, c.archNames())
 	}
+	if s.Resources && form[1] == "compute" {
+		return c.fail(s, ErrInvalid, "the resources of kernels are those on one real architecture: request sm_%s",
+			strings.TrimPrefix(s.Arch, "compute_"))
+	}
 	if s.Want == CUBIN && form[1] == "compute" {
 		return c.fail(s, ErrInvalid, "a cubin is for one real architecture: request sm_%s, or PTX",
 			strings.TrimPrefix(s.Arch, "compute_"))
 	}
-	if s.Want == CUBIN && (c.api.cubin == nil || c.api.cubin_size == nil) {
+	if (s.Want == CUBIN || s.Resources) && (c.api.cubin == nil || c.api.cubin_size == nil) {
 		return c.fail(s, ErrInvalid, "this NVRTC cannot make cubins: request PTX, or set %s to a newer NVRTC", Variable)
 	}
 	return nil
@@ -156,6 +166,19 @@ func (c *Compiler) options(s Source) []string {
 
 // run compiles a source that was checked.
 func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
+	options := c.options(s)
+	if !s.Resources {
+		return c.compile(ctx, s, options)
+	}
+	r, err := c.compile(ctx, s, append(slices.Clone(options), verbose))
+	if errors.Is(err, ErrInvalid) { // by an NVRTC that does not know the option: spills are then not reported
+		return c.compile(ctx, s, options)
+	}
+	return r, err
+}
+
+// compile runs NVRTC.
+func (c *Compiler) compile(ctx context.Context, s Source, options []string) (Result, error) {
 	var m memory
 	defer m.free()
 	names := slices.Sorted(maps.Keys(s.Headers))
@@ -163,7 +186,6 @@ func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
 	for _, n := range names {
 		headers = append(headers, s.Headers[n])
 	}
-	options := c.options(s)
 	stop := new(atomic.Int32) // pinned, because C reads it while Go may write it
 	var pinner runtime.Pinner
 	pinner.Pin(stop)
@@ -183,8 +205,16 @@ func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
 	if s.Want == CUBIN {
 		job.cubin = 1
 	}
+	if s.Resources {
+		job.assemble = 1
+	}
 	dl.Quietly(func() { C.tvmgo_nvrtc_run(c.api, job) })
-	log := bounded(C.GoStringN(job.log, C.int(job.log_size)))
+	full := C.GoStringN(job.log, C.int(job.log_size))
+	var spills map[string]cudaimage.Spills
+	if s.Resources {
+		spills, full = spillsIn(full)
+	}
+	log := bounded(full)
 	if job.rc != 0 {
 		return Result{}, c.failed(ctx, s, job, log)
 	}
@@ -193,6 +223,12 @@ func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
 			s.Want)
 	}
 	r := Result{Image: C.GoBytes(unsafe.Pointer(job.image), C.int(job.image_size)), Kind: s.Want, Log: log}
+	if s.Resources {
+		var err error
+		if r.Kernels, err = kernelsIn(C.GoBytes(unsafe.Pointer(job.cubin_image), C.int(job.cubin_size)), spills); err != nil {
+			return Result{}, c.fail(s, nil, "%v", err)
+		}
+	}
 	if s.Want == PTX {
 		r.Image = r.Image[:len(strings.TrimRight(string(r.Image), "\x00"))]
 	}

@@ -39,6 +39,7 @@ typedef struct {
   const char* const* options;
   const char* const* names; /* C++ expressions whose lowered names are returned */
   int cubin;                /* 1: make a cubin; 0: make PTX */
+  int assemble;             /* 1: return the cubin in addition */
   _Atomic int* stop;        /* a value other than 0 cancels the compilation; read while it runs */
 
   int rc;             /* the result of the function that failed; 0 if none failed */
@@ -47,6 +48,8 @@ typedef struct {
   size_t log_size;
   char* image;
   size_t image_size;
+  char* cubin_image; /* with assemble */
+  size_t cubin_size;
   char** lowered; /* num_names of them */
 } tvmgo_nvrtc_job;
 

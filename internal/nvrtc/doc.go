@@ -13,8 +13,8 @@
 //   - the wheels nvidia-cuda-nvrtc* in $VIRTUAL_ENV and in the package folders of the python3 on the PATH, which is not
 //     run.
 //
-// Of several libraries it opens the newest one whose code the driver can run (FindFor). NVRTC 11.2 is the oldest
-// version that is supported.
+// Of several libraries it opens the newest one whose code the driver can run (FindFor), or that compiles for an
+// architecture (FindArch). NVRTC 11.2 is the oldest version that is supported.
 //
 // # Headers
 //

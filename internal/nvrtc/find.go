@@ -22,7 +22,13 @@ var sonames = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}
 
 var found struct {
 	sync.Mutex
-	compilers map[int]*Compiler // by the driver's version
+	compilers map[purpose]*Compiler
+}
+
+// purpose is what a compiler is for; the zero value is any.
+type purpose struct {
+	driver int // the version of CUDA of the driver that runs its code
+	arch   int // the architecture that it compiles for: 90
 }
 
 // Find opens the newest NVRTC on this machine. Later calls return the same Compiler, even when the environment changes;
@@ -33,20 +39,26 @@ func Find() (*Compiler, error) { return FindFor(0) }
 // FindFor is Find for code that is to run on a driver, which is given by its CUDA version: 12040 for 12.4. It opens the
 // newest NVRTC that is not newer than the driver. Where all are newer, it opens one of the driver's major version,
 // because the driver runs its machine code. An NVRTC of a newer major version is an error, unless TVMGO_NVRTC names it.
-func FindFor(driver int) (*Compiler, error) {
+func FindFor(driver int) (*Compiler, error) { return find(purpose{driver: driver}) }
+
+// FindArch is Find for code for an architecture, as 90 for sm_90: newer versions of NVRTC do not support old ones. It
+// opens the newest NVRTC that supports it. If none does, it returns the newest one, whose Compile returns an error.
+func FindArch(arch int) (*Compiler, error) { return find(purpose{arch: arch}) }
+
+func find(p purpose) (*Compiler, error) {
 	found.Lock()
 	defer found.Unlock()
-	if c := found.compilers[driver]; c != nil {
+	if c := found.compilers[p]; c != nil {
 		return c, nil
 	}
-	c, err := search(driver)
+	c, err := search(p)
 	if err != nil {
 		return nil, err
 	}
 	if found.compilers == nil {
-		found.compilers = map[int]*Compiler{}
+		found.compilers = map[purpose]*Compiler{}
 	}
-	found.compilers[driver] = c
+	found.compilers[p] = c
 	return c, nil
 }
 
@@ -71,12 +83,19 @@ func suitability(driver, major, minor int) int {
 	return tooNew
 }
 
-// better reports whether c suits a driver better than another NVRTC, which may be nil.
-func (c *Compiler) better(than *Compiler, driver int) bool {
+// Supports reports whether this NVRTC compiles for an architecture, as 90. It is true if the library does not report
+// what it supports.
+func (c *Compiler) Supports(arch int) bool { return c.archs == nil || slices.Contains(c.archs, arch) }
+
+// better reports whether c suits a purpose better than another NVRTC, which may be nil.
+func (c *Compiler) better(than *Compiler, p purpose) bool {
 	if than == nil {
 		return true
 	}
-	a, b := suitability(driver, c.major, c.minor), suitability(driver, than.major, than.minor)
+	if p.arch != 0 && c.Supports(p.arch) != than.Supports(p.arch) {
+		return c.Supports(p.arch)
+	}
+	a, b := suitability(p.driver, c.major, c.minor), suitability(p.driver, than.major, than.minor)
 	newer := cmp.Or(cmp.Compare(c.major, than.major), cmp.Compare(c.minor, than.minor))
 	if a == b && a != suits {
 		newer = -newer // of those that are newer than the driver, the oldest is closest to it
@@ -84,9 +103,9 @@ func (c *Compiler) better(than *Compiler, driver int) bool {
 	return a > b || a == b && newer > 0
 }
 
-// best opens libraries and returns the one that suits the driver best, the first among equals. broken has the errors of
+// best opens libraries and returns the one that suits a purpose best, the first among equals. broken has the errors of
 // libraries that exist but cannot be opened.
-func best(driver int, names []string) (best *Compiler, broken []string) {
+func best(p purpose, names []string) (best *Compiler, broken []string) {
 	for _, name := range names {
 		c, err := open(name)
 		switch {
@@ -94,7 +113,7 @@ func best(driver int, names []string) (best *Compiler, broken []string) {
 			if !slices.Contains(sonames, name) || !strings.Contains(err.Error(), "No such file") {
 				broken = append(broken, err.Error())
 			}
-		case c.better(best, driver):
+		case c.better(best, p):
 			best.close()
 			best = c
 		default:
@@ -104,17 +123,17 @@ func best(driver int, names []string) (best *Compiler, broken []string) {
 	return best, broken
 }
 
-// search is FindFor without the cached result.
-func search(driver int) (*Compiler, error) {
+// search is find without the cached result.
+func search(p purpose) (*Compiler, error) {
 	if named := os.Getenv(Variable); named != "" {
-		return openNamed(driver, named)
+		return openNamed(p, named)
 	}
 	folders := usualFolders()
 	names := slices.Clone(sonames)
 	for _, f := range folders {
 		names = append(names, librariesIn(f)...)
 	}
-	c, broken := best(driver, names)
+	c, broken := best(p, names)
 	switch {
 	case c == nil:
 		cause := fmt.Sprintf("there is no %s on the dynamic linker's path, and none in %s", strings.Join(sonames, ", "),
@@ -124,19 +143,19 @@ func search(driver int) (*Compiler, error) {
 		}
 		return nil, missing("install the CUDA toolkit or the wheel nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers "+
 			"of CUDA 12), or set "+Variable+" to the library or its folder", "%s", cause)
-	case suitability(driver, c.major, c.minor) == tooNew:
+	case suitability(p.driver, c.major, c.minor) == tooNew:
 		defer c.close()
 		return nil, missing(fmt.Sprintf("install the wheel nvidia-cuda-nvrtc-cu%d or the CUDA toolkit %[1]d, update the "+
-			"driver, or set %s to a library that is to be used anyway", driver/1000, Variable),
-			"%s is %s, and the driver supports CUDA %d.%d, which may not run its code", c.path, c, driver/1000,
-			driver%1000/10)
+			"driver, or set %s to a library that is to be used anyway", p.driver/1000, Variable),
+			"%s is %s, and the driver supports CUDA %d.%d, which may not run its code", c.path, c, p.driver/1000,
+			p.driver%1000/10)
 	}
 	return c, nil
 }
 
 // openNamed opens the library that the variable names, or, if it names a folder, the library in it that suits the
-// driver best. It does not search elsewhere.
-func openNamed(driver int, named string) (*Compiler, error) {
+// purpose best. It does not search elsewhere.
+func openNamed(p purpose, named string) (*Compiler, error) {
 	cure := "set " + Variable + " to libnvrtc.so.13 or a folder that holds it, or unset it"
 	files := []string{named}
 	if info, err := os.Stat(named); err == nil && info.IsDir() {
@@ -146,7 +165,7 @@ func openNamed(driver int, named string) (*Compiler, error) {
 				"and wheels keep it", Variable, named)
 		}
 	}
-	c, why := best(driver, files)
+	c, why := best(p, files)
 	if c != nil {
 		return c, nil
 	}

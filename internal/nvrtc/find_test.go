@@ -72,11 +72,11 @@ func TestFind_None(t *testing.T) {
 		return
 	}
 	dir := bare(t)
-	if c, err := search(0); err == nil {
+	if c, err := search(purpose{}); err == nil {
 		t.Skipf("this machine has %s", c.Path())
 	}
 	for range 2 {
-		_, err := search(0)
+		_, err := search(purpose{})
 		requireMissing(t, err, "NVRTC is not usable",
 			"no libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so.11.2 on the dynamic linker's path",
 			"install the CUDA toolkit or the wheel nvidia-cuda-nvrtc", "set TVMGO_NVRTC")
@@ -85,12 +85,12 @@ func TestFind_None(t *testing.T) {
 	broken := filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.13")
 	require.NoError(t, os.MkdirAll(filepath.Dir(broken), 0o755))
 	require.NoError(t, os.WriteFile(broken, []byte("no library"), 0o644))
-	_, err := search(0)
+	_, err := search(purpose{})
 	requireMissing(t, err, "these libraries cannot be used", broken, "install the CUDA toolkit")
 
 	path := fake(t, filepath.Join(dir, "lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"), "-DMAJOR=12",
 		"-DMINOR=4")
-	c := must.Get(search(0))(t)
+	c := must.Get(search(purpose{}))(t)
 	require.Equal(t, path, c.Path())
 }
 
@@ -103,7 +103,7 @@ func TestFindFor_Driver(t *testing.T) {
 	}
 	for driver, want := range map[int]string{0: "13.0", 11080: "11.8", 12000: "11.8", 12020: "12.2", 12030: "12.2",
 		12040: "12.4", 12090: "12.8", 13000: "13.0", 13020: "13.0"} {
-		c, broken := best(driver, librariesIn(dir+"/all"))
+		c, broken := best(purpose{driver: driver}, librariesIn(dir+"/all"))
 		require.Empty(t, broken)
 		require.Equal(t, "NVRTC "+want, c.String(), driver)
 	}
@@ -122,20 +122,20 @@ func TestFindFor_Driver(t *testing.T) {
 		{11020, only("12.2", "11.8", "12.8"), "11.8"},
 		{11020, only("13.0", "12.2"), "12.2"},
 	} {
-		got, _ := best(c.driver, c.files)
+		got, _ := best(purpose{driver: c.driver}, c.files)
 		require.Equal(t, "NVRTC "+c.want, got.String())
 	}
 	env := t.TempDir()
 	t.Setenv("VIRTUAL_ENV", env)
 	newer := fake(t, env+"/lib/python3.9/site-packages/nvidia/cu13/lib/libnvrtc.so.99", "-DMAJOR=99", "-DMINOR=1")
-	if c, err := search(12040); err == nil {
+	if c, err := search(purpose{driver: 12040}); err == nil {
 		t.Skipf("this machine has %s", c.Path())
 	}
-	_, err := search(12040)
+	_, err := search(purpose{driver: 12040})
 	requireMissing(t, err, newer+" is NVRTC 99.1, and the driver supports CUDA 12.4, which may not run its code",
 		"install the wheel nvidia-cuda-nvrtc-cu12", "update the driver")
 	t.Setenv(Variable, newer)
-	c, err := search(12040)
+	c, err := search(purpose{driver: 12040})
 	require.NoError(t, err, "the library that the variable names is opened")
 	require.Equal(t, newer, c.Path())
 	t.Setenv(Variable, dir+"/all")
@@ -163,7 +163,7 @@ func TestFind_NamedWrongly(t *testing.T) {
 		fake(t, dir+"/fails/libnvrtc.so", "-DFAIL=1"):              "nvrtcVersion: FAKE_INTERNAL_ERROR",
 	} {
 		t.Setenv(Variable, named)
-		_, err := search(0)
+		_, err := search(purpose{})
 		requireMissing(t, err, "TVMGO_NVRTC="+named+": ", want, "or unset it")
 	}
 }
@@ -186,11 +186,11 @@ func TestFind_Folders(t *testing.T) {
 			dir := bare(t)
 			path := fake(t, filepath.Join(dir, c.library))
 			t.Setenv(Variable, filepath.Join(dir, c.named))
-			found := must.Get(search(0))(t)
+			found := must.Get(search(purpose{}))(t)
 			require.Equal(t, path, found.Path())
 			t.Chdir(dir)
 			t.Setenv(Variable, c.named) // a relative name
-			found = must.Get(search(0))(t)
+			found = must.Get(search(purpose{}))(t)
 			require.True(t, filepath.IsAbs(found.Path()))
 		})
 	}
@@ -200,7 +200,7 @@ func TestFind_Folders(t *testing.T) {
 	}
 	fake(t, dir+"/libnvrtc.alt.so.14")
 	t.Setenv(Variable, dir)
-	c := must.Get(search(0))(t)
+	c := must.Get(search(purpose{}))(t)
 	require.Equal(t, dir+"/libnvrtc.so.13.0.88", c.Path())
 }
 

@@ -3,4 +3,4 @@
 package schedule
 
 // generated are the built-in kinds that packages of this module generate code for.
-var generated = []string{"c", "cuda", "llvm", "opencl", "vulkan"}
+var generated = []string{"c", "cuda", "llvm", "nvptx", "opencl", "vulkan"}

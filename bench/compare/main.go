@@ -28,8 +28,9 @@ func main() {
 		printFirstTarget()
 		return
 	}
-	if len(os.Args) > 1 && os.Args[1] == operatorsCommand {
-		if err := serveOperators(os.Args[2:]); err != nil {
+	serve := map[string]func([]string) error{operatorsCommand: serveOperators, kernelsCommand: serveKernels}
+	if len(os.Args) > 1 && serve[os.Args[1]] != nil {
+		if err := serve[os.Args[1]](os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
@@ -97,6 +98,7 @@ type sampler struct {
 	ours, peer  *program // of the current group
 	goAPI       *goAPI
 	operators   operatorPrograms
+	kernels     kernelPrograms
 }
 
 // Modules exported for OpenCL, and for CUDA with PTX.
@@ -113,7 +115,8 @@ func newSampler(p *programs, c config) (*sampler, error) {
 		return nil, err
 	}
 	o := operatorPrograms{p: p, sample: fmt.Sprint(c.sample.Nanoseconds()), venv: c.venv, of: map[string]*program{}}
-	return &sampler{p: p, dir: c.dir, goAPI: g, operators: o, programArgs: []string{fmt.Sprint(c.sample.Nanoseconds()),
+	k := kernelPrograms{sample: o.sample, of: map[string]*program{}}
+	return &sampler{p: p, dir: c.dir, goAPI: g, operators: o, kernels: k, programArgs: []string{o.sample,
 		artifacts + "addone_llvm.so", artifacts + "multi_llvm.so", artifacts + "multi_c.so", p.blob1K, p.blob64M}}, nil
 }
 
@@ -130,7 +133,7 @@ func (s *sampler) start() (err error) {
 }
 
 func (s *sampler) stop() error {
-	return errors.Join(s.ours.close(), s.peer.close(), s.operators.close())
+	return errors.Join(s.ours.close(), s.peer.close(), s.operators.close(), s.kernels.close())
 }
 
 func (s *sampler) sample(measure string) (float64, error) {
@@ -176,6 +179,8 @@ func (s *sampler) sample(measure string) (float64, error) {
 			return compileTime(program)
 		}
 		return s.operators.ask(who, row)
+	case "opencl", "vulkan":
+		return s.kernels.ask(who, row)
 	}
 	return s.peer.sample(row)
 }

@@ -54,6 +54,7 @@ command -v pkg-config >/dev/null 2>&1 || packages pkg-config
 drivers
 [ -e /usr/include/vulkan/vulkan_core.h ] || packages libvulkan-dev # reference for build/include
 [ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] || packages vulkan-validationlayers
+command -v glslangValidator >/dev/null 2>&1 || packages glslang-tools # kernels by hand, for comparison (bench/kernels)
 command -v spirv-val >/dev/null 2>&1 || packages spirv-tools
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
 

@@ -1,0 +1,32 @@
+// matmul_1000(x: const float32[1000, 1000], y: const float32[1000, 1000], z: out float32[1000, 1000])
+// launch blockIdx.x=21
+
+// A work item computes 48 columns: it copies them of y into an array of its own, where they are together, and computes
+// 8 rows at a time in registers. It is alone in its group. The last groups overlap.
+#define N 1000
+#define COLUMNS 48
+#define ROWS 8
+#define ROW(r) \
+  { const float16 f = a[r * N]; s0[r] = fma(f, b0, s0[r]); s1[r] = fma(f, b1, s1[r]); s2[r] = fma(f, b2, s2[r]); }
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void matmul_1000(global const float* restrict x, global const float* restrict y, global float* restrict z) {
+  const int c = min((int)get_group_id(0) * COLUMNS, N - COLUMNS);
+  float own[N * COLUMNS] __attribute__((aligned(64)));
+  for (int k = 0; k < N; k++)
+    for (int v = 0; v < COLUMNS; v += 16) vstore16(vload16(0, y + k * N + c + v), 0, own + k * COLUMNS + v);
+  for (int r = 0; r < N; r += ROWS) {
+    float16 s0[ROWS] = {0}, s1[ROWS] = {0}, s2[ROWS] = {0};
+    for (int k = 0; k < N; k++) {
+      global const float* a = x + r * N + k;
+      const float16 b0 = vload16(0, own + k * COLUMNS + 0);
+      const float16 b1 = vload16(0, own + k * COLUMNS + 16);
+      const float16 b2 = vload16(0, own + k * COLUMNS + 32);
+      ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5) ROW(6) ROW(7)
+    }
+    for (int i = 0; i < ROWS; i++) {
+      vstore16(s0[i], 0, z + (r + i) * N + c + 0);
+      vstore16(s1[i], 0, z + (r + i) * N + c + 16);
+      vstore16(s2[i], 0, z + (r + i) * N + c + 32);
+    }
+  }
+}

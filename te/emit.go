@@ -219,6 +219,13 @@ func (l *lowering) buffersOf(n *nest) (all []*tir.Buffer) {
 
 // indices returns the indices of an element in the nest's buffers.
 func (l *lowering) indices(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr {
+	if loops, spread := n.own(); spread {
+		own := make([]tir.Expr, len(loops))
+		for i, lp := range loops {
+			own[i] = value[lp.axis]
+		}
+		return own
+	}
 	at := make([]tir.Expr, len(n.st.axes))
 	for i, a := range n.st.axes {
 		at[i] = value[a]
@@ -324,9 +331,18 @@ func (l *lowering) loads(e tir.Expr) tir.Expr {
 		at := slices.Clone(p.Indices)
 		if n := l.nests[l.s.of[t.op]]; n != nil && n.st.op.kind == opCompute {
 			for i := range at {
-				if c, ok := n.lo[i].(*tir.IntImm); !ok || c.Value != 0 {
+				if size, ok := constant(n.size[i]); ok && size == 1 && isIndex(at[i].DType()) && !hasLoad(at[i]) {
+					at[i] = tir.IntConst(at[i].DType(), 0) // the only element
+				} else if c, ok := n.lo[i].(*tir.IntImm); !ok || c.Value != 0 {
 					at[i] = tir.Sub(at[i], n.lo[i])
 				}
+			}
+			if _, spread := n.own(); spread {
+				held, err := l.held(n, at)
+				if err != nil {
+					return &tir.Bad{Err: err}
+				}
+				at = held
 			}
 		}
 		return tir.BufferAt(l.buffers[t], at...)
@@ -389,7 +405,7 @@ func (l *lowering) threadConditions(n *nest, below func(x, end tir.Expr)) (all [
 		done[lp.v] = true
 		switch {
 		case n.st.combines(lp.attrs.thread): // all threads have parts
-		case !seenBy(n.scope, lp):
+		case !n.shared(lp):
 			below(lp.v, n.active[lp.v])
 		case !slices.ContainsFunc(n.loops, func(own *loop) bool { return own.same != nil && own.v == lp.v }):
 			if c, ok := lp.width.(*tir.IntImm); !ok || c.Value != 1 {

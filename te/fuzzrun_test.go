@@ -36,7 +36,8 @@ var refusals = []string{
 	"want at most 1024", "its iterations do not follow each other", "computed inside the same axis, not earlier",
 	"whose iterations are not synchronized: bind that to threadIdx", "of the reduction: reorder them",
 	"must be constant: split it, and bind the inner axis", "and each iteration has separate",
-	"but must be around the reduction: reorder them",
+	"but must be around the reduction: reorder them", "whose elements are distributed over",
+	"its elements are distributed",
 }
 
 // refusalsOfPasses are errors of the passes for devices.

@@ -169,9 +169,10 @@ func (l *lowering) activate(n, reader *nest) {
 }
 
 // shared reports whether all iterations of a loop of threads around the nest need the same elements of it: because they
-// share its memory, or compute it together.
+// share its memory, compute it together, or each compute a part of it.
 func (n *nest) shared(lp *loop) bool {
-	return seenBy(n.scope, lp) || bound(lp) && slices.Contains(n.path, lp) && n.st.combines(lp.attrs.thread)
+	return seenBy(n.scope, lp) || bound(lp) && slices.Contains(n.path, lp) &&
+		(n.st.combines(lp.attrs.thread) || n.spreads(lp.attrs.thread))
 }
 
 // readerEnv returns the spans of the reader's axes for one iteration of the loops around n; loops of threads that need
@@ -219,6 +220,23 @@ func (l *lowering) window(need span, shape tir.Expr) (lo, size tir.Expr, whole b
 		return zero, shape, true
 	}
 	return need.lo, n, false
+}
+
+// atMostAll returns the span of all n iterations instead of one that may have as many values or more: a split that does
+// not divide has extra iterations, which conditions exclude.
+func (l *lowering) atMostAll(s span, n tir.Expr) span {
+	if !s.known() {
+		return s
+	}
+	end, isConst := constant(n)
+	values := l.a.most(l.boundDifference(l.a.plus(l.a.sum(s.hi, s.lo, -1), 1)))
+	if values == nil || !isConst {
+		return s
+	}
+	if count, ok := constant(values); ok && count > 1 && count >= end {
+		return l.a.iterations(n)
+	}
+	return s
 }
 
 // boundDifference replaces floordiv(x, d) - floordiv(y, d), where x - y is constant, by its upper bound.

@@ -259,6 +259,9 @@ func (l *lowering) body() (tir.Stmt, error) {
 
 // allocate makes the buffers of a nest's tensors, unless they are arguments.
 func (l *lowering) allocate(n *nest) error {
+	if err := l.checkSpread(n); err != nil {
+		return err
+	}
 	for _, t := range n.st.op.tensors {
 		if l.buffers[t] != nil {
 			continue
@@ -266,6 +269,12 @@ func (l *lowering) allocate(n *nest) error {
 		shape := n.size
 		if n.st.op.kind == opExtern {
 			shape = t.shape
+		}
+		if loops, spread := n.own(); spread {
+			shape = nil
+			for _, lp := range loops {
+				shape = append(shape, lp.extent)
+			}
 		}
 		b := tir.NewBuffer(t.name, t.typ, shape...)
 		if n.scope != "global" {

@@ -216,6 +216,8 @@ func (l *lowering) sharing(n *nest, lp *loop) string {
 		return "it is computed inside a kernel, whose blocks are not synchronized: bind it to threadIdx"
 	case combined(lp):
 		return "" // see checkAcross
+	case lp.same != nil && n.spreads(lp.attrs.thread):
+		return "" // see held
 	case rank >= rankWarp, rank == rankShared && block:
 		return fmt.Sprintf("each iteration has separate %s memory: set another scope", n.scope)
 	case rank == rankShared && n.st.at == nil:
@@ -320,7 +322,8 @@ func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool) map[*tir.IterVar
 			at[r.outer], at[r.inner] = l.a.iterations(n.extent[r.outer]), l.a.iterations(n.extent[r.inner])
 		case r.fuse:
 			q, m := l.a.divide(at[r.parent], widen(n.extent[r.inner], r.parent.Var.Type))
-			at[r.outer], at[r.inner] = l.a.cast(q, r.outer.Var.Type), l.a.cast(m, r.inner.Var.Type)
+			q = l.atMostAll(l.a.cast(q, r.outer.Var.Type), n.extent[r.outer])
+			at[r.outer], at[r.inner] = q, l.a.cast(m, r.inner.Var.Type)
 		case all[r.outer] && all[r.inner]:
 			all[r.parent] = true
 			at[r.parent] = l.a.iterations(n.extent[r.parent])

@@ -173,6 +173,13 @@ func (st *Stage) fail(primitive, format string, args ...any) {
 	}
 }
 
+// IsOutput reports whether the tensor is an output of the schedule, or is computed together with one.
+func (st *Stage) IsOutput() bool { return st.output }
+
+// Reads returns the tensors that the stage's formulas read, without what inlined tensors read, in the order of their
+// first use.
+func (st *Stage) Reads() []*Tensor { return st.reads() }
+
 // IsInlined reports whether the tensor's formula is substituted wherever it is read (ComputeInline).
 func (st *Stage) IsInlined() bool { return st.inlined }
 

@@ -14,6 +14,7 @@ type Config struct {
 	Elementwise Elementwise
 	Attention   Attention
 	Reduction   Reduction
+	Rows        Rows
 }
 
 // section is the part of a Config for an operator family.
@@ -29,6 +30,7 @@ func (c *Config) sections() []section {
 		{"Elementwise", &c.Elementwise},
 		{"Attention", &c.Attention},
 		{"Reduction", &c.Reduction},
+		{"Rows", &c.Rows},
 	}
 }
 
@@ -36,7 +38,7 @@ func (c *Config) sections() []section {
 func DefaultConfig(t *target.Target) *Config {
 	l := LimitsOf(t)
 	return &Config{Elementwise: defaultElementwise(l), Attention: defaultAttention(l),
-		Reduction: defaultReduction(l)}
+		Reduction: defaultReduction(l), Rows: defaultRows(l)}
 }
 
 // Check returns an error if kernels with these parameters would not fit the target. It names the field, its value and

@@ -187,8 +187,10 @@ func (e *Elementwise) lanes(s *te.Schedule, st *te.Stage, reduction *te.Tensor) 
 // fusedAxes fuses the dimensions of a stage into one loop. If the number of elements exceeds the index type, the outer
 // dimensions become a loop of their own; otherwise outer is nil. A stage without dimensions gets a loop of one
 // iteration.
-func fusedAxes(st *te.Stage) (outer, all *tir.IterVar) {
-	axes := st.Axes()
+func fusedAxes(st *te.Stage) (outer, all *tir.IterVar) { return fuseLimited(st, st.Axes()) }
+
+// fuseLimited is fusedAxes of some adjacent loops.
+func fuseLimited(st *te.Stage, axes []*tir.IterVar) (outer, all *tir.IterVar) {
 	if len(axes) == 0 {
 		return nil, st.UnitAxis("one")
 	}
@@ -204,17 +206,10 @@ func fusedAxes(st *te.Stage) (outer, all *tir.IterVar) {
 		count *= n
 		split = d
 	}
-	fuse := func(axes []*tir.IterVar) *tir.IterVar {
-		f := axes[0]
-		for _, a := range axes[1:] {
-			f = st.Fuse(f, a)
-		}
-		return f
-	}
 	if split > 0 {
-		outer = fuse(axes[:split])
+		outer = fuseAll(st, axes[:split])
 	}
-	return outer, fuse(axes[split:])
+	return outer, fuseAll(st, axes[split:])
 }
 
 // gridLimited returns the loop to bind to an index of the grid, and, if it has or may have more iterations than the

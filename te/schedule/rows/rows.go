@@ -58,7 +58,7 @@ func (v Scheduler) Operator(s *te.Schedule, root *te.Tensor, parts []*te.Tensor,
 	}
 	var inner []*te.Tensor // in the order of computation
 	if inverse {
-		parts = multiplyRows(s, root, parts)
+		parts = MultiplyByInverse(s, root, parts)
 	}
 	for _, p := range parts {
 		if len(s.Stage(p).ReduceAxes()) > 0 {
@@ -88,16 +88,15 @@ func (v Scheduler) Operator(s *te.Schedule, root *te.Tensor, parts []*te.Tensor,
 	return s.Err() == nil
 }
 
-// multiplyRows replaces the division of a row by one value by a multiplication by its inverse, which is much faster. It
-// returns the parts, including the inverses.
-func multiplyRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Tensor {
+// MultiplyByInverse replaces the division of a row by one value by a multiplication by its inverse, which is much
+// faster. It returns the parts, including the inverses.
+func MultiplyByInverse(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Tensor {
 	all := slices.Clone(parts)
-	last := len(root.ProducerShape()) - 1
 	inverse := map[*te.Tensor]*te.Tensor{}
 	for _, t := range append(slices.Clone(parts), root) {
 		st := s.Stage(t)
-		if axes := st.Axes(); len(axes) != last+1 || sizeOf(axes[last]) == 1 {
-			continue // one value per row
+		shared := func(l *tir.ProducerLoad) bool { // several elements read the same value
+			return slices.ContainsFunc(st.Axes(), func(a *tir.IterVar) bool { return sizeOf(a) != 1 && !uses(l, a.Var) })
 		}
 		found := false
 		m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
@@ -106,7 +105,7 @@ func multiplyRows(s *te.Schedule, root *te.Tensor, parts []*te.Tensor) []*te.Ten
 				return e
 			}
 			l, ok := d.B.(*tir.ProducerLoad)
-			if !ok || uses(l, st.Axes()[last].Var) {
+			if !ok || !shared(l) {
 				return e
 			}
 			from, ok := l.Producer.(*te.Tensor)

@@ -1,0 +1,177 @@
+package gpu_test
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/testseed"
+	"tvmgo/internal/testing/tirrun"
+	"tvmgo/target"
+	"tvmgo/te"
+	"tvmgo/te/ops"
+	"tvmgo/tir"
+	"tvmgo/tir/text"
+	"tvmgo/tir/transform"
+)
+
+// rowOperators are the operators that reduce rows and use the results, with elementwise tensors before and after. The
+// rows are along the last dimension, or along axis.
+var rowOperators = map[string]func(x, g *te.Tensor, axis int) *te.Tensor{
+	"softmax":    func(x, _ *te.Tensor, axis int) *te.Tensor { return ops.Softmax(x, "y", axis) },
+	"logsoftmax": func(x, _ *te.Tensor, axis int) *te.Tensor { return ops.LogSoftmax(x, "y", axis) },
+	"masked softmax": func(x, _ *te.Tensor, axis int) *te.Tensor {
+		masked := ops.Map(x, "masked", func(e tir.Expr) tir.Expr {
+			return tir.NewSelect(tir.GT(e, tir.F32(-1)), tir.Mul(e, tir.F32(0.5)), tir.F32(-100))
+		})
+		return ops.Relu(ops.Softmax(masked, "y", axis), "r")
+	},
+	"softmax of gelu": func(x, _ *te.Tensor, axis int) *te.Tensor { return ops.Softmax(ops.Gelu(x, "g"), "y", axis) },
+	"layernorm":       func(x, g *te.Tensor, _ int) *te.Tensor { return ops.LayerNorm(x, g, g, "y", 1, 1e-3) },
+	"layernorm of a sum": func(x, g *te.Tensor, _ int) *te.Tensor {
+		return ops.Silu(ops.LayerNorm(ops.Add(x, ops.Add(x, g, "b"), "a"), g, nil, "y", 1, 1e-3), "s")
+	},
+	"rmsnorm":  func(x, g *te.Tensor, _ int) *te.Tensor { return ops.RMSNorm(x, g, "y", 1, 1e-3) },
+	"variance": func(x, _ *te.Tensor, axis int) *te.Tensor { return ops.Variance(x, "y", []int{axis}, false) },
+}
+
+// rowTargets have different kernels: of warps with shuffles, of threads without, with few threads, and of a CPU.
+var rowTargets = []string{ofGPU, "opencl", "opencl -max_num_threads=4 -max_threads_per_block=4", ofCPU,
+	"vulkan -device_type=cpu"}
+
+// computed interprets a program for a device, or without a target one with serial loops.
+func computed(t *testing.T, m *tir.IRModule, to *target.Target, given []any) []float64 {
+	t.Helper()
+	warp := int64(1)
+	if to != nil {
+		for _, pass := range []transform.Pass{transform.VerifyMemory, transform.ThreadSync, transform.VerifyLimits} {
+			m = must.Get(pass(m, to))(t)
+		}
+		warp, _ = to.Attrs()["thread_warp_size"].(int64)
+	}
+	p := must.Get(tirrun.Compile(m, tirrun.Options{Seed: 1, Warp: int(max(1, warp))}))(t)
+	_, err := p.Call("f", given...)
+	require.NoError(t, err, text.Print(m))
+	return must.Get(tirrun.Values[float64](given[len(given)-1].(*tirrun.Array)))(t)
+}
+
+// rowArguments are tensors for an operator, with their contents.
+func rowArguments(t *testing.T, shape []int32) (x, g *te.Tensor, data func(y *te.Tensor) []any) {
+	last := shape[len(shape)-1]
+	x, g = te.Placeholder(te.Dims(shape...), tir.Float32, "x"), te.Placeholder(te.Dims(last), tir.Float32, "g")
+	return x, g, func(y *te.Tensor) []any {
+		var given []any
+		for _, a := range []*te.Tensor{x, g, y} {
+			var dims []int64
+			n := int64(1)
+			for _, d := range a.ProducerShape() {
+				dims = append(dims, d.(*tir.IntImm).Value)
+				n *= dims[len(dims)-1]
+			}
+			values := make([]float64, n)
+			for i := range values {
+				values[i] = math.Sin(float64(i*7))*4 + 1
+			}
+			given = append(given, must.Get(tirrun.From(tir.Float32, values, dims...))(t))
+		}
+		return given
+	}
+}
+
+func checkRows(t *testing.T, name string, to *target.Target, config *ops.Config, shape []int32, axis int) {
+	t.Helper()
+	x, g, data := rowArguments(t, shape)
+	y := rowOperators[name](x, g, axis)
+	require.NoError(t, y.Err())
+	args := []any{x, g, y}
+	plain := must.Get(te.Lower(must.Get(te.NewSchedule(y))(t), args, "f"))(t)
+	want := computed(t, plain, nil, data(y))
+	s := must.Get(ops.ScheduleWith(to, config, y))(t)
+	m := must.Get(te.Lower(s, args, "f"))(t)
+	got := computed(t, m, to, data(y))
+	for i := range want {
+		if d := math.Abs(got[i] - want[i]); !(d <= 1e-4*max(1, math.Abs(want[i]))) {
+			require.Failf(t, "wrong number", "%s of %v along %d for %s, %+v: element %d is %v, want %v\n%s", name, shape, axis,
+				to, config.Rows, i, got[i], want[i], text.Print(m))
+		}
+	}
+}
+
+// Each operator runs in the interpreter with the schedules for several targets: rows of lengths around those of
+// vectors, warps and blocks, and rows that are not contiguous.
+func TestRows_Interpreted(t *testing.T) {
+	for _, to := range rowTargets {
+		made := must.Get(target.New(to))(t)
+		for name := range rowOperators {
+			for _, shape := range [][]int32{{1, 1}, {3, 2}, {5, 31}, {4, 32}, {3, 33}, {2, 130}, {7}} {
+				checkRows(t, name, made, must.Get(ops.DefaultConfig(made))(t), shape, len(shape)-1)
+			}
+			if strings.Contains(name, "norm") {
+				continue
+			}
+			for _, shape := range [][]int32{{31, 5}, {3, 40, 2}} {
+				checkRows(t, name, made, must.Get(ops.DefaultConfig(made))(t), shape, len(shape)-2)
+			}
+		}
+	}
+}
+
+// Random parameters give the same results.
+func TestRows_RandomConfigs(t *testing.T) {
+	rng := testseed.Rand(t)
+	power := func(most int) int { return 1 << rng.IntN(most+1) }
+	for range 40 {
+		to := must.Get(target.New([]string{ofGPU, "opencl", "opencl -device_type=cpu"}[rng.IntN(3)]))(t)
+		c := must.Get(ops.DefaultConfig(to))(t)
+		c.Rows.Threads, c.Rows.WarpRow, c.Rows.PerThread = power(7), 1+rng.IntN(200), 1+rng.IntN(20)
+		c.Rows.Registers, c.Rows.VectorBytes = 1+rng.IntN(64), power(5)
+		c.Rows.Columns = min(power(5), c.Rows.Threads)
+		c.Rows.Shuffle, c.Rows.RowThreads = min(power(5), c.Rows.Shuffle), rng.IntN(4)
+		require.NoError(t, c.Check(to))
+		names := []string{"softmax", "logsoftmax", "masked softmax", "variance"}
+		checkRows(t, names[rng.IntN(4)], to, c, []int32{1 + rng.Int32N(9), 1 + rng.Int32N(300)}, rng.IntN(2))
+		checkRows(t, []string{"layernorm", "layernorm of a sum", "rmsnorm"}[rng.IntN(3)], to, c,
+			[]int32{1 + rng.Int32N(9), 4 * (1 + rng.Int32N(80))}, 1)
+	}
+}
+
+// An operator is one kernel, which reads each element of its input once: by a warp with shuffles if the row is short,
+// else by a block, and with vectors of 16 bytes.
+func TestRows_Kernels(t *testing.T) {
+	loads := regexp.MustCompile(`\bX\[`)
+	for name, c := range map[string]struct {
+		shape   []int32
+		axis    int
+		threads string
+		lanes   int
+	}{
+		"short rows":         {[]int32{1 << 14, 64}, 1, `in range(16), thread "threadIdx.x"`, 4},
+		"rows of a warp":     {[]int32{1 << 14, 1024}, 1, `in range(32), thread "threadIdx.x"`, 4},
+		"odd rows":           {[]int32{1 << 14, 1023}, 1, `in range(32), thread "threadIdx.x"`, 1},
+		"rows of a block":    {[]int32{1 << 12, 4096}, 1, `in range(256), thread "threadIdx.x"`, 4},
+		"the longest rows":   {[]int32{128, 32768}, 1, `in range(1024), thread "threadIdx.x"`, 4},
+		"columns":            {[]int32{512, 1 << 12}, 0, `in range(32), thread "threadIdx.x"`, 1},
+		"a single row":       {[]int32{4096}, 0, `in range(256), thread "threadIdx.x"`, 4},
+		"a dimension inside": {[]int32{16, 100, 64}, 1, `in range(8), thread "threadIdx.y"`, 1},
+	} {
+		x := array(tir.Float32, c.shape...)
+		for _, op := range []string{"softmax", "logsoftmax", "masked softmax", "softmax of gelu", "variance"} {
+			y := rowOperators[op](x, nil, c.axis)
+			got := lowered(t, ofGPU, []*te.Tensor{y}, x)
+			require.Equal(t, 1, strings.Count(got, `thread "blockIdx.x"`), "%s, %s\n%s", op, name, got)
+			require.Contains(t, got, c.threads, "%s, %s", op, name)
+			if op != "softmax of gelu" && op != "masked softmax" { // their formulas contain x several times
+				require.Len(t, loads.FindAllString(got, -1), 1, "%s, %s\n%s", op, name, got)
+			}
+			if c.lanes > 1 {
+				require.Regexp(t, fmt.Sprintf(`vectorized \S+ in range\(%d\) \{\s+(X|g|masked).local`, c.lanes), got,
+					"%s, %s", op, name)
+			}
+		}
+	}
+}

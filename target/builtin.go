@@ -164,7 +164,8 @@ func gpuKinds() []builtin {
 				count("image_base_address_alignment", Default(64), Help("pixels")),
 				text1("device_type", OneOf("cpu", "gpu", "accelerator", "other"),
 					Help("what the driver runs kernels on; schedules for cpu use other tiles")),
-				texts("extensions", Help("extensions of the device that kernels may use: cl_khr_subgroup_shuffle")),
+				texts("extensions", Help("extensions of the device that kernels may use: cl_khr_fp64, cl_khr_subgroup_shuffle; "+
+					"empty: not known")),
 				WithParser(parseOpenCL))
 		}},
 		{"metal", dlpack.Metal, func() []KindOption {

@@ -32,7 +32,7 @@ var Language = transform.Language{
 		"async_commit":   noAsync,
 		"async_wait":     noAsync,
 	},
-	Last: []transform.Step{{Name: "verify subgroups", Pass: verifySubgroups},
+	Last: []transform.Step{{Name: "verify extensions", Pass: verifyExtensions},
 		{Name: "unroll pairs", Pass: unrollPairs}, {Name: "lower textures", Pass: lowerTextures,
 			After: []string{"vectorize", "split vectors"}}},
 }

@@ -18,6 +18,9 @@ const (
 	intelSubgroupSize = "cl_intel_required_subgroup_size"
 )
 
+// doubles is the extension with 64-bit floats. Devices of OpenCL 3.0 that have them list it, too.
+const doubles = "cl_khr_fp64"
+
 // subgroups describes the subgroups of a target.
 type subgroups struct {
 	extensions []string
@@ -50,15 +53,24 @@ func usesShuffles(node any) bool {
 	})
 }
 
-// verifySubgroups rejects shuffles if the target has no extension with them.
-func verifySubgroups(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
+// verifyExtensions rejects what the target has no extension for: shuffles, and 64-bit floats if the target lists
+// extensions at all.
+func verifyExtensions(m *tir.IRModule, t *target.Target) (*tir.IRModule, error) {
 	s := subgroupsOf(t)
+	if len(s.extensions) > 0 && !s.has(doubles) {
+		for _, f := range m.Funcs {
+			if usesDouble(&tir.IRModule{Funcs: []*tir.PrimFunc{f}}) {
+				return nil, fmt.Errorf("verify extensions: function %s: it has values of type float64, and the extensions of "+
+					"target opencl do not include %s: cast them to float32, or add it if the device has it", f.Name, doubles)
+			}
+		}
+	}
 	if s.has(shuffles) || s.has(intelSubgroups) {
 		return m, nil
 	}
 	for _, f := range m.Funcs {
 		if usesShuffles(f) {
-			return nil, fmt.Errorf("verify subgroups: function %s: it calls warp_shuffle, and the extensions of target opencl "+
+			return nil, fmt.Errorf("verify extensions: function %s: it calls warp_shuffle, and the extensions of target opencl "+
 				"include neither %s nor %s: combine the values of threads in shared memory, or build for a device that has "+
 				"one, as in {\"kind\": \"opencl\", %q: [%q], \"thread_warp_size\": 32}", f.Name, shuffles, intelSubgroups,
 				optionExtensions, shuffles)

@@ -83,3 +83,18 @@ func TestEmit_ShufflesNeedAnExtension(t *testing.T) {
 	require.ErrorContains(t, err, "warp_shuffle_xor moves a value among 32 threads of a warp, and thread_warp_size of "+
 		"target opencl is 16")
 }
+
+// A target that lists extensions of its device has 64-bit floats only by one of them.
+func TestEmit_DoublesNeedAnExtension(t *testing.T) {
+	for typ, fails := range map[tir.Type]bool{tir.Float64: true, tir.Float32: false, tir.Int64: false} {
+		_, err := buildFor(t, shuffledSums(t, typ), "-extensions=cl_khr_subgroup_shuffle -thread_warp_size=32")
+		if fails {
+			require.ErrorContains(t, err, `function sums_kernel: it has values of type float64, and the extensions of `+
+				`target opencl do not include cl_khr_fp64: cast them to float32, or add it if the device has it`)
+		} else {
+			require.NoError(t, err)
+		}
+		_, err = buildFor(t, shuffledSums(t, typ), "-extensions=cl_khr_subgroup_shuffle,cl_khr_fp64 -thread_warp_size=32")
+		require.NoError(t, err)
+	}
+}

@@ -192,6 +192,11 @@ func TestKernel_BadSource(t *testing.T) {
 		requireError(t, err, runtime.ErrFailed, "kernel f does not compile for opencl:0 (", "CL_BUILD_PROGRAM_FAILURE (-11)",
 			":3:10: ", "undeclared")
 	}
+	lacking := handMade(t, "#pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable\n"+
+		" # pragma OPENCL EXTENSION cl_test_numbers: enable\n__kernel void f(__global number* x) { x[0] = 0; }\n",
+		runtime.KernelType{Name: "f", Args: oneArg})
+	requireError(t, kernel(t, lacking, "f").Launch(nil, one, one, x), runtime.ErrFailed,
+		", which lacks extension cl_test_numbers of OpenCL: run it on another device, or build it", "number")
 	missing := handMade(t, source, runtime.KernelType{Name: "gone", Args: oneArg})
 	requireError(t, kernel(t, missing, "gone").Launch(nil, one, one, x), runtime.ErrCorruptModule,
 		"kernel gone is not in the source, which has: ", "scale")

@@ -9,6 +9,8 @@ package opencl
 import "C"
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -141,10 +143,28 @@ func (d *device) fromSource(function, source string, dev int) (cl.Program, error
 	if rc := d.build(p); rc != cl.SUCCESS {
 		log := d.buildLog(p)
 		cl.ReleaseProgram(p)
-		return nil, runtime.Errorf(runtime.ErrFailed, "kernel %s does not compile for opencl:%d (%s): %s\n%s",
-			function, dev, d.name, codeText(rc), log)
+		return nil, runtime.Errorf(runtime.ErrFailed, "kernel %s does not compile for opencl:%d (%s)%s: %s\n%s",
+			function, dev, d.name, d.lacking(source), codeText(rc), log)
 	}
 	return p, nil
+}
+
+var enabled = regexp.MustCompile(`(?m)^\s*#\s*pragma\s+OPENCL\s+EXTENSION\s+(\w+)\s*:\s*enable`)
+
+// lacking explains which extensions a source enables that the device does not have; "" if there are none.
+func (d *device) lacking(source string) string {
+	have := strings.Fields(deviceText(d.id, cl.DEVICE_EXTENSIONS))
+	var lacks []string
+	for _, m := range enabled.FindAllStringSubmatch(source, -1) {
+		if !slices.Contains(have, m[1]) && !slices.Contains(lacks, m[1]) {
+			lacks = append(lacks, m[1])
+		}
+	}
+	if lacks == nil {
+		return ""
+	}
+	return ", which lacks extension " + strings.Join(lacks, ", ") + " of OpenCL: run it on another device, or build it " +
+		"without what needs the extension"
 }
 
 func (d *device) build(p cl.Program) cl.ErrorCode {

@@ -186,6 +186,10 @@ func (w *writer) reinterpret(e *tir.Call, x code) code {
 func (w *writer) addressOf(e *tir.Call) code {
 	if len(e.Args) == 1 {
 		if l, ok := e.Args[0].(*tir.BufferLoad); ok && l.DType().Lanes == 1 {
+			if w.hooks.Fragment != nil && tir.IsFragment(l.Buffer.StorageScope()) {
+				index := w.address(l.Buffer, l.Indices, "", true)
+				return code{w.hooks.Fragment(l.Buffer, w.pointer(l.Buffer), index.text), precUnary}
+			}
 			return code{"(void*)&" + w.element(l.Buffer, l.Indices, ""), precUnary}
 		}
 	}

@@ -67,6 +67,9 @@ type Hooks struct {
 	// Alloc returns the statement that declares a kernel's allocation under a name, for memory that is not an array of
 	// its own; "" for others.
 	Alloc func(f *tir.PrimFunc, b *tir.Buffer, element, name string) string
+	// Fragment returns the address of the fragment that begins at an element of a buffer in a scope of fragments
+	// (tir.IsFragment), which is declared under a name.
+	Fragment func(b *tir.Buffer, name, index string) string
 	// Unroll returns the line before a loop of a kernel that the compiler is asked to unroll by this number of
 	// iterations. nil: no line.
 	Unroll func(iterations int64) string

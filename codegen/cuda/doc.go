@@ -23,6 +23,10 @@
 // function then rejects a tensor whose address is not. Loads that a schedule marks (te's PipelineAsync) are cp.async
 // from sm_80 on. Shared memory of more than 48 KiB is dynamic.
 //
+// Fragments of matrices (tir.ScopeFragmentA, …) are registers in the layout of mma.sync, whose products have 16 rows,
+// 8 or 16 columns, and k 16 (float16, bfloat16), 8 (float32, as TensorFloat-32), or 16 and 32 (int8, uint8). sm_75
+// has those of float16, sm_80 all. Rows in shared memory that begin at multiples of 16 bytes are loaded by ldmatrix.
+//
 // # Compiled code
 //
 // For kind cuda the module has a cubin for the target's arch if NVRTC is found (internal/nvrtc), otherwise the code

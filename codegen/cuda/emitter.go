@@ -34,6 +34,7 @@ func New() *Emitter {
 		Declare:     declare,
 		Scope:       scope,
 		Alloc:       alloc,
+		Fragment:    fragmentAt,
 		Unroll:      func(iterations int64) string { return fmt.Sprintf("#pragma unroll %d", iterations) },
 		Head:        head,
 		Finish:      finish,
@@ -76,7 +77,7 @@ func threadIndex(tag string) (string, error) {
 
 func scope(scope string) (string, error) {
 	switch scope {
-	case "local", dynamicScope:
+	case "local", dynamicScope, tir.ScopeFragmentA, tir.ScopeFragmentB, tir.ScopeFragmentAcc:
 		return "", nil
 	case "shared":
 		return "__shared__ __align__(16)", nil

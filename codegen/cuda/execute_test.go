@@ -36,13 +36,23 @@ func executed(t *testing.T, m *tir.IRModule, name string, within float64, args .
 // executedAs interprets another program than it builds.
 func executedAs(t *testing.T, m, reference *tir.IRModule, name string, within float64, args ...any) {
 	t.Helper()
+	same(t, loaded(t, m), reference, name, within, args...)
+}
+
+// loaded builds a program for CUDA, exports and loads it. Its kernels run on the CPU.
+func loaded(t *testing.T, m *tir.IRModule) *runtime.Module {
+	t.Helper()
 	cudarun.Use(t)
 	built := must.Get(codegen.Build(m, onDevice(t, "sm_90")))(t)
 	defer built.Close()
 	path := filepath.Join(t.TempDir(), "lib.so")
 	require.NoError(t, export.Library(context.Background(), built, path))
-	lib := gputest.Module(t, path)
+	return gputest.Module(t, path)
+}
 
+// same runs a function of a library and of the interpreted program, and compares their arguments.
+func same(t *testing.T, lib *runtime.Module, reference *tir.IRModule, name string, within float64, args ...any) {
+	t.Helper()
 	want, given := make([]any, len(args)), make([]any, len(args))
 	for i, a := range args {
 		want[i], given[i] = a, a
@@ -67,8 +77,8 @@ func executedAs(t *testing.T, m, reference *tir.IRModule, name string, within fl
 		require.NoError(t, given[i].(*runtime.Tensor).CopyToBytes(got.Data))
 		e, g := must.Get(tirrun.Values[float64](expected))(t), must.Get(tirrun.Values[float64](&got))(t)
 		for n := range e {
-			same := e[n] == g[n] || math.IsNaN(e[n]) && math.IsNaN(g[n]) || math.Abs(e[n]-g[n]) <= within*(1+math.Abs(e[n]))
-			require.True(t, same, "%s: argument %d, element %d is %v, want %v", name, i, n, g[n], e[n])
+			equal := e[n] == g[n] || math.IsNaN(e[n]) && math.IsNaN(g[n]) || math.Abs(e[n]-g[n]) <= within*(1+math.Abs(e[n]))
+			require.True(t, equal, "%s: argument %d, element %d is %v, want %v", name, i, n, g[n], e[n])
 		}
 	}
 }

@@ -15,6 +15,8 @@ func needs(call *tir.Call) (names []string) {
 	switch call.Name {
 	case "async_copy", "async_commit", "async_wait":
 		return []string{"async_copy"}
+	case "fragment_fill", "fragment_load", "fragment_mma", "fragment_store":
+		return fragmentNeeds(call)
 	case "prefetch":
 		return []string{"prefetch"}
 	case "reinterpret":
@@ -56,6 +58,8 @@ func intrinsic(call *tir.Call, args []string) (string, error) {
 			return "", fmt.Errorf("it waits until %s groups are in flight: want a constant from 0 to 64", args[0])
 		}
 		return fmt.Sprintf("tvmgo_cp_async_wait<%d>()", n.Value), nil
+	case "fragment_fill", "fragment_load", "fragment_mma", "fragment_store":
+		return fragmentCall(call, args)
 	case "prefetch":
 		return "tvmgo_prefetch(" + args[0] + ")", nil
 	case "popcount":

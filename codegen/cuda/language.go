@@ -26,13 +26,18 @@ var Language = transform.Language{
 	StaticShared: 48 << 10,
 	VectorBits:   128,
 	Aligned:      true,
-	Scopes:       []string{"global", "local", "shared", dynamicScope},
-	Lacks:        map[string]string{"ret": endsWithLast, "ret_none": endsWithLast},
+	Scopes: []string{"global", "local", "shared", dynamicScope, tir.ScopeFragmentA, tir.ScopeFragmentB,
+		tir.ScopeFragmentAcc},
+	Fragments: fragments,
+	Lacks:     map[string]string{"ret": endsWithLast, "ret_none": endsWithLast},
 }
 
-// alloc declares dynamic shared memory: one array of the kernel, in which buffers have the places that
+// alloc declares fragments, and dynamic shared memory: one array of the kernel, in which buffers have the places that
 // transform.SplitHostDevice counts with.
 func alloc(f *tir.PrimFunc, b *tir.Buffer, element, name string) string {
+	if tir.IsFragment(b.StorageScope()) {
+		return declareFragments(b, name)
+	}
 	if b.StorageScope() != dynamicScope {
 		return ""
 	}

@@ -21,6 +21,7 @@ bool instruction::has(const char *part) const {
 unsigned long long instruction::get(const state_of_ptx *s, int group, int i) const {
   const reference *r = &all[first[group] + i];
   if (r->kind == reference::kNumber) return r->value;
+  if (r->kind == reference::kLane) return static_cast<unsigned long long>(current->lane);
   return (r->kind == reference::kRegister ? s->registers[r->index] : s->operands[r->index].bits) + r->value;
 }
 
@@ -260,6 +261,11 @@ struct reader {
       if (*at == '+') r->value = strtoull(at + 1, const_cast<char **>(&at), 0);
       space();
       return *at++ == ']';
+    }
+    if (!strncmp(at, "%%laneid", 8)) {
+      at += 8;
+      r->kind = reference::kLane;
+      return true;
     }
     if (*at == '%') {
       r->kind = reference::kOperand;

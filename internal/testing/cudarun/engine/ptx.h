@@ -6,7 +6,7 @@
 namespace cudarun {
 
 struct reference {
-  enum { kOperand, kRegister, kNumber } kind;
+  enum { kOperand, kRegister, kNumber, kLane } kind;
   int index;                // of an operand or register
   unsigned long long value; // of a number, or added to an address
   bool memory;              // in brackets

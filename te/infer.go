@@ -129,7 +129,7 @@ func (l *lowering) inferRegion(n *nest) error {
 
 // spansRead returns the spans of the indices of each read of the nest's tensors by reader.
 func (l *lowering) spansRead(n, reader *nest, around []*loop) (all [][]span) {
-	env := l.readerEnv(n, reader, around)
+	env, exact := l.readerEnv(n, reader, around)
 	for _, b := range l.bodies[reader.st] {
 		tir.Walk(b, func(x any) bool {
 			load, ok := x.(*tir.ProducerLoad)
@@ -139,7 +139,8 @@ func (l *lowering) spansRead(n, reader *nest, around []*loop) (all [][]span) {
 			spans := make([]span, len(load.Indices))
 			for d, index := range load.Indices {
 				if isIndex(index.DType()) && !hasLoad(index) { // otherwise it depends on data
-					spans[d] = l.a.cast(l.a.spanOf(index, env), n.st.axes[d].Var.Type)
+					spans[d] = l.a.cast(l.a.narrower(l.a.spanOf(index, env), func() span { return exact(index) }),
+						n.st.axes[d].Var.Type)
 				}
 			}
 			all = append(all, spans)
@@ -176,8 +177,9 @@ func (n *nest) shared(lp *loop) bool {
 }
 
 // readerEnv returns the spans of the reader's axes for one iteration of the loops around n; loops of threads that need
-// the same elements of n run through all iterations.
-func (l *lowering) readerEnv(n, reader *nest, around []*loop) map[*tir.Var]span {
+// the same elements of n run through all iterations. exact returns the span of an index over those loops: after the axes
+// are replaced by loops, quotients and remainders of tiles simplify.
+func (l *lowering) readerEnv(n, reader *nest, around []*loop) (env map[*tir.Var]span, exact func(tir.Expr) span) {
 	moves := map[*loop]bool{}
 	vars := map[*tir.Var]span{}
 	for i, lp := range around {
@@ -194,7 +196,40 @@ func (l *lowering) readerEnv(n, reader *nest, around []*loop) map[*tir.Var]span 
 	for _, a := range reader.st.reduce {
 		axes[a.Var] = l.a.shift(point(widen(a.Min, a.Var.Type)), rel[a])
 	}
-	return axes
+	return axes, func(index tir.Expr) span {
+		leaves := make([]tir.Expr, len(reader.loops))
+		for i, lp := range reader.loops {
+			leaves[i] = lp.index()
+		}
+		value, to := l.relative(reader, leaves), map[*tir.Var]tir.Expr{}
+		for i, a := range reader.st.axes {
+			to[a.Var] = tir.Add(reader.lo[i], value[a])
+		}
+		for _, a := range reader.st.reduce {
+			to[a.Var] = tir.Add(widen(a.Min, a.Var.Type), value[a])
+		}
+		return l.a.spanOf(l.a.Simplify(tir.Substitute(index, to)), vars)
+	}
+}
+
+// narrower returns another span of an index if its size is constant and less than the span's. Only indices of a span
+// without a known size, or with several elements, can have one.
+func (a *analyzer) narrower(s span, other func() span) span {
+	size := func(s span) (int64, bool) {
+		if !s.known() {
+			return 0, false
+		}
+		return constant(a.sum(s.hi, s.lo, -1))
+	}
+	n, known := size(s)
+	if known && n == 0 {
+		return s
+	}
+	o := other()
+	if m, ok := size(o); ok && (!known || m < n) {
+		return o
+	}
+	return s
 }
 
 // window returns the start and the size of the region. The size must be the same in every iteration; if that is

@@ -41,6 +41,17 @@ func TestInfer_Sizes(t *testing.T) {
 			func(s *Stage) *tir.IterVar { return s.Axes()[0] }, "[1]"},
 		"a split's inner axis": {dims(n), dims(n), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
 			func(s *Stage) *tir.IterVar { o, _ := s.Split(s.Axes()[0], 4); return o }, "[4]"},
+		"a strided part of a tile": {Dims(128), Dims(8, 2, 4, 2), func(i []tir.Expr, _ *tir.Var) []tir.Expr {
+			in := tir.FloorMod(i[0], i32(16))
+			return dims(tir.FloorDiv(i[0], i32(16)), tir.FloorDiv(in, i32(8)),
+				tir.FloorDiv(tir.FloorMod(in, i32(8)), i32(2)), tir.FloorMod(in, i32(2)))
+		}, func(s *Stage) *tir.IterVar {
+			tile, in := s.Split(s.Axes()[0], 16)
+			piece, in := s.Split(in, 8)
+			thread, run := s.Split(in, 2)
+			s.Reorder(tile, thread, piece, run)
+			return thread
+		}, "[1 2 1 2]"},
 		"all of a split": {Dims(10), Dims(30), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },
 			func(s *Stage) *tir.IterVar { o, _ := s.Split(s.Axes()[0], 16); return o }, "[10]"},
 		"the outer axis within": {dims(n), dims(n), func(i []tir.Expr, _ *tir.Var) []tir.Expr { return i },

@@ -15,6 +15,7 @@ type Config struct {
 	Attention   Attention
 	Reduction   Reduction
 	Rows        Rows
+	Matmul      Matmul
 }
 
 // section is the part of a Config for an operator family.
@@ -31,6 +32,7 @@ func (c *Config) sections() []section {
 		{"Attention", &c.Attention},
 		{"Reduction", &c.Reduction},
 		{"Rows", &c.Rows},
+		{"Matmul", &c.Matmul},
 	}
 }
 
@@ -38,7 +40,7 @@ func (c *Config) sections() []section {
 func DefaultConfig(t *target.Target) *Config {
 	l := LimitsOf(t)
 	return &Config{Elementwise: defaultElementwise(l), Attention: defaultAttention(l),
-		Reduction: defaultReduction(l), Rows: defaultRows(l)}
+		Reduction: defaultReduction(l), Rows: defaultRows(l), Matmul: defaultMatmul(l)}
 }
 
 // Check returns an error if kernels with these parameters would not fit the target. It names the field, its value and

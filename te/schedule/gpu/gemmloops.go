@@ -1,0 +1,209 @@
+package gpu
+
+import (
+	"tvmgo/te"
+	"tvmgo/te/schedule"
+	"tvmgo/tir"
+)
+
+// schedule makes the schedule of the group of the product. If sums have parts, their results are a tensor of its own,
+// which combine schedules the addition of.
+func (p *gemm) schedule(g *schedule.Group, combine func()) {
+	s, name := p.s, p.result.ProducerName()
+	if p.parts > 1 {
+		shape := append([]tir.Expr{tir.I32(int32(p.parts))}, p.result.ProducerShape()...)
+		partial := te.Compute(shape, name+".parts", func(i ...tir.Expr) tir.Expr { return p.sum(i) })
+		part := te.ReduceAxis(tir.I32(0), tir.I32(int32(p.parts)), "part")
+		s.Replace(p.result, te.Compute(p.result.ProducerShape(), name+".whole", func(i ...tir.Expr) tir.Expr {
+			return te.Sum(partial.At(append([]tir.Expr{part.Var}, i...)...), part)
+		}))
+		combine()
+		st := s.Stage(partial)
+		axes := st.Axes()
+		b, m, n := p.positions(axes[1:])
+		p.kernel(st, append([]*tir.IterVar{axes[0]}, b...), m, n)
+		return
+	}
+	s.Replace(p.result, te.Compute(p.result.ProducerShape(), name+".untiled", func(i ...tir.Expr) tir.Expr {
+		return p.sum(i)
+	}))
+	if g.Result != g.Root {
+		s.Stage(g.Result).ComputeInline()
+	}
+	st := s.Stage(g.Root)
+	b, m, n := p.positions(st.Axes())
+	p.kernel(st, b, m, n)
+}
+
+// positions returns the axes of a tensor of the result's shape that belong to batch, m and n.
+func (p *gemm) positions(axes []*tir.IterVar) (b, m, n []*tir.IterVar) {
+	of := map[*tir.IterVar]*tir.IterVar{}
+	for d, a := range p.s.Stage(p.result).Axes() {
+		of[a] = axes[d]
+	}
+	own := func(all []*tir.IterVar) (out []*tir.IterVar) {
+		for _, a := range all {
+			out = append(out, of[a])
+		}
+		return out
+	}
+	return own(p.batch), own(p.m), own(p.n)
+}
+
+// kernel makes the kernel that stores a stage, which reads the sums. b, m and n are the stage's axes.
+func (p *gemm) kernel(root *te.Stage, b, m, n []*tir.IterVar) {
+	thread := p.distribute(root, b, m, n)
+	sums := p.s.Stage(p.sums)
+	sums.ComputeAt(root, thread)
+	sums.SetScope("local")
+	step, k := sums.ReduceAxes()[0], sums.ReduceAxes()[1]
+	axes := sums.Axes()
+	axes = axes[len(axes)-6:]
+	sums.Reorder(append([]*tir.IterVar{step, k}, axes...)...)
+	for _, a := range []*tir.IterVar{k, axes[0], axes[2], axes[3], axes[5]} {
+		sums.Unroll(a)
+	}
+	sums.Pragma(step, "unroll_explicit", false)
+	for d, t := range p.shared {
+		st := p.s.Stage(t)
+		st.ComputeAt(sums, step)
+		st.SetScope("shared")
+		p.fetch(st, p.side(d))
+		if p.stages > 1 {
+			st.Pipeline(p.stages)
+		}
+	}
+	for _, t := range p.own {
+		st := p.s.Stage(t)
+		st.ComputeAt(sums, k)
+		st.SetScope("local")
+		axes := st.Axes()
+		axes = axes[len(axes)-3:]
+		st.Unroll(axes[0])
+		st.Vectorize(axes[2])
+	}
+}
+
+// distribute distributes the results over blocks and threads, and returns the innermost loop of threads.
+func (p *gemm) distribute(root *te.Stage, b, m, n []*tir.IterVar) *tir.IterVar {
+	root.Reorder(append(append(append([]*tir.IterVar{}, b...), m...), n...)...)
+	fuse := func(axes []*tir.IterVar, name string) *tir.IterVar {
+		if len(axes) == 0 {
+			return root.UnitAxis(name)
+		}
+		f := axes[0]
+		for _, a := range axes[1:] {
+			f = root.Fuse(f, a)
+		}
+		return f
+	}
+	vector := p.storesVectors(root, n)
+	var blocks, again, warps, lanes, inner []*tir.IterVar
+	if len(b) > 0 {
+		more, z := gridLimited(root, fuse(b, "b"), p.l.Grid[2])
+		root.Bind(z, "blockIdx.z")
+		blocks, again = append(blocks, z), append(again, more...)
+	}
+	for d, axes := range [2][]*tir.IterVar{m, n} {
+		s, name := p.side(d), []string{"y", "x"}[d]
+		tile, in := root.Split(fuse(axes, []string{"m", "n"}[d]), s.block)
+		more, tile := gridLimited(root, tile, p.l.Grid[1-d])
+		root.Bind(tile, "blockIdx."+name)
+		piece, in := root.Split(in, s.threads()*s.run)
+		thread, run := root.Split(in, s.run)
+		warp, lane := root.Split(thread, s.lanes)
+		root.Bind(lane, "threadIdx."+name)
+		blocks, again = append(blocks, tile), append(again, more...)
+		warps, lanes, inner = append(warps, warp), append(lanes, lane), append(inner, piece, run)
+	}
+	order := append(append(blocks, again...), warps...)
+	root.Reorder(append(append(order, lanes...), inner...)...)
+	root.Bind(root.Fuse(warps[0], warps[1]), "threadIdx.z")
+	if vector {
+		root.Vectorize(inner[3])
+		inner = inner[:3]
+	}
+	for _, a := range inner {
+		root.Unroll(a)
+		root.Pragma(a, "unroll_explicit", false)
+	}
+	return lanes[1]
+}
+
+// storesVectors reports whether the runs of a thread are vectors in the tensor that is stored, and in those that its
+// formula reads.
+func (p *gemm) storesVectors(root *te.Stage, n []*tir.IterVar) bool {
+	axes := root.Axes()
+	if p.cols.run == 1 || len(n) != 1 || n[0] != axes[len(axes)-1] {
+		return false
+	}
+	if size, ok := tir.IntValue(n[0].Extent); !ok || size%int64(p.cols.run) != 0 {
+		return false
+	}
+	var others []access
+	for _, a := range accesses(p.s, root) {
+		if a.tensor == p.sums {
+			continue
+		}
+		if how := a.along(n[0]); how != contiguous && how != constant {
+			return false
+		}
+		others = append(others, a)
+	}
+	return aligned(others, n[0], p.cols.run)
+}
+
+// fetch distributes the copy of an operand over the threads of a block. Neighboring threads read neighboring vectors.
+// If products are contiguous in memory, pairs of threads read vectors of one row, and the pairs neighboring rows, which
+// they transpose.
+func (p *gemm) fetch(st *te.Stage, s side) {
+	axes := st.Axes()
+	axes = axes[len(axes)-2:]
+	k, lane := axes[0], axes[1]
+	st.StorageAlign(k, 32, rowPad)
+	var all, vector *tir.IterVar
+	if n := p.lanes(st, k, p.depth); n > 1 {
+		var pair *tir.IterVar
+		k, vector = st.Split(k, n)
+		k, pair = st.Split(k, 2)
+		st.Reorder(k, lane, pair, vector)
+		all = st.Fuse(st.Fuse(k, lane), pair)
+	} else {
+		n := p.lanes(st, lane, s.block)
+		all = st.Fuse(k, lane)
+		if n > 1 {
+			all, vector = st.Split(all, n)
+		}
+	}
+	if vector != nil {
+		st.Vectorize(vector)
+	}
+	all, x := st.Split(all, p.cols.lanes)
+	all, y := st.Split(all, p.rows.lanes)
+	again, z := st.Split(all, p.rows.warps*p.cols.warps)
+	st.Bind(x, "threadIdx.x")
+	st.Bind(y, "threadIdx.y")
+	st.Bind(z, "threadIdx.z")
+	st.Unroll(again)
+}
+
+// lanes is the number of elements that a thread copies at once along an axis of an operand; 1 if they are not
+// contiguous.
+func (p *gemm) lanes(st *te.Stage, axis *tir.IterVar, size int) int {
+	n, found := size, false
+	reads := accesses(p.s, st)
+	for _, a := range reads {
+		switch a.along(axis) {
+		case contiguous:
+			found = true
+			n = min(n, max(1, p.bytes/typeBytes(a.tensor.ProducerDType())))
+		case constant:
+		default:
+			return 1
+		}
+	}
+	for n > 1 && (!found || !aligned(reads, axis, n)) {
+		n /= 2
+	}
+	return n
+}

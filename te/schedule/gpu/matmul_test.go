@@ -1,0 +1,50 @@
+package gpu_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/te"
+	"tvmgo/te/ops"
+	"tvmgo/tir"
+)
+
+func matrix(name string, t tir.Type, sizes ...int32) *te.Tensor {
+	return te.Placeholder(te.Dims(sizes...), t, name)
+}
+
+// The kernel of a large product has the tiles of a fast one: operands in padded shared memory, in two copies; sums and
+// the operands of one product of each in registers; 16-byte accesses; and no condition around products, whatever the
+// sizes are.
+func TestMatmul_Tiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		x, y     *te.Tensor
+		vectors  bool // of 16 bytes, in global memory
+		contains []string
+	}{
+		"divisible": {matrix("A", tir.Float32, 4096, 4096), matrix("B", tir.Float32, 4096, 4096), true, []string{
+			`alloc C.left.shared: float32[1, 1, 16, 128], strides [2112, 2112, 132, 1], scope "shared"`,
+			`alloc C.right.shared: float32[1, 1, 16, 128], strides [2112, 2112, 132, 1], scope "shared"`,
+			`alloc C.sums: float32[1, 1, 2, 1, 4, 2, 1, 4], scope "local"`,
+			`alloc C.left: float32[1, 1, 1, 2, 1, 4], scope "local"`,
+			`alloc C.right: float32[1, 1, 1, 2, 1, 4], scope "local"`,
+		}},
+		"multiples of a vector": {matrix("A", tir.Float32, 2052, 2052), matrix("B", tir.Float32, 2052, 2052), true, nil},
+		"odd":                   {matrix("A", tir.Float32, 2053, 2051), matrix("B", tir.Float32, 2051, 2053), false, nil},
+	} {
+		text := lowered(t, ofGPU, []*te.Tensor{ops.Matmul(c.x, c.y, "C")}, c.x, c.y)
+		for _, want := range c.contains {
+			require.Contains(t, text, want, name)
+		}
+		require.Equal(t, 2, strings.Count(text, "double_buffer_scope"), name)
+		_, products, _ := strings.Cut(text, "unrolled k in range(16)")
+		products, _, _ = strings.Cut(products, "unrolled i0.inner.outer")
+		require.NotContains(t, products, "if ", name)
+		require.NotContains(t, products, "likely", name)
+		_, global, _ := strings.Cut(text, "for step in")
+		global, _, _ = strings.Cut(global, "unrolled k in range(16)")
+		require.Equal(t, c.vectors, strings.Contains(global, "vectorized"), "%s: %s", name, global)
+	}
+}

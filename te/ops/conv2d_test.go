@@ -24,82 +24,92 @@ func pixel(x *nd, nhwc bool, n, c, h, w int) (v float64, ok bool) {
 
 var _ = valueCases("conv2d", conv2dCases)
 
-func conv2dCases() []opCase {
-	type conv struct {
-		name            string
-		x               []int // batch, channels, height, width
-		out, kh, kw     int
-		strides, dilate [2]int
-		pads            [4]int
-		groups          int
-		nhwc, bias      bool
+// conv describes a convolution.
+type conv struct {
+	name            string
+	x               []int // batch, channels, height, width
+	out, kh, kw     int
+	strides, dilate [2]int
+	pads            [4]int
+	groups          int
+	nhwc, bias      bool
+}
+
+// size returns the height and the width of the result.
+func (c conv) size() (height, width int) {
+	of := func(n, k, s, d, pads int) int { return (n+pads-(k-1)*d-1)/s + 1 }
+	return of(c.x[2], c.kh, c.strides[0], c.dilate[0], c.pads[0]+c.pads[2]),
+		of(c.x[3], c.kw, c.strides[1], c.dilate[1], c.pads[1]+c.pads[3])
+}
+
+// of makes a case with types of the image, the filters, the sums (Void: by the operands) and the result.
+func (c conv) of(xt, wt, acc, result tir.Type) opCase {
+	xs, ws := c.x, []int{c.out, c.x[1] / c.groups, c.kh, c.kw}
+	if c.nhwc {
+		xs, ws = []int{xs[0], xs[2], xs[3], xs[1]}, []int{ws[2], ws[3], ws[1], ws[0]}
 	}
-	one := [2]int{1, 1}
-	var cases []opCase
-	add := func(c conv, xt, wt, acc tir.Type, result tir.Type) {
-		xs, ws := c.x, []int{c.out, c.x[1] / c.groups, c.kh, c.kw}
-		if c.nhwc {
-			xs, ws = []int{xs[0], xs[2], xs[3], xs[1]}, []int{ws[2], ws[3], ws[1], ws[0]}
-		}
-		x, w := sample(xt, xs...), sample(wt, ws...)
-		for i := range w.v { // another pattern than that of the image
-			w.v[i] = rounded16(wt, w.v[i]*float64(i%3))
-		}
-		size := func(n, k, s, d, pads int) int { return (n+pads-(k-1)*d-1)/s + 1 }
-		oh, ow := size(c.x[2], c.kh, c.strides[0], c.dilate[0], c.pads[0]+c.pads[2]), size(c.x[3], c.kw, c.strides[1],
-			c.dilate[1], c.pads[1]+c.pads[3])
-		shape := []int{c.x[0], c.out, oh, ow}
-		if c.nhwc {
-			shape = []int{c.x[0], oh, ow, c.out}
-		}
-		ins := []*nd{x, w}
-		bias := sample(result, c.out)
-		if c.bias {
-			ins = append(ins, bias)
-		}
-		perIn, perOut := c.x[1]/c.groups, c.out/c.groups
-		cases = append(cases, opCase{name: fmt.Sprintf("%s of %s and %s", c.name, xt, wt), ins: ins,
-			make: func(x []*te.Tensor) *te.Tensor {
-				options := []ConvOption{Strides(c.strides[0], c.strides[1]), Dilations(c.dilate[0], c.dilate[1]),
-					Pads(c.pads[0], c.pads[1], c.pads[2], c.pads[3]), Groups(c.groups)}
-				if c.nhwc {
-					options = append(options, Layout("NHWC"))
-				}
-				if c.bias {
-					options = append(options, Bias(x[2]))
-				}
-				if acc != tir.Void {
-					options = append(options, ConvAccumulateIn(acc))
-				}
-				if c.strides[0] == c.strides[1] && c.pads == [4]int{c.pads[0], c.pads[0], c.pads[0], c.pads[0]} {
-					return Conv2D(x[0], x[1], "Y", c.strides[0], c.pads[0], options[1:]...)
-				}
-				return Conv2D(x[0], x[1], "Y", 1, 0, options...)
-			}, want: each(result, shape, func(i []int) float64 {
-				n, o, h, v := i[0], i[1], i[2], i[3]
-				if c.nhwc {
-					h, v, o = i[1], i[2], i[3]
-				}
-				sum := 0.0
-				for k := range perIn {
-					for p := range c.kh {
-						for q := range c.kw {
-							e, _ := pixel(x, c.nhwc, n, o/perOut*perIn+k, h*c.strides[0]+p*c.dilate[0]-c.pads[0],
-								v*c.strides[1]+q*c.dilate[1]-c.pads[1])
-							f := []int{o, k, p, q}
-							if c.nhwc {
-								f = []int{p, q, k, o}
-							}
-							sum += e * w.at(f...)
+	x, w := sample(xt, xs...), sample(wt, ws...)
+	for i := range w.v { // another pattern than that of the image
+		w.v[i] = rounded16(wt, w.v[i]*float64(i%3))
+	}
+	oh, ow := c.size()
+	shape := []int{c.x[0], c.out, oh, ow}
+	if c.nhwc {
+		shape = []int{c.x[0], oh, ow, c.out}
+	}
+	ins := []*nd{x, w}
+	bias := sample(result, c.out)
+	if c.bias {
+		ins = append(ins, bias)
+	}
+	perIn, perOut := c.x[1]/c.groups, c.out/c.groups
+	return opCase{name: fmt.Sprintf("%s of %s and %s", c.name, xt, wt), ins: ins,
+		make: func(x []*te.Tensor) *te.Tensor {
+			options := []ConvOption{Strides(c.strides[0], c.strides[1]), Dilations(c.dilate[0], c.dilate[1]),
+				Pads(c.pads[0], c.pads[1], c.pads[2], c.pads[3]), Groups(c.groups)}
+			if c.nhwc {
+				options = append(options, Layout("NHWC"))
+			}
+			if c.bias {
+				options = append(options, Bias(x[2]))
+			}
+			if acc != tir.Void {
+				options = append(options, ConvAccumulateIn(acc))
+			}
+			if c.strides[0] == c.strides[1] && c.pads == [4]int{c.pads[0], c.pads[0], c.pads[0], c.pads[0]} {
+				return Conv2D(x[0], x[1], "Y", c.strides[0], c.pads[0], options[1:]...)
+			}
+			return Conv2D(x[0], x[1], "Y", 1, 0, options...)
+		}, want: each(result, shape, func(i []int) float64 {
+			n, o, h, v := i[0], i[1], i[2], i[3]
+			if c.nhwc {
+				h, v, o = i[1], i[2], i[3]
+			}
+			sum := 0.0
+			for k := range perIn {
+				for p := range c.kh {
+					for q := range c.kw {
+						e, _ := pixel(x, c.nhwc, n, o/perOut*perIn+k, h*c.strides[0]+p*c.dilate[0]-c.pads[0],
+							v*c.strides[1]+q*c.dilate[1]-c.pads[1])
+						f := []int{o, k, p, q}
+						if c.nhwc {
+							f = []int{p, q, k, o}
 						}
+						sum += e * w.at(f...)
 					}
 				}
-				if c.bias {
-					sum += bias.v[o]
-				}
-				return rounded16(result, sum)
-			})})
-	}
+			}
+			if c.bias {
+				sum += bias.v[o]
+			}
+			return rounded16(result, sum)
+		})}
+}
+
+func conv2dCases() []opCase {
+	one := [2]int{1, 1}
+	var cases []opCase
+	add := func(c conv, xt, wt, acc tir.Type, result tir.Type) { cases = append(cases, c.of(xt, wt, acc, result)) }
 	plain := conv{"plain", []int{2, 3, 7, 6}, 2, 3, 2, one, one, [4]int{}, 1, false, false}
 	all := []conv{plain,
 		{"strides", []int{1, 2, 9, 8}, 3, 3, 3, [2]int{2, 3}, one, [4]int{1, 0, 2, 1}, 1, false, true},

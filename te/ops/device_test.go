@@ -86,6 +86,12 @@ func TestValuesOnDevices(t *testing.T) {
 // runOnDevice computes cases with their schedules for a target, on the first device of its kind.
 func runOnDevice(t *testing.T, cases []opCase, to *target.Target) {
 	t.Helper()
+	runScheduled(t, cases, to, func(int, *te.Tensor) *Config { return nil })
+}
+
+// runScheduled is runOnDevice with parameters for the schedule of each case; nil: the default.
+func runScheduled(t *testing.T, cases []opCase, to *target.Target, config func(n int, out *te.Tensor) *Config) {
+	t.Helper()
 	dev := dlpack.Device{Type: to.DeviceType()}
 	var funcs []*tir.PrimFunc
 	for n := range cases {
@@ -93,6 +99,9 @@ func runOnDevice(t *testing.T, cases []opCase, to *target.Target) {
 		x := c.placeholders()
 		out := c.make(x)
 		s, err := Schedule(to, out)
+		if own := config(n, out); own != nil {
+			s, err = ScheduleWith(to, own, out)
+		}
 		require.NoError(t, err, c.name)
 		var args []any
 		for _, x := range append(x, out) {

@@ -16,6 +16,7 @@ type Config struct {
 	Reduction   Reduction
 	Rows        Rows
 	Matmul      Matmul
+	Convolution Convolution
 }
 
 // section is the part of a Config for an operator family.
@@ -33,6 +34,7 @@ func (c *Config) sections() []section {
 		{"Reduction", &c.Reduction},
 		{"Rows", &c.Rows},
 		{"Matmul", &c.Matmul},
+		{"Convolution", &c.Convolution},
 	}
 }
 
@@ -40,7 +42,8 @@ func (c *Config) sections() []section {
 func DefaultConfig(t *target.Target) *Config {
 	l := LimitsOf(t)
 	return &Config{Elementwise: defaultElementwise(l), Attention: defaultAttention(l),
-		Reduction: defaultReduction(l), Rows: defaultRows(l), Matmul: defaultMatmul(l)}
+		Reduction: defaultReduction(l), Rows: defaultRows(l), Matmul: defaultMatmul(l),
+		Convolution: defaultConvolution(l)}
 }
 
 // Check returns an error if kernels with these parameters would not fit the target. It names the field, its value and

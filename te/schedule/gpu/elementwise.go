@@ -184,8 +184,7 @@ func (e *Elementwise) lanes(s *te.Schedule, st *te.Stage, reduction *te.Tensor) 
 	return n
 }
 
-// fusedAxes fuses the dimensions of a stage into one loop. If the number of elements exceeds the index type, the outer
-// dimensions become a loop of their own; otherwise outer is nil. A stage without dimensions gets a loop of one
+// fusedAxes fuses the dimensions of a stage into one loop, as fused does. A stage without dimensions gets a loop of one
 // iteration.
 func fusedAxes(st *te.Stage) (outer, all *tir.IterVar) { return fuseLimited(st, st.Axes()) }
 
@@ -194,12 +193,22 @@ func fuseLimited(st *te.Stage, axes []*tir.IterVar) (outer, all *tir.IterVar) {
 	if len(axes) == 0 {
 		return nil, st.UnitAxis("one")
 	}
-	split, count := len(axes)-1, int64(1)
-	for d, a := range slices.Backward(axes) {
-		n := int64(1)
+	counts := make([]int64, len(axes))
+	for d, a := range axes {
+		counts[d] = -1
 		if c, ok := a.Extent.(*tir.IntImm); ok {
-			n = max(1, c.Value)
+			counts[d] = c.Value
 		}
+	}
+	return fused(st, axes, counts)
+}
+
+// fused fuses loops that are directly inside each other into one loop. If the number of iterations exceeds the index
+// type, the outer ones become a loop of their own; otherwise outer is nil. counts are the extents, -1 if unknown.
+func fused(st *te.Stage, axes []*tir.IterVar, counts []int64) (outer, all *tir.IterVar) {
+	split, count := len(axes)-1, int64(1)
+	for d := range slices.Backward(axes) {
+		n := max(1, counts[d])
 		if d < len(axes)-1 && count > (1<<31-1)/n {
 			break
 		}

@@ -21,7 +21,8 @@ func scheduleGPU(g *schedule.Group) (bool, error) {
 		return false, err
 	}
 	l := LimitsOf(g.Target)
-	if !c.Rows.group(g, l) && !c.Reduction.group(g, l) && !c.Matmul.group(g, &c.Elementwise, l) {
+	if !c.Convolution.group(g, l) && !c.Rows.group(g, l) && !c.Reduction.group(g, l) &&
+		!c.Matmul.group(g, &c.Elementwise, l) {
 		c.Elementwise.group(g, l)
 	}
 	return true, nil

@@ -190,6 +190,9 @@ func (a *access) element(f *frame, outer, i int64) (*memory, int64) {
 // memory is element with the checks of an access.
 func (a *access) memory(f *frame, outer, i int64) (*memory, int64) {
 	m, bit := a.element(f, outer, i)
+	if m.flights > 0 {
+		f.grounded(a, i, m, bit, a.bits)
+	}
 	if a.store {
 		if m.ready != nil {
 			m.setWritten(bit, a.bits)

@@ -83,6 +83,8 @@ func (c *compiler) intrinsic(e *tir.Call) value {
 		return c.addressOf(e)
 	case "storage_sync":
 		return c.barrier(e)
+	case "async_copy", "async_commit", "async_wait":
+		return c.async(e)
 	case "warp_shuffle", "warp_shuffle_xor", "warp_shuffle_down":
 		return c.warpShuffle(e)
 	case "fragment_fill", "fragment_load", "fragment_mma", "fragment_store":

@@ -17,6 +17,9 @@ type memory struct {
 	depth int    // levels of the frame from here on share the memory; those before have copies
 	cells [][]cell
 
+	flying  []int32 // the thread with an asynchronous copy to each byte; 0: none; nil until there is one
+	flights int     // copies to the memory that are in flight
+
 	copies map[copyKey]*memory // for threads and blocks
 }
 

@@ -132,7 +132,8 @@ func Compile(m *tir.IRModule, o Options) (p *Program, err error) {
 
 // compile compiles a function.
 func (p *Program) compile(fn *function) {
-	c := &compiler{p: p, fn: fn, slots: map[*tir.Var]int{}, bound: map[*tir.Var]bool{}}
+	c := &compiler{p: p, fn: fn, slots: map[*tir.Var]int{}, bound: map[*tir.Var]bool{},
+		copies: copiesLater(fn.source)}
 	f := fn.source
 	for _, v := range f.Params {
 		if v == nil {
@@ -158,6 +159,8 @@ type compiler struct {
 	loops     int         // enclosing loops with concurrent iterations
 	parallels int         // parallel ones among them, inside the innermost ThreadBind
 	late      []func()    // see buffers
+	copies    bool        // the function starts asynchronous copies
+	later     bool        // inside stores that are such copies
 }
 
 // localSlot is an allocated buffer of which each thread or block has a copy.

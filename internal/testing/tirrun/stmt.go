@@ -14,8 +14,12 @@ const (
 func (c *compiler) stmt(s tir.Stmt) func(*frame) control {
 	switch s := s.(type) {
 	case *tir.BufferStore:
-		do := c.storing(s)
-		return func(f *frame) control { do(f); return proceed }
+		do := c.storing
+		if c.later {
+			do = c.storingLater
+		}
+		store := do(s)
+		return func(f *frame) control { store(f); return proceed }
 	case *tir.For:
 		return c.loop(s)
 	case *tir.While:
@@ -49,6 +53,10 @@ func (c *compiler) stmt(s tir.Stmt) func(*frame) control {
 	case *tir.Alloc:
 		return c.alloc(s)
 	case *tir.AttrStmt:
+		if s.Key == tir.AttrAsync && c.copies && !c.later {
+			c.later = true
+			defer func() { c.later = false }()
+		}
 		return c.stmt(s.Body)
 	case *tir.Seq:
 		return c.sequence(s)

@@ -30,6 +30,8 @@ type kernel struct {
 	dims       [][numDims]int64         // indices by number
 	warps      map[warpKey]*warp        // of the block
 	progress   int                      // grows when a thread does anything but wait
+
+	flights map[[numDims]int64]*flight // of the block, by thread
 }
 
 // iteration numbers a block or a thread.
@@ -89,7 +91,7 @@ func (c *compiler) threads(s *tir.For, slot int, bounds func(*frame) (int64, int
 	iteration := func(f *frame, i int64) {
 		f.i[slot] = i
 		f.step(at)
-		f.enter(dim, i, own)
+		f.enter(at, dim, i, own)
 		body(f)
 	}
 	return func(f *frame) control {
@@ -121,6 +123,7 @@ func (c *compiler) threads(s *tir.For, slot int, bounds func(*frame) (int64, int
 		f.dims = dims
 		copy(f.levels, levels)
 		if began {
+			f.landed(at)
 			f.kernel = nil
 			f.levels = f.levels[:len(f.levels)-2]
 		}
@@ -158,8 +161,11 @@ func (f *frame) sameExtent(at *position, s *tir.For, dim int, n int64) {
 }
 
 // enter makes the frame that of a block or a thread.
-func (f *frame) enter(dim int, i int64, own []int) {
+func (f *frame) enter(at *position, dim int, i int64, own []int) {
 	k := f.kernel
+	if dim < firstThread {
+		f.landed(at)
+	}
 	f.dims[dim] = i
 	threads := &f.levels[k.threads]
 	if dim < firstThread {

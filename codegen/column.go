@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"tvmgo/blob"
+	"tvmgo/codegen/explain"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -15,11 +16,28 @@ const (
 	ColumnPasses    = "codegen.passes"    // []Pass: the other passes before code generation, in order
 	ColumnExternal  = "codegen.external"  // BuildFunc: the code generator of a kind without a registered one
 	ColumnConstants = "codegen.constants" // ConstantsFunc: constants for the generated module, set before its first call
+	ColumnResources = "codegen.resources" // ResourcesFunc: registers and spills of kernels, for Explain
 )
 
 // ConstantsFunc returns the constants that the module of these functions needs, nil for none. runtime.NewConstants
 // passes them to the module's functions __init_<name>.
 type ConstantsFunc func(m *tir.IRModule, t *target.Target) (*blob.Constants, error)
+
+// ResourcesFunc returns what a kind's assembler reports about kernels, by their names; nil if it is not available. m
+// has the kernels after the kind's passes.
+type ResourcesFunc func(m *tir.IRModule, t *target.Target) (map[string]explain.Resources, error)
+
+// resourcesOf returns the resources of kernels; nil if they are not known.
+func resourcesOf(m *tir.IRModule, t *target.Target) (map[string]explain.Resources, error) {
+	f, set, err := column(t.Kind(), ColumnResources,
+		func(f func(*tir.IRModule, *target.Target) (map[string]explain.Resources, error)) ResourcesFunc {
+			return f
+		})
+	if err != nil || !set || f == nil {
+		return nil, err
+	}
+	return f(m, t)
+}
 
 // column reads a kind's column, whose value is of type T or the plain function type F.
 func column[T, F any](kind *target.Kind, name string, named func(F) T) (value T, set bool, err error) {
@@ -39,7 +57,7 @@ func column[T, F any](kind *target.Kind, name string, named func(F) T) (value T,
 
 var columnTypes = map[string]string{ColumnLower: "codegen.Pass", ColumnPasses: "[]codegen.Pass",
 	ColumnExternal:  "codegen.BuildFunc",
-	ColumnConstants: "codegen.ConstantsFunc"}
+	ColumnConstants: "codegen.ConstantsFunc", ColumnResources: "codegen.ResourcesFunc"}
 
 type constantsResult struct{ value *blob.Constants }
 

@@ -17,8 +17,9 @@ func WithSizes(sizes map[string]int64) ExplainOption {
 }
 
 // Explain reports figures of the kernels that [Build] makes of a program for a target: threads, occupancy, sectors and
-// bank conflicts of each access, bytes, operations, and the expected bound. It runs the passes of the build but
-// generates no code, and needs no device. Package explain documents the figures.
+// bank conflicts of each access, bytes, operations, and the expected bound. It runs the passes of the build and needs
+// no device. Package explain documents the figures. Registers and spills come from the kind's assembler, if there is
+// one (ColumnResources): for CUDA from NVRTC, unless the build would not use it.
 //
 // It fails if the target is for a CPU, if the program has no kernels, or if a size is given that no kernel has.
 func Explain(m *tir.IRModule, t *target.Target, options ...ExplainOption) (*explain.Report, error) {
@@ -57,7 +58,12 @@ func Explain(m *tir.IRModule, t *target.Target, options ...ExplainOption) (*expl
 			}
 		}
 	}
-	r, err := guarded(func() (*explain.Report, error) { return explain.Kernels(kernels, t, o) })
+	r, err := guarded(func() (_ *explain.Report, err error) {
+		if o.Resources, err = resourcesOf(&tir.IRModule{Funcs: kernels, Attrs: m.Attrs}, t); err != nil {
+			return nil, err
+		}
+		return explain.Kernels(kernels, t, o)
+	})
 	if err != nil {
 		return nil, withContext("explain: %w", err)
 	}

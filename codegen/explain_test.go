@@ -23,6 +23,9 @@ const warps32 = `{"kind": "opencl", "thread_warp_size": 32, "max_threads_per_blo
 // explained returns the report of a program.
 func explained(t *testing.T, program, to string, sizes map[string]int64) *explain.Report {
 	t.Helper()
+	if strings.HasPrefix(to, "cuda") {
+		to += " -code-format=source" // the registers depend on this machine's NVRTC
+	}
 	r, err := codegen.Explain(must.Get(text.Parse(program))(t), must.Get(target.New(to))(t), codegen.WithSizes(sizes))
 	require.NoError(t, err)
 	return r

@@ -189,7 +189,7 @@ func TestKinds_EveryOptionIsSetAndRead(t *testing.T) {
 	quiet(t)
 	values := map[string]any{"int": int64(2), "bool": true, "str": "some text", "[]str": []string{"a", "b c"}}
 	special := map[string]any{"cuda.arch": "sm_86", "nvptx.mcpu": "sm_86", "nvptx.mtriple": "nvptx64-nvidia-cuda",
-		"opencl.device_type": "cpu", "rocm.mcpu": "gfx906",
+		"cuda.code-format": "cubin", "opencl.device_type": "cpu", "rocm.mcpu": "gfx906",
 		"rocm.mtriple": "amdgcn-amd-amdhsa-hcc", "llvm.mfloat-abi": "soft", "llvm.jit": "orcjit"}
 	wrong := map[string][]any{"int": {true, "2", 1.5, nil, []int{2}, map[string]any{}},
 		"bool": {1, 0, "true", nil, []bool{true}},

@@ -192,7 +192,7 @@ func (g wheelGenerator) config(row kindRow, depth int) object {
 		o = object{"id": row.name}
 	}
 	rows := slices.DeleteFunc(row.rows(g.t), func(r optionRow) bool { // options that only this library has
-		return r.name == "alias-check" || r.name == "bounds-check" || row.name == "opencl" &&
+		return r.name == "alias-check" || r.name == "bounds-check" || r.name == "code-format" || row.name == "opencl" &&
 			(r.name == "device_type" || r.name == "extensions")
 	})
 	g.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })

@@ -66,9 +66,10 @@ OUTPUT, or to standard output without -o. If OUTPUT is a library, both are made,
 and the text goes to standard output.
 
 --explain reports, for each kernel, what otherwise takes a device and a
-profiler: threads, occupancy and its limit, the sectors of each access to global
-memory and the bank conflicts of each access to shared memory, bytes,
-operations, and what bounds the kernel. The report goes to standard output, as a
+profiler: threads, registers and spills (for CUDA, if NVRTC is found), occupancy
+and its limit, the sectors of each access to global memory and the bank
+conflicts of each access to shared memory, bytes, operations, and what bounds
+the kernel. The report goes to standard output, as a
 table or, with --explain=json, as JSON; no OUTPUT is needed. --sizes gives
 values to sizes that the program leaves open.
 

@@ -129,6 +129,8 @@ func (e *entry) arguments() {
 				switch {
 				case e.f.parts[p.buffer.Data] != nil:
 					e.offset(i, device)
+				case p.buffer.Offset == nil && hasAddresses(device):
+					checks.Aligned(i, name, e.alignment(p.buffer))
 				case p.buffer.Offset != nil:
 					checks.Starts(i, name, max(int(d.Bits)/8, 1))
 				default:
@@ -233,8 +235,8 @@ func (e *entry) gives(ctype, name string) {
 // plain reports whether the body uses only the address of a parameter's first element.
 func (e *entry) plain(i int) bool {
 	b := e.f.params[i].buffer
-	_, away := deviceOfParam(e.f.PrimFunc, i)
-	return b != nil && b.Offset == nil && !away
+	device, away := deviceOfParam(e.f.PrimFunc, i)
+	return b != nil && b.Offset == nil && (!away || hasAddresses(device))
 }
 
 // givesData adds addresses to the results of the check, which computes them once for all functions that share it.
@@ -417,7 +419,7 @@ func (e *entry) call() {
 		switch {
 		case p.handle:
 			args = append(args, e.vars[p.v])
-		case p.buffer != nil && away:
+		case p.buffer != nil && away && !e.plain(i):
 			args = append(args, fmt.Sprintf("(%s)%s->data", strings.TrimSuffix(p.ctype, " restrict"), e.vars[p.v]))
 		case p.buffer != nil && p.buffer.Offset != nil:
 			e.snippet("base")

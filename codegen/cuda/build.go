@@ -56,6 +56,11 @@ func init() {
 	if err == nil {
 		err = codegen.Register(kindPTX, Build)
 	}
+	for _, k := range []string{kind, kindPTX} {
+		if err == nil {
+			err = target.SetAttr(k, codegen.ColumnResources, codegen.ResourcesFunc(resources))
+		}
+	}
 	if err != nil {
 		panic(fmt.Sprintf("cuda: %v", err)) // another package has taken a kind
 	}

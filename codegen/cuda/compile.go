@@ -13,6 +13,7 @@ import (
 	"tvmgo/internal/nvrtc"
 	"tvmgo/runtime"
 	"tvmgo/target"
+	"tvmgo/tir"
 )
 
 // optionFormat is the option of kind cuda for the form of the kernels.
@@ -111,4 +112,30 @@ func compile(c *nvrtc.Compiler, t *target.Target, code string, format cudaimage.
 		return r, runtime.Errorf(runtime.ErrFailed, "%v", err)
 	}
 	return r, nil
+}
+
+// resources returns what the assembler reports about the kernels of a program for a target; nil if the build would not
+// use it.
+func resources(m *tir.IRModule, t *target.Target) (map[string]explain.Resources, error) {
+	c, format, err := compilerFor(t)
+	if err != nil || format == cudaimage.Source {
+		return nil, err
+	}
+	text, err := New().Emit(m, t)
+	if err != nil {
+		return nil, err
+	}
+	r, err := compile(c, t, text, format)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]explain.Resources{}
+	for _, k := range r.Kernels {
+		if k.Resources == nil || k.Resources.Spills == nil {
+			continue
+		}
+		of[k.Name] = explain.Resources{Registers: int64(k.Resources.Registers),
+			SpillStores: int64(k.Resources.Spills.Stores), SpillLoads: int64(k.Resources.Spills.Loads)}
+	}
+	return of, nil
 }

@@ -121,6 +121,24 @@ func spill(a: handle) {
 `)
 }
 
+// Explain counts the registers that the assembler reports, unless the code is source.
+func TestExplain_Registers(t *testing.T) {
+	nvrtctest.Need(t)
+	for to, known := range map[string]bool{"cuda -arch=sm_90": true, "nvptx -mcpu=sm_80": true,
+		"cuda -arch=sm_90 -code-format=source": false} {
+		r := must.Get(codegen.Explain(spilling(t), must.Get(target.New(to))(t)))(t)
+		k := r.Kernels[0]
+		require.Equal(t, known, k.Resources != nil, to)
+		require.Equal(t, known, k.Occupancy.Registers, to)
+		require.Equal(t, int64(2), k.Occupancy.Blocks+map[bool]int64{true: 1}[known], to)
+		if known {
+			require.Equal(t, int64(64), k.Resources.Registers)
+			require.Greater(t, k.Resources.SpillStores, int64(100))
+			require.Contains(t, k.Occupancy.LimitedBy, "registers")
+		}
+	}
+}
+
 // The same program gives the same bytes, in another process, folder and cache.
 func TestBuild_Deterministic(t *testing.T) {
 	if os.Getenv("TVMGO_CUDA_TEST_CHILD") != "" {

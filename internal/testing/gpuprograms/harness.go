@@ -28,7 +28,7 @@ type Harness struct {
 	Need    func(t testing.TB) // skips a test without devices
 	// Target returns a target for the devices, with options that are set to true, and C for the host.
 	Target    func(t testing.TB, options ...string) *target.Target
-	Alignment int // where tensors may begin in the memory of the devices, in bytes
+	Alignment int // where tensors may begin in the memory of the devices, in bytes; 0: wherever an element may
 	// Check checks a module that was built; may be nil.
 	Check func(t testing.TB, m *runtime.Module)
 }
@@ -57,6 +57,9 @@ func (h *Harness) Run(t *testing.T) {
 		{"ExtendedIntegers", h.ExtendedIntegers},
 		{"SharedTypes", h.SharedTypes},
 	} {
+		if c.name == "Offsets" && h.Alignment == 0 {
+			continue // no module has a function that returns the alignment
+		}
 		t.Run(c.name, c.run)
 	}
 }

@@ -177,8 +177,8 @@ func (n *nest) shared(lp *loop) bool {
 }
 
 // readerEnv returns the spans of the reader's axes for one iteration of the loops around n; loops of threads that need
-// the same elements of n run through all iterations. exact returns the span of an index over those loops: after the axes
-// are replaced by loops, quotients and remainders of tiles simplify.
+// the same elements of n run through all iterations. exact returns the span of an index over those loops: after the
+// axes are replaced by loops, quotients and remainders of tiles simplify.
 func (l *lowering) readerEnv(n, reader *nest, around []*loop) (env map[*tir.Var]span, exact func(tir.Expr) span) {
 	moves := map[*loop]bool{}
 	vars := map[*tir.Var]span{}

@@ -31,7 +31,8 @@ func ring(a: handle, b: handle) {
         eval async_wait[void](1)
         eval storage_sync[void]("shared")
         if (i < 6) {
-          eval async_copy[void](address_of[handle](S[floormod(i + 2, 3), t * 4]), address_of[handle](A[i + 2, t * 4]), 16)
+          eval async_copy[void](address_of[handle](S[floormod(i + 2, 3), t * 4]),
+            address_of[handle](A[i + 2, t * 4]), 16)
         }
         eval async_commit[void]()
         for l in range(4) {
@@ -99,8 +100,8 @@ func TestAsync_Mutations(t *testing.T) {
 	}
 }
 
-// The copies that SoftwarePipeline starts are asynchronous here too, and their barriers and waits suffice. Without one of
-// them, the program fails.
+// The copies that SoftwarePipeline starts are asynchronous here too, and their barriers and waits suffice. Without one
+// of them, the program fails.
 func TestAsync_SoftwarePipeline(t *testing.T) {
 	const n, inner = 8, 24
 	a, b := te.Placeholder(te.Dims(n, inner), tir.Float16, "A"), te.Placeholder(te.Dims(inner, n), tir.Float32, "B")

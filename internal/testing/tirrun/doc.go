@@ -44,9 +44,10 @@
 // barrier. A product with sums of floats computes them exactly, adds all products of its k at once, and rounds once.
 //
 // An asynchronous copy (async_copy, or a store that attribute "async" marks in a function with async_commit) reads its
-// source at once. Its destination gets the value when the thread waits for the copy's group: until then, any access to it
-// is an error. The copy counts as two writes of its thread, when it starts and when it arrives, so that other threads
-// need a barrier before the start, and one after the wait. A thread that ends with copies in flight is an error.
+// source at once. Its destination gets the value when the thread waits for the copy's group: until then, any access to
+// it is an error. The copy counts as two writes of its thread, when it starts and when it arrives, so that other
+// threads need a barrier before the start, and one after the wait. A thread that ends with copies in flight is an
+// error.
 //
 // Packed and extern functions come from [Options.Funcs]. Memory that is passed to them counts as written afterwards,
 // and the race detector does not see their accesses. Arguments that start at the same byte share memory; other overlaps

@@ -63,11 +63,9 @@ func (st *Stage) ComputeInline() {
 	case len(st.reduce) > 0:
 		st.fail(primitive, "it is a reduction, not a formula: use compute_at")
 	default:
-		for _, o := range st.s.stages {
-			if o.op.kind == opExtern && slices.ContainsFunc(o.reads(), func(t *Tensor) bool { return t.op == st.op }) {
-				st.fail(primitive, "extern operation %s reads its buffer", o.op.name)
-				return
-			}
+		if o := st.externReader(); o != nil {
+			st.fail(primitive, "extern operation %s reads its buffer", o.op.name)
+			return
 		}
 		st.inlined, st.at, st.atAxis = true, nil, nil
 	}

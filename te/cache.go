@@ -83,7 +83,7 @@ func (s *Schedule) CacheWrite(t *Tensor, scope string) *Tensor {
 
 // unscheduled records an error if the stage's loops have been changed, or if a stage is attached to one of them.
 func (st *Stage) unscheduled(primitive string) {
-	if len(st.rels) > 0 || len(st.attrs) > 0 || len(st.aligns) > 0 ||
+	if len(st.rels) > 0 || len(st.attrs) > 0 || st.arranged() ||
 		!slices.Equal(st.leaves, append(slices.Clone(st.axes), st.reduce...)) {
 		st.fail(primitive, "its loops have been changed: call this first")
 	}

@@ -226,6 +226,11 @@ func (l *lowering) indices(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr 
 		}
 		return own
 	}
+	return l.place(n, l.inRegion(n, value))
+}
+
+// inRegion returns the indices of an element, counted from the start of the nest's region.
+func (l *lowering) inRegion(n *nest, value map[*tir.IterVar]tir.Expr) []tir.Expr {
 	at := make([]tir.Expr, len(n.st.axes))
 	for i, a := range n.st.axes {
 		at[i] = value[a]
@@ -343,6 +348,8 @@ func (l *lowering) loads(e tir.Expr) tir.Expr {
 					return &tir.Bad{Err: err}
 				}
 				at = held
+			} else {
+				at = l.place(n, at)
 			}
 		}
 		return tir.BufferAt(l.buffers[t], at...)

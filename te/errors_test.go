@@ -140,6 +140,26 @@ func TestSchedule_Errors(t *testing.T) {
 		"te: storage_align of tensor B: axis k is not one of its dimensions": func(x *abc) {
 			x.s.Stage(x.b).StorageAlign(x.k, 8, 1)
 		},
+		"te: storage_swizzle of tensor B: axis i1 is the last dimension": func(x *abc) {
+			x.s.Stage(x.b).StorageSwizzle(x.b.Axes()[1], 4, 4)
+		},
+		"te: storage_swizzle of tensor B: axis i0: width 3 and step 1: want a power of two": func(x *abc) {
+			x.s.Stage(x.b).StorageSwizzle(x.b.Axes()[0], 3, 1)
+		},
+		"te: storage_swizzle of tensor B: axis i0: width 4 and step 0: want": func(x *abc) {
+			x.s.Stage(x.b).StorageSwizzle(x.b.Axes()[0], 4, 0)
+		},
+		"te: storage_swizzle of tensor B: axis k is not one of its dimensions": func(x *abc) {
+			x.s.Stage(x.b).StorageSwizzle(x.k, 4, 4)
+		},
+		"te: storage_swizzle of tensor B: the axis is nil": func(x *abc) { x.s.Stage(x.b).StorageSwizzle(nil, 4, 4) },
+		"te: storage_swizzle of tensor C: it is an output": func(x *abc) {
+			x.s.Stage(x.c).StorageSwizzle(x.c.Axes()[0], 4, 4)
+		},
+		"te: storage_swizzle of tensor B: axis i0: it is already swizzled, by axis i0": func(x *abc) {
+			x.s.Stage(x.b).StorageSwizzle(x.b.Axes()[0], 4, 4)
+			x.s.Stage(x.b).StorageSwizzle(x.b.Axes()[0], 2, 4)
+		},
 		`te: pragma of tensor C: axis i0, key "a": the value is a []int: want`: func(x *abc) {
 			x.s.Stage(x.c).Pragma(x.c.Axes()[0], "a", []int{})
 		},

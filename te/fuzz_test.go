@@ -380,6 +380,7 @@ func (d *drawer) kernel(out *Stage) {
 				next.SetScope("shared")
 			}
 		}
+		d.arrange(next)
 		st = next
 	}
 }
@@ -402,13 +403,28 @@ func (d *drawer) drawStorage(st *Stage) {
 		d.note("set_scope", "%s %s", name, scope)
 		st.SetScope(scope)
 	case 1:
-		if len(st.axes) > 1 && len(st.aligns) == 0 {
-			d.note("storage_align", "%s", name)
-			st.StorageAlign(st.axes[d.IntN(len(st.axes)-1)], 8, d.IntN(8))
-		}
+		d.arrange(st)
 	case 2:
 		if st.at != nil && st.stages == 0 {
 			d.overlap(st)
 		}
+	}
+}
+
+// arrange changes where the elements of a tensor are in memory.
+func (d *drawer) arrange(st *Stage) {
+	if len(st.axes) < 2 || st.arranged() {
+		return
+	}
+	name, x := st.op.name, st.axes[d.IntN(len(st.axes)-1)]
+	align := d.IntN(2) == 0
+	if align {
+		d.note("storage_align", "%s", name)
+		st.StorageAlign(x, 8, d.IntN(8))
+	}
+	if !align || d.IntN(4) == 0 {
+		width, step := 1<<d.IntN(3), 1+d.IntN(4)
+		d.note("storage_swizzle", "%s.%s %d %d", name, x.Var.Name, width, step)
+		st.StorageSwizzle(x, width, step)
 	}
 }

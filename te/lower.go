@@ -118,9 +118,9 @@ func (l *lowering) parameters(f *tir.PrimFunc, args []any) error {
 				return fmt.Errorf("argument %d: tensor %s is not of this schedule", i, x.name)
 			case st != nil && (st.inlined || st.at != nil):
 				return fmt.Errorf("argument %d: tensor %s is not computed as a whole: use compute_root, or leave it out", i, x.name)
-			case st != nil && (st.scope != "" && st.scope != "global" || len(st.aligns) > 0 || st.stages > 0):
-				return fmt.Errorf("argument %d: the memory of tensor %s is the caller's: leave out set_scope, storage_align "+
-					"and double_buffer", i, x.name)
+			case st != nil && (st.scope != "" && st.scope != "global" || st.arranged() || st.stages > 0):
+				return fmt.Errorf("argument %d: the memory of tensor %s is the caller's: leave out set_scope, storage_align, "+
+					"storage_swizzle and double_buffer", i, x.name)
 			}
 			l.args[x] = true
 			b := tir.NewBuffer(x.name, x.typ, x.shape...)
@@ -266,7 +266,10 @@ func (l *lowering) allocate(n *nest) error {
 		if l.buffers[t] != nil {
 			continue
 		}
-		shape := n.size
+		shape, err := n.memory()
+		if err != nil {
+			return err
+		}
 		if n.st.op.kind == opExtern {
 			shape = t.shape
 		}
@@ -281,7 +284,7 @@ func (l *lowering) allocate(n *nest) error {
 			b.Scope = n.scope
 		}
 		if len(n.st.aligns) > 0 {
-			b.Strides = l.strides(n)
+			b.Strides = l.strides(n, shape)
 		}
 		l.buffers[t] = b
 	}
@@ -289,10 +292,10 @@ func (l *lowering) allocate(n *nest) error {
 }
 
 // strides returns the strides of compact memory, with the padding of storage_align.
-func (l *lowering) strides(n *nest) []tir.Expr {
-	out := make([]tir.Expr, len(n.size))
-	var stride tir.Expr = tir.IntConst(n.size[len(n.size)-1].DType(), 1)
-	for d := len(n.size) - 1; d >= 0; d-- {
+func (l *lowering) strides(n *nest, shape []tir.Expr) []tir.Expr {
+	out := make([]tir.Expr, len(shape))
+	var stride tir.Expr = tir.IntConst(shape[len(shape)-1].DType(), 1)
+	for d := len(shape) - 1; d >= 0; d-- {
 		if al := n.st.aligns[n.st.axes[d]]; al.factor > 0 {
 			t := stride.DType()
 			gap := tir.FloorMod(tir.Sub(tir.IntConst(t, al.factor+al.offset), tir.FloorMod(stride, tir.IntConst(t, al.factor))),
@@ -300,7 +303,7 @@ func (l *lowering) strides(n *nest) []tir.Expr {
 			stride = l.a.Simplify(tir.Add(stride, gap))
 		}
 		out[d] = stride
-		stride = l.a.Simplify(tir.Mul(stride, n.size[d]))
+		stride = l.a.Simplify(tir.Mul(stride, shape[d]))
 	}
 	return out
 }

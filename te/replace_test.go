@@ -89,10 +89,11 @@ func TestReplace(t *testing.T) {
 		require.ErrorContains(t, s.Err(), message)
 	}
 	for name, change := range map[string]func(st *te.Stage, c *te.Tensor){
-		"split":         func(st *te.Stage, c *te.Tensor) { st.Split(c.Axes()[0], 2) },
-		"unroll":        func(st *te.Stage, c *te.Tensor) { st.Unroll(c.Axes()[0]) },
-		"storage_align": func(st *te.Stage, c *te.Tensor) { st.StorageAlign(c.Axes()[0], 8, 0) },
-		"reorder":       func(st *te.Stage, c *te.Tensor) { st.Reorder(c.Axes()[1], c.Axes()[0]) },
+		"split":           func(st *te.Stage, c *te.Tensor) { st.Split(c.Axes()[0], 2) },
+		"unroll":          func(st *te.Stage, c *te.Tensor) { st.Unroll(c.Axes()[0]) },
+		"storage_align":   func(st *te.Stage, c *te.Tensor) { st.StorageAlign(c.Axes()[0], 8, 0) },
+		"storage_swizzle": func(st *te.Stage, c *te.Tensor) { st.StorageSwizzle(c.Axes()[0], 2, 1) },
+		"reorder":         func(st *te.Stage, c *te.Tensor) { st.Reorder(c.Axes()[1], c.Axes()[0]) },
 	} {
 		_, _, _, c, d := make3()
 		s := must.Get(te.NewSchedule(d))(t)

@@ -57,8 +57,9 @@ func (l *lowering) checkMemory(scan, part *Stage) error {
 		what = "it is inlined, but each step is stored: leave out compute_inline"
 	case part.at != nil:
 		what = "it is computed at an axis of another tensor: leave out compute_at"
-	case part.scope != "" && part.scope != "global" || len(part.aligns) > 0 || part.stages > 0:
-		what = "it is stored in the memory of the result: leave out set_scope, storage_align and double_buffer"
+	case part.scope != "" && part.scope != "global" || part.arranged() || part.stages > 0:
+		what = "it is stored in the memory of the result: leave out set_scope, storage_align, " +
+			"storage_swizzle and double_buffer"
 	case part != scan && part.output:
 		what = "it is an output: use the scan's result instead"
 	}

@@ -33,11 +33,12 @@ type Stage struct {
 	at      *Stage // nil: not attached
 	atAxis  *tir.IterVar
 
-	scope  string
-	stages int  // of double_buffer or pipeline; 0: neither
-	async  bool // its memory may be filled by asynchronous copies
-	warp   int  // threads that combine their parts of a reduction by shuffles; 0: none
-	aligns map[*tir.IterVar]alignment
+	scope   string
+	stages  int  // of double_buffer or pipeline; 0: neither
+	async   bool // its memory may be filled by asynchronous copies
+	warp    int  // threads that combine their parts of a reduction by shuffles; 0: none
+	aligns  map[*tir.IterVar]alignment
+	swizzle swizzling
 
 	intrin     *Intrin // computes the loops from intrinAxis on; nil: none
 	intrinAxis *tir.IterVar

@@ -56,6 +56,8 @@ func (l *lowering) checkSpread(n *nest) error {
 	switch {
 	case len(st.aligns) > 0:
 		what = "storage_align of it needs its memory as a whole"
+	case st.swizzle.axis != nil:
+		what = "storage_swizzle by axis " + st.swizzle.axis.Var.Name + " of it needs its memory as a whole"
 	case st.stages > 0:
 		what = st.overlap() + " of it needs its memory as a whole"
 	case st.intrin != nil:

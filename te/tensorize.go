@@ -71,6 +71,8 @@ type Tile struct {
 	base   []tir.Expr // the indices of its first element
 	dims   []int      // the dimension of the buffer for each dimension of the tile
 	shape  []int64
+
+	place func(at []tir.Expr) []tir.Expr // the position in memory of an element; nil: storage_swizzle is not used
 }
 
 // Shape returns the number of elements in each dimension.
@@ -91,6 +93,9 @@ func (t *Tile) indices(at []tir.Expr) ([]tir.Expr, error) {
 	for d, x := range at {
 		i := t.dims[d]
 		all[i] = tir.Add(all[i], widen(x, all[i].DType()))
+	}
+	if t.place != nil {
+		all = t.place(all)
 	}
 	return all, nil
 }
@@ -113,8 +118,13 @@ func (t *Tile) Store(value tir.Expr, at ...tir.Expr) tir.Stmt {
 	return &tir.BufferStore{Buffer: t.buffer, Value: value, Indices: all}
 }
 
-// Address returns the address of the first element.
+// Address returns the address of the first element. The elements of swizzled memory ([Stage.StorageSwizzle]) have no
+// strides: for them it returns an error, and At and Store find the elements.
 func (t *Tile) Address() tir.Expr {
+	if t.place != nil {
+		return &tir.Bad{Err: fmt.Errorf("te: tile of tensor %s: the address of its first element does not lead to the "+
+			"others, because of storage_swizzle: use At and Store, or storage_align", t.buffer.Name)}
+	}
 	return tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(t.buffer, t.base...))
 }
 

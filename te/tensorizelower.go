@@ -128,7 +128,8 @@ func (m *tileMatch) match() (ins []*Tile, out *Tile, err error) {
 	if _, err = m.pair(n.st.reduce, p.reduce, size, func(i int) tir.Expr { return n.st.reduce[i].Min }); err != nil {
 		return nil, nil, err
 	}
-	out = &Tile{buffer: m.l.buffers[n.st.op.tensors[0]], base: m.l.indices(n, m.base), dims: m.dims}
+	out = &Tile{buffer: m.l.buffers[n.st.op.tensors[0]], base: m.l.inRegion(n, m.base), dims: m.dims,
+		place: m.l.placed(n)}
 	for _, x := range p.axes {
 		c, _ := constant(x.Extent)
 		out.shape = append(out.shape, c)
@@ -364,6 +365,7 @@ func (m *tileMatch) input(load, pattern *tir.ProducerLoad) (*Tile, error) {
 		for i := range tile.base {
 			tile.base[i] = m.l.a.Simplify(tir.Sub(tile.base[i], n.lo[i]))
 		}
+		tile.place = m.l.placed(n)
 	}
 	return tile, nil
 }

@@ -145,10 +145,16 @@ func (w *writer) findSpan(e tir.Expr) span {
 		}
 		s = w.spanOf(e.Value)
 	case *tir.Call:
-		if e.Kind != tir.CallIntrinsic || e.Name != "likely" || len(e.Args) != 1 {
-			return all
+		switch {
+		case e.Kind == tir.CallIntrinsic && e.Name == "likely" && len(e.Args) == 1:
+			return w.spanOf(e.Args[0])
+		case e.Kind == tir.CallIntrinsic && e.Name == "bitwise_xor" && len(e.Args) == 2: // of swizzled indices
+			a, b := w.spanOf(e.Args[0]), w.spanOf(e.Args[1])
+			if a.lo >= 0 && b.lo >= 0 { // no bit above the highest of either
+				return span{0, 1<<bits.Len64(uint64(max(a.hi, b.hi))) - 1}
+			}
 		}
-		return w.spanOf(e.Args[0])
+		return all
 	case *tir.Binary:
 		if !tir.IsInt(e.A.DType()) || e.A.DType() == tir.UInt64 {
 			return all

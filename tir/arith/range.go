@@ -1,6 +1,8 @@
 package arith
 
 import (
+	"math/bits"
+
 	"tvmgo/dlpack"
 	"tvmgo/tir"
 )
@@ -103,6 +105,11 @@ func (a *Analyzer) callRange(e *tir.Call, t tir.Type) interval {
 			return interval{0, x.hi}
 		case y.lo >= 0:
 			return interval{0, y.hi}
+		}
+	case "bitwise_or", "bitwise_xor": // no bit above the highest of either
+		x, y := a.rangeOf(e.Args[0]), a.rangeOf(e.Args[1])
+		if x.lo >= 0 && y.lo >= 0 {
+			return interval{0, int64(1)<<bits.Len64(uint64(max(x.hi, y.hi))) - 1}
 		}
 	case "popcount":
 		return interval{0, int64(t.Bits)}

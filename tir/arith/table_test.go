@@ -382,6 +382,8 @@ shift_right(48, 4) => 3
 popcount(7) => 3
 abs(5) => 5
 bitwise_and(x, 7) < 8 => true
+bitwise_xor(bitwise_and(x, 7), bitwise_and(y, 4)) < 8 => true
+bitwise_or(bitwise_and(x, 7), bitwise_and(y, 15)) < 16 => true
 abs(x) <= 20 => true
 # vectors
 ramp(i, 0, 4) => broadcast(i, 4)

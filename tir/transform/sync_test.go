@@ -112,6 +112,16 @@ B[g * 32 + y * 8 + x] = A[g * 32 + y * 8 + x]`, "ss"},
 B[g * 32 + y * 8 + x] = S[y * 8 + x]`, "ss"},
 	{"each thread's element in two dimensions", `T[x, y] = 1
 B[g * 32 + y * 8 + x] = T[x, y]`, "ss"},
+	{"each thread's element of swizzled rows", `T[x, bitwise_xor[int32](y, floormod(x, 4))] = 1
+B[g * 32 + y * 8 + x] = T[x, bitwise_xor[int32](y, floormod(x, 4))]`, "ss"},
+	{"rows that are swizzled in two ways", `T[x, bitwise_xor[int32](y, floormod(x, 4))] = y
+B[g * 32 + y * 8 + x] = T[x, bitwise_xor[int32](y, floordiv(x, 2))]`, "s|s"},
+	{"a permutation by something else than the row", `T[x, bitwise_xor[int32](y, 1)] = y
+B[g * 32 + y * 8 + x] = T[x, y]`, "s|s"},
+	{"a quotient and a remainder of each thread's number", `T[floordiv(y * 8 + x, 4), floormod(y * 8 + x, 4)] = 1
+B[g * 32 + y * 8 + x] = T[floordiv(y * 8 + x, 4), floormod(y * 8 + x, 4)]`, "ss"},
+	{"quotients and remainders that differ", `T[floordiv(y * 8 + x, 4), floormod(y * 8 + x, 4)] = y
+B[g * 32 + y * 8 + x] = T[floordiv(31 - y * 8 - x, 4), floormod(y * 8 + x, 4)]`, "s|s"},
 	{"own pieces", `for i in range(2) {
   S[(y * 8 + x) * 2 + i] = i
 }

@@ -129,6 +129,14 @@ func (y *syncer) meet(a, b sharedAccess, carried *tir.For) bool {
 		common[a.loops[i].Var] = true
 	}
 	left, right := y.ranges(a), y.ranges(b)
+	if p, by := unswizzled(a.buffer, a.at, left); by.width > 0 {
+		if q, other := unswizzled(b.buffer, b.at, right); other == by {
+			a.at, b.at = p, q
+		}
+	}
+	if p, q := withPosition(a, left), withPosition(b, right); len(p) == len(q) {
+		a.at, b.at = p, q
+	}
 	same := map[*tir.Var]bool{} // thread indices that must be equal if both access one element
 	for v, s := range y.threads {
 		l, r := left.of(v, s), right.of(v, s)
@@ -400,16 +408,21 @@ func (y *syncer) isLoop(v *tir.Var) bool {
 
 // boundsOf returns the range of an expression.
 func boundsOf(e tir.Expr, r idRanges) idRange {
-	an := arith.NewAnalyzer()
-	for v, s := range r {
-		if s.known() {
-			an.Bind(v, tir.IntConst(v.Type, s.lo), tir.IntConst(v.Type, s.hi-s.lo+1))
-		}
-	}
-	if lo, hi, ok := an.Bounds(e); ok {
+	if lo, hi, ok := r.analyzer().Bounds(e); ok {
 		return clipped(idRange{lo, hi})
 	}
 	return idRange{-unknown, unknown}
+}
+
+// analyzer returns an analyzer that knows the ranges.
+func (r idRanges) analyzer() *arith.Analyzer {
+	a := arith.NewAnalyzer()
+	for v, s := range r {
+		if s.known() {
+			a.Bind(v, tir.IntConst(v.Type, s.lo), tir.IntConst(v.Type, s.hi-s.lo+1))
+		}
+	}
+	return a
 }
 
 // compare reports whether two indices are never equal, and which thread indices and iterations are equal if they are.

@@ -87,8 +87,11 @@ func RandomProduct(t testing.TB, r *rand.Rand) (m *tir.IRModule, rows, inner, co
 		} else {
 			cs.Bind(cs.Axes()[r.IntN(2)], threads[r.IntN(2)])
 		}
-		if r.IntN(3) == 0 {
+		switch r.IntN(3) {
+		case 0:
 			cs.StorageAlign(cs.Axes()[0], 4, 1)
+		case 1:
+			cs.StorageSwizzle(cs.Axes()[0], some(1, 2, 4), some(1, 2, 3))
 		}
 	}
 	return lowered(t, s, a, b, c), int64(n), int64(l), int64(w)

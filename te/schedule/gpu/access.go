@@ -79,19 +79,33 @@ func (a access) along(axis *tir.IterVar) steps {
 	if reads {
 		return indirect
 	}
-	next := access{a.tensor, make([]tir.Expr, len(a.indices))}
-	for d, x := range a.indices {
-		next.indices[d] = tir.Substitute(x, map[*tir.Var]tir.Expr{
-			axis.Var: tir.Add(axis.Var, tir.IntConst(axis.Var.Type, 1))})
-	}
-	difference, known := arith.NewAnalyzer().Simplify(tir.Sub(next.offset(), a.offset())).(*tir.IntImm)
-	switch {
-	case known && difference.Value == 0:
+	switch a.step(axis) {
+	case 0:
 		return constant
-	case known && difference.Value == 1:
+	case 1:
 		return contiguous
 	}
 	return scattered
+}
+
+// step returns by how many elements the position of an access grows from one value of an axis to the next; -1 if that
+// is negative, not a constant or unknown.
+func (a access) step(axis *tir.IterVar) int64 {
+	next := a.with(map[*tir.Var]tir.Expr{axis.Var: tir.Add(axis.Var, tir.IntConst(axis.Var.Type, 1))})
+	difference, known := arith.NewAnalyzer().Simplify(tir.Sub(next.offset(), a.offset())).(*tir.IntImm)
+	if !known || difference.Value < 0 {
+		return -1
+	}
+	return difference.Value
+}
+
+// with returns the access for other values of the axes.
+func (a access) with(values map[*tir.Var]tir.Expr) access {
+	at := access{a.tensor, make([]tir.Expr, len(a.indices))}
+	for d, x := range a.indices {
+		at.indices[d] = tir.Substitute(x, values)
+	}
+	return at
 }
 
 // same reports whether an access reads, for each element of a stage, the element at the same position.
@@ -112,11 +126,7 @@ func aligned(reads []access, axis *tir.IterVar, n int) bool {
 			continue
 		}
 		to := map[*tir.Var]tir.Expr{axis.Var: tir.Mul(axis.Var, tir.IntConst(axis.Var.Type, int64(n)))}
-		start := access{a.tensor, make([]tir.Expr, len(a.indices))}
-		for d, x := range a.indices {
-			start.indices[d] = tir.Substitute(x, to)
-		}
-		if coef, base := arith.NewAnalyzer().Modular(start.offset()); coef%int64(n) != 0 || base%int64(n) != 0 {
+		if coef, base := arith.NewAnalyzer().Modular(a.with(to).offset()); coef%int64(n) != 0 || base%int64(n) != 0 {
 			return false
 		}
 	}

@@ -17,6 +17,7 @@ type Config struct {
 	Rows        Rows
 	Matmul      Matmul
 	Convolution Convolution
+	Transpose   Transpose
 }
 
 // section is the part of a Config for an operator family.
@@ -35,6 +36,7 @@ func (c *Config) sections() []section {
 		{"Rows", &c.Rows},
 		{"Matmul", &c.Matmul},
 		{"Convolution", &c.Convolution},
+		{"Transpose", &c.Transpose},
 	}
 }
 
@@ -43,7 +45,7 @@ func DefaultConfig(t *target.Target) *Config {
 	l := LimitsOf(t)
 	return &Config{Elementwise: defaultElementwise(l), Attention: defaultAttention(l),
 		Reduction: defaultReduction(l), Rows: defaultRows(l), Matmul: defaultMatmul(l),
-		Convolution: defaultConvolution(l)}
+		Convolution: defaultConvolution(l), Transpose: defaultTranspose(l)}
 }
 
 // Check returns an error if kernels with these parameters would not fit the target. It names the field, its value and

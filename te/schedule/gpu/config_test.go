@@ -38,6 +38,8 @@ func TestConfig_CheckNamesFieldAndLimit(t *testing.T) {
 		"Config.Elementwise.Threads is 129: want 1 to 128 (the target's max_threads_per_block)": func(c *Config) {
 			c.Elementwise.Threads = 129
 		},
+		"Config.Transpose.TileBytes is 12288: want a power of two from 128 to 16384 (RowBytes, and the target's " +
+			"max_shared_memory_per_block)": func(c *Config) { c.Transpose.TileBytes = 12 << 10 },
 		"Config.Elementwise.Threads is 0: want 1 to 128 (the target's max_threads_per_block)": func(c *Config) {
 			c.Elementwise.Threads = 0
 		},

@@ -22,7 +22,7 @@ func scheduleGPU(g *schedule.Group) (bool, error) {
 	}
 	l := LimitsOf(g.Target)
 	if !c.Convolution.group(g, l) && !c.Rows.group(g, l) && !c.Reduction.group(g, l) &&
-		!c.Matmul.group(g, &c.Elementwise, l) {
+		!c.Matmul.group(g, &c.Elementwise, l) && !c.Transpose.group(g, l) {
 		c.Elementwise.group(g, l)
 	}
 	return true, nil

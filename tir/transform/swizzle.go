@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // unswizzled returns the indices of an access without the permutation of te's storage_swizzle: a last index
@@ -113,4 +114,15 @@ func withPosition(a sharedAccess, r idRanges) []tir.Expr {
 		flat = tir.Add(tir.Mul(flat, tir.IntConst(x.DType(), size.Value)), x)
 	}
 	return append(slices.Clone(a.at), r.analyzer().Simplify(flat))
+}
+
+// analyzer returns an analyzer that knows the ranges.
+func (r idRanges) analyzer() *arith.Analyzer {
+	a := arith.NewAnalyzer()
+	for v, s := range r {
+		if s.known() {
+			a.Bind(v, tir.IntConst(v.Type, s.lo), tir.IntConst(v.Type, s.hi-s.lo+1))
+		}
+	}
+	return a
 }

@@ -414,17 +414,6 @@ func boundsOf(e tir.Expr, r idRanges) idRange {
 	return idRange{-unknown, unknown}
 }
 
-// analyzer returns an analyzer that knows the ranges.
-func (r idRanges) analyzer() *arith.Analyzer {
-	a := arith.NewAnalyzer()
-	for v, s := range r {
-		if s.known() {
-			a.Bind(v, tir.IntConst(v.Type, s.lo), tir.IntConst(v.Type, s.hi-s.lo+1))
-		}
-	}
-	return a
-}
-
 // compare reports whether two indices are never equal, and which thread indices and iterations are equal if they are.
 func (y *syncer) compare(p, q idForm, left, right idRanges, common map[*tir.Var]bool) (apart bool, equal []*tir.Var) {
 	rest := p.rest.plus(q.rest.scaled(-1))

@@ -201,6 +201,8 @@ func vulkanOptions() []KindOption {
 		parts = append(parts, flag("supports_"+name))
 	}
 	return append(parts,
+		flag("supports_float16_rte", Help("shaderRoundingModeRTEFloat16")),
+		flag("supports_bfloat16", Help("VK_KHR_shader_bfloat16, with cooperative matrices")),
 		count("supported_subgroup_operations", Help("VkSubgroupFeatureFlags")),
 		atLeastOne("max_num_threads", Default(256)),
 		atLeastOne("max_threads_per_block", Default(256)),

@@ -57,7 +57,8 @@ var kindRows = []kindRow{
 		supports_int16 bool; supports_int32 bool=true; supports_int64 bool; supports_8bit_buffer bool;
 			supports_16bit_buffer bool;
 		supports_storage_buffer_storage_class bool; supports_push_descriptor bool; supports_dedicated_allocation bool;
-		supports_integer_dot_product bool; supports_cooperative_matrix bool; supported_subgroup_operations int;
+		supports_integer_dot_product bool; supports_cooperative_matrix bool; supports_float16_rte bool;
+		supports_bfloat16 bool; supported_subgroup_operations int;
 			max_num_threads int=256;
 		max_threads_per_block int=256; thread_warp_size int=1; max_block_size_x int; max_block_size_y int;
 			max_block_size_z int;

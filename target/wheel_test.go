@@ -204,8 +204,7 @@ print(json.dumps({str(k): {str(n): str(t) for n, t in TargetKind.options_from_na
 		ours[row.name] = true
 		want := maps.Clone(theirs[row.name])
 		for _, o := range append(optionRows(t, everyKind), row.rows(t)...) {
-			if slices.Contains([]string{"system-lib", "alias-check", "bounds-check", "code-format"}, o.name) ||
-				row.name == "opencl" && (o.name == "device_type" || o.name == "extensions") {
+			if o.name == "system-lib" || onlyHere(row.name, o.name) {
 				require.NotContains(t, want, o.name)
 				continue
 			}

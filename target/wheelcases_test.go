@@ -185,16 +185,21 @@ func (g wheelGenerator) value(kind string, o optionRow) any {
 	return pick(g, from...)
 }
 
+// onlyHere reports whether Apache TVM lacks an option of a kind.
+func onlyHere(kind, option string) bool {
+	lists := map[string][]string{"opencl": {"device_type", "extensions"},
+		"vulkan": {"supports_float16_rte", "supports_bfloat16"}}
+	return slices.Contains([]string{"alias-check", "bounds-check", "code-format"}, option) ||
+		slices.Contains(lists[kind], option)
+}
+
 // config returns a random configuration of a kind.
 func (g wheelGenerator) config(row kindRow, depth int) object {
 	o := object{"kind": row.name}
 	if g.chance(6) {
 		o = object{"id": row.name}
 	}
-	rows := slices.DeleteFunc(row.rows(g.t), func(r optionRow) bool { // options that only this library has
-		return r.name == "alias-check" || r.name == "bounds-check" || r.name == "code-format" || row.name == "opencl" &&
-			(r.name == "device_type" || r.name == "extensions")
-	})
+	rows := slices.DeleteFunc(row.rows(g.t), func(r optionRow) bool { return onlyHere(row.name, r.name) })
 	g.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	for _, r := range rows[:g.IntN(min(len(rows), 5)+1)] {
 		if r.typ == "[]Target" {

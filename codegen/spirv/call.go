@@ -131,11 +131,7 @@ func (w *writer) shuffleThreads(e *tir.Call) id {
 	t, moved := w.typeOf(s), x
 	if s.class == boolean || s.bits < 32 { // wider types need no other feature
 		t = u
-		if s.class == boolean {
-			moved = w.op(spv.OpSelect, u, x, w.m.int(32, 1), w.m.int(32, 0))
-		} else {
-			moved = w.op(spv.OpUConvert, u, x)
-		}
+		moved = w.toWord(s, x)
 	}
 	scope := w.m.int(32, spv.ScopeSubgroup)
 	own := w.builtIn(spv.BuiltInSubgroupLocalInvocationID, u)
@@ -148,11 +144,8 @@ func (w *writer) shuffleThreads(e *tir.Call) id {
 		first := w.op(spv.OpBitwiseAnd, u, own, w.m.int(32, -w.has.warp))
 		moved = w.fresh(spv.OpGroupNonUniformShuffle, t, scope, moved, w.op(spv.OpIAdd, u, first, by))
 	}
-	switch {
-	case s.class == boolean:
-		return w.compare(spv.OpINotEqual, moved, w.m.int(32, 0))
-	case s.bits < 32:
-		return w.op(spv.OpUConvert, w.typeOf(s), moved)
+	if s.class == boolean || s.bits < 32 {
+		return w.fromWord(s, moved)
 	}
 	return moved
 }

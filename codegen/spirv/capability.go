@@ -27,6 +27,7 @@ type features struct {
 	version                                uint32
 	int8, int16, int64, float16, float64   bool
 	storage8, storage16                    bool
+	roundEven16                            bool  // conversions to float16 can be asked to round to nearest, ties to even
 	bufferClass                            bool  // the storage class StorageBuffer
 	subgroups                              int64 // VkSubgroupFeatureFlags
 	warp                                   int64
@@ -49,7 +50,8 @@ func featuresOf(t *target.Target) features {
 		int8: flag("supports_int8"), int16: flag("supports_int16"), int64: flag("supports_int64"),
 		float16: flag("supports_float16"), float64: flag("supports_float64"),
 		storage8: flag("supports_8bit_buffer"), storage16: flag("supports_16bit_buffer"),
-		subgroups: number("supported_subgroup_operations", 0), warp: number("thread_warp_size", 1),
+		roundEven16: flag("supports_float16_rte"),
+		subgroups:   number("supported_subgroup_operations", 0), warp: number("thread_warp_size", 1),
 		pushConstants: number("max_push_constants_size", leastPushConstants),
 		uniformRange:  number("max_uniform_buffer_range", leastUniformRange),
 		sharedMax:     number("max_shared_memory_per_block", 0),

@@ -22,14 +22,24 @@ func (w *writer) cast(to, from scalar, x id) id {
 		return w.op(spv.OpSelect, w.typeOf(to), x, one, w.zero(to))
 	case to.class == integer && from.class == integer:
 		return w.castInteger(to, from, x)
+	case to.class == integer && from.native():
+		return w.saturate(to, single, w.widened(from, x))
 	case to.class == integer:
 		return w.saturate(to, from, x)
+	case from.class == integer && to.native():
+		return w.toNative(w.halfOfInteger(to, from, x))
 	case from.class == integer && to.half():
 		return w.round16(to.of, w.halfOfInteger(to, from, x))
 	case from.class == integer && from.signed:
 		return w.op(spv.OpConvertSToF, w.typeOf(to), x)
 	case from.class == integer:
 		return w.op(spv.OpConvertUToF, w.typeOf(to), x)
+	case to.native() && from.bits == 64:
+		return w.toNative(w.oddOfDouble(x))
+	case to.native():
+		return w.toNative(x)
+	case to.half() && from.native():
+		return w.round16(to.of, w.widened(from, x))
 	case to.half() && from.bits == 64:
 		return w.round16(to.of, w.oddOfDouble(x))
 	case to.half():
@@ -111,7 +121,7 @@ func typeName(s scalar) string {
 	switch {
 	case s.class == boolean:
 		return "bool"
-	case s.half() || s.class == floating && s.bits == 32:
+	case s.class == floating && s.bits == 32:
 		return "float32"
 	}
 	return s.of.String()
@@ -198,6 +208,10 @@ func (w *writer) reinterpret(to, from scalar, x id) id {
 		bits.of = tir.UInt64
 	}
 	switch {
+	case from.native() && to.class == integer && to.bits == 16, to.native() && from.class == integer && from.bits == 16:
+		return w.op(spv.OpBitcast, w.typeOf(to), x)
+	case from.native():
+		x = w.bitsOfNative(x)
 	case from.half():
 		x = w.to16(from.of, x)
 	case from.class == floating:
@@ -207,6 +221,8 @@ func (w *writer) reinterpret(to, from scalar, x id) id {
 		x = w.op(spv.OpBitwiseAnd, w.m.integer(32), x, w.m.int(32, 1<<from.of.Bits-1))
 	}
 	switch {
+	case to.native():
+		return w.nativeOfBits(x, 0)
 	case to.half():
 		return w.from16(to.of, x)
 	case to.class == floating:

@@ -77,8 +77,7 @@ func f(a: handle%s) {
 
 // What a target lacks is an error that names the option.
 func TestBuild_Lacks(t *testing.T) {
-	for typ, option := range map[tir.Type]string{tir.Int64: "supports_int64", tir.Float64: "supports_float64",
-		tir.Int8: "supports_8bit_buffer", tir.Float16: "supports_16bit_buffer"} {
+	for typ, option := range map[tir.Type]string{tir.Int64: "supports_int64", tir.Float64: "supports_float64"} {
 		_, err := codegen.Build(gpuprograms.VAdd(t, typ, 64), device(t, "vulkan"))
 		assert.ErrorContains(t, err, "needs the option "+option+" of target vulkan", "%s", typ)
 		assert.ErrorIs(t, err, runtime.ErrInvalidArgument)
@@ -93,19 +92,55 @@ func f(a: handle, n: int32) {
 	require.ErrorContains(t, err, "its extent is not constant: Vulkan compiles the size of a block into the kernel")
 }
 
-// Types that a target cannot compute with are computed by wider ones.
+// smallTypes have at most 16 bits.
+var smallTypes = []tir.Type{tir.Bool, tir.Int8, tir.UInt8, tir.Int16, tir.UInt16, tir.Float16, tir.BFloat16}
+
+// Types that a target cannot compute with are computed by wider ones. Elements of buffers that a target cannot access
+// are parts of words.
 func TestRun_WiderArithmetic(t *testing.T) {
-	to := device(t, `{"kind": "vulkan", "host": {"kind": "c"}, "supports_8bit_buffer": true,
-		"supports_16bit_buffer": true}`)
-	for _, typ := range []tir.Type{tir.Int8, tir.UInt8, tir.Int16, tir.UInt16, tir.Float16, tir.BFloat16} {
-		for _, s := range shaders(t, gpuprograms.VAdd(t, typ, 64), to) {
-			text := spirvtest.Disassemble(t, s.Code)
-			require.False(t, strings.Contains(text, "OpCapability Int"), text)
+	for _, options := range []string{`"supports_8bit_buffer": true, "supports_16bit_buffer": true, `, "",
+		`"supports_float16": true, `, `"supports_int8": true, "supports_int16": true, `} {
+		to := device(t, `{"kind": "vulkan", `+options+`"host": "c"}`)
+		source := ""
+		for n, typ := range smallTypes {
+			sum := "A[i] + B[i]"
+			if typ == tir.Bool {
+				sum = "A[i] || B[i]"
+			}
+			// the second kernel writes each third element, so that its threads share words with what remains
+			source += fmt.Sprintf(`
+func f%d(a: handle, b: handle, c: handle) {
+  buffer A: %[2]s[63], param a
+  buffer B: %[2]s[63], param b
+  buffer C: %[2]s[63], param c
+  thread i in range(63), thread "threadIdx.x" { C[i] = %[3]s }
+}
+func g%[1]d(a: handle, b: handle, c: handle) {
+  buffer A: %[2]s[63], param a
+  buffer B: %[2]s[63], param b
+  buffer C: %[2]s[63], param c
+  thread i in range(21), thread "blockIdx.x" { C[i * 3 + 1] = select(i < 7, B[62 - i], A[i]) }
+}
+`, n, typ, sum)
 		}
-		out := must.Get(tirrun.New(typ, 63))(t)
-		r := gpuprograms.Random()
-		harness.CompareFor(t, gpuprograms.VAdd(t, typ, 64), to, "vadd", 0, gpuprograms.Array(t, r, typ, 63),
-			gpuprograms.Array(t, r, typ, 63), out, 3)
+		m := gpuprograms.Parsed(t, source)
+		for _, s := range shaders(t, m, to) {
+			text := spirvtest.Disassemble(t, s.Code)
+			for option, capability := range map[string]string{"int8": "Int", "buffer": "StorageBuffer", "float16": "Float16"} {
+				if !strings.Contains(options, option) {
+					require.NotContains(t, text, "OpCapability "+capability)
+				}
+			}
+		}
+		lib := harness.LibraryFor(t, m, to)
+		for n, typ := range smallTypes {
+			r := gpuprograms.Random()
+			a, b := gpuprograms.Array(t, r, typ, 63), gpuprograms.Array(t, r, typ, 63)
+			for _, name := range []string{"f", "g"} {
+				out := gpuprograms.Array(t, r, typ, 63)
+				harness.CompareIn(t, lib, m, fmt.Sprint(name, n), 0, a, b, out)
+			}
+		}
 	}
 }
 

@@ -275,6 +275,19 @@ func (w *writer) global(class uint32, t id, name string) id {
 	return v
 }
 
+// roundingMode declares how floats of 16 bits are rounded, if the kernel computes with them.
+func (w *writer) roundingMode(main id) {
+	if !w.has.roundEven16 || !slices.Contains(w.m.capabilities, spv.Float16) {
+		return
+	}
+	w.m.need(spv.RoundingModeRTE)
+	if w.has.version < spirv14 {
+		w.m.extend("SPV_KHR_float_controls")
+	}
+	const mode = spv.ModeDenormPreserve + uint32(spv.RoundingModeRTE-spv.DenormPreserve)
+	instruction(&w.m.modes, spv.OpExecutionMode, main, mode, 16)
+}
+
 // emit returns the module of a kernel.
 func emit(f *tir.PrimFunc, has features) (code []byte, uniform bool, err error) {
 	w := &writer{m: newModule(), has: has, f: f, a: arith.NewAnalyzer(), vars: map[*tir.Var]binding{},
@@ -306,5 +319,6 @@ func emit(f *tir.PrimFunc, has features) (code []byte, uniform bool, err error) 
 		w.interfaces)...)
 	instruction(&w.m.modes, spv.OpExecutionMode, main, spv.ModeLocalSize, uint32(w.block[0]), uint32(w.block[1]),
 		uint32(w.block[2]))
+	w.roundingMode(main)
 	return w.m.bytes(has.version), uniform, nil
 }

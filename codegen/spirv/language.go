@@ -1,6 +1,7 @@
 package spirv
 
 import (
+	"tvmgo/target"
 	"tvmgo/tir"
 	"tvmgo/tir/transform"
 )
@@ -15,6 +16,12 @@ var Language = transform.Language{
 	Lanes: []int{2, 3, 4},
 	Elements: []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64,
 		tir.Float16, tir.BFloat16, tir.Float32, tir.Float64},
+	Native: func(t *target.Target) []tir.Type {
+		if t != nil && featuresOf(t).float16 {
+			return []tir.Type{tir.Float16}
+		}
+		return nil
+	},
 	Scopes:      []string{"global", "local", "shared"},
 	FixedShared: true, // variables have types
 	Lacks: map[string]string{

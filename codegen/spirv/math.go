@@ -17,6 +17,11 @@ func (w *writer) binaryFloat(op tir.BinaryOp, s scalar, a, b id) id {
 		return w.fit(s, w.op(spv.OpFSub, t, a, b))
 	case tir.OpMul:
 		return w.fit(s, w.op(spv.OpFMul, t, a, b))
+	}
+	if s.native() {
+		return w.widely(s, values{a, b}, func(s scalar, x values) id { return w.binaryFloat(op, s, x[0], x[1]) })
+	}
+	switch op {
 	case tir.OpDiv:
 		return w.fit(s, w.op(spv.OpFDiv, t, a, b))
 	case tir.OpFloorDiv:
@@ -61,6 +66,9 @@ func (w *writer) float(f format, x id) id { return w.op(spv.OpBitcast, w.typeOf(
 
 // classify reports whether a float is NaN, infinite or finite, by its bits: drivers may assume that floats are finite.
 func (w *writer) classify(name string, s scalar, x id) id {
+	if s.native() {
+		s, x = single, w.widened(s, x)
+	}
 	f := w.formatOf(s)
 	size := w.op(spv.OpBitwiseAnd, w.typeOf(f.word), w.bits(f, x), w.m.int(f.word.bits, ^f.signBit()))
 	infinity := w.m.int(f.word.bits, exponentMask(f))
@@ -164,14 +172,18 @@ func (w *writer) remainder(f format, x, y id) id {
 	return pick(zero, c(0), r)
 }
 
-// native are the functions of GLSL.std.450 that are exact.
-var native = map[string]uint32{"sqrt": spv.GLSLSqrt, "floor": spv.GLSLFloor, "ceil": spv.GLSLCeil,
+// exactFunctions are the functions of GLSL.std.450 whose results are exact.
+var exactFunctions = map[string]uint32{"sqrt": spv.GLSLSqrt, "floor": spv.GLSLFloor, "ceil": spv.GLSLCeil,
 	"trunc": spv.GLSLTrunc, "nearbyint": spv.GLSLRoundEven, "fabs": spv.GLSLFAbs}
 
 // mathCall returns an intrinsic on floats.
 func (w *writer) mathCall(name string, s scalar, x values) id {
 	t := w.typeOf(s)
-	if function, ok := native[name]; ok {
+	function, exact := exactFunctions[name]
+	if s.native() && (!exact || name == "sqrt") {
+		return w.widely(s, x, func(s scalar, x values) id { return w.mathCall(name, s, x) })
+	}
+	if exact {
 		return w.fit(s, w.extended(t, function, x...))
 	}
 	if function, ok := functions[name]; ok {

@@ -91,28 +91,7 @@ func (w *writer) parameters() (uniform bool) {
 	return uniform
 }
 
-// storageType returns the type of a buffer's elements in a storage buffer.
-func (w *writer) storageType(t tir.Type) (v view, of id) {
-	v = view{bits: int(t.Bits), lanes: 1}
-	switch {
-	case tir.IsBool(t), t.Bits == 8:
-		v.bits = 8
-		if !w.has.storage8 {
-			w.fail("memory of type %s: %w", t, lacks("a buffer of 8-bit elements", "supports_8bit_buffer"))
-		}
-	case t.Bits == 16:
-		if !w.has.storage16 {
-			w.fail("memory of type %s: %w", t, lacks("a buffer of 16-bit elements", "supports_16bit_buffer"))
-		}
-	default:
-		v.float = tir.IsFloat(t)
-		return v, w.typeOf(w.scalar(t))
-	}
-	w.storage(v.bits)
-	return v, w.m.integer(v.bits)
-}
-
-// binding returns the variable of a storage buffer for elements of a type.
+// view returns the variable of a storage buffer for elements of a type.
 func (w *writer) view(m *memory, v view, of id) id {
 	if known, ok := m.views[v]; ok {
 		return known
@@ -245,7 +224,10 @@ func (w *writer) loadOne(m *memory, s scalar, index id) id {
 		at := w.op(spv.OpAccessChain, w.m.pointer(m.class, t), m.variable, index)
 		return w.taken(m, s, w.fresh(spv.OpLoad, t, at))
 	}
-	v, of := w.storageType(s.of)
+	v, of := w.storageType(s)
+	if s.of.Bits < 32 && w.inWords(s) {
+		return w.loadPart(m, s, v, of, index)
+	}
 	at := w.pointerTo(m, v, of, index)
 	return w.loaded(s, v, w.fresh(spv.OpLoad, of, at))
 }
@@ -292,133 +274,6 @@ func (w *writer) sameWidth(m *memory, s scalar) bool {
 	return false
 }
 
-// loaded converts a number from the type of its memory.
-func (w *writer) loaded(s scalar, v view, x id) id {
-	if v.bits > 16 {
-		return x
-	}
-	if s.class == integer && s.bits == v.bits {
-		w.typeOf(s) // declares that the kernel computes with it
-		return x
-	}
-	if s.class == integer && s.signed {
-		return w.op(spv.OpSConvert, w.typeOf(s), x)
-	}
-	return w.fromWord(s, w.op(spv.OpUConvert, w.m.integer(32), x))
-}
-
-// fromWord converts a number of 8 or 16 bits from the low bits of a word, whose other bits are 0.
-func (w *writer) fromWord(s scalar, x id) id {
-	switch {
-	case s.class == boolean:
-		return w.compare(spv.OpINotEqual, x, w.m.int(32, 0))
-	case s.half():
-		return w.from16(s.of, x)
-	case s.bits < 32:
-		return w.op(spv.OpUConvert, w.typeOf(s), x)
-	}
-	return w.fit(s, x)
-}
-
-// stored converts a number to the type of its memory.
-func (w *writer) stored(s scalar, v view, x id) id {
-	if v.bits > 16 || s.class == integer && s.bits == v.bits {
-		w.typeOf(s)
-		return x
-	}
-	return w.op(spv.OpUConvert, w.m.integer(v.bits), w.toWord(s, x))
-}
-
-// toWord converts a number of 8 or 16 bits to the low bits of a word; the others are undefined.
-func (w *writer) toWord(s scalar, x id) id {
-	u := w.m.integer(32)
-	switch {
-	case s.class == boolean:
-		return w.op(spv.OpSelect, u, x, w.m.int(32, 1), w.m.int(32, 0))
-	case s.half():
-		return w.to16(s.of, x)
-	case s.bits < 32:
-		return w.op(spv.OpUConvert, u, x)
-	}
-	return x
-}
-
-// vectorView returns how n contiguous elements are accessed together: as a vector, or as words that contain several
-// elements each.
-func (w *writer) vectorView(t tir.Type, n int) (v view, of id, each int) {
-	if t.Bits >= 32 {
-		v, of = w.storageType(t)
-		v.lanes = n
-		return v, of, 1
-	}
-	each = 32 / int(t.Bits)
-	return view{bits: 32, lanes: n / each}, w.m.integer(32), each
-}
-
-// loadVector reads contiguous elements as vectors of n lanes.
-func (w *writer) loadVector(m *memory, e *tir.BufferLoad, s scalar, n int) values {
-	v, of, each := w.vectorView(s.of, n)
-	first := w.indices(e.Buffer, e.Indices, 0)[0]
-	u := w.m.integer(32)
-	var out values
-	for from := 0; from < int(e.DType().Lanes); from += n {
-		at := w.pointerTo(m, v, of, w.part(first, from, n))
-		var words values
-		if v.lanes == 1 {
-			words = values{w.fresh(spv.OpLoad, of, at)}
-		} else {
-			x := w.fresh(spv.OpLoad, w.m.vector(of, v.lanes), at)
-			for l := range v.lanes {
-				words = append(words, w.op(spv.OpCompositeExtract, of, x, uint32(l)))
-			}
-		}
-		for l := range n {
-			x := words[l/each]
-			if each > 1 {
-				bits := int64(s.of.Bits)
-				x = w.op(spv.OpShiftRightLogical, u, x, w.m.int(32, bits*int64(l%each)))
-				x = w.fromWord(s, w.op(spv.OpBitwiseAnd, u, x, w.m.int(32, 1<<bits-1)))
-			}
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-// storeVector writes contiguous elements as vectors of n lanes.
-func (w *writer) storeVector(m *memory, s *tir.BufferStore, of scalar, x values, n int) {
-	v, element, each := w.vectorView(of.of, n)
-	first := w.indices(s.Buffer, s.Indices, 0)[0]
-	u := w.m.integer(32)
-	for from := 0; from < len(x); from += n {
-		words := make(values, v.lanes)
-		for l := range n {
-			part := x[from+l]
-			if each > 1 {
-				bits := int64(of.of.Bits)
-				part = w.op(spv.OpBitwiseAnd, u, w.toWord(of, part), w.m.int(32, 1<<bits-1))
-				if part = w.op(spv.OpShiftLeftLogical, u, part, w.m.int(32, bits*int64(l%each))); l%each > 0 {
-					part = w.op(spv.OpBitwiseOr, u, words[l/each], part)
-				}
-			}
-			words[l/each] = part
-		}
-		value := words[0]
-		if v.lanes > 1 {
-			value = w.op(spv.OpCompositeConstruct, w.m.vector(element, v.lanes), words...)
-		}
-		w.do(spv.OpStore, w.pointerTo(m, v, element, w.part(first, from, n)), value)
-		m.written[v] = true
-	}
-}
-
-// part returns the index of a vector of n lanes that begins `from` elements after an index.
-func (w *writer) part(first id, from, n int) id {
-	u := scalar{class: integer, bits: 32, of: tir.UInt32}
-	return w.binary(tir.OpAdd, u, w.divide(tir.OpDiv, u, first, w.m.int(32, int64(n)), true), w.m.int(32, int64(from/n)),
-		true)
-}
-
 // store writes elements of a buffer.
 func (w *writer) store(s *tir.BufferStore) {
 	b, t := s.Buffer, s.Value.DType()
@@ -453,7 +308,11 @@ func (w *writer) storeOne(m *memory, s scalar, index, x id) {
 		w.do(spv.OpStore, at, x)
 		return
 	}
-	v, of := w.storageType(s.of)
+	v, of := w.storageType(s)
+	if s.of.Bits < 32 && w.inWords(s) {
+		w.storePart(m, s, v, of, index, x)
+		return
+	}
 	w.do(spv.OpStore, w.pointerTo(m, v, of, index), w.stored(s, v, x))
 	m.written[v] = true
 }

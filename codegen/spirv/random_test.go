@@ -1,6 +1,17 @@
 package spirv_test
 
-import "testing"
+import (
+	"testing"
 
-// Random programs of package tirgen compute what the interpreter computes.
-func TestRandomPrograms(t *testing.T) { harness.RandomPrograms(t, 24) }
+	"tvmgo/target"
+)
+
+// Random programs of package tirgen compute what the interpreter computes, also with native float16.
+func TestRandomPrograms(t *testing.T) {
+	harness.RandomPrograms(t, 24)
+	native := harness
+	native.Target = func(t testing.TB, _ ...string) *target.Target {
+		return device(t, `{"kind": "vulkan", "host": "c", `+halves+"}")
+	}
+	native.RandomPrograms(t, 12)
+}

@@ -50,9 +50,12 @@ func need(t testing.TB) {
 	}
 }
 
-// features are options of a target that have all types.
+// features are options of a target that computes with all types but float16.
 const features = `"supports_int8": true, "supports_int16": true, "supports_int64": true, "supports_float64": true,
 	"supports_8bit_buffer": true, "supports_16bit_buffer": true, "max_shared_memory_per_block": 32768`
+
+// halves are the options of a target that computes with float16, too.
+const halves = `"supports_float16": true, "supports_float16_rte": true, ` + features
 
 func device(t testing.TB, source string) *target.Target {
 	t.Helper()

@@ -18,7 +18,8 @@ const (
 )
 
 // scalar is how values of a type are computed. Integers of a width that the target lacks are computed in 32 bits, and
-// are sign- or zero-extended after each operation; floats of 16 bits are computed as float32, and rounded after each.
+// are sign- or zero-extended after each operation. So are bfloat16, for which SPIR-V has no arithmetic, and float16 on
+// targets that lack it: they are computed as float32, and rounded after each operation.
 type scalar struct {
 	class  class
 	bits   int // in which it is computed; 0 for bool
@@ -50,7 +51,7 @@ func (w *writer) scalar(t tir.Type) scalar {
 	case tir.IsFloat(t):
 		s.class = floating
 		switch {
-		case t.Bits == 16:
+		case t == tir.BFloat16, t.Bits == 16 && !w.has.float16:
 			s.bits = 32
 		case t.Bits == 64 && !w.has.float64:
 			w.fail("type %s: %w", t, lacks("a 64-bit float", "supports_float64"))
@@ -111,6 +112,8 @@ func wrapped(t tir.Type, v int64) int64 {
 func (w *writer) real(s scalar, v float64) id {
 	w.typeOf(s)
 	switch {
+	case s.native():
+		return w.constant16(v)
 	case s.of == tir.BFloat16:
 		v = float64(dlpack.BFloat16Of(v).Float32())
 	case s.of == tir.Float16:

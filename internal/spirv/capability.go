@@ -43,6 +43,8 @@ const (
 	VulkanMemoryModel                  Capability = 5345
 	VulkanMemoryModelDeviceScope       Capability = 5346
 	PhysicalStorageBufferAddresses     Capability = 5347
+	BFloat16TypeKHR                    Capability = 5116
+	BFloat16CooperativeMatrixKHR       Capability = 5118
 	CooperativeMatrixNV                Capability = 5357
 	AtomicFloat32MinMaxEXT             Capability = 5612
 	AtomicFloat64MinMaxEXT             Capability = 5613
@@ -77,7 +79,8 @@ var capabilityNames = map[Capability]string{
 	VulkanMemoryModel:              "VulkanMemoryModel",
 	VulkanMemoryModelDeviceScope:   "VulkanMemoryModelDeviceScope",
 	PhysicalStorageBufferAddresses: "PhysicalStorageBufferAddresses",
-	CooperativeMatrixNV:            "CooperativeMatrixNV", DotProductInputAll: "DotProductInputAll",
+	BFloat16TypeKHR:                "BFloat16TypeKHR", BFloat16CooperativeMatrixKHR: "BFloat16CooperativeMatrixKHR",
+	CooperativeMatrixNV: "CooperativeMatrixNV", DotProductInputAll: "DotProductInputAll",
 	DotProductInput4x8Bit: "DotProductInput4x8Bit", DotProductInput4x8BitPacked: "DotProductInput4x8BitPacked",
 	DotProduct: "DotProduct", CooperativeMatrixKHR: "CooperativeMatrixKHR", AtomicFloat32AddEXT: "AtomicFloat32AddEXT",
 	AtomicFloat64AddEXT: "AtomicFloat64AddEXT", AtomicFloat16AddEXT: "AtomicFloat16AddEXT",

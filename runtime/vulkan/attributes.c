@@ -71,6 +71,8 @@ static int bool_property(const vk_device* d, const char* name, int* yes) {
       {"supports_dedicated_allocation", d->has.dedicated_allocation},
       {"supports_integer_dot_product", d->has.integer_dot_product},
       {"supports_cooperative_matrix", d->has.cooperative_matrix},
+      {"supports_float16_rte", d->has.float_mode[FLOAT_RTE][0]},
+      {"supports_bfloat16", d->has.bfloat16},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (strcmp(all[i].name, name) == 0) {

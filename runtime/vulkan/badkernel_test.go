@@ -238,6 +238,10 @@ func TestKernel_BadShaders(t *testing.T) {
 	}{
 		{with(add, 5357), types["add"][0], runtime.ErrNotSupported,
 			[]string{"kernel add needs cooperativeMatrix (capability CooperativeMatrixNV), which vulkan:0 (", ") lacks"}},
+		{with(add, 6022), types["add"][0], runtime.ErrNotSupported,
+			[]string{"needs cooperativeMatrix (VK_KHR_cooperative_matrix) (capability CooperativeMatrixKHR), which vulkan:0 ("}},
+		{with(add, 5116), types["add"][0], runtime.ErrNotSupported,
+			[]string{"(capability BFloat16TypeKHR), which vulkan:0 ("}},
 		{with(add, 6), types["add"][0], runtime.ErrNotSupported, []string{"kernel add needs OpenCL (capability Kernel)"}},
 		{with(add, 4999), types["add"][0], runtime.ErrNotSupported,
 			[]string{"needs a feature that this runtime does not enable (capability 4999)"}},

@@ -59,7 +59,11 @@ func has(c spirv.Capability, d *C.vk_device) (need string, ok bool) {
 	case spirv.DotProduct, spirv.DotProductInputAll, spirv.DotProductInput4x8Bit, spirv.DotProductInput4x8BitPacked:
 		return feature("shaderIntegerDotProduct", f.integer_dot_product)
 	case spirv.CooperativeMatrixNV:
-		return feature("cooperativeMatrix", f.cooperative_matrix)
+		return feature("cooperativeMatrix", f.cooperative_matrix_nv)
+	case spirv.CooperativeMatrixKHR:
+		return feature("cooperativeMatrix (VK_KHR_cooperative_matrix)", f.cooperative_matrix)
+	case spirv.BFloat16TypeKHR, spirv.BFloat16CooperativeMatrixKHR:
+		return feature("shaderBFloat16Type and shaderBFloat16CooperativeMatrix", f.bfloat16)
 	case spirv.Kernel, spirv.Addresses, spirv.Linkage:
 		return "OpenCL", false // these are capabilities of SPIR-V for OpenCL
 	}

@@ -67,6 +67,22 @@ static VkResult list_extensions(VkPhysicalDevice physical, extensions* e) {
 
 /* ---- features ---- */
 
+/* Structures that are newer than the oldest headers with which this is compiled. */
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MATRIX_KHR ((VkStructureType)1000506000)
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BFLOAT16 ((VkStructureType)1000141000)
+
+typedef struct { /* VkPhysicalDeviceCooperativeMatrixFeaturesKHR */
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 cooperativeMatrix, cooperativeMatrixRobustBufferAccess;
+} matrix_features;
+
+typedef struct { /* VkPhysicalDeviceShaderBfloat16FeaturesKHR */
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 shaderBFloat16Type, shaderBFloat16DotProduct, shaderBFloat16CooperativeMatrix;
+} bfloat16_features;
+
 /* The structures of a query of features. The same structures then enable these features. */
 typedef struct {
   VkPhysicalDeviceFeatures2 base;
@@ -78,6 +94,8 @@ typedef struct {
   VkPhysicalDeviceShaderIntegerDotProductFeatures dot;
   VkPhysicalDeviceSubgroupSizeControlFeatures size;
   VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix;
+  matrix_features matrix_khr;
+  bfloat16_features bfloat16;
   VkPhysicalDeviceVulkanMemoryModelFeatures model;
   VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures types;
   VkPhysicalDeviceVariablePointersFeatures pointers;
@@ -105,6 +123,8 @@ static void query_features(VkPhysicalDevice physical, extensions* e, features* f
   ASK(dot, SHADER_INTEGER_DOT_PRODUCT_FEATURES, enable(e, VK_API_VERSION_1_3, "VK_KHR_shader_integer_dot_product"))
   ASK(size, SUBGROUP_SIZE_CONTROL_FEATURES, enable(e, VK_API_VERSION_1_3, "VK_EXT_subgroup_size_control"))
   ASK(matrix, COOPERATIVE_MATRIX_FEATURES_NV, enable(e, 0, "VK_NV_cooperative_matrix"))
+  ASK(matrix_khr, MATRIX_KHR, enable(e, 0, "VK_KHR_cooperative_matrix"))
+  ASK(bfloat16, BFLOAT16, enable(e, 0, "VK_KHR_shader_bfloat16"))
   ASK(model, VULKAN_MEMORY_MODEL_FEATURES, enable(e, VK_API_VERSION_1_2, "VK_KHR_vulkan_memory_model"))
   ASK(types, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, enable(e, VK_API_VERSION_1_2,
                                                             "VK_KHR_shader_subgroup_extended_types"))
@@ -121,7 +141,7 @@ static void query_features(VkPhysicalDevice physical, extensions* e, features* f
                                    .shaderFloat64 = f->base.features.shaderFloat64};
   f->base.features = want;
   f->address.bufferDeviceAddressCaptureReplay = f->address.bufferDeviceAddressMultiDevice = 0;
-  f->matrix.cooperativeMatrixRobustBufferAccess = 0;
+  f->matrix.cooperativeMatrixRobustBufferAccess = f->matrix_khr.cooperativeMatrixRobustBufferAccess = 0;
   /* Kernels do not use images. */
   f->atomic.shaderImageFloat32Atomics = f->atomic.shaderImageFloat32AtomicAdd = 0;
   f->atomic.sparseImageFloat32Atomics = f->atomic.sparseImageFloat32AtomicAdd = 0;
@@ -176,7 +196,9 @@ static void store_features(vk_device* d, const features* f) {
   h->memory_model = f->model.vulkanMemoryModel != 0;
   h->memory_model_device_scope = f->model.vulkanMemoryModelDeviceScope != 0;
   h->integer_dot_product = f->dot.shaderIntegerDotProduct != 0;
-  h->cooperative_matrix = f->matrix.cooperativeMatrix != 0;
+  h->cooperative_matrix_nv = f->matrix.cooperativeMatrix != 0;
+  h->cooperative_matrix = f->matrix_khr.cooperativeMatrix != 0;
+  h->bfloat16 = f->bfloat16.shaderBFloat16Type && f->bfloat16.shaderBFloat16CooperativeMatrix;
   h->uniform_standard_layout = f->layout.uniformBufferStandardLayout != 0;
   h->maintenance4 = f->four.maintenance4 != 0;
   h->storage_class = 1;

@@ -18,6 +18,8 @@ typedef struct vk_stream vk_stream;
 typedef struct vk_memory vk_memory;
 typedef struct vk_heap vk_heap;
 
+enum { FLOAT_RTE = 3 }; /* RoundingModeRTE in vk_features.float_mode */
+
 /* The features of a device: 0 or 1, unless the comment says otherwise. All features that are 1 are enabled. */
 typedef struct {
   uint8_t int8, int16, int64, float16, float64;   /* in shaders */
@@ -28,7 +30,9 @@ typedef struct {
   uint8_t subgroup_size_control;                  /* a pipeline may require a subgroup size, and full subgroups */
   uint8_t variable_pointers, variable_pointers_buffer;
   uint8_t buffer_device_address, memory_model, memory_model_device_scope;
-  uint8_t integer_dot_product, cooperative_matrix, uniform_standard_layout;
+  uint8_t integer_dot_product, uniform_standard_layout;
+  uint8_t cooperative_matrix, cooperative_matrix_nv; /* VK_KHR_cooperative_matrix, VK_NV_cooperative_matrix */
+  uint8_t bfloat16;                                  /* as a type, and in cooperative matrices */
   uint8_t push_descriptor;      /* VK_KHR_push_descriptor; 0 with TVM_VULKAN_DISABLE_PUSH_DESCRIPTOR=1 */
   uint8_t dedicated_allocation; /* 0 with TVM_VULKAN_DISABLE_DEDICATED_ALLOCATION=1 */
   uint8_t storage_class;        /* the storage class StorageBuffer; always 1, because Vulkan 1.1 has it */

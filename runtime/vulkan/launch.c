@@ -97,7 +97,7 @@ static int use_buffers(const vk_function* f, const vk_pipeline* p, vk_stream* st
     if (tvmgo_vk_use(stream, parts[i].h, parts[i].offset, parts[i].size, p->shape.access[i], &info[i].buffer) != 0)
       return -1;
     info[i].offset = parts[i].offset;
-    info[i].range = parts[i].size;
+    info[i].range = parts[i].offset % 4 == 0 ? (parts[i].size + 3) / 4 * 4 : parts[i].size; /* see memory.c */
   }
   return 0;
 }

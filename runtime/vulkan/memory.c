@@ -103,7 +103,7 @@ vk_memory* tvmgo_vk_memory_new(vk_device* d, VkDeviceSize size, memory_use use) 
   m->size = size;
   atomic_init(&m->refs, 1);
   VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                             .size = size,
+                             .size = (size + 3) / 4 * 4, /* kernels may read small elements as parts of words */
                              .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                                       VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT};
   if (d->has.buffer_device_address) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;

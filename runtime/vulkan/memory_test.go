@@ -140,7 +140,7 @@ func TestTargetProperties(t *testing.T) {
 	for _, name := range []string{"supports_float16", "supports_float32", "supports_float64", "supports_int8",
 		"supports_int16", "supports_int32", "supports_int64", "supports_8bit_buffer", "supports_16bit_buffer",
 		"supports_storage_buffer_storage_class", "supports_push_descriptor", "supports_dedicated_allocation",
-		"supports_integer_dot_product", "supports_cooperative_matrix"} {
+		"supports_integer_dot_product", "supports_cooperative_matrix", "supports_float16_rte", "supports_bfloat16"} {
 		require.IsType(t, true, ask(name), name)
 	}
 	for _, name := range []string{"supported_subgroup_operations", "max_num_threads", "max_threads_per_block",

@@ -89,27 +89,33 @@ func runOnDevice(t *testing.T, cases []opCase, to *target.Target) {
 	runScheduled(t, cases, to, func(int, *te.Tensor) *Config { return nil })
 }
 
+// loweredCase returns the function of a case with its schedule for a target. A config of nil is the default.
+func loweredCase(t *testing.T, c *opCase, to *target.Target, name string, config func(*te.Tensor) *Config) *tir.PrimFunc {
+	t.Helper()
+	x := c.placeholders()
+	out := c.make(x)
+	s, err := Schedule(to, out)
+	if own := config(out); own != nil {
+		s, err = ScheduleWith(to, own, out)
+	}
+	require.NoError(t, err, c.name)
+	var args []any
+	for _, x := range append(x, out) {
+		args = append(args, x)
+	}
+	m, err := te.Lower(s, args, name)
+	require.NoError(t, err, c.name)
+	return m.Funcs[0]
+}
+
 // runScheduled is runOnDevice with parameters for the schedule of each case; nil: the default.
 func runScheduled(t *testing.T, cases []opCase, to *target.Target, config func(n int, out *te.Tensor) *Config) {
 	t.Helper()
 	dev := dlpack.Device{Type: to.DeviceType()}
 	var funcs []*tir.PrimFunc
 	for n := range cases {
-		c := &cases[n]
-		x := c.placeholders()
-		out := c.make(x)
-		s, err := Schedule(to, out)
-		if own := config(n, out); own != nil {
-			s, err = ScheduleWith(to, own, out)
-		}
-		require.NoError(t, err, c.name)
-		var args []any
-		for _, x := range append(x, out) {
-			args = append(args, x)
-		}
-		m, err := te.Lower(s, args, fmt.Sprintf("f%d", n))
-		require.NoError(t, err, c.name)
-		funcs = append(funcs, m.Funcs[0])
+		funcs = append(funcs, loweredCase(t, &cases[n], to, fmt.Sprintf("f%d", n),
+			func(out *te.Tensor) *Config { return config(n, out) }))
 	}
 	lib := must.Get(codegen.Build(must.Get(tir.NewModule(funcs...))(t), to))(t)
 	defer lib.Close()

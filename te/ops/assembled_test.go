@@ -1,0 +1,62 @@
+package ops
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/blob"
+	"tvmgo/codegen"
+	"tvmgo/internal/cudaimage"
+	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/nvrtctest"
+	"tvmgo/target"
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// gpuGenerations are the architectures that kernels are assembled for.
+var gpuGenerations = []string{"sm_60", "sm_75", "sm_80", "sm_90", "sm_100", "sm_120"}
+
+// assembled returns the kernels of a program in the cubin for a target.
+func assembled(t *testing.T, to *target.Target, funcs ...*tir.PrimFunc) (code []byte, kernels []cudaimage.Kernel) {
+	t.Helper()
+	built := must.Get(codegen.Build(must.Get(tir.NewModule(funcs...))(t), to))(t)
+	defer built.Close()
+	imports := must.Get(built.Imports())(t)
+	require.Len(t, imports, 1)
+	defer imports[0].Close()
+	module := must.Get(blob.ParseDeviceModule(must.Get(imports[0].SaveToBinary())(t), blob.Modern))(t)
+	require.Equal(t, "cubin", module.Format)
+	info := must.Get(cudaimage.Describe(module.Data))(t)
+	require.Equal(t, must.Get(target.Get[string](to, "arch"))(t), info.For())
+	return module.Data, info.Parts[0].Kernels
+}
+
+func cubinTarget(t *testing.T, arch string) *target.Target {
+	nvrtctest.Need(t)
+	return must.Get(target.New(map[string]any{"kind": "cuda", "arch": arch, "code-format": "cubin", "host": "c"}))(t)
+}
+
+// NVRTC and ptxas accept the default schedules of the cases for every generation of GPUs: a part of the cases in the
+// normal run, all of them if everyCase is set.
+func TestAssembledOnDevices(t *testing.T) {
+	for _, arch := range gpuGenerations {
+		t.Run(arch, func(t *testing.T) {
+			to := cubinTarget(t, arch)
+			var funcs []*tir.PrimFunc
+			for _, name := range slices.Sorted(maps.Keys(values)) {
+				for i, c := range sampled(t, values[name](), 6) {
+					funcs = append(funcs, loweredCase(t, &c, to, fmt.Sprintf("%s_%d", name, i),
+						func(*te.Tensor) *Config { return nil }))
+				}
+			}
+			for part := range slices.Chunk(funcs, 50) {
+				assembled(t, to, part...)
+			}
+		})
+	}
+}

@@ -90,7 +90,8 @@ func runOnDevice(t *testing.T, cases []opCase, to *target.Target) {
 }
 
 // loweredCase returns the function of a case with its schedule for a target. A config of nil is the default.
-func loweredCase(t *testing.T, c *opCase, to *target.Target, name string, config func(*te.Tensor) *Config) *tir.PrimFunc {
+func loweredCase(t *testing.T, c *opCase, to *target.Target, name string,
+	config func(*te.Tensor) *Config) *tir.PrimFunc {
 	t.Helper()
 	x := c.placeholders()
 	out := c.make(x)

@@ -1,5 +1,5 @@
-// Package nvrtctest gives tests the CUDA compilers that build/scripts/deps.sh installs: NVRTC and ptxas. They need no
-// GPU.
+// Package nvrtctest gives tests the CUDA compilers that build/scripts/deps.sh installs: NVRTC and ptxas, and the
+// disassembler nvdisasm. They need no GPU.
 package nvrtctest
 
 import (
@@ -82,15 +82,7 @@ func Ptxas(t testing.TB, ptx []byte, arch string) (cubin []byte) {
 // Assemble is Ptxas, but returns the error that ptxas reports.
 func Assemble(t testing.TB, ptx []byte, arch string) ([]byte, error) {
 	t.Helper()
-	var tool string
-	if found, _ := filepath.Glob(filepath.Join(environment(), wheel, "bin", "ptxas")); len(found) > 0 &&
-		environment() != "" {
-		tool = found[0]
-	} else if path, err := exec.LookPath("ptxas"); err == nil {
-		tool = path
-	} else {
-		lacks(t, err)
-	}
+	tool := program(t, "ptxas")
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "k.ptx"), filepath.Join(dir, "k.cubin")
 	// Modules end with a zero byte, which ptxas rejects.
@@ -100,4 +92,19 @@ func Assemble(t testing.TB, ptx []byte, arch string) ([]byte, error) {
 		return nil, fmt.Errorf("ptxas -arch=%s: %w: %s", arch, err, strings.ReplaceAll(string(output), dir+"/", ""))
 	}
 	return must.Get(os.ReadFile(out))(t), nil
+}
+
+// program returns the path of a program of the wheels, or of the machine. If there is none, the test is skipped; on CI
+// it fails.
+func program(t testing.TB, name string) string {
+	t.Helper()
+	found, _ := filepath.Glob(filepath.Join(environment(), wheel, "bin", name))
+	if len(found) > 0 && environment() != "" {
+		return found[0]
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		lacks(t, err)
+	}
+	return path
 }

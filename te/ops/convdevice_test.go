@@ -86,4 +86,9 @@ func randomConvConfig(rng *rand.Rand, c *Config) {
 	v.ColumnBytes, v.ChannelBytes = 1<<rng.IntN(7), 1<<rng.IntN(7)
 	v.Threads, v.Blocks = upTo(1, 64), 1<<rng.IntN(10)
 	v.Registers, v.Unrolled = 1<<upTo(2, 10), 1<<upTo(0, 7)
+	m := &c.Matmul
+	thread := func() int { return 1 << upTo(0, 2) }
+	m.ThreadM, m.ThreadN = thread(), thread()
+	m.BlockM, m.BlockN, m.BlockK = m.ThreadM<<upTo(0, 3), m.ThreadN<<upTo(0, 3), 1<<upTo(0, 4)
+	m.VectorBytes, m.Stages, m.Blocks, m.MinBlock, m.Part = 1<<rng.IntN(6), upTo(1, 3), 1<<rng.IntN(6), 4, upTo(1, 40)
 }

@@ -54,7 +54,7 @@ func newFlow(s *te.Schedule, outs []*te.Tensor) *flow {
 
 // EachLoad calls do for each load in the formulas of a stage.
 func EachLoad(st *te.Stage, do func(*tir.ProducerLoad)) {
-	for _, b := range st.Tensor().Bodies() {
+	for _, b := range st.Formulas() {
 		tir.Walk(b, func(n any) bool {
 			if l, ok := n.(*tir.ProducerLoad); ok {
 				do(l)

@@ -17,7 +17,11 @@ type contraction struct {
 	result         *te.Tensor
 	left, right    tir.Expr // formulas of the axes, of the type in which products are summed up
 	batch, m, n, k []*tir.IterVar
+	divided        *dividedAxis // nil: all axes but k are those of the result
 }
+
+// dividedAxis is an axis of the result that a contraction has two axes of: outer and inner, whose extent divides it.
+type dividedAxis struct{ axis, outer, inner *tir.IterVar }
 
 // contractionOf analyzes the formula of a tensor; nil if it is not a sum of products. The axes that both operands
 // depend on, or none, are batches. The last dimension is one of n, unless it is a batch.

@@ -69,11 +69,11 @@ func (c *Convolution) check(l Limits) error {
 	return nil
 }
 
-// group schedules a convolution of known sizes; false if the group is something else, or is not computed directly.
-func (c *Convolution) group(g *schedule.Group, l Limits) bool {
+// group schedules a convolution; false if the group is something else, or has no sizes that a schedule fits.
+func (c *Convolution) group(g *schedule.Group, m *Matmul, e *Elementwise, l Limits) bool {
 	conv := convolutionOf(g)
 	if conv == nil || !conv.depthwise && !c.All {
-		return false
+		return c.gemm(g, m, e, l)
 	}
 	c.direct(conv, l)
 	return true
@@ -91,6 +91,7 @@ type convolution struct {
 	batch         []*tir.IterVar    // axes that only the image has
 	out           *tir.IterVar      // the filters
 	channel       *tir.IterVar      // the channels of a group, summed up
+	channels      int               // the image's dimension of channels
 	windows       []window          // the spatial dimensions, outermost first
 	last          *tir.IterVar      // the last axis of the result
 	channelsLast  bool              // last is out
@@ -159,7 +160,6 @@ func (c *convolution) roles(axes, reduce []*tir.IterVar) bool {
 	if c.out == nil {
 		return false
 	}
-	channels := -1 // the image's dimension
 	for d, x := range c.read.Indices {
 		var own, summed *tir.IterVar
 		for _, a := range axes {
@@ -180,7 +180,7 @@ func (c *convolution) roles(axes, reduce []*tir.IterVar) bool {
 			}
 			c.windows = append(c.windows, w)
 		case summed != nil:
-			c.channel, channels = summed, d
+			c.channel, c.channels = summed, d
 		case own != nil && x == tir.Expr(own.Var):
 			c.batch = append(c.batch, own)
 		default:
@@ -197,8 +197,8 @@ func (c *convolution) roles(axes, reduce []*tir.IterVar) bool {
 		return false
 	}
 	c.outs, c.perGroup, c.channelsLast = outs, outs, c.last == c.out
-	if index := c.read.Indices[channels]; uses(index, c.out) {
-		size, known := c.read.Producer.ProducerShape()[channels].(*tir.IntImm)
+	if index := c.read.Indices[c.channels]; uses(index, c.out) {
+		size, known := c.read.Producer.ProducerShape()[c.channels].(*tir.IntImm)
 		if !known || size.Value < k || size.Value%k != 0 {
 			return false
 		}

@@ -54,3 +54,30 @@ func TestConvolution_DirectOnCPU(t *testing.T) {
 		require.NotContains(t, sum, "if ", c)
 	}
 }
+
+// Convolutions on a GPU are products of matrices. Windows are in shared memory only, sums in registers, and the loop
+// over products has no condition; results are stored as vectors.
+func TestConvolution_ImplicitGEMM(t *testing.T) {
+	for _, c := range []struct {
+		layout                  string
+		size, channels, filters int32
+		groups                  int
+		vectors                 bool
+	}{
+		{"NCHW", 56, 64, 64, 1, true},
+		{"NCHW", 55, 50, 70, 1, false},
+		{"NCHW", 56, 64, 64, 2, true},
+		{"NHWC", 56, 64, 64, 1, true},
+		{"NHWC", 55, 50, 70, 2, false},
+	} {
+		y, x, w := conv(tir.Float32, c.layout, c.channels, c.size, c.filters, c.groups, 1)
+		p := lowered(t, ofGPU, []*te.Tensor{ops.Relu(y, "z")}, x, w)
+		require.Regexp(t, `alloc y.right.shared: float32\[[0-9, ]*\], strides \[[0-9, ]*\], scope "shared"`, p, c)
+		require.Regexp(t, `alloc y.sums: float32\[[0-9, ]*\], scope "local"`, p, c)
+		require.NotRegexp(t, `alloc [^\n]*\]\n`, p, c) // no tensor in global memory
+		_, products, _ := strings.Cut(p, "unrolled k in range(16)")
+		products, store, _ := strings.Cut(products, `"unroll_explicit": false`)
+		require.NotContains(t, products, "if ", c)
+		require.Equal(t, c.vectors, strings.Contains(store, "vectorized"), c)
+	}
+}

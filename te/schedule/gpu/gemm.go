@@ -172,6 +172,10 @@ func (p *gemm) sum(i []tir.Expr) tir.Expr {
 	for d, a := range p.s.Stage(p.result).Axes() {
 		value[a] = i[d]
 	}
+	if v := p.divided; v != nil {
+		at := value[v.axis]
+		value[v.outer], value[v.inner] = tir.FloorDiv(at, v.inner.Extent), tir.FloorMod(at, v.inner.Extent)
+	}
 	for _, a := range p.batch {
 		outer = append(outer, value[a])
 	}

@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"slices"
+
 	"tvmgo/te"
 	"tvmgo/te/schedule"
 	"tvmgo/tir"
@@ -20,7 +22,7 @@ func (p *gemm) schedule(g *schedule.Group, combine func()) {
 		combine()
 		st := s.Stage(partial)
 		axes := st.Axes()
-		b, m, n := p.positions(axes[1:])
+		b, m, n := p.positions(st, axes[1:])
 		p.kernel(st, append([]*tir.IterVar{axes[0]}, b...), m, n)
 		return
 	}
@@ -31,15 +33,19 @@ func (p *gemm) schedule(g *schedule.Group, combine func()) {
 		s.Stage(g.Result).ComputeInline()
 	}
 	st := s.Stage(g.Root)
-	b, m, n := p.positions(st.Axes())
+	b, m, n := p.positions(st, st.Axes())
 	p.kernel(st, b, m, n)
 }
 
-// positions returns the axes of a tensor of the result's shape that belong to batch, m and n.
-func (p *gemm) positions(axes []*tir.IterVar) (b, m, n []*tir.IterVar) {
+// positions returns the axes of a stage that belong to batch, m and n. axes are those of the result's shape.
+func (p *gemm) positions(st *te.Stage, axes []*tir.IterVar) (b, m, n []*tir.IterVar) {
 	of := map[*tir.IterVar]*tir.IterVar{}
 	for d, a := range p.s.Stage(p.result).Axes() {
 		of[a] = axes[d]
+	}
+	if v := p.divided; v != nil {
+		n, _ := tir.IntValue(v.inner.Extent)
+		of[v.outer], of[v.inner] = st.Split(of[v.axis], int(n))
 	}
 	own := func(all []*tir.IterVar) (out []*tir.IterVar) {
 		for _, a := range all {
@@ -131,26 +137,30 @@ func (p *gemm) distribute(root *te.Stage, b, m, n []*tir.IterVar) *tir.IterVar {
 }
 
 // storesVectors reports whether the runs of a thread are vectors in the tensor that is stored, and in those that its
-// formula reads.
+// formula reads. n are the axes of the stage along runs.
 func (p *gemm) storesVectors(root *te.Stage, n []*tir.IterVar) bool {
 	axes := root.Axes()
-	if p.cols.run == 1 || len(n) != 1 || n[0] != axes[len(axes)-1] {
+	if p.cols.run == 1 || len(n) == 0 || len(n) > len(axes) || !slices.Equal(n, axes[len(axes)-len(n):]) {
 		return false
 	}
-	if size, ok := tir.IntValue(n[0].Extent); !ok || size%int64(p.cols.run) != 0 {
+	if size, ok := tir.IntValue(fusedSize(n)); !ok || size%int64(p.cols.run) != 0 {
 		return false
 	}
+	last := n[len(n)-1]
 	var others []access
 	for _, a := range accesses(p.s, root) {
-		if a.tensor == p.sums {
+		how := a.along(last)
+		switch {
+		case a.tensor == p.sums:
 			continue
-		}
-		if how := a.along(n[0]); how != contiguous && how != constant {
+		case len(n) == 1 && (how == contiguous || how == constant):
+		case a.same(root):
+		case how != constant || slices.ContainsFunc(n, func(x *tir.IterVar) bool { return a.along(x) != constant }):
 			return false
 		}
 		others = append(others, a)
 	}
-	return aligned(others, n[0], p.cols.run)
+	return len(n) > 1 || aligned(others, last, p.cols.run)
 }
 
 // fetch distributes the copy of an operand over the threads of a block. Neighboring threads read neighboring vectors.

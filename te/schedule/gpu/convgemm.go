@@ -1,0 +1,98 @@
+package gpu
+
+import (
+	"tvmgo/te/schedule"
+	"tvmgo/tir"
+)
+
+// gemm schedules a convolution as a product of matrices for each group: that of the filters, and that of the elements
+// of each window. The second one contains an element of the image as often as windows do, and is never stored: the
+// elements are fetched from the image into shared memory when a block needs them. It returns false if the group is
+// something else, or too small.
+func (c *Convolution) gemm(g *schedule.Group, m *Matmul, e *Elementwise, l Limits) bool {
+	p := windowsOf(g)
+	if p == nil {
+		return false
+	}
+	t, ok := m.tile(p, l)
+	if !ok {
+		return false
+	}
+	for _, part := range g.Parts() {
+		g.Schedule.Stage(part).ComputeInline()
+	}
+	newGEMM(p, t, l).schedule(g, func() { e.group(without(g), l) })
+	return true
+}
+
+// without returns the group without the parts of its operator.
+func without(g *schedule.Group) *schedule.Group {
+	own := *g
+	own.Op = nil
+	return &own
+}
+
+// windowsOf returns the contraction of a convolution; nil if the group is something else, such as a product of
+// matrices.
+func windowsOf(g *schedule.Group) *contraction {
+	if c := convolutionOf(g); c != nil && c.perGroup < c.outs {
+		return c.grouped()
+	}
+	p := contractionOf(g.Schedule, g.Result)
+	if p == nil || len(p.m) == 0 || len(p.n) == 0 || len(p.batch) > 0 {
+		return nil
+	}
+	if len(p.m) == 1 && len(p.n) == 1 && len(g.Parts()) == 0 {
+		return nil
+	}
+	p.squeeze()
+	return p
+}
+
+// grouped returns the contraction of a convolution with several groups. The filters of a group are an axis.
+func (c *convolution) grouped() *contraction {
+	typ := c.out.Var.Type
+	group, own := axisOf("group", tir.IntConst(typ, c.outs/c.perGroup)), axisOf("filter", tir.IntConst(typ, c.perGroup))
+	out := tir.Add(tir.Mul(group.Var, tir.IntConst(typ, c.perGroup)), own.Var)
+	image, filter := c.read.Indices, substituted(c.filter.Indices, map[*tir.Var]tir.Expr{c.out.Var: out})
+	image = substituted(image, nil)
+	size, _ := extentOf(c.channel)
+	image[c.channels] = tir.Add(tir.Mul(group.Var, tir.IntConst(typ, size)), c.channel.Var)
+	p := &contraction{s: c.s, result: c.result, k: c.sum.Axes, batch: []*tir.IterVar{group},
+		divided: &dividedAxis{c.out, group, own}}
+	p.left = cast(c.weight, &tir.ProducerLoad{Producer: c.filter.Producer, Indices: filter})
+	p.right = cast(c.image, &tir.ProducerLoad{Producer: c.read.Producer, Indices: image})
+	p.m = []*tir.IterVar{own}
+	for _, a := range c.s.Stage(c.result).Axes() {
+		if a != c.out {
+			p.n = append(p.n, a)
+		}
+	}
+	if c.channelsLast {
+		p.left, p.right, p.m, p.n = p.right, p.left, p.n, p.m
+	}
+	p.squeeze()
+	return p
+}
+
+// axisOf makes an axis of results.
+func axisOf(name string, extent tir.Expr) *tir.IterVar {
+	return &tir.IterVar{Var: tir.NewVar(name, extent.DType()), Min: tir.IntConst(extent.DType(), 0), Extent: extent,
+		Kind: tir.IterData}
+}
+
+// squeeze makes a batch of an outermost axis of one iteration or of many, whose windows need not be in one block with
+// those of others.
+func (c *contraction) squeeze() {
+	for _, axes := range []*[]*tir.IterVar{&c.m, &c.n} {
+		if len(*axes) < 2 {
+			continue
+		}
+		first, rest := (*axes)[0], (*axes)[1:]
+		images, known := extentOf(first)
+		windows, constant := tir.IntValue(fusedSize(rest))
+		if known && images == 1 || constant && windows >= 1<<10 {
+			c.batch, *axes = append(c.batch, first), rest
+		}
+	}
+}

@@ -248,7 +248,7 @@ func TestBuild_Bounds(t *testing.T) {
 		require.Contains(t, stderr, "f: index 4 is outside of dimension 0 of buffer A, which has 4", target)
 	}
 	status, _, stderr = builtWith(t, dir, nil, "build", "perhaps.tir", "-o", "f.so", "--check-bounds", "--target",
-		"cuda -arch=sm_80")
+		"metal")
 	require.Equal(t, 2, status)
 	require.Contains(t, stderr, "bounds-check")
 }

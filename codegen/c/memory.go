@@ -168,6 +168,10 @@ func (w *writer) store(s *tir.BufferStore) {
 		w.wide = w.hooks.Vectors == nil
 		defer func() { w.wide = false }()
 		value := w.vec(s.Value)
+		if own, ok := w.own(t, b, s.Indices); ok {
+			w.line("%s = %s;", own, value.text)
+			return
+		}
 		if w.hooks.Vectors != nil {
 			w.line("%s;", w.hooks.Vectors.Store(t, "&"+w.pointer(b)+"["+w.address(b, s.Indices, "", true).text+"]", value.text))
 			return

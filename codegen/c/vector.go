@@ -30,6 +30,27 @@ type Vectors interface {
 	Call(call *tir.Call, args []string) string
 }
 
+// OwnVectors is implemented by Vectors of a language whose functions for vectors at any address keep compilers from
+// holding a thread's own memory in registers. In the memory of a thread (scope "local"), whole vectors at multiples of
+// their lanes are accessed by pointers instead.
+type OwnVectors interface {
+	// Own returns the vector at an address in a thread's own memory, which Hooks.Alloc aligns to vectors.
+	Own(t tir.Type, address string) string
+}
+
+// own returns the vector of an access to a thread's own memory; false if it is to other memory, or not aligned.
+func (w *writer) own(t tir.Type, b *tir.Buffer, indices []tir.Expr) (vector string, ok bool) {
+	v, has := w.hooks.Vectors.(OwnVectors)
+	if !has || b.StorageScope() != "local" || b.Offset != nil || tir.IsBool(t) || len(indices) != 1 {
+		return "", false
+	}
+	r, ok := indices[0].(*tir.Ramp)
+	if !ok || w.multiples.Of(r.Base)%int64(t.Lanes) != 0 {
+		return "", false
+	}
+	return v.Own(t, w.addressOfVector(b, indices)), true
+}
+
 // nativeTree reports whether the compiler has all vector types that an expression uses.
 func (w *writer) nativeTree(e tir.Expr) bool {
 	if w.bundles(e.DType()) {
@@ -87,6 +108,9 @@ func (w *writer) vecText(e tir.Expr) code {
 	case *tir.BufferLoad:
 		if !arith.Contiguous(e.Buffer, e.Indices) {
 			return w.gathered(e)
+		}
+		if own, ok := w.own(t, e.Buffer, e.Indices); ok {
+			return code{own, precUnary}
 		}
 		if w.hooks.Vectors != nil {
 			x := atom(w.hooks.Vectors.Load(t, "&"+w.pointer(e.Buffer)+"["+w.address(e.Buffer, e.Indices, "", true).text+"]"))

@@ -31,6 +31,7 @@ func New() *Emitter {
 		Before:  func(f *tir.PrimFunc) string { return "// Function: " + f.Name + "\n" },
 		Declare: declare,
 		Scope:   scope,
+		Alloc:   alloc,
 		Unroll:  func(iterations int64) string { return fmt.Sprintf("#pragma unroll %d", iterations) },
 		Head:    head,
 	}

@@ -47,6 +47,44 @@ func (vectors) Store(t tir.Type, address, value string) string {
 	return fmt.Sprintf("vstore%d(%s, 0, %s)", t.Lanes, value, address)
 }
 
+// Own is a pointer's target: PoCL keeps an array in memory whose address functions such as vload16 get.
+func (v vectors) Own(t tir.Type, address string) string {
+	return fmt.Sprintf("*(__private %s*)%s", v.name(t), address)
+}
+
+// alloc declares an array of a thread that vectors are in, aligned for them; "" stands for the usual declaration.
+func alloc(f *tir.PrimFunc, b *tir.Buffer, element, name string) string {
+	if b.StorageScope() != "local" || len(b.Shape) != 1 {
+		return ""
+	}
+	n, constant := b.Shape[0].(*tir.IntImm)
+	if !constant || n.Value < 2 {
+		return ""
+	}
+	lanes := 1
+	tir.Walk(f.Body, func(node any) bool {
+		switch x := node.(type) {
+		case *tir.BufferLoad:
+			if x.Buffer.Data == b.Data {
+				lanes = max(lanes, int(x.DType().Lanes))
+			}
+		case *tir.BufferStore:
+			if x.Buffer.Data == b.Data {
+				lanes = max(lanes, int(x.Value.DType().Lanes))
+			}
+		}
+		return true
+	})
+	bytes := 1
+	for bytes < lanes*int(b.DType.Bits)/8 {
+		bytes *= 2
+	}
+	if lanes == 1 || bytes > 128 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s[%d] __attribute__((aligned(%d)));", element, name, n.Value, bytes)
+}
+
 func (v vectors) Convert(t tir.Type, value string) string {
 	return fmt.Sprintf("convert_%s(%s)", v.name(t), value)
 }

@@ -68,6 +68,8 @@ func groupnormCases() []opCase {
 	}
 	add(sample(tir.Float32, 2, 6, 17, 9), 2, true)
 	add(sample(tir.Float32, 0, 4, 3), 2, false)
+	add(sample(tir.Float32, 2, 4, 16, 17), 4, true) // of each channel alone
+	add(sample(tir.Float32, 1, 6, 40, 41), 2, true)
 	return cases
 }
 
@@ -132,6 +134,10 @@ func varianceCases() []opCase {
 		add(sample(dt, 5), false, 0)
 	}
 	add(sample(tir.Float32, 4, 100), true, 1)
+	for _, n := range []int{31, 33, 1024, 1025, 20000} {
+		add(sample(tir.Float32, 2, n), false, 1)
+	}
+	add(sample(tir.Float32, 3, 40, 5), false, 1)
 	return cases
 }
 

@@ -74,6 +74,14 @@ func softmaxCases() []opCase {
 		add(dt, filled(dt, []int{2, 4}, func(i int) float64 { return float64(i*1000 - 3000) }), 1)
 	}
 	add(tir.Float32, sample(tir.Float32, 130, 150), -1)
+	// lengths around those of vectors, warps and blocks
+	for _, n := range []int{1, 31, 32, 33, 127, 1023, 1024, 1025, 4097, 20000} {
+		add(tir.Float32, sample(tir.Float32, 2, n), -1)
+	}
+	add(tir.Float16, sample(tir.Float16, 3, 1032), -1)
+	add(tir.Float64, sample(tir.Float64, 3, 1025), -1)
+	add(tir.Float32, sample(tir.Float32, 1025, 3), 0)
+	add(tir.Float32, sample(tir.Float32, 5000, 33), 0)
 	return cases
 }
 
@@ -87,8 +95,9 @@ func normCases() []opCase {
 			shape []int
 			dims  int
 		}{{[]int{3, 5}, 1}, {[]int{2, 3, 4}, 2}, {[]int{7}, 1}, {[]int{4, 1}, 1}, {[]int{0, 3}, 1}, {[]int{5, 33},
-			1}, {[]int{130, 140}, 1}} {
-			if c.shape[0] == 130 && dt != tir.Float32 {
+			1}, {[]int{130, 140}, 1}, {[]int{2, 1023}, 1}, {[]int{2, 1024}, 1}, {[]int{2, 1025}, 1}, {[]int{3, 17, 241},
+			2}, {[]int{2, 20000}, 1}} {
+			if count(c.shape) > 1000 && dt != tir.Float32 {
 				continue
 			}
 			lead := len(c.shape) - c.dims

@@ -52,12 +52,12 @@ func TestConfig_CheckNamesFieldAndLimit(t *testing.T) {
 
 func TestLimitsOf(t *testing.T) {
 	for text, want := range map[string]Limits{
-		"opencl": {256, 16384, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, false, false},
+		"opencl": {256, 16384, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, false},
 		"opencl -device_type=cpu -max_threads_per_block=64 -max_shared_memory_per_block=100": {
-			64, 100, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, false, true},
-		"vulkan -device_type=cpu -thread_warp_size=8": {256, 16384, 8, [3]int{65535, 65535, 65535}, false, true},
-		"vulkan -device_type=discrete":                {256, 16384, 1, [3]int{65535, 65535, 65535}, false, false},
-		"nvptx -mcpu=sm_80":                           {1024, 49152, 32, [3]int{1<<31 - 1, 65535, 65535}, true, false},
+			64, 100, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, true},
+		"vulkan -device_type=cpu -thread_warp_size=8": {256, 16384, 8, [3]int{65535, 65535, 65535}, 4, false, true},
+		"vulkan -device_type=discrete":                {256, 16384, 1, [3]int{65535, 65535, 65535}, 4, false, false},
+		"nvptx -mcpu=sm_80":                           {1024, 49152, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false},
 	} {
 		require.Equal(t, want, LimitsOf(newTarget(t, text)), text)
 	}

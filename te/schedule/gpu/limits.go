@@ -14,6 +14,7 @@ type Limits struct {
 	Shared  int    // bytes of shared memory of a block: max_shared_memory_per_block
 	Warp    int    // threads of a warp, or subgroup: thread_warp_size; 1 if the target has no warps
 	Grid    [3]int // blocks in the dimensions x, y and z
+	Lanes   int    // elements of the longest vectors of the device's language
 
 	// Shuffles says that the threads of a warp can exchange values.
 	Shuffles bool
@@ -26,10 +27,12 @@ type Limits struct {
 // LimitsOf returns the limits of a target. Options that are not set have the values that every device of the kind
 // supports.
 func LimitsOf(t *target.Target) Limits {
-	l := Limits{Threads: math.MaxInt, Shared: 16 << 10, Warp: 1}
+	l := Limits{Threads: math.MaxInt, Shared: 16 << 10, Warp: 1, Lanes: 4}
 	most := math.MaxInt32
 	l.Grid = [3]int{most, most, most} // OpenCL's limit is the address space
 	switch t.DeviceType() {
+	case dlpack.OpenCL:
+		l.Lanes = 16
 	case dlpack.CUDA, dlpack.ROCM:
 		l.Shared, l.Grid = 48<<10, [3]int{most, 65535, 65535}
 	case dlpack.Vulkan, dlpack.WebGPU:

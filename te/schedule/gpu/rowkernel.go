@@ -15,7 +15,10 @@ func (d *rowGroup) divided() (threads, lanes int) {
 		return 0, 0
 	}
 	most := d.Threads
-	if !d.along {
+	switch {
+	case d.RowThreads > 0:
+		most = 1
+	case !d.along:
 		most = d.Threads / d.Columns
 	}
 	lanes = d.lanes()
@@ -30,6 +33,15 @@ func (d *rowGroup) divided() (threads, lanes int) {
 		return 0, 0
 	}
 	return threads, lanes
+}
+
+// mostUnrolled is the number of vectors of a thread up to which loops over them are unrolled.
+const mostUnrolled = 64
+
+// count returns the number of vectors of a thread.
+func (d *rowGroup) count(threads, lanes int) int64 {
+	part := int64(threads * lanes)
+	return (d.length + part - 1) / part
 }
 
 // bits is the size of the widest elements that are kept.
@@ -152,7 +164,7 @@ func (d *rowGroup) fusible(st *te.Stage, readers []*te.Tensor) bool {
 func (d *rowGroup) kernel(threads, lanes int, kept []*te.Tensor) {
 	x, y := threads, d.neighbors(threads)
 	over, across := "threadIdx.y", "threadIdx.x" // threads of a block over rows, and over the elements of one
-	if !d.along {
+	if !d.along || x == 1 {
 		over, across = across, over
 	}
 	st := d.s.Stage(d.root)
@@ -213,7 +225,10 @@ func (d *rowGroup) kernel(threads, lanes int, kept []*te.Tensor) {
 
 // neighbors returns the number of rows of a block.
 func (d *rowGroup) neighbors(threads int) int {
-	if !d.along {
+	switch {
+	case d.RowThreads > 0:
+		return d.RowThreads
+	case !d.along:
 		return d.Columns
 	}
 	n := max(1, min(d.Threads, 128)/threads)
@@ -280,8 +295,10 @@ func (d *rowGroup) distribute(st *te.Stage, k *tir.IterVar, threads, lanes int, 
 		st.Bind(thread, index)
 		loops, k = append(loops, thread), outer
 	}
-	st.Unroll(k)
-	st.Pragma(k, "unroll_explicit", false)
+	if d.count(threads, lanes) <= mostUnrolled { // an index that is not constant would need memory instead of registers
+		st.Unroll(k)
+		st.Pragma(k, "unroll_explicit", false)
+	}
 	if loops = append(loops, k); lane != nil {
 		loops = append(loops, lane)
 	}

@@ -21,12 +21,13 @@ type Rows struct {
 	Columns     int // threads of a block that compute neighboring rows, if rows are not contiguous
 	Shuffle     int // threads that combine their parts by shuffles; 1: in shared memory alone
 
-	// RowThreads is the number of threads of a block if each thread computes a row of its own by vectors, as on a CPU; 0
-	// if threads compute a row together.
+	// RowThreads is the number of threads of a block if each thread computes rows of its own, as on a CPU: by vectors if
+	// VectorBytes is large enough for two elements. 0: threads compute a row together.
 	RowThreads int
 }
 
-// defaultRows returns the parameters for a target. On a CPU a thread computes a row by the CPU's vectors.
+// defaultRows returns the parameters for a target. On a CPU a thread computes a row alone, without barriers: by the
+// CPU's vectors if the language has them; otherwise the driver makes vectors of neighboring threads.
 func defaultRows(l Limits) Rows {
 	r := Rows{Threads: powerBelow(min(1024, l.Threads)), WarpRow: 1024, PerThread: 16, Registers: 32, VectorBytes: 16,
 		Shuffle: 1}
@@ -34,8 +35,11 @@ func defaultRows(l Limits) Rows {
 	if l.Shuffles {
 		r.Shuffle = powerBelow(min(l.Warp, 128))
 	}
-	if l.OnCPU {
-		r.RowThreads, r.VectorBytes = 1, 64
+	if l.OnCPU { // a row is in the caches of the CPU
+		r.RowThreads, r.VectorBytes, r.Registers = 1, 64, 1<<12
+		if l.Lanes < 8 {
+			r.RowThreads, r.VectorBytes = min(8, l.Threads), 1
+		}
 	}
 	return r
 }
@@ -45,7 +49,7 @@ func (r *Rows) check(l Limits) error {
 		powerOfTwo("Threads", r.Threads, 1, l.Threads, "the target's max_threads_per_block"),
 		between("WarpRow", r.WarpRow, 1, 1<<20, "elements"),
 		between("PerThread", r.PerThread, 1, 1<<10, "elements"),
-		between("Registers", r.Registers, 1, 1<<10, "a thread has no more"),
+		between("Registers", r.Registers, 1, 1<<14, "a thread has no more"),
 		powerOfTwo("VectorBytes", r.VectorBytes, 1, 128, "16 values of 8 bytes"),
 		powerOfTwo("Columns", r.Columns, 1, r.Threads, "Threads"),
 		between("RowThreads", r.RowThreads, 0, l.Threads, "the target's max_threads_per_block"),
@@ -82,8 +86,8 @@ func (r *Rows) group(g *schedule.Group, l Limits) bool {
 	if g.Result != g.Root {
 		d.parts = append(d.parts, g.Result)
 	}
-	if r.RowThreads > 0 {
-		return r.byVectors(l).Operator(d.s, d.root, d.parts, g.Op.InverseDivisor)
+	if r.RowThreads > 0 && r.byVectors(l).Operator(d.s, d.root, d.parts, g.Op.InverseDivisor) {
+		return true
 	}
 	if !d.analyze() {
 		return false
@@ -292,11 +296,15 @@ func product(all *int64, size tir.Expr) {
 // byVectors computes a row per thread by vectors.
 func (r *Rows) byVectors(l Limits) rows.Scheduler {
 	return rows.Scheduler{
+		Quarters: true,
 		Lanes: func(t tir.Type) int {
 			if !tir.IsFloat(t) || t.Bits < 32 {
 				return 0
 			}
-			return min(maxLanes, r.VectorBytes*8/int(t.Bits))
+			if n := min(maxLanes, r.VectorBytes*8/int(t.Bits)); n > 1 {
+				return n
+			}
+			return 0
 		},
 		Distribute: func(st *te.Stage, all *tir.IterVar, several bool) *tir.IterVar {
 			block, own := st.Split(all, r.RowThreads)

@@ -13,6 +13,9 @@ import (
 // interleaved is the number of independent vector accumulators of a reduction: the latency of an addition in cycles.
 const interleaved = 4
 
+// quarter is the length of the vectors of Scheduler.Quarters.
+const quarter = 4
+
 // localRow is the size in bytes up to which a row is on the stack.
 const localRow = 16 << 10
 
@@ -24,6 +27,8 @@ type Scheduler struct {
 	// Distribute distributes the loop over rows over threads, and returns the innermost loop of rows. work is false if
 	// there is only one row.
 	Distribute func(st *te.Stage, rows *tir.IterVar, work bool) *tir.IterVar
+	// Quarters says to reduce a vector by way of a vector of 4 elements, if the compiler does not do it.
+	Quarters bool
 }
 
 // Operator schedules a row-wise operator such as softmax: threads process rows, and within a row all parts are
@@ -62,7 +67,7 @@ func (v Scheduler) Operator(s *te.Schedule, root *te.Tensor, parts []*te.Tensor,
 	}
 	for _, p := range parts {
 		if len(s.Stage(p).ReduceAxes()) > 0 {
-			inner = append(inner, splitReduction(s, p, lanes)...)
+			inner = append(inner, v.splitReduction(s, p, lanes)...)
 		}
 		inner = append(inner, p)
 	}
@@ -83,7 +88,14 @@ func (v Scheduler) Operator(s *te.Schedule, root *te.Tensor, parts []*te.Tensor,
 		}
 	}
 	for _, p := range append(inner, root) {
+		if n := p.ProducerShape(); len(n) > last+1 && isConst(n[last+1], quarter) {
+			rowVectors(s.Stage(p), p, quarter)
+			continue
+		}
 		rowVectors(s.Stage(p), p, lanes)
+		if v.Quarters && len(p.ProducerShape()) == last+1 {
+			unrollShort(s.Stage(p))
+		}
 	}
 	return s.Err() == nil
 }
@@ -165,7 +177,7 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 
 // splitReduction vectorizes the reduction of a row. A block of lanes accumulates along the row. The block is reduced to
 // one vector, and this vector and the rest of the row to a scalar. It returns the steps in order.
-func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
+func (v Scheduler) splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 	st := s.Stage(t)
 	r := st.Formulas()[0].(*tir.Reduce)
 	k := r.Axes[0]
@@ -197,6 +209,14 @@ func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 	}
 	with := func(row []tir.Expr, at ...tir.Expr) []tir.Expr { return append(slices.Clone(row), at...) }
 	name := t.ProducerName()
+	// fold adds up vectors: a tensor of several per row becomes one of shorter ones.
+	fold := func(from *te.Tensor, suffix string, n, lanes int64) *te.Tensor {
+		return te.Compute(shape(lanes), name+suffix, func(i ...tir.Expr) tir.Expr {
+			row, lane := i[:len(axes)], i[len(axes)]
+			return over(func(at tir.Expr) tir.Expr { return from.At(with(row, tir.Add(tir.Mul(at, number(lanes)), lane))...) },
+				n/lanes)
+		})
+	}
 	spread := te.Compute(shape(block), name+".block", func(i ...tir.Expr) tir.Expr {
 		row, lane := i[:len(axes)], i[len(axes)]
 		return over(func(at tir.Expr) tir.Expr { return element(row, tir.Add(tir.Mul(at, number(block)), lane)) }, n/block)
@@ -204,15 +224,17 @@ func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 	steps := []*te.Tensor{spread}
 	folded := spread
 	if block > lanes {
-		folded = te.Compute(shape(lanes), name+".vector", func(i ...tir.Expr) tir.Expr {
-			row, lane := i[:len(axes)], i[len(axes)]
-			return over(func(at tir.Expr) tir.Expr { return spread.At(with(row, tir.Add(tir.Mul(at, number(lanes)), lane))...) },
-				block/lanes)
-		})
+		folded = fold(spread, ".vector", block, lanes)
+		steps = append(steps, folded)
+	}
+	rest := lanes
+	if v.Quarters && lanes > quarter {
+		rest = quarter
+		folded = fold(folded, ".quarter", lanes, rest)
 		steps = append(steps, folded)
 	}
 	all := func(row []tir.Expr) tir.Expr {
-		return over(func(at tir.Expr) tir.Expr { return folded.At(with(row, at)...) }, lanes)
+		return over(func(at tir.Expr) tir.Expr { return folded.At(with(row, at)...) }, rest)
 	}
 	done := n / block * block
 	if done == n {
@@ -228,6 +250,13 @@ func splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {
 		return tir.Substitute(c.Results[0], map[*tir.Var]tir.Expr{c.Left[0]: head.At(i...), c.Right[0]: tail.At(i...)})
 	}))
 	return append(steps, head, tail)
+}
+
+// unrollShort unrolls the reduction of a short vector, so that the vector may be in registers.
+func unrollShort(st *te.Stage) {
+	if k := st.ReduceAxes(); len(k) == 1 && sizeOf(k[0]) > 0 && sizeOf(k[0]) <= quarter {
+		st.Unroll(k[0])
+	}
 }
 
 // rowVectors vectorizes a part along its row.

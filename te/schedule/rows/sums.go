@@ -29,7 +29,7 @@ func (v Scheduler) Sums(s *te.Schedule, result, root *te.Tensor) bool {
 	if count >= 1<<31 { // does not fit into a 32-bit index
 		return false
 	}
-	steps := splitReduction(s, result, lanes)
+	steps := v.splitReduction(s, result, lanes)
 	if result != root {
 		steps = append(steps, result)
 	}
@@ -76,9 +76,11 @@ func alongRows(st *te.Stage) bool {
 	return ok && along
 }
 
-func isOne(size tir.Expr) bool {
+func isOne(size tir.Expr) bool { return isConst(size, 1) }
+
+func isConst(size tir.Expr, value int64) bool {
 	n, constant := size.(*tir.IntImm)
-	return constant && n.Value == 1
+	return constant && n.Value == value
 }
 
 // sizeOf returns the constant extent of an axis: 0 if it is empty, -1 if it is unknown.

@@ -13,6 +13,7 @@ import (
 	"tvmgo/bench/kernels"
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
+	"tvmgo/target"
 )
 
 // kernelsCommand is the first argument of a process that measures kernels of package bench/kernels on request.
@@ -116,7 +117,7 @@ func (s *kernelServer) kernel(ctx context.Context, row string) (*kernels.Kernel,
 				return nil, err
 			}
 		}
-		if err := kernels.Write(ctx, s.folder, t, c, by); err != nil {
+		if err := kernels.Write(ctx, s.folder, []*target.Target{t}, c, by); err != nil {
 			return nil, err
 		}
 		if s.opened[row], err = kernels.Open(ctx, s.folder, s.arrays[name], by); err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tvmgo/bench/kernels"
 	"tvmgo/codegen"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -123,11 +124,12 @@ func toC(t *target.Target) error {
 
 // operatorServer is the state of a process that measures operators.
 type operatorServer struct {
-	target *target.Target
-	hand   string // program/hand.c as a library
-	batch  time.Duration
-	run    map[string]func() error
-	calls  map[string]int
+	target  *target.Target
+	hand    string // program/hand.c as a library
+	batch   time.Duration
+	run     map[string]func() error
+	calls   map[string]int
+	kernels map[string]int // that a call emits, for rows of emission
 }
 
 // serveOperators reads names of rows and prints nanoseconds per operation, as bench/program does. Its arguments
@@ -141,7 +143,7 @@ func serveOperators(args []string) error {
 		return err
 	}
 	s := &operatorServer{hand: args[1], batch: time.Duration(sample) / batches, run: map[string]func() error{},
-		calls: map[string]int{}}
+		calls: map[string]int{}, kernels: map[string]int{}}
 	if s.target, err = target.New(generatedFor); err != nil {
 		return err
 	}
@@ -174,13 +176,22 @@ func (s *operatorServer) sample(row string) (float64, error) {
 			}
 		}
 	}
-	return best(s.calls[row], run)
+	ns, err := best(s.calls[row], run)
+	return ns / float64(max(1, s.kernels[row])), err
 }
 
 // prepare prepares a row, and checks that hand-written and generated code have the same results.
 func (s *operatorServer) prepare(row string) (func() error, error) {
 	if row == "te-c" {
 		return func() error { return toC(s.target) }, nil
+	}
+	if kind, is := strings.CutPrefix(row, "emit-"); is {
+		e, err := kernels.NewEmission(kind)
+		if err != nil {
+			return nil, err
+		}
+		s.kernels[row] = e.Kernels
+		return e.Run, nil
 	}
 	name, byHand := strings.CutSuffix(row, "-hand")
 	for _, o := range operators {

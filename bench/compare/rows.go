@@ -120,6 +120,8 @@ var table = []row{
 		"te.build-matmuls-apart", 0, record},
 	{"build-softmaxes", "library of 10 softmax, transposed (base: 10 libraries)", "te.build-softmaxes",
 		"te.build-softmaxes-apart", 0, record},
+	{"emit-cuda", "CUDA C of a kernel, after the passes", "te.emit-cuda", "te.emit-cuda", 1e6, absolute},
+	{"emit-vulkan", "SPIR-V of a kernel, after the passes", "te.emit-vulkan", "te.emit-vulkan", 1e6, absolute},
 	{"te-c", "formulas of the demo's kernels to C", "te.te-c", "te.te-c", 20e6, absolute},
 }
 
@@ -176,7 +178,7 @@ var groups = []group{
 	{measures: []string{"te.vadd", "te.vadd-hand"}, quiet: true},
 	{measures: []string{"te.softmax", "te.softmax-hand"}, quiet: true},
 	{measures: []string{"te.layernorm", "te.layernorm-hand"}, quiet: true},
-	{measures: []string{"te.te-c"}},
+	{measures: []string{"te.te-c", "te.emit-cuda", "te.emit-vulkan"}},
 	{measures: []string{"te.build-relu", "te.build-relu-apart", "te.build-relu-vary", "te.build-relu-vary-apart",
 		"te.build-matmuls", "te.build-matmuls-apart", "te.build-softmaxes", "te.build-softmaxes-apart"}, few: true},
 }

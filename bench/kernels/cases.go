@@ -12,6 +12,7 @@ import (
 type Case struct {
 	Name  string
 	Ops   int64 // floating-point operations of a matrix product, else 0
+	Base  By    // what the case is compared with on a GPU
 	build func() (ins []*te.Tensor, out *te.Tensor)
 
 	// expect returns an element of the result. in returns an element of an input.
@@ -28,15 +29,29 @@ var OnCPU = []Case{
 	matmul("matmul-1000", 1000, tir.Float32),
 }
 
-// OnGPU lists the cases for GPUs. Their largest arrays have 1 GiB.
-var OnGPU = []Case{
-	add("add", 1<<28),
-	softmax("softmax", 1<<18, 1024),
-	layerNorm("layernorm", 1<<18, 1024),
-	transpose("transpose", 1<<14, 1<<14),
-	sum("sum", 1<<28),
-	matmul("matmul-4096", 4096, tir.Float32),
-	matmul("matmul-4096-f16", 4096, tir.Float16),
+// OnGPU returns the cases for GPUs. Their largest arrays have 1 GiB, divided by 4 to the power of quarter, to try out
+// the programs on slower devices; the matrices are smaller then, too.
+func OnGPU(quarter int) []Case {
+	all := []Case{
+		add("add", 1<<28>>(2*quarter)),
+		softmax("softmax", 1<<18>>(2*quarter), 1024),
+		layerNorm("layernorm", 1<<18>>(2*quarter), 1024),
+		transpose("transpose", 1<<14>>quarter, 1<<14>>quarter),
+		sum("sum", 1<<28>>(2*quarter)),
+		matmul("matmul-4096", 1<<12>>quarter, tir.Float32),
+		matmul("matmul-4096-f16", 1<<12>>quarter, tir.Float16),
+	}
+	for i := range all {
+		switch c := &all[i]; {
+		case c.Ops > 0:
+			c.Base = CuBLAS
+		case c.Name == "sum":
+			c.Base = Read
+		default:
+			c.Base = Copy
+		}
+	}
+	return all
 }
 
 func input(name string, t tir.Type, sizes ...int32) *te.Tensor {

@@ -8,6 +8,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/runtime"
+	"tvmgo/target"
 )
 
 // Every case for drivers on the CPU has a kernel by hand for both, and every file is one of a case.
@@ -19,14 +20,24 @@ func TestHand_IsComplete(t *testing.T) {
 		}
 	}
 	for kind := range handSuffix {
-		for _, c := range append(OnCPU, OnGPU...) {
-			known[handFile(kind, c.Name)] = true
+		for _, c := range OnCPU {
+			known[handFile(kind, c.Name, ByHand)] = true
 		}
+		known[handFile(kind, "sum", Read)] = true
 	}
 	files, err := hand.ReadDir("hand")
 	require.NoError(t, err)
 	for _, f := range files {
 		require.True(t, known["hand/"+f.Name()], f.Name())
+	}
+}
+
+func TestEmission_NeedsNoDevice(t *testing.T) {
+	for _, kind := range []string{"cuda", "vulkan"} {
+		e, err := NewEmission(kind)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, e.Kernels, len(OnCPU))
+		require.NoError(t, e.Run())
 	}
 }
 
@@ -46,7 +57,7 @@ func TestKernels_Check(t *testing.T) {
 				require.NoError(t, err)
 				defer arrays.Close()
 				for _, by := range []By{Generated, ByHand} {
-					require.NoError(t, Write(t.Context(), folder, to, c, by))
+					require.NoError(t, Write(t.Context(), folder, []*target.Target{to}, c, by))
 					k, err := Open(t.Context(), folder, arrays, by)
 					require.NoError(t, err)
 					require.NoError(t, k.Check(t.Context()), "%s of %s", by, c.Name)

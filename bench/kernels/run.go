@@ -35,6 +35,7 @@ type Arrays struct {
 	c      Case
 	device dlpack.Device
 	all    []*runtime.Tensor
+	more   []*runtime.Tensor // destinations of copies
 }
 
 // Bytes returns the size of the inputs and of the result.
@@ -93,21 +94,34 @@ func fill(t *runtime.Tensor, input int, x *te.Tensor) error {
 
 // Close frees the arrays.
 func (a *Arrays) Close() (err error) {
-	for _, t := range a.all {
+	for _, t := range append(a.all, a.more...) {
 		err = errors.Join(err, t.Close())
 	}
 	return err
 }
 
-// Kernel is a function of a library of this package, bound to the arrays of its case.
+// Kernel is a function of a library of this package, bound to the arrays of its case; or what it is compared with.
 type Kernel struct {
 	arrays *Arrays
-	call   *runtime.Bound
-	calls  int // of a batch
+	call   func() error
+	calls  int   // of a batch
+	Bytes  int64 // that a call reads or writes, if each element is read or written once
+	silent bool  // has no result
 }
 
-// Open loads a library that [Write] made, and binds its function.
+// Open loads a library that [Write] made, and binds its function. For [Copy] and [CuBLAS] there is no library.
 func Open(ctx context.Context, folder string, a *Arrays, by By) (*Kernel, error) {
+	first := a.all[0]
+	switch by {
+	case Copy:
+		to, err := runtime.NewTensor(first.DType(), first.Shape(), a.device)
+		a.more = append(a.more, to)
+		return &Kernel{arrays: a, call: func() error { return to.CopyFromTensor(first, nil) }, Bytes: 2 * first.Size(),
+			silent: true}, err
+	case CuBLAS:
+		call, err := openCuBLAS(a)
+		return &Kernel{arrays: a, call: call, Bytes: a.Bytes()}, err
+	}
 	kind := a.device.Type.String()
 	m, err := runtime.Load(ctx, fileOf(folder, kind, a.c, by))
 	if err != nil {
@@ -121,10 +135,15 @@ func Open(ctx context.Context, folder string, a *Arrays, by By) (*Kernel, error)
 	for _, t := range a.all {
 		args = append(args, t)
 	}
-	k := &Kernel{arrays: a}
-	if k.call, err = f.Bind(args...); err != nil {
+	k := &Kernel{arrays: a, Bytes: a.Bytes()}
+	if by == Read {
+		k.silent, k.Bytes, args = true, first.Size(), []any{first, first.Len()}
+	}
+	b, err := f.Bind(args...)
+	if err != nil {
 		return nil, err
 	}
+	k.call = b.Call
 	return k, nil
 }
 
@@ -133,6 +152,9 @@ const checked = 64
 
 // Check runs the kernel and compares elements of the result with what they should be.
 func (k *Kernel) Check(ctx context.Context) error {
+	if k.silent {
+		return nil
+	}
 	out := k.arrays.all[len(k.arrays.all)-1]
 	if err := out.CopyFromBytes(make([]byte, out.Size())); err != nil {
 		return err
@@ -167,7 +189,7 @@ func elementsOf(t *runtime.Tensor) (at func(i int) float64, err error) {
 // run queues a number of calls and waits for them.
 func (k *Kernel) run(ctx context.Context, calls int) error {
 	for range calls {
-		if err := k.call.Call(); err != nil {
+		if err := k.call(); err != nil {
 			return err
 		}
 	}

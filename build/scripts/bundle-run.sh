@@ -1,13 +1,15 @@
 #!/bin/sh
 # Tests tvmgo on this machine: lists the drivers, runs the tests, and compares with direct use of the CUDA driver. The
-# results, with summary.txt and cuda.json, are in $OUT (default: results/ beside this file). The exit status is 1 if a
+# results, with summary.txt, cuda.json and kernels_*.json, are in $OUT (default: results/ beside this file). The exit status is 1 if a
 # test failed, or if a driver was found but has no usable device. Tests that cannot run because a driver or a compiler
 # is missing are listed as not measured.
 #
 # The script looks for drivers in $DRIVERS, a list of folders separated by colons, and then in the system's folders of
 # libraries. It registers NVIDIA's drivers for OpenCL and Vulkan with the loaders, unless drivers are registered already
 # (/etc/OpenCL/vendors, OCL_ICD_VENDORS; /etc/vulkan/icd.d, /usr/share/vulkan/icd.d, VK_DRIVER_FILES).
-# TVMGO_CUDA_LIBRARY names another CUDA driver; CARD_FLAGS has options of bin/cuda_card, such as --quick.
+# TVMGO_CUDA_LIBRARY names another CUDA driver; CARD_FLAGS has options of bin/cuda_card, such as --quick; CUBLAS_LIBRARY
+# names cuBLAS where the linker does not find it. To try the kernels on drivers for the CPU, KERNELS is a folder that
+# `bin/measure -gpu -quarter 4 -write` made, and KERNEL_FLAGS is -quarter 4.
 set -u
 cd "$(dirname "$0")"
 OUT=${OUT:-$PWD/results}
@@ -211,6 +213,24 @@ if bin/fat_c bin/fat.so >"$OUT/fat_c.txt" 2>&1; then
 else
   fail fat_c "$OUT/fat_c.txt"
 fi
+
+# Generated kernels against copies of the device and cuBLAS, on the first device of each kind.
+for type in cuda opencl vulkan; do
+  if [ -z "$(devices_of "$type")" ]; then
+    say "not measured: kernels on $type: there is no device"
+    continue
+  fi
+  result="$OUT/kernels_$type"
+  if bin/measure -gpu -on "$type" -from "${KERNELS:-kernels}" -json "$result.json" -svg "$result.svg" \
+    ${KERNEL_FLAGS:-} >"$result.txt" 2>"$result.log"; then
+    say "ok kernels on $type"
+  elif grep -q 'is a CPU' "$result.log"; then
+    say "not measured: kernels on $type: $(tail -n 1 "$result.log")"
+  else
+    fail "kernels on $type" "$result.log"
+  fi
+  sed 's/^/  /' "$result.txt" | tee -a "$OUT/summary.txt"
+done
 
 # One result, of the first device. A missed target is reported, but is not a failure.
 if [ -z "$(devices_of cuda)" ]; then

@@ -44,6 +44,15 @@ cc -std=c11 -D_GNU_SOURCE -O2 -Ibuild/include -I"$dist/include" bench/card/*.c -
 mkdir -p "$out/tree/bench/card"
 cp bench/card/kernels.* "$out/tree/bench/card/"
 
+# Kernels of te/ops for every kind of device, and what measures them (bench/kernels).
+"$go" build ${TAGS:+-tags "$TAGS"} -trimpath -ldflags='-s -w' -o "$out/bin/measure" ./bench/kernels/measure
+mkdir -p "$out/kernels"
+gpu='-max_threads_per_block=1024 -max_num_threads=1024 -max_shared_memory_per_block=49152 -thread_warp_size=32'
+for targets in 'cuda -arch=sm_75; cuda -arch=sm_80; nvidia/h100; cuda -arch=sm_100; cuda -arch=sm_120' \
+  "opencl $gpu" "vulkan $gpu -supports_float16=1 -supports_16bit_buffer=1 -supports_storage_buffer_storage_class=1"; do
+  "$out/bin/measure" -gpu -write "$out/kernels" -target "$targets"
+done
+
 # A kernel for every kind of device.
 "$dist/bin/tvmgo" pack examples/kernel/add.cl examples/kernel/add.ptx examples/kernel/add.spv -o "$out/bin/gpu.so" \
   --func 'add(a: const float32[n], b: const float32[n], c: out float32[n]) launch blockIdx.x=n'

@@ -16,8 +16,8 @@ type Emission struct {
 	Run     func() error
 }
 
-// NewEmission prepares the emission of CUDA C ("cuda", for an H100) or SPIR-V ("vulkan", for a GPU with the least limits
-// that Vulkan guarantees). No compiler and no device is involved.
+// NewEmission prepares the emission of CUDA C ("cuda", for an H100) or SPIR-V ("vulkan", for a GPU with the least
+// limits that Vulkan guarantees). No compiler and no device is involved.
 func NewEmission(kind string) (*Emission, error) {
 	name, language := "nvidia/h100", cuda.Language
 	if kind == "vulkan" {

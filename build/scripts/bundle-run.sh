@@ -1,8 +1,8 @@
 #!/bin/sh
-# Tests tvmgo on this machine: lists the drivers, runs the tests, and compares with direct use of the CUDA driver. The
-# results, with summary.txt, cuda.json and kernels_*.json, are in $OUT (default: results/ beside this file). The exit status is 1 if a
-# test failed, or if a driver was found but has no usable device. Tests that cannot run because a driver or a compiler
-# is missing are listed as not measured.
+# Tests tvmgo on this machine: lists the drivers, runs the tests, compares with direct use of the CUDA driver, and
+# measures generated kernels. The results, with summary.txt, cuda.json and kernels_*.json, are in $OUT (default:
+# results/ beside this file). The exit status is 1 if a test failed, or if a driver was found but has no usable device.
+# Tests that cannot run because a driver or a compiler is missing are listed as not measured.
 #
 # The script looks for drivers in $DRIVERS, a list of folders separated by colons, and then in the system's folders of
 # libraries. It registers NVIDIA's drivers for OpenCL and Vulkan with the loaders, unless drivers are registered already

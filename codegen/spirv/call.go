@@ -95,7 +95,11 @@ func (w *writer) barrier(e *tir.Call) {
 		return
 	}
 	at := w.m.int(32, int64(scope))
-	w.do(spv.OpControlBarrier, at, at, w.m.int(32, spv.SemanticsAcquireRelease|spv.SemanticsWorkgroupMemory))
+	semantics := int64(spv.SemanticsAcquireRelease | spv.SemanticsWorkgroupMemory)
+	if w.vulkanModel {
+		semantics |= spv.SemanticsMakeAvailable | spv.SemanticsMakeVisible
+	}
+	w.do(spv.OpControlBarrier, at, at, w.m.int(32, semantics))
 }
 
 // Bits of VkSubgroupFeatureFlags.
@@ -180,11 +184,11 @@ func (w *writer) report(e *tir.Call) id {
 	word := func(i int) id { return w.pointerTo(m, v, u, w.m.int(32, int64(i))) }
 	m.written[v] = true
 	none := w.m.int(32, 0)
-	scope := w.m.int(32, spv.ScopeDevice)
+	scope := w.deviceScope()
 	before := w.fresh(spv.OpAtomicCompareExchange, u, word(0), scope, none, none, number, none)
 	w.selection(w.compare(spv.OpIEqual, before, none), nil, func() values {
 		for i, x := range parts {
-			w.do(spv.OpStore, word(2+i), x)
+			w.write(m, word(2+i), x)
 		}
 		return nil
 	}, nil)

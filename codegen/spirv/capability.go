@@ -28,6 +28,7 @@ type features struct {
 	int8, int16, int64, float16, float64   bool
 	storage8, storage16                    bool
 	roundEven16                            bool  // conversions to float16 can be asked to round to nearest, ties to even
+	matrix, bfloat16                       bool  // cooperative matrices, also of bfloat16
 	bufferClass                            bool  // the storage class StorageBuffer
 	subgroups                              int64 // VkSubgroupFeatureFlags
 	warp                                   int64
@@ -51,7 +52,8 @@ func featuresOf(t *target.Target) features {
 		float16: flag("supports_float16"), float64: flag("supports_float64"),
 		storage8: flag("supports_8bit_buffer"), storage16: flag("supports_16bit_buffer"),
 		roundEven16: flag("supports_float16_rte"),
-		subgroups:   number("supported_subgroup_operations", 0), warp: number("thread_warp_size", 1),
+		matrix:      flag("supports_cooperative_matrix"), bfloat16: flag("supports_bfloat16"),
+		subgroups: number("supported_subgroup_operations", 0), warp: number("thread_warp_size", 1),
 		pushConstants: number("max_push_constants_size", leastPushConstants),
 		uniformRange:  number("max_uniform_buffer_range", leastUniformRange),
 		sharedMax:     number("max_shared_memory_per_block", 0),

@@ -21,10 +21,12 @@ type writer struct {
 	memory map[*tir.Var]*memory // by the address of an allocation or of a parameter
 	shared int64                // bytes of Workgroup memory
 
+	vulkanModel bool // of memory
+
 	interfaces []id // of the entry point: all global variables from version 1.4 on, earlier inputs alone
 	builtins   map[uint32]id
 	helpers    map[string]id
-	blocks     map[string]id // the types of storage buffers
+	blocks     map[string]id // types that the module has no other list for
 	named      map[id]bool
 	block      [3]int64          // the threads of a block
 	reading    map[tir.Expr]bool // whether an expression reads memory
@@ -295,6 +297,13 @@ func emit(f *tir.PrimFunc, has features) (code []byte, uniform bool, err error) 
 		blocks: map[string]id{}, named: map[id]bool{}, block: [3]int64{1, 1, 1}, reading: map[tir.Expr]bool{},
 		body: newBody()}
 	w.m.need(spv.Shader)
+	if w.vulkanModel = usesMatrices(f); w.vulkanModel {
+		w.m.memoryModel = memoryVulkan
+		w.m.need(spv.VulkanMemoryModel)
+		if has.version < spirv15 {
+			w.m.extend("SPV_KHR_vulkan_memory_model")
+		}
+	}
 	main, start := w.m.newID(), w.m.newID()
 	void := w.m.void()
 	signature := w.m.functionType(void)

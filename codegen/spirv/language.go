@@ -6,8 +6,6 @@ import (
 	"tvmgo/tir/transform"
 )
 
-const noFragments = "none is generated for Vulkan: schedule the product without fragments, or build for another kind"
-
 const noAsync = "SPIR-V has no copies of single threads: copy by a load and a store"
 
 // Language is SPIR-V for Vulkan, as transform.ForDevice lowers kernels for it.
@@ -22,19 +20,17 @@ var Language = transform.Language{
 		}
 		return nil
 	},
-	Scopes:      []string{"global", "local", "shared"},
+	Scopes: []string{"global", "local", "shared", tir.ScopeFragmentA, tir.ScopeFragmentB,
+		tir.ScopeFragmentAcc},
+	Fragments:   matrices,
 	FixedShared: true, // variables have types
 	Lacks: map[string]string{
 		"ret":      "a kernel ends where its last thread ends: put what follows in an if statement",
 		"ret_none": "a kernel ends where its last thread ends: put what follows in an if statement",
 		"prefetch": "SPIR-V has none for memory of kernels",
 
-		"fragment_fill":  noFragments,
-		"fragment_load":  noFragments,
-		"fragment_mma":   noFragments,
-		"fragment_store": noFragments,
-		"async_copy":     noAsync,
-		"async_commit":   noAsync,
-		"async_wait":     noAsync,
+		"async_copy":   noAsync,
+		"async_commit": noAsync,
+		"async_wait":   noAsync,
 	},
 }

@@ -11,14 +11,15 @@ import (
 
 // memory is the memory of a buffer: a storage buffer, or a variable of the block or the thread.
 type memory struct {
-	name     string
-	class    uint32
-	element  scalar      // of a variable: how it holds its elements
-	variable id          // of a variable; 0: it is not declared yet
-	number   uint32      // of a storage buffer, its binding
-	views    map[view]id // of a storage buffer: its variables
-	order    []view      // in the order of their declaration
-	written  map[view]bool
+	name      string
+	class     uint32
+	element   scalar      // of a variable: how it holds its elements
+	variable  id          // of a variable; 0: it is not declared yet
+	number    uint32      // of a storage buffer, its binding; of fragments, their type
+	fragments int64       // the elements of all fragments
+	views     map[view]id // of a storage buffer: its variables
+	order     []view      // in the order of their declaration
+	written   map[view]bool
 }
 
 // view is a type in which a storage buffer is accessed.
@@ -164,6 +165,8 @@ func (w *writer) allocate(b *tir.Buffer) {
 	}
 	m := &memory{name: b.Name, element: s, class: spv.ClassFunction}
 	switch b.StorageScope() {
+	case tir.ScopeFragmentA, tir.ScopeFragmentB, tir.ScopeFragmentAcc:
+		m.fragments = count
 	case "local":
 		m.variable = w.variable(w.m.array(w.typeOf(s), count), b.Name)
 	case "shared":
@@ -222,14 +225,14 @@ func (w *writer) loadOne(m *memory, s scalar, index id) id {
 	if m.variable != 0 {
 		t := w.typeOf(m.element)
 		at := w.op(spv.OpAccessChain, w.m.pointer(m.class, t), m.variable, index)
-		return w.taken(m, s, w.fresh(spv.OpLoad, t, at))
+		return w.taken(m, s, w.read(m, t, at))
 	}
 	v, of := w.storageType(s)
 	if s.of.Bits < 32 && w.inWords(s) {
 		return w.loadPart(m, s, v, of, index)
 	}
 	at := w.pointerTo(m, v, of, index)
-	return w.loaded(s, v, w.fresh(spv.OpLoad, of, at))
+	return w.loaded(s, v, w.read(m, of, at))
 }
 
 // pointerTo returns a pointer to an element of a storage buffer.
@@ -305,7 +308,7 @@ func (w *writer) storeOne(m *memory, s scalar, index, x id) {
 	if m.variable != 0 {
 		x = w.given(m, s, x)
 		at := w.op(spv.OpAccessChain, w.m.pointer(m.class, w.typeOf(m.element)), m.variable, index)
-		w.do(spv.OpStore, at, x)
+		w.write(m, at, x)
 		return
 	}
 	v, of := w.storageType(s)
@@ -313,7 +316,7 @@ func (w *writer) storeOne(m *memory, s scalar, index, x id) {
 		w.storePart(m, s, v, of, index, x)
 		return
 	}
-	w.do(spv.OpStore, w.pointerTo(m, v, of, index), w.stored(s, v, x))
+	w.write(m, w.pointerTo(m, v, of, index), w.stored(s, v, x))
 	m.written[v] = true
 }
 

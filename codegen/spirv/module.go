@@ -21,6 +21,7 @@ type module struct {
 	annotations  []uint32
 	globals      []uint32 // types, constants and variables
 	functions    []uint32
+	memoryModel  uint32
 	glsl         id // the instruction set GLSL.std.450; 0: not imported
 	declared     map[declaration]id
 	numbers      map[id]int64 // the values of constants that are integers, sign-extended
@@ -33,7 +34,7 @@ type declaration struct {
 }
 
 func newModule() *module {
-	return &module{declared: map[declaration]id{}, numbers: map[id]int64{}}
+	return &module{memoryModel: memoryGLSL450, declared: map[declaration]id{}, numbers: map[id]int64{}}
 }
 
 func (m *module) newID() id {
@@ -227,6 +228,7 @@ const generator = 0
 const (
 	addressingLogical = 0
 	memoryGLSL450     = 1
+	memoryVulkan      = 3
 )
 
 // bytes returns the module for a version such as 0x10300.
@@ -241,7 +243,7 @@ func (m *module) bytes(version uint32) []byte {
 	if m.glsl != 0 {
 		instruction(&words, spv.OpExtInstImport, append([]uint32{m.glsl}, text("GLSL.std.450")...)...)
 	}
-	instruction(&words, spv.OpMemoryModel, addressingLogical, memoryGLSL450)
+	instruction(&words, spv.OpMemoryModel, addressingLogical, m.memoryModel)
 	for _, section := range [][]uint32{m.modes, m.names, m.annotations, m.globals, m.functions} {
 		words = append(words, section...)
 	}

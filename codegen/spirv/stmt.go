@@ -231,6 +231,10 @@ func (w *writer) evaluate(e tir.Expr) {
 		w.barrier(c)
 		return
 	}
+	if c, ok := e.(*tir.Call); ok && tir.IsFragmentCall(c) {
+		w.callFragment(c)
+		return
+	}
 	if w.reads(e) {
 		w.value(e, -1)
 	}

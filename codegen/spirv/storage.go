@@ -44,7 +44,7 @@ func (w *writer) wordOf(s scalar, index id) (word, shift id) {
 // loadPart reads an element of fewer than 32 bits from its word.
 func (w *writer) loadPart(m *memory, s scalar, v view, of, index id) id {
 	word, shift := w.wordOf(s, index)
-	x := w.fresh(spv.OpLoad, of, w.pointerTo(m, v, of, word))
+	x := w.read(m, of, w.pointerTo(m, v, of, word))
 	x = w.op(spv.OpShiftRightLogical, of, x, shift)
 	return w.fromWord(s, w.op(spv.OpBitwiseAnd, of, x, w.m.int(32, 1<<s.of.Bits-1)))
 }
@@ -57,7 +57,7 @@ func (w *writer) storePart(m *memory, s scalar, v view, of, index, x id) {
 	x = w.op(spv.OpShiftLeftLogical, of, w.op(spv.OpBitwiseAnd, of, w.toWord(s, x), mask), shift)
 	others := w.op(spv.OpNot, of, w.op(spv.OpShiftLeftLogical, of, mask, shift))
 	at := w.pointerTo(m, v, of, word)
-	scope, relaxed := w.m.int(32, spv.ScopeDevice), w.m.int(32, 0)
+	scope, relaxed := w.deviceScope(), w.m.int(32, 0)
 	w.fresh(spv.OpAtomicAnd, of, at, scope, relaxed, others)
 	w.fresh(spv.OpAtomicOr, of, at, scope, relaxed, x)
 	m.written[v] = true
@@ -140,9 +140,9 @@ func (w *writer) loadVector(m *memory, e *tir.BufferLoad, s scalar, n int) value
 		at := w.pointerTo(m, v, of, w.part(first, from, n))
 		var words values
 		if v.lanes == 1 {
-			words = values{w.fresh(spv.OpLoad, of, at)}
+			words = values{w.read(m, of, at)}
 		} else {
-			x := w.fresh(spv.OpLoad, w.m.vector(of, v.lanes), at)
+			x := w.read(m, w.m.vector(of, v.lanes), at)
 			for l := range v.lanes {
 				words = append(words, w.op(spv.OpCompositeExtract, of, x, uint32(l)))
 			}
@@ -190,7 +190,7 @@ func (w *writer) storeVector(m *memory, s *tir.BufferStore, of scalar, x values,
 		if v.lanes > 1 {
 			value = w.op(spv.OpCompositeConstruct, w.m.vector(element, v.lanes), words...)
 		}
-		w.do(spv.OpStore, w.pointerTo(m, v, element, w.part(first, from, n)), value)
+		w.write(m, w.pointerTo(m, v, element, w.part(first, from, n)), value)
 		m.written[v] = true
 	}
 }

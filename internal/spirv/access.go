@@ -39,7 +39,7 @@ func (c *checker) holdsData(r *reader, t value) bool {
 		parts = t.words
 	}
 	for _, part := range parts {
-		if op := c.defined[part]; op <= OpTypeVoid || op >= OpTypeFunction {
+		if op := c.defined[part]; op <= OpTypeVoid || op >= OpTypeFunction && op != OpTypeCooperativeMatrixKHR {
 			return false
 		}
 	}
@@ -90,6 +90,12 @@ func (c *checker) access(r *reader, a access) string {
 			}
 		}
 	case OpConstantComposite, OpSpecConstantComposite, OpCompositeConstruct:
+		if c.defined[w[0]] == OpTypeCooperativeMatrixKHR { // one component, for all
+			if len(w) != 3 || c.typed[w[2]] != c.matrices[w[0]] {
+				return "a cooperative matrix is not constructed from one component of its type"
+			}
+			return ""
+		}
 		if t := r.values[w[0]]; a.op != OpCompositeConstruct || t.op != OpTypeVector {
 			return c.composite(r, t, w[2:])
 		}

@@ -14,7 +14,7 @@ const maxIDs = 4194303
 // not replace spirv-val, which checks more.
 func (m *Module) Check() error {
 	c := &checker{words: m.Words, defined: map[id]uint16{}, types: map[id][]uint32{}, typed: map[id]id{},
-		params: map[id][]uint32{}, forward: map[id]bool{}}
+		params: map[id][]uint32{}, forward: map[id]bool{}, matrices: map[id]id{}}
 	if err := c.header(); err != nil {
 		return err
 	}
@@ -33,6 +33,7 @@ type checker struct {
 	types    map[id][]uint32 // the result and parameter types of each function type; the type of each function
 	uses     []use
 	typed    map[id]id       // the types of values
+	matrices map[id]id       // the types of the components of cooperative matrices
 	params   map[id][]uint32 // the types of the parameters of each function
 	accesses []access
 	ruled    []access    // the instructions that have a rule
@@ -119,6 +120,8 @@ func (c *checker) instruction(op uint16, w []uint32) error {
 	switch op {
 	case OpTypeForwardPointer:
 		c.forward[w[0]] = true
+	case OpTypeCooperativeMatrixKHR:
+		c.matrices[w[0]] = w[1]
 	case OpFunctionParameter:
 		c.params[c.function] = append(c.params[c.function], w[0])
 	case OpVariable, OpLoad, OpStore, OpAccessChain, OpInBoundsAccessChain, OpFunctionCall, OpConstantComposite,
@@ -182,7 +185,7 @@ func (c *checker) end(r *reader) error {
 		case c.strange:
 		case op == 0:
 			return c.wrongAt(u.at, "id %d is used, but never defined", u.of)
-		case u.isType && (op < OpTypeVoid || op > OpTypeFunction):
+		case u.isType && (op < OpTypeVoid || op > OpTypeFunction) && op != OpTypeCooperativeMatrixKHR:
 			return c.wrongAt(u.at, "id %d is used as a type, but it is not a type", u.of)
 		}
 	}
@@ -239,7 +242,10 @@ var shapes = func() map[uint16]string {
 		253: "", 254: "i",
 		OpUnreachable: "", OpNoLine: "", 331: "ilI", 332: "ilI", 333: "tri", 337: "triii", 341: "triii", 342: "trilI",
 		365: "triii", 366: "triii",
-		400: "tri", OpTerminateInvocation: "", 5632: "iL", 5633: "iL", 6035: "triiii"}
+		400: "tri", OpTerminateInvocation: "", OpTypeCooperativeMatrixKHR: "riiiii",
+		OpCooperativeMatrixLoadKHR:   "triiL",
+		OpCooperativeMatrixStoreKHR:  "iiiL",
+		OpCooperativeMatrixMulAddKHR: "triiiL", 4460: "tri", 5632: "iL", 5633: "iL", 6035: "triiii"}
 	// Ranges of instructions with the same operands: strings, conversions, arithmetic, comparisons, atomics, subgroups,
 	// dot products.
 	for _, run := range []struct {

@@ -127,10 +127,15 @@ const (
 	OpGroupNonUniformShuffleXor  = 346
 	OpGroupNonUniformShuffleDown = 348
 
-	OpTerminateInvocation = 4416
-	OpAtomicFMin          = 5614
-	OpAtomicFMax          = 5615
-	OpAtomicFAdd          = 6035
+	OpTerminateInvocation        = 4416
+	OpTypeCooperativeMatrixKHR   = 4456
+	OpCooperativeMatrixLoadKHR   = 4457
+	OpCooperativeMatrixStoreKHR  = 4458
+	OpCooperativeMatrixMulAddKHR = 4459
+
+	OpAtomicFMin = 5614
+	OpAtomicFMax = 5615
+	OpAtomicFAdd = 6035
 )
 
 // Execution modes.
@@ -180,9 +185,10 @@ const (
 
 // Scopes of barriers and subgroup operations.
 const (
-	ScopeDevice    = 1
-	ScopeWorkgroup = 2
-	ScopeSubgroup  = 3
+	ScopeDevice      = 1
+	ScopeWorkgroup   = 2
+	ScopeSubgroup    = 3
+	ScopeQueueFamily = 5
 )
 
 // Bits of memory semantics.
@@ -190,6 +196,8 @@ const (
 	SemanticsAcquireRelease  = 0x8
 	SemanticsUniformMemory   = 0x40
 	SemanticsWorkgroupMemory = 0x100
+	SemanticsMakeAvailable   = 0x2000
+	SemanticsMakeVisible     = 0x4000
 )
 
 // Functions of the extended instruction set GLSL.std.450.

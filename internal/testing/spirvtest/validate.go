@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -31,7 +32,7 @@ func Validate(t testing.TB, code []byte) {
 	if _, ok := valid.Load(hash); ok {
 		return
 	}
-	tool, err := exec.LookPath("spirv-val")
+	tool, err := find("spirv-val")
 	if err != nil {
 		require.Empty(t, os.Getenv("CI"), "spirv-val is missing: install spirv-tools")
 		return
@@ -46,10 +47,28 @@ func Validate(t testing.TB, code []byte) {
 	valid.Store(hash, true)
 }
 
+// find returns the path of a tool: of the pinned version, which build/scripts/deps.sh installs, or of the system, which
+// may be older than some instructions.
+func find(tool string) (string, error) {
+	for dir := "."; ; dir = filepath.Join("..", dir) {
+		pinned, _ := filepath.Glob(filepath.Join(dir, "build/.cache/spirv-tools/cmeel.prefix/bin", tool))
+		if len(pinned) > 0 {
+			return filepath.Abs(pinned[0])
+		}
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || len(dir) > 60 {
+			return exec.LookPath(tool)
+		}
+	}
+}
+
 // Disassemble returns a module as spirv-dis prints it; "" without that tool.
 func Disassemble(t testing.TB, code []byte) string {
 	t.Helper()
-	cmd := exec.Command("spirv-dis", "--no-color", "-")
+	tool, err := find("spirv-dis")
+	if err != nil {
+		return ""
+	}
+	cmd := exec.Command(tool, "--no-color", "-")
 	cmd.Stdin = bytes.NewReader(code)
 	out, err := cmd.Output()
 	if err != nil {

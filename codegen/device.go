@@ -49,12 +49,20 @@ func BuildKernels(kind string, m *tir.IRModule, generate func(*blob.DeviceModule
 	return runtime.NewDeviceCode(kind, module)
 }
 
+// maxKernelArgs is the number of arguments that the runtime passes to kernels: TVMGO_MAX_KERNEL_ARGS of
+// internal/kernels.
+const maxKernelArgs = 256
+
 // kernelInfo describes a kernel's arguments and launch parameters.
 func kernelInfo(f *tir.PrimFunc) (blob.FunctionInfo, error) {
 	info := blob.FunctionInfo{Name: f.Name, LaunchParamTags: transform.LaunchTags(f)}
 	if !transform.IsKernel(f) {
 		return info, fmt.Errorf("function %s is not a kernel: build the program with codegen.Build, which separates "+
 			"kernels from host code", f.Name)
+	}
+	if n := len(f.Params); n > maxKernelArgs {
+		return info, fmt.Errorf("kernel %s takes %d arguments, %d more than a launch can pass (%d): read and write fewer "+
+			"tensors in one kernel", f.Name, n, n-maxKernelArgs, maxKernelArgs)
 	}
 	for _, p := range f.Params {
 		if f.Buffers[p] == nil && tir.IsHandle(p.Type) {

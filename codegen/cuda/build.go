@@ -45,7 +45,8 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 }
 
 func init() {
-	Language.Last = []transform.Step{{Name: "async copies", Pass: asyncCopies}} // the pass asks Language for vectors
+	// the first pass asks Language for vectors
+	Language.Last = []transform.Step{{Name: "async copies", Pass: asyncCopies}, {Name: "verify arch", Pass: verifyLimits}}
 	err := codegen.AsDevice(kind, Language)
 	if err == nil {
 		err = codegen.Register(kind, Build)

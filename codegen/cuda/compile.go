@@ -74,17 +74,13 @@ func hasCallback() bool {
 	return err == nil
 }
 
-// olderArchs are architectures that are known, apart from those of package explain: NVRTC 11.2 supports them.
-var olderArchs = []int{35, 37, 50, 52, 53, 62, 88}
-
 // checkArch returns an error if no NVRTC from 11.2 on compiles for an architecture. c may be nil.
 func checkArch(name string, arch int, c *nvrtc.Compiler) error {
-	known := append(explain.Capabilities(), olderArchs...)
+	var others []int
 	if c != nil {
-		known = append(known, c.Archs()...)
+		others = c.Archs()
 	}
-	slices.Sort(known)
-	known = slices.Compact(known)
+	known := knownArchs(others)
 	if slices.Contains(known, arch) {
 		return nil
 	}

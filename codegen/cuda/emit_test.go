@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/codegen/cuda"
 	"tvmgo/internal/testing/golden"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 func TestEmit_Golden(t *testing.T) {
@@ -64,4 +66,19 @@ func __syncthreads(a: handle) {
 	_, err := codegen.Build(kernel, onDevice(t, "sm_80"))
 	require.ErrorIs(t, err, runtime.ErrInvalidArgument)
 	require.ErrorContains(t, err, `the name "__syncthreads" is reserved in CUDA C`)
+}
+
+// BenchmarkEmit generates CUDA C of a kernel, after the passes.
+func BenchmarkEmit(b *testing.B) {
+	to := onDevice(b, "sm_90")
+	all := must.Get(transform.ForDevice(cuda.Language).Run(tiles(b, 512, 512, 512, tir.Float32), to))(b)
+	kernels := &tir.IRModule{}
+	for _, f := range all.Funcs {
+		if transform.IsKernel(f) {
+			kernels.Funcs = append(kernels.Funcs, f)
+		}
+	}
+	for b.Loop() {
+		must.Get(cuda.New().Emit(kernels, to))(b)
+	}
 }

@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -148,4 +149,33 @@ func TestExecute_Warps(t *testing.T) {
 	executed(t, parsed(t, warps), "warps", 1e-2, array(t, r, tir.Float16, 64),
 		array(t, r, tir.BFloat16, 64), array(t, r, tir.Int32, 64),
 		array(t, r, tir.Float64, 64), array(t, r, tir.Int8, 64), 0.5)
+}
+
+// Small floats that an architecture lacks are computed as float: the results have the same bits.
+func TestExecute_OldArchitectures(t *testing.T) {
+	r := testseed.Rand(t)
+	for _, typ := range []tir.Type{tir.Float16, tir.BFloat16} {
+		const n = 40 // five vectors of eight
+		code := source(t, vectorized(t, "X * Y + X - Y / X", typ, typ, 8))
+		a, b := array(t, r, typ, n), array(t, r, typ, n)
+		var want []uint16
+		for _, arch := range []int{100, 90, 80, 60, 50} {
+			got := make([]uint16, n)
+			library := must.Get(cudarun.Compile(code, cudarun.Options{Arch: arch}))(t)
+			require.NoError(t, library.Launch("v_kernel", cudarun.Grid{Threads: cudarun.Dim{5}}, words(a.Data), words(b.Data),
+				got))
+			if want == nil {
+				want = got
+			}
+			require.Equal(t, want, got, "%s, %d", typ, arch)
+		}
+	}
+}
+
+func words(data []byte) []uint16 {
+	all := make([]uint16, len(data)/2)
+	for i := range all {
+		all[i] = binary.LittleEndian.Uint16(data[2*i:])
+	}
+	return all
 }

@@ -146,3 +146,7 @@ func (m multiprocessor) occupancy(threads, registers, shared int64) *Occupancy {
 
 // Capabilities lists the compute capabilities of which the package has tables, as 90 for sm_90, ascending.
 func Capabilities() []int { return slices.Sorted(maps.Keys(multiprocessors)) }
+
+// SharedPerBlock returns the number of bytes of shared memory that a block can have on a compute capability; 0 if there
+// is no table of it.
+func SharedPerBlock(capability int) int64 { return multiprocessors[capability].sharedPerBlock }

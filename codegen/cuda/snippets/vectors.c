@@ -45,6 +45,7 @@ typedef tvmgo_pairs<half, 2, unsigned int, unsigned int> half2;
 typedef tvmgo_pairs<half, 4, uint2, unsigned int> half4;
 typedef tvmgo_pairs<half, 8, uint4, unsigned int> half8;
 
+#if __CUDA_ARCH__ >= 530
 __device__ __forceinline__ unsigned int tvmgo_f16x2_add(unsigned int a, unsigned int b) {
   unsigned int sum;
   asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
@@ -60,6 +61,17 @@ __device__ __forceinline__ unsigned int tvmgo_f16x2_mul(unsigned int a, unsigned
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
   return product;
 }
+#else
+__device__ __forceinline__ unsigned int tvmgo_f16x2_add(unsigned int a, unsigned int b) {
+  return tvmgo_f16_add(a, b) | (unsigned int)tvmgo_f16_add(a >> 16, b >> 16) << 16;
+}
+__device__ __forceinline__ unsigned int tvmgo_f16x2_sub(unsigned int a, unsigned int b) {
+  return tvmgo_f16_sub(a, b) | (unsigned int)tvmgo_f16_sub(a >> 16, b >> 16) << 16;
+}
+__device__ __forceinline__ unsigned int tvmgo_f16x2_mul(unsigned int a, unsigned int b) {
+  return tvmgo_f16_mul(a, b) | (unsigned int)tvmgo_f16_mul(a >> 16, b >> 16) << 16;
+}
+#endif
 __device__ __forceinline__ unsigned int tvmgo_f16x2_of_f32(float low, float high) {
 #if __CUDA_ARCH__ >= 800
   unsigned int pair;

@@ -40,6 +40,7 @@ __device__ __forceinline__ float tvmgo_f32_of_f16(unsigned short bits) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
   return x;
 }
+#if __CUDA_ARCH__ >= 530
 __device__ __forceinline__ unsigned short tvmgo_f16_add(unsigned short a, unsigned short b) {
   unsigned short sum;
   asm("add.rn.f16 %0, %1, %2;" : "=h"(sum) : "h"(a), "h"(b));
@@ -55,6 +56,17 @@ __device__ __forceinline__ unsigned short tvmgo_f16_mul(unsigned short a, unsign
   asm("mul.rn.f16 %0, %1, %2;" : "=h"(product) : "h"(a), "h"(b));
   return product;
 }
+#else
+__device__ __forceinline__ unsigned short tvmgo_f16_add(unsigned short a, unsigned short b) {
+  return tvmgo_f16_of_f32(tvmgo_f32_of_f16(a) + tvmgo_f32_of_f16(b));
+}
+__device__ __forceinline__ unsigned short tvmgo_f16_sub(unsigned short a, unsigned short b) {
+  return tvmgo_f16_of_f32(tvmgo_f32_of_f16(a) - tvmgo_f32_of_f16(b));
+}
+__device__ __forceinline__ unsigned short tvmgo_f16_mul(unsigned short a, unsigned short b) {
+  return tvmgo_f16_of_f32(tvmgo_f32_of_f16(a) * tvmgo_f32_of_f16(b));
+}
+#endif
 struct half {
   unsigned short bits;
   half() = default;

@@ -29,6 +29,15 @@ type side struct {
 func (s side) threads() int { return s.warps * s.lanes }
 func (s side) pieces() int  { return s.block / (s.threads() * s.run) }
 
+// position returns the tile of an index, and the piece, the thread and the position in a run within the tile.
+func (s side) position(at tir.Expr) (tile tir.Expr, in []tir.Expr) {
+	num := func(v int) tir.Expr { return tir.IntConst(at.DType(), int64(v)) }
+	tile, at = tir.FloorDiv(at, num(s.block)), tir.FloorMod(at, num(s.block))
+	piece := tir.FloorMod(at, num(s.threads()*s.run))
+	return tile, []tir.Expr{tir.FloorDiv(at, num(s.threads()*s.run)), tir.FloorDiv(piece, num(s.run)),
+		tir.FloorMod(piece, num(s.run))}
+}
+
 // gemm is the tiled form of a contraction, as tensors. Tiles are dimensions of their own, padded with zeros to
 // their full size: loops over products have no conditions. The loops of a tile are constant, whatever the sizes are.
 //
@@ -180,14 +189,8 @@ func (p *gemm) sum(i []tir.Expr) tir.Expr {
 		outer = append(outer, value[a])
 	}
 	for d, axes := range p.dimensions {
-		s, typ := p.side(d), fusedSize(axes).DType()
-		num := func(v int) tir.Expr { return tir.IntConst(typ, int64(v)) }
-		at := fusedIndex(axes, value, typ)
-		outer = append(outer, tir.FloorDiv(at, num(s.block)))
-		at = tir.FloorMod(at, num(s.block))
-		piece := tir.FloorMod(at, num(s.threads()*s.run))
-		inner = append(inner, tir.FloorDiv(at, num(s.threads()*s.run)), tir.FloorDiv(piece, num(s.run)),
-			tir.FloorMod(piece, num(s.run)))
+		tile, in := p.side(d).position(fusedIndex(axes, value, fusedSize(axes).DType()))
+		outer, inner = append(outer, tile), append(inner, in...)
 	}
 	return p.sums.At(append(outer, inner...)...)
 }

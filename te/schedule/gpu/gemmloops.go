@@ -29,6 +29,9 @@ func (p *gemm) schedule(g *schedule.Group, combine func()) {
 	s.Replace(p.result, te.Compute(p.result.ProducerShape(), name+".untiled", func(i ...tir.Expr) tir.Expr {
 		return p.sum(i)
 	}))
+	if s.Err() != nil {
+		return
+	}
 	if g.Result != g.Root {
 		s.Stage(g.Result).ComputeInline()
 	}
@@ -38,12 +41,12 @@ func (p *gemm) schedule(g *schedule.Group, combine func()) {
 }
 
 // positions returns the axes of a stage that belong to batch, m and n. axes are those of the result's shape.
-func (p *gemm) positions(st *te.Stage, axes []*tir.IterVar) (b, m, n []*tir.IterVar) {
+func (c *contraction) positions(st *te.Stage, axes []*tir.IterVar) (b, m, n []*tir.IterVar) {
 	of := map[*tir.IterVar]*tir.IterVar{}
-	for d, a := range p.s.Stage(p.result).Axes() {
+	for d, a := range c.s.Stage(c.result).Axes() {
 		of[a] = axes[d]
 	}
-	if v := p.divided; v != nil {
+	if v := c.divided; v != nil {
 		n, _ := tir.IntValue(v.inner.Extent)
 		of[v.outer], of[v.inner] = st.Split(of[v.axis], int(n))
 	}
@@ -53,7 +56,7 @@ func (p *gemm) positions(st *te.Stage, axes []*tir.IterVar) (b, m, n []*tir.Iter
 		}
 		return out
 	}
-	return own(p.batch), own(p.m), own(p.n)
+	return own(c.batch), own(c.m), own(c.n)
 }
 
 // kernel makes the kernel that stores a stage, which reads the sums. b, m and n are the stage's axes.
@@ -93,26 +96,16 @@ func (p *gemm) kernel(root *te.Stage, b, m, n []*tir.IterVar) {
 // distribute distributes the results over blocks and threads, and returns the innermost loop of threads.
 func (p *gemm) distribute(root *te.Stage, b, m, n []*tir.IterVar) *tir.IterVar {
 	root.Reorder(append(append(append([]*tir.IterVar{}, b...), m...), n...)...)
-	fuse := func(axes []*tir.IterVar, name string) *tir.IterVar {
-		if len(axes) == 0 {
-			return root.UnitAxis(name)
-		}
-		f := axes[0]
-		for _, a := range axes[1:] {
-			f = root.Fuse(f, a)
-		}
-		return f
-	}
 	vector := p.storesVectors(root, n)
 	var blocks, again, warps, lanes, inner []*tir.IterVar
 	if len(b) > 0 {
-		more, z := gridLimited(root, fuse(b, "b"), p.l.Grid[2])
+		more, z := gridLimited(root, fuseAll(root, b), p.l.Grid[2])
 		root.Bind(z, "blockIdx.z")
 		blocks, again = append(blocks, z), append(again, more...)
 	}
 	for d, axes := range [2][]*tir.IterVar{m, n} {
 		s, name := p.side(d), []string{"y", "x"}[d]
-		tile, in := root.Split(fuse(axes, []string{"m", "n"}[d]), s.block)
+		tile, in := root.Split(fuseAll(root, axes), s.block)
 		more, tile := gridLimited(root, tile, p.l.Grid[1-d])
 		root.Bind(tile, "blockIdx."+name)
 		piece, in := root.Split(in, s.threads()*s.run)

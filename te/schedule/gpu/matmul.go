@@ -8,24 +8,45 @@ import (
 )
 
 // Matmul holds the parameters of products of matrices, and of other sums of products. A block computes BlockM × BlockN
-// results from operands in shared memory; small results have smaller blocks, so that there are enough.
+// results, and a thread ThreadM × ThreadN of them in registers. Small results have smaller blocks, so that there are
+// enough.
 type Matmul struct {
-	BlockM, BlockN   int // results of a block
-	BlockK           int // products of each sum in a step: between two, the threads of a block wait for each other
-	ThreadM, ThreadN int // results of a thread, in registers
+	BlockM, BlockN   int
+	ThreadM, ThreadN int
 	VectorBytes      int // bytes that a thread loads or stores at once
-	Stages           int // copies of the shared memory: with several, a step's operands are loaded during earlier ones
 
-	// With fewer blocks than Blocks, blocks become smaller, to MinBlock × MinBlock results; then sums of at least
-	// 2·Part products are divided, and a second kernel adds the parts.
+	// With fewer blocks than Blocks, blocks become smaller, until they have MinBlock rows or columns. With Shared, sums of
+	// at least 2·Part products are then divided, and a second kernel adds the parts.
 	Blocks   int
 	MinBlock int
 	Part     int
+
+	// Shared says that the operands of a block are in shared memory: BlockK products of each sum in a step. Between two
+	// steps, the threads of a block wait for each other. With several Stages, shared memory has as many copies, and the
+	// operands of a step are loaded during earlier steps.
+	Shared bool
+	BlockK int
+	Stages int
+
+	// Without Shared, a block of a single thread copies the right operands of its columns into private memory if they
+	// have at most PanelBytes. Several threads are the lanes of a vector, which share the rows of a block.
+	PanelBytes int
 }
 
 func defaultMatmul(l Limits) Matmul {
-	m := Matmul{BlockM: 128, BlockN: 128, BlockK: 16, ThreadM: 8, ThreadN: 8, VectorBytes: 16, Stages: 2, Blocks: 256,
-		MinBlock: 32, Part: 512}
+	if l.OnCPU {
+		m := Matmul{BlockM: 1 << 12, BlockN: 32, ThreadM: 8, ThreadN: 32, VectorBytes: 64, Blocks: 16, MinBlock: 64,
+			Part: 1 << 20, BlockK: 1, Stages: 1, PanelBytes: 256 << 10}
+		if lanes := l.cpuLanes(); lanes > 1 {
+			m.BlockM, m.BlockN, m.ThreadN, m.VectorBytes, m.MinBlock = 8, 8*lanes, 8, 8, 8
+			if l.Shuffles {
+				m.BlockK = powerBelow(l.Warp)
+			}
+		}
+		return m
+	}
+	m := Matmul{BlockM: 128, BlockN: 128, ThreadM: 8, ThreadN: 8, VectorBytes: 16, Blocks: 256, MinBlock: 32, Part: 512,
+		Shared: true, BlockK: 16, Stages: 2}
 	for m.threads() > l.Threads && m.BlockM > 1 {
 		m.BlockM, m.BlockN = m.BlockN/2, m.BlockM
 		m.ThreadM, m.ThreadN = min(m.ThreadM, m.BlockM), min(m.ThreadN, m.BlockN)
@@ -40,8 +61,26 @@ func defaultMatmul(l Limits) Matmul {
 	return m
 }
 
+// cpuLanes is the number of threads of a block that a driver on a CPU runs as the lanes of one vector; 1 if kernels
+// have long vectors of their own.
+func (l Limits) cpuLanes() int {
+	const unknown = 8 // of 4 bytes, in vectors of 32 bytes
+	switch {
+	case l.Lanes > 4:
+		return 1
+	case l.Warp == 1:
+		return min(unknown, powerBelow(l.Threads))
+	}
+	return powerBelow(min(l.Warp, l.Threads))
+}
+
 // threads is the number of threads of a block.
-func (m *Matmul) threads() int { return (m.BlockM / m.ThreadM) * (m.BlockN / m.ThreadN) }
+func (m *Matmul) threads() int {
+	if !m.Shared {
+		return m.BlockN / m.ThreadN
+	}
+	return (m.BlockM / m.ThreadM) * (m.BlockN / m.ThreadN)
+}
 
 // rowPad is the number of elements after each row of a shared tile, so that the threads of a warp that store elements
 // of a column use different memory banks. Vectors stay aligned.
@@ -53,26 +92,31 @@ func (m *Matmul) bytes(element int) int {
 }
 
 func (m *Matmul) check(l Limits) error {
-	const registers = "results are in registers"
+	const registers, threads = "results are in registers", "the target's max_threads_per_block"
 	for _, err := range []error{
-		powerOfTwo("BlockM", m.BlockM, 1, 1<<10, "shared memory"),
+		powerOfTwo("BlockM", m.BlockM, 1, 1<<20, "an index has 32 bits"),
 		powerOfTwo("BlockN", m.BlockN, 1, 1<<10, "shared memory"),
-		powerOfTwo("BlockK", m.BlockK, 1, 1<<7, "shared memory"),
 		powerOfTwo("ThreadM", m.ThreadM, 1, min(m.BlockM, 1<<5), registers),
-		powerOfTwo("ThreadN", m.ThreadN, 1, min(m.BlockN, 1<<5), registers),
+		powerOfTwo("ThreadN", m.ThreadN, 1, min(m.BlockN, 1<<6), registers),
 		powerOfTwo("VectorBytes", m.VectorBytes, 1, 128, "16 values of 8 bytes"),
-		between("Stages", m.Stages, 1, 16, "shared memory"),
 		between("Blocks", m.Blocks, 1, 1<<31-1, "a grid has no more"),
-		powerOfTwo("MinBlock", m.MinBlock, 1, 1<<10, "shared memory"),
+		powerOfTwo("MinBlock", m.MinBlock, 1, 1<<20, "an index has 32 bits"),
 		between("Part", m.Part, 1, 1<<30, "an index has 32 bits"),
+		powerOfTwo("BlockK", m.BlockK, 1, 1<<7, "shared memory"),
+		between("Stages", m.Stages, 1, 16, "shared memory"),
+		between("PanelBytes", m.PanelBytes, 0, 1<<20, "memory of a thread"),
 	} {
 		if err != nil {
 			return err
 		}
 	}
 	if n := m.threads(); n > l.Threads {
-		return fmt.Errorf("BlockM is %d: with ThreadM %d, BlockN %d and ThreadN %d, a block has %d threads: want at most "+
-			"%d (the target's max_threads_per_block)", m.BlockM, m.ThreadM, m.BlockN, m.ThreadN, n, l.Threads)
+		return fmt.Errorf("BlockN is %d: with ThreadN %d, BlockM %d and ThreadM %d, a block has %d threads: want at most "+
+			"%d (%s)", m.BlockN, m.ThreadN, m.BlockM, m.ThreadM, n, l.Threads, threads)
+	}
+	if !m.Shared && m.BlockK > 1 && (!l.Shuffles || m.BlockK != m.threads() || m.BlockK > l.Warp) {
+		return fmt.Errorf("BlockK is %d: without Shared, want 1, or the %d threads of a block if they are a warp that can "+
+			"exchange values (the target's thread_warp_size)", m.BlockK, m.threads())
 	}
 	return nil
 }
@@ -84,19 +128,59 @@ func (m *Matmul) group(g *schedule.Group, e *Elementwise, l Limits) bool {
 	if c == nil || len(g.Parts()) > 0 || len(c.m) != 1 || len(c.n) != 1 {
 		return false
 	}
-	t, ok := m.tile(c, l)
-	if !ok {
-		return false
+	if !m.Shared {
+		p, ok := m.panels(c, l)
+		if ok {
+			p.schedule(g)
+		}
+		return ok
 	}
-	newGEMM(c, t, l).schedule(g, func() { e.group(g, l) })
-	return true
+	t, ok := m.tile(c, l)
+	if ok {
+		newGEMM(c, t, l).schedule(g, func() { e.group(g, l) })
+	}
+	return ok
 }
 
-// tile chooses the tiles of a contraction; false if it has less than two rows or columns, or no products.
+// sizes are the numbers of rows, columns, products of a sum and batches; false if there are less than two rows or
+// columns, or nothing to compute. Sizes that are not constant count as large ones.
+func (c *contraction) sizes() (rows, cols, depth, batch int64, ok bool) {
+	rows, cols, depth = constantSize(fusedSize(c.m)), constantSize(fusedSize(c.n)), constantSize(fusedSize(c.k))
+	batch = constantSize(fusedSize(c.batch))
+	return rows, cols, depth, batch, rows > 1 && cols > 1 && depth > 0 && batch > 0
+}
+
+// panels chooses the tiles of a contraction without shared memory.
+func (m *Matmul) panels(c *contraction, l Limits) (*panels, bool) {
+	rows, cols, depth, batch, ok := c.sizes()
+	if !ok {
+		return nil, false
+	}
+	p := &panels{contraction: c, l: l, rows: min(m.ThreadM, int(powerAbove(rows))), depth: 1}
+	element := typeBytes(c.left.DType())
+	threads := min(m.threads(), int(powerAbove(cols)))
+	p.cols = side{block: threads * min(m.ThreadN, int(powerAbove((cols+int64(threads)-1)/int64(threads)))), warps: 1,
+		lanes: threads}
+	p.cols.run = min(max(1, m.VectorBytes/element), p.cols.block/threads, maxLanes)
+	_, known := tir.IntValue(fusedSize(c.k))
+	p.private = threads == 1 && known && times(depth, int64(p.cols.block*element)) <= int64(m.PanelBytes)
+	block := int64(m.BlockM)
+	for block > int64(max(p.rows, m.MinBlock)) &&
+		times(batch, times((rows-1)/block+1, (cols-1)/int64(p.cols.block)+1)) < int64(m.Blocks) {
+		block /= 2
+	}
+	p.tiles = max(1, int(block)/p.rows)
+	if m.BlockK > 1 && m.BlockK == threads && known && depth%int64(threads) == 0 &&
+		cols >= int64(threads*p.cols.run) { // each thread has columns
+		p.depth = threads
+	}
+	return p, true
+}
+
+// tile chooses the tiles of a contraction in shared memory; false if shared memory does not suffice.
 func (m *Matmul) tile(c *contraction, l Limits) (t tiling, ok bool) {
-	rows, cols, depth := constantSize(fusedSize(c.m)), constantSize(fusedSize(c.n)), constantSize(fusedSize(c.k))
-	batch := constantSize(fusedSize(c.batch))
-	if rows < 2 || cols < 2 || depth < 1 || batch < 1 {
+	rows, cols, depth, batch, ok := c.sizes()
+	if !ok {
 		return t, false
 	}
 	now := *m

@@ -261,11 +261,7 @@ func (d *rowGroup) axes(st *te.Stage) (rows, elements []*tir.IterVar) {
 
 // perElement reports whether a part has one value per element.
 func (d *rowGroup) perElement(st *te.Stage) bool {
-	count := int64(1)
-	for _, a := range st.Axes() {
-		product(&count, a.Extent)
-	}
-	return len(st.Axes()) == len(d.within) && count != d.rows
+	return d.length != 1 && sameShape(st.Tensor().ProducerShape(), d.shape)
 }
 
 // onlyReader reports whether the root alone reads a part with one value per element.

@@ -72,6 +72,7 @@ type rowGroup struct {
 	within []bool       // per dimension of an element's tensor: whether it is inside a row
 	each   int64        // if not 0, a row has each indices of dimension 1 (of the channels)
 	values bool         // the root has one value per row; otherwise it has the elements
+	shape  []tir.Expr   // of the tensors with the elements
 	rows   int64        // the number of rows; -1: unknown
 	length int64        // of a row, in elements; -1: unknown
 	along  bool         // adjacent elements belong to one row
@@ -125,6 +126,7 @@ func (d *rowGroup) analyze() bool {
 		return false
 	}
 	shape := elements.ProducerShape()
+	d.shape = shape
 	d.values = len(root.Axes()) != len(shape) || !sameShape(d.root.ProducerShape(), shape)
 	for _, a := range first.ReduceAxes() {
 		product(&d.length, a.Extent)

@@ -175,3 +175,84 @@ func TestRows_Kernels(t *testing.T) {
 		}
 	}
 }
+
+// Shapes that no case lists, with constant and variable numbers of rows, lead to a schedule that lowers and computes
+// the same.
+func TestRows_RandomShapes(t *testing.T) {
+	rng := testseed.Rand(t)
+	for range 60 {
+		to := must.Get(target.New(rowTargets[rng.IntN(len(rowTargets))]))(t)
+		dims := make([]int64, 1+rng.IntN(4))
+		axis := rng.IntN(len(dims))
+		variable := make([]bool, len(dims))
+		for d := range dims {
+			dims[d] = 1 + rng.Int64N(9)
+			variable[d] = rng.IntN(4) == 0
+		}
+		dims[axis] = 1 + rng.Int64N(70)
+		variable[axis] = variable[axis] && rng.IntN(4) == 0
+		var shape []tir.Expr
+		for d, n := range dims {
+			if shape = append(shape, tir.I32(int32(n))); variable[d] {
+				shape[d] = te.Var(fmt.Sprintf("n%d", d))
+			}
+		}
+		x := te.Placeholder(shape, tir.Float32, "x")
+		norm := func(n int) func() *te.Tensor {
+			return func() *te.Tensor { return ops.Relu(ops.LayerNorm(x, nil, nil, "y", n, 1e-3), "r") }
+		}
+		all := []func() *te.Tensor{
+			func() *te.Tensor { return ops.Softmax(x, "y", axis) },
+			func() *te.Tensor { return ops.LogSoftmax(ops.Add(x, x, "twice"), "y", axis) },
+			func() *te.Tensor { return ops.Variance(x, "y", []int{axis, 0}[:1+min(axis, 1)], rng.IntN(2) == 0) },
+			norm(1 + rng.IntN(len(dims))),
+			func() *te.Tensor { return ops.Softmax(ops.Exp(x, "e"), "y", axis) },
+		}
+		if len(dims) > 1 && !variable[1] {
+			groups := 1
+			for g := range int(dims[1]) {
+				if int(dims[1])%(g+1) == 0 && rng.IntN(2) == 0 {
+					groups = g + 1
+				}
+			}
+			all = append(all, func() *te.Tensor { return ops.GroupNorm(x, nil, nil, "y", groups, 1e-3) })
+		}
+		y := all[rng.IntN(len(all))]()
+		require.NoError(t, y.Err())
+		fits := func(e tir.Expr) int64 {
+			if n, ok := e.(*tir.IntImm); ok {
+				return n.Value
+			}
+			for d, v := range shape {
+				if e == v {
+					return dims[d]
+				}
+			}
+			return 1
+		}
+		data := func() (given []any) {
+			for _, a := range []*te.Tensor{x, y} {
+				var own []int64
+				n := int64(1)
+				for _, e := range a.ProducerShape() {
+					own = append(own, fits(e))
+					n *= fits(e)
+				}
+				values := make([]float64, n)
+				for i := range values {
+					values[i] = math.Sin(float64(i * 5))
+				}
+				given = append(given, must.Get(tirrun.From(tir.Float32, values, own...))(t))
+			}
+			return given
+		}
+		plain := must.Get(te.Lower(must.Get(te.NewSchedule(y))(t), []any{x, y}, "f"))(t)
+		want := computed(t, plain, nil, data())
+		what := fmt.Sprintf("%v, variable %v, axis %d, %s, %s", dims, variable, axis, y.ProducerName(), to)
+		s, err := ops.Schedule(to, y)
+		require.NoError(t, err, what)
+		m, err := te.Lower(s, []any{x, y}, "f")
+		require.NoError(t, err, what)
+		require.InDeltaSlice(t, want, computed(t, m, to, data()), 1e-4, "%s\n%s", what, text.Print(m))
+	}
+}

@@ -103,3 +103,26 @@ func TestVerifyLanguage_Fragments(t *testing.T) {
 		Scopes: append(scopes, "fragment.a", "fragment.acc")})(m, nil)
 	require.ErrorContains(t, err, "intrinsic fragment_store: L has no fragments")
 }
+
+// Large buffers share memory at the cost of a barrier, but not in loops and branches.
+func TestReuseStorage_Separates(t *testing.T) {
+	const first = "S[y * 32 + x] = float16(1.0)\nC[y, floormod(x, 16)] = cast(float32, S[y * 32 + x])\n"
+	const second = "T[y * 32 + x] = 2.0\nC[y, floormod(x, 16)] = T[y * 32 + x]\n"
+	for body, shares := range map[string]bool{
+		first + second: true,
+		"for i in range(9) {\n" + first + second + "}":                                 false,
+		"if y < 1 {\n" + first + second + "}":                                          false,
+		"if y < 1 {\n" + first + "}\n" + second:                                        true,
+		strings.Replace(first+second, "C[y", "C[cast(int32, S[5]) + y", 2):             false,
+		strings.Replace(first+second, "T[y * 32 + x] = ", "T[y * 32 + x] = 1.0 + ", 1): true,
+	} {
+		text0 := strings.Replace(fragmentText(body), "alloc S: float16[32, 24]", "alloc S: float16[4096]", 1)
+		text0 = strings.Replace(text0, "alloc T: float32[32, 16]", "alloc T: float32[4096]", 1)
+		m := must.Get(transform.ThreadSync(read(t, text0), nil))(t)
+		before := strings.Count(text.Print(m), "storage_sync")
+		m = must.Get(transform.ReuseStorage(m, must.Get(target.New("cuda -arch=sm_80"))(t)))(t)
+		code := text.Print(m)
+		require.Equal(t, shares, strings.Contains(code, "buffer_view"), code)
+		require.Equal(t, shares, strings.Count(code, "storage_sync") > before, code)
+	}
+}

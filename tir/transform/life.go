@@ -26,6 +26,8 @@ type bodyLives struct {
 	of      map[*tir.Var]*life
 	now     int
 	barrier []int // the statements that are barriers of all threads of a block
+	events  []tir.Stmt
+	before  map[tir.Stmt]bool // the statements that get a barrier before them
 }
 
 // livesOf analyzes a body.
@@ -70,8 +72,12 @@ func (b *bodyLives) alloc(s *tir.Alloc) {
 	l.end = b.now
 }
 
-// speaksOf excludes buffers that an attribute refers to from sharing.
+// speaksOf excludes buffers that an attribute refers to from sharing, unless the attribute marks loads: these have
+// arrived where the loop around them ends.
 func (b *bodyLives) speaksOf(s *tir.AttrStmt) {
+	if s.Key == AnnotationAsync {
+		return
+	}
 	switch n := s.Node.(type) {
 	case *tir.Buffer:
 		b.keep(n.Data)
@@ -89,6 +95,7 @@ func (b *bodyLives) keep(v *tir.Var) {
 // event records what a statement uses. Its inner statements are not distinguished.
 func (b *bodyLives) event(s tir.Stmt) {
 	b.now++
+	b.events = append(b.events, s)
 	given := false // inside an opaque node, which may take the address of a load
 	touch := func(v *tir.Var, address bool) {
 		l := b.of[v]

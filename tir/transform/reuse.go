@@ -20,7 +20,8 @@ import (
 //   - both have more than [smallBytes], or both have not. On a CPU, small ones do not share: the compiler keeps them
 //     in registers and arranges the stack itself. In scopes "shared…" memory is always scarce;
 //   - the threads of a block that use them meet at a barrier (storage_sync) between the uses, and, in a loop, before
-//     the next iteration. Memory of scope "local" belongs to one thread.
+//     the next iteration. Memory of scope "local" belongs to one thread. Between large buffers in shared memory,
+//     outside of loops and branches, a barrier is added.
 //
 // Double-buffered memory, memory with views, and images do not share. Neither the sum of all allocations nor the
 // memory that is allocated at the same time grows. Allocations that nothing uses are removed.
@@ -67,6 +68,7 @@ type reuser struct {
 type standing struct {
 	kernel bool // within a loop over threads or blocks
 	loop   bool // within a loop within that
+	branch bool // within a branch within that
 }
 
 // region rewrites a body of a function, a loop or a branch: first the inner bodies, then itself.
@@ -91,9 +93,11 @@ func (r *reuser) region(s tir.Stmt, at standing) tir.Stmt {
 			}
 			return s, true
 		case *tir.If:
-			then, other := r.region(s.Then, at), s.Else
+			inner := at
+			inner.branch = at.kernel
+			then, other := r.region(s.Then, inner), s.Else
 			if s.Else != nil {
-				other = r.region(s.Else, at)
+				other = r.region(s.Else, inner)
 			}
 			if then != s.Then || other != s.Else {
 				return &tir.If{Cond: s.Cond, Then: then, Else: other}, true

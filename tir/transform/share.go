@@ -55,6 +55,9 @@ func (r *reuser) shareAs(s tir.Stmt, at standing, grow bool) tir.Stmt {
 			slots = append(slots, l.slot)
 		} else {
 			l.slot, changed = best, true
+			if at.kernel && best.host.buffer.StorageScope() != "local" && !b.synced(best, l, at) {
+				b.separate(best, l)
+			}
 			best.bytes = max(best.bytes, l.bytes)
 		}
 		l.slot.members = append(l.slot.members, l)
@@ -87,7 +90,7 @@ func (r *reuser) fits(b *bodyLives, x *slot, l *life, at standing) bool {
 	if r.fixed && scarce(scope) && host.DType.Bits != l.buffer.DType.Bits {
 		return false
 	}
-	if at.kernel && scope != "local" && !b.synced(x, l, at) {
+	if at.kernel && scope != "local" && !b.synced(x, l, at) && !b.separable(x, l, at) {
 		return false
 	}
 	mine := l.bytes
@@ -109,6 +112,38 @@ func (b *bodyLives) synced(x *slot, l *life, at standing) bool {
 		}
 	}
 	return !at.loop || b.waits(all[len(all)-1].last, b.now+1) || b.waits(0, all[0].first)
+}
+
+// largeShared is the size in bytes from which buffers share memory at the cost of a barrier, outside of loops.
+const largeShared = 4096
+
+// separable reports whether barriers between the lives of large buffers in shared memory may be added: all threads of
+// a block execute the statements of the body, once.
+func (b *bodyLives) separable(x *slot, l *life, at standing) bool {
+	if at.loop || at.branch || !scarce(x.host.buffer.StorageScope()) || l.bytes == unknownBytes ||
+		x.bytes == unknownBytes || min(l.bytes, x.bytes) < largeShared {
+		return false
+	}
+	for _, m := range append(slices.Clone(x.members), l) {
+		if s := b.events[m.first-1]; tir.Opaque(s) {
+			return false
+		}
+	}
+	return true
+}
+
+// separate adds the missing barriers between the lives of a buffer and of those that share the memory.
+func (b *bodyLives) separate(x *slot, l *life) {
+	all := append(slices.Clone(x.members), l)
+	slices.SortFunc(all, func(p, q *life) int { return p.first - q.first })
+	for i := 1; i < len(all); i++ {
+		if !b.waits(all[i-1].last, all[i].first) {
+			if b.before == nil {
+				b.before = map[tir.Stmt]bool{}
+			}
+			b.before[b.events[all[i].first-1]] = true
+		}
+	}
 }
 
 // noLarger reports whether a buffer without a constant size certainly needs no more memory than another one.
@@ -232,14 +267,23 @@ func realize(s tir.Stmt, b *bodyLives) tir.Stmt {
 		return e
 	}
 	m.Stmt = func(s tir.Stmt) tir.Stmt {
-		if w, ok := s.(*tir.BufferStore); ok {
+		switch w := s.(type) {
+		case *tir.BufferStore:
 			if x := buffers[w.Buffer]; x != nil {
 				return &tir.BufferStore{Buffer: x, Value: w.Value, Indices: w.Indices}
+			}
+		case *tir.AttrStmt:
+			if old, ok := w.Node.(*tir.Buffer); ok && w.Key == AnnotationAsync && buffers[old] != nil {
+				return &tir.AttrStmt{Key: w.Key, Node: buffers[old], Value: w.Value, Body: w.Body}
 			}
 		}
 		return s
 	}
 	m.PreStmt = func(s tir.Stmt) (tir.Stmt, bool) {
+		if b.before[s] {
+			delete(b.before, s)
+			return tir.Sequence(syncStmt(), m.MutateStmt(s)), true
+		}
 		a, ok := s.(*tir.Alloc)
 		l := lives[a]
 		if !ok || l == nil || !l.removed && (l.slot == nil || l.slot.storage == nil) {

@@ -16,6 +16,7 @@ type Config struct {
 	Reduction   Reduction
 	Rows        Rows
 	Matmul      Matmul
+	TensorCore  TensorCore
 	Convolution Convolution
 	Transpose   Transpose
 }
@@ -35,6 +36,7 @@ func (c *Config) sections() []section {
 		{"Reduction", &c.Reduction},
 		{"Rows", &c.Rows},
 		{"Matmul", &c.Matmul},
+		{"TensorCore", &c.TensorCore},
 		{"Convolution", &c.Convolution},
 		{"Transpose", &c.Transpose},
 	}
@@ -45,7 +47,7 @@ func DefaultConfig(t *target.Target) *Config {
 	l := LimitsOf(t)
 	return &Config{Elementwise: defaultElementwise(l), Attention: defaultAttention(l),
 		Reduction: defaultReduction(l), Rows: defaultRows(l), Matmul: defaultMatmul(l),
-		Convolution: defaultConvolution(l), Transpose: defaultTranspose(l)}
+		TensorCore: defaultTensorCore(l), Convolution: defaultConvolution(l), Transpose: defaultTranspose(l)}
 }
 
 // Check returns an error if kernels with these parameters would not fit the target. It names the field, its value and

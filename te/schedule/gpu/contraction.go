@@ -23,6 +23,19 @@ type contraction struct {
 // dividedAxis is an axis of the result that a contraction has two axes of: outer and inner, whose extent divides it.
 type dividedAxis struct{ axis, outer, inner *tir.IterVar }
 
+// values returns the values of the axes of batch, m and n for indices of the result.
+func (c *contraction) values(i []tir.Expr) map[*tir.IterVar]tir.Expr {
+	value := map[*tir.IterVar]tir.Expr{}
+	for d, a := range c.s.Stage(c.result).Axes() {
+		value[a] = i[d]
+	}
+	if v := c.divided; v != nil {
+		at := value[v.axis]
+		value[v.outer], value[v.inner] = tir.FloorDiv(at, v.inner.Extent), tir.FloorMod(at, v.inner.Extent)
+	}
+	return value
+}
+
 // contractionOf analyzes the formula of a tensor; nil if it is not a sum of products. The axes that both operands
 // depend on, or none, are batches. The last dimension is one of n, unless it is a batch.
 func contractionOf(s *te.Schedule, t *te.Tensor) *contraction {

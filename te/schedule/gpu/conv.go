@@ -70,10 +70,10 @@ func (c *Convolution) check(l Limits) error {
 }
 
 // group schedules a convolution; false if the group is something else, or has no sizes that a schedule fits.
-func (c *Convolution) group(g *schedule.Group, m *Matmul, e *Elementwise, l Limits) bool {
+func (c *Convolution) group(g *schedule.Group, m *Matmul, t *TensorCore, e *Elementwise, l Limits) bool {
 	conv := convolutionOf(g)
 	if conv == nil || !conv.depthwise && !c.All {
-		return c.gemm(g, m, e, l)
+		return c.gemm(g, m, t, e, l)
 	}
 	c.direct(conv, l)
 	return true

@@ -9,19 +9,22 @@ import (
 // of each window. The second one contains an element of the image as often as windows do, and is never stored: the
 // elements are fetched from the image into shared memory when a block needs them. It returns false if the group is
 // something else, or too small.
-func (c *Convolution) gemm(g *schedule.Group, m *Matmul, e *Elementwise, l Limits) bool {
+func (c *Convolution) gemm(g *schedule.Group, m *Matmul, t *TensorCore, e *Elementwise, l Limits) bool {
 	p := windowsOf(g)
 	if p == nil {
 		return false
 	}
-	t, ok := m.tile(p, l)
+	if t.product(g, p, l) {
+		return true
+	}
+	tiles, ok := m.tile(p, l)
 	if !ok {
 		return false
 	}
 	for _, part := range g.Parts() {
 		g.Schedule.Stage(part).ComputeInline()
 	}
-	newGEMM(p, t, l).schedule(g, func() { e.group(without(g), l) })
+	newGEMM(p, tiles, l).schedule(g, func() { e.group(without(g), l) })
 	return true
 }
 

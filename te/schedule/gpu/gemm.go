@@ -177,14 +177,7 @@ func (p *gemm) sum(i []tir.Expr) tir.Expr {
 	if p.parts > 1 {
 		outer, i = append(outer, i[0]), i[1:]
 	}
-	value := map[*tir.IterVar]tir.Expr{}
-	for d, a := range p.s.Stage(p.result).Axes() {
-		value[a] = i[d]
-	}
-	if v := p.divided; v != nil {
-		at := value[v.axis]
-		value[v.outer], value[v.inner] = tir.FloorDiv(at, v.inner.Extent), tir.FloorMod(at, v.inner.Extent)
-	}
+	value := p.values(i)
 	for _, a := range p.batch {
 		outer = append(outer, value[a])
 	}

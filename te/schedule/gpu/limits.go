@@ -3,9 +3,12 @@ package gpu
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"tvmgo/dlpack"
 	"tvmgo/target"
+	"tvmgo/tir"
 )
 
 // Limits are the properties of a target that schedules derive from.
@@ -22,6 +25,9 @@ type Limits struct {
 	// OnCPU says that a driver runs the kernels on a CPU, as PoCL and lavapipe do: device_type is "cpu". There shared
 	// memory is not faster than global memory, and a block is a loop of one CPU thread.
 	OnCPU bool
+
+	// Fragments are the products of fragments that a warp computes; none without tensor cores.
+	Fragments []Fragment
 }
 
 // LimitsOf returns the limits of a target. Options that are not set have the values that every device of the kind
@@ -57,9 +63,32 @@ func LimitsOf(t *target.Target) Limits {
 	if n, ok := number("thread_warp_size"); ok {
 		l.Warp = n
 	}
+	l.Fragments = fragmentsOf(t)
 	l.OnCPU = attrs["device_type"] == "cpu"
 	l.Shuffles = l.Warp > 1 && hasShuffles(t)
 	return l
+}
+
+// fragmentsOf returns the products of fragments that the warps of a target compute: those of tensor cores, by the
+// architecture of CUDA.
+func fragmentsOf(t *target.Target) []Fragment {
+	if t.DeviceType() != dlpack.CUDA {
+		return nil
+	}
+	name, err := target.Get[string](t, "arch")
+	if err != nil {
+		name, _ = target.Get[string](t, "mcpu") // of kind nvptx
+	}
+	arch, _ := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(name, "sm_"), "af"))
+	var all []Fragment
+	if arch >= 75 {
+		all = append(all, Fragment{tir.Float16, tir.Float32, 16, 16, 16})
+	}
+	if arch >= 80 {
+		all = append(all, Fragment{tir.BFloat16, tir.Float32, 16, 16, 16}, Fragment{tir.Int8, tir.Int32, 16, 16, 32},
+			Fragment{tir.UInt8, tir.Int32, 16, 16, 32}, Fragment{tir.Float32, tir.Float32, 16, 16, 8})
+	}
+	return all
 }
 
 // shuffleBit is VK_SUBGROUP_FEATURE_SHUFFLE_BIT.

@@ -1,0 +1,223 @@
+package ops
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	"tvmgo/dlpack"
+	"tvmgo/internal/testing/cudarun"
+	"tvmgo/internal/testing/must"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// fragmentCases are products of matrices for tensor cores: of all types, transposed, batched, with epilogue, and of
+// sizes that no tile divides.
+func fragmentCases() (cases []opCase) {
+	type product struct {
+		batch         []int // of the left operand; the right one has one of them
+		rows, k, cols int
+		tx, ty        bool
+		dense         bool // with a bias and Relu
+	}
+	add := func(operand, acc tir.Type, p product) {
+		shape := func(batch []int, rows, cols int, turned bool) []int {
+			if turned {
+				rows, cols = cols, rows
+			}
+			return append(append([]int{}, batch...), rows, cols)
+		}
+		one := make([]int, len(p.batch))
+		for i := range one {
+			one[i] = 1
+		}
+		x := sample(operand, shape(p.batch, p.rows, p.k, p.tx)...)
+		y := sample(operand, shape(one, p.k, p.cols, p.ty)...)
+		result := acc
+		if acc == tir.Void {
+			result = operand
+		}
+		bias := sample(result, p.cols)
+		at := func(a *nd, b []int, row, col int, turned bool) float64 {
+			if turned {
+				row, col = col, row
+			}
+			i := append(append([]int{}, b...), row, col)
+			for d := range b {
+				i[d] %= a.shape[d]
+			}
+			return a.at(i...)
+		}
+		want := each(result, append(append([]int{}, p.batch...), p.rows, p.cols), func(i []int) float64 {
+			n, sum := len(i), 0.0
+			for k := range p.k {
+				sum += at(x, i[:n-2], i[n-2], k, p.tx) * at(y, i[:n-2], k, i[n-1], p.ty)
+			}
+			if sum = rounded16(result, sum); p.dense {
+				sum = max(0, rounded16(result, sum+bias.v[i[n-1]]))
+			}
+			return sum
+		})
+		c := opCase{name: fmt.Sprintf("%s in %s %+v", operand, acc, p), ins: []*nd{x, y}, want: want}
+		if p.dense {
+			c.ins = append(c.ins, bias)
+		}
+		c.make = func(in []*te.Tensor) *te.Tensor {
+			var options []MatmulOption
+			if p.tx {
+				options = append(options, TransposeX())
+			}
+			if p.ty {
+				options = append(options, TransposeY())
+			}
+			if acc != tir.Void {
+				options = append(options, AccumulateIn(acc))
+			}
+			out := Matmul(in[0], in[1], "Z", options...)
+			if p.dense {
+				out = Relu(Add(out, in[2], "A"), "R")
+			}
+			return out
+		}
+		cases = append(cases, c)
+	}
+	for _, t := range [][2]tir.Type{{tir.Float16, tir.Void}, {tir.Float16, tir.Float32}, {tir.BFloat16, tir.Float32},
+		{tir.Int8, tir.Int32}, {tir.UInt8, tir.Int32}, {tir.Float32, tir.Void}} {
+		add(t[0], t[1], product{rows: 64, k: 64, cols: 96})
+		add(t[0], t[1], product{rows: 17, k: 33, cols: 19, ty: true})
+		add(t[0], t[1], product{rows: 70, k: 40, cols: 130, tx: true, dense: true})
+		add(t[0], t[1], product{batch: []int{2}, rows: 33, k: 104, cols: 40, tx: true, ty: true})
+	}
+	return cases
+}
+
+// Products of matrices on tensor cores have the values of the reference: with the default blocks, and with others.
+func TestTensorCores(t *testing.T) {
+	to := deviceTargets(t, dlpack.CUDA)[0]
+	cases := fragmentCases()
+	for i, change := range []func(c *Config){
+		func(c *Config) {},
+		func(c *Config) {
+			c.TensorCore.BlockM, c.TensorCore.BlockN, c.TensorCore.WarpM, c.TensorCore.WarpN = 64, 32, 16, 32
+			c.TensorCore.Blocks, c.TensorCore.Stages, c.TensorCore.BlockBytes = 1, 1+len(cases)%2, 32
+		},
+	} {
+		config := must.Get(DefaultConfig(to))(t)
+		config.TensorCore.TF32 = true
+		change(config)
+		require.NoError(t, config.Check(to), i)
+		runScheduled(t, cases, to, func(int, *te.Tensor) *Config { return config })
+	}
+}
+
+// kernelsFor returns the CUDA C of a product for an architecture.
+func kernelsFor(t *testing.T, arch string, x, y *te.Tensor, config func(*Config), options ...MatmulOption) string {
+	t.Helper()
+	to := must.Get(target.New(`{"kind": "cuda", "arch": "` + arch + `", "host": "c"}`))(t)
+	c := must.Get(DefaultConfig(to))(t)
+	config(c)
+	out := Matmul(x, y, "Z", options...)
+	s := must.Get(ScheduleWith(to, c, out))(t)
+	m := must.Get(te.Lower(s, []any{x, y, out}, "f"))(t)
+	lib := must.Get(codegen.Build(m, to))(t)
+	defer lib.Close()
+	imports := must.Get(lib.Imports())(t)
+	defer imports[0].Close()
+	return must.Get(imports[0].GetSource("cuda"))(t)
+}
+
+// Tensor cores are used where the architecture has them for the type. TensorFloat-32 is used on request alone.
+func TestTensorCores_Chosen(t *testing.T) {
+	matrix := func(dt tir.Type, n int32) *te.Tensor { return te.Placeholder(te.Dims(n, n), dt, "X") }
+	none, tf32 := func(*Config) {}, func(c *Config) { c.TensorCore.TF32 = true }
+	for _, c := range []struct {
+		arch   string
+		dt     tir.Type
+		n      int32
+		config func(*Config)
+		acc    tir.Type
+		uses   string
+	}{
+		{"sm_60", tir.Float16, 64, none, tir.Float32, ""},
+		{"sm_75", tir.Float16, 64, none, tir.Float32, "tvmgo_mma_f16_f32"},
+		{"sm_75", tir.BFloat16, 64, none, tir.Float32, ""},
+		{"sm_80", tir.BFloat16, 64, none, tir.Float32, "tvmgo_mma_bf16_f32"},
+		{"sm_90", tir.Int8, 64, none, tir.Int32, "tvmgo_mma_s8_k32"},
+		{"sm_90", tir.UInt8, 64, none, tir.Int32, "tvmgo_mma_u8_k32"},
+		{"sm_90", tir.Float16, 8, none, tir.Float32, ""},
+		{"sm_90", tir.Float32, 64, none, tir.Float32, ""},
+		{"sm_90", tir.Float32, 64, tf32, tir.Float32, "tvmgo_mma_tf32_f32"},
+		{"sm_90", tir.Float16, 64, func(c *Config) { c.TensorCore.On = false }, tir.Float32, ""},
+	} {
+		code := kernelsFor(t, c.arch, matrix(c.dt, c.n), matrix(c.dt, c.n), c.config, AccumulateIn(c.acc))
+		if c.uses == "" {
+			require.NotContains(t, code, "tvmgo_mma", c)
+		} else {
+			require.Contains(t, code, c.uses, c)
+		}
+		require.Equal(t, c.uses != "", strings.Contains(code, "tvmgo_fragment_fill"), c)
+	}
+}
+
+// A product of variable sizes has one kernel, which is right for sizes from 0 on.
+func TestTensorCores_AnySize(t *testing.T) {
+	to := deviceTargets(t, dlpack.CUDA)[0]
+	n, k := te.Var("n"), te.Var("k")
+	x, y := te.Placeholder([]tir.Expr{n, k}, tir.Float16, "X"), te.Placeholder([]tir.Expr{k, n}, tir.Float16, "Y")
+	out := Relu(Matmul(x, y, "Z", AccumulateIn(tir.Float32)), "R")
+	s := must.Get(Schedule(to, out))(t)
+	lib := must.Open(codegen.Build(must.Get(te.Lower(s, []any{x, y, out}, "f"))(t), to))(t)
+	f := must.Open(lib.Function("f"))(t)
+	for _, size := range [][2]int{{0, 4}, {1, 1}, {4, 0}, {37, 33}, {130, 70}} {
+		a, b := sample(tir.Float16, size[0], size[1]), sample(tir.Float16, size[1], size[0])
+		c := &opCase{name: fmt.Sprint(size), want: each(tir.Float32, []int{size[0], size[0]}, func(i []int) (r float64) {
+			for l := range size[1] {
+				r += a.at(i[0], l) * b.at(l, i[1])
+			}
+			return max(r, 0)
+		})}
+		var args []any
+		for _, v := range []*nd{a, b, {tir.Float32, c.want.shape, make([]float64, len(c.want.v))}} {
+			array := memory(t, v, false)
+			d := must.Open(runtime.NewTensor(dlpack.DataType(array.DType), array.Shape, cudarun.Device))(t)
+			if len(array.Data) > 0 {
+				require.NoError(t, d.CopyFromBytes(array.Data))
+			}
+			args = append(args, d)
+		}
+		must.Get(f.Call(args...))(t)
+		got := memory(t, &nd{tir.Float32, c.want.shape, make([]float64, len(c.want.v))}, false)
+		if len(got.Data) > 0 {
+			require.NoError(t, args[2].(*runtime.Tensor).CopyToBytes(got.Data))
+		}
+		c.check(t, "on CUDA", got)
+	}
+}
+
+// Convolutions are products of matrices, too.
+func TestTensorCores_Convolutions(t *testing.T) {
+	to := deviceTargets(t, dlpack.CUDA)[0]
+	one, pad := [2]int{1, 1}, [4]int{1, 1, 1, 1}
+	var cases []opCase
+	for i, c := range []conv{
+		{"plain", []int{2, 16, 9, 7}, 24, 3, 3, one, one, pad, 1, false, true},
+		{"strides", []int{1, 8, 19, 14}, 33, 3, 2, [2]int{2, 1}, one, [4]int{0, 1, 2, 1}, 1, false, false},
+		{"groups", []int{1, 32, 8, 9}, 40, 3, 3, one, one, pad, 2, false, false},
+		{"nhwc", []int{2, 16, 7, 9}, 32, 3, 3, one, [2]int{2, 1}, pad, 1, true, true},
+		{"pointwise", []int{2, 40, 6, 8}, 48, 1, 1, one, one, [4]int{}, 1, false, false},
+	} {
+		cases = append(cases, c.of(tir.Float16, tir.Float16, tir.Float32, tir.Float32))
+		if i%2 == 0 {
+			cases = append(cases, c.of(tir.Int8, tir.Int8, tir.Int32, tir.Int32))
+		} else {
+			cases = append(cases, c.of(tir.BFloat16, tir.BFloat16, tir.Void, tir.BFloat16))
+		}
+	}
+	runOnDevice(t, cases, to)
+}

@@ -53,16 +53,19 @@ func TestConfig_CheckNamesFieldAndLimit(t *testing.T) {
 
 func TestLimitsOf(t *testing.T) {
 	for text, want := range map[string]Limits{
-		"opencl": {256, 16384, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, false, nil},
+		"opencl": {256, 16384, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, false, nil, false},
 		"opencl -device_type=cpu -max_threads_per_block=64 -max_shared_memory_per_block=100": {
-			64, 100, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, true, nil},
-		"vulkan -device_type=cpu -thread_warp_size=8": {256, 16384, 8, [3]int{65535, 65535, 65535}, 4, false, true, nil},
-		"vulkan -device_type=discrete":                {256, 16384, 1, [3]int{65535, 65535, 65535}, 4, false, false, nil},
-		"nvptx -mcpu=sm_80": {1024, 49152, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, []Fragment{
-			{tir.Float16, tir.Float32, 16, 16, 16}, {tir.BFloat16, tir.Float32, 16, 16, 16}, {tir.Int8, tir.Int32, 16, 16, 32},
-			{tir.UInt8, tir.Int32, 16, 16, 32}, {tir.Float32, tir.Float32, 16, 16, 8}}},
+			64, 100, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, true, nil, false},
+		"vulkan -device_type=cpu -thread_warp_size=8": {
+			256, 16384, 8, [3]int{65535, 65535, 65535}, 4, false, true, nil, true},
+		"vulkan -device_type=discrete": {
+			256, 16384, 1, [3]int{65535, 65535, 65535}, 4, false, false, nil, false},
+		"nvptx -mcpu=sm_80": {
+			1024, 49152, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, []Fragment{
+				{tir.Float16, tir.Float32, 16, 16, 16}, {tir.BFloat16, tir.Float32, 16, 16, 16}, {tir.Int8, tir.Int32, 16, 16, 32},
+				{tir.UInt8, tir.Int32, 16, 16, 32}, {tir.Float32, tir.Float32, 16, 16, 8}}, false},
 		"cuda -arch=sm_75": {1024, 49152, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, []Fragment{
-			{tir.Float16, tir.Float32, 16, 16, 16}}},
+			{tir.Float16, tir.Float32, 16, 16, 16}}, false},
 	} {
 		require.Equal(t, want, LimitsOf(newTarget(t, text)), text)
 	}

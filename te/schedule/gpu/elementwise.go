@@ -107,7 +107,11 @@ func (e *Elementwise) distribute(st *te.Stage, lanes int, l Limits) (at, lane *t
 	if vectors > 1 {
 		each, thread = st.Split(thread, e.Threads)
 	}
-	again, block := gridLimited(st, block, l.Grid[0])
+	count := int64(-1)
+	if known && outer == nil {
+		count = partsOf(partsOf(total, int64(lanes)), int64(e.Threads*vectors))
+	}
+	again, block := gridLimitedTo(st, block, count, l.Grid[0])
 	order := []*tir.IterVar{block, thread}
 	st.Bind(block, "blockIdx.x")
 	st.Bind(thread, "threadIdx.x")
@@ -224,8 +228,18 @@ func fused(st *te.Stage, axes []*tir.IterVar, counts []int64) (outer, all *tir.I
 // gridLimited returns the loop to bind to an index of the grid, and, if it has or may have more iterations than the
 // grid's limit, a loop in which each block repeats its work.
 func gridLimited(st *te.Stage, blocks *tir.IterVar, limit int) (again []*tir.IterVar, bound *tir.IterVar) {
-	if limit >= 1<<31-1 {
+	return gridLimitedTo(st, blocks, -1, limit)
+}
+
+// gridLimitedTo is gridLimited for a number of iterations that is known, if it is not negative: all blocks repeat their
+// work as often, and there are no more of them than that takes.
+func gridLimitedTo(st *te.Stage, blocks *tir.IterVar, count int64, limit int) (again []*tir.IterVar,
+	bound *tir.IterVar) {
+	if limit >= 1<<31-1 || count >= 0 && count <= int64(limit) {
 		return nil, blocks
+	}
+	if count >= 0 {
+		limit = int(partsOf(count, partsOf(count, int64(limit))))
 	}
 	bound, inner := st.SplitParts(blocks, limit)
 	return []*tir.IterVar{inner}, bound

@@ -28,6 +28,10 @@ type Limits struct {
 
 	// Fragments are the products of fragments that a warp computes; none without tensor cores.
 	Fragments []Fragment
+
+	// ThreadLanes says that such a driver runs adjacent threads as the lanes of vectors, as lavapipe does. PoCL runs the
+	// threads of a block one after another, and its compiler finds vectors within a thread.
+	ThreadLanes bool
 }
 
 // LimitsOf returns the limits of a target. Options that are not set have the values that every device of the kind
@@ -65,6 +69,7 @@ func LimitsOf(t *target.Target) Limits {
 	}
 	l.Fragments = fragmentsOf(t)
 	l.OnCPU = attrs["device_type"] == "cpu"
+	l.ThreadLanes = l.OnCPU && t.DeviceType() == dlpack.Vulkan
 	l.Shuffles = l.Warp > 1 && hasShuffles(t)
 	return l
 }

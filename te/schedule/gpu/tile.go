@@ -20,8 +20,8 @@ type tile struct {
 	coef   [][]int64 // per dimension of the tensor that is read: by how much its index grows along each axis
 }
 
-// tile returns the tile for a read; nil if there is none.
-func (t *Transpose) tile(st *te.Stage, p permutation, l Limits) *tile {
+// described returns a tile without factors for a read; nil if there is none.
+func (t *Transpose) described(st *te.Stage, p permutation) *tile {
 	bits := max(int(st.Tensor().ProducerDType().Bits), int(p.tensor.ProducerDType().Bits))
 	if own := int(st.Tensor().ProducerDType().Bits); own < 8 || bits&(bits-1) != 0 {
 		return nil // several elements in a byte, or elements that no vector has
@@ -38,6 +38,15 @@ func (t *Transpose) tile(st *te.Stage, p permutation, l Limits) *tile {
 		k.size = append(k.size, n)
 	}
 	k.coef = k.coefficients(p)
+	return k
+}
+
+// tile returns the tile for a read; nil if there is none.
+func (t *Transpose) tile(st *te.Stage, p permutation, l Limits) *tile {
+	k := t.described(st, p)
+	if k == nil {
+		return nil
+	}
 	row := int64(max(1, t.RowBytes/k.bytes))
 	column := max(row, int64(t.TileBytes/t.RowBytes))
 	want, limit := int64(t.TileBytes/k.bytes), int64(l.Shared/k.bytes)
@@ -259,16 +268,10 @@ func (k *tile) coefficients(p permutation) [][]int64 {
 
 // schedule makes the kernel.
 func (k *tile) schedule(s *te.Schedule, st *te.Stage, l Limits) {
-	var axes, outer, inner []*tir.IterVar
-	for i, a := range st.Axes() {
-		if by := k.reads[0].split[i]; by > 0 {
-			quotient, rest := st.Split(a, int(by))
-			axes = append(axes, quotient, rest)
-		} else {
-			axes = append(axes, a)
-		}
-	}
-	for i, a := range axes {
+	var outer, inner []*tir.IterVar
+	var counts []int64 // iterations of outer; -1: unknown
+	for i, a := range k.divided(st) {
+		counts = append(counts, partsOf(k.size[i], k.factor[i]))
 		if k.factor[i] == 1 {
 			outer = append(outer, a)
 			continue
@@ -277,21 +280,28 @@ func (k *tile) schedule(s *te.Schedule, st *te.Stage, l Limits) {
 		outer, inner = append(outer, o), append(inner, n)
 	}
 	st.Reorder(append(slices.Clone(outer), inner...)...)
-	if len(outer) == 0 { // the tile is the whole result
-		outer = []*tir.IterVar{st.UnitAxis("one")}
-	}
-	block := fuseAll(st, outer)
-	again, block := gridLimited(st, block, l.Grid[0])
-	st.Bind(block, "blockIdx.x")
-	at := append([]*tir.IterVar{block}, again...)
+	block := bindGrid(st, outer, counts, l)
 	threads := k.threads()
 	k.spread(st, fuseAll(st, inner), k.store, threads)
 	for _, p := range k.reads {
 		copied := s.Stage(s.CacheRead(p.tensor, "shared", p.reader))
-		copied.ComputeAt(st, at[len(at)-1])
+		copied.ComputeAt(st, block)
 		k.layout.apply(copied)
 		k.spread(copied, fuseAll(copied, copied.Axes()), k.load, threads)
 	}
+}
+
+// divided divides the axes of the stage as its reads need it, and returns them.
+func (k *tile) divided(st *te.Stage) (axes []*tir.IterVar) {
+	for i, a := range st.Axes() {
+		if by := k.reads[0].split[i]; by > 0 {
+			quotient, rest := st.Split(a, int(by))
+			axes = append(axes, quotient, rest)
+		} else {
+			axes = append(axes, a)
+		}
+	}
+	return axes
 }
 
 // threads returns the number of threads of a block: no more than there are vectors.

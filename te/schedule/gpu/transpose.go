@@ -18,19 +18,30 @@ type Transpose struct {
 	TileBytes   int // bytes of a tile; a multiple of RowBytes
 	VectorBytes int // bytes that a thread loads or stores at once
 
-	// Tiles says that blocks transpose tiles in shared memory. Otherwise threads read elements of their own, as
-	// Elementwise says.
-	Tiles bool
+	// Registers is the number of rows and columns that a thread transposes in registers, at most, without shared memory;
+	// Side is the number of such squares along each side of a block. Registers 0: blocks transpose tiles in shared
+	// memory.
+	Registers, Side int
 }
 
 // defaultTranspose returns the parameters for a target. Rows of 128 bytes are whole lines of the caches. On a CPU,
-// shared memory is not faster than other memory.
+// shared memory is not faster than other memory: a thread transposes a square whose rows are lines of the cache, or
+// vectors of 16 bytes if the threads of a warp are the lanes of vectors.
 func defaultTranspose(l Limits) Transpose {
-	t := Transpose{Threads: min(256, l.Threads), RowBytes: 128, TileBytes: 8 << 10, VectorBytes: 16, Tiles: !l.OnCPU}
+	t := Transpose{Threads: min(256, l.Threads), RowBytes: 128, TileBytes: 8 << 10, VectorBytes: 16}
 	for t.TileBytes > 256 && 4*t.TileBytes > l.Shared { // swizzled and unequal tiles may take twice as much
 		t.TileBytes /= 2
 	}
 	t.RowBytes = min(t.RowBytes, t.TileBytes)
+	switch {
+	case l.ThreadLanes:
+		t.Registers, t.Side = 4, 4
+		for t.Side*t.Side > l.Threads {
+			t.Side /= 2
+		}
+	case l.OnCPU:
+		t.Registers, t.Side = 16, 1
+	}
 	return t
 }
 
@@ -41,6 +52,9 @@ func (t *Transpose) check(l Limits) error {
 		powerOfTwo("TileBytes", t.TileBytes, t.RowBytes, max(256, l.Shared), "RowBytes, and the target's "+
 			"max_shared_memory_per_block"),
 		powerOfTwo("VectorBytes", t.VectorBytes, 1, 16, "the longest access of any language"),
+		between("Registers", t.Registers, 0, maxLanes, "lanes of a vector"),
+		between("Side", t.Side, 0, 1<<15, "of a block"),
+		between("Side × Side", t.Side*t.Side, 0, l.Threads, "the target's max_threads_per_block"),
 	} {
 		if err != nil {
 			return err
@@ -63,12 +77,15 @@ type permutation struct {
 func (t *Transpose) group(g *schedule.Group, l Limits) bool {
 	s := g.Schedule
 	st := s.Stage(g.Root)
-	if !t.Tiles || g.Root != g.Result || len(g.Parts()) > 0 || len(st.ReduceAxes()) > 0 || len(g.Root.Bodies()) != 1 {
+	if g.Root != g.Result || len(g.Parts()) > 0 || len(st.ReduceAxes()) > 0 || len(g.Root.Bodies()) != 1 {
 		return false
 	}
 	reads := permutations(s, st)
 	if len(reads) == 0 {
 		return false
+	}
+	if t.Registers > 0 {
+		return t.inRegisters(s, st, reads, l)
 	}
 	tile := t.tile(st, reads[0], l)
 	if tile == nil {

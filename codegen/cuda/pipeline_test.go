@@ -13,15 +13,15 @@ import (
 	"tvmgo/tir"
 )
 
-// A product whose tiles of A are copied asynchronously, two iterations ahead, is correct when it is executed with the
-// checks of package cudarun: no access before a copy has arrived, and no race.
-func TestRun_AsyncPipeline(t *testing.T) {
-	const n, inner = 32, 40
+// asyncProduct is a product of n × inner and inner × n numbers whose tiles of A are copied asynchronously, two iterations
+// ahead. Each block computes a row.
+func asyncProduct(t *testing.T, name string, n, inner int32) *tir.IRModule {
+	t.Helper()
 	a, b := te.Placeholder(te.Dims(n, inner), tir.Float32, "A"), te.Placeholder(te.Dims(inner, n), tir.Float32, "B")
 	k := te.ReduceAxis(tir.I32(0), tir.I32(inner), "k")
 	c := te.Compute(te.Dims(n, n), "C",
 		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
-	m := scheduled(t, "product", []any{a, b, c}, c)(func(s *te.Schedule) {
+	return scheduled(t, name, []any{a, b, c}, c)(func(s *te.Schedule) {
 		local := s.CacheWrite(c, "local")
 		tile := s.CacheRead(a, "shared", local)
 		st := s.Stage(c)
@@ -37,6 +37,13 @@ func TestRun_AsyncPipeline(t *testing.T) {
 		copies.Bind(lane, "threadIdx.x")
 		copies.PipelineAsync(3)
 	})
+}
+
+// A product whose tiles of A are copied asynchronously, two iterations ahead, is correct when it is executed with the
+// checks of package cudarun: no access before a copy has arrived, and no race.
+func TestRun_AsyncPipeline(t *testing.T) {
+	const n, inner = 32, 40
+	m := asyncProduct(t, "product", n, inner)
 	code := source(t, m)
 	require.Contains(t, code, "tvmgo_cp_async_4(", code)
 	require.Equal(t, 1, strings.Count(code, "tvmgo_cp_async_wait<1>()"), code)

@@ -89,11 +89,14 @@ func indices(code string) (all [][2]int) {
 	return all
 }
 
-var barrier = regexp.MustCompile(`__sync(threads|warp)\(\);`)
+var (
+	barrier = regexp.MustCompile(`__sync(threads|warp)\(\);`)
+	opening = regexp.MustCompile(`^(?:\s+\w+ \w+\[\d+\];|\s+#pragma \w+ \d+)*\s+(?:for|if) \([^{}]*\{`)
+)
 
 // blockAfter returns the end of the loop or condition that is the next statement but for declarations, or else 0.
 func blockAfter(code string, at int) int {
-	next := regexp.MustCompile(`^(?:\s+\w+ \w+\[\d+\];|\s+#pragma \w+ \d+)*\s+(?:for|if) \([^{}]*\{`).FindStringIndex(code[at:])
+	next := opening.FindStringIndex(code[at:])
 	if next == nil {
 		return 0
 	}
@@ -235,8 +238,8 @@ func tryMutants(t *testing.T, r *rand.Rand, to *target.Target, name string, m *t
 	}
 }
 
-// launchOf returns arguments for a kernel, and its grid, from the call in the host's function. The inputs have different
-// numbers; the result is last.
+// launchOf returns arguments for a kernel, and its grid, from the call in the host's function. The inputs have
+// different numbers; the result is last.
 func launchOf(t *testing.T, host, kernel *tir.PrimFunc) (args []any, grid cudarun.Grid) {
 	t.Helper()
 	var call *tir.Call

@@ -13,8 +13,8 @@ import (
 	"tvmgo/tir"
 )
 
-// asyncProduct is a product of n × inner and inner × n numbers whose tiles of A are copied asynchronously, two iterations
-// ahead. Each block computes a row.
+// asyncProduct is a product of n × inner and inner × n numbers whose tiles of A are copied asynchronously, two
+// iterations ahead. Each block computes a row.
 func asyncProduct(t *testing.T, name string, n, inner int32) *tir.IRModule {
 	t.Helper()
 	a, b := te.Placeholder(te.Dims(n, inner), tir.Float32, "A"), te.Placeholder(te.Dims(inner, n), tir.Float32, "B")

@@ -102,58 +102,6 @@ func (w *writer) barrier(e *tir.Call) {
 	w.do(spv.OpControlBarrier, at, at, w.m.int(32, semantics))
 }
 
-// Bits of VkSubgroupFeatureFlags.
-const (
-	subgroupBasic   = 1
-	subgroupShuffle = 1 << 4
-)
-
-// shuffleThreads returns the value that another thread of the warp has. A warp is the subgroup, or an aligned part of
-// it.
-func (w *writer) shuffleThreads(e *tir.Call) id {
-	s := w.scalar(e.Type)
-	switch {
-	case w.has.subgroups&subgroupShuffle == 0:
-		w.fail("intrinsic %s needs shuffles of a subgroup: set the option supported_subgroup_operations of target vulkan "+
-			"to the device's VkSubgroupFeatureFlags, with bit 4 (shuffle)", e.Name)
-		return 0
-	case w.has.warp < 2:
-		w.fail("intrinsic %s: thread_warp_size of target vulkan is %d: set it to the size of a subgroup", e.Name,
-			w.has.warp)
-		return 0
-	case w.has.version < spirv13:
-		w.fail("intrinsic %s needs SPIR-V 1.3: set the option max_spirv_version of target vulkan to 0x10300", e.Name)
-		return 0
-	}
-	x, by := w.one(e.Args[0]), w.one(e.Args[1])
-	if w.err != nil {
-		return 0
-	}
-	w.m.need(spv.GroupNonUniform)
-	w.m.need(spv.GroupNonUniformShuffle)
-	u := w.m.integer(32)
-	t, moved := w.typeOf(s), x
-	if s.class == boolean || s.bits < 32 { // wider types need no other feature
-		t = u
-		moved = w.toWord(s, x)
-	}
-	scope := w.m.int(32, spv.ScopeSubgroup)
-	own := w.builtIn(spv.BuiltInSubgroupLocalInvocationID, u)
-	switch e.Name {
-	case "warp_shuffle_xor":
-		moved = w.fresh(spv.OpGroupNonUniformShuffleXor, t, scope, moved, by)
-	case "warp_shuffle_down":
-		moved = w.fresh(spv.OpGroupNonUniformShuffle, t, scope, moved, w.op(spv.OpIAdd, u, own, by))
-	default: // counted from the first thread of the warp
-		first := w.op(spv.OpBitwiseAnd, u, own, w.m.int(32, -w.has.warp))
-		moved = w.fresh(spv.OpGroupNonUniformShuffle, t, scope, moved, w.op(spv.OpIAdd, u, first, by))
-	}
-	if s.class == boolean || s.bits < 32 {
-		return w.fromWord(s, moved)
-	}
-	return moved
-}
-
 // report stores an index outside of its dimension in the record that is passed to the kernel, if that is empty: 32-bit
 // words, of which the first is the number of the access, and the third to sixth are the index and the size. It returns
 // false.

@@ -22,6 +22,7 @@ type writer struct {
 	shared int64                // bytes of Workgroup memory
 
 	vulkanModel bool // of memory
+	warps       bool // the threads of warps work together
 
 	interfaces []id // of the entry point: all global variables from version 1.4 on, earlier inputs alone
 	builtins   map[uint32]id
@@ -304,6 +305,7 @@ func emit(f *tir.PrimFunc, has features) (code []byte, uniform bool, err error) 
 			w.m.extend("SPV_KHR_vulkan_memory_model")
 		}
 	}
+	w.needWarps()
 	main, start := w.m.newID(), w.m.newID()
 	void := w.m.void()
 	signature := w.m.functionType(void)
@@ -326,6 +328,9 @@ func emit(f *tir.PrimFunc, has features) (code []byte, uniform bool, err error) 
 	slices.Sort(w.interfaces)
 	instruction(&w.m.modes, spv.OpEntryPoint, slices.Concat([]uint32{uint32(spv.Compute), main}, text(f.Name),
 		w.interfaces)...)
+	if w.warps { // subgroups are only full along the first dimension
+		w.block = [3]int64{w.block[0] * w.block[1] * w.block[2], 1, 1}
+	}
 	instruction(&w.m.modes, spv.OpExecutionMode, main, spv.ModeLocalSize, uint32(w.block[0]), uint32(w.block[1]),
 		uint32(w.block[2]))
 	w.roundingMode(main)

@@ -18,6 +18,7 @@ type module struct {
 	extensions   []string
 	modes        []uint32 // OpEntryPoint and execution modes
 	names        []uint32
+	notes        []uint32 // OpModuleProcessed
 	annotations  []uint32
 	globals      []uint32 // types, constants and variables
 	functions    []uint32
@@ -244,7 +245,7 @@ func (m *module) bytes(version uint32) []byte {
 		instruction(&words, spv.OpExtInstImport, append([]uint32{m.glsl}, text("GLSL.std.450")...)...)
 	}
 	instruction(&words, spv.OpMemoryModel, addressingLogical, m.memoryModel)
-	for _, section := range [][]uint32{m.modes, m.names, m.annotations, m.globals, m.functions} {
+	for _, section := range [][]uint32{m.modes, m.names, m.notes, m.annotations, m.globals, m.functions} {
 		words = append(words, section...)
 	}
 	out := make([]byte, 0, 4*len(words))

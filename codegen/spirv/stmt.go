@@ -195,7 +195,12 @@ func (w *writer) thread(s *tir.For) {
 		w.block[dim] = max(extent.Value, 1)
 	}
 	u := w.m.integer(32)
-	x := w.op(spv.OpCompositeExtract, u, w.builtIn(which, w.m.vector(u, 3)), uint32(dim))
+	var x id
+	if w.warps && which == spv.BuiltInLocalInvocationID {
+		x = w.threadOfSubgroup(dim)
+	} else {
+		x = w.op(spv.OpCompositeExtract, u, w.builtIn(which, w.m.vector(u, 3)), uint32(dim))
+	}
 	v := w.scalar(s.Var.Type)
 	x = w.castInteger(v, scalar{class: integer, bits: 32, of: tir.UInt32}, x)
 	if low, ok := s.Min.(*tir.IntImm); !ok || low.Value != 0 {
@@ -212,6 +217,8 @@ func (w *writer) thread(s *tir.For) {
 // builtInNames are the names of built-in variables in debug information.
 var builtInNames = map[uint32]string{spv.BuiltInWorkgroupID: "WorkgroupId",
 	spv.BuiltInLocalInvocationID:         "LocalInvocationId",
+	spv.BuiltInSubgroupSize:              "SubgroupSize",
+	spv.BuiltInSubgroupID:                "SubgroupId",
 	spv.BuiltInSubgroupLocalInvocationID: "SubgroupLocalInvocationId"}
 
 // builtIn returns the value of a built-in variable.

@@ -2,7 +2,10 @@ package spirv
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Model is the execution model of an entry point.
@@ -17,6 +20,7 @@ type Module struct {
 	Words        []uint32 // the complete module in this machine's byte order
 	Capabilities []Capability
 	Extensions   []string
+	Notes        []string // of OpModuleProcessed
 
 	r *reader
 }
@@ -74,6 +78,25 @@ func (m *Module) Bytes() []byte {
 		b = binary.LittleEndian.AppendUint32(b, w)
 	}
 	return b
+}
+
+// subgroupNote begins the note of a module whose kernel needs subgroups of a number of threads.
+const subgroupNote = "tvmgo.subgroup_size="
+
+// SubgroupNote returns the note by which a module says that its kernel needs subgroups of a number of threads: SPIR-V
+// for Vulkan has no other place for it.
+func SubgroupNote(threads int64) string { return fmt.Sprint(subgroupNote, threads) }
+
+// SubgroupSize returns the number of threads of which the kernel needs subgroups; 0 if the module does not say one.
+func (m *Module) SubgroupSize() uint32 {
+	for _, note := range m.Notes {
+		if text, ok := strings.CutPrefix(note, subgroupNote); ok {
+			if n, err := strconv.ParseUint(text, 10, 16); err == nil {
+				return uint32(n)
+			}
+		}
+	}
+	return 0
 }
 
 // EntryPoint returns the entry point with a name and a model.

@@ -168,6 +168,8 @@ const (
 	BuiltInWorkgroupID               = 26
 	BuiltInLocalInvocationID         = 27
 	BuiltInLocalInvocationIndex      = 29
+	BuiltInSubgroupSize              = 36
+	BuiltInSubgroupID                = 40
 	BuiltInSubgroupLocalInvocationID = 41
 )
 

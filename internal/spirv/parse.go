@@ -116,7 +116,7 @@ func (r *reader) damaged(format string, args ...any) error {
 
 // minOperands is the minimum number of operands of an instruction.
 var minOperands = map[uint16]int{OpExtension: 1, OpEntryPoint: 3, OpExecutionMode: 2, OpCapability: 1, OpTypeBool: 1,
-	OpTypeInt: 3, OpTypeFloat: 2,
+	OpTypeInt: 3, OpTypeFloat: 2, OpModuleProcessed: 1,
 	OpTypeVector: 3, OpTypeMatrix: 3, OpTypeArray: 3, OpTypeRuntimeArray: 2, OpTypeStruct: 1, OpTypePointer: 3,
 	OpConstant:          3,
 	OpConstantComposite: 2, OpConstantNull: 2, OpSpecConstant: 3, OpSpecConstantComposite: 2, OpSpecConstantOp: 3,
@@ -135,6 +135,10 @@ func (r *reader) instruction(op uint16, w []uint32) error {
 	case OpExtension:
 		name, _, err := r.text(w)
 		r.m.Extensions = append(r.m.Extensions, name)
+		return err
+	case OpModuleProcessed:
+		note, _, err := r.text(w)
+		r.m.Notes = append(r.m.Notes, note)
 		return err
 	case OpEntryPoint:
 		name, _, err := r.text(w[2:])

@@ -83,10 +83,13 @@ static int check_sizes(const vk_function* f, const vk_device* d, const vk_pipeli
     if (TVMGO_UNLIKELY(s[i] > limit))
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the limit of blockIdx.%c is %zu", SHAPE_ARGS(f, s, d), "xyz"[i],
                          limit);
-    if (TVMGO_UNLIKELY(own[0] != 0 && (f->block_given >> i & 1) && s[3 + i] != own[i]))
+    if (TVMGO_UNLIKELY(own[0] != 0 && !p->shape.linear && (f->block_given >> i & 1) && s[3 + i] != own[i]))
       return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the block must be [%u, %u, %u], which is fixed in the shader",
                          SHAPE_ARGS(f, s, d), own[0], own[1], own[2]);
   }
+  if (TVMGO_UNLIKELY(p->shape.linear && s[3] * s[4] * s[5] != own[0]))
+    return tvmgo_raise(TVMGO_VALUE_ERROR, SHAPE ": the block must have %u threads, which is fixed in the shader",
+                       SHAPE_ARGS(f, s, d), own[0]);
   return tvmgo_kernel_blocks_fit(s) ? 0 : tvmgo_kernel_too_many_blocks(&f->k, s, d->index);
 }
 

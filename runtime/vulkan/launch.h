@@ -11,6 +11,9 @@ typedef struct {
   uint8_t uniform;        /* scalars are in a uniform buffer, binding num_buffers; otherwise in push constants */
   uint8_t unread;         /* the code reads no scalar, so none are passed */
   uint32_t block[3];      /* size of a work-group; zeros if unknown */
+  uint32_t subgroup;      /* the subgroup size that the pipeline requires; 0: any */
+  uint8_t full;           /* the pipeline requires full subgroups */
+  uint8_t linear;         /* the code counts the threads of all dimensions of a block along the first one */
   uint8_t access[TVMGO_MAX_KERNEL_ARGS]; /* USE_… of each buffer */
 } vk_shape;
 

@@ -68,8 +68,15 @@ static VkResult make_pipeline(vk_pipeline* p, const char* entry, const uint32_t*
   VkResult rc = d->f.vkCreateShaderModule(d->handle, &module, NULL, &code);
   if (rc != VK_SUCCESS) return rc;
   tvmgo_vk_name(d, VK_OBJECT_TYPE_SHADER_MODULE, (uint64_t)(uintptr_t)code, "%s", entry);
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+      .requiredSubgroupSize = p->shape.subgroup};
   VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
                                       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                                                .pNext = p->shape.subgroup != 0 ? &size : NULL,
+                                                .flags = p->shape.full
+                                                    ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
+                                                    : 0,
                                                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                                                 .module = code,
                                                 .pName = entry},

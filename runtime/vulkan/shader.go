@@ -52,6 +52,9 @@ func (c *code) make(k *C.vk_function, f *blob.Function, d *C.vk_device) error {
 	if err := checkBuffers(f.Key, &shape, d); err != nil {
 		return err
 	}
+	if err := needSubgroups(f.Key, module, e, d, &shape); err != nil {
+		return err
+	}
 	p := &d.properties
 	key := diskcache.Key("pipeline", string(C.GoBytes(unsafe.Pointer(&p.pipelineCacheUUID[0]), 16)),
 		C.GoString(&p.deviceName[0]), fmt.Sprint(p.vendorID, p.deviceID, p.driverVersion), string(s.Code), f.Name,

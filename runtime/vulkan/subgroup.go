@@ -1,0 +1,40 @@
+package vulkan
+
+/*
+#include "launch.h"
+*/
+import "C"
+
+import (
+	"slices"
+
+	"tvmgo/internal/kernels"
+	"tvmgo/internal/spirv"
+)
+
+// needSubgroups makes a pipeline require the subgroup size that the kernel was built for, if the device can choose one.
+// Otherwise a warp may be a part of a subgroup, except in kernels with cooperative matrices. A device without such
+// subgroups is an error.
+func needSubgroups(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_device, s *C.vk_shape) error {
+	n := C.uint32_t(m.SubgroupSize())
+	if n == 0 {
+		return nil
+	}
+	s.linear = 1
+	least, most := d.min_subgroup_size, d.max_subgroup_size
+	full := e.LocalSize[0] > 0 && e.LocalSize[0]%uint32(n) == 0
+	if d.has.subgroup_size_control != 0 && n >= least && n <= most {
+		s.subgroup = n
+		if full {
+			s.full = 1
+		}
+		return nil
+	}
+	whole := slices.Contains(m.Capabilities, spirv.CooperativeMatrixKHR)
+	if n == least && n == most || !whole && n < least && least%n == 0 {
+		return nil
+	}
+	return kernels.NotSupported("kernel %s needs subgroups of %d threads, and %s has subgroups of %d to %d: build it "+
+		"with the option thread_warp_size of target vulkan set to a size that the device has", kernel, int(n), deviceText(d),
+		int(least), int(most))
+}

@@ -21,8 +21,8 @@ func scheduleGPU(g *schedule.Group) (bool, error) {
 		return false, err
 	}
 	l := LimitsOf(g.Target)
-	if !c.Convolution.group(g, &c.Matmul, &c.TensorCore, &c.Elementwise, l) && !c.Rows.group(g, l) &&
-		!c.Reduction.group(g, l) && !c.TensorCore.group(g, l) &&
+	if !c.Convolution.group(g, &c.Matmul, &c.TensorCore, &c.Elementwise, l) &&
+		!c.Rows.group(g, &c.Reduction, &c.Elementwise, l) && !c.Reduction.group(g, l) && !c.TensorCore.group(g, l) &&
 		!c.Matmul.group(g, &c.Elementwise, l) && !c.Transpose.group(g, l) {
 		c.Elementwise.group(g, l)
 	}

@@ -40,6 +40,9 @@ const mostUnrolled = 64
 
 // count returns the number of vectors of a thread.
 func (d *rowGroup) count(threads, lanes int) int64 {
+	if d.length < 0 {
+		return mostUnrolled + 1
+	}
 	part := int64(threads * lanes)
 	return (d.length + part - 1) / part
 }

@@ -79,7 +79,7 @@ type rowGroup struct {
 }
 
 // group schedules a group that reduces rows and uses the results; false if it is not such a group.
-func (r *Rows) group(g *schedule.Group, l Limits) bool {
+func (r *Rows) group(g *schedule.Group, full *Reduction, e *Elementwise, l Limits) bool {
 	d := &rowGroup{Rows: r, l: l, s: g.Schedule, root: g.Root, parts: g.Parts()}
 	if g.Op == nil || len(d.parts) == 0 {
 		return false
@@ -95,7 +95,7 @@ func (r *Rows) group(g *schedule.Group, l Limits) bool {
 	}
 	threads, lanes := d.divided()
 	if threads == 0 {
-		return false
+		return d.long(g, full, e)
 	}
 	if g.Op.InverseDivisor {
 		d.parts = rows.MultiplyByInverse(d.s, d.root, d.parts)

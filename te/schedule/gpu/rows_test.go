@@ -256,3 +256,98 @@ func TestRows_RandomShapes(t *testing.T) {
 		require.InDeltaSlice(t, want, computed(t, m, to, data()), 1e-4, "%s\n%s", what, text.Print(m))
 	}
 }
+
+// Rows that registers do not hold, and rows of unknown length, are read twice: in one kernel if there are many, else by
+// several blocks.
+func TestRows_Long(t *testing.T) {
+	for _, to := range rowTargets[:3] {
+		made := must.Get(target.New(to))(t)
+		for name := range rowOperators {
+			for _, few := range []bool{false, true} {
+				c := must.Get(ops.DefaultConfig(made))(t)
+				c.Rows.Registers, c.Rows.Threads, c.Rows.WarpRow = 2, min(8, c.Rows.Threads), 1
+				c.Rows.Columns, c.Reduction.Part = min(4, c.Rows.Threads), 8
+				if c.Reduction.Blocks = 1; few {
+					c.Reduction.Blocks = 512
+				}
+				for _, n := range []int32{31, 32, 100, 251} {
+					checkRows(t, name, made, c, []int32{3, n}, 1)
+				}
+				if !strings.Contains(name, "norm") {
+					checkRows(t, name, made, c, []int32{70, 5}, 0)
+				}
+			}
+		}
+	}
+}
+
+// Many long rows take one kernel, few take kernels for parts of rows, for the whole rows, and for the elements. Each
+// element is read twice.
+func TestRows_LongKernels(t *testing.T) {
+	for name, c := range map[string]struct {
+		x       *te.Tensor
+		kernels int
+		vectors bool
+	}{
+		"many long rows":         {array(tir.Float32, 1<<12, 100000), 1, true},
+		"few long rows":          {array(tir.Float32, 2, 1<<22), 3, true},
+		"rows of unknown length": {symbolic("m", "n"), 1, false},
+	} {
+		for _, op := range []string{"softmax", "logsoftmax", "layernorm", "rmsnorm", "variance"} {
+			g := te.Placeholder(c.x.ProducerShape()[1:], tir.Float32, "g")
+			y := rowOperators[op](c.x, g, 1)
+			require.NoError(t, y.Err())
+			var args []*te.Tensor
+			if args = append(args, c.x); strings.Contains(op, "norm") {
+				args = append(args, g)
+			}
+			got := lowered(t, ofGPU, []*te.Tensor{y}, args...)
+			kernels, reads := c.kernels, 2
+			if op == "variance" {
+				kernels, reads = (kernels+1)/2, 1
+			}
+			require.Equal(t, kernels, strings.Count(got, `thread "blockIdx.x"`), "%s, %s\n%s", op, name, got)
+			loads := regexp.MustCompile(`\bX\[`).FindAllString(got, -1)
+			if op != "rmsnorm" || c.vectors { // x·x
+				require.LessOrEqual(t, len(loads), reads+1, "%s, %s\n%s", op, name, got)
+			}
+			if op != "variance" {
+				require.Equal(t, c.vectors, strings.Contains(got, "vectorized"), "%s, %s\n%s", op, name, got)
+			}
+		}
+	}
+}
+
+// A part of a row that a thread reads may be -inf alone.
+func TestRows_LongInfinite(t *testing.T) {
+	made := must.Get(target.New("opencl"))(t)
+	c := must.Get(ops.DefaultConfig(made))(t)
+	c.Rows.Registers, c.Rows.Threads, c.Rows.Columns, c.Rows.WarpRow, c.Reduction.Blocks = 1, 8, 8, 1, 1
+	x := te.Placeholder(te.Dims(3, 24), tir.Float32, "x")
+	y := ops.Softmax(x, "y")
+	m := must.Get(te.Lower(must.Get(ops.ScheduleWith(made, c, y))(t), []any{x, y}, "f"))(t)
+	values := make([]float64, 3*24)
+	for i := range values {
+		values[i] = math.Inf(-1)
+		if i < 24 && i%8 == 3 {
+			values[i] = -2
+		}
+		if i >= 48 {
+			values[i] = -1e38
+		}
+	}
+	given := []any{must.Get(tirrun.From(tir.Float32, values, 3, 24))(t), must.Get(tirrun.New(tir.Float32, 3, 24))(t)}
+	got := computed(t, m, made, given)
+	for i, v := range got {
+		switch {
+		case i < 24 && i%8 == 3:
+			require.InDelta(t, 1.0/3, v, 1e-6)
+		case i < 24:
+			require.Zero(t, v)
+		case i < 48:
+			require.True(t, math.IsNaN(v), "all are -inf")
+		default:
+			require.InDelta(t, 1.0/24, v, 1e-6)
+		}
+	}
+}

@@ -87,6 +87,9 @@ func randomConvConfig(rng *rand.Rand, c *Config) {
 	v.Threads, v.Blocks = upTo(1, 64), 1<<rng.IntN(10)
 	v.Registers, v.Unrolled = 1<<upTo(2, 10), 1<<upTo(0, 7)
 	m := &c.Matmul
+	if !m.Shared { // its parameters depend on each other
+		return
+	}
 	thread := func() int { return 1 << upTo(0, 2) }
 	m.ThreadM, m.ThreadN = thread(), thread()
 	m.BlockM, m.BlockN, m.BlockK = m.ThreadM<<upTo(0, 3), m.ThreadN<<upTo(0, 3), 1<<upTo(0, 4)

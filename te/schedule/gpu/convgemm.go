@@ -8,10 +8,10 @@ import (
 // gemm schedules a convolution as a product of matrices for each group: that of the filters, and that of the elements
 // of each window. The second one contains an element of the image as often as windows do, and is never stored: the
 // elements are fetched from the image into shared memory when a block needs them. It returns false if the group is
-// something else, or too small.
+// something else, too small, or for a device whose shared memory is not faster.
 func (c *Convolution) gemm(g *schedule.Group, m *Matmul, t *TensorCore, e *Elementwise, l Limits) bool {
 	p := windowsOf(g)
-	if p == nil {
+	if p == nil || !m.Shared {
 		return false
 	}
 	if t.product(g, p, l) {

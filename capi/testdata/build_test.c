@@ -75,7 +75,7 @@ static void check_programs(void) {
 static void check_mistakes(void) {
   TVMFFIAny out, source;
   FAILS(CALL("codegen.Build", &out, text_view(program), text_view("metal")), "NotSupportedError",
-      "no code generator target.build.metal is enabled: enabled are c, cuda, llvm, opencl, vulkan");
+      "no code generator target.build.metal is enabled: enabled are c, cuda, llvm, nvptx, opencl, vulkan");
   FAILS(CALL("codegen.Build", &out, text_view(program), text_view("nonesuch")), "ValueError",
       "codegen.Build: argument 1: ");
   FAILS(CALL("codegen.Build", &out, text_view(program), text_view("")), "ValueError",

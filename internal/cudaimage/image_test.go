@@ -172,6 +172,8 @@ func TestDescribe_EveryByte(t *testing.T) {
 func FuzzDescribe(f *testing.F) {
 	for _, name := range []string{"k.ptx", "cuda12_sm_90a.cubin", "cuda13_sm_90a.cubin", "plain.fatbin", "packed.fatbin"} {
 		f.Add(file(f, name))
+		f.Add(Record(file(f, name), []Kernel{{Name: "scale", Resources: &Resources{Arch: "sm_90", Registers: 8,
+			Spills: &Spills{4, 4}}}}))
 	}
 	f.Fuzz(func(t *testing.T, image []byte) {
 		info, err := Describe(image)
@@ -184,6 +186,9 @@ func FuzzDescribe(f *testing.F) {
 		for _, p := range info.Parts {
 			require.True(t, p.Format == PTX || p.Arch != "")
 			for _, k := range p.Kernels {
+				if r := k.Resources; r != nil {
+					require.True(t, isArch(r.Arch) && r.Registers >= 0 && r.Shared >= 0 && r.Constant >= 0 && r.Local >= 0)
+				}
 				require.NotEmpty(t, k.Name)
 				require.LessOrEqual(t, len(k.Name), len(image))
 				total += 1 + len(k.Params)

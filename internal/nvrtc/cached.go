@@ -25,18 +25,18 @@ func (c *Compiler) CompileCached(ctx context.Context, s Source) (Result, error) 
 		return Result{}, c.fail(s, err, "%v", err)
 	}
 	key := c.key(s)
-	var r Result
-	if b := results.Read(key); b != nil && json.Unmarshal(b, &r) == nil && len(r.Image) > 0 && r.Kind == s.Want {
-		return r, nil
+	var o output
+	if b := results.Read(key); b != nil && json.Unmarshal(b, &o) == nil && len(o.Image) > 0 && o.Kind == s.Want {
+		return c.result(s, o)
 	}
-	r, err := c.run(ctx, s)
+	o, err := c.run(ctx, s)
 	if err != nil {
 		return Result{}, err
 	}
-	if b, err := json.Marshal(r); err == nil {
+	if b, err := json.Marshal(o); err == nil {
 		_ = results.Write(key, b) // if this fails, the next process compiles again
 	}
-	return r, nil
+	return c.result(s, o)
 }
 
 // key returns the cache key of a source.

@@ -66,7 +66,11 @@ func (c *Compiler) Compile(ctx context.Context, s Source) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, c.fail(s, err, "%v", err)
 	}
-	return c.run(ctx, s)
+	o, err := c.run(ctx, s)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.result(s, o)
 }
 
 func (c *Compiler) fail(s Source, kind error, format string, args ...any) *Error {
@@ -164,8 +168,27 @@ func (c *Compiler) options(s Source) []string {
 	return list
 }
 
+// output is what NVRTC and the assembler return. Its fields are those that are cached.
+type output struct {
+	Result // without its kernels, which may be read from the rest
+	Cubin  []byte
+	Report string // the log with the assembler's report
+}
+
+// result reads the kernels' resources, if they are requested.
+func (c *Compiler) result(s Source, o output) (Result, error) {
+	if !s.Resources {
+		return o.Result, nil
+	}
+	var err error
+	if o.Kernels, err = kernelsIn(o.Cubin, o.Report); err != nil {
+		return Result{}, c.fail(s, nil, "%v", err)
+	}
+	return o.Result, nil
+}
+
 // run compiles a source that was checked.
-func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
+func (c *Compiler) run(ctx context.Context, s Source) (output, error) {
 	options := c.options(s)
 	if !s.Resources {
 		return c.compile(ctx, s, options)
@@ -178,7 +201,7 @@ func (c *Compiler) run(ctx context.Context, s Source) (Result, error) {
 }
 
 // compile runs NVRTC.
-func (c *Compiler) compile(ctx context.Context, s Source, options []string) (Result, error) {
+func (c *Compiler) compile(ctx context.Context, s Source, options []string) (output, error) {
 	var m memory
 	defer m.free()
 	names := slices.Sorted(maps.Keys(s.Headers))
@@ -210,25 +233,18 @@ func (c *Compiler) compile(ctx context.Context, s Source, options []string) (Res
 	}
 	dl.Quietly(func() { C.tvmgo_nvrtc_run(c.api, job) })
 	full := C.GoStringN(job.log, C.int(job.log_size))
-	var spills map[string]cudaimage.Spills
-	if s.Resources {
-		spills, full = spillsIn(full)
-	}
 	log := bounded(full)
+	if s.Resources {
+		log = bounded(withoutReport(full))
+	}
 	if job.rc != 0 {
-		return Result{}, c.failed(ctx, s, job, log)
+		return output{}, c.failed(ctx, s, job, log)
 	}
 	if job.image_size == 0 {
-		return Result{}, c.fail(s, ErrInvalid, "the result contains no %s: the options request another kind of result",
+		return output{}, c.fail(s, ErrInvalid, "the result contains no %s: the options request another kind of result",
 			s.Want)
 	}
 	r := Result{Image: C.GoBytes(unsafe.Pointer(job.image), C.int(job.image_size)), Kind: s.Want, Log: log}
-	if s.Resources {
-		var err error
-		if r.Kernels, err = kernelsIn(C.GoBytes(unsafe.Pointer(job.cubin_image), C.int(job.cubin_size)), spills); err != nil {
-			return Result{}, c.fail(s, nil, "%v", err)
-		}
-	}
 	if s.Want == PTX {
 		r.Image = r.Image[:len(strings.TrimRight(string(r.Image), "\x00"))]
 	}
@@ -238,7 +254,11 @@ func (c *Compiler) compile(ctx context.Context, s Source, options []string) (Res
 		}
 		r.Names[s.Names[i]] = C.GoString(lowered)
 	}
-	return r, nil
+	o := output{Result: r}
+	if s.Resources {
+		o.Cubin, o.Report = C.GoBytes(unsafe.Pointer(job.cubin_image), C.int(job.cubin_size)), full
+	}
+	return o, nil
 }
 
 // Values of nvrtcResult that get their own error messages.

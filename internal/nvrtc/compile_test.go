@@ -205,3 +205,44 @@ func TestCompile_ManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// The resources of kernels come from the assembler, also for PTX, and its report is not part of the log.
+func TestCompile_Resources(t *testing.T) {
+	c := nvrtctest.Need(t)
+	spills := `
+extern "C" __global__ void __launch_bounds__(1024) spills(float* a) {
+  __shared__ float s[1000];
+  float x[96];
+#pragma unroll
+  for (int i = 0; i < 96; i++) x[i] = a[threadIdx.x + i * 1024];
+  s[threadIdx.x % 1000] = x[3];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 96; i++) a[threadIdx.x + i * 1024] = x[95 - i] * x[i] + s[threadIdx.x % 999];
+}
+`
+	for _, want := range []nvrtc.Kind{nvrtc.PTX, nvrtc.CUBIN} {
+		for range 2 { // the second one is cached
+			r := must.Get(c.CompileCached(t.Context(), source(func(s *nvrtc.Source) {
+				s.Code, s.Want, s.Resources = add+spills, want, true
+			})))(t)
+			require.Len(t, r.Kernels, 2)
+			plain, full := r.Kernels[0], r.Kernels[1]
+			if plain.Name != "add" {
+				plain, full = full, plain
+			}
+			require.Equal(t, &cudaimage.Spills{}, plain.Resources.Spills)
+			require.Equal(t, 64, full.Resources.Registers)
+			require.Equal(t, 4000, full.Resources.Shared)
+			require.GreaterOrEqual(t, full.Resources.Local, full.Resources.Spills.Stores)
+			require.Greater(t, full.Resources.Spills.Stores, 100)
+			require.Greater(t, full.Resources.Spills.Loads, 100)
+			require.NotContains(t, r.Log, "ptxas")
+		}
+	}
+	r := must.Get(c.Compile(t.Context(), source()))(t)
+	require.Nil(t, r.Kernels)
+	_, err := c.Compile(t.Context(), source(func(s *nvrtc.Source) { s.Arch, s.Resources = "compute_90", true }))
+	require.ErrorIs(t, err, nvrtc.ErrInvalid)
+	require.ErrorContains(t, err, "request sm_90")
+}

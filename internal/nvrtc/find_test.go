@@ -94,6 +94,33 @@ func TestFind_None(t *testing.T) {
 	require.Equal(t, path, c.Path())
 }
 
+// FindArch opens the newest library that supports an architecture, or else the newest one.
+func TestFindArch(t *testing.T) {
+	dir := bare(t)
+	for version, oldest := range map[string]string{"11.8": "35", "12.9": "50", "13.0": "75"} {
+		major, minor, _ := strings.Cut(version, ".")
+		fake(t, dir+"/all/libnvrtc.so."+version, "-DMAJOR="+major, "-DMINOR="+minor, "-DOLDEST="+oldest)
+	}
+	for arch, want := range map[int]string{80: "13.0", 75: "13.0", 50: "12.9", 35: "11.8", 60: "13.0", 0: "13.0"} {
+		c, broken := best(purpose{arch: arch}, librariesIn(dir+"/all"))
+		require.Empty(t, broken)
+		require.Equal(t, "NVRTC "+want, c.String(), arch)
+		require.Equal(t, arch != 60 && arch != 0, c.Supports(arch))
+	}
+}
+
+// An NVRTC that does not know the option for the assembler's report compiles without it.
+func TestResources_UnknownOption(t *testing.T) {
+	path := fake(t, bare(t)+"/libnvrtc.so", `-DREFUSES="--ptxas-options=-v"`)
+	c := must.Get(open(path))(t)
+	s := Source{Name: "a.cu", Code: "text", Arch: "sm_80", Resources: true}
+	r := must.Get(c.Compile(t.Context(), s))(t)
+	require.Equal(t, "text", string(r.Image))
+	require.Empty(t, r.Kernels)
+	s.Options = []string{verbose}
+	require.ErrorIs(t, must.Fail(c.Compile(t.Context(), s)), ErrInvalid, "the option is the request's own")
+}
+
 // Of several libraries, FindFor opens the newest one whose code the driver can run.
 func TestFindFor_Driver(t *testing.T) {
 	dir := bare(t)

@@ -17,10 +17,9 @@ var (
 		`(\d{1,9}) bytes spill loads$`)
 )
 
-// spillsIn reads the spills of functions from the assembler's report, and returns the log without the report.
-func spillsIn(log string) (of map[string]cudaimage.Spills, rest string) {
-	of = map[string]cudaimage.Spills{}
-	var others []string
+// spillsIn reads the spills of functions from a log with the assembler's report.
+func spillsIn(log string) map[string]cudaimage.Spills {
+	of := map[string]cudaimage.Spills{}
 	function := ""
 	for line := range strings.SplitSeq(log, "\n") {
 		if m := aboutFunction.FindStringSubmatch(line); m != nil {
@@ -31,19 +30,28 @@ func spillsIn(log string) (of map[string]cudaimage.Spills, rest string) {
 			loads, _ := strconv.Atoi(m[3])
 			of[function] = cudaimage.Spills{Stores: stores, Loads: loads}
 		}
+	}
+	return of
+}
+
+// withoutReport returns a log without the assembler's report.
+func withoutReport(log string) string {
+	var others []string
+	for line := range strings.SplitSeq(log, "\n") {
 		if !strings.HasPrefix(line, "ptxas info ") && !strings.HasPrefix(line, "ptxas   ") {
 			others = append(others, line)
 		}
 	}
-	return of, strings.Join(others, "\n")
+	return strings.Join(others, "\n")
 }
 
-// kernelsIn describes the kernels of a cubin.
-func kernelsIn(cubin []byte, spills map[string]cudaimage.Spills) ([]cudaimage.Kernel, error) {
+// kernelsIn describes the kernels of a cubin with the assembler's report about them.
+func kernelsIn(cubin []byte, report string) ([]cudaimage.Kernel, error) {
 	info, err := cudaimage.Describe(cubin)
 	if err != nil {
 		return nil, err
 	}
+	spills := spillsIn(report)
 	var kernels []cudaimage.Kernel
 	for _, p := range info.Parts {
 		for _, k := range p.Kernels {

@@ -26,11 +26,11 @@ func TestSchedule_KindsWithoutGenerator(t *testing.T) {
 	for _, v := range []any{"metal", "rocm -mcpu=gfx942", "webgpu"} {
 		require.ErrorContains(t, schedule(v), "it has no code generator: schedule for one of c, ", v)
 	}
-	for _, v := range []any{"c", "llvm", "opencl", "vulkan"} {
+	for _, v := range []any{"c", "llvm", "opencl", "vulkan", "cuda -arch=sm_80", "nvptx -mcpu=sm_80"} {
 		require.NoError(t, schedule(v), v)
 	}
-	require.NoError(t, target.SetAttr("nvptx", target.ColumnGenerator, true))
-	require.NoError(t, schedule("nvptx -mcpu=sm_80"))
+	require.NoError(t, target.SetAttr("rocm", target.ColumnGenerator, true))
+	require.NoError(t, schedule("rocm -mcpu=gfx942"))
 	must.Get(target.RegisterKind("ownkind", dlpack.CPU))(t)
 	require.NoError(t, schedule("ownkind"))
 	require.NoError(t, ops.RegisterSchedule("hexagon", "", func(*ops.Group) (bool, error) { return false, nil }))

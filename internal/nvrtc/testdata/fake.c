@@ -1,5 +1,5 @@
-/* A fake NVRTC for tests. MAJOR and MINOR set its version; NO_CUBIN and NO_ARCHS remove functions; FAIL selects the
- * function that fails. It installs signal handlers when it is loaded and when it compiles. */
+/* A fake NVRTC for tests. MAJOR and MINOR set its version; NO_CUBIN and NO_ARCHS remove functions; OLDEST is the first
+ * architecture; REFUSES is an option that it does not know; FAIL selects the function that fails. It installs signal handlers when it is loaded and when it compiles. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,6 +13,9 @@
 #endif
 #ifndef FAIL
 #define FAIL 0
+#endif
+#ifndef OLDEST
+#define OLDEST 70
 #endif
 
 static void steal(int s) { (void)s; }
@@ -57,6 +60,10 @@ int nvrtcSetFlowCallback(char* p, int (*callback)(void*, void*), void* payload) 
 int nvrtcCompileProgram(char* p, int n, const char* const* options) {
   (void)p, (void)n, (void)options;
   signal(SIGUSR2, steal);
+#ifdef REFUSES
+  for (int i = 0; i < n; i++)
+    if (strcmp(options[i], REFUSES) == 0) return 5;
+#endif
 #ifdef NEEDS
   if (dlopen(NEEDS, RTLD_NOW) == NULL) return 7;
 #endif
@@ -114,7 +121,7 @@ int nvrtcGetNumSupportedArchs(int* n) {
 }
 int nvrtcGetSupportedArchs(int* list) {
   list[0] = 80;
-  list[1] = 70;
+  list[1] = OLDEST;
   return 0;
 }
 #endif

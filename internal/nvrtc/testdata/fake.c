@@ -1,5 +1,6 @@
 /* A fake NVRTC for tests. MAJOR and MINOR set its version; NO_CUBIN and NO_ARCHS remove functions; OLDEST is the first
- * architecture; REFUSES is an option that it does not know; FAIL selects the function that fails. It installs signal handlers when it is loaded and when it compiles. */
+ * architecture; REFUSES is an option that it does not know; FAIL selects the function that fails. It installs signal
+ * handlers when it is loaded and when it compiles. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

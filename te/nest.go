@@ -294,6 +294,11 @@ func (l *lowering) relative(n *nest, leaves []tir.Expr) map[*tir.IterVar]tir.Exp
 	for _, r := range slices.Backward(n.st.rels) {
 		if r.fuse {
 			f, inner := value[r.parent], n.extent[r.inner]
+			if c, ok := constant(n.extent[r.outer]); ok && c == 1 {
+				value[r.outer] = tir.IntConst(r.outer.Var.Type, 0)
+				value[r.inner] = l.a.Simplify(widen(f, r.inner.Var.Type))
+				continue
+			}
 			value[r.outer] = l.a.Simplify(widen(tir.FloorDiv(f, widen(inner, f.DType())), r.outer.Var.Type))
 			value[r.inner] = l.a.Simplify(widen(tir.FloorMod(f, widen(inner, f.DType())), r.inner.Var.Type))
 			continue

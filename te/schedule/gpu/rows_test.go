@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,7 +115,7 @@ func TestRows_Interpreted(t *testing.T) {
 			if strings.Contains(name, "norm") {
 				continue
 			}
-			for _, shape := range [][]int32{{31, 5}, {3, 40, 2}} {
+			for _, shape := range [][]int32{{31, 5}, {3, 40, 2}, {2, 1, 33, 1}} {
 				checkRows(t, name, made, must.Get(ops.DefaultConfig(made))(t), shape, len(shape)-2)
 			}
 		}
@@ -172,6 +173,28 @@ func TestRows_Kernels(t *testing.T) {
 				require.Regexp(t, fmt.Sprintf(`vectorized \S+ in range\(%d\) \{\s+(X|g|masked).local`, c.lanes), got,
 					"%s, %s", op, name)
 			}
+		}
+	}
+}
+
+// A normalization over dimensions of which the first has one element, and of each channel alone.
+func TestRows_UnitDimensions(t *testing.T) {
+	for _, to := range rowTargets {
+		made := must.Get(target.New(to))(t)
+		for _, op := range []func(x *te.Tensor) *te.Tensor{
+			func(x *te.Tensor) *te.Tensor { return ops.LayerNorm(x, nil, nil, "y", 3, 1e-3) },
+			func(x *te.Tensor) *te.Tensor { return ops.GroupNorm(x, nil, nil, "y", 1, 1e-3) },
+			func(x *te.Tensor) *te.Tensor {
+				return ops.GroupNorm(ops.Reshape(x, "r", te.Dims(1, 3, 11, 5)...), nil, nil, "y", 3, 1e-3)
+			},
+		} {
+			x, _, data := rowArguments(t, []int32{3, 1, 11, 5})
+			y := op(x)
+			require.NoError(t, y.Err())
+			given := func() []any { return slices.Delete(data(y), 1, 2) }
+			want := computed(t, must.Get(te.Lower(must.Get(te.NewSchedule(y))(t), []any{x, y}, "f"))(t), nil, given())
+			m := must.Get(te.Lower(must.Get(ops.Schedule(made, y))(t), []any{x, y}, "f"))(t)
+			require.InDeltaSlice(t, want, computed(t, m, made, given()), 1e-4, text.Print(m))
 		}
 	}
 }

@@ -16,7 +16,11 @@ const kind = "opencl"
 // [Language].
 func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	return codegen.BuildKernels(kind, m, func(module *blob.DeviceModule) error {
-		text, err := New().Emit(m, t)
+		e := New()
+		if onCPU(t) {
+			e.Hooks.Vectors = cpuVectors{}
+		}
+		text, err := e.Emit(m, t)
 		module.Format, module.Data = "cl", []byte(text)
 		return err
 	})

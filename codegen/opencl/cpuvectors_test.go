@@ -1,0 +1,87 @@
+package opencl_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/codegen"
+	"tvmgo/dlpack"
+	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/tirrun"
+	"tvmgo/runtime"
+	"tvmgo/target"
+	"tvmgo/tir"
+	"tvmgo/tir/text"
+)
+
+const shifted = `
+func shifted(a: handle, b: handle, c: handle, d: handle) {
+  buffer A: T[40], param a
+  buffer B: T[40], param b
+  buffer C: bool[40], param c
+  buffer D: bool[40], param d
+  thread bx in range(1), thread "blockIdx.x" {
+    thread t in range(1), thread "threadIdx.x" {
+      alloc S: T[40], scope "shared"
+      S[ramp(1, 1, 16)] = A[ramp(3, 1, 16)]
+      eval storage_sync[void]("shared")
+      B[ramp(5, 1, 16)] = S[ramp(1, 1, 16)]
+      B[ramp(22, 1, 4)] = A[ramp(7, 1, 4)]
+      D[ramp(3, 1, 8)] = C[ramp(1, 1, 8)]
+    }
+  }
+}
+`
+
+// On a CPU, vectors at any element are accessed by pointers, in global and in shared memory; other devices use vload.
+func TestCPUVectors(t *testing.T) {
+	dev := dlpack.Device{Type: dlpack.OpenCL}
+	for typ, name := range map[tir.Type]string{tir.Float32: "float", tir.Int8: "char", tir.UInt16: "ushort",
+		tir.Int64: "long", tir.Float64: "double"} {
+		m := must.Get(text.Parse(strings.ReplaceAll(shifted, "T[40]", typ.String()+"[40]")))(t)
+		plain := must.Get(codegen.Build(m, must.Get(target.New("opencl -extensions=cl_khr_fp64"))(t)))(t)
+		defer plain.Close()
+		require.NotContains(t, openCLText(t, plain), "tvmgo_load")
+		if !runtime.DeviceExists(dev) {
+			gputest.Missing(t, dlpack.OpenCL, "there is no device")
+		}
+		config := must.Get(runtime.DetectTarget(dev))(t)
+		lib := must.Get(codegen.Build(m, config))(t)
+		defer lib.Close()
+		code := openCLText(t, lib)
+		require.Contains(t, code, "tvmgo_load_"+name+"16(&A[3])")
+		require.Contains(t, code, "vload8(0, &C[1])") // bools
+		a, b := make([]float64, 40), make([]float64, 40)
+		for i := range a {
+			a[i] = float64(i + 1)
+		}
+		in := must.Get(tirrun.From(typ, a, 40))(t)
+		x := must.Open(runtime.NewTensor(dlpack.DataType(typ), []int64{40}, dev))(t)
+		y := must.Open(runtime.NewTensor(dlpack.DataType(typ), []int64{40}, dev))(t)
+		c := must.Open(runtime.NewTensor(dlpack.Bool, []int64{40}, dev))(t)
+		d := must.Open(runtime.NewTensor(dlpack.Bool, []int64{40}, dev))(t)
+		require.NoError(t, x.CopyFromBytes(in.Data))
+		require.NoError(t, y.CopyFromBytes(make([]byte, len(in.Data))))
+		must.Get(gputest.Function(t, lib, "shifted").Call(x, y, c, d))(t)
+		out := must.Get(tirrun.New(typ, 40))(t)
+		require.NoError(t, y.CopyToBytes(out.Data))
+		for i := range b {
+			switch {
+			case i >= 5 && i < 21:
+				b[i] = a[i-2]
+			case i >= 22 && i < 26:
+				b[i] = a[i-15]
+			}
+		}
+		require.Equal(t, b, must.Get(tirrun.Values[float64](out))(t), name)
+	}
+}
+
+func openCLText(t *testing.T, m *runtime.Module) string {
+	t.Helper()
+	imports := must.Get(m.Imports())(t)
+	return must.Get(imports[0].GetSource("cl"))(t)
+}

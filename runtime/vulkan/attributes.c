@@ -7,6 +7,12 @@
 
 enum { HEADER_VERSION = 239 }; /* version of the Vulkan registry on which vulkan.spec is based */
 
+/* The size of a subgroup if all kernels have the same, so that code may rely on it; otherwise 1. */
+static int64_t warp_size(const vk_device* d) {
+  const int fixed = d->min_subgroup_size == d->max_subgroup_size && d->subgroup_size != 0;
+  return fixed && d->subgroup_stages & VK_SHADER_STAGE_COMPUTE_BIT ? d->subgroup_size : 1;
+}
+
 int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFFIAny* out) {
   char buf[256];
   *out = tvmgo_any_none();
@@ -20,7 +26,7 @@ int tvmgo_vk_get_attr(const TVMGODeviceAPI* api, int32_t id, int32_t kind, TVMFF
   uint32_t v = d->properties.apiVersion;
   switch (kind) {
     case kTVMGODeviceAttrMaxThreadsPerBlock: *out = tvmgo_any_int(l->maxComputeWorkGroupInvocations); return 0;
-    case kTVMGODeviceAttrWarpSize: *out = tvmgo_any_int(1); return 0; /* code must not rely on a larger subgroup */
+    case kTVMGODeviceAttrWarpSize: *out = tvmgo_any_int(warp_size(d)); return 0;
     case kTVMGODeviceAttrMaxSharedMemoryPerBlock: *out = tvmgo_any_int(l->maxComputeSharedMemorySize); return 0;
     case kTVMGODeviceAttrComputeVersion:
       snprintf(buf, sizeof buf, "%u.%u.%u", v >> 22 & 0x7f, v >> 12 & 0x3ff, v & 0xfff);
@@ -92,7 +98,7 @@ static int int_property(const vk_device* d, const char* name, int64_t* n) {
       {"supported_subgroup_operations", d->subgroup_stages & VK_SHADER_STAGE_COMPUTE_BIT ? d->subgroup_operations : 0},
       {"max_num_threads", l->maxComputeWorkGroupInvocations},
       {"max_threads_per_block", l->maxComputeWorkGroupInvocations},
-      {"thread_warp_size", 1},
+      {"thread_warp_size", warp_size(d)},
       {"max_block_size_x", l->maxComputeWorkGroupSize[0]},
       {"max_block_size_y", l->maxComputeWorkGroupSize[1]},
       {"max_block_size_z", l->maxComputeWorkGroupSize[2]},

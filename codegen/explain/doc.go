@@ -14,6 +14,9 @@
 // of different words of 4 bytes in the most used of the 32 banks: 1 means no conflict. Vectors of 8 and 16 bytes are
 // read by half and by quarter warps. Addresses of tensors are assumed to be aligned to 256 bytes.
 //
+// Loads and stores of fragments (tir.FragmentCall) are requests of the threads that hold the elements in the registers
+// of mma.sync; their operations count under the name "tensor:" and the type of the operands.
+//
 // Occupancy counts registers if they are known (Options.Resources); otherwise it assumes that they do not limit.
 // Occupancy and peak figures use tables of NVIDIA's GPUs from compute capability 6.0; other targets are
 // compared with their limits.

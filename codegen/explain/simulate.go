@@ -230,6 +230,9 @@ func (w *warp) intrinsic(e *tir.Call, value bool) bool {
 			}
 		}
 		return true
+	case "fragment_fill", "fragment_load", "fragment_mma", "fragment_store":
+		w.fragments(e)
+		return true
 	case "fma":
 		if value {
 			w.operations(e.Type, 2)

@@ -25,6 +25,7 @@ var measured = []struct {
 	{"matmul of float32, 1024 x 1024 x 1024", matrixProduct(tir.Float32, 1024, 1024, 1024)},
 	{"matmul of float32, 1000 x 1003 x 1001", matrixProduct(tir.Float32, 1000, 1003, 1001)},
 	{"matmul of float16, 1024 x 1024 x 1024", matrixProduct(tir.Float16, 1024, 1024, 1024)},
+	{"matmul of bfloat16, 1000 x 1003 x 1001", matrixProduct(tir.BFloat16, 1000, 1003, 1001)},
 	{"softmax of float32, 4096 x 1024", rowsOf(4096, 1024, softmaxOfRows)},
 	{"softmax of float32, 64 x 65536", rowsOf(64, 65536, softmaxOfRows)},
 	{"layer norm of float32, 4096 x 1024", rowsOf(4096, 1024, normalized)},

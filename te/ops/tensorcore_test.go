@@ -221,3 +221,119 @@ func TestTensorCores_Convolutions(t *testing.T) {
 	}
 	runOnDevice(t, cases, to)
 }
+
+// The kernels of large products access shared memory without bank conflicts, and global memory in whole sectors. They
+// do not spill registers.
+func TestTensorCores_Figures(t *testing.T) {
+	tf32 := func(c *Config) { c.TensorCore.TF32 = true }
+	for _, arch := range []string{"sm_80", "sm_90"} {
+		to := must.Get(target.New(`{"kind": "cuda", "arch": "` + arch + `", "host": "c"}`))(t)
+		for _, p := range []struct {
+			operand, sum tir.Type
+			options      []MatmulOption
+		}{
+			{tir.Float16, tir.Float32, nil}, {tir.Float16, tir.Float32, []MatmulOption{TransposeX()}},
+			{tir.BFloat16, tir.Float32, []MatmulOption{TransposeY()}},
+			{tir.Float16, tir.Float32, []MatmulOption{TransposeX(), TransposeY()}},
+			{tir.Int8, tir.Int32, []MatmulOption{TransposeY()}}, {tir.Float32, tir.Float32, nil},
+			{tir.Float32, tir.Float32, []MatmulOption{TransposeY()}},
+		} {
+			x, y := te.Placeholder(te.Dims(2048, 2048), p.operand, "X"), te.Placeholder(te.Dims(2048, 2048), p.operand, "Y")
+			out := Matmul(x, y, "Z", append(p.options, AccumulateIn(p.sum))...)
+			c := must.Get(DefaultConfig(to))(t)
+			tf32(c)
+			s := must.Get(ScheduleWith(to, c, out))(t)
+			report := must.Get(codegen.Explain(must.Get(te.Lower(s, []any{x, y, out}, "f"))(t), to))(t)
+			require.Len(t, report.Kernels, 1)
+			k := report.Kernels[0]
+			what := fmt.Sprint(arch, " ", p.operand, " ", len(p.options))
+			require.NotEmpty(t, k.Work.ByType["tensor:"+p.operand.String()], what)
+			for _, a := range k.Accesses {
+				if a.Ways != nil {
+					require.Equal(t, 1.0, a.Ways.Worst, "%s: %s", what, a.Index)
+				}
+				if a.Sectors != nil {
+					require.Equal(t, a.Sectors.Minimal, a.Sectors.Average, "%s: %s", what, a.Index)
+				}
+			}
+			if k.Resources != nil {
+				require.Zero(t, k.Resources.SpillStores+k.Resources.SpillLoads, what)
+				t.Log(what, k.Resources.Registers, k.SharedBytes, k.ThreadsPerBlock, k.Occupancy.Blocks)
+			}
+		}
+	}
+}
+
+// Mistakes in the code of a product by tensor cores give wrong results or errors when the code is executed.
+func TestTensorCores_Mutations(t *testing.T) {
+	to := deviceTargets(t, dlpack.CUDA)[0]
+	const n, k = 64, 160
+	x, y := te.Placeholder(te.Dims(n, k), tir.Float16, "X"), te.Placeholder(te.Dims(k, n), tir.Float16, "Y")
+	out := Matmul(x, y, "Z", AccumulateIn(tir.Float32))
+	s := must.Get(Schedule(to, out))(t)
+	program := must.Get(te.Lower(s, []any{x, y, out}, "f"))(t)
+	kernel := must.Get(codegen.Explain(program, to))(t).Kernels[0]
+	var grid cudarun.Grid
+	for d := range 3 {
+		grid.Blocks[d], grid.Threads[d] = int(kernel.Grid[d]), int(kernel.Block[d])
+	}
+	grid.Shared = int(kernel.SharedBytes)
+	code := kernelsFor(t, "sm_90", x, y, func(*Config) {}, AccumulateIn(tir.Float32))
+	a, b := sample(tir.Float16, n, k), sample(tir.Float16, k, n)
+	bits := func(v *nd) []uint16 {
+		data := memory(t, v, false).Data
+		all := make([]uint16, len(data)/2)
+		for i := range all {
+			all[i] = uint16(data[2*i]) | uint16(data[2*i+1])<<8
+		}
+		return all
+	}
+	right := func(code string) (bool, error) {
+		got := make([]float32, n*n)
+		library := must.Get(cudarun.Compile(code, cudarun.Options{Arch: 90}))(t)
+		if err := library.Launch("f_kernel", grid, bits(a), bits(b), got); err != nil {
+			return false, err
+		}
+		for i := range n {
+			for j := range n {
+				sum := 0.0
+				for l := range k {
+					sum += a.at(i, l) * b.at(l, j)
+				}
+				if float64(got[i*n+j]) != sum {
+					return false, nil
+				}
+			}
+		}
+		return true, nil
+	}
+	ok, err := right(code)
+	require.NoError(t, err)
+	require.True(t, ok)
+	head, body, _ := strings.Cut(code, `extern "C"`)
+	mutated := func(part, old, new string, i int) {
+		at := strings.Split(part, old)
+		require.Greater(t, len(at), i+1, old)
+		text := strings.Join(at[:i+1], old) + new + strings.Join(at[i+1:], old)
+		if part == head {
+			text += `extern "C"` + body
+		} else {
+			text = head + `extern "C"` + text
+		}
+		ok, err := right(text)
+		require.False(t, ok && err == nil, "%d: %s becomes %s: no error, and the result is right", i, old, new)
+	}
+	for i := range strings.Count(body, "__syncthreads();") {
+		mutated(body, "__syncthreads();", ";", i)
+	}
+	mutated(body, "tvmgo_cp_async_wait<1>", "tvmgo_cp_async_wait<2>", 0)
+	mutated(body, "tvmgo_cp_async_commit();", ";", 0)
+	mutated(body, "(step + 2) % 3", "(step + 1) % 3", 0)
+	mutated(body, "<4, true, true>", "<4, true, false>", 0)
+	mutated(body, "<4, true, false>", "<4, false, false>", 0)
+	mutated(body, "Z_left + 0, Z_right + 0)", "Z_right + 0, Z_left + 0)", 0)
+	mutated(head, "T* at = (T*)matrix + lane / 4 * row_step", "T* at = (T*)matrix + lane / 8 * row_step", 0)
+	mutated(head, "lane % 4 * 2 * column_step", "lane % 4 * column_step", 0)
+	mutated(head, "second = lane / 16", "second = lane / 8", 0)
+	mutated(head, `"r"(b[0]), "r"(b[1])`, `"r"(b[1]), "r"(b[0])`, 0)
+}

@@ -389,10 +389,17 @@ func (p *fragments) fetch(st *te.Stage, swapped bool) {
 	}
 	size, _ := tir.IntValue(axes[1].Extent)
 	lanes := (&gemm{contraction: p.contraction, tiling: tiling{bytes: p.bytes}}).lanes(st, axes[1], int(size))
-	all := st.Fuse(axes[0], axes[1])
-	var vector *tir.IterVar
+	row, column := axes[0], axes[1]
+	var vector, all *tir.IterVar
 	if lanes > 1 {
-		all, vector = st.Split(all, lanes)
+		column, vector = st.Split(column, lanes)
+	}
+	if lanes == width && int(size)/lanes < 8 { // 8 threads store to 8 rows, which are in different banks
+		outer, inner := st.Split(row, 8)
+		st.Reorder(outer, column, inner)
+		all = st.Fuse(st.Fuse(outer, column), inner)
+	} else {
+		all = st.Fuse(row, column)
 	}
 	again, x := st.Split(all, p.lanesOf())
 	again, y := st.Split(again, p.block[1]/p.warp[1])

@@ -11,6 +11,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
+	"tvmgo/tir/transform"
 )
 
 func newTarget(t *testing.T, x any) *target.Target {
@@ -63,6 +64,9 @@ func TestSchedule_Network(t *testing.T) {
 			require.NotContains(t, text, "parallel", kind)
 		case "c", "llvm":
 			require.NotContains(t, text, "blockIdx", kind)
+		}
+		for _, pass := range []transform.Pass{transform.SoftwarePipeline(transform.Language{}), transform.ThreadSync} {
+			m = must.Get(pass(m, nil))(t)
 		}
 		require.NoError(t, tirrun.Run(m, "f", given...), kind)
 		for n, a := range results[len(ins):] {

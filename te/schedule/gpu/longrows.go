@@ -19,6 +19,7 @@ func (d *rowGroup) long(g *schedule.Group, r *Reduction, e *Elementwise) bool {
 	if d.RowThreads > 0 || d.rows == 0 || d.length == 0 || !d.onePass(g.Op.Kind) {
 		return false
 	}
+	d.twice = true
 	stats := d.reductions()[0]
 	if g.Op.InverseDivisor {
 		d.parts = rows.MultiplyByInverse(d.s, d.root, d.parts)

@@ -28,8 +28,14 @@ func (d *rowGroup) divided() (threads, lanes int) {
 		threads = min(most, max(d.Shuffle, 32))
 	}
 	threads = min(threads, powerBelow(int(min(count, 1<<30))))
-	held := (count + int64(threads) - 1) / int64(threads) * int64(lanes)
-	if held*int64(max(32, d.bits()))/32 > int64(d.Registers) && threads > 1 || held > int64(d.Registers) {
+	registers := func() int64 {
+		held := (count + int64(threads) - 1) / int64(threads) * int64(lanes)
+		return (held*int64(d.bits()) + 31) / 32
+	}
+	for registers() > int64(d.Registers) && 2*threads <= most && int64(2*threads) <= count {
+		threads *= 2
+	}
+	if registers() > int64(d.Registers) {
 		return 0, 0
 	}
 	return threads, lanes
@@ -40,16 +46,16 @@ const mostUnrolled = 64
 
 // count returns the number of vectors of a thread.
 func (d *rowGroup) count(threads, lanes int) int64 {
-	if d.length < 0 {
+	if d.length < 0 || d.twice { // the compiler decides
 		return mostUnrolled + 1
 	}
 	part := int64(threads * lanes)
 	return (d.length + part - 1) / part
 }
 
-// bits is the size of the widest elements that are kept.
+// bits is the size of the widest elements that are kept, each of which takes a register or more.
 func (d *rowGroup) bits() int {
-	most := 8
+	most := 32
 	for _, t := range append(slices.Clone(d.parts), d.root) {
 		most = max(most, int(t.ProducerDType().Bits))
 	}

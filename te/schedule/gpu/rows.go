@@ -76,6 +76,7 @@ type rowGroup struct {
 	rows   int64        // the number of rows; -1: unknown
 	length int64        // of a row, in elements; -1: unknown
 	along  bool         // adjacent elements belong to one row
+	twice  bool         // no registers hold a row
 }
 
 // group schedules a group that reduces rows and uses the results; false if it is not such a group.

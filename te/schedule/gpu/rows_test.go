@@ -374,3 +374,12 @@ func TestRows_LongInfinite(t *testing.T) {
 		}
 	}
 }
+
+// Wider elements take more threads, not a second pass.
+func TestRows_WideElements(t *testing.T) {
+	for _, n := range []int32{1000, 1024, 16384} {
+		x := array(tir.Float64, 1<<12, n)
+		got := lowered(t, ofGPU, []*te.Tensor{ops.Softmax(x, "y")}, x)
+		require.Equal(t, 1, strings.Count(got, "= X["), "%d\n%s", n, got)
+	}
+}

@@ -57,3 +57,14 @@ func TestTranspose_Copies(t *testing.T) {
 		require.NotContains(t, lowered(t, ofGPU, []*te.Tensor{y}, x), `scope "shared"`)
 	}
 }
+
+// A grid with more blocks than one dimension has uses two; with more than these have, blocks repeat their work.
+func TestTranspose_GridLimit(t *testing.T) {
+	x := array(tir.Int8, 1<<16, 1<<16)
+	got := lowered(t, "vulkan -max_num_threads=64", []*te.Tensor{ops.Transpose(x, "y")}, x)
+	require.Contains(t, got, `in range(512), thread "blockIdx.y"`)
+	require.Contains(t, got, `in range(512), thread "blockIdx.x"`)
+	x = symbolic("n", "m")
+	got = lowered(t, "vulkan -max_num_threads=64", []*te.Tensor{ops.Transpose(x, "y")}, x)
+	require.Regexp(t, `in range\(min\(.*65535.*\)\), thread "blockIdx.x"`, got)
+}

@@ -15,11 +15,10 @@ func (w *writer) cast(to, from scalar, x id) id {
 	case to.class == boolean:
 		return w.truthOf(from, x)
 	case from.class == boolean:
-		one := w.number(to, 1)
 		if to.class == floating {
-			one = w.real(to, 1)
+			return w.op(spv.OpSelect, w.typeOf(to), x, w.real(to, 1), w.zero(to))
 		}
-		return w.op(spv.OpSelect, w.typeOf(to), x, one, w.zero(to))
+		return w.op(spv.OpSelect, w.typeOf(to), x, w.number(to, 1), w.zero(to))
 	case to.class == integer && from.class == integer:
 		return w.castInteger(to, from, x)
 	case to.class == integer && from.native():

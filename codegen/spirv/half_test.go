@@ -10,6 +10,7 @@ import (
 	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/spirvtest"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/tir"
 )
@@ -74,4 +75,17 @@ func f(a: handle, b: handle, w: handle, c: handle) {
 		}
 		require.Empty(t, wrong)
 	}
+}
+
+// A conversion of truth values declares no type that the kernel does not compute with.
+func TestEmit_HalfOfTruth(t *testing.T) {
+	m := gpuprograms.Parsed(t, `
+func f(a: handle, b: handle) {
+  buffer A: bool[8], param a
+  buffer B: float16[8], param b
+  thread i in range(8), thread "threadIdx.x" { B[i] = cast(float16, A[i]) }
+}
+`)
+	code := shaders(t, m, device(t, `{"kind": "vulkan", `+halves+"}"))[0].Code
+	require.NotContains(t, spirvtest.Disassemble(t, code), "ushort")
 }

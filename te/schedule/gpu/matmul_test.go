@@ -48,3 +48,28 @@ func TestMatmul_Tiles(t *testing.T) {
 		require.Equal(t, c.vectors, strings.Contains(global, "vectorized"), "%s: %s", name, global)
 	}
 }
+
+// The long sums of a small product are divided between blocks, and a second kernel adds their parts. Those of a large
+// product are not, and a product with a vector is a reduction.
+func TestMatmul_ThinShapes(t *testing.T) {
+	for name, c := range map[string]struct {
+		m, n, k      int32
+		parts, tiles bool // those of reductions are others
+	}{
+		"long sums":   {16, 16, 65536, true, true},
+		"one block":   {64, 64, 4096, true, true},
+		"short sums":  {16, 16, 512, false, true},
+		"large":       {4096, 4096, 4096, false, true},
+		"row vector":  {1, 4096, 4096, false, false},
+		"column":      {4096, 1, 4096, false, false},
+		"thin matrix": {4, 128, 65536, true, true},
+	} {
+		x, y := matrix("A", tir.Float32, c.m, c.k), matrix("B", tir.Float32, c.k, c.n)
+		text := lowered(t, ofGPU, []*te.Tensor{ops.Matmul(x, y, "C")}, x, y)
+		require.Equal(t, c.tiles, strings.Contains(text, "C.left.shared"), name)
+		require.Equal(t, c.parts, c.tiles && strings.Contains(text, "C.parts"), name)
+		if c.parts {
+			require.Equal(t, 2, strings.Count(text, `thread "threadIdx.x"`), name)
+		}
+	}
+}

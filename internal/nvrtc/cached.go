@@ -26,10 +26,11 @@ func (c *Compiler) CompileCached(ctx context.Context, s Source) (Result, error) 
 	}
 	key := c.key(s)
 	var o output
-	if b := results.Read(key); b != nil && json.Unmarshal(b, &o) == nil && len(o.Image) > 0 && o.Kind == s.Want {
+	if b := results.Read(key); b != nil && json.Unmarshal(b, &o) == nil && len(o.Image) > 0 && o.Kind == s.Want &&
+		(len(o.Cubin) > 0 || !s.Resources) {
 		return c.result(s, o)
 	}
-	o, err := c.run(ctx, s)
+	o, err := c.run(ctx, s) // an entry without what is needed is replaced
 	if err != nil {
 		return Result{}, err
 	}

@@ -9,7 +9,7 @@
 # (/etc/OpenCL/vendors, OCL_ICD_VENDORS; /etc/vulkan/icd.d, /usr/share/vulkan/icd.d, VK_DRIVER_FILES).
 # TVMGO_CUDA_LIBRARY names another CUDA driver; CARD_FLAGS has options of bin/cuda_card, such as --quick; CUBLAS_LIBRARY
 # names cuBLAS where the linker does not find it. To try the kernels on drivers for the CPU, KERNELS is a folder that
-# `bin/measure -gpu -quarter 4 -write` made, and KERNEL_FLAGS is -quarter 4.
+# `measure -gpu -quarter 4 -write` made, and KERNEL_FLAGS is -quarter 4.
 set -u
 cd "$(dirname "$0")"
 OUT=${OUT:-$PWD/results}
@@ -22,6 +22,9 @@ failed=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
+for name in tvmgo measure; do
+  gzip -dc "bin/$name.gz" >"$work/$name" && chmod +x "$work/$name" || exit 1
+done
 
 say() { printf '%s\n' "$*" | tee -a "$OUT/summary.txt"; }
 fail() { # what failed, and a log whose end is printed
@@ -118,9 +121,9 @@ fi
   fi
 } | tee "$OUT/machine.txt"
 
-if bin/tvmgo devices --json >"$OUT/devices.json"; then cat "$OUT/devices.json"; else fail 'tvmgo devices --json'; fi
-if bin/tvmgo doctor >"$OUT/doctor.txt"; then cat "$OUT/doctor.txt"; else fail 'tvmgo doctor' "$OUT/doctor.txt"; fi
-bin/tvmgo devices >"$work/devices.txt"
+if "$work/tvmgo" devices --json >"$OUT/devices.json"; then cat "$OUT/devices.json"; else fail 'tvmgo devices --json'; fi
+if "$work/tvmgo" doctor >"$OUT/doctor.txt"; then cat "$OUT/doctor.txt"; else fail 'tvmgo doctor' "$OUT/doctor.txt"; fi
+"$work/tvmgo" devices >"$work/devices.txt"
 
 devices_of() { # type: prints the indices of its usable devices
   sed -n "/ absent: /d; s/^$1:\([0-9]*\) .*/\1/p" "$work/devices.txt"
@@ -130,7 +133,7 @@ devices_of() { # type: prints the indices of its usable devices
 try_artifact() {
   log="$OUT/$2_$(basename "$(dirname "$1")")_$(basename "$1" .so)_$4.log"
   if bin/gpu_artifact_test "$1" tree/testdata/artifacts "$3" "$4" addone vadd matmul >"$log" 2>&1 &&
-    bin/tvmgo run "$1" vadd --device "$2:$4" --in tree/testdata/artifacts/vadd_in0.npy \
+    "$work/tvmgo" run "$1" vadd --device "$2:$4" --in tree/testdata/artifacts/vadd_in0.npy \
       --in tree/testdata/artifacts/vadd_in1.npy \
       --out "$work/vadd.npy" --like 'float32[1001]' --repeat 100 >>"$log" 2>&1 &&
     cmp -i 128 "$work/vadd.npy" tree/testdata/artifacts/vadd_out.npy >>"$log" 2>&1; then
@@ -172,7 +175,7 @@ for type in cuda opencl vulkan; do
   for id in $(devices_of "$type"); do
     log="$OUT/gpu_$type$id.log"
     if bin/deploy_c bin/gpu.so add 32768 "$type:$id" >"$log" 2>&1 &&
-      bin/tvmgo run bin/gpu.so add --device "$type:$id" --in tree/testdata/artifacts/vadd_in0.npy \
+      "$work/tvmgo" run bin/gpu.so add --device "$type:$id" --in tree/testdata/artifacts/vadd_in0.npy \
         --in tree/testdata/artifacts/vadd_in1.npy \
         --out "$work/add.npy" --like 'float32[1001]' --repeat 100 >>"$log" 2>&1 &&
       cmp -i 128 "$work/add.npy" tree/testdata/artifacts/vadd_out.npy >>"$log" 2>&1; then
@@ -221,7 +224,7 @@ for type in cuda opencl vulkan; do
     continue
   fi
   result="$OUT/kernels_$type"
-  if bin/measure -gpu -on "$type" -from "${KERNELS:-kernels}" -json "$result.json" -svg "$result.svg" \
+  if "$work/measure" -gpu -on "$type" -from "${KERNELS:-kernels}" -json "$result.json" -svg "$result.svg" \
     ${KERNEL_FLAGS:-} >"$result.txt" 2>"$result.log"; then
     say "ok kernels on $type"
   elif grep -q 'is a CPU' "$result.log"; then

@@ -3,7 +3,7 @@
 # program, artifacts and run.sh. That machine needs no Go, no compiler and no network.
 #
 # The folder has the loaders of OpenCL and Vulkan (libOpenCL.so.1, libvulkan.so.1) from Debian's packages; the machine
-# has to have the drivers. Test programs are compressed with gzip. The folder also has NVRTC from NVIDIA's wheel,
+# has to have the drivers. Go programs are compressed with gzip. The folder also has NVRTC from NVIDIA's wheel,
 # compressed, if the size stays within LIMIT_MIB (60); otherwise run.sh uses the NVRTC of the machine.
 #
 #   build/scripts/gpu-bundle.sh FOLDER     `make gpu-bundle` calls it with TAGS and CGO_CFLAGS
@@ -56,6 +56,9 @@ done
 # A kernel for every kind of device.
 "$dist/bin/tvmgo" pack examples/kernel/add.cl examples/kernel/add.ptx examples/kernel/add.spv -o "$out/bin/gpu.so" \
   --func 'add(a: const float32[n], b: const float32[n], c: out float32[n]) launch blockIdx.x=n'
+
+# Programs are compressed, too.
+gzip "$out/bin/tvmgo" "$out/bin/measure"
 
 # The loaders and their licences.
 for loader in libOpenCL.so.1:ocl-icd-libopencl1 libvulkan.so.1:libvulkan1; do

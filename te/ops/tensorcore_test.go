@@ -18,9 +18,9 @@ import (
 	"tvmgo/tir"
 )
 
-// fragmentCases are products of matrices for tensor cores: of all types, transposed, batched, with epilogue, and of
+// fragmentProducts are products of matrices for tensor cores: of all types, transposed, batched, with epilogue, and of
 // sizes that no tile divides.
-func fragmentCases() (cases []opCase) {
+func fragmentProducts() (cases []opCase) {
 	type product struct {
 		batch         []int // of the left operand; the right one has one of them
 		rows, k, cols int
@@ -101,7 +101,7 @@ func fragmentCases() (cases []opCase) {
 // Products of matrices on tensor cores have the values of the reference: with the default blocks, and with others.
 func TestTensorCores(t *testing.T) {
 	to := deviceTargets(t, dlpack.CUDA)[0]
-	cases := fragmentCases()
+	cases := fragmentProducts()
 	for i, change := range []func(c *Config){
 		func(c *Config) {},
 		func(c *Config) {

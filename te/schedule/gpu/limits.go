@@ -75,9 +75,19 @@ func LimitsOf(t *target.Target) Limits {
 }
 
 // fragmentsOf returns the products of fragments that the warps of a target compute: those of tensor cores, by the
-// architecture of CUDA.
+// architecture of CUDA, or of cooperative matrices.
 func fragmentsOf(t *target.Target) []Fragment {
-	if t.DeviceType() != dlpack.CUDA {
+	half := Fragment{tir.Float16, tir.Float32, 16, 16, 16}
+	switch t.DeviceType() {
+	case dlpack.CUDA:
+	case dlpack.Vulkan: // this shape is the one that most devices have
+		matrices, _ := target.Get[bool](t, "supports_cooperative_matrix")
+		warp, _ := target.Get[int64](t, "thread_warp_size")
+		if matrices && warp > 1 {
+			return []Fragment{half}
+		}
+		return nil
+	default:
 		return nil
 	}
 	name, err := target.Get[string](t, "arch")
@@ -87,7 +97,7 @@ func fragmentsOf(t *target.Target) []Fragment {
 	arch, _ := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(name, "sm_"), "af"))
 	var all []Fragment
 	if arch >= 75 {
-		all = append(all, Fragment{tir.Float16, tir.Float32, 16, 16, 16})
+		all = append(all, half)
 	}
 	if arch >= 80 {
 		all = append(all, Fragment{tir.BFloat16, tir.Float32, 16, 16, 16}, Fragment{tir.Int8, tir.Int32, 16, 16, 32},

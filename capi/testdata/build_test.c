@@ -113,7 +113,7 @@ static void check_opencl(void) {
   drop(&module);
   OK(call_global("codegen.Kinds", NULL, 0, &kinds));
   OK(CALL("ffi.ArraySize", &size, kinds));
-  CHECK(size.v_int64 == 5);
+  CHECK(size.v_int64 == 6);
   drop(&kinds);
 }
 

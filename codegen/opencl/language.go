@@ -33,7 +33,8 @@ var Language = transform.Language{
 		"async_wait":     noAsync,
 	},
 	Last: []transform.Step{{Name: "verify extensions", Pass: verifyExtensions},
-		{Name: "unroll pairs", Pass: unrollPairs}, {Name: "lower textures", Pass: lowerTextures,
+		{Name: "peel loops", Pass: peelLoops}, {Name: "unroll pairs", Pass: unrollPairs},
+		{Name: "lower textures", Pass: lowerTextures,
 			After: []string{"vectorize", "split vectors"}}},
 }
 

@@ -22,7 +22,7 @@ func TestConv2D_RandomOnDevices(t *testing.T) {
 		}
 		t.Run(kind.String(), func(t *testing.T) {
 			rng := testseed.Rand(t)
-			for _, to := range randomTargets(t, kind) {
+			for _, to := range deviceTargets(t, kind) {
 				var cases []opCase
 				for n := range count {
 					cases = append(cases, randomConv(rng, n/2))

@@ -33,7 +33,7 @@ func TestRandomGraphs_OnDevices(t *testing.T) {
 	cpu := newTarget(t, "c")
 	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL, dlpack.CUDA} {
 		t.Run(kind.String(), func(t *testing.T) {
-			for n, to := range randomTargets(t, kind) {
+			for n, to := range deviceTargets(t, kind) {
 				var seeds []uint64
 				for i := range count {
 					seeds = append(seeds, first+uint64(n*count+i))
@@ -48,17 +48,6 @@ func TestRandomGraphs_OnDevices(t *testing.T) {
 			}
 		})
 	}
-}
-
-// randomTargets returns the targets for random programs. PoCL 3.1 mixes up the private arrays of work items that write
-// them under a condition between two barriers, as products of narrow matrices do with the schedules of a GPU: those run
-// on CUDA.
-func randomTargets(t *testing.T, kind dlpack.DeviceType) []*target.Target {
-	all := deviceTargets(t, kind)
-	if kind == dlpack.OpenCL {
-		return all[1:]
-	}
-	return all
 }
 
 // runGraphs computes the graphs of seeds with their schedules for a target, and returns the outputs of each.

@@ -235,6 +235,7 @@ static void query_properties(vk_device* d, extensions* e) {
   d->subgroup_stages = group.supportedStages;
   d->min_subgroup_size = size.minSubgroupSize != 0 ? size.minSubgroupSize : group.subgroupSize;
   d->max_subgroup_size = size.maxSubgroupSize != 0 ? size.maxSubgroupSize : group.subgroupSize;
+  d->max_subgroups = size.maxComputeWorkgroupSubgroups;
   d->max_push_descriptors = push.maxPushDescriptors;
   d->max_allocation = most.maxMemoryAllocationSize;
   d->driver_id = driver.driverID;

@@ -61,6 +61,7 @@ typedef struct vk_device {
   vk_features has;
   uint32_t subgroup_size, subgroup_operations, subgroup_stages;
   uint32_t min_subgroup_size, max_subgroup_size; /* both are subgroup_size if it cannot be chosen */
+  uint32_t max_subgroups;                        /* of a block whose pipeline requires a size; 0: not known */
   uint32_t max_push_descriptors;                 /* in a set; 0 without push_descriptor */
   uint64_t max_allocation;                       /* largest size of a VkDeviceMemory, in bytes */
   char driver_name[256], driver_info[256];

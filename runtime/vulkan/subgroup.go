@@ -24,10 +24,21 @@ func needSubgroups(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_
 	least, most := d.min_subgroup_size, d.max_subgroup_size
 	full := e.LocalSize[0] > 0 && e.LocalSize[0]%uint32(n) == 0
 	if d.has.subgroup_size_control != 0 && n >= least && n <= most {
-		s.subgroup = n
 		if full {
 			s.full = 1
 		}
+		if least == most { // a pipeline with a required size may have fewer threads
+			return nil
+		}
+		threads := uint64(1)
+		for _, size := range e.LocalSize {
+			threads *= uint64(max(1, size))
+		}
+		if top := uint64(n) * uint64(d.max_subgroups); threads > top && top > 0 {
+			return kernels.NotSupported("kernel %s has blocks of %d threads, and %s has at most %d in subgroups of %d: build "+
+				"it with the option max_threads_per_block=%d of target vulkan", kernel, threads, deviceText(d), top, int(n), top)
+		}
+		s.subgroup = n
 		return nil
 	}
 	whole := slices.Contains(m.Capabilities, spirv.CooperativeMatrixKHR)

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -94,5 +95,9 @@ func TestResources_OfDefaultSchedules(t *testing.T) {
 	if !pinned {
 		t.Skip("the golden figures are those of other versions of NVRTC")
 	}
-	golden.Text(t, "testdata/resources.golden.txt", b.String())
+	golden.Near(t, "testdata/resources.golden.txt", b.String(), registers, 2)
 }
+
+// registers finds their number in the golden file. NVRTC is not deterministic: now and then the same source needs one
+// register more or less, also in one process.
+var registers = regexp.MustCompile(`( *\d+) registers`)

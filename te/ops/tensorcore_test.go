@@ -98,7 +98,8 @@ func fragmentProducts() (cases []opCase) {
 	return cases
 }
 
-// Products of matrices on tensor cores have the values of the reference: with the default blocks, and with others.
+// Products of matrices on tensor cores have the values of the reference: with the default blocks, with others, and with
+// sums that several blocks compute.
 func TestTensorCores(t *testing.T) {
 	to := deviceTargets(t, dlpack.CUDA)[0]
 	cases := fragmentProducts()
@@ -108,6 +109,7 @@ func TestTensorCores(t *testing.T) {
 			c.TensorCore.BlockM, c.TensorCore.BlockN, c.TensorCore.WarpM, c.TensorCore.WarpN = 64, 32, 16, 32
 			c.TensorCore.Blocks, c.TensorCore.Stages, c.TensorCore.BlockBytes = 1, 1+len(cases)%2, 32
 		},
+		func(c *Config) { c.TensorCore.Part, c.TensorCore.Blocks = 16, 1000 }, // sums are divided
 	} {
 		config := must.Get(DefaultConfig(to))(t)
 		config.TensorCore.TF32 = true
@@ -220,7 +222,9 @@ func TestTensorCores_Convolutions(t *testing.T) {
 			cases = append(cases, c.of(tir.BFloat16, tir.BFloat16, tir.Void, tir.BFloat16))
 		}
 	}
-	runOnDevice(t, cases, to)
+	config := must.Get(DefaultConfig(to))(t)
+	config.TensorCore.Part, config.TensorCore.Blocks = 32, 1000 // for every second case: sums are divided
+	runScheduled(t, cases, to, func(n int, _ *te.Tensor) *Config { return []*Config{nil, config}[(n+n/2)%2] })
 }
 
 // The kernels of large products access shared memory without bank conflicts, and global memory in whole sectors. They

@@ -14,7 +14,7 @@ func (c *Convolution) gemm(g *schedule.Group, m *Matmul, t *TensorCore, e *Eleme
 	if p == nil || !m.Shared {
 		return false
 	}
-	if t.product(g, p, l) {
+	if t.product(g, p, e, l) {
 		return true
 	}
 	tiles, ok := m.tile(p, l)

@@ -110,13 +110,16 @@ func (p *gemm) sharedOperand(name string, d int) *te.Tensor {
 }
 
 // steps is the number of steps of all parts of a sum together.
-func (p *gemm) steps() tir.Expr {
-	steps := ceilDiv(fusedSize(p.k), p.depth)
-	parts := ceilDiv(steps, p.parts)
-	if n, ok := tir.IntValue(parts); ok {
-		return tir.IntConst(steps.DType(), n*int64(p.parts))
+func (p *gemm) steps() tir.Expr { return wholeSteps(fusedSize(p.k), p.depth, p.parts) }
+
+// wholeSteps is the number of steps of depth products that cover a sum, rounded up to a multiple of parts.
+func wholeSteps(size tir.Expr, depth, parts int) tir.Expr {
+	steps := ceilDiv(size, depth)
+	each := ceilDiv(steps, parts)
+	if n, ok := tir.IntValue(each); ok {
+		return tir.IntConst(steps.DType(), n*int64(parts))
 	}
-	return tir.Mul(parts, tir.IntConst(steps.DType(), int64(p.parts)))
+	return tir.Mul(each, tir.IntConst(steps.DType(), int64(parts)))
 }
 
 // ownOperand is a thread's operand of one product of each of its sums.

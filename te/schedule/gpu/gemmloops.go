@@ -8,36 +8,42 @@ import (
 	"tvmgo/tir"
 )
 
-// schedule makes the schedule of the group of the product. If sums have parts, their results are a tensor of its own,
-// which combine schedules the addition of.
+// schedule makes the schedule of the group of the product. If sums have parts, combine schedules their addition.
 func (p *gemm) schedule(g *schedule.Group, combine func()) {
-	s, name := p.s, p.result.ProducerName()
-	if p.parts > 1 {
-		shape := append([]tir.Expr{tir.I32(int32(p.parts))}, p.result.ProducerShape()...)
-		partial := te.Compute(shape, name+".parts", func(i ...tir.Expr) tir.Expr { return p.sum(i) })
-		part := te.ReduceAxis(tir.I32(0), tir.I32(int32(p.parts)), "part")
-		s.Replace(p.result, te.Compute(p.result.ProducerShape(), name+".whole", func(i ...tir.Expr) tir.Expr {
+	if root, b, m, n := p.roots(g, p.parts, p.sum, combine); root != nil {
+		p.kernel(root, b, m, n)
+	}
+}
+
+// roots returns the stage that a kernel of the product stores, and its axes of batch, m and n; nil after an error. Its
+// element for some indices is that of sums. If sums have parts, the stage is a tensor of its own, whose first index is
+// the part, the first axis of batch; combine schedules the addition of parts to the result.
+func (c *contraction) roots(g *schedule.Group, parts int, sum func(i []tir.Expr) tir.Expr, combine func()) (
+	root *te.Stage, b, m, n []*tir.IterVar) {
+	s, name, shape := c.s, c.result.ProducerName(), c.result.ProducerShape()
+	formula := func(i ...tir.Expr) tir.Expr { return sum(i) }
+	if parts > 1 {
+		partial := te.Compute(append([]tir.Expr{tir.I32(int32(parts))}, shape...), name+".parts", formula)
+		part := te.ReduceAxis(tir.I32(0), tir.I32(int32(parts)), "part")
+		s.Replace(c.result, te.Compute(shape, name+".whole", func(i ...tir.Expr) tir.Expr {
 			return te.Sum(partial.At(append([]tir.Expr{part.Var}, i...)...), part)
 		}))
 		combine()
 		st := s.Stage(partial)
 		axes := st.Axes()
-		b, m, n := p.positions(st, axes[1:])
-		p.kernel(st, append([]*tir.IterVar{axes[0]}, b...), m, n)
-		return
+		b, m, n = c.positions(st, axes[1:])
+		return st, append([]*tir.IterVar{axes[0]}, b...), m, n
 	}
-	s.Replace(p.result, te.Compute(p.result.ProducerShape(), name+".untiled", func(i ...tir.Expr) tir.Expr {
-		return p.sum(i)
-	}))
+	s.Replace(c.result, te.Compute(shape, name+".untiled", formula))
 	if s.Err() != nil {
-		return
+		return nil, nil, nil, nil
 	}
 	if g.Result != g.Root {
 		s.Stage(g.Result).ComputeInline()
 	}
 	st := s.Stage(g.Root)
-	b, m, n := p.positions(st, st.Axes())
-	p.kernel(st, b, m, n)
+	b, m, n = c.positions(st, st.Axes())
+	return st, b, m, n
 }
 
 // positions returns the axes of a stage that belong to batch, m and n. axes are those of the result's shape.

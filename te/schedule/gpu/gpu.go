@@ -22,8 +22,8 @@ func scheduleGPU(g *schedule.Group) (bool, error) {
 	}
 	l := LimitsOf(g.Target)
 	if !c.Convolution.group(g, &c.Matmul, &c.TensorCore, &c.Elementwise, l) &&
-		!c.Rows.group(g, &c.Reduction, &c.Elementwise, l) && !c.Reduction.group(g, l) && !c.TensorCore.group(g, l) &&
-		!c.Matmul.group(g, &c.Elementwise, l) && !c.Transpose.group(g, l) {
+		!c.Rows.group(g, &c.Reduction, &c.Elementwise, l) && !c.Reduction.group(g, l) &&
+		!c.TensorCore.group(g, &c.Elementwise, l) && !c.Matmul.group(g, &c.Elementwise, l) && !c.Transpose.group(g, l) {
 		c.Elementwise.group(g, l)
 	}
 	return true, nil

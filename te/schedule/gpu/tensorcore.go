@@ -19,16 +19,19 @@ type TensorCore struct {
 	Stages         int  // copies of the shared memory: with several, a step's operands are loaded during earlier ones
 	VectorBytes    int  // bytes that a thread loads or stores at once
 
-	// With fewer blocks than Blocks, blocks become smaller, to MinBlock × MinBlock results.
-	Blocks   int
-	MinBlock int
+	// With fewer blocks than Blocks, blocks become smaller, to MinBlock × MinBlock results. Sums of at least 2·Part
+	// products are divided instead once blocks have MinDivided × MinDivided results; a second kernel adds the parts.
+	Blocks     int
+	MinBlock   int
+	MinDivided int
+	Part       int
 	// MinSize is the least number of rows, columns and products of each sum for which fragments are used.
 	MinSize int
 }
 
 func defaultTensorCore(l Limits) TensorCore {
 	c := TensorCore{On: len(l.Fragments) > 0, BlockM: 128, BlockN: 128, WarpM: 64, WarpN: 32, BlockBytes: 64, Stages: 3,
-		VectorBytes: 16, Blocks: 128, MinBlock: 32, MinSize: 16}
+		VectorBytes: 16, Blocks: 128, MinBlock: 32, MinDivided: 64, Part: 512, MinSize: 16}
 	for c.threads(l) > l.Threads && c.BlockM*c.BlockN > 32*32 {
 		c.halve()
 	}
@@ -61,6 +64,8 @@ func (c *TensorCore) check(l Limits) error {
 		powerOfTwo("VectorBytes", c.VectorBytes, 1, 128, "16 values of 8 bytes"),
 		between("Blocks", c.Blocks, 1, 1<<31-1, "a grid has no more"),
 		powerOfTwo("MinBlock", c.MinBlock, 16, 1<<9, "shared memory"),
+		powerOfTwo("MinDivided", c.MinDivided, 16, 1<<9, "shared memory"),
+		between("Part", c.Part, 1, 1<<30, "an index has 32 bits"),
 		between("MinSize", c.MinSize, 1, 1<<30, "an index has 32 bits"),
 	} {
 		if err != nil {
@@ -75,18 +80,18 @@ func (c *TensorCore) check(l Limits) error {
 }
 
 // group schedules a group whose result is a sum of products that fragments can compute; false if it is something else,
-// or too small.
-func (c *TensorCore) group(g *schedule.Group, l Limits) bool {
+// or too small. The sums of parts are elementwise kernels.
+func (c *TensorCore) group(g *schedule.Group, e *Elementwise, l Limits) bool {
 	if !c.On && !c.TF32 {
 		return false
 	}
 	k := contractionOf(g.Schedule, g.Result)
-	return k != nil && len(g.Parts()) == 0 && len(k.m) == 1 && len(k.n) == 1 && c.product(g, k, l)
+	return k != nil && len(g.Parts()) == 0 && len(k.m) == 1 && len(k.n) == 1 && c.product(g, k, e, l)
 }
 
 // product schedules a group by the contraction that computes its result, and which reads the parts of its operator
 // inline; false if fragments cannot compute it, or if it is too small.
-func (c *TensorCore) product(g *schedule.Group, k *contraction, l Limits) bool {
+func (c *TensorCore) product(g *schedule.Group, k *contraction, e *Elementwise, l Limits) bool {
 	shape, ok := c.fragment(k, l)
 	if !ok {
 		return false
@@ -99,7 +104,7 @@ func (c *TensorCore) product(g *schedule.Group, k *contraction, l Limits) bool {
 		g.Schedule.Stage(part).ComputeInline()
 	}
 	k.left, k.right = narrowed(k.left), narrowed(k.right)
-	newFragments(k, t, l).schedule(g)
+	newFragments(k, t, l).schedule(g, func() { e.group(without(g), l) })
 	return true
 }
 
@@ -150,6 +155,7 @@ type fragmentTile struct {
 	block, warp [2]int // rows and columns
 	depth       int    // products of each sum in a step
 	stages      int
+	parts       int // parts of a sum, which different blocks compute; 1: none
 	bytes       int // that a thread loads or stores at once
 }
 
@@ -173,16 +179,20 @@ func (c *TensorCore) tile(k *contraction, f Fragment, l Limits) (t fragmentTile,
 	blocks := func() int64 {
 		return times(batch, times((rows-1)/int64(now.BlockM)+1, (cols-1)/int64(now.BlockN)+1))
 	}
-	for blocks() < int64(now.Blocks) && max(now.BlockM, now.BlockN) > least {
+	long := depth >= 2*int64(c.Part)
+	for blocks() < int64(now.Blocks) && max(now.BlockM, now.BlockN) > least &&
+		!(long && max(now.BlockM, now.BlockN) <= c.MinDivided) {
 		now.halve()
 	}
 	for {
 		now.spread()
 		t = fragmentTile{Fragment: f, block: [2]int{now.BlockM, now.BlockN}, warp: [2]int{now.WarpM, now.WarpN},
-			depth: max(f.K, now.BlockBytes/typeBytes(f.Operand)), stages: now.Stages, bytes: c.VectorBytes}
-		if steps := (depth-1)/int64(t.depth) + 1; steps < int64(t.stages) {
-			t.stages = int(steps)
+			depth: max(f.K, now.BlockBytes/typeBytes(f.Operand)), stages: now.Stages, parts: 1, bytes: c.VectorBytes}
+		steps := (depth-1)/int64(t.depth) + 1
+		if b := blocks(); long && 2*b <= int64(c.Blocks) {
+			t.parts = int(min((int64(c.Blocks)-1)/b+1, depth/int64(c.Part), steps, 1<<10))
 		}
+		t.stages = int(min(int64(t.stages), (steps-1)/int64(t.parts)+1))
 		switch {
 		case t.sharedBytes() <= l.Shared && now.threads(l) <= l.Threads:
 			return t, now.WarpM%f.M == 0 && now.WarpN%f.N == 0

@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,5 +44,30 @@ func TestTensorCore_Convolutions(t *testing.T) {
 		text := lowered(t, ofGPU, []*te.Tensor{y}, x, w)
 		require.Contains(t, text, "fragment_mma", groups)
 		require.NotContains(t, text, "alloc Y.pad", groups)
+	}
+}
+
+// The long sums of a small product are divided between blocks, and a second kernel adds their parts, and applies the
+// rest of the formula. Blocks of other products become smaller.
+func TestTensorCore_ThinShapes(t *testing.T) {
+	for name, c := range map[string]struct {
+		m, n, k int32
+		parts   int // 0: none
+	}{
+		"one block":       {64, 64, 4096, 8},
+		"thin":            {16, 4096, 4096, 2},
+		"no tile divides": {33, 130, 5000, 9},
+		"very long sums":  {64, 64, 1 << 20, 128},
+		"short sums":      {64, 64, 1000, 0},
+		"large":           {4096, 4096, 4096, 0},
+	} {
+		x, y := matrix("A", tir.Float16, c.m, c.k), matrix("B", tir.Float16, c.k, c.n)
+		text := lowered(t, ofGPU, []*te.Tensor{ops.Relu(ops.Matmul(x, y, "C"), "D")}, x, y)
+		require.Contains(t, text, "fragment_mma", name)
+		if c.parts == 0 {
+			require.NotContains(t, text, ".parts", name)
+			continue
+		}
+		require.Contains(t, text, fmt.Sprintf("C.wide.parts: float32[%d, %d, %d]", c.parts, c.m, c.n), name)
 	}
 }

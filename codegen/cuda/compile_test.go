@@ -16,6 +16,7 @@ import (
 	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/inspect"
 	"tvmgo/internal/nvrtc"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/nvrtctest"
 	"tvmgo/runtime"
@@ -45,7 +46,7 @@ func TestBuild_Formats(t *testing.T) {
 		{"cuda -arch=sm_90 -code-format=source", "cuda", "any architecture"},
 		{"cuda", "cuda", "any architecture"}, // sm_50 is only assumed
 	} {
-		built, code := builtFor(t, vadd(t, tir.Float32, 128), c.to)
+		built, code := builtFor(t, gpuprograms.VAdd(t, tir.Float32, 128), c.to)
 		require.Equal(t, c.format, code.Format, c.to)
 		info := must.Get(cudaimage.Describe(code.Data))(t)
 		require.Equal(t, c.format, string(info.Format), c.to)
@@ -72,7 +73,7 @@ func TestBuild_Formats(t *testing.T) {
 func TestBuild_ResourcesSurviveExport(t *testing.T) {
 	nvrtctest.Need(t)
 	for _, to := range []string{"cuda -arch=sm_75", "cuda -arch=sm_90", "nvptx -mcpu=sm_90"} {
-		built, _ := builtFor(t, tiles(t, 64, 64, 64, tir.Float32), to)
+		built, _ := builtFor(t, gpuprograms.Tiles(t, 64, 64, 64, tir.Float32), to)
 		path := filepath.Join(t.TempDir(), "tiles.so")
 		require.NoError(t, export.Library(context.Background(), built, path))
 		report := must.Get(inspect.File(path))(t)
@@ -143,7 +144,7 @@ func TestExplain_Registers(t *testing.T) {
 func TestBuild_Deterministic(t *testing.T) {
 	if os.Getenv("TVMGO_CUDA_TEST_CHILD") != "" {
 		for _, to := range []string{"cuda -arch=sm_90", "nvptx -mcpu=sm_90"} {
-			_, code := builtFor(t, tiles(t, 64, 64, 64, tir.Float32), to)
+			_, code := builtFor(t, gpuprograms.Tiles(t, 64, 64, 64, tir.Float32), to)
 			require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("TVMGO_CUDA_TEST_CHILD"), to[:5]), code.Data, 0o600))
 		}
 		return
@@ -166,7 +167,7 @@ func TestBuild_Deterministic(t *testing.T) {
 
 // Requests that cannot be met are errors that say how to change them.
 func TestBuild_BadRequests(t *testing.T) {
-	program := vadd(t, tir.Float32, 128)
+	program := gpuprograms.VAdd(t, tir.Float32, 128)
 	fails := func(to, want string, kind error) {
 		t.Helper()
 		given, err := target.New(to)

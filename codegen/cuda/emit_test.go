@@ -10,6 +10,7 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/codegen/cuda"
 	"tvmgo/internal/testing/golden"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/te"
@@ -19,7 +20,8 @@ import (
 
 func TestEmit_Golden(t *testing.T) {
 	for name, m := range map[string]*tir.IRModule{
-		"tiles": tiles(t, 13, 11, 10, tir.Float32), "vadd": vadd(t, tir.Float32, 128), "everything": parsed(t, everything),
+		"tiles": gpuprograms.Tiles(t, 13, 11, 10, tir.Float32), "vadd": gpuprograms.VAdd(t, tir.Float32, 128),
+		"everything": parsed(t, everything),
 	} {
 		code := source(t, m)
 		golden.Text(t, "testdata/"+name+".golden.cu", code)
@@ -46,7 +48,7 @@ func TestEmit_Names(t *testing.T) {
 	n := te.Var("atomicAdd")
 	a := te.Placeholder([]tir.Expr{n}, tir.Float32, "half")
 	b := te.Compute([]tir.Expr{n}, "float4", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.F32(1)) })
-	m := scheduled(t, "dot", []any{a, b}, b)(func(s *te.Schedule) {
+	m := gpuprograms.Scheduled(t, "dot", []any{a, b}, b)(func(s *te.Schedule) {
 		bx, tx := s.Stage(b).Split(b.Axes()[0], 32)
 		s.Stage(b).Bind(bx, "blockIdx.x")
 		s.Stage(b).Bind(tx, "threadIdx.x")
@@ -71,7 +73,7 @@ func __syncthreads(a: handle) {
 // BenchmarkEmit generates CUDA C of a kernel, after the passes.
 func BenchmarkEmit(b *testing.B) {
 	to := onDevice(b, "sm_90")
-	all := must.Get(transform.ForDevice(cuda.Language).Run(tiles(b, 512, 512, 512, tir.Float32), to))(b)
+	all := must.Get(transform.ForDevice(cuda.Language).Run(gpuprograms.Tiles(b, 512, 512, 512, tir.Float32), to))(b)
 	kernels := &tir.IRModule{}
 	for _, f := range all.Funcs {
 		if transform.IsKernel(f) {

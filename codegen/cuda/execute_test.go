@@ -16,6 +16,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/cudarun"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
@@ -99,7 +100,7 @@ func TestExecute_VectorsOfAnyLength(t *testing.T) {
 				by, within = 0.75, 1e-6
 			}
 			out := must.Get(tirrun.New(typ, n))(t)
-			executed(t, vadd(t, typ, 64), "vadd", within, array(t, r, typ, n), array(t, r, typ, n), out, by)
+			executed(t, gpuprograms.VAdd(t, typ, 64), "vadd", within, array(t, r, typ, n), array(t, r, typ, n), out, by)
 		}
 	}
 }
@@ -109,7 +110,7 @@ func TestExecute_SharedTiles(t *testing.T) {
 	for _, typ := range []tir.Type{tir.Float32, tir.Float64, tir.Int32} {
 		for _, s := range [][3]int64{{13, 11, 10}, {8, 4, 8}, {1, 1, 1}, {33, 40, 17}} {
 			out := must.Get(tirrun.New(typ, s[0], s[2]))(t)
-			executed(t, tiles(t, int32(s[0]), int32(s[1]), int32(s[2]), typ), "tiles", 1e-5,
+			executed(t, gpuprograms.Tiles(t, int32(s[0]), int32(s[1]), int32(s[2]), typ), "tiles", 1e-5,
 				array(t, r, typ, s[0], s[1]), array(t, r, typ, s[1], s[2]), out)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/cudarun"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/must"
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -21,7 +22,7 @@ func asyncProduct(t *testing.T, name string, n, inner int32) *tir.IRModule {
 	k := te.ReduceAxis(tir.I32(0), tir.I32(inner), "k")
 	c := te.Compute(te.Dims(n, n), "C",
 		func(i ...tir.Expr) tir.Expr { return te.Sum(tir.Mul(a.At(i[0], k.Var), b.At(k.Var, i[1])), k) })
-	return scheduled(t, name, []any{a, b, c}, c)(func(s *te.Schedule) {
+	return gpuprograms.Scheduled(t, name, []any{a, b, c}, c)(func(s *te.Schedule) {
 		local := s.CacheWrite(c, "local")
 		tile := s.CacheRead(a, "shared", local)
 		st := s.Stage(c)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -100,7 +101,7 @@ func manyTensors(n int) string {
 func TestBuild_SmallFloatsOnOldArchitectures(t *testing.T) {
 	for _, typ := range []tir.Type{tir.Float16, tir.BFloat16, tir.Float64, tir.Int64} {
 		for _, arch := range []string{"sm_50", "sm_53", "sm_60", "sm_70"} {
-			compiled(t, source(t, vadd(t, typ, 128)), arch)
+			compiled(t, source(t, gpuprograms.VAdd(t, typ, 128)), arch)
 			lanes := 128 / int(typ.Bits)
 			compiled(t, source(t, vectorized(t, "X * Y + X - Y", typ, typ, lanes)), arch)
 		}

@@ -16,6 +16,7 @@ import (
 	"tvmgo/tir/text"
 )
 
+// Scheduled returns a function that schedules outs and lowers them, with args as parameters, to a program.
 func Scheduled(t testing.TB, name string, args []any, outs ...*te.Tensor) func(func(*te.Schedule)) *tir.IRModule {
 	return func(how func(*te.Schedule)) *tir.IRModule {
 		t.Helper()

@@ -35,7 +35,8 @@ func accessible(t tir.Type) bool { return !tir.IsBool(t) && t.Lanes != 3 }
 // onCPU reports whether a target's driver runs kernels on a CPU.
 func onCPU(t *target.Target) bool { return t != nil && t.Attrs()["device_type"] == "cpu" }
 
-// accessFunctions returns the functions that cpuVectors calls, for the vectors that a program loads and stores.
+// accessFunctions returns the functions that cpuVectors calls, for the vectors that a program loads, stores and
+// computes: the emitter assembles some of the latter in an array of the thread, and loads them from there.
 func accessFunctions(m *tir.IRModule) string {
 	used := map[string]tir.Type{}
 	use := func(t tir.Type) {
@@ -49,6 +50,13 @@ func accessFunctions(m *tir.IRModule) string {
 			use(n.DType())
 		case *tir.BufferStore:
 			use(n.Value.DType())
+		case *tir.Ramp, *tir.Broadcast:
+		case tir.Expr:
+			if t := n.DType(); tir.IsBool(t) {
+				use(tir.Vector(tir.Int8, int(t.Lanes)))
+			} else {
+				use(t)
+			}
 		}
 		return true
 	})

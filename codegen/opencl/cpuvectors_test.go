@@ -85,3 +85,31 @@ func openCLText(t *testing.T, m *runtime.Module) string {
 	imports := must.Get(m.Imports())(t)
 	return must.Get(imports[0].GetSource("cl"))(t)
 }
+
+// A vector that is assembled lane by lane is loaded by a function that exists, also if no buffer has its type.
+func TestCPUVectors_Assembled(t *testing.T) {
+	m := must.Get(text.Parse(`
+func either(a: handle, b: handle) {
+  buffer A: bool[8], param a
+  buffer B: bool[8], param b
+  thread t in range(1), thread "threadIdx.x" {
+    B[ramp(0, 1, 8)] = A[ramp(0, 1, 8)] || B[ramp(0, 1, 8)]
+  }
+}
+`))(t)
+	dev := dlpack.Device{Type: dlpack.OpenCL}
+	if !runtime.DeviceExists(dev) {
+		gputest.Missing(t, dlpack.OpenCL, "there is no device")
+	}
+	lib := must.Get(codegen.Build(m, must.Get(runtime.DetectTarget(dev))(t)))(t)
+	defer lib.Close()
+	require.Contains(t, openCLText(t, lib), "tvmgo_load_char8(")
+	x := must.Open(runtime.NewTensor(dlpack.Bool, []int64{8}, dev))(t)
+	y := must.Open(runtime.NewTensor(dlpack.Bool, []int64{8}, dev))(t)
+	require.NoError(t, x.CopyFromBytes([]byte{0, 1, 0, 0, 1, 1, 0, 1}))
+	require.NoError(t, y.CopyFromBytes([]byte{0, 0, 1, 0, 1, 0, 0, 1}))
+	must.Get(gputest.Function(t, lib, "either").Call(x, y))(t)
+	out := make([]byte, 8)
+	require.NoError(t, y.CopyToBytes(out))
+	require.Equal(t, []byte{0, 1, 1, 0, 1, 1, 0, 1}, out)
+}

@@ -108,8 +108,9 @@ func (m multiprocessor) occupancy(threads, registers, shared int64) *Occupancy {
 	if registers > 0 {
 		byWarp := roundUp(registers*warpThreads, registerUnit)
 		perPartition := m.registers / m.partitions / byWarp
-		blocks := perPartition * m.partitions / roundUp(warps, m.partitions)
-		if registers > maxRegistersPerThread {
+		blocks := perPartition * m.partitions / warps
+		// a launch is checked as if each of 4 partitions, also of sm_60, had an equal number of the block's warps
+		if registers > maxRegistersPerThread || byWarp*roundUp(warps, 4) > m.registers {
 			blocks = 0
 		}
 		limits = append(limits, struct {

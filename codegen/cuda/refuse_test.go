@@ -47,10 +47,11 @@ func TestBuild_Refuses(t *testing.T) {
 			"(166912), ", shared(160 << 10)},
 		{"nvptx -mcpu=sm_90", "16 more than sm_90 has (232448): compute smaller tiles", shared(227 << 10)},
 		{"cuda -arch=sm_90", "", shared(227<<10 - 16)},
-		{"nvidia/nvidia-h100", "max_shared_memory_per_block of target cuda allows 49152: compute smaller tiles, or build " +
-			`for a target that has more, as in {"kind": "cuda", "max_shared_memory_per_block": 49168}`, shared(48 << 10)},
-		{"cuda -arch=sm_90", "a block has 16384 threads (threadIdx.x 2048, threadIdx.y 8), and max_num_threads of target " +
-			"cuda allows 1024: bind shorter loops to threads", grid(2048, "threadIdx.x")},
+		{"nvidia/nvidia-h100", "16 more than max_shared_memory_per_block of target cuda allows (49152): compute smaller " +
+			`tiles, or build for a target that has more, as in {"kind": "cuda", "max_shared_memory_per_block": 49168}`,
+			shared(48 << 10)},
+		{"cuda -arch=sm_90", "a block has 16384 threads (threadIdx.x 2048, threadIdx.y 8), 15360 more than " +
+			"max_num_threads of target cuda allows (1024): bind shorter loops to threads", grid(2048, "threadIdx.x")},
 		{"cuda -arch=sm_90", "threadIdx.z has 65 threads, 1 more than CUDA allows (64): bind a longer loop to threadIdx.x",
 			grid(65, "threadIdx.z")},
 		{"cuda -arch=sm_90", "blockIdx.y has 65536 blocks, 1 more than CUDA allows (65535): bind the longest loop to " +

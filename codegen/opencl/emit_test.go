@@ -113,12 +113,12 @@ func TestBuild_Refuses(t *testing.T) {
       A[t] = 1.0
     }
   }`),
-		"a block has 1000 threads (threadIdx.x 1000), and max_threads_per_block of target opencl allows 256": body(`
+		"a block has 1000 threads (threadIdx.x 1000), 744 more than max_threads_per_block of target opencl allows": body(`
   thread t in range(1000), thread "threadIdx.x" {
     A[t] = 1.0
   }`),
-		"a block uses 20000 bytes of shared memory, most of it for buffer S, and max_shared_memory_per_block of target " +
-			"opencl allows 16384": body(`
+		"a block uses 20000 bytes of shared memory, most of it for buffer S, 3616 more than max_shared_memory_per_block of " +
+			"target opencl allows (16384)": body(`
   thread t in range(8), thread "threadIdx.x" {
     alloc S: float32[5000], scope "shared"
     S[t] = 1.0

@@ -41,11 +41,11 @@ func f(a: handle) {
 		want    []string
 	}{
 		{block(512, 512, "shared"), "", []string{"a block has 512 threads",
-			"max_threads_per_block of target vulkan allows 256",
+			"256 more than max_threads_per_block of target vulkan allows (256)",
 			`{"kind": "vulkan", "max_threads_per_block": 512}`}},
 		{block(64, 5000, "shared"), ` -max_shared_memory_per_block=16384`, []string{
 			"a block uses 20000 bytes of shared memory, most of it for buffer S",
-			"max_shared_memory_per_block of target vulkan allows 16384", "compute smaller tiles"}},
+			"3616 more than max_shared_memory_per_block of target vulkan allows (16384)", "compute smaller tiles"}},
 	} {
 		_, err := codegen.Build(c.m, device(t, "vulkan -host=c"+c.options))
 		for _, part := range c.want {

@@ -20,6 +20,7 @@ typedef struct {
   char name[256];
   size_t max_group;      /* largest number of work-items in a work-group */
   size_t max_items[3];   /* the same for each dimension */
+  cl_ulong shared_bytes; /* local memory of a work-group */
   cl_ulong max_alloc;    /* largest size of a buffer, in bytes */
   cl_ulong global_bytes; /* size of the device's memory */
   size_t base_align;     /* alignment of buffers and of the offsets of sub-buffers, in bytes */

@@ -22,6 +22,7 @@ cl_int tvmgo_cl_add_device(cl_platform_id platform, cl_device_id id, cl_context 
   } asked[] = {{CL_DEVICE_NAME, sizeof d->name - 1, d->name},
                {CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->max_group, &d->max_group},
                {CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof d->max_items, d->max_items},
+               {CL_DEVICE_LOCAL_MEM_SIZE, sizeof d->shared_bytes, &d->shared_bytes},
                {CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof d->max_alloc, &d->max_alloc},
                {CL_DEVICE_GLOBAL_MEM_SIZE, sizeof d->global_bytes, &d->global_bytes},
                {CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof bits, &bits},

@@ -3,6 +3,7 @@
 package opencl_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -177,6 +178,35 @@ func TestKernel_BadCalls(t *testing.T) {
 	requireError(t, err, runtime.ErrNotFound, "scale")
 	require.NoError(t, scale.Close())
 	requireError(t, scale.Launch(nil, one, one, x, 1, 1), runtime.ErrClosed)
+}
+
+// PoCL ends the process if such a kernel is launched.
+func TestKernel_TooMuchSharedMemory(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	limit, err := runtime.DeviceAttr(first, runtime.AttrMaxSharedMemoryPerBlock)
+	require.NoError(t, err)
+	x := tensor(t, first, make([]float32, 8))
+	for _, c := range []struct {
+		floats int64
+		want   string
+	}{
+		{limit.(int64) / 4, ""},
+		{limit.(int64)/4 + 4, fmt.Sprintf("kernel f uses %d bytes of shared memory in each block, 16 more than opencl:0 (",
+			limit.(int64)+16)},
+	} {
+		code := fmt.Sprintf("__kernel void f(__global float* x) {\n  __local float s[%d];\n  int i = get_local_id(0);\n"+
+			"  s[%[1]d - 1 - i] = i;\n  barrier(CLK_LOCAL_MEM_FENCE);\n  x[i] = s[%[1]d - 8 + i];\n}\n", c.floats)
+		m := handMade(t, code, runtime.KernelType{Name: "f", Args: []dlpack.DataType{dlpack.Handle}})
+		err := kernel(t, m, "f").Launch(nil, runtime.Dim3{1}, runtime.Dim3{8}, x)
+		if c.want == "" {
+			require.NoError(t, err)
+			require.Equal(t, []float32{7, 6, 5, 4, 3, 2, 1, 0}, slice(t, x))
+			continue
+		}
+		requireError(t, err, runtime.ErrInvalidArgument, c.want,
+			fmt.Sprintf(") has (%d): use smaller tiles, or build for this target: max_shared_memory_per_block=%[1]d", limit))
+	}
 }
 
 func TestKernel_BadSource(t *testing.T) {

@@ -210,6 +210,7 @@ void* tvmgo_cl_programs_object(tvmgo_kernels* m, int loads) {
 
 int tvmgo_cl_built_set(cl_function* f, const cl_device* d, cl_program program, cl_kernel k) {
   cl_uint num_args = 0;
+  cl_ulong shared = 0;
   cl_built* b = calloc(1, sizeof *b);
   if (b == NULL) {
     clReleaseKernel(k);
@@ -222,6 +223,17 @@ int tvmgo_cl_built_set(cl_function* f, const cl_device* d, cl_program program, c
     rc = clGetKernelWorkGroupInfo(k, d->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof b->max_group, &b->max_group, NULL);
   if (rc == CL_SUCCESS)
     rc = clGetKernelWorkGroupInfo(k, d->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof b->required, b->required, NULL);
+  if (rc == CL_SUCCESS)
+    rc = clGetKernelWorkGroupInfo(k, d->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof shared, &shared, NULL);
+  if (rc == CL_SUCCESS && shared > d->shared_bytes) { /* PoCL would end the process at the launch */
+    free_built(b);
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "kernel %s uses %llu bytes of shared memory in each block, %llu more than opencl:%d (%s) has "
+                       "(%llu): use smaller tiles, or build for this target: max_shared_memory_per_block=%llu",
+                       f->k.name, (unsigned long long)shared, (unsigned long long)(shared - d->shared_bytes),
+                       (int)d->index, d->name, (unsigned long long)d->shared_bytes,
+                       (unsigned long long)d->shared_bytes);
+  }
   if (rc == CL_SUCCESS && (int32_t)num_args == f->k.num_args) {
     tvmgo_kernel_set_built(&f->k, d->index, b);
     return 0;

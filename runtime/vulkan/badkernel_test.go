@@ -277,7 +277,8 @@ func TestKernel_BadShaders(t *testing.T) {
 		{words(t, "types"), typed("types", 4, dlpack.Float32), runtime.ErrCorruptModule,
 			[]string{"argument 4 as a float of 64 bits, but it is of type float32"}},
 		{patched(t, shared, length+12, 256, 1<<20), types["reduce"][0], runtime.ErrInvalidArgument,
-			[]string{"kernel reduce uses 4194304 bytes of shared memory in each block; vulkan:0 ("}},
+			[]string{"kernel reduce uses 4194304 bytes of shared memory in each block, ", " more than vulkan:0 (",
+				"max_shared_memory_per_block="}},
 	} {
 		k := kernelOf(t, made(t, c.code, c.kernel), c.kernel.Name)
 		var args []any

@@ -259,18 +259,19 @@ func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_de
 	items := uint64(1)
 	for i, n := range e.LocalSize {
 		if limit := uint32(limits.maxComputeWorkGroupSize[i]); n > limit {
-			return tooLarge("kernel %s has blocks of %v; on %s threadIdx.%c is at most %d", kernel, e.LocalSize, deviceText(d),
-				"xyz"[i], limit)
+			return tooLarge("kernel %s has blocks of %v; on %s threadIdx.%c is at most %d: bind a shorter loop to it", kernel,
+				e.LocalSize, deviceText(d), "xyz"[i], limit)
 		}
 		items *= uint64(n) // cannot overflow: limits are small
 	}
 	if limit := uint64(limits.maxComputeWorkGroupInvocations); items > limit {
-		return tooLarge("kernel %s has blocks of %v, %d work-items; %s has at most %d", kernel, e.LocalSize, items,
-			deviceText(d), limit)
+		return tooLarge("kernel %s has blocks of %v, %d work-items; %s has at most %d: build for this target: "+
+			"max_threads_per_block=%d", kernel, e.LocalSize, items, deviceText(d), limit, limit)
 	}
 	if limit := uint64(limits.maxComputeSharedMemorySize); e.SharedBytes > limit {
-		return tooLarge("kernel %s uses %d bytes of shared memory in each block; %s has %d", kernel, e.SharedBytes,
-			deviceText(d), limit)
+		return tooLarge("kernel %s uses %d bytes of shared memory in each block, %d more than %s has (%d): use smaller "+
+			"tiles, or build for this target: max_shared_memory_per_block=%d", kernel, e.SharedBytes, e.SharedBytes-limit,
+			deviceText(d), limit, limit)
 	}
 	return nil
 }

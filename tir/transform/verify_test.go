@@ -116,20 +116,20 @@ func TestVerifyLimits(t *testing.T) {
 		want       string
 	}{
 		"threads of a block": {block(32, 8, "out[0] = 1"), "max_threads_per_block", 256,
-			"verify limits: function f: at body.for(b): a block has 256 threads (threadIdx.x 32, threadIdx.y 8), and " +
-				"max_threads_per_block of target vulkan allows 255: " +
+			"verify limits: function f: at body.for(b): a block has 256 threads (threadIdx.x 32, threadIdx.y 8), 1 more " +
+				"than max_threads_per_block of target vulkan allows (255): " +
 				"bind shorter loops to threads, or build for a target that has more, " +
 				`as in {"kind": "vulkan", "max_threads_per_block": 256}`},
 		"threads": {block(32, 8, "out[0] = 1"), "max_num_threads", 256,
-			"and max_num_threads of target vulkan allows 255"},
+			"1 more than max_num_threads of target vulkan allows (255)"},
 		"threads along x": {block(32, 8, "out[0] = 1"), "max_block_size_x", 32,
-			"a block has 32 threads along threadIdx.x, and max_block_size_x of target vulkan allows 31: bind a shorter loop " +
-				"to threadIdx.x"},
+			"a block has 32 threads along threadIdx.x, 1 more than max_block_size_x of target vulkan allows (31): bind a " +
+				"shorter loop to threadIdx.x"},
 		"threads along y": {block(32, 8, "out[0] = 1"), "max_block_size_y", 8,
-			"a block has 8 threads along threadIdx.y, and max_block_size_y"},
+			"a block has 8 threads along threadIdx.y, 1 more than max_block_size_y"},
 		"shared memory": {shared(`int8[5, 6], scope "shared"`), "max_shared_memory_per_block", 42,
-			"a block uses 42 bytes of shared memory, most of it for buffer s, and max_shared_memory_per_block of target " +
-				"vulkan allows 41: compute smaller tiles"},
+			"a block uses 42 bytes of shared memory, most of it for buffer s, 1 more than max_shared_memory_per_block of " +
+				"target vulkan allows (41): compute smaller tiles"},
 		"shared memory, gaps": {shared(`int16[5, 6], strides [9, 1], scope "shared.dyn"`),
 			"max_shared_memory_per_block", 2*42 + 12, "96 bytes"},
 		"shared memory, twice": {shared("int8[5, 6], scope \"shared\"\nattr \"double_buffer_scope\" buffer s = 1"),
@@ -163,7 +163,7 @@ func TestVerifyLimits(t *testing.T) {
 	require.ErrorContains(t, verify(manyArgs, map[string]any{"kind": "opencl", "max_function_args": 8}),
 		"body.alloc(t0).body.alloc(t1).body.alloc(t2).body.alloc(t3).body.alloc(t4).body.alloc(t5).body.alloc(t6)."+
 			"body.for(b): the kernel takes 9 arguments (out, n, t0, t1, t2, t3, t4, t5, …), "+
-			"and max_function_args of target opencl allows 8")
+			"1 more than max_function_args of target opencl allows (8)")
 	require.ErrorContains(t, verify(block(8, 1, "alloc s: int8[n], scope \"shared\"\ns[0] = cast(int8, 1)"), "opencl"),
 		`the size of buffer s in scope "shared" is not constant`)
 
@@ -185,7 +185,7 @@ func TestVerifyLimits(t *testing.T) {
 	require.NoError(t, verify(vector, "llvm"))
 	require.NoError(t, verify(vector, map[string]any{"kind": "llvm", "vector-width": 256}))
 	require.ErrorContains(t, verify(vector, map[string]any{"kind": "llvm", "vector-width": 128}),
-		"a vector of type int32x8 has 256 bits, and vector-width of target llvm allows 128")
+		"a vector of type int32x8 has 256 bits, 128 more than vector-width of target llvm allows (128)")
 
 	require.ErrorContains(t, verify("out[ramp(0, 1, 2)] = broadcast(n, 2)",
 		map[string]any{"kind": "llvm", "vector-width": 32}), "int32x2 has 64 bits")

@@ -59,9 +59,9 @@ func (v *limits) exceeded(path, attr, asked string, n int64, wayOut string) {
 	if !ok || n <= limit || v.err != nil {
 		return
 	}
-	v.err = fmt.Errorf("at %s: %s, and %s of target %s allows %d: %s, or build for a target that has more, as in "+
-		"{\"kind\": %q, %q: %d}",
-		path, asked, attr, v.t.Kind(), limit, wayOut, v.t.Kind(), attr, n)
+	v.err = fmt.Errorf("at %s: %s, %d more than %s of target %s allows (%d): %s, or build for a target that has more, as "+
+		"in {\"kind\": %q, %q: %d}",
+		path, asked, n-limit, attr, v.t.Kind(), limit, wayOut, v.t.Kind(), attr, n)
 }
 
 func (v *limits) function() {

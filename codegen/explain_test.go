@@ -33,9 +33,10 @@ func explained(t *testing.T, program, to string, sizes map[string]int64) *explai
 
 // threads returns a function of A and B, whose body is executed by 64 blocks of 256 threads.
 func threads(body string) string {
-	return `func f(a: handle, b: handle) {
+	return `func f(a: handle, b: handle, i: handle) {
   buffer A: float32[65536], param a
   buffer B: float32[65536], param b
+  buffer I: int32[65536], param i
   thread bx in range(64), thread "blockIdx.x" {
     thread tx in range(256), thread "threadIdx.x" {
 ` + body + "\n    }\n  }\n}\n"
@@ -59,6 +60,16 @@ func TestExplain_Accesses(t *testing.T) {
 		{"half of the threads", `if tx < 16 { B[tx] = A[tx] }`, []string{"global load 4: 2 2", "global store 4: 2 2"}},
 		{"gather", `B[bx * 256 + tx] = A[cast(int32, A[bx * 256 + tx])]`,
 			[]string{"global load 4: 4 4", "global load 4: 32 32 depends", "global store 4: 4 4"}},
+		{"rows of a table that floats select", `vectorized v in range(4) {
+  B[bx * 1024 + tx * 4 + v] = A[cast(int32, A[bx]) * 256 + floormod(tx * 4 + v, 256)]
+}`, []string{"global load 4: 1 1", "global load 16: 32 32 depends", "global store 16: 16 16"}},
+		{"rows of a table", `let row: int64 = cast(int64, I[bx])
+vectorized v in range(4) { B[bx * 1024 + tx * 4 + v] = A[row * cast(int64, 256) + cast(int64, tx * 4 + v)] }`,
+			[]string{"global load 4: 1 1", "global load 16: 16 16 depends", "global store 16: 16 16"}},
+		{"runs that begin anywhere", `B[bx * 256 + tx] = A[I[bx] + tx]`,
+			[]string{"global load 4: 1 1", "global load 4: 5 5 depends", "global store 4: 4 4"}},
+		{"vectors, each at its own place", `vectorized v in range(4) { B[tx * 4 + v] = A[I[tx] * 4 + v] }`,
+			[]string{"global load 4: 4 4", "global load 16: 32 32 depends", "global store 16: 16 16"}},
 		{"reads that only some threads execute",
 			`B[tx] = if_then_else[float32](bx * 256 + tx < 8, A[bx * 256 + tx], cast(float32, 0))`,
 			[]string{"global load 4: 1 1", "global store 4: 4 4"}},

@@ -133,3 +133,36 @@ func TestLower_ClassicGEMM(t *testing.T) {
 		})
 	}
 }
+
+// Virtual threads execute one part of a reduction of several values together, the others one after the other: also
+// values that are the same for all virtual threads are added once.
+func TestBind_VirtualThreadsOfSeveralValues(t *testing.T) {
+	const n, m, depth = 5, 6, 4
+	a, b := Placeholder(Dims(n, depth), tir.Float32, "A"), Placeholder(Dims(depth, m), tir.Float32, "B")
+	k := axis("k", 0, depth)
+	both := NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{tir.Add(l[0], r[0]), tir.Add(l[1], r[1])} },
+		func([]tir.Type) []tir.Expr { return []tir.Expr{tir.F32(0), tir.F32(0)} })
+	sums := ComputeMulti(Dims(n, m), "S", func(i ...tir.Expr) []tir.Expr {
+		x := a.At(i[0], k.Var)
+		return both.Over([]tir.Expr{x, tir.Mul(x, b.At(k.Var, i[1]))}, k)
+	})
+	c := Compute(Dims(n, m), "C", func(i ...tir.Expr) tir.Expr { return tir.Sub(sums[1].At(i...), sums[0].At(i...)) })
+	s := schedule(t, c)
+	st := s.Stage(c)
+	virtual, thread := st.Split(c.Axes()[1], 3)
+	st.Reorder(virtual, thread, c.Axes()[0])
+	st.Bind(virtual, "vthread")
+	st.Bind(thread, "threadIdx.x")
+	s.Stage(sums[0]).ComputeAt(st, thread)
+	x, y, z := fill(tir.Float32, 1, n, depth), fill(tir.Float32, 2, depth, m), newMemory(tir.Float32, n, m)
+	runBoth(t, lower(t, s, a, b, c), func() {
+		for at, got := range z.vals {
+			want := 0.0
+			for l := range depth {
+				v := x.vals[at/m*depth+l].f
+				want += v*y.vals[l*m+at%m].f - v
+			}
+			require.Equal(t, want, got.f, at)
+		}
+	}, x, y, z)
+}

@@ -38,6 +38,10 @@ func (w *warp) access(node any, b *tir.Buffer, indices []tir.Expr, store bool) {
 	for lane := range at {
 		at[lane] = w.offset(b, indices, lane)
 	}
+	if !w.allKnown(at) {
+		w.unknownRequests(s, b, indices, at, element)
+		return
+	}
 	w.requests(s, at, element)
 }
 
@@ -53,20 +57,20 @@ func (w *warp) copied(load *tir.BufferLoad, bytes int64, store bool) {
 	element := elementBytes(load.Buffer)
 	first := w.offset(load.Buffer, load.Indices, 0)
 	at := []lanes{first}
+	if !first.known {
+		s.DataDependent, w.k.estimated = true, w.k.estimated || s.Scope != "shared"
+		w.request(s, nil, bytes, 1)
+		return
+	}
 	for k := int64(1); k < bytes/element; k++ {
 		at = append(at, of(first, same(k*element), w.threads, plus))
 	}
 	w.requests(s, at, element)
 }
 
-// requests divides an access to elements at some offsets into requests, each of up to 16 bytes if these are
+// requests divides an access to elements at some known offsets into requests, each of up to 16 bytes if these are
 // consecutive and aligned in all threads, as generated code needs it for a vector.
 func (w *warp) requests(s *site, at []lanes, element int64) {
-	if known := w.allKnown(at); !known {
-		s.DataDependent, w.k.estimated = true, w.k.estimated || s.Scope != "shared"
-		w.request(s, nil, element, float64(len(at)))
-		return
-	}
 	n := 1
 	for 2*n <= len(at) && len(at)%(2*n) == 0 && 2*int64(n)*element <= requestBytes {
 		n *= 2

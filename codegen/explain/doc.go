@@ -5,8 +5,9 @@
 // The figures come from evaluating the kernel's indices, conditions and loop bounds for the threads of a warp, as the
 // device would. Of a grid, of a block's warps above 8 and of loops with many iterations, the first, a middle and the
 // last are evaluated; the middle one stands for all between. Figures are exact if these are alike, which holds for
-// kernels whose edges alone differ. What depends on loaded values is not known: such accesses are marked, and such
-// conditions count as true and as false.
+// kernels whose edges alone differ. What depends on loaded values is not known: such accesses are marked, their figures
+// are the worst, and such conditions count as true and as false. A value that all threads of a warp load from one
+// position is the same for all of them: the sectors of a row that it selects are known.
 //
 // A request is the execution of one load or store of at most 16 bytes a thread by a warp. For global memory, its
 // sectors are the pieces of 32 bytes that its threads touch: 4 for threads that read consecutive float32, 16 for

@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
 )
@@ -95,6 +96,7 @@ type simulation struct {
 	paths      map[any]string
 	operations map[string]float64
 	estimated  bool
+	multiples  arith.Multiples // of the variables of lets
 }
 
 type siteKey struct {

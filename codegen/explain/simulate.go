@@ -113,6 +113,7 @@ func (w *warp) stmt(s tir.Stmt) {
 		}
 	case *tir.LetStmt:
 		w.expr(s.Value, tir.IsFloat(s.Var.Type))
+		w.k.multiples.Let(s.Var, s.Value)
 		w.with(s.Var, w.eval(s.Value, 0), func() { w.stmt(s.Body) })
 	case *tir.BufferStore:
 		w.expr(s.Value, true)
@@ -169,7 +170,7 @@ func (w *warp) loop(s *tir.For) {
 		at := same(one.at)
 		within := of(at, extent, w.threads, binaries[tir.OpLT])
 		w.where(within, true, func() {
-			w.with(s.Var, of(low, at, w.threads, plus), func() { w.stmt(s.Body) })
+			w.with(s.Var, w.combined(tir.OpAdd, low, at), func() { w.stmt(s.Body) })
 		})
 	}
 	w.samples, w.weight = samples, weight
@@ -186,6 +187,7 @@ func (w *warp) expr(e tir.Expr, value bool) {
 		return
 	case *tir.Let:
 		w.expr(e.Value, tir.IsFloat(e.Var.Type))
+		w.k.multiples.Let(e.Var, e.Value)
 		w.with(e.Var, w.eval(e.Value, 0), func() { w.expr(e.Body, value) })
 		return
 	case *tir.Call:
@@ -272,12 +274,12 @@ func (w *warp) offset(b *tir.Buffer, indices []tir.Expr, lane int) lanes {
 		if b.Strides != nil {
 			stride = w.eval(b.Strides[d], 0)
 		}
-		at = of(at, of(w.eval(indices[d], lane), stride, w.threads, multiply), w.threads, plus)
+		at = w.combined(tir.OpAdd, at, w.combined(tir.OpMul, w.eval(indices[d], lane), stride))
 		if b.Strides == nil && d > 0 {
 			stride = of(stride, w.eval(b.Shape[d], 0), w.threads, multiply)
 		}
 	}
-	return of(at, same(elementBytes(b)), w.threads, multiply)
+	return w.combined(tir.OpMul, at, same(elementBytes(b)))
 }
 
 func elementBytes(b *tir.Buffer) int64 {

@@ -9,6 +9,10 @@ type lanes struct {
 	known bool
 	one   int64   // the value of all threads, if each is nil
 	each  []int64 // otherwise the value of each
+
+	// If unit is not 0, the value is that of one or each plus a multiple of unit, which is unknown, but the same for all
+	// threads; known is false.
+	unit int64
 }
 
 func same(n int64) lanes { return lanes{known: true, one: n} }
@@ -57,8 +61,7 @@ func (w *warp) eval(e tir.Expr, lane int) lanes {
 		return w.cast(e, lane)
 	case *tir.Ramp:
 		step := same(int64(lane))
-		by := of(w.eval(e.Stride, 0), step, w.threads, multiply)
-		return of(w.eval(e.Base, 0), by, w.threads, plus)
+		return w.combined(tir.OpAdd, w.eval(e.Base, 0), w.combined(tir.OpMul, w.eval(e.Stride, 0), step))
 	case *tir.Broadcast:
 		return w.eval(e.Value, 0)
 	case *tir.Shuffle:
@@ -73,6 +76,8 @@ func (w *warp) eval(e tir.Expr, lane int) lanes {
 		return v
 	case *tir.Call:
 		return w.call(e, lane)
+	case *tir.BufferLoad:
+		return w.loaded(e)
 	}
 	return lanes{}
 }
@@ -148,11 +153,7 @@ func (w *warp) binary(e *tir.Binary, lane int) lanes {
 		}
 		return lanes{}
 	}
-	f := binaries[e.Op]
-	if f == nil {
-		return lanes{}
-	}
-	return of(a, b, w.threads, f)
+	return w.combined(e.Op, a, b)
 }
 
 // choose returns the value of one of two expressions, thread by thread.
@@ -189,7 +190,14 @@ func (w *warp) cast(e *tir.Cast, lane int) lanes {
 		return lanes{}
 	}
 	bits, signed := uint(e.Type.Bits), tir.IsSigned(e.Type)
-	return of(w.eval(e.Value, lane), same(0), w.threads, func(a, _ int64) (int64, bool) {
+	value := w.eval(e.Value, lane)
+	switch {
+	case value.unit > 0 && tir.IsSigned(from) && signed && e.Type.Bits >= from.Bits:
+		return value
+	case value.unit > 0 && value.uniform():
+		return unknownOf(1)
+	}
+	return of(value, same(0), w.threads, func(a, _ int64) (int64, bool) {
 		switch {
 		case tir.IsBool(e.Type):
 			return btoi(a != 0), true

@@ -98,6 +98,13 @@ func attentionCases() []opCase {
 	add("with large scores", []*nd{q, k, v}, attentionOf(q, k, v, 300, nil, nil), chunk(16, ScoreScale(300)))
 	q, k, v = sample(tir.Float32, 1, 64), sample(tir.Float32, 33, 64), sample(tir.Float32, 33, 64)
 	add("of one query", []*nd{q, k, v}, attentionOf(q, k, v, 0.125, nil, nil), none)
+	for _, e := range []int{33, 64, 80, 132, 256} { // one or several vectors of a thread, also with a rest
+		for _, dt := range []tir.Type{tir.Float32, tir.Float16} {
+			q, k, v = sample(dt, 2, 9, 8), sample(dt, 2, 11, 8), sample(dt, 2, 11, e)
+			add(fmt.Sprintf("with values of %d elements", e), []*nd{q, k, v},
+				attentionOf(q, k, v, 1/math.Sqrt(8), causal, nil), chunk(4, Causal()))
+		}
+	}
 	q, k, v = sample(tir.Float32, 3, 2), sample(tir.Float32, 0, 2), sample(tir.Float32, 0, 2)
 	add("without keys", []*nd{q, k, v}, attentionOf(q, k, v, 1, nil, nil), none)
 	q, k, v = sample(tir.Float32, 0, 2), sample(tir.Float32, 3, 2), sample(tir.Float32, 3, 2)

@@ -57,7 +57,7 @@ func (z *lockstep) expr(e tir.Expr) tir.Expr {
 		c, a, b := z.expr(e.Cond), z.expr(e.Then), z.expr(e.Else)
 		return &tir.Select{Cond: z.wide(c), Then: z.wide(a), Else: z.wide(b)}
 	case *tir.Cast:
-		return &tir.Cast{Type: tir.Vector(e.Type, z.lanes), Value: z.expr(e.Value)}
+		return z.cast(e.Type, z.expr(e.Value))
 	case *tir.BufferLoad:
 		return z.load(e)
 	case *tir.Let:
@@ -76,6 +76,18 @@ func (z *lockstep) expr(e tir.Expr) tir.Expr {
 		return z.call(e)
 	}
 	return z.fail(e)
+}
+
+// cast converts a vector. A wider index of consecutive elements is a ramp, too: index arithmetic does not overflow.
+func (z *lockstep) cast(t tir.Type, v tir.Expr) tir.Expr {
+	if r, ok := v.(*tir.Ramp); ok && t == tir.Int64 && r.Base.DType() == tir.Int32 {
+		stride := tir.NewCast(t, r.Stride)
+		if n, known := tir.IntValue(r.Stride); known {
+			stride = tir.I64(n)
+		}
+		return &tir.Ramp{Base: tir.NewCast(t, r.Base), Stride: stride, Lanes: r.Lanes}
+	}
+	return &tir.Cast{Type: tir.Vector(t, z.lanes), Value: v}
 }
 
 func (z *lockstep) binary(e *tir.Binary) tir.Expr {

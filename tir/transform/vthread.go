@@ -142,9 +142,12 @@ func (w *weaver) spread(s tir.Stmt, below bool) {
 		below = below || w.differs(s.Cond)
 	case *tir.If:
 		below = below || w.differs(s.Cond)
+	case *tir.AttrStmt:
+		below = below || w.differs(s.Value)
 	case *tir.LetStmt:
 		if w.differs(s.Value) {
 			w.differ[s.Var] = true
+			below = below || hasLoad(s.Value) // stmt executes the body for one virtual thread after the other
 		}
 	}
 	exprs, inner := tir.Parts(s)

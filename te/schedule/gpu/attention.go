@@ -158,15 +158,24 @@ func (a *attention) blocks() {
 	perThread := a.Queries / a.ThreadsY
 	block, query, element := a.outer(a.Queries)
 	ty, qi := a.root.Split(query, perThread)
-	tx, ei := a.root.Split(element, (a.e+a.ThreadsX-1)/a.ThreadsX)
-	a.root.Reorder(ty, tx, qi, ei)
+	lanes := a.lanes()
+	piece, ei := a.root.Split(element, a.ThreadsX*lanes)
+	tx, ei := a.root.Split(ei, lanes)
+	a.root.Reorder(piece, ty, tx, qi, ei)
+	if a.e > a.ThreadsX*lanes {
+		a.root.Bind(piece, "vthread")
+	}
 	a.root.Bind(ty, "threadIdx.y")
 	a.root.Bind(tx, "threadIdx.x")
+	if lanes > 1 {
+		a.root.Vectorize(ei)
+	}
 	local := a.s.CacheWrite(a.scores.Tensor(), "local")
 	sums := a.s.Stage(local)
 	q := a.s.Stage(a.s.CacheRead(a.q, "shared", local))
 	k := a.s.Stage(a.s.CacheRead(a.k, "shared", local))
-	v := a.s.Stage(a.s.CacheRead(a.v, "shared", a.products.Tensor()))
+	fetched := a.s.CacheRead(a.v, "shared", a.products.Tensor())
+	v, value := a.s.Stage(fetched), a.s.Stage(a.s.CacheRead(fetched, "local", a.products.Tensor()))
 	a.all.ComputeAt(a.root, tx)
 	chunk := a.overChunks()
 	for _, st := range []*te.Stage{a.scores, a.weights} {
@@ -197,6 +206,10 @@ func (a *attention) blocks() {
 	a.products.ComputeAt(a.all, chunk)
 	a.sumOutside(a.products)
 	a.sumOutside(sums)
+	value.ComputeAt(a.products, a.products.ReduceAxes()[0])
+	if lanes > 1 {
+		value.Vectorize(value.Axes()[len(value.Axes())-1])
+	}
 	q.ComputeAt(a.root, block)
 	k.ComputeAt(a.all, chunk)
 	v.ComputeAt(a.all, chunk)
@@ -205,6 +218,16 @@ func (a *attention) blocks() {
 	}
 	axes := k.Axes()
 	k.StorageAlign(axes[len(axes)-2], 2, 1)
+}
+
+// lanes returns how many adjacent elements of a value a thread computes, so that the threads of a row load and store
+// adjacent vectors: a power of two that divides the elements, of at most 16 bytes.
+func (a *attention) lanes() int {
+	n := max(1, 16/typeBytes(a.v.ProducerDType()))
+	for n > 1 && (a.e%n != 0 || n*a.ThreadsX > a.e) {
+		n /= 2
+	}
+	return n
 }
 
 // sumOutside puts the loop of a reduction outside of all loops over elements.

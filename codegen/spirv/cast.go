@@ -221,7 +221,7 @@ func (w *writer) reinterpret(to, from scalar, x id) id {
 	}
 	switch {
 	case to.native():
-		return w.nativeOfBits(x, 0)
+		return w.laneOf(to, x, 0)
 	case to.half():
 		return w.from16(to.of, x)
 	case to.class == floating:

@@ -276,7 +276,7 @@ func (w *writer) choose(t tir.Type, cond, then, other tir.Expr, only int) values
 		return out
 	}
 	c := w.value(cond, only)
-	if len(c) == 1 {
+	if len(slices.Compact(slices.Clone(c))) == 1 { // the same condition for all lanes
 		types := slices.Repeat([]id{s}, w.count(t, only))
 		return w.selection(c[0], types, func() values { return w.value(then, only) },
 			func() values { return w.value(other, only) })

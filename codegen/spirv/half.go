@@ -43,18 +43,12 @@ func (w *writer) toNative(x id) id {
 }
 
 // pair is the vector of two native floats of 16 bits.
-func (w *writer) pair() id { return w.m.vector(w.typeOf(scalar{class: floating, bits: 16}), 2) }
+func (w *writer) pair() id { return w.lanes(scalar{class: floating, bits: 16}) }
 
 // bitsOfNative returns the bits of a native float of 16 bits in a word whose other bits are 0.
 func (w *writer) bitsOfNative(x id) id {
 	zero := w.m.real(16, 0)
 	return w.op(spv.OpBitcast, w.m.integer(32), w.op(spv.OpCompositeConstruct, w.pair(), x, zero))
-}
-
-// nativeOfBits returns the native float of 16 bits in one half of a word.
-func (w *writer) nativeOfBits(x id, half uint32) id {
-	return w.op(spv.OpCompositeExtract, w.typeOf(scalar{class: floating, bits: 16}), w.op(spv.OpBitcast, w.pair(), x),
-		half)
 }
 
 // constant16 is a constant of a native float of 16 bits.

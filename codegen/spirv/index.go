@@ -114,8 +114,9 @@ func (w *writer) index(e tir.Expr, only int) values {
 	return out
 }
 
-// contiguous returns the lanes of the vectors by which an access to contiguous elements is made: 4 or 2; 0 if it is
-// made by element, because the elements are not contiguous, not aligned, or not in a storage buffer.
+// contiguous returns how many of the contiguous elements of an access are accessed at once, in 4 to 16 bytes: 16 or 8
+// of 8 or 16 bits, as words, otherwise 4 or 2; 0 if it is made by element, because the elements are not contiguous, not
+// aligned, or not in a storage buffer.
 func (w *writer) contiguous(m *memory, b *tir.Buffer, indices []tir.Expr) int {
 	if m.variable != 0 || len(indices) == 0 || len(indices) != len(b.Shape) {
 		return 0
@@ -127,7 +128,7 @@ func (w *writer) contiguous(m *memory, b *tir.Buffer, indices []tir.Expr) int {
 	if s, ok := r.Stride.(*tir.IntImm); !ok || s.Value != 1 {
 		return 0
 	}
-	for _, n := range []int{4, 2} {
+	for _, n := range []int{16, 8, 4, 2} {
 		size := n * int(b.DType.Bits)
 		if r.Lanes%n == 0 && size >= 32 && size <= 128 && w.aligned(b, indices, r.Base, int64(n)) {
 			return n

@@ -10,8 +10,9 @@ const noAsync = "SPIR-V has no copies of single threads: copy by a load and a st
 
 // Language is SPIR-V for Vulkan, as transform.ForDevice lowers kernels for it.
 var Language = transform.Language{
-	Name:  "SPIR-V",
-	Lanes: []int{2, 3, 4},
+	Name:       "SPIR-V",
+	Lanes:      []int{2, 3, 4, 8, 16}, // more than 4 for elements that share words
+	VectorBits: 128,
 	Elements: []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64,
 		tir.Float16, tir.BFloat16, tir.Float32, tir.Float64},
 	Native: func(t *target.Target) []tir.Type {

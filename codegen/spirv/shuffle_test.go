@@ -92,6 +92,18 @@ func f%d(a: handle, b: handle) {
 	}
 }
 
+// Integers of 64 bits move as two words, which devices without shaderSubgroupExtendedTypes move, too.
+func TestEmit_ShuffleOfWords(t *testing.T) {
+	m := gpuprograms.Parsed(t, `
+func f(a: handle) {
+  buffer A: int64[8], param a
+  thread i in range(8), thread "threadIdx.x" { A[i] = warp_shuffle_xor[int64](A[i], 1) }
+}
+`)
+	text := spirvtest.Disassemble(t, shaders(t, m, warpTarget(t, 8, features))[0].Code)
+	require.Contains(t, text, "OpGroupNonUniformShuffleXor %v2uint")
+}
+
 // Rows are added by shuffles among the threads of a subgroup, and by shared memory between subgroups.
 func TestRun_ReduceByShuffle(t *testing.T) {
 	size := subgroupSize(t)

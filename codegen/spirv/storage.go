@@ -84,7 +84,7 @@ func (w *writer) fromWord(s scalar, x id) id {
 	case s.class == boolean:
 		return w.compare(spv.OpINotEqual, x, w.m.int(32, 0))
 	case s.native():
-		return w.nativeOfBits(x, 0)
+		return w.laneOf(s, x, 0)
 	case s.half():
 		return w.from16(s.of, x)
 	case s.bits < 32:
@@ -130,6 +130,19 @@ func (w *writer) vectorView(s scalar, n int) (v view, of id, each int) {
 	return view{bits: 32, lanes: n / each}, w.m.integer(32), each
 }
 
+// direct reports whether a type of fewer than 32 bits is computed as it is, so that a word is a vector of its values.
+func (s scalar) direct() bool {
+	return s.native() || s.class == integer && s.bits < 32
+}
+
+// lanes is the vector of the values of a direct type that a word contains.
+func (w *writer) lanes(s scalar) id { return w.m.vector(w.typeOf(s), 32/s.bits) }
+
+// laneOf returns a value of a direct type that a word contains, the first in the lowest bits.
+func (w *writer) laneOf(s scalar, word id, lane uint32) id {
+	return w.op(spv.OpCompositeExtract, w.typeOf(s), w.op(spv.OpBitcast, w.lanes(s), word), lane)
+}
+
 // loadVector reads contiguous elements as vectors of n lanes.
 func (w *writer) loadVector(m *memory, e *tir.BufferLoad, s scalar, n int) values {
 	v, of, each := w.vectorView(s, n)
@@ -150,8 +163,8 @@ func (w *writer) loadVector(m *memory, e *tir.BufferLoad, s scalar, n int) value
 		for l := range n {
 			x := words[l/each]
 			switch {
-			case s.native():
-				x = w.nativeOfBits(x, uint32(l%2))
+			case s.direct():
+				x = w.laneOf(s, x, uint32(l%each))
 			case each > 1:
 				bits := int64(s.of.Bits)
 				x = w.op(spv.OpShiftRightLogical, u, x, w.m.int(32, bits*int64(l%each)))
@@ -173,9 +186,9 @@ func (w *writer) storeVector(m *memory, s *tir.BufferStore, of scalar, x values,
 		for l := range n {
 			part := x[from+l]
 			switch {
-			case of.native():
-				if l%2 == 1 {
-					part = w.op(spv.OpBitcast, u, w.op(spv.OpCompositeConstruct, w.pair(), x[from+l-1], part))
+			case of.direct():
+				if l%each == each-1 {
+					part = w.op(spv.OpBitcast, u, w.op(spv.OpCompositeConstruct, w.lanes(of), x[from+l+1-each:from+l+1]...))
 				}
 			case each > 1:
 				bits := int64(of.of.Bits)

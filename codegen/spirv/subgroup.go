@@ -88,9 +88,13 @@ func (w *writer) shuffleThreads(e *tir.Call) id {
 	w.m.need(spv.GroupNonUniformShuffle)
 	u := w.m.integer(32)
 	t, moved := w.typeOf(s), x
-	if s.class == boolean || s.bits < 32 { // wider types need no other feature
+	switch { // other integers than those of 32 bits need the feature shaderSubgroupExtendedTypes
+	case s.class == boolean || s.bits < 32:
 		t = u
 		moved = w.toWord(s, x)
+	case s.class == integer && s.bits == 64:
+		t = w.m.vector(u, 2)
+		moved = w.op(spv.OpBitcast, t, x)
 	}
 	scope := w.m.int(32, spv.ScopeSubgroup)
 	own := w.builtIn(spv.BuiltInSubgroupLocalInvocationID, u)
@@ -103,8 +107,11 @@ func (w *writer) shuffleThreads(e *tir.Call) id {
 		first := w.op(spv.OpBitwiseAnd, u, own, w.m.int(32, -w.has.warp))
 		moved = w.fresh(spv.OpGroupNonUniformShuffle, t, scope, moved, w.op(spv.OpIAdd, u, first, by))
 	}
-	if s.class == boolean || s.bits < 32 {
+	switch {
+	case s.class == boolean || s.bits < 32:
 		return w.fromWord(s, moved)
+	case s.class == integer && s.bits == 64:
+		return w.op(spv.OpBitcast, w.typeOf(s), moved)
 	}
 	return moved
 }

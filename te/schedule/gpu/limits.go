@@ -17,7 +17,7 @@ type Limits struct {
 	Shared  int    // bytes of shared memory of a block: max_shared_memory_per_block
 	Warp    int    // threads of a warp, or subgroup: thread_warp_size; 1 if the target has no warps
 	Grid    [3]int // blocks in the dimensions x, y and z
-	Lanes   int    // elements of the longest vectors of the device's language
+	Lanes   int    // elements of 4 bytes of the longest vectors of the device's language
 
 	// Shuffles says that the threads of a warp can exchange values.
 	Shuffles bool

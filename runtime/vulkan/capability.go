@@ -8,6 +8,7 @@ import "C"
 import (
 	"fmt"
 
+	"tvmgo/internal/kernels"
 	"tvmgo/internal/spirv"
 )
 
@@ -68,6 +69,33 @@ func has(c spirv.Capability, d *C.vk_device) (need string, ok bool) {
 		return "OpenCL", false // these are capabilities of SPIR-V for OpenCL
 	}
 	return "a feature that this runtime does not enable", false
+}
+
+// options has the options of target vulkan without which generated kernels do not use a capability. Subgroup operations
+// have one option.
+var options = map[spirv.Capability]string{
+	spirv.Float16: "supports_float16", spirv.Float64: "supports_float64",
+	spirv.Int8: "supports_int8", spirv.Int16: "supports_int16", spirv.Int64: "supports_int64",
+	spirv.StorageBuffer8BitAccess: "supports_8bit_buffer", spirv.StorageBuffer16BitAccess: "supports_16bit_buffer",
+	spirv.CooperativeMatrixKHR:         "supports_cooperative_matrix",
+	spirv.VulkanMemoryModel:            "supports_cooperative_matrix",
+	spirv.BFloat16TypeKHR:              "supports_bfloat16",
+	spirv.BFloat16CooperativeMatrixKHR: "supports_bfloat16",
+	spirv.RoundingModeRTE:              "supports_float16_rte",
+}
+
+// lacks returns the error for a feature that a device does not have, with the option by which a kernel was generated
+// that uses it.
+func lacks(kernel, need string, c spirv.Capability, d *C.vk_device) error {
+	option, remedy := options[c], ""
+	if c.Subgroup() {
+		option = "supported_subgroup_operations"
+	}
+	if option != "" {
+		remedy = fmt.Sprintf(": build it for a target vulkan without the option %s", option)
+	}
+	return kernels.NotSupported("kernel %s needs %s (capability %v), which %s lacks%s", kernel, need, c, deviceText(d),
+		remedy)
 }
 
 // subgroupBits has the names of the bits of VkSubgroupFeatureFlagBits, lowest bit first. The capabilities have the same

@@ -72,20 +72,17 @@ func hasFloats(c spirv.Capability, f *C.vk_features) (need string, ok, is bool) 
 // checkFloats checks that a device has the float modes and the atomic operations on floats that an entry point uses.
 func checkFloats(kernel string, e *spirv.EntryPoint, d *C.vk_device) error {
 	f := &d.has
-	lacks := func(need string, c spirv.Capability) error {
-		return kernels.NotSupported("kernel %s needs %s (capability %v), which %s lacks", kernel, need, c, deviceText(d))
-	}
 	for _, m := range e.FloatModes {
 		has, _ := modeOf(m.Of, f)
 		if i := slices.Index(widths[:], m.Bits); i < 0 || has[i] == 0 {
-			return lacks(modeName(m.Of, m.Bits), m.Of)
+			return lacks(kernel, modeName(m.Of, m.Bits), m.Of, d)
 		}
 	}
 	for _, a := range e.FloatAtomics {
 		has, names, is := atomicsOf(a.Of, f)
 		for m, used := range [...]bool{a.Buffer, a.Shared} {
 			if is && used && !has[m] {
-				return lacks(names[m], a.Of)
+				return lacks(kernel, names[m], a.Of, d)
 			}
 		}
 	}

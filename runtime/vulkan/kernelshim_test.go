@@ -130,7 +130,7 @@ func TestEveryCallFails_Kernels(t *testing.T) {
 func TestKernel_WithoutFloat64(t *testing.T) {
 	if !inChild() {
 		need(t)
-		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_NO_FLOAT64=1")
+		passes(t, "TVMGO_VULKAN_LIBRARY="+shim(t), "SHIM_NO=shaderFloat64")
 		return
 	}
 	x := array(t, first, make([]float64, 5))

@@ -236,12 +236,13 @@ func checkBuffers(kernel string, s *C.vk_shape, d *C.vk_device) error {
 func checkDevice(kernel string, m *spirv.Module, e *spirv.EntryPoint, d *C.vk_device) error {
 	version := uint32(m.Major)<<16 | uint32(m.Minor)<<8
 	if limit := uint32(d.max_spirv_version); version > limit {
-		return kernels.NotSupported("kernel %s is SPIR-V %d.%d; %s supports versions up to %d.%d", kernel, m.Major, m.Minor,
-			deviceText(d), limit>>16, limit>>8&0xff)
+		return kernels.NotSupported("kernel %s is SPIR-V %d.%d; %s supports versions up to %d.%d: build it with the "+
+			"option max_spirv_version=%#x of target vulkan", kernel, m.Major, m.Minor, deviceText(d), limit>>16, limit>>8&0xff,
+			limit&^0xff)
 	}
 	for _, c := range m.Capabilities {
 		if need, ok := has(c, d); !ok {
-			return kernels.NotSupported("kernel %s needs %s (capability %v), which %s lacks", kernel, need, c, deviceText(d))
+			return lacks(kernel, need, c, d)
 		}
 	}
 	if err := checkFloats(kernel, e, d); err != nil {

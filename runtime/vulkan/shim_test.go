@@ -234,7 +234,8 @@ func TestAbsent(t *testing.T) {
 				"libvulkan.so.1 has no function vkGetPhysicalDeviceFeatures2"},
 			{library + " SHIM_LACKS=vkEnumeratePhysicalDevices", "libvulkan.so.1 has no function vkEnumeratePhysicalDevices"},
 			{library + " SHIM_LACKS=vkQueueSubmit", "its driver has no function vkQueueSubmit"},
-			{library + " SHIM_NO_TIMELINE=1", "it does not support timeline semaphores: VK_ERROR_FEATURE_NOT_PRESENT (-8)"},
+			{library + " SHIM_NO=timelineSemaphore",
+				"it does not support timeline semaphores: VK_ERROR_FEATURE_NOT_PRESENT (-8)"},
 		} {
 			passes(t, append(strings.Fields(c.env), "WANT="+c.want)...)
 		}

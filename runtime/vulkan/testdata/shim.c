@@ -20,13 +20,14 @@
  *   SHIM_COUNT_BARRIERS=FILE  writes the number of barriers to the file; barriers for the host do not count
  *   SHIM_EMPTY_COPIES=1  sets the size of each copy to 0
  *   SHIM_NO_COMPUTE=1    no queue family supports compute
- *   SHIM_NO_TIMELINE=1   the device has no timeline semaphores
- *   SHIM_NO_FLOAT64=1    the device has no float64 in shaders
+ *   SHIM_NO=NAME,NAME    the device does not have the features with Vulkan's names
  *   SHIM_NO_FLOAT_ATOMICS=1  the device has no atomic operations on floats
  *   SHIM_NO_SHARED_FLOATS=1  the device has no atomic operations on floats in shared memory
  *   SHIM_FLOAT_MODES=N,I the device has all float modes, or none if N is 0; I is their
  *                        VkShaderFloatControlsIndependence
- *   SHIM_NO_MAINTENANCE4=1  the device does not have the feature maintenance4, which includes LocalSizeId
+ *   SHIM_SUBGROUPS=OPERATIONS,LEAST,GREATEST,MOST  the operations and sizes of subgroups, and how many a block has
+ *   SHIM_SHARED=BYTES    the shared memory of a block
+ *   SHIM_THREADS=N       the threads of a block
  *   SHIM_ALLOCATIONS=N   the device allows N memory allocations
  *   SHIM_INCOHERENT=1    the host maps a copy of the memory; only flushes and invalidations transfer data between them
  *   SHIM_REORDER=1       delays each submission until the host waits for it; a submission of another stream that does
@@ -336,13 +337,39 @@ static void my_vkGetPhysicalDeviceQueueFamilyProperties(VkPhysicalDevice d, uint
   }
 }
 
+typedef struct structure { /* the beginning of every structure in a chain */
+  VkStructureType sType;
+  struct structure* pNext;
+} structure;
+
+/* Reports whether SHIM_NO contains a name. */
+static int without(const char* name) {
+  const char* list = getenv("SHIM_NO");
+  for (size_t n = strlen(name); list != NULL && (list = strstr(list, name)) != NULL; list += n)
+    if (list[n] == 0 || list[n] == ',') return 1;
+  return 0;
+}
+
 static void (*real_vkGetPhysicalDeviceFeatures2)(VkPhysicalDevice, VkPhysicalDeviceFeatures2*);
 static void my_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice d, VkPhysicalDeviceFeatures2* f) {
   real_vkGetPhysicalDeviceFeatures2(d, f);
-  if (on("SHIM_NO_FLOAT64")) f->features.shaderFloat64 = 0;
-  for (VkPhysicalDeviceTimelineSemaphoreFeatures* p = f->pNext; p != NULL; p = p->pNext) {
-    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES && on("SHIM_NO_TIMELINE"))
-      p->timelineSemaphore = 0;
+#define NO(object, type, member)                                                             \
+  if ((object)->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type && without(#member)) (object)->member = 0
+  if (without("shaderFloat64")) f->features.shaderFloat64 = 0;
+  if (without("shaderInt64")) f->features.shaderInt64 = 0;
+  if (without("shaderInt16")) f->features.shaderInt16 = 0;
+  for (structure* p = f->pNext; p != NULL; p = p->pNext) {
+    NO((VkPhysicalDeviceTimelineSemaphoreFeatures*)(void*)p, TIMELINE_SEMAPHORE_FEATURES, timelineSemaphore);
+    NO((VkPhysicalDeviceMaintenance4Features*)(void*)p, MAINTENANCE_4_FEATURES, maintenance4);
+    NO((VkPhysicalDevice16BitStorageFeatures*)(void*)p, 16BIT_STORAGE_FEATURES, storageBuffer16BitAccess);
+    NO((VkPhysicalDevice8BitStorageFeatures*)(void*)p, 8BIT_STORAGE_FEATURES, storageBuffer8BitAccess);
+    NO((VkPhysicalDeviceShaderFloat16Int8Features*)(void*)p, SHADER_FLOAT16_INT8_FEATURES, shaderFloat16);
+    NO((VkPhysicalDeviceShaderFloat16Int8Features*)(void*)p, SHADER_FLOAT16_INT8_FEATURES, shaderInt8);
+    NO((VkPhysicalDeviceVulkanMemoryModelFeatures*)(void*)p, VULKAN_MEMORY_MODEL_FEATURES, vulkanMemoryModel);
+    NO((VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures*)(void*)p, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES,
+       shaderSubgroupExtendedTypes);
+    if (p->sType == (VkStructureType)1000506000 && without("cooperativeMatrix")) /* of VK_KHR_cooperative_matrix */
+      *(VkBool32*)(void*)(p + 1) = 0;
     int none = on("SHIM_NO_FLOAT_ATOMICS"), none_shared = none || on("SHIM_NO_SHARED_FLOATS");
     if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT) {
       VkPhysicalDeviceShaderAtomicFloatFeaturesEXT* a = (void*)p;
@@ -356,8 +383,6 @@ static void my_vkGetPhysicalDeviceFeatures2(VkPhysicalDevice d, VkPhysicalDevice
       if (none_shared) a->shaderSharedFloat16AtomicAdd = a->shaderSharedFloat16AtomicMinMax = 0;
       if (none_shared) a->shaderSharedFloat32AtomicMinMax = a->shaderSharedFloat64AtomicMinMax = 0;
     }
-    if (p->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES && on("SHIM_NO_MAINTENANCE4"))
-      ((VkPhysicalDeviceMaintenance4Features*)(void*)p)->maintenance4 = 0;
   }
 }
 
@@ -372,6 +397,22 @@ static void my_vkGetPhysicalDeviceProperties2(VkPhysicalDevice d, VkPhysicalDevi
         *b = modes != 0;
       f->denormBehaviorIndependence = f->roundingModeIndependence = (VkShaderFloatControlsIndependence)independence;
     }
+  VkPhysicalDeviceLimits* l = &p->properties.limits;
+  if (on("SHIM_SHARED")) l->maxComputeSharedMemorySize = (uint32_t)atoi(getenv("SHIM_SHARED"));
+  if (on("SHIM_THREADS")) l->maxComputeWorkGroupInvocations = (uint32_t)atoi(getenv("SHIM_THREADS"));
+  unsigned operations, least, greatest, most;
+  const int subgroups = on("SHIM_SUBGROUPS") &&
+                        sscanf(getenv("SHIM_SUBGROUPS"), "%u,%u,%u,%u", &operations, &least, &greatest, &most) == 4;
+  for (structure* s = p->pNext; s != NULL && subgroups; s = s->pNext) {
+    if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES)
+      ((VkPhysicalDeviceSubgroupProperties*)(void*)s)->supportedOperations = operations;
+    if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES) {
+      VkPhysicalDeviceSubgroupSizeControlProperties* size = (void*)s;
+      size->minSubgroupSize = least;
+      size->maxSubgroupSize = greatest;
+      size->maxComputeWorkgroupSubgroups = most;
+    }
+  }
   if (on("SHIM_ALLOCATIONS"))
     p->properties.limits.maxMemoryAllocationCount = (uint32_t)atoi(getenv("SHIM_ALLOCATIONS"));
 }

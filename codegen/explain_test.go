@@ -273,6 +273,12 @@ func TestExplain_BadInput(t *testing.T) {
 		{program, "c", nil, "runs on the CPU"},
 		{program, "cuda -arch=sm_80", map[string]int64{"n": 3}, "explain: size n=3: the kernels have no open sizes"},
 		{matmul(true), "cuda -arch=sm_80", map[string]int64{"m": 3}, "size m=3: the kernels have no size of this name"},
+		{matmul(true), "cuda -arch=sm_80", map[string]int64{"n": -3}, "size n=-3: it is negative"},
+		{matmul(true), "cuda -arch=sm_80", map[string]int64{"n": 1 << 31},
+			"size n=2147483648: it is of type int32, whose largest value is 2147483647"},
+		{"func f(x: handle, n: int64) {\n  buffer X: float32[n], param x\n  thread b in range(n), thread \"blockIdx.x\" " +
+			"{ X[b] = 1.0 }\n}\n", "cuda -arch=sm_80", map[string]int64{"n": 1 << 62},
+			"size n=4611686018427387904: figures are for sizes up to 1099511627776"},
 		{"func f(n: int32) {\n  packed g(n)\n}\n", warps32, nil,
 			`explain: the program has no kernels for kind "opencl": bind loops to blockIdx and threadIdx`},
 	} {

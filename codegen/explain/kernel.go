@@ -20,27 +20,15 @@ type Options struct {
 }
 
 // Kernels reports the figures of kernels that transform.ForDevice made for a target. It fails if there are none, or if
-// a size is given that no kernel has.
+// a size is given that no kernel has or that is too large.
 func Kernels(kernels []*tir.PrimFunc, t *target.Target, o Options) (*Report, error) {
 	if len(kernels) == 0 {
 		return nil, fmt.Errorf("the program has no kernels for kind %q: bind loops to blockIdx and threadIdx, for example "+
 			"by ops.Schedule for this target", t.Kind())
 	}
 	r := &Report{Target: t.String(), WarpSize: warpSize(t), Sizes: o.Sizes, Kernels: []*Kernel{}}
-	names := map[string]bool{}
-	for _, f := range kernels {
-		for _, p := range sizeParams(f) {
-			names[p.Name] = true
-		}
-	}
-	for name, n := range o.Sizes {
-		switch {
-		case !names[name] && len(names) == 0:
-			return nil, fmt.Errorf("size %s=%d: the kernels have no open sizes", name, n)
-		case !names[name]:
-			return nil, fmt.Errorf("size %s=%d: the kernels have no size of this name, but %s", name, n,
-				strings.Join(slices.Sorted(maps.Keys(names)), ", "))
-		}
+	if err := checkSizes(kernels, o.Sizes); err != nil {
+		return nil, err
 	}
 	sm := capability(t)
 	if p, ok := peaks[sm]; ok {
@@ -51,6 +39,39 @@ func Kernels(kernels []*tir.PrimFunc, t *target.Target, o Options) (*Report, err
 		r.Kernels = append(r.Kernels, explain(f, t, sm, r.WarpSize, o))
 	}
 	return r, nil
+}
+
+// maxSize is the largest size whose multiples, addresses and numbers of blocks, fit into 64 bits.
+const maxSize = 1 << 40
+
+// checkSizes returns an error for a size that no kernel has, or that is no value of its type.
+func checkSizes(kernels []*tir.PrimFunc, sizes map[string]int64) error {
+	types := map[string]tir.Type{}
+	for _, f := range kernels {
+		for _, p := range sizeParams(f) {
+			if t, ok := types[p.Name]; !ok || p.Type.Bits < t.Bits {
+				types[p.Name] = p.Type
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		n := sizes[name]
+		t, ok := types[name]
+		switch {
+		case !ok && len(types) == 0:
+			return fmt.Errorf("size %s=%d: the kernels have no open sizes", name, n)
+		case !ok:
+			return fmt.Errorf("size %s=%d: the kernels have no size of this name, but %s", name, n,
+				strings.Join(slices.Sorted(maps.Keys(types)), ", "))
+		case n < 0:
+			return fmt.Errorf("size %s=%d: it is negative", name, n)
+		case t.Bits < 64 && n > 1<<(t.Bits-1)-1:
+			return fmt.Errorf("size %s=%d: it is of type %s, whose largest value is %d", name, n, t, int64(1)<<(t.Bits-1)-1)
+		case n > maxSize:
+			return fmt.Errorf("size %s=%d: figures are for sizes up to %d", name, n, int64(maxSize))
+		}
+	}
+	return nil
 }
 
 // warpSize returns the number of threads of a warp: 1 if the target has none.

@@ -1,12 +1,14 @@
 package ops
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/cudarun"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/te"
@@ -73,5 +75,61 @@ func TestZeroSize_OnDevices(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The fake driver counts the operations of streams: a call whose result has no elements adds none, and any other adds
+// one, its kernel.
+func TestZeroSize_LaunchesNothing(t *testing.T) {
+	driver := cudarun.Use(t)
+	to := deviceTargets(t, dlpack.CUDA)[0]
+	dev := dlpack.Device{Type: dlpack.CUDA}
+	executed := func(call func()) int64 {
+		require.NoError(t, runtime.SyncDevice(context.Background(), dev))
+		before := driver.Executed()
+		call()
+		require.NoError(t, runtime.SyncDevice(context.Background(), dev))
+		return driver.Executed() - before
+	}
+	idle := executed(func() {}) // to wait for the device is an operation
+	n := te.Var("n")
+	for _, rows := range []tir.Expr{n, tir.I32(0)} {
+		x := te.Placeholder([]tir.Expr{rows, tir.I32(5)}, tir.Float32, "x")
+		w := te.Placeholder(te.Dims(5, 4), tir.Float32, "w")
+		for _, c := range []struct {
+			y     *te.Tensor
+			shape func(rows int64) []int64
+			in    []any
+		}{
+			{Relu(x, "y"), func(rows int64) []int64 { return []int64{rows, 5} }, []any{x}},
+			{Transpose(x, "y"), func(rows int64) []int64 { return []int64{5, rows} }, []any{x}},
+			{Sum(x, "y", []int{1}, false), func(rows int64) []int64 { return []int64{rows} }, []any{x}},
+			{Softmax(x, "y"), func(rows int64) []int64 { return []int64{rows, 5} }, []any{x}},
+			{Matmul(x, w, "y"), func(rows int64) []int64 { return []int64{rows, 4} }, []any{x, w}},
+		} {
+			s := must.Get(Schedule(to, c.y))(t)
+			m := must.Get(codegen.Build(must.Get(te.Lower(s, append(c.in, c.y), "f"))(t), to))(t)
+			f := must.Get(m.Function("f"))(t)
+			for _, size := range []int64{0, 3} {
+				if size > 0 && rows != tir.Expr(n) {
+					continue
+				}
+				args := []any{must.Get(runtime.NewTensor(dlpack.Float32, []int64{size, 5}, dev))(t)}
+				if len(c.in) > 1 {
+					args = append(args, must.Get(runtime.NewTensor(dlpack.Float32, []int64{5, 4}, dev))(t))
+				}
+				args = append(args, must.Get(runtime.NewTensor(dlpack.Float32, c.shape(size), dev))(t))
+				count := executed(func() {
+					_, err := f.Call(args...)
+					require.NoError(t, err)
+				})
+				require.Equal(t, min(size, 1), count-idle, "%d rows of\n%v", size, m)
+				for _, a := range args {
+					require.NoError(t, a.(*runtime.Tensor).Close())
+				}
+			}
+			f.Close()
+			require.NoError(t, m.Close())
+		}
 	}
 }

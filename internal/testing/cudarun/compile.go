@@ -25,12 +25,15 @@ var sources embed.FS
 type Options struct {
 	Arch    int      // __CUDA_ARCH__ / 10, such as 90; 0 for 90
 	Defines []string // macros: "TILE=16"
+
+	// Subgroup is the number of threads of a subgroup, 1 to 32, of a source in OpenCL C; 0 for CUDA C.
+	Subgroup int
 }
 
 // flags of the engine and of kernels. A kernel's loads and stores call the engine's checks (engine/hooks.cpp).
 var (
 	always = []string{"-std=gnu++17", "-D_GNU_SOURCE", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions",
-		"-fno-rtti", "-fno-strict-aliasing", "-ffp-contract=off"}
+		"-fno-rtti", "-fno-strict-aliasing", "-ffp-contract=off", "-fsigned-char"}
 	checked = []string{"-O1", "-fsanitize=thread,alignment,bounds", "-fno-threadsafe-statics", "-fwrapv", "-w",
 		"-fno-toplevel-reorder", "-fno-stack-protector", "-D__CUDACC__", "-D__CUDACC_RTC__", "-D__CUDACC_VER_MAJOR__=13",
 		"-D__CUDACC_VER_MINOR__=0"}
@@ -175,6 +178,12 @@ func build(source string, o Options) (string, error) {
 	if arch == 0 {
 		arch = 90
 	}
+	include, name := "device/builtin.h", "kernels.cu"
+	if o.Subgroup > 0 {
+		source = translateOpenCL(source)
+		o.Defines = append([]string{fmt.Sprint("CUDARUN_SUBGROUP=", o.Subgroup)}, o.Defines...)
+		include, name = "device/opencl.h", "kernels.cl"
+	}
 	code, err := translate(source)
 	if err != nil {
 		return "", err
@@ -186,7 +195,7 @@ func build(source string, o Options) (string, error) {
 	}
 	err = install(dir, func(part string) error {
 		file := filepath.Join(part, "kernels.cpp")
-		text := "#include \"device/builtin.h\"\n#line 1 \"kernels.cu\"\n" + code
+		text := fmt.Sprintf("#include %q\n#line 1 %q\n%s", include, name, code)
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			return err
 		}
@@ -197,7 +206,7 @@ func build(source string, o Options) (string, error) {
 		}
 		object := filepath.Join(part, "kernels.o")
 		if err := command(tc.compiler, append(args, "-c", file, "-o", object)); err != nil {
-			return fmt.Errorf("compile CUDA C for the CPU: %w", err)
+			return fmt.Errorf("compile %s for the CPU: %w", name, err)
 		}
 		return command(tc.compiler, []string{"-shared", "-Wl,-Bsymbolic", "-o", filepath.Join(part, "kernels.so"), object,
 			filepath.Join(tc.dir, "hooks.o"), filepath.Join(tc.dir, engineName(tc.dir)), "-Wl,-rpath," + tc.dir, "-lm"})

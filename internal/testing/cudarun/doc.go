@@ -1,6 +1,6 @@
-// Package cudarun executes CUDA C on the CPU, for tests on machines without a GPU. It translates a source to C++,
-// compiles it, and runs each thread of a block as a fiber, with the semantics of a GPU and checks for what a GPU does
-// not report.
+// Package cudarun executes CUDA C, and generated OpenCL C, on the CPU, for tests on machines without a GPU. It
+// translates a source to C++, compiles it, and runs each thread of a block as a fiber, with the semantics of a GPU and
+// checks for what a GPU does not report.
 //
 //	library, err := cudarun.Compile(source, cudarun.Options{Arch: 90})
 //	err = library.Launch("add", cudarun.Grid{Blocks: cudarun.Dim{4}, Threads: cudarun.Dim{256}}, x, y, int32(1000))
@@ -15,6 +15,10 @@
 // vector types, math functions, and inline PTX: cp.async, mma.sync, ldmatrix, and conversions and arithmetic of 16-bit
 // floats. An instruction that the interpreter of PTX does not know is an error when it is reached (engine/ptx.cpp).
 // The headers of 16-bit types (cuda_fp16.h, …) are in folder device.
+//
+// With [Options].Subgroup, a source is OpenCL C as package codegen/opencl writes it, with the shuffles of both
+// extensions in subgroups of that size; device/opencl.h has its vectors and functions. There are no images. A shuffle
+// that reads beyond the subgroup, which OpenCL leaves undefined, gives a value with all bits set.
 //
 // # What is an error
 //
@@ -35,6 +39,6 @@
 // # How
 //
 // The compiler instruments loads and stores as for the thread sanitizer, and calls the engine's checks in place of the
-// sanitizer's (engine/memory.cpp). translate.go rewrites what C++ cannot express. The engine is C++17 for GCC or Clang
-// on x86-64 and AArch64.
+// sanitizer's (engine/memory.cpp). translate.go and opencl.go rewrite what C++ cannot express. The engine is C++17 for
+// GCC or Clang on x86-64 and AArch64.
 package cudarun

@@ -28,8 +28,17 @@ type family struct {
 	out   *te.Tensor
 	bound string // of the kernel that takes longest
 	once  bool   // each input is read once: threads load no more bytes than it has
-	wide  bool   // all accesses to global memory have 16 bytes
+	wide  width  // what has 16 bytes
 }
+
+// width says which accesses to global memory have 16 bytes.
+type width int
+
+const (
+	anyWidth width = iota
+	inputs         // all loads of the inputs; results may be narrower
+	all            // all loads and stores of the first kernel, except those of positions
+)
 
 func families() []family {
 	x := placeholder("x", 4096, 4096)
@@ -39,8 +48,10 @@ func families() []family {
 	}
 	image, channels := placeholder("x", 32, 64, 64, 64), placeholder("x", 32, 64, 64, 64)
 	layer := placeholder("x", 32, 64, 56, 56)
-	long := placeholder("x", 1<<22, 1024) // more than 2^31 elements
+	huge := placeholder("x", 1<<22, 1024) // more than 2^31 elements
 	half, table, at := tensor("x", tir.Float16, 4096, 4096), placeholder("x", 50000, 1024), tensor("at", tir.Int32, 8192)
+	bytes, truths := tensor("x", tir.Int8, 4096, 4096), tensor("x", tir.Bool, 4096, 4096)
+	long := placeholder("x", 64, 1<<18)
 	a, b := placeholder("a", 4096, 4096), placeholder("b", 4096, 4096)
 	w, own := placeholder("w", 64, 64, 3, 3), placeholder("w", 64, 1, 3, 3)
 	var qkv []*te.Tensor
@@ -50,61 +61,75 @@ func families() []family {
 	in := func(x ...*te.Tensor) []*te.Tensor { return x }
 	memory, compute := explain.BoundMemory, explain.BoundCompute
 	return []family{
-		{"elementwise", in(a, b), Relu(Add(a, b, "s"), "y"), memory, true, true},
-		{"broadcast", in(x, v), Add(x, v, "y"), memory, false, true},
-		{"cast", in(half), Cast(half, tir.Float32, "y"), memory, true, false},
-		{"concat", in(a, b), Concat("y", 1, a, b), memory, true, true},
-		{"slice", in(x), Slice(x, "y", Range{Axis: 1, Begin: 8, End: 4088}), memory, true, true},
-		{"gather", in(table, at), Take(table, at, "y", 0, Clamp), memory, false, true},
-		{"gather of a large table", in(long, at), Take(long, at, "y", 0, Zero), memory, false, true},
+		{"elementwise", in(a, b), Relu(Add(a, b, "s"), "y"), memory, true, all},
+		{"broadcast", in(x, v), Add(x, v, "y"), memory, false, all},
+		{"cast", in(half), Cast(half, tir.Float32, "y"), memory, true, anyWidth},
+		{"concat", in(a, b), Concat("y", 1, a, b), memory, true, all},
+		{"slice", in(x), Slice(x, "y", Range{Axis: 1, Begin: 8, End: 4088}), memory, true, all},
+		{"gather", in(table, at), Take(table, at, "y", 0, Clamp), memory, false, all},
+		{"gather of a large table", in(huge, at), Take(huge, at, "y", 0, Zero), memory, false, all},
 		{"pooling", in(channels), MaxPool2D(channels, "y", Window{Kernel: [2]int{2, 2}, Layout: "NHWC"}), memory,
-			true, true},
-		{"transpose", in(x), Transpose(x, "y"), memory, true, true},
-		{"transpose of float16", in(half), Transpose(half, "y"), memory, true, true},
-		{"NCHW to NHWC", in(image), Transpose(image, "y", 0, 2, 3, 1), memory, true, true},
-		{"NHWC to NCHW", in(channels), Transpose(channels, "y", 0, 3, 1, 2), memory, true, true},
+			true, all},
+		{"transpose", in(x), Transpose(x, "y"), memory, true, all},
+		{"transpose of float16", in(half), Transpose(half, "y"), memory, true, all},
+		{"NCHW to NHWC", in(image), Transpose(image, "y", 0, 2, 3, 1), memory, true, all},
+		{"NHWC to NCHW", in(channels), Transpose(channels, "y", 0, 3, 1, 2), memory, true, all},
 		{"NCHW to blocks", in(image), Transpose(Reshape(image, "r", te.Dims(32, 2, 32, 64, 64)...), "y", 0, 1, 3, 4, 2),
-			memory, true, true},
-		{"sum over rows", in(x), Sum(x, "y", []int{1}, false), memory, true, false},
-		{"sum over columns", in(x), Sum(x, "y", []int{0}, false), memory, true, false},
-		{"sum over everything", in(x), Sum(x, "y", nil, false), memory, true, false},
-		{"softmax", in(x), Softmax(x, "y"), memory, true, false},
-		{"layernorm", in(x, v), LayerNorm(x, v, v, "y", 1, 1e-5), memory, false, false},
-		{"argmax", in(x), ArgMax(x, "y", []int{1}, false), memory, true, false},
-		{"variance", in(x), Variance(x, "y", []int{1}, false), memory, true, false},
-		{"matmul", in(a, b), Matmul(a, b, "y"), compute, false, false},
-		{"conv2d", in(layer, w), Conv2D(layer, w, "y", 1, 1), explain.BoundCache, false, false},
-		{"depthwise", in(layer, own), Conv2D(layer, own, "y", 1, 1, Groups(64)), memory, false, false},
-		{"attention", qkv, Attention(qkv[0], qkv[1], qkv[2], "y"), explain.BoundCache, false, false},
+			memory, true, all},
+		{"sum over rows", in(x), Sum(x, "y", []int{1}, false), memory, true, inputs},
+		{"sum over columns", in(x), Sum(x, "y", []int{0}, false), memory, true, all},
+		{"sum over everything", in(x), Sum(x, "y", nil, false), memory, true, inputs},
+		{"sum over a middle axis", in(image), Sum(image, "y", []int{1}, false), memory, true, all},
+		{"sum per channel", in(image), Sum(image, "y", []int{0, 2, 3}, false), memory, true, inputs},
+		{"sum of float16 over rows", in(half), Sum(half, "y", []int{1}, false), memory, true, inputs},
+		{"mean of float16 over columns", in(half), Mean(half, "y", []int{0}, false), memory, true, inputs},
+		{"maximum of int8", in(bytes), Max(bytes, "y", []int{1}, false), memory, true, inputs},
+		{"any", in(truths), Any(truths, "y", []int{0}, false), memory, true, inputs},
+		{"softmax", in(x), Softmax(x, "y"), memory, true, all},
+		{"long rows of softmax", in(long), Softmax(long, "y"), memory, false, inputs},
+		{"softmax of float16", in(half), Softmax(half, "y"), memory, true, inputs},
+		{"layernorm", in(x, v), LayerNorm(x, v, v, "y", 1, 1e-5), memory, false, all},
+		{"argmax", in(x), ArgMax(x, "y", []int{1}, false), memory, true, inputs},
+		{"argmax over columns", in(x), ArgMax(x, "y", []int{0}, false), memory, true, inputs},
+		{"variance", in(x), Variance(x, "y", []int{1}, false), memory, true, inputs},
+		{"matmul", in(a, b), Matmul(a, b, "y"), compute, false, anyWidth},
+		{"conv2d", in(layer, w), Conv2D(layer, w, "y", 1, 1), explain.BoundCache, false, anyWidth},
+		{"depthwise", in(layer, own), Conv2D(layer, own, "y", 1, 1, Groups(64)), memory, false, anyWidth},
+		{"attention", qkv, Attention(qkv[0], qkv[1], qkv[2], "y"), explain.BoundCache, false, anyWidth},
 	}
 }
 
 // unmet are the requirements that a family does not meet yet, with the reason.
 var unmet = map[string]map[string]string{
-	"conv2d": {"sectors": "the filters at the end of the reduction are loaded element by element"},
+	"conv2d":                       {"sectors": "the filters at the end of the reduction are loaded element by element"},
+	"mean of float16 over columns": {"sectors": "parts of 8 float32 are stored by two instructions"},
 }
 
 // problems lists the requirements that kernels of a family do not meet: its name, and the figure.
 func (f *family) problems(r *explain.Report) map[string]string {
-	all := map[string]string{}
+	found := map[string]string{}
 	longest, read, size, reads := r.Kernels[0], 0.0, 0.0, 0.0
 	for n, k := range r.Kernels {
 		if k.Work.AtLeastSeconds > longest.Work.AtLeastSeconds {
 			longest = k
 		}
 		if k.Occupancy.Fraction < 0.25 {
-			all["occupancy"] = fmt.Sprintf("%s: %v", k.Name, k.Occupancy.Fraction)
+			found["occupancy"] = fmt.Sprintf("%s: %v", k.Name, k.Occupancy.Fraction)
 		}
 		for _, a := range k.Accesses {
 			name := fmt.Sprintf("%s of %s", a.Op, a.Buffer)
 			if !a.MinimalSectors() {
-				all["sectors"] = fmt.Sprintf("%s: %.3g, at least %.3g", name, a.Sectors.Average, a.Sectors.Minimal)
+				found["sectors"] = fmt.Sprintf("%s: %.3g, at least %.3g", name, a.Sectors.Average, a.Sectors.Minimal)
 			}
 			if !a.ConflictFree() {
-				all["banks"] = fmt.Sprintf("%s: %v ways", name, a.Ways.Worst)
+				found["banks"] = fmt.Sprintf("%s: %v ways", name, a.Ways.Worst)
 			}
-			if f.wide && a.Scope == "global" && a.Bytes < 16 && n == 0 && !strings.HasPrefix(a.Buffer, "at") {
-				all["vectors"] = fmt.Sprintf("%s: %d bytes", name, a.Bytes)
+			input := a.Op == "load" && slices.ContainsFunc(f.ins, func(t *te.Tensor) bool {
+				return t.ProducerName() == a.Buffer
+			})
+			demanded := f.wide == inputs && input || f.wide == all && n == 0 && !strings.HasPrefix(a.Buffer, "at")
+			if demanded && a.Scope == "global" && a.Bytes < 16 {
+				found["vectors"] = fmt.Sprintf("%s: %d bytes", name, a.Bytes)
 			}
 		}
 		read += k.Work.BytesRead
@@ -120,12 +145,12 @@ func (f *family) problems(r *explain.Report) map[string]string {
 		size += n
 	}
 	if f.once && read > 1.001*(size+reads) {
-		all["read once"] = fmt.Sprintf("%g bytes of %g", read, size+reads)
+		found["read once"] = fmt.Sprintf("%g bytes of %g", read, size+reads)
 	}
 	if longest.Work.Bound != f.bound {
-		all["bound"] = longest.Work.Bound
+		found["bound"] = longest.Work.Bound
 	}
-	return all
+	return found
 }
 
 // TestFigures holds the default schedules of a GPU to the figures of codegen.Explain: sectors per request are minimal,

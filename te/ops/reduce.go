@@ -13,9 +13,7 @@ import (
 // Integers are summed in their own type and wrap: cast them first if the sum may overflow. 16-bit floats are summed in
 // float32 and rounded once. All reductions take axes and keepDims in this way.
 func Sum(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
-	return fold(numbers, "sum", x, name, axes, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr {
-		return te.Sum(e, k...)
-	})
+	return fold(numbers, "sum", x, name, axes, keepDims, sumOver)
 }
 
 // Prod is the product of the elements; 1 for no elements. See Sum for axes and keepDims.
@@ -60,7 +58,7 @@ func Mean(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 		return bad
 	}
 	t := x.ProducerDType()
-	sum := Sum(widened(x, name), name+".sum", axes, keepDims)
+	sum := wideFold(floats, "sum", x, name+".sum", axes, keepDims, sumOver)
 	n := countOf(x.ProducerShape(), in, sum.ProducerDType())
 	return Map(sum, name, func(e tir.Expr) tir.Expr { return tir.NewCast(t, tir.Div(e, n)) })
 }
@@ -88,19 +86,24 @@ func countOf(shape []tir.Expr, in []bool, t tir.Type) tir.Expr {
 	return count
 }
 
-// widened converts a tensor of 16-bit floats to float32; it returns others unchanged.
-func widened(x *te.Tensor, name string) *te.Tensor {
-	if t := x.ProducerDType(); isNarrow(t) {
-		return Map(x, name+".wide", func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, e) })
-	}
-	return x
-}
-
 // reduction reduces a value over axes.
 type reduction func(e tir.Expr, axes ...*tir.IterVar) tir.Expr
 
 // fold makes the tensor of a reduction.
 func fold(c class, kind string, x *te.Tensor, name string, axes []int, keepDims bool, r reduction) *te.Tensor {
+	from := name
+	if t := x.ProducerDType(); isNarrow(t) && (kind == "sum" || kind == "prod") {
+		from = name + ".wide"
+	}
+	out := wideFold(c, kind, x, from, axes, keepDims, r)
+	if t := x.ProducerDType(); out.Err() == nil && out.ProducerDType() != t {
+		return Map(out, name, func(e tir.Expr) tir.Expr { return tir.NewCast(t, e) })
+	}
+	return out
+}
+
+// wideFold makes the tensor of a reduction. Sums and products of 16-bit floats are float32.
+func wideFold(c class, kind string, x *te.Tensor, name string, axes []int, keepDims bool, r reduction) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
 	}
@@ -111,12 +114,9 @@ func fold(c class, kind string, x *te.Tensor, name string, axes []int, keepDims 
 	if bad != nil {
 		return bad
 	}
-	t, from := x.ProducerDType(), name
-	if isNarrow(t) && (kind == "sum" || kind == "prod") {
-		from = name + ".wide"
-	}
-	out := overAxes(x, from, in, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr {
-		if from != name {
+	wide := isNarrow(x.ProducerDType()) && (kind == "sum" || kind == "prod")
+	out := overAxes(x, name, in, keepDims, func(e tir.Expr, k ...*tir.IterVar) tir.Expr {
+		if wide {
 			e = tir.NewCast(tir.Float32, e)
 		}
 		if len(k) == 0 {
@@ -124,11 +124,7 @@ func fold(c class, kind string, x *te.Tensor, name string, axes []int, keepDims 
 		}
 		return r(e, k...)
 	})
-	out = by(out, &Operator{Kind: kind, Inputs: []*te.Tensor{x}})
-	if from != name {
-		return Map(out, name, func(e tir.Expr) tir.Expr { return tir.NewCast(t, e) })
-	}
-	return out
+	return by(out, &Operator{Kind: kind, Inputs: []*te.Tensor{x}})
 }
 
 // overAxes reduces over the dimensions of in.
@@ -193,6 +189,8 @@ func extremum(op tir.BinaryOp) reduction {
 }
 
 var maxOver, minOver = extremum(tir.OpMax), extremum(tir.OpMin)
+
+func sumOver(e tir.Expr, axes ...*tir.IterVar) tir.Expr { return te.Sum(e, axes...) }
 
 func logicOver(op tir.BinaryOp, start bool) reduction {
 	r := te.NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{tir.NewBinary(op, l[0], r[0])} },

@@ -168,17 +168,6 @@ func reduceCases() []opCase {
 var _ = valueCases("argmax", argmaxCases)
 
 func argmaxCases() []opCase {
-	best := func(better func(a, b float64) bool) func([]float64) float64 {
-		return func(v []float64) float64 {
-			at := 0
-			for i, x := range v {
-				if v[at] == v[at] && (x != x || better(x, v[at])) {
-					at = i
-				}
-			}
-			return float64(at)
-		}
-	}
 	var cases []opCase
 	for n, dt := range allNumbers {
 		for k, l := range []struct {
@@ -197,10 +186,10 @@ func argmaxCases() []opCase {
 			cases = append(cases,
 				opCase{name: fmt.Sprintf("argmax of %s%v over %v", dt, l.shape, l.axes), ins: []*nd{x},
 					make: func(x []*te.Tensor) *te.Tensor { return ArgMax(x[0], "Y", l.axes, l.keep) },
-					want: folded(x, tir.Int64, l.axes, l.keep, best(func(a, b float64) bool { return a > b }))},
+					want: folded(x, tir.Int64, l.axes, l.keep, firstBest(func(a, b float64) bool { return a > b }))},
 				opCase{name: fmt.Sprintf("argmin of %s%v over %v", dt, l.shape, l.axes), ins: []*nd{x},
 					make: func(x []*te.Tensor) *te.Tensor { return ArgMin(x[0], "Y", l.axes, l.keep) },
-					want: folded(x, tir.Int64, l.axes, l.keep, best(func(a, b float64) bool { return a < b }))})
+					want: folded(x, tir.Int64, l.axes, l.keep, firstBest(func(a, b float64) bool { return a < b }))})
 		}
 	}
 	nan, inf := math.NaN(), math.Inf(-1)

@@ -26,6 +26,7 @@ func (d *rowGroup) long(g *schedule.Group, r *Reduction, e *Elementwise) bool {
 	}
 	few := r.sized(d.s, stats, d.l)
 	few.along = d.along
+	few.vectorize()
 	part := few.divide()
 	if part == nil {
 		threads := powerBelow(min(d.Threads, 512))
@@ -39,9 +40,9 @@ func (d *rowGroup) long(g *schedule.Group, r *Reduction, e *Elementwise) bool {
 		}
 		return true
 	}
-	first, rest := r.sized(d.s, part, d.l), r.sized(d.s, stats, d.l)
-	first.along, rest.along = d.along, d.along
-	first.kernel(part, []*te.Tensor{part})
+	r.sized(d.s, part, d.l).as(few).kernel(part, []*te.Tensor{part})
+	rest := r.sized(d.s, stats, d.l)
+	rest.along = d.along
 	if d.values {
 		rest.kernel(d.root, append(slices.Clone(d.parts), d.root))
 		return true

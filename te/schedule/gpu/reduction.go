@@ -10,36 +10,37 @@ import (
 
 // Reduction holds the parameters of reductions. A row is the data that are reduced to one result.
 type Reduction struct {
-	Threads   int // threads of a block; a row has at most as many
-	PerThread int // elements of a row per thread: shorter rows get fewer threads
-	Shuffle   int // threads that combine their parts by shuffles; 1: in shared memory alone
-	Columns   int // threads of a block that compute neighboring columns, if rows are not contiguous
+	Threads     int // threads of a block
+	RowThreads  int // threads that compute a row together at most; 1: each computes rows of its own
+	PerThread   int // elements of a row per thread: shorter rows get fewer threads
+	VectorBytes int // bytes of adjacent elements that a thread loads at once
+	Unroll      int // loads that a thread issues before it uses the first one
+	Shuffle     int // threads that combine their parts by shuffles; 1: in shared memory alone
+	Adjacent    int // bytes that adjacent threads load together at least, of a row or of adjacent columns
 
 	// With fewer blocks than Blocks, a reduction of long rows is divided: one kernel reduces parts of at least Part
-	// elements, and another one combines their results.
-	Blocks int
-	Part   int
-
-	// Together says that threads compute a row together. Otherwise each computes results of its own, as Elementwise
-	// says.
-	Together bool
+	// elements, and another one combines their results. Columns are divided into parts of at least ColumnPart rows.
+	Blocks     int
+	Part       int
+	ColumnPart int
 }
 
 // defaultReduction returns the parameters for a target. On a CPU, barriers are costly: only the threads of a warp,
 // which are the lanes of a vector, compute a row together.
 func defaultReduction(l Limits) Reduction {
-	r := Reduction{Threads: powerBelow(min(256, l.Threads)), PerThread: 8, Shuffle: 1,
-		Blocks: 512, Part: 1 << 13, Together: true}
-	r.Columns = min(32, r.Threads)
+	r := Reduction{Threads: powerBelow(min(256, l.Threads)), PerThread: 16, VectorBytes: 16, Unroll: 4, Shuffle: 1,
+		Adjacent: 128, Blocks: 1024, Part: 1 << 13, ColumnPart: 1 << 8}
+	r.RowThreads = r.Threads
 	if l.Shuffles {
 		r.Shuffle = powerBelow(min(l.Warp, 128))
 	}
 	switch {
 	case l.OnCPU && l.Warp > 1: // the threads of a warp are the lanes of a vector
 		r.Threads = powerBelow(min(l.Warp, l.Threads))
-		r.Columns, r.Blocks = r.Threads, 64
+		r.RowThreads, r.VectorBytes, r.Unroll, r.Adjacent, r.Blocks = r.Threads, 1, 1, 4*r.Threads, 64
 	case l.OnCPU:
-		r.Together = false
+		r.Threads = powerBelow(min(64, l.Threads))
+		r.RowThreads, r.VectorBytes, r.Unroll, r.Adjacent, r.Blocks = 1, 64, 1, 64*r.Threads, 64
 	}
 	return r
 }
@@ -47,11 +48,15 @@ func defaultReduction(l Limits) Reduction {
 func (r *Reduction) check(l Limits) error {
 	for _, err := range []error{
 		powerOfTwo("Threads", r.Threads, 1, l.Threads, "the target's max_threads_per_block"),
+		powerOfTwo("RowThreads", r.RowThreads, 1, r.Threads, "Threads"),
 		between("PerThread", r.PerThread, 1, 1<<20, "elements"),
+		powerOfTwo("VectorBytes", r.VectorBytes, 1, 128, "16 values of 8 bytes"),
+		between("Unroll", r.Unroll, 1, 64, "each is a copy of the code"),
 		powerOfTwo("Shuffle", r.Shuffle, 1, max(1, min(l.Warp, 128)), "the target's thread_warp_size"),
-		powerOfTwo("Columns", r.Columns, 1, r.Threads, "Threads"),
+		powerOfTwo("Adjacent", r.Adjacent, 1, 1<<20, "bytes"),
 		between("Blocks", r.Blocks, 1, 1<<31-1, "a grid has no more"),
 		between("Part", r.Part, 1, 1<<30, "an index has 32 bits"),
+		between("ColumnPart", r.ColumnPart, 1, 1<<30, "an index has 32 bits"),
 	} {
 		if err != nil {
 			return err
@@ -86,15 +91,19 @@ type reduction struct {
 	t      *te.Tensor
 	axes   []*tir.IterVar // of the results
 	reduce []*tir.IterVar
-	rows   int64 // the number of results; -1: unknown
-	length int64 // of a row; -1: unknown
-	along  bool  // adjacent elements belong to one row
+	rows   int64        // the number of results; -1: unknown
+	length int64        // of a row; -1: unknown
+	along  bool         // adjacent elements belong to one row
+	lanes  int          // adjacent elements that a thread loads at once
+	bytes  int          // of the widest element
+	packed []*te.Tensor // tensors that are loaded to registers as vectors, before narrow elements are widened
 }
 
 // sized describes the sizes of a reduction.
 func (r *Reduction) sized(s *te.Schedule, t *te.Tensor, l Limits) *reduction {
 	st := s.Stage(t)
-	d := &reduction{Reduction: r, l: l, s: s, t: t, axes: st.Axes(), reduce: st.ReduceAxes(), rows: 1, length: 1}
+	d := &reduction{Reduction: r, l: l, s: s, t: t, axes: st.Axes(), reduce: st.ReduceAxes(), rows: 1, length: 1,
+		lanes: 1, bytes: 4}
 	size := func(all *int64, a *tir.IterVar) {
 		n, ok := a.Extent.(*tir.IntImm)
 		switch {
@@ -192,9 +201,6 @@ func (d *reduction) fused(st *te.Stage) *tir.IterVar {
 
 // group schedules a group whose result is one value per row; false if it is not such a group.
 func (r *Reduction) group(g *schedule.Group, l Limits) bool {
-	if !r.Together {
-		return false
-	}
 	s := g.Schedule
 	members := append(g.Parts(), g.Result)
 	if g.Root != g.Result {
@@ -214,11 +220,12 @@ func (r *Reduction) group(g *schedule.Group, l Limits) bool {
 	if only == nil || !only.samePerRow(members) {
 		return false
 	}
+	only.vectorize()
 	if part := only.divide(); part != nil {
-		first, rest := r.sized(s, part, l), r.sized(s, only.t, l)
-		first.along, rest.along = only.along, only.along
-		first.kernel(part, []*te.Tensor{part})
-		only = rest
+		r.sized(s, part, l).as(only).kernel(part, []*te.Tensor{part})
+		along := only.along
+		only = r.sized(s, only.t, l)
+		only.along = along
 	}
 	only.kernel(g.Root, members)
 	return true
@@ -239,17 +246,20 @@ func (d *reduction) samePerRow(members []*te.Tensor) bool {
 
 // divide makes partial results of long rows if there are too few rows for all processors; nil if not.
 func (d *reduction) divide() *te.Tensor {
-	if d.rows < 0 || d.length >= 0 && d.length < int64(2*d.Part) {
+	part := int64(d.Part)
+	if !d.along {
+		part = int64(d.ColumnPart)
+	}
+	if d.rows < 0 || d.length >= 0 && d.length < 2*part {
 		return nil
 	}
 	blocks := (d.rows*int64(d.rowThreads()) + int64(d.Threads) - 1) / int64(d.Threads)
 	if !d.along {
-		blocks = d.rows / int64(max(1, d.Columns))
+		blocks = d.rows / int64(d.neighbors()*d.lanes)
 	}
 	if blocks >= int64(d.Blocks) {
 		return nil
 	}
-	part := int64(d.Part)
 	if d.length > 0 { // as many parts as blocks are missing
 		if want := d.length * max(1, blocks) / int64(d.Blocks); want > part {
 			part = (want + part - 1) / part * part
@@ -265,94 +275,15 @@ func (d *reduction) divide() *te.Tensor {
 	return d.s.RFactor(d.t, outer, at)
 }
 
-// rowThreads returns the number of threads that compute a row.
+// rowThreads returns the number of threads that compute a row, or a column.
 func (d *reduction) rowThreads() int {
 	if d.length < 0 {
-		return d.Threads
+		return d.RowThreads
 	}
-	return int(min(int64(d.Threads), powerAbove((d.length+int64(d.PerThread)-1)/int64(d.PerThread))))
-}
-
-// kernel makes the kernel of root, which is the reduction or reads its results, and in which the other members are
-// computed.
-func (d *reduction) kernel(root *te.Tensor, members []*te.Tensor) {
-	st := d.s.Stage(root)
-	x, y := d.rowThreads(), 1
+	threads := partsOf(d.length, int64(d.PerThread))
 	if d.along {
-		y = d.Threads / x
-		if d.rows >= 0 {
-			y = int(min(int64(y), powerAbove(max(1, d.rows/int64(d.Blocks)))))
-		}
-	} else {
-		x = int(min(int64(d.Columns), powerAbove(max(1, d.lastAxis()))))
-		y = min(d.Threads/x, d.rowThreads())
+		vectors := partsOf(d.length, int64(d.lanes))
+		threads = min(max(threads, int64(d.Adjacent/d.bytes/d.lanes)), vectors)
 	}
-	outer, all := fusedAxes(st)
-	neighbors, other := y, x // threads of a block over results, and over the data of one
-	over, across := "threadIdx.y", "threadIdx.x"
-	if !d.along {
-		neighbors, other, over, across = x, y, across, over
-	}
-	block, own := st.Split(all, neighbors)
-	again, block := gridLimited(st, block, d.l.Grid[0])
-	order := []*tir.IterVar{block}
-	st.Bind(block, "blockIdx.x")
-	if outer != nil {
-		more, outer := gridLimited(st, outer, d.l.Grid[1])
-		st.Bind(outer, "blockIdx.y")
-		order, again = append([]*tir.IterVar{outer}, order...), append(more, again...)
-	}
-	order = append(append(order, again...), own)
-	st.Bind(own, over)
-	var at *tir.IterVar
-	if root != d.t && other > 1 {
-		at = st.UnitAxis("part")
-		st.Bind(at, across)
-		order = append(order, at)
-	}
-	st.Reorder(order...)
-	if at == nil {
-		at = own
-	}
-	for _, t := range slices.Backward(members) {
-		if t != root {
-			d.s.Stage(t).ComputeAt(st, at)
-		}
-	}
-	d.distribute(other, across)
-}
-
-// lastAxis is the size of the last dimension of the results with several elements, or a large number.
-func (d *reduction) lastAxis() int64 {
-	for _, a := range slices.Backward(d.axes) {
-		n, ok := a.Extent.(*tir.IntImm)
-		if !ok {
-			return 1 << 20
-		}
-		if n.Value > 1 {
-			return n.Value
-		}
-	}
-	return 1
-}
-
-// distribute distributes the data of a row over threads.
-func (d *reduction) distribute(threads int, index string) {
-	st := d.s.Stage(d.t)
-	k := d.fused(st)
-	if threads == 1 {
-		return
-	}
-	outer, inner := st.Split(k, threads)
-	st.Bind(inner, index)
-	order := []*tir.IterVar{inner}
-	for _, x := range st.Leaves() {
-		if x.Kind == tir.IterReduce && x != inner && x != outer {
-			order = append(order, x)
-		}
-	}
-	st.Reorder(append(order, outer)...)
-	if index == "threadIdx.x" && d.Shuffle > 1 {
-		st.ReduceByShuffle(d.Shuffle)
-	}
+	return int(min(int64(d.RowThreads), powerAbove(threads)))
 }

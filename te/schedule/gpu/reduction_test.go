@@ -12,6 +12,7 @@ import (
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/te/ops"
+	"tvmgo/te/schedule/gpu"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
 	"tvmgo/tir/transform"
@@ -24,14 +25,45 @@ func TestReduction_Interpreted(t *testing.T) {
 	for _, to := range []string{ofGPU, "opencl", "vulkan -device_type=cpu -thread_warp_size=8"} {
 		for _, shape := range [][]int32{{5, 3}, {5, 77}, {77, 5}, {1, 1000}, {3000}, {2, 0}, {0, 3}, {1}, {40, 33}, {20000}} {
 			for _, axes := range [][]int{nil, {0}, {len(shape) - 1}} {
-				checkReduction(t, must.Get(target.New(to))(t), shape, axes)
+				checkReduction(t, must.Get(target.New(to))(t), nil, shape, axes)
 			}
 		}
 	}
 }
 
-func checkReduction(t *testing.T, to *target.Target, shape []int32, axes []int) {
+// TestReduction_Configs interprets reductions with other parameters: parts, vectors and unrolled loops of lengths that
+// the sizes do not divide, also where one kernel reduces parts.
+func TestReduction_Configs(t *testing.T) {
+	to := must.Get(target.New(ofGPU))(t)
+	for n, r := range []gpu.Reduction{
+		{Threads: 8, RowThreads: 8, PerThread: 3, VectorBytes: 16, Unroll: 3, Shuffle: 4, Adjacent: 32,
+			Blocks: 1},
+		{Threads: 64, RowThreads: 4, PerThread: 1, VectorBytes: 32, Unroll: 1, Shuffle: 1, Adjacent: 1,
+			Blocks: 100, Part: 24},
+		{Threads: 16, RowThreads: 1, PerThread: 5, VectorBytes: 8, Unroll: 5, Shuffle: 1, Adjacent: 256,
+			Blocks: 9, Part: 10},
+		{Threads: 1, RowThreads: 1, PerThread: 1, VectorBytes: 64, Unroll: 2, Shuffle: 1, Adjacent: 64,
+			Blocks: 50, Part: 1},
+	} {
+		c := gpu.DefaultConfig(to)
+		r.Part = max(1, r.Part)
+		r.ColumnPart = r.Part
+		c.Reduction = r
+		for i, shape := range [][]int32{{5, 76}, {76, 8}, {33, 16}, {1003}, {3, 33}, {256, 4}} {
+			for k, axes := range [][]int{nil, {0}, {len(shape) - 1}} {
+				if (n+i+k)%2 == 0 {
+					checkReduction(t, to, c, shape, axes)
+				}
+			}
+		}
+	}
+}
+
+func checkReduction(t *testing.T, to *target.Target, c *gpu.Config, shape []int32, axes []int) {
 	t.Helper()
+	if c == nil {
+		c = gpu.DefaultConfig(to)
+	}
 	x := te.Placeholder(te.Dims(shape...), tir.Float32, "X")
 	sum := ops.Sum(x, "sum", axes, false)
 	scaled := ops.Map(ops.Max(x, "max", axes, false), "scaled", func(e tir.Expr) tir.Expr {
@@ -52,7 +84,7 @@ func checkReduction(t *testing.T, to *target.Target, shape []int32, axes []int) 
 	if !empty {
 		outs = append(outs, ops.ArgMax(x, "where", axes, false))
 	}
-	s := must.Get(ops.Schedule(to, outs...))(t)
+	s := must.Get(ops.ScheduleWith(to, c, outs...))(t)
 	args := []any{x}
 	for _, o := range outs {
 		args = append(args, o)
@@ -116,8 +148,10 @@ func TestReduction_Kernels(t *testing.T) {
 		has     string
 	}{
 		"short rows":     {[]int32{1 << 16, 64}, []int{1}, 1, `in range(8), thread "threadIdx.x"`},
+		"vectors":        {[]int32{1 << 16, 64}, []int{1}, 1, `vectorized i1 in range(4)`},
+		"odd rows":       {[]int32{1 << 16, 65}, []int{1}, 1, `unrolled k1.outer.inner in range(3)`},
 		"long rows":      {[]int32{1 << 12, 4096}, []int{1}, 1, `in range(256), thread "threadIdx.x"`},
-		"columns":        {[]int32{512, 1 << 15}, []int{0}, 1, `in range(32), thread "threadIdx.x"`},
+		"columns":        {[]int32{256, 1 << 15}, []int{0}, 1, `in range(8), thread "threadIdx.x"`},
 		"few long rows":  {[]int32{4, 1 << 20}, []int{1}, 2, `warp_shuffle_xor`},
 		"everything":     {[]int32{1 << 12, 1 << 12}, nil, 2, `warp_shuffle_xor`},
 		"few, but short": {[]int32{4, 128}, []int{1}, 1, `warp_shuffle_xor`},

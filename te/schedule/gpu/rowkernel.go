@@ -79,13 +79,18 @@ func (d *rowGroup) lanes() int {
 		}
 		size, known := last.Extent.(*tir.IntImm)
 		reads := accesses(d.s, st)
-		widest := max(8, int(t.ProducerDType().Bits))
+		widest := 8 // of memory: what the group computes is in registers
+		if t == d.root {
+			widest = max(widest, int(t.ProducerDType().Bits))
+		}
 		for _, a := range reads {
 			switch a.along(last) {
 			case constant:
 				continue
 			case contiguous:
-				widest = max(widest, int(a.tensor.ProducerDType().Bits))
+				if !slices.Contains(d.parts, a.tensor) {
+					widest = max(widest, int(a.tensor.ProducerDType().Bits))
+				}
 			default:
 				return 1
 			}

@@ -72,6 +72,12 @@ func constant(e tir.Expr) (int64, bool) {
 	return 0, false
 }
 
+// constantOne reports whether a size is the constant 1.
+func constantOne(e tir.Expr) bool {
+	c, ok := constant(e)
+	return ok && c == 1
+}
+
 // free reports whether an expression contains no loop variable.
 func (a *analyzer) free(e tir.Expr) bool {
 	return !mentions(e, func(v *tir.Var) bool { return a.loops[v] != nil })

@@ -294,7 +294,7 @@ func (l *lowering) relative(n *nest, leaves []tir.Expr) map[*tir.IterVar]tir.Exp
 	for _, r := range slices.Backward(n.st.rels) {
 		if r.fuse {
 			f, inner := value[r.parent], n.extent[r.inner]
-			if c, ok := constant(n.extent[r.outer]); ok && c == 1 {
+			if constantOne(n.extent[r.outer]) {
 				value[r.outer] = tir.IntConst(r.outer.Var.Type, 0)
 				value[r.inner] = l.a.Simplify(widen(f, r.inner.Var.Type))
 				continue
@@ -325,6 +325,8 @@ func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool) map[*tir.IterVar
 		case r.fuse && all[r.parent]:
 			all[r.outer], all[r.inner] = true, true
 			at[r.outer], at[r.inner] = l.a.iterations(n.extent[r.outer]), l.a.iterations(n.extent[r.inner])
+		case r.fuse && constantOne(n.extent[r.outer]): // as in relative, also where the last iterations exceed the extent
+			at[r.outer], at[r.inner] = point(tir.IntConst(r.outer.Var.Type, 0)), l.a.cast(at[r.parent], r.inner.Var.Type)
 		case r.fuse:
 			q, m := l.a.divide(at[r.parent], widen(n.extent[r.inner], r.parent.Var.Type))
 			q = l.atMostAll(l.a.cast(q, r.outer.Var.Type), n.extent[r.outer])

@@ -199,6 +199,19 @@ func TestRows_UnitDimensions(t *testing.T) {
 	}
 }
 
+// The groups of a single image, whose number the rows of a block do not divide.
+func TestRows_GroupsOfOneImage(t *testing.T) {
+	for _, to := range rowTargets {
+		made := must.Get(target.New(to))(t)
+		x, _, data := rowArguments(t, []int32{1, 55, 13, 5})
+		y := ops.GroupNorm(x, nil, nil, "y", 5, 1e-3)
+		given := func() []any { return slices.Delete(data(y), 1, 2) }
+		want := computed(t, must.Get(te.Lower(must.Get(te.NewSchedule(y))(t), []any{x, y}, "f"))(t), nil, given())
+		m := must.Get(te.Lower(must.Get(ops.Schedule(made, y))(t), []any{x, y}, "f"))(t)
+		require.InDeltaSlice(t, want, computed(t, m, made, given()), 1e-4, text.Print(m))
+	}
+}
+
 // Shapes that no case lists, with constant and variable numbers of rows, lead to a schedule that lowers and computes
 // the same.
 func TestRows_RandomShapes(t *testing.T) {

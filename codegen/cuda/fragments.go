@@ -19,8 +19,8 @@ var operandNames = map[tir.Type]struct {
 	tir.Float16:  {"f16", []int{16}, 75},
 	tir.BFloat16: {"bf16", []int{16}, 80},
 	tir.Float32:  {"tf32", []int{8}, 80},
-	tir.Int8:     {"s8", []int{16, 32}, 80},
-	tir.UInt8:    {"u8", []int{16, 32}, 80},
+	tir.Int8:     {"s8", []int{16, 32}, 75},
+	tir.UInt8:    {"u8", []int{16, 32}, 75},
 }
 
 // fragments returns an error if the tensor cores of a target cannot execute an intrinsic of fragments: the products of

@@ -130,7 +130,7 @@ func TestExecute_Fragments(t *testing.T) {
 		}
 		code := source(t, m)
 		for _, arch := range archs[1:] { // fragments need sm_75
-			if arch != "sm_75" || operand == tir.Float16 {
+			if arch != "sm_75" || operand == tir.Float16 || operand == tir.Int8 || operand == tir.UInt8 {
 				compiled(t, code, arch)
 			}
 		}

@@ -150,6 +150,9 @@ func TestTensorCores_Chosen(t *testing.T) {
 		{"sm_60", tir.Float16, 64, none, tir.Float32, ""},
 		{"sm_75", tir.Float16, 64, none, tir.Float32, "tvmgo_mma_f16_f32"},
 		{"sm_75", tir.BFloat16, 64, none, tir.Float32, ""},
+		{"sm_75", tir.Int8, 64, none, tir.Int32, "tvmgo_mma_s8_k32"},
+		{"sm_75", tir.UInt8, 64, none, tir.Int32, "tvmgo_mma_u8_k32"},
+		{"sm_70", tir.Int8, 64, none, tir.Int32, ""},
 		{"sm_80", tir.BFloat16, 64, none, tir.Float32, "tvmgo_mma_bf16_f32"},
 		{"sm_90", tir.Int8, 64, none, tir.Int32, "tvmgo_mma_s8_k32"},
 		{"sm_90", tir.UInt8, 64, none, tir.Int32, "tvmgo_mma_u8_k32"},
@@ -165,6 +168,44 @@ func TestTensorCores_Chosen(t *testing.T) {
 			require.Contains(t, code, c.uses, c)
 		}
 		require.Equal(t, c.uses != "", strings.Contains(code, "tvmgo_fragment_fill"), c)
+	}
+}
+
+// Tensor cores of sm_75 have smaller products, and no asynchronous copies. Their results are those of the reference.
+func TestTensorCores_Turing(t *testing.T) {
+	cudarun.Use(t)
+	to := must.Get(target.New(`{"kind": "cuda", "arch": "sm_75", "host": "c"}`))(t)
+	for _, p := range []struct {
+		operand, sum tir.Type
+		mma          string
+	}{{tir.Float16, tir.Float32, "m16n8k8"}, {tir.Int8, tir.Int32, "m8n8k16"}, {tir.UInt8, tir.Int32, "m8n8k16"}} {
+		for _, size := range [][3]int{{64, 160, 32}, {37, 105, 29}} {
+			rows, depth, cols := size[0], size[1], size[2]
+			a, b := sample(p.operand, rows, depth), sample(p.operand, cols, depth)
+			x := te.Placeholder(te.Dims(int32(rows), int32(depth)), p.operand, "X")
+			y := te.Placeholder(te.Dims(int32(cols), int32(depth)), p.operand, "Y")
+			out := Matmul(x, y, "Z", AccumulateIn(p.sum), TransposeY())
+			s := must.Get(Schedule(to, out))(t)
+			m := must.Get(te.Lower(s, []any{x, y, out}, "f"))(t)
+			kernel := must.Get(codegen.Explain(m, to))(t).Kernels[0]
+			var grid cudarun.Grid
+			for d := range 3 {
+				grid.Blocks[d], grid.Threads[d] = int(kernel.Grid[d]), int(kernel.Block[d])
+			}
+			grid.Shared = int(kernel.SharedBytes)
+			code := kernelsFor(t, "sm_75", x, y, func(*Config) {}, AccumulateIn(p.sum), TransposeY())
+			require.Contains(t, code, p.mma)
+			c := opCase{name: fmt.Sprint(p.operand, size), want: each(p.sum, []int{rows, cols}, func(i []int) (r float64) {
+				for k := range depth {
+					r += a.at(i[0], k) * b.at(i[1], k)
+				}
+				return r
+			})}
+			got := memory(t, &nd{p.sum, c.want.shape, make([]float64, len(c.want.v))}, false)
+			library := must.Get(cudarun.Compile(code, cudarun.Options{Arch: 75}))(t)
+			require.NoError(t, library.Launch("f_kernel", grid, memory(t, a, false).Data, memory(t, b, false).Data, got.Data))
+			c.check(t, "on sm_75", got)
+		}
 	}
 }
 

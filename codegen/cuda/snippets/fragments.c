@@ -217,10 +217,19 @@ template <int parts>
 __device__ __forceinline__ void tvmgo_mma_s8_k16(int* d, const unsigned int* a, const unsigned int* b) {
 #pragma unroll
   for (int i = 0; i < parts; ++i, d += 4, b += 1) {
+#if __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 "
                  "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
                  : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+#else
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[0]), "+r"(d[1])
+                 : "r"(a[0]), "r"(b[0]));
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[1]), "r"(b[0]));
+#endif
   }
 }
 
@@ -230,10 +239,25 @@ template <int parts>
 __device__ __forceinline__ void tvmgo_mma_s8_k32(int* d, const unsigned int* a, const unsigned int* b) {
 #pragma unroll
   for (int i = 0; i < parts; ++i, d += 4, b += 2) {
+#if __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[0]), "+r"(d[1])
+                 : "r"(a[0]), "r"(b[0]));
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[1]), "r"(b[0]));
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[0]), "+r"(d[1])
+                 : "r"(a[2]), "r"(b[1]));
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[3]), "r"(b[1]));
+#endif
   }
 }
 
@@ -243,10 +267,19 @@ template <int parts>
 __device__ __forceinline__ void tvmgo_mma_u8_k16(int* d, const unsigned int* a, const unsigned int* b) {
 #pragma unroll
   for (int i = 0; i < parts; ++i, d += 4, b += 1) {
+#if __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 "
                  "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
                  : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+#else
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[0]), "+r"(d[1])
+                 : "r"(a[0]), "r"(b[0]));
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[1]), "r"(b[0]));
+#endif
   }
 }
 
@@ -256,9 +289,24 @@ template <int parts>
 __device__ __forceinline__ void tvmgo_mma_u8_k32(int* d, const unsigned int* a, const unsigned int* b) {
 #pragma unroll
   for (int i = 0; i < parts; ++i, d += 4, b += 2) {
+#if __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 "
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[0]), "+r"(d[1])
+                 : "r"(a[0]), "r"(b[0]));
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[1]), "r"(b[0]));
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[0]), "+r"(d[1])
+                 : "r"(a[2]), "r"(b[1]));
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[3]), "r"(b[1]));
+#endif
   }
 }

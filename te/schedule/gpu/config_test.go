@@ -62,10 +62,10 @@ func TestLimitsOf(t *testing.T) {
 			256, 16384, 1, [3]int{65535, 65535, 65535}, 4, false, false, nil, false},
 		"nvptx -mcpu=sm_80": {
 			1024, 49152, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, []Fragment{
-				{tir.Float16, tir.Float32, 16, 16, 16}, {tir.BFloat16, tir.Float32, 16, 16, 16}, {tir.Int8, tir.Int32, 16, 16, 32},
-				{tir.UInt8, tir.Int32, 16, 16, 32}, {tir.Float32, tir.Float32, 16, 16, 8}}, false},
+				{tir.Float16, tir.Float32, 16, 16, 16}, {tir.Int8, tir.Int32, 16, 16, 32}, {tir.UInt8, tir.Int32, 16, 16, 32},
+				{tir.BFloat16, tir.Float32, 16, 16, 16}, {tir.Float32, tir.Float32, 16, 16, 8}}, false},
 		"cuda -arch=sm_75": {1024, 49152, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, []Fragment{
-			{tir.Float16, tir.Float32, 16, 16, 16}}, false},
+			{tir.Float16, tir.Float32, 16, 16, 16}, {tir.Int8, tir.Int32, 16, 16, 32}, {tir.UInt8, tir.Int32, 16, 16, 32}}, false},
 	} {
 		require.Equal(t, want, LimitsOf(newTarget(t, text)), text)
 	}

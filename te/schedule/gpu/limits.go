@@ -97,11 +97,10 @@ func fragmentsOf(t *target.Target) []Fragment {
 	arch, _ := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(name, "sm_"), "af"))
 	var all []Fragment
 	if arch >= 75 {
-		all = append(all, half)
+		all = append(all, half, Fragment{tir.Int8, tir.Int32, 16, 16, 32}, Fragment{tir.UInt8, tir.Int32, 16, 16, 32})
 	}
 	if arch >= 80 {
-		all = append(all, Fragment{tir.BFloat16, tir.Float32, 16, 16, 16}, Fragment{tir.Int8, tir.Int32, 16, 16, 32},
-			Fragment{tir.UInt8, tir.Int32, 16, 16, 32}, Fragment{tir.Float32, tir.Float32, 16, 16, 8})
+		all = append(all, Fragment{tir.BFloat16, tir.Float32, 16, 16, 16}, Fragment{tir.Float32, tir.Float32, 16, 16, 8})
 	}
 	return all
 }

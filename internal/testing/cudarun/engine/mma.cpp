@@ -45,7 +45,7 @@ static double element(const char *type, unsigned long long reg, int at) {
 }
 
 // Operands A and B have, in each 32 bits, `per` elements along k. Register r of lane l has row (A) or column (B)
-// l / 4 (+ 8 in every second register of A), and k from l % 4 · per on, + 4 · per in later registers.
+// l / 4 (+ 8 in every second register of A, with 16 rows), and k from l % 4 · per on, + 4 · per in later registers.
 static void multiply(collective *c) {
   mma_lane *lanes[kLanes];
   for (int l = 0; l < kLanes; l++) lanes[l] = static_cast<mma_lane *>(c->arguments[l]);
@@ -54,21 +54,24 @@ static void multiply(collective *c) {
   const instruction *in = lanes[0]->in;
   static double a[16][64], b[64][8], acc[16][8];
   int per = 32 / type_bits(s.a), na = in->size[1], nb = in->size[2];
+  int sides = s.m / 8, sums = 2 * sides; // of 8 rows; of a lane
   bool half = !strcmp(s.c, "f16");
   for (int l = 0; l < kLanes; l++) {
     const unsigned long long *r = lanes[l]->inputs;
     for (int i = 0; i < na; i++) {
-      for (int e = 0; e < per; e++) a[l / 4 + i % 2 * 8][l % 4 * per + e + i / 2 * 4 * per] = element(s.a, r[i], e);
+      for (int e = 0; e < per; e++) {
+        a[l / 4 + i % sides * 8][l % 4 * per + e + i / sides * 4 * per] = element(s.a, r[i], e);
+      }
     }
     for (int i = 0; i < nb; i++) {
       for (int e = 0; e < per; e++) b[l % 4 * per + e + i * 4 * per][l / 4] = element(s.b, r[na + i], e);
     }
-    for (int i = 0; i < 4; i++) { // C has rows l / 4 and l / 4 + 8, columns 2 · (l % 4) and the next
+    for (int i = 0; i < sums; i++) { // C has rows l / 4 and l / 4 + 8, columns 2 · (l % 4) and the next
       unsigned long long v = r[na + nb + (half ? i / 2 : i)];
       acc[l / 4 + i / 2 * 8][l % 4 * 2 + i % 2] = element(s.c, v, half ? i % 2 : 0);
     }
   }
-  for (int m = 0; m < 16; m++) {
+  for (int m = 0; m < s.m; m++) {
     for (int n = 0; n < 8; n++) {
       double sum = 0;
       for (int k = 0; k < s.k; k++) sum += a[m][k] * b[k][n];
@@ -77,7 +80,7 @@ static void multiply(collective *c) {
   }
   for (int l = 0; l < kLanes; l++) {
     memset(lanes[l]->outputs, 0, sizeof lanes[l]->outputs);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < sums; i++) {
       double x = acc[l / 4 + i / 2 * 8][l % 4 * 2 + i % 2];
       unsigned long long *to = lanes[l]->outputs;
       if (!strcmp(s.d, "f16")) {
@@ -94,8 +97,9 @@ static void multiply(collective *c) {
 
 void execute_mma(const instruction *in, state_of_ptx *st) {
   shape s;
-  if (!shape_of(in->opcode, &s) || s.m != 16 || s.n != 8 || in->groups != 4 ||
-      in->size[1] * (32 / type_bits(s.a)) * 2 != s.k ||
+  if (!shape_of(in->opcode, &s) || (s.m != 8 && s.m != 16) || s.n != 8 || in->groups != 4 ||
+      in->size[1] * (32 / type_bits(s.a)) * 4 * 8 != s.k * s.m ||
+      in->size[3] * (32 / type_bits(s.c)) * 4 != s.m ||
       in->size[2] * (32 / type_bits(s.b)) * 4 != s.k) {
     fail_line(kLaunchFailed, st->line, "PTX instruction %s with these operands is not known here: add it to "
               "engine/mma.cpp", in->opcode);

@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +39,29 @@ func TestEmit_AsyncCopies(t *testing.T) {
 	for _, arch := range archs {
 		compiled(t, code, arch)
 	}
+}
+
+// A loop of one iteration has nothing to load ahead: its copies are loads and stores, for which a barrier is enough.
+func TestEmit_AsyncSingleIteration(t *testing.T) {
+	program := `
+func single(a: handle, b: handle) {
+  buffer A: float32[N, 32], param a
+  buffer B: float32[N, 32], param b
+  thread t in range(32), thread "threadIdx.x" {
+    for i in range(N) {
+      alloc S: float32[32], scope "shared"
+      attr "double_buffer_scope" buffer S = 1 {
+        attr "async" buffer S = 1 {
+          S[t] = A[i, t]
+          B[i, t] = S[31 - t]
+        }
+      }
+    }
+  }
+}
+`
+	require.Contains(t, source(t, parsed(t, strings.ReplaceAll(program, "N", "2"))), "tvmgo_cp_async_4(")
+	code := source(t, parsed(t, strings.ReplaceAll(program, "N", "1")))
+	require.NotContains(t, code, "tvmgo_cp_async")
+	require.Contains(t, code, "__syncthreads();")
 }

@@ -67,7 +67,7 @@ func checkLaunch(f *tir.PrimFunc) (err error) {
 
 // checkShared checks the shared memory of a block, static and dynamic.
 func checkShared(f *tir.PrimFunc, name string, arch int) error {
-	limit := explain.SharedPerBlock(arch)
+	limit := target.SharedPerBlock(arch)
 	if limit == 0 {
 		limit = Language.StaticShared // older architectures
 	}
@@ -88,7 +88,7 @@ func checkShared(f *tir.PrimFunc, name string, arch int) error {
 	}
 	var others []string
 	for _, a := range explain.Capabilities() {
-		if more := explain.SharedPerBlock(a); more >= total {
+		if more := target.SharedPerBlock(a); more >= total {
 			others = append(others, fmt.Sprintf("sm_%d (%d)", a, more))
 		}
 	}

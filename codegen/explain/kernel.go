@@ -304,12 +304,12 @@ func (k *simulation) assume(out *Kernel, warpSize int) {
 
 // hold compares the kernel with the machine: occupancy, or the limits of the target.
 func (k *simulation) hold(out *Kernel, t *target.Target, sm int) {
-	if m, ok := multiprocessors[sm]; ok && out.ThreadsPerBlock > 0 {
+	if _, ok := multiprocessors[sm]; ok && out.ThreadsPerBlock > 0 {
 		registers := int64(0)
 		if out.Resources != nil {
 			registers = out.Resources.Registers
 		}
-		out.Occupancy = m.occupancy(out.ThreadsPerBlock, registers, out.SharedBytes)
+		out.Occupancy = occupancy(sm, out.ThreadsPerBlock, registers, out.SharedBytes)
 		if p, ok := peaks[sm]; ok && out.Grid != nil && out.Occupancy.Blocks > 0 {
 			blocks := out.Grid[0] * out.Grid[1] * out.Grid[2]
 			out.Occupancy.Waves = float64(blocks) / float64(p.sms*out.Occupancy.Blocks)

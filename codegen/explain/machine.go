@@ -14,13 +14,12 @@ import (
 // CUDA programming guide) and the units in which resources are allocated (NVIDIA's occupancy calculator). Registers are
 // allocated to warps in units of 256; each of the partitions has an equal part of them. Sizes are in bytes.
 type multiprocessor struct {
-	warps, blocks  int64
-	registers      int64 // 32-bit registers of a multiprocessor; a block can have as many
-	shared         int64 // of all blocks together
-	sharedPerBlock int64 // with the opt-in for dynamic shared memory
-	reserved       int64 // shared memory that the system takes of each block
-	sharedUnit     int64
-	partitions     int64
+	warps, blocks int64
+	registers     int64 // 32-bit registers of a multiprocessor; a block can have as many
+	shared        int64 // of all blocks together
+	reserved      int64 // shared memory that the system takes of each block
+	sharedUnit    int64
+	partitions    int64
 }
 
 const (
@@ -32,22 +31,22 @@ const (
 
 // multiprocessors by compute capability: sm_86 is 86.
 var multiprocessors = map[int]multiprocessor{
-	60:  {64, 32, 65536, 64 * kib, 48 * kib, 0, 256, 2},
-	61:  {64, 32, 65536, 96 * kib, 48 * kib, 0, 256, 4},
-	70:  {64, 32, 65536, 96 * kib, 96 * kib, 0, 256, 4},
-	72:  {64, 32, 65536, 96 * kib, 96 * kib, 0, 256, 4},
-	75:  {32, 16, 65536, 64 * kib, 64 * kib, 0, 256, 4},
-	80:  {64, 32, 65536, 164 * kib, 163 * kib, kib, 128, 4},
-	86:  {48, 16, 65536, 100 * kib, 99 * kib, kib, 128, 4},
-	87:  {48, 16, 65536, 164 * kib, 163 * kib, kib, 128, 4},
-	89:  {48, 24, 65536, 100 * kib, 99 * kib, kib, 128, 4},
-	90:  {64, 32, 65536, 228 * kib, 227 * kib, kib, 128, 4},
-	100: {64, 32, 65536, 228 * kib, 227 * kib, kib, 128, 4},
-	101: {48, 24, 65536, 228 * kib, 227 * kib, kib, 128, 4},
-	103: {64, 32, 65536, 228 * kib, 227 * kib, kib, 128, 4},
-	110: {48, 24, 65536, 228 * kib, 227 * kib, kib, 128, 4},
-	120: {48, 24, 65536, 100 * kib, 99 * kib, kib, 128, 4},
-	121: {48, 24, 65536, 100 * kib, 99 * kib, kib, 128, 4},
+	60:  {64, 32, 65536, 64 * kib, 0, 256, 2},
+	61:  {64, 32, 65536, 96 * kib, 0, 256, 4},
+	70:  {64, 32, 65536, 96 * kib, 0, 256, 4},
+	72:  {64, 32, 65536, 96 * kib, 0, 256, 4},
+	75:  {32, 16, 65536, 64 * kib, 0, 256, 4},
+	80:  {64, 32, 65536, 164 * kib, kib, 128, 4},
+	86:  {48, 16, 65536, 100 * kib, kib, 128, 4},
+	87:  {48, 16, 65536, 164 * kib, kib, 128, 4},
+	89:  {48, 24, 65536, 100 * kib, kib, 128, 4},
+	90:  {64, 32, 65536, 228 * kib, kib, 128, 4},
+	100: {64, 32, 65536, 228 * kib, kib, 128, 4},
+	101: {48, 24, 65536, 228 * kib, kib, 128, 4},
+	103: {64, 32, 65536, 228 * kib, kib, 128, 4},
+	110: {48, 24, 65536, 228 * kib, kib, 128, 4},
+	120: {48, 24, 65536, 100 * kib, kib, 128, 4},
+	121: {48, 24, 65536, 100 * kib, kib, 128, 4},
 }
 
 // peak has the published peak figures of a GPU: multiprocessors, bytes/s of its memory, and operations/s, where a fused
@@ -96,9 +95,10 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
 func roundUp(a, unit int64) int64 { return ceilDiv(a, unit) * unit }
 
-// occupancy returns how many blocks of a size fit into a multiprocessor. Registers are of a thread, 0 if unknown;
-// shared memory is of a block.
-func (m multiprocessor) occupancy(threads, registers, shared int64) *Occupancy {
+// occupancy returns how many blocks of a size fit into a multiprocessor of a known compute capability. Registers are of
+// a thread, 0 if unknown; shared memory is of a block.
+func occupancy(sm int, threads, registers, shared int64) *Occupancy {
+	m := multiprocessors[sm]
 	warps := ceilDiv(threads, warpThreads)
 	o := &Occupancy{MaxWarps: m.warps, Registers: registers > 0}
 	limits := []struct {
@@ -120,7 +120,7 @@ func (m multiprocessor) occupancy(threads, registers, shared int64) *Occupancy {
 	}
 	if need := shared + m.reserved; need > 0 {
 		blocks := m.shared / roundUp(need, m.sharedUnit)
-		if shared > m.sharedPerBlock {
+		if shared > target.SharedPerBlock(sm) {
 			blocks = 0
 		}
 		limits = append(limits, struct {
@@ -147,7 +147,3 @@ func (m multiprocessor) occupancy(threads, registers, shared int64) *Occupancy {
 
 // Capabilities lists the compute capabilities of which the package has tables, as 90 for sm_90, ascending.
 func Capabilities() []int { return slices.Sorted(maps.Keys(multiprocessors)) }
-
-// SharedPerBlock returns the number of bytes of shared memory that a block can have on a compute capability; 0 if there
-// is no table of it.
-func SharedPerBlock(capability int) int64 { return multiprocessors[capability].sharedPerBlock }

@@ -37,14 +37,14 @@ func TestOccupancy(t *testing.T) {
 		{100, 33, 0, 0, 32, 100, []string{"warps", "blocks"}},
 		{120, 128, 0, 99 * kib, 1, 100.0 / 12, []string{"shared memory"}},
 	} {
-		o := multiprocessors[c.sm].occupancy(c.threads, c.registers, c.shared)
+		o := occupancy(c.sm, c.threads, c.registers, c.shared)
 		require.Equal(t, c.blocks, o.Blocks, "%+v", c)
 		require.InDelta(t, c.percent, 100*o.Fraction, 1e-9, "%+v", c)
 		require.Equal(t, c.by, o.LimitedBy, "%+v", c)
 		require.Equal(t, c.registers > 0, o.Registers)
 		require.Empty(t, o.Problem)
 	}
-	o := multiprocessors[75].occupancy(256, 0, 65*kib)
+	o := occupancy(75, 256, 0, 65*kib)
 	require.Zero(t, o.Blocks)
 	require.Equal(t, "no block fits into a multiprocessor: shared memory", o.Problem)
 }

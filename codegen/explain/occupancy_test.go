@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/target"
 )
 
 // TestOccupancy_IsThatOfCUDA compares the blocks of a multiprocessor with those of NVIDIA's occupancy calculator, the
@@ -37,9 +39,9 @@ func TestOccupancy_IsThatOfCUDA(t *testing.T) {
 		for _, threads := range []int64{1, 32, 33, 64, 96, 128, 160, 192, 224, 256, 320, 352, 512, 544, 672, 768, 1024} {
 			for registers := int64(8); registers <= 256; registers += 8 {
 				for _, shared := range []int64{0, 1, 1000, 5 * kib, 20*kib + 128, 48 * kib, 64 * kib, 100 * kib, 200 * kib} {
-					fmt.Fprintln(&cases, sm/10, sm%10, m.warps*warpThreads, m.shared, m.sharedPerBlock, m.reserved, threads,
-						registers-registers/256, shared)
-					ours = append(ours, m.occupancy(threads, registers-registers/256, shared))
+					fmt.Fprintln(&cases, sm/10, sm%10, m.warps*warpThreads, m.shared, target.SharedPerBlock(sm), m.reserved,
+						threads, registers-registers/256, shared)
+					ours = append(ours, occupancy(sm, threads, registers-registers/256, shared))
 				}
 			}
 		}

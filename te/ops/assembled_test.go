@@ -80,3 +80,29 @@ func TestMatmul_InnerLoop(t *testing.T) {
 		require.GreaterOrEqual(t, share, least, "%v", most)
 	}
 }
+
+// In the main loop of the products of float16 on tensor cores, a warp computes 64 × 64 results: each 16 × 16 products
+// along the sum take 32 instructions of tensor cores, and 8 loads of fragments.
+func TestTensorCores_InnerLoop(t *testing.T) {
+	for _, arch := range []string{"sm_80", "sm_90"} {
+		to := cubinTarget(t, arch)
+		x, y := te.Placeholder(te.Dims(4096, 4096), tir.Float16, "X"), te.Placeholder(te.Dims(4096, 4096), tir.Float16, "Y")
+		out := Matmul(x, y, "Z", AccumulateIn(tir.Float32))
+		m := must.Get(te.Lower(must.Get(Schedule(to, out))(t), []any{x, y, out}, "f"))(t)
+		code, kernels := assembled(t, to, m.Funcs...)
+		var most nvrtctest.Loop
+		for _, l := range nvrtctest.InnermostLoops(nvrtctest.Disassemble(t, code)) {
+			if l.Count("HMMA") > most.Count("HMMA") {
+				most = l
+			}
+		}
+		products, loads := most.Count("HMMA"), most.Count("LDSM")
+		t.Logf("%s: %d instructions, %d HMMA, %d LDSM, %d LDGSTS; %d registers", arch, len(most), products, loads,
+			most.Count("LDGSTS"), kernels[0].Resources.Registers)
+		require.Equal(t, 64, products, most) // of two parts of a step
+		require.Equal(t, 16, loads, most)
+		require.Equal(t, 8, most.Count("LDGSTS"), most)
+		require.Less(t, len(most), 3*products+16, most)
+		require.Zero(t, kernels[0].Resources.Local)
+	}
+}

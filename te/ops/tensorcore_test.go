@@ -269,11 +269,11 @@ func TestTensorCores_Convolutions(t *testing.T) {
 }
 
 // The kernels of large products access shared memory without bank conflicts, and global memory in whole sectors. They
-// do not spill registers.
+// do not spill registers. Two blocks fit into a multiprocessor, also with more shared memory than targets report.
 func TestTensorCores_Figures(t *testing.T) {
 	tf32 := func(c *Config) { c.TensorCore.TF32 = true }
 	nvrtctest.Need(t)
-	for _, arch := range []string{"sm_80", "sm_90", "sm_80 -max_shared_memory_per_block=166912"} {
+	for _, arch := range []string{"sm_80", "sm_90", "sm_90 -max_shared_memory_per_block=49152"} {
 		to := must.Get(target.New("cuda -code-format=cubin -arch=" + arch))(t)
 		for _, p := range []struct {
 			operand, sum tir.Type
@@ -304,7 +304,8 @@ func TestTensorCores_Figures(t *testing.T) {
 				}
 			}
 			require.Zero(t, k.Resources.SpillStores+k.Resources.SpillLoads, what)
-			require.Equal(t, strings.Contains(arch, "-max"), k.SharedBytes > 48<<10, what)
+			require.Equal(t, !strings.Contains(arch, "-max"), k.SharedBytes > 48<<10, what)
+			require.GreaterOrEqual(t, k.Occupancy.Blocks, int64(2), what)
 		}
 	}
 }
@@ -371,9 +372,9 @@ func TestTensorCores_Mutations(t *testing.T) {
 	for i := range strings.Count(body, "__syncthreads();") {
 		mutated(body, "__syncthreads();", ";", i)
 	}
-	mutated(body, "tvmgo_cp_async_wait<1>", "tvmgo_cp_async_wait<2>", 0)
+	mutated(body, "tvmgo_cp_async_wait<2>", "tvmgo_cp_async_wait<3>", 0)
 	mutated(body, "tvmgo_cp_async_commit();", ";", 0)
-	mutated(body, "(step + 2) % 3", "(step + 1) % 3", 0)
+	mutated(body, "(step + 3) % 4", "(step + 2) % 4", 0)
 	mutated(body, "<4, true, true>", "<4, true, false>", 0)
 	mutated(body, "<4, true, false>", "<4, false, false>", 0)
 	mutated(body, "Z_left + 0, Z_right + 0)", "Z_right + 0, Z_left + 0)", 0)

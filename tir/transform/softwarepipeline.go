@@ -35,9 +35,23 @@ func SoftwarePipeline(l Language) Pass {
 				}
 				return s
 			}}
-			return m.MutateStmt(f.Body), p.err
+			return unmarked(m.MutateStmt(f.Body)), p.err
 		})
 	}
+}
+
+// unmarked removes what marks buffers whose loops have a single iteration, or are gone: nothing waits for asynchronous
+// copies to them.
+func unmarked(s tir.Stmt) tir.Stmt {
+	m := &tir.Mutator{Stmt: func(s tir.Stmt) tir.Stmt {
+		if a, ok := s.(*tir.Alloc); ok {
+			if extra, _, body := marked(a); extra > 0 {
+				return &tir.Alloc{Buffer: a.Buffer, Body: body}
+			}
+		}
+		return s
+	}}
+	return m.MutateStmt(s)
 }
 
 // maxStaged is the greatest number of elements that a thread keeps in registers between their load and their store.

@@ -18,28 +18,25 @@ func (p *fragments) schedule(g *schedule.Group, combine func()) {
 // kernel makes the kernel that stores a stage, which reads the stored sums. b, m and n are the stage's axes.
 func (p *fragments) kernel(root *te.Stage, b, m, n []*tir.IterVar) {
 	s := p.s
-	tile := p.copyResult(root, b, m, n)
+	warp, rows := p.copyResult(root, b, m, n)
 	in := newFragmentIntrinsics(p.Fragment)
 
 	stored := s.Stage(p.stored)
-	stored.ComputeAt(root, tile)
+	stored.ComputeAt(root, rows)
 	stored.SetScope("shared")
 	axes := stored.Axes()
-	axes = axes[len(axes)-2:]
-	stored.StorageAlign(axes[0], 32, sumsPad)
-	var warps, fragments, within []*tir.IterVar
-	for d, a := range axes {
-		warp, x := stored.Split(a, p.warp[d])
-		f, x := stored.Split(x, p.size(d))
-		stored.Bind(warp, []string{"threadIdx.z", "threadIdx.y"}[d])
-		stored.Unroll(f)
-		warps, fragments, within = append(warps, warp), append(fragments, f), append(within, x)
-	}
-	stored.Reorder(slices.Concat(warps, fragments, within)...)
-	stored.Tensorize(within[0], in.store)
+	axes = axes[len(axes)-4:]
+	stored.StorageAlign(axes[2], 32, sumsPad)
+	across, column := stored.Split(axes[3], p.warp[1])
+	f, column := stored.Split(column, p.N)
+	stored.Bind(axes[1], "threadIdx.z")
+	stored.Bind(across, "threadIdx.y")
+	stored.Unroll(f)
+	stored.Reorder(axes[1], across, axes[0], f, axes[2], column)
+	stored.Tensorize(axes[2], in.store)
 
 	sums := s.Stage(p.sums)
-	sums.ComputeAt(stored, warps[1])
+	sums.ComputeAt(root, warp)
 	sums.SetScope(tir.ScopeFragmentAcc)
 	axes = sums.Axes()
 	axes = axes[len(axes)-6:]
@@ -68,8 +65,12 @@ func (p *fragments) kernel(root *te.Stage, b, m, n []*tir.IterVar) {
 		st.ComputeAt(sums, r[0])
 		st.SetScope("shared")
 		p.fetch(st, p.swapped[d])
-		if p.stages > 1 {
+		switch {
+		case p.stages < 2:
+		case p.l.AsyncCopies:
 			st.PipelineAsync(p.stages)
+		default:
+			st.Pipeline(p.stages)
 		}
 	}
 }
@@ -77,9 +78,9 @@ func (p *fragments) kernel(root *te.Stage, b, m, n []*tir.IterVar) {
 // lanesOf is the number of threads of a warp.
 func (p *fragments) lanesOf() int { return p.l.Warp }
 
-// copyResult distributes the results over blocks and threads, and returns the innermost loop of blocks. Neighboring
-// threads store neighboring vectors of a row.
-func (p *fragments) copyResult(root *te.Stage, b, m, n []*tir.IterVar) *tir.IterVar {
+// copyResult distributes the results over blocks and threads, and returns the innermost loop of warps, and inside it
+// the loop over the rows of fragments of each warp. Neighboring threads store neighboring vectors of a row.
+func (p *fragments) copyResult(root *te.Stage, b, m, n []*tir.IterVar) (warps, fragments *tir.IterVar) {
 	root.Reorder(slices.Concat(b, m, n)...)
 	fuse := func(axes []*tir.IterVar) *tir.IterVar {
 		f := axes[0]
@@ -104,18 +105,24 @@ func (p *fragments) copyResult(root *te.Stage, b, m, n []*tir.IterVar) *tir.Iter
 		blocks, again = append(blocks, tile), append(again, more...)
 	}
 	row, column := in[0], in[1]
+	ofWarp, row := root.Split(row, p.warp[0])
+	fragments, row = root.Split(row, p.M)
+	root.Reorder(fragments, ofWarp, row)
+	row = root.Fuse(ofWarp, row)
+	root.Unroll(fragments)
+	root.Pragma(fragments, "unroll_explicit", false)
 	column, vector := root.Split(column, lanes)
-	warp := p.lanesOf()
-	perRow := min(warp, p.block[1]/lanes)
+	threads := p.lanesOf()
+	perRow := min(threads, p.block[1]/lanes)
 	across, x := root.Split(column, perRow)
-	rows := p.block[0]
+	rows := p.block[0] / p.warp[0] * p.M
 	var low *tir.IterVar
-	if perRow < warp && rows >= warp/perRow {
-		row, low = root.Split(row, warp/perRow)
+	if perRow < threads && rows >= threads/perRow {
+		row, low = root.Split(row, threads/perRow)
 	}
 	row, y := root.Split(row, p.block[1]/p.warp[1])
 	row, z := root.Split(row, p.block[0]/p.warp[0])
-	order := append(append(blocks, again...), z, y, row, across)
+	order := append(append(blocks, again...), z, y, fragments, row, across)
 	if low != nil {
 		order = append(order, low)
 	}
@@ -131,7 +138,7 @@ func (p *fragments) copyResult(root *te.Stage, b, m, n []*tir.IterVar) *tir.Iter
 	if lanes > 1 {
 		root.Vectorize(vector)
 	}
-	return append(blocks, again...)[len(blocks)+len(again)-1]
+	return y, fragments
 }
 
 // resultLanes is the number of elements that a thread stores at once: at most 4, so that it reads 16 bytes of sums.

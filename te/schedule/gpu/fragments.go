@@ -20,10 +20,11 @@ const sumsPad = 8
 //     within the fragment]
 //   - sums: [part, batch, row tile, column tile, row warp, row fragment, column warp, column fragment, row, column],
 //     with part only if there are several
-//   - stored sums, in shared memory: [part, batch, row tile, column tile, row, column]
+//   - stored sums, in shared memory: [part, batch, row tile, column tile, row fragment, row warp, row, column]
 //
 // The threads of a block copy the stored sums to the result, and apply the rest of its formula to them: the layout of
-// sums in the registers of a warp is not known here.
+// sums in the registers of a warp is not known here. They do so for one row of fragments of each warp after the other,
+// so that little shared memory suffices.
 type fragments struct {
 	*contraction
 	fragmentTile
@@ -205,19 +206,15 @@ func (p *fragments) fragmentSums() *te.Tensor {
 	})
 }
 
-// storedSums are the sums of a block as a matrix.
+// storedSums are the sums of a block as matrices: of the rows of one fragment of each warp, and of all columns.
 func (p *fragments) storedSums() *te.Tensor {
-	shape := append(p.outer(), tir.I32(int32(p.block[0])), tir.I32(int32(p.block[1])))
-	n := len(shape) - 2
+	shape := append(p.outer(), tir.I32(int32(p.warp[0]/p.M)), tir.I32(int32(p.block[0]/p.warp[0])), tir.I32(int32(p.M)),
+		tir.I32(int32(p.block[1])))
+	n := len(shape) - 4
 	return te.Compute(shape, p.result.ProducerName()+".stored", func(i ...tir.Expr) tir.Expr {
-		at := slices.Clone(i[:n])
-		var in []tir.Expr
-		for d := range p.dimensions {
-			warp, size := tir.I32(int32(p.warp[d])), tir.I32(int32(p.size(d)))
-			at = append(at, tir.FloorDiv(i[n+d], warp), tir.FloorDiv(tir.FloorMod(i[n+d], warp), size))
-			in = append(in, tir.FloorMod(i[n+d], size))
-		}
-		return p.sums.At(append(at, in...)...)
+		column, warp, size := i[n+3], tir.I32(int32(p.warp[1])), tir.I32(int32(p.N))
+		return p.sums.At(append(slices.Clone(i[:n]), i[n+1], i[n], tir.FloorDiv(column, warp),
+			tir.FloorDiv(tir.FloorMod(column, warp), size), i[n+2], tir.FloorMod(column, size))...)
 	})
 }
 
@@ -236,7 +233,14 @@ func (p *fragments) element(i []tir.Expr) tir.Expr {
 		block := tir.IntConst(typ, int64(p.block[d]))
 		index := fusedIndex(axes, value, typ)
 		at = append(at, tir.FloorDiv(index, block))
-		in = append(in, tir.NewCast(tir.Int32, tir.FloorMod(index, block)))
+		inside := tir.NewCast(tir.Int32, tir.FloorMod(index, block))
+		if d == 0 {
+			warp, size := tir.I32(int32(p.warp[0])), tir.I32(int32(p.M))
+			in = append(in, tir.FloorDiv(tir.FloorMod(inside, warp), size), tir.FloorDiv(inside, warp),
+				tir.FloorMod(inside, size))
+		} else {
+			in = append(in, inside)
+		}
 	}
 	return p.stored.At(append(at, in...)...)
 }

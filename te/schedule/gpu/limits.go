@@ -15,6 +15,7 @@ import (
 type Limits struct {
 	Threads int    // of a block: the lesser of max_threads_per_block and max_num_threads
 	Shared  int    // bytes of shared memory of a block: max_shared_memory_per_block
+	Dynamic int    // those of a block that asks for more: of CUDA's arch; Shared if max_shared_memory_per_block is set
 	Warp    int    // threads of a warp, or subgroup: thread_warp_size; 1 if the target has no warps
 	Grid    [3]int // blocks in the dimensions x, y and z
 	Lanes   int    // elements of 4 bytes of the longest vectors of the device's language
@@ -25,6 +26,9 @@ type Limits struct {
 	// OnCPU says that a driver runs the kernels on a CPU, as PoCL and lavapipe do: device_type is "cpu". There shared
 	// memory is not faster than global memory, and a block is a loop of one CPU thread.
 	OnCPU bool
+
+	// AsyncCopies says that threads copy from global to shared memory without waiting.
+	AsyncCopies bool
 
 	// Fragments are the products of fragments that a warp computes; none without tensor cores.
 	Fragments []Fragment
@@ -67,16 +71,34 @@ func LimitsOf(t *target.Target) Limits {
 	if n, ok := number("thread_warp_size"); ok {
 		l.Warp = n
 	}
-	l.Fragments = fragmentsOf(t)
+	arch := archOf(t)
+	if l.Dynamic = l.Shared; attrs["max_shared_memory_per_block"] == nil {
+		l.Dynamic = max(l.Shared, int(target.SharedPerBlock(arch)))
+	}
+	l.AsyncCopies = arch >= 80
+	l.Fragments = fragmentsOf(t, arch)
 	l.OnCPU = attrs["device_type"] == "cpu"
 	l.ThreadLanes = l.OnCPU && t.DeviceType() == dlpack.Vulkan
 	l.Shuffles = l.Warp > 1 && hasShuffles(t)
 	return l
 }
 
+// archOf returns the compute capability of CUDA that a target is for, such as 90; 0 if there is none.
+func archOf(t *target.Target) int {
+	if t.DeviceType() != dlpack.CUDA {
+		return 0
+	}
+	name, err := target.Get[string](t, "arch")
+	if err != nil {
+		name, _ = target.Get[string](t, "mcpu") // of kind nvptx
+	}
+	arch, _ := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(name, "sm_"), "af"))
+	return arch
+}
+
 // fragmentsOf returns the products of fragments that the warps of a target compute: those of tensor cores, by the
 // architecture of CUDA, or of cooperative matrices.
-func fragmentsOf(t *target.Target) []Fragment {
+func fragmentsOf(t *target.Target, arch int) []Fragment {
 	half := Fragment{tir.Float16, tir.Float32, 16, 16, 16}
 	switch t.DeviceType() {
 	case dlpack.CUDA:
@@ -90,11 +112,6 @@ func fragmentsOf(t *target.Target) []Fragment {
 	default:
 		return nil
 	}
-	name, err := target.Get[string](t, "arch")
-	if err != nil {
-		name, _ = target.Get[string](t, "mcpu") // of kind nvptx
-	}
-	arch, _ := strconv.Atoi(strings.TrimRight(strings.TrimPrefix(name, "sm_"), "af"))
 	var all []Fragment
 	if arch >= 75 {
 		all = append(all, half, Fragment{tir.Int8, tir.Int32, 16, 16, 32}, Fragment{tir.UInt8, tir.Int32, 16, 16, 32})

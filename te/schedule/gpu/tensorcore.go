@@ -18,6 +18,7 @@ type TensorCore struct {
 	BlockBytes     int  // bytes of an operand along the sum in a step: between two, the threads of a block wait
 	Stages         int  // copies of the shared memory: with several, a step's operands are loaded during earlier ones
 	VectorBytes    int  // bytes that a thread loads or stores at once
+	SharedBytes    int  // bytes of shared memory of a block at most: with more, it has fewer stages, or becomes smaller
 
 	// With fewer blocks than Blocks, blocks become smaller, to MinBlock × MinBlock results. Sums of at least 2·Part
 	// products are divided instead once blocks have MinDivided × MinDivided results; a second kernel adds the parts.
@@ -30,8 +31,15 @@ type TensorCore struct {
 }
 
 func defaultTensorCore(l Limits) TensorCore {
-	c := TensorCore{On: len(l.Fragments) > 0, BlockM: 128, BlockN: 128, WarpM: 64, WarpN: 32, BlockBytes: 64, Stages: 3,
-		VectorBytes: 16, Blocks: 128, MinBlock: 32, MinDivided: 64, Part: 512, MinSize: 16}
+	c := TensorCore{On: len(l.Fragments) > 0, BlockM: 128, BlockN: 128, WarpM: 64, WarpN: 64, BlockBytes: 64, Stages: 2,
+		SharedBytes: l.Shared, VectorBytes: 16, Blocks: 128, MinBlock: 32, MinDivided: 64, Part: 512, MinSize: 16}
+	if l.AsyncCopies {
+		c.Stages = 4
+	}
+	const reserved = 1 << 10 // that the system takes of each block
+	if half := l.Dynamic/2 - reserved; half > c.SharedBytes {
+		c.SharedBytes = half // of two blocks, one computes while the other one waits
+	}
 	for c.threads(l) > l.Threads && c.BlockM*c.BlockN > 32*32 {
 		c.halve()
 	}
@@ -62,6 +70,7 @@ func (c *TensorCore) check(l Limits) error {
 		powerOfTwo("BlockBytes", c.BlockBytes, 32, 1<<8, "shared memory"),
 		between("Stages", c.Stages, 1, 16, "shared memory"),
 		powerOfTwo("VectorBytes", c.VectorBytes, 1, 128, "16 values of 8 bytes"),
+		between("SharedBytes", c.SharedBytes, 0, l.Dynamic, "the target's max_shared_memory_per_block"),
 		between("Blocks", c.Blocks, 1, 1<<31-1, "a grid has no more"),
 		powerOfTwo("MinBlock", c.MinBlock, 16, 1<<9, "shared memory"),
 		powerOfTwo("MinDivided", c.MinDivided, 16, 1<<9, "shared memory"),
@@ -194,7 +203,7 @@ func (c *TensorCore) tile(k *contraction, f Fragment, l Limits) (t fragmentTile,
 		}
 		t.stages = int(min(int64(t.stages), (steps-1)/int64(t.parts)+1))
 		switch {
-		case t.sharedBytes() <= l.Shared && now.threads(l) <= l.Threads:
+		case t.sharedBytes() <= c.SharedBytes && now.threads(l) <= l.Threads:
 			return t, now.WarpM%f.M == 0 && now.WarpN%f.N == 0
 		case now.Stages > 2:
 			now.Stages--
@@ -211,10 +220,11 @@ func (c *TensorCore) tile(k *contraction, f Fragment, l Limits) (t fragmentTile,
 }
 
 // sharedBytes is the size of a block's shared memory: of the operands, with 16 bytes after each row, and of the sums on
-// their way to the result, which take the memory of the left operand if both are large (transform.ReuseStorage).
+// their way to the result, a row of fragments of each warp at a time. They take the memory of the left operand if both
+// are large (transform.ReuseStorage).
 func (t *fragmentTile) sharedBytes() int {
 	operand := func(d int) int { return t.block[d] * (t.depth*typeBytes(t.Operand) + 16) * t.stages }
-	sums := t.block[0] * (t.block[1] + sumsPad) * typeBytes(t.Sum)
+	sums := t.block[0] / t.warp[0] * t.M * (t.block[1] + sumsPad) * typeBytes(t.Sum)
 	if min(operand(0), sums) < 1<<13 { // not certainly
 		return operand(0) + operand(1) + sums
 	}

@@ -15,6 +15,7 @@ type drawer struct {
 	log     []string
 	used    map[string]int
 	kernels bool // whether loops may be bound to threads
+	device  bool // whether all loops are in kernels
 }
 
 func (d *drawer) note(primitive, format string, args ...any) {
@@ -52,6 +53,14 @@ func (d *drawer) plain(st *Stage) []*tir.IterVar {
 	})
 }
 
+// scanned reports whether the steps of a scan are stored by a stage, which has no memory of its own.
+func (d *drawer) scanned(st *Stage) bool {
+	return slices.ContainsFunc(d.s.stages, func(o *Stage) bool {
+		return o.op.kind == opScan && slices.ContainsFunc(slices.Concat(o.op.scan.inits, o.op.scan.updates),
+			func(t *Tensor) bool { return t.op == st.op })
+	})
+}
+
 func kindOnly(axes []*tir.IterVar, kind tir.IterKind) []*tir.IterVar {
 	return slices.DeleteFunc(axes, func(x *tir.IterVar) bool { return x.Kind != kind })
 }
@@ -76,7 +85,7 @@ func (d *drawer) draw() {
 	x, some := pick(d, plain)
 	data := kindOnly(slices.Clone(plain), tir.IterData)
 	y, someData := pick(d, data)
-	switch d.IntN(26) {
+	switch d.IntN(27) {
 	case 0, 1:
 		if some {
 			n := 1 + d.IntN(5)
@@ -121,12 +130,12 @@ func (d *drawer) draw() {
 			st.Unroll(x)
 		}
 	case 9:
-		if someData {
+		if someData && !d.device {
 			d.note("parallel", "%s.%s", name, y.Var.Name)
 			st.Parallel(y)
 		}
 	case 10:
-		thread, _ := pick(d, []string{"blockIdx.x", "threadIdx.x", "threadIdx.y", "vthread"})
+		thread, _ := pick(d, threadNames)
 		taken := false
 		for _, m := range st.attrs {
 			taken = taken || m.thread == thread
@@ -136,7 +145,7 @@ func (d *drawer) draw() {
 			st.Bind(y, thread)
 		}
 	case 11:
-		if !st.output && len(st.reduce) == 0 && !slices.ContainsFunc(d.s.stages, func(o *Stage) bool {
+		if !st.output && !d.scanned(st) && len(st.reduce) == 0 && !slices.ContainsFunc(d.s.stages, func(o *Stage) bool {
 			return o.at == st || o.op.kind == opExtern && slices.Contains(o.op.inputs, st.Tensor())
 		}) {
 			d.note("compute_inline", "%s", name)
@@ -196,8 +205,17 @@ func (d *drawer) draw() {
 				d.attach(part)
 			}
 		}
+	case 26:
+		t, ok := pick(d, st.reads())
+		if ok && some && (!d.device || d.IntN(4) == 0) {
+			ahead := 1 + d.IntN(3)
+			d.note("prefetch", "%s at %s.%s, %d ahead", t.name, name, x.Var.Name, ahead)
+			st.Prefetch(t, x, ahead)
+		}
 	case 19: // an attached stage has loops, and memory for two iterations
-		inside := slices.DeleteFunc(d.stages(), func(o *Stage) bool { return o.at == nil || o.stages > 0 })
+		inside := slices.DeleteFunc(d.stages(), func(o *Stage) bool {
+			return o.at == nil || o.stages > 0 || d.scanned(o)
+		})
 		if in, ok := pick(d, inside); ok {
 			d.overlap(in)
 		}
@@ -206,7 +224,13 @@ func (d *drawer) draw() {
 
 // overlap gives a stage copies of its memory.
 func (d *drawer) overlap(st *Stage) {
-	if n := 1 + d.IntN(4); n > 1 {
+	n := 1 + d.IntN(4)
+	if n > 1 && st.scope == "shared" && d.IntN(2) == 0 {
+		d.note("pipeline_async", "%s in %d stages", st.op.name, n)
+		st.PipelineAsync(n)
+		return
+	}
+	if n > 1 {
 		d.note("pipeline", "%s in %d stages", st.op.name, n)
 		st.Pipeline(n)
 		return
@@ -351,7 +375,7 @@ func (d *drawer) kernel(out *Stage) {
 	}
 	for st := out; ; {
 		reads := slices.DeleteFunc(st.reads(), func(t *Tensor) bool {
-			return d.s.of[t.op].output || d.s.of[t.op].at != nil || d.s.of[t.op].op.kind == opExtern
+			return d.s.of[t.op].output || d.s.of[t.op].at != nil || slices.Contains([]opKind{opExtern, opScan}, t.op.kind)
 		})
 		t, ok := pick(d, reads)
 		if !ok || d.IntN(4) == 0 {
@@ -394,7 +418,7 @@ func (d *drawer) drawStorage(st *Stage) {
 		st.Pragma(x, key, 1)
 		return
 	}
-	if st.output {
+	if st.output || d.scanned(st) {
 		return
 	}
 	switch d.IntN(3) {

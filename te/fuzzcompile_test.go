@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tvmgo/codegen/c"
+	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
@@ -118,7 +119,7 @@ func compiled(ctx context.Context, dir string, batch []*drawn) (*drawn, error) {
 	}
 	defer lib.Close()
 	for i, x := range batch {
-		if err := x.callCompiled(lib, names[i]); err != nil {
+		if err := x.callCompiled(lib, names[i], runtime.CPU); err != nil {
 			return x, fmt.Errorf("compiled: %w", err)
 		}
 	}
@@ -138,8 +139,8 @@ func named(batch []*drawn, err error) *drawn {
 	return nil
 }
 
-// callCompiled calls a function of a library.
-func (x *drawn) callCompiled(lib *runtime.Module, name string) error {
+// callCompiled calls a function of a library with tensors on a device.
+func (x *drawn) callCompiled(lib *runtime.Module, name string, dev dlpack.Device) error {
 	f, err := lib.Function(name)
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (x *drawn) callCompiled(lib *runtime.Module, name string) error {
 			args[i] = a
 			continue
 		}
-		t, err := m.tensor()
+		t, err := m.tensor(dev)
 		if err != nil {
 			return err
 		}
@@ -182,15 +183,18 @@ func (m *memory) array() (*tirrun.Array, error) {
 	return tirrun.From(m.typ, vals, m.shape...)
 }
 
-// tensor converts memory for the runtime.
-func (m *memory) tensor() (*runtime.Tensor, error) {
+// tensor copies memory to a tensor of the runtime.
+func (m *memory) tensor(dev dlpack.Device) (*runtime.Tensor, error) {
 	a, err := m.array()
 	if err != nil {
 		return nil, err
 	}
-	t, err := runtime.NewTensor(m.typ, m.shape, runtime.CPU)
+	t, err := runtime.NewTensor(m.typ, m.shape, dev)
 	if err != nil {
 		return nil, err
+	}
+	if len(a.Data) == 0 {
+		return t, nil
 	}
 	return t, t.CopyFromBytes(a.Data)
 }
@@ -198,7 +202,7 @@ func (m *memory) tensor() (*runtime.Tensor, error) {
 // take copies the elements of a tensor.
 func (m *memory) take(t *runtime.Tensor) error {
 	a, err := m.array()
-	if err != nil {
+	if err != nil || len(a.Data) == 0 {
 		return err
 	}
 	if err := t.CopyToBytes(a.Data); err != nil {

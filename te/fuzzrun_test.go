@@ -39,6 +39,14 @@ var refusals = []string{
 	"must be constant: split it, and bind the inner axis", "and each iteration has separate",
 	"but must be around the reduction: reorder them", "whose elements are distributed over",
 	"its elements are distributed",
+	"fuses the time with another axis", "fuses axes over time in another order", "over time is outside of axis",
+	"is outside of the time", "inside the time, which other threads execute", "depends on earlier steps: compute it at",
+	"but each step is stored", "it is stored in the memory of the result",
+	"reads it, too: read the scan's result instead", "it is computed at an axis of another tensor",
+	"each step reads earlier ones: leave it serial", "it is a scan, whose loops are those of its update",
+	"the tensor is computed inline", "each iteration reads the same elements", "the axis is vectorized: take an outer one",
+	"whose iterations run at the same time: take a serial one", "an iteration reads is not known",
+	"it is computed inside the axis, in the iteration that reads it",
 }
 
 // refusalsOfPasses are errors of the passes for devices.
@@ -51,10 +59,11 @@ func (r refused) Error() string { return r.why }
 
 // drawn is a schedule that a seed determines.
 type drawn struct {
-	w    workload
-	seed uint64
-	skip map[int]bool // steps that are left out to make a failing schedule smaller
-	want []any
+	w      workload
+	seed   uint64
+	device bool         // for a device: all loops are in kernels
+	skip   map[int]bool // steps that are left out to make a failing schedule smaller
+	want   []any
 
 	d     *drawer
 	f     *tir.PrimFunc
@@ -73,7 +82,8 @@ func (x *drawn) draw() error {
 		return err
 	}
 	begin := rand.New(rand.NewPCG(x.seed, uint64(len(x.w.name))))
-	x.d = &drawer{s: s, used: map[string]int{}, kernels: begin.IntN(2) == 0}
+	x.d = &drawer{s: s, used: map[string]int{}, kernels: begin.IntN(2) == 0 || x.device,
+		device: x.device}
 	x.step = 0
 	next := func(do func()) error {
 		x.d.Rand = rand.New(rand.NewPCG(x.seed, uint64(1000+x.step)))
@@ -92,6 +102,11 @@ func (x *drawn) draw() error {
 	}
 	for range steps {
 		if err := next(x.d.draw); err != nil {
+			return err
+		}
+	}
+	if x.device {
+		if err := next(x.d.launch); err != nil {
 			return err
 		}
 	}
@@ -184,7 +199,7 @@ func (x *drawn) fail(t *testing.T, err error, again func(*drawn) error) {
 	if small.f != nil {
 		program = text.Print(small.f)
 	}
-	t.Errorf("%s, seed %d, without steps %v: %v\n%s\n%s", x.w.name, x.seed, slices.Sorted(maps.Keys(small.skip)), err,
+	t.Errorf("%s/%d, without steps %v: %v\n%s\n%s", x.w.name, x.seed, slices.Sorted(maps.Keys(small.skip)), err,
 		strings.Join(small.d.log, "\n"), program)
 }
 
@@ -193,16 +208,16 @@ var floors = map[string]int{"split": 800, "split into parts": 200, "fuse": 100, 
 	"vectorize": 300, "unroll": 150, "parallel": 200,
 	"bind": 400, "bind reduction": 120, "reduce_by_shuffle": 30, "rfactor": 50, "compute_inline": 200,
 	"compute_at": 500, "cache_read": 200, "cache_write": 150, "set_scope": 50, "storage_align": 50, "storage_swizzle": 50,
-	"double_buffer": 20,
-	"pipeline":      50,
-	"pragma":        80}
+	"double_buffer": 15, "prefetch": 30,
+	"pipeline": 30,
+	"pragma":   80}
 
 func TestSchedule_Random(t *testing.T) {
 	used, why := map[string]int{}, map[string]int{}
 	ran, drew, vectors := 0, 0, 0
 	all := slices.Clone(workloads)
 	for i := range *networks {
-		all = append(all, randomWorkload(uint64(i)))
+		all = append(all, randomWorkload(uint64(i), false))
 	}
 	var compiled []*drawn
 	for i, w := range all {

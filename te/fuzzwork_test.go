@@ -16,6 +16,7 @@ type network struct {
 	nodes  []*node // all tensors, including arguments
 	vars   [3]*tir.Var
 	sizes  [3]int64
+	device bool // loops of Extern are loops of threads
 	n      int
 }
 
@@ -26,9 +27,13 @@ type node struct {
 	small bool  // its values are few and small, so that products of them are small, too
 }
 
-// randomWorkload is the computation that a seed determines.
-func randomWorkload(seed uint64) workload {
-	one := func() (*network, []*Tensor, []any) { return newNetwork(seed) }
+// networkTypes are the element types of computations. Tensors of bool are results of comparisons.
+var networkTypes = []tir.Type{tir.Int8, tir.Int16, tir.Int32, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32,
+	tir.UInt64, tir.Float16, tir.BFloat16, tir.Float32, tir.Float64}
+
+// randomWorkload is the computation that a seed determines, for the CPU or for a device.
+func randomWorkload(seed uint64, device bool) workload {
+	one := func() (*network, []*Tensor, []any) { return newNetwork(seed, device) }
 	net, outs, args := one()
 	w := workload{name: fmt.Sprintf("network %d", seed)}
 	for i, a := range args {
@@ -55,8 +60,8 @@ func randomWorkload(seed uint64) workload {
 	return w
 }
 
-func newNetwork(seed uint64) (*network, []*Tensor, []any) {
-	net := &network{Rand: rand.New(rand.NewPCG(seed, 77))}
+func newNetwork(seed uint64, device bool) (*network, []*Tensor, []any) {
+	net := &network{Rand: rand.New(rand.NewPCG(seed, 77)), device: device}
 	for d := range net.sizes {
 		net.sizes[d] = []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 11}[net.IntN(10)]
 		if net.IntN(30) == 0 {
@@ -66,7 +71,7 @@ func newNetwork(seed uint64) (*network, []*Tensor, []any) {
 			net.vars[d] = Var(fmt.Sprintf("n%d", d))
 		}
 	}
-	t := []tir.Type{tir.Int32, tir.Int32, tir.Int64, tir.Float32, tir.UInt8, tir.Int16}[net.IntN(6)]
+	t := networkTypes[net.IntN(len(networkTypes))]
 	net.param(t, 0, 1)
 	net.param(t, 1, 2)
 	net.param(t, net.IntN(3))
@@ -167,12 +172,19 @@ func (net *network) like(t tir.Type, dims []int) *node {
 	return all[net.IntN(len(all))]
 }
 
+// exact are bounds of 16-bit floats of which sums of 121 squares are exact.
+var exact = map[tir.Type]float64{tir.Float16: 4, tir.BFloat16: 1}
+
 // tame bounds a value, so that sums of floats are exact, and therefore the same in every order.
 func tame(e tir.Expr) tir.Expr {
 	t := e.DType()
 	switch {
 	case tir.IsFloat(t):
-		return tir.Max(tir.Min(e, tir.Const(t, 50)), tir.Const(t, -50))
+		most := 50.0
+		if bound, ok := exact[t]; ok {
+			most = bound
+		}
+		return tir.Max(tir.Min(e, tir.Const(t, most)), tir.Const(t, -most))
 	case tir.IsSigned(t):
 		return tir.FloorMod(e, tir.IntConst(t, 41))
 	}
@@ -181,7 +193,7 @@ func tame(e tir.Expr) tir.Expr {
 
 func (net *network) value(n *node, at ...tir.Expr) tir.Expr {
 	e := n.t.At(at...)
-	if n.small {
+	if _, narrow := exact[n.t.typ]; n.small && !narrow {
 		return e
 	}
 	return tame(e)
@@ -196,8 +208,12 @@ func (net *network) grow() {
 	b := net.like(a.t.typ, a.dims)
 	rank := len(a.dims)
 	shape, t := net.exprs(a.dims), a.t.typ
+	if tir.IsBool(t) {
+		net.choose(a)
+		return
+	}
 	first := func(i []tir.Expr) []tir.Expr { return i[:rank] }
-	switch maker := net.IntN(15); {
+	switch maker := net.IntN(17); {
 	case maker == 0:
 		op := []tir.BinaryOp{tir.OpAdd, tir.OpSub, tir.OpMul, tir.OpMin, tir.OpMax}[net.IntN(5)]
 		net.add(a.dims, false, Compute(shape, net.name("two"), func(i ...tir.Expr) tir.Expr {
@@ -263,9 +279,20 @@ func (net *network) grow() {
 		net.add(a.dims, a.small, Extern([]ExternResult{{shape, t}}, []*Tensor{a.t}, net.name("extern"),
 			func(ins, outs []*tir.Buffer) tir.Stmt {
 				i := tir.NewVar("i", tir.Int32)
-				return &tir.For{Var: i, Min: tir.I32(0), Extent: shape[0], Body: &tir.BufferStore{Buffer: outs[0],
+				copies := &tir.For{Var: i, Min: tir.I32(0), Extent: shape[0], Body: &tir.BufferStore{Buffer: outs[0],
 					Indices: []tir.Expr{i}, Value: tir.BufferAt(ins[0], i)}}
+				if net.device {
+					copies.Kind, copies.Thread = tir.ThreadBind, "blockIdx.x"
+				}
+				return copies
 			})...)
+	case maker == 15:
+		op := []tir.BinaryOp{tir.OpLT, tir.OpNE}[net.IntN(2)]
+		net.add(a.dims, false, Compute(shape, net.name("compared"), func(i ...tir.Expr) tir.Expr {
+			return tir.NewBinary(op, a.t.At(i...), b.t.At(i...))
+		}))
+	case maker == 16 && net.sizes[a.dims[0]] > 1 && net.vars[a.dims[0]] == nil:
+		net.steps(a)
 	case maker == 14 && rank == 2 && net.vars[a.dims[0]] == nil && net.vars[a.dims[1]] == nil && net.sizes[a.dims[1]] > 0:
 		// read through the indices of a reshape, and back
 		cols := tir.I32(int32(net.sizes[a.dims[1]]))
@@ -277,6 +304,39 @@ func (net *network) grow() {
 			return flat.At(tir.Add(tir.Mul(i[0], cols), i[1]))
 		}))
 	}
+}
+
+// choose adds a tensor that a tensor of bool, the result of a comparison, decides.
+func (net *network) choose(a *node) {
+	b := net.nodes[net.IntN(len(net.nodes))]
+	if tir.IsBool(b.t.typ) || !slices.Equal(a.dims, b.dims) {
+		net.add(a.dims, true, Compute(net.exprs(a.dims), net.name("number"), func(i ...tir.Expr) tir.Expr {
+			return tir.NewCast(net.nodes[0].t.typ, a.t.At(i...))
+		}))
+		return
+	}
+	net.add(a.dims, b.small, Compute(net.exprs(a.dims), net.name("choice"), func(i ...tir.Expr) tir.Expr {
+		return tir.NewSelect(a.t.At(i...), b.t.At(i...), tir.Const(b.t.typ, 1))
+	}))
+}
+
+// steps adds the results of a scan over the first dimension: sums of up to two steps and an element.
+func (net *network) steps(a *node) {
+	rows, shape := tir.Expr(tir.I32(1+int32(net.IntN(2)))), net.exprs(a.dims)
+	back, _ := tir.IntValue(rows)
+	state := State(shape, a.t.typ, net.name("state"))
+	first := Compute(append([]tir.Expr{rows}, shape[1:]...), net.name("first"), func(i ...tir.Expr) tir.Expr {
+		return net.value(a, i...)
+	})
+	flip := net.IntN(4) == 0 && len(shape) == 2
+	next := Compute(shape, net.name("next"), func(i ...tir.Expr) tir.Expr {
+		at := append([]tir.Expr{tir.Sub(i[0], tir.I32(int32(back)))}, i[1:len(shape)]...)
+		if flip { // reads what other iterations wrote
+			at[1] = tir.Sub(tir.Sub(shape[1], tir.I32(1)), at[1])
+		}
+		return tir.Add(tame(state.At(at...)), net.value(a, i...))
+	})
+	net.add(a.dims, false, Scan([]*Tensor{first}, []*Tensor{next}, []*Tensor{state}, net.name("scan"))...)
 }
 
 // reduce reduces one dimension, or both, by a random combiner.

@@ -170,9 +170,9 @@ func (l *lowering) activate(n, reader *nest) {
 }
 
 // shared reports whether all iterations of a loop of threads around the nest need the same elements of it: because they
-// share its memory, compute it together, or each compute a part of it.
+// share its memory, compute it together, or each compute a part of it. A nest without a stage stands for one thread.
 func (n *nest) shared(lp *loop) bool {
-	return seenBy(n.scope, lp) || bound(lp) && slices.Contains(n.path, lp) &&
+	return seenBy(n.scope, lp) || n.st != nil && bound(lp) && slices.Contains(n.path, lp) &&
 		(n.st.combines(lp.attrs.thread) || n.spreads(lp.attrs.thread))
 }
 

@@ -64,6 +64,10 @@ func (l *lowering) fetch(n *nest, lp *loop, p prefetching) (tir.Stmt, error) {
 	case lp.v == nil:
 		return nil, nil // a single iteration
 	}
+	if nest := l.nests[l.s.of[p.t.op]]; nest != nil && slices.Contains(nest.path, lp) {
+		return nil, fmt.Errorf("it is computed inside the axis, in the iteration that reads it: take a loop inside of " +
+			"that, or compute it further outside")
+	}
 	all := n.all()
 	path := all[:slices.Index(all, lp)+1]
 	var lo, size []tir.Expr

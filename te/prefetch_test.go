@@ -40,6 +40,31 @@ func TestPrefetch(t *testing.T) {
 	_ = x
 	s.Stage(out).Prefetch(a, y, 1)
 	check(s, out, "for ahead0 in range(5)", "A[i0.outer * 4 + ahead0, i1.outer * 8 + 8]")
+
+	out = twice() // each thread fetches what it reads itself
+	s = schedule(t, out)
+	rows, row := s.Stage(out).Split(out.Axes()[0], 4)
+	s.Stage(out).Bind(rows, "blockIdx.x")
+	s.Stage(out).Bind(row, "threadIdx.x")
+	s.Stage(out).Prefetch(a, out.Axes()[1], 16)
+	check(s, out, "if likely(i1 + 16 < 32)", "A[i0.outer * 4 + i0.inner + ahead0, i1 + 16]")
+}
+
+// TestPrefetch_ComputedInside rejects a fetch of what later iterations have yet to compute.
+func TestPrefetch_ComputedInside(t *testing.T) {
+	a := Placeholder(Dims(8, 8), tir.Int32, "A")
+	b := Compute(Dims(8, 8), "B", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.I32(1)) })
+	out := Compute(Dims(8, 8), "out", func(i ...tir.Expr) tir.Expr { return tir.Mul(b.At(i...), tir.I32(2)) })
+	s := schedule(t, out)
+	s.Stage(b).ComputeAt(s.Stage(out), out.Axes()[0])
+	s.Stage(out).Prefetch(b, out.Axes()[0], 1)
+	_, err := Lower(s, []any{a, out}, "f")
+	require.ErrorContains(t, err, "prefetch of tensor out: axis i0: tensor B: it is computed inside the axis")
+
+	s = schedule(t, out)
+	s.Stage(b).ComputeAt(s.Stage(out), out.Axes()[0])
+	s.Stage(out).Prefetch(b, out.Axes()[1], 1)
+	require.Contains(t, text.Print(lower(t, s, a, out)), "B[0, i1_1 + 1]")
 }
 
 // TestPrefetch_Errors names the stage, the axis and the tensor.

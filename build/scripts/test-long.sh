@@ -46,8 +46,11 @@ for round in $rounds; do
   TVMGO_TEST_SEED=random logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m $packages
 done
 
-step "every case of operators on every device"
-TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run OnDevices ./te/ops
+step "every case of operators, and hundreds of random schedules, on every device"
+for package in ./te/ops ./te; do
+  TVMGO_TEST_SEED=random TVMGO_TEST_ALL=1 \
+    logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run OnDevices "$package"
+done
 
 step "tests of concurrency, $ROUNDS times"
 logged "$go" test -tags "$TAGS" -count="$ROUNDS" -timeout 60m -run 'Hammer|Concurren|Threads|Parallel|Race|Goroutine' \

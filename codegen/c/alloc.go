@@ -30,7 +30,8 @@ func (w *writer) alloc(s *tir.Alloc) {
 	scope := ""
 	if w.kernels {
 		if !constant {
-			w.fail("allocation of buffer %s on a device: its shape is not constant", b.Name)
+			w.fail("the size of buffer %s in scope %q is not constant: it is part of a kernel: compute tiles of a constant size",
+				b.Name, b.StorageScope())
 			return
 		}
 		if w.hooks.Scope != nil {

@@ -65,6 +65,13 @@ func TestBuild_Refuses(t *testing.T) {
   thread t in range(8), thread "threadIdx.x" {
     if t < n { storage_sync[void]("shared") }
   }`)},
+		{"cuda -arch=sm_90", `the size of buffer R in scope "local" is not constant: it is part of a kernel: compute tiles`,
+			body(`
+  thread t in range(8), thread "threadIdx.x" {
+    alloc R: float32[n], scope "local"
+    R[0] = 1.0
+    A[t] = R[0]
+  }`)},
 		{"cuda -arch=sm_90", "intrinsic ret_none: a kernel ends where its last thread ends", body(`
   thread t in range(8), thread "threadIdx.x" {
     if n < t { intrin ret_none() }

@@ -16,7 +16,7 @@ import (
 // TestConv2D_RandomOnDevices compares convolutions of random shapes, strides, pads, dilations, groups, layouts and
 // types on devices, with the default parameters of their schedules and with random ones.
 func TestConv2D_RandomOnDevices(t *testing.T) {
-	for kind, count := range map[dlpack.DeviceType]int{dlpack.OpenCL: 6, dlpack.CUDA: 16} {
+	for kind, count := range map[dlpack.DeviceType]int{dlpack.OpenCL: 6, dlpack.Vulkan: 12, dlpack.CUDA: 16} {
 		if os.Getenv(everyCase) != "" {
 			count = 150
 		}

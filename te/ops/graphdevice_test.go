@@ -31,7 +31,7 @@ func TestRandomGraphs_OnDevices(t *testing.T) {
 	}
 	first := testseed.Of(t) * 1000
 	cpu := newTarget(t, "c")
-	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL, dlpack.CUDA} {
+	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL, dlpack.Vulkan, dlpack.CUDA} {
 		t.Run(kind.String(), func(t *testing.T) {
 			for n, to := range deviceTargets(t, kind) {
 				var seeds []uint64

@@ -101,7 +101,6 @@ func families() []family {
 
 // unmet are the requirements that a family does not meet yet, with the reason.
 var unmet = map[string]map[string]string{
-	"conv2d":                       {"sectors": "the filters at the end of the reduction are loaded element by element"},
 	"mean of float16 over columns": {"sectors": "parts of 8 float32 are stored by two instructions"},
 }
 

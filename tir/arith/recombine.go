@@ -93,11 +93,12 @@ func (a *Analyzer) recombineMod(s sum, x term, b *tir.Binary) (sum, bool) {
 			r := s.without(x.id, y.id)
 			r.addScaled(n, x.coef)
 			return r, true
-		case d.Op == tir.OpFloorMod && by && e > 0 && c > 0 && a.isQuotient(d.A, n, c):
-			if all, fits := mulOK(c, e); fits && point(all).within(typeRange(s.t)) {
+		case d.Op == tir.OpFloorMod && by && e > 0 && c > 0:
+			shift, is := a.quotientShift(d.A, n, c)
+			if all, fits := mulOK(c, e); is && fits && point(all).within(typeRange(s.t)) {
 				a.hit(ruleModLevels)
 				r := s.without(x.id, y.id)
-				m, _ := a.modConst(n, all)
+				m, _ := a.modConst(n.plusConst(shift), all)
 				r.addScaled(m, x.coef)
 				return r, true
 			}
@@ -117,11 +118,16 @@ func (a *Analyzer) recombineMod(s sum, x term, b *tir.Binary) (sum, bool) {
 	return s, false
 }
 
-// isQuotient reports whether q is floordiv(n, c).
-func (a *Analyzer) isQuotient(q tir.Expr, n sum, c int64) bool {
+// quotientShift returns the multiple m of c for which q is floordiv(n+m, c); false if there is none. The remainders of
+// n and of n+m are equal.
+func (a *Analyzer) quotientShift(q tir.Expr, n sum, c int64) (m int64, ok bool) {
 	r, _ := a.divConst(n, c)
-	e := a.build(r)
-	return e != nil && a.id(e) == a.id(q)
+	difference := a.sumOf(q, n.t)
+	difference.addScaled(r, -1)
+	if difference.over || len(difference.terms) > 0 {
+		return 0, false
+	}
+	return mulOK(difference.c, c)
 }
 
 // recombineDiv replaces x - (x/c)*c by a remainder, and (x/c)*c by its value if the remainder is known.

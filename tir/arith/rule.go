@@ -14,7 +14,7 @@ const (
 	ruleSumExpand                   // expanded products of sums, where that is shorter
 	ruleDivMod                      // (x/c)*c + x%c = x
 	ruleDivModSymbol                // the same for a divisor that is not constant
-	ruleModLevels                   // ((x/a)%b)*a + x%a = x%(a*b)
+	ruleModLevels                   // ((x/a+k)%b)*a + x%a = (x+k*a)%(a*b)
 	ruleSubMod                      // x - x%c = (x/c)*c
 	ruleSubDiv                      // x - (x/c)*c = x%c
 	ruleDivExact                    // (x/c)*c = x, where x%c is known

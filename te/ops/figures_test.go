@@ -58,10 +58,15 @@ func families() []family {
 	for _, name := range []string{"q", "k", "v"} {
 		qkv = append(qkv, placeholder(name, 8, 16, 1024, 64))
 	}
+	scale, halves := placeholder("g", 64), tensor("h", tir.Float16, 4096, 4096)
+	left, right := placeholder("a", 64, 512, 512), placeholder("b", 64, 512, 512)
+	grouped, mask := placeholder("w", 64, 16, 3, 3), tensor("m", tir.Bool, 1024, 1024)
+	halfImage, halfFilters := tensor("x", tir.Float16, 32, 64, 56, 56), tensor("w", tir.Float16, 64, 64, 3, 3)
 	in := func(x ...*te.Tensor) []*te.Tensor { return x }
 	memory, compute := explain.BoundMemory, explain.BoundCompute
 	return []family{
 		{"elementwise", in(a, b), Relu(Add(a, b, "s"), "y"), memory, true, all},
+		{"elementwise of float16", in(half, halves), Relu(Add(half, halves, "s"), "y"), memory, true, all},
 		{"broadcast", in(x, v), Add(x, v, "y"), memory, false, all},
 		{"cast", in(half), Cast(half, tir.Float32, "y"), memory, true, anyWidth},
 		{"concat", in(a, b), Concat("y", 1, a, b), memory, true, all},
@@ -70,6 +75,8 @@ func families() []family {
 		{"gather of a large table", in(huge, at), Take(huge, at, "y", 0, Zero), memory, false, all},
 		{"pooling", in(channels), MaxPool2D(channels, "y", Window{Kernel: [2]int{2, 2}, Layout: "NHWC"}), memory,
 			true, all},
+		{"average pooling, NCHW", in(image), AvgPool2D(image, "y", Window{Kernel: [2]int{2, 2}}), memory, true,
+			anyWidth},
 		{"transpose", in(x), Transpose(x, "y"), memory, true, all},
 		{"transpose of float16", in(half), Transpose(half, "y"), memory, true, all},
 		{"NCHW to NHWC", in(image), Transpose(image, "y", 0, 2, 3, 1), memory, true, all},
@@ -89,18 +96,34 @@ func families() []family {
 		{"long rows of softmax", in(long), Softmax(long, "y"), memory, false, inputs},
 		{"softmax of float16", in(half), Softmax(half, "y"), memory, true, inputs},
 		{"layernorm", in(x, v), LayerNorm(x, v, v, "y", 1, 1e-5), memory, false, all},
+		{"group norm", in(image, scale), GroupNorm(image, scale, scale, "y", 8, 1e-5), memory, false, anyWidth},
 		{"argmax", in(x), ArgMax(x, "y", []int{1}, false), memory, true, inputs},
 		{"argmax over columns", in(x), ArgMax(x, "y", []int{0}, false), memory, true, inputs},
 		{"variance", in(x), Variance(x, "y", []int{1}, false), memory, true, inputs},
 		{"matmul", in(a, b), Matmul(a, b, "y"), compute, false, anyWidth},
+		{"matmul with bias and relu", in(a, b, v), Relu(Add(Matmul(a, b, "p"), v, "s"), "y"), compute, false,
+			anyWidth},
+		{"batched matmul", in(left, right), Matmul(left, right, "y"), compute, false, anyWidth},
 		{"conv2d", in(layer, w), Conv2D(layer, w, "y", 1, 1), explain.BoundCache, false, anyWidth},
+		{"strided conv2d", in(layer, w), Conv2D(layer, w, "y", 2, 1), explain.BoundCache, false, anyWidth},
+		{"grouped conv2d", in(layer, grouped), Conv2D(layer, grouped, "y", 1, 1, Groups(4)), explain.BoundCache, false,
+			anyWidth},
+		{"conv2d of float16", in(halfImage, halfFilters), Conv2D(halfImage, halfFilters, "y", 1, 1), explain.BoundCache,
+			false, anyWidth},
 		{"depthwise", in(layer, own), Conv2D(layer, own, "y", 1, 1, Groups(64)), memory, false, anyWidth},
 		{"attention", qkv, Attention(qkv[0], qkv[1], qkv[2], "y"), explain.BoundCache, false, anyWidth},
+		{"masked attention", append(qkv[:3:3], mask), Attention(qkv[0], qkv[1], qkv[2], "y", Mask(mask)),
+			explain.BoundCache, false, anyWidth},
 	}
 }
 
 // unmet are the requirements that a family does not meet yet, with the reason.
 var unmet = map[string]map[string]string{
+	"average pooling, NCHW": {"sectors": "threads load the elements of their windows one by one"},
+	"strided conv2d":        {"sectors": "windows are two elements apart"},
+	"conv2d of float16": {"sectors": "a warp fetches elements of several rows",
+		"bound": "the elements of the windows are fetched by 2 bytes", "occupancy": "stages fill the shared memory"},
+	"masked attention":             {"sectors": "one thread finds the maximum of a row, and reads its mask"},
 	"mean of float16 over columns": {"sectors": "parts of 8 float32 are stored by two instructions"},
 }
 

@@ -139,10 +139,14 @@ func (p *gemm) distribute(root *te.Stage, b, m, n []*tir.IterVar) *tir.IterVar {
 // formula reads. n are the axes of the stage along runs.
 func (p *gemm) storesVectors(root *te.Stage, n []*tir.IterVar) bool {
 	axes := root.Axes()
-	if p.cols.run == 1 || len(n) == 0 || len(n) > len(axes) || !slices.Equal(n, axes[len(axes)-len(n):]) {
+	inner := n // those along which the result is consecutive
+	for len(inner) > 0 && (len(inner) > len(axes) || !slices.Equal(inner, axes[len(axes)-len(inner):])) {
+		inner = inner[1:]
+	}
+	if p.cols.run == 1 || len(inner) == 0 {
 		return false
 	}
-	if size, ok := tir.IntValue(fusedSize(n)); !ok || size%int64(p.cols.run) != 0 {
+	if size, ok := tir.IntValue(fusedSize(inner)); !ok || size%int64(p.cols.run) != 0 {
 		return false
 	}
 	last := n[len(n)-1]

@@ -18,8 +18,9 @@ import (
 	"tvmgo/tir"
 )
 
-// figuresTarget is the target of the figures.
-const figuresTarget = "cuda -arch=sm_90"
+// figuresTarget is the target of the figures: source, so that they do not depend on whether NVRTC is found. Registers,
+// and the occupancy that they allow, are those of TestResources_OfDefaultSchedules.
+const figuresTarget = "cuda -arch=sm_90 -code-format=source"
 
 // family is an operator with sizes at which a device is busy, and what its kernels must achieve.
 type family struct {

@@ -92,6 +92,7 @@ func fragmentProducts() (cases []opCase) {
 		{tir.Int8, tir.Int32}, {tir.UInt8, tir.Int32}, {tir.Float32, tir.Void}} {
 		add(t[0], t[1], product{rows: 64, k: 64, cols: 96})
 		add(t[0], t[1], product{rows: 17, k: 33, cols: 19, ty: true})
+		add(t[0], t[1], product{rows: 34, k: 50, cols: 52}) // rows of 4 or 8 bytes, not of 16
 		add(t[0], t[1], product{rows: 70, k: 40, cols: 130, tx: true, dense: true})
 		add(t[0], t[1], product{batch: []int{2}, rows: 33, k: 104, cols: 40, tx: true, ty: true})
 	}

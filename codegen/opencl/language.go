@@ -33,7 +33,8 @@ var Language = transform.Language{
 		"async_wait":     noAsync,
 	},
 	Last: []transform.Step{{Name: "verify extensions", Pass: verifyExtensions},
-		{Name: "peel loops", Pass: peelLoops}, {Name: "unroll pairs", Pass: unrollPairs},
+		{Name: "initialize all", Pass: initializeAll}, {Name: "peel loops", Pass: peelLoops},
+		{Name: "unroll pairs", Pass: unrollPairs},
 		{Name: "lower textures", Pass: lowerTextures,
 			After: []string{"vectorize", "split vectors"}}},
 }

@@ -1,6 +1,8 @@
 package te
 
 import (
+	"slices"
+
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
 )
@@ -59,6 +61,51 @@ func (a *analyzer) same(x, y tir.Expr) bool {
 
 // atLeast reports whether certainly x >= y.
 func (a *analyzer) atLeast(x, y tir.Expr) bool { return a.Prove(tir.GE(x, y)) }
+
+// withinFused reports whether an index that a fused loop computes is certainly less than a size: x is the quotient or
+// the remainder of a loop whose extent is a product of sizes, also of unknown ones.
+func (a *analyzer) withinFused(x, size tir.Expr) bool {
+	all := a.sizesOf(a.Simplify(x))
+	if len(all) == 0 {
+		return false
+	}
+	product := all[0]
+	for _, n := range all[1:] {
+		product = tir.Mul(product, n)
+	}
+	return a.same(product, size)
+}
+
+// sizesOf returns factors whose product x is less than; none: unknown.
+func (a *analyzer) sizesOf(x tir.Expr) []tir.Expr {
+	if v, ok := x.(*tir.Var); ok && a.loops[v] != nil {
+		return factors(a.loops[v])
+	}
+	b, ok := x.(*tir.Binary)
+	if !ok || b.Op != tir.OpFloorDiv && b.Op != tir.OpFloorMod {
+		return nil
+	}
+	all := slices.Clone(a.sizesOf(b.A))
+	for _, by := range factors(b.B) { // a loop that runs has no factor of 0
+		at := slices.IndexFunc(all, func(n tir.Expr) bool { return n.DType() == by.DType() && a.same(n, by) })
+		if at < 0 || !a.atLeast(by, tir.IntConst(by.DType(), 0)) {
+			return nil
+		}
+		all = slices.Delete(all, at, at+1)
+	}
+	if b.Op == tir.OpFloorMod {
+		return factors(b.B)
+	}
+	return all
+}
+
+// factors returns the factors of a product.
+func factors(e tir.Expr) []tir.Expr {
+	if b, ok := e.(*tir.Binary); ok && b.Op == tir.OpMul {
+		return append(factors(b.A), factors(b.B)...)
+	}
+	return []tir.Expr{e}
+}
 
 func (a *analyzer) ceilDiv(x tir.Expr, d int64) tir.Expr {
 	t := x.DType()

@@ -394,7 +394,7 @@ func (l *lowering) conditions(n *nest, value map[*tir.IterVar]tir.Expr, dataOnly
 		if !l.a.atLeast(tir.Add(n.lo[i], v), zero) {
 			all = append(all, tir.GE(l.a.Simplify(at), zero))
 		}
-		if !l.a.Prove(tir.LT(tir.Add(n.lo[i], v), shape)) {
+		if x := tir.Add(n.lo[i], v); !l.a.Prove(tir.LT(x, shape)) && !l.a.withinFused(x, shape) {
 			all = append(all, tir.LT(l.a.Simplify(at), l.a.Simplify(shape)))
 		}
 	}

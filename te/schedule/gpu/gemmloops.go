@@ -103,26 +103,24 @@ func (p *gemm) kernel(root *te.Stage, b, m, n []*tir.IterVar) {
 func (p *gemm) distribute(root *te.Stage, b, m, n []*tir.IterVar) *tir.IterVar {
 	root.Reorder(append(append(append([]*tir.IterVar{}, b...), m...), n...)...)
 	vector := p.storesVectors(root, n)
-	var blocks, again, warps, lanes, inner []*tir.IterVar
+	var tiles, warps, lanes, inner []*tir.IterVar
+	var counts []tir.Expr
 	if len(b) > 0 {
-		more, z := gridLimited(root, fuseAll(root, b), p.l.Grid[2])
-		root.Bind(z, "blockIdx.z")
-		blocks, again = append(blocks, z), append(again, more...)
+		tiles, counts = append(tiles, fuseAll(root, b)), append(counts, fusedSize(p.batch))
 	}
 	for d, axes := range [2][]*tir.IterVar{m, n} {
 		s, name := p.side(d), []string{"y", "x"}[d]
 		tile, in := root.Split(fuseAll(root, axes), s.block)
-		more, tile := gridLimited(root, tile, p.l.Grid[1-d])
-		root.Bind(tile, "blockIdx."+name)
 		piece, in := root.Split(in, s.threads()*s.run)
 		thread, run := root.Split(in, s.run)
 		warp, lane := root.Split(thread, s.lanes)
 		root.Bind(lane, "threadIdx."+name)
-		blocks, again = append(blocks, tile), append(again, more...)
-		warps, lanes, inner = append(warps, warp), append(lanes, lane), append(inner, piece, run)
+		tiles, counts = append(tiles, tile), append(counts, ceilDiv(fusedSize(p.dimensions[d]), s.block))
+		warps = append(warps, warp)
+		lanes, inner = append(lanes, lane), append(inner, piece, run)
 	}
-	order := append(append(blocks, again...), warps...)
-	root.Reorder(append(append(order, lanes...), inner...)...)
+	root.Reorder(slices.Concat(tiles, warps, lanes, inner)...)
+	bindTiles(root, tiles, counts, p.l)
 	root.Bind(root.Fuse(warps[0], warps[1]), "threadIdx.z")
 	if vector {
 		root.Vectorize(inner[3])
@@ -133,6 +131,34 @@ func (p *gemm) distribute(root *te.Stage, b, m, n []*tir.IterVar) *tir.IterVar {
 		root.Pragma(a, "unroll_explicit", false)
 	}
 	return lanes[1]
+}
+
+// bindTiles binds adjacent loops over tiles to the blocks of a grid: the last one to its dimension x, the others to y
+// and z. A loop of unknown length, or of more tiles than its dimension has blocks, is part of x instead if x has no
+// limit: where blocks repeat their work, conditions are around all of it. counts are the lengths of the loops.
+func bindTiles(root *te.Stage, tiles []*tir.IterVar, counts []tir.Expr, l Limits) {
+	const unlimited = 1<<31 - 1
+	last := len(tiles) - 1
+	var own, joined []*tir.IterVar // of dimensions that they are alone in, and of x
+	for d, a := range tiles {
+		n, known := tir.IntValue(counts[d])
+		limit := l.Grid[last-d]
+		if d == last || l.Grid[0] >= unlimited && limit < unlimited && (!known || n > int64(limit)) {
+			joined = append(joined, a)
+		} else {
+			own = append(own, a)
+		}
+	}
+	root.Reorder(append(slices.Clone(own), joined...)...)
+	x := fuseAll(root, joined)
+	var blocks, again []*tir.IterVar
+	for d, a := range append(own, x) {
+		dim := len(own) - d
+		more, block := gridLimited(root, a, l.Grid[dim])
+		root.Bind(block, []string{"blockIdx.x", "blockIdx.y", "blockIdx.z"}[dim])
+		blocks, again = append(blocks, block), append(again, more...)
+	}
+	root.Reorder(append(blocks, again...)...)
 }
 
 // storesVectors reports whether the runs of a thread are vectors in the tensor that is stored, and in those that its
@@ -168,7 +194,7 @@ func (p *gemm) storesVectors(root *te.Stage, n []*tir.IterVar) bool {
 
 // fetch distributes the copy of an operand over the threads of a block. Neighboring threads read neighboring vectors.
 // If products are contiguous in memory, pairs of threads read vectors of one row, and the pairs neighboring rows, which
-// they transpose.
+// they transpose. Rows of unknown length are aligned nowhere: neighboring threads read elements of a sector.
 func (p *gemm) fetch(st *te.Stage, s side) {
 	axes := st.Axes()
 	axes = axes[len(axes)-2:]
@@ -181,8 +207,11 @@ func (p *gemm) fetch(st *te.Stage, s side) {
 		k, pair = st.Split(k, 2)
 		st.Reorder(k, lane, pair, vector)
 		all = st.Fuse(st.Fuse(k, lane), pair)
+	} else if n := p.lanes(st, lane, s.block); n == 1 && p.scalarRows(st, k) {
+		k, in := st.Split(k, min(p.depth, 32/typeBytes(st.Tensor().ProducerDType())))
+		st.Reorder(k, lane, in)
+		all = st.Fuse(st.Fuse(k, lane), in)
 	} else {
-		n := p.lanes(st, lane, s.block)
 		all = st.Fuse(k, lane)
 		if n > 1 {
 			all, vector = st.Split(all, n)
@@ -198,6 +227,16 @@ func (p *gemm) fetch(st *te.Stage, s side) {
 	st.Bind(y, "threadIdx.y")
 	st.Bind(z, "threadIdx.z")
 	st.Unroll(again)
+}
+
+// scalarRows reports whether an operand is contiguous along the products, and of a tensor whose sizes are unknown.
+func (p *gemm) scalarRows(st *te.Stage, k *tir.IterVar) bool {
+	return slices.ContainsFunc(accesses(p.s, st), func(a access) bool {
+		return a.along(k) == contiguous && slices.ContainsFunc(a.tensor.ProducerShape(), func(size tir.Expr) bool {
+			_, known := tir.IntValue(size)
+			return !known
+		})
+	})
 }
 
 // lanes is the number of elements that a thread copies at once along an axis of an operand; 1 if they are not

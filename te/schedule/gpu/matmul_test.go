@@ -49,6 +49,31 @@ func TestMatmul_Tiles(t *testing.T) {
 	}
 }
 
+// So has the kernel of a product of open sizes: nothing that blocks repeat is in the way of products.
+func TestMatmul_OpenTiles(t *testing.T) {
+	a, b, c, n := te.Var("a"), te.Var("b"), te.Var("c"), te.Var("n")
+	open := func(name string, sizes ...tir.Expr) *te.Tensor { return te.Placeholder(sizes, tir.Float32, name) }
+	size := tir.I32(4096)
+	for name, in := range map[string][2]*te.Tensor{
+		"all":     {open("A", a, b), open("B", b, c)},
+		"rows":    {open("A", a, size), open("B", size, size)},
+		"columns": {open("A", size, size), open("B", size, c)},
+		"sums":    {open("A", size, b), open("B", b, size)},
+		"batches": {open("A", n, a, b), open("B", n, b, c)},
+	} {
+		for _, to := range []string{ofGPU, "opencl"} {
+			text := lowered(t, to, []*te.Tensor{ops.Relu(ops.Matmul(in[0], in[1], "C"), "D")}, in[0], in[1])
+			require.Contains(t, text, `2, 1, 4, 2, 1, 4], scope "local"`, name)
+			_, products, found := strings.Cut(text, "unrolled k in range(")
+			require.True(t, found, name)
+			products, _, found = strings.Cut(products, " = C.sums[")
+			require.True(t, found, name)
+			require.NotContains(t, products, "if ", name)
+			require.NotContains(t, products, "likely", name)
+		}
+	}
+}
+
 // The long sums of a small product are divided between blocks, and a second kernel adds their parts. Those of a large
 // product are not, and a product with a vector is a reduction.
 func TestMatmul_ThinShapes(t *testing.T) {

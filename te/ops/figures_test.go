@@ -63,6 +63,9 @@ func families() []family {
 	left, right := placeholder("a", 64, 512, 512), placeholder("b", 64, 512, 512)
 	grouped, mask := placeholder("w", 64, 16, 3, 3), tensor("m", tir.Bool, 1024, 1024)
 	halfImage, halfFilters := tensor("x", tir.Float16, 32, 64, 56, 56), tensor("w", tir.Float16, 64, 64, 3, 3)
+	last, lastFilters := placeholder("x", 32, 56, 56, 64), placeholder("w", 3, 3, 64, 64)
+	halfLast, halfLastFilters := tensor("x", tir.Float16, 32, 56, 56, 64), tensor("w", tir.Float16, 3, 3, 64, 64)
+	points := tensor("w", tir.Float16, 256, 64, 1, 1)
 	in := func(x ...*te.Tensor) []*te.Tensor { return x }
 	memory, compute := explain.BoundMemory, explain.BoundCompute
 	return []family{
@@ -109,8 +112,14 @@ func families() []family {
 		{"strided conv2d", in(layer, w), Conv2D(layer, w, "y", 2, 1), explain.BoundCache, false, anyWidth},
 		{"grouped conv2d", in(layer, grouped), Conv2D(layer, grouped, "y", 1, 1, Groups(4)), explain.BoundCache, false,
 			anyWidth},
-		{"conv2d of float16", in(halfImage, halfFilters), Conv2D(halfImage, halfFilters, "y", 1, 1), explain.BoundCache,
-			false, anyWidth},
+		{"conv2d of float16", in(halfImage, halfFilters), Conv2D(halfImage, halfFilters, "y", 1, 1), memory, false,
+			anyWidth},
+		{"conv2d, NHWC", in(last, lastFilters), Conv2D(last, lastFilters, "y", 1, 1, Layout("NHWC")),
+			compute, false, anyWidth},
+		{"conv2d of float16, NHWC", in(halfLast, halfLastFilters), Conv2D(halfLast, halfLastFilters, "y", 1, 1,
+			Layout("NHWC")), memory, false, anyWidth},
+		{"conv2d of float16, 1 x 1", in(halfImage, points), Conv2D(halfImage, points, "y", 1, 0), memory, false,
+			anyWidth},
 		{"depthwise", in(layer, own), Conv2D(layer, own, "y", 1, 1, Groups(64)), memory, false, anyWidth},
 		{"attention", qkv, Attention(qkv[0], qkv[1], qkv[2], "y"), explain.BoundCache, false, anyWidth},
 		{"masked attention", append(qkv[:3:3], mask), Attention(qkv[0], qkv[1], qkv[2], "y", Mask(mask)),
@@ -120,11 +129,8 @@ func families() []family {
 
 // unmet are the requirements that a family does not meet yet, with the reason.
 var unmet = map[string]map[string]string{
-	"average pooling, NCHW": {"sectors": "threads load the elements of their windows one by one"},
-	"strided conv2d":        {"sectors": "windows are two elements apart"},
-	"conv2d of float16": {"sectors": "a warp fetches elements of several rows",
-		"bound": "the elements of the windows are fetched by 2 bytes", "occupancy": "stages fill the shared memory"},
-	"masked attention":             {"sectors": "one thread finds the maximum of a row, and reads its mask"},
+	"average pooling, NCHW":        {"sectors": "threads load the elements of their windows one by one"},
+	"strided conv2d":               {"sectors": "windows are two elements apart"},
 	"mean of float16 over columns": {"sectors": "parts of 8 float32 are stored by two instructions"},
 }
 

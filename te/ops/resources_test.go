@@ -31,9 +31,10 @@ var measured = []struct {
 	{"softmax of float32, 64 x 65536", rowsOf(64, 65536, softmaxOfRows)},
 	{"layer norm of float32, 4096 x 1024", rowsOf(4096, 1024, normalized)},
 	{"layer norm of float32, 64 x 65536", rowsOf(64, 65536, normalized)},
-	{"conv2d of float32, 3 x 3, 64 to 128 channels", convolved(64, 128, 3, 1)},
-	{"conv2d of float32, 1 x 1, 256 to 64 channels", convolved(256, 64, 1, 1)},
-	{"conv2d of float32, 3 x 3, depthwise", convolved(64, 64, 3, 64)},
+	{"conv2d of float32, 3 x 3, 64 to 128 channels", convolved(tir.Float32, 64, 128, 3, 1)},
+	{"conv2d of float32, 1 x 1, 256 to 64 channels", convolved(tir.Float32, 256, 64, 1, 1)},
+	{"conv2d of float32, 3 x 3, depthwise", convolved(tir.Float32, 64, 64, 3, 64)},
+	{"conv2d of float16, 3 x 3, 64 to 128 channels", convolved(tir.Float16, 64, 128, 3, 1)},
 }
 
 func matrixProduct(typ tir.Type, n, k, m int32) func() (*te.Tensor, []*te.Tensor) {
@@ -56,9 +57,10 @@ func rowsOf(rows, length int32, of func(*te.Tensor) (*te.Tensor, []*te.Tensor)) 
 	return func() (*te.Tensor, []*te.Tensor) { return of(placeholder("x", rows, length)) }
 }
 
-func convolved(from, to, size, groups int32) func() (*te.Tensor, []*te.Tensor) {
+func convolved(typ tir.Type, from, to, size, groups int32) func() (*te.Tensor, []*te.Tensor) {
 	return func() (*te.Tensor, []*te.Tensor) {
-		x, w := placeholder("x", 8, from, 56, 56), placeholder("w", to, from/groups, size, size)
+		x := te.Placeholder(te.Dims(8, from, 56, 56), typ, "x")
+		w := te.Placeholder(te.Dims(to, from/groups, size, size), typ, "w")
 		return Conv2D(x, w, "y", 1, int(size/2), Groups(int(groups))), []*te.Tensor{x, w}
 	}
 }

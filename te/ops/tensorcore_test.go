@@ -256,6 +256,11 @@ func TestTensorCores_Convolutions(t *testing.T) {
 		{"groups", []int{1, 32, 8, 9}, 40, 3, 3, one, one, pad, 2, false, false},
 		{"nhwc", []int{2, 16, 7, 9}, 32, 3, 3, one, [2]int{2, 1}, pad, 1, true, true},
 		{"pointwise", []int{2, 40, 6, 8}, 48, 1, 1, one, one, [4]int{}, 1, false, false},
+		{"wide", []int{1, 16, 5, 61}, 32, 3, 3, one, one, pad, 1, false, false},
+		{"wide with strides", []int{2, 16, 6, 71}, 32, 3, 3, [2]int{1, 2}, one, pad, 1, false, true},
+		{"nhwc in vectors", []int{1, 32, 7, 18}, 32, 3, 3, one, one, pad, 1, true, false},
+		{"nhwc groups", []int{1, 48, 7, 18}, 64, 3, 2, one, one, pad, 2, true, false},
+		{"wide pointwise", []int{2, 32, 4, 16}, 32, 1, 1, one, one, [4]int{}, 1, false, false},
 	} {
 		cases = append(cases, c.of(tir.Float16, tir.Float16, tir.Float32, tir.Float32))
 		if i%2 == 0 {

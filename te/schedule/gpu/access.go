@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"slices"
+
 	"tvmgo/te"
 	"tvmgo/te/schedule"
 	"tvmgo/tir"
@@ -131,4 +133,61 @@ func aligned(reads []access, axis *tir.IterVar, n int) bool {
 		}
 	}
 	return true
+}
+
+// vectors reports whether every n elements along an axis, from a multiple of n on, are adjacent in their tensor, and
+// begin at a multiple of n there.
+func (a access) vectors(axis *tir.IterVar, n int) bool {
+	switch a.along(axis) {
+	case contiguous:
+		return aligned([]access{a}, axis, n)
+	case indirect:
+		return false
+	}
+	at := func(i int) tir.Expr {
+		first := tir.Mul(axis.Var, tir.IntConst(axis.Var.Type, int64(n)))
+		return a.with(map[*tir.Var]tir.Expr{axis.Var: tir.Add(first, tir.IntConst(axis.Var.Type, int64(i)))}).offset()
+	}
+	an := arith.NewAnalyzer()
+	if coef, base := an.Modular(at(0)); coef%int64(n) != 0 || base%int64(n) != 0 {
+		return false
+	}
+	for i := 1; i < n; i++ {
+		if d, known := an.Simplify(tir.Sub(at(i), at(0))).(*tir.IntImm); !known || d.Value != int64(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// spread estimates how many sectors of memory 32 neighbors along fused axes touch, of which the last one that has
+// several iterations is the innermost.
+func (a access) spread(axes []*tir.IterVar) float64 {
+	const neighbors, sector = 32, 32
+	bits := float64(a.tensor.ProducerDType().Bits)
+	run, step := 1.0, int64(-1) // neighbors at equal distances
+	for _, x := range slices.Backward(axes) {
+		size := constantSize(x.Extent)
+		if size == 1 {
+			continue
+		}
+		by := a.step(x)
+		if step >= 0 && by != step*int64(run) {
+			break
+		}
+		if step < 0 {
+			if step = by; by < 0 {
+				break
+			}
+		}
+		if run *= float64(size); run >= neighbors {
+			break
+		}
+	}
+	if step < 0 {
+		return neighbors
+	}
+	run = min(run, neighbors)
+	each := min(run, 1+(run-1)*float64(step)*bits/8/sector)
+	return each * neighbors / run
 }

@@ -90,10 +90,10 @@ func scheduleAttention(g *schedule.Group) (bool, error) {
 	if g.Root != g.Result {
 		g.Schedule.Stage(g.Result).ComputeInline()
 	}
-	a.shown.ComputeInline()
 	if shared {
 		a.blocks()
 	} else {
+		a.shown.ComputeInline()
 		a.rows()
 	}
 	return true, nil
@@ -170,15 +170,14 @@ func (a *attention) blocks() {
 	if lanes > 1 {
 		a.root.Vectorize(ei)
 	}
-	local := a.s.CacheWrite(a.scores.Tensor(), "local")
-	sums := a.s.Stage(local)
-	q := a.s.Stage(a.s.CacheRead(a.q, "shared", local))
-	k := a.s.Stage(a.s.CacheRead(a.k, "shared", local))
+	a.scores.SetScope("local")
+	q := a.s.Stage(a.s.CacheRead(a.q, "shared", a.scores.Tensor()))
+	k := a.s.Stage(a.s.CacheRead(a.k, "shared", a.scores.Tensor()))
 	fetched := a.s.CacheRead(a.v, "shared", a.products.Tensor())
 	v, value := a.s.Stage(fetched), a.s.Stage(a.s.CacheRead(fetched, "local", a.products.Tensor()))
 	a.all.ComputeAt(a.root, tx)
 	chunk := a.overChunks()
-	for _, st := range []*te.Stage{a.scores, a.weights} {
+	for _, st := range []*te.Stage{a.shown, a.weights} { // each score is scaled and masked once
 		st.ComputeAt(a.all, chunk)
 		st.SetScope("shared")
 		axes := st.Axes()
@@ -189,8 +188,8 @@ func (a *attention) blocks() {
 		st.Bind(y, "threadIdx.y")
 		st.Bind(x, "threadIdx.x")
 		st.StorageAlign(axes[n-2], 2, 1) // keys of a row are in other banks than those of the next
-		if st == a.scores {
-			sums.ComputeAt(st, x)
+		if st == a.shown {
+			a.scores.ComputeAt(st, x)
 		}
 	}
 	for _, st := range []*te.Stage{a.top, a.sums} {
@@ -205,7 +204,7 @@ func (a *attention) blocks() {
 	}
 	a.products.ComputeAt(a.all, chunk)
 	a.sumOutside(a.products)
-	a.sumOutside(sums)
+	a.sumOutside(a.scores)
 	value.ComputeAt(a.products, a.products.ReduceAxes()[0])
 	if lanes > 1 {
 		value.Vectorize(value.Axes()[len(value.Axes())-1])

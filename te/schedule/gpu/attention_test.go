@@ -45,7 +45,7 @@ func TestAttention(t *testing.T) {
 		out := ops.Relu(ops.Attention(q, k, v, "A", options...), "Y")
 		want, _ := run(must.Get(te.NewSchedule(out))(t), out)
 		for to, parts := range map[string][]string{
-			"opencl":                                  {`alloc A.scores: float32[1, 32, 1, 16]`, `scope "shared"`},
+			"opencl":                                  {`alloc A.shown: float32[1, 32, 1, 16]`, `scope "shared"`},
 			"opencl -device_type=cpu":                 {`alloc A.scores: float32[1, 1, 1, 16], scope "local"`},
 			"opencl -max_num_threads=8":               {`scope "shared"`},
 			"cuda -arch=sm_80":                        {`scope "shared"`},

@@ -171,3 +171,34 @@ func ceilDiv(size tir.Expr, n int) tir.Expr {
 	by := tir.IntConst(t, int64(n))
 	return arith.NewAnalyzer().Simplify(tir.FloorDiv(tir.Sub(tir.Add(size, by), tir.IntConst(t, 1)), by))
 }
+
+// storesVectors reports whether runs of results are vectors in the tensor that is stored, and in those that its formula
+// reads besides the sums. n are the axes of the stage along runs.
+func (c *contraction) storesVectors(root *te.Stage, n []*tir.IterVar, sums *te.Tensor, run int) bool {
+	axes := root.Axes()
+	inner := n // those along which the result is consecutive
+	for len(inner) > 0 && (len(inner) > len(axes) || !slices.Equal(inner, axes[len(axes)-len(inner):])) {
+		inner = inner[1:]
+	}
+	if run == 1 || len(inner) == 0 {
+		return false
+	}
+	if size, ok := tir.IntValue(fusedSize(inner)); !ok || size%int64(run) != 0 {
+		return false
+	}
+	last := n[len(n)-1]
+	var others []access
+	for _, a := range accesses(c.s, root) {
+		how := a.along(last)
+		switch {
+		case a.tensor == sums:
+			continue
+		case len(n) == 1 && (how == contiguous || how == constant):
+		case a.same(root):
+		case how != constant || slices.ContainsFunc(n, func(x *tir.IterVar) bool { return a.along(x) != constant }):
+			return false
+		}
+		others = append(others, a)
+	}
+	return len(n) > 1 || aligned(others, last, run)
+}

@@ -1,6 +1,11 @@
 package gpu
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tvmgo/te"
 	"tvmgo/te/schedule"
 	"tvmgo/tir"
 )
@@ -38,7 +43,8 @@ func without(g *schedule.Group) *schedule.Group {
 // windowsOf returns the contraction of a convolution; nil if the group is something else, such as a product of
 // matrices.
 func windowsOf(g *schedule.Group) *contraction {
-	if c := convolutionOf(g); c != nil && c.perGroup < c.outs {
+	c := convolutionOf(g)
+	if c != nil && c.perGroup < c.outs {
 		return c.grouped()
 	}
 	p := contractionOf(g.Schedule, g.Result)
@@ -48,8 +54,26 @@ func windowsOf(g *schedule.Group) *contraction {
 	if len(p.m) == 1 && len(p.n) == 1 && len(g.Parts()) == 0 {
 		return nil
 	}
+	if c != nil {
+		p.k = c.order()
+	}
 	p.squeeze()
 	return p
+}
+
+// order returns the axes of the sum so that neighbors along the last one are as near in the image as possible: those of
+// a window in its rows, or its channels.
+func (c *convolution) order() []*tir.IterVar {
+	k := slices.Clone(c.sum.Axes)
+	read := access{c.read.Producer.(*te.Tensor), c.read.Indices}
+	step := func(a *tir.IterVar) int64 {
+		if n := read.step(a); n >= 0 {
+			return n
+		}
+		return math.MaxInt64
+	}
+	slices.SortStableFunc(k, func(a, b *tir.IterVar) int { return cmp.Compare(step(b), step(a)) })
+	return k
 }
 
 // grouped returns the contraction of a convolution with several groups. The filters of a group are an axis.
@@ -61,7 +85,7 @@ func (c *convolution) grouped() *contraction {
 	image = substituted(image, nil)
 	size, _ := extentOf(c.channel)
 	image[c.channels] = tir.Add(tir.Mul(group.Var, tir.IntConst(typ, size)), c.channel.Var)
-	p := &contraction{s: c.s, result: c.result, k: c.sum.Axes, batch: []*tir.IterVar{group},
+	p := &contraction{s: c.s, result: c.result, k: c.order(), batch: []*tir.IterVar{group},
 		divided: &dividedAxis{c.out, group, own}}
 	p.left = cast(c.weight, &tir.ProducerLoad{Producer: c.filter.Producer, Indices: filter})
 	p.right = cast(c.image, &tir.ProducerLoad{Producer: c.read.Producer, Indices: image})

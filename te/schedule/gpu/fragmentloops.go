@@ -64,11 +64,13 @@ func (p *fragments) kernel(root *te.Stage, b, m, n []*tir.IterVar) {
 		st := s.Stage(t)
 		st.ComputeAt(sums, r[0])
 		st.SetScope("shared")
-		p.fetch(st, p.swapped[d])
+		bytes := p.fetch(st, p.swapped[d])
 		switch {
 		case p.stages < 2:
-		case p.l.AsyncCopies:
+		case p.l.AsyncCopies && bytes >= 4:
 			st.PipelineAsync(p.stages)
+		case p.l.AsyncCopies: // registers hold the elements of the next step
+			st.Pipeline(2)
 		default:
 			st.Pipeline(p.stages)
 		}
@@ -143,31 +145,17 @@ func (p *fragments) copyResult(root *te.Stage, b, m, n []*tir.IterVar) (warps, f
 
 // resultLanes is the number of elements that a thread stores at once: at most 4, so that it reads 16 bytes of sums.
 func (p *fragments) resultLanes(root *te.Stage, n []*tir.IterVar) int {
-	axes := root.Axes()
 	lanes := min(4, p.bytes/typeBytes(root.Tensor().ProducerDType()))
-	if len(n) != 1 || n[0] != axes[len(axes)-1] {
-		return 1
-	}
-	var others []access
-	for _, a := range accesses(p.s, root) {
-		if a.tensor == p.stored {
-			continue
-		}
-		if how := a.along(n[0]); how != contiguous && how != constant {
-			return 1
-		}
-		others = append(others, a)
-	}
-	size, ok := tir.IntValue(n[0].Extent)
-	for lanes > 1 && (!ok || size%int64(lanes) != 0 || !aligned(others, n[0], lanes)) {
+	for lanes > 1 && !p.storesVectors(root, n, p.stored, lanes) {
 		lanes /= 2
 	}
 	return max(1, lanes)
 }
 
 // fetch distributes the copy of an operand over the threads of a block. Rows begin at odd multiples of 16 bytes, so
-// that 8 of them, which ldmatrix reads at once, are in different memory banks.
-func (p *fragments) fetch(st *te.Stage, swapped bool) {
+// that 8 of them, which ldmatrix reads at once, are in different memory banks. It returns the number of bytes that a
+// thread copies at once.
+func (p *fragments) fetch(st *te.Stage, swapped bool) (bytes int) {
 	axes := st.Axes()
 	axes = axes[len(axes)-2:]
 	width := 16 / typeBytes(p.Operand)
@@ -200,4 +188,5 @@ func (p *fragments) fetch(st *te.Stage, swapped bool) {
 	if vector != nil {
 		st.Vectorize(vector)
 	}
+	return lanes * typeBytes(p.Operand)
 }

@@ -51,24 +51,19 @@ func newFragments(c *contraction, t fragmentTile, l Limits) *fragments {
 	return p
 }
 
-// adjacentLanes reports whether neighbours along the last of m or n, not along k, are adjacent in memory.
+// adjacentLanes reports whether a warp that fetches neighbors along m or n touches less memory than one that fetches
+// neighbors along k.
 func (p *fragments) adjacentLanes(d int) bool {
-	lane, product := p.dimensions[d], p.k
-	found := false
+	var lanes, products float64
 	tir.Walk(p.operands[d], func(n any) bool {
-		load, ok := n.(*tir.ProducerLoad)
-		if !ok {
-			return true
-		}
-		a := access{load.Producer.(*te.Tensor), load.Indices}
-		if a.along(product[len(product)-1]) == contiguous {
-			found = false
+		if load, ok := n.(*tir.ProducerLoad); ok {
+			a := access{load.Producer.(*te.Tensor), load.Indices}
+			lanes, products = max(lanes, a.spread(p.dimensions[d])), max(products, a.spread(p.k))
 			return false
 		}
-		found = found || a.along(lane[len(lane)-1]) == contiguous
-		return false
+		return true
 	})
-	return found
+	return lanes < products
 }
 
 // sharedOperand is a block's operand of a step, with zeros beyond its size.

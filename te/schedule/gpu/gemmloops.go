@@ -102,7 +102,7 @@ func (p *gemm) kernel(root *te.Stage, b, m, n []*tir.IterVar) {
 // distribute distributes the results over blocks and threads, and returns the innermost loop of threads.
 func (p *gemm) distribute(root *te.Stage, b, m, n []*tir.IterVar) *tir.IterVar {
 	root.Reorder(append(append(append([]*tir.IterVar{}, b...), m...), n...)...)
-	vector := p.storesVectors(root, n)
+	vector := p.storesVectors(root, n, p.sums, p.cols.run)
 	var tiles, warps, lanes, inner []*tir.IterVar
 	var counts []tir.Expr
 	if len(b) > 0 {
@@ -161,37 +161,6 @@ func bindTiles(root *te.Stage, tiles []*tir.IterVar, counts []tir.Expr, l Limits
 	root.Reorder(append(blocks, again...)...)
 }
 
-// storesVectors reports whether the runs of a thread are vectors in the tensor that is stored, and in those that its
-// formula reads. n are the axes of the stage along runs.
-func (p *gemm) storesVectors(root *te.Stage, n []*tir.IterVar) bool {
-	axes := root.Axes()
-	inner := n // those along which the result is consecutive
-	for len(inner) > 0 && (len(inner) > len(axes) || !slices.Equal(inner, axes[len(axes)-len(inner):])) {
-		inner = inner[1:]
-	}
-	if p.cols.run == 1 || len(inner) == 0 {
-		return false
-	}
-	if size, ok := tir.IntValue(fusedSize(inner)); !ok || size%int64(p.cols.run) != 0 {
-		return false
-	}
-	last := n[len(n)-1]
-	var others []access
-	for _, a := range accesses(p.s, root) {
-		how := a.along(last)
-		switch {
-		case a.tensor == p.sums:
-			continue
-		case len(n) == 1 && (how == contiguous || how == constant):
-		case a.same(root):
-		case how != constant || slices.ContainsFunc(n, func(x *tir.IterVar) bool { return a.along(x) != constant }):
-			return false
-		}
-		others = append(others, a)
-	}
-	return len(n) > 1 || aligned(others, last, p.cols.run)
-}
-
 // fetch distributes the copy of an operand over the threads of a block. Neighboring threads read neighboring vectors.
 // If products are contiguous in memory, pairs of threads read vectors of one row, and the pairs neighboring rows, which
 // they transpose. Rows of unknown length are aligned nowhere: neighboring threads read elements of a sector.
@@ -242,19 +211,13 @@ func (p *gemm) scalarRows(st *te.Stage, k *tir.IterVar) bool {
 // lanes is the number of elements that a thread copies at once along an axis of an operand; 1 if they are not
 // contiguous.
 func (p *gemm) lanes(st *te.Stage, axis *tir.IterVar, size int) int {
-	n, found := size, false
-	reads := accesses(p.s, st)
+	n, reads := size, accesses(p.s, st)
+	reads = slices.DeleteFunc(reads, func(a access) bool { return a.along(axis) == constant })
 	for _, a := range reads {
-		switch a.along(axis) {
-		case contiguous:
-			found = true
-			n = min(n, max(1, p.bytes/typeBytes(a.tensor.ProducerDType())))
-		case constant:
-		default:
-			return 1
-		}
+		n = min(n, max(1, p.bytes/typeBytes(a.tensor.ProducerDType())))
 	}
-	for n > 1 && (!found || !aligned(reads, axis, n)) {
+	scalar := func(a access) bool { return !a.vectors(axis, n) }
+	for n > 1 && (len(reads) == 0 || slices.ContainsFunc(reads, scalar)) {
 		n /= 2
 	}
 	return n

@@ -19,6 +19,12 @@ type TensorCore struct {
 	Stages         int  // copies of the shared memory: with several, a step's operands are loaded during earlier ones
 	VectorBytes    int  // bytes that a thread loads or stores at once
 	SharedBytes    int  // bytes of shared memory of a block at most: with more, it has fewer stages, or becomes smaller
+	Warps          int  // warps of a block at least, which hide each other's latencies: with fewer, each computes less
+
+	// Threads of a convolution compute where the elements of windows are, and may fetch them one by one: they need more
+	// registers and time for that, and have other warps to wait for.
+	WindowWarps int // warps of a block at least
+	WindowBytes int // bytes of shared memory of a block: with more, it has fewer stages, but at least 2
 
 	// With fewer blocks than Blocks, blocks become smaller, to MinBlock × MinBlock results. Sums of at least 2·Part
 	// products are divided instead once blocks have MinDivided × MinDivided results; a second kernel adds the parts.
@@ -31,8 +37,9 @@ type TensorCore struct {
 }
 
 func defaultTensorCore(l Limits) TensorCore {
-	c := TensorCore{On: len(l.Fragments) > 0, BlockM: 128, BlockN: 128, WarpM: 64, WarpN: 64, BlockBytes: 64, Stages: 2,
-		SharedBytes: l.Shared, VectorBytes: 16, Blocks: 128, MinBlock: 32, MinDivided: 64, Part: 512, MinSize: 16}
+	c := TensorCore{On: len(l.Fragments) > 0, BlockM: 128, BlockN: 128, WarpM: 64, WarpN: 64, BlockBytes: 64,
+		Stages: 2, Warps: 4, WindowWarps: 8, SharedBytes: l.Shared, VectorBytes: 16, Blocks: 128, MinBlock: 32,
+		MinDivided: 64, Part: 512, MinSize: 16}
 	if l.AsyncCopies {
 		c.Stages = 4
 	}
@@ -40,6 +47,7 @@ func defaultTensorCore(l Limits) TensorCore {
 	if half := l.Dynamic/2 - reserved; half > c.SharedBytes {
 		c.SharedBytes = half // of two blocks, one computes while the other one waits
 	}
+	c.WindowBytes = min(c.SharedBytes, max(0, l.Dynamic/4-reserved))
 	for c.threads(l) > l.Threads && c.BlockM*c.BlockN > 32*32 {
 		c.halve()
 	}
@@ -71,6 +79,9 @@ func (c *TensorCore) check(l Limits) error {
 		between("Stages", c.Stages, 1, 16, "shared memory"),
 		powerOfTwo("VectorBytes", c.VectorBytes, 1, 128, "16 values of 8 bytes"),
 		between("SharedBytes", c.SharedBytes, 0, l.Dynamic, "the target's max_shared_memory_per_block"),
+		between("Warps", c.Warps, 1, 32, "a block has no more"),
+		between("WindowWarps", c.WindowWarps, 1, 32, "a block has no more"),
+		between("WindowBytes", c.WindowBytes, 0, l.Dynamic, "the target's max_shared_memory_per_block"),
 		between("Blocks", c.Blocks, 1, 1<<31-1, "a grid has no more"),
 		powerOfTwo("MinBlock", c.MinBlock, 16, 1<<9, "shared memory"),
 		powerOfTwo("MinDivided", c.MinDivided, 16, 1<<9, "shared memory"),
@@ -109,6 +120,9 @@ func (c *TensorCore) product(g *schedule.Group, k *contraction, e *Elementwise, 
 	if !ok {
 		return false
 	}
+	for len(k.k) > 1 && t.stages > 2 && t.sharedBytes() > c.WindowBytes {
+		t.stages--
+	}
 	for _, part := range g.Parts() {
 		g.Schedule.Stage(part).ComputeInline()
 	}
@@ -144,12 +158,9 @@ func narrowed(e tir.Expr) tir.Expr {
 	return e
 }
 
-// minWarps is the number of warps of a block that hide each other's latencies.
-const minWarps = 4
-
 // spread makes the results of a warp fewer until a block has enough warps.
-func (c *TensorCore) spread() {
-	for c.BlockM/c.WarpM*(c.BlockN/c.WarpN) < minWarps && max(c.WarpM, c.WarpN) > 16 {
+func (c *TensorCore) spread(warps int, l Limits) {
+	for c.BlockM/c.WarpM*(c.BlockN/c.WarpN) < warps && max(c.WarpM, c.WarpN) > 16 && 2*c.threads(l) <= l.Threads {
 		if c.WarpM >= c.WarpN {
 			c.WarpM /= 2
 		} else {
@@ -193,8 +204,12 @@ func (c *TensorCore) tile(k *contraction, f Fragment, l Limits) (t fragmentTile,
 		!(long && max(now.BlockM, now.BlockN) <= c.MinDivided) {
 		now.halve()
 	}
+	warps := c.Warps
+	if len(k.k) > 1 {
+		warps = c.WindowWarps
+	}
 	for {
-		now.spread()
+		now.spread(warps, l)
 		t = fragmentTile{Fragment: f, block: [2]int{now.BlockM, now.BlockN}, warp: [2]int{now.WarpM, now.WarpN},
 			depth: max(f.K, now.BlockBytes/typeBytes(f.Operand)), stages: now.Stages, parts: 1, bytes: c.VectorBytes}
 		steps := (depth-1)/int64(t.depth) + 1

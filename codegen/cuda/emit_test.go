@@ -70,6 +70,23 @@ func __syncthreads(a: handle) {
 	require.ErrorContains(t, err, `the name "__syncthreads" is reserved in CUDA C`)
 }
 
+// A schedule that knows how many blocks a multiprocessor should run at once says so to the compiler, by a pragma of any
+// loop over threads.
+func TestEmit_MinBlocks(t *testing.T) {
+	for _, axis := range []int{0, 1} {
+		a := te.Placeholder(te.Dims(64, 256), tir.Float32, "A")
+		b := te.Compute(te.Dims(64, 256), "B", func(i ...tir.Expr) tir.Expr { return tir.Mul(a.At(i...), a.At(i...)) })
+		code := source(t, gpuprograms.Scheduled(t, "f", []any{a, b}, b)(func(s *te.Schedule) {
+			st := s.Stage(b)
+			st.Bind(st.Axes()[0], "blockIdx.x")
+			st.Bind(st.Axes()[1], "threadIdx.x")
+			st.Pragma(st.Axes()[axis], transform.AnnotationMinBlocks, 4)
+		}))
+		require.Contains(t, code, "__launch_bounds__(256, 4)")
+		compiled(t, code, "sm_80")
+	}
+}
+
 // BenchmarkEmit generates CUDA C of a kernel, after the passes.
 func BenchmarkEmit(b *testing.B) {
 	to := onDevice(b, "sm_90")

@@ -2,12 +2,14 @@ package cuda
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"tvmgo/codegen/c"
 	"tvmgo/dlpack"
 	"tvmgo/target"
 	"tvmgo/tir"
+	"tvmgo/tir/transform"
 )
 
 // Emitter writes kernels as CUDA C. It is the emitter of C with hooks; a program may set other hooks before use.
@@ -94,9 +96,9 @@ func mathName(name string, t tir.Type) string {
 }
 
 // declare returns the head of a kernel. If the number of threads of a block is constant, the compiler may use as many
-// registers as it allows.
+// registers as it allows, or as the number of blocks allows that shall run at once.
 func declare(f *tir.PrimFunc, name, params string) string {
-	threads := int64(1)
+	threads, blocks := int64(1), int64(0)
 	for s := f.Body; s != nil; {
 		switch n := s.(type) {
 		case *tir.LetStmt:
@@ -108,6 +110,9 @@ func declare(f *tir.PrimFunc, name, params string) string {
 		case *tir.For:
 			if n.Kind != tir.ThreadBind {
 				break
+			}
+			if b, ok := n.Annotations[transform.AnnotationMinBlocks].(int64); ok {
+				blocks = b
 			}
 			if strings.HasPrefix(n.Thread, "threadIdx.") {
 				extent, constant := n.Extent.(*tir.IntImm)
@@ -121,7 +126,11 @@ func declare(f *tir.PrimFunc, name, params string) string {
 		}
 		break
 	}
-	return fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d)\n%s(%s)", threads, name, params)
+	bounds := strconv.FormatInt(threads, 10)
+	if blocks > 0 {
+		bounds += fmt.Sprintf(", %d", blocks)
+	}
+	return fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%s)\n%s(%s)", bounds, name, params)
 }
 
 func head(*tir.IRModule, *target.Target) string {

@@ -23,6 +23,7 @@ var measured = []struct {
 	name string
 	make func() (out *te.Tensor, ins []*te.Tensor)
 }{
+	{"matmul of float32, 4096 x 4096 x 4096", matrixProduct(tir.Float32, 4096, 4096, 4096)},
 	{"matmul of float32, 1024 x 1024 x 1024", matrixProduct(tir.Float32, 1024, 1024, 1024)},
 	{"matmul of float32, 1000 x 1003 x 1001", matrixProduct(tir.Float32, 1000, 1003, 1001)},
 	{"matmul of float16, 1024 x 1024 x 1024", matrixProduct(tir.Float16, 1024, 1024, 1024)},

@@ -15,11 +15,16 @@ var launchTags = []string{"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x
 
 func isBlock(tag string) bool { return strings.HasPrefix(tag, "blockIdx.") }
 
+// AnnotationMinBlocks is the annotation of loops over threads that asks compilers to use so few registers that a
+// multiprocessor can run this number of blocks at once: an int64. It is part of the outermost loop of a split kernel.
+const AnnotationMinBlocks = "min_blocks"
+
 // kernel is the normal form of a nest of loops over threads: each thread index is bound once, outside of everything
 // else, and memory of blocks is allocated around the code of each thread. Statements for only some threads are inside a
 // condition.
 type kernel struct {
 	axes   []axis // blocks before threads, otherwise in program order
+	blocks int64  // of AnnotationMinBlocks; 0: none
 	shared []*tir.Buffer
 	body   tir.Stmt
 }
@@ -37,9 +42,13 @@ func (k *kernel) stmt() tir.Stmt {
 	for _, b := range slices.Backward(k.shared) {
 		s = &tir.Alloc{Buffer: b, Body: s}
 	}
-	for _, a := range slices.Backward(k.axes) {
-		s = &tir.For{Kind: tir.ThreadBind, Var: a.v, Min: tir.IntConst(a.v.Type, 0), Extent: a.extent, Thread: a.tag,
+	for i, a := range slices.Backward(k.axes) {
+		loop := &tir.For{Kind: tir.ThreadBind, Var: a.v, Min: tir.IntConst(a.v.Type, 0), Extent: a.extent, Thread: a.tag,
 			Body: s}
+		if i == 0 && k.blocks > 0 {
+			loop.Annotations = map[string]any{AnnotationMinBlocks: k.blocks}
+		}
+		s = loop
 	}
 	return s
 }
@@ -99,6 +108,9 @@ func (f *kernelForm) collect(s tir.Stmt) {
 }
 
 func (f *kernelForm) collectAxis(s *tir.For) {
+	if n, ok := s.Annotations[AnnotationMinBlocks].(int64); ok {
+		f.k.blocks = max(f.k.blocks, n)
+	}
 	if !slices.Contains(launchTags, s.Thread) {
 		f.fail("loop %s is bound to %q, which is not an index of a launch: bind it to one of %s", s.Var.Name, s.Thread,
 			strings.Join(launchTags, ", "))

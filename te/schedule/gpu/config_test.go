@@ -53,22 +53,23 @@ func TestConfig_CheckNamesFieldAndLimit(t *testing.T) {
 
 func TestLimitsOf(t *testing.T) {
 	for text, want := range map[string]Limits{
-		"opencl": {256, 16384, 16384, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, false, false, nil, false},
+		"opencl": {256, 16384, 16384, 0, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, false, false, nil, false},
 		"opencl -device_type=cpu -max_threads_per_block=64 -max_shared_memory_per_block=100": {
-			64, 100, 100, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, true, false, nil, false},
+			64, 100, 100, 0, 1, [3]int{1<<31 - 1, 1<<31 - 1, 1<<31 - 1}, 16, false, true, false, nil, false},
 		"vulkan -device_type=cpu -thread_warp_size=8": {
-			256, 16384, 16384, 8, [3]int{65535, 65535, 65535}, 4, false, true, false, nil, true},
+			256, 16384, 16384, 0, 8, [3]int{65535, 65535, 65535}, 4, false, true, false, nil, true},
 		"vulkan -device_type=discrete": {
-			256, 16384, 16384, 1, [3]int{65535, 65535, 65535}, 4, false, false, false, nil, false},
+			256, 16384, 16384, 0, 1, [3]int{65535, 65535, 65535}, 4, false, false, false, nil, false},
 		"nvptx -mcpu=sm_80": {
-			1024, 49152, 163 << 10, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, true, []Fragment{
+			1024, 49152, 163 << 10, 163 << 10, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, true, []Fragment{
 				{tir.Float16, tir.Float32, 16, 16, 16}, {tir.Int8, tir.Int32, 16, 16, 32}, {tir.UInt8, tir.Int32, 16, 16, 32},
 				{tir.BFloat16, tir.Float32, 16, 16, 16}, {tir.Float32, tir.Float32, 16, 16, 8}}, false},
 		"cuda -arch=sm_90 -max_shared_memory_per_block=65536": {
-			1024, 65536, 65536, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, true, LimitsOf(newTarget(t,
+			1024, 65536, 65536, 227 << 10, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, true, LimitsOf(newTarget(t,
 				"nvptx -mcpu=sm_80")).Fragments, false},
-		"cuda -arch=sm_75": {1024, 49152, 64 << 10, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, false, []Fragment{
-			{tir.Float16, tir.Float32, 16, 16, 16}, {tir.Int8, tir.Int32, 16, 16, 32}, {tir.UInt8, tir.Int32, 16, 16, 32}},
+		"cuda -arch=sm_75": {
+			1024, 49152, 64 << 10, 64 << 10, 32, [3]int{1<<31 - 1, 65535, 65535}, 4, true, false, false, []Fragment{
+				{tir.Float16, tir.Float32, 16, 16, 16}, {tir.Int8, tir.Int32, 16, 16, 32}, {tir.UInt8, tir.Int32, 16, 16, 32}},
 			false},
 	} {
 		require.Equal(t, want, LimitsOf(newTarget(t, text)), text)

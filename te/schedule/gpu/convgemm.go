@@ -26,6 +26,7 @@ func (c *Convolution) gemm(g *schedule.Group, m *Matmul, t *TensorCore, e *Eleme
 	if !ok {
 		return false
 	}
+	tiles.resident = 0 // the indices of windows need registers
 	for _, part := range g.Parts() {
 		g.Schedule.Stage(part).ComputeInline()
 	}

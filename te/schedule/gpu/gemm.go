@@ -15,6 +15,7 @@ type tiling struct {
 	stages     int // copies of the shared memory
 	parts      int // parts of a sum, which different blocks compute; 1: none
 	bytes      int // that a thread loads or stores at once
+	resident   int // blocks that a multiprocessor runs at once, whose number bounds the registers of a thread; 0: no bound
 }
 
 // side is the division of one dimension of a block's results. A thread has a run of adjacent results in each piece of

@@ -121,7 +121,11 @@ func (p *gemm) distribute(root *te.Stage, b, m, n []*tir.IterVar) *tir.IterVar {
 	}
 	root.Reorder(slices.Concat(tiles, warps, lanes, inner)...)
 	bindTiles(root, tiles, counts, p.l)
-	root.Bind(root.Fuse(warps[0], warps[1]), "threadIdx.z")
+	warp := root.Fuse(warps[0], warps[1])
+	root.Bind(warp, "threadIdx.z")
+	if p.resident > 0 {
+		root.Pragma(warp, "min_blocks", p.resident) // transform.AnnotationMinBlocks
+	}
 	if vector {
 		root.Vectorize(inner[3])
 		inner = inner[:3]

@@ -13,12 +13,13 @@ import (
 
 // Limits are the properties of a target that schedules derive from.
 type Limits struct {
-	Threads int    // of a block: the lesser of max_threads_per_block and max_num_threads
-	Shared  int    // bytes of shared memory of a block: max_shared_memory_per_block
-	Dynamic int    // those of a block that asks for more: of CUDA's arch; Shared if max_shared_memory_per_block is set
-	Warp    int    // threads of a warp, or subgroup: thread_warp_size; 1 if the target has no warps
-	Grid    [3]int // blocks in the dimensions x, y and z
-	Lanes   int    // elements of 4 bytes of the longest vectors of the device's language
+	Threads  int    // of a block: the lesser of max_threads_per_block and max_num_threads
+	Shared   int    // bytes of shared memory of a block: max_shared_memory_per_block
+	Dynamic  int    // those of a block that asks for more: of CUDA's arch; Shared if max_shared_memory_per_block is set
+	Resident int    // bytes of shared memory of a multiprocessor, at least: of CUDA's arch; 0 if it is not known
+	Warp     int    // threads of a warp, or subgroup: thread_warp_size; 1 if the target has no warps
+	Grid     [3]int // blocks in the dimensions x, y and z
+	Lanes    int    // elements of 4 bytes of the longest vectors of the device's language
 
 	// Shuffles says that the threads of a warp can exchange values.
 	Shuffles bool
@@ -75,6 +76,7 @@ func LimitsOf(t *target.Target) Limits {
 	if l.Dynamic = l.Shared; attrs["max_shared_memory_per_block"] == nil {
 		l.Dynamic = max(l.Shared, int(target.SharedPerBlock(arch)))
 	}
+	l.Resident = int(target.SharedPerBlock(arch))
 	l.AsyncCopies = arch >= 80
 	l.Fragments = fragmentsOf(t, arch)
 	l.OnCPU = attrs["device_type"] == "cpu"

@@ -28,6 +28,10 @@ type Matmul struct {
 	BlockK int
 	Stages int
 
+	// Registers is the number of registers that a thread should need at most for results of 4 bytes: compilers keep to it
+	// if their language has a way to say so, as CUDA C has. More blocks then run at once. 0: the compiler decides.
+	Registers int
+
 	// Without Shared, a block of a single thread copies the right operands of its columns into private memory if they
 	// have at most PanelBytes. Several threads are the lanes of a vector, which share the rows of a block.
 	PanelBytes int
@@ -46,7 +50,7 @@ func defaultMatmul(l Limits) Matmul {
 		return m
 	}
 	m := Matmul{BlockM: 128, BlockN: 128, ThreadM: 8, ThreadN: 8, VectorBytes: 16, Blocks: 256, MinBlock: 32, Part: 512,
-		Shared: true, BlockK: 16, Stages: 2}
+		Shared: true, BlockK: 16, Stages: 2, Registers: 128}
 	for m.threads() > l.Threads && m.BlockM > 1 {
 		m.BlockM, m.BlockN = m.BlockN/2, m.BlockM
 		m.ThreadM, m.ThreadN = min(m.ThreadM, m.BlockM), min(m.ThreadN, m.BlockN)
@@ -104,6 +108,7 @@ func (m *Matmul) check(l Limits) error {
 		between("Part", m.Part, 1, 1<<30, "an index has 32 bits"),
 		powerOfTwo("BlockK", m.BlockK, 1, 1<<7, "shared memory"),
 		between("Stages", m.Stages, 1, 16, "shared memory"),
+		between("Registers", m.Registers, 0, 255, "a GPU's thread has no more"),
 		between("PanelBytes", m.PanelBytes, 0, 1<<20, "memory of a thread"),
 	} {
 		if err != nil {
@@ -216,10 +221,25 @@ func (m *Matmul) tile(c *contraction, l Limits) (t tiling, ok bool) {
 	t.rows = side{block: now.BlockM, run: min(now.ThreadM, run)}
 	t.cols = side{block: now.BlockN, run: min(now.ThreadN, run)}
 	t.warp(now.BlockM/now.ThreadM, now.BlockN/now.ThreadN, max(32, l.Warp))
+	t.resident = now.resident(element, l)
 	if b := blocks(); 2*b <= int64(m.Blocks) && depth >= 2*int64(m.Part) {
 		t.parts = int(min((int64(m.Blocks)-1)/b+1, depth/int64(m.Part), 1<<10))
 	}
 	return t, true
+}
+
+// resident is the number of blocks that a multiprocessor can run at once if threads use no more than Registers; 0 if
+// the compiler need not know it. element is the number of bytes of an operand, and of a result.
+func (m *Matmul) resident(element int, l Limits) int {
+	const registers = 1 << 16                                    // of 4 bytes, of a multiprocessor of any GPU since 2012
+	if m.Registers == 0 || 2*m.ThreadM*m.ThreadN < m.Registers { // threads with few results need fewer anyway
+		return 0
+	}
+	n := min(registers/(m.threads()*m.Registers*max(1, element/4)), l.Resident/m.bytes(element), 4)
+	if n < 2 {
+		return 0
+	}
+	return n
 }
 
 // halve halves the longer side of a block.

@@ -288,5 +288,8 @@ func (w *writer) rampLane(e *tir.Ramp, i string) (code, bool) {
 	if !(span{step.Value, step.Value}).within(spanOfType(s.Type)) {
 		return code{}, false
 	}
+	if b, constant := e.Base.(*tir.IntImm); constant && b.Value == 0 {
+		return w.lane(step, ""), true
+	}
 	return w.lane(tir.Add(e.Base, step), ""), true
 }

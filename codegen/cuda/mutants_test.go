@@ -155,8 +155,8 @@ var survivors = []survivor{
 		"the block loads global memory to registers: the threads access no shared memory there"},
 	{"long softmax", "another lane", `z_max_other(_[1-4])? =`,
 		"all threads of the block still subtract the same number from the exponents, which changes no quotient"},
-	{"sum", "index off by one", `^z_rf\[0( \+ [12])?\] = value\[`, "all lanes of the initial value are 0"},
-	{"long sum", "index off by one", `^z_rf\[0( \+ [12])?\] = value\[`, "all lanes of the initial value are 0"},
+	{"sum", "index off by one", `^z_rf\[[012]\] = value\[`, "all lanes of the initial value are 0"},
+	{"long sum", "index off by one", `^z_rf\[[012]\] = value\[`, "all lanes of the initial value are 0"},
 }
 
 // everyMutant is the environment variable with which all mistakes are tried, not a random part of them.

@@ -27,6 +27,8 @@ var measured = []struct {
 	{"matmul of float32, 1024 x 1024 x 1024", matrixProduct(tir.Float32, 1024, 1024, 1024)},
 	{"matmul of float32, 1000 x 1003 x 1001", matrixProduct(tir.Float32, 1000, 1003, 1001)},
 	{"matmul of float16, 1024 x 1024 x 1024", matrixProduct(tir.Float16, 1024, 1024, 1024)},
+	{"matmul of float16, 1000 x 1003 x 1001", matrixProduct(tir.Float16, 1000, 1003, 1001)},
+	{"matmul of float16, n x k x m", variableProduct(tir.Float16)},
 	{"matmul of bfloat16, 1000 x 1003 x 1001", matrixProduct(tir.BFloat16, 1000, 1003, 1001)},
 	{"softmax of float32, 4096 x 1024", rowsOf(4096, 1024, softmaxOfRows)},
 	{"softmax of float32, 64 x 65536", rowsOf(64, 65536, softmaxOfRows)},
@@ -41,6 +43,15 @@ var measured = []struct {
 func matrixProduct(typ tir.Type, n, k, m int32) func() (*te.Tensor, []*te.Tensor) {
 	return func() (*te.Tensor, []*te.Tensor) {
 		a, b := te.Placeholder(te.Dims(n, k), typ, "a"), te.Placeholder(te.Dims(k, m), typ, "b")
+		return Matmul(a, b, "c"), []*te.Tensor{a, b}
+	}
+}
+
+// variableProduct is a product of matrices of unknown sizes.
+func variableProduct(typ tir.Type) func() (*te.Tensor, []*te.Tensor) {
+	return func() (*te.Tensor, []*te.Tensor) {
+		n, k, m := te.Var("n"), te.Var("k"), te.Var("m")
+		a, b := te.Placeholder([]tir.Expr{n, k}, typ, "a"), te.Placeholder([]tir.Expr{k, m}, typ, "b")
 		return Matmul(a, b, "c"), []*te.Tensor{a, b}
 	}
 }

@@ -3,6 +3,7 @@ package gpu
 import (
 	"fmt"
 
+	"tvmgo/te"
 	"tvmgo/te/schedule"
 	"tvmgo/tir"
 )
@@ -21,10 +22,10 @@ type TensorCore struct {
 	SharedBytes    int  // bytes of shared memory of a block at most: with more, it has fewer stages, or becomes smaller
 	Warps          int  // warps of a block at least, which hide each other's latencies: with fewer, each computes less
 
-	// Threads of a convolution compute where the elements of windows are, and may fetch them one by one: they need more
-	// registers and time for that, and have other warps to wait for.
-	WindowWarps int // warps of a block at least
-	WindowBytes int // bytes of shared memory of a block: with more, it has fewer stages, but at least 2
+	// Threads that fetch an operand in no whole vectors (the windows of a convolution; rows of unknown length, or of no
+	// multiple of VectorBytes) need more registers and time to find where its elements are, and wait for more loads.
+	NarrowWarps int // warps of a block at least
+	NarrowBytes int // bytes of shared memory of a block: with more, it has fewer stages, but at least 2
 
 	// With fewer blocks than Blocks, blocks become smaller, to MinBlock × MinBlock results. Sums of at least 2·Part
 	// products are divided instead once blocks have MinDivided × MinDivided results; a second kernel adds the parts.
@@ -38,7 +39,7 @@ type TensorCore struct {
 
 func defaultTensorCore(l Limits) TensorCore {
 	c := TensorCore{On: len(l.Fragments) > 0, BlockM: 128, BlockN: 128, WarpM: 64, WarpN: 64, BlockBytes: 64,
-		Stages: 2, Warps: 4, WindowWarps: 8, SharedBytes: l.Shared, VectorBytes: 16, Blocks: 128, MinBlock: 32,
+		Stages: 2, Warps: 4, NarrowWarps: 8, SharedBytes: l.Shared, VectorBytes: 16, Blocks: 128, MinBlock: 32,
 		MinDivided: 64, Part: 512, MinSize: 16}
 	if l.AsyncCopies {
 		c.Stages = 4
@@ -47,7 +48,7 @@ func defaultTensorCore(l Limits) TensorCore {
 	if half := l.Dynamic/2 - reserved; half > c.SharedBytes {
 		c.SharedBytes = half // of two blocks, one computes while the other one waits
 	}
-	c.WindowBytes = min(c.SharedBytes, max(0, l.Dynamic/4-reserved))
+	c.NarrowBytes = min(c.SharedBytes, max(0, l.Dynamic/4-reserved))
 	for c.threads(l) > l.Threads && c.BlockM*c.BlockN > 32*32 {
 		c.halve()
 	}
@@ -80,8 +81,8 @@ func (c *TensorCore) check(l Limits) error {
 		powerOfTwo("VectorBytes", c.VectorBytes, 1, 128, "16 values of 8 bytes"),
 		between("SharedBytes", c.SharedBytes, 0, l.Dynamic, "the target's max_shared_memory_per_block"),
 		between("Warps", c.Warps, 1, 32, "a block has no more"),
-		between("WindowWarps", c.WindowWarps, 1, 32, "a block has no more"),
-		between("WindowBytes", c.WindowBytes, 0, l.Dynamic, "the target's max_shared_memory_per_block"),
+		between("NarrowWarps", c.NarrowWarps, 1, 32, "a block has no more"),
+		between("NarrowBytes", c.NarrowBytes, 0, l.Dynamic, "the target's max_shared_memory_per_block"),
 		between("Blocks", c.Blocks, 1, 1<<31-1, "a grid has no more"),
 		powerOfTwo("MinBlock", c.MinBlock, 16, 1<<9, "shared memory"),
 		powerOfTwo("MinDivided", c.MinDivided, 16, 1<<9, "shared memory"),
@@ -120,7 +121,7 @@ func (c *TensorCore) product(g *schedule.Group, k *contraction, e *Elementwise, 
 	if !ok {
 		return false
 	}
-	for len(k.k) > 1 && t.stages > 2 && t.sharedBytes() > c.WindowBytes {
+	for c.narrow(k) && t.stages > 2 && t.sharedBytes() > c.NarrowBytes {
 		t.stages--
 	}
 	for _, part := range g.Parts() {
@@ -156,6 +157,22 @@ func narrowed(e tir.Expr) tir.Expr {
 		return c.Value
 	}
 	return e
+}
+
+// narrow reports whether threads fetch an operand in no whole vectors, or have to find its elements in windows.
+func (c *TensorCore) narrow(k *contraction) bool {
+	narrow := len(k.k) > 1 || len(k.m) > 1 || len(k.n) > 1
+	for d, e := range []tir.Expr{narrowed(k.left), narrowed(k.right)} {
+		lanes := [][]*tir.IterVar{k.m, k.n}[d]
+		tir.Walk(e, func(n any) bool {
+			if load, ok := n.(*tir.ProducerLoad); ok && !narrow {
+				a, size := access{load.Producer.(*te.Tensor), load.Indices}, max(1, c.VectorBytes/typeBytes(e.DType()))
+				narrow = !a.vectors(k.k[0], size) && !a.vectors(lanes[0], size)
+			}
+			return true
+		})
+	}
+	return narrow
 }
 
 // spread makes the results of a warp fewer until a block has enough warps.
@@ -205,8 +222,8 @@ func (c *TensorCore) tile(k *contraction, f Fragment, l Limits) (t fragmentTile,
 		now.halve()
 	}
 	warps := c.Warps
-	if len(k.k) > 1 {
-		warps = c.WindowWarps
+	if c.narrow(k) {
+		warps = c.NarrowWarps
 	}
 	for {
 		now.spread(warps, l)

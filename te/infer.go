@@ -129,7 +129,7 @@ func (l *lowering) inferRegion(n *nest) error {
 
 // spansRead returns the spans of the indices of each read of the nest's tensors by reader.
 func (l *lowering) spansRead(n, reader *nest, around []*loop) (all [][]span) {
-	env, exact := l.readerEnv(n, reader, around)
+	env, exact, clipped := l.readerEnv(n, reader, around)
 	for _, b := range l.bodies[reader.st] {
 		tir.Walk(b, func(x any) bool {
 			load, ok := x.(*tir.ProducerLoad)
@@ -139,8 +139,8 @@ func (l *lowering) spansRead(n, reader *nest, around []*loop) (all [][]span) {
 			spans := make([]span, len(load.Indices))
 			for d, index := range load.Indices {
 				if isIndex(index.DType()) && !hasLoad(index) { // otherwise it depends on data
-					spans[d] = l.a.cast(l.a.narrower(l.a.spanOf(index, env), func() span { return exact(index) }),
-						n.st.axes[d].Var.Type)
+					s := l.a.narrower(l.a.spanOf(index, env), func() span { return exact(index) })
+					spans[d] = l.a.cast(l.a.single(s, func() span { return clipped(index) }), n.st.axes[d].Var.Type)
 				}
 			}
 			all = append(all, spans)
@@ -178,8 +178,10 @@ func (n *nest) shared(lp *loop) bool {
 
 // readerEnv returns the spans of the reader's axes for one iteration of the loops around n; loops of threads that need
 // the same elements of n run through all iterations. exact returns the span of an index over those loops: after the
-// axes are replaced by loops, quotients and remainders of tiles simplify.
-func (l *lowering) readerEnv(n, reader *nest, around []*loop) (env map[*tir.Var]span, exact func(tir.Expr) span) {
+// axes are replaced by loops, quotients and remainders of tiles simplify. clipped returns the span without the
+// iterations that splits that do not divide have in excess, for an index with quotients.
+func (l *lowering) readerEnv(n, reader *nest, around []*loop) (env map[*tir.Var]span,
+	exact, clipped func(tir.Expr) span) {
 	moves := map[*loop]bool{}
 	vars := map[*tir.Var]span{}
 	for i, lp := range around {
@@ -188,15 +190,24 @@ func (l *lowering) readerEnv(n, reader *nest, around []*loop) (env map[*tir.Var]
 			vars[lp.v] = l.a.iterations(reader.activeOf(lp))
 		}
 	}
-	axes := map[*tir.Var]span{}
-	rel := l.relativeSpans(reader, moves)
-	for i, a := range reader.st.axes {
-		axes[a.Var] = l.a.shift(l.a.spanOf(reader.lo[i], vars), rel[a])
+	spans := func(clip bool) map[*tir.Var]span {
+		axes := map[*tir.Var]span{}
+		rel := l.relativeSpans(reader, moves, clip)
+		for i, a := range reader.st.axes {
+			axes[a.Var] = l.a.shift(l.a.spanOf(reader.lo[i], vars), rel[a])
+		}
+		for _, a := range reader.st.reduce {
+			axes[a.Var] = l.a.shift(point(widen(a.Min, a.Var.Type)), rel[a])
+		}
+		return axes
 	}
-	for _, a := range reader.st.reduce {
-		axes[a.Var] = l.a.shift(point(widen(a.Min, a.Var.Type)), rel[a])
+	clipped = func(index tir.Expr) span {
+		if !tir.Contains(index, isQuotient) {
+			return span{}
+		}
+		return l.a.spanOf(index, spans(true))
 	}
-	return axes, func(index tir.Expr) span {
+	return spans(false), func(index tir.Expr) span {
 		leaves := make([]tir.Expr, len(reader.loops))
 		for i, lp := range reader.loops {
 			leaves[i] = lp.index()
@@ -209,7 +220,23 @@ func (l *lowering) readerEnv(n, reader *nest, around []*loop) (env map[*tir.Var]
 			to[a.Var] = tir.Add(widen(a.Min, a.Var.Type), value[a])
 		}
 		return l.a.spanOf(l.a.Simplify(tir.Substitute(index, to)), vars)
+	}, clipped
+}
+
+func isQuotient(x any) bool {
+	b, ok := x.(*tir.Binary)
+	return ok && b.Op == tir.OpFloorDiv
+}
+
+// single returns the other span of an index if it is a single element, and the first one is not.
+func (a *analyzer) single(s span, other func() span) span {
+	if s.known() && a.same(s.lo, s.hi) {
+		return s
 	}
+	if o := other(); o.known() && a.same(o.lo, o.hi) {
+		return o
+	}
+	return s
 }
 
 // narrower returns another span of an index if its size is constant and less than the span's. Only indices of a span

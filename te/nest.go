@@ -309,8 +309,9 @@ func (l *lowering) relative(n *nest, leaves []tir.Expr) map[*tir.IterVar]tir.Exp
 }
 
 // relativeSpans returns the span of each axis, counted from the start of the region, if the loops in moves run through
-// all iterations and the others are fixed.
-func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool) map[*tir.IterVar]span {
+// all iterations and the others are fixed. With clip, spans end with the last iteration of an axis where splits have
+// more.
+func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool, clip bool) map[*tir.IterVar]span {
 	at := map[*tir.IterVar]span{}
 	all := map[*tir.IterVar]bool{} // axes that take all their values
 	for _, lp := range n.loops {
@@ -337,6 +338,10 @@ func (l *lowering) relativeSpans(n *nest, moves map[*loop]bool) map[*tir.IterVar
 		default:
 			scaled := func(e tir.Expr) tir.Expr { return tir.Mul(e, n.extent[r.inner]) }
 			at[r.parent] = l.a.shift(span{scaled(at[r.outer].lo), scaled(at[r.outer].hi)}, at[r.inner])
+			if clip && at[r.parent].known() {
+				last := l.a.plus(widen(n.extent[r.parent], r.parent.Var.Type), -1)
+				at[r.parent] = span{at[r.parent].lo, l.a.Simplify(tir.Min(widen(at[r.parent].hi, last.DType()), last))}
+			}
 		}
 	}
 	return at

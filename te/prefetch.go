@@ -122,7 +122,7 @@ func (l *lowering) fetch(n *nest, lp *loop, p prefetching) (tir.Stmt, error) {
 
 // readAhead returns the start and the size of what one iteration of the innermost loop of path reads of the tensor.
 func (l *lowering) readAhead(n *nest, path []*loop, p prefetching) (lo, size []tir.Expr, err error) {
-	env, _ := l.readerEnv(&nest{scope: "local", path: path}, n, n.all())
+	env, _, _ := l.readerEnv(&nest{scope: "local", path: path}, n, n.all())
 	needs := make([]span, len(p.t.shape))
 	first, moves := true, false
 	tir.Walk(l.bodies[n.st][0], func(x any) bool {

@@ -154,7 +154,7 @@ func (m *tileMatch) sizes() (map[*tir.IterVar]int64, error) {
 		points *= c
 	}
 	size := map[*tir.IterVar]int64{}
-	spans := m.l.relativeSpans(m.n, moves)
+	spans := m.l.relativeSpans(m.n, moves, false)
 	all := int64(1)
 	for _, x := range append(slices.Clone(m.n.st.axes), m.n.st.reduce...) {
 		s := spans[x]

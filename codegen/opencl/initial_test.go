@@ -1,3 +1,5 @@
+//go:build opencl
+
 package opencl_test
 
 import (

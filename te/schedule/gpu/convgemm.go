@@ -110,9 +110,17 @@ func axisOf(name string, extent tir.Expr) *tir.IterVar {
 }
 
 // squeeze makes a batch of an outermost axis of one iteration or of many, whose windows need not be in one block with
-// those of others.
+// those of others, and of all axes outside one whose size is a formula: the index of a fused loop over them would not
+// simplify, and a tile would have no constant size.
 func (c *contraction) squeeze() {
 	for _, axes := range []*[]*tir.IterVar{&c.m, &c.n} {
+		for i, a := range slices.Backward(*axes) {
+			_, known := extentOf(a)
+			if _, own := a.Extent.(*tir.Var); i > 0 && !known && !own {
+				c.batch, *axes = append(c.batch, (*axes)[:i]...), (*axes)[i:]
+				break
+			}
+		}
 		if len(*axes) < 2 {
 			continue
 		}

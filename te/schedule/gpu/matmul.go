@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"slices"
 
 	"tvmgo/te/schedule"
 	"tvmgo/tir"
@@ -201,7 +202,7 @@ func (m *Matmul) tile(c *contraction, l Limits) (t tiling, ok bool) {
 	if steps := (depth-1)/int64(now.BlockK) + 1; steps < 2 {
 		now.Stages = 1
 	}
-	for now.bytes(element) > l.Shared {
+	for c.groups(&now)*now.bytes(element) > l.Shared {
 		switch {
 		case now.BlockK > 8:
 			now.BlockK /= 2
@@ -240,6 +241,21 @@ func (m *Matmul) resident(element int, l Limits) int {
 		return 0
 	}
 	return n
+}
+
+// groups is the number of groups of a divided axis whose operands a block fetches: two if blocks do not divide a group.
+func (c *contraction) groups(m *Matmul) int {
+	if c.divided == nil {
+		return 1
+	}
+	block := m.BlockN
+	if slices.Contains(c.m, c.divided.inner) {
+		block = m.BlockM
+	}
+	if size := constantSize(c.divided.inner.Extent); size%int64(block) == 0 {
+		return 1
+	}
+	return 2
 }
 
 // halve halves the longer side of a block.

@@ -212,6 +212,20 @@ func TestRows_GroupsOfOneImage(t *testing.T) {
 	}
 }
 
+// Groups of channels without further dimensions, whose number threads do not divide.
+func TestRows_GroupsOfChannels(t *testing.T) {
+	for _, to := range rowTargets {
+		made := must.Get(target.New(to))(t)
+		for _, c := range [][3]int32{{6, 100, 4}, {3, 33, 3}, {2, 1000, 2}} {
+			x, g, data := rowArguments(t, []int32{c[0], c[1]})
+			y := ops.GroupNorm(x, g, g, "y", int(c[2]), 1e-3)
+			want := computed(t, must.Get(te.Lower(must.Get(te.NewSchedule(y))(t), []any{x, g, y}, "f"))(t), nil, data(y))
+			m := must.Get(te.Lower(must.Get(ops.Schedule(made, y))(t), []any{x, g, y}, "f"))(t)
+			require.InDeltaSlice(t, want, computed(t, m, made, data(y)), 1e-4, text.Print(m))
+		}
+	}
+}
+
 // Shapes that no case lists, with constant and variable numbers of rows, lead to a schedule that lowers and computes
 // the same.
 func TestRows_RandomShapes(t *testing.T) {

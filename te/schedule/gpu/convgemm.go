@@ -111,12 +111,12 @@ func axisOf(name string, extent tir.Expr) *tir.IterVar {
 
 // squeeze makes a batch of an outermost axis of one iteration or of many, whose windows need not be in one block with
 // those of others, and of all axes outside one whose size is a formula: the index of a fused loop over them would not
-// simplify, and a tile would have no constant size.
+// simplify, and a tile would have no constant size. Nor does it for the rows of a product of matrices of variable size.
 func (c *contraction) squeeze() {
 	for _, axes := range []*[]*tir.IterVar{&c.m, &c.n} {
 		for i, a := range slices.Backward(*axes) {
 			_, known := extentOf(a)
-			if _, own := a.Extent.(*tir.Var); i > 0 && !known && !own {
+			if _, own := a.Extent.(*tir.Var); i > 0 && !known && (!own || len(c.k) == 1) {
 				c.batch, *axes = append(c.batch, (*axes)[:i]...), (*axes)[i:]
 				break
 			}

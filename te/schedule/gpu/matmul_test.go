@@ -98,3 +98,14 @@ func TestMatmul_ThinShapes(t *testing.T) {
 		}
 	}
 }
+
+// The rows of batches of variable size are tiled for each batch, also for the rows of an operator that reads them.
+func TestMatmul_RowsOfBatches(t *testing.T) {
+	for _, to := range []string{ofGPU, "opencl", "vulkan"} {
+		n := te.Var("n")
+		x := te.Placeholder([]tir.Expr{tir.I32(3), tir.I32(2), n, tir.I32(4)}, tir.Float32, "x")
+		y := te.Placeholder([]tir.Expr{tir.I32(4), n}, tir.Float32, "y")
+		p := lowered(t, to, []*te.Tensor{ops.Softmax(ops.Matmul(x, y, "p"), "z")}, x, y)
+		require.Regexp(t, `alloc p.sums: float32\[[0-9, ]*\], scope "local"`, p)
+	}
+}

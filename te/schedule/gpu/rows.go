@@ -96,6 +96,7 @@ func (r *Rows) group(g *schedule.Group, full *Reduction, e *Elementwise, l Limit
 	}
 	threads, lanes := d.divided()
 	if threads == 0 {
+		d.together()
 		return d.long(g, full, e)
 	}
 	if g.Op.InverseDivisor {
@@ -103,6 +104,16 @@ func (r *Rows) group(g *schedule.Group, full *Reduction, e *Elementwise, l Limit
 	}
 	d.kernel(threads, lanes, d.keep())
 	return true
+}
+
+// together makes threads compute a long row together where each would compute rows of its own: llvmpipe ends
+// all loops of a thread after 65535 iterations.
+func (d *rowGroup) together() {
+	if d.l.ThreadLanes {
+		own := *d.Rows
+		own.RowThreads = 0
+		d.Rows = &own
+	}
 }
 
 // analyze finds the dimensions of rows; false if the group has another form.

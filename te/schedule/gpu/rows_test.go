@@ -226,6 +226,20 @@ func TestRows_GroupsOfChannels(t *testing.T) {
 	}
 }
 
+// Threads compute long rows together on lavapipe, whose driver ends the loops of a thread after 65535 iterations.
+func TestRows_LoopsOnLavapipe(t *testing.T) {
+	to := must.Get(target.New("vulkan -device_type=cpu"))(t)
+	serial := regexp.MustCompile(`\bfor \S+ in range\((\d{5,})\)`)
+	for _, op := range []string{"softmax", "logsoftmax", "layernorm", "variance"} {
+		for _, rows := range []int32{2, 100} {
+			x, g, _ := rowArguments(t, []int32{rows, 99999})
+			y := rowOperators[op](x, g, -1)
+			m := must.Get(te.Lower(must.Get(ops.Schedule(to, y))(t), []any{x, g, y}, "f"))(t)
+			require.NotRegexp(t, serial, text.Print(m), op)
+		}
+	}
+}
+
 // Shapes that no case lists, with constant and variable numbers of rows, lead to a schedule that lowers and computes
 // the same.
 func TestRows_RandomShapes(t *testing.T) {

@@ -37,7 +37,7 @@ type conv struct {
 
 // size returns the height and the width of the result.
 func (c conv) size() (height, width int) {
-	of := func(n, k, s, d, pads int) int { return (n+pads-(k-1)*d-1)/s + 1 }
+	of := func(n, k, s, d, pads int) int { return max(0, n+pads-(k-1)*d-1+s) / s }
 	return of(c.x[2], c.kh, c.strides[0], c.dilate[0], c.pads[0]+c.pads[2]),
 		of(c.x[3], c.kw, c.strides[1], c.dilate[1], c.pads[1]+c.pads[3])
 }

@@ -45,12 +45,12 @@ func deviceTargets(t *testing.T, kind dlpack.DeviceType) (all []*target.Target) 
 }
 
 // sampled returns a random part of cases in the normal run, and all of them if everyCase is set.
-func sampled(t *testing.T, cases []opCase, part int) []opCase {
+func sampled[T any](t *testing.T, cases []T, part int) []T {
 	if os.Getenv(everyCase) != "" || len(cases) <= part {
 		return cases
 	}
 	rng := testseed.Rand(t)
-	var some []opCase
+	var some []T
 	for _, n := range rng.Perm(len(cases))[:part] {
 		some = append(some, cases[n])
 	}

@@ -231,6 +231,9 @@ func (a *Analyzer) collectProduct(s *sum, e *tir.Binary, coef int64, mode collec
 	x, y := sum{t: t}, sum{t: t}
 	a.collect(&x, e.A, 1, mode)
 	a.collect(&y, e.B, 1, mode)
+	if mode == simplified { // terms of a factor may merge, also where the product is not expanded
+		x, y = a.recombine(x), a.recombine(y)
+	}
 	if x.over || y.over {
 		s.over = true
 		return

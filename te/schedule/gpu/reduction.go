@@ -283,7 +283,10 @@ func (d *reduction) rowThreads() int {
 	threads := partsOf(d.length, int64(d.PerThread))
 	if d.along {
 		vectors := partsOf(d.length, int64(d.lanes))
-		threads = min(max(threads, int64(d.Adjacent/d.bytes/d.lanes)), vectors)
+		threads = max(threads, int64(d.Adjacent/d.bytes/d.lanes))
+		if powerAbove(threads) > vectors { // whole warps, of which some threads have more vectors than others
+			threads = int64(powerBelow(int(vectors)))
+		}
 	}
 	return int(min(int64(d.RowThreads), powerAbove(threads)))
 }

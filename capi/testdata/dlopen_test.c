@@ -109,7 +109,8 @@ static void* work(void* arg) {
     TVMFunctionHandle f = NULL, global = NULL;
     TVMValue ret;
     int code = -1;
-    CHECK(api.load(exit_file, "", &module) == 0 && api.get_function(module, "addone", 0, &f) == 0 && f != NULL);
+    if (api.load(exit_file, "", &module) != 0) FAIL("%s", api.last_error());
+    if (api.get_function(module, "addone", 0, &f) != 0 || f == NULL) FAIL("no addone: %s", api.last_error());
     api.free_module(module);
     api.free_function(f);
     CHECK(api.load("missing.so", "", &module) == -1 && strstr(api.last_error(), "missing.so") != NULL);

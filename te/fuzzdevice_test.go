@@ -21,7 +21,6 @@ import (
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/opencl"
-	"tvmgo/runtime/vulkan"
 	"tvmgo/target"
 	"tvmgo/tir"
 )
@@ -33,21 +32,7 @@ var (
 		"prints it: computation/seed")
 )
 
-func TestMain(m *testing.M) {
-	os.Setenv("TVMGO_CACHE_DIR", "off") // always compile
-	if os.Getenv("POCL_DEVICES") == "" {
-		os.Setenv("POCL_DEVICES", "pthread")
-	}
-	if _, set := os.LookupEnv("TVMGO_VULKAN_VALIDATION"); !set {
-		os.Setenv("TVMGO_VULKAN_VALIDATION", "1")
-	}
-	rc := m.Run()
-	if messages := vulkan.Loaded().Messages; len(messages) > 0 {
-		fmt.Printf("--- FAIL: validation has %d messages\n%s\n", len(messages), strings.Join(messages, "\n"))
-		rc = 1
-	}
-	os.Exit(rc)
-}
+func TestMain(m *testing.M) { spirvtest.Main(m) }
 
 // refusalsOfDevices are errors of builds for devices, for schedules that Lower accepted: they depend on the target.
 var refusalsOfDevices = []string{
@@ -108,7 +93,7 @@ func (d *deviceRun) types() (all []string) {
 	return all
 }
 
-// run draws schedules of the named workloads and of random ones in turn until count of them ran.
+// run draws schedules, alternately of the named workloads and of random ones, until count of them ran.
 func (d *deviceRun) run(t *testing.T, count int) {
 	t.Helper()
 	d.seen = map[tir.Type]int{}

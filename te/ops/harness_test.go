@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -12,32 +11,15 @@ import (
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/spirvtest"
 	"tvmgo/internal/testing/tirrun"
 	"tvmgo/runtime"
-	"tvmgo/runtime/vulkan"
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
 )
 
-func TestMain(m *testing.M) {
-	os.Setenv("TVMGO_CACHE_DIR", "off") // always compile
-	if os.Getenv("POCL_DEVICES") == "" {
-		os.Setenv("POCL_DEVICES", "pthread")
-	}
-	if _, set := os.LookupEnv("TVMGO_VULKAN_VALIDATION"); !set {
-		os.Setenv("TVMGO_VULKAN_VALIDATION", "1")
-	}
-	rc := m.Run()
-	if messages := vulkan.Loaded().Messages; len(messages) > 0 {
-		fmt.Printf("--- FAIL: validation has %d messages\n", len(messages))
-		for _, m := range messages {
-			fmt.Println(m)
-		}
-		rc = 1
-	}
-	os.Exit(rc)
-}
+func TestMain(m *testing.M) { spirvtest.Main(m) }
 
 func placeholder(name string, sizes ...int32) *te.Tensor {
 	return te.Placeholder(te.Dims(sizes...), tir.Float32, name)

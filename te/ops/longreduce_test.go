@@ -37,10 +37,10 @@ func longreduceCases() []opCase {
 	less := func(a, b float64) bool { return a < b }
 	types := append([]tir.Type{tir.Bool}, allNumbers...)
 	for n, l := range layouts {
-		for turn := range 3 {
-			dt, keep := types[(4*n+5*turn)%len(types)], (n+turn)%2 == 0
+		for round := range 3 {
+			dt, keep := types[(4*n+5*round)%len(types)], (n+round)%2 == 0
 			x := sample(dt, l.shape...)
-			kind := (n + turn) % 5
+			kind := (n + round) % 5
 			switch {
 			case dt == tir.Bool && kind%2 == 0:
 				x = filled(dt, l.shape, func(i int) float64 { return truth(i == 40) })

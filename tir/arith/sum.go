@@ -231,7 +231,7 @@ func (a *Analyzer) collectProduct(s *sum, e *tir.Binary, coef int64, mode collec
 	x, y := sum{t: t}, sum{t: t}
 	a.collect(&x, e.A, 1, mode)
 	a.collect(&y, e.B, 1, mode)
-	if mode == simplified { // terms of a factor may merge, also where the product is not expanded
+	if mode == simplified { // terms of a factor merge whether or not the product is expanded
 		x, y = a.recombine(x), a.recombine(y)
 	}
 	if x.over || y.over {

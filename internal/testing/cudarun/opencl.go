@@ -16,8 +16,8 @@ var (
 	clLane      = regexp.MustCompile(`\.s([0-9a-f])\b`)
 )
 
-// translateOpenCL turns generated OpenCL C into CUDA C with the functions of device/opencl.h, and keeps the numbers of
-// lines. C++ has no form for the values of vectors and their lanes.
+// translateOpenCL translates generated OpenCL C into CUDA C with the functions of device/opencl.h, and keeps the
+// numbers of lines. C++ has no form for the values of vectors and their lanes.
 func translateOpenCL(source string) string {
 	code := clKernel.ReplaceAllStringFunc(source, func(head string) string {
 		m := clKernel.FindStringSubmatch(head)

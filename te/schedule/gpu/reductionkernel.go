@@ -126,6 +126,22 @@ func (d *reduction) as(other *reduction) *reduction {
 	return d
 }
 
+// bindRows binds rows to the blocks of a grid and, within a block, to neighboring threads along an index. all is the
+// axis of rows, outer one around it, or nil. It returns the loops in their order; the last one is that of the threads.
+func bindRows(st *te.Stage, outer, all *tir.IterVar, neighbors int, thread string, l Limits) []*tir.IterVar {
+	block, own := st.Split(all, neighbors)
+	again, block := gridLimited(st, block, l.Grid[0])
+	order := []*tir.IterVar{block}
+	st.Bind(block, "blockIdx.x")
+	if outer != nil {
+		more, outer := gridLimited(st, outer, l.Grid[1])
+		st.Bind(outer, "blockIdx.y")
+		order, again = append([]*tir.IterVar{outer}, order...), append(more, again...)
+	}
+	st.Bind(own, thread)
+	return append(append(order, again...), own)
+}
+
 // kernel makes the kernel of root, which is the reduction or reads its results, and in which the other members are
 // computed.
 func (d *reduction) kernel(root *te.Tensor, members []*te.Tensor) {
@@ -154,17 +170,8 @@ func (d *reduction) kernel(root *te.Tensor, members []*te.Tensor) {
 	if !d.along && part != nil {
 		all, lane = st.Split(all, d.lanes)
 	}
-	block, own := st.Split(all, neighbors)
-	again, block := gridLimited(st, block, d.l.Grid[0])
-	order := []*tir.IterVar{block}
-	st.Bind(block, "blockIdx.x")
-	if outer != nil {
-		more, outer := gridLimited(st, outer, d.l.Grid[1])
-		st.Bind(outer, "blockIdx.y")
-		order, again = append([]*tir.IterVar{outer}, order...), append(more, again...)
-	}
-	order = append(append(order, again...), own)
-	st.Bind(own, over)
+	order := bindRows(st, outer, all, neighbors, over, d.l)
+	own := order[len(order)-1]
 	at := own
 	if root != d.t && other > 1 {
 		at = st.UnitAxis("part")

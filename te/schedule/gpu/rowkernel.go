@@ -184,17 +184,8 @@ func (d *rowGroup) kernel(threads, lanes int, kept []*te.Tensor) {
 	st := d.s.Stage(d.root)
 	rows, elements := d.axes(st)
 	outer, all := fuseLimited(st, rows)
-	block, own := st.Split(all, y)
-	again, block := gridLimited(st, block, d.l.Grid[0])
-	order := []*tir.IterVar{block}
-	st.Bind(block, "blockIdx.x")
-	if outer != nil {
-		more, outer := gridLimited(st, outer, d.l.Grid[1])
-		st.Bind(outer, "blockIdx.y")
-		order, again = append([]*tir.IterVar{outer}, order...), append(more, again...)
-	}
-	order = append(append(order, again...), own)
-	st.Bind(own, over)
+	order := bindRows(st, outer, all, y, over, d.l)
+	own := order[len(order)-1]
 	at := own
 	var rest []*tir.IterVar
 	if len(elements) > 0 {

@@ -55,6 +55,8 @@ var (
 	layers = []*layer{
 		beside,
 		{title: "C ABI and command", id: "top", paths: []string{"capi", "cmd/..."}},
+		{title: "benchmarks", id: "bench", paths: []string{"bench", "bench/custom", "bench/facts", "bench/page",
+			"bench/stats", "bench/suite"}},
 		{title: "code generators", id: "codegen", paths: []string{"codegen/..."}},
 		{title: "export", id: "export", paths: []string{"export/..."}},
 		{title: "devices", id: "devices", paths: []string{devicesPath}}, // and the devices
@@ -103,6 +105,9 @@ func (g *graph) rules() []rule {
 			"codegen/spirv", "tir/...", "te/..."},
 			"kernels are packed without a code generator"},
 		{[]string{"codegen/...", "export/..."}, devices, "code is generated and exported without a device"},
+		{[]string{"bench/stats"}, []string{"..."}, "statistics are of numbers alone"},
+		{[]string{"bench"}, append([]string{"tir/...", "te/...", "codegen/...", "export/..."}, devices...),
+			"operations are measured without knowing them"},
 		{[]string{"runtime"}, append([]string{"tir/...", "te/...", "codegen/...", "export/...", "internal/dl"}, devices...),
 			"a program that only loads modules contains none of them"},
 	}

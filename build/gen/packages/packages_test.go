@@ -37,9 +37,9 @@ func made(t *testing.T, imports map[string][]string) *graph {
 
 func TestArrange(t *testing.T) {
 	g := made(t, map[string][]string{"capi": {"runtime"}, "runtime": {"internal/core"}, "internal/core": nil,
-		"internal/probe": {"runtime"}, "bench": {"internal/probe"}})
+		"internal/probe": {"runtime"}, "bench/compare": {"internal/probe"}})
 	for path, want := range map[string]string{"capi": "C ABI and command", "internal/core": "C core",
-		"internal/probe": "tests", "bench": "tools and examples"} {
+		"internal/probe": "tests", "bench/compare": "tools and examples"} {
 		require.Equal(t, want, g.of[path].layer.title, path)
 	}
 	g = &graph{of: map[string]*pkg{}}

@@ -1,0 +1,92 @@
+package bench
+
+import "tvmgo/bench/stats"
+
+// evaluate computes what follows from the samples: figures, ratios, shares of limits, and positions in the roofline.
+func (r *Report) evaluate() {
+	first := map[string]*Row{} // of each case
+	byID := map[string]*Row{}
+	for _, row := range r.Rows {
+		if len(row.Samples) == 0 {
+			continue
+		}
+		byID[row.ID()] = row
+		row.evaluate(r.Config.Confidence)
+		id := row.Suite + "/" + row.Case
+		if first[id] == nil {
+			first[id] = row
+			continue
+		}
+		if a, b := paired(row, first[id]); len(a) > 0 {
+			row.Ratio = &Ratio{To: first[id].ID(), Interval: stats.Ratio(a, b, r.Config.Confidence)}
+		}
+	}
+	for _, row := range r.Rows {
+		if row.Times != nil {
+			row.compareWithLimits(byID)
+		}
+	}
+}
+
+func (r *Row) evaluate(confidence float64) {
+	s := stats.Summarize(r.Samples)
+	r.Times, r.Value = &s, r.Figure.Of(r.Amount, s.P50)
+	of := stats.MedianInterval(r.Samples, confidence)
+	a, b := r.Figure.Of(r.Amount, of.Low), r.Figure.Of(r.Amount, of.High)
+	r.Range = &stats.Interval{Value: r.Value, Low: min(a, b), High: max(a, b), Confidence: confidence}
+}
+
+// paired returns the samples of two rows from the rounds that both have. If one of them has no device timer, both are
+// compared by the wall clock.
+func paired(x, y *Row) (a, b []float64) {
+	of := func(r *Row) map[int]float64 {
+		times, by := r.Samples, map[int]float64{}
+		if x.Clock != y.Clock && r.Clock == ClockDevice {
+			times = r.Wall
+		}
+		for i, round := range r.Rounds {
+			by[round] = times[i]
+		}
+		return by
+	}
+	in := of(y)
+	mine := of(x)
+	for _, round := range x.Rounds {
+		if t, both := in[round]; both {
+			a, b = append(a, mine[round]), append(b, t)
+		}
+	}
+	return a, b
+}
+
+// compareWithLimits sets the shares of the limits that the run has measured on the same device, and the roofline of a
+// row with both a rate of operations and a bandwidth among its limits.
+func (r *Row) compareWithLimits(rows map[string]*Row) {
+	var flops, bandwidth float64
+	for _, id := range r.limits {
+		limit := rows[id+" on "+r.Device]
+		if limit == nil || limit.Value <= 0 {
+			continue
+		}
+		share := 0.0
+		switch limit.Figure {
+		case Flops, IntOps:
+			flops, share = limit.Value, r.Amount.Ops/r.Times.P50/limit.Value
+		case Bandwidth:
+			bandwidth, share = limit.Value, r.Amount.Bytes/r.Times.P50/limit.Value
+		case Time: // the latency of a launch, for example: its part of the time
+			share = limit.Times.P50 / r.Times.P50
+		}
+		if share > 0 {
+			r.Shares = append(r.Shares, Share{Of: limit.ID(), Share: share})
+		}
+	}
+	if flops > 0 && bandwidth > 0 && r.Amount.Ops > 0 && r.Amount.Bytes > 0 {
+		line := &Roofline{Intensity: r.Amount.Ops / r.Amount.Bytes, Bound: "compute", Limit: flops}
+		if m := line.Intensity * bandwidth; m < flops {
+			line.Bound, line.Limit = "memory", m
+		}
+		line.Share = r.Amount.Ops / r.Times.P50 / line.Limit
+		r.Roofline = line
+	}
+}

@@ -1,0 +1,59 @@
+package bench_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/bench"
+)
+
+// synthetic is an operation whose times are known. Each call of Run takes the next one.
+type synthetic struct {
+	bench.Work
+	times  []time.Duration // of an operation
+	next   int
+	timer  bool
+	amount bench.Amount
+}
+
+func (s *synthetic) Amount() bench.Amount { return s.amount }
+
+func (s *synthetic) Facts() bench.Facts { return nil }
+
+func (s *synthetic) Check(context.Context) (string, error) { return "known", nil }
+
+func (s *synthetic) Close() error { return nil }
+
+func (s *synthetic) Run(_ context.Context, n int) (bench.Elapsed, error) {
+	t := s.times[s.next%len(s.times)] * time.Duration(n)
+	s.next++
+	if s.timer {
+		return bench.Elapsed{Wall: t + time.Microsecond, Device: t}, nil
+	}
+	return bench.Elapsed{Wall: t}, nil
+}
+
+func TestRun_FiguresOfKnownTimes(t *testing.T) {
+	open := func(_ context.Context, on *bench.Device) (bench.Work, error) {
+		took := 10 * time.Millisecond
+		if on.Name == "slow" {
+			took = 20 * time.Millisecond
+		}
+		return &synthetic{times: []time.Duration{took}, timer: on.Name == "slow", amount: bench.Amount{Bytes: 1e9}}, nil
+	}
+	cases := []*bench.Case{{Suite: "bandwidth", Name: "copy", Figure: bench.Bandwidth,
+		Variants: []bench.Variant{{Open: open}}}}
+	devices := []*bench.Device{{Name: "fast"}, {Name: "slow"}}
+	r, err := bench.Run(t.Context(), bench.Config{}, cases, devices)
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 2)
+	require.Equal(t, bench.Measured, r.Rows[0].Status)
+	require.Equal(t, 100.0, r.Rows[0].Value)
+	require.Equal(t, 50.0, r.Rows[1].Value)
+	require.Equal(t, bench.ClockWall, r.Rows[0].Clock)
+	require.Equal(t, bench.ClockDevice, r.Rows[1].Clock)
+	require.InDelta(t, 2.0, r.Rows[1].Ratio.Value, 1e-3)
+}

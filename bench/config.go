@@ -13,6 +13,7 @@ type Config struct {
 	Case       time.Duration  `json:"case_ns"`    // after it a case has only LeastRounds (20 s)
 	Confidence float64        `json:"confidence"` // of intervals (0.95)
 	Progress   func(Progress) `json:"-"`          // is called from the goroutine of Run; nil for none
+	Finished   func([]*Row)   `json:"-"`          // gets the rows of each case at its end, before Evaluate; nil for none
 }
 
 // LeastRounds is the number of rounds that a slow case has. Fewer samples give no interval.
@@ -23,7 +24,7 @@ type Progress struct {
 	Case      *Case
 	Index, Of int // of the case, from 0, and the number of cases
 	Stage     Stage
-	Device    string // empty in stage Measure
+	Device    string // on which the stage runs
 	Round     int    // in stage Measure, from 0
 	Rounds    int
 }

@@ -2,11 +2,13 @@ package bench
 
 import "tvmgo/bench/stats"
 
-// evaluate computes what follows from the samples: figures, ratios, shares of limits, and positions in the roofline.
-func (r *Report) evaluate() {
+// Evaluate computes what follows from the samples of a report's rows: figures, ratios, shares of limits, and positions
+// in the roofline. [Run] calls it; call it again after a change of the rows, such as rows of another process.
+func Evaluate(r *Report) {
 	first := map[string]*Row{} // of each case
 	byID := map[string]*Row{}
 	for _, row := range r.Rows {
+		row.Times, row.Value, row.Range, row.Ratio, row.Shares, row.Roofline = nil, 0, nil, nil, nil, nil
 		if len(row.Samples) == 0 {
 			continue
 		}
@@ -63,7 +65,7 @@ func paired(x, y *Row) (a, b []float64) {
 // row with both a rate of operations and a bandwidth among its limits.
 func (r *Row) compareWithLimits(rows map[string]*Row) {
 	var flops, bandwidth float64
-	for _, id := range r.limits {
+	for _, id := range r.Limits {
 		limit := rows[id+" on "+r.Device]
 		if limit == nil || limit.Value <= 0 {
 			continue

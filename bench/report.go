@@ -90,7 +90,7 @@ type Row struct {
 	Conditions *Conditions `json:"conditions,omitempty"`
 	Change     *Change     `json:"change,omitempty"` // since the baseline
 
-	limits []string
+	Limits []string `json:"limits,omitempty"` // of the case
 }
 
 // ID returns what identifies a row in a report, "kernels/add on cuda:0", with the variant if it is not ours.

@@ -37,12 +37,15 @@ func Run(ctx context.Context, c Config, cases []*Case, devices []*Device) (*Repo
 		for _, e := range g.entries {
 			r.Rows = append(r.Rows, e.row)
 		}
+		if c.Finished != nil {
+			c.Finished(r.Rows[len(r.Rows)-len(g.entries):])
+		}
 	}
 	if ctx.Err() != nil {
 		r.Ended = fmt.Sprintf("interrupted: %v", context.Cause(ctx))
 	}
 	r.Took = time.Since(began)
-	r.evaluate()
+	Evaluate(r)
 	return r, nil
 }
 
@@ -107,8 +110,8 @@ func (g *group) measure(ctx context.Context) {
 		if round%2 == 1 {
 			slices.Reverse(order)
 		}
-		g.report(Progress{Stage: Measuring, Round: round, Rounds: g.config.Rounds})
 		for _, e := range order {
+			g.report(Progress{Stage: Measuring, Device: e.on.Name, Round: round, Rounds: g.config.Rounds})
 			if err := e.sample(ctx, round); err != nil {
 				g.fail(ctx, e, err)
 			}
@@ -124,7 +127,7 @@ func (g *group) openAll(ctx context.Context) {
 	for _, d := range g.devices {
 		for _, v := range g.of.Variants {
 			e := &entry{on: d, row: &Row{Suite: g.of.Suite, Case: g.of.Name, Device: d.Name, Variant: v.Name,
-				Figure: g.of.Figure, Unit: g.of.Figure.Unit(), limits: g.of.Limits}}
+				Figure: g.of.Figure, Unit: g.of.Figure.Unit(), Limits: g.of.Limits}}
 			g.entries = append(g.entries, e)
 			if err := g.open(ctx, e, v); err != nil {
 				g.fail(ctx, e, err)

@@ -2,12 +2,14 @@ package bench_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/bench"
+	"tvmgo/internal/testing/must"
 )
 
 // synthetic is an operation whose times are known. Each call of Run takes the next one.
@@ -56,4 +58,38 @@ func TestRun_FiguresOfKnownTimes(t *testing.T) {
 	require.Equal(t, bench.ClockWall, r.Rows[0].Clock)
 	require.Equal(t, bench.ClockDevice, r.Rows[1].Clock)
 	require.InDelta(t, 2.0, r.Rows[1].Ratio.Value, 1e-3)
+}
+
+// Rows that travel as JSON have the same figures, ratios and shares after Evaluate as in the report of the run.
+func TestEvaluate_RowsOfAnotherProcess(t *testing.T) {
+	open := func(took time.Duration) bench.Variant {
+		return bench.Variant{Open: func(_ context.Context, on *bench.Device) (bench.Work, error) {
+			return &synthetic{times: []time.Duration{took}, amount: bench.Amount{Bytes: 1e6, Ops: 1e6}}, nil
+		}}
+	}
+	cases := []*bench.Case{
+		{Suite: "limit", Name: "copy", Figure: bench.Bandwidth, Variants: []bench.Variant{open(5 * time.Millisecond)}},
+		{Suite: "limit", Name: "fma", Figure: bench.Flops, Variants: []bench.Variant{open(6 * time.Millisecond)}},
+		{Suite: "mine", Name: "k", Figure: bench.Time, Limits: []string{"limit/copy", "limit/fma"},
+			Variants: []bench.Variant{open(20 * time.Millisecond)}},
+	}
+	var sent [][]byte
+	r, err := bench.Run(t.Context(), bench.Config{Finished: func(rows []*bench.Row) {
+		sent = append(sent, must.Get(json.Marshal(rows))(t))
+	}}, cases, []*bench.Device{{Name: "a"}, {Name: "b"}})
+	require.NoError(t, err)
+	require.Len(t, sent, len(cases))
+	rebuilt := *r
+	rebuilt.Rows = nil
+	for _, part := range sent {
+		var rows []*bench.Row
+		require.NoError(t, json.Unmarshal(part, &rows))
+		require.Len(t, rows, 2)
+		require.Nil(t, rows[0].Times)
+		rebuilt.Rows = append(rebuilt.Rows, rows...)
+	}
+	bench.Evaluate(&rebuilt)
+	bench.Evaluate(&rebuilt) // changes nothing
+	require.NotNil(t, rebuilt.Rows[5].Roofline)
+	require.JSONEq(t, string(must.Get(json.Marshal(r))(t)), string(must.Get(json.Marshal(rebuilt))(t)))
 }

@@ -1,0 +1,6 @@
+package suite
+
+import "tvmgo/bench"
+
+// Bandwidth returns the cases of suite bandwidth.
+func Bandwidth() []*bench.Case { return nil }

@@ -1,0 +1,25 @@
+package suite
+
+import (
+	"fmt"
+
+	"tvmgo/bench"
+	"tvmgo/codegen"
+	_ "tvmgo/codegen/all" // the generators of the devices' kinds
+	"tvmgo/runtime"
+	"tvmgo/tir"
+)
+
+// build generates code of a program for the target of a device. The caller closes the module. A kernel in it,
+// Module.Kernel, needs no C compiler on this machine; a host function, Module.Function, does.
+func build(on *bench.Device, program *tir.IRModule) (*runtime.Module, error) {
+	t, err := runtime.DetectTarget(on.Handle)
+	if err != nil {
+		return nil, fmt.Errorf("build for %s: %w", on.Name, err)
+	}
+	m, err := codegen.Build(program, t)
+	if err != nil {
+		return nil, fmt.Errorf("build for %s: %w", on.Name, err)
+	}
+	return m, nil
+}

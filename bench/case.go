@@ -17,9 +17,13 @@ type Case struct {
 	// Figure says what is reported of the time of an operation.
 	Figure Figure
 
-	// Limits are the names "suite/name" of cases whose figures, on the same device and in the same run, limit this
+	// Limits are the names "suite/name" of cases, or of families of cases, whose figures, on the same device and in the same run, limit this
 	// one: a rate of operations, a bandwidth, or the time of a launch. Row.Shares has what is reached of each.
 	Limits []string
+
+	// Family names cases of one limit, "compute/fp32": a case that has the family among its Limits is compared with the
+	// best of them on its device. "" is none.
+	Family string
 
 	// Variants are the ways to execute the operation: the first one is ours, with the name "". Others, such as
 	// cuBLAS's, are measured in the same rounds.

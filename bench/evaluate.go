@@ -12,8 +12,11 @@ func Evaluate(r *Report) {
 		if len(row.Samples) == 0 {
 			continue
 		}
-		byID[row.ID()] = row
 		row.evaluate(r.Config.Confidence)
+		byID[row.ID()] = row
+		if of := row.Family + " on " + row.Device; row.Family != "" && row.Variant == "" && row.betterThan(byID[of]) {
+			byID[of] = row
+		}
 		id := row.Suite + "/" + row.Case
 		if first[id] == nil {
 			first[id] = row
@@ -36,6 +39,14 @@ func (r *Row) evaluate(confidence float64) {
 	of := stats.MedianInterval(r.Samples, confidence)
 	a, b := r.Figure.Of(r.Amount, of.Low), r.Figure.Of(r.Amount, of.High)
 	r.Range = &stats.Interval{Value: r.Value, Low: min(a, b), High: max(a, b), Confidence: confidence}
+}
+
+// betterThan reports whether a row's figure is better than that of a row with the same figure; nil is worse.
+func (r *Row) betterThan(x *Row) bool {
+	if x == nil || !r.Figure.Rate() {
+		return x == nil || r.Value < x.Value
+	}
+	return r.Value > x.Value
 }
 
 // paired returns the samples of two rows from the rounds that both have. If one of them has no device timer, both are

@@ -91,6 +91,7 @@ type Row struct {
 	Change     *Change     `json:"change,omitempty"` // since the baseline
 
 	Limits []string `json:"limits,omitempty"` // of the case
+	Family string   `json:"family,omitempty"` // of the case
 }
 
 // ID returns what identifies a row in a report, "kernels/add on cuda:0", with the variant if it is not ours.

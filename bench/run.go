@@ -127,7 +127,8 @@ func (g *group) openAll(ctx context.Context) {
 	for _, d := range g.devices {
 		for _, v := range g.of.Variants {
 			e := &entry{on: d, row: &Row{Suite: g.of.Suite, Case: g.of.Name, Device: d.Name, Variant: v.Name,
-				Figure: g.of.Figure, Unit: g.of.Figure.Unit(), Limits: g.of.Limits}}
+				Figure: g.of.Figure, Unit: g.of.Figure.Unit(), Limits: g.of.Limits,
+				Family: g.of.Family}}
 			g.entries = append(g.entries, e)
 			if err := g.open(ctx, e, v); err != nil {
 				g.fail(ctx, e, err)

@@ -93,3 +93,21 @@ func TestEvaluate_RowsOfAnotherProcess(t *testing.T) {
 	require.NotNil(t, rebuilt.Rows[5].Roofline)
 	require.JSONEq(t, string(must.Get(json.Marshal(r))(t)), string(must.Get(json.Marshal(rebuilt))(t)))
 }
+
+// A family's limit is its best row on the same device.
+func TestRun_ShareOfTheBestOfAFamily(t *testing.T) {
+	of := func(name string, took time.Duration) *bench.Case {
+		return &bench.Case{Suite: "compute", Name: name, Figure: bench.Flops, Family: "compute/fp32",
+			Variants: []bench.Variant{{Open: func(context.Context, *bench.Device) (bench.Work, error) {
+				return &synthetic{times: []time.Duration{took}, amount: bench.Amount{Ops: 1e9}}, nil
+			}}}}
+	}
+	matmul := of("matmul", 40*time.Millisecond)
+	matmul.Family, matmul.Limits = "", []string{"compute/fp32"}
+	cases := []*bench.Case{of("fp32-scalar", 20*time.Millisecond), of("fp32-vec4", 10*time.Millisecond),
+		of("fp32-vec16", 30*time.Millisecond), matmul}
+	r, err := bench.Run(t.Context(), bench.Config{}, cases, []*bench.Device{{Name: "a"}, {Name: "b"}})
+	require.NoError(t, err)
+	require.Equal(t, []bench.Share{{Of: "compute/fp32-vec4 on a", Share: 0.25}}, r.Rows[6].Shares)
+	require.Equal(t, []bench.Share{{Of: "compute/fp32-vec4 on b", Share: 0.25}}, r.Rows[7].Shares)
+}

@@ -43,11 +43,14 @@ func Names() []string {
 // every suite. No name selects nothing. Cases are in the order of the suites, each of them once, together with the
 // cases that are limits of a selected one (Case.Limits). An unknown name is an error with the most similar one.
 func Select(names []string, more Options) ([]*bench.Case, error) {
-	all := map[string]*bench.Case{}
+	all := map[string][]*bench.Case{} // by name, and those of a family by the family's
 	var order []*bench.Case
 	for _, s := range suites {
 		for _, k := range s.cases(more) {
-			all[k.ID()] = k
+			all[k.ID()] = append(all[k.ID()], k)
+			if k.Family != "" {
+				all[k.Family] = append(all[k.Family], k)
+			}
 			order = append(order, k)
 		}
 	}
@@ -55,7 +58,7 @@ func Select(names []string, more Options) ([]*bench.Case, error) {
 	for _, name := range names {
 		n := len(chosen)
 		for _, k := range order {
-			if name == All || name == k.Suite || name == k.ID() {
+			if name == All || name == k.Suite || name == k.ID() || name != "" && name == k.Family {
 				chosen[k] = true
 			}
 		}
@@ -76,16 +79,17 @@ func Select(names []string, more Options) ([]*bench.Case, error) {
 }
 
 // addLimits selects the limits of a case, and theirs.
-func addLimits(chosen map[*bench.Case]bool, all map[string]*bench.Case, of *bench.Case) error {
+func addLimits(chosen map[*bench.Case]bool, all map[string][]*bench.Case, of *bench.Case) error {
 	for _, id := range of.Limits {
-		k := all[id]
-		if k == nil {
+		if all[id] == nil {
 			return fmt.Errorf("case %s has the limit %s, which is no case", of.ID(), id)
 		}
-		if !chosen[k] {
-			chosen[k] = true
-			if err := addLimits(chosen, all, k); err != nil {
-				return err
+		for _, k := range all[id] {
+			if !chosen[k] {
+				chosen[k] = true
+				if err := addLimits(chosen, all, k); err != nil {
+					return err
+				}
 			}
 		}
 	}

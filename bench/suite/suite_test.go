@@ -19,10 +19,12 @@ func testSuites(t *testing.T) {
 	}
 	old := slices.Clone(suites)
 	t.Cleanup(func() { suites = old })
+	family := func(k *bench.Case, name string) *bench.Case { k.Family = name; return k }
 	for i, cases := range [][]*bench.Case{
 		{of("launch", "empty"), of("launch", "round_trip")},
 		{of("bandwidth", "global"), of("bandwidth", "device_local_copy", "bandwidth/global")},
-		{of("compute", "fp32"), of("compute", "fp64")},
+		{family(of("compute", "fp32-scalar"), "compute/fp32"), family(of("compute", "fp32-vec4"), "compute/fp32"),
+			of("compute", "fp64")},
 		{of("kernels", "matmul", "compute/fp32", "bandwidth/device_local_copy"), of("kernels", "add", "bandwidth/nowhere")},
 	} {
 		suites[i].cases = func(Options) []*bench.Case { return cases }
@@ -41,12 +43,15 @@ func TestSelect(t *testing.T) {
 		{[]string{"launch/round_trip", "launch/round_trip"}, Options{}, []string{"launch/round_trip"}},
 		{[]string{"compute/fp64", "launch"}, Options{}, []string{"launch/empty", "launch/round_trip", "compute/fp64"}},
 		{[]string{"launch/empty", "launch"}, Options{}, []string{"launch/empty", "launch/round_trip"}},
+		{[]string{"compute/fp32"}, Options{}, []string{"compute/fp32-scalar", "compute/fp32-vec4"}},
 		// A limit, and the limit of a limit, are measured before.
 		{[]string{"kernels/matmul"}, Options{},
-			[]string{"bandwidth/global", "bandwidth/device_local_copy", "compute/fp32", "kernels/matmul"}},
+			[]string{"bandwidth/global", "bandwidth/device_local_copy", "compute/fp32-scalar", "compute/fp32-vec4",
+				"kernels/matmul"}},
 		{[]string{"kernels/matmul"}, Options{WithoutLimits: true}, []string{"kernels/matmul"}},
 		{[]string{"all"}, Options{WithoutLimits: true}, []string{"launch/empty", "launch/round_trip", "bandwidth/global",
-			"bandwidth/device_local_copy", "compute/fp32", "compute/fp64", "kernels/matmul", "kernels/add"}},
+			"bandwidth/device_local_copy", "compute/fp32-scalar", "compute/fp32-vec4", "compute/fp64", "kernels/matmul",
+			"kernels/add"}},
 	} {
 		cases, err := Select(c.names, c.more)
 		require.NoError(t, err, "%v", c.names)

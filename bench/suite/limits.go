@@ -1,0 +1,21 @@
+package suite
+
+// The limits that cases cite in Case.Limits. Each is a case or a family of cases; of a family the best row counts. A
+// multiply-add is two operations.
+const (
+	FP32 = "compute/fp32" // multiply-adds of float32 outside of matrix units, at any width of vectors
+	FP64 = "compute/fp64"
+	FP16 = "compute/fp16"
+
+	Int32 = "compute/int32"
+
+	// Products of small matrices: tensor cores, cooperative matrices.
+	FP16Matrix     = "compute/fp16-matrix"      // of float16, with sums of float16
+	FP16MatrixFP32 = "compute/fp16-matrix-fp32" // of float16, with sums of float32
+	BF16Matrix     = "compute/bf16-matrix"      // of bfloat16, with sums of float32
+	TF32Matrix     = "compute/tf32-matrix"      // of float32 rounded to TensorFloat-32, with sums of float32
+	Int8Matrix     = "compute/int8-matrix"      // of int8, with sums of int32
+
+	GlobalBandwidth = "bandwidth/global" // a kernel's copy of global memory
+	LocalBandwidth  = "bandwidth/local"  // reads and writes of shared memory
+)

@@ -17,8 +17,9 @@ type Case struct {
 	// Figure says what is reported of the time of an operation.
 	Figure Figure
 
-	// Limits are the names "suite/name" of cases, or of families of cases, whose figures, on the same device and in the same run, limit this
-	// one: a rate of operations, a bandwidth, or the time of a launch. Row.Shares has what is reached of each.
+	// Limits are the names "suite/name" of cases, or of families of cases, whose figures, on the same device and in the
+	// same run, limit this one: a rate of operations, a bandwidth, or the time of a launch. Row.Shares has what is
+	// reached of each.
 	Limits []string
 
 	// Family names cases of one limit, "compute/fp32": a case that has the family among its Limits is compared with the

@@ -6,6 +6,7 @@ import (
 	"tvmgo/bench"
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all" // the generators of the devices' kinds
+	"tvmgo/internal/cc"
 	"tvmgo/runtime"
 	"tvmgo/tir"
 )
@@ -14,6 +15,9 @@ import (
 // Module.Kernel, needs no C compiler on this machine; a host function, Module.Function, does.
 func build(on *bench.Device, program *tir.IRModule) (*runtime.Module, error) {
 	t, err := runtime.DetectTarget(on.Handle)
+	if err != nil && runtime.DeviceExists(on.Handle) {
+		return nil, notMeasured("no code can be generated for %s: %v", on.Name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("build for %s: %w", on.Name, err)
 	}
@@ -22,4 +26,12 @@ func build(on *bench.Device, program *tir.IRModule) (*runtime.Module, error) {
 		return nil, fmt.Errorf("build for %s: %w", on.Name, err)
 	}
 	return m, nil
+}
+
+// needCompiler returns an ErrNotMeasured if this machine has no C compiler, which host functions need.
+func needCompiler() error {
+	if _, err := cc.Find(cc.C, ""); err != nil {
+		return notMeasured("generated host functions are compiled on this machine: %v", err)
+	}
+	return nil
 }

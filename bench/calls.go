@@ -16,7 +16,10 @@ type Calls struct {
 	Call  func() error // queues one operation on the default stream, and does not wait
 	Do    Amount       // of one operation
 	Known Facts
-	Free  []func() error // is called by Close, the last one first
+
+	// WallOnly leaves out the device's timer: for a latency, and for a device whose timer is the host's clock.
+	WallOnly bool
+	Free     []func() error // is called by Close, the last one first
 
 	timer    *runtime.Timer
 	openOnce bool
@@ -30,7 +33,7 @@ func (c *Calls) Facts() Facts { return c.Known }
 
 // Run queues n operations and waits for them.
 func (c *Calls) Run(ctx context.Context, n int) (took Elapsed, err error) {
-	if !c.openOnce {
+	if !c.openOnce && !c.WallOnly {
 		c.openOnce = true
 		if c.timer, err = runtime.NewTimer(c.On); errors.Is(err, runtime.ErrNotSupported) {
 			c.timer, err = nil, nil

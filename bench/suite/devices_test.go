@@ -31,6 +31,15 @@ func testDevice(t *testing.T, kind dlpack.DeviceType) *bench.Device {
 	return &bench.Device{Name: dev.String(), Handle: dev}
 }
 
+// There are two devices of each kind, so that copies between them are tested.
+func init() {
+	for name, value := range map[string]string{"POCL_DEVICES": "pthread basic", "TVMGO_VULKAN_DEVICE_TWICE": "1"} {
+		if os.Getenv(name) == "" {
+			os.Setenv(name, value)
+		}
+	}
+}
+
 // quick is the configuration of tests: two short samples.
 var quick = bench.Config{Rounds: 2, Sample: time.Microsecond, WarmUp: time.Microsecond, Case: time.Second}
 

@@ -41,6 +41,12 @@ func (c *Calls) Run(ctx context.Context, n int) (took Elapsed, err error) {
 		if err != nil {
 			return took, err
 		}
+		if c.timer != nil && !c.timer.OnDevice() { // it reads the host's clock, as Wall does
+			err, c.timer = c.timer.Close(), nil
+			if err != nil {
+				return took, err
+			}
+		}
 	}
 	began := time.Now()
 	if c.timer != nil {

@@ -65,8 +65,8 @@ func DeviceAttr(dev dlpack.Device, kind AttrKind) (any, error) {
 }
 
 // TargetProperty returns a property of a device under the name of a target's option ("arch", "max_threads_per_block"),
-// or another name that the device knows ("uuid"), as int64, bool or string; nil, without an error, if the device does
-// not have it. The error is ErrDeviceUnavailable if the device does not exist or is not enabled.
+// or another name that the device knows ("uuid"), as int64, float64, bool or string; nil, without an error, if the
+// device does not have it. The error is ErrDeviceUnavailable if the device does not exist or is not enabled.
 func TargetProperty(dev dlpack.Device, name string) (any, error) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))

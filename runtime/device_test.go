@@ -263,6 +263,7 @@ func TestTimer_OfDevices(t *testing.T) {
 	for _, dev := range []dlpack.Device{runtime.CPU, fakeDevice(t)} {
 		before := theFake.timers.Load()
 		timer := must.Get(runtime.NewTimer(dev))(t)
+		require.Equal(t, dev != runtime.CPU, timer.OnDevice())
 		requireError(t, must.Fail(timer.Elapsed()), runtime.ErrInvalidArgument, "not stopped")
 		require.NoError(t, timer.Start(nil))
 		requireError(t, must.Fail(timer.Elapsed()), runtime.ErrInvalidArgument)
@@ -277,6 +278,7 @@ func TestTimer_OfDevices(t *testing.T) {
 			requireError(t, timer.Stop(nil), runtime.ErrClosed)
 			requireError(t, must.Fail(timer.Elapsed()), runtime.ErrClosed)
 			require.NoError(t, timer.Close())
+			require.False(t, timer.OnDevice())
 		}
 	}
 }

@@ -38,6 +38,7 @@ func TestTimer_OfADeviceWithoutOne(t *testing.T) {
 		New: func() (runtime.DeviceAPI, error) { return bare{theFake}, nil }}))
 	timer := must.Get(runtime.NewTimer(dlpack.Device{Type: number}))(t)
 	defer timer.Close()
+	require.False(t, timer.OnDevice(), "the host measures")
 	require.ErrorContains(t, must.Fail(timer.Elapsed()), "not stopped")
 	require.ErrorContains(t, timer.Stop(nil), "not started")
 	require.NoError(t, timer.Start(nil))

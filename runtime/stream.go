@@ -240,6 +240,12 @@ func (t *Timer) Elapsed() (time.Duration, error) {
 	return time.Duration(int64(ns)), err
 }
 
+// OnDevice reports whether the device itself measures the time. Otherwise Start and Stop wait for the stream, and read
+// the host's clock, as for the CPU. It is false after Close.
+func (t *Timer) OnDevice() bool {
+	return t != nil && t.handle != 0 && t.dev.Type != dlpack.CPU && C.tvmgo_bridge_timer_on_device(cDevice(t.dev)) != 0
+}
+
 // Close frees the timer. Closing twice is fine.
 func (t *Timer) Close() error {
 	if t != nil {

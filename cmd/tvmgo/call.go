@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"unsafe"
 
+	"tvmgo/bench/facts"
 	"tvmgo/dlpack"
 	"tvmgo/internal/memory"
 	"tvmgo/internal/npyfile"
@@ -16,25 +15,11 @@ import (
 
 // parseDevice reads the name of a device and checks that the device exists.
 func parseDevice(text string) (dlpack.Device, error) {
-	dev, err := dlpack.ParseDevice(text)
+	dev, err := facts.Find(text)
 	if err != nil {
-		return dev, fmt.Errorf("--device %s: %w", text, err)
+		err = fmt.Errorf("--device %s: %w", text, err)
 	}
-	var present []string
-	for _, s := range runtime.Devices() {
-		if s.Err == nil {
-			present = append(present, s.Device.String())
-		} else if s.Device.Type == dev.Type {
-			return dev, fmt.Errorf("--device %s: %w", text, s.Err)
-		}
-	}
-	if !slices.Contains(present, dev.String()) {
-		if err := runtime.SyncDevice(context.Background(), dev); err != nil { // the error of the device is more precise
-			return dev, fmt.Errorf("--device %s: %s", text, reason(err))
-		}
-		return dev, fmt.Errorf("--device %s: there is no such device here; there is: %s", text, strings.Join(present, ", "))
-	}
-	return dev, nil
+	return dev, err
 }
 
 // call is a function with its arguments on a device.

@@ -1,6 +1,8 @@
 /* Code that all device packages share. */
 #include "backend.h"
 
+#include <stdio.h>
+
 int tvmgo_no_device(DLDevice dev, int32_t count, const char* advice) {
   const char* type = tvmgo_device_type_name(dev.device_type);
   return tvmgo_raise(TVMGO_UNAVAILABLE_ERROR, "there is no device %s:%d: this machine has %d, from %s:0 to %s:%d%s",
@@ -48,4 +50,14 @@ tvmgo_pinned* tvmgo_pinned_take(tvmgo_pinned_list* list, DLDevice dev, const voi
     tvmgo_raise(TVMGO_VALUE_ERROR, "free page-locked memory: %p was not allocated by %s:%d, or already freed", at,
                 tvmgo_device_type_name(dev.device_type), (int)dev.device_id);
   return p;
+}
+
+const char* tvmgo_uuid_text(const void* bytes, char* buf, size_t cap) {
+  const unsigned char* b = bytes;
+  size_t n = (size_t)snprintf(buf, cap, "GPU");
+  for (int i = 0; i < 16 && n < cap; i++) {
+    int group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    n += (size_t)snprintf(buf + n, cap - n, "%s%02x", group ? "-" : "", b[i]);
+  }
+  return buf;
 }

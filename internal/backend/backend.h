@@ -59,6 +59,10 @@ int tvmgo_no_device(DLDevice dev, int32_t count, const char* advice);
 /* Stores a string, the value of an attribute or a target property. 0, or -1 with an error raised. */
 static inline int tvmgo_text_value(const char* s, TVMFFIAny* out) { return tvmgo_string_make(s, strlen(s), out); }
 
+/* Formats the UUID of a device, which drivers of several APIs report, as NVIDIA's tools do: "GPU-8a4f…". Returns buf,
+ * which needs 41 bytes. */
+const char* tvmgo_uuid_text(const void* bytes, char* buf, size_t cap);
+
 /* ---- counters ---- */
 
 /* Memory that callers have allocated: its bytes, the largest value that bytes had, and the number of allocations.

@@ -83,12 +83,7 @@ static int uuid(const cu_device* d, TVMFFIAny* out) {
   int v2 = tvmgo_dl_has(&tvmgo_dl_cuda, "cuDeviceGetUuid_v2");
   CUresult rc = v2 ? cuDeviceGetUuid_v2(&id, d->id) : cuDeviceGetUuid(&id, d->id);
   if (rc != CUDA_SUCCESS) return failed(d, rc);
-  size_t n = (size_t)snprintf(buf, sizeof buf, "GPU");
-  for (int i = 0; i < 16; i++) {
-    int group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-    n += (size_t)snprintf(buf + n, sizeof buf - n, "%s%02x", group ? "-" : "", (unsigned char)id.bytes[i]);
-  }
-  return tvmgo_text_value(buf, out);
+  return tvmgo_text_value(tvmgo_uuid_text(id.bytes, buf, sizeof buf), out);
 }
 
 static int pci_bus_id(const cu_device* d, TVMFFIAny* out) {
@@ -126,6 +121,11 @@ int tvmgo_cu_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   if (strcmp(name, "arch") == 0) return arch(d, out);
   if (strcmp(name, "uuid") == 0) return uuid(d, out);
   if (strcmp(name, "pci_bus_id") == 0) return pci_bus_id(d, out);
+  if (strcmp(name, "host_unified_memory") == 0) {
+    int rc = query(d, CU_DEVICE_ATTRIBUTE_INTEGRATED, out);
+    if (rc == 0 && out->type_index == kTVMFFIInt) *out = tvmgo_any_bool(out->v_int64 != 0);
+    return rc;
+  }
   if (strcmp(name, "max_num_threads") == 0 || strcmp(name, "max_threads_per_block") == 0)
     return store_int(d->max_block, out);
   if (strcmp(name, "max_shared_memory_per_block") == 0) return store_int(d->max_shared, out);

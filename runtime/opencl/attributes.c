@@ -104,6 +104,20 @@ static int device_type(const cl_device* d, TVMFFIAny* out) {
                                                               : "other", out);
 }
 
+static int platform_name(const cl_device* d, TVMFFIAny* out) {
+  char buf[256] = "";
+  cl_int rc = clGetPlatformInfo(d->platform, CL_PLATFORM_NAME, sizeof buf - 1, buf, NULL);
+  return rc == CL_SUCCESS ? tvmgo_text_value(buf, out) : failed(d, rc);
+}
+
+static int unified(const cl_device* d, TVMFFIAny* out) {
+  cl_bool yes = 0;
+  cl_int rc = clGetDeviceInfo(d->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof yes, &yes, NULL);
+  if (rc != CL_SUCCESS) return failed(d, rc);
+  *out = tvmgo_any_bool(yes != 0);
+  return 0;
+}
+
 /* The options of target kind "opencl" that a device reports (docs/abi.md F.2). */
 int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
   *out = tvmgo_any_none();
@@ -115,6 +129,12 @@ int tvmgo_cl_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
     return tvmgo_cl_get_attr(api, id, kTVMGODeviceAttrMaxSharedMemoryPerBlock, out);
   if (strcmp(name, "thread_warp_size") == 0) return tvmgo_cl_get_attr(api, id, kTVMGODeviceAttrWarpSize, out);
   if (strcmp(name, "device_type") == 0) return device_type(d, out);
+  if (strcmp(name, "platform_name") == 0) return platform_name(d, out);
+  if (strcmp(name, "max_allocation_bytes") == 0) return known_number((int64_t)d->max_alloc, out);
+  if (strcmp(name, "timer_resolution_ns") == 0) return query_size(d, CL_DEVICE_PROFILING_TIMER_RESOLUTION, out);
+  if (strcmp(name, "host_unified_memory") == 0) return unified(d, out);
+  int rc = tvmgo_cl_extension_property(d, name, out);
+  if (rc != 0 || out->type_index != kTVMFFINone) return rc;
   if (strcmp(name, "texture_spatial_limit") == 0) return image_size(d, CL_DEVICE_IMAGE2D_MAX_WIDTH, out);
   if (strcmp(name, "texture_depth_limit") == 0) return image_size(d, CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, out);
   if (strcmp(name, "image_base_address_alignment") == 0 && d->has_images)

@@ -94,6 +94,10 @@ static inline void tvmgo_cl_leave(const cl_device* d) {
 /* The command queue of a stream; NULL with an error raised if it is not a stream of the device. */
 cl_command_queue tvmgo_cl_queue(const cl_device* d, TVMFFIStreamHandle stream);
 
+/* A property that extensions of OpenCL report (extension.c): "subgroup_size", "registers_per_block", "pci_bus_id" and
+ * "uuid". *out stays None if the device has no such extension. 0, or -1 with an error raised. */
+int tvmgo_cl_extension_property(const cl_device* d, const char* name, TVMFFIAny* out);
+
 /* attributes.c, memory.c, copy.c, stream.c. */
 TVMGO_DEVICE_FUNCTIONS(tvmgo_cl);
 int tvmgo_cl_alloc_scoped(const TVMGODeviceAPI* api, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataType dtype,

@@ -111,6 +111,7 @@ static int int_property(const vk_device* d, const char* name, int64_t* n) {
       {"vulkan_api_version", d->properties.apiVersion},
       {"max_spirv_version", d->max_spirv_version},
       {"subgroup_size", d->subgroup_size},
+      {"max_allocation_bytes", d->max_allocation > INT64_MAX ? INT64_MAX : (int64_t)d->max_allocation},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (strcmp(all[i].name, name) == 0) {
@@ -141,6 +142,12 @@ __attribute__((constructor(121))) static void register_target_property(void) {
   tvmgo_global_builtin("device_api.vulkan.get_target_property", get_target_property);
 }
 
+/* Whether kernels use the memory of the host. */
+static int unified(const vk_device* d) {
+  return d->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
+      d->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
 int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* name, TVMFFIAny* out) {
   int yes;
   int64_t n;
@@ -153,6 +160,12 @@ int tvmgo_vk_target_property(const TVMGODeviceAPI* api, int32_t id, const char* 
   else if (strcmp(name, "device_type") == 0) return tvmgo_text_value(kind_text(d->properties.deviceType), out);
   else if (strcmp(name, "device_name") == 0) return tvmgo_text_value(d->properties.deviceName, out);
   else if (strcmp(name, "driver_name") == 0) return tvmgo_text_value(d->driver_name, out);
+  else if (strcmp(name, "driver_info") == 0) return tvmgo_text_value(d->driver_info, out);
+  else if (strcmp(name, "pci_bus_id") == 0 && d->pci_bus_id[0] != 0) return tvmgo_text_value(d->pci_bus_id, out);
+  else if (strcmp(name, "uuid") == 0) return tvmgo_text_value(tvmgo_uuid_text(d->uuid, buf, sizeof buf), out);
+  else if (strcmp(name, "host_unified_memory") == 0) *out = tvmgo_any_bool(unified(d));
+  else if (strcmp(name, "timer_resolution_ns") == 0 && d->has.timestamps)
+    *out = tvmgo_any_float(d->properties.limits.timestampPeriod);
   else if (strcmp(name, "memory_type") == 0)
     return tvmgo_text_value(tvmgo_vk_type_text(&d->memory, d->data_type, buf, sizeof buf), out);
   return 0;

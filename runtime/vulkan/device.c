@@ -220,8 +220,14 @@ static void query_properties(vk_device* d, extensions* e) {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR};
   VkPhysicalDeviceFloatControlsProperties floats = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  VkPhysicalDeviceIDProperties id = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
+  VkPhysicalDevicePCIBusInfoPropertiesEXT pci = {
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT};
   int float_controls = enable(e, VK_API_VERSION_1_2, "VK_KHR_shader_float_controls");
-  void** end = &group.pNext;
+  int has_pci = has_extension(e, "VK_EXT_pci_bus_info");
+  group.pNext = &id;
+  void** end = &id.pNext;
+  if (has_pci) *end = &pci, end = (void**)&pci.pNext;
   base.pNext = &most;
   if (float_controls) *end = &floats, end = (void**)&floats.pNext;
   if (enable(e, VK_API_VERSION_1_2, "VK_KHR_driver_properties")) *end = &driver, end = (void**)&driver.pNext;
@@ -241,6 +247,10 @@ static void query_properties(vk_device* d, extensions* e) {
   d->driver_id = driver.driverID;
   snprintf(d->driver_name, sizeof d->driver_name, "%s", driver.driverName);
   snprintf(d->driver_info, sizeof d->driver_info, "%s", driver.driverInfo);
+  memcpy(d->uuid, id.deviceUUID, sizeof d->uuid);
+  if (has_pci)
+    snprintf(d->pci_bus_id, sizeof d->pci_bus_id, "%04x:%02x:%02x.%x", pci.pciDomain, pci.pciBus, pci.pciDevice,
+             pci.pciFunction);
   d->max_spirv_version = e->version >= VK_API_VERSION_1_3 ? 0x10600 : e->version >= VK_API_VERSION_1_2 ? 0x10500
       : 0x10300;
   if (e->version < VK_API_VERSION_1_2 && float_controls && enable(e, 0, "VK_KHR_spirv_1_4"))

@@ -66,6 +66,8 @@ typedef struct vk_device {
   uint64_t max_allocation;                       /* largest size of a VkDeviceMemory, in bytes */
   char driver_name[256], driver_info[256];
   uint32_t driver_id;
+  uint8_t uuid[16];
+  char pci_bus_id[32]; /* "0000:65:00.0"; "" if the driver does not report it */
   uint32_t max_spirv_version; /* 0x10600 is 1.6 */
   uint32_t timestamp_bits;    /* valid bits of a timestamp; 0 if the queues have no timestamps */
   int staged;                 /* the host never accesses device memory directly (for tests, see driver.go) */

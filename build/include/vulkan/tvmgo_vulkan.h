@@ -56,6 +56,8 @@ typedef enum VkStructureType_enum {
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT = 1000237000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES = 1000094000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES = 1000196000,
+  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES = 1000071004,
+  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT = 1000212000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES = 1000168000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES = 1000225000,
   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PUSH_DESCRIPTOR_PROPERTIES_KHR = 1000080000,
@@ -334,6 +336,23 @@ typedef struct _VkPhysicalDeviceDriverProperties {
   char driverInfo[256];
   VkConformanceVersion conformanceVersion;
 } VkPhysicalDeviceDriverProperties;
+typedef struct _VkPhysicalDeviceIDProperties {
+  VkStructureType sType;
+  void* pNext;
+  uint8_t deviceUUID[16];
+  uint8_t driverUUID[16];
+  uint8_t deviceLUID[8];
+  uint32_t deviceNodeMask;
+  VkBool32 deviceLUIDValid;
+} VkPhysicalDeviceIDProperties;
+typedef struct _VkPhysicalDevicePCIBusInfoPropertiesEXT {
+  VkStructureType sType;
+  void* pNext;
+  uint32_t pciDomain;
+  uint32_t pciBus;
+  uint32_t pciDevice;
+  uint32_t pciFunction;
+} VkPhysicalDevicePCIBusInfoPropertiesEXT;
 typedef struct _VkPhysicalDeviceMaintenance3Properties {
   VkStructureType sType;
   void* pNext;

@@ -351,6 +351,8 @@ tvmgo_ret tvmgo_bridge_timer_read(DLDevice dev, uintptr_t timer) {
   return r;
 }
 
+int tvmgo_bridge_timer_on_device(DLDevice dev) { return tvmgo_timer_on_device(dev); }
+
 void tvmgo_bridge_timer_free(DLDevice dev, uintptr_t timer) { tvmgo_timer_free(dev, (void*)timer); }
 
 tvmgo_ret tvmgo_bridge_memory_stats(DLDevice dev, TVMGOMemoryStats* out) {

@@ -85,6 +85,7 @@ tvmgo_ret tvmgo_bridge_timer_new(DLDevice dev);
 tvmgo_ret tvmgo_bridge_timer_mark(DLDevice dev, uintptr_t timer, uintptr_t stream, int stop);
 /* value: nanoseconds. */
 tvmgo_ret tvmgo_bridge_timer_read(DLDevice dev, uintptr_t timer);
+int tvmgo_bridge_timer_on_device(DLDevice dev);
 void tvmgo_bridge_timer_free(DLDevice dev, uintptr_t timer);
 tvmgo_ret tvmgo_bridge_memory_stats(DLDevice dev, TVMGOMemoryStats* out);
 tvmgo_ret tvmgo_bridge_workspace_new(const int64_t* shape, int32_t ndim, DLDataType dtype, DLDevice dev,

@@ -87,6 +87,7 @@ int tvmgo_device_memory(DLDevice dev, TVMGOMemoryStats* out);
 int tvmgo_timer_new(DLDevice dev, void** timer);
 int tvmgo_timer_mark(DLDevice dev, void* timer, TVMFFIStreamHandle stream, int stop);
 int tvmgo_timer_read(DLDevice dev, void* timer, int64_t* ns);
+int tvmgo_timer_on_device(DLDevice dev); /* 0: its timers read the host's clock */
 void tvmgo_timer_free(DLDevice dev, void* timer);
 
 /* Current stream of the calling thread; NULL = default. */

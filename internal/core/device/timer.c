@@ -10,6 +10,11 @@ typedef struct {
 
 static int has_own(const TVMGODeviceAPI* api) { return TVMGODeviceAPIHas(api, timer_create); }
 
+int tvmgo_timer_on_device(DLDevice dev) {
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  return api != NULL && has_own(api);
+}
+
 int tvmgo_timer_new(DLDevice dev, void** timer) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   *timer = NULL;

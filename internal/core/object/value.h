@@ -16,6 +16,12 @@ static inline TVMFFIAny tvmgo_any_int(int64_t v) {
   a.v_int64 = v;
   return a;
 }
+static inline TVMFFIAny tvmgo_any_float(double v) {
+  TVMFFIAny a = {0};
+  a.type_index = kTVMFFIFloat;
+  a.v_float64 = v;
+  return a;
+}
 static inline TVMFFIAny tvmgo_any_bool(int v) {
   TVMFFIAny a = {0};
   a.type_index = kTVMFFIBool;

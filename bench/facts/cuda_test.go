@@ -1,0 +1,61 @@
+//go:build cuda
+
+package facts
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/bench"
+	"tvmgo/dlpack"
+	"tvmgo/internal/testing/fakecuda"
+	"tvmgo/internal/testing/must"
+)
+
+const childVariable = "TVMGO_TEST_CHILD"
+
+// inChild runs the current test in a new process, in which it must pass, with variables of the environment, and reports
+// whether this is that process.
+func inChild(t *testing.T, env ...string) bool {
+	t.Helper()
+	if os.Getenv(childVariable) != "" {
+		return true
+	}
+	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	c.Env = append(append(os.Environ(), childVariable+"=1"), env...)
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: "+t.Name())
+	return false
+}
+
+// The facts of a CUDA device are those of the driver: here the fake one, which has an H200's.
+func TestCUDA_EqualsTheDriver(t *testing.T) {
+	if !inChild(t, "TVMGO_CUDA_LIBRARY="+fakecuda.Build(t)) {
+		return
+	}
+	d := must.Get(open(dlpack.Device{Type: dlpack.CUDA, ID: 1}, files(map[string]string{
+		"proc/driver/nvidia/version":                          "NVRM version: NVIDIA Kernel Module  550.54.14  Thu",
+		"sys/bus/pci/devices/0000:29:00.0/current_link_speed": "32.0 GT/s PCIe",
+		"sys/bus/pci/devices/0000:29:00.0/current_link_width": "16",
+		"sys/bus/pci/devices/0000:29:00.0/max_link_speed":     "32.0 GT/s PCIe",
+		"sys/bus/pci/devices/0000:29:00.0/max_link_width":     "16",
+	})))(t)
+	known(t, device, d.Facts)
+	require.Equal(t, "cuda:1", d.Name)
+	require.Equal(t, "NVIDIA H200", d.Title)
+	require.NotEmpty(t, d.Facts[Library])
+	require.Positive(t, d.Facts[FreeMemory])
+	delete(d.Facts, Library)
+	delete(d.Facts, FreeMemory)
+	require.Equal(t, bench.Facts{Processor: "discrete GPU", Architecture: "sm_90", DriverName: "NVIDIA",
+		DriverVersion: "550.54.14", APIVersion: "13.0", MemoryType: deviceLocal, Memory: int64(150109880320),
+		MemoryClock: 3201.0, MemoryBus: int64(6144), SubgroupSize: int64(32), SharedLimit: int64(49152),
+		SharedLimitOptIn: int64(232448), SharedPerUnit: int64(233472), RegistersLimit: int64(65536),
+		ThreadsLimit: int64(1024), ThreadsPerUnit: int64(2048), ComputeUnits: int64(132), MaximumClock: 1980.0,
+		L2Cache: int64(62914560), DeviceTimer: true, PCIAddress: "0000:29:00.0",
+		UUID: "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae01", PCIeLink: "32.0 GT/s x16"}, d.Facts)
+}

@@ -1,0 +1,104 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/bench"
+	"tvmgo/dlpack"
+	"tvmgo/internal/testing/cudarun"
+	"tvmgo/runtime"
+)
+
+// faulty are the calls of the CUDA driver that fail in this test: all that these cases make, except for those that
+// release something.
+var faulty = []string{"cuMemAlloc*", "cuMemHostAlloc", "cuMemcpy*", "cuStreamCreate*", "cuStreamSynchronize",
+	"cuStreamWaitEvent", "cuStreamBeginCapture*", "cuStreamEndCapture", "cuGraphInstantiate*", "cuGraphLaunch",
+	"cuLaunchKernel*", "cuEventCreate", "cuEventRecord", "cuEventElapsedTime", "cuEventQuery", "cuModuleLoad*",
+	"cuModuleGet*", "cuFunc*", "cuDevice*", "cuCtxGet*", "cuCtxSet*", "cuPointer*"}
+
+// small are all copies, of 4 KiB.
+func small() (list []*bench.Case) {
+	add := func(name string, open opener) { list = append(list, copyCase(name, 4<<10, name, open)) }
+	for _, pinned := range []bool{true, false} {
+		for _, toDevice := range []bool{true, false} {
+			add("host", openHostCopy(4<<10, pinned, toDevice))
+		}
+		add("bidirectional", openBidirectional(4<<10, pinned))
+		add("peer", openPeerCopy(4<<10, pinned))
+	}
+	add("local", openLocalCopy(4<<10))
+	return list
+}
+
+// try opens a case, checks and runs it twice, and closes it.
+func try(ctx context.Context, k *bench.Case, on *bench.Device) error {
+	w, err := k.Variants[0].Open(ctx, on)
+	if err != nil {
+		if w != nil {
+			return errors.New("Open returned an operation beside an error")
+		}
+		return err
+	}
+	how, err := w.Check(ctx)
+	if err == nil && how == "" {
+		err = errors.New("Check does not say what it has compared")
+	}
+	for range 2 {
+		if err == nil {
+			_, err = w.Run(ctx, 2)
+		}
+	}
+	if e := w.Close(); e != nil {
+		return errors.Join(err, e)
+	}
+	return err
+}
+
+// Whichever call of the driver fails, the case fails with an error, everything is freed, and the next try succeeds.
+func TestCases_FailingDriver(t *testing.T) {
+	driver := cudarun.Use(t)
+	events := 0
+	on := &bench.Device{Name: "cuda:0", Handle: dlpack.Device{Type: dlpack.CUDA}}
+	for _, k := range append(small(), Launch()...) {
+		if err := try(t.Context(), k, on); errors.Is(err, bench.ErrNotMeasured) {
+			continue
+		} else {
+			require.NoError(t, err, k.ID())
+		}
+		left, live := withoutEvents(driver.Leaks(false)), runtime.Live()
+		failures := 0
+		for n := int64(1); ; n++ {
+			driver.FailAt(n, 1, faulty...)
+			err := try(t.Context(), k, on)
+			failed := driver.Failed()
+			driver.FailAt(0, 0)
+			now := driver.Leaks(false)
+			events = max(events, len(now))
+			require.Equal(t, left, withoutEvents(now), "%s, failure %d: %v", k.ID(), n, err)
+			require.Equal(t, live, runtime.Live(), "%s, failure %d: %v", k.ID(), n, err)
+			if !failed {
+				require.NoError(t, err, k.ID())
+				break
+			}
+			if err != nil {
+				failures++
+			}
+			if n > 60 { // a chain has a thousand launches
+				n += n / 2
+			}
+		}
+		require.Positive(t, failures, k.ID())
+	}
+	require.Less(t, events, 32, "the runtime keeps some events for later use, but not one for each failure")
+}
+
+// withoutEvents removes the events from a list of what is not released: the runtime keeps them for later use.
+func withoutEvents(list []string) []string {
+	return slices.DeleteFunc(list, func(s string) bool { return strings.HasPrefix(s, "event ") })
+}

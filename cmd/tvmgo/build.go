@@ -14,6 +14,7 @@ import (
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all"
 	"tvmgo/export"
+	"tvmgo/internal/programfile"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -152,7 +153,7 @@ func (f *buildFlags) variants(cmd *cobra.Command, paths []string) ([]codegen.Var
 		path := paths[min(i, len(paths)-1)]
 		if read[path] == nil {
 			err := foreign(cmd.Context(), func() (err error) {
-				read[path], err = readProgram(cmd.InOrStdin(), path)
+				read[path], err = programfile.Read(cmd.InOrStdin(), path)
 				return err
 			})
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/bench/facts"
 	"tvmgo/dlpack"
+	"tvmgo/internal/arguments"
 	"tvmgo/internal/memory"
 	"tvmgo/internal/npyfile"
 	"tvmgo/runtime"
@@ -29,7 +30,7 @@ type call struct {
 	classic func() bool // reports whether the function has the classic generation
 	args    []any
 	tensors []*runtime.Tensor // the tensors of args
-	of      map[*array]*runtime.Tensor
+	of      map[*arguments.Array]*runtime.Tensor
 }
 
 func (c *call) close() {
@@ -42,25 +43,25 @@ func (c *call) close() {
 // zeros.
 func (c *call) addArguments(args []any) error {
 	for _, v := range args {
-		a, ok := v.(*array)
+		a, ok := v.(*arguments.Array)
 		if !ok {
 			c.args = append(c.args, v)
 			continue
 		}
 		if err := c.addTensor(a); err != nil {
-			return fmt.Errorf("%s: %w", typeText(a.dtype, a.shape), err)
+			return fmt.Errorf("%s: %w", arguments.TypeText(a.DType, a.Shape), err)
 		}
 	}
 	return nil
 }
 
-func (c *call) addTensor(a *array) error {
-	dtype := a.dtype
+func (c *call) addTensor(a *arguments.Array) error {
+	dtype := a.DType
 	if dtype == dlpack.Bool && c.classic() {
 		dtype = dlpack.ClassicBool
 	}
 	if c.dev.Type == dlpack.CPU {
-		size, err := dlpack.DataSize(a.shape, dtype)
+		size, err := dlpack.DataSize(a.Shape, dtype)
 		if err == nil {
 			err = memory.Check(size)
 		}
@@ -68,17 +69,17 @@ func (c *call) addTensor(a *array) error {
 			return err
 		}
 	}
-	t, err := runtime.NewTensor(dtype, a.shape, c.dev)
+	t, err := runtime.NewTensor(dtype, a.Shape, c.dev)
 	if err != nil {
 		return err
 	}
 	c.tensors, c.args = append(c.tensors, t), append(c.args, t)
 	if c.of == nil {
-		c.of = map[*array]*runtime.Tensor{}
+		c.of = map[*arguments.Array]*runtime.Tensor{}
 	}
 	c.of[a] = t
-	if a.data != nil {
-		return t.CopyFromBytes(a.data)
+	if a.Data != nil {
+		return t.CopyFromBytes(a.Data)
 	}
 	if host := hostBytes(t); host != nil {
 		clear(host)
@@ -125,8 +126,8 @@ func (c *call) once(ctx context.Context) (string, error) {
 }
 
 // write writes the current contents of an output as a .npy file.
-func (c *call) write(w io.Writer, a *array) error {
-	if err := npyfile.WriteHeader(w, a.dtype, a.shape); err != nil {
+func (c *call) write(w io.Writer, a *arguments.Array) error {
+	if err := npyfile.WriteHeader(w, a.DType, a.Shape); err != nil {
 		return err
 	}
 	t := c.of[a]

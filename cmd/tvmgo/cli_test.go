@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/arguments"
 	"tvmgo/internal/inspect"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/version"
@@ -110,11 +111,11 @@ func inputsOf(t *testing.T, function string) (args []string) {
 
 func floats(t *testing.T, path string) []float32 {
 	t.Helper()
-	a := must.Get(readNPY(path))(t)
-	require.Equal(t, dlpack.Float32, a.dtype)
-	values := make([]float32, len(a.data)/4)
+	a := must.Get(arguments.ReadNPY(path))(t)
+	require.Equal(t, dlpack.Float32, a.DType)
+	values := make([]float32, len(a.Data)/4)
 	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(a.data[4*i:]))
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(a.Data[4*i:]))
 	}
 	return values
 }

@@ -6,9 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tvmgo/dlpack"
+	"tvmgo/internal/arguments"
 	"tvmgo/internal/inspect"
-	"tvmgo/internal/npyfile"
 	"tvmgo/runtime"
 	"tvmgo/target"
 )
@@ -129,19 +128,8 @@ func targetOrFile(c *cobra.Command, args []string, typed string) ([]cobra.Comple
 
 // completeLike offers the types with which --like begins. The shape follows without a space.
 func completeLike(c *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	list, directive := complete(likeNames)(c, args, typed)
+	list, directive := complete(func([]string) []string { return arguments.LikeNames() })(c, args, typed)
 	return list, directive | cobra.ShellCompDirectiveNoSpace
-}
-
-// likeNames lists the types of arrays, with the bracket that begins their shape.
-func likeNames([]string) []string {
-	var names []string
-	for _, t := range npyfile.Types() {
-		if t.DType.Code != dlpack.CodeComplex { // --like has no name for it
-			names = append(names, t.DType.String()+"[")
-		}
-	}
-	return names
 }
 
 // completeFlag completes the values of a flag of a command.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/inspect"
 	"tvmgo/runtime"
 )
@@ -22,7 +23,7 @@ func checkModuleFile(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("no such file: check the path")
 	case err != nil:
-		return bare(err)
+		return atomicfile.Cause(err)
 	case info.IsDir():
 		return errors.New("it is a directory: give the module in it")
 	case !info.Mode().IsRegular():

@@ -48,7 +48,7 @@ func checkWritable(path string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return bare(err)
+		return atomicfile.Cause(err)
 	case info.IsDir():
 		return errors.New("it is a directory: name a file in it")
 	case !info.Mode().IsRegular():
@@ -56,7 +56,7 @@ func checkWritable(path string) error {
 	default:
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			return bare(err)
+			return atomicfile.Cause(err)
 		}
 		f.Close()
 	}
@@ -90,7 +90,7 @@ func (o *outFiles) writeEach(content func(i int, w io.Writer) error) error {
 		if err == nil {
 			files = append(files, f)
 			w := bufio.NewWriter(f)
-			err = bare(errors.Join(content(i, w), w.Flush(), f.Finish()))
+			err = atomicfile.Cause(errors.Join(content(i, w), w.Flush(), f.Finish()))
 		}
 		if err != nil {
 			return fmt.Errorf("write %s: %w", o.names[i], err)

@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/export"
 	"tvmgo/export/pack"
+	"tvmgo/internal/arguments"
 )
 
 // packFlags holds the flags of pack.
@@ -172,31 +173,31 @@ func parseTest(text string) (*pack.Vector, error) {
 	}
 	v := &pack.Vector{}
 	for _, item := range split(ins) {
-		value, err := parseArg(item)
+		value, err := arguments.Parse(item)
 		if err != nil {
-			return nil, err
+			return nil, wrong(err)
 		}
 		switch value := value.(type) {
-		case file:
-			a, err := readNPY(string(value))
+		case arguments.File:
+			a, err := arguments.ReadNPY(string(value))
 			if err != nil {
 				return nil, err
 			}
-			v.In = append(v.In, packArray(a))
+			v.In = append(v.In, (*pack.Array)(a))
 		case string:
 			return nil, wrongf("%s: kernels take no strings", item)
-		case outputIndex:
+		case arguments.Output:
 			return nil, wrongf("%s: outputs stand behind the =", item)
 		default:
 			v.In = append(v.In, value)
 		}
 	}
 	for _, item := range split(outs) {
-		a, err := readNPY(item)
+		a, err := arguments.ReadNPY(item)
 		if err != nil {
 			return nil, err
 		}
-		v.Out = append(v.Out, packArray(a))
+		v.Out = append(v.Out, (*pack.Array)(a))
 	}
 	return v, nil
 }
@@ -206,8 +207,4 @@ func split(list string) []string {
 		return nil
 	}
 	return strings.Split(list, ",")
-}
-
-func packArray(a *array) *pack.Array {
-	return &pack.Array{DType: a.dtype, Shape: a.shape, Data: a.data}
 }

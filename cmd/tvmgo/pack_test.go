@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export/pack"
+	"tvmgo/internal/arguments"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
@@ -28,8 +29,8 @@ func kernelFile(t *testing.T) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.c"), []byte(vaddSource), 0o666))
 	for name, data := range map[string][]byte{"one.npy": {0, 0, 128, 63}, "minus.npy": {0, 0, 128, 191},
 		"two.npy": {0, 0, 0, 64}} {
-		like := must.Get(parseLike("float32[1]"))(t)
-		like.data = data
+		like := must.Get(arguments.ParseLike("float32[1]"))(t)
+		like.Data = data
 		f := must.Get(os.Create(filepath.Join(dir, name)))(t)
 		require.NoError(t, write(f, like))
 		require.NoError(t, f.Close())

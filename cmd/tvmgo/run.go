@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/arguments"
 	"tvmgo/internal/inspect"
 	"tvmgo/internal/memory"
 )
@@ -97,8 +98,8 @@ func (f *runFlags) again(args []string) []string {
 
 // parsed is a valid command line of run.
 type parsed struct {
-	inputs  []any // int64, float64, string, outputIndex or file
-	outputs []*array
+	inputs  []any // int64, float64, string, arguments.Output or arguments.File
+	outputs []*arguments.Array
 }
 
 // parse checks everything that does not depend on files and devices.
@@ -114,14 +115,14 @@ func (f *runFlags) parse() (*parsed, error) {
 	}
 	p := &parsed{}
 	for _, text := range f.like {
-		a, err := parseLike(text)
+		a, err := arguments.ParseLike(text)
 		if err != nil {
 			return nil, err
 		}
 		p.outputs = append(p.outputs, a)
 	}
 	for _, text := range f.in {
-		v, err := parseArg(text)
+		v, err := arguments.Parse(text)
 		if big, is := v.(uint64); is && big > math.MaxInt64 {
 			err = fmt.Errorf("--in %s: %d is not an integer of 64 bits with a sign: as uint64 it is i:%d", text, big, int64(big))
 		}
@@ -130,7 +131,7 @@ func (f *runFlags) parse() (*parsed, error) {
 		}
 		p.inputs = append(p.inputs, v)
 	}
-	_, err := arrange(p.inputs, p.outputs)
+	_, err := arguments.Arrange(p.inputs, p.outputs)
 	return p, err
 }
 
@@ -148,13 +149,13 @@ func (f *runFlags) run(ctx context.Context, path, name string, w io.Writer) erro
 		return err
 	}
 	for i, v := range p.inputs {
-		if file, ok := v.(file); ok {
-			if p.inputs[i], err = readNPY(string(file)); err != nil {
+		if file, ok := v.(arguments.File); ok {
+			if p.inputs[i], err = arguments.ReadNPY(string(file)); err != nil {
 				return err
 			}
 		}
 	}
-	arguments, err := arrange(p.inputs, p.outputs)
+	values, err := arguments.Arrange(p.inputs, p.outputs)
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (f *runFlags) run(ctx context.Context, path, name string, w io.Writer) erro
 	defer fn.Close()
 	c := &call{fn: fn, dev: dev, classic: func() bool { return isClassic(path) }}
 	defer c.close()
-	if err := c.addArguments(arguments); err != nil {
+	if err := c.addArguments(values); err != nil {
 		return err
 	}
 	result, err := c.once(ctx)
@@ -186,7 +187,7 @@ func (f *runFlags) run(ctx context.Context, path, name string, w io.Writer) erro
 	}
 	fmt.Fprintf(w, "%s of %s ran on %v\n", name, path, dev)
 	for i, a := range p.outputs {
-		fmt.Fprintf(w, "wrote %s: %s\n", f.out[i], typeText(a.dtype, a.shape))
+		fmt.Fprintf(w, "wrote %s: %s\n", f.out[i], arguments.TypeText(a.DType, a.Shape))
 	}
 	if result != "" {
 		fmt.Fprintf(w, "result: %s\n", result)
@@ -203,10 +204,10 @@ func (f *runFlags) run(ctx context.Context, path, name string, w io.Writer) erro
 }
 
 // checkMemory rejects outputs that do not fit into the machine's memory.
-func checkMemory(outputs []*array, like []string) error {
+func checkMemory(outputs []*arguments.Array, like []string) error {
 	total := int64(0)
 	for i, a := range outputs {
-		size, err := dlpack.DataSize(a.shape, a.dtype)
+		size, err := dlpack.DataSize(a.Shape, a.DType)
 		if err == nil {
 			err = memory.Check(size)
 		}

@@ -32,7 +32,7 @@ func TestRun_TooLarge(t *testing.T) {
 		require.NoFileExists(t, out)
 	}
 	// an .npy file that consists of a hole
-	holes := npyFile(t, "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000,), }", nil)
+	holes := npyFile(t, []int64{1_000_000_000_000}, nil)
 	info := must.Get(os.Stat(holes))(t)
 	if err := os.Truncate(holes, info.Size()+4_000_000_000_000); err != nil {
 		t.Skipf("no such large files here: %v", err)

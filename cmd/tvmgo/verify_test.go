@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export/pack"
+	"tvmgo/internal/arguments"
 	"tvmgo/internal/testing/must"
 )
 
@@ -90,8 +91,8 @@ func TestVerify_LargeIntegers(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	require.NoError(t, os.WriteFile(at("bad.c"), []byte(badKernels), 0o666))
 	for name, data := range map[string][]byte{"two64.npy": {6: 0, 7: 0x40}, "three64.npy": {6: 8, 7: 0x40}} {
-		like := must.Get(parseLike("float64[1]"))(t)
-		like.data = data
+		like := must.Get(arguments.ParseLike("float64[1]"))(t)
+		like.Data = data
 		f := must.Get(os.Create(at(name)))(t)
 		require.NoError(t, write(f, like))
 		require.NoError(t, f.Close())

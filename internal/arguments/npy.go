@@ -1,4 +1,4 @@
-package main
+package arguments
 
 import (
 	"encoding/binary"
@@ -13,18 +13,19 @@ import (
 	"github.com/sbinet/npyio/npy"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/memory"
 	"tvmgo/internal/npyfile"
 )
 
-// array is the contents of a .npy file: elements in row-major order, little-endian.
-type array struct {
-	dtype dlpack.DataType
-	shape []int64
-	data  []byte
+// Array holds elements in row-major order, little-endian, without gaps.
+type Array struct {
+	DType dlpack.DataType
+	Shape []int64
+	Data  []byte // nil if only the type and the shape are given
 }
 
-const npyTypeNames = "bool, int8 to int64, uint8 to uint64, float16, float32, float64, and in inputs complex"
+const typeNames = "bool, int8 to int64, uint8 to uint64, float16, float32, float64, and in inputs complex"
 
 // parseDescr reads a header's element type. swap is the size in bytes of the units whose byte order is reversed, 0 for
 // none.
@@ -35,7 +36,7 @@ func parseDescr(descr string) (t dlpack.DataType, swap int, err error) {
 	}
 	t, known := npyfile.Find(code)
 	if !known {
-		return t, 0, fmt.Errorf("elements of NumPy's type %q are not supported: save it as one of %s", descr, npyTypeNames)
+		return t, 0, fmt.Errorf("elements of NumPy's type %q are not supported: save it as one of %s", descr, typeNames)
 	}
 	if order == '>' {
 		swap = int(t.Bits) / 8
@@ -46,8 +47,8 @@ func parseDescr(descr string) (t dlpack.DataType, swap int, err error) {
 	return t, swap, nil
 }
 
-// readNPY reads a whole file. Big-endian and column-major arrays are converted.
-func readNPY(path string) (*array, error) {
+// ReadNPY reads a whole file. Big-endian and column-major arrays are converted.
+func ReadNPY(path string) (*Array, error) {
 	a, err := readArray(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -59,17 +60,17 @@ func readNPY(path string) (*array, error) {
 	return a, nil
 }
 
-func readArray(path string) (*array, error) {
+func readArray(path string) (*Array, error) {
 	info, err := os.Stat(path) // opening a pipe would wait
 	if err != nil {
-		return nil, bare(err)
+		return nil, atomicfile.Cause(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file: give a .npy file")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, bare(err)
+		return nil, atomicfile.Cause(err)
 	}
 	defer f.Close()
 	header, err := readHeader(f)
@@ -80,46 +81,37 @@ func readArray(path string) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &array{dtype: dtype, shape: []int64{}}
+	a := &Array{DType: dtype, Shape: []int64{}}
 	for _, d := range header.Descr.Shape {
-		a.shape = append(a.shape, int64(d))
+		a.Shape = append(a.Shape, int64(d))
 	}
-	size, err := dlpack.DataSize(a.shape, dtype)
+	size, err := dlpack.DataSize(a.Shape, dtype)
 	if err != nil {
 		return nil, err
 	}
 	at, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
-		return nil, bare(err)
+		return nil, atomicfile.Cause(err)
 	}
 	if have := info.Size() - at; have != size {
-		return nil, fmt.Errorf("%s takes %d bytes, the file has %d: save it again", typeText(dtype, a.shape), size, have)
+		return nil, fmt.Errorf("%s takes %d bytes, the file has %d: save it again", TypeText(dtype, a.Shape), size, have)
 	}
-	if a.data, err = memory.Make(size); err != nil { // never freed
-		return nil, fmt.Errorf("%s: %w", typeText(dtype, a.shape), err)
+	if a.Data, err = memory.Make(size); err != nil { // never freed
+		return nil, fmt.Errorf("%s: %w", TypeText(dtype, a.Shape), err)
 	}
-	if _, err := io.ReadFull(f, a.data); err != nil {
-		return nil, bare(err)
+	if _, err := io.ReadFull(f, a.Data); err != nil {
+		return nil, atomicfile.Cause(err)
 	}
-	reverse(a.data, swap)
+	reverse(a.Data, swap)
 	if header.Descr.Fortran {
-		columns := a.data
+		columns := a.Data
 		defer memory.Free(columns)
-		if a.data, err = memory.Make(size); err != nil {
-			return nil, fmt.Errorf("%s: %w", typeText(dtype, a.shape), err)
+		if a.Data, err = memory.Make(size); err != nil {
+			return nil, fmt.Errorf("%s: %w", TypeText(dtype, a.Shape), err)
 		}
-		rowMajor(a.data, columns, a.shape, int(dtype.Bits)/8)
+		rowMajor(a.Data, columns, a.Shape, int(dtype.Bits)/8)
 	}
 	return a, nil
-}
-
-// bare returns the cause of a file error, because the caller's error already has the path.
-func bare(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // readHeader reads the header and leaves f at the first element. Package npy trusts the header's length and indexes
@@ -137,7 +129,7 @@ func readHeader(f io.ReadSeeker) (h npy.Header, err error) {
 		return h, fmt.Errorf("a header of %d bytes is too long: save it as an array of numbers", length)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return h, bare(err)
+		return h, atomicfile.Cause(err)
 	}
 	defer func() {
 		if recover() != nil {
@@ -182,7 +174,7 @@ func rowMajor(out, data []byte, shape []int64, each int) {
 	}
 }
 
-// typeText returns a type and a shape in the form of --like: "float32[8,8]".
-func typeText(t dlpack.DataType, shape []int64) string {
+// TypeText returns a type and a shape in the form of --like: "float32[8,8]".
+func TypeText(t dlpack.DataType, shape []int64) string {
 	return fmt.Sprintf("%v[%s]", t, strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ","))
 }

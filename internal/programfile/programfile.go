@@ -1,4 +1,6 @@
-package main
+// Package programfile reads a program of package tir from a file, in text or in JSON. Errors name the file, and the line
+// and column as far as they are known.
+package programfile
 
 import (
 	"bytes"
@@ -10,6 +12,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"tvmgo/internal/atomicfile"
 	"tvmgo/tir"
 	tirjson "tvmgo/tir/json"
 	"tvmgo/tir/text"
@@ -18,15 +21,15 @@ import (
 // maxProgram bounds the text of a program.
 const maxProgram = 64 << 20
 
-// readProgram reads and checks a program in text or JSON.
-func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
+// Read reads and checks a program in text or JSON. The path "-" is stdin.
+func Read(stdin io.Reader, path string) (*tir.IRModule, error) {
 	name, from := path, stdin
 	if path == "-" {
 		name = "standard input"
 	} else {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, bare(err))
+			return nil, fmt.Errorf("%s: %w", path, atomicfile.Cause(err))
 		}
 		defer f.Close()
 		from = f
@@ -36,7 +39,7 @@ func readProgram(stdin io.Reader, path string) (*tir.IRModule, error) {
 		err = fmt.Errorf("it has more than %d MiB: that is no program", maxProgram>>20)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, bare(err))
+		return nil, fmt.Errorf("%s: %w", name, atomicfile.Cause(err))
 	}
 	var m *tir.IRModule
 	isJSON := bytes.HasPrefix(bytes.TrimLeft(source, " \t\r\n"), []byte("{"))

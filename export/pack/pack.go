@@ -51,7 +51,7 @@ type function struct {
 // those of export.Library. All checks that need no compiler come first; after an error there is no new file at the
 // path.
 func Library(ctx context.Context, k Kernels, path string, options ...export.Option) error {
-	m, more, err := build(k, path)
+	m, more, err := build(k, path, false)
 	if err != nil {
 		return packError(path, err)
 	}
@@ -71,16 +71,22 @@ func packError(path string, err error) error {
 
 // Module makes the tree of modules that Library exports: the host functions, which import kernels and device code. The
 // caller closes it.
-func Module(k Kernels) (*runtime.Module, error) {
-	m, _, err := build(k, "")
+func Module(k Kernels) (*runtime.Module, error) { return module(k, false) }
+
+// LoadedModule is Module, except that its imports with device code are ready for launches, if the program imports the
+// packages of the devices: Function returns a kernel, whose launch parameters are further arguments.
+func LoadedModule(k Kernels) (*runtime.Module, error) { return module(k, true) }
+
+func module(k Kernels, launched bool) (*runtime.Module, error) {
+	m, _, err := build(k, "", launched)
 	if err != nil {
 		return nil, packError("kernels", err)
 	}
 	return m, nil
 }
 
-func build(k Kernels, path string) (*runtime.Module, []export.Option, error) {
-	p := &packer{path: path, builder: k.Builder}
+func build(k Kernels, path string, launched bool) (*runtime.Module, []export.Option, error) {
+	p := &packer{path: path, builder: k.Builder, launched: launched}
 	if p.builder == "" {
 		p.builder = version.Builder()
 	}
@@ -101,6 +107,7 @@ func build(k Kernels, path string) (*runtime.Module, []export.Option, error) {
 type packer struct {
 	path      string
 	builder   string
+	launched  bool // kernels can be launched without an export
 	inputs    []*input
 	functions []*function
 }
@@ -213,15 +220,18 @@ func (p *packer) module(in *input) (*runtime.Module, error) {
 	case ".o":
 		return runtime.NewStaticLibrary(in.data, nil)
 	case ".spv":
-		return vulkanModule(in, kernels)
+		return p.vulkanModule(in, kernels)
 	}
 	data := in.data
 	if prepare := in.form.kind.prepare; prepare != nil {
 		data = prepare(data, kernels)
 	}
 	format := modulekind.CodeFormat(in.form.suffix[1:])
-	return runtime.NewDeviceSource(in.form.kind.name, &blob.DeviceModule{Format: format.Name(), Functions: kernels,
-		Data: data})
+	m := &blob.DeviceModule{Format: format.Name(), Functions: kernels, Data: data}
+	if p.launched {
+		return runtime.NewDeviceCode(in.form.kind.name, m)
+	}
+	return runtime.NewDeviceSource(in.form.kind.name, m)
 }
 
 // openCLPieces returns a source repeated for each kernel, after a line that names the kernel: runtimes build each piece
@@ -243,7 +253,7 @@ func openCLPieces(source []byte, kernels []blob.Function) []byte {
 
 const pieceMark = "// Function: "
 
-func vulkanModule(in *input, kernels []blob.Function) (*runtime.Module, error) {
+func (p *packer) vulkanModule(in *input, kernels []blob.Function) (*runtime.Module, error) {
 	code, err := spirv.Parse(in.data)
 	if err != nil {
 		return nil, invalid("%w", err)
@@ -265,6 +275,9 @@ func vulkanModule(in *input, kernels []blob.Function) (*runtime.Module, error) {
 			}
 		}
 		m.Shaders = append(m.Shaders, s)
+	}
+	if p.launched {
+		return runtime.NewVulkanCode(m)
 	}
 	return runtime.NewVulkanSource(m)
 }

@@ -1,10 +1,11 @@
-// Package arguments reads the arguments of functions as command lines have them: i:3, f:0.5, s:text, o:1, the array in a
-// .npy file, and the type and shape of an array, float32[8,8].
+// Package arguments reads the arguments of functions as command lines have them: i:3, f:0.5, s:text, o:1, the array in
+// a .npy file, and the type and shape of an array, float32[8,8].
 //
 // Errors of Parse, Arrange and ParseLike are about the command line and name its flag; those of ReadNPY name the file.
 package arguments
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -79,25 +80,32 @@ func Arrange(args []any, outputs []*Array) ([]any, error) {
 	return list, nil
 }
 
-// ParseLike reads the type and shape of an output, "float32[8,8]"; "float32[]" is a scalar.
+// ParseLike reads the type and shape of an output, which a .npy file must be able to hold.
 func ParseLike(text string) (*Array, error) {
-	fail := func(format string, args ...any) (*Array, error) {
-		return nil, fmt.Errorf("--like %s: %s", text, fmt.Sprintf(format, args...))
+	a, err := ParseType(text, LikeNames())
+	if err == nil && npyfile.Descr(a.DType) == "" {
+		err = fmt.Errorf("a .npy file cannot hold %v: choose one of %s", a.DType, typeNames)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("--like %s: %w", text, err)
+	}
+	return a, nil
+}
+
+// ParseType reads a type and a shape, "float32[8,8]"; "float32[]" is a scalar. The error for an unknown type names the
+// most similar one of near, which have the bracket at their end.
+func ParseType(text string, near []string) (*Array, error) {
 	name, rest, found := strings.Cut(text, "[")
 	dims, closed := strings.CutSuffix(rest, "]")
 	if !found || !closed || name == "" {
-		return fail("write a type and a shape, for example float32[8,8]")
+		return nil, errors.New("write a type and a shape, for example float32[8,8]")
 	}
 	dtype, err := dlpack.ParseDataType(name)
 	if err != nil {
-		if near := nearest.Name(name+"[", LikeNames()); near != "" {
-			err = fmt.Errorf("%w; did you mean %q?", err, strings.TrimSuffix(near, "["))
+		if n := nearest.Name(name+"[", near); n != "" {
+			err = fmt.Errorf("%w; did you mean %q?", err, strings.TrimSuffix(n, "["))
 		}
-		return fail("%v", err)
-	}
-	if npyfile.Descr(dtype) == "" {
-		return fail("a .npy file cannot hold %v: choose one of %s", dtype, typeNames)
+		return nil, err
 	}
 	a := &Array{DType: dtype, Shape: []int64{}}
 	for _, d := range strings.Split(dims, ",") {
@@ -106,12 +114,12 @@ func ParseLike(text string) (*Array, error) {
 		}
 		n, err := strconv.ParseInt(strings.TrimSpace(d), 10, 64)
 		if err != nil || n < 0 {
-			return fail("%q is not a dimension: write numbers from 0, with commas between", d)
+			return nil, fmt.Errorf("%q is not a dimension: write numbers from 0, with commas between", d)
 		}
 		a.Shape = append(a.Shape, n)
 	}
 	if _, err := dlpack.DataSize(a.Shape, dtype); err != nil {
-		return fail("%v", err)
+		return nil, err
 	}
 	return a, nil
 }

@@ -1,5 +1,5 @@
-// Package programfile reads a program of package tir from a file, in text or in JSON. Errors name the file, and the line
-// and column as far as they are known.
+// Package programfile reads a program of package tir from a file, in text or in JSON. Errors name the file, and the
+// line and column as far as they are known.
 package programfile
 
 import (

@@ -6,20 +6,37 @@ import (
 	"tvmgo/bench"
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all" // the generators of the devices' kinds
+	"tvmgo/dlpack"
 	"tvmgo/internal/cc"
+	"tvmgo/internal/cpufeatures"
 	"tvmgo/runtime"
+	"tvmgo/target"
 	"tvmgo/tir"
 )
 
-// build generates code of a program for the target of a device. The caller closes the module. A kernel in it,
-// Module.Kernel, needs no C compiler on this machine; a host function, Module.Function, does.
-func build(on *bench.Device, program *tir.IRModule) (*runtime.Module, error) {
-	t, err := runtime.DetectTarget(on.Handle)
+// targetOf returns the target for which programs of a device are built: what the device reports; of the CPU, all
+// instructions that this machine has.
+func targetOf(on *bench.Device) (t *target.Target, err error) {
+	if cpu, more := cpufeatures.HostCPU(); on.Handle.Type == dlpack.CPU && cpu != "" {
+		t, err = target.New(map[string]any{"kind": "llvm", "mtriple": cpufeatures.HostTriple(), "mcpu": cpu, "mattr": more})
+	} else {
+		t, err = runtime.DetectTarget(on.Handle)
+	}
 	if err != nil && runtime.DeviceExists(on.Handle) {
 		return nil, notMeasured("no code can be generated for %s: %v", on.Name, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("build for %s: %w", on.Name, err)
+		return nil, fmt.Errorf("target of %s: %w", on.Name, err)
+	}
+	return t, nil
+}
+
+// build generates code of a program for the target of a device. The caller closes the module. A kernel in it,
+// Module.Kernel, needs no C compiler on this machine; a host function, Module.Function, does.
+func build(on *bench.Device, program *tir.IRModule) (*runtime.Module, error) {
+	t, err := targetOf(on)
+	if err != nil {
+		return nil, err
 	}
 	m, err := codegen.Build(program, t)
 	if err != nil {

@@ -277,7 +277,7 @@ func (w *writer) externCall(e *tir.Call) code {
 	switch old, known := w.externs[e.Name]; {
 	case !known:
 		w.externs[e.Name] = proto
-		if !declared[e.Name] {
+		if !declared[e.Name] && (w.hooks.Reserved == nil || !w.hooks.Reserved(e.Name)) {
 			w.protos.line("%s", proto)
 		}
 	case old != proto:
@@ -286,7 +286,7 @@ func (w *writer) externCall(e *tir.Call) code {
 	return w.result(e.Type, code{e.Name + "(" + strings.Join(args, ", ") + ")", precAtom})
 }
 
-// declared are C functions that the headers declare.
+// declared are C functions that the headers declare. Those with names that a language reserves are declared, too.
 var declared = map[string]bool{"memcpy": true, "memset": true, "memmove": true, "memcmp": true, "strlen": true,
 	"printf": true, "puts": true}
 

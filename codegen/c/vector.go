@@ -25,7 +25,7 @@ type Vectors interface {
 	// Blend returns a in the lanes in which all bits of the mask are set, and b in the lanes in which none is. The mask
 	// has signed lanes as wide as those of t.
 	Blend(t tir.Type, mask, a, b string) string
-	// Has reports whether an intrinsic takes vectors; Call calls it.
+	// Has reports whether an intrinsic, or a function of the language, takes vectors; Call calls it.
 	Has(call *tir.Call) bool
 	Call(call *tir.Call, args []string) string
 }
@@ -166,9 +166,10 @@ func (w *writer) vecText(e tir.Expr) code {
 	return w.gathered(e)
 }
 
-// vecCall returns a call of an intrinsic that the language has for vectors.
+// vecCall returns a call of an intrinsic, or of a function of the language, that the language has for vectors.
 func (w *writer) vecCall(e *tir.Call) (x code, ok bool) {
-	if w.hooks.Vectors == nil || e.Kind != tir.CallIntrinsic || !w.hooks.Vectors.Has(e) {
+	known := e.Kind == tir.CallIntrinsic || e.Kind == tir.CallExtern
+	if w.hooks.Vectors == nil || !known || !w.hooks.Vectors.Has(e) {
 		return code{}, false
 	}
 	args := make([]string, len(e.Args))

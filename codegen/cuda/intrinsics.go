@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"strings"
 
 	"tvmgo/dlpack"
 	"tvmgo/tir"
@@ -19,6 +20,10 @@ func needs(call *tir.Call) (names []string) {
 		return fragmentNeeds(call)
 	case "prefetch":
 		return []string{"prefetch"}
+	case "fma":
+		if tir.Element(call.Type) == tir.Float16 {
+			return []string{"float16_fma"}
+		}
 	case "reinterpret":
 		if name, ok := class(tir.Element(call.Type)); ok {
 			names = append(names, name)
@@ -62,6 +67,10 @@ func intrinsic(call *tir.Call, args []string) (string, error) {
 		return fragmentCall(call, args)
 	case "prefetch":
 		return "tvmgo_prefetch(" + args[0] + ")", nil
+	case "fma":
+		if t == tir.Float16 {
+			return "tvmgo_fma(" + strings.Join(args, ", ") + ")", nil
+		}
 	case "popcount":
 		if t.Bits == 64 {
 			return fmt.Sprintf("(%s)__popcll(%s)", types[t], args[0]), nil

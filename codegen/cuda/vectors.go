@@ -124,9 +124,16 @@ func (vectors) Operator(op tir.BinaryOp, t tir.Type) bool {
 	return (e == tir.Float16 || e == tir.BFloat16) && (op == tir.OpAdd || op == tir.OpSub || op == tir.OpMul)
 }
 
+// Has reports whether a call is that of a function of pairs.
+func (vectors) Has(call *tir.Call) bool {
+	return call.Kind == tir.CallIntrinsic && call.Name == "fma" && tir.Element(call.Type) == tir.Float16
+}
+
+func (vectors) Call(call *tir.Call, args []string) string {
+	return "tvmgo_fma(" + strings.Join(args, ", ") + ")"
+}
+
 // The emitter asks for none of these of vectors that have components.
 
 func (vectors) Convert(tir.Type, string) string               { return "" }
 func (vectors) Blend(tir.Type, string, string, string) string { return "" }
-func (vectors) Has(*tir.Call) bool                            { return false }
-func (vectors) Call(*tir.Call, []string) string               { return "" }

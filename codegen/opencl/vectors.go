@@ -106,12 +106,18 @@ var ofVectors = func() map[string]string {
 }()
 
 func (vectors) Has(call *tir.Call) bool {
+	if call.Kind == tir.CallExtern {
+		return call.Name == "mad" && tir.IsFloat(call.Type)
+	}
 	return strings.HasPrefix(call.Name, "texture2d_") || ofVectors[call.Name] != "" && tir.IsFloat(call.Type)
 }
 
 func (vectors) Call(call *tir.Call, args []string) string {
 	if strings.HasPrefix(call.Name, "texture2d_") {
 		return imageCall(call, args)
+	}
+	if call.Kind == tir.CallExtern {
+		return call.Name + "(" + strings.Join(args, ", ") + ")"
 	}
 	return ofVectors[call.Name] + "(" + strings.Join(args, ", ") + ")"
 }

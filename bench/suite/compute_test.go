@@ -1,0 +1,123 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/bench"
+	"tvmgo/dlpack"
+	"tvmgo/internal/testing/must"
+)
+
+// notHere are the cases of suite compute that the devices of tests cannot measure, with the reasons.
+var notHere = map[dlpack.DeviceType]map[string]string{
+	dlpack.CPU:    {"fp16-": "float32", "half_": "float32"},
+	dlpack.OpenCL: {"fp16-": "float32", "half_": "float32"},
+	dlpack.Vulkan: {"-vec8": "no vectors", "-vec16": "no vectors"},
+}
+
+// Each case of suite compute computes the right values on each device, in short launches.
+func TestCompute_Values(t *testing.T) {
+	for _, of := range []dlpack.DeviceType{dlpack.CPU, dlpack.OpenCL, dlpack.Vulkan} {
+		t.Run(of.String(), func(t *testing.T) {
+			on := testDevice(t, of)
+			for _, p := range computePeaks() {
+				w, err := p.open(t.Context(), on, time.Microsecond)
+				if errors.Is(err, bench.ErrNotMeasured) {
+					reason := ""
+					for part, why := range notHere[of] {
+						if strings.Contains(p.name, part) {
+							reason += why
+						}
+					}
+					require.NotEmpty(t, reason, "%s: %v", p.name, err)
+					require.ErrorContains(t, err, reason)
+					continue
+				}
+				require.NoError(t, err, p.name)
+				how, err := w.Check(t.Context())
+				require.NoError(t, err, p.name)
+				require.Contains(t, how, "exact")
+				took, err := w.Run(t.Context(), 2)
+				require.NoError(t, err)
+				require.Positive(t, took.Wall)
+				require.Positive(t, w.Amount().Ops)
+				require.NoError(t, w.Close())
+			}
+		})
+	}
+}
+
+// A kernel that executes fewer or more steps than it should is wrong.
+func TestCompute_WrongSteps(t *testing.T) {
+	on := testDevice(t, dlpack.CPU)
+	for _, name := range []string{"fp32-scalar", "fp64-vec4", "int32-vec4", "single_precision_compute/float2"} {
+		all := computePeaks()
+		p := all[slices.IndexFunc(all, func(p peak) bool { return p.name == name })]
+		w, err := p.open(t.Context(), on, time.Microsecond)
+		require.NoError(t, err)
+		w.(*peakWork).of.periods++
+		_, err = w.Check(t.Context())
+		require.ErrorIs(t, err, bench.ErrWrongResult)
+		require.ErrorContains(t, err, "result 0 is")
+		w.(*peakWork).of.periods--
+		_, err = w.Check(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+	}
+}
+
+// CUDA's kernels compute the right values, in a few periods: each thread is executed on the CPU.
+func TestCompute_ValuesOnCUDA(t *testing.T) {
+	on := testDevice(t, dlpack.CUDA)
+	for _, of := range peakTypes {
+		for _, width := range []int{1, 2, 4} {
+			p := peakKernelFor(must.Get(targetOf(on))(t), of.t, width, false)
+			p.periods, p.unroll, p.threads = 2, 1, 32
+			w := must.Open(openPeak(t.Context(), on, p, 2, 1))(t)
+			must.Get(w.Check(t.Context()))(t)
+		}
+	}
+}
+
+// The amount is exact, and a launch grows until it takes the time that is aimed for.
+func TestCompute_SizesAdapt(t *testing.T) {
+	on := testDevice(t, dlpack.CPU)
+	p := computePeaks()[0]
+	var groups []int
+	for _, aim := range []time.Duration{time.Microsecond, 4 * time.Millisecond} {
+		w, err := p.open(t.Context(), on, aim)
+		require.NoError(t, err)
+		of := w.(*peakWork).of
+		n := w.Facts()["groups"].(int)
+		groups = append(groups, n)
+		// A multiply-add is two operations, of each element of each chain.
+		require.Equal(t, 2*float64(n*of.chains*of.width*of.periods*16), w.Amount().Ops)
+		require.NoError(t, w.Close())
+	}
+	require.Greater(t, groups[1], groups[0])
+}
+
+func TestCompute_Interrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := computePeaks()[0].open(ctx, testDevice(t, dlpack.CPU), time.Second)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// The limits that others cite are cases or families.
+func TestLimits(t *testing.T) {
+	var ids []string
+	for _, k := range Compute() {
+		ids = append(ids, k.ID(), k.Family)
+	}
+	for _, id := range []string{FP32, FP64, FP16, Int32} {
+		require.Contains(t, ids, id)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"tvmgo/bench"
 	"tvmgo/dlpack"
+	"tvmgo/internal/memory"
 	"tvmgo/runtime"
 )
 
@@ -26,30 +27,29 @@ func sizeName(n int64) string {
 
 // allocations returns the cases that allocate memory and free it. None of them touches the memory while it is timed.
 func allocations() (list []*bench.Case) {
-	for _, n := range allocationSizes {
-		list = append(list, launchCase("allocate_free_"+sizeName(n), "allocate memory of the device and free it",
-			openAllocation([]int64{n}, func(on *bench.Device, _ *runtime.Stream) allocator {
-				return func(n int64) (*runtime.Tensor, error) {
-					return runtime.NewTensor(dlpack.UInt8, []int64{n}, on.Handle)
-				}
-			})))
+	add := func(family string, sizes []int64, doc string, by func(*bench.Device, *runtime.Stream) allocator) {
+		for _, n := range sizes {
+			k := launchCase(family+"_"+sizeName(n), doc+": "+memory.Text(n), openAllocation([]int64{n}, by))
+			k.Family = "launch/" + family
+			list = append(list, k)
+		}
 	}
-	for _, n := range allocationSizes {
-		list = append(list, launchCase("stream_allocate_free_"+sizeName(n),
-			"allocate memory in the order of a stream and free it",
-			openAllocation([]int64{n}, func(_ *bench.Device, s *runtime.Stream) allocator {
-				return func(n int64) (*runtime.Tensor, error) { return s.NewTensor(dlpack.UInt8, []int64{n}) }
-			})))
-	}
+	add("allocate_free", allocationSizes, "allocate memory of the device and free it",
+		func(on *bench.Device, _ *runtime.Stream) allocator {
+			return func(n int64) (*runtime.Tensor, error) {
+				return runtime.NewTensor(dlpack.UInt8, []int64{n}, on.Handle)
+			}
+		})
+	add("stream_allocate_free", allocationSizes, "allocate memory in the order of a stream and free it",
+		func(_ *bench.Device, s *runtime.Stream) allocator {
+			return func(n int64) (*runtime.Tensor, error) { return s.NewTensor(dlpack.UInt8, []int64{n}) }
+		})
 	workspace := func(on *bench.Device, s *runtime.Stream) allocator {
 		return func(n int64) (*runtime.Tensor, error) {
 			return runtime.NewWorkspace(dlpack.UInt8, []int64{n}, on.Handle, s)
 		}
 	}
-	for _, n := range workspaceSizes {
-		list = append(list, launchCase("workspace_"+sizeName(n), "take a workspace from the pool and return it",
-			openAllocation([]int64{n}, workspace)))
-	}
+	add("workspace", workspaceSizes, "take a workspace from the pool and return it", workspace)
 	return append(list, launchCase("workspace_nested",
 		"take workspaces of 4, 16, 64, 256 and 1024 KiB and return them in reverse order",
 		openAllocation(nestedSizes, workspace)))

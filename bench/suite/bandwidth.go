@@ -64,11 +64,12 @@ type copying struct {
 	pattern  pattern
 }
 
-// newCopying returns a copy that the default stream of a device executes.
-func newCopying(on *bench.Device, r *resources, from, to *runtime.Tensor) *copying {
+// newCopying returns a copy that the default stream of a device executes. If the host takes part, as in copies of
+// ordinary memory, only the wall clock sees all of it.
+func newCopying(on *bench.Device, r *resources, from, to *runtime.Tensor, byHost bool) *copying {
 	return &copying{from: from, to: to, Calls: bench.Calls{On: on.Handle, Do: bench.Amount{Bytes: float64(from.Size())},
 		Call: func() error { return to.CopyFromTensor(from, nil) }, Free: []func() error{r.Close},
-		WallOnly: on.Handle.Type == dlpack.CPU}}
+		WallOnly: byHost}}
 }
 
 // Check copies new bytes over others, and compares all of them.
@@ -138,9 +139,9 @@ func openHostCopy(size int64, pinned, toDevice bool) opener {
 			return nil, err
 		}
 		if toDevice {
-			return newCopying(on, r, host, device), nil
+			return newCopying(on, r, host, device, !pinned), nil
 		}
-		return newCopying(on, r, device, host), nil
+		return newCopying(on, r, device, host, !pinned), nil
 	}
 }
 
@@ -158,7 +159,7 @@ func openLocalCopy(size int64) opener {
 		if err != nil {
 			return nil, err
 		}
-		return newCopying(on, r, from, to), nil
+		return newCopying(on, r, from, to, on.Handle.Type == dlpack.CPU), nil
 	}
 }
 
@@ -193,7 +194,7 @@ func openPeerCopy(size int64, read bool) opener {
 		if err != nil {
 			return nil, err
 		}
-		return &streamCopy{resources: r, from: from, to: to, stream: s}, nil
+		return &streamCopy{resources: r, from: from, to: to, stream: s, byHost: true}, nil
 	}
 }
 

@@ -298,6 +298,9 @@ func openParallel(_ context.Context, on *bench.Device, r *resources) (bench.Work
 }
 
 func openIdleSync(_ context.Context, on *bench.Device, r *resources) (bench.Work, error) {
+	if on.Handle.Type == dlpack.CPU {
+		return nil, notMeasured("the caller executes code for a CPU: there is nothing to wait for")
+	}
 	l, err := openLauncher(on, r)
 	if err != nil {
 		return nil, err
@@ -327,11 +330,11 @@ func openStreams(on *bench.Device, r *resources) (a, b *runtime.Stream, err erro
 }
 
 func openStreamWait(_ context.Context, on *bench.Device, r *resources) (bench.Work, error) {
-	l, err := openLauncher(on, r)
+	a, b, err := openStreams(on, r)
 	if err != nil {
 		return nil, err
 	}
-	a, b, err := openStreams(on, r)
+	l, err := openLauncher(on, r)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,9 @@ import (
 	"tvmgo/bench"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/fakecuda"
+	"tvmgo/internal/testing/fakenvml"
 	"tvmgo/internal/testing/must"
+	"tvmgo/runtime"
 )
 
 const childVariable = "TVMGO_TEST_CHILD"
@@ -34,7 +36,11 @@ func inChild(t *testing.T, env ...string) bool {
 
 // The facts of a CUDA device are those of the driver: here the fake one, which has an H200's.
 func TestCUDA_EqualsTheDriver(t *testing.T) {
-	if !inChild(t, "TVMGO_CUDA_LIBRARY="+fakecuda.Build(t)) {
+	var env []string
+	if os.Getenv(childVariable) == "" {
+		env = []string{"TVMGO_CUDA_LIBRARY=" + fakecuda.Build(t), "TVMGO_NVML_LIBRARY=" + fakenvml.Build(t)}
+	}
+	if !inChild(t, env...) {
 		return
 	}
 	d := must.Get(open(dlpack.Device{Type: dlpack.CUDA, ID: 1}, files(map[string]string{
@@ -49,6 +55,16 @@ func TestCUDA_EqualsTheDriver(t *testing.T) {
 	require.Equal(t, "NVIDIA H200", d.Title)
 	require.NotEmpty(t, d.Facts[Library])
 	require.Positive(t, d.Facts[FreeMemory])
+	// Its clock is that of the GPU with its PCI address, not of the one with its index.
+	require.Equal(t, bench.Reading{ClockMHz: ptr(1980), MemoryClockMHz: ptr(3201), Celsius: ptr(61), Watts: ptr(350.25)},
+		must.Get(d.Sensor.Read())(t))
+	t.Setenv("FAKENVML_FAIL_AT", "1,15")
+	_, err := d.Sensor.Read()
+	require.ErrorIs(t, err, runtime.ErrDeviceUnavailable)
+	require.ErrorContains(t, err, "read the sensor: the GPU is lost")
+	t.Setenv("FAKENVML_FAIL_AT", "")
+	require.NoError(t, Close(d))
+	require.Nil(t, d.Sensor)
 	delete(d.Facts, Library)
 	delete(d.Facts, FreeMemory)
 	require.Equal(t, bench.Facts{Processor: "discrete GPU", Architecture: "sm_90", DriverName: "NVIDIA",
@@ -57,5 +73,5 @@ func TestCUDA_EqualsTheDriver(t *testing.T) {
 		SharedLimitOptIn: int64(232448), SharedPerUnit: int64(233472), RegistersLimit: int64(65536),
 		ThreadsLimit: int64(1024), ThreadsPerUnit: int64(2048), ComputeUnits: int64(132), MaximumClock: 1980.0,
 		L2Cache: int64(62914560), DeviceTimer: true, PCIAddress: "0000:29:00.0",
-		UUID: "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae01", PCIeLink: "32.0 GT/s x16"}, d.Facts)
+		UUID: "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae01", PCIeLink: "32.0 GT/s x16", SensorName: "NVML"}, d.Facts)
 }

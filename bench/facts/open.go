@@ -65,6 +65,10 @@ func open(dev dlpack.Device, files fs.FS) (*bench.Device, error) {
 	if d.Title, err = describe(dev, files, d.Facts); err != nil {
 		return nil, fmt.Errorf("open %v: %w", dev, err)
 	}
+	var reads string
+	if d.Sensor, reads = sensorOf(d.Facts, files); reads != "" {
+		d.Facts[SensorName] = reads
+	}
 	return d, nil
 }
 

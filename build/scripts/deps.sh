@@ -56,6 +56,7 @@ drivers
 [ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] || packages vulkan-validationlayers
 command -v glslangValidator >/dev/null 2>&1 || packages glslang-tools # kernels by hand, for comparison (bench/kernels)
 command -v clinfo >/dev/null 2>&1 || packages clinfo # the facts of devices, for comparison (bench/facts)
+command -v clpeak >/dev/null 2>&1 || packages clpeak # figures of devices, for comparison (bench/suite)
 command -v vulkaninfo >/dev/null 2>&1 || packages vulkan-tools # the same
 command -v spirv-val >/dev/null 2>&1 || packages spirv-tools
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv

@@ -52,6 +52,9 @@ for package in ./te/ops ./te; do
     logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run OnDevices "$package"
 done
 
+step "figures of tvmgo bench beside those of clpeak"
+TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m -run LikeClpeak ./bench/suite
+
 step "tests of concurrency, $ROUNDS times"
 logged "$go" test -tags "$TAGS" -count="$ROUNDS" -timeout 60m -run 'Hammer|Concurren|Threads|Parallel|Race|Goroutine' \
   ./runtime/... ./target/... ./export/... ./codegen/... ./cmd/...

@@ -76,9 +76,18 @@ func paired(x, y *Row) (a, b []float64) {
 // row with both a rate of operations and a bandwidth among its limits.
 func (r *Row) compareWithLimits(rows map[string]*Row) {
 	var flops, bandwidth float64
+	highest := 0.0 // rate of operations
+	for _, id := range r.Limits {
+		if limit := rows[id+" on "+r.Device]; limit != nil && (limit.Figure == Flops || limit.Figure == IntOps) {
+			highest = max(highest, limit.Value)
+		}
+	}
 	for _, id := range r.Limits {
 		limit := rows[id+" on "+r.Device]
 		if limit == nil || limit.Value <= 0 {
+			continue
+		}
+		if (limit.Figure == Flops || limit.Figure == IntOps) && limit.Value < highest {
 			continue
 		}
 		share := 0.0

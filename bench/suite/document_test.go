@@ -39,7 +39,8 @@ func rowOf(cases []*bench.Case) string {
 func TestCases_AreDocumented(t *testing.T) {
 	const page = "../../docs/benchmarks.md"
 	text := string(must.Get(os.ReadFile(page))(t))
-	for suite, cases := range map[string][]*bench.Case{"launch": Launch(), "bandwidth": copies()} {
+	for suite, cases := range map[string][]*bench.Case{"launch": Launch(), "bandwidth": copies(),
+		"kernels": Kernels(Options{})} {
 		want := "| Case | Unit | An operation | In other tools |\n|---|---|---|---|\n"
 		families := map[string][]*bench.Case{}
 		for _, k := range cases {

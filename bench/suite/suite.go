@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"tvmgo/bench"
 	"tvmgo/internal/nearest"
@@ -17,7 +18,7 @@ var suites = []struct {
 	{"launch", func(Options) []*bench.Case { return Launch() }},
 	{"bandwidth", func(Options) []*bench.Case { return Bandwidth() }},
 	{"compute", func(Options) []*bench.Case { return Compute() }},
-	{"kernels", func(Options) []*bench.Case { return Kernels() }},
+	{"kernels", Kernels},
 }
 
 // All is the name that selects every suite.
@@ -28,7 +29,17 @@ type Options struct {
 	// WithoutLimits leaves out the limits that the selected cases cite but that were not selected themselves. Rows then
 	// have no share of them.
 	WithoutLimits bool
+
+	// Largest leaves out products of matrices with more rows; 0 leaves out none.
+	Largest int
+
+	// Longest bounds the expected time of a row of suite kernels; 0 is DefaultLongest. A row that would take longer is
+	// not measured, and says so.
+	Longest time.Duration
 }
+
+// DefaultLongest is the bound on the expected time of a row of suite kernels.
+const DefaultLongest = 30 * time.Second
 
 // Names returns the names of the suites, in the order of a report.
 func Names() []string {

@@ -89,7 +89,7 @@ func TestSelect_All(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range cases {
 		require.False(t, seen[k.ID()], k.ID())
-		seen[k.ID()] = true
+		seen[k.ID()], seen[k.Family] = true, true
 		require.Contains(t, Names(), k.Suite)
 		require.NotEmpty(t, k.Doc, k.ID())
 		require.NotContains(t, k.Doc, "\n", k.ID())

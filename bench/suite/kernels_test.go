@@ -1,0 +1,97 @@
+package suite
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/bench"
+	"tvmgo/bench/operators"
+	"tvmgo/dlpack"
+	"tvmgo/internal/testing/cudarun"
+	"tvmgo/internal/testing/gputest"
+	"tvmgo/tir"
+)
+
+// tiny returns each kind of operator at a small size.
+func tiny() []*operators.Operator {
+	return []*operators.Operator{operators.Add(1000), operators.Sum(1000), operators.Transpose(40, 50),
+		operators.Softmax(8, 100), operators.LayerNorm(8, 100), operators.Matmul(32, tir.Float32),
+		operators.Matmul(32, tir.Float16),
+		operators.Conv{Batch: 1, Channels: 8, Height: 7, Width: 7, Out: 8, Kernel: 3}.Operator("conv2d-3x3"),
+		operators.Conv{Batch: 1, Channels: 8, Height: 7, Width: 7, Out: 8, Kernel: 1}.Operator("conv2d-1x1"),
+		operators.Conv{Batch: 1, Channels: 8, Height: 7, Width: 7, Kernel: 3, Depthwise: true}.Operator("conv2d-depthwise"),
+		operators.Heads{Heads: 2, Tokens: 32, Size: 16, Type: tir.Float32}.Operator("attention-f32"),
+		operators.Heads{Heads: 2, Tokens: 32, Size: 16, Type: tir.Float16, Causal: true}.Operator("attention-f16-causal")}
+}
+
+// Every operator is measured on every device, after its result was compared with the reference.
+func TestKernels(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.String(), func(t *testing.T) {
+			on := testDevice(t, kind)
+			gputest.NoLeaks(t, []dlpack.Device{on.Handle})
+			require.Empty(t, measure(t, on, kernelsOf(tiny(), Options{})...))
+		})
+	}
+}
+
+// The cases have the names that users know, each with its limits; Largest leaves out products.
+func TestKernels_Names(t *testing.T) {
+	var names []string
+	for _, k := range Kernels(Options{Largest: 1024}) {
+		names = append(names, k.Name)
+		require.Equal(t, k.Figure == bench.Flops, slices.Contains(k.Limits, FP32), k.Name)
+	}
+	require.Equal(t, []string{"add", "reduction", "transpose", "softmax", "layernorm", "matmul-f32-512",
+		"matmul-f32-1024", "matmul-f16-512", "matmul-f16-1024", "conv2d-resnet50-3x3", "conv2d-resnet50-1x1",
+		"conv2d-mobilenetv2-depthwise", "attention-f32-gpt2", "attention-f32-gpt2-causal", "attention-f16-llama7b",
+		"attention-f16-llama7b-causal"}, names)
+	require.Len(t, Kernels(Options{}), len(names)+6)
+}
+
+// A product that would take too long is not measured, and the reason has the estimate, and how to measure it anyway.
+// The estimate comes from a smaller product, which is executed once for all larger ones.
+func TestKernels_Longest(t *testing.T) {
+	on := &bench.Device{Name: "cpu", Handle: dlpack.Device{Type: dlpack.CPU}}
+	large := []*operators.Operator{operators.Matmul(600, tir.Float32), operators.Matmul(700, tir.Float32)}
+	probes := 0
+	e := &estimates{longest: time.Nanosecond, seconds: map[estimate]float64{}}
+	counting := func(ctx context.Context, on *bench.Device, a *operators.Arrays, r *resources) (func() error, bench.Facts,
+		error) {
+		probes++
+		require.Equal(t, "matmul-f32-512", a.Operator.Name)
+		return openGenerated(ctx, on, a, r)
+	}
+	for _, op := range large {
+		_, err := e.variant("", op, counting)[0].Open(t.Context(), on)
+		require.ErrorIs(t, err, bench.ErrNotMeasured)
+		require.Regexp(t, `an execution would take about .*s, as smaller ones show, and the row .*s: more than the bound `+
+			`of 1ns \(Options.Longest, tvmgo bench --longest\)`, err.Error())
+	}
+	require.Equal(t, 1, probes)
+	e.seconds[estimate{"cpu", "", "matmul-f32-512"}] = 1e-10 // of one operation
+	_, err := e.variant("", large[0], counting)[0].Open(t.Context(), on)
+	require.ErrorContains(t, err, "an execution would take about 43ms, as smaller ones show, and the row 430ms")
+}
+
+// Arrays that do not fit are no failure: the reason names the memory, what is needed and what there is.
+func TestKernels_Memory(t *testing.T) {
+	open := func(kind dlpack.DeviceType, op *operators.Operator) error {
+		_, err := kernelsOf([]*operators.Operator{op}, Options{})[0].Variants[0].Open(t.Context(), testDevice(t, kind))
+		require.ErrorIs(t, err, bench.ErrNotMeasured)
+		return err
+	}
+	huge := operators.Transpose(1<<20, 1<<20)
+	require.ErrorContains(t, open(dlpack.CPU, huge), "the memory of the host is too small: ")
+	require.ErrorContains(t, open(dlpack.Vulkan, operators.Matmul(8192, tir.Float32)),
+		"an array of matmul-f32-8192 has 256.0 MiB, and a storage buffer of vulkan:0 at most 128.0 MiB "+
+			"(max_storage_buffer_range)")
+	cudarun.Use(t).Set(t, "memory", 100<<20)
+	t.Cleanup(func() { cudarun.Use(t).Set(t, "memory", 256<<20) })
+	require.ErrorContains(t, open(dlpack.CUDA, operators.Matmul(4096, tir.Float32)),
+		"the memory of cuda:0 is too small: 192.0 MiB are needed, and 100.0 MiB of ")
+}

@@ -10,6 +10,7 @@ import (
 	"tvmgo/bench"
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all" // the generators of the kinds
+	"tvmgo/codegen/explain"
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
 	"tvmgo/internal/nearest"
@@ -199,15 +200,27 @@ func (p *program) open(_ context.Context, on *bench.Device, _ []*argument) (*ope
 	return o, nil
 }
 
-// ops counts the operations of a call, 0 if they are not known exactly.
-func (p *program) ops(t *target.Target, known map[string]int64) float64 {
+// counted are the targets with which operations are counted: the first one for which the program is valid. They are not
+// those of the devices, because Explain counts whole warps exactly, and so that all rows have the same number.
+var counted = []string{"opencl -thread_warp_size=32 -max_threads_per_block=1024 -max_shared_memory_per_block=1048576",
+	"cuda -arch=sm_90"}
+
+// ops counts the operations of a call by its loops over threads; 0 if they are not known exactly.
+func (p *program) ops(known map[string]int64) float64 {
 	if !p.threads {
 		return 0
 	}
-	r, err := codegen.Explain(p.module, t, codegen.WithSizes(known))
-	if err != nil {
-		return 0
+	for _, text := range counted {
+		if t, err := target.New(text); err == nil {
+			if r, err := codegen.Explain(p.module, t, codegen.WithSizes(known)); err == nil {
+				return operations(r)
+			}
+		}
 	}
+	return 0
+}
+
+func operations(r *explain.Report) float64 {
 	total := 0.0
 	for _, k := range r.Kernels {
 		if k.Work == nil || k.Work.Estimated {

@@ -257,9 +257,13 @@ func check(sig *pack.Signature, list []*argument, given map[string]int64) error 
 		known[name] = size{n, "the sizes"}
 	}
 	for i, p := range sig.Params { // dimensions refer to integers, also to later ones
-		if !p.Tensor {
-			known.bind(p, i, list[i])
+		if p.Tensor {
+			continue
 		}
+		if err := known.checkOne(p, i, list[i]); err != nil {
+			return fmt.Errorf("%s of %s: %w", title(i, p.Name), sig.Call(), err)
+		}
+		known.bind(p, i, list[i])
 	}
 	for i, a := range list {
 		if i >= len(sig.Params) {
@@ -272,6 +276,9 @@ func check(sig *pack.Signature, list []*argument, given map[string]int64) error 
 		p := sig.Params[i]
 		if a.name == "" {
 			a.name = p.Name
+		}
+		if !p.Tensor {
+			continue
 		}
 		if err := known.checkOne(p, i, a); err != nil {
 			return fmt.Errorf("%s of %s: %w", title(i, p.Name), sig.Call(), err)

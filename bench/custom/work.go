@@ -44,9 +44,7 @@ func (k *kernel) prepare(ctx context.Context, s source, on *bench.Device) (*work
 	w.On, w.Known, w.Free = on.Handle, o.facts, []func() error{o.Close}
 	w.Do = bench.Amount{Ops: k.options.Ops, Bytes: float64(need)}
 	if p, is := s.(*program); is && w.Do.Ops == 0 {
-		if t, err := p.targetFor(on); err == nil {
-			w.Do.Ops = p.ops(t, sizesOf(p.sig, k.arguments))
-		}
+		w.Do.Ops = p.ops(sizesOf(p.sig, k.arguments))
 	}
 	w.Call = func() error { return nil }
 	if w.args, err = tensors(k.arguments, on.Handle, o.classic); err != nil {

@@ -1,7 +1,6 @@
 package custom_test
 
 import (
-	"math"
 	"path/filepath"
 	"testing"
 
@@ -166,19 +165,4 @@ kernel void add(global const float* x, global const float* y, global float* z, i
 	require.Contains(t, rows[0].Reason, "argument 2 (z), float32[100]: 1 of 100 elements differ, first at [70]: got 5, want ")
 	require.Contains(t, rows[0].Reason, "as on cpu:0")
 	measured(t, rows[1:])
-}
-
-// A function that accumulates starts from the same arrays again before values overflow; the first result is right.
-func TestAccumulation(t *testing.T) {
-	host := write(t, "double.c", "// twice(x: inout float32[n], n: int32)\n"+
-		"void twice(float* x, int n) { for (int i = 0; i < n; ++i) x[i] *= 1e6f; }\n")
-	k, err := custom.Case([]string{host}, custom.Options{In: []any{float32s(64), int64(64)}})
-	require.NoError(t, err)
-	w := must.Get(k.Variants[0].Open(t.Context(), devices(t, "cpu:0")[0]))(t)
-	defer w.Close()
-	_ = must.Get(w.Check(t.Context()))(t)
-	require.Equal(t, 4, w.Facts()["calls between restores"], "1e6 to the power of 8 is too large")
-	took := must.Get(w.Run(t.Context(), 103))(t)
-	require.Positive(t, took.Wall)
-	require.False(t, math.IsNaN(float64(took.Wall)))
 }

@@ -158,7 +158,7 @@ func (w *work) again(ctx context.Context, first [][]byte) error {
 	}
 	began := time.Now()
 	w.most = 1
-	if finite(w.kernel.arguments, second) {
+	if finite(w.kernel.arguments, first, second) {
 		w.most = 2
 	}
 	for w.most > 1 && w.most < maxBetween && time.Since(began) < searchTime {
@@ -172,7 +172,7 @@ func (w *work) again(ctx context.Context, first [][]byte) error {
 		if err != nil {
 			return err
 		}
-		if !finite(w.kernel.arguments, last) {
+		if !finite(w.kernel.arguments, first, last) {
 			break
 		}
 		w.most *= 2

@@ -71,7 +71,7 @@ func (a *argument) content() ([]byte, error) {
 		return a.elements, nil
 	}
 	if err := memory.Check(a.size()); err != nil {
-		return nil, fmt.Errorf("%s: %w", a, err)
+		return nil, notMeasured("%s: %v", a, err)
 	}
 	data := make([]byte, a.size())
 	if !a.out {
@@ -223,7 +223,7 @@ func contents(args []any) ([][]byte, error) {
 			continue
 		}
 		if err := memory.Check(t.Size()); err != nil {
-			return nil, fmt.Errorf("copy argument %d: %w", i, err)
+			return nil, notMeasured("copy argument %d: %v", i, err)
 		}
 		if list[i] = make([]byte, t.Size()); t.Size() > 0 {
 			if err := t.CopyToBytes(list[i]); err != nil {

@@ -74,8 +74,8 @@ func TestLibrary_Packed(t *testing.T) {
 	require.NoError(t, pack.Library(t.Context(), pack.Kernels{
 		Inputs:    []pack.Input{{Path: write(t, "add.c", addC)}, {Path: write(t, "add.cl", addCL)}},
 		Functions: []pack.Function{{Signature: addSignature}}}, file))
-	k, err := custom.Case([]string{file}, custom.Options{In: []any{float32s(10), float32s(10), custom.Output(0), int64(10)},
-		Out: []*custom.Array{float32s(10)}})
+	k, err := custom.Case([]string{file}, custom.Options{
+		In: []any{float32s(10), float32s(10), custom.Output(0), int64(10)}, Out: []*custom.Array{float32s(10)}})
 	require.NoError(t, err)
 	rows := run(t, k, "opencl:0", "cpu:0", "vulkan:0")
 	measured(t, rows[:2])
@@ -162,7 +162,8 @@ kernel void add(global const float* x, global const float* y, global float* z, i
 	rows = run(t, k, "opencl:0", "cpu:0")
 	require.Equal(t, bench.Wrong, rows[0].Status)
 	require.Empty(t, rows[0].Samples)
-	require.Contains(t, rows[0].Reason, "argument 2 (z), float32[100]: 1 of 100 elements differ, first at [70]: got 5, want ")
+	require.Contains(t, rows[0].Reason, "argument 2 (z), float32[100]: 1 of 100 elements differ, first at [70]: got 5, "+
+		"want ")
 	require.Contains(t, rows[0].Reason, "as on cpu:0")
 	measured(t, rows[1:])
 }

@@ -54,7 +54,8 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{describeCommand, vectorCommand, runCommand}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{describeCommand, vectorCommand, runCommand, benchCommand,
+		benchInTests}, os.Args[1]) {
 		main() // a command started this test program as a child process
 	}
 	status := m.Run()

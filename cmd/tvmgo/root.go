@@ -11,10 +11,10 @@ import (
 
 // commands makes the commands: a new one is added to this list, and nowhere else.
 var commands = []func() *cobra.Command{
-	newBuildCommand, newDevicesCommand, newDiffCommand, newDoctorCommand, newInspectCommand, newPackCommand, newRunCommand,
-	newTargetCommand, newUnpackCommand, newVerifyCommand, newVersionCommand,
+	newBenchCommand, newBuildCommand, newDevicesCommand, newDiffCommand, newDoctorCommand, newInspectCommand,
+	newPackCommand, newRunCommand, newTargetCommand, newUnpackCommand, newVerifyCommand, newVersionCommand,
 	// Hidden: commands of child processes.
-	newDescribeCommand, newVectorCommand, newRunChildCommand,
+	newDescribeCommand, newVectorCommand, newRunChildCommand, newBenchChildCommand,
 }
 
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {

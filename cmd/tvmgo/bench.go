@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tvmgo/bench"
+	"tvmgo/bench/suite"
+)
+
+// benchFlags holds the flags of bench.
+type benchFlags struct {
+	suites, compare, out []string
+	only                 string
+	list, verbose        bool
+	rounds               int
+	confidence           float64
+	time, timeout        time.Duration
+	format               string
+}
+
+func newBenchCommand() *cobra.Command {
+	f := benchFlags{confidence: 0.95, timeout: 5 * time.Minute, format: "txt"}
+	cmd := &cobra.Command{
+		Use:   "bench [--suite NAME]... [--compare DEVICE,...]",
+		Short: "Measure devices, and compare them with each other",
+		Long: `Measure operations on devices in alternating rounds, compare the devices, and say
+why they differ. Every result is checked before it is timed. The report is
+printed on standard output; each --out writes it to a file, whose extension says
+how: ` + strings.Join(formatNames(), ", ") + `.
+
+The measurement runs in a child process. If it crashes, is killed, or exceeds
+--timeout in one step, that row has failed and the others are still measured.
+Ctrl-C keeps what has been measured: the report is printed and written, and says
+that it is incomplete.
+
+The exit status is 1 if an operation fails or has a wrong result.`,
+		Example: `  tvmgo bench --compare cpu,opencl:0,vulkan:0
+  tvmgo bench --suite compute,bandwidth --compare cuda:0 -o run.json -o run.html
+  tvmgo bench --suite all --only 'matmul' --time 2m
+  tvmgo bench --suite kernels --list`,
+		Args:              exactly(0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.suites, "suite", nil,
+		"suites or cases: "+strings.Join(append(suite.Names(), suite.All), ", ")+", or suite/case; may be repeated "+
+			"(default "+strings.Join(defaultSuites, ",")+")")
+	flags.StringSliceVar(&f.compare, "compare", nil,
+		"devices, for example cpu,opencl:0; may be repeated; the first is the base of ratios (default: those present)")
+	flags.StringVar(&f.only, "only", "",
+		"measure the cases whose suite/case matches a regular expression, and their limits")
+	flags.BoolVar(&f.list, "list", false, "list the cases, and measure nothing")
+	flags.StringArrayVarP(&f.out, "out", "o", nil, "file for the report; may be repeated; - is standard output")
+	flags.StringVar(&f.format, "format", f.format, "format of standard output: "+strings.Join(formatNames(), ", "))
+	flags.IntVar(&f.rounds, "rounds", 0, "samples of each row, at most (default 21)")
+	flags.DurationVar(&f.time, "time", 0, "time for the whole run, about; cases for which it is too short are left out")
+	flags.DurationVar(&f.timeout, "timeout", f.timeout, "time limit of a step, such as a check: the row has then failed")
+	flags.Float64Var(&f.confidence, "confidence", f.confidence, "confidence of intervals, from 0.5")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each row on standard error when it has been measured")
+	completeFlag(cmd, "suite", func([]string) []string { return append(suite.Names(), suite.All) })
+	completeFlag(cmd, "compare", devicesHere)
+	completeFlag(cmd, "format", func([]string) []string { return formatNames() })
+	return cmd
+}
+
+// defaultSuites are measured if --suite is absent.
+var defaultSuites = []string{"launch", "bandwidth"}
+
+// check rejects invalid command lines, and returns what is to be measured.
+func (f *benchFlags) check() (*benchTask, error) {
+	t := &benchTask{Suites: f.suites, Only: f.only, Devices: f.compare, List: f.list,
+		Config: bench.Config{Rounds: f.rounds, Confidence: f.confidence}}
+	if len(t.Suites) == 0 {
+		t.Suites = defaultSuites
+		if f.only != "" {
+			t.Suites = []string{suite.All}
+		}
+	}
+	const mostRounds = 100_000
+	switch {
+	case f.rounds < 0 || f.rounds > mostRounds:
+		return nil, wrongf("--rounds %d: give a number from 1 to %d", f.rounds, mostRounds)
+	case f.time < 0:
+		return nil, wrongf("--time %v: give a time above zero, for example 2m", f.time)
+	case f.timeout <= 0:
+		return nil, wrongf("--timeout %v: give a time above zero, for example 10s", f.timeout)
+	case math.IsNaN(f.confidence) || f.confidence < 0.5 || f.confidence >= 1:
+		return nil, wrongf("--confidence %v: give a number from 0.5 to 0.999", f.confidence)
+	}
+	if _, err := formatOf("." + f.format); err != nil {
+		return nil, wrongf("--format %s: %w", f.format, err)
+	}
+	return t, nil
+}
+
+func (f *benchFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+	task, err := f.check()
+	if err != nil {
+		return err
+	}
+	files, err := newReportFiles(f.out)
+	if err != nil {
+		return err
+	}
+	r := &benchRun{task: *task, limit: f.timeout}
+	r.watcher = newBenchWatcher(stderr, f.verbose, func(p *benchPlan) string {
+		r.task.Config.Case, r.task.Config.WarmUp = f.times(p)
+		return planText(p, f.about(p))
+	})
+	report := &bench.Report{Schema: bench.Schema, Started: time.Now().UTC().Truncate(time.Second),
+		Machine: bench.ThisMachine(), Rows: []*bench.Row{}, Devices: []bench.DeviceInfo{}}
+	began := time.Now()
+	if f.time > 0 {
+		r.task.Until = began.Add(f.time)
+	}
+	report.Ended, err = r.measure(ctx)
+	r.watcher.end()
+	switch {
+	case err != nil:
+		return err
+	case r.plan == nil: // interrupted
+		return context.Cause(ctx)
+	case f.list:
+		return writePlan(stdout, r.plan)
+	}
+	report.Took, report.Config = time.Since(began), r.task.Config
+	report.Devices, report.Rows = r.plan.Devices, append(report.Rows, r.rows...)
+	bench.Evaluate(report)
+	err = errors.Join(files.write(report), f.print(stdout, report))
+	if interrupted := context.Cause(ctx); interrupted != nil {
+		return errors.Join(interrupted, err)
+	}
+	return errors.Join(err, failedRows(report))
+}
+
+// failedRows returns an error that names the rows that failed, or had a wrong result.
+func failedRows(r *bench.Report) error {
+	var names []string
+	measured := 0
+	for _, row := range r.Rows {
+		switch row.Status {
+		case bench.Failed, bench.Wrong:
+			names = append(names, row.ID()+": "+string(row.Status))
+		case bench.Measured:
+			measured++
+		}
+	}
+	switch {
+	case len(names) == 1:
+		return errors.New(names[0])
+	case len(names) > 1:
+		return fmt.Errorf("%d of %d rows have no result, first %s", len(names), len(r.Rows), names[0])
+	case measured == 0 && r.Ended == "":
+		return errors.New("nothing was measured: the report has the reasons")
+	case r.Ended != "":
+		return errors.New(r.Ended)
+	}
+	return nil
+}
+
+// writePlan lists cases.
+func writePlan(w io.Writer, p *benchPlan) error {
+	var b strings.Builder
+	for _, k := range p.Cases {
+		fmt.Fprintf(&b, "%-36s %-7s %s\n", k.ID, k.Figure.Unit(), k.Doc)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// times returns the time of a case, and of the warm-up of a row; 0 for the defaults.
+func (f *benchFlags) times(p *benchPlan) (of, warmUp time.Duration) {
+	if f.time == 0 || len(p.Cases) == 0 || len(p.Devices) == 0 {
+		return 0, 0
+	}
+	each := f.time / time.Duration(len(p.Cases))
+	return max(each*2/3, time.Millisecond), max(each/3/time.Duration(len(p.Devices)), time.Millisecond)
+}
+
+// about returns the time that a plan needs.
+func (f *benchFlags) about(p *benchPlan) time.Duration {
+	if f.time > 0 {
+		return f.time
+	}
+	rows := 0
+	for _, k := range p.Cases {
+		rows += k.Variants * len(p.Devices)
+	}
+	const row = 700 * time.Millisecond // preparing, checking, warming up and measuring
+	return time.Duration(rows) * row
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tvmgo/bench"
+	"tvmgo/bench/suite"
 	"tvmgo/dlpack"
 )
 
@@ -20,6 +21,7 @@ type kernel struct {
 	options   Options
 	sources   []source
 	arguments []*argument
+	ops       float64 // of a call; 0 if unknown
 	reference reference
 }
 
@@ -34,12 +36,38 @@ func Case(files []string, o Options) (*bench.Case, error) {
 	if name == "" {
 		name = k.sources[0].function()
 	}
-	c := &bench.Case{Suite: Suite, Name: name, Doc: k.doc(), Figure: o.Figure,
-		Limits: []string{"bandwidth/global"}, Variants: []bench.Variant{{Open: k.open}}}
-	if c.Figure == "" {
+	c := &bench.Case{Suite: Suite, Name: name, Doc: k.doc(), Figure: o.Figure, Limits: k.limits(),
+		Variants: []bench.Variant{{Open: k.open}}}
+	switch c.Figure {
+	case "":
 		c.Figure = bench.Time
+	case bench.Flops, bench.IntOps:
+		if k.ops == 0 {
+			return nil, fmt.Errorf("the figure %s needs the number of operations of a call, which only programs with loops "+
+				"over threads have: give it", c.Figure)
+		}
+	case bench.Bandwidth:
+		if bytesOf(k.arguments) == 0 {
+			return nil, fmt.Errorf("the figure %s needs arrays, and %s has none", c.Figure, name)
+		}
 	}
 	return c, nil
+}
+
+// limits returns the limits of the suites: the bandwidth, and the rate for the first type of array that has one.
+func (k *kernel) limits() []string {
+	list := []string{suite.GlobalBandwidth}
+	if k.ops == 0 {
+		return list
+	}
+	rates := map[dlpack.DataType]string{dlpack.Float32: suite.FP32, dlpack.Float64: suite.FP64,
+		dlpack.Float16: suite.FP16, dlpack.Int32: suite.Int32}
+	for _, a := range k.arguments {
+		if a.array != nil && rates[a.array.DType] != "" {
+			return append(list, rates[a.array.DType])
+		}
+	}
+	return list
 }
 
 // doc describes a call: "add of add.cl, add.spv: x float32[8], y float32[8]".
@@ -135,6 +163,12 @@ func (k *kernel) resolve() (err error) {
 			if err := check(sig, k.arguments, k.options.Sizes); err != nil {
 				return fmt.Errorf("%s: %w", s.path(), err)
 			}
+		}
+	}
+	k.ops = k.options.Ops
+	for _, s := range k.sources {
+		if p, is := s.(*program); is && k.ops == 0 {
+			k.ops = p.ops(sizesOf(p.sig, k.arguments))
 		}
 	}
 	return k.checkExpected()

@@ -35,11 +35,7 @@ func (k *kernelFile) serves(t dlpack.DeviceType) (bool, error) {
 	return true, nil
 }
 
-// maxSource bounds the part of a file in which a signature is searched.
-const maxSource = 1 << 20
-
-// commentSignature returns the signature in the first comment of a source that has one, and why a comment with
-// parentheses is none.
+// commentSignature returns the signature in the first comment of a source; nil if it has none.
 func commentSignature(path string) (*pack.Signature, error) {
 	switch filepath.Ext(path) {
 	case ".cl", ".cu", ".c", ".ptx":
@@ -47,45 +43,17 @@ func commentSignature(path string) (*pack.Signature, error) {
 		return nil, nil
 	}
 	info, err := os.Stat(path)
-	if err != nil || memory.Check(info.Size()) != nil {
-		return nil, err
+	if err == nil {
+		err = memory.Check(info.Size())
 	}
-	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	text = text[:min(len(text), maxSource)]
-	var why error
-	try := func(paragraph string) *pack.Signature {
-		if !strings.Contains(paragraph, "(") {
-			return nil
-		}
-		sig, err := pack.ParseSignature(strings.TrimSpace(paragraph))
-		if err == nil {
-			return sig
-		}
-		var detail *pack.SignatureError
-		if why == nil && errors.As(err, &detail) && strings.Contains(paragraph, "launch ") {
-			why = err
-		}
-		return nil
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
 	}
-	paragraph := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		comment, is := strings.CutPrefix(line, "//")
-		if is && strings.TrimSpace(comment) != "" {
-			paragraph += strings.TrimSpace(comment) + " "
-			continue
-		}
-		if sig := try(paragraph); sig != nil {
-			return sig, nil
-		}
-		if paragraph = ""; !is && line != "" && !strings.HasPrefix(line, "#") {
-			return nil, why // the code begins
-		}
-	}
-	return try(paragraph), why
+	return pack.FindSignature(source)
 }
 
 // launchSignature makes a signature of a kernel from the arguments and the sizes of a launch.

@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/bench"
 	"tvmgo/bench/custom"
+	"tvmgo/bench/suite"
 	"tvmgo/codegen"
 	"tvmgo/export"
 	"tvmgo/export/pack"
@@ -57,7 +58,8 @@ func fat(t *testing.T) string {
 // One library runs on each device that it has a variant for, and each result is compared with the CPU's: also if the
 // CPU is not among the devices.
 func TestLibrary_Fat(t *testing.T) {
-	k, err := custom.Case([]string{fat(t)}, custom.Options{Function: "add", In: []any{float32s(1000), float32s(1000)},
+	file := fat(t)
+	k, err := custom.Case([]string{file}, custom.Options{Function: "add", In: []any{float32s(1000), float32s(1000)},
 		Out: []*custom.Array{float32s(1000)}})
 	require.NoError(t, err)
 	rows := run(t, k, "opencl:0", "vulkan:0", "cpu:0")
@@ -66,6 +68,13 @@ func TestLibrary_Fat(t *testing.T) {
 	require.Equal(t, rows[0].Checked, rows[1].Checked)
 	require.Equal(t, "not verified: it is what other devices are compared with", rows[2].Checked)
 	require.Equal(t, bench.Time, rows[0].Figure)
+
+	// The library has the signature of the function: a call with wrong arguments is not made.
+	k, err = custom.Case([]string{file}, custom.Options{Function: "add", In: []any{float32s(10), float32s(9), float32s(10)}})
+	require.NoError(t, err)
+	row := run(t, k, "opencl:0")[0]
+	require.Equal(t, bench.Failed, row.Status)
+	require.Contains(t, row.Reason, "argument 1 (y) of add")
 }
 
 // Kernels that tvmgo pack put into a library are called with their signature, which the library has.
@@ -116,7 +125,10 @@ func TestPrograms(t *testing.T) {
 	rows := run(t, k, "cpu:0", "opencl:0", "vulkan:0")
 	measured(t, rows)
 	require.Equal(t, "3 arrays with 3000 elements, compared with cpu:0", rows[1].Checked)
-	require.Equal(t, 1000.0, rows[1].Amount.Ops)
+	for _, r := range rows {
+		require.Equal(t, 1000.0, r.Amount.Ops)
+	}
+	require.Equal(t, []string{suite.GlobalBandwidth, suite.FP32}, k.Limits)
 	require.Contains(t, rows[2].Facts["target"], "vulkan")
 
 	k, err = custom.Case([]string{gpu}, sized)

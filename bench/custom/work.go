@@ -42,10 +42,7 @@ func (k *kernel) prepare(ctx context.Context, s source, on *bench.Device) (*work
 	}
 	w := &work{kernel: k, on: on, file: s.path(), opened: o, sure: o.sure}
 	w.On, w.Known, w.Free = on.Handle, o.facts, []func() error{o.Close}
-	w.Do = bench.Amount{Ops: k.options.Ops, Bytes: float64(need)}
-	if p, is := s.(*program); is && w.Do.Ops == 0 {
-		w.Do.Ops = p.ops(sizesOf(p.sig, k.arguments))
-	}
+	w.Do = bench.Amount{Ops: k.ops, Bytes: float64(need)}
 	w.Call = func() error { return nil }
 	if w.args, err = tensors(k.arguments, on.Handle, o.classic); err != nil {
 		return nil, errors.Join(err, w.Close())

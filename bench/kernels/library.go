@@ -111,13 +111,9 @@ func packHand(ctx context.Context, file, kind string, c Case, by By) error {
 	if err != nil {
 		return err
 	}
-	var signature string
-	for line := range strings.Lines(string(text)) {
-		part, comment := strings.CutPrefix(line, "//")
-		if !comment {
-			break
-		}
-		signature += part
+	signature, err := pack.FindSignature(text)
+	if err != nil {
+		return err
 	}
 	folder, err := os.MkdirTemp("", "kernels")
 	if err != nil {
@@ -137,5 +133,5 @@ func packHand(ctx context.Context, file, kind string, c Case, by By) error {
 		source = code
 	}
 	return pack.Library(ctx, pack.Kernels{Inputs: []pack.Input{{Path: source}},
-		Functions: []pack.Function{{Signature: signature}}}, file)
+		Functions: []pack.Function{{Signature: signature.String()}}}, file)
 }

@@ -26,7 +26,8 @@ func TestCUDA(t *testing.T) {
 	cudarun.Use(t)
 	sized := custom.Options{Sizes: map[string]int64{"n": 100}, Figure: bench.Bandwidth}
 	for _, files := range [][]string{{write(t, "add.cu", addCU), write(t, "add.c", addC), write(t, "add.cl", addCL)},
-		{write(t, "gpu.tir", gpuTIR), write(t, "cpu.tir", cpuTIR)}} {
+		{write(t, "gpu.tir", gpuTIR), write(t, "cpu.tir", cpuTIR)},
+		{"../../examples/bench/triad.cu", "../../examples/bench/triad.cl", "../../examples/bench/triad.c"}} {
 		k, err := custom.Case(files, sized)
 		require.NoError(t, err)
 		rows := run(t, k, "cuda:0", "opencl:0")

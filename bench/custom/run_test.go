@@ -70,7 +70,8 @@ func TestLibrary_Fat(t *testing.T) {
 	require.Equal(t, bench.Time, rows[0].Figure)
 
 	// The library has the signature of the function: a call with wrong arguments is not made.
-	k, err = custom.Case([]string{file}, custom.Options{Function: "add", In: []any{float32s(10), float32s(9), float32s(10)}})
+	k, err = custom.Case([]string{file}, custom.Options{Function: "add",
+		In: []any{float32s(10), float32s(9), float32s(10)}})
 	require.NoError(t, err)
 	row := run(t, k, "opencl:0")[0]
 	require.Equal(t, bench.Failed, row.Status)
@@ -178,4 +179,17 @@ kernel void add(global const float* x, global const float* y, global float* z, i
 		"want ")
 	require.Contains(t, rows[0].Reason, "as on cpu:0")
 	measured(t, rows[1:])
+}
+
+// The example's files are one case.
+func TestExample(t *testing.T) {
+	at := func(name string) string { return "../../examples/bench/" + name }
+	o := custom.Options{Sizes: map[string]int64{"n": 1000}, Figure: bench.Bandwidth}
+	for _, files := range [][]string{{at("triad.c"), at("triad.cl"), at("triad.cu")}, {at("triad.tir"), at("triad.c")}} {
+		k, err := custom.Case(files, o)
+		require.NoError(t, err)
+		rows := run(t, k, "cpu:0", "opencl:0")
+		measured(t, rows)
+		require.Equal(t, "3 arrays with 3000 elements, compared with cpu:0", rows[1].Checked)
+	}
 }

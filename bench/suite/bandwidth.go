@@ -17,8 +17,8 @@ var copySizes = []int64{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20
 const pairSize = 64 << 20
 
 // Bandwidth returns the cases of suite bandwidth: copies between host and device, on a device, and between devices. A
-// copied byte counts once, as in nvbandwidth and clpeak, although it is read and written.
-func Bandwidth() []*bench.Case { return copies() }
+// copied byte counts once, as in nvbandwidth and clpeak, although it is read and written. [MemoryKernels] follow.
+func Bandwidth() []*bench.Case { return append(copies(), MemoryKernels()...) }
 
 // copies returns the cases that copy memory.
 func copies() (list []*bench.Case) {

@@ -16,6 +16,7 @@ const (
 	TF32Matrix     = "compute/tf32-matrix"      // of float32 rounded to TensorFloat-32, with sums of float32
 	Int8Matrix     = "compute/int8-matrix"      // of int8, with sums of int32
 
-	GlobalBandwidth = "bandwidth/global" // a kernel's copy of global memory
-	LocalBandwidth  = "bandwidth/local"  // reads and writes of shared memory
+	GlobalBandwidth = "bandwidth/global"                  // a kernel's copy of global memory
+	GlobalRead      = "bandwidth/global_memory_bandwidth" // a kernel's reads of global memory
+	LocalBandwidth  = "bandwidth/local"                   // reads and writes of shared memory
 )

@@ -45,18 +45,23 @@ func TestNeedMemory(t *testing.T) {
 	}
 }
 
-// Memory that the driver reports as free, but does not allocate, is a reason as well.
+// Memory that the driver does not allocate is a reason as well.
 func TestCases_OutOfMemory(t *testing.T) {
 	driver := cudarun.Use(t)
 	on := &bench.Device{Name: "cuda:0", Handle: dlpack.Device{Type: dlpack.CUDA}}
-	for _, id := range []string{"launch/kernel_launch_latency", "bandwidth/device_local_copy_4KiB",
-		"bandwidth/host_to_device_memcpy_pageable_4KiB"} {
-		driver.FailAt(1, 2, "cuMemAlloc*")
+	driver.Set(t, "memory", 1)
+	t.Cleanup(func() { driver.Set(t, "memory", 256<<20) })
+	for id, want := range map[string]string{
+		"launch/kernel_launch_latency":                           "CUDA_ERROR_OUT_OF_MEMORY",
+		"launch/function_call":                                   "CUDA_ERROR_OUT_OF_MEMORY",
+		"bandwidth/device_local_copy_4KiB":                       "the memory of cuda:0 is too small: 8.0 KiB are needed, and 1 bytes of",
+		"launch/allocate_free_4KiB":                              "the memory of cuda:0 is too small: 4.0 KiB are needed, and 1 bytes of",
+		"launch/stream_allocate_free_64MiB":                      "the memory of cuda:0 is too small: 64.0 MiB are needed, and 1 bytes of",
+		"bandwidth/host_to_device_bidirectional_memcpy_ce_64MiB": "the memory of cuda:0 is too small: 192.0 MiB are needed",
+	} {
 		err := try(t.Context(), named(t, id), on)
-		require.True(t, driver.Failed())
-		driver.FailAt(0, 0)
 		require.ErrorIs(t, err, bench.ErrNotMeasured, id)
-		require.ErrorContains(t, err, "CUDA_ERROR_OUT_OF_MEMORY", id)
+		require.ErrorContains(t, err, want, id)
 	}
 }
 

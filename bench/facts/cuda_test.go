@@ -75,3 +75,27 @@ func TestCUDA_EqualsTheDriver(t *testing.T) {
 		L2Cache: int64(62914560), DeviceTimer: true, PCIAddress: "0000:29:00.0",
 		UUID: "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae01", PCIeLink: "32.0 GT/s x16", SensorName: "NVML"}, d.Facts)
 }
+
+// What the driver reports about a kernel: here the fake one, whose kernels have 32 registers.
+func TestOfModule_CUDA(t *testing.T) {
+	var env []string
+	if os.Getenv(childVariable) == "" {
+		env = []string{"TVMGO_CUDA_LIBRARY=" + fakecuda.Build(t), "FAKECUDA_KERNELS=" + fakecuda.Kernels(t)}
+	}
+	if !inChild(t, env...) {
+		return
+	}
+	d := must.Get(Open(dlpack.Device{Type: dlpack.CUDA}))(t)
+	m := must.Open(runtime.NewDeviceModule("cuda", "ptx", []byte(fakecuda.StandardPTX), runtime.KernelType{Name: "scale",
+		Args: []dlpack.DataType{dlpack.Handle, dlpack.Float32, dlpack.Int32}, DynamicShared: true}))(t)
+	f := OfModule(m, "scale", d, runtime.LaunchConfig{Grid: runtime.Dim3{7, 2}, Block: runtime.Dim3{48},
+		SharedBytes: 40000})
+	known(t, row, f)
+	for _, name := range []string{Instructions, InstructionMix, InstructionsFrom} { // of the fake's PTX
+		delete(f, name)
+	}
+	require.Equal(t, bench.Facts{KernelName: "scale", KernelCount: 1, ResourcesFrom: "driver", Registers: int64(32),
+		LocalMemory: int64(0), ConstantMemory: int64(0), SharedMemory: int64(40000), BlockLimit: int64(1024),
+		ThreadsPerBlock: int64(48), BlockCount: int64(14), BlocksPerUnit: int64(5), // by shared memory
+		Occupancy: 5 * 64 / 2048.0}, f)
+}

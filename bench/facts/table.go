@@ -53,6 +53,34 @@ const (
 	SensorName       = "sensor"
 )
 
+// The facts of a row.
+const (
+	KernelName         = "kernel"
+	KernelCount        = "kernels"
+	ThreadsPerBlock    = "threads per block"
+	BlockCount         = "blocks"
+	Registers          = "registers"
+	Spills             = "spills"
+	LocalMemory        = "local memory"
+	SharedMemory       = "shared memory"
+	ConstantMemory     = "constant memory"
+	BlockLimit         = "largest block"
+	BlockMultiple      = "block multiple"
+	ResourcesFrom      = "resources from"
+	Occupancy          = "occupancy"
+	BlocksPerUnit      = "blocks per compute unit"
+	Instructions       = "instructions"
+	InstructionMix     = "instruction mix"
+	InstructionsFrom   = "instructions from"
+	EstimatedOccupancy = "estimated occupancy"
+	EstimatedLimit     = "estimated occupancy limit"
+	EstimatedMoved     = "estimated bytes moved"
+	EstimatedNeeded    = "estimated bytes needed"
+	EstimatedOps       = "estimated operations"
+	EstimatedIntensity = "estimated intensity"
+	EstimatedBound     = "estimated bound"
+)
+
 // Fact describes a fact.
 type Fact struct {
 	Name    string
@@ -114,6 +142,46 @@ var table = []Fact{
 	{MinimumClock, "MHz", device, "the lowest clock of the processor", "CPU: cpufreq"},
 	{Turbo, "", device, "whether clocks above the nominal one are permitted", "CPU: cpufreq"},
 	{SensorName, "", device, "what reads clock, temperature and power during the run", "NVML, sysfs"},
+
+	{"target", "", row, "the target for which a program was built", "`tvmgo bench` of a `.tir` file"},
+	{"calls between restores", "", row, "calls after which arrays that the function changes are restored",
+		"`tvmgo bench` of a function"},
+	{"vector width", "", row, "elements of the vectors that a peak kernel computes with", "suite compute"},
+	{"chains", "", row, "independent sequences of multiply-adds in a thread", "suite compute"},
+	{"multiply-adds", "", row, "multiply-adds of a thread in each chain", "suite compute"},
+	{"groups", "", row, "blocks of a launch", "suite compute"},
+	{KernelName, "", row, "the kernel that the facts below are of: the one that moves most bytes", "program"},
+	{KernelCount, "", row, "kernels that a call launches", "program"},
+	{ThreadsPerBlock, "", row, "threads of a block in a launch", "program; SPIR-V"},
+	{BlockCount, "", row, "blocks of the grid", "program"},
+	{Registers, "", row, "32-bit registers of a thread", "CUDA: driver, else compiler"},
+	{Spills, "bytes", row, "that a thread stores to memory because it has too few registers", "CUDA: compiler"},
+	{LocalMemory, "bytes", row, "memory of a thread: its arrays and spilled registers",
+		"CUDA: driver, else compiler; OpenCL: driver (private memory)"},
+	{SharedMemory, "bytes", row, "shared memory of a block, with what the launch adds",
+		"CUDA: driver, else compiler; OpenCL: driver; Vulkan: SPIR-V"},
+	{ConstantMemory, "bytes", row, "constant memory of the kernel", "CUDA: driver, else compiler"},
+	{BlockLimit, "", row, "threads that a block of this kernel can have", "CUDA, OpenCL: driver"},
+	{BlockMultiple, "", row, "of which the threads of a block should be a multiple", "OpenCL: driver"},
+	{ResourcesFrom, "", row, "what reports registers and memory: driver, compiler or SPIR-V", "all"},
+	{BlocksPerUnit, "", row, "blocks that a compute unit executes at the same time", "CUDA: driver"},
+	{Occupancy, "share", row, "threads on a compute unit, of those that it can have", "CUDA: driver"},
+	{Instructions, "", row, "instructions of the kernel's code; each counts once, in however many iterations it runs",
+		"as `instructions from`"},
+	{InstructionMix, "", row, "their number by class, the most frequent first", "as `instructions from`"},
+	{InstructionsFrom, "", row, "the code in which instructions are counted: SPIR-V; PTX; PTX by NVRTC, which an " +
+		"assembler still changes; OpenCL C, where operators and calls are counted", "all but the CPU"},
+	{EstimatedOccupancy, "share", row, "occupancy by the limits of the GPU's generation", "estimate: `codegen.Explain`"},
+	{EstimatedLimit, "", row, "what limits it: warps, blocks, registers, shared memory", "estimate: `codegen.Explain`"},
+	{EstimatedMoved, "bytes", row, "32 for each sector of each request to global memory, without caches; of all kernels",
+		"estimate: `codegen.Explain`"},
+	{EstimatedNeeded, "bytes", row, "read or written if each byte of an array is accessed once; of all kernels",
+		"estimate: `codegen.Explain`"},
+	{EstimatedOps, "", row, "operations on values, without those on indices; of all kernels",
+		"estimate: `codegen.Explain`"},
+	{EstimatedIntensity, "", row, "estimated operations per byte that is needed", "estimate: `codegen.Explain`"},
+	{EstimatedBound, "", row, "memory, compute or cache: what the kernel should wait for, by the peak figures of the " +
+		"target's GPU", "estimate: `codegen.Explain`"},
 }
 
 // Check returns an error for facts of a device or of a row that [Table] does not have, or whose values have other types

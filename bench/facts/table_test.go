@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the tables of docs/benchmarks.md"
 func TestTable_EqualsTheDocumentation(t *testing.T) {
 	const page = "../../docs/benchmarks.md"
 	text := string(must.Get(os.ReadFile(page))(t))
-	for of, heading := range map[string]string{device: "### Facts of a device"} {
+	for of, heading := range map[string]string{device: "### Facts of a device", row: "### Facts of a row"} {
 		want := "| Fact | Unit | Meaning | Source |\n|---|---|---|---|\n"
 		for _, f := range Table() {
 			if f.Of == of {
@@ -30,7 +30,7 @@ func TestTable_EqualsTheDocumentation(t *testing.T) {
 		section := regexp.MustCompile(`(?s)\n` + heading + `\n[^#|]*?((\|[^\n]*\n)+)`).FindStringSubmatch(text)
 		require.NotNil(t, section, "%s has no table under %q", page, heading)
 		if *update {
-			text = strings.Replace(text, section[1], want, 1)
+			text = strings.Replace(text, section[0], strings.Replace(section[0], section[1], want, 1), 1)
 			continue
 		}
 		require.Equal(t, want, section[1], "%s, %s: run go test ./bench/facts -run TestTable -update", page, heading)
@@ -61,7 +61,8 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, Check("device", bench.Facts{Memory: int64(1), DeviceTimer: true, UUID: "x", MaximumClock: 1.5}))
 	require.EqualError(t, Check("device", bench.Facts{"memori": int64(1)}),
 		`fact "memori" of a device is not in facts.Table: did you mean "memory"?`)
-	require.EqualError(t, Check("row", bench.Facts{Memory: int64(1)}), `fact "memory" of a row is not in facts.Table`)
+	require.EqualError(t, Check("row", bench.Facts{Memory: int64(1)}),
+		`fact "memory" of a row is not in facts.Table: did you mean "local memory"?`)
 	require.EqualError(t, Check("device", bench.Facts{Memory: []int{1}}),
 		`fact "memory" has the type []int: use a number, a string or a boolean`)
 }

@@ -94,7 +94,7 @@ func openPeak(ctx context.Context, on *bench.Device, of peakKernel, unit int, ai
 	}
 	w := &peakWork{of: of}
 	w.On, w.Free = on.Handle, append(w.Free, k.Close, func() error { return w.results.Close() })
-	w.Known = bench.Facts{"vector_width": of.width, "chains": of.chains, "multiply_adds": of.steps()}
+	w.Known = bench.Facts{"vector width": of.width, "chains": of.chains, "multiply-adds": of.steps()}
 	if err := w.open(ctx, k, unit, aim); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}

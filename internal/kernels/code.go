@@ -78,6 +78,19 @@ func (c *Code) Functions() []string {
 // Kernel returns the description of a kernel, and whether the kernel exists.
 func (c *Code) Kernel(name string) (blob.FunctionInfo, bool) { return c.Payload.Function(name) }
 
+// KernelCode implements runtime.KernelReporter.
+func (c *Code) KernelCode(name string) (runtime.KernelCode, error) {
+	switch m := c.Payload.(type) {
+	case *blob.DeviceModule:
+		return runtime.KernelCode{Format: m.Suffix(), Data: slices.Clone(m.Data), Source: m.Source}, nil
+	case *blob.VulkanModule:
+		if s, ok := m.Shader(name); ok {
+			return runtime.KernelCode{Format: "spv", Data: slices.Clone(s.Code)}, nil
+		}
+	}
+	return runtime.KernelCode{}, runtime.ErrNotFound
+}
+
 // DeviceType returns the type of the devices on which the kernels run.
 func (c *Code) DeviceType() dlpack.DeviceType { return c.Device }
 

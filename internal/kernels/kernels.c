@@ -60,6 +60,15 @@ void* tvmgo_kernel_build(tvmgo_kernel* k, int32_t device) {
   return tvmgo_kernel_built(k, device);
 }
 
+int tvmgo_kernel_report_on(tvmgo_kernels* m, int32_t index, int32_t device, int64_t threads, size_t dynamic,
+                           tvmgo_kernel_report* out) {
+  tvmgo_kernel* k = tvmgo_kernel_at(m, index);
+  if (m->cls->report == NULL) return 1;
+  void* built = tvmgo_kernel_is_built(k, device) ? tvmgo_kernel_built(k, device) : tvmgo_kernel_build(k, device);
+  *out = (tvmgo_kernel_report){-1, -1, -1, -1, -1, -1, -1};
+  return built == NULL ? -1 : m->cls->report(k, built, device, threads, dynamic, out);
+}
+
 static void drop(void* self) { tvmgo_kernels_release(self); }
 static void drop_kernel(void* self) { tvmgo_kernels_release(((tvmgo_kernel*)self)->module); }
 

@@ -45,6 +45,11 @@ typedef struct {
   _Atomic(void*) built[TVMGO_MAX_DEVICES]; /* the device package's loaded kernel; NULL before the first launch there */
 } tvmgo_kernel;
 
+/* What a driver reports about a kernel on a device: runtime.KernelResources. -1 is what it does not report. */
+typedef struct {
+  int64_t registers, local_bytes, shared_bytes, constant_bytes, max_threads, multiple, blocks;
+} tvmgo_kernel_report;
+
 /* What all kernels of a device package have in common; constant. Functions may be NULL where the comment says so. */
 typedef struct {
   size_t kernel_size; /* size of the package's struct that begins with tvmgo_kernel, in bytes */
@@ -60,6 +65,11 @@ typedef struct {
   /* The alignment of a tensor argument's byte_offset on a device, in bytes; 0 with an error raised. NULL if the data of
    * tensors are addresses. */
   size_t (*offset_alignment)(int32_t device);
+  /* Fills in *out, which has -1 everywhere, for a built kernel. blocks is for blocks of a number of threads, 0 if it is
+   * not known, with so many bytes of dynamic shared memory. 0, or -1 with an error raised. NULL if the driver reports
+   * nothing. */
+  int (*report)(const tvmgo_kernel* k, void* built, int32_t device, int64_t threads, size_t dynamic,
+                tvmgo_kernel_report* out);
 } tvmgo_kernel_class;
 
 /* The kernels of a module. The module in Go and each function object hold one reference. */
@@ -124,6 +134,11 @@ static inline void tvmgo_kernel_set_built(tvmgo_kernel* k, int32_t device, void*
 /* Builds a kernel for a device unless another thread has built it in the meantime; enters Go. NULL with an error
  * raised. */
 void* tvmgo_kernel_build(tvmgo_kernel* k, int32_t device);
+
+/* Reports about kernel `index` on a device, and builds it first if necessary; see report of the class. The device must
+ * exist. 0; 1 if the driver reports nothing; -1 with an error raised. */
+int tvmgo_kernel_report_on(tvmgo_kernels* m, int32_t index, int32_t device, int64_t threads, size_t dynamic,
+                           tvmgo_kernel_report* out);
 
 /* ---- launches ---- */
 

@@ -6,6 +6,7 @@ package kernels
 import "C"
 
 import (
+	goruntime "runtime"
 	"runtime/cgo"
 	"slices"
 	"sync"
@@ -63,6 +64,32 @@ func (m *Module) Function(name string) (*runtime.Function, error) {
 		return nil, runtime.ErrNotFound
 	}
 	return FunctionOf(C.tvmgo_kernel_object(m.c, C.int32_t(i)))
+}
+
+// KernelResources implements runtime.KernelReporter.
+func (m *Module) KernelResources(name string, device int, c runtime.LaunchConfig) (r runtime.KernelResources,
+	err error) {
+	i := slices.IndexFunc(m.Kernels, func(f blob.Function) bool { return f.Key == name })
+	if i < 0 {
+		return r, runtime.ErrNotFound
+	}
+	threads := max(c.Block[0], 0)
+	for _, n := range c.Block[1:] {
+		threads *= max(n, 1)
+	}
+	goruntime.LockOSThread() // an error is raised on the calling thread
+	defer goruntime.UnlockOSThread()
+	var out C.tvmgo_kernel_report
+	switch C.tvmgo_kernel_report_on(m.c, C.int32_t(i), C.int32_t(device), C.int64_t(threads),
+		C.size_t(max(c.SharedBytes, 0)), &out) {
+	case 1:
+		return r, NotSupported("the driver of %v reports nothing about kernels", m.Device)
+	case -1:
+		return r, Raised()
+	}
+	return runtime.KernelResources{Registers: int64(out.registers), LocalBytes: int64(out.local_bytes),
+		SharedBytes: int64(out.shared_bytes), ConstantBytes: int64(out.constant_bytes), MaxThreads: int64(out.max_threads),
+		Multiple: int64(out.multiple), Blocks: int64(out.blocks)}, nil
 }
 
 // FunctionOf returns a function object that C created, and takes ownership of it. If object is nil it returns the error

@@ -250,13 +250,40 @@ static int complete(tvmgo_kernel* k) {
   return 0;
 }
 
+/* Queries a number about a kernel; -1 if the driver does not know it. The device's context is current. */
+static int64_t number(CUfunction f, CUfunction_attribute what) {
+  int v = 0;
+  return cuFuncGetAttribute(&v, what, f) == CUDA_SUCCESS ? v : -1;
+}
+
+static int report(const tvmgo_kernel* k, void* built, int32_t device, int64_t threads, size_t dynamic,
+                  tvmgo_kernel_report* out) {
+  const cu_built* b = built;
+  cu_device* d = tvmgo_cu_device(device);
+  cu_scope scope;
+  int blocks = 0;
+  if (d == NULL || tvmgo_cu_enter_relaxed(d, &scope) != 0) return -1;
+  out->registers = number(b->f, CU_FUNC_ATTRIBUTE_NUM_REGS);
+  out->local_bytes = number(b->f, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+  out->shared_bytes = (int64_t)b->static_shared;
+  out->constant_bytes = number(b->f, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+  out->max_threads = (int64_t)b->max_threads;
+  if (threads > 0 && threads <= (int64_t)b->max_threads &&
+      tvmgo_dl_has(&tvmgo_dl_cuda, "cuOccupancyMaxActiveBlocksPerMultiprocessor") &&
+      cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, b->f, (int)threads, dynamic) == CUDA_SUCCESS)
+    out->blocks = blocks;
+  tvmgo_cu_leave(&scope);
+  return 0;
+}
+
 const tvmgo_kernel_class tvmgo_cu_kernels = {.kernel_size = sizeof(cu_function),
                                              .device_type = kDLCUDA,
                                              .copy_advice = ", or allocate it on cuda_host or cuda_managed",
                                              .launch = launch,
                                              .complete = complete,
                                              .free_built = free_built,
-                                             .is_current = is_current};
+                                             .is_current = is_current,
+                                             .report = report};
 
 /* Queries an attribute of a kernel. The device's context is current. */
 static CUresult query(CUfunction f, CUfunction_attribute what, size_t* out) {

@@ -161,12 +161,32 @@ static int complete(tvmgo_kernel* k) {
   return 0;
 }
 
+static int report(const tvmgo_kernel* k, void* built, int32_t device, int64_t threads, size_t dynamic,
+                  tvmgo_kernel_report* out) {
+  const cl_function* f = (const cl_function*)k;
+  const cl_device* d = tvmgo_cl_device(device);
+  cl_ulong shared = 0, private = 0;
+  size_t multiple = 0;
+  if (d == NULL) return -1;
+  cl_kernel of = take_idle_kernel(f, d, built);
+  if (of == NULL) return -1;
+#define QUERY(what, v) (clGetKernelWorkGroupInfo(of, d->id, what, sizeof v, &v, NULL) == CL_SUCCESS)
+  if (QUERY(CL_KERNEL_LOCAL_MEM_SIZE, shared)) out->shared_bytes = (int64_t)shared;
+  if (QUERY(CL_KERNEL_PRIVATE_MEM_SIZE, private)) out->local_bytes = (int64_t)private;
+  if (QUERY(CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, multiple) && multiple > 0) out->multiple = (int64_t)multiple;
+#undef QUERY
+  return_idle_kernel(built, of);
+  out->max_threads = (int64_t)((const cl_built*)built)->max_group;
+  return 0;
+}
+
 const tvmgo_kernel_class tvmgo_cl_kernels = {.kernel_size = sizeof(cl_function),
                                              .device_type = kDLOpenCL,
                                              .launch = launch,
                                              .complete = complete,
                                              .free_built = free_built,
-                                             .offset_alignment = offset_alignment};
+                                             .offset_alignment = offset_alignment,
+                                             .report = report};
 
 /* ---- compiled programs ---- */
 

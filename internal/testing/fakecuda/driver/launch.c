@@ -56,6 +56,23 @@ API CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value) {
   return CUDA_SUCCESS;
 }
 
+static unsigned up(unsigned n, unsigned unit) { return (n + unit - 1) / unit * unit; }
+
+API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads, size_t dynamic) {
+  ENTER(F_CTX);
+  function *f = object_find(&g, handle, FUNCTION);
+  if (!f) return CUDA_ERROR_INVALID_HANDLE;
+  if (!blocks || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
+  unsigned warps = up((unsigned)threads, 32) / 32, most = 64 / warps;
+  unsigned by_registers = 65536 / (up(registers(f), 8) * 32) / warps;
+  unsigned by_shared = 233472 / (up(f->kernel->static_shared + (unsigned)dynamic, 128) + 1024);
+  if (most > 32) most = 32;
+  if (most > by_registers) most = by_registers;
+  if (most > by_shared) most = by_shared;
+  *blocks = (int)most;
+  return CUDA_SUCCESS;
+}
+
 static CUresult limits(const guard *g, const function *f, const fakecuda_launch *l) {
   static const uint32_t most_grid[3] = {2147483647, 65535, 65535}, most_block[3] = {1024, 1024, 64};
   const char *name = f->entry->name;

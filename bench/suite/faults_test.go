@@ -102,3 +102,32 @@ func TestCases_FailingDriver(t *testing.T) {
 func withoutEvents(list []string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return strings.HasPrefix(s, "event ") })
 }
+
+// A device that disappears during a run ends its rows with an error. Other devices are not affected, and everything is
+// freed that can be.
+func TestCases_LostDevice(t *testing.T) {
+	driver := cudarun.Use(t)
+	lost := &bench.Device{Name: "cuda:1", Handle: dlpack.Device{Type: dlpack.CUDA, ID: 1}}
+	other := testDevice(t, dlpack.OpenCL)
+	const gone = 46 // CUDA_ERROR_DEVICE_UNAVAILABLE
+	cases := []*bench.Case{named(t, "launch/kernel_launch_latency"), named(t, "launch/workspace_4KiB"),
+		named(t, "bandwidth/host_to_device_memcpy_ce_4KiB")}
+	config := quick
+	config.Progress = func(p bench.Progress) {
+		if p.Stage == bench.Measuring && p.Index == 0 {
+			driver.LoseDevice(1, gone)
+		}
+	}
+	t.Cleanup(func() { driver.LoseDevice(1, 0) })
+	report, err := bench.Run(t.Context(), config, cases, []*bench.Device{lost, other})
+	require.NoError(t, err)
+	driver.LoseDevice(1, 0)
+	for _, row := range report.Rows {
+		if row.Device == "cuda:1" {
+			require.Equal(t, bench.Failed, row.Status, row.ID())
+			require.Contains(t, row.Reason, "CUDA_ERROR_DEVICE_UNAVAILABLE", row.ID())
+		} else {
+			require.Equal(t, bench.Measured, row.Status, "%s: %s", row.ID(), row.Reason)
+		}
+	}
+}

@@ -39,6 +39,10 @@ func (c *Case) ID() string { return c.Suite + "/" + c.Name }
 type Variant struct {
 	Name string // "" for ours, or that of the library, such as "cuBLAS"
 
+	// On reports whether the variant is for a device: there is no row of a library on devices that it is not made for.
+	// nil is all devices.
+	On func(*Device) bool
+
 	// Open prepares the operation on a device: it builds and loads what is needed, and allocates arrays. An error that
 	// is [ErrNotMeasured] means that the device or the machine lacks something; every other error is a failure.
 	Open func(ctx context.Context, on *Device) (Work, error)

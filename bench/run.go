@@ -126,6 +126,9 @@ func (g *group) measure(ctx context.Context) {
 func (g *group) openAll(ctx context.Context) {
 	for _, d := range g.devices {
 		for _, v := range g.of.Variants {
+			if v.On != nil && !v.On(d) {
+				continue
+			}
 			e := &entry{on: d, row: &Row{Suite: g.of.Suite, Case: g.of.Name, Device: d.Name, Variant: v.Name,
 				Figure: g.of.Figure, Unit: g.of.Figure.Unit(), Limits: g.of.Limits,
 				Family: g.of.Family}}

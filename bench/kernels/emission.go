@@ -29,7 +29,7 @@ func NewEmission(kind string) (*Emission, error) {
 	}
 	kernels := &tir.IRModule{}
 	for _, c := range OnCPU {
-		m, err := lower(t, c)
+		m, err := c.Lower(t)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}

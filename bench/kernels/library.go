@@ -7,16 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all" // the generators of the kinds
 	"tvmgo/export"
 	"tvmgo/export/pack"
 	"tvmgo/target"
-	"tvmgo/te"
-	"tvmgo/te/ops"
-	"tvmgo/tir"
 )
 
 // By is who wrote a kernel.
@@ -51,9 +47,6 @@ func HasHand(kind string, c Case) bool {
 	return err == nil
 }
 
-// functionOf returns the name of the function of a case.
-func functionOf(c Case) string { return strings.ReplaceAll(c.Name, "-", "_") }
-
 // fileOf returns the name of a library.
 func fileOf(folder, kind string, c Case, by By) string {
 	return filepath.Join(folder, fmt.Sprintf("%s-%s-%s.so", kind, c.Name, by))
@@ -77,7 +70,7 @@ func Write(ctx context.Context, folder string, targets []*target.Target, c Case,
 func generate(ctx context.Context, file string, targets []*target.Target, c Case) error {
 	var variants []codegen.Variant
 	for _, t := range targets {
-		program, err := lower(t, c)
+		program, err := c.Lower(t)
 		if err != nil {
 			return err
 		}
@@ -89,20 +82,6 @@ func generate(ctx context.Context, file string, targets []*target.Target, c Case
 	}
 	defer m.Close()
 	return export.Library(ctx, m, file)
-}
-
-// lower schedules the operator of a case for a target.
-func lower(t *target.Target, c Case) (*tir.IRModule, error) {
-	ins, out := c.build()
-	s, err := ops.Schedule(t, out)
-	if err != nil {
-		return nil, err
-	}
-	var args []any
-	for _, x := range append(ins, out) {
-		args = append(args, x)
-	}
-	return te.Lower(s, args, functionOf(c))
 }
 
 // packHand makes a library of a hand-written kernel. Its file begins with a comment, the signature for package pack.

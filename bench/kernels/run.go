@@ -3,16 +3,15 @@ package kernels
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"syscall"
 	"time"
 
+	"tvmgo/bench/blas"
+	"tvmgo/bench/operators"
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/all" // the devices
-	"tvmgo/te"
-	"tvmgo/tir"
 )
 
 // Timer measures how long a sample takes.
@@ -32,72 +31,27 @@ func CPU() time.Duration {
 
 // Arrays holds the inputs and the result of a case on a device, which its kernels share.
 type Arrays struct {
-	c      Case
-	device dlpack.Device
-	all    []*runtime.Tensor
-	more   []*runtime.Tensor // destinations of copies
+	*operators.Arrays
+	c    Case
+	more []interface{ Close() error } // destinations of copies, and what libraries own
 }
 
-// Bytes returns the size of the inputs and of the result.
-func (a *Arrays) Bytes() (n int64) {
-	for _, t := range a.all {
-		n += t.Size()
-	}
-	return n
-}
-
-// value returns an element of an input: between 0 and 1, with 10 bits, so that a float16 holds it.
-func value(input, at int) float64 {
-	h := uint32(at)*2654435761 + uint32(input)*40503
-	h ^= h >> 15
-	h *= 2246822519
-	return float64(h>>13&1023) / 1024
-}
-
-// NewArrays allocates the arrays of a case on a device, and sets the inputs.
+// NewArrays allocates the arrays of a case on a device. Check sets the inputs.
 func NewArrays(c Case, device dlpack.Device) (*Arrays, error) {
-	a := &Arrays{c: c, device: device}
-	ins, out := c.build()
-	for n, x := range append(ins, out) {
-		shape := []int64{}
-		for _, d := range x.ProducerShape() {
-			shape = append(shape, d.(*tir.IntImm).Value)
-		}
-		t, err := runtime.NewTensor(dlpack.DataType(x.ProducerDType()), shape, device)
-		if err != nil {
-			return nil, errors.Join(err, a.Close())
-		}
-		a.all = append(a.all, t)
-		if n < len(ins) {
-			if err := fill(t, n, x); err != nil {
-				return nil, errors.Join(err, a.Close())
-			}
-		}
+	all, err := operators.NewArrays(c.Operator, device)
+	if err != nil {
+		return nil, err
 	}
-	return a, nil
-}
-
-func fill(t *runtime.Tensor, input int, x *te.Tensor) error {
-	if x.ProducerDType() == tir.Float16 {
-		data := make([]dlpack.Float16Bits, t.Len())
-		for i := range data {
-			data[i] = dlpack.Float16Of(value(input, i))
-		}
-		return runtime.CopyFrom(t, data)
-	}
-	data := make([]float32, t.Len())
-	for i := range data {
-		data[i] = float32(value(input, i))
-	}
-	return runtime.CopyFrom(t, data)
+	return &Arrays{Arrays: all, c: c}, nil
 }
 
 // Close frees the arrays.
 func (a *Arrays) Close() (err error) {
-	for _, t := range append(a.all, a.more...) {
-		err = errors.Join(err, t.Close())
+	for _, m := range a.more {
+		err = errors.Join(err, m.Close())
 	}
-	return err
+	a.more = nil
+	return errors.Join(err, a.Arrays.Close())
 }
 
 // Kernel is a function of a library of this package, bound to the arrays of its case; or what it is compared with.
@@ -111,30 +65,35 @@ type Kernel struct {
 
 // Open loads a library that [Write] made, and binds its function. For [Copy] and [CuBLAS] there is no library.
 func Open(ctx context.Context, folder string, a *Arrays, by By) (*Kernel, error) {
-	first := a.all[0]
+	all := a.Tensors()
+	first := all[0]
 	switch by {
 	case Copy:
-		to, err := runtime.NewTensor(first.DType(), first.Shape(), a.device)
+		to, err := runtime.NewTensor(first.DType(), first.Shape(), a.Device)
+		if err != nil {
+			return nil, err
+		}
 		a.more = append(a.more, to)
 		return &Kernel{arrays: a, call: func() error { return to.CopyFromTensor(first, nil) }, Bytes: 2 * first.Size(),
-			silent: true}, err
+			silent: true}, nil
 	case CuBLAS:
-		call, err := openCuBLAS(a)
-		return &Kernel{arrays: a, call: call, Bytes: a.Bytes()}, err
+		p, err := blas.CuBLAS(all[0], all[1], all[2])
+		if err != nil {
+			return nil, err
+		}
+		a.more = append(a.more, p)
+		return &Kernel{arrays: a, call: p.Call, Bytes: a.Bytes()}, nil
 	}
-	kind := a.device.Type.String()
+	kind := a.Device.Type.String()
 	m, err := runtime.Load(ctx, fileOf(folder, kind, a.c, by))
 	if err != nil {
 		return nil, err
 	}
-	f, err := m.Function(functionOf(a.c))
+	f, err := m.Function(a.c.Function())
 	if err != nil {
 		return nil, err
 	}
-	var args []any
-	for _, t := range a.all {
-		args = append(args, t)
-	}
+	args := a.Args()
 	k := &Kernel{arrays: a, Bytes: a.Bytes()}
 	if by == Read {
 		k.silent, k.Bytes, args = true, first.Size(), []any{first, first.Len()}
@@ -147,43 +106,13 @@ func Open(ctx context.Context, folder string, a *Arrays, by By) (*Kernel, error)
 	return k, nil
 }
 
-// checked is the number of elements of a result that Check compares.
-const checked = 64
-
-// Check runs the kernel and compares elements of the result with what they should be.
+// Check runs the kernel and compares the result with the reference, as package operators describes.
 func (k *Kernel) Check(ctx context.Context) error {
 	if k.silent {
 		return nil
 	}
-	out := k.arrays.all[len(k.arrays.all)-1]
-	if err := out.CopyFromBytes(make([]byte, out.Size())); err != nil {
-		return err
-	}
-	if err := k.run(ctx, 1); err != nil {
-		return err
-	}
-	at, err := elementsOf(out)
-	if err != nil {
-		return err
-	}
-	n := int(out.Len())
-	for i := range min(checked, n) {
-		i = i * (n - 1) / max(1, min(checked, n)-1) // the first, the last, and between them
-		want, got := k.arrays.c.expect(value, i), at(i)
-		if !(math.Abs(got-want) <= 2e-3*max(1e-3, math.Abs(want))) {
-			return fmt.Errorf("%s: element %d is %v: want %v", k.arrays.c.Name, i, got, want)
-		}
-	}
-	return nil
-}
-
-func elementsOf(t *runtime.Tensor) (at func(i int) float64, err error) {
-	if t.DType() == dlpack.Float16 {
-		values, err := runtime.ToSlice[dlpack.Float16Bits](t)
-		return func(i int) float64 { return float64(values[i].Float32()) }, err
-	}
-	values, err := runtime.ToSlice[float32](t)
-	return func(i int) float64 { return float64(values[i]) }, err
+	_, err := k.arrays.Check(ctx, func() error { return k.run(ctx, 1) })
+	return err
 }
 
 // run queues a number of calls and waits for them.
@@ -193,7 +122,7 @@ func (k *Kernel) run(ctx context.Context, calls int) error {
 			return err
 		}
 	}
-	return runtime.SyncDevice(ctx, k.arrays.device)
+	return runtime.SyncDevice(ctx, k.arrays.Device)
 }
 
 // batches is the number of batches of a sample; the best counts.

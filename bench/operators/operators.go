@@ -119,6 +119,12 @@ func (o *Operator) Lower(t *target.Target) (*tir.IRModule, error) {
 	return te.Lower(s, args, o.Function())
 }
 
+// Named returns the operator with another name.
+func (o Operator) Named(name string) *Operator {
+	o.Name = name
+	return &o
+}
+
 // Probe returns a smaller operator of the same kind, from whose time that of this one is estimated; nil if this one is
 // small.
 func (o *Operator) Probe() *Operator { return o.probe }

@@ -46,6 +46,9 @@ func kernelsOf(all []*operators.Operator, o Options) (list []*bench.Case) {
 		}
 		k.Limits = slices.DeleteFunc(k.Limits, func(id string) bool { return !isCase[id] })
 		k.Variants = e.variant("", op, openGenerated)
+		if op.Size > 0 {
+			k.Variants = append(k.Variants, e.libraries(op)...)
+		}
 		list = append(list, k)
 	}
 	return list

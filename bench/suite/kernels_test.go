@@ -28,14 +28,87 @@ func tiny() []*operators.Operator {
 		operators.Heads{Heads: 2, Tokens: 32, Size: 16, Type: tir.Float16, Causal: true}.Operator("attention-f16-causal")}
 }
 
-// Every operator is measured on every device, after its result was compared with the reference.
+// Every operator is measured on every device, by ours and by the library of the device's vendor, after its result was
+// compared with the reference.
 func TestKernels(t *testing.T) {
+	t.Setenv("CUBLAS_LIBRARY", "/no/such/libcublas.so")
 	for _, kind := range kinds {
 		t.Run(kind.String(), func(t *testing.T) {
 			on := testDevice(t, kind)
 			gputest.NoLeaks(t, []dlpack.Device{on.Handle})
-			require.Empty(t, measure(t, on, kernelsOf(tiny(), Options{})...))
+			report, err := bench.Run(t.Context(), quick, kernelsOf(tiny(), Options{}), []*bench.Device{on})
+			require.NoError(t, err)
+			variants := map[string]int{}
+			for _, row := range report.Rows {
+				variants[row.Variant]++
+				if row.Variant == "cuBLAS" {
+					require.Contains(t, row.Reason, "not measured: library not usable: there is no cuBLAS: install NVIDIA's CUDA")
+					continue
+				}
+				if row.Status == bench.NotMeasured {
+					require.Equal(t, "matmul-f16-32", row.Case)
+					require.Contains(t, map[string]string{
+						"OpenBLAS": "not measured: library not usable: OpenBLAS has no product of float16",
+						"CLBlast": "not measured: library not usable: CLBlast has no float16 on " + on.Name +
+							": the device lacks cl_khr_fp16"}[row.Variant], row.Reason)
+					continue
+				}
+				require.Equal(t, bench.Measured, row.Status, "%s: %s", row.ID(), row.Reason)
+				require.Contains(t, row.Checked, "all elements", row.ID())
+				require.Positive(t, row.Amount.Bytes, row.ID())
+			}
+			require.Equal(t, len(tiny()), variants[""])
+			for _, v := range vendors {
+				want := 0
+				if v.device == kind {
+					want = 2
+				}
+				require.Equal(t, want, variants[v.name], v.name)
+			}
 		})
+	}
+}
+
+// A library that is not installed is no failure; its row says how to install it.
+func TestKernels_MissingLibrary(t *testing.T) {
+	t.Setenv("OPENBLAS_LIBRARY", "/no/such/libopenblas.so")
+	on := testDevice(t, dlpack.CPU)
+	report, err := bench.Run(t.Context(), quick, kernelsOf([]*operators.Operator{operators.Matmul(32, tir.Float32)},
+		Options{}), []*bench.Device{on})
+	require.NoError(t, err)
+	require.Len(t, report.Rows, 2)
+	require.Equal(t, bench.Measured, report.Rows[0].Status)
+	require.Equal(t, bench.NotMeasured, report.Rows[1].Status)
+	require.Contains(t, report.Rows[1].Reason, "there is no OpenBLAS: install it (Debian: libopenblas0)")
+}
+
+// A result that is wrong is reported and not timed, by whichever variant.
+func TestKernels_WrongResult(t *testing.T) {
+	e := &estimates{longest: DefaultLongest, seconds: map[estimate]float64{}}
+	k := &bench.Case{Suite: "kernels", Name: "product", Figure: bench.Flops}
+	op := operators.Matmul(32, tir.Float32)
+	k.Variants = append(k.Variants, e.variant("", op, openGenerated)...)
+	k.Variants = append(k.Variants, e.variant("does nothing", op, func(context.Context, *bench.Device, *operators.Arrays,
+		*resources) (func() error, bench.Facts, error) {
+		return func() error { return nil }, nil, nil
+	})...)
+	k.Variants = append(k.Variants, e.variant("exchanges", op, func(ctx context.Context, on *bench.Device,
+		a *operators.Arrays, r *resources) (func() error, bench.Facts, error) {
+		x := a.Tensors()
+		x[0], x[1] = x[1], x[0]
+		call, known, err := openGenerated(ctx, on, a, r)
+		x[0], x[1] = x[1], x[0]
+		return call, known, err
+	})...)
+	for _, kind := range kinds {
+		report, err := bench.Run(t.Context(), quick, []*bench.Case{k}, []*bench.Device{testDevice(t, kind)})
+		require.NoError(t, err)
+		require.Equal(t, bench.Measured, report.Rows[0].Status, report.Rows[0].Reason)
+		for _, row := range report.Rows[1:] {
+			require.Equal(t, bench.Wrong, row.Status, row.ID())
+			require.Contains(t, row.Reason, "element [")
+			require.Empty(t, row.Samples)
+		}
 	}
 }
 

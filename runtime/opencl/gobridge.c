@@ -39,3 +39,13 @@ cl_int tvmgo_cl_add_device(cl_platform_id platform, cl_device_id id, cl_context 
   tvmgo_cl_num_devices++;
   return CL_SUCCESS;
 }
+
+uintptr_t tvmgo_cl_native_buffer(uintptr_t handle) {
+  const cl_handle* h = tvmgo_cl_handle_need((void*)handle, HANDLE_BUFFER, "buffer of a tensor");
+  return h == NULL ? 0 : (uintptr_t)h->mem;
+}
+
+uintptr_t tvmgo_cl_native_queue(int32_t device, uintptr_t stream) {
+  const cl_device* d = tvmgo_cl_device(device);
+  return d == NULL ? 0 : (uintptr_t)tvmgo_cl_queue(d, (TVMFFIStreamHandle)stream);
+}

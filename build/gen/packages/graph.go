@@ -56,7 +56,7 @@ var (
 		beside,
 		{title: "C ABI and command", id: "top", paths: []string{"capi", "cmd/..."}},
 		{title: "benchmarks", id: "bench", paths: []string{"bench", "bench/custom", "bench/facts", "bench/page",
-			"bench/operators", "bench/stats", "bench/suite"}},
+			"bench/blas", "bench/operators", "bench/stats", "bench/suite"}},
 		{title: "code generators", id: "codegen", paths: []string{"codegen/..."}},
 		{title: "export", id: "export", paths: []string{"export/..."}},
 		{title: "devices", id: "devices", paths: []string{devicesPath}}, // and the devices

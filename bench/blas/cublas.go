@@ -1,10 +1,11 @@
-package kernels
+package blas
 
 /*
 #include <stdint.h>
 
 // The functions of cuBLAS, with the types of its interface: a handle, enumerations, and pointers to device memory.
 typedef int (*create)(void** handle);
+typedef int (*destroy)(void* handle);
 typedef int (*sgemm)(void* handle, int opa, int opb, int m, int n, int k, const float* alpha, uintptr_t a, int lda,
                      uintptr_t b, int ldb, const float* beta, uintptr_t c, int ldc);
 typedef int (*gemm_ex)(void* handle, int opa, int opb, int m, int n, int k, const void* alpha, uintptr_t a, int ta,
@@ -12,6 +13,7 @@ typedef int (*gemm_ex)(void* handle, int opa, int opb, int m, int n, int k, cons
                        int compute, int algorithm);
 
 static int call_create(void* f, void** handle) { return ((create)f)(handle); }
+static int call_destroy(void* f, void* handle) { return ((destroy)f)(handle); }
 
 // cuBLAS stores columns together: the product of the transposed matrices, in the other order, is that of ours.
 static int product_f32(void* f, void* handle, int n, uintptr_t x, uintptr_t y, uintptr_t z) {
@@ -28,65 +30,62 @@ static int product_f16(void* f, void* handle, int n, uintptr_t x, uintptr_t y, u
 import "C"
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"unsafe"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/dl"
 	"tvmgo/runtime"
 )
 
-// libraryOfCuBLAS is the environment variable with the path of cuBLAS, for a machine where the linker does not find it.
-const libraryOfCuBLAS = "CUBLAS_LIBRARY"
+var cuBLAS = vendor{"cuBLAS", "CUBLAS_LIBRARY", []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"},
+	"install NVIDIA's CUDA toolkit (Debian: libcublas12)"}
 
-// ErrNoCuBLAS says that this machine has no cuBLAS.
-var ErrNoCuBLAS = errors.New("there is no cuBLAS: install it, or set " + libraryOfCuBLAS)
-
-// openCuBLAS returns a call of cuBLAS that computes the product of two square matrices, on the default stream, with
-// sums in float32. It uses TF32 for none of them: that is cuBLAS's default.
-func openCuBLAS(a *Arrays) (call func() error, err error) {
-	if a.device.Type != dlpack.CUDA {
-		return nil, ErrNoCuBLAS
+// CuBLAS is the product of float32 (cublasSgemm) or float16 (cublasGemmEx) on a CUDA device, with sums in float32. It
+// does not use TF32: that is cuBLAS's default.
+func CuBLAS(x, y, z *runtime.Tensor) (*Product, error) {
+	n, err := check(cuBLAS, dlpack.CUDA, x, y, z, dlpack.Float32, dlpack.Float16)
+	if err != nil {
+		return nil, err
 	}
-	return bindCuBLAS(a)
+	return bindCuBLAS(n, x, y, z)
 }
 
-// bindCuBLAS is openCuBLAS for arrays at any addresses.
-func bindCuBLAS(a *Arrays) (call func() error, err error) {
-	var library *dl.Handle
-	for _, name := range []string{os.Getenv(libraryOfCuBLAS), "libcublas.so.13", "libcublas.so.12", "libcublas.so.11"} {
-		if name != "" && library == nil {
-			library, err = dl.OpenFile(name)
-		}
-	}
-	if library == nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoCuBLAS, err)
+// bindCuBLAS is CuBLAS for matrices at any addresses.
+func bindCuBLAS(n int, x, y, z *runtime.Tensor) (*Product, error) {
+	library, err := cuBLAS.open()
+	if err != nil {
+		return nil, err
 	}
 	name, product := "cublasSgemm_v2", func(f, handle unsafe.Pointer, n C.int, x, y, z C.uintptr_t) C.int {
 		return C.product_f32(f, handle, n, x, y, z)
 	}
-	if a.all[0].DType() == dlpack.Float16 {
+	if x.DType() == dlpack.Float16 {
 		name, product = "cublasGemmEx", func(f, handle unsafe.Pointer, n C.int, x, y, z C.uintptr_t) C.int {
 			return C.product_f16(f, handle, n, x, y, z)
 		}
 	}
-	create, gemm := library.Symbol("cublasCreate_v2"), library.Symbol(name)
-	if create == nil || gemm == nil {
-		return nil, fmt.Errorf("%s lacks %s", library.Path(), name)
+	functions := map[string]unsafe.Pointer{"cublasCreate_v2": nil, "cublasDestroy_v2": nil, name: nil}
+	for f := range functions {
+		if functions[f] = library.Symbol(f); functions[f] == nil {
+			return nil, cuBLAS.lacks(library, f)
+		}
 	}
 	var handle unsafe.Pointer
-	if status := C.call_create(create, &handle); status != 0 {
+	if status := C.call_create(functions["cublasCreate_v2"], &handle); status != 0 {
 		return nil, fmt.Errorf("%s: cublasCreate_v2 returns %d", library.Path(), status)
 	}
-	at := func(t *runtime.Tensor) C.uintptr_t { return C.uintptr_t(uint64(t.Data()) + t.ByteOffset()) }
-	x, y, z := at(a.all[0]), at(a.all[1]), at(a.all[2])
-	n := C.int(a.all[0].Shape()[0])
-	return func() error {
-		if status := product(gemm, handle, n, x, y, z); status != 0 {
-			return fmt.Errorf("%s returns %d", name, status)
-		}
-		return nil
-	}, nil
+	a, b, c := C.uintptr_t(address(x)), C.uintptr_t(address(y)), C.uintptr_t(address(z))
+	return &Product{Library: library.Path(), Sums: dlpack.Float32, all: [3]*runtime.Tensor{x, y, z},
+		Call: func() error {
+			if status := product(functions[name], handle, C.int(n), a, b, c); status != 0 {
+				return fmt.Errorf("%s returns %d", name, status)
+			}
+			return nil
+		},
+		close: func() error {
+			if status := C.call_destroy(functions["cublasDestroy_v2"], handle); status != 0 {
+				return fmt.Errorf("cublasDestroy_v2 returns %d", status)
+			}
+			return nil
+		}}, nil
 }

@@ -1,4 +1,4 @@
-// The functions of cuBLAS that package kernels calls, on memory of the host: matrices store columns together.
+// The functions of cuBLAS that package blas calls, on memory of the host: matrices store columns together.
 #include <stdint.h>
 
 int cublasCreate_v2(void** handle) {
@@ -31,3 +31,5 @@ int cublasGemmEx(void* handle, int opa, int opb, int m, int n, int k, const void
   GEMM(_Float16)
   return 0;
 }
+
+int cublasDestroy_v2(void* handle) { return handle ? 0 : 1; }

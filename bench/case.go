@@ -60,7 +60,8 @@ type Work interface {
 	// Amount returns what one operation does. It does not change.
 	Amount() Amount
 	// Check executes the operation once, and compares what it computes with the CPU's result. It returns how that was
-	// done, as "64 elements, formula in float64"; "" if the operation has no result, as an empty launch.
+	// done, as "64 elements, formula in float64"; "" if the operation has no result, as an empty launch. It begins with
+	// [NotVerified] if there was nothing to compare with.
 	Check(ctx context.Context) (how string, err error)
 	// Run executes the operation n times and waits for the last.
 	Run(ctx context.Context, n int) (Elapsed, error)

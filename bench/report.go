@@ -103,6 +103,9 @@ func (r *Row) ID() string {
 	return id
 }
 
+// NotVerified begins Row.Checked if there was nothing to compare a result with.
+const NotVerified = "not verified"
+
 // Warmup says how a row reached its stable speed before samples were taken.
 type Warmup struct {
 	Samples int           `json:"samples"`

@@ -41,9 +41,9 @@ func (k *kernel) verify(ctx context.Context, w *work, arrays [][]byte, result an
 	if ref.tried = true; ref.arrays == nil || ref.by == w.on.Name {
 		ref.arrays, ref.result, ref.by, ref.first = arrays, result, w.on.Name, true
 		if w.On.Type == dlpack.CPU {
-			return "not verified: it is what other devices are compared with", nil
+			return bench.NotVerified + ": it is what other devices are compared with", nil
 		}
-		return "not verified: no file runs on the CPU; other devices are compared with this one", nil
+		return bench.NotVerified + ": no file runs on the CPU; other devices are compared with this one", nil
 	}
 	for i, a := range k.arguments {
 		if a.array == nil {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"slices"
+	"strings"
 
 	"tvmgo/bench"
 )
@@ -135,6 +136,9 @@ func warnings(r *bench.Row) (list []warning) {
 	if measured(r) && !r.Warmup.Stable {
 		list = append(list, warning{"u", "unstable: the times still changed when the warm-up ended"})
 	}
+	if measured(r) && strings.HasPrefix(r.Checked, bench.NotVerified) {
+		list = append(list, warning{"n", "not verified: there is no other result to compare it with"})
+	}
 	if r.Conditions != nil && len(r.Conditions.Throttled) > 0 {
 		list = append(list, warning{"t", "throttled: the device reduced its clock during the run"})
 	}
@@ -152,5 +156,5 @@ func warnings(r *bench.Row) (list []warning) {
 type warning struct{ mark, text string }
 
 // markNames are the words for the marks where there is space for them.
-var markNames = map[string]string{"w": "wall time", "u": "unstable", "t": "throttled", "i": "interrupted",
-	"f": "failed"}
+var markNames = map[string]string{"w": "wall time", "u": "unstable", "n": "not verified", "t": "throttled",
+	"i": "interrupted", "f": "failed"}

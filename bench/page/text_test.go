@@ -142,4 +142,8 @@ func TestText_Says(t *testing.T) {
 	require.Contains(t, stopped, "The run ended early: interrupted: signal: interrupt.")
 	require.Contains(t, stopped, "i  interrupted: the figure is of the rounds before")
 	require.Contains(t, text(t, &bench.Report{}, page.TextOptions{}), "Nothing was measured")
+	first := one()
+	require.NotContains(t, text(t, first, page.TextOptions{}), "not verified")
+	first.Rows[0].Checked = bench.NotVerified + ": it is the first device"
+	require.Contains(t, text(t, first, page.TextOptions{}), "n  not verified")
 }

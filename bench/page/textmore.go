@@ -150,7 +150,7 @@ func (t *text) legend(r *bench.Report) {
 		t.paragraph("limit", 6, "share of what the same device reached in this run: of the lower limit of the roofline, "+
 			"or of the limit that is used most")
 	}
-	for _, m := range []string{"w", "u", "t", "i", "f"} {
+	for _, m := range []string{"w", "u", "n", "t", "i", "f"} {
 		if t.marks[m] != "" {
 			t.paragraph(m, 3, t.marks[m])
 		}

@@ -230,8 +230,7 @@ func (m *markdown) changes(r *bench.Report) {
 			rows = append(rows, []string{escaped(row.ID()), verdict, ratio, escaped(pText(c.P))})
 		}
 	}
-	m.line("* %d slower, %d faster, %d the same within noise, %d new", len(changed(r, "slower")),
-		len(changed(r, "faster")), len(changed(r, "same")), len(changed(r, "new")))
+	m.line("* %s", changeSummary(r))
 	m.line("")
 	if len(rows) > 0 {
 		m.table([]string{"Row", "", "Time, new / old", "p"}, "llrr", rows)

@@ -229,14 +229,14 @@ func (m *maker) kernel(i int, k kernel, c card) *bench.Row {
 	}
 	r := m.row("kernels", k.name, c.info.Name, "", k.figure, bench.Amount{Ops: k.ops, Bytes: k.bytes},
 		best/(k.quality*c.kernels), 0.008)
-	r.Facts = bench.Facts{"registers": 32 + 8*i, "spills": 0, "subgroup size": 32, "bytes moved": k.bytes,
-		"instruction mix": map[string]any{"fma": 0.62, "load": 0.21, "other": 0.17}, "schedule": "gpu.tiled"}
+	r.Facts = bench.Facts{"kernel": "tiled", "threads per block": 256, "registers": 32 + 8*i, "spills": 0,
+		"shared memory": 32 << 10, "instruction mix": "fma 1920, load 640, other 210"}
 	low, high := 2520.0, 2745.0
 	switch c.info.Name {
 	case "vulkan:0":
 		r.Facts["registers"], r.Facts["occupancy"], low = 40+8*i, 0.5, 2400
 	case "cpu":
-		r.Facts = bench.Facts{"vector width": 512, "schedule": "cpu.tiled", "bytes moved": k.bytes}
+		r.Facts = bench.Facts{"kernel": "blocked"}
 		low, high = 3200, 3750
 	default:
 		r.Facts["occupancy"] = 0.667

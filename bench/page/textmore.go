@@ -178,9 +178,13 @@ func (t *text) changes(r *bench.Report) {
 			t.paragraph("  "+verdict, 10, changeText(row))
 		}
 	}
-	same, added := len(changed(r, "same")), len(changed(r, "new"))
-	t.paragraph("", 2, fmt.Sprintf("%d slower, %d faster, %d the same within noise, %d new",
-		len(changed(r, "slower")), len(changed(r, "faster")), same, added))
+	t.paragraph("", 2, changeSummary(r))
+}
+
+func changeSummary(r *bench.Report) string {
+	n := func(verdict string) int { return len(changed(r, verdict)) }
+	return fmt.Sprintf("%d slower, %d faster, %d the same within noise, %d new", n("slower"), n("faster"), n("same"),
+		n("new"))
 }
 
 // changeText returns "kernels/add on cuda:0: × 1.034 (1.021–1.047), p 0.0003".

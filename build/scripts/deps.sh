@@ -60,6 +60,7 @@ command -v clinfo >/dev/null 2>&1 || packages clinfo # the facts of devices, for
 command -v clpeak >/dev/null 2>&1 || packages clpeak # figures of devices, for comparison (bench/suite)
 command -v vulkaninfo >/dev/null 2>&1 || packages vulkan-tools # the same
 command -v spirv-val >/dev/null 2>&1 || packages spirv-tools
+command -v chromium-headless-shell >/dev/null 2>&1 || packages chromium-headless-shell # reports of bench/page
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
 
 if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then

@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -11,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/bench"
+	"tvmgo/internal/testing/golden"
 	"tvmgo/internal/testing/must"
 )
-
-var update = flag.Bool("update", false, "write the tables of cases in docs/benchmarks.md")
 
 // rowOf returns a case as a line of the table; for a family, its first case.
 func rowOf(cases []*bench.Case) string {
@@ -56,13 +54,13 @@ func TestCases_AreDocumented(t *testing.T) {
 		heading := "### Suite " + suite
 		at := regexp.MustCompile(`(?s)\n` + heading + `\n[^#|]*?((\|[^\n]*\n)+)`).FindStringSubmatchIndex(text)
 		require.NotNil(t, at, "%s has no table under %q", page, heading)
-		if *update {
+		if golden.Updating() {
 			text = text[:at[2]] + want + text[at[3]:]
 			continue
 		}
 		require.Equal(t, want, text[at[2]:at[3]], "%s, %s: run go test ./bench/suite -run Documented -update", page, heading)
 	}
-	if *update {
+	if golden.Updating() {
 		require.NoError(t, os.WriteFile(page, []byte(text), 0o666))
 	}
 }

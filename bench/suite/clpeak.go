@@ -87,6 +87,7 @@ var clpeakTitles = map[string]string{
 	"single_precision_compute": "Single-precision compute", "half_precision_compute": "Half-precision compute",
 	"double_precision_compute": "Double-precision compute", "integer_compute": "Integer compute",
 	"global_memory_bandwidth": "Global memory bandwidth", "local_memory_bandwidth": "Local memory bandwidth",
+	"kernel_launch_latency": "Kernel launch latency",
 }
 
 // WriteClpeak writes a report in the JSON format of clpeak 3.0, which its option --compare reads. A row named
@@ -138,6 +139,11 @@ func clpeakDeviceOf(r *bench.Report, on bench.DeviceInfo) clpeakDevice {
 		id, metric, named := strings.Cut(row.Case, "/")
 		if !named {
 			id, metric = row.Suite, row.Case
+		}
+		for _, o := range copyOrigins {
+			if test, name, found := strings.Cut(o.Row, "/"); found && o.Tool == "clpeak" && o.Case == row.Suite+"/"+row.Case {
+				id, metric = test, name
+			}
 		}
 		key := [2]string{id, row.Variant}
 		t := tests[key]

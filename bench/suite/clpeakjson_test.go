@@ -24,7 +24,7 @@ func clpeakReport() *bench.Report {
 		}
 		return r
 	}
-	launch := row("round_trip", "", bench.Time, 6.5, bench.Measured)
+	launch := row("kernel_launch_latency", "", bench.Time, 6.5, bench.Measured)
 	launch.Suite = "launch"
 	elsewhere := row("fp32-vec4", "", bench.Flops, 1, bench.Measured)
 	elsewhere.Device = "cpu:0"
@@ -63,6 +63,7 @@ func TestWriteClpeak(t *testing.T) {
 	require.Equal(t, "CLBlast", tests[2].Variant)
 	require.InEpsilon(t, 6.5e-6, *tests[3].Metrics[0].Value, 1e-9)
 	require.Equal(t, "latency", tests[3].Category)
+	require.Equal(t, "kernel_launch_latency/roundtrip", tests[3].ID+"/"+tests[3].Metrics[0].ID)
 	require.Equal(t, "cpu:0", back.Devices[1].Name)
 }
 

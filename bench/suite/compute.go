@@ -26,6 +26,24 @@ func Compute() []*bench.Case {
 				return p.open(ctx, on, launchTime)
 			}}}})
 	}
+	for _, p := range matrixPeaks {
+		figure := bench.Flops
+		if tir.IsInt(p.operand) {
+			figure = bench.IntOps
+		}
+		cases = append(cases, &bench.Case{Suite: "compute", Name: p.name, Doc: p.doc, Figure: figure,
+			Variants: []bench.Variant{{Open: func(ctx context.Context, on *bench.Device) (bench.Work, error) {
+				to, err := targetOf(on)
+				if err != nil {
+					return nil, err
+				}
+				k, why := p.kernelFor(to)
+				if why != "" {
+					return nil, notMeasured("%s", why)
+				}
+				return openPeak(ctx, on, k, unit(on, to), launchTime)
+			}}}})
+	}
 	return cases
 }
 
@@ -107,8 +125,8 @@ func (p peak) open(ctx context.Context, on *bench.Device, aim time.Duration) (be
 }
 
 // peakKernelFor returns the kernel for a target.
-func peakKernelFor(to *target.Target, t tir.Type, width int, single bool) peakKernel {
-	p := peakKernel{t: t, width: width, chains: 12, periods: 128, unroll: 1, threads: 256, madd: product}
+func peakKernelFor(to *target.Target, t tir.Type, width int, single bool) *peakKernel {
+	p := &peakKernel{t: t, width: width, chains: 12, periods: 128, unroll: 1, threads: 256, madd: product}
 	switch {
 	case single: // as clpeak: 2048 multiply-adds of each work item
 		p.chains, p.periods = 1, 128/width

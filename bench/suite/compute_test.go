@@ -62,11 +62,11 @@ func TestCompute_WrongSteps(t *testing.T) {
 		p := all[slices.IndexFunc(all, func(p peak) bool { return p.name == name })]
 		w, err := p.open(t.Context(), on, time.Microsecond)
 		require.NoError(t, err)
-		w.(*peakWork).of.periods++
+		w.(*peakWork).of.(*peakKernel).periods++
 		_, err = w.Check(t.Context())
 		require.ErrorIs(t, err, bench.ErrWrongResult)
 		require.ErrorContains(t, err, "result 0 is")
-		w.(*peakWork).of.periods--
+		w.(*peakWork).of.(*peakKernel).periods--
 		_, err = w.Check(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, w.Close())
@@ -86,6 +86,22 @@ func TestCompute_ValuesOnCUDA(t *testing.T) {
 	}
 }
 
+// Products of small matrices have the right values on tensor cores, as the fake driver executes them.
+func TestCompute_MatricesOnCUDA(t *testing.T) {
+	on := testDevice(t, dlpack.CUDA)
+	for _, p := range matrixPeaks {
+		k, why := p.kernelFor(must.Get(targetOf(on))(t))
+		require.Empty(t, why)
+		k.pairs, k.warps, k.chains = 2*unrolledPairs, 2, 2
+		w := must.Open(openPeak(t.Context(), on, k, 2, 1))(t)
+		must.Get(w.Check(t.Context()))(t)
+		require.Equal(t, float64(2*16*8*k.k*2*8*2*2*w.Facts()["groups"].(int)), w.Amount().Ops)
+		k.pairs++
+		_, err := w.Check(t.Context())
+		require.ErrorIs(t, err, bench.ErrWrongResult)
+	}
+}
+
 // The amount is exact, and a launch grows until it takes the time that is aimed for.
 func TestCompute_SizesAdapt(t *testing.T) {
 	on := testDevice(t, dlpack.CPU)
@@ -94,7 +110,7 @@ func TestCompute_SizesAdapt(t *testing.T) {
 	for _, aim := range []time.Duration{time.Microsecond, 4 * time.Millisecond} {
 		w, err := p.open(t.Context(), on, aim)
 		require.NoError(t, err)
-		of := w.(*peakWork).of
+		of := w.(*peakWork).of.(*peakKernel)
 		n := w.Facts()["groups"].(int)
 		groups = append(groups, n)
 		// A multiply-add is two operations, of each element of each chain.
@@ -117,7 +133,7 @@ func TestLimits(t *testing.T) {
 	for _, k := range Compute() {
 		ids = append(ids, k.ID(), k.Family)
 	}
-	for _, id := range []string{FP32, FP64, FP16, Int32} {
+	for _, id := range []string{FP32, FP64, FP16, Int32, FP16Matrix, FP16MatrixFP32, BF16Matrix, TF32Matrix, Int8Matrix} {
 		require.Contains(t, ids, id)
 	}
 }

@@ -18,7 +18,10 @@ import (
 func rowOf(cases []*bench.Case) string {
 	k := cases[0]
 	name, doc := k.Name, k.Doc
-	if k.Family != "" && len(cases) > 1 {
+	switch test, _, named := strings.Cut(name, "/"); {
+	case len(cases) > 1 && named:
+		name += "` … `" + strings.TrimPrefix(cases[len(cases)-1].Name, test+"/")
+	case len(cases) > 1:
 		name = strings.TrimPrefix(k.Family, k.Suite+"/") + "_…"
 		doc, _, _ = strings.Cut(doc, ": ")
 	}
@@ -33,22 +36,32 @@ func rowOf(cases []*bench.Case) string {
 	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, k.Figure.Unit(), doc, strings.Join(others, "; "))
 }
 
+// groupOf returns a name that the cases of one line of a table have in common: those of different sizes, and those of a
+// test of clpeak.
+func groupOf(k *bench.Case) string {
+	if test, _, named := strings.Cut(k.Name, "/"); named {
+		return test
+	}
+	if size := strings.TrimPrefix(k.ID(), k.Family+"_"); k.Family != "" && size != k.ID() {
+		return k.Family
+	}
+	return k.ID()
+}
+
 // The tables of docs/benchmarks.md have each case, what one operation is, its unit, and where its name comes from.
 func TestCases_AreDocumented(t *testing.T) {
 	const page = "../../docs/benchmarks.md"
 	text := string(must.Get(os.ReadFile(page))(t))
 	for suite, cases := range map[string][]*bench.Case{"launch": Launch(), "bandwidth": copies(),
-		"kernels": Kernels(Options{})} {
+		"bandwidth: kernels": MemoryKernels(), "compute": Compute(), "kernels": Kernels(Options{})} {
 		want := "| Case | Unit | An operation | In other tools |\n|---|---|---|---|\n"
-		families := map[string][]*bench.Case{}
+		groups := map[string][]*bench.Case{}
 		for _, k := range cases {
-			families[k.Family] = append(families[k.Family], k)
+			groups[groupOf(k)] = append(groups[groupOf(k)], k)
 		}
 		for _, k := range cases {
-			if k.Family == "" {
-				want += rowOf([]*bench.Case{k})
-			} else if family := families[k.Family]; family[0] == k {
-				want += rowOf(family)
+			if group := groups[groupOf(k)]; group[0] == k {
+				want += rowOf(group)
 			}
 		}
 		heading := "### Suite " + suite

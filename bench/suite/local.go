@@ -151,14 +151,14 @@ func (k localKernel) open(on *bench.Device, r *resources) (bench.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, err := openKernel(on, program, "local", k.threads)
+	call, err := openKernel(on, program, "local", runtime.Dim3{k.threads})
 	if err != nil {
 		return nil, err
 	}
 	*r = append(*r, call.Close)
 	w := &localWork{of: k}
 	w.On, w.Free, w.Do = on.Handle, []func() error{r.Close}, bench.Amount{Bytes: k.bytes()}
-	w.Known = bench.Facts{"vector_width": k.width, "groups": k.groups, "group_size": k.threads}
+	w.Known = bench.Facts{"vector width": k.width, "groups": k.groups, "group size": k.threads}
 	elements := []int64{int64(k.groups * k.threads * k.width)}
 	if w.result, err = keep(runtime.NewTensor(dlpack.Float32, elements, w.On))(r); err != nil {
 		return nil, err

@@ -207,7 +207,7 @@ func (m memoryKernel) open(on *bench.Device, r *resources, bytes int64) (bench.W
 	groups := int(max(arraySize(on, to, bytes)/group, 1))
 	w := &memoryWork{of: s, groups: groups}
 	w.On, w.Free = on.Handle, []func() error{r.Close}
-	w.Known = bench.Facts{"array_bytes": int64(groups) * group, "vector_width": s.width}
+	w.Known = bench.Facts{"array": int64(groups) * group, "vector width": s.width}
 	outputs := int64(groups) * group
 	if m.value == "" {
 		outputs = int64(groups*s.sums()) * int64(m.t.Bits) / 8
@@ -220,11 +220,7 @@ func (m memoryKernel) open(on *bench.Device, r *resources, bytes int64) (bench.W
 	if m.value != "" {
 		w.Do.Bytes += float64(outputs)
 	}
-	threads := s.threads
-	if host {
-		threads = 0
-	}
-	k, err := openKernel(on, program, "access", threads)
+	k, err := openKernel(on, program, "access", runtime.Dim3{s.threads})
 	if err != nil {
 		return nil, err
 	}

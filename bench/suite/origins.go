@@ -1,6 +1,11 @@
 package suite
 
-import "tvmgo/bench"
+import (
+	"slices"
+	"strings"
+
+	"tvmgo/bench"
+)
 
 // Origin names the row of another tool that measures what a case measures.
 type Origin struct {
@@ -35,5 +40,15 @@ func Origins(c *bench.Case) (list []Origin) {
 			list = append(list, o)
 		}
 	}
+	if test, _, named := strings.Cut(c.Name, "/"); named {
+		list = append(list, Origin{Case: c.ID(), Tool: "clpeak", Row: test})
+	}
+	if c.Suite == "compute" && slices.Contains(vkpeakRows, c.Name) {
+		list = append(list, Origin{Case: c.ID(), Tool: "vkpeak", Row: c.Name})
+	}
 	return list
 }
+
+// vkpeakRows are the rows of vkpeak that suite compute has. Others of the suite have names like them.
+var vkpeakRows = []string{"fp32-scalar", "fp32-vec4", "fp16-scalar", "fp16-vec4", "fp16-matrix", "fp64-scalar",
+	"fp64-vec4", "int32-scalar", "int32-vec4", "int8-matrix", "bf16-matrix"}

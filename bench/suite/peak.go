@@ -20,15 +20,16 @@ const (
 
 // kernelCall is a kernel of a program, on any device: a function of the host on a CPU, a launch elsewhere.
 type kernelCall struct {
-	module  *runtime.Module
-	host    *runtime.Function
-	kernel  *runtime.Kernel
-	threads int // of a group
+	module *runtime.Module
+	host   *runtime.Function
+	kernel *runtime.Kernel
+	block  runtime.Dim3 // work items of a group
 }
 
 // openKernel builds a program for a device and looks its function up.
-func openKernel(on *bench.Device, program *tir.IRModule, name string, threads int) (k *kernelCall, err error) {
-	k = &kernelCall{threads: threads}
+func openKernel(on *bench.Device, program *tir.IRModule, name string, block runtime.Dim3) (k *kernelCall,
+	err error) {
+	k = &kernelCall{block: block}
 	if k.module, err = build(on, program); err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (k *kernelCall) bind(groups int, arrays ...any) (func() error, error) {
 	if k.host == nil {
 		arguments := append(arrays, groups)
 		return func() error {
-			return k.kernel.Launch(nil, runtime.Dim3{groups}, runtime.Dim3{k.threads}, arguments...)
+			return k.kernel.Launch(nil, runtime.Dim3{groups}, k.block, arguments...)
 		}, nil
 	}
 	b, err := k.host.Bind(append(arrays, groups)...)
@@ -73,28 +74,41 @@ func (k *kernelCall) Close() error {
 	return errors.Join(err, k.module.Close())
 }
 
+// rateKernel is a kernel that computes without memory traffic. Its function peak has two arrays that it reads, the one
+// in which it stores the results, and a number of groups.
+type rateKernel interface {
+	program() (*tir.IRModule, error)
+	block() runtime.Dim3       // work items of a group
+	types() (in, out tir.Type) // of the elements that are read, and of the results
+	inputs() (first, second []float64)
+	ops() float64         // of a group
+	results() int         // of a group
+	reference() []float64 // what each group stores
+	facts() bench.Facts
+}
+
 // peakWork is a peak kernel on a device.
 type peakWork struct {
 	bench.Calls
-	of      peakKernel
+	of      rateKernel
 	groups  int
 	results *runtime.Tensor
 }
 
 // openPeak builds a peak kernel for a device, and finds a number of groups for which a launch takes about the given
 // time: a multiple of unit, the groups that occupy the device.
-func openPeak(ctx context.Context, on *bench.Device, of peakKernel, unit int, aim time.Duration) (bench.Work, error) {
+func openPeak(ctx context.Context, on *bench.Device, of rateKernel, unit int, aim time.Duration) (bench.Work, error) {
 	program, err := of.program()
 	if err != nil {
 		return nil, err
 	}
-	k, err := openKernel(on, program, "peak", of.threads)
+	k, err := openKernel(on, program, "peak", of.block())
 	if err != nil {
 		return nil, err
 	}
 	w := &peakWork{of: of}
-	w.On, w.Free = on.Handle, append(w.Free, k.Close, func() error { return w.results.Close() })
-	w.Known = bench.Facts{"vector width": of.width, "chains": of.chains, "multiply-adds": of.steps()}
+	w.On, w.Known = on.Handle, of.facts()
+	w.Free = append(w.Free, k.Close, func() error { return w.results.Close() })
 	if err := w.open(ctx, k, unit, aim); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -103,22 +117,24 @@ func openPeak(ctx context.Context, on *bench.Device, of peakKernel, unit int, ai
 }
 
 func (w *peakWork) open(ctx context.Context, k *kernelCall, unit int, aim time.Duration) error {
-	coefficients, err := newArray(&w.Calls, w.of.t, w.of.coefficients())
+	in, out := w.of.types()
+	a, b := w.of.inputs()
+	first, err := newArray(&w.Calls, in, a)
 	if err != nil {
 		return err
 	}
-	initial, err := newArray(&w.Calls, w.of.t, w.of.begins())
+	second, err := newArray(&w.Calls, in, b)
 	if err != nil {
 		return err
 	}
-	group := w.of.results() * int(w.of.t.Bits) / 8 // bytes
+	group := w.of.results() * int(out.Bits) / 8 // bytes
 	most := min(mostGroups, mostResults/group) / unit * unit
 	for w.groups = unit; ; {
-		w.results, err = runtime.NewTensor(dlpack.DataType(w.of.t), []int64{int64(w.groups * w.of.results())}, w.On)
+		w.results, err = runtime.NewTensor(dlpack.DataType(out), []int64{int64(w.groups * w.of.results())}, w.On)
 		if err != nil {
 			return err
 		}
-		if w.Call, err = k.bind(w.groups, coefficients, initial, w.results); err != nil {
+		if w.Call, err = k.bind(w.groups, first, second, w.results); err != nil {
 			return err
 		}
 		took, err := timeOf(ctx, &w.Calls)

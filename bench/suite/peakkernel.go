@@ -3,6 +3,8 @@ package suite
 import (
 	"fmt"
 
+	"tvmgo/bench"
+	"tvmgo/runtime"
 	"tvmgo/tir"
 )
 
@@ -39,26 +41,36 @@ var period = [16]int{0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1}
 const drift = 2
 
 // steps returns the multiply-adds of each element of a chain.
-func (p peakKernel) steps() int { return p.periods * len(period) }
+func (p *peakKernel) steps() int { return p.periods * len(period) }
 
 // items returns the number of work items of a group.
-func (p peakKernel) items() int { return max(p.threads, 1) }
+func (p *peakKernel) items() int { return max(p.threads, 1) }
 
 // ops returns the operations of a group: two of each multiply-add.
-func (p peakKernel) ops() float64 {
+func (p *peakKernel) ops() float64 {
 	return 2 * float64(p.items()) * float64(p.chains) * float64(p.width) * float64(p.steps())
 }
 
 // initial returns the number of elements with which the chains of a group begin.
-func (p peakKernel) initial() int { return p.items() * p.chains * p.width }
+func (p *peakKernel) initial() int { return p.items() * p.chains * p.width }
 
 // results returns the number of elements that a group stores: the sum of the chains of each work item, and of each
 // element of the vectors.
-func (p peakKernel) results() int { return p.items() * p.width }
+func (p *peakKernel) results() int { return p.items() * p.width }
+
+func (p *peakKernel) block() runtime.Dim3 { return runtime.Dim3{p.items()} }
+
+func (p *peakKernel) types() (in, out tir.Type) { return p.t, p.t }
+
+func (p *peakKernel) inputs() (coefficients, initial []float64) { return p.coefficients(), p.begins() }
+
+func (p *peakKernel) facts() bench.Facts {
+	return bench.Facts{"vector width": p.width, "chains": p.chains, "multiply-adds": p.steps()}
+}
 
 // program returns peak(coefficients, initial, results): a, b[0] and b[1]; what the chains of any group begin with; and
 // what each group stores.
-func (p peakKernel) program() (*tir.IRModule, error) {
+func (p *peakKernel) program() (*tir.IRModule, error) {
 	coefficients := tir.NewBuffer("coefficients", p.t, tir.I32(3))
 	initial := tir.NewBuffer("initial", p.t, tir.I32(int32(p.initial())))
 	groups := tir.NewVar("groups", tir.Int32)
@@ -125,7 +137,7 @@ func (p peakKernel) program() (*tir.IRModule, error) {
 }
 
 // step returns a·x + b.
-func (p peakKernel) step(a, x, b tir.Expr) tir.Expr {
+func (p *peakKernel) step(a, x, b tir.Expr) tir.Expr {
 	switch p.madd {
 	case fused:
 		return tir.NewCall(tir.CallIntrinsic, x.DType(), "fma", a, x, b)

@@ -12,7 +12,7 @@ import (
 )
 
 // coefficients returns a, b[0] and b[1]. Integers wrap around, so that they can be any.
-func (p peakKernel) coefficients() []float64 {
+func (p *peakKernel) coefficients() []float64 {
 	if tir.IsInt(p.t) {
 		return []float64{1664525, 1013904223, 12345}
 	}
@@ -20,7 +20,7 @@ func (p peakKernel) coefficients() []float64 {
 }
 
 // begins returns the first values of the chains of a group: small integers, which differ between neighbors.
-func (p peakKernel) begins() []float64 {
+func (p *peakKernel) begins() []float64 {
 	list := make([]float64, p.initial())
 	for i := range list {
 		list[i] = float64((i*5 + i/7) % 4)
@@ -30,7 +30,7 @@ func (p peakKernel) begins() []float64 {
 
 // reference computes the results of a group, step by step. Floats are exact, because each value is an integer that the
 // type represents.
-func (p peakKernel) reference() []float64 {
+func (p *peakKernel) reference() []float64 {
 	list := make([]float64, p.results())
 	c := p.coefficients()
 	for i, x := range p.begins() {

@@ -13,6 +13,7 @@ import (
 	"tvmgo/bench"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/must"
+	"tvmgo/tir"
 )
 
 // notHere are the cases of suite compute that the devices of tests cannot measure, with the reasons.
@@ -102,22 +103,17 @@ func TestCompute_MatricesOnCUDA(t *testing.T) {
 	}
 }
 
-// The amount is exact, and a launch grows until it takes the time that is aimed for.
+// The amount is exact, and a launch grows until it takes the time that is aimed for, or has as many groups as it can.
 func TestCompute_SizesAdapt(t *testing.T) {
 	on := testDevice(t, dlpack.CPU)
-	p := computePeaks()[0]
-	var groups []int
-	for _, aim := range []time.Duration{time.Microsecond, 4 * time.Millisecond} {
-		w, err := p.open(t.Context(), on, aim)
-		require.NoError(t, err)
-		of := w.(*peakWork).of.(*peakKernel)
-		n := w.Facts()["groups"].(int)
-		groups = append(groups, n)
+	for aim, want := range map[time.Duration]int{time.Nanosecond: 10, time.Hour: 65530} {
+		p := &peakKernel{t: tir.Float32, width: 2, chains: 3, periods: 1, unroll: 1, madd: product}
+		w := must.Open(openPeak(t.Context(), on, p, 10, aim))(t)
+		require.Equal(t, want, w.Facts()["groups"])
 		// A multiply-add is two operations, of each element of each chain.
-		require.Equal(t, 2*float64(n*of.chains*of.width*of.periods*16), w.Amount().Ops)
-		require.NoError(t, w.Close())
+		require.Equal(t, float64(want*2*2*3*16), w.Amount().Ops)
+		must.Get(w.Check(t.Context()))(t)
 	}
-	require.Greater(t, groups[1], groups[0])
 }
 
 func TestCompute_Interrupted(t *testing.T) {

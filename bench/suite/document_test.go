@@ -20,7 +20,9 @@ func rowOf(cases []*bench.Case) string {
 	name, doc := k.Name, k.Doc
 	switch test, _, named := strings.Cut(name, "/"); {
 	case len(cases) > 1 && named:
-		name += "` … `" + strings.TrimPrefix(cases[len(cases)-1].Name, test+"/")
+		last := strings.TrimPrefix(cases[len(cases)-1].Name, test+"/")
+		name += "` … `" + last
+		doc = strings.Replace(doc, " of 1", " of 1 to "+strings.TrimLeft(last, "abcdefghijklmnopqrstuvwxyz"), 1)
 	case len(cases) > 1:
 		name = strings.TrimPrefix(k.Family, k.Suite+"/") + "_…"
 		doc, _, _ = strings.Cut(doc, ": ")

@@ -11,8 +11,8 @@ import (
 	"tvmgo/tir/text"
 )
 
-// matrixKernel consists of chains of products of small matrices: each warp computes C += A·B of an m x k and a k x n
-// matrix over and over, with B and another matrix B' in turn. A·(B + B') is a small integer, so that all sums are exact,
+// matrixKernel consists of chains of products of small matrices: each warp adds A·B, of an m x k and a k x n matrix, to
+// sums over and over, with B and another matrix B' in turn. A·(B + B') has small integers, so that all sums are exact,
 // also in float16, and a product that is lost changes the result.
 type matrixKernel struct {
 	operand, sum tir.Type

@@ -14,7 +14,7 @@ type Case struct {
 	Name  string // "fp32-vec4": unique in its suite; the name in the tool from which the case is known
 	Doc   string // one line: what an operation is
 
-	// Figure says what is reported of the time of an operation.
+	// Figure says what is reported of the time of an operation; "" is Time.
 	Figure Figure
 
 	// Limits are the names "suite/name" of cases, or of families of cases, whose figures, on the same device and in the
@@ -84,7 +84,7 @@ type Elapsed struct {
 }
 
 // Facts are named values that explain a figure: "registers": 64. Values are numbers, strings or booleans. The names and
-// their meanings are in docs/benchmarks.md.
+// their meanings are in docs/benchmarks.md. In a report, numbers are float64.
 type Facts map[string]any
 
 // Device is a device that is measured.

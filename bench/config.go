@@ -11,7 +11,8 @@ type Config struct {
 	Sample     time.Duration  `json:"sample_ns"`  // duration of a sample, at least: operations are repeated (5 ms)
 	WarmUp     time.Duration  `json:"warm_up_ns"` // time for a row to become stable, at most (1 s)
 	Case       time.Duration  `json:"case_ns"`    // after it a case has only LeastRounds (20 s)
-	Confidence float64        `json:"confidence"` // of intervals (0.95)
+	Confidence float64        `json:"confidence"` // of intervals, and of a report having no false alarm (0.95)
+	Relevant   float64        `json:"relevant"`   // a change by a smaller share since the baseline is none (0.01)
 	Progress   func(Progress) `json:"-"`          // is called from the goroutine of Run; nil for none
 	Finished   func([]*Row)   `json:"-"`          // gets the rows of each case at its end, before Evaluate; nil for none
 }
@@ -49,6 +50,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("a duration is negative: sample %v, warm-up %v, case %v", c.Sample, c.WarmUp, c.Case)
 	case c.Confidence != 0 && !(c.Confidence >= 0.5 && c.Confidence < 1):
 		return c, fmt.Errorf("confidence %v: give a number from 0.5 to 0.999", c.Confidence)
+	case !(c.Relevant >= 0 && c.Relevant <= 10):
+		return c, fmt.Errorf("smallest relevant change %v: give a share such as 0.01", c.Relevant)
 	}
 	set := func(d *time.Duration, value time.Duration) {
 		if *d == 0 {
@@ -63,6 +66,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Confidence == 0 {
 		c.Confidence = 0.95
+	}
+	if c.Relevant == 0 {
+		c.Relevant = 0.01
 	}
 	return c, nil
 }

@@ -13,6 +13,9 @@ func Evaluate(r *Report) {
 			continue
 		}
 		row.evaluate(r.Config.Confidence)
+		if row.Status == Failed { // its samples are kept, but others are not compared with them
+			continue
+		}
 		byID[row.ID()] = row
 		if of := row.Family + " on " + row.Device; row.Family != "" && row.Variant == "" && row.betterThan(byID[of]) {
 			byID[of] = row
@@ -22,8 +25,8 @@ func Evaluate(r *Report) {
 			first[id] = row
 			continue
 		}
-		if a, b := paired(row, first[id]); len(a) > 0 {
-			row.Ratio = &Ratio{To: first[id].ID(), Interval: stats.Ratio(a, b, r.Config.Confidence)}
+		if a, b, clock := paired(row, first[id]); len(a) > 0 {
+			row.Ratio = &Ratio{To: first[id].ID(), Clock: clock, Interval: stats.Ratio(a, b, r.Config.Confidence)}
 		}
 	}
 	for _, row := range r.Rows {
@@ -38,7 +41,8 @@ func (r *Row) evaluate(confidence float64) {
 	r.Times, r.Value = &s, r.Figure.Of(r.Amount, s.P50)
 	of := stats.MedianInterval(r.Samples, confidence)
 	a, b := r.Figure.Of(r.Amount, of.Low), r.Figure.Of(r.Amount, of.High)
-	r.Range = &stats.Interval{Value: r.Value, Low: min(a, b), High: max(a, b), Confidence: confidence}
+	r.Range = &stats.Interval{Value: r.Value, Low: min(a, b), High: max(a, b), Confidence: confidence,
+		Coverage: of.Coverage}
 }
 
 // betterThan reports whether a row's figure is better than that of a row with the same figure; nil is worse.
@@ -49,31 +53,43 @@ func (r *Row) betterThan(x *Row) bool {
 	return r.Value > x.Value
 }
 
-// paired returns the samples of two rows from the rounds that both have. If one of them has no device timer, both are
-// compared by the wall clock.
-func paired(x, y *Row) (a, b []float64) {
-	of := func(r *Row) map[int]float64 {
-		times, by := r.Samples, map[int]float64{}
-		if x.Clock != y.Clock && r.Clock == ClockDevice {
-			times = r.Wall
-		}
-		for i, round := range r.Rounds {
-			by[round] = times[i]
-		}
-		return by
+// times returns the samples by a clock.
+func (r *Row) times(clock string) []float64 {
+	if r.Clock == ClockDevice && clock == ClockWall {
+		return r.Wall
 	}
-	in := of(y)
-	mine := of(x)
-	for _, round := range x.Rounds {
-		if t, both := in[round]; both {
-			a, b = append(a, mine[round]), append(b, t)
+	return r.Samples
+}
+
+// round returns the round of a sample.
+func (r *Row) round(i int) int {
+	if i < len(r.Rounds) {
+		return r.Rounds[i]
+	}
+	return i
+}
+
+// paired returns the samples of two rows from the rounds that both have, and their clock. If one of the rows has no
+// device timer, both are compared by the wall clock.
+func paired(x, y *Row) (a, b []float64, clock string) {
+	clock = x.Clock
+	if y.Clock != x.Clock {
+		clock = ClockWall
+	}
+	other := map[int]float64{}
+	for i, t := range y.times(clock) {
+		other[y.round(i)] = t
+	}
+	for i, t := range x.times(clock) {
+		if of, both := other[x.round(i)]; both {
+			a, b = append(a, t), append(b, of)
 		}
 	}
-	return a, b
+	return a, b, clock
 }
 
 // compareWithLimits sets the shares of the limits that the run has measured on the same device, and the roofline of a
-// row with both a rate of operations and a bandwidth among its limits.
+// row with both a rate of operations and a bandwidth among its limits: of several, the highest.
 func (r *Row) compareWithLimits(rows map[string]*Row) {
 	var flops, bandwidth float64
 	highest := 0.0 // rate of operations
@@ -93,9 +109,9 @@ func (r *Row) compareWithLimits(rows map[string]*Row) {
 		share := 0.0
 		switch limit.Figure {
 		case Flops, IntOps:
-			flops, share = limit.Value, r.Amount.Ops/r.Times.P50/limit.Value
+			flops, share = max(flops, limit.Value), r.Amount.Ops/r.Times.P50/limit.Value
 		case Bandwidth:
-			bandwidth, share = limit.Value, r.Amount.Bytes/r.Times.P50/limit.Value
+			bandwidth, share = max(bandwidth, limit.Value), r.Amount.Bytes/r.Times.P50/limit.Value
 		case Time: // the latency of a launch, for example: its part of the time
 			share = limit.Times.P50 / r.Times.P50
 		}

@@ -11,6 +11,9 @@ const (
 	Bandwidth Figure = "bandwidth" // GB/s
 )
 
+// valid reports whether it is one of the figures.
+func (f Figure) valid() bool { return f == Time || f == Flops || f == IntOps || f == Bandwidth }
+
 // Unit returns the unit of a figure: "GFLOPS".
 func (f Figure) Unit() string {
 	switch f {

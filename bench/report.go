@@ -39,6 +39,8 @@ type DeviceInfo struct {
 	Name  string `json:"name"`
 	Title string `json:"title,omitempty"`
 	Facts Facts  `json:"facts,omitempty"`
+
+	Sensor string `json:"sensor_error,omitempty"` // why there are no more readings of the sensor
 }
 
 // Status says whether a row was measured.
@@ -72,7 +74,8 @@ type Row struct {
 	Calls   int       `json:"calls,omitempty"`      // operations of each sample
 	Samples []float64 `json:"samples_ns,omitempty"` // of one operation, in the order of the rounds
 	Wall    []float64 `json:"wall_ns,omitempty"`    // the same samples by the wall clock, if Samples has the device's time
-	Rounds  []int     `json:"rounds,omitempty"`     // the round of each sample, if one is missing
+	Rounds  []int     `json:"rounds,omitempty"`     // the round of each sample from 0; nil if none is missing
+	Dropped int       `json:"dropped,omitempty"`    // rounds without a valid time: clock set back, timer with no result
 
 	Warmup Warmup `json:"warm_up"`
 
@@ -115,7 +118,8 @@ type Warmup struct {
 
 // Ratio compares a row with another one of the same case.
 type Ratio struct {
-	To string `json:"to"` // the ID of the other row
+	To    string `json:"to"`              // the ID of the other row
+	Clock string `json:"clock,omitempty"` // of both times: the wall clock, unless both rows have a device timer
 	stats.Interval
 }
 
@@ -153,10 +157,24 @@ type Baseline struct {
 	File     string    `json:"file"`
 	Started  time.Time `json:"started"`
 	Warnings []string  `json:"warnings,omitempty"` // as another machine, driver or clock
+	Missing  []string  `json:"missing,omitempty"`  // the IDs of rows that were measured only then
 }
 
 // Change is the change of a row since the baseline.
 type Change struct {
 	stats.Change
-	Verdict string `json:"verdict"` // "faster", "slower", "same", "new"
+	Verdict Verdict `json:"verdict"`
 }
+
+// Verdict says what has changed in a row since the baseline.
+type Verdict = string
+
+// The verdicts.
+const (
+	Faster       Verdict = "faster" // beyond noise, and by more than Config.Relevant
+	Slower       Verdict = "slower"
+	Same         Verdict = "same"
+	New          Verdict = "new"            // was not measured then
+	Broken       Verdict = "broken"         // was measured then, and now fails or is wrong
+	Incomparable Verdict = "not comparable" // another amount of work, or no clock that both have
+)

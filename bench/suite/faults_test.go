@@ -10,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/bench"
+	"tvmgo/bench/operators"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/cudarun"
 	"tvmgo/runtime"
+	"tvmgo/tir"
 )
 
 // faulty are the calls of the CUDA driver that fail in this test: all that these cases make, except for those that
@@ -65,7 +67,9 @@ func TestCases_FailingDriver(t *testing.T) {
 	driver := cudarun.Use(t)
 	events := 0
 	on := &bench.Device{Name: "cuda:0", Handle: dlpack.Device{Type: dlpack.CUDA}}
-	for _, k := range append(small(), Launch()...) {
+	list := slices.Concat(small(), Launch(), kernelsOf([]*operators.Operator{operators.Sum(1000),
+		operators.Matmul(32, tir.Float16)}, Options{}))
+	for _, k := range list {
 		if err := try(t.Context(), k, on); errors.Is(err, bench.ErrNotMeasured) {
 			continue
 		} else {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tvmgo/bench"
+	"tvmgo/bench/facts"
 	"tvmgo/bench/operators"
 	"tvmgo/codegen"
 	"tvmgo/internal/memory"
@@ -228,5 +229,5 @@ func openGenerated(_ context.Context, on *bench.Device, a *operators.Arrays, r *
 	if err != nil {
 		return nil, nil, err
 	}
-	return b.Call, nil, nil
+	return b.Call, facts.OfProgram(program, t, nil, m, on), nil
 }

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -10,9 +11,15 @@ import (
 
 	"tvmgo/bench"
 	"tvmgo/bench/operators"
+	"tvmgo/blob"
+	"tvmgo/codegen"
 	"tvmgo/dlpack"
+	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/testing/cudarun"
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/nvrtctest"
+	"tvmgo/target"
 	"tvmgo/tir"
 )
 
@@ -167,4 +174,30 @@ func TestKernels_Memory(t *testing.T) {
 	t.Cleanup(func() { cudarun.Use(t).Set(t, "memory", 256<<20) })
 	require.ErrorContains(t, open(dlpack.CUDA, operators.Matmul(4096, tir.Float32)),
 		"the memory of cuda:0 is too small: 192.0 MiB are needed, and 100.0 MiB of ")
+}
+
+// Every operator at its full size is accepted by NVRTC and ptxas for three generations of GPUs; in the normal run, a
+// part of the operators for one generation.
+func TestKernels_Assemble(t *testing.T) {
+	nvrtctest.Need(t)
+	list, generations := operators.All(), []string{"sm_75", "sm_80", "sm_90"}
+	if os.Getenv("TVMGO_TEST_ALL") == "" {
+		list = []*operators.Operator{operators.Sum(32_000_000), operators.Matmul(4096, tir.Float16)}
+		generations = generations[2:]
+	}
+	for _, arch := range generations {
+		to := must.Get(target.New(map[string]any{"kind": "cuda", "arch": arch, "code-format": "cubin", "host": "c"}))(t)
+		for _, op := range list {
+			m := must.Get(codegen.Build(must.Get(op.Lower(to))(t), to))(t)
+			imports := must.Get(m.Imports())(t)
+			require.Len(t, imports, 1, op.Name)
+			code := must.Get(blob.ParseDeviceModule(must.Get(imports[0].SaveToBinary())(t), blob.Modern))(t)
+			require.Equal(t, "cubin", code.Format)
+			info := must.Get(cudaimage.Describe(code.Data))(t)
+			require.Equal(t, arch, info.For())
+			require.NotEmpty(t, info.Parts[0].Kernels, op.Name)
+			require.NoError(t, imports[0].Close())
+			require.NoError(t, m.Close())
+		}
+	}
 }

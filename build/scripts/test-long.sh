@@ -53,7 +53,7 @@ for package in ./te/ops ./te; do
 done
 
 step "figures of tvmgo bench beside those of clpeak"
-TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m -run LikeClpeak ./bench/suite
+TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m -run 'LikeClpeak|Assemble' ./bench/suite
 
 step "tests of concurrency, $ROUNDS times"
 logged "$go" test -tags "$TAGS" -count="$ROUNDS" -timeout 60m -run 'Hammer|Concurren|Threads|Parallel|Race|Goroutine' \

@@ -20,9 +20,10 @@ type benchFlags struct {
 	suites, compare, out []string
 	only                 string
 	list, verbose        bool
-	rounds               int
+	rounds, largest      int
 	confidence           float64
 	time, timeout        time.Duration
+	longest              time.Duration // of a row of suite kernels
 	format               string
 }
 
@@ -66,6 +67,9 @@ The exit status is 1 if an operation fails or has a wrong result.`,
 	flags.IntVar(&f.rounds, "rounds", 0, "samples of each row, at most (default 21)")
 	flags.DurationVar(&f.time, "time", 0, "time for the whole run, about; cases for which it is too short are left out")
 	flags.DurationVar(&f.timeout, "timeout", f.timeout, "time limit of a step, such as a check: the row has then failed")
+	flags.IntVar(&f.largest, "largest", 0, "leave out products of matrices with more rows (default: none)")
+	flags.DurationVar(&f.longest, "longest", suite.DefaultLongest,
+		"do not measure rows of suite kernels that would take longer")
 	flags.Float64Var(&f.confidence, "confidence", f.confidence, "confidence of intervals, from 0.5")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each row on standard error when it has been measured")
 	completeFlag(cmd, "suite", func([]string) []string { return append(suite.Names(), suite.All) })
@@ -79,7 +83,8 @@ var defaultSuites = []string{"launch", "bandwidth"}
 
 // check rejects invalid command lines, and returns what is to be measured.
 func (f *benchFlags) check() (*benchTask, error) {
-	t := &benchTask{Suites: f.suites, Only: f.only, Devices: f.compare, List: f.list,
+	t := &benchTask{Suites: f.suites, Only: f.only, Largest: f.largest, Longest: f.longest,
+		Devices: f.compare, List: f.list,
 		Config: bench.Config{Rounds: f.rounds, Confidence: f.confidence}}
 	if len(t.Suites) == 0 {
 		t.Suites = defaultSuites
@@ -93,6 +98,10 @@ func (f *benchFlags) check() (*benchTask, error) {
 		return nil, wrongf("--rounds %d: give a number from 1 to %d", f.rounds, mostRounds)
 	case f.time < 0:
 		return nil, wrongf("--time %v: give a time above zero, for example 2m", f.time)
+	case f.largest < 0:
+		return nil, wrongf("--largest %d: give a number of rows, for example 2048", f.largest)
+	case f.longest < 0:
+		return nil, wrongf("--longest %v: give a time above zero, for example 10m", f.longest)
 	case f.timeout <= 0:
 		return nil, wrongf("--timeout %v: give a time above zero, for example 10s", f.timeout)
 	case math.IsNaN(f.confidence) || f.confidence < 0.5 || f.confidence >= 1:

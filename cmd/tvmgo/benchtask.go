@@ -31,6 +31,10 @@ type benchTask struct {
 	Until   time.Time    `json:"until"` // no case begins later; zero for no limit
 	List    bool         `json:"list"`  // only the plan
 
+	// Options of suite kernels.
+	Largest int           `json:"largest"`
+	Longest time.Duration `json:"longest"`
+
 	// For a process that takes over from one that has ended:
 	Done []string                     `json:"done"` // cases
 	Lost map[string]map[string]string `json:"lost"` // case, device and why it is not measured there
@@ -169,7 +173,7 @@ var selectCases = suite.Select
 
 // cases returns the selected cases, with their limits.
 func (t *benchTask) cases() ([]*bench.Case, error) {
-	cases, err := selectCases(t.Suites, suite.Options{WithoutLimits: t.Only != ""})
+	cases, err := selectCases(t.Suites, suite.Options{WithoutLimits: t.Only != "", Largest: t.Largest, Longest: t.Longest})
 	if err != nil {
 		return nil, fmt.Errorf("--suite: %w", err)
 	}
@@ -195,7 +199,7 @@ func (t *benchTask) cases() ([]*bench.Case, error) {
 		}
 		return nil, fmt.Errorf("%s: --list prints them", text)
 	}
-	return selectCases(ids, suite.Options{})
+	return selectCases(ids, suite.Options{Longest: t.Longest})
 }
 
 // openDevices opens the devices with the given names. Tests replace it.

@@ -131,7 +131,7 @@ func changed(r *bench.Report, verdict string) (rows []*bench.Row) {
 // warnings are what a reader must know about a row before they trust its figure.
 func warnings(r *bench.Row) (list []warning) {
 	if r.Clock == bench.ClockWall {
-		list = append(list, warning{"w", "wall time of the host: a latency, or the device has no timer"})
+		list = append(list, warning{"w", "wall time of the host: no device timer sees all of it"})
 	}
 	if measured(r) && !r.Warmup.Stable {
 		list = append(list, warning{"u", "unstable: the times still changed when the warm-up ended"})

@@ -130,7 +130,7 @@ func TestText_Width(t *testing.T) {
 // Each statement of a report about its own quality is in the text.
 func TestText_Says(t *testing.T) {
 	all := text(t, edges()["example"], page.TextOptions{})
-	for _, want := range []string{"w  wall time of the host: a latency, or the device has no timer",
+	for _, want := range []string{"w  wall time of the host: no device timer sees all of it",
 		"u  unstable", "t  throttled", "wrong result",
 		"slower  kernels/matmul-f32-2048 on vulkan:0: ×1.081 (1.060–1.100), p 0.0007",
 		"warning: the driver of cuda:0 was 550.54 and is 560.28", "no matrix instructions", "matmul-f32-4096, cuBLAS"} {

@@ -186,10 +186,11 @@ func (p *program) open(_ context.Context, on *bench.Device, _ []*argument) (*ope
 	m, err := codegen.Build(p.module, t)
 	if err != nil {
 		err = shortened(err)
-		if errors.Is(err, runtime.ErrNotSupported) {
-			return nil, notMeasured("build %s for %s: %v", p.file, t, err)
+		// The program is valid: it is the target that lacks a type, or has a limit that is too low.
+		if errors.Is(err, runtime.ErrNotSupported) || errors.Is(err, runtime.ErrInvalidArgument) {
+			return nil, notMeasured("%s cannot be built for %s: %v", p.file, on.Name, err)
 		}
-		return nil, fmt.Errorf("build %s for %s: %w", p.file, t, err)
+		return nil, fmt.Errorf("build %s for %s: %w", p.file, on.Name, err)
 	}
 	o := &opened{facts: bench.Facts{"target": t.String()}}
 	o.close = append(o.close, m.Close)

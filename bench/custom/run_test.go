@@ -2,6 +2,7 @@ package custom_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	"tvmgo/export/pack"
 	"tvmgo/internal/testing/must"
 	"tvmgo/target"
+	tirjson "tvmgo/tir/json"
 	"tvmgo/tir/text"
 )
 
@@ -139,6 +141,14 @@ func TestPrograms(t *testing.T) {
 	require.Contains(t, rows[0].Reason, "has loops over threads, which only a device has")
 	measured(t, rows[1:])
 
+	// What the target lacks is said, and is no failure.
+	k, err = custom.Case([]string{gpu}, custom.Options{Sizes: sized.Sizes, Target: "opencl -max_threads_per_block=32"})
+	require.NoError(t, err)
+	rows = run(t, k, "opencl:0")
+	require.Equal(t, bench.NotMeasured, rows[0].Status)
+	require.Contains(t, rows[0].Reason, "cannot be built for opencl:0")
+	require.Contains(t, rows[0].Reason, "a block has 64 threads")
+
 	sized.Target = "opencl"
 	k, err = custom.Case([]string{gpu}, sized)
 	require.NoError(t, err)
@@ -179,6 +189,30 @@ kernel void add(global const float* x, global const float* y, global float* z, i
 		"want ")
 	require.Contains(t, rows[0].Reason, "as on cpu:0")
 	measured(t, rows[1:])
+}
+
+// A launch without threads is not measured.
+func TestKernels_NoThreads(t *testing.T) {
+	k, err := custom.Case([]string{write(t, "add.cl", addCL)}, custom.Options{Sizes: map[string]int64{"n": 0}})
+	require.NoError(t, err)
+	row := run(t, k, "opencl:0")[0]
+	require.Equal(t, bench.NotMeasured, row.Status)
+	require.Contains(t, row.Reason, "the launch of add has no threads")
+}
+
+// Programs may be in JSON, with several functions: the others need not be for the same devices.
+func TestPrograms_JSON(t *testing.T) {
+	m := must.Get(text.Parse(gpuTIR + strings.Replace(cpuTIR, "func add", "func host", 1)))(t)
+	file := write(t, "add.json", string(must.Get(tirjson.Marshal(m))(t)))
+	for function, on := range map[string]string{"add": "opencl:0", "host": "cpu:0"} {
+		k, err := custom.Case([]string{file}, custom.Options{Function: function, Sizes: map[string]int64{"n": 10}})
+		require.NoError(t, err)
+		measured(t, run(t, k, on))
+	}
+	_, err := custom.Case([]string{file}, custom.Options{Function: "hots"})
+	require.ErrorContains(t, err, `there is no function "hots" in it; did you mean "host"?`)
+	_, err = custom.Case([]string{file}, custom.Options{})
+	require.ErrorContains(t, err, "which function? It has add, host")
 }
 
 // The example's files are one case.

@@ -40,17 +40,16 @@ func (k *kernel) prepare(ctx context.Context, s source, on *bench.Device) (*work
 	if err != nil {
 		return nil, err
 	}
+	if o.idle {
+		return nil, errors.Join(notMeasured("the launch of %s has no threads: a size is 0", s.function()), o.Close())
+	}
 	w := &work{kernel: k, on: on, file: s.path(), opened: o, sure: o.sure}
 	w.On, w.Known, w.Free = on.Handle, o.facts, []func() error{o.Close}
 	w.Do = bench.Amount{Ops: k.ops, Bytes: float64(need)}
-	w.Call = func() error { return nil }
 	if w.args, err = tensors(k.arguments, on.Handle, o.classic); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	w.Free = append(w.Free, func() error { closeAll(w.args); return nil })
-	if o.idle {
-		return w, nil
-	}
 	if w.bound, err = o.fn.Bind(slices.Concat(w.args[:len(w.args)-o.launched], o.more)...); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -67,10 +66,8 @@ func (w *work) once(ctx context.Context) (arrays [][]byte, result any, err error
 	if err := runtime.SyncDevice(ctx, w.On); err != nil {
 		return nil, nil, err
 	}
-	if w.bound != nil {
-		if result, err = w.bound.Result(); err != nil {
-			return nil, nil, err
-		}
+	if result, err = w.bound.Result(); err != nil {
+		return nil, nil, err
 	}
 	if arrays, err = contents(w.args); err != nil {
 		return nil, nil, err

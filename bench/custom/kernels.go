@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tvmgo/bench"
+	"tvmgo/bench/facts"
 	"tvmgo/dlpack"
 	"tvmgo/export"
 	"tvmgo/export/pack"
@@ -194,7 +195,7 @@ func (k *kernelFile) open(ctx context.Context, on *bench.Device, list []*argumen
 	if k.device == dlpack.CPU {
 		err = k.openHost(ctx, root, o)
 	} else {
-		err = k.openDevice(root, list, o)
+		err = k.openDevice(root, on, list, o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, o.Close())
@@ -228,7 +229,7 @@ func (k *kernelFile) openHost(ctx context.Context, root *runtime.Module, o *open
 	return nil
 }
 
-func (k *kernelFile) openDevice(root *runtime.Module, list []*argument, o *opened) error {
+func (k *kernelFile) openDevice(root *runtime.Module, on *bench.Device, list []*argument, o *opened) error {
 	imports, err := root.Imports()
 	if err != nil {
 		return err
@@ -244,6 +245,7 @@ func (k *kernelFile) openDevice(root *runtime.Module, list []*argument, o *opene
 		return shortened(err)
 	}
 	o.close = append(o.close, o.fn.Close)
+	o.facts = facts.OfModule(imports[0], k.sig.Symbol, on, launchOf(k.sig, o.more))
 	return nil
 }
 

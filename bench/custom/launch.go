@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strings"
 
 	"tvmgo/export/pack"
+	"tvmgo/internal/launch"
+	"tvmgo/runtime"
 )
 
 // extents returns the sizes of a launch that the signature computes from the arguments, in the order of its tags; those
@@ -37,6 +40,23 @@ func extents(sig *pack.Signature, list []*argument) (more []any, idle bool, err 
 		more, idle = append(more, n.Int64()), idle || n.Sign() == 0
 	}
 	return more, idle, nil
+}
+
+// launchOf returns the sizes of a launch by their tags.
+func launchOf(sig *pack.Signature, sizes []any) (c runtime.LaunchConfig) {
+	for i, l := range sig.Launch {
+		n, _ := sizes[i].(int64)
+		axis := strings.IndexByte("xyz", l.Tag[len(l.Tag)-1])
+		switch {
+		case strings.HasPrefix(l.Tag, "threadIdx.") && axis >= 0:
+			c.Block[axis] = int(n)
+		case strings.HasPrefix(l.Tag, "blockIdx.") && axis >= 0:
+			c.Grid[axis] = int(n)
+		case launch.Canonical(l.Tag) == launch.SharedMemory:
+			c.SharedBytes = int(n)
+		}
+	}
+	return c
 }
 
 // sizesOf returns the values of the names in a signature.

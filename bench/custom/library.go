@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tvmgo/bench"
+	"tvmgo/bench/facts"
 	"tvmgo/dlpack"
 	"tvmgo/export/pack"
 	"tvmgo/internal/inspect"
@@ -157,6 +158,7 @@ func (l *library) open(ctx context.Context, on *bench.Device, list []*argument) 
 	if err := l.openFunction(m, on, list, o); err != nil {
 		return nil, errors.Join(err, o.Close())
 	}
+	o.facts = facts.OfModule(m, l.name, on, runtime.LaunchConfig{})
 	return o, nil
 }
 

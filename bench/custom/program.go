@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tvmgo/bench"
+	"tvmgo/bench/facts"
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all" // the generators of the kinds
 	"tvmgo/codegen/explain"
@@ -174,7 +175,7 @@ func (p *program) targetFor(on *bench.Device) (*target.Target, error) {
 }
 
 // open builds the program for a device.
-func (p *program) open(_ context.Context, on *bench.Device, _ []*argument) (*opened, error) {
+func (p *program) open(_ context.Context, on *bench.Device, list []*argument) (*opened, error) {
 	t, err := p.targetFor(on)
 	if err != nil {
 		return nil, err
@@ -192,7 +193,8 @@ func (p *program) open(_ context.Context, on *bench.Device, _ []*argument) (*ope
 		}
 		return nil, fmt.Errorf("build %s for %s: %w", p.file, on.Name, err)
 	}
-	o := &opened{facts: bench.Facts{"target": t.String()}}
+	o := &opened{facts: facts.OfProgram(p.module, t, sizesOf(p.sig, list), m, on)}
+	o.facts["target"] = t.String()
 	o.close = append(o.close, m.Close)
 	if o.fn, err = m.Function(p.fn.Name); err != nil {
 		return nil, errors.Join(shortened(err), o.Close())

@@ -57,6 +57,7 @@ type peak struct {
 	name, family string
 	width        int
 	single       bool // one chain of each work item, as clpeak
+	dot          bool // dot products of int8
 }
 
 func computePeaks() (list []peak) {
@@ -69,6 +70,8 @@ func computePeaks() (list []peak) {
 			list = append(list, peak{peakType: t, name: name, family: "compute/" + t.vkpeak, width: width})
 		}
 	}
+	list = append(list, peak{peakType: peakType{t: tir.Int32, figure: bench.IntOps}, name: "int8-dotprod", width: 1,
+		dot: true})
 	for _, t := range peakTypes {
 		for _, width := range []int{1, 2, 4, 8, 16} {
 			name := t.test + "/" + t.clpeak
@@ -102,6 +105,9 @@ func (p peak) doc() string {
 	if p.single {
 		chains = "one chain in each work item"
 	}
+	if p.dot {
+		return "dot products of four int8, which are added to an int32, independent chains"
+	}
 	return fmt.Sprintf("multiply-adds of %s in vectors of %d, %s", tir.TypeName(p.t), p.width, chains)
 }
 
@@ -117,7 +123,14 @@ func (p peak) open(ctx context.Context, on *bench.Device, aim time.Duration) (be
 	if p.width >= 8 && !p.single && !hasVectors(to) {
 		return nil, notMeasured("the device has no vectors of %d elements: each work item computes scalars", p.width)
 	}
-	w, err := openPeak(ctx, on, peakKernelFor(to, p.t, p.width, p.single), unit(on, to), aim)
+	k := peakKernelFor(to, p.t, p.width, p.single)
+	if p.dot {
+		if why := lacksDot(to); why != "" {
+			return nil, notMeasured("%s", why)
+		}
+		k.madd = dot
+	}
+	w, err := openPeak(ctx, on, k, unit(on, to), aim)
 	if err != nil && p.t == tir.Float64 && strings.Contains(err.Error(), "lacks extension cl_khr_fp64") {
 		return nil, notMeasured("the device has no float64 (cl_khr_fp64)")
 	}
@@ -198,4 +211,25 @@ func lacksType(to *target.Target, t tir.Type) string {
 		return "the device has no float64 (shaderFloat64)"
 	}
 	return ""
+}
+
+// lacksDot says why kernels for a target have no dot products of int8; "" if they have.
+func lacksDot(to *target.Target) string {
+	if kind := to.Kind().Name(); kind != "cuda" {
+		return "generated code for " + kind + " has no dot products of int8"
+	}
+	if arch := archOf(to); arch != 0 && arch < 61 {
+		return fmt.Sprintf("the device has sm_%d, and dot products of int8 (dp4a) begin with sm_61", arch)
+	}
+	return ""
+}
+
+// archOf returns the architecture of a target for CUDA, 90 for sm_90; 0 if it is unknown.
+func archOf(to *target.Target) (number int) {
+	if name, err := target.Get[string](to, "arch"); err == nil {
+		if _, err := fmt.Sscanf(name, "sm_%d", &number); err != nil {
+			return 0
+		}
+	}
+	return number
 }

@@ -18,9 +18,9 @@ import (
 
 // notHere are the cases of suite compute that the devices of tests cannot measure, with the reasons.
 var notHere = map[dlpack.DeviceType]map[string]string{
-	dlpack.CPU:    {"fp16-": "float32", "half_": "float32"},
-	dlpack.OpenCL: {"fp16-": "float32", "half_": "float32"},
-	dlpack.Vulkan: {"-vec8": "no vectors", "-vec16": "no vectors"},
+	dlpack.CPU:    {"fp16-": "float32", "half_": "float32", "dotprod": "no dot products"},
+	dlpack.OpenCL: {"fp16-": "float32", "half_": "float32", "dotprod": "no dot products"},
+	dlpack.Vulkan: {"-vec8": "no vectors", "-vec16": "no vectors", "dotprod": "no dot products"},
 }
 
 // Each case of suite compute computes the right values on each device, in short launches.
@@ -85,6 +85,11 @@ func TestCompute_ValuesOnCUDA(t *testing.T) {
 			must.Get(w.Check(t.Context()))(t)
 		}
 	}
+	p := peakKernelFor(must.Get(targetOf(on))(t), tir.Int32, 1, false)
+	p.periods, p.unroll, p.threads, p.madd = 2, 1, 32, dot
+	w := must.Open(openPeak(t.Context(), on, p, 2, 1))(t)
+	must.Get(w.Check(t.Context()))(t)
+	require.Equal(t, 8*float64(p.chains*p.threads*2*16*w.Facts()["groups"].(int)), w.Amount().Ops)
 }
 
 // Products of small matrices have the right values on tensor cores, as the fake driver executes them.
@@ -129,7 +134,8 @@ func TestLimits(t *testing.T) {
 	for _, k := range Compute() {
 		ids = append(ids, k.ID(), k.Family)
 	}
-	for _, id := range []string{FP32, FP64, FP16, Int32, FP16Matrix, FP16MatrixFP32, BF16Matrix, TF32Matrix, Int8Matrix} {
+	for _, id := range []string{FP32, FP64, FP16, Int32, Int8Dotprod, FP16Matrix, FP16MatrixFP32, BF16Matrix, TF32Matrix,
+		Int8Matrix} {
 		require.Contains(t, ids, id)
 	}
 }

@@ -7,7 +7,8 @@ const (
 	FP64 = "compute/fp64"
 	FP16 = "compute/fp16"
 
-	Int32 = "compute/int32"
+	Int32       = "compute/int32"
+	Int8Dotprod = "compute/int8-dotprod" // dot products of four int8
 
 	// Products of small matrices: tensor cores, cooperative matrices.
 	FP16Matrix     = "compute/fp16-matrix"      // of float16, with sums of float16

@@ -151,15 +151,12 @@ func (p matrixPeak) kernelFor(to *target.Target) (k *matrixKernel, why string) {
 	k = &matrixKernel{operand: p.operand, sum: p.sum, m: 16, n: 8, k: 16, warp: 32, warps: 8, chains: 8, pairs: 512}
 	switch to.Kind().Name() {
 	case "cuda":
-		arch, _ := target.Get[string](to, "arch")
 		least := 75
 		if p.operand == tir.BFloat16 || p.operand == tir.Float32 {
 			least = 80
 		}
-		if v := 0; len(arch) > 3 {
-			if _, err := fmt.Sscanf(arch, "sm_%d", &v); err == nil && v < least {
-				return nil, fmt.Sprintf("tensor cores compute this from sm_%d on, and the device has %s", least, arch)
-			}
+		if arch := archOf(to); arch != 0 && arch < least {
+			return nil, fmt.Sprintf("tensor cores compute this from sm_%d on, and the device has sm_%d", least, arch)
 		}
 		k.k = map[tir.Type]int{tir.Float32: 8, tir.Int8: 32}[p.operand]
 		if k.k == 0 {

@@ -51,4 +51,4 @@ func Origins(c *bench.Case) (list []Origin) {
 
 // vkpeakRows are the rows of vkpeak that suite compute has. Others of the suite have names like them.
 var vkpeakRows = []string{"fp32-scalar", "fp32-vec4", "fp16-scalar", "fp16-vec4", "fp16-matrix", "fp64-scalar",
-	"fp64-vec4", "int32-scalar", "int32-vec4", "int8-matrix", "bf16-matrix"}
+	"fp64-vec4", "int32-scalar", "int32-vec4", "int8-dotprod", "int8-matrix", "bf16-matrix"}

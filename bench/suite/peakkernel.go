@@ -32,6 +32,9 @@ const (
 	fused   multiplyAdd = "fma"   // one rounding
 	mad     multiplyAdd = "mad"   // OpenCL C's function, as clpeak has it
 	product multiplyAdd = "a*x+b" // two operations that a compiler may fuse
+
+	// dot is CUDA's instruction for int8: an int32 is a vector of four, and x becomes x + a·b.
+	dot multiplyAdd = "__dp4a"
 )
 
 // period lists which b the steps of a period add: 0 or 1. With a = -1, two steps (i, j) change x by b[j] - b[i].
@@ -46,9 +49,13 @@ func (p *peakKernel) steps() int { return p.periods * len(period) }
 // items returns the number of work items of a group.
 func (p *peakKernel) items() int { return max(p.threads, 1) }
 
-// ops returns the operations of a group: two of each multiply-add.
+// ops returns the operations of a group: two of each multiply-add, of which a dot product has four.
 func (p *peakKernel) ops() float64 {
-	return 2 * float64(p.items()) * float64(p.chains) * float64(p.width) * float64(p.steps())
+	each := 2.0
+	if p.madd == dot {
+		each = 8
+	}
+	return each * float64(p.items()) * float64(p.chains) * float64(p.width) * float64(p.steps())
 }
 
 // initial returns the number of elements with which the chains of a group begin.
@@ -136,13 +143,15 @@ func (p *peakKernel) program() (*tir.IRModule, error) {
 	return programOf("peak", body, []*tir.Var{groups}, coefficients, initial, results)
 }
 
-// step returns a·x + b.
+// step returns a·x + b, or x + a·b.
 func (p *peakKernel) step(a, x, b tir.Expr) tir.Expr {
 	switch p.madd {
 	case fused:
 		return tir.NewCall(tir.CallIntrinsic, x.DType(), "fma", a, x, b)
 	case mad:
 		return tir.NewCall(tir.CallExtern, x.DType(), "mad", a, x, b)
+	case dot:
+		return tir.NewCall(tir.CallExtern, x.DType(), string(dot), a, b, x)
 	}
 	return tir.Add(tir.Mul(a, x), b)
 }

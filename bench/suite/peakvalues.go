@@ -13,6 +13,9 @@ import (
 
 // coefficients returns a, b[0] and b[1]. Integers wrap around, so that they can be any.
 func (p *peakKernel) coefficients() []float64 {
+	if p.madd == dot {
+		return []float64{packed(1, -2, 3, 100), packed(5, 7, -11, 13), packed(-3, 2, 1, 127)}
+	}
 	if tir.IsInt(p.t) {
 		return []float64{1664525, 1013904223, 12345}
 	}
@@ -37,7 +40,7 @@ func (p *peakKernel) reference() []float64 {
 		item, element := i/(p.chains*p.width), i%p.width
 		to := &list[item*p.width+element]
 		if tir.IsInt(p.t) {
-			*to = float64(int32(uint32(int32(*to)) + chainOfInts(uint32(x), p.periods, c)))
+			*to = float64(int32(uint32(int32(*to)) + p.chainOfInts(uint32(x), c)))
 			continue
 		}
 		for range p.periods {
@@ -51,14 +54,29 @@ func (p *peakKernel) reference() []float64 {
 }
 
 // chainOfInts computes a chain modulo 2³².
-func chainOfInts(x uint32, periods int, c []float64) uint32 {
-	a, b := uint32(c[0]), [2]uint32{uint32(c[1]), uint32(c[2])}
-	for range periods {
+func (p *peakKernel) chainOfInts(x uint32, c []float64) uint32 {
+	a, b := int32(c[0]), [2]int32{int32(c[1]), int32(c[2])}
+	for range p.periods {
 		for _, which := range period {
-			x = a*x + b[which]
+			if p.madd == dot {
+				for at := 0; at < 32; at += 8 {
+					x += uint32(int32(int8(a>>at)) * int32(int8(b[which]>>at)))
+				}
+				continue
+			}
+			x = uint32(a)*x + uint32(b[which])
 		}
 	}
 	return x
+}
+
+// packed returns the int32 with four bytes, the first one lowest.
+func packed(v ...int8) float64 {
+	bits := uint32(0)
+	for i, b := range v {
+		bits |= uint32(uint8(b)) << (8 * i)
+	}
+	return float64(int32(bits))
 }
 
 // newArray returns a tensor with the given values, which Close of the calls frees.

@@ -52,12 +52,20 @@ func TestPeak_MachineCode(t *testing.T) {
 				functions, kernels[f.Name+"_kernel"] = append(functions, f), p
 			}
 		}
+		p := peakKernelFor(cudaTarget(t, arch), tir.Int32, 1, false)
+		p.madd = dot
+		f := must.Get(p.program())(t).Funcs[0]
+		f.Name = "peak_dot"
+		functions, kernels["peak_dot_kernel"] = append(functions, f), p
 		code := machineCode(t, arch, functions...)
 		for name, p := range kernels {
 			loops := nvrtctest.InnermostLoops(code[name])
 			require.Len(t, loops, 1, name)
 			instruction := map[tir.Type]string{tir.Float32: "FFMA", tir.Float64: "DFMA", tir.Int32: "IMAD",
 				tir.Float16: "HFMA2"}[p.t]
+			if p.madd == dot {
+				instruction = "IDP"
+			}
 			each := 1
 			if p.t == tir.Float16 {
 				each = 2

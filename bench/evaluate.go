@@ -34,6 +34,15 @@ func Evaluate(r *Report) {
 			row.compareWithLimits(byID)
 		}
 	}
+	for _, row := range r.Rows { // a library is a limit of ours, too: the share is that of its speed
+		ours := byID[row.Suite+"/"+row.Case+" on "+row.Device]
+		if row.Variant == "" || ours == nil || byID[row.ID()] != row {
+			continue
+		}
+		if a, b, _ := paired(ours, row); len(a) > 0 {
+			ours.Shares = append(ours.Shares, Share{Of: row.ID(), Share: stats.Median(b) / stats.Median(a)})
+		}
+	}
 }
 
 func (r *Row) evaluate(confidence float64) {

@@ -125,7 +125,7 @@ type Ratio struct {
 
 // Share is the part of a limit that a row reaches.
 type Share struct {
-	Of    string  `json:"of"`    // the ID of the row that is the limit
+	Of    string  `json:"of"`    // the ID of the row that is the limit, or of a library's on the same device
 	Share float64 `json:"share"` // 1 is the limit
 }
 

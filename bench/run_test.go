@@ -111,3 +111,20 @@ func TestRun_ShareOfTheBestOfAFamily(t *testing.T) {
 	require.Equal(t, []bench.Share{{Of: "compute/fp32-vec4 on a", Share: 0.25}}, r.Rows[6].Shares)
 	require.Equal(t, []bench.Share{{Of: "compute/fp32-vec4 on b", Share: 0.25}}, r.Rows[7].Shares)
 }
+
+// A library's row has no share of ours, but ours has one of it: the ratio of their speeds on the same device.
+func TestRun_ShareOfALibrary(t *testing.T) {
+	open := func(took time.Duration) func(context.Context, *bench.Device) (bench.Work, error) {
+		return func(context.Context, *bench.Device) (bench.Work, error) {
+			return &synthetic{times: []time.Duration{took}, amount: bench.Amount{Ops: 1e9}}, nil
+		}
+	}
+	cases := []*bench.Case{{Suite: "kernels", Name: "matmul", Figure: bench.Flops, Variants: []bench.Variant{
+		{Open: open(10 * time.Millisecond)}, {Name: "cuBLAS", Open: open(8 * time.Millisecond)},
+		{Name: "CLBlast", Open: open(time.Millisecond), On: func(d *bench.Device) bool { return d.Name == "other" }}}}}
+	r, err := bench.Run(t.Context(), bench.Config{}, cases, []*bench.Device{{Name: "x"}})
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 2, "a library has no row on a device that it is not made for")
+	require.Equal(t, []bench.Share{{Of: "kernels/matmul on x by cuBLAS", Share: 0.8}}, r.Rows[0].Shares)
+	require.Empty(t, r.Rows[1].Shares)
+}

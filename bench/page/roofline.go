@@ -69,7 +69,7 @@ func newRoof(r *bench.Report, links map[*bench.Row]string) *roof {
 		f.points = append(f.points, p)
 		for _, s := range row.Shares {
 			limit := byID[s.Of]
-			if limit == nil || !usable(limit.Value) || limit.Figure == bench.Time {
+			if limit == nil || limit.Variant != "" || !usable(limit.Value) || limit.Figure == bench.Time {
 				continue
 			}
 			c := ceiling{p.device, limit.Case, limit.Figure == bench.Bandwidth, limit.Value}

@@ -38,6 +38,9 @@ func kernelsOf(all []*operators.Operator, o Options) (list []*bench.Case) {
 		}
 		k := &bench.Case{Suite: "kernels", Name: op.Name, Doc: op.Doc, Figure: bench.Bandwidth,
 			Limits: []string{GlobalBandwidth}}
+		if s := op.Shapes(); 16*s[len(s)-1].Bytes() < op.Bytes() { // it only reads
+			k.Limits = []string{GlobalRead}
+		}
 		if op.Ops > 0 {
 			k.Figure = bench.Flops
 			k.Limits = append(k.Limits, FP32)

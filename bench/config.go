@@ -17,6 +17,9 @@ type Config struct {
 	Finished   func([]*Row)   `json:"-"`          // gets the rows of each case at its end, before Evaluate; nil for none
 }
 
+// MaxRounds is the largest number of rounds of a run.
+const MaxRounds = 1_000_000
+
 // LeastRounds is the number of rounds that a slow case has. Fewer samples give no interval.
 const LeastRounds = 6
 
@@ -44,8 +47,8 @@ const (
 // withDefaults replaces zeros, and returns an error that names a value that is not possible.
 func (c Config) withDefaults() (Config, error) {
 	switch {
-	case c.Rounds < 0 || c.Rounds > 100_000:
-		return c, fmt.Errorf("%d rounds: give 1 to 100000", c.Rounds)
+	case c.Rounds < 0 || c.Rounds > MaxRounds:
+		return c, fmt.Errorf("%d rounds: give 1 to %d", c.Rounds, MaxRounds)
 	case c.Sample < 0 || c.WarmUp < 0 || c.Case < 0:
 		return c, fmt.Errorf("a duration is negative: sample %v, warm-up %v, case %v", c.Sample, c.WarmUp, c.Case)
 	case c.Confidence != 0 && !(c.Confidence >= 0.5 && c.Confidence < 1):

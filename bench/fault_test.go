@@ -362,7 +362,7 @@ func TestRun_BadArguments(t *testing.T) {
 		{bench.Config{}, []*bench.Case{one}, []*bench.Device{a, {Name: "a"}}, "device a is named twice"},
 		{bench.Config{}, []*bench.Case{one}, []*bench.Device{a, nil}, "device 1 is nil"},
 		{bench.Config{}, []*bench.Case{one}, []*bench.Device{{}}, "device 0 needs a name"},
-		{bench.Config{Rounds: -1}, []*bench.Case{one}, []*bench.Device{a}, "-1 rounds: give 1 to 100000"},
+		{bench.Config{Rounds: -1}, []*bench.Case{one}, []*bench.Device{a}, "-1 rounds: give 1 to 1000000"},
 		{bench.Config{Sample: -1}, []*bench.Case{one}, []*bench.Device{a}, "a duration is negative"},
 		{bench.Config{Confidence: 1}, []*bench.Case{one}, []*bench.Device{a}, "confidence 1: give a number"},
 		{bench.Config{Confidence: math.NaN()}, []*bench.Case{one}, []*bench.Device{a}, "confidence NaN"},

@@ -78,9 +78,8 @@ func (g *group) measure(ctx context.Context) (whole bool) {
 	}
 	for _, e := range g.running() {
 		e.row.Status = Measured
-		if r := e.row; r.Dropped > len(r.Samples) {
-			r.Status, r.Reason = Failed, fmt.Sprintf("%d of %d samples have no valid time: one took %v by the wall clock "+
-				"and %v by the device's timer", r.Dropped, r.Dropped+len(r.Samples), e.bad.Wall, e.bad.Device)
+		if err := e.finish(); err != nil {
+			e.row.Status, e.row.Reason = Failed, err.Error()
 		}
 	}
 	return true
@@ -239,4 +238,13 @@ func (e *entry) end() {
 	if r := e.row; r.Dropped == 0 {
 		r.Rounds = nil // one sample in each
 	}
+}
+
+// finish returns an error if most samples had no valid time.
+func (e *entry) finish() error {
+	if r := e.row; r.Dropped > len(r.Samples) {
+		return fmt.Errorf("%d of %d samples have no valid time: one took %v by the wall clock and %v by the device's timer",
+			r.Dropped, r.Dropped+len(r.Samples), e.bad.Wall, e.bad.Device)
+	}
+	return nil
 }

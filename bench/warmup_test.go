@@ -1,6 +1,8 @@
 package bench_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/bench"
+	"tvmgo/internal/testing/must"
 )
 
 // measureOne measures an operation whose i-th sample has the given time of one operation in nanoseconds.
@@ -69,6 +72,20 @@ func TestWarmUp_FastFirstCalls(t *testing.T) {
 		}
 		return 20e6
 	})
+	require.Equal(t, 1, row.Calls)
+}
+
+// A first call that seems to take no time does not make the next sample take 64 times as long as it has to.
+func TestWarmUp_FirstCallSeemsFast(t *testing.T) {
+	row, r := measureOne(t, bench.Config{}, func(i int) float64 {
+		if i == 0 {
+			return 1
+		}
+		return 10e9
+	})
+	for _, c := range r.calls {
+		require.LessOrEqual(t, c.n, 8)
+	}
 	require.Equal(t, 1, row.Calls)
 }
 
@@ -134,6 +151,8 @@ func TestRun_ClockSetBack(t *testing.T) {
 	require.Equal(t, []float64{11e6, 12e6, 14e6, 15e6, 17e6, 18e6}, a.Samples)
 	require.Equal(t, 1.0, b.Ratio.Value, "only rounds that both have are compared")
 	require.Equal(t, []float64{1, 1}, []float64{b.Ratio.Low, b.Ratio.High})
+	report = r.run(t.Context(), bench.Config{Rounds: 8, WarmUp: 1}, []*bench.Case{r.kase("s", "one")}, "b", "a")
+	require.Equal(t, []float64{1, 1}, []float64{report.Rows[1].Ratio.Low, report.Rows[1].Ratio.High})
 }
 
 // A clock that stands still is an error of the row. No call takes long on its account.
@@ -186,6 +205,9 @@ func TestRun_DeviceTimer(t *testing.T) {
 	require.Equal(t, bench.ClockWall, none.Ratio.Clock, "both by the wall clock")
 	require.Equal(t, 1.0, none.Ratio.Value, "5 ms of the timer are not compared with 6 ms of the wall clock")
 	require.Equal(t, bench.ClockDevice, all.Clock)
+	report = r.run(t.Context(), bench.Config{Rounds: 8, WarmUp: 1}, []*bench.Case{r.kase("s", "one")}, "none", "all")
+	require.Equal(t, bench.ClockWall, report.Rows[1].Ratio.Clock)
+	require.Equal(t, 1.0, report.Rows[1].Ratio.Value)
 }
 
 // A case that takes longer than Config.Case has the least number of rounds; a shorter one has all.
@@ -196,4 +218,31 @@ func TestRun_TimeOfACase(t *testing.T) {
 		require.Len(t, row.Samples, rounds, "%v", took)
 		require.GreaterOrEqual(t, row.Range.Coverage, 0.95)
 	}
+}
+
+// Measure takes samples of a work alone, and leaves it open.
+func TestMeasure(t *testing.T) {
+	r := &rig{t: t, open: 1, times: func(_ string, n, sample int) bench.Elapsed {
+		return bench.Elapsed{Wall: time.Duration(n*sample+1) * time.Millisecond}
+	}}
+	w := &rigWork{rig: r, on: &bench.Device{Name: "a"}}
+	row := must.Get(bench.Measure(t.Context(), bench.Config{Rounds: 4, Sample: 1, WarmUp: 1}, w))(t)
+	require.Equal(t, []float64{2e6, 3e6, 4e6, 5e6}, row.Samples)
+	require.Equal(t, 3.5e6, row.Times.P50)
+	require.Equal(t, bench.ClockWall, row.Clock)
+	require.Equal(t, 1, row.Calls)
+	require.Equal(t, 1, r.open)
+
+	boom := errors.New("boom")
+	r.hook = func(c call) error {
+		if c.k >= 7 {
+			return boom
+		}
+		return nil
+	}
+	require.ErrorIs(t, must.Fail(bench.Measure(t.Context(), quick, w)), boom)
+	require.ErrorContains(t, must.Fail(bench.Measure(t.Context(), bench.Config{Rounds: -1}, w)), "-1 rounds")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, must.Fail(bench.Measure(ctx, quick, w)), context.Canceled)
 }

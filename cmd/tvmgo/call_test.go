@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/bench"
+	"tvmgo/bench/stats"
 	"tvmgo/dlpack"
 	"tvmgo/internal/arguments"
 	"tvmgo/internal/testing/must"
@@ -50,14 +52,10 @@ func TestCall_ClassicBool(t *testing.T) {
 }
 
 func TestTimes(t *testing.T) {
-	s := &times{seconds: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 100}}
-	require.Equal(t, 5.5, s.percentile(50))
-	require.Equal(t, 9.0, s.percentile(90))
-	require.Equal(t, 100.0, s.percentile(99))
-	require.Equal(t, 14.5, s.mean())
-	one := &times{seconds: []float64{2}}
-	require.Equal(t, 2.0, one.percentile(50))
-	require.Equal(t, 2.0, one.percentile(99))
+	times := stats.Summarize([]float64{1e3, 2e3, 3e3, 4e3, 5e3, 6e3, 7e3, 8e3, 9e3, 100e3})
+	require.Equal(t, "time of a call: median 5.50 µs, min 1.00 µs, mean 14.5 µs, p90 9.00 µs, p99 100 µs, max 100 µs\n"+
+		"measured by the wall clock: 10 samples of 7 calls\n",
+		timesText(&bench.Row{Calls: 7, Clock: bench.ClockWall, Times: &times}))
 	for seconds, want := range map[float64]string{1.5: "1.50 s", 0.0123: "12.3 ms", 123e-6: "123 µs", 0.812e-6: "812 ns",
 		3.8e-9: "3.80 ns"} {
 		require.Equal(t, want, duration(seconds))

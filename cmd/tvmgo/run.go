@@ -8,14 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tvmgo/bench"
 	"tvmgo/dlpack"
 	"tvmgo/internal/arguments"
 	"tvmgo/internal/inspect"
 	"tvmgo/internal/memory"
 )
-
-// maxRepeat bounds the samples that --repeat keeps.
-const maxRepeat = 1_000_000
 
 // runFlags holds the flags of run.
 type runFlags struct {
@@ -104,8 +102,8 @@ type parsed struct {
 
 // parse checks everything that does not depend on files and devices.
 func (f *runFlags) parse() (*parsed, error) {
-	if f.repeat < 0 || f.repeat > maxRepeat {
-		return nil, fmt.Errorf("--repeat %d: give a number up to %d", f.repeat, maxRepeat)
+	if f.repeat < 0 || f.repeat > bench.MaxRounds {
+		return nil, fmt.Errorf("--repeat %d: give a number up to %d", f.repeat, bench.MaxRounds)
 	}
 	if len(f.out) != len(f.like) {
 		return nil, fmt.Errorf("%d --out and %d --like: each output needs both", len(f.out), len(f.like))
@@ -199,7 +197,7 @@ func (f *runFlags) run(ctx context.Context, path, name string, w io.Writer) erro
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(w, t.text())
+	_, err = fmt.Fprint(w, timesText(t))
 	return err
 }
 

@@ -2,147 +2,43 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
-	"tvmgo/dlpack"
-	"tvmgo/runtime"
+	"tvmgo/bench"
 )
 
-// Each sample consists of many calls, so that the time of reading the clock is negligible.
-const (
-	sampleTime = 50 * time.Microsecond
-	maxBatch   = 10_000
-)
+// sampleTime is the least duration of a sample: it consists of many calls, so that the time of reading the clock is
+// negligible.
+const sampleTime = 50 * time.Microsecond
 
-// times are the seconds per call, one value for each sample, in ascending order.
-type times struct {
-	seconds []float64
-	batch   int    // calls per sample
-	clock   string // what measured
-}
+// timedCall is a call as an operation of package bench. It was executed before.
+type timedCall struct{ bench.Calls }
 
-// stopwatch measures the time from a start to a stop.
-type stopwatch interface {
-	start() error
-	stop() (time.Duration, error)
-	close()
-}
+func (t *timedCall) Check(context.Context) (string, error) { return "", nil }
 
 // measure takes samples of the call, which must have run before. It packs the arguments once.
-func (c *call) measure(ctx context.Context, samples int) (*times, error) {
+func (c *call) measure(ctx context.Context, samples int) (*bench.Row, error) {
 	bound, err := c.fn.Bind(c.args...)
 	if err != nil {
 		return nil, err
 	}
 	defer bound.Close()
-	t := &times{batch: 1, clock: "the device's timer"}
-	var watch stopwatch
-	timer, err := runtime.NewTimer(c.dev)
-	switch {
-	case errors.Is(err, runtime.ErrNotSupported):
-		watch, t.clock = &wallClock{ctx: ctx, dev: c.dev}, "the wall clock"
-	case err != nil:
-		return nil, err
-	default:
-		watch = &deviceTimer{timer}
-	}
-	defer watch.close()
-	for range 5 { // warm up, and see how long a call takes
-		d, err := sample(watch, bound, t.batch)
-		if err != nil {
-			return nil, err
-		}
-		if d >= sampleTime || t.batch >= maxBatch {
-			break
-		}
-		need := math.Ceil(float64(t.batch) * float64(sampleTime) / float64(max(d, time.Nanosecond)))
-		t.batch = int(min(need, maxBatch))
-	}
-	for range samples {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		d, err := sample(watch, bound, t.batch)
-		if err != nil {
-			return nil, err
-		}
-		t.seconds = append(t.seconds, d.Seconds()/float64(t.batch))
-	}
-	slices.Sort(t.seconds)
-	return t, nil
+	w := &timedCall{bench.Calls{On: c.dev, Call: bound.Call}}
+	defer w.Close()
+	return bench.Measure(ctx, bench.Config{Rounds: samples, Sample: sampleTime, WarmUp: sampleTime}, w)
 }
 
-func sample(watch stopwatch, bound *runtime.Bound, batch int) (time.Duration, error) {
-	if err := watch.start(); err != nil {
-		return 0, err
+// timesText describes the samples of a call.
+func timesText(r *bench.Row) string {
+	t := r.Times
+	of := func(ns float64) string { return duration(ns / 1e9) }
+	clock := "the wall clock"
+	if r.Clock == bench.ClockDevice {
+		clock = "the device's timer"
 	}
-	for range batch {
-		if err := bound.Call(); err != nil {
-			return 0, err
-		}
-	}
-	return watch.stop()
-}
-
-type deviceTimer struct{ timer *runtime.Timer }
-
-func (d *deviceTimer) start() error { return d.timer.Start(nil) }
-
-func (d *deviceTimer) stop() (time.Duration, error) {
-	if err := d.timer.Stop(nil); err != nil {
-		return 0, err
-	}
-	return d.timer.Elapsed()
-}
-
-func (d *deviceTimer) close() { d.timer.Close() }
-
-type wallClock struct {
-	ctx   context.Context
-	dev   dlpack.Device
-	begin time.Time
-}
-
-func (c *wallClock) start() error {
-	c.begin = time.Now()
-	return nil
-}
-
-func (c *wallClock) stop() (time.Duration, error) {
-	err := runtime.SyncDevice(c.ctx, c.dev)
-	return time.Since(c.begin), err
-}
-
-func (c *wallClock) close() {}
-
-// percentile returns the smallest sample such that at least p percent are not larger. The median of an even number is
-// the mean of two.
-func (t *times) percentile(p float64) float64 {
-	n := len(t.seconds)
-	if p == 50 && n%2 == 0 {
-		return (t.seconds[n/2-1] + t.seconds[n/2]) / 2
-	}
-	return t.seconds[max(int(math.Ceil(p/100*float64(n)))-1, 0)]
-}
-
-func (t *times) mean() float64 {
-	sum := 0.0
-	for _, s := range t.seconds {
-		sum += s
-	}
-	return sum / float64(len(t.seconds))
-}
-
-func (t *times) text() string {
 	return fmt.Sprintf("time of a call: median %s, min %s, mean %s, p90 %s, p99 %s, max %s\nmeasured by %s: %d samples "+
-		"of %d calls\n",
-		duration(t.percentile(50)), duration(t.seconds[0]), duration(t.mean()), duration(t.percentile(90)),
-		duration(t.percentile(99)),
-		duration(t.seconds[len(t.seconds)-1]), t.clock, len(t.seconds), t.batch)
+		"of %d calls\n", of(t.P50), of(t.Min), of(t.Mean), of(t.P90), of(t.P99), of(t.Max), clock, t.Samples, r.Calls)
 }
 
 // duration prints seconds with three significant digits.

@@ -131,10 +131,9 @@ func (s shape) program(host bool) (*tir.IRModule, error) {
 
 // body writes what a work item does.
 func (s shape) body(b *strings.Builder, host bool) {
-	sums := min(s.vectors, 4) // independent of each other
-	item := "item"
+	sums, item := 1, "item" // one sum, as clpeak
 	if host {
-		item = "0"
+		sums, item = min(s.vectors, 4), "0"
 	}
 	if s.value == "" {
 		fmt.Fprintf(b, "alloc S: %s[%d], scope \"local\"\n", s.t, sums*s.width)

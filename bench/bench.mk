@@ -1,11 +1,18 @@
 # make bench       compares libtvmgo.so with Apache TVM's libraries (bench/README.md)
+# make bench-devices  measures the devices present (docs/benchmarks.md); BENCH_DEVICES_FLAGS=--time=2m bounds the time
 # make bench-once  executes every Go benchmark of the repository once, to check that it still works
 
 BENCH_ROUNDS ?= 21
 
-.PHONY: bench bench-once
+BENCH_DEVICES_FLAGS ?= --time=10m
+DEVICES_RESULT = bench/results/$(shell uname -n)-$(shell date -u +%F)
+
+.PHONY: bench bench-once bench-devices
 bench: deps dist
 	$(GO) run $(GOTAGS) ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS)
+
+bench-devices: dist
+	$(DIST)/bin/tvmgo bench --suite all $(BENCH_DEVICES_FLAGS) -v -o $(DEVICES_RESULT).json -o $(DEVICES_RESULT).md
 
 bench-once:
 	$(GO) test $(GOTAGS) -run '^$$' -bench . -benchtime 1x ./...

@@ -44,6 +44,9 @@ const (
 	Measuring Stage = "measure"
 )
 
+// WithDefaults returns the configuration that [Run] makes of this one. The error names a value that is not possible.
+func (c Config) WithDefaults() (Config, error) { return c.withDefaults() }
+
 // withDefaults replaces zeros, and returns an error that names a value that is not possible.
 func (c Config) withDefaults() (Config, error) {
 	switch {

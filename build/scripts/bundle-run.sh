@@ -1,7 +1,8 @@
 #!/bin/sh
 # Tests tvmgo on this machine: lists the drivers, runs the tests, compares with direct use of the CUDA driver, and
-# measures generated kernels. The results, with summary.txt, cuda.json and kernels_*.json, are in $OUT (default:
-# results/ beside this file). The exit status is 1 if a test failed, or if a driver was found but has no usable device.
+# measures generated kernels and the suites of tvmgo bench. The results, with summary.txt, cuda.json, kernels_*.json and
+# bench.json, are in $OUT (default: results/ beside this file). The exit status is 1 if a test failed, or if a driver
+# was found but has no usable device.
 # Tests that cannot run because a driver or a compiler is missing are listed as not measured.
 #
 # The script looks for drivers in $DRIVERS, a list of folders separated by colons, and then in the system's folders of
@@ -10,6 +11,7 @@
 # TVMGO_CUDA_LIBRARY names another CUDA driver; CARD_FLAGS has options of bin/cuda_card, such as --quick; CUBLAS_LIBRARY
 # names cuBLAS where the linker does not find it. To try the kernels on drivers for the CPU, KERNELS is a folder that
 # `measure -gpu -quarter 4 -write` made, and KERNEL_FLAGS is -quarter 4.
+# BENCH_SUITE and BENCH_TIME are --suite and --time of tvmgo bench.
 set -u
 cd "$(dirname "$0")"
 OUT=${OUT:-$PWD/results}
@@ -25,6 +27,13 @@ trap 'exit 1' HUP INT TERM
 for name in tvmgo measure; do
   gzip -dc "bin/$name.gz" >"$work/$name" && chmod +x "$work/$name" || exit 1
 done
+mkdir "$work/lib"
+for packed in lib/libtvmgo.so.*.gz; do
+  library=${packed##*/}
+  gzip -dc "$packed" >"$work/lib/${library%.gz}" || exit 1
+  ln -s "${library%.gz}" "$work/lib/libtvmgo.so.0"
+done
+export LD_LIBRARY_PATH="$work/lib:$LD_LIBRARY_PATH"
 
 say() { printf '%s\n' "$*" | tee -a "$OUT/summary.txt"; }
 fail() { # what failed, and a log whose end is printed
@@ -234,6 +243,26 @@ for type in cuda opencl vulkan; do
   fi
   sed 's/^/  /' "$result.txt" | tee -a "$OUT/summary.txt"
 done
+
+# The suites of tvmgo bench, on the first device of each kind in the same rounds.
+compare=
+for type in cuda opencl vulkan; do
+  for id in $(devices_of "$type" | head -n 1); do compare="$compare${compare:+,}$type:$id"; done
+done
+if [ -z "$compare" ]; then
+  say 'not measured: tvmgo bench: there is no device'
+else
+  "$work/tvmgo" bench --suite "${BENCH_SUITE:-all}" --compare "$compare" --time "${BENCH_TIME:-6m}" --timeout 1m -v \
+    -o "$OUT/bench.json" -o "$OUT/bench.md" >"$OUT/bench.txt" 2>"$OUT/bench.log"
+  status=$? # 1: rows have failed, and the report says which
+  if [ "$status" = 0 ]; then
+    say "ok tvmgo bench on $compare"
+  elif [ "$status" = 1 ] && [ -s "$OUT/bench.json" ]; then
+    fail "tvmgo bench on $compare: $(tail -n 1 "$OUT/bench.log")"
+  else
+    fail "tvmgo bench on $compare" "$OUT/bench.log"
+  fi
+fi
 
 # One result, of the first device. A missed target is reported, but is not a failure.
 if [ -z "$(devices_of cuda)" ]; then

@@ -57,8 +57,11 @@ done
 "$dist/bin/tvmgo" pack examples/kernel/add.cl examples/kernel/add.ptx examples/kernel/add.spv -o "$out/bin/gpu.so" \
   --func 'add(a: const float32[n], b: const float32[n], c: out float32[n]) launch blockIdx.x=n'
 
-# Programs are compressed, too.
+# Programs and the library are compressed, too.
 gzip "$out/bin/tvmgo" "$out/bin/measure"
+for f in "$out"/lib/libtvmgo.so*; do
+  if [ -L "$f" ]; then rm "$f"; else gzip "$f"; fi
+done
 
 # The loaders and their licences.
 for loader in libOpenCL.so.1:ocl-icd-libopencl1 libvulkan.so.1:libvulkan1; do

@@ -25,17 +25,24 @@ type benchFlags struct {
 	time, timeout        time.Duration
 	longest              time.Duration // of a row of suite kernels
 	format               string
+	kernel               benchKernel
 }
 
 func newBenchCommand() *cobra.Command {
 	f := benchFlags{confidence: 0.95, timeout: 5 * time.Minute, format: "txt"}
 	cmd := &cobra.Command{
-		Use:   "bench [--suite NAME]... [--compare DEVICE,...]",
+		Use:   "bench [FILE... FUNC] [--suite NAME]... [--compare DEVICE,...]",
 		Short: "Measure devices, and compare them with each other",
 		Long: `Measure operations on devices in alternating rounds, compare the devices, and say
 why they differ. Every result is checked before it is timed. The report is
 printed on standard output; each --out writes it to a file, whose extension says
 how: ` + strings.Join(formatNames(), ", ") + `.
+
+With files, a function of yours is measured: of a library (.so), or a kernel in
+OpenCL C, CUDA, SPIR-V or C, or a program (.tir). Each device executes the file
+with code for it. Arguments are those of --in, then one array for each --like;
+arrays that are left out follow from the signature and --size. This executes
+code of the files: use files that you trust.
 
 The measurement runs in a child process. If it crashes, is killed, or exceeds
 --timeout in one step, that row has failed and the others are still measured.
@@ -46,17 +53,22 @@ The exit status is 1 if an operation fails or has a wrong result.`,
 		Example: `  tvmgo bench --compare cpu,opencl:0,vulkan:0
   tvmgo bench --suite compute,bandwidth --compare cuda:0 -o run.json -o run.html
   tvmgo bench --suite all --only 'matmul' --time 2m
-  tvmgo bench --suite kernels --list`,
-		Args:              exactly(0),
-		ValidArgsFunction: cobra.NoFileCompletions,
+  tvmgo bench --suite kernels --list
+  tvmgo bench add.so add --in a.npy --in b.npy --like float32[1024] --compare cuda:0,opencl:0,cpu
+  tvmgo bench add.cl add.spv --size n=1048576 --figure bandwidth`,
+		ValidArgsFunction: filesThenFunction,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.kernel.set(args)
+			if name := f.kernel.only(cmd.Flags()); name != "" && len(f.kernel.Files) == 0 {
+				return wrongf("--%s is for a function of your own: name its file", name)
+			}
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.suites, "suite", nil,
 		"suites or cases: "+strings.Join(append(suite.Names(), suite.All), ", ")+", or suite/case; may be repeated "+
-			"(default "+strings.Join(defaultSuites, ",")+")")
+			"(default: some cases of each, about a minute)")
 	flags.StringSliceVar(&f.compare, "compare", nil,
 		"devices, for example cpu,opencl:0; may be repeated; the first is the base of ratios (default: those present)")
 	flags.StringVar(&f.only, "only", "",
@@ -72,21 +84,33 @@ The exit status is 1 if an operation fails or has a wrong result.`,
 		"do not measure rows of suite kernels that would take longer")
 	flags.Float64Var(&f.confidence, "confidence", f.confidence, "confidence of intervals, from 0.5")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each row on standard error when it has been measured")
+	f.kernel.define(flags)
+	completeFlagBy(cmd, "like", completeLike)
+	completeFlag(cmd, "figure", func([]string) []string { return []string{"time", "bandwidth", "flops", "integer"} })
+	completeFlag(cmd, "target", targetFlag)
 	completeFlag(cmd, "suite", func([]string) []string { return append(suite.Names(), suite.All) })
 	completeFlag(cmd, "compare", devicesHere)
 	completeFlag(cmd, "format", func([]string) []string { return formatNames() })
 	return cmd
 }
 
-// defaultSuites are measured if --suite is absent.
-var defaultSuites = []string{"launch", "bandwidth"}
+// defaultSuites are measured if --suite is absent. With their limits they take about a minute.
+var defaultSuites = []string{"launch/kernel_launch_latency", "launch/kernel_launch_queued",
+	"bandwidth/host_to_device_memcpy_ce_64MiB", "bandwidth/device_to_host_memcpy_ce_64MiB", "bandwidth/global",
+	"compute/fp32-vec4", "kernels/add", "kernels/reduction", "kernels/softmax", "kernels/matmul-f32-1024"}
 
 // check rejects invalid command lines, and returns what is to be measured.
 func (f *benchFlags) check() (*benchTask, error) {
 	t := &benchTask{Suites: f.suites, Only: f.only, Largest: f.largest, Longest: f.longest,
 		Devices: f.compare, List: f.list,
 		Config: bench.Config{Rounds: f.rounds, Confidence: f.confidence}}
-	if len(t.Suites) == 0 {
+	if len(f.kernel.Files) > 0 {
+		t.Kernel = &f.kernel
+	}
+	switch {
+	case f.kernel.Function != "" && t.Kernel == nil:
+		return nil, wrongf("%s is not a file: name the file before the function", f.kernel.Function)
+	case len(t.Suites) == 0 && t.Kernel == nil:
 		t.Suites = defaultSuites
 		if f.only != "" {
 			t.Suites = []string{suite.All}
@@ -127,13 +151,12 @@ func (f *benchFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		r.task.Config.Case, r.task.Config.WarmUp = f.times(p)
 		return planText(p, f.about(p))
 	})
-	report := &bench.Report{Schema: bench.Schema, Started: time.Now().UTC().Truncate(time.Second),
-		Machine: bench.ThisMachine(), Rows: []*bench.Row{}, Devices: []bench.DeviceInfo{}}
 	began := time.Now()
 	if f.time > 0 {
 		r.task.Until = began.Add(f.time)
 	}
-	report.Ended, err = r.measure(ctx)
+	machine := bench.ThisMachine() // with its load before the run
+	ended, err := r.measure(ctx)
 	r.watcher.end()
 	switch {
 	case err != nil:
@@ -143,8 +166,11 @@ func (f *benchFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	case f.list:
 		return writePlan(stdout, r.plan)
 	}
-	report.Took, report.Config = time.Since(began), r.task.Config
-	report.Devices, report.Rows = r.plan.Devices, append(report.Rows, r.rows...)
+	report := &bench.Report{Schema: bench.Schema, Started: began.UTC().Truncate(time.Second), Took: time.Since(began),
+		Machine: machine, Devices: r.plan.Devices, Rows: r.rows, Ended: ended}
+	if report.Config, err = r.task.Config.WithDefaults(); err != nil {
+		return err
+	}
 	bench.Evaluate(report)
 	err = errors.Join(files.write(report), f.print(stdout, report))
 	if interrupted := context.Cause(ctx); interrupted != nil {

@@ -23,6 +23,7 @@ var reportFormats = []reportFormat{
 	{"txt", func(w io.Writer, r *bench.Report) error { return page.Text(w, r, page.TextOptions{}) }},
 	{"md", page.Markdown},
 	{"json", func(w io.Writer, r *bench.Report) error { return writeJSON(w, r) }},
+	{"html", page.HTML},
 }
 
 func formatNames() []string {

@@ -25,6 +25,7 @@ import (
 // benchTask is what a child process of bench measures.
 type benchTask struct {
 	Suites  []string     `json:"suites"`
+	Kernel  *benchKernel `json:"kernel"`  // nil: none
 	Only    string       `json:"only"`    // a regular expression; "" for all
 	Devices []string     `json:"devices"` // none: those that are present
 	Config  bench.Config `json:"config"`
@@ -173,7 +174,25 @@ var selectCases = suite.Select
 
 // cases returns the selected cases, with their limits.
 func (t *benchTask) cases() ([]*bench.Case, error) {
-	cases, err := selectCases(t.Suites, suite.Options{WithoutLimits: t.Only != "", Largest: t.Largest, Longest: t.Longest})
+	cases, err := t.suiteCases()
+	if err != nil || t.Kernel == nil {
+		return cases, err
+	}
+	own, err := t.Kernel.cases()
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range own { // a limit may be selected already
+		if !slices.ContainsFunc(cases, func(other *bench.Case) bool { return other.ID() == k.ID() }) {
+			cases = append(cases, k)
+		}
+	}
+	return cases, nil
+}
+
+func (t *benchTask) suiteCases() ([]*bench.Case, error) {
+	cases, err := selectCases(t.Suites,
+		suite.Options{WithoutLimits: t.Only != "", Largest: t.Largest, Longest: t.Longest})
 	if err != nil {
 		return nil, fmt.Errorf("--suite: %w", err)
 	}
@@ -192,7 +211,7 @@ func (t *benchTask) cases() ([]*bench.Case, error) {
 		}
 	}
 	if len(ids) == 0 {
-		text := fmt.Sprintf("--only %s matches none of %s of %s", t.Only, count(len(all), "case"),
+		text := fmt.Sprintf("--only %s matches none of the %s of %s", t.Only, count(len(all), "case"),
 			strings.Join(t.Suites, ", "))
 		if near := nearest.Name(t.Only, all); near != "" {
 			return nil, fmt.Errorf("%s: did you mean %q?", text, near)

@@ -61,6 +61,15 @@ func fileThenFunction(cmd *cobra.Command, args []string, typed string) ([]cobra.
 	})(cmd, args, typed)
 }
 
+// filesThenFunction completes files, or functions of the first one. Nothing of the file is executed.
+func filesThenFunction(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	list, _ := complete(func(args []string) []string { return functionsOf(args[0]) })(nil, args, typed)
+	return list, cobra.ShellCompDirectiveDefault
+}
+
 // functionsOf lists the functions of a file and the kernels in it; none if it cannot be read.
 func functionsOf(path string) []string {
 	report, err := inspect.File(path)

@@ -70,5 +70,10 @@ func TestCompletion(t *testing.T) {
 		{[]string{"target", "tags", "--key", "ma"}, []string{"mali"}, nil, noFiles},
 		{[]string{"help", "ta"}, []string{"target"}, nil, noFiles},
 		{[]string{"devices", ""}, nil, nil, noFiles},
+		{[]string{"bench", ""}, nil, nil, orFiles},
+		{[]string{"bench", multi, "v"}, []string{"vadd"}, []string{"addone"}, orFiles},
+		{[]string{"bench", "--suite", ""}, []string{"launch", "bandwidth", "compute", "kernels", "all"}, nil, noFiles},
+		{[]string{"bench", "--compare", "c"}, []string{"cpu:0"}, nil, noFiles},
+		{[]string{"bench", "--format", "j"}, []string{"json"}, []string{"md"}, noFiles},
 	})
 }

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/bench/suite"
+	"tvmgo/internal/testing/must"
+)
+
+// limitedBench runs bench in a folder, under a shell's limit of the size of its files.
+func limitedBench(t *testing.T, dir, limit, args string) (status int, stdout, stderr string) {
+	t.Helper()
+	cmd := benchProcess(t)
+	line := limit + "exec " + cmd.Path + " " + benchInTests + " " + args
+	shell := exec.Command("sh", "-c", line)
+	var out, errs bytes.Buffer
+	shell.Dir, shell.Env, shell.Stdout, shell.Stderr = dir, cmd.Env, &out, &errs
+	if err := shell.Run(); err != nil {
+		require.ErrorAs(t, err, new(*exec.ExitError))
+	}
+	return shell.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// A file that cannot be written costs neither the other files nor the report on standard output.
+func TestBench_FileTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "big.json"), []byte("old"), 0o666))
+	status, stdout, stderr := limitedBench(t, dir, "ulimit -f 8; ",
+		"--suite good,slow/1 --compare one,two -o big.json -o small.md")
+	require.Equal(t, 1, status)
+	require.Equal(t, "tvmgo: write big.json: file too large\n", stderr)
+	require.Contains(t, stdout, "third")
+	require.Equal(t, "old", string(must.Get(os.ReadFile(filepath.Join(dir, "big.json")))(t)))
+	require.Contains(t, string(must.Get(os.ReadFile(filepath.Join(dir, "small.md")))(t)), "third")
+	require.Len(t, must.Get(os.ReadDir(dir))(t), 2, "unfinished files")
+}
+
+// A folder that vanishes, or is no longer writable, while cases are measured.
+func TestBench_FolderVanishes(t *testing.T) {
+	dir := t.TempDir()
+	status, stdout, stderr := limitedBench(t, dir, "mkdir d; (sleep 0.7; rmdir d) & ",
+		"--suite slow/1 --compare one -o d/r.json -o kept.json")
+	require.Equal(t, 1, status)
+	require.Equal(t, "tvmgo: write d/r.json: there is no such folder: create it\n", stderr)
+	require.NotEmpty(t, stdout)
+	require.Len(t, reportOf(t, filepath.Join(dir, "kept.json")).Rows, 1)
+}
+
+// A full disk under standard output is an error, and the files are written.
+func TestBench_FullStandardOutput(t *testing.T) {
+	dir := t.TempDir()
+	status, _, stderr := limitedBench(t, dir, "", "--suite good --compare one -o r.json >/dev/full")
+	require.Equal(t, 1, status)
+	require.Equal(t, "tvmgo: write the report: write /dev/stdout: no space left on device\n", stderr)
+	require.Len(t, reportOf(t, filepath.Join(dir, "r.json")).Rows, 3)
+}
+
+func TestBench_Formats(t *testing.T) {
+	dir := t.TempDir()
+	args := "--suite good --compare one,two --format md -o -"
+	for _, name := range formatNames() {
+		args += " -o r." + name
+	}
+	status, stdout, stderr := limitedBench(t, dir, "", args)
+	require.Zero(t, status, stderr)
+	require.True(t, strings.HasPrefix(stdout, string(must.Get(os.ReadFile(filepath.Join(dir, "r.md")))(t))), stdout)
+	for _, name := range formatNames() {
+		content := must.Get(os.ReadFile(filepath.Join(dir, "r."+name)))(t)
+		require.NotEmpty(t, content, name)
+		for begin, of := range map[string]string{"{": "json", "tvmgo bench": "txt", "<svg": "svg", "\x89PNG": "png",
+			"<!doctype html>": "html"} {
+			if of == name {
+				require.Contains(t, strings.ToLower(string(content[:min(len(content), 400)])), strings.ToLower(begin))
+			}
+		}
+	}
+}
+
+// Each invalid command line is an error that says what to do, before anything is measured.
+func TestBench_BadCommandLines(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder.json"), 0o777))
+	for _, c := range []struct{ args, want string }{
+		{"--compare vulcan:0", `--compare vulcan:0: parse device "vulcan:0": parse device type: unknown name "vulcan": did ` +
+			`you mean "vulkan"?; there is: cpu:0`},
+		{"--compare cpu:3", `--compare cpu:3: there is no`},
+		{"--compare cpu,cpu:0", "--compare cpu:0: cpu:0 is named twice"},
+		{"--compare cpu,", `--compare : parse device ""`},
+		{"--suite lunch", `--suite: there is no suite "lunch": did you mean "launch"?`},
+		{"--suite launch/kernel_launch_latenzy",
+			`--suite: there is no case "launch/kernel_launch_latenzy": did you mean "launch/kernel_launch_latency"?`},
+		{"--only nothing-has-this-name", "--only nothing-has-this-name matches none of the "},
+		{"--only launch/kernel_launch_latenzy", `--only launch/kernel_launch_latenzy matches none of the ` +
+			allCases(t) + ` cases of all: did you mean "launch/kernel_launch_latency"?`},
+		{"--only (", "--only (: error parsing regexp: missing closing ): `(`"},
+		{"--rounds -1", "--rounds -1: give a number from 1 to 100000"},
+		{"--rounds 100001", "--rounds 100001: give a number from 1 to 100000"},
+		{"--time -3s", "--time -3s: give a time above zero, for example 2m"},
+		{"--time soon", `invalid argument "soon" for "--time" flag`},
+		{"--timeout 0s", "--timeout 0s: give a time above zero, for example 10s"},
+		{"--confidence 1", "--confidence 1: give a number from 0.5 to 0.999"},
+		{"--confidence NaN", "--confidence NaN: give a number from 0.5 to 0.999"},
+		{"-o r.jsn", `--out r.jsn: unknown format "jsn": did you mean "json"?`},
+		{"-o r", "--out r: it has no extension, which names the format: use one of txt, "},
+		{"--format xyzzy", `--format xyzzy: unknown format "xyzzy": use one of txt, `},
+		{"--in 3", "--in is for a function of your own: name its file"},
+		{"vadd", "vadd is not a file: name the file before the function"},
+		{"none.so f", "none.so: no such file: check the path"},
+		{"none.cl", "none.cl: no such file: check the path"},
+	} {
+		status, stdout, stderr := inDir(t, dir, strings.Fields(c.args)...)
+		require.Equal(t, 2, status, "%s: %s", c.args, stderr)
+		require.Contains(t, stderr, "tvmgo: "+c.want, c.args)
+		require.Empty(t, stdout)
+	}
+	for args, want := range map[string]string{
+		"-o r.json -o ./r.json": "write ./r.json: it is named twice: give each --out its own file",
+		"-o nowhere/r.json":     "write nowhere/r.json: there is no such folder: create it",
+		"-o folder.json":        "write folder.json: it is a directory: name a file in it",
+	} {
+		status, stdout, stderr := inDir(t, dir, strings.Fields(args)...)
+		require.Equal(t, 1, status, args)
+		require.Equal(t, "tvmgo: "+want+"\n", stderr)
+		require.Empty(t, stdout)
+	}
+	multi := must.Get(filepath.Abs(filepath.Join(artifacts, "modern/multi_c.so")))(t)
+	for args, want := range map[string]string{
+		"":    ": which function? It has addone, matmul, softmax, vadd, wsfunc",
+		"vad": `: there is no function vad in it; did you mean "vadd"?`,
+		"vadd --in float32[9] --in float32[9] --in float32[9] --in i:3": "takes 3 arguments, and 4 are given",
+		"vadd --in float64[9]": ": argument 0 (A) of vadd(A: float32[n], B: float32[n], C: float32[n]): got float64[9]",
+		"vadd --size n":        "--size n: write a name and a number, for example n=4096",
+		"vadd --expect float":  "--expect float: ",
+		"vadd --target c":      "only a program (.tir) is built for a target",
+		"vadd --grid 1,2,3,4":  "--grid: 4 numbers: give at most 3",
+		"vadd --figure speed":  `the figure "speed" is unknown`,
+		"vadd --in none.npy":   "none.npy",
+		"vadd --in float32[9":  "float32[9",
+	} {
+		status, _, stderr := inDir(t, dir, append([]string{multi, "--compare", "cpu"}, strings.Fields(args)...)...)
+		require.Equal(t, 2, status, "%s: %s", args, stderr)
+		require.Contains(t, stderr, want, args)
+	}
+}
+
+// allCases returns the number of cases.
+func allCases(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprint(len(must.Get(suite.Select([]string{suite.All}, suite.Options{}))(t)))
+}
+
+// inDir runs bench with the real suites and devices in a folder, in another process.
+func inDir(t *testing.T, dir string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.Command(must.Get(os.Executable())(t), append([]string{benchInTests}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+	if err := cmd.Run(); err != nil {
+		require.ErrorAs(t, err, new(*exec.ExitError))
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// On a terminal there is a progress bar, which vanishes; standard output has only the report.
+func TestBench_ProgressBar(t *testing.T) {
+	ours, theirs := terminal(t)
+	cmd := benchProcess(t, "--suite", "slow/1,slow/2", "--compare", "one,two", "--rounds", "6")
+	var stdout bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, theirs
+	require.NoError(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.Wait()
+		_, _ = theirs.WriteString("|")
+	}()
+	var text []byte
+	for buf := make([]byte, 1000); !bytes.HasSuffix(text, []byte("|")); {
+		n := must.Get(ours.Read(buf))(t)
+		text = append(text, buf[:n]...)
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+		default:
+		}
+	}
+	shown := string(text)
+	require.True(t, strings.HasPrefix(shown, "measures 2 cases on one, two: about "), "%q", shown)
+	require.Contains(t, shown, "slow/1 on one, measure")
+	require.Contains(t, shown, "slow/2 on two, measure")
+	require.Regexp(t, `[1-3]/4`, shown)
+	last := shown[strings.LastIndex(shown, "\x1b[2K")+len("\x1b[2K"):]
+	require.Equal(t, "\r|", last, "the bar is still there: %q", shown)
+	require.NotContains(t, stdout.String(), "\x1b")
+	require.Contains(t, stdout.String(), "SLOW")
+}
+
+// With -v there is a line for each row, and no bar.
+func TestBench_Verbose(t *testing.T) {
+	status, stdout, stderr := benched(t, "--suite", "good", "--compare", "one", "-v")
+	require.Zero(t, status)
+	require.Equal(t, "measures 3 cases on one: about 2s\ngood/first on one: 1.00 µs\ngood/second on one: 1.00 µs\n"+
+		"good/third on one: 1.00 µs\n", stderr)
+	require.NotContains(t, stdout, "measures")
+}
+
+// Rows for which --time is too short are left out, and say so.
+func TestBench_TimeIsOver(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	status, _, stderr := benched(t, "--suite", "slow", "--compare", "one", "--time", "1s", "-o", file)
+	require.Zero(t, status, stderr)
+	rows := reportOf(t, file).Rows
+	require.Len(t, rows, 4)
+	require.Equal(t, "measured", string(rows[0].Status))
+	require.Equal(t, "not measured", string(rows[3].Status))
+	require.Equal(t, "not measured: the time for the run (--time) was over", rows[3].Reason)
+}
+
+func TestBench_List(t *testing.T) {
+	status, stdout, stderr := inDir(t, t.TempDir(), "--suite", "launch", "--list")
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `(?m)^launch/kernel_launch_latency +µs +launch an empty kernel and wait for it$`, stdout)
+}

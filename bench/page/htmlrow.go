@@ -58,7 +58,7 @@ func (v *view) baseline(r *bench.Report) {
 	for _, warning := range b.Warnings {
 		v.Baseline.Warnings = append(v.Baseline.Warnings, clean(warning))
 	}
-	for _, verdict := range []string{"slower", "faster"} {
+	for _, verdict := range []string{"broken", "slower", "faster"} {
 		for _, row := range changed(r, verdict) {
 			c := changeView{Name: clean(row.ID()), Verdict: verdict, Ratio: number3(row.Change.Ratio.Value),
 				P: pText(row.Change.P)}

@@ -223,7 +223,7 @@ func (m *markdown) changes(r *bench.Report) {
 		m.line("* Warning: %s", escaped(warning))
 	}
 	var rows [][]string
-	for _, verdict := range []string{"slower", "faster"} {
+	for _, verdict := range []string{"broken", "slower", "faster"} {
 		for _, row := range changed(r, verdict) {
 			c := row.Change
 			ratio := number3(c.Ratio.Value) + around(&c.Ratio)

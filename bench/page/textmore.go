@@ -173,7 +173,7 @@ func (t *text) changes(r *bench.Report) {
 	for _, warning := range b.Warnings {
 		t.paragraph("", 2, "warning: "+warning)
 	}
-	for _, verdict := range []string{"slower", "faster"} {
+	for _, verdict := range []string{"broken", "slower", "faster"} {
 		for _, row := range changed(r, verdict) {
 			t.paragraph("  "+verdict, 10, changeText(row))
 		}
@@ -183,13 +183,20 @@ func (t *text) changes(r *bench.Report) {
 
 func changeSummary(r *bench.Report) string {
 	n := func(verdict string) int { return len(changed(r, verdict)) }
-	return fmt.Sprintf("%d slower, %d faster, %d the same within noise, %d new", n("slower"), n("faster"), n("same"),
-		n("new"))
+	broken := ""
+	if n("broken") > 0 {
+		broken = fmt.Sprintf("%d broken, ", n("broken"))
+	}
+	return broken + fmt.Sprintf("%d slower, %d faster, %d the same within noise, %d new", n("slower"), n("faster"),
+		n("same"), n("new"))
 }
 
 // changeText returns "kernels/add on cuda:0: × 1.034 (1.021–1.047), p 0.0003".
 func changeText(row *bench.Row) string {
 	c := row.Change
+	if c.Verdict == "broken" {
+		return row.ID() + ": " + row.Reason
+	}
 	s := fmt.Sprintf("%s: ×%s", row.ID(), number3(c.Ratio.Value))
 	if _, ok := spread(&c.Ratio); ok {
 		s += fmt.Sprintf(" (%s–%s)", number3(c.Ratio.Low), number3(c.Ratio.High))

@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/bench"
 	"tvmgo/bench/facts"
+	"tvmgo/bench/suite"
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all" // the generators of the kinds
 	"tvmgo/codegen/explain"
@@ -171,7 +172,7 @@ func (p *program) targetFor(on *bench.Device) (*target.Target, error) {
 	if p.target != nil {
 		return p.target, nil
 	}
-	return runtime.DetectTarget(on.Handle)
+	return suite.Target(on)
 }
 
 // open builds the program for a device.

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"fmt"
 
 	"tvmgo/bench"
@@ -8,17 +9,29 @@ import (
 	_ "tvmgo/codegen/all" // the generators of the devices' kinds
 	"tvmgo/dlpack"
 	"tvmgo/internal/cc"
+	"tvmgo/internal/clang"
 	"tvmgo/internal/cpufeatures"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/tir"
 )
 
-// targetOf returns the target for which programs of a device are built: what the device reports; of the CPU, all
-// instructions that this machine has.
-func targetOf(on *bench.Device) (t *target.Target, err error) {
-	if cpu, more := cpufeatures.HostCPU(); on.Handle.Type == dlpack.CPU && cpu != "" {
-		t, err = target.New(map[string]any{"kind": "llvm", "mtriple": cpufeatures.HostTriple(), "mcpu": cpu, "mattr": more})
+// Target returns the target for which programs of a device are built: what the device reports; of the CPU, all
+// instructions that this machine has, by clang or else by the C compiler. If the device exists, but no code can be
+// generated for it, the error is bench.ErrNotMeasured.
+func Target(on *bench.Device) (t *target.Target, err error) {
+	if cpu, more := cpufeatures.HostCPU(); on.Handle.Type == dlpack.CPU {
+		kind := map[string]any{"kind": "c"}
+		if cpu != "" {
+			kind["mcpu"] = cpu
+		}
+		if _, err := clang.Find(context.Background()); err == nil {
+			kind["kind"], kind["mtriple"] = "llvm", cpufeatures.HostTriple()
+			if cpu != "" {
+				kind["mattr"] = more
+			}
+		}
+		t, err = target.New(kind)
 	} else {
 		t, err = runtime.DetectTarget(on.Handle)
 	}
@@ -31,10 +44,16 @@ func targetOf(on *bench.Device) (t *target.Target, err error) {
 	return t, nil
 }
 
+// forHost reports whether code for a target runs on the CPU itself, and not behind a driver.
+func forHost(to *target.Target) bool {
+	kind := to.Kind().Name()
+	return kind == "llvm" || kind == "c"
+}
+
 // build generates code of a program for the target of a device. The caller closes the module. A kernel in it,
 // Module.Kernel, needs no C compiler on this machine; a host function, Module.Function, does.
 func build(on *bench.Device, program *tir.IRModule) (*runtime.Module, error) {
-	t, err := targetOf(on)
+	t, err := Target(on)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func Compute() []*bench.Case {
 		}
 		cases = append(cases, &bench.Case{Suite: "compute", Name: p.name, Doc: p.doc, Figure: figure,
 			Variants: []bench.Variant{{Open: func(ctx context.Context, on *bench.Device) (bench.Work, error) {
-				to, err := targetOf(on)
+				to, err := Target(on)
 				if err != nil {
 					return nil, err
 				}
@@ -113,7 +113,7 @@ func (p peak) doc() string {
 
 // open prepares the case on a device: a launch takes about the given time.
 func (p peak) open(ctx context.Context, on *bench.Device, aim time.Duration) (bench.Work, error) {
-	to, err := targetOf(on)
+	to, err := Target(on)
 	if err != nil {
 		return nil, err
 	}
@@ -175,8 +175,7 @@ func peakKernelFor(to *target.Target, t tir.Type, width int, single bool) *peakK
 // hasVectors reports whether vectors of a kernel are vectors of the device: those of a CPU, also behind OpenCL. Drivers
 // of Vulkan make vectors of neighboring work items, and GPUs have scalar registers in each.
 func hasVectors(to *target.Target) bool {
-	kind := to.Kind().Name()
-	return kind == "llvm" || kind == "c" || kind == "opencl" && to.Attrs()["device_type"] == "cpu"
+	return forHost(to) || to.Kind().Name() == "opencl" && to.Attrs()["device_type"] == "cpu"
 }
 
 // unit returns a number of groups that occupies a device: its multiprocessors, with 2048 work items each.
@@ -201,7 +200,7 @@ func unit(on *bench.Device, to *target.Target) int {
 func lacksType(to *target.Target, t tir.Type) string {
 	attrs := to.Attrs()
 	switch kind := to.Kind().Name(); {
-	case t == tir.Float16 && (kind == "llvm" || kind == "c"):
+	case t == tir.Float16 && forHost(to):
 		return "generated code for CPUs computes float16 as float32"
 	case t == tir.Float16 && kind == "opencl":
 		return "generated OpenCL C computes float16 as float32"

@@ -79,13 +79,13 @@ func TestCompute_ValuesOnCUDA(t *testing.T) {
 	on := testDevice(t, dlpack.CUDA)
 	for _, of := range peakTypes {
 		for _, width := range []int{1, 2, 4} {
-			p := peakKernelFor(must.Get(targetOf(on))(t), of.t, width, false)
+			p := peakKernelFor(must.Get(Target(on))(t), of.t, width, false)
 			p.periods, p.unroll, p.threads = 2, 1, 32
 			w := must.Open(openPeak(t.Context(), on, p, 2, 1))(t)
 			must.Get(w.Check(t.Context()))(t)
 		}
 	}
-	p := peakKernelFor(must.Get(targetOf(on))(t), tir.Int32, 1, false)
+	p := peakKernelFor(must.Get(Target(on))(t), tir.Int32, 1, false)
 	p.periods, p.unroll, p.threads, p.madd = 2, 1, 32, dot
 	w := must.Open(openPeak(t.Context(), on, p, 2, 1))(t)
 	must.Get(w.Check(t.Context()))(t)
@@ -96,7 +96,7 @@ func TestCompute_ValuesOnCUDA(t *testing.T) {
 func TestCompute_MatricesOnCUDA(t *testing.T) {
 	on := testDevice(t, dlpack.CUDA)
 	for _, p := range matrixPeaks {
-		k, why := p.kernelFor(must.Get(targetOf(on))(t))
+		k, why := p.kernelFor(must.Get(Target(on))(t))
 		require.Empty(t, why)
 		k.pairs, k.warps, k.chains = 2*unrolledPairs, 2, 2
 		w := must.Open(openPeak(t.Context(), on, k, 2, 1))(t)

@@ -194,7 +194,7 @@ func needArrays(on *bench.Device, op *operators.Operator) error {
 	if err := needMemory(on, op.Bytes(), host); err != nil {
 		return err
 	}
-	t, err := runtime.DetectTarget(on.Handle)
+	t, err := Target(on)
 	if err != nil {
 		return nil // build reports it
 	}
@@ -212,7 +212,7 @@ func openGenerated(_ context.Context, on *bench.Device, a *operators.Arrays, r *
 	if err := needCompiler(); err != nil {
 		return nil, nil, err
 	}
-	t, err := targetOf(on)
+	t, err := Target(on)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -29,7 +29,7 @@ func localMemory() (list []*bench.Case) {
 		list = append(list, &bench.Case{Suite: "bandwidth", Name: k.name, Family: k.family, Doc: k.doc,
 			Figure: bench.Bandwidth, Variants: variant(func(ctx context.Context, on *bench.Device, r *resources) (bench.Work,
 				error) {
-				to, err := targetOf(on)
+				to, err := Target(on)
 				if err != nil {
 					return nil, err
 				}

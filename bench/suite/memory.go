@@ -90,7 +90,7 @@ func (m memoryKernel) shapeFor(to *target.Target) shape {
 			s.width, s.neighbors = 512/int(m.t.Bits), true
 		}
 	}
-	if to.Kind().Name() == "llvm" {
+	if forHost(to) {
 		s.threads, s.vectors = 1, 4
 		s.loop = 16 << 10 / s.vectors / s.width
 	}
@@ -189,7 +189,7 @@ func (s shape) constant(v int) string {
 
 // open prepares a kernel that accesses arrays of a number of bytes.
 func (m memoryKernel) open(on *bench.Device, r *resources, bytes int64) (bench.Work, error) {
-	to, err := targetOf(on)
+	to, err := Target(on)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (m memoryKernel) open(on *bench.Device, r *resources, bytes int64) (bench.W
 		return nil, notMeasured("%s", why)
 	}
 	s := m.shapeFor(to)
-	host := to.Kind().Name() == "llvm"
+	host := forHost(to)
 	program, err := s.program(host)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func TestMemory_Values(t *testing.T) {
 				require.Equal(t, n*arrays, w.Amount().Bytes, m.name)
 			}
 			for _, k := range localKernels() {
-				k = k.sizesFor(on, must.Get(targetOf(on))(t))
+				k = k.sizesFor(on, must.Get(Target(on))(t))
 				if k.groups = 3; kind == dlpack.CUDA {
 					k.threads, k.steps, k.groups = 32, 4, 2
 				}
@@ -79,7 +79,7 @@ func TestMemory_WrongResults(t *testing.T) {
 	}
 	if on = testDevice(t, dlpack.OpenCL); on != nil {
 		for _, k := range localKernels() {
-			k = k.sizesFor(on, must.Get(targetOf(on))(t))
+			k = k.sizesFor(on, must.Get(Target(on))(t))
 			k.groups = 2
 			w := must.Open(k.open(on, &resources{}))(t).(*localWork)
 			w.of.steps++
@@ -95,7 +95,7 @@ func TestArraySize(t *testing.T) {
 	to := must.Get(target.New(`{"kind": "vulkan", "max_storage_buffer_range": 1000000}`))(t)
 	require.EqualValues(t, 1000000, arraySize(on, to, mostBytes))
 	require.EqualValues(t, 4096, arraySize(on, to, 4096))
-	require.Less(t, arraySize(on, must.Get(targetOf(on))(t), 1<<60), int64(1<<60))
+	require.Less(t, arraySize(on, must.Get(Target(on))(t), 1<<60), int64(1<<60))
 }
 
 // All accesses of GPU kernels to memory are those of whole vectors.

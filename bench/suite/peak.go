@@ -111,7 +111,7 @@ func openPeak(ctx context.Context, on *bench.Device, of rateKernel, unit int, ai
 	w := &peakWork{of: of}
 	w.On, w.Known = on.Handle, of.facts()
 	w.Free = append(w.Free, k.Close, func() error { return w.results.Close() })
-	if t, err := targetOf(on); err == nil {
+	if t, err := Target(on); err == nil {
 		maps.Copy(w.Known, facts.OfProgram(program, t, nil, k.module, on))
 	}
 	if err := w.open(ctx, k, unit, aim); err != nil {

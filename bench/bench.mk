@@ -12,7 +12,8 @@ bench: deps dist
 	$(GO) run $(GOTAGS) ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS)
 
 bench-devices: dist
-	$(DIST)/bin/tvmgo bench --suite all $(BENCH_DEVICES_FLAGS) -v -o $(DEVICES_RESULT).json -o $(DEVICES_RESULT).md
+	$(DIST)/bin/tvmgo bench --suite all $(BENCH_DEVICES_FLAGS) -v -o $(DEVICES_RESULT).json \
+		-o $(DEVICES_RESULT).md -o $(DEVICES_RESULT).svg
 
 bench-once:
 	$(GO) test $(GOTAGS) -run '^$$' -bench . -benchtime 1x ./...

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"tvmgo/bench"
 	"tvmgo/bench/suite"
+	"tvmgo/internal/atomicfile"
 )
 
 // benchFlags holds the flags of bench.
@@ -24,7 +26,7 @@ type benchFlags struct {
 	confidence           float64
 	time, timeout        time.Duration
 	longest              time.Duration // of a row of suite kernels
-	format               string
+	format, baseline     string
 	kernel               benchKernel
 }
 
@@ -49,10 +51,12 @@ The measurement runs in a child process. If it crashes, is killed, or exceeds
 Ctrl-C keeps what has been measured: the report is printed and written, and says
 that it is incomplete.
 
-The exit status is 1 if an operation fails or has a wrong result.`,
+The exit status is 1 if an operation fails or has a wrong result, or if
+something is slower than in the --baseline, beyond noise.`,
 		Example: `  tvmgo bench --compare cpu,opencl:0,vulkan:0
   tvmgo bench --suite compute,bandwidth --compare cuda:0 -o run.json -o run.html
   tvmgo bench --suite all --only 'matmul' --time 2m
+  tvmgo bench --baseline run.json
   tvmgo bench --suite kernels --list
   tvmgo bench add.so add --in a.npy --in b.npy --like float32[1024] --compare cuda:0,opencl:0,cpu
   tvmgo bench add.cl add.spv --size n=1048576 --figure bandwidth`,
@@ -73,6 +77,7 @@ The exit status is 1 if an operation fails or has a wrong result.`,
 		"devices, for example cpu,opencl:0; may be repeated; the first is the base of ratios (default: those present)")
 	flags.StringVar(&f.only, "only", "",
 		"measure the cases whose suite/case matches a regular expression, and their limits")
+	flags.StringVar(&f.baseline, "baseline", "", "older report in JSON: say what has changed since, beyond noise")
 	flags.BoolVar(&f.list, "list", false, "list the cases, and measure nothing")
 	flags.StringArrayVarP(&f.out, "out", "o", nil, "file for the report; may be repeated; - is standard output")
 	flags.StringVar(&f.format, "format", f.format, "format of standard output: "+strings.Join(formatNames(), ", "))
@@ -151,6 +156,10 @@ func (f *benchFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		r.task.Config.Case, r.task.Config.WarmUp = f.times(p)
 		return planText(p, f.about(p))
 	})
+	old, err := f.readBaseline()
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	if f.time > 0 {
 		r.task.Until = began.Add(f.time)
@@ -172,11 +181,49 @@ func (f *benchFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	bench.Evaluate(report)
+	slower := f.compareWith(old, report, stderr)
 	err = errors.Join(files.write(report), f.print(stdout, report))
 	if interrupted := context.Cause(ctx); interrupted != nil {
 		return errors.Join(interrupted, err)
 	}
-	return errors.Join(err, failedRows(report))
+	return errors.Join(err, failedRows(report), slower)
+}
+
+// readBaseline reads the report of --baseline; nil if there is none.
+func (f *benchFlags) readBaseline() (*bench.Report, error) {
+	if f.baseline == "" {
+		return nil, nil
+	}
+	file, err := os.Open(f.baseline)
+	if err != nil {
+		return nil, wrongf("--baseline %s: %w", f.baseline, atomicfile.Cause(err))
+	}
+	defer file.Close()
+	old, err := bench.Read(file)
+	if err != nil {
+		return nil, wrongf("--baseline %s: %w", f.baseline, err)
+	}
+	return old, nil
+}
+
+// compareWith compares a report with the baseline. The error names the regressions.
+func (f *benchFlags) compareWith(old, r *bench.Report, stderr io.Writer) error {
+	if old == nil {
+		return nil
+	}
+	slower := r.CompareWith(old)
+	r.Baseline.File = f.baseline
+	for _, text := range r.Baseline.Warnings {
+		fmt.Fprintf(stderr, "tvmgo: warning: --baseline %s: %s\n", f.baseline, text)
+	}
+	var names []string
+	for _, row := range slower {
+		names = append(names, row.ID())
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s since %s: %s", count(len(names), "regression"), f.baseline, strings.Join(names, ", "))
 }
 
 // failedRows returns an error that names the rows that failed, or had a wrong result.

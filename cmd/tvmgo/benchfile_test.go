@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/bench"
 	"tvmgo/bench/suite"
 	"tvmgo/internal/testing/must"
 )
@@ -227,4 +229,53 @@ func TestBench_List(t *testing.T) {
 	status, stdout, stderr := inDir(t, t.TempDir(), "--suite", "launch", "--list")
 	require.Zero(t, status, stderr)
 	require.Regexp(t, `(?m)^launch/kernel_launch_latency +µs +launch an empty kernel and wait for it$`, stdout)
+}
+
+// What is slower than in the baseline is named, and the exit status is 1; without a change it is 0.
+func TestBench_Baseline(t *testing.T) {
+	dir := t.TempDir()
+	bad := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
+	args := "--suite good --compare one,two "
+	status, _, stderr := limitedBench(t, dir, "", args+"-o old.json")
+	require.Zero(t, status, stderr)
+	status, _, stderr = limitedBench(t, dir, "", args+"--baseline old.json")
+	require.Zero(t, status, stderr)
+	require.Empty(t, stderr)
+
+	text := string(must.Get(os.ReadFile(filepath.Join(dir, "old.json")))(t))
+	faster := reportOf(t, filepath.Join(dir, "old.json"))
+	for i := range faster.Rows[2].Samples {
+		faster.Rows[2].Samples[i] *= 0.9
+	}
+	faster.Machine.CPU = "another one"
+	bad("faster.json", string(must.Get(json.Marshal(faster))(t)))
+	status, stdout, stderr := limitedBench(t, dir, "", args+"--baseline faster.json -o new.json")
+	require.Equal(t, 1, status, stderr)
+	require.Contains(t, stderr, "tvmgo: warning: --baseline faster.json: ")
+	require.Contains(t, stderr, "another one")
+	require.Contains(t, stderr, "tvmgo: 1 regression since faster.json: good/second on one\n")
+	require.Contains(t, stdout, "slower")
+	require.Equal(t, "faster.json", reportOf(t, filepath.Join(dir, "new.json")).Baseline.File)
+
+	bad("other.json", `{"a": 1}`)
+	bad("text.json", "good/first on one: 1 µs")
+	bad("empty.json", "")
+	bad("short.json", text[:len(text)/2])
+	bad("newer.json", strings.Replace(text, bench.Schema, "tvmgo-bench/99", 1))
+	for file, want := range map[string]string{
+		"none.json":  "no such file or directory",
+		"other.json": `it has no "schema"`,
+		"text.json":  "line 1 is not JSON",
+		"empty.json": "it is empty: give a file that tvmgo bench wrote",
+		"short.json": "the file is truncated after ",
+		"newer.json": "its schema tvmgo-bench/99 is newer than " + bench.Schema + ": use the version of tvmgo that wrote it",
+	} {
+		status, stdout, stderr := limitedBench(t, dir, "", args+"--baseline "+file)
+		require.Equal(t, 2, status, stderr)
+		require.Contains(t, stderr, "tvmgo: --baseline "+file+": ")
+		require.Contains(t, stderr, want)
+		require.Empty(t, stdout, "nothing is measured")
+	}
 }

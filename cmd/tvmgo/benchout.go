@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/bench"
 	"tvmgo/bench/page"
+	"tvmgo/bench/suite"
 	"tvmgo/internal/nearest"
 )
 
@@ -22,8 +23,12 @@ type reportFormat struct {
 var reportFormats = []reportFormat{
 	{"txt", func(w io.Writer, r *bench.Report) error { return page.Text(w, r, page.TextOptions{}) }},
 	{"md", page.Markdown},
-	{"json", func(w io.Writer, r *bench.Report) error { return writeJSON(w, r) }},
+	{"clpeak.json", suite.WriteClpeak},
+	{"json", func(w io.Writer, r *bench.Report) error { return r.Write(w) }},
 	{"html", page.HTML},
+	{"svg", page.SVG},
+	{"png", page.PNG},
+	{"bench", func(w io.Writer, r *bench.Report) error { return r.WriteBenchstat(w) }},
 }
 
 func formatNames() []string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 
 	"tvmgo/bench"
 	"tvmgo/bench/suite"
-	"tvmgo/internal/atomicfile"
 )
 
 // benchFlags holds the flags of bench.
@@ -26,7 +24,8 @@ type benchFlags struct {
 	confidence           float64
 	time, timeout        time.Duration
 	longest              time.Duration // of a row of suite kernels
-	format, baseline     string
+	format               string
+	baseline, show       string // files of reports
 	kernel               benchKernel
 }
 
@@ -57,6 +56,7 @@ something is slower than in the --baseline, beyond noise.`,
   tvmgo bench --suite compute,bandwidth --compare cuda:0 -o run.json -o run.html
   tvmgo bench --suite all --only 'matmul' --time 2m
   tvmgo bench --baseline run.json
+  tvmgo bench --show new.json --baseline old.json -o new.html
   tvmgo bench --suite kernels --list
   tvmgo bench add.so add --in a.npy --in b.npy --like float32[1024] --compare cuda:0,opencl:0,cpu
   tvmgo bench add.cl add.spv --size n=1048576 --figure bandwidth`,
@@ -65,6 +65,9 @@ something is slower than in the --baseline, beyond noise.`,
 			f.kernel.set(args)
 			if name := f.kernel.only(cmd.Flags()); name != "" && len(f.kernel.Files) == 0 {
 				return wrongf("--%s is for a function of your own: name its file", name)
+			}
+			if f.show != "" {
+				return f.showReport(cmd.Flags(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -78,6 +81,7 @@ something is slower than in the --baseline, beyond noise.`,
 	flags.StringVar(&f.only, "only", "",
 		"measure the cases whose suite/case matches a regular expression, and their limits")
 	flags.StringVar(&f.baseline, "baseline", "", "older report in JSON: say what has changed since, beyond noise")
+	flags.StringVar(&f.show, "show", "", "report in JSON: print and write it in other forms, and measure nothing")
 	flags.BoolVar(&f.list, "list", false, "list the cases, and measure nothing")
 	flags.StringArrayVarP(&f.out, "out", "o", nil, "file for the report; may be repeated; - is standard output")
 	flags.StringVar(&f.format, "format", f.format, "format of standard output: "+strings.Join(formatNames(), ", "))
@@ -156,7 +160,7 @@ func (f *benchFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		r.task.Config.Case, r.task.Config.WarmUp = f.times(p)
 		return planText(p, f.about(p))
 	})
-	old, err := f.readBaseline()
+	old, err := readReport("baseline", f.baseline)
 	if err != nil {
 		return err
 	}
@@ -187,43 +191,6 @@ func (f *benchFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return errors.Join(interrupted, err)
 	}
 	return errors.Join(err, failedRows(report), slower)
-}
-
-// readBaseline reads the report of --baseline; nil if there is none.
-func (f *benchFlags) readBaseline() (*bench.Report, error) {
-	if f.baseline == "" {
-		return nil, nil
-	}
-	file, err := os.Open(f.baseline)
-	if err != nil {
-		return nil, wrongf("--baseline %s: %w", f.baseline, atomicfile.Cause(err))
-	}
-	defer file.Close()
-	old, err := bench.Read(file)
-	if err != nil {
-		return nil, wrongf("--baseline %s: %w", f.baseline, err)
-	}
-	return old, nil
-}
-
-// compareWith compares a report with the baseline. The error names the regressions.
-func (f *benchFlags) compareWith(old, r *bench.Report, stderr io.Writer) error {
-	if old == nil {
-		return nil
-	}
-	slower := r.CompareWith(old)
-	r.Baseline.File = f.baseline
-	for _, text := range r.Baseline.Warnings {
-		fmt.Fprintf(stderr, "tvmgo: warning: --baseline %s: %s\n", f.baseline, text)
-	}
-	var names []string
-	for _, row := range slower {
-		names = append(names, row.ID())
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s since %s: %s", count(len(names), "regression"), f.baseline, strings.Join(names, ", "))
 }
 
 // failedRows returns an error that names the rows that failed, or had a wrong result.

@@ -279,3 +279,40 @@ func TestBench_Baseline(t *testing.T) {
 		require.Empty(t, stdout, "nothing is measured")
 	}
 }
+
+// A report is shown again without a measurement, also compared with an older one, with the same exit status.
+func TestBench_Show(t *testing.T) {
+	dir := t.TempDir()
+	status, printed, stderr := limitedBench(t, dir, "", "--suite good --compare one,two -o new.json -o new.md")
+	require.Zero(t, status, stderr)
+	status, stdout, stderr := limitedBench(t, dir, "", "--show new.json -o again.json -o again.md")
+	require.Zero(t, status, stderr)
+	require.Equal(t, printed, stdout)
+	for _, ext := range []string{"json", "md"} {
+		require.Equal(t, string(must.Get(os.ReadFile(filepath.Join(dir, "new."+ext)))(t)),
+			string(must.Get(os.ReadFile(filepath.Join(dir, "again."+ext)))(t)))
+	}
+	old := reportOf(t, filepath.Join(dir, "new.json"))
+	for i := range old.Rows[2].Samples {
+		old.Rows[2].Samples[i] *= 0.9
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.json"), must.Get(json.Marshal(old))(t), 0o666))
+	status, _, stderr = limitedBench(t, dir, "", "--show new.json --baseline old.json")
+	require.Equal(t, 1, status, stderr)
+	require.Contains(t, stderr, "tvmgo: 1 regression since old.json: good/second on one\n")
+
+	for args, want := range map[string]string{
+		"--show none.json":                          "--show none.json: no such file or directory",
+		"--show new.md":                             "--show new.md: ",
+		"--show new.json --suite good --rounds 3":   "--show measures nothing: leave out --rounds, --suite",
+		"--show new.json add.so":                    "add.so: --show measures nothing: leave out the file, or --show",
+		"--show new.json -o new.xyz":                `unknown format "xyz"`,
+		"--show new.json --format xyz":              `--format xyz: unknown format "xyz"`,
+		"--show new.json --baseline new.md -o r.md": "--baseline new.md: ",
+	} {
+		status, stdout, stderr := limitedBench(t, dir, "", args)
+		require.Equal(t, 2, status, stderr)
+		require.Contains(t, stderr, want)
+		require.Empty(t, stdout)
+	}
+}

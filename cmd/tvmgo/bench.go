@@ -21,7 +21,7 @@ type benchFlags struct {
 	only                 string
 	list, verbose        bool
 	rounds, largest      int
-	confidence           float64
+	confidence, relevant float64
 	time, timeout        time.Duration
 	longest              time.Duration // of a row of suite kernels
 	format               string
@@ -30,7 +30,7 @@ type benchFlags struct {
 }
 
 func newBenchCommand() *cobra.Command {
-	f := benchFlags{confidence: 0.95, timeout: 5 * time.Minute, format: "txt"}
+	f := benchFlags{confidence: 0.95, relevant: 0.01, timeout: 5 * time.Minute, format: "txt"}
 	cmd := &cobra.Command{
 		Use:   "bench [FILE... FUNC] [--suite NAME]... [--compare DEVICE,...]",
 		Short: "Measure devices, and compare them with each other",
@@ -92,6 +92,8 @@ something is slower than in the --baseline, beyond noise.`,
 	flags.DurationVar(&f.longest, "longest", suite.DefaultLongest,
 		"do not measure rows of suite kernels that would take longer")
 	flags.Float64Var(&f.confidence, "confidence", f.confidence, "confidence of intervals, from 0.5")
+	flags.Float64Var(&f.relevant, "relevant", f.relevant,
+		"smallest share by which something must be slower than in the baseline")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each row on standard error when it has been measured")
 	f.kernel.define(flags)
 	completeFlagBy(cmd, "like", completeLike)
@@ -112,7 +114,7 @@ var defaultSuites = []string{"launch/kernel_launch_latency", "launch/kernel_laun
 func (f *benchFlags) check() (*benchTask, error) {
 	t := &benchTask{Suites: f.suites, Only: f.only, Largest: f.largest, Longest: f.longest,
 		Devices: f.compare, List: f.list,
-		Config: bench.Config{Rounds: f.rounds, Confidence: f.confidence}}
+		Config: bench.Config{Rounds: f.rounds, Confidence: f.confidence, Relevant: f.relevant}}
 	if len(f.kernel.Files) > 0 {
 		t.Kernel = &f.kernel
 	}
@@ -139,6 +141,8 @@ func (f *benchFlags) check() (*benchTask, error) {
 		return nil, wrongf("--timeout %v: give a time above zero, for example 10s", f.timeout)
 	case math.IsNaN(f.confidence) || f.confidence < 0.5 || f.confidence >= 1:
 		return nil, wrongf("--confidence %v: give a number from 0.5 to 0.999", f.confidence)
+	case !(f.relevant > 0 && f.relevant <= 10):
+		return nil, wrongf("--relevant %v: give a share above zero, for example 0.03", f.relevant)
 	}
 	if _, err := formatOf("." + f.format); err != nil {
 		return nil, wrongf("--format %s: %w", f.format, err)

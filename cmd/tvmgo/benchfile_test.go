@@ -301,7 +301,11 @@ func TestBench_Show(t *testing.T) {
 	require.Equal(t, 1, status, stderr)
 	require.Contains(t, stderr, "tvmgo: 1 regression since old.json: good/second on one\n")
 
+	status, _, stderr = limitedBench(t, dir, "", "--show new.json --baseline old.json --relevant 0.3")
+	require.Zero(t, status, stderr)
+
 	for args, want := range map[string]string{
+		"--show new.json --relevant 0":              "--relevant 0: give a share above zero, for example 0.03",
 		"--show none.json":                          "--show none.json: no such file or directory",
 		"--show new.md":                             "--show new.md: ",
 		"--show new.json --suite good --rounds 3":   "--show measures nothing: leave out --rounds, --suite",

@@ -21,15 +21,15 @@ func (f *benchFlags) showReport(flags *pflag.FlagSet, args []string, stdout, std
 	}
 	var others []string
 	flags.Visit(func(of *pflag.Flag) {
-		if !slices.Contains([]string{"show", "baseline", "out", "format"}, of.Name) {
+		if !slices.Contains([]string{"show", "baseline", "relevant", "out", "format"}, of.Name) {
 			others = append(others, "--"+of.Name)
 		}
 	})
 	if len(others) > 0 {
 		return wrongf("--show measures nothing: leave out %s", strings.Join(others, ", "))
 	}
-	if _, err := formatOf("." + f.format); err != nil {
-		return wrongf("--format %s: %w", f.format, err)
+	if _, err := f.check(); err != nil {
+		return err
 	}
 	report, err := readReport("show", f.show)
 	if err != nil {
@@ -42,6 +42,9 @@ func (f *benchFlags) showReport(flags *pflag.FlagSet, args []string, stdout, std
 	files, err := newReportFiles(f.out)
 	if err != nil {
 		return err
+	}
+	if flags.Changed("relevant") {
+		report.Config.Relevant = f.relevant
 	}
 	slower := f.compareWith(old, report, stderr)
 	return errors.Join(files.write(report), f.print(stdout, report), slower)

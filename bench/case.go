@@ -19,8 +19,8 @@ type Case struct {
 
 	// Limits are the names "suite/name" of cases, or of families of cases, whose figures, on the same device and in the
 	// same run, limit this one: a rate of operations, a bandwidth, or the time of a launch. Row.Shares has what is
-	// reached of each; of several rates of operations, such as those of two kinds of units, only the highest one is a
-	// limit.
+	// reached of each; of several rates of operations, such as those of two kinds of units, and of several bandwidths,
+	// only the highest one is a limit.
 	Limits []string
 
 	// Family names cases of one limit, "compute/fp32": a case that has the family among its Limits is compared with the

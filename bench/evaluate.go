@@ -98,31 +98,30 @@ func paired(x, y *Row) (a, b []float64, clock string) {
 }
 
 // compareWithLimits sets the shares of the limits that the run has measured on the same device, and the roofline of a
-// row with both a rate of operations and a bandwidth among its limits: of several, the highest.
+// row with both a rate of operations and a bandwidth among its limits: of several of one figure, the highest.
 func (r *Row) compareWithLimits(rows map[string]*Row) {
-	var flops, bandwidth float64
-	highest := 0.0 // rate of operations
-	for _, id := range r.Limits {
-		if limit := rows[id+" on "+r.Device]; limit != nil && (limit.Figure == Flops || limit.Figure == IntOps) {
-			highest = max(highest, limit.Value)
-		}
-	}
+	highest := map[Figure]float64{}
+	var limits []*Row
 	for _, id := range r.Limits {
 		limit := rows[id+" on "+r.Device]
 		if limit == nil || limit.Value <= 0 {
 			continue
 		}
-		if (limit.Figure == Flops || limit.Figure == IntOps) && limit.Value < highest {
-			continue
-		}
+		limits = append(limits, limit)
+		f := limit.Figure.limits()
+		highest[f] = max(highest[f], limit.Value)
+	}
+	flops, bandwidth := highest[Flops], highest[Bandwidth]
+	for _, limit := range limits {
 		share := 0.0
-		switch limit.Figure {
-		case Flops, IntOps:
-			flops, share = max(flops, limit.Value), r.Amount.Ops/r.Times.P50/limit.Value
-		case Bandwidth:
-			bandwidth, share = max(bandwidth, limit.Value), r.Amount.Bytes/r.Times.P50/limit.Value
-		case Time: // the latency of a launch, for example: its part of the time
+		switch f := limit.Figure.limits(); {
+		case f == Time: // the latency of a launch, for example: its part of the time
 			share = limit.Times.P50 / r.Times.P50
+		case limit.Value < highest[f]: // of other units, or of an access that is slower
+		case f == Flops:
+			share = r.Amount.Ops / r.Times.P50 / limit.Value
+		case f == Bandwidth:
+			share = r.Amount.Bytes / r.Times.P50 / limit.Value
 		}
 		if share > 0 {
 			r.Shares = append(r.Shares, Share{Of: limit.ID(), Share: share})
@@ -136,4 +135,12 @@ func (r *Row) compareWithLimits(rows map[string]*Row) {
 		line.Share = r.Amount.Ops / r.Times.P50 / line.Limit
 		r.Roofline = line
 	}
+}
+
+// limits returns the figure of limits that are compared with each other: operations on integers are operations.
+func (f Figure) limits() Figure {
+	if f == IntOps {
+		return Flops
+	}
+	return f
 }

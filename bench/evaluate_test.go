@@ -77,6 +77,56 @@ func TestEvaluate_SharesAndRoofline(t *testing.T) {
 	require.Nil(t, launch.Roofline)
 }
 
+// Of several limits of one figure, the highest that was measured counts, in any order: tensor cores for products of
+// float16, or the rate of vectors where there are none, and the fastest access to memory. So no share exceeds 1 while
+// one of the limits is not exceeded.
+func TestEvaluate_HighestLimit(t *testing.T) {
+	const matrix, half, single = "compute/fp16-matrix-fp32", "compute/fp16", "compute/fp32"
+	rates := map[string]*bench.Row{ // GFLOPS
+		matrix: row("compute", "fp16-matrix-fp32", "a", bench.Flops, bench.Amount{Ops: 800}, 1),
+		half:   row("compute", "fp16-vec4", "a", bench.Flops, bench.Amount{Ops: 200}, 1),
+		single: row("compute", "fp32-vec4", "a", bench.Flops, bench.Amount{Ops: 100}, 1),
+	}
+	rates[half].Family, rates[single].Family = half, single
+	slow := row("compute", "fp32-scalar", "a", bench.Flops, bench.Amount{Ops: 90}, 1)
+	slow.Family = single
+	for _, limits := range [][]string{{single, half, matrix}, {matrix, half, single}, {half, matrix, single}} {
+		for _, c := range []struct {
+			measured []string
+			of       string
+			share    float64
+		}{
+			{[]string{matrix, half, single}, "compute/fp16-matrix-fp32 on a", 0.5},
+			{[]string{matrix, single}, "compute/fp16-matrix-fp32 on a", 0.5},
+			{[]string{half, single}, "compute/fp16-vec4 on a", 2},
+			{[]string{single}, "compute/fp32-vec4 on a", 4},
+			{nil, "", 0},
+		} {
+			product := row("kernels", "matmul-f16", "a", bench.Flops, bench.Amount{Ops: 400, Bytes: 10}, 1)
+			product.Limits = append(limits, "bandwidth/sum", "bandwidth/copy")
+			rows := []*bench.Row{product,
+				row("bandwidth", "global", "a", bench.Bandwidth, bench.Amount{Bytes: 20}, 1),
+				row("bandwidth", "stream_add", "a", bench.Bandwidth, bench.Amount{Bytes: 40}, 1)}
+			rows[1].Family, rows[2].Family = "bandwidth/copy", "bandwidth/sum"
+			for _, id := range c.measured {
+				if rows = append(rows, rates[id]); id == single {
+					rows = append(rows, slow)
+				}
+			}
+			bench.Evaluate(&bench.Report{Config: bench.Config{Confidence: 0.95}, Rows: rows})
+			want := []bench.Share{{Of: "bandwidth/stream_add on a", Share: 0.25}}
+			if c.of != "" {
+				want = append([]bench.Share{{Of: c.of, Share: c.share}}, want...)
+				limit := min(40*40, 400/c.share)
+				require.Equal(t, limit, product.Roofline.Limit)
+			} else {
+				require.Nil(t, product.Roofline)
+			}
+			require.Equal(t, want, product.Shares, "%v, measured %v", limits, c.measured)
+		}
+	}
+}
+
 // The reference of the ratios is the first row of a case that did not fail.
 func TestEvaluate_FailedRowIsNoReference(t *testing.T) {
 	a := row("k", "n", "a", bench.Time, bench.Amount{}, 10, 10)

@@ -54,9 +54,12 @@ func Case(files []string, o Options) (*bench.Case, error) {
 	return c, nil
 }
 
-// limits returns the limits of the suites: the bandwidth, and the rate for the first type of array that has one.
+// limits returns the limits of the suites: the bandwidth, and the rate for the first type of array that has one. Where
+// nothing says which arrays are written, the bandwidth is that of reads.
 func (k *kernel) limits() []string {
-	list := []string{suite.GlobalBandwidth}
+	outputs := slices.DeleteFunc(slices.Clone(k.arguments), func(a *argument) bool { return !a.out })
+	written := float64(bytesOf(outputs))
+	list := suite.BandwidthLimits(float64(bytesOf(k.arguments))-written, written)
 	if k.ops == 0 {
 		return list
 	}

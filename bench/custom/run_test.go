@@ -131,7 +131,7 @@ func TestPrograms(t *testing.T) {
 	for _, r := range rows {
 		require.Equal(t, 1000.0, r.Amount.Ops)
 	}
-	require.Equal(t, []string{suite.GlobalBandwidth, suite.FP32}, k.Limits)
+	require.Equal(t, append(suite.BandwidthLimits(2, 1), suite.FP32), k.Limits)
 	require.Contains(t, rows[2].Facts["target"], "vulkan")
 
 	k, err = custom.Case([]string{gpu}, sized)

@@ -139,12 +139,10 @@ func (p peak) open(ctx context.Context, on *bench.Device, aim time.Duration) (be
 
 // peakKernelFor returns the kernel for a target.
 func peakKernelFor(to *target.Target, t tir.Type, width int, single bool) *peakKernel {
-	p := &peakKernel{t: t, width: width, chains: 12, periods: 128, unroll: 1, threads: 256, madd: product}
-	switch {
-	case single: // as clpeak: 2048 multiply-adds of each work item
+	p := &peakKernel{t: t, width: width, chains: chainsFor(to, t, width), periods: 128, unroll: 1, threads: 256,
+		madd: product}
+	if single { // as clpeak: 2048 multiply-adds of each work item
 		p.chains, p.periods = 1, 128/width
-	case !hasVectors(to): // more chains would need too many registers
-		p.chains = max(8/width, 4)
 	}
 	if t == tir.Float16 && !single {
 		p.periods = 64 // so that all sums are integers of float16

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"tvmgo/bench"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/must"
+	"tvmgo/runtime"
 	"tvmgo/tir"
 )
 
@@ -126,6 +128,32 @@ func TestCompute_Interrupted(t *testing.T) {
 	cancel()
 	_, err := computePeaks()[0].open(ctx, testDevice(t, dlpack.CPU), time.Second)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Close frees all that a case has, at once and not when the collector runs: arrays of all sizes that were tried, too.
+func TestCases_CloseFreesAll(t *testing.T) {
+	on := testDevice(t, dlpack.CPU)
+	memory := memoryKernels()[0]
+	open := map[string]func() (bench.Work, error){
+		"compute": func() (bench.Work, error) { return computePeaks()[0].open(t.Context(), on, time.Millisecond) },
+		"memory":  func() (bench.Work, error) { return memory.open(on, &resources{}, 1<<20) },
+	}
+	settle()
+	for name, f := range open {
+		before := runtime.Live()
+		w := must.Get(f())(t)
+		must.Get(w.Check(t.Context()))(t)
+		require.NoError(t, w.Close())
+		require.Equal(t, before, runtime.Live(), name)
+	}
+}
+
+// settle frees what earlier tests left to the collector.
+func settle() {
+	for range 3 {
+		goruntime.GC()
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // The limits that others cite are cases or families.

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,9 @@ func try(ctx context.Context, k *bench.Case, on *bench.Device) error {
 
 // Whichever call of the driver fails, the case fails with an error, everything is freed, and the next try succeeds.
 func TestCases_FailingDriver(t *testing.T) {
+	if os.Getenv("TVMGO_VALIDATE") == "1" {
+		t.Skip("TVMGO_VALIDATE=1 keeps page-locked memory if the wait for its copy has failed, as it does here")
+	}
 	driver := cudarun.Use(t)
 	events := 0
 	on := &bench.Device{Name: "cuda:0", Handle: dlpack.Device{Type: dlpack.CUDA}}
@@ -75,17 +79,18 @@ func TestCases_FailingDriver(t *testing.T) {
 		} else {
 			require.NoError(t, err, k.ID())
 		}
-		left, live := withoutEvents(driver.Leaks(false)), runtime.Live()
+		live := runtime.Live()
+		left := withoutEvents(driver.Leaks(false))
 		failures := 0
 		for n := int64(1); ; n++ {
 			driver.FailAt(n, 1, faulty...)
 			err := try(t.Context(), k, on)
 			failed := driver.Failed()
 			driver.FailAt(0, 0)
+			require.Equal(t, live, runtime.Live(), "%s, failure %d: %v", k.ID(), n, err)
 			now := driver.Leaks(false)
 			events = max(events, len(now))
 			require.Equal(t, left, withoutEvents(now), "%s, failure %d: %v", k.ID(), n, err)
-			require.Equal(t, live, runtime.Live(), "%s, failure %d: %v", k.ID(), n, err)
 			if !failed {
 				require.NoError(t, err, k.ID())
 				break

@@ -36,16 +36,15 @@ func kernelsOf(all []*operators.Operator, o Options) (list []*bench.Case) {
 		if o.Largest > 0 && op.Size > o.Largest {
 			continue
 		}
-		k := &bench.Case{Suite: "kernels", Name: op.Name, Doc: op.Doc, Figure: bench.Bandwidth,
-			Limits: []string{GlobalBandwidth}}
-		if s := op.Shapes(); 16*s[len(s)-1].Bytes() < op.Bytes() { // it only reads
-			k.Limits = []string{GlobalRead}
-		}
+		k := &bench.Case{Suite: "kernels", Name: op.Name, Doc: op.Doc, Figure: bench.Bandwidth}
+		s := op.Shapes()
+		written := s[len(s)-1].Bytes()
+		k.Limits = BandwidthLimits(float64(op.Bytes()-written), float64(written))
 		if op.Ops > 0 {
 			k.Figure = bench.Flops
 			k.Limits = append(k.Limits, FP32)
 			if op.Type == tir.Float16 {
-				k.Limits = append(k.Limits, FP16MatrixFP32) // FP32 is the limit of a device without matrix units
+				k.Limits = append(k.Limits, FP16, FP16MatrixFP32) // the highest that the device has
 			}
 		}
 		k.Limits = slices.DeleteFunc(k.Limits, func(id string) bool { return !isCase[id] })

@@ -133,6 +133,25 @@ func TestKernels_Names(t *testing.T) {
 	require.Len(t, Kernels(Options{}), len(names)+6)
 }
 
+// Kernels are compared with accesses that read as much for each byte that they write, and those of float16 with the
+// fastest unit that computes with float16 or float32.
+func TestKernels_Limits(t *testing.T) {
+	copies, sums := []string{GlobalCopy}, []string{GlobalSum, GlobalCopy}
+	reads := []string{GlobalRead, GlobalSum, GlobalCopy}
+	half := []string{FP32, FP16, FP16MatrixFP32}
+	want := map[string][]string{"add": sums, "reduction": reads, "transpose": copies, "softmax": copies,
+		"layernorm": copies, "matmul-f32-512": append(sums, FP32), "matmul-f16-512": slices.Concat(sums, half),
+		"attention-f16-llama7b": slices.Concat(sums, half), "conv2d-resnet50-3x3": append(copies, FP32),
+		"conv2d-mobilenetv2-depthwise": append(copies, FP32), "conv2d-resnet50-1x1": append(sums, FP32)}
+	for _, k := range Kernels(Options{}) {
+		if limits := want[k.Name]; limits != nil {
+			require.Equal(t, limits, k.Limits, k.Name)
+			delete(want, k.Name)
+		}
+	}
+	require.Empty(t, want)
+}
+
 // A product that would take too long is not measured, and the reason has the estimate, and how to measure it anyway.
 // The estimate comes from a smaller product, which is executed once for all larger ones.
 func TestKernels_Longest(t *testing.T) {
@@ -173,7 +192,7 @@ func TestKernels_Memory(t *testing.T) {
 	cudarun.Use(t).Set(t, "memory", 100<<20)
 	t.Cleanup(func() { cudarun.Use(t).Set(t, "memory", 256<<20) })
 	require.ErrorContains(t, open(dlpack.CUDA, operators.Matmul(4096, tir.Float32)),
-		"the memory of cuda:0 is too small: 192.0 MiB are needed, and 100.0 MiB of ")
+		"the memory of cuda:0 is too small: 192.0 MiB are needed, and ")
 }
 
 // Every operator at its full size is accepted by NVRTC and ptxas for three generations of GPUs; in the normal run, a

@@ -17,7 +17,23 @@ const (
 	TF32Matrix     = "compute/tf32-matrix"      // of float32 rounded to TensorFloat-32, with sums of float32
 	Int8Matrix     = "compute/int8-matrix"      // of int8, with sums of int32
 
-	GlobalBandwidth = "bandwidth/global"                  // a kernel's copy of global memory
-	GlobalRead      = "bandwidth/global_memory_bandwidth" // a kernel's reads of global memory
-	LocalBandwidth  = "bandwidth/local"                   // reads and writes of shared memory
+	// Kernels that access global memory, by what they read for each byte that they write.
+	GlobalCopy = "bandwidth/copy"                    // a byte: copies and scaling
+	GlobalSum  = "bandwidth/sum"                     // two bytes: sums of two arrays
+	GlobalRead = "bandwidth/global_memory_bandwidth" // all: they write almost nothing
+
+	LocalBandwidth = "bandwidth/local" // reads and writes of shared memory
 )
+
+// BandwidthLimits returns the limits of a kernel that reads and writes numbers of bytes of global memory. Most memories
+// read faster than they write, and caches read what is to be overwritten: a kernel that reads more has higher limits,
+// too, of which the highest counts.
+func BandwidthLimits(read, written float64) []string {
+	switch {
+	case read > 16*written:
+		return []string{GlobalRead, GlobalSum, GlobalCopy}
+	case read >= 1.5*written:
+		return []string{GlobalSum, GlobalCopy}
+	}
+	return []string{GlobalCopy}
+}

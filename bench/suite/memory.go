@@ -15,8 +15,8 @@ import (
 // MemoryKernels returns the cases of suite bandwidth in which kernels access memory. Each byte that a kernel reads or
 // writes counts once: a copy counts twice.
 //
-// Global memory is read from arrays that no cache holds. global is a copy, the limit of kernels that are bound by
-// memory; stream_* are STREAM's loops, and global_memory_bandwidth/* clpeak's reads.
+// Global memory is read from arrays that no cache holds. global is a copy, stream_* are STREAM's loops, and
+// global_memory_bandwidth/* clpeak's reads. BandwidthLimits says which of them limit a kernel.
 func MemoryKernels() (list []*bench.Case) {
 	for _, m := range memoryKernels() {
 		list = append(list, &bench.Case{Suite: "bandwidth", Name: m.name, Family: m.family, Doc: m.doc,
@@ -43,12 +43,16 @@ type memoryKernel struct {
 
 func memoryKernels() []memoryKernel {
 	list := []memoryKernel{
-		{name: "global", doc: "a kernel copies an array: Y = X", t: tir.Float32, inputs: 1, value: "X"},
+		{name: "global", family: GlobalCopy, doc: "a kernel copies an array: Y = X",
+			t: tir.Float32, inputs: 1, value: "X"},
 		{name: "global_write", doc: "a kernel fills an array: Y = 1", t: tir.Float32, value: "ONE"},
-		{name: "stream_copy", doc: "STREAM's copy: C = A", t: tir.Float64, inputs: 1, value: "X"},
-		{name: "stream_scale", doc: "STREAM's scale: B = 3·C", t: tir.Float64, inputs: 1, value: "THREE * X"},
-		{name: "stream_add", doc: "STREAM's add: C = A + B", t: tir.Float64, inputs: 2, value: "X + Y"},
-		{name: "stream_triad", doc: "STREAM's triad: A = B + 3·C", t: tir.Float64, inputs: 2, value: "X + THREE * Y"},
+		{name: "stream_copy", family: GlobalCopy, doc: "STREAM's copy: C = A", t: tir.Float64, inputs: 1, value: "X"},
+		{name: "stream_scale", family: GlobalCopy, doc: "STREAM's scale: B = 3·C",
+			t: tir.Float64, inputs: 1, value: "THREE * X"},
+		{name: "stream_add", family: GlobalSum, doc: "STREAM's add: C = A + B",
+			t: tir.Float64, inputs: 2, value: "X + Y"},
+		{name: "stream_triad", family: GlobalSum, doc: "STREAM's triad: A = B + 3·C",
+			t: tir.Float64, inputs: 2, value: "X + THREE * Y"},
 	}
 	for _, width := range []int{1, 2, 4, 8, 16} {
 		name := "global_memory_bandwidth/float"

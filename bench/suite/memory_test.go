@@ -144,9 +144,9 @@ func TestLimits_Memory(t *testing.T) {
 	for _, k := range MemoryKernels() {
 		ids = append(ids, k.ID(), k.Family)
 	}
-	for _, id := range []string{GlobalBandwidth, GlobalRead, LocalBandwidth} {
+	for _, id := range []string{GlobalCopy, GlobalSum, GlobalRead, LocalBandwidth} {
 		require.Contains(t, ids, id)
 	}
-	_, err := Select([]string{GlobalBandwidth}, Options{})
+	_, err := Select([]string{GlobalSum}, Options{})
 	require.NoError(t, err)
 }

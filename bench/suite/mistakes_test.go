@@ -28,6 +28,12 @@ type mistaken struct {
 
 const mistakenType dlpack.DeviceType = 29
 
+// mostMistaken is the number of such devices. After two allocations had one memory, the runtime's pools of the device
+// are wrong: each case needs a device of its own.
+const mostMistaken = 1 << 16
+
+var usedMistaken = 0
+
 var theMistaken = &mistaken{spaces: map[unsafe.Pointer][]byte{}}
 
 var registerMistaken = sync.OnceValue(func() error {
@@ -39,7 +45,7 @@ func (d *mistaken) SetDevice(int) error { return nil }
 
 func (d *mistaken) Attr(id int, kind runtime.AttrKind) (any, error) {
 	if kind == runtime.AttrExist {
-		if id == 0 {
+		if id < mostMistaken {
 			return int64(1), nil
 		}
 		return int64(0), nil
@@ -111,7 +117,6 @@ func (d *mistaken) StreamSync(int, runtime.StreamHandle) error { return nil }
 // A copy that is not done, or not completely, and memory that is not there, are wrong results.
 func TestCases_FindMistakesOfDevices(t *testing.T) {
 	require.NoError(t, registerMistaken())
-	on := &bench.Device{Name: "mistaken:0", Handle: dlpack.Device{Type: mistakenType}}
 	toDevice := copyCase("to_device", 4096, "", openHostCopy(4096, false, true))
 	toHost := copyCase("to_host", 4096, "", openHostCopy(4096, false, false))
 	local := copyCase("local", 4096, "", openLocalCopy(4096))
@@ -137,6 +142,8 @@ func TestCases_FindMistakesOfDevices(t *testing.T) {
 	} {
 		for name, k := range all {
 			theMistaken.mistake, theMistaken.copies = mistake, map[string]int{}
+			usedMistaken++
+			on := &bench.Device{Name: "mistaken", Handle: dlpack.Device{Type: mistakenType, ID: int32(usedMistaken)}}
 			err := try(context.Background(), k, on)
 			if slices.Contains(found, name) {
 				require.ErrorIs(t, err, bench.ErrWrongResult, "%s: %s", mistake, name)

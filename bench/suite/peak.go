@@ -24,6 +24,7 @@ const (
 type kernelCall struct {
 	module *runtime.Module
 	host   *runtime.Function
+	bound  *runtime.Bound // the last call that was bound to host; it keeps its arrays
 	kernel *runtime.Kernel
 	block  runtime.Dim3 // work items of a group
 }
@@ -49,7 +50,7 @@ func openKernel(on *bench.Device, program *tir.IRModule, name string, block runt
 	return k, nil
 }
 
-// bind returns a function that queues one call with a number of groups.
+// bind returns a function that queues one call with a number of groups, until the next bind or Close.
 func (k *kernelCall) bind(groups int, arrays ...any) (func() error, error) {
 	if k.host == nil {
 		arguments := append(arrays, groups)
@@ -61,14 +62,25 @@ func (k *kernelCall) bind(groups int, arrays ...any) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.Call, nil
+	err = k.release()
+	k.bound = b
+	return b.Call, err
 }
 
-// Close frees the module and its function.
+// release frees the bound call, and with it the arrays that it keeps.
+func (k *kernelCall) release() (err error) {
+	if k.bound != nil {
+		err = k.bound.Close()
+		k.bound = nil
+	}
+	return err
+}
+
+// Close frees the module, its function and the bound call.
 func (k *kernelCall) Close() error {
-	var err error
+	err := k.release()
 	if k.host != nil {
-		err = k.host.Close()
+		err = errors.Join(err, k.host.Close())
 	}
 	if k.kernel != nil {
 		err = errors.Join(err, k.kernel.Close())

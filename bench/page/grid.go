@@ -51,6 +51,21 @@ func cut(s string, columns int, ellipsis string) string {
 	return b.String() + ellipsis
 }
 
+// shorten shortens a name to a number of columns by leaving out its middle: names often differ in the end.
+func shorten(s string, columns int, ellipsis string) string {
+	if width(s) <= columns {
+		return s
+	}
+	all := []rune(s)
+	head := cut(s, columns-(columns-width(ellipsis))/3, ellipsis)
+	for i := range all {
+		if end := string(all[i:]); width(head)+width(end) <= columns {
+			return head + end
+		}
+	}
+	return head
+}
+
 // pad fills a text with spaces up to a number of columns.
 func pad(s string, columns int, right bool) string {
 	space := strings.Repeat(" ", max(columns-width(s), 0))

@@ -133,6 +133,12 @@ func warnings(r *bench.Row) (list []warning) {
 	if r.Clock == bench.ClockWall {
 		list = append(list, warning{"w", "wall time of the host: no device timer sees all of it"})
 	}
+	if measured(r) && r.Clock == bench.ClockDevice && r.Ratio != nil && r.Ratio.Clock == bench.ClockWall {
+		list = append(list, warning{"c", "× compares wall times: the other row has no device timer"})
+	}
+	if measured(r) && (short(r.Range) || r.Ratio != nil && short(&r.Ratio.Interval)) {
+		list = append(list, warning{"s", "few samples: ± is less certain than its confidence"})
+	}
 	if measured(r) && !r.Warmup.Stable {
 		list = append(list, warning{"u", "unstable: the times still changed when the warm-up ended"})
 	}
@@ -156,5 +162,8 @@ func warnings(r *bench.Row) (list []warning) {
 type warning struct{ mark, text string }
 
 // markNames are the words for the marks where there is space for them.
-var markNames = map[string]string{"w": "wall time", "u": "unstable", "n": "not verified", "t": "throttled",
-	"i": "interrupted", "f": "failed"}
+var markNames = map[string]string{"w": "wall time", "c": "× by wall time", "s": "few samples", "u": "unstable",
+	"n": "not verified", "t": "throttled", "i": "interrupted", "f": "failed"}
+
+// markOrder has the marks in the order of legends.
+const markOrder = "wcsuntif"

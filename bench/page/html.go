@@ -48,6 +48,7 @@ type view struct {
 	Machine                                               []string
 	Devices                                               []deviceView
 	Baseline                                              *baselineView
+	Short                                                 *shortView
 	Roofline                                              *roofView
 	Suites                                                []suiteView
 	Heads                                                 []cell
@@ -63,11 +64,23 @@ type deviceView struct {
 
 type baselineView struct {
 	File, Date, Summary string
-	Warnings            []string
+	Warnings, Missing   []string
 	Rows                []changeView
 }
 
-type changeView struct{ Name, Verdict, Ratio, Interval, P string }
+type changeView struct{ Name, Verdict, Ratio, Interval, P, Broken string }
+
+// shortView says who is faster, and why.
+type shortView struct {
+	Note    string
+	Rows    []shortRow
+	Reasons [][2]string
+}
+
+type shortRow struct {
+	Marker                                                                           template.HTML
+	Suite, Device, Base, Faster, Slower, Unclear, Mean, Least, LeastOf, Most, MostOf string
+}
 
 type roofView struct {
 	Wide, Narrow template.HTML
@@ -170,6 +183,7 @@ func newView(r *bench.Report) *view {
 		v.Roofline = newRoofView(f, all)
 	}
 	v.baseline(r)
+	v.short(r, all)
 	v.table(r)
 	v.reasons(r)
 	v.deviceFacts(all)

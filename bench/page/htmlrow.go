@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,8 +29,11 @@ func newRow(r *bench.Row, device int, largest float64) rowView {
 	}
 	for _, w := range warnings(r) {
 		text := w.text
-		if w.mark == "t" {
+		switch w.mark {
+		case "t":
 			text += ": " + strings.Join(r.Conditions.Throttled, ", ")
+		case "s":
+			text += coverages(r)
 		}
 		v.Marks = append(v.Marks, markView{markNames[w.mark], clean(text)})
 	}
@@ -40,6 +45,20 @@ func newRow(r *bench.Row, device int, largest float64) rowView {
 	}
 	return v
 }
+
+// coverages returns the probabilities of intervals that are below their confidence: ", 87.5 % for the figure".
+func coverages(r *bench.Row) (s string) {
+	if short(r.Range) {
+		s += fmt.Sprintf(", %s %% for the figure", tick(percentOf(r.Range.Coverage)))
+	}
+	if r.Ratio != nil && short(&r.Ratio.Interval) {
+		s += fmt.Sprintf(", %s %% for ×", tick(percentOf(r.Ratio.Coverage)))
+	}
+	return s
+}
+
+// percentOf returns a probability in percent with one decimal place.
+func percentOf(p float64) float64 { return math.Floor(p*1000) / 10 }
 
 // plusMinus returns the larger half of an interval: "0.4 %"; "" if there is none.
 func plusMinus(i *stats.Interval) string {
@@ -58,15 +77,41 @@ func (v *view) baseline(r *bench.Report) {
 	for _, warning := range b.Warnings {
 		v.Baseline.Warnings = append(v.Baseline.Warnings, clean(warning))
 	}
+	for _, id := range b.Missing {
+		v.Baseline.Missing = append(v.Baseline.Missing, clean(id))
+	}
 	for _, verdict := range []string{"broken", "slower", "faster"} {
 		for _, row := range changed(r, verdict) {
 			c := changeView{Name: clean(row.ID()), Verdict: verdict, Ratio: number3(row.Change.Ratio.Value),
 				P: pText(row.Change.P)}
+			if verdict == bench.Broken {
+				c.Ratio, c.P, c.Broken = "", "", clean(brokenText(row))
+			}
 			if _, ok := spread(&row.Change.Ratio); ok {
 				c.Interval = number3(row.Change.Ratio.Low) + "–" + number3(row.Change.Ratio.High)
 			}
 			v.Baseline.Rows = append(v.Baseline.Rows, c)
 		}
+	}
+}
+
+func (v *view) short(r *bench.Report, all []bench.DeviceInfo) {
+	list := comparisons(r)
+	if len(list) == 0 {
+		return
+	}
+	v.Short = &shortView{Note: shortNote(r)}
+	for _, c := range list {
+		s := c.cells()
+		for i := range s {
+			s[i] = orNone(s[i])
+		}
+		index := slices.IndexFunc(all, func(d bench.DeviceInfo) bool { return d.Name == c.device })
+		v.Short.Rows = append(v.Short.Rows, shortRow{Marker: marker(index), Suite: s[0], Device: s[1], Base: s[2], Mean: s[3],
+			Faster: s[4], Slower: s[5], Unclear: s[6], Least: s[7], LeastOf: s[8], Most: s[9], MostOf: s[10]})
+	}
+	for _, x := range explanations(r) {
+		v.Short.Reasons = append(v.Short.Reasons, [2]string{clean(x.title()), clean(x.text)})
 	}
 }
 
@@ -114,7 +159,7 @@ func (v *view) table(r *bench.Report) {
 			numberCell(strconv.Itoa(len(row.Samples)), float64(len(row.Samples)), ok))
 		status := []string{string(row.Status)}
 		for _, w := range warnings(row) {
-			if w.mark == "u" || w.mark == "t" {
+			if strings.Contains("csut", w.mark) {
 				status = append(status, markNames[w.mark])
 			}
 		}

@@ -15,6 +15,7 @@ import (
 func Markdown(w io.Writer, r *bench.Report) error {
 	m := &markdown{devices: devices(r)}
 	m.head(r)
+	m.short(r)
 	for _, s := range suites(r) {
 		m.suite(s)
 	}
@@ -98,6 +99,36 @@ func (m *markdown) head(r *bench.Report) {
 	}
 	if len(r.Rows) == 0 {
 		m.line("Nothing was measured: the report has no rows.")
+	}
+}
+
+// short writes who is faster and why, before all tables.
+func (m *markdown) short(r *bench.Report) {
+	list := comparisons(r)
+	if len(list) == 0 {
+		return
+	}
+	var rows [][]string
+	for _, c := range list {
+		var cells []string
+		for _, s := range c.cells() {
+			cells = append(cells, escaped(s))
+		}
+		cells[7], cells[9] = cells[7]+" "+cells[8], cells[9]+" "+cells[10]
+		rows = append(rows, append(cells[:8:8], cells[9]))
+	}
+	m.line("**In short**")
+	m.line("")
+	h := comparisonHeads
+	m.table([]string{h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7], h[9]}, "lllrrrrll", rows)
+	m.line("%s", shortNote(r))
+	m.line("")
+	reasons := explanations(r)
+	for _, x := range reasons {
+		m.line("* %s", escaped(x.title()+": "+x.text))
+	}
+	if len(reasons) > 0 {
+		m.line("")
 	}
 }
 
@@ -222,12 +253,18 @@ func (m *markdown) changes(r *bench.Report) {
 	for _, warning := range b.Warnings {
 		m.line("* Warning: %s", escaped(warning))
 	}
+	for _, id := range b.Missing {
+		m.line("* Measured then, not in this run: %s", escaped(id))
+	}
 	var rows [][]string
 	for _, verdict := range []string{"broken", "slower", "faster"} {
 		for _, row := range changed(r, verdict) {
 			c := row.Change
-			ratio := number3(c.Ratio.Value) + around(&c.Ratio)
-			rows = append(rows, []string{escaped(row.ID()), verdict, ratio, escaped(pText(c.P))})
+			ratio, p := number3(c.Ratio.Value)+around(&c.Ratio), pText(c.P)
+			if verdict == bench.Broken {
+				ratio, p = brokenText(row), ""
+			}
+			rows = append(rows, []string{escaped(row.ID()), verdict, escaped(ratio), escaped(p)})
 		}
 	}
 	m.line("* %s", changeSummary(r))

@@ -54,10 +54,10 @@ func percent(v float64) string {
 }
 
 // spread returns the larger distance of an interval's ends from its value, relative to the value; ok is false if there
-// is no interval.
+// is no interval, or one without any probability, as of one sample.
 func spread(i *stats.Interval) (of float64, ok bool) {
 	if i == nil || i.Value == 0 || !finite(i.Low) || !finite(i.High) || !finite(i.Value) || i.Confidence == 0 ||
-		i.Low > i.Value || i.High < i.Value {
+		i.Low > i.Value || i.High < i.Value || i.Coverage <= 0 {
 		return 0, false
 	}
 	return max(i.High-i.Value, i.Value-i.Low) / math.Abs(i.Value), true

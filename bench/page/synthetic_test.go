@@ -30,7 +30,8 @@ func newMaker() *maker {
 // interval describes sorted samples: the median with the range of its middle half.
 func interval(sorted []float64) stats.Interval {
 	n := len(sorted)
-	return stats.Interval{Value: sorted[n/2], Low: sorted[n*3/10], High: sorted[min(n*7/10, n-1)], Confidence: 0.95}
+	return stats.Interval{Value: sorted[n/2], Low: sorted[n*3/10], High: sorted[min(n*7/10, n-1)], Confidence: 0.95,
+		Coverage: 0.973}
 }
 
 // row adds a row whose operation takes about some nanoseconds.
@@ -63,7 +64,8 @@ func describe(r *bench.Row) {
 		Variation: math.Sqrt(squares/float64(max(n-1, 1))) / mean}
 	low, high := r.Figure.Of(r.Amount, i.Low), r.Figure.Of(r.Amount, i.High)
 	r.Value = r.Figure.Of(r.Amount, i.Value)
-	r.Range = &stats.Interval{Value: r.Value, Low: min(low, high), High: max(low, high), Confidence: 0.95}
+	r.Range = &stats.Interval{Value: r.Value, Low: min(low, high), High: max(low, high), Confidence: 0.95,
+		Coverage: i.Coverage}
 }
 
 func (m *maker) missing(suite, name, device string, f bench.Figure, status bench.Status, reason string) *bench.Row {
@@ -258,17 +260,17 @@ func (m *maker) baseline() {
 			continue
 		}
 		c := &bench.Change{Verdict: "same", Change: stats.Change{P: 0.4,
-			Ratio: stats.Interval{Value: 1 + float64(i%7)/1000, Low: 0.995, High: 1.012, Confidence: 0.95}}}
+			Ratio: stats.Interval{Value: 1 + float64(i%7)/1000, Low: 0.995, High: 1.012, Confidence: 0.95, Coverage: 0.96}}}
 		switch r.ID() {
 		case "kernels/softmax-f32 on cuda:0":
 			c.Verdict, c.Significant, c.P = "slower", true, 0.00002
-			c.Ratio = stats.Interval{Value: 1.034, Low: 1.029, High: 1.041, Confidence: 0.95}
+			c.Ratio = stats.Interval{Value: 1.034, Low: 1.029, High: 1.041, Confidence: 0.95, Coverage: 0.96}
 		case "kernels/matmul-f32-2048 on vulkan:0":
 			c.Verdict, c.Significant, c.P = "slower", true, 0.0007
-			c.Ratio = stats.Interval{Value: 1.081, Low: 1.06, High: 1.1, Confidence: 0.95}
+			c.Ratio = stats.Interval{Value: 1.081, Low: 1.06, High: 1.1, Confidence: 0.95, Coverage: 0.96}
 		case "kernels/layernorm-f32 on cpu":
 			c.Verdict, c.Significant, c.P = "faster", true, 0.003
-			c.Ratio = stats.Interval{Value: 0.874, Low: 0.85, High: 0.9, Confidence: 0.95}
+			c.Ratio = stats.Interval{Value: 0.874, Low: 0.85, High: 0.9, Confidence: 0.95, Coverage: 0.96}
 		}
 		r.Change = c
 	}

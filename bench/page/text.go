@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -26,6 +27,7 @@ func Text(w io.Writer, r *bench.Report, o TextOptions) error {
 	o.Width = max(o.Width, 60)
 	t := &text{TextOptions: o, devices: devices(r), marks: map[string]string{}}
 	t.head(r)
+	t.short(r)
 	for _, s := range suites(r) {
 		t.suite(s)
 	}
@@ -57,6 +59,64 @@ func (t *text) say(s string) string {
 		}, toASCII.Replace(s))
 	}
 	return s
+}
+
+// short writes who is faster and why, before all tables.
+func (t *text) short(r *bench.Report) {
+	if b := r.Baseline; b != nil {
+		t.line("")
+		t.paragraph("", 0, fmt.Sprintf("Since the baseline %s: %s", b.File, changeSummary(r)))
+	}
+	list := comparisons(r)
+	if len(list) == 0 {
+		return
+	}
+	columns := make([]*column, len(comparisonHeads))
+	for i, h := range comparisonHeads {
+		columns[i] = &column{head: t.say(h), right: i > 2 && i != 8 && i != 10, point: i == 3 || i == 7 || i == 9}
+		for _, c := range list {
+			columns[i].cells = append(columns[i].cells, t.say(c.cells()[i]))
+		}
+		columns[i].align()
+	}
+	wide := func() int {
+		n := 2
+		for _, c := range columns {
+			n += c.width() + 2
+		}
+		return n - 2
+	}
+	for _, of := range [][]int{{8, 10}, {0, 1, 2}} { // names are shortened: the longest first
+		for longest := 40; longest >= 12 && wide() > t.Width; longest-- {
+			for _, i := range of {
+				for k, s := range columns[i].cells {
+					columns[i].cells[k] = shorten(s, longest, t.say("…"))
+				}
+			}
+		}
+	}
+	for _, i := range []int{10, 8} { // names of cases are left out first
+		if wide() > t.Width {
+			columns = slices.Delete(columns, i, i+1)
+		}
+	}
+	t.line("")
+	t.line("IN SHORT")
+	for i := -1; i < len(list); i++ {
+		l := "  "
+		for _, c := range columns {
+			cell := c.head
+			if i >= 0 {
+				cell = c.cells[i]
+			}
+			l += pad(cell, c.width(), c.right) + "  "
+		}
+		t.line(cut(strings.TrimRight(l, " "), t.Width, t.say("…")))
+	}
+	t.paragraph("", 4, shortNote(r))
+	for _, x := range explanations(r) {
+		t.paragraph("", 2, x.title()+": "+x.text)
+	}
 }
 
 func (t *text) line(s string) { t.out.WriteString(strings.TrimRight(s, " ") + "\n") }
@@ -132,7 +192,7 @@ func (t *text) suite(s *suite) {
 	}
 	longest := max(min(t.Width/3, t.Width-widest-17), 10)
 	for i, n := range names.cells {
-		names.cells[i] = cut(n, longest, t.say("…"))
+		names.cells[i] = shorten(n, longest, t.say("…"))
 	}
 	for i := range units.cells {
 		units.cells[i] = cut(units.cells[i], 10, t.say("…"))

@@ -81,7 +81,7 @@ func (t *text) fit(columns []*column) (shown []*column) {
 	for i, c := range shown[:2] {
 		longest := max(c.width()-max(measure()-t.Width, 0), 16-4*i)
 		for k, n := range c.cells {
-			c.cells[k] = cut(n, longest, t.say("…"))
+			c.cells[k] = shorten(n, longest, t.say("…"))
 		}
 	}
 	for i := 2; i < len(shown) && measure() > t.Width; i++ {
@@ -150,8 +150,8 @@ func (t *text) legend(r *bench.Report) {
 		t.paragraph("limit", 6, "share of what the same device reached in this run: of the lower limit of the roofline, "+
 			"or of the limit that is used most")
 	}
-	for _, m := range []string{"w", "u", "n", "t", "i", "f"} {
-		if t.marks[m] != "" {
+	for _, mark := range markOrder {
+		if m := string(mark); t.marks[m] != "" {
 			t.paragraph(m, 3, t.marks[m])
 		}
 	}
@@ -179,6 +179,9 @@ func (t *text) changes(r *bench.Report) {
 		}
 	}
 	t.paragraph("", 2, changeSummary(r))
+	for _, id := range b.Missing {
+		t.paragraph("", 4, "measured then, not in this run: "+id)
+	}
 }
 
 func changeSummary(r *bench.Report) string {
@@ -187,21 +190,37 @@ func changeSummary(r *bench.Report) string {
 	if n("broken") > 0 {
 		broken = fmt.Sprintf("%d broken, ", n("broken"))
 	}
-	return broken + fmt.Sprintf("%d slower, %d faster, %d the same within noise, %d new", n("slower"), n("faster"),
+	s := broken + fmt.Sprintf("%d slower, %d faster, %d the same within noise, %d new", n("slower"), n("faster"),
 		n("same"), n("new"))
+	if n(bench.Incomparable) > 0 {
+		s += fmt.Sprintf(", %d not comparable", n(bench.Incomparable))
+	}
+	return s
 }
 
 // changeText returns "kernels/add on cuda:0: × 1.034 (1.021–1.047), p 0.0003".
 func changeText(row *bench.Row) string {
 	c := row.Change
-	if c.Verdict == "broken" {
-		return row.ID() + ": " + row.Reason
+	if c.Verdict == bench.Broken {
+		return row.ID() + ": " + brokenText(row)
 	}
 	s := fmt.Sprintf("%s: ×%s", row.ID(), number3(c.Ratio.Value))
 	if _, ok := spread(&c.Ratio); ok {
 		s += fmt.Sprintf(" (%s–%s)", number3(c.Ratio.Low), number3(c.Ratio.High))
 	}
 	return s + ", p " + pText(c.P)
+}
+
+// brokenText says what a row has instead of a time: "wrong result: element 7 is 0".
+func brokenText(row *bench.Row) string {
+	switch status := string(row.Status); {
+	case row.Reason == "":
+		return status
+	case strings.HasPrefix(row.Reason, status):
+		return row.Reason
+	default:
+		return status + ": " + row.Reason
+	}
 }
 
 // pText returns a probability: "0.012", "< 0.0001".

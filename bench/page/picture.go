@@ -24,16 +24,19 @@ import (
 const (
 	pictureWidth = vg.Length(620)
 	lineHeight   = vg.Length(13)
-	panelExtra   = vg.Length(62) // title and axis of a panel, and the gap below
+	panelExtra   = vg.Length(58) // title and axis of a panel, and the gap below
 	headHeight   = vg.Length(40)
-	roofHeight   = vg.Length(300)
+	titleHeight  = vg.Length(22)
+	markHeight   = vg.Length(8) // of a device in the line of a case
+	roofHeight   = vg.Length(340)
 	margin       = vg.Length(10)
 	panelGap     = vg.Length(14)
+	longestName  = 44  // letters of a case
 	maxLines     = 200 // of all panels: a picture shows no more
 )
 
 // SVG writes a picture of a report for a README: for each suite and unit the figure of each case on each device with
-// its interval, on a logarithmic axis, and the roofline if there is one. It has its own background. Reports with more
+// its interval, on a logarithmic axis, and the roofline if there is one, with the names of kernels and limits that fit. It has its own background. Reports with more
 // than 200 cases are cut, and the picture says so.
 func SVG(w io.Writer, r *bench.Report) error {
 	p := newPicture(r)
@@ -92,6 +95,7 @@ type picture struct {
 type panel struct {
 	title string
 	lines []*line
+	line  vg.Length // height of a line: devices have their marks below each other
 	axis  scale
 }
 
@@ -115,8 +119,9 @@ func newPicture(r *bench.Report) *picture {
 				if l.rate {
 					better = "more is better"
 				}
-				a = &panel{title: fmt.Sprintf("%s, %s, %s", plain(s.name), plain(l.unit), better),
+				a = &panel{title: fmt.Sprintf("%s, %s, %s", plain(s.name, 30), plain(l.unit, 30), better),
 					axis: scale{math.Inf(1), 0, true}}
+				a.line = max(lineHeight, markHeight*vg.Length(len(p.devices))+5)
 				of[l.unit], p.panels = a, append(p.panels, a)
 			}
 			a.lines, a.axis.low, a.axis.high = append(a.lines, l), min(a.axis.low, low), max(a.axis.high, high)
@@ -125,20 +130,25 @@ func newPicture(r *bench.Report) *picture {
 	return p
 }
 
-// reach returns the smallest and the largest figure of a line; ok is false if there is none.
+// reach returns the smallest and the largest figure of a line, with the ends of intervals that are not much farther; ok
+// is false if there is none.
 func (l *line) reach() (low, high float64, ok bool) {
 	low = math.Inf(1)
 	for _, r := range l.rows {
 		if measured(r) && usable(r.Value) {
 			low, high, ok = min(low, r.Value), max(high, r.Value), true
+			if _, interval := spread(r.Range); interval {
+				low, high = min(low, max(r.Range.Low, r.Value/3)), max(high, min(r.Range.High, r.Value*3))
+			}
 		}
 	}
 	return low, high, ok
 }
 
-// plain returns a name without the characters that SVG and the letters of the picture do not have.
-func plain(s string) string {
-	s = cut(strings.TrimSpace(clean(s)), 30, "...")
+// plain returns a name of at most some letters, without the characters that SVG and the letters of the picture do not
+// have.
+func plain(s string, longest int) string {
+	s = shorten(strings.TrimSpace(clean(s)), longest, "...")
 	if s == "" {
 		return none
 	}
@@ -150,7 +160,7 @@ func plain(s string) string {
 	}, s)
 }
 
-func (p *panel) height() vg.Length { return lineHeight*vg.Length(len(p.lines)) + panelExtra }
+func (p *panel) height() vg.Length { return p.line*vg.Length(len(p.lines)) + panelExtra }
 
 func (p *picture) height() vg.Length {
 	h := headHeight + lineHeight*vg.Length(len(p.devices)+1) + margin
@@ -167,16 +177,16 @@ func (p *picture) draw(c draw.Canvas) {
 	c.FillPolygon(color.White, []vg.Point{c.Min, {X: c.Max.X, Y: c.Min.Y}, c.Max, {X: c.Min.X, Y: c.Max.Y}})
 	m := p.report.Machine
 	y := c.Max.Y - 18
-	title := fmt.Sprintf("tvmgo bench %s on %s", plain(m.Version), plain(m.Name))
+	title := fmt.Sprintf("tvmgo bench %s on %s", plain(m.Version, 20), plain(m.Name, 50))
 	c.FillText(letters(13, inkColor, true), vg.Point{X: margin, Y: y}, title)
 	y -= 16
-	about := fmt.Sprintf("%s, %s; bars of error: %s confidence", p.report.Started.UTC().Format("2006-01-02"), plain(m.CPU),
-		confidence(p.report))
+	about := fmt.Sprintf("%s, %s; bars of error: %s confidence", p.report.Started.UTC().Format("2006-01-02"),
+		plain(m.CPU, 60), confidence(p.report))
 	c.FillText(letters(9, softColor, false), vg.Point{X: margin, Y: y}, about)
 	for i, d := range p.devices {
 		y -= lineHeight
 		c.DrawGlyph(glyph(i), vg.Point{X: margin + 4, Y: y})
-		c.FillText(letters(9, inkColor, false), vg.Point{X: margin + 14, Y: y}, plain(d.Name)+": "+plain(d.Title))
+		c.FillText(letters(9, inkColor, false), vg.Point{X: margin + 14, Y: y}, plain(d.Name, 30)+": "+plain(d.Title, 80))
 	}
 	if note := p.note(); note != "" {
 		y -= lineHeight
@@ -217,11 +227,9 @@ func (p *picture) note() string {
 }
 
 // base returns a plot with axes in the style of the page.
-func base(title string, x, y scale, ticks int) *plot.Plot {
+func base(x, y scale, ticks int) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
-	p.Title.Text, p.Title.TextStyle = title, letters(10.5, inkColor, true)
-	p.Title.TextStyle.XAlign, p.Title.Padding = plottext.XCenter, 4
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Tick.Label.Font, a.Tick.Label.Color = letters(8.5, softColor, false).Font, softColor
 		a.LineStyle.Width, a.Tick.LineStyle.Width, a.Tick.Length = 0, 0, 2
@@ -237,6 +245,13 @@ func base(title string, x, y scale, ticks int) *plot.Plot {
 	return p
 }
 
+// titled writes a title at the left margin of a picture, and returns the canvas below it.
+func titled(c draw.Canvas, title string) draw.Canvas {
+	c.FillText(letters(10.5, inkColor, true), vg.Point{X: margin, Y: c.Max.Y - 8}, title)
+	c.Max.Y -= titleHeight
+	return c
+}
+
 func constantTicks(s scale, n int) plot.ConstantTicks {
 	var list plot.ConstantTicks
 	for _, v := range s.ticks(n) {
@@ -248,18 +263,20 @@ func constantTicks(s scale, n int) plot.ConstantTicks {
 // names returns the width of the longest name of a case.
 func (a *panel) names() (widest vg.Length) {
 	for _, l := range a.lines {
-		widest = max(widest, letters(8.5, inkColor, false).Width(plain(l.title())))
+		widest = max(widest, letters(8.5, inkColor, false).Width(plain(l.title(), longestName)))
 	}
 	return widest
 }
 
 func (a *panel) draw(c draw.Canvas) {
-	x := scale{a.axis.low / 1.5, a.axis.high * 1.5, true}
+	c = titled(c, a.title)
+	part := math.Pow(a.axis.high/a.axis.low, 0.1) // space for the numbers at the right
+	x := scale{a.axis.low / 1.2, a.axis.high * max(1.5, 1.15*part), true}
 	n := len(a.lines)
-	p := base(a.title, x, scale{-0.5, float64(n) - 0.5, false}, 8)
+	p := base(x, scale{-0.5, float64(n) - 0.5, false}, 8)
 	var names plot.ConstantTicks
 	for i, l := range a.lines {
-		names = append(names, plot.Tick{Value: float64(n - 1 - i), Label: plain(l.title())})
+		names = append(names, plot.Tick{Value: float64(n - 1 - i), Label: plain(l.title(), longestName)})
 	}
 	p.Y.Tick.Marker, p.Y.Tick.Label.Color = names, inkColor
 	p.Add(dots(a.lines))
@@ -273,19 +290,27 @@ type dots []*line
 func (d dots) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	for i, l := range d {
-		at := y(float64(len(d) - 1 - i))
+		middle := y(float64(len(d) - 1 - i))
 		for k := len(l.rows) - 1; k >= 0; k-- {
 			r := l.rows[k]
 			if !measured(r) || !usable(r.Value) {
 				continue
 			}
+			at := middle + markHeight*vg.Length(float64(len(l.rows)-1)/2-float64(k))
+			left, right := x(r.Value)-6, x(r.Value)+6
 			if _, ok := spread(r.Range); ok && r.Range.Low > 0 {
 				from, to := c.X(p.X.Norm(max(r.Range.Low, p.X.Min))), c.X(p.X.Norm(min(r.Range.High, p.X.Max)))
 				style := draw.LineStyle{Color: glyph(k).Color, Width: 1}
 				c.StrokeLine2(style, from, at, to, at)
 				c.StrokeLine2(style, from, at-3, from, at+3)
 				c.StrokeLine2(style, to, at-3, to, at+3)
+				left, right = min(left, from-4), max(right, to+4)
 			}
+			style := letters(6.5, softColor, false)
+			if w := style.Width(number(r.Value)); right+w > c.Max.X {
+				right = left - w
+			}
+			c.FillText(style, vg.Point{X: right, Y: at + 1}, number(r.Value))
 			c.DrawGlyph(glyph(k), vg.Point{X: x(r.Value), Y: at})
 		}
 	}
@@ -293,32 +318,9 @@ func (d dots) Plot(c draw.Canvas, p *plot.Plot) {
 
 func (p *picture) drawRoof(c draw.Canvas) {
 	f := p.roof
-	chart := base("Roofline: Gops/s by operations per byte", f.intensity, f.rate, 10)
+	c = titled(c, "Roofline: Gops/s by operations per byte; lines are limits measured in this run")
+	chart := base(f.intensity, f.rate, 10)
 	chart.Y.Scale, chart.Y.Tick.Marker = plot.LogScale{}, constantTicks(f.rate, 7)
-	chart.Add((*roofPlot)(f))
+	chart.Add(&roofPlot{f, p.devices})
 	chart.Draw(c)
-}
-
-// roofPlot draws the ceilings and the points of a roofline.
-type roofPlot roof
-
-// Plot implements plot.Plotter.
-func (f *roofPlot) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	g := (*roof)(f)
-	for _, l := range f.lines {
-		style := draw.LineStyle{Color: glyph(l.device).Color, Width: 1}
-		if !l.slope {
-			c.StrokeLine2(style, x(g.begin(l)), y(l.value), x(f.intensity.high), y(l.value))
-			continue
-		}
-		from := max(f.intensity.low, f.rate.low/l.value)
-		to := min(f.intensity.high, min(g.reach(l.device), f.rate.high)/l.value)
-		if to > from {
-			c.StrokeLine2(style, x(from), y(from*l.value), x(to), y(to*l.value))
-		}
-	}
-	for _, pt := range f.points {
-		c.DrawGlyph(glyph(pt.device), vg.Point{X: x(pt.x), Y: y(pt.y)})
-	}
 }

@@ -124,9 +124,12 @@ func (s scale) ticks(n int) (list []float64) {
 					}
 				}
 			}
-			if len(list) <= n {
+			if len(list) <= n && len(list) > 1 {
 				return list
 			}
+		}
+		if len(list) < 3 && s.high/s.low < 100 { // too narrow for powers
+			return scale{s.low, s.high, false}.ticks(min(n, 5))
 		}
 		every := (len(list) + n - 1) / n
 		var few []float64

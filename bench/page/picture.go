@@ -36,8 +36,8 @@ const (
 )
 
 // SVG writes a picture of a report for a README: for each suite and unit the figure of each case on each device with
-// its interval, on a logarithmic axis, and the roofline if there is one, with the names of kernels and limits that fit. It has its own background. Reports with more
-// than 200 cases are cut, and the picture says so.
+// its interval, on a logarithmic axis, and the roofline if there is one, with the names of kernels and limits that fit.
+// It has its own background. Reports with more than 200 cases are cut, and the picture says so.
 func SVG(w io.Writer, r *bench.Report) error {
 	p := newPicture(r)
 	c := vgsvg.New(pictureWidth, p.height())

@@ -100,8 +100,8 @@ func baseOf(r *bench.Row, ids map[string]*bench.Row) *bench.Row {
 }
 
 // comparisonHeads are the heads of the cells of a comparison.
-var comparisonHeads = []string{"suite", "device", "base", "mean ×", "faster", "slower", "unclear", "least ×", "", "most ×",
-	""}
+var comparisonHeads = []string{"suite", "device", "base", "mean ×", "faster", "slower", "unclear", "least ×", "",
+	"most ×", ""}
 
 func (c *comparison) cells() []string {
 	count := func(n int) string { return fmt.Sprint(n) }
@@ -111,8 +111,8 @@ func (c *comparison) cells() []string {
 
 // shortNote says how to read comparisons.
 func shortNote(r *bench.Report) string {
-	return fmt.Sprintf("×: time relative to the base, less is faster; mean: geometric. Cases are faster or slower if the %s "+
-		"confidence interval of × excludes 1, each by itself, and otherwise unclear.", confidence(r))
+	return fmt.Sprintf("×: time relative to the base, less is faster; mean: geometric. Cases are faster or slower if "+
+		"the %s confidence interval of × excludes 1, each by itself, and otherwise unclear.", confidence(r))
 }
 
 // reason is why a row takes another time than the first one of its case.

@@ -58,13 +58,13 @@ func TestShort_Reasons(t *testing.T) {
 	r.Rows[1].Facts = bench.Facts{"occupancy": 0.5, "registers": 32, "spills": 16}
 	r.Rows[2].Facts, r.Rows[3].Facts = bench.Facts{"registers": 64}, bench.Facts{"registers": 48}
 	r.Rows[4].Facts, r.Rows[5].Facts = bench.Facts{"registers": 64}, bench.Facts{"registers": 48} // not certain
-	const first = "a: vulkan:0 takes 3.000 times as long as cuda:0: its limit (memory roof) is 1000 Gops/s, not 2000, and " +
-		"it uses 60 % of it, not 90 %; occupancy: 50 %, not 75 %; spills: 16 bytes, not 0 bytes"
+	const first = "a: vulkan:0 takes 3.000 times as long as cuda:0: its limit (memory roof) is 1000 Gops/s, not 2000, " +
+		"and it uses 60 % of it, not 90 %; occupancy: 50 %, not 75 %; spills: 16 bytes, not 0 bytes"
 	got := strings.Join(strings.Fields(text(t, r, page.TextOptions{})), " ")
 	require.Contains(t, got, first+" b: vulkan:0 is 2.000 times as fast as cuda:0: registers: 48, not 64 KERNELS")
 	require.Contains(t, markdown(t, r), "* "+first+"\n* b: vulkan:0 is")
-	require.Contains(t, htmlPage(t, r), "<strong><bdi>a: vulkan:0 takes 3.000 times as long as cuda:0</bdi></strong>: <bdi>its "+
-		"limit (memory roof)")
+	require.Contains(t, htmlPage(t, r), "<strong><bdi>a: vulkan:0 takes 3.000 times as long as cuda:0</bdi></strong>: "+
+		"<bdi>its limit (memory roof)")
 }
 
 // A ratio of wall times beside a figure of the device's timer is marked, and one sample has no interval.

@@ -219,6 +219,9 @@ func openGenerated(_ context.Context, on *bench.Device, a *operators.Arrays, r *
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := needLoops(on, t, program); err != nil {
+		return nil, nil, err
+	}
 	m, err := keep(codegen.Build(program, t))(r)
 	if err != nil {
 		return nil, nil, fmt.Errorf("build for %s: %w", on.Name, err)

@@ -66,6 +66,9 @@ func (r *Report) CompareWith(old *Report) (regressions []*Row) {
 			r.Baseline.Missing = append(r.Baseline.Missing, row.ID())
 		}
 	}
+	if !slices.ContainsFunc(r.Rows, func(row *Row) bool { return before[row.ID()].measured() }) {
+		warn.note("nothing was compared: no row of this run was measured then")
+	}
 	r.Baseline.Warnings = warn.texts()
 	return regressions
 }

@@ -156,6 +156,18 @@ func TestCompareWith_RowsThatFailNowOrThen(t *testing.T) {
 	require.Len(t, now.Baseline.Missing, 1, "a second comparison replaces the first")
 }
 
+// A comparison without a row that both runs measured says so: an exit status of 0 would look as if nothing had changed.
+func TestCompareWith_Nothing(t *testing.T) {
+	six := []float64{100, 100, 100, 100, 100, 100}
+	nothing := "nothing was compared: no row of this run was measured then"
+	now, old := reportOf(t, timed("a", six...)), reportOf(t, timed("b", six...))
+	require.Empty(t, now.CompareWith(old))
+	require.Equal(t, []string{nothing}, now.Baseline.Warnings)
+	old = reportOf(t, timed("a", six...))
+	require.Empty(t, now.CompareWith(old))
+	require.Empty(t, now.Baseline.Warnings)
+}
+
 func TestCompareWith_Warnings(t *testing.T) {
 	six := []float64{100, 100, 100, 100, 100, 100}
 	for _, c := range []struct {

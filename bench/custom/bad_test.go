@@ -89,7 +89,7 @@ func TestCase_Errors(t *testing.T) {
 		{[]string{llvm}, custom.Options{Function: "vadd", Sizes: sized, Ops: -1}, "-1 operations"},
 		{[]string{llvm}, custom.Options{Function: "vadd", Sizes: sized, Figure: "speed"}, `the figure "speed" is unknown`},
 		{[]string{llvm}, custom.Options{Function: "vadd", Sizes: sized, Figure: bench.Flops},
-			"needs the number of operations"},
+			"the figure flops: it needs the number of operations of a call"},
 
 		{[]string{write(t, "k.cl", "kernel void add() {}")}, custom.Options{}, "how is the kernel called? Give a signature"},
 		{[]string{write(t, "k.cl", "// add(x: flaot32[n]) launch blockIdx.x=n\nkernel void add() {}")},

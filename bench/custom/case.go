@@ -16,6 +16,10 @@ import (
 // Suite is the suite of all cases of this package.
 const Suite = "custom"
 
+// ErrNoOps says that a rate of operations is not known without Options.Ops.
+var ErrNoOps = errors.New("it needs the number of operations of a call, which only programs with loops over threads " +
+	"have: give it")
+
 // kernel is a function of the user's files, with its arguments.
 type kernel struct {
 	options   Options
@@ -43,8 +47,7 @@ func Case(files []string, o Options) (*bench.Case, error) {
 		c.Figure = bench.Time
 	case bench.Flops, bench.IntOps:
 		if k.ops == 0 {
-			return nil, fmt.Errorf("the figure %s needs the number of operations of a call, which only programs with loops "+
-				"over threads have: give it", c.Figure)
+			return nil, fmt.Errorf("the figure %s: %w", c.Figure, ErrNoOps)
 		}
 	case bench.Bandwidth:
 		if bytesOf(k.arguments) == 0 {

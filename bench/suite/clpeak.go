@@ -129,7 +129,7 @@ func clpeakDeviceOf(r *bench.Report, on bench.DeviceInfo) clpeakDevice {
 		if key == "driver" {
 			d.Driver = fmt.Sprint(on.Facts[key])
 		}
-		d.Properties = append(d.Properties, clpeakProperty{key, fmt.Sprint(on.Facts[key])})
+		d.Properties = append(d.Properties, clpeakProperty{key, clpeakText(on.Facts[key])})
 	}
 	tests := map[[2]string]*clpeakTest{}
 	for _, row := range r.Rows {
@@ -190,4 +190,12 @@ func (t *clpeakTest) add(row *bench.Row, id string) {
 		m.Status, m.Reason = "error", row.Reason
 	}
 	t.Metrics = append(t.Metrics, m)
+}
+
+// clpeakText writes a fact as text, numbers without an exponent.
+func clpeakText(fact any) string {
+	if n, is := fact.(float64); is {
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return fmt.Sprint(fact)
 }

@@ -30,7 +30,8 @@ func clpeakReport() *bench.Report {
 	elsewhere.Device = "cpu:0"
 	return &bench.Report{Started: time.Date(2026, 11, 23, 20, 0, 0, 0, time.UTC), Took: 90 * time.Second,
 		Machine: bench.Machine{OS: "Linux", CPU: "a CPU", Cores: 2, Memory: 1 << 30, Version: "1.0"},
-		Devices: []bench.DeviceInfo{{Name: "opencl:0", Title: "a GPU", Facts: bench.Facts{"driver": "3.1", "units": 2}},
+		Devices: []bench.DeviceInfo{
+			{Name: "opencl:0", Title: "a GPU", Facts: bench.Facts{"driver": "3.1", "memory": 25276510208.0}},
 			{Name: "cpu:0"}},
 		Rows: []*bench.Row{row("single_precision_compute/float", "", bench.Flops, 2.5, bench.Measured),
 			row("single_precision_compute/float2", "", bench.Flops, 0, bench.NotMeasured),

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tvmgo/bench"
+	"tvmgo/bench/custom"
 	"tvmgo/bench/suite"
 )
 
@@ -144,6 +145,15 @@ func (f *benchFlags) check() (*benchTask, error) {
 	case !(f.relevant > 0 && f.relevant <= 10):
 		return nil, wrongf("--relevant %v: give a share above zero, for example 0.03", f.relevant)
 	}
+	for _, l := range []struct {
+		name    string
+		value   float64
+		without float64 // if the flag is absent
+	}{{"rtol", f.kernel.Rel, -1}, {"atol", f.kernel.Abs, -1}, {"ops", f.kernel.Ops, 0}} {
+		if l.value != l.without && (!(l.value >= 0) || math.IsInf(l.value, 0)) {
+			return nil, wrongf("--%s %v: give a number from 0", l.name, l.value)
+		}
+	}
 	if _, err := formatOf("." + f.format); err != nil {
 		return nil, wrongf("--format %s: %w", f.format, err)
 	}
@@ -197,11 +207,18 @@ func (f *benchFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return errors.Join(err, failedRows(report), slower)
 }
 
-// failedRows returns an error that names the rows that failed, or had a wrong result.
+// failedRows returns an error that names the rows that failed, or had a wrong result. It is an error, too, if nothing
+// was measured, or no row of the user's function.
 func failedRows(r *bench.Report) error {
 	var names []string
-	measured := 0
+	measured, own, ownMeasured := 0, 0, 0
 	for _, row := range r.Rows {
+		if row.Suite == custom.Suite {
+			own++
+			if row.Status == bench.Measured {
+				ownMeasured++
+			}
+		}
 		switch row.Status {
 		case bench.Failed, bench.Wrong:
 			names = append(names, row.ID()+": "+string(row.Status))
@@ -218,6 +235,8 @@ func failedRows(r *bench.Report) error {
 		return errors.New("nothing was measured: the report has the reasons")
 	case r.Ended != "":
 		return errors.New(r.Ended)
+	case own > 0 && ownMeasured == 0:
+		return errors.New("your function was measured on no device: the report has the reasons")
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func init() {
 func fakeCases() (list []*bench.Case) {
 	for _, c := range []struct{ suite, name string }{{"good", "first"}, {"good", "second"}, {"good", "third"},
 		{"bad", "before"}, {"bad", "crash"}, {"bad", "crash in warm-up"}, {"bad", "exit"}, {"bad", "hang"}, {"bad", "wrong"},
-		{"bad", "killed"}, {"bad", "after"},
+		{"bad", "killed"}, {"bad", "after"}, {"panics", "here"}, {"panics", "beside"}, {"panics", "in a driver"},
 		{"dead", "crash 1"}, {"dead", "crash 2"}, {"dead", "crash 3"}, {"dead", "crash 4"}, {"dead", "crash 5"},
 		{"slow", "1"}, {"slow", "2"}, {"slow", "3"}, {"slow", "4"}, {"stuck", "first"}, {"stuck", "hang"}} {
 		list = append(list, &bench.Case{Suite: c.suite, Name: c.name, Doc: "a case of tests", Figure: bench.Time,
@@ -74,6 +74,9 @@ func fakeCases() (list []*bench.Case) {
 				}
 				if on.Name == "bad" {
 					w.does, _, _ = strings.Cut(c.name, " ")
+				}
+				if c.suite == "panics" {
+					w.does = "panic " + c.name
 				}
 				if strings.HasSuffix(c.name, "warm-up") {
 					w.later = true
@@ -122,6 +125,15 @@ func (w *fakeWork) do() error {
 		select {}
 	case "killed":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case "panic here":
+		panic("a mistake")
+	case "panic beside":
+		go panic("a mistake")
+		select {}
+	case "panic in a driver":
+		fmt.Fprintln(os.Stderr, "warning of a driver\nanother one")
+		go func() { _ = []int{}[len(w.does):] }()
 		select {}
 	case "wrong":
 		return fmt.Errorf("%w: 3 instead of 4", bench.ErrWrongResult)
@@ -242,6 +254,19 @@ func TestBench_LostProcesses(t *testing.T) {
 		"killed bad": ended + `signal: killed (in step "check")`,
 		"after bad":  "measured: ",
 	}, reasons)
+}
+
+// A panic of a case is its reason, also on another goroutine, where it ends the process.
+func TestBench_Panics(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	status, _, stderr := benched(t, "--suite", "panics", "--compare", "one", "-v", "-o", file)
+	require.Equal(t, 1, status, stderr)
+	rows := reportOf(t, file).Rows
+	require.Len(t, rows, 3)
+	require.Regexp(t, `^panic: a mistake \(bench_test.go:\d+\)$`, rows[0].Reason)
+	ended := "the process that measured it ended: panic: "
+	require.Equal(t, ended+`a mistake (in step "check")`, rows[1].Reason)
+	require.Equal(t, ended+`runtime error: slice bounds out of range [17:0] (in step "check")`, rows[2].Reason)
 }
 
 // A device whose driver crashes when it is opened is named.

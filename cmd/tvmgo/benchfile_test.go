@@ -110,6 +110,10 @@ func TestBench_BadCommandLines(t *testing.T) {
 		{"--timeout 0s", "--timeout 0s: give a time above zero, for example 10s"},
 		{"--confidence 1", "--confidence 1: give a number from 0.5 to 0.999"},
 		{"--confidence NaN", "--confidence NaN: give a number from 0.5 to 0.999"},
+		{"x.so f --rtol NaN", "--rtol NaN: give a number from 0"},
+		{"x.so f --rtol -2", "--rtol -2: give a number from 0"},
+		{"x.so f --atol +Inf", "--atol +Inf: give a number from 0"},
+		{"x.so f --ops NaN", "--ops NaN: give a number from 0"},
 		{"-o r.jsn", `--out r.jsn: unknown format "jsn": did you mean "json"?`},
 		{"-o r", "--out r: it has no extension, which names the format: use one of txt, "},
 		{"--format xyzzy", `--format xyzzy: unknown format "xyzzy": use one of txt, `},
@@ -144,8 +148,10 @@ func TestBench_BadCommandLines(t *testing.T) {
 		"vadd --target c":      "only a program (.tir) is built for a target",
 		"vadd --grid 1,2,3,4":  "--grid: 4 numbers: give at most 3",
 		"vadd --figure speed":  `the figure "speed" is unknown`,
-		"vadd --in none.npy":   "none.npy",
-		"vadd --in float32[9":  "float32[9",
+		"vadd --figure flops --size n=8": "the figure flops: it needs the number of operations of a call, which only " +
+			"programs with loops over threads have: give it with --ops",
+		"vadd --in none.npy":  "none.npy",
+		"vadd --in float32[9": "float32[9",
 	} {
 		status, _, stderr := inDir(t, dir, append([]string{multi, "--compare", "cpu"}, strings.Fields(args)...)...)
 		require.Equal(t, 2, status, "%s: %s", args, stderr)
@@ -211,6 +217,26 @@ func TestBench_Verbose(t *testing.T) {
 	require.Equal(t, "measures 3 cases on one: about 2s\ngood/first on one: 1.00 µs\ngood/second on one: 1.00 µs\n"+
 		"good/third on one: 1.00 µs\n", stderr)
 	require.NotContains(t, stdout, "measures")
+}
+
+// With -v, a reason that begins with the status of its row does not say it twice.
+func TestBench_VerboseReasons(t *testing.T) {
+	status, _, stderr := benched(t, "--suite", "slow", "--compare", "one", "--time", "1s", "-v")
+	require.Zero(t, status)
+	require.Contains(t, stderr, "\nslow/4 on one: not measured: the time for the run (--time) was over\n")
+	_, _, stderr = benched(t, "--suite", "bad/wrong,bad/exit", "--compare", "bad", "-v")
+	require.Contains(t, stderr, "\nbad/wrong on bad: wrong result: 3 instead of 4\n")
+	require.Contains(t, stderr, "\nbad/exit on bad: failed: the process that measured it ended: exit status 0 (")
+}
+
+// A function that no device can execute is a failure, although its limits were measured.
+func TestBench_NoCodeForTheDevice(t *testing.T) {
+	triad := must.Get(filepath.Abs("../../examples/bench/triad.cl"))(t)
+	status, stdout, stderr := inDir(t, t.TempDir(), triad, "--compare", "cpu", "--size", "n=64", "--rounds", "1")
+	require.Equal(t, 1, status, stdout)
+	require.Equal(t, "tvmgo: your function was measured on no device: the report has the reasons\n", stderr)
+	require.Contains(t, stdout, "there is no code for cpu")
+	require.Contains(t, stdout, "1 measured, 1 not measured", "its limit")
 }
 
 // Rows for which --time is too short are left out, and say so.

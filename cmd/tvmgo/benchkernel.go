@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,6 +49,9 @@ func (k *benchKernel) define(flags *pflag.FlagSet) {
 	flags.Float64Var(&k.Ops, "ops", 0, "operations on numbers of a call of your function, for flops")
 	flags.Float64Var(&k.Rel, "rtol", -1, "relative tolerance of results (default: that of the type)")
 	flags.Float64Var(&k.Abs, "atol", -1, "absolute tolerance of results (default: that of the type)")
+	for _, name := range []string{"rtol", "atol"} {
+		flags.Lookup(name).DefValue = "0" // -1 is no value for a user: --help does not show it
+	}
 }
 
 // set splits the arguments into files and the name of a function, which is the last one if it is not a file.
@@ -78,7 +82,10 @@ func (k *benchKernel) cases() ([]*bench.Case, error) {
 		return nil, err
 	}
 	of, err := custom.Case(k.Files, *o)
-	if err != nil {
+	switch {
+	case errors.Is(err, custom.ErrNoOps):
+		return nil, fmt.Errorf("%w with --ops", err)
+	case err != nil:
 		return nil, err
 	}
 	limits, err := selectCases(of.Limits, suite.Options{})

@@ -64,7 +64,8 @@ func rowText(r *bench.Row) string {
 	case r.Status == bench.Measured:
 		return fmt.Sprintf("%s: %s %s", r.ID(), threeDigits(r.Value), r.Unit)
 	case r.Reason != "":
-		return fmt.Sprintf("%s: %s: %s", r.ID(), r.Status, r.Reason)
+		status := string(r.Status) + ": " // most reasons begin with it
+		return r.ID() + ": " + status + strings.TrimPrefix(r.Reason, status)
 	}
 	return fmt.Sprintf("%s: %s", r.ID(), r.Status)
 }

@@ -107,10 +107,10 @@ func (b *beginning) Write(p []byte) (int, error) {
 }
 
 // cause describes in one line how a process ended: the signal that the Go runtime in it reported and the lines before
-// that, or the exit status.
+// that, a panic of this program, or the exit status.
 func (b *beginning) cause(err error) string {
 	var before []string
-	fatal := ""
+	fatal, panicked := "", ""
 	for line := range strings.SplitSeq(string(b.text), "\n") {
 		line = strings.TrimSpace(line)
 		signal, bracketed := strings.CutPrefix(line, "[signal ")
@@ -121,6 +121,12 @@ func (b *beginning) cause(err error) string {
 		if said, is := strings.CutPrefix(line, "fatal error: "); is && fatal == "" {
 			fatal = said
 		}
+		if said, is := strings.CutPrefix(line, "tvmgo: "); is && strings.HasPrefix(said, internalError) {
+			return said
+		}
+		if strings.HasPrefix(line, "panic: ") && panicked == "" {
+			panicked = line
+		}
 		const most = 2 // a C++ exception is reported in two lines
 		if line != "" && len(before) < most && !strings.HasPrefix(line, "fatal error: ") {
 			before = append(before, line)
@@ -130,6 +136,8 @@ func (b *beginning) cause(err error) string {
 	switch {
 	case fatal != "":
 		return strings.Join(append(before, fatal), ": ")
+	case panicked != "":
+		return panicked
 	case err == nil:
 		return "exit status 0"
 	case errors.As(err, &exit):

@@ -51,6 +51,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 	return statusFailure
 }
 
+// internalError begins the message of a panic.
+const internalError = "internal error: "
+
 // inOneLine turns a panic, which is a bug of this program, into a one-line error, unless GOTRACEBACK requests Go's
 // report.
 func inOneLine(stderr io.Writer, status *int) {
@@ -59,7 +62,7 @@ func inOneLine(stderr io.Writer, status *int) {
 		return
 	}
 	if r := recover(); r != nil {
-		fmt.Fprintf(stderr, "tvmgo: internal error: %v: report it, with the output under GOTRACEBACK=all\n", r)
+		fmt.Fprintf(stderr, "tvmgo: %s%v: report it, with the output under GOTRACEBACK=all\n", internalError, r)
 		*status = statusFailure
 	}
 }

@@ -110,6 +110,7 @@ type column struct {
 	head  string
 	right bool
 	point bool // decimal points are below each other
+	least int  // width
 	cells []string
 }
 
@@ -136,7 +137,7 @@ func (c *column) align() {
 }
 
 func (c *column) width() int {
-	n := width(c.head)
+	n := max(c.least, width(c.head))
 	for _, s := range c.cells {
 		n = max(n, width(s))
 	}

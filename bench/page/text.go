@@ -266,8 +266,14 @@ func (t *text) deviceColumns(s *suite, device int) []*column {
 	for _, c := range g {
 		c.align()
 	}
+	if short := min(width(t.say(t.devices[device].Name)), fullName) - groupWidth(g); short > 0 {
+		figure.least = figure.width() + short
+	}
 	return g
 }
+
+// fullName is the width of a device's name that is shown in full above its columns.
+const fullName = 12
 
 // missing returns the word for a row without a figure.
 func missing(s bench.Status) string {

@@ -147,3 +147,15 @@ func TestText_Says(t *testing.T) {
 	first.Rows[0].Checked = bench.NotVerified + ": it is the first device"
 	require.Contains(t, text(t, first, page.TextOptions{}), "n  not verified")
 }
+
+// The name of a device is shown in full, also above a column that is narrower.
+func TestText_DeviceWithoutFigures(t *testing.T) {
+	m := newMaker()
+	m.report.Devices = []bench.DeviceInfo{{Name: "cpu:0"}, {Name: "opencl:0"}, {Name: "vulkan:0"}}
+	m.row("launch", "empty", "cpu:0", "", bench.Time, bench.Amount{}, 190, 0.01)
+	for _, name := range []string{"opencl:0", "vulkan:0"} {
+		m.report.Rows = append(m.report.Rows, &bench.Row{Suite: "launch", Case: "empty", Device: name,
+			Figure: bench.Time, Unit: "µs", Status: bench.NotMeasured, Reason: "not measured: a test"})
+	}
+	require.Regexp(t, `\n +cpu:0 +opencl:0   vulkan:0\n`, text(t, m.report, page.TextOptions{}))
+}

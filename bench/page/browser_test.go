@@ -362,6 +362,9 @@ func TestHTML_WithoutScriptsAndOnPaper(t *testing.T) {
 	b.run(emulation.SetEmulatedMedia().WithMedia("print"))
 	require.Equal(t, "none", eval[string](b, `getComputedStyle(document.querySelector(".sections")).display`))
 	require.Equal(t, "visible", eval[string](b, `getComputedStyle(document.querySelector(".tall")).overflow`))
+	b.run(chromedp.EmulateViewport(718, 1000)) // A4 between Chromium's margins
+	require.Empty(t, eval[[]string](b, `[...document.querySelectorAll("table")].filter((e) => e.offsetWidth > 718)
+		.map((e) => e.offsetWidth + " " + e.caption.textContent)`), "tables that paper cuts off")
 	b.run(emulation.SetEmulatedMedia().WithMedia("").WithFeatures([]*emulation.MediaFeature{
 		{Name: "prefers-reduced-motion", Value: "reduce"}}))
 	require.Equal(t, "auto", eval[string](b, `getComputedStyle(document.documentElement).scrollBehavior`))

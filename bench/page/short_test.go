@@ -62,6 +62,7 @@ func TestShort_Reasons(t *testing.T) {
 		"and it uses 60 % of it, not 90 %; occupancy: 50 %, not 75 %; spills: 16 bytes, not 0 bytes"
 	got := strings.Join(strings.Fields(text(t, r, page.TextOptions{})), " ")
 	require.Contains(t, got, first+" b: vulkan:0 is 2.000 times as fast as cuda:0: registers: 48, not 64 KERNELS")
+	require.NotContains(t, got, "c: vulkan:0", "not certain")
 	require.Contains(t, markdown(t, r), "* "+first+"\n* b: vulkan:0 is")
 	require.Contains(t, htmlPage(t, r), "<strong><bdi>a: vulkan:0 takes 3.000 times as long as cuda:0</bdi></strong>: "+
 		"<bdi>its limit (memory roof)")

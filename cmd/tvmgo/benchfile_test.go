@@ -236,7 +236,7 @@ func TestBench_NoCodeForTheDevice(t *testing.T) {
 	require.Equal(t, 1, status, stdout)
 	require.Equal(t, "tvmgo: your function was measured on no device: the report has the reasons\n", stderr)
 	require.Contains(t, stdout, "there is no code for cpu")
-	require.Contains(t, stdout, "1 measured, 1 not measured", "its limit")
+	require.Regexp(t, `[1-9] measured, 1 not measured`, stdout, "its limits")
 }
 
 // Rows for which --time is too short are left out, and say so.

@@ -24,7 +24,7 @@ var kernelKinds = []struct{ kind, driver string }{{"opencl", "PoCL"}, {"vulkan",
 
 // leastSpeed is the target for the speed of a generated kernel, relative to the one that is written by hand.
 func leastSpeed(c kernels.Case) float64 {
-	if c.Ops > 0 {
+	if !c.Moves {
 		return 0.9
 	}
 	return 0.95

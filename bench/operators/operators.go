@@ -41,9 +41,12 @@ type Operator struct {
 	Size int      // of the rows of a product of square matrices, else 0
 	Type tir.Type // of the elements: Float32 or Float16
 
-	// Ops are the operations on numbers of an execution, a fused multiply-add is two; 0 if data movement dominates.
-	// Work is the number that estimates of the time are proportional to.
+	// Ops are the operations on numbers of an execution: a fused multiply-add is two, and an exponential, a quotient or a
+	// maximum is one. Work is the number that estimates of the time are proportional to.
 	Ops, Work float64
+
+	// Moves says that data movement dominates: the speed of the operator is a bandwidth.
+	Moves bool
 
 	build func() (ins []*te.Tensor, out *te.Tensor)
 	probe *Operator
@@ -163,7 +166,7 @@ func Tolerance(t tir.Type, n int, size, want float64) float64 {
 // Add is the sum of two vectors of n elements.
 func Add(n int) *Operator {
 	return &Operator{Name: "add", Doc: fmt.Sprintf("sum of two vectors of %d float32", n), Type: tir.Float32,
-		Work: float64(n), limit: [2]int64{1 << 22, 1 << 22},
+		Ops: float64(n), Work: float64(n), Moves: true, limit: [2]int64{1 << 22, 1 << 22},
 		build: func() ([]*te.Tensor, *te.Tensor) {
 			x, y := input("x", tir.Float32, n), input("y", tir.Float32, n)
 			return []*te.Tensor{x, y}, ops.Add(x, y, "z")
@@ -176,7 +179,7 @@ func Add(n int) *Operator {
 // Transpose exchanges rows and columns of a matrix.
 func Transpose(rows, columns int) *Operator {
 	return &Operator{Name: "transpose", Doc: fmt.Sprintf("transposition of a matrix of %d x %d float32", rows, columns),
-		Type: tir.Float32, Work: float64(rows * columns), limit: [2]int64{1 << 23},
+		Type: tir.Float32, Work: float64(rows * columns), Moves: true, limit: [2]int64{1 << 23},
 		build: func() ([]*te.Tensor, *te.Tensor) {
 			x := input("x", tir.Float32, rows, columns)
 			return []*te.Tensor{x}, ops.Transpose(x, "y")
@@ -189,7 +192,7 @@ func Transpose(rows, columns int) *Operator {
 // Sum adds the n elements of a vector.
 func Sum(n int) *Operator {
 	return &Operator{Name: "reduction", Doc: fmt.Sprintf("sum of the elements of a vector of %d float32", n),
-		Type: tir.Float32, Work: float64(n), limit: [2]int64{63},
+		Type: tir.Float32, Ops: float64(n), Work: float64(n), Moves: true, limit: [2]int64{63},
 		build: func() ([]*te.Tensor, *te.Tensor) {
 			x := input("x", tir.Float32, n)
 			return []*te.Tensor{x}, ops.Sum(x, "y", []int{0}, false)
@@ -216,7 +219,8 @@ func Sum(n int) *Operator {
 // Softmax is the softmax of each row of a matrix.
 func Softmax(rows, columns int) *Operator {
 	return &Operator{Name: "softmax", Doc: fmt.Sprintf("softmax of %d rows of %d float32", rows, columns),
-		Type: tir.Float32, Work: float64(rows * columns), scale: [3]float64{4},
+		Type: tir.Float32, Work: float64(rows * columns), Moves: true, scale: [3]float64{4},
+		Ops: 5 * float64(rows*columns), // of an element: maximum, difference, exponential, sum, quotient
 		build: func() ([]*te.Tensor, *te.Tensor) {
 			x := input("x", tir.Float32, rows, columns)
 			return []*te.Tensor{x}, ops.Softmax(x, "y")
@@ -245,7 +249,8 @@ const epsilon = 1e-5
 // LayerNorm normalizes each row of a matrix, and scales it.
 func LayerNorm(rows, columns int) *Operator {
 	return &Operator{Name: "layernorm", Doc: fmt.Sprintf("layer norm of %d rows of %d float32", rows, columns),
-		Type: tir.Float32, Work: float64(rows * columns), scale: [3]float64{2, 2, 2},
+		Type: tir.Float32, Work: float64(rows * columns), Moves: true, scale: [3]float64{2, 2, 2},
+		Ops: 8 * float64(rows*columns), // of an element: mean, difference, square and sum, product, scale and shift
 		build: func() ([]*te.Tensor, *te.Tensor) {
 			x, gamma, beta := input("x", tir.Float32, rows, columns), input("gamma", tir.Float32, columns),
 				input("beta", tir.Float32, columns)

@@ -40,8 +40,10 @@ func kernelsOf(all []*operators.Operator, o Options) (list []*bench.Case) {
 		s := op.Shapes()
 		written := s[len(s)-1].Bytes()
 		k.Limits = BandwidthLimits(float64(op.Bytes()-written), float64(written))
-		if op.Ops > 0 {
+		if !op.Moves {
 			k.Figure = bench.Flops
+		}
+		if op.Ops > 0 {
 			k.Limits = append(k.Limits, FP32)
 			if op.Type == tir.Float16 {
 				k.Limits = append(k.Limits, FP16, FP16MatrixFP32) // the highest that the device has

@@ -224,13 +224,16 @@ func (c *config) compare(ctx context.Context, targets []*target.Target, k kernel
 	}
 	rate := func(b kernels.By, ns float64) float64 { return float64(opened[b].Bytes) / ns }
 	r.Generated = median(kernels.Generated)
-	r.Rate, r.TFlops = rate(kernels.Generated, r.Generated), float64(k.Ops)/r.Generated/1e3
+	r.Rate, r.TFlops = rate(kernels.Generated, r.Generated), 0
+	if !k.Moves {
+		r.TFlops = k.Ops / r.Generated / 1e3
+	}
 	if len(samples[base]) == 0 {
 		return r, nil
 	}
 	r.Base, r.BaseTime = base, median(base)
 	r.BaseRate = rate(base, r.BaseTime)
-	if r.Speed = r.Rate / r.BaseRate; k.Ops > 0 {
+	if r.Speed = r.Rate / r.BaseRate; !k.Moves {
 		r.Speed = r.BaseTime / r.Generated
 	}
 	return r, nil

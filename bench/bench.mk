@@ -1,11 +1,13 @@
 # make bench       compares libtvmgo.so with Apache TVM's libraries (bench/README.md)
-# make bench-devices  measures the devices present (docs/benchmarks.md); BENCH_DEVICES_FLAGS=--time=2m bounds the time
+# make bench-devices  measures the devices present (docs/benchmarks.md); MACHINE names it,
+#                     BENCH_DEVICES_FLAGS=--time=2m bounds the time
 # make bench-once  executes every Go benchmark of the repository once, to check that it still works
 
 BENCH_ROUNDS ?= 21
 
 BENCH_DEVICES_FLAGS ?= --time=10m
-DEVICES_RESULT = bench/results/$(shell uname -n)-$(shell date -u +%F)
+MACHINE ?= $(shell uname -n)
+DEVICES_RESULT = bench/results/$(MACHINE)-$(shell date -u +%F)
 
 .PHONY: bench bench-once bench-devices
 bench: deps dist

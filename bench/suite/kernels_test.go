@@ -124,7 +124,7 @@ func TestKernels_Names(t *testing.T) {
 	var names []string
 	for _, k := range Kernels(Options{Largest: 1024}) {
 		names = append(names, k.Name)
-		require.Equal(t, k.Figure == bench.Flops, slices.Contains(k.Limits, FP32), k.Name)
+		require.Equal(t, k.Name != "transpose", slices.Contains(k.Limits, FP32), k.Name) // which only moves
 	}
 	require.Equal(t, []string{"add", "reduction", "transpose", "softmax", "layernorm", "matmul-f32-512",
 		"matmul-f32-1024", "matmul-f16-512", "matmul-f16-1024", "conv2d-resnet50-3x3", "conv2d-resnet50-1x1",
@@ -139,8 +139,9 @@ func TestKernels_Limits(t *testing.T) {
 	copies, sums := []string{GlobalCopy}, []string{GlobalSum, GlobalCopy}
 	reads := []string{GlobalRead, GlobalSum, GlobalCopy}
 	half := []string{FP32, FP16, FP16MatrixFP32}
-	want := map[string][]string{"add": sums, "reduction": reads, "transpose": copies, "softmax": copies,
-		"layernorm": copies, "matmul-f32-512": append(sums, FP32), "matmul-f16-512": slices.Concat(sums, half),
+	want := map[string][]string{"add": append(sums, FP32), "reduction": append(reads, FP32), "transpose": copies,
+		"softmax": append(copies, FP32), "layernorm": append(copies, FP32),
+		"matmul-f32-512": append(sums, FP32), "matmul-f16-512": slices.Concat(sums, half),
 		"attention-f16-llama7b": slices.Concat(sums, half), "conv2d-resnet50-3x3": append(copies, FP32),
 		"conv2d-mobilenetv2-depthwise": append(copies, FP32), "conv2d-resnet50-1x1": append(sums, FP32)}
 	for _, k := range Kernels(Options{}) {

@@ -318,6 +318,12 @@ func TestBench_Show(t *testing.T) {
 		require.Equal(t, string(must.Get(os.ReadFile(filepath.Join(dir, "new."+ext)))(t)),
 			string(must.Get(os.ReadFile(filepath.Join(dir, "again."+ext)))(t)))
 	}
+	status, stdout, stderr = limitedBench(t, dir, "", "--show new.json --only first -o one.json")
+	require.Zero(t, status, stderr)
+	require.NotContains(t, stdout, "second")
+	for _, row := range reportOf(t, filepath.Join(dir, "one.json")).Rows {
+		require.Equal(t, "first", row.Case)
+	}
 	old := reportOf(t, filepath.Join(dir, "new.json"))
 	for i := range old.Rows[2].Samples {
 		old.Rows[2].Samples[i] *= 0.9
@@ -331,6 +337,8 @@ func TestBench_Show(t *testing.T) {
 	require.Zero(t, status, stderr)
 
 	for args, want := range map[string]string{
+		"--show new.json --only [":                  "--only [: ",
+		"--show new.json --only fast":               "--only fast: new.json has no such row",
 		"--show new.json --relevant 0":              "--relevant 0: give a share above zero, for example 0.03",
 		"--show none.json":                          "--show none.json: no such file or directory",
 		"--show new.md":                             "--show new.md: ",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ func (f *benchFlags) showReport(flags *pflag.FlagSet, args []string, stdout, std
 	}
 	var others []string
 	flags.Visit(func(of *pflag.Flag) {
-		if !slices.Contains([]string{"show", "baseline", "relevant", "out", "format"}, of.Name) {
+		if !slices.Contains([]string{"show", "only", "baseline", "relevant", "out", "format"}, of.Name) {
 			others = append(others, "--"+of.Name)
 		}
 	})
@@ -38,6 +39,16 @@ func (f *benchFlags) showReport(flags *pflag.FlagSet, args []string, stdout, std
 	old, err := readReport("baseline", f.baseline)
 	if err != nil {
 		return err
+	}
+	only, err := regexp.Compile(f.only)
+	if err != nil {
+		return wrongf("--only %s: %w", f.only, err)
+	}
+	report.Rows = slices.DeleteFunc(report.Rows, func(r *bench.Row) bool {
+		return !only.MatchString(r.Suite + "/" + r.Case)
+	})
+	if len(report.Rows) == 0 {
+		return wrongf("--only %s: %s has no such row", f.only, f.show)
 	}
 	files, err := newReportFiles(f.out)
 	if err != nil {

@@ -103,7 +103,7 @@ func TestLibrary_Packed(t *testing.T) {
 	require.Contains(t, rows[0].Reason, "got float32[10], expected float32[n] with n = 9 of argument 3 (n)")
 }
 
-// Libraries of Apache TVM with kernels run on their kind of device; others are told what the library has.
+// Libraries of Apache TVM with kernels run on their kind of device; elsewhere the error names the kinds that it has.
 func TestLibrary_OfTVM(t *testing.T) {
 	for _, file := range []string{"modern/gpu_opencl.so", "classic/gpu_opencl.so"} {
 		k, err := custom.Case([]string{artifacts + file}, custom.Options{Function: "vadd",

@@ -217,12 +217,12 @@ func openGraph(_ context.Context, on *bench.Device, r *resources) (bench.Work, e
 	return l.chains(r, s, func() error { return g.Launch(s) }), nil
 }
 
-// openFunction binds a generated host function, so that a call has no conversion of arguments.
-func openFunction(_ context.Context, on *bench.Device, r *resources) (bench.Work, error) {
+// hostFunction builds the programs of this suite for a device, and returns one of their host functions.
+func hostFunction(on *bench.Device, name string, tasks int, r *resources) (*runtime.Function, error) {
 	if err := needCompiler(); err != nil {
 		return nil, err
 	}
-	program, err := launchProgram(on.Handle.Type, 1)
+	program, err := launchProgram(on.Handle.Type, tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,12 @@ func openFunction(_ context.Context, on *bench.Device, r *resources) (bench.Work
 	if err != nil {
 		return nil, err
 	}
-	f, err := keep(m.Function("empty"))(r)
+	return keep(m.Function(name))(r)
+}
+
+// openFunction binds a generated host function, so that a call has no conversion of arguments.
+func openFunction(_ context.Context, on *bench.Device, r *resources) (bench.Work, error) {
+	f, err := hostFunction(on, "empty", 1, r)
 	if err != nil {
 		return nil, err
 	}
@@ -260,19 +265,8 @@ func openParallel(_ context.Context, on *bench.Device, r *resources) (bench.Work
 	if on.Handle.Type != dlpack.CPU {
 		return nil, notMeasured("only code for a CPU has parallel loops")
 	}
-	if err := needCompiler(); err != nil {
-		return nil, err
-	}
 	tasks := runtime.NumThreads()
-	program, err := launchProgram(on.Handle.Type, tasks)
-	if err != nil {
-		return nil, err
-	}
-	m, err := keep(build(on, program))(r)
-	if err != nil {
-		return nil, err
-	}
-	f, err := keep(m.Function("parallel_increment"))(r)
+	f, err := hostFunction(on, "parallel_increment", tasks, r)
 	if err != nil {
 		return nil, err
 	}

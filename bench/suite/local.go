@@ -99,7 +99,7 @@ alloc S: float32[%d], scope "local"
 	mine, own := at(fmt.Sprintf("item * %d", k.width)), at("0")
 	if k.rotate {
 		next := at(fmt.Sprintf("bitwise_and[int32](item + 1, %d) * %d", k.threads-1, k.width))
-		fmt.Fprintf(&b, `for turn in range(%d) {
+		fmt.Fprintf(&b, `for step in range(%d) {
 M[%s] = S[%s]
 storage_sync[void]("shared")
 S[%[3]s] = M[%[4]s]
@@ -111,8 +111,8 @@ storage_sync[void]("shared")
 M[%s] = S[%[2]s]
 storage_sync[void]("shared")
 S[%[2]s] = M[%[1]s]
-for turn in range(%[4]d) {
-let base = (item + bitwise_and[int32](turn * 8, %[5]d)) * %[6]d {
+for step in range(%[4]d) {
+let base = (item + bitwise_and[int32](step * 8, %[5]d)) * %[6]d {
 `, mine, own, at(fmt.Sprintf("(item + %d) * %d", k.threads, k.width)), k.steps, k.threads-1, k.width)
 		for n := range 8 {
 			fmt.Fprintf(&b, "S[%s] = S[%[1]s] + M[%s]\n", own, at(fmt.Sprintf("base + %d", n*k.width)))

@@ -12,7 +12,8 @@ import (
 )
 
 // matrixKernel consists of chains of products of small matrices: each warp adds A·B, of an m x k and a k x n matrix, to
-// sums over and over, with B and another matrix B' in turn. A·(B + B') has small integers, so that all sums are exact,
+// sums over and over, with B and another matrix B' alternately. A·(B + B') has small integers, so that all sums are
+// exact,
 // also in float16, and a product that is lost changes the result.
 type matrixKernel struct {
 	operand, sum tir.Type
@@ -117,7 +118,7 @@ alloc F: %[2]s[%[6]d, %[11]d], scope "fragment.acc"
 		}
 		call("fill", fmt.Sprintf("F[%d, 0]", chain), "%s", value)
 	}
-	fmt.Fprintf(&b, "for turn in range(%d) {\n", p.pairs/unrolledPairs)
+	fmt.Fprintf(&b, "for step in range(%d) {\n", p.pairs/unrolledPairs)
 	for step := range 2 * unrolledPairs {
 		for chain := range p.chains {
 			call("mma", fmt.Sprintf("F[%d, 0]", chain), "address_of[handle](FA[0]), address_of[handle](FB[%d, 0])", step%2)

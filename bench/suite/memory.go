@@ -146,16 +146,16 @@ func (s shape) body(b *strings.Builder, host bool) {
 		}
 	}
 	if s.loop > 1 {
-		fmt.Fprintf(b, "for turn in range(%d) {\n", s.loop)
+		fmt.Fprintf(b, "for step in range(%d) {\n", s.loop)
 	} else {
-		b.WriteString("let turn = 0 {\n")
+		b.WriteString("let step = 0 {\n")
 	}
 	for n := range s.vectors {
 		next, each := s.threads*s.width, s.width // from a vector to the next one, and from a work item to its neighbor
 		if s.neighbors {
 			next, each = s.width, s.vectors*s.width
 		}
-		at := s.vector(fmt.Sprintf("group * %d + turn * %d + %d + %s * %d", s.elements(), s.threads*s.vectors*s.width,
+		at := s.vector(fmt.Sprintf("group * %d + step * %d + %d + %s * %d", s.elements(), s.threads*s.vectors*s.width,
 			n*next, item, each))
 		if s.value == "" {
 			sum := s.vector(fmt.Sprint(n % sums * s.width))

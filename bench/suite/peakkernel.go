@@ -126,7 +126,7 @@ func (p *peakKernel) program() (*tir.IRModule, error) {
 	}
 	to := tir.Add(tir.Mul(group, tir.I32(int32(p.results()))), tir.Mul(item, tir.I32(int32(p.width))))
 	body := tir.Sequence(tir.Sequence(begin...),
-		&tir.For{Var: tir.NewVar("turn", tir.Int32), Min: tir.I32(0), Extent: tir.I32(int32(p.periods / p.unroll)),
+		&tir.For{Var: tir.NewVar("step", tir.Int32), Min: tir.I32(0), Extent: tir.I32(int32(p.periods / p.unroll)),
 			Body: tir.Sequence(loop...)},
 		&tir.BufferStore{Buffer: results, Indices: []tir.Expr{vector(to)}, Value: sum})
 	for n, v := range []*tir.Var{a, b[0], b[1]} {

@@ -13,8 +13,7 @@ import (
 
 // matrixKernel consists of chains of products of small matrices: each warp adds A·B, of an m x k and a k x n matrix, to
 // sums over and over, with B and another matrix B' alternately. A·(B + B') has small integers, so that all sums are
-// exact,
-// also in float16, and a product that is lost changes the result.
+// exact, also in float16, and a product that is lost changes the result.
 type matrixKernel struct {
 	operand, sum tir.Type
 	m, n, k      int

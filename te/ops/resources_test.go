@@ -109,9 +109,10 @@ func TestResources_OfDefaultSchedules(t *testing.T) {
 	if !pinned {
 		t.Skip("the golden figures are those of other versions of NVRTC")
 	}
-	golden.Near(t, "testdata/resources.golden.txt", b.String(), registers, 2)
+	golden.Near(t, "testdata/resources.golden.txt", b.String(), registers, 8)
 }
 
-// registers finds their number in the golden file. NVRTC is not deterministic: now and then the same source needs one
-// register more or less, also in one process.
+// registers finds their number in the golden file. NVRTC is not deterministic: now and then the same source needs
+// some registers more or less, also in one process. They are allocated in units of 8 for each thread: a difference
+// within one matters only where it changes the number of blocks, which is compared as it is.
 var registers = regexp.MustCompile(`( *\d+) registers`)

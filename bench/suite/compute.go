@@ -141,8 +141,11 @@ func (p peak) open(ctx context.Context, on *bench.Device, aim time.Duration) (be
 func peakKernelFor(to *target.Target, t tir.Type, width int, single bool) *peakKernel {
 	p := &peakKernel{t: t, width: width, chains: chainsFor(to, t, width), periods: 128, unroll: 1, threads: 256,
 		madd: product}
-	if single { // as clpeak: 2048 multiply-adds of each work item
-		p.chains, p.periods = 1, 128/width
+	if single { // as clpeak: 2048 multiply-adds of each work item, 1024 of integers
+		p.single, p.chains, p.periods = true, 1, 128/width
+		if tir.IsInt(t) {
+			p.periods /= 2
+		}
 	}
 	if t == tir.Float16 && !single {
 		p.periods = 64 // so that all sums are integers of float16

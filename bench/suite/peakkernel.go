@@ -22,6 +22,7 @@ type peakKernel struct {
 	periods int      // of each chain
 	unroll  int      // periods of an iteration of the loop; it divides periods
 	threads int      // work items of a group; 0: a group is an iteration of a parallel loop of the CPU
+	single  bool     // one result of each work item, as clpeak: the sum of the elements of its vectors
 	madd    multiplyAdd
 }
 
@@ -61,9 +62,16 @@ func (p *peakKernel) ops() float64 {
 // initial returns the number of elements with which the chains of a group begin.
 func (p *peakKernel) initial() int { return p.items() * p.chains * p.width }
 
-// results returns the number of elements that a group stores: the sum of the chains of each work item, and of each
-// element of the vectors.
-func (p *peakKernel) results() int { return p.items() * p.width }
+// results returns the number of elements that a group stores: see stores.
+func (p *peakKernel) results() int { return p.items() * p.stores() }
+
+// stores returns the number of elements that a work item stores: the sums of its chains.
+func (p *peakKernel) stores() int {
+	if p.single {
+		return 1
+	}
+	return p.width
+}
 
 func (p *peakKernel) block() runtime.Dim3 { return runtime.Dim3{p.items()} }
 
@@ -85,12 +93,13 @@ func (p *peakKernel) program() (*tir.IRModule, error) {
 	chains := tir.NewBuffer("chains", p.t, tir.I32(int32(p.chains*p.width)))
 	chains.Scope = "local"
 
-	vector := func(base tir.Expr) tir.Expr {
-		if p.width == 1 {
+	part := func(base tir.Expr, width int) tir.Expr {
+		if width == 1 {
 			return base
 		}
-		return tir.NewRamp(base, tir.I32(1), p.width)
+		return tir.NewRamp(base, tir.I32(1), width)
 	}
+	vector := func(base tir.Expr) tir.Expr { return part(base, p.width) }
 	spread := func(v tir.Expr) tir.Expr {
 		if p.width == 1 {
 			return v
@@ -120,15 +129,25 @@ func (p *peakKernel) program() (*tir.IRModule, error) {
 				Value: p.step(a, tir.BufferAt(chains, chain(n)), b[which])})
 		}
 	}
-	sum := tir.BufferAt(chains, chain(0))
+	sum := tir.BufferAt(chains, part(tir.I32(0), p.stores()))
 	for n := 1; n < p.chains; n++ {
 		sum = tir.Add(sum, tir.BufferAt(chains, chain(n)))
 	}
-	to := tir.Add(tir.Mul(group, tir.I32(int32(p.results()))), tir.Mul(item, tir.I32(int32(p.width))))
+	to := tir.Add(tir.Mul(group, tir.I32(int32(p.results()))), tir.Mul(item, tir.I32(int32(p.stores()))))
+	var end []tir.Stmt
+	if p.single && p.width > 1 { // add pairs of elements, as clpeak, and then the two
+		pair := func(n int) tir.Expr { return part(tir.I32(int32(2*n)), 2) }
+		for n := 1; n < p.width/2; n++ {
+			end = append(end, &tir.BufferStore{Buffer: chains, Indices: []tir.Expr{pair(0)},
+				Value: tir.Add(tir.BufferAt(chains, pair(0)), tir.BufferAt(chains, pair(n)))})
+		}
+		sum = tir.Add(sum, tir.BufferAt(chains, tir.I32(1)))
+	}
+	end = append(end, &tir.BufferStore{Buffer: results, Indices: []tir.Expr{part(to, p.stores())}, Value: sum})
 	body := tir.Sequence(tir.Sequence(begin...),
 		&tir.For{Var: tir.NewVar("step", tir.Int32), Min: tir.I32(0), Extent: tir.I32(int32(p.periods / p.unroll)),
 			Body: tir.Sequence(loop...)},
-		&tir.BufferStore{Buffer: results, Indices: []tir.Expr{vector(to)}, Value: sum})
+		tir.Sequence(end...))
 	for n, v := range []*tir.Var{a, b[0], b[1]} {
 		body = &tir.LetStmt{Var: v, Value: spread(tir.BufferAt(coefficients, tir.I32(int32(n)))), Body: body}
 	}

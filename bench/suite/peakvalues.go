@@ -38,7 +38,7 @@ func (p *peakKernel) reference() []float64 {
 	c := p.coefficients()
 	for i, x := range p.begins() {
 		item, element := i/(p.chains*p.width), i%p.width
-		to := &list[item*p.width+element]
+		to := &list[item*p.stores()+element%p.stores()]
 		if tir.IsInt(p.t) {
 			*to = float64(int32(uint32(int32(*to)) + p.chainOfInts(uint32(x), c)))
 			continue

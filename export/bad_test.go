@@ -43,7 +43,7 @@ func failing(t *testing.T, m *runtime.Module, kind error, options ...export.Opti
 		require.ErrorContains(t, err, "kept in "+failed.Dir)
 		require.DirExists(t, failed.Dir)
 	} else if failed != nil {
-		require.ErrorContains(t, err, "the option KeepFiles (--keep) names a folder")
+		require.ErrorContains(t, err, "the option KeepFiles (--keep of tvmgo build and tvmgo pack) names a folder")
 	}
 	require.Empty(t, names(t, os.TempDir()), "%v", err)
 	return err

@@ -25,7 +25,8 @@ func (e *CompileError) Error() string {
 	if e.Dir != "" {
 		fmt.Fprintf(&b, "\nwhat it was given is kept in %s", e.Dir)
 	} else {
-		b.WriteString("\nwhat it was given is gone: the option KeepFiles (--keep) names a folder for it")
+		b.WriteString("\nwhat it was given is gone: the option KeepFiles (--keep of tvmgo build and tvmgo pack) names a " +
+			"folder for it")
 	}
 	return b.String()
 }

@@ -67,6 +67,11 @@ something is slower than in the --baseline, beyond noise.`,
 			if name := f.kernel.only(cmd.Flags()); name != "" && len(f.kernel.Files) == 0 {
 				return wrongf("--%s is for a function of your own: name its file", name)
 			}
+			for name, list := range map[string][]string{"suite": f.suites, "compare": f.compare} {
+				if cmd.Flags().Changed(name) && len(list) == 0 {
+					return wrongf("--%s names nothing: leave it out for the default", name)
+				}
+			}
 			if f.show != "" {
 				return f.showReport(cmd.Flags(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}

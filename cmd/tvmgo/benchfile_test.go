@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"tvmgo/bench"
 	"tvmgo/bench/suite"
@@ -95,6 +98,8 @@ func TestBench_BadCommandLines(t *testing.T) {
 			`you mean "vulkan"?; there is: cpu:0`},
 		{"--compare cpu:3", `--compare cpu:3: there is no`},
 		{"--compare cpu,cpu:0", "--compare cpu:0: cpu:0 is named twice"},
+		{"--compare=", "--compare names nothing: leave it out for the default"},
+		{"--suite=", "--suite names nothing: leave it out for the default"},
 		{"--compare cpu,", `--compare : parse device ""`},
 		{"--suite lunch", `--suite: there is no suite "lunch": did you mean "launch"?`},
 		{"--suite launch/kernel_launch_latenzy",
@@ -177,12 +182,15 @@ func inDir(t *testing.T, dir string, args ...string) (status int, stdout, stderr
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// On a terminal there is a progress bar, which vanishes; standard output has only the report.
-func TestBench_ProgressBar(t *testing.T) {
+// onTerminal runs the command with a terminal of a number of columns as standard error (0: unknown). It returns what
+// the terminal was sent, with "|" at the end, and standard output.
+func onTerminal(t *testing.T, columns uint16, args ...string) (shown, stdout string) {
+	t.Helper()
 	ours, theirs := terminal(t)
-	cmd := benchProcess(t, "--suite", "slow/1,slow/2", "--compare", "one,two", "--rounds", "6")
-	var stdout bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, theirs
+	require.NoError(t, unix.IoctlSetWinsize(int(theirs.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	cmd := benchProcess(t, args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, theirs
 	require.NoError(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() {
@@ -199,15 +207,34 @@ func TestBench_ProgressBar(t *testing.T) {
 		default:
 		}
 	}
-	shown := string(text)
-	require.True(t, strings.HasPrefix(shown, "measures 2 cases on one, two: about "), "%q", shown)
-	require.Contains(t, shown, "slow/1 on one, measure")
-	require.Contains(t, shown, "slow/2 on two, measure")
-	require.Regexp(t, `[1-3]/4`, shown)
-	last := shown[strings.LastIndex(shown, "\x1b[2K")+len("\x1b[2K"):]
-	require.Equal(t, "\r|", last, "the bar is still there: %q", shown)
-	require.NotContains(t, stdout.String(), "\x1b")
-	require.Contains(t, stdout.String(), "SLOW")
+	return string(text), out.String()
+}
+
+// On a terminal there is a progress bar, which vanishes; standard output has only the report.
+func TestBench_ProgressBar(t *testing.T) {
+	for _, columns := range []uint16{0, 120} {
+		shown, stdout := onTerminal(t, columns, "--suite", "slow/1,slow/2", "--compare", "one,two", "--rounds", "6")
+		require.True(t, strings.HasPrefix(shown, "measures 2 cases on one, two: about "), "%q", shown)
+		require.Contains(t, shown, "slow/1 on one, measure")
+		require.Contains(t, shown, "slow/2 on two, measure")
+		require.Regexp(t, `[1-3]/4`, shown)
+		last := shown[strings.LastIndex(shown, "\x1b[2K")+len("\x1b[2K"):]
+		require.Equal(t, "\r|", last, "the bar is still there: %q", shown)
+		require.NotContains(t, stdout, "\x1b")
+		require.Contains(t, stdout, "SLOW")
+	}
+}
+
+// The progress bar fits into a narrow terminal: a line that wraps would stay there.
+func TestBench_ProgressBarIsShort(t *testing.T) {
+	const columns = 60
+	shown, _ := onTerminal(t, columns, "--suite", "slow/1", "--compare", "one,two", "--rounds", "6")
+	require.Contains(t, shown, "slow/1 on o…")
+	_, bar, _ := strings.Cut(shown, "\n")
+	bar = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`).ReplaceAllString(bar, "")
+	for _, line := range regexp.MustCompile(`[\r\n]`).Split(bar, -1) {
+		require.Less(t, utf8.RuneCountInString(line), columns, "%q", line)
+	}
 }
 
 // With -v there is a line for each row, and no bar.

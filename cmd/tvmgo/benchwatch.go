@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"tvmgo/bench"
 )
@@ -83,7 +85,7 @@ func (b *benchBar) planned(p *benchPlan) {
 	fmt.Fprintln(b.w, b.announce(p))
 	b.devices = len(p.Devices)
 	b.bar = progressbar.NewOptions(len(p.Cases)*b.devices, progressbar.OptionSetWriter(b.w),
-		progressbar.OptionSetWidth(20), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetWidth(barColumns), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(benchPoll), progressbar.OptionUseANSICodes(true),
 		progressbar.OptionSetRenderBlankState(true))
 }
@@ -98,7 +100,7 @@ func (b *benchBar) at(p benchPlace) {
 		text += fmt.Sprintf(" %d", p.Round+1)
 		part = b.devices * p.Round / max(p.Rounds, 1)
 	}
-	b.bar.Describe(text)
+	b.bar.Describe(shortened(text, columnsOf(b.w)-barColumns-barFigures))
 	_ = b.bar.Set(b.done + min(part, b.devices-1))
 }
 
@@ -113,6 +115,28 @@ func (b *benchBar) end() {
 	if b.bar != nil {
 		_ = b.bar.Clear()
 	}
+}
+
+// barColumns is the width of the bar itself, and barFigures that of the figures beside it: "100% || (999/999)
+// [12m34s:12m34s] ".
+const barColumns, barFigures = 12, 36
+
+// shortened returns the beginning of a text that fits into a number of columns. A line that wraps is not removed.
+func shortened(text string, columns int) string {
+	if len(text) <= columns {
+		return text
+	}
+	return text[:max(columns-1, 0)] + "…"
+}
+
+// columnsOf returns the width of a terminal, 80 if it is unknown.
+func columnsOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return 80
 }
 
 // planText says what is measured, and for how long.

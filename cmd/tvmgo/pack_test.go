@@ -164,7 +164,7 @@ func TestPack_BadInput(t *testing.T) {
 		{with(one, "--test", notNumPy+"=y.npy"), "not a .npy file", 1},
 		{with(one, "--test", "s:text=y.npy"), "s:text: kernels take no strings", 2},
 		{with(one, "--test", "o:1=y.npy"), "o:1: outputs stand behind the =", 2},
-		{with(one, "--flag=-nothing-that-a-compiler-takes"), "the option KeepFiles (--keep)", 1},
+		{with(one, "--flag=-nothing-that-a-compiler-takes"), "the option KeepFiles (--keep of tvmgo build and", 1},
 		{with(one, "--test", "i:1="+filepath.Join(dir, "one.npy")),
 			"test vector 0 of vadd: argument 0 (a): it is no tensor, expected float32[n]", 1},
 		{with(one, "--compiler", "no-such-compiler"), "no-such-compiler", 1},

@@ -1,0 +1,50 @@
+/* Package vm: the virtual machine for executables of TVM's Relax compiler (docs/abi.md G.3).
+ *
+ * Depends on object, call, container, device and loader. Go (package runtime/vm) parses and checks an executable; this
+ * package runs it.
+ *
+ * A program is the executable with its functions resolved. A model is a program on a list of devices with one copy of
+ * the constants on each; both are immutable, counted and shared by all threads. A call is one run of a function: it has
+ * a stack of frames, it belongs to one thread, and generated code and builtins see it as the "virtual machine" pointer
+ * (special register 2^54+1). An account counts the bytes of storages, and limits them. */
+#pragma once
+
+#include "loader/loader.h"
+
+/* --- memory.c: storages -------------------------------------------------------------------------------------------
+ * An account of memory: of a session, whose parent is the model's. Counted; any thread may use it. Limits of 0 mean
+ * none. Taking more than a limit raises MemoryError, which says the limit, what is live and what was asked for. */
+typedef struct tvmgo_vm_account tvmgo_vm_account;
+typedef struct {
+  int64_t live, peak;   /* bytes in storages now, and at most since the last reset */
+  int64_t storages;     /* that exist now */
+  int64_t taken;        /* storages ever taken */
+  int64_t limit;        /* bytes; 0: none */
+} tvmgo_vm_memory;
+tvmgo_vm_account* tvmgo_vm_account_new(tvmgo_vm_account* parent, int64_t limit); /* keeps parent alive; NULL: raised */
+void tvmgo_vm_account_retain(tvmgo_vm_account* a);
+void tvmgo_vm_account_release(tvmgo_vm_account* a);
+void tvmgo_vm_account_read(tvmgo_vm_account* a, tvmgo_vm_memory* out);
+void tvmgo_vm_account_set_limit(tvmgo_vm_account* a, int64_t limit);
+
+/* A storage: an object (type key vm.Storage) that owns memory of a device for work on the device's current stream of
+ * the calling thread. Freed memory goes to the pool of the device, in the order of streams, and keeps the account
+ * informed. Owned; NULL: raised. */
+TVMFFIObject* tvmgo_vm_storage_new(tvmgo_vm_account* a, DLDevice dev, size_t nbytes, DLDataType hint, const char* scope);
+/* A tensor at a byte offset in a storage, which it keeps alive. Owned; NULL: raised. */
+TVMFFIObject* tvmgo_vm_storage_tensor(TVMFFIObject* storage, int64_t offset, const int64_t* shape, int32_t ndim,
+                                      DLDataType dtype, const char* scope);
+
+/* --- call.c: what builtins ask the machine for ---------------------------------------------------------------------
+ */
+typedef struct tvmgo_vm_call tvmgo_vm_call;
+/* The call behind an argument of a builtin; NULL with an error raised that names f if it is none: the pointer must be
+ * that of a call that runs on this thread. */
+tvmgo_vm_call* tvmgo_vm_call_of(const char* f, const TVMFFIAny* arg);
+/* The device with an index of the model's list; -1 is the host. */
+int tvmgo_vm_call_device(tvmgo_vm_call* c, int64_t index, DLDevice* out);
+tvmgo_vm_account* tvmgo_vm_call_account(tvmgo_vm_call* c); /* borrowed */
+/* Calls a closure (type key relax.vm.Closure), or any function object. result must be None. */
+int tvmgo_vm_call_closure(tvmgo_vm_call* c, TVMFFIObject* closure, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
+/* The closure of a function of the program, with leading captured arguments; owned. */
+TVMFFIObject* tvmgo_vm_closure_new(tvmgo_vm_call* c, TVMFFIObject* function, const TVMFFIAny* captured, int32_t n);

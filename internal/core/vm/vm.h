@@ -30,7 +30,8 @@ void tvmgo_vm_account_set_limit(tvmgo_vm_account* a, int64_t limit);
 /* A storage: an object (type key vm.Storage) that owns memory of a device for work on the device's current stream of
  * the calling thread. Freed memory goes to the pool of the device, in the order of streams, and keeps the account
  * informed. Owned; NULL: raised. */
-TVMFFIObject* tvmgo_vm_storage_new(tvmgo_vm_account* a, DLDevice dev, size_t nbytes, DLDataType hint, const char* scope);
+TVMFFIObject* tvmgo_vm_storage_new(tvmgo_vm_account* a, DLDevice dev, size_t nbytes, DLDataType hint,
+                                   const char* scope);
 /* A tensor at a byte offset in a storage, which it keeps alive. Owned; NULL: raised. */
 TVMFFIObject* tvmgo_vm_storage_tensor(TVMFFIObject* storage, int64_t offset, const int64_t* shape, int32_t ndim,
                                       DLDataType dtype, const char* scope);
@@ -46,5 +47,6 @@ int tvmgo_vm_call_device(tvmgo_vm_call* c, int64_t index, DLDevice* out);
 tvmgo_vm_account* tvmgo_vm_call_account(tvmgo_vm_call* c); /* borrowed */
 /* Calls a closure (type key relax.vm.Closure), or any function object. result must be None. */
 int tvmgo_vm_call_closure(tvmgo_vm_call* c, TVMFFIObject* closure, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
-/* The closure of a function of the program, with leading captured arguments; owned. */
-TVMFFIObject* tvmgo_vm_closure_new(tvmgo_vm_call* c, TVMFFIObject* function, const TVMFFIAny* captured, int32_t n);
+/* A closure that calls another one (type key relax.vm.Closure) with more arguments at the end, behind those of its
+ * caller; owned. Another object raises TypeError. */
+TVMFFIObject* tvmgo_vm_closure_bind(TVMFFIObject* closure, const TVMFFIAny* last, int32_t n);

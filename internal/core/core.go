@@ -17,4 +17,5 @@ import (
 	_ "tvmgo/internal/core/parallel"
 	_ "tvmgo/internal/core/record"
 	_ "tvmgo/internal/core/target"
+	_ "tvmgo/internal/core/vm"
 )

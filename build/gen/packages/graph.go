@@ -64,7 +64,7 @@ var (
 		{title: "expressions and IR", id: "ir", paths: []string{"te/...", "tir/..."}},
 		{title: "C core", id: "core", paths: []string{"internal/core/..."}},
 		{title: "internal", id: "internal", paths: []string{"internal/..."}},
-		{title: "leaves", id: "leaves", paths: []string{"target/...", "blob", "codegen/abi", "dlpack", "include",
+		{title: "leaves", id: "leaves", paths: []string{"target/...", "blob/...", "codegen/abi", "dlpack", "include",
 			"build/include"}},
 	}
 )

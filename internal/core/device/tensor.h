@@ -40,6 +40,9 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
 /* The release function of views; it also identifies a tensor as a view. */
 void tvmgo_tensor_release_source(void* source);
 
+/* The release function of tensors whose owner is an object that returns its memory to a stream. */
+void tvmgo_tensor_release_ordered(void* owner);
+
 /* Elements and bytes of a DLTensor, checked for negative sizes and overflow. */
 int tvmgo_dl_elements(const DLTensor* t, int64_t* out);
 int tvmgo_dl_bytes(const DLTensor* t, size_t* out);

@@ -102,10 +102,13 @@ tvmgo_tensor* tvmgo_tensor_pinned(const int64_t* shape, int32_t ndim, DLDataType
 
 static void give_ordered(void* owner);
 
+void tvmgo_tensor_release_ordered(void* owner) { tvmgo_object_release(owner); }
+
 int tvmgo_tensor_goes_to_stream(TVMFFIObject* obj) {
   while (obj->type_index == kTVMFFITensor) {
     tvmgo_tensor* t = (tvmgo_tensor*)obj;
-    if (t->release == give_workspace || t->release == give_ordered) return 1;
+    if (t->release == give_workspace || t->release == give_ordered || t->release == tvmgo_tensor_release_ordered)
+      return 1;
     if (t->release != tvmgo_tensor_release_source) return 0;
     obj = t->owner; /* a view */
   }

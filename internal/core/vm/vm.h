@@ -11,9 +11,10 @@
 
 #include "loader/loader.h"
 
-/* --- memory.c: storages -------------------------------------------------------------------------------------------
+/* --- account.c: accounts of memory ---------------------------------------------------------------------------------
  * An account of memory: of a session, whose parent is the model's. Counted; any thread may use it. Limits of 0 mean
- * none. Taking more than a limit raises MemoryError, which says the limit, what is live and what was asked for. */
+ * none. Taking more than a limit raises MemoryError, which says the limit, what is live and what was asked for. An
+ * account of NULL counts nothing. */
 typedef struct tvmgo_vm_account tvmgo_vm_account;
 typedef struct {
   int64_t live, peak;   /* bytes in storages now, and at most since the last reset */
@@ -24,17 +25,36 @@ typedef struct {
 tvmgo_vm_account* tvmgo_vm_account_new(tvmgo_vm_account* parent, int64_t limit); /* keeps parent alive; NULL: raised */
 void tvmgo_vm_account_retain(tvmgo_vm_account* a);
 void tvmgo_vm_account_release(tvmgo_vm_account* a);
+/* The numbers of a model's account include those of its sessions, closed ones too. */
 void tvmgo_vm_account_read(tvmgo_vm_account* a, tvmgo_vm_memory* out);
+/* Below what is live it only refuses further storages. */
 void tvmgo_vm_account_set_limit(tvmgo_vm_account* a, int64_t limit);
+void tvmgo_vm_account_reset_peak(tvmgo_vm_account* a);
+/* Counts a storage of nbytes, here and in the accounts above, or raises MemoryError; and uncounts it. */
+int tvmgo_vm_account_take(tvmgo_vm_account* a, int64_t nbytes);
+void tvmgo_vm_account_give(tvmgo_vm_account* a, int64_t nbytes);
 
-/* A storage: an object (type key vm.Storage) that owns memory of a device for work on the device's current stream of
- * the calling thread. Freed memory goes to the pool of the device, in the order of streams, and keeps the account
- * informed. Owned; NULL: raised. */
+/* --- storage.c: storages ------------------------------------------------------------------------------------------
+ * A storage is an object (type key vm.Storage) that owns memory of a device for work on the device's current stream of
+ * the calling thread. Released memory goes to the pool of the device, in the order of streams; the release may be on
+ * any thread. If memory is out, idle memory is trimmed and the request repeated once before the error. An account
+ * counts what a storage takes: in flat memory a multiple of 4096 bytes, all of which tensors may use. */
+
+/* nbytes of flat memory, or, for another scope, an array of one dimension with elements of type hint. Owned; NULL:
+ * raised. */
 TVMFFIObject* tvmgo_vm_storage_new(tvmgo_vm_account* a, DLDevice dev, size_t nbytes, DLDataType hint,
                                    const char* scope);
-/* A tensor at a byte offset in a storage, which it keeps alive. Owned; NULL: raised. */
+/* The same for an array; its shape decides where it lies in scopes such as global.texture. Owned; NULL: raised. */
+TVMFFIObject* tvmgo_vm_storage_new_array(tvmgo_vm_account* a, DLDevice dev, const int64_t* shape, int32_t ndim,
+                                         DLDataType dtype, const char* scope);
+/* A tensor at a byte offset in a storage, which it keeps alive. scope NULL is the storage's. A tensor that cannot lie
+ * in the storage, because its scope or its shape in a scope differs, gets memory of its own. Owned; NULL: raised. */
 TVMFFIObject* tvmgo_vm_storage_tensor(TVMFFIObject* storage, int64_t offset, const int64_t* shape, int32_t ndim,
                                       DLDataType dtype, const char* scope);
+/* What a storage takes, in bytes, and where. */
+size_t tvmgo_vm_storage_bytes(const TVMFFIObject* storage);
+DLDevice tvmgo_vm_storage_device(const TVMFFIObject* storage);
+extern int32_t tvmgo_vm_storage_type; /* the type index of vm.Storage */
 
 /* --- call.c: what builtins ask the machine for ---------------------------------------------------------------------
  */

@@ -98,9 +98,8 @@ func scanGraphFactory(r *Reader, _ Layout) error {
 	return r.Err()
 }
 
-// the executable as one string
-func scanExecutable(r *Reader, _ Layout) error {
-	r.Bytes("executable")
+func scanExecutable(r *Reader, layout Layout) error {
+	r.Program(layout)
 	return r.Err()
 }
 

@@ -13,9 +13,14 @@ import (
 
 // Executable is a program of the virtual machine.
 type Executable struct {
+	Form      Form // of the file that it was read from
 	Functions []Function
 	Constants []Constant
 	Code      []Instruction // of all functions
+
+	// scoped are the constants with memory scopes in the order of the file, which TVM takes from a hash table, so that
+	// Encode writes the same bytes. It may be incomplete.
+	scoped []int
 }
 
 // FunctionKind says who runs a function.
@@ -34,7 +39,7 @@ type Function struct {
 	Name       string
 	Begin, End int      // of Bytecode: its instructions Code[Begin:End]
 	Arity      int      // of Bytecode and CompiledVM: the first registers are the arguments
-	Registers  int      // of Bytecode and CompiledVM: the size of a frame
+	Registers  int      // of Bytecode and CompiledVM: the size of a frame, at least Arity
 	Parameters []string // names of the arguments; may be shorter than Arity
 }
 
@@ -65,7 +70,7 @@ type Instruction struct {
 	Callee int       // of Call: index of Executable.Functions
 	Args   []Operand // of Call
 	Source Register  // of Ret and If
-	Jump   int       // of Goto and If: relative to this instruction
+	Jump   int       // of Goto and If: relative to this instruction; of Goto not 0, of If at least 2
 }
 
 // OperandKind is the kind of an operand of a call, with its number in files.
@@ -118,4 +123,25 @@ const (
 	Modern    Numbering = iota // from v0.22 on: type indices of tvm-ffi
 	Version21                  // v0.21
 	Classic                    // up to v0.20
+
+	// Automatic lets Parse find the numbering of an executable outside a library: only one gives constants that end
+	// where the code begins.
+	Automatic Numbering = -1
 )
+
+// Form says how a file contains an executable.
+type Form struct {
+	Version   int // 1, or from TVM v0.24 on 2, which has memory scopes
+	Numbering Numbering
+}
+
+// FormOf returns the form in which the newest version of TVM with a layout of blobs writes executables.
+func FormOf(layout blob.Layout) Form {
+	switch layout {
+	case blob.Legacy:
+		return Form{Version: 1, Numbering: Classic}
+	case blob.LegacyFFI:
+		return Form{Version: 1, Numbering: Version21}
+	}
+	return Form{Version: 2, Numbering: Modern}
+}

@@ -3,10 +3,13 @@
  * Depends on object, call, container, device and loader. Go (package runtime/vm) parses and checks an executable; this
  * package runs it.
  *
- * A program is the executable with its functions resolved. A model is a program on a list of devices with one copy of
- * the constants on each; both are immutable, counted and shared by all threads. A call is one run of a function: it has
+ * A program is the code of an executable. A model is a program on a list of devices, with its functions resolved and its
+ * constants uploaded once; both are immutable, counted and shared by all threads. A call is one run of a function: it has
  * a stack of frames, it belongs to one thread, and generated code and builtins see it as the "virtual machine" pointer
- * (special register 2^54+1). An account counts the bytes of storages, and limits them. */
+ * (special register 2^54+1). An account counts the bytes of storages, and limits them.
+ *
+ * Locks: one for each program (its uploaded constants) and one for each session (its state); no function of a model or
+ * of a device runs under them but the upload of constants. */
 #pragma once
 
 #include "loader/loader.h"
@@ -56,17 +59,78 @@ size_t tvmgo_vm_storage_bytes(const TVMFFIObject* storage);
 DLDevice tvmgo_vm_storage_device(const TVMFFIObject* storage);
 extern int32_t tvmgo_vm_storage_type; /* the type index of vm.Storage */
 
-/* --- call.c: what builtins ask the machine for ---------------------------------------------------------------------
- */
+/* --- call.c: what builtins ask the machine for --------------------------------------------------------------------- */
 typedef struct tvmgo_vm_call tvmgo_vm_call;
 /* The call behind an argument of a builtin; NULL with an error raised that names f if it is none: the pointer must be
  * that of a call that runs on this thread. */
 tvmgo_vm_call* tvmgo_vm_call_of(const char* f, const TVMFFIAny* arg);
 /* The device with an index of the model's list; -1 is the host. */
 int tvmgo_vm_call_device(tvmgo_vm_call* c, int64_t index, DLDevice* out);
-tvmgo_vm_account* tvmgo_vm_call_account(tvmgo_vm_call* c); /* borrowed */
+tvmgo_vm_account* tvmgo_vm_call_account(tvmgo_vm_call* c); /* borrowed; NULL: none */
 /* Calls a closure (type key relax.vm.Closure), or any function object. result must be None. */
 int tvmgo_vm_call_closure(tvmgo_vm_call* c, TVMFFIObject* closure, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
 /* A closure that calls another one (type key relax.vm.Closure) with more arguments at the end, behind those of its
  * caller; owned. Another object raises TypeError. */
 TVMFFIObject* tvmgo_vm_closure_bind(TVMFFIObject* closure, const TVMFFIAny* last, int32_t n);
+
+/* --- program.c: the code of an executable --------------------------------------------------------------------------
+ * Decoded instructions, the table of functions, and descriptions of the constants. Counted; it does not change once it
+ * is complete, and any thread may use it. */
+typedef struct tvmgo_vm_program tvmgo_vm_program;
+
+/* A function of the table, with the numbers of files (docs/abi.md G.3). */
+typedef struct {
+  int32_t kind, arity, registers, num_params;
+  int64_t begin, end;        /* of bytecode: its instructions */
+  int64_t name, name_size;   /* in the texts */
+  int64_t params;            /* index of the first parameter in the list of parameters */
+} tvmgo_vm_function;
+
+/* All of an executable but its constants. It is copied. */
+typedef struct {
+  const tvmgo_vm_function* functions;
+  int64_t num_functions;
+  const int64_t* params;     /* pairs: where a name begins in the texts, and its bytes */
+  int64_t num_params;
+  const int64_t* offsets;    /* of each instruction in words */
+  int64_t num_instructions;
+  const int64_t* words;      /* as in files */
+  int64_t num_words;
+  const char* texts;
+  int64_t num_texts;         /* bytes */
+  int64_t num_constants;
+} tvmgo_vm_description;
+
+/* Checks what the interpreter relies on. NULL: raised. */
+tvmgo_vm_program* tvmgo_vm_program_new(const tvmgo_vm_description* d);
+/* Adds the next constant: a tensor, whose data is not copied and must live as long as a model can be made, or any
+ * other value (a view). */
+int tvmgo_vm_program_add_tensor(tvmgo_vm_program* p, DLDataType dtype, const int64_t* shape, int32_t ndim,
+                                const void* data, size_t nbytes, const char* scope);
+int tvmgo_vm_program_add_value(tvmgo_vm_program* p, const TVMFFIAny* value);
+void tvmgo_vm_program_retain(tvmgo_vm_program* p);
+void tvmgo_vm_program_release(tvmgo_vm_program* p);
+/* The number of a function of the machine (not of a packed one); -1 if there is none of this name. */
+int64_t tvmgo_vm_program_find(const tvmgo_vm_program* p, const char* name, size_t len);
+
+/* --- model.c: a program on devices ---------------------------------------------------------------------------------
+ * The functions resolved through the imports of a module and then the global ones, and one copy of the constants, which
+ * all models of a program on the same first device share. Counted and immutable; any thread may use it. */
+typedef struct tvmgo_vm_model tvmgo_vm_model;
+/* executable: the module whose imports have the functions, kept alive; may be NULL. The last device is the host. The
+ * error for a missing function is NotFoundError and names it, its callers and the module's kind. */
+tvmgo_vm_model* tvmgo_vm_model_new(tvmgo_vm_program* p, tvmgo_module* executable, const DLDevice* devices, int32_t n);
+void tvmgo_vm_model_retain(tvmgo_vm_model* m);
+void tvmgo_vm_model_release(tvmgo_vm_model* m);
+
+/* How a call runs. All may be NULL. */
+typedef struct {
+  tvmgo_vm_account* account; /* that its storages are charged to */
+  TVMFFIObject* instrument;  /* Function, called around each call instruction (docs/abi.md G.3) */
+} tvmgo_vm_options;
+/* Runs a function of the machine on the calling thread. args are views, result becomes owned and must be None. */
+int tvmgo_vm_model_run(tvmgo_vm_model* m, const tvmgo_vm_options* o, int64_t function, const TVMFFIAny* args, int32_t n,
+                       TVMFFIAny* result);
+
+/* How many functions of the machine can be in progress in one call, and how many of them can be called through C. */
+enum { TVMGO_VM_MAX_FRAMES = 100000, TVMGO_VM_MAX_NESTED = 1000 };

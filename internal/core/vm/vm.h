@@ -3,10 +3,10 @@
  * Depends on object, call, container, device and loader. Go (package runtime/vm) parses and checks an executable; this
  * package runs it.
  *
- * A program is the code of an executable. A model is a program on a list of devices, with its functions resolved and its
- * constants uploaded once; both are immutable, counted and shared by all threads. A call is one run of a function: it has
- * a stack of frames, it belongs to one thread, and generated code and builtins see it as the "virtual machine" pointer
- * (special register 2^54+1). An account counts the bytes of storages, and limits them.
+ * A program is the code of an executable. A model is a program on a list of devices, with its functions resolved and
+ * its constants uploaded once; both are immutable, counted and shared by all threads. A call is one run of a function:
+ * it has a stack of frames, it belongs to one thread, and generated code and builtins see it as the "virtual machine"
+ * pointer (special register 2^54+1). An account counts the bytes of storages, and limits them.
  *
  * Locks: one for each program (its uploaded constants) and one for each session (its state); no function of a model or
  * of a device runs under them but the upload of constants. */
@@ -59,7 +59,7 @@ size_t tvmgo_vm_storage_bytes(const TVMFFIObject* storage);
 DLDevice tvmgo_vm_storage_device(const TVMFFIObject* storage);
 extern int32_t tvmgo_vm_storage_type; /* the type index of vm.Storage */
 
-/* --- call.c: what builtins ask the machine for --------------------------------------------------------------------- */
+/* --- call.c: what builtins ask the machine for ------------------------------------------------------------------ */
 typedef struct tvmgo_vm_call tvmgo_vm_call;
 /* The call behind an argument of a builtin; NULL with an error raised that names f if it is none: the pointer must be
  * that of a call that runs on this thread. */

@@ -84,7 +84,7 @@ func Arrange(args []any, outputs []*Array) ([]any, error) {
 func ParseLike(text string) (*Array, error) {
 	a, err := ParseType(text, LikeNames())
 	if err == nil && npyfile.Descr(a.DType) == "" {
-		err = fmt.Errorf("a .npy file cannot hold %v: choose one of %s", a.DType, typeNames)
+		err = fmt.Errorf("a .npy file cannot hold %v: choose one of %s", a.DType, npyfile.TypeNames)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--like %s: %w", text, err)

@@ -1,4 +1,4 @@
-// Package npyfile writes the headers of .npy files, and maps NumPy's element types to those of package dlpack.
+// Package npyfile reads and writes the headers of .npy files, and maps NumPy's element types to those of package dlpack.
 package npyfile
 
 import (
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/sbinet/npyio/npy"
 
 	"tvmgo/dlpack"
 )
@@ -63,7 +61,7 @@ func WriteHeader(w io.Writer, t dlpack.DataType, shape []int64) error {
 	}
 	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", Descr(t), dims)
 	header += strings.Repeat(" ", 63-(10+len(header))%64) + "\n"
-	begin := append(npy.Magic[:], 1, 0)
+	begin := append([]byte(Magic), 1, 0)
 	begin = binary.LittleEndian.AppendUint16(begin, uint16(len(header)))
 	_, err := w.Write(append(begin, header...))
 	return err

@@ -1,4 +1,4 @@
-// Package npyfile reads and writes the headers of .npy files, and maps NumPy's element types to those of package dlpack.
+// Package npyfile reads and writes the headers of .npy files, and maps NumPy's types to those of package dlpack.
 package npyfile
 
 import (

@@ -259,8 +259,13 @@ tvmgo_tensor* tvmgo_tensor_view(tvmgo_tensor* source, const int64_t* shape, int3
     return NULL;
   }
   dl.byte_offset = source->dl.byte_offset + byte_offset;
-  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, source, tvmgo_tensor_release_source);
-  if (t != NULL) tvmgo_object_retain(source);
+  /* A view of a view keeps the memory alive, not the other view: a chain of them would grow without end. */
+  void* owner = source;
+  while (((TVMFFIObject*)owner)->deleter == tensor_delete &&
+         ((tvmgo_tensor*)owner)->release == tvmgo_tensor_release_source)
+    owner = ((tvmgo_tensor*)owner)->owner;
+  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, owner, tvmgo_tensor_release_source);
+  if (t != NULL) tvmgo_object_retain(owner);
   return t;
 }
 

@@ -18,6 +18,8 @@ int tvmgo_any_string(const TVMFFIAny* v, const char* what, TVMFFIByteArray* out)
 
 /* shape.c */
 TVMFFIObject* tvmgo_shape_new(const int64_t* dims, size_t n);
+/* The caller writes the dimensions before anyone else gets the shape. */
+TVMFFIObject* tvmgo_shape_new_uninit(size_t n, int64_t** dims);
 
 /* array.c: elements are views that get converted to owned values. NULL with an error raised. */
 TVMFFIObject* tvmgo_array_new(const TVMFFIAny* items, int64_t n);

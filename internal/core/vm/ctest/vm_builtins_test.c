@@ -1,7 +1,6 @@
 /* The global functions vm.builtin.* that need no machine. */
 #include "ctest/call.h"
-
-#include <pthread.h>
+#include "vm/vm.h"
 
 #define B(name, result, ...) CALL("vm.builtin." name, result, __VA_ARGS__)
 
@@ -264,7 +263,8 @@ static void test_to_device(void) {
   int32_t* copied = tvmgo_tensor_dl(r.v_obj)->data;
   CHECK(copied != dl->data && copied[1] == 3 && copied[2] == 2 && copied[3] == 4);
   tvmgo_any_clear(&r);
-  CHECK_FAILS(B("to_device", &r, t, i(77), i(0)), TVMGO_VALUE_ERROR, "vm.builtin.to_device: allocate tensor: device type 77");
+  CHECK_FAILS(B("to_device", &r, t, i(77), i(0)), TVMGO_VALUE_ERROR,
+              "vm.builtin.to_device: allocate tensor: device type 77");
   CHECK_FAILS(B("to_device", &r, t, i(kDLCPU), i(-1)), TVMGO_VALUE_ERROR, "negative");
   CHECK_FAILS(B("to_device", &r, t, i(kDLCPU), i(0), raw("texture")), TVMGO_NOT_SUPPORTED_ERROR, "\"texture\"");
   CHECK_FAILS(B("to_device", &r, t, i(kDLCPU)), TVMGO_TYPE_ERROR, "");
@@ -273,7 +273,8 @@ static void test_to_device(void) {
 }
 
 static void test_call_tir_dyn(void) {
-  TVMFFIAny r, s = SHAPE(7, 8), none_at_all = shape(0, NULL), f = tvmgo_any_object(tvmgo_global_get("ffi.Array", 9));
+  TVMFFIAny r, s = SHAPE(7, 8), none_at_all = shape(0, NULL);
+  TVMFFIAny f = tvmgo_any_object(tvmgo_global_get("ffi.Array", 9));
   int64_t many[40] = {[39] = 5};
   TVMFFIAny long_shape = shape(40, many);
   CHECK_OK(B("call_tir_dyn", &r, f, i(1), raw("x"), s));
@@ -289,6 +290,34 @@ static void test_call_tir_dyn(void) {
   CHECK_FAILS(B("call_tir_dyn", &r, f), TVMGO_TYPE_ERROR, "");
   CHECK_FAILS(B("call_tir_dyn", &r, none(), s), TVMGO_TYPE_ERROR, "None");
   tvmgo_any_clear(&s), tvmgo_any_clear(&none_at_all), tvmgo_any_clear(&f), tvmgo_any_clear(&long_shape);
+}
+
+static void test_alloc_tensor(void) {
+  TVMFFIAny r, dims = SHAPE(2, 3), negative = SHAPE(-1, 3), huge = SHAPE(INT64_MAX, 2), scalar = (TVMFFIAny){0};
+  tvmgo_vm_account* a = tvmgo_vm_account_new(NULL, 0);
+  TVMFFIAny s = tvmgo_any_object(tvmgo_vm_storage_new(a, (DLDevice){kDLCPU, 0}, 4096, dtype("uint8").v_dtype, NULL));
+  REQUIRE(s.v_obj != NULL);
+  CHECK_OK(B("alloc_tensor", &r, s, i(64), dims, dtype("float32")));
+  DLTensor* t = tvmgo_tensor_dl(r.v_obj);
+  CHECK(t->ndim == 2 && t->shape[1] == 3 && t->byte_offset == 64 && t->dtype.code == kDLFloat);
+  tvmgo_any_clear(&r);
+  scalar = tvmgo_any_object(tvmgo_shape_new(NULL, 0));
+  CHECK_OK(B("alloc_tensor", &r, s, i(4092), scalar, raw("float32"), raw("global")));
+  CHECK_EQ_INT(tvmgo_tensor_dl(r.v_obj)->ndim, 0);
+  tvmgo_any_clear(&r);
+  CHECK_FAILS(B("alloc_tensor", &r, s, i(4080), dims, dtype("float32")), TVMGO_VALUE_ERROR,
+              "vm.builtin.alloc_tensor: allocate tensor: 24 bytes at offset 4080 do not fit");
+  CHECK_FAILS(B("alloc_tensor", &r, s, i(-8), dims, dtype("float32")), TVMGO_VALUE_ERROR, "negative: -8");
+  CHECK_FAILS(B("alloc_tensor", &r, s, i(INT64_MAX), dims, dtype("float32")), TVMGO_VALUE_ERROR, "do not fit");
+  CHECK_FAILS(B("alloc_tensor", &r, s, i(0), negative, dtype("float32")), TVMGO_VALUE_ERROR, "negative");
+  CHECK_FAILS(B("alloc_tensor", &r, s, i(0), huge, dtype("float32")), TVMGO_VALUE_ERROR, "2^63");
+  CHECK_FAILS(B("alloc_tensor", &r, s, i(0), dims, i(3)), TVMGO_TYPE_ERROR, "argument 3 must be a dtype");
+  CHECK_FAILS(B("alloc_tensor", &r, s, i(0), dims, raw("floot")), TVMGO_VALUE_ERROR, "argument 3");
+  CHECK_FAILS(B("alloc_tensor", &r, dims, i(0), dims, dtype("float32")), TVMGO_TYPE_ERROR, "vm.Storage");
+  CHECK_FAILS(B("alloc_tensor", &r, s, i(0), dims), TVMGO_TYPE_ERROR, "");
+  tvmgo_any_clear(&s), tvmgo_any_clear(&dims), tvmgo_any_clear(&negative), tvmgo_any_clear(&huge);
+  tvmgo_any_clear(&scalar);
+  tvmgo_vm_account_release(a);
 }
 
 static int keep_last(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
@@ -360,6 +389,7 @@ int main(int argc, char** argv) {
   RUN(test_offsets);
   RUN(test_to_device);
   RUN(test_call_tir_dyn);
+  RUN(test_alloc_tensor);
   RUN(test_debug_func);
   RUN(test_override);
   RUN(test_allocations);

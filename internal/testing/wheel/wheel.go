@@ -39,6 +39,16 @@ func projectRoot() (string, error) {
 	return "", err
 }
 
+// Root returns the folder that contains go.mod.
+func Root(t testing.TB) string {
+	t.Helper()
+	root, err := projectRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
 // Command returns a Python command that writes no compiled files. If the wheels are missing, the test is skipped; on CI
 // it fails.
 func Command(t testing.TB, args ...string) *exec.Cmd {

@@ -76,6 +76,7 @@ func TestFile_WhatCannotBeInspected(t *testing.T) {
 		{write("text.so", "hello\n"), "text: give the shared library (.so)"},
 		{write("data.so", "\x01\x02"), "unknown data"},
 		{write("lib.a", "!<arch>\nx"), "a static library: link it first, with cc -shared"},
+		{write("model.ro", "\x1e\x15\x42\x2f\xde\x25\xd2\x04"), "a Relax executable without its functions: give the"},
 		{write("x.npy", "\x93NUMPY\x01\x00"), "an array in NumPy's format"},
 		{write("magic.so", "\x7fELF"), "truncated: the file ends after 4 bytes, inside its header"},
 		{write("half.so", string(whole[:len(whole)/2])), "truncated: a segment needs "},

@@ -16,6 +16,8 @@ var magics = []struct{ magic, what string }{
 	{"PK\x03\x04", "a zip archive: unpack it first"},
 	{"\x28\xb5\x2f\xfd", "zstd data: unpack it first"},
 	{"\x93NUMPY", "an array in NumPy's format: give the module, not its data"},
+	{"\x1d\x15\x42\x2f\xde\x25\xd2", "a Relax executable without its functions: give the library (.so) that contains it"},
+	{"\x1e\x15\x42\x2f\xde\x25\xd2", "a Relax executable without its functions: give the library (.so) that contains it"},
 	{"#!", "a script: give the shared library (.so)"},
 }
 

@@ -86,12 +86,20 @@ func (c *Contents) addModules(b *blob.Blob) {
 			c.damage(ModuleProblem(e.Kind, err))
 		}
 		node.Device = device
+		if modulekind.FormOf(e.Kind) == modulekind.Program {
+			if node.Program, err = programOf(e.Payload, b.Layout); err != nil {
+				c.damage(ModuleProblem(e.Kind, err))
+			}
+		}
 		c.Blob.Modules = append(c.Blob.Modules, node)
 	}
 }
 
 // ModuleProblem describes a module whose payload cannot be read.
 func ModuleProblem(kind string, err error) string {
+	if modulekind.FormOf(kind) == modulekind.Program { // its errors have remedies
+		return "module " + kind + ": " + err.Error()
+	}
 	return "module " + kind + ": " + err.Error() + cure(err)
 }
 

@@ -107,13 +107,14 @@ type Blob struct {
 
 // Module is a node of the import tree. Number 0 is the root.
 type Module struct {
-	Index       int     `json:"index"`
-	Kind        string  `json:"kind"` // "library" is the file itself
-	PayloadSize int64   `json:"payload_size"`
-	Imports     []int   `json:"imports"`
-	Loader      string  `json:"loader,omitempty"` // the package to import for the loader
-	Device      *Device `json:"device,omitempty"`
-	Unsupported string  `json:"unsupported,omitempty"` // why this version cannot run it
+	Index       int      `json:"index"`
+	Kind        string   `json:"kind"` // "library" is the file itself
+	PayloadSize int64    `json:"payload_size"`
+	Imports     []int    `json:"imports"`
+	Loader      string   `json:"loader,omitempty"` // the package to import for the loader
+	Device      *Device  `json:"device,omitempty"`
+	Program     *Program `json:"program,omitempty"`
+	Unsupported string   `json:"unsupported,omitempty"` // why this version cannot run it
 }
 
 // Device describes a module of device code.

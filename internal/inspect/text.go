@@ -159,12 +159,18 @@ func (p *printer) module(m *Module, depth int, seen bool) {
 	if m.Device != nil {
 		text += fmt.Sprintf(", %s, code %d bytes", Shown(m.Device.Format), m.Device.CodeSize)
 	}
+	if m.Program != nil {
+		text += fmt.Sprintf(", bytecode of file version %d", m.Program.FileVersion)
+	}
 	if m.Loader != "" {
 		text += ", loaded by " + m.Loader
 	}
 	p.line("  %s", text)
 	if m.Unsupported != "" {
 		p.line("  %s  %s", indent, m.Unsupported)
+	}
+	if m.Program != nil {
+		p.program(indent, m.Program)
 	}
 	if m.Device == nil {
 		return

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
+	"tvmgo/blob/vmcode"
 	"tvmgo/dlpack"
 	"tvmgo/internal/modulekind"
 )
@@ -76,7 +77,9 @@ func payload(t testing.TB, k *modulekind.Kind, layout blob.Layout) []byte {
 		require.NoError(t, w.Tensor(blob.Tensor{DType: dlpack.Int8, Shape: []int64{1}, Data: []byte{1}}))
 		w.Str("default")
 	case modulekind.Program:
-		w.Str("bytes")
+		return made((&vmcode.Executable{Code: []vmcode.Instruction{{Op: vmcode.Ret}},
+			Functions: []vmcode.Function{{Kind: vmcode.Bytecode, Name: "main", End: 1, Arity: 1, Registers: 1,
+				Parameters: []string{"x"}}}}).EncodePayload(layout))
 	case modulekind.SymbolGraph:
 		w.Str("symbol")
 		w.Str("{}")

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tvmgo/blob"
+	"tvmgo/blob/vmcode"
 	"tvmgo/internal/modulekind"
 )
 
@@ -49,6 +50,8 @@ func split(kind string, payload []byte, layout blob.Layout) (*contents, error) {
 		err = c.splitObject(payload)
 	case modulekind.Constants:
 		err = c.splitConstants(payload)
+	case modulekind.Program:
+		err = c.splitProgram(payload, layout)
 	default:
 		c.splitGraph(form, payload)
 		c.add(Payload, "", "bin", payload)
@@ -115,6 +118,22 @@ func (c *contents) splitObject(payload []byte) error {
 	}
 	c.functions = m.Functions
 	c.add(Code, "", "o", m.Object)
+	return nil
+}
+
+// splitProgram adds the instructions as text. They are also in the payload.
+func (c *contents) splitProgram(payload []byte, layout blob.Layout) error {
+	e, err := vmcode.ParsePayload(payload, layout)
+	if err != nil {
+		return err
+	}
+	for _, f := range e.Functions {
+		if f.Kind != vmcode.Packed {
+			c.functions = append(c.functions, f.Name)
+		}
+	}
+	c.add(Instructions, "", "vm.txt", []byte(e.Text()))
+	c.add(Payload, "", "bin", payload)
 	return nil
 }
 

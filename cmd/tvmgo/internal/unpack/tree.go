@@ -63,6 +63,8 @@ const (
 	Constants Role = "constants" // names, types and shapes, and the symbols that need them
 	Graph     Role = "graph"
 	Payload   Role = "payload"
+
+	Instructions Role = "instructions" // of an executable, as text
 )
 
 // newTree makes a tree from a report, without modules.

@@ -419,6 +419,18 @@ int tvmgo_pool_trim(DLDevice dev, int64_t* freed) {
   return give_to_device(d, list, freed);
 }
 
+int tvmgo_pool_trim_all(int64_t* freed) {
+  int64_t some;
+  int rc = 0;
+  *freed = 0;
+  for (int type = 0; type < TVMGO_MAX_DEVICE_TYPE; type++)
+    for (pool* d = atomic_load_explicit(&pools[type], memory_order_acquire); d != NULL; d = d->next) {
+      if (tvmgo_pool_trim(d->dev, &some) != 0) rc = -1;
+      *freed += some;
+    }
+  return rc;
+}
+
 void tvmgo_pool_stats(DLDevice dev, tvmgo_workspace_stats* out) {
   *out = (tvmgo_workspace_stats){0};
   pool* d = find_pool(dev);

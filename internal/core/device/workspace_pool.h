@@ -31,6 +31,8 @@ void tvmgo_pool_after_sync(DLDevice dev, tvmgo_pool_mark mark);
 
 /* Returns all idle memory to the device; *freed is its number of bytes. */
 int tvmgo_pool_trim(DLDevice dev, int64_t* freed);
+/* The same for every device that has a pool. */
+int tvmgo_pool_trim_all(int64_t* freed);
 
 typedef struct {
   int64_t held, in_use, peak; /* bytes; peak is the most that in_use ever was */

@@ -1,5 +1,6 @@
 /* Arguments of the global functions vm.builtin.*. */
 #include "vm/builtins.h"
+#include "vm/engine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -83,6 +84,4 @@ void tvmgo_vm_dtype_text(DLDataType t, char* buf) {
   snprintf(buf, TVMGO_VM_DTYPE_TEXT, "(code %d, %d bits, %d lanes)", (int)t.code, (int)t.bits, (int)t.lanes);
 }
 
-int tvmgo_vm_is_closure(const TVMFFIAny* v) {
-  return tvmgo_any_is_object(v) && strcmp(tvmgo_type_name(v->type_index), "relax.vm.Closure") == 0;
-}
+int tvmgo_vm_is_closure(const TVMFFIAny* v) { return v->type_index == tvmgo_vm_closure_type(); }

@@ -224,13 +224,21 @@ func TestArtifacts_GPUModulesLoadAndNameTheCure(t *testing.T) {
 func TestArtifacts_OtherKindsAreNamed(t *testing.T) {
 	noLeaks(t)
 	for file, kind := range map[string]string{
-		"modern/relax_mlp.so":  "relax.VMExecutable",
-		"classic/graph_mlp.so": "GraphExecutorFactory",
+		"modern/relax_mlp.so": "relax.VMExecutable",
 	} {
 		_, err := runtime.Load(ctx, artifacts+file)
 		requireError(t, err, runtime.ErrNotFound, file, kind, "this version cannot run")
 		require.NotContains(t, err.Error(), "import")
 	}
+}
+
+// Without the package that runs it, a model is data.
+func TestArtifacts_ModelsNameTheirPackage(t *testing.T) {
+	noLeaks(t)
+	m := modules.Load(t, artifacts+"classic/graph_mlp.so")
+	require.Equal(t, "GraphExecutorFactory", m.Kind())
+	_, err := m.Function("default")
+	requireError(t, err, runtime.ErrNotSupported, "GraphExecutorFactory", "import tvmgo/runtime/graph")
 }
 
 // The linker variable makes dlopen resolve all symbols immediately, so every file must be a copy.

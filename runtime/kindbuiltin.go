@@ -42,6 +42,7 @@ var forms = map[modulekind.Form]form{
 	modulekind.Device:    {"NewDeviceSource", datamodule.LoadDeviceSource, nil, loadDeviceFile},
 	modulekind.Shaders:   {"NewVulkanSource", datamodule.LoadVulkanSource, nil, loadVulkanFile},
 	modulekind.Metal:     {load: datamodule.LoadOpaque},
+	modulekind.GraphText: {load: datamodule.LoadOpaque},
 	modulekind.Opaque:    {load: datamodule.LoadOpaque},
 }
 

@@ -111,6 +111,13 @@ type ImportsWatcher interface {
 	ImportsChanged(list func() ([]*Module, error))
 }
 
+// ModuleKnower is implemented by a ModuleImpl whose functions keep its module alive.
+type ModuleKnower interface {
+	// SetModule gets the handle of the module (TVMFFIObjectHandle) once, before any other method is called. It is valid
+	// until Close.
+	SetModule(handle uintptr)
+}
+
 // ModuleBase is embedded by implementations of ModuleImpl. SaveToFile, SaveToBinary and GetSource return
 // ErrNotSupported; the other methods return nothing.
 type ModuleBase struct{}
@@ -181,8 +188,11 @@ func newGoModule(kind string, properties int, impl ModuleImpl, payload object) (
 	if payload != 0 {
 		payload.retain()
 	}
-	if i, ok := impl.(interface{ setModule(self object) }); ok {
+	switch i := impl.(type) {
+	case interface{ setModule(self object) }:
 		i.setModule(o)
+	case ModuleKnower:
+		i.SetModule(uintptr(o))
 	}
 	return o, nil
 }

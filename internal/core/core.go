@@ -12,6 +12,7 @@ import (
 	_ "tvmgo/internal/core/call"
 	_ "tvmgo/internal/core/container"
 	_ "tvmgo/internal/core/device"
+	_ "tvmgo/internal/core/executor"
 	_ "tvmgo/internal/core/loader"
 	_ "tvmgo/internal/core/object"
 	_ "tvmgo/internal/core/parallel"

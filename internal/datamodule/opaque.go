@@ -16,8 +16,15 @@ func LoadOpaque(p Payload) (Module, error) {
 	return &opaque{payload: p}, nil
 }
 
-// Function finds none: the functions are not known.
-func (m *opaque) Function(name string) (Function, error) { return nil, fault.NotFound }
+// Function finds none: the functions are not known. If a package runs such modules, the error names it.
+func (m *opaque) Function(name string) (Function, error) {
+	if path := blob.LoaderImport(m.payload.Kind); path != "" {
+		return nil, fault.New("get function", fault.NotSupported,
+			"function %q: nothing here can run modules of kind %q: import %s, or use a libtvmgo that was built with it",
+			name, m.payload.Kind, path)
+	}
+	return nil, fault.NotFound
+}
 
 func (m *opaque) SaveToBinary() ([]byte, error) { return m.SaveToBinaryFor(blob.Modern) }
 

@@ -1,9 +1,7 @@
 package modulekind
 
-const noGraphExecutor = "this version cannot run graph executor files: run them with Apache TVM, or export the " +
-	"functions alone, without the graph"
-
+// Graphs of TVM's graph executor with their parameters; the second name is that of TVM before v0.8.
 var (
-	_ = register(Kind{Name: "GraphExecutorFactory", Form: GraphText, Unsupported: noGraphExecutor})
-	_ = register(Kind{Name: "GraphRuntimeFactory", Form: GraphText, Unsupported: noGraphExecutor})
+	_ = register(Kind{Name: "GraphExecutorFactory", Form: GraphText, Import: "tvmgo/runtime/graph"})
+	_ = register(Kind{Name: "GraphRuntimeFactory", Form: GraphText, Import: "tvmgo/runtime/graph"})
 )

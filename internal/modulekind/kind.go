@@ -30,7 +30,7 @@ const (
 )
 
 // loads lists the forms whose modules can be loaded, if only to save them again.
-var loads = []Form{Opaque, Device, Shaders, Metal, Source, Object, Constants}
+var loads = []Form{Opaque, Device, Shaders, Metal, Source, Object, Constants, GraphText}
 
 // Kind describes a kind of module. It must not be changed.
 type Kind struct {
@@ -45,8 +45,8 @@ type Kind struct {
 	Files []Format
 	// Creator is the global function by which C and Python make such a module; may be empty.
 	Creator string
-	// Import is the package of this module that runs modules of the kind; empty if there is none. It enables the device
-	// type Name.
+	// Import is the package of this module that runs modules of the kind; empty if there is none. That of a device
+	// enables the device type Name.
 	Import string
 	// Unsupported says why no program can use modules of the kind, and what to do instead; may be empty.
 	Unsupported string

@@ -4,6 +4,7 @@ package all
 
 import (
 	_ "tvmgo/runtime/cuda"
+	_ "tvmgo/runtime/graph"
 	_ "tvmgo/runtime/opencl"
 	_ "tvmgo/runtime/vulkan"
 )

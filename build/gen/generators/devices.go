@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// registersDevice is a call that registers a device, in C or Go.
-var registersDevice = regexp.MustCompile(`\b(tvmgo_device_builtin|TVMGODeviceAPIRegister|runtime\.RegisterDeviceAPI)\(`)
+// registersDevice is a call that registers a device, in C or Go, or a kind of module.
+var registersDevice = regexp.MustCompile(
+	`\b(tvmgo_device_builtin|TVMGODeviceAPIRegister|runtime\.RegisterDeviceAPI|runtime\.RegisterModuleKind)\(`)
 
-// findDevices returns the packages in the folders of runtime that register devices, sorted, without those that package
-// runtime itself imports.
+// findDevices returns the packages in the folders of runtime that register devices or kinds of modules, sorted, without
+// those that package runtime itself imports.
 func findDevices(root string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(root, "runtime", "*", "*.*"))
 	if err != nil {

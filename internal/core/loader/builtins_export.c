@@ -1,5 +1,5 @@
-/* runtime.ModulePackImports*: the imports of a module in forms for a compiler. The bodies are in Go, in a
- * package that a program may leave out; the names are here, so that C's first call finds them. */
+/* Functions whose bodies are in Go, in a package that a program may leave out. The names are here, so that C's first
+ * call finds them. */
 #include "loader/loader.h"
 #include "object/fork.h"
 
@@ -7,19 +7,34 @@
 __attribute__((weak)) int tvmgoCallGlobal(const char* name, const char* provider, const TVMFFIAny* args, int32_t n,
                                           TVMFFIAny* result);
 
+/* The packages, by the flag of the function. */
+static const char* const providers[] = {"tvmgo/export", "tvmgo/runtime/graph"};
+enum { EXPORT, GRAPH };
+
 static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const char* name = ((const tvmgo_builtin*)self)->name;
   if (tvmgoCallGlobal == NULL)
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: this build of the core is without Go: link the whole library",
                        name);
   if (tvmgo_enter_go(name) != 0) return -1;
-  return tvmgoCallGlobal(name, "tvmgo/export", args, n, result);
+  return tvmgoCallGlobal(name, providers[((const tvmgo_builtin*)self)->flag], args, n, result);
 }
 
 __attribute__((constructor(110))) static void register_builtins(void) {
-  static const char* const names[] = {
-      "runtime.ModulePackImportsToC",       "runtime.ModulePackImportsToLLVM", "runtime.ModulePackImportsToTensor",
-      "runtime.ModulePackImportsToNDArray", "runtime.ModuleImportsBlobName",
+  static const struct {
+    const char* name;
+    int provider;
+  } table[] = {
+      {"runtime.ModulePackImportsToC", EXPORT},
+      {"runtime.ModulePackImportsToLLVM", EXPORT},
+      {"runtime.ModulePackImportsToTensor", EXPORT},
+      {"runtime.ModulePackImportsToNDArray", EXPORT},
+      {"runtime.ModuleImportsBlobName", EXPORT},
+      {"tvm.graph_executor.create", GRAPH},
+      {"tvm.graph_executor_cuda_graph.create", GRAPH},
+      {"tvm.graph_executor_debug.create", GRAPH},
+      {"tvm.graph_executor_factory.create", GRAPH},
   };
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) tvmgo_global_builtin(names[i], call_hook);
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    tvmgo_global_builtin_flag(table[i].name, call_hook, table[i].provider);
 }

@@ -2,6 +2,8 @@
 
 /* kinds whose modules are loaded */
 #define TVMGO_KINDS(X) \
+  X("GraphExecutorFactory") \
+  X("GraphRuntimeFactory") \
   X("c") \
   X("const_loader") \
   X("cuda") \

@@ -33,12 +33,13 @@ func requireSound(t testing.TB, data []byte, numbering vmcode.Numbering) {
 	require.NoError(t, err)
 	require.NotContains(t, e.Text(), "operation(")
 	require.Contains(t, e.Stats(), "Globals")
+	require.Len(t, e.Signatures(), len(e.Functions))
 	same := must.Get(vmcode.Parse(again, e.Form.Numbering))(t)
 	require.Equal(t, again, must.Get(same.Encode(e.Form))(t))
 }
 
 // bounded is the memory that parsing, printing and writing of n bytes may take.
-func bounded(n int) uint64 { return uint64(200*n + 1<<16) }
+func bounded(n int) uint64 { return uint64(400*n + 1<<16) }
 
 func TestParse_EveryTruncation(t *testing.T) {
 	mlp, _ := artifact(t)

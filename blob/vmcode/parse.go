@@ -232,8 +232,6 @@ func (f *file) setScopes(r *blob.Reader, list []scopeEntry) {
 			return
 		}
 		switch c := &f.Constants[s.constant]; {
-		case c.Kind != TensorConstant:
-			fail("only tensors have a memory scope, not a %s", c.Kind)
 		case s.scope == "":
 			fail("the scope is empty")
 		case c.Scope != "":

@@ -1,7 +1,9 @@
 package vmcode_test
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -169,6 +171,21 @@ func TestEncode_OrderOfScopes(t *testing.T) {
 	again := must.Get(vmcode.Parse(must.Get(e.Encode(vmcode.Form{Version: 2}))(t), vmcode.Modern))(t)
 	require.Equal(t, []string{"", "b", "global.texture"},
 		[]string{again.Constants[0].Scope, again.Constants[6].Scope, again.Constants[7].Scope})
+}
+
+// TVM writes scopes in the order of a hash table: here the other way round.
+func TestEncode_KeepsTheOrderOfScopes(t *testing.T) {
+	e := program()
+	e.Constants = append(e.Constants, e.Constants[0])
+	e.Constants[0].Scope, e.Constants[6].Scope = "first", "other"
+	data := must.Get(e.Encode(vmcode.Form{Version: 2}))(t)
+	at := bytes.Index(data, []byte("\x00\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00first"))
+	size := 8 + 8 + 5
+	turned := slices.Concat(data[:at], data[at+size:at+2*size], data[at:at+size], data[at+2*size:])
+	require.NotEqual(t, data, turned)
+	again := must.Get(vmcode.Parse(turned, vmcode.Modern))(t)
+	equal(t, e, again)
+	require.Equal(t, turned, must.Get(again.Encode(vmcode.Form{Version: 2}))(t))
 }
 
 func TestText_OfAllInstructions(t *testing.T) {

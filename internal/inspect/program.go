@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,12 +20,15 @@ type Program struct {
 
 // ProgramFunction is a function of the executable itself.
 type ProgramFunction struct {
-	Name         string    `json:"name"`
-	Parameters   []string  `json:"parameters"`             // "" for one without a name
-	Compiled     bool      `json:"compiled,omitempty"`     // it is code of an imported library, not instructions
-	Instructions int       `json:"instructions,omitempty"` // their number
-	Registers    int       `json:"registers"`
-	Storages     []Storage `json:"storages"` // its memory plan
+	Name         string         `json:"name"`
+	Arity        int            `json:"arity"`
+	Parameters   []string       `json:"parameters"`             // their names, which may be fewer
+	Types        map[int]string `json:"types,omitempty"`        // of parameters, by number, as in TVM's scripts
+	Result       string         `json:"result,omitempty"`       // its type, if it is known
+	Compiled     bool           `json:"compiled,omitempty"`     // it is code of an imported library, not instructions
+	Instructions int            `json:"instructions,omitempty"` // their number
+	Registers    int            `json:"registers"`
+	Storages     []Storage      `json:"storages"` // its memory plan
 }
 
 // Storage is memory that a function allocates for tensors.
@@ -57,6 +61,7 @@ func programOf(payload []byte, layout blob.Layout) (*Program, error) {
 			p.Constants.Bytes += int64(len(c.Tensor.Data))
 		}
 	}
+	signatures := e.Signatures()
 	for i := range e.Functions {
 		f := &e.Functions[i]
 		if f.Kind == vmcode.Packed {
@@ -64,9 +69,13 @@ func programOf(payload []byte, layout blob.Layout) (*Program, error) {
 			continue
 		}
 		g := ProgramFunction{Name: f.Name, Compiled: f.Kind == vmcode.CompiledVM, Instructions: f.End - f.Begin,
-			Registers: f.Registers, Parameters: slices.Clone(f.Parameters), Storages: []Storage{}}
-		for len(g.Parameters) < f.Arity {
-			g.Parameters = append(g.Parameters, "")
+			Registers: f.Registers, Arity: f.Arity, Parameters: append([]string{}, f.Parameters...),
+			Result: signatures[i].Result.Text, Storages: []Storage{}}
+		for k, t := range signatures[i].Parameters {
+			if g.Types == nil {
+				g.Types = map[int]string{}
+			}
+			g.Types[k] = t.Text
 		}
 		for _, s := range e.Storages(f) {
 			t := Storage{Instruction: s.Instruction, Device: s.Device, Scope: s.Scope, Tensors: s.Tensors}
@@ -99,18 +108,17 @@ func (p *printer) program(indent string, m *Program) {
 }
 
 func (p *printer) programFunction(indent string, f *ProgramFunction) {
-	parameters := make([]string, len(f.Parameters))
-	for i, name := range f.Parameters {
-		parameters[i] = Shown(name)
-		if name == "" {
-			parameters[i] = fmt.Sprintf("%%%d", i)
-		}
-	}
 	what := fmt.Sprintf("%d instructions", f.Instructions)
 	if f.Compiled {
 		what = "compiled"
 	}
-	p.line("  %s    %s(%s): %s, %d registers", indent, Shown(f.Name), strings.Join(parameters, ", "), what, f.Registers)
+	p.line("  %s    %s(%s): %s, %d registers", indent, Shown(f.Name), f.parameters(), what, f.Registers)
+	for _, i := range slices.Sorted(maps.Keys(f.Types)) {
+		p.line("  %s      %s: %s", indent, f.parameter(i), Shown(f.Types[i]))
+	}
+	if f.Result != "" {
+		p.line("  %s      result: %s", indent, Shown(f.Result))
+	}
 	known, unknown := int64(0), 0
 	for _, s := range f.Storages {
 		size, device, scope := "size depends on shapes", fmt.Sprintf("device %d", s.Device), ""
@@ -136,4 +144,26 @@ func (p *printer) programFunction(indent string, f *ProgramFunction) {
 		}
 		p.line("  %s      memory: %s", indent, text)
 	}
+}
+
+// parameter returns the name of a parameter, or its register.
+func (f *ProgramFunction) parameter(i int) string {
+	if i < len(f.Parameters) && f.Parameters[i] != "" {
+		return Shown(f.Parameters[i])
+	}
+	return fmt.Sprintf("%%%d", i)
+}
+
+// parameters lists the parameters. There may be many without names.
+func (f *ProgramFunction) parameters() string {
+	const most = 16
+	var names []string
+	for i := range f.Arity {
+		if i >= len(f.Parameters) && i >= most {
+			names = append(names, fmt.Sprintf("… %%%d", f.Arity-1))
+			break
+		}
+		names = append(names, f.parameter(i))
+	}
+	return strings.Join(names, ", ")
 }

@@ -44,17 +44,20 @@ func TestWriteText_Program(t *testing.T) {
 	bytes := func(n int64) *int64 { return &n }
 	p := &printer{}
 	p.program("", &Program{Functions: []ProgramFunction{
-		{Name: "a\x1bb", Parameters: []string{"x", "", "\n"}, Instructions: 3, Registers: 9, Storages: []Storage{
-			{Instruction: 1, Bytes: bytes(64), Device: 1, Scope: "global.texture", Tensors: 2},
-			{Instruction: 2, Device: -1, Scope: "global"}}},
-		{Name: "c", Compiled: true, Registers: 5},
+		{Name: "a\x1bb", Arity: 4, Parameters: []string{"x", "", "\n"}, Instructions: 3,
+			Types: map[int]string{1: "R.Object"}, Result: "R.Shape([n])", Registers: 9, Storages: []Storage{
+				{Instruction: 1, Bytes: bytes(64), Device: 1, Scope: "global.texture", Tensors: 2},
+				{Instruction: 2, Device: -1, Scope: "global"}}},
+		{Name: "c", Compiled: true, Arity: 900, Registers: 5},
 	}, Constants: ProgramConstants{Count: 3, Tensors: 1, Bytes: 40}, Calls: []string{"k", "vm.builtin.copy"}})
 	require.Equal(t, strings.Join([]string{
-		`      "a\x1bb"(x, %1, "\n"): 3 instructions, 9 registers`,
+		`      "a\x1bb"(x, %1, "\n", %3): 3 instructions, 9 registers`,
+		`        %1: R.Object`,
+		`        result: R.Shape([n])`,
 		`        storage of instruction 1: 64 bytes on device 1 global.texture, tensors: 2`,
 		`        storage of instruction 2: size depends on shapes on the host, tensors: 0`,
 		`        memory: 2 storages, 64 bytes and 1 whose size depends on shapes`,
-		`      c(): compiled, 5 registers`,
+		`      c(%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, … %899): compiled, 5 registers`,
 		`      constants: 3, with 40 bytes in 1 tensors`,
 		`      calls: k, vm.builtin.copy`, ""}, "\n"), p.text.String())
 }

@@ -141,8 +141,9 @@ func (t *Type) property(text string) {
 	}
 	t.Dims = []string{}
 	for _, d := range splitArguments(text[1 : len(text)-1]) {
-		if number, ok := strings.CutPrefix(d, "T.int64("); ok && strings.Count(d, "(") == 1 {
-			d = strings.TrimSuffix(number, ")")
+		number := strings.TrimSuffix(strings.TrimPrefix(d, "T.int64("), ")")
+		if _, err := strconv.ParseInt(number, 10, 64); err == nil {
+			d = number
 		}
 		t.Dims = append(t.Dims, d)
 	}

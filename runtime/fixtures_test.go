@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 	if work != "" {
 		os.Exit(m.Run())
 	}
+	runtime.SetWorkspaceIdleTime(0) // tests count what is idle
 	dir, err := os.MkdirTemp("", "tvmgo-runtime-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -6,6 +6,8 @@ package runtime
 import "C"
 
 import (
+	"time"
+
 	"tvmgo/dlpack"
 	"tvmgo/internal/fault"
 )
@@ -75,6 +77,7 @@ type WorkspaceStats struct {
 	Peak   int64 // the maximum of bytes lent out at one time; on the CPU, the sum of the recent maximum of each thread
 	Hits   int64 // requests served from idle memory; on the CPU they are counted when the workspace is returned
 	Misses int64 // requests that needed more memory of the device
+	Limit  int64 // of Held, set by SetWorkspaceLimit; 0: none
 }
 
 // WorkspaceMemory reports the workspaces of a device. For a device that manages workspaces itself only Held and InUse
@@ -85,7 +88,7 @@ func WorkspaceMemory(dev dlpack.Device) (WorkspaceStats, error) {
 		return WorkspaceStats{}, err
 	}
 	return WorkspaceStats{Held: int64(c.held), InUse: int64(c.in_use), Peak: int64(c.peak),
-		Hits: int64(c.hits), Misses: int64(c.misses)}, nil
+		Hits: int64(c.hits), Misses: int64(c.misses), Limit: int64(c.limit)}, nil
 }
 
 // TrimWorkspaces returns idle workspaces to the device, and reports how many bytes. It does not touch the workspaces
@@ -94,4 +97,20 @@ func WorkspaceMemory(dev dlpack.Device) (WorkspaceStats, error) {
 func TrimWorkspaces(dev dlpack.Device) (int64, error) {
 	o, err := result("trim workspaces", C.tvmgo_bridge_workspace_trim(cDevice(dev)))
 	return int64(o), err
+}
+
+// SetWorkspaceLimit limits the bytes that the pool of a device holds, for workspaces and for the storages of the
+// virtual machine; 0 means no limit. It returns the limit before. A request beyond the limit returns idle memory to
+// the device first; if that is not enough, it fails with ErrOutOfMemory, and everything else goes on. On the CPU, the
+// workspaces of generated code do not count. The error is ErrNotSupported for a device that manages workspaces itself.
+func SetWorkspaceLimit(dev dlpack.Device, bytes int64) (int64, error) {
+	o, err := result("limit workspaces", C.tvmgo_bridge_workspace_set_limit(cDevice(dev), C.int64_t(bytes)))
+	return int64(o), err
+}
+
+// SetWorkspaceIdleTime sets how long the pools of all devices may keep memory that nobody uses, and returns the time
+// before. Memory goes back to its device within a quarter more than this time. The default is 10 s; 0 means that
+// memory stays in the pools until TrimWorkspaces, or until the pools hold much more than was lately in use.
+func SetWorkspaceIdleTime(d time.Duration) time.Duration {
+	return time.Duration(C.tvmgo_idle_set_time(C.int64_t(max(d, 0))))
 }

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -106,6 +107,39 @@ func TestWorkspace_GlobalFunctions(t *testing.T) {
 	require.Equal(t, int64(5120), call(t, global(t, "tvmgo.workspace.trim"), int(dlpack.CPU), 0))
 	requireError(t, must.Fail(global(t, "tvmgo.workspace.trim").Call(99, 0)), runtime.ErrInvalidArgument, "99")
 	require.Error(t, must.Fail(global(t, "tvmgo.workspace.stats").Call()))
+}
+
+func TestWorkspace_Limit(t *testing.T) {
+	noLeaks(t)
+	require.NoError(t, second(runtime.TrimWorkspaces(runtime.CPU)))
+	held := must.Get(runtime.WorkspaceMemory(runtime.CPU))(t).Held
+	require.Zero(t, must.Get(runtime.SetWorkspaceLimit(runtime.CPU, 16384))(t))
+	defer func() { require.NoError(t, second(runtime.SetWorkspaceLimit(runtime.CPU, 0))) }()
+	require.Equal(t, int64(16384), must.Get(runtime.WorkspaceMemory(runtime.CPU))(t).Limit)
+	w := must.Get(runtime.NewWorkspace(dlpack.Int8, []int64{12288}, runtime.CPU, nil))(t)
+	_, err := runtime.NewWorkspace(dlpack.Int8, []int64{8192}, runtime.CPU, nil)
+	requireError(t, err, runtime.ErrOutOfMemory, "8192 bytes", "12288 of 16384 bytes are in use", "raise the limit")
+	require.NoError(t, w.Close())
+	w = must.Get(runtime.NewWorkspace(dlpack.Int8, []int64{8192}, runtime.CPU, nil))(t)
+	require.NoError(t, w.Close())
+	require.NoError(t, second(runtime.TrimWorkspaces(runtime.CPU)))
+	require.Equal(t, held, must.Get(runtime.WorkspaceMemory(runtime.CPU))(t).Held)
+	requireError(t, must.Fail(runtime.SetWorkspaceLimit(runtime.CPU, -1)), runtime.ErrInvalidArgument, "negative")
+	requireError(t, must.Fail(runtime.SetWorkspaceLimit(fakeDevice(t), 1)), runtime.ErrNotSupported, "of its own")
+}
+
+func TestWorkspace_IdleTime(t *testing.T) {
+	noLeaks(t)
+	before := runtime.SetWorkspaceIdleTime(time.Millisecond)
+	defer func() { runtime.SetWorkspaceIdleTime(before) }()
+	w := must.Get(runtime.NewWorkspace(dlpack.Int8, []int64{100000}, runtime.CPU, nil))(t)
+	held := must.Get(runtime.WorkspaceMemory(runtime.CPU))(t).Held
+	require.NoError(t, w.Close())
+	require.Eventually(t, func() bool {
+		return must.Get(runtime.WorkspaceMemory(runtime.CPU))(t).Held < held-100000
+	}, time.Minute, time.Millisecond)
+	require.Equal(t, time.Millisecond, runtime.SetWorkspaceIdleTime(-5))
+	require.Zero(t, runtime.SetWorkspaceIdleTime(0))
 }
 
 func second[T any](_ T, err error) error { return err }

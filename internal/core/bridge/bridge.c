@@ -396,6 +396,13 @@ tvmgo_ret tvmgo_bridge_workspace_trim(DLDevice dev) {
   return r;
 }
 
+tvmgo_ret tvmgo_bridge_workspace_set_limit(DLDevice dev, int64_t bytes) {
+  int64_t old = 0;
+  int rc = tvmgo_workspace_set_limit(dev, bytes, &old);
+  tvmgo_ret r = {(uintptr_t)old, taken(rc)};
+  return r;
+}
+
 /* ---- values ---- */
 
 tvmgo_ret tvmgo_bridge_global_set(const char* name, size_t len, uintptr_t f, int allow_override) {

@@ -100,6 +100,8 @@ tvmgo_ret tvmgo_bridge_pinned_new(const int64_t* shape, int32_t ndim, DLDataType
 tvmgo_ret tvmgo_bridge_workspace_stats(DLDevice dev, tvmgo_workspace_stats* out);
 /* value: bytes given back. */
 tvmgo_ret tvmgo_bridge_workspace_trim(DLDevice dev);
+/* The value is the limit before. */
+tvmgo_ret tvmgo_bridge_workspace_set_limit(DLDevice dev, int64_t bytes);
 
 tvmgo_ret tvmgo_bridge_configure_threads(int n);
 tvmgo_ret tvmgo_bridge_global_set(const char* name, size_t len, uintptr_t f, int allow_override);

@@ -151,7 +151,31 @@ TVMGO_BUILTIN(workspace_trim) {
   return 0;
 }
 
-/* {"held": bytes, "in_use": bytes, "peak": bytes, "hits": n, "misses": n} */
+/* (device, bytes), 0: no limit; returns the limit before. */
+TVMGO_BUILTIN(workspace_set_limit) {
+  DLDevice dev;
+  int64_t bytes, old;
+  if (n < 1) return tvmgo_check_count(f, n, 2, 3);
+  if (arg_device(f, args, n - 1, &dev, 0, 0, NULL) != 0 || tvmgo_arg_int(f, args, n - 1, &bytes) != 0 ||
+      tvmgo_workspace_set_limit(dev, bytes, &old) != 0)
+    return -1;
+  *result = tvmgo_any_int(old);
+  return 0;
+}
+
+/* (milliseconds), 0: for ever; returns the time before. */
+TVMGO_BUILTIN(workspace_set_idle_time) {
+  static const int64_t ms = 1000000;
+  int64_t time;
+  if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_int(f, args, 0, &time) != 0) return -1;
+  if (time < 0 || time > INT64_MAX / ms)
+    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the time is %lld ms: want 0 (for ever) to %lld", f, (long long)time,
+                       (long long)(INT64_MAX / ms));
+  *result = tvmgo_any_int(tvmgo_idle_set_time(time * ms) / ms);
+  return 0;
+}
+
+/* {"held": bytes, "in_use": bytes, "peak": bytes, "hits": n, "misses": n, "limit": bytes} */
 TVMGO_BUILTIN(workspace_stats) {
   DLDevice dev;
   tvmgo_workspace_stats s;
@@ -159,7 +183,8 @@ TVMGO_BUILTIN(workspace_stats) {
   const struct {
     const char* name;
     int64_t value;
-  } entries[] = {{"held", s.held}, {"in_use", s.in_use}, {"peak", s.peak}, {"hits", s.hits}, {"misses", s.misses}};
+  } entries[] = {{"held", s.held}, {"in_use", s.in_use}, {"peak", s.peak}, {"hits", s.hits}, {"misses", s.misses},
+                 {"limit", s.limit}};
   TVMFFIObject* map = tvmgo_map_new(kTVMFFIMap);
   for (size_t i = 0; map != NULL && i < sizeof entries / sizeof *entries; i++) {
     TVMFFIAny key = {.type_index = kTVMFFIRawStr}, value = tvmgo_any_int(entries[i].value);
@@ -292,6 +317,8 @@ __attribute__((constructor(111))) static void register_builtins(void) {
       {"runtime.Device_StreamSyncFromTo", stream_sync_from_to},
       {"tvmgo.workspace.trim", workspace_trim},
       {"tvmgo.workspace.stats", workspace_stats},
+      {"tvmgo.workspace.set_limit", workspace_set_limit},
+      {"tvmgo.workspace.set_idle_time", workspace_set_idle_time},
       {"runtime.TVMTensorAllocWithScope", tensor_alloc},
       {"runtime.TVMArrayAllocWithScope", tensor_alloc},
       {"runtime.TVMTensorCopyFromTo", tensor_copy},

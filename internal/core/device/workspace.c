@@ -315,8 +315,21 @@ int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed) {
   if (dev.device_type == kDLCPU) {
     *freed += (int64_t)tvmgo_workspace_trim();
     tvmgo_threads_visit(ask_to_trim, NULL);
+    tvmgo_idle_freed(*freed);
   }
   return 0;
+}
+
+int tvmgo_workspace_set_limit(DLDevice dev, int64_t bytes, int64_t* old) {
+  static const char op[] = "limit workspaces";
+  *old = 0;
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api == NULL || api->set_device(api, dev.device_id) != 0) return tvmgo_raise_context(op);
+  if (bytes < 0) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the limit is negative: %lld", op, (long long)bytes);
+  if (dev.device_type != kDLCPU && has_own(api, dev))
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: device %s has workspaces of its own: limit its sessions", op,
+                       tvmgo_device_type_name(dev.device_type));
+  return tvmgo_pool_set_limit(api, dev, bytes, old);
 }
 
 int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out) {

@@ -27,3 +27,6 @@ int tvmgo_workspace_give_late(DLDevice dev, void* p);
  * more memory, or after they have returned some thousand blocks. */
 int tvmgo_workspace_trim_device(DLDevice dev, int64_t* freed);
 int tvmgo_workspace_stats_of(DLDevice dev, tvmgo_workspace_stats* out);
+/* Limits the bytes of workspaces and storages that the runtime holds for a device; on the CPU only storages and tensors
+ * in workspaces count, not the workspaces of threads. Not for devices with workspaces of their own. */
+int tvmgo_workspace_set_limit(DLDevice dev, int64_t bytes, int64_t* old);

@@ -150,23 +150,6 @@ static void ask(pool* d, pool_stream* s) {
 
 /* ---- back to the device ---- */
 
-/* Removes idle blocks of one stream, or of all (NULL), from the pool, the largest first, until at most keep bytes are
- * idle. Under the lock. */
-static pool_block* detach(pool* d, pool_stream* only, int64_t keep) {
-  pool_block* list = NULL;
-  for (int c = CLASSES - 1; c >= 0; c--)
-    for (pool_stream* s = only != NULL ? only : atomic_load_explicit(&d->streams, memory_order_relaxed);
-         s != NULL; s = only != NULL ? NULL : s->next)
-      while (s->idle[c] != NULL && d->stats.held - d->stats.in_use > keep) {
-        pool_block* b = s->idle[c];
-        s->idle[c] = b->next;
-        drop_block(d, b);
-        b->next = list;
-        list = b;
-      }
-  return list;
-}
-
 static int give_to_device(pool* d, pool_block* list, int64_t* bytes) {
   TVMFFIObject* error = NULL;
   for (pool_block* next; list != NULL; list = next) {
@@ -190,6 +173,58 @@ static int64_t shrink(pool* d, int64_t keep) {
   tvmgo_spin_unlock(&d->lock);
   if (give_to_device(d, list, &bytes) != 0) tvmgo_object_release(tvmgo_error_take());
   return bytes;
+}
+
+int64_t tvmgo_pool_age(int64_t ages, int64_t* freed) {
+  int64_t idle = 0;
+  *freed = 0;
+  for (int type = 0; type < TVMGO_MAX_DEVICE_TYPE; type++)
+    for (pool* d = atomic_load_explicit(&pools[type], memory_order_acquire); d != NULL; d = d->next) {
+      int64_t bytes = 0;
+      tvmgo_spin_lock(&d->lock);
+      pool_block* list = detach_old(d, d->age - ages + 1);
+      d->age++;
+      idle += d->stats.held - d->stats.in_use;
+      tvmgo_spin_unlock(&d->lock);
+      if (give_to_device(d, list, &bytes) != 0) tvmgo_object_release(tvmgo_error_take());
+      if (type == kDLCPU) *freed += bytes;
+    }
+  return idle;
+}
+
+int64_t tvmgo_pool_idle(void) {
+  int64_t idle = 0;
+  for (int type = 0; type < TVMGO_MAX_DEVICE_TYPE; type++)
+    for (pool* d = atomic_load_explicit(&pools[type], memory_order_acquire); d != NULL; d = d->next) {
+      tvmgo_spin_lock(&d->lock);
+      idle += d->stats.held - d->stats.in_use;
+      tvmgo_spin_unlock(&d->lock);
+    }
+  return idle;
+}
+
+/* Counts a request of the device, or fails if it exceeds the limit, also without idle memory. */
+static int within_limit(pool* d, size_t size, size_t nbytes) {
+  for (int round = 0;; round++) {
+    tvmgo_spin_lock(&d->lock);
+    int64_t limit = d->stats.limit, in_use = d->stats.in_use, sum = d->stats.held + d->asked + (int64_t)size;
+    int ok = limit == 0 || sum <= limit;
+    if (ok) d->asked += (int64_t)size;
+    tvmgo_spin_unlock(&d->lock);
+    if (ok) return 0;
+    if (round == 1 || shrink(d, 0) == 0)
+      return tvmgo_raise(TVMGO_MEMORY_ERROR, "allocate workspace of %zu bytes: it exceeds the memory limit of %s:%d: "
+          "%lld of %lld bytes are in use: raise the limit, or release results first", nbytes,
+                         tvmgo_device_type_name(d->dev.device_type), (int)d->dev.device_id, (long long)in_use,
+                         (long long)limit);
+  }
+}
+
+static void end_request(pool* d, size_t size) {
+  if (d == NULL) return;
+  tvmgo_spin_lock(&d->lock);
+  d->asked -= (int64_t)size;
+  tvmgo_spin_unlock(&d->lock);
 }
 
 /* ---- requests ---- */
@@ -243,14 +278,19 @@ static __attribute__((noinline)) int alloc_slow(const TVMGODeviceAPI* api, DLDev
     int64_t limit = tvmgo_workspace_idle_limit(live, d->window_peak, d->last_peak);
     tvmgo_spin_unlock(&d->lock);
     if (idle > limit) shrink(d, limit);
+    if (within_limit(d, size, nbytes) != 0) return -1;
   }
+  pool* counted = d;
   void* p = NULL;
   int rc = api->alloc_data_space(api, dev, size, 64, bytes, &p);
   if (rc != 0 && d != NULL && shrink(d, 0) > 0) { /* idle memory may be enough for the request */
     tvmgo_object_release(tvmgo_error_take());
     rc = api->alloc_data_space(api, dev, size, 64, bytes, &p);
   }
-  if (rc != 0) return tvmgo_raise_context("allocate workspace of %zu bytes", nbytes);
+  if (rc != 0) {
+    end_request(counted, size);
+    return tvmgo_raise_context("allocate workspace of %zu bytes", nbytes);
+  }
   pool_block* b = calloc(1, sizeof *b);
   if (b == NULL) tvmgo_raise_oom();
   if (b != NULL && d == NULL) d = make_pool(api, dev);
@@ -260,11 +300,13 @@ static __attribute__((noinline)) int alloc_slow(const TVMGODeviceAPI* api, DLDev
     if (api->free_data_space(api, dev, p) != 0) tvmgo_object_release(tvmgo_error_take());
     tvmgo_thread_get()->error = error;
     free(b);
+    end_request(counted, size);
     return -1;
   }
   *b = (pool_block){.address = p, .size = size, .stream = s, .class = class};
   tvmgo_spin_lock(&d->lock);
   add_block(d, b);
+  if (counted != NULL) d->asked -= (int64_t)size;
   d->stats.misses++;
   lend(d, b);
   tvmgo_spin_unlock(&d->lock);
@@ -332,6 +374,7 @@ int tvmgo_pool_free(DLDevice dev, void* p, TVMFFIStreamHandle on) {
   }
   b->idle = 1;
   b->freed = ++s->freed;
+  b->returned = d->age;
   b->next = s->idle[b->class];
   s->idle[b->class] = b;
   if (TVMGO_UNLIKELY(--d->countdown == 0)) {
@@ -343,6 +386,7 @@ int tvmgo_pool_free(DLDevice dev, void* p, TVMFFIStreamHandle on) {
   }
   tvmgo_spin_unlock(&d->lock);
   if (TVMGO_UNLIKELY(keep >= 0)) shrink(d, keep);
+  tvmgo_idle_noted();
   return 0;
 }
 
@@ -427,8 +471,22 @@ int tvmgo_pool_trim_all(int64_t* freed) {
     for (pool* d = atomic_load_explicit(&pools[type], memory_order_acquire); d != NULL; d = d->next) {
       if (tvmgo_pool_trim(d->dev, &some) != 0) rc = -1;
       *freed += some;
+      if (type == kDLCPU) tvmgo_idle_freed(some);
     }
   return rc;
+}
+
+int tvmgo_pool_set_limit(const TVMGODeviceAPI* api, DLDevice dev, int64_t bytes, int64_t* old) {
+  pool* d = find_pool(dev);
+  if (d == NULL) d = make_pool(api, dev);
+  if (d == NULL) return -1;
+  tvmgo_spin_lock(&d->lock);
+  *old = d->stats.limit;
+  d->stats.limit = bytes;
+  int64_t excess = bytes > 0 ? d->stats.held - bytes : 0, idle = d->stats.held - d->stats.in_use;
+  tvmgo_spin_unlock(&d->lock);
+  if (excess > 0) shrink(d, idle > excess ? idle - excess : 0);
+  return 0;
 }
 
 void tvmgo_pool_stats(DLDevice dev, tvmgo_workspace_stats* out) {

@@ -34,9 +34,35 @@ int tvmgo_pool_trim(DLDevice dev, int64_t* freed);
 /* The same for every device that has a pool. */
 int tvmgo_pool_trim_all(int64_t* freed);
 
+/* Limits what the pool holds, in use or idle; 0: no limit. A request beyond it returns idle memory to the device first,
+ * and fails with MemoryError if that is not enough. *old is the limit before. */
+int tvmgo_pool_set_limit(const TVMGODeviceAPI* api, DLDevice dev, int64_t bytes, int64_t* old);
+
+/* Returns memory to its device, in all pools, that was idle at each of the last `ages` calls of this function. The
+ * result is how many bytes are still idle. *freed is the number of returned bytes of the CPU. */
+int64_t tvmgo_pool_age(int64_t ages, int64_t* freed);
+int64_t tvmgo_pool_idle(void); /* bytes that are idle in all pools */
+
+/* ---- workspace_idle.c: memory that is idle for long ---- */
+
+/* A thread ages the pools while they hold idle memory, and ends when there is none; it sleeps in between. Called after
+ * a return of memory, outside of locks. */
+extern _Atomic uint32_t tvmgo_idle_watched; /* 1: there is such a thread, or none is wanted */
+void tvmgo_idle_watch(void);
+static inline void tvmgo_idle_noted(void) {
+  if (TVMGO_UNLIKELY(atomic_load_explicit(&tvmgo_idle_watched, memory_order_relaxed) == 0)) tvmgo_idle_watch();
+}
+/* How long memory may be idle, in nanoseconds: it goes back to its device within another quarter of this time. 0: for
+ * ever. The result is the time before. */
+int64_t tvmgo_idle_set_time(int64_t ns);
+/* Called after many bytes of the CPU were freed: the C library, which keeps them in its heaps, returns them to the
+ * system. */
+void tvmgo_idle_freed(int64_t bytes);
+
 typedef struct {
   int64_t held, in_use, peak; /* bytes; peak is the most that in_use ever was */
   int64_t hits, misses;       /* requests served from held memory, and requests served by the device */
   int64_t blocks;             /* behind held */
+  int64_t limit;              /* of held; 0: none */
 } tvmgo_workspace_stats;
 void tvmgo_pool_stats(DLDevice dev, tvmgo_workspace_stats* out);

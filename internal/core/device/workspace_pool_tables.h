@@ -18,6 +18,7 @@ typedef struct pool_block {
   struct pool_block* next;  /* older idle one of the class */
   struct pool_block* chain; /* in the table of addresses */
   uint64_t freed;           /* number of the return */
+  int64_t returned;         /* the pool's age at that return */
   uint32_t class;
   uint32_t idle;
 } pool_block;
@@ -44,6 +45,8 @@ typedef struct pool {
   tvmgo_workspace_stats stats;
   int64_t window_peak, last_peak; /* most bytes in use in this window of returns, and in the previous one */
   uint32_t countdown;             /* returns until the window ends */
+  int64_t age;                    /* calls of tvmgo_pool_age */
+  int64_t asked;                  /* bytes that the device is being asked for; counted only with a limit */
   _Atomic(pool_stream*) streams;
   pool_stream* by_handle[HANDLE_BUCKETS];
   pool_block** by_address;
@@ -108,4 +111,40 @@ static inline pool_stream* find_stream(pool* d, TVMFFIStreamHandle handle) {
   pool_stream* s = *handle_bucket(d, handle);
   while (s != NULL && s->handle != handle) s = s->chain;
   return s;
+}
+
+/* Removes idle blocks of one stream, or of all (NULL), from the pool, the largest first, until at most keep bytes are
+ * idle. Under the lock. */
+static inline pool_block* detach(pool* d, pool_stream* only, int64_t keep) {
+  pool_block* list = NULL;
+  for (int c = CLASSES - 1; c >= 0; c--)
+    for (pool_stream* s = only != NULL ? only : atomic_load_explicit(&d->streams, memory_order_relaxed);
+         s != NULL; s = only != NULL ? NULL : s->next)
+      while (s->idle[c] != NULL && d->stats.held - d->stats.in_use > keep) {
+        pool_block* b = s->idle[c];
+        s->idle[c] = b->next;
+        drop_block(d, b);
+        b->next = list;
+        list = b;
+      }
+  return list;
+}
+
+/* Cuts the blocks off each list that were returned before the pool had this age: lists are newest first. Under the
+ * lock. */
+static inline pool_block* detach_old(pool* d, int64_t age) {
+  pool_block* list = NULL;
+  for (pool_stream* s = atomic_load_explicit(&d->streams, memory_order_relaxed); s != NULL; s = s->next)
+    for (int c = 0; c < CLASSES; c++) {
+      pool_block** at = &s->idle[c];
+      while (*at != NULL && (*at)->returned >= age) at = &(*at)->next;
+      for (pool_block *b = *at, *next; b != NULL; b = next) {
+        next = b->next;
+        drop_block(d, b);
+        b->next = list;
+        list = b;
+      }
+      *at = NULL;
+    }
+  return list;
 }

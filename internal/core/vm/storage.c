@@ -185,11 +185,16 @@ static int same_array(const storage* s, const char* scope, int64_t offset, const
 }
 
 /* A tensor of a storage; owner is a reference that it takes over. */
-static TVMFFIObject* wrap(DLTensor* dl, storage* owner) {
+static TVMFFIObject* wrap(DLTensor* dl, size_t nbytes, storage* owner) {
   dl->data = owner->data;
   tvmgo_tensor* t = tvmgo_tensor_wrap(dl, owner, tvmgo_tensor_release_ordered);
-  if (t == NULL) tvmgo_object_release(owner);
-  return (TVMFFIObject*)t;
+  if (t == NULL) {
+    tvmgo_object_release(owner);
+    return NULL;
+  }
+  t->nbytes = nbytes; /* so that Go's garbage collector is told of it */
+  tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, (int64_t)nbytes);
+  return &t->header;
 }
 
 TVMFFIObject* tvmgo_vm_storage_tensor(TVMFFIObject* obj, int64_t offset, const int64_t* shape, int32_t ndim,
@@ -215,7 +220,7 @@ TVMFFIObject* tvmgo_vm_storage_tensor(TVMFFIObject* obj, int64_t offset, const i
   if (s->scope != NULL ? !same_array(s, scope, offset, &dl) : !is_flat(scope)) {
     if (scope == NULL) scope = s->scope;
     TVMFFIObject* own = tvmgo_vm_storage_new_array(s->account, s->dev, shape, ndim, dtype, scope);
-    return own == NULL ? NULL : wrap(&dl, (storage*)own);
+    return own == NULL ? NULL : wrap(&dl, nbytes, (storage*)own);
   }
   if ((uint64_t)offset > s->size || nbytes > s->size - (size_t)offset) {
     tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %zu bytes at offset %lld do not fit into the storage's %zu bytes", op, nbytes,
@@ -224,7 +229,7 @@ TVMFFIObject* tvmgo_vm_storage_tensor(TVMFFIObject* obj, int64_t offset, const i
   }
   dl.byte_offset = (uint64_t)offset;
   tvmgo_object_retain(s);
-  return wrap(&dl, s);
+  return wrap(&dl, nbytes, s);
 }
 
 size_t tvmgo_vm_storage_bytes(const TVMFFIObject* obj) { return ((const storage*)obj)->size; }

@@ -374,6 +374,7 @@ static void test_changing_sizes(void) {
 
 int main(int argc, char** argv) {
   check_begin(argc, argv);
+  tvmgo_idle_set_time(0); /* the tests count what is idle */
   const TVMGODeviceSpec specs[] = {
       {.struct_size = sizeof(TVMGODeviceSpec), .device_type = DEVICE, .name = "ext29", .api = &plain},
       {.struct_size = sizeof(TVMGODeviceSpec), .device_type = OWN_WORKSPACES, .name = "ext30", .api = &own},

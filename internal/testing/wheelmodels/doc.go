@@ -17,8 +17,10 @@ import (
 type Model struct {
 	Name    string // Program and Way
 	Program string // what was compiled, such as "convnet"
-	Way     string // how: "llvm", "llvm_unplanned", "llvm_compiled", "c"; or "builder": bytecode written by hand
-	Path    string // of the shared library
+	// Way says how: "llvm", "llvm_unplanned", "llvm_compiled", "c" for the CPU; "opencl" or "cuda" for these devices,
+	// with the results of the same program on the CPU; or "builder": bytecode written by hand.
+	Way  string
+	Path string // of the shared library
 
 	// Devices are the devices of the executable's list, such as "cpu" or "opencl". The host comes last.
 	Devices []string

@@ -64,12 +64,18 @@ func TestNeed_EveryModelIsThere(t *testing.T) {
 	require.Greater(t, len(programs), 25)
 }
 
+// graphs are builtins that the wheel only has if it was built for CUDA.
+var graphs = []string{"vm.builtin.cuda_graph.get_cached_alloc", "vm.builtin.cuda_graph.run_or_capture"}
+
 func TestNeed_NoBuiltinIsForgotten(t *testing.T) {
 	used := map[string]bool{}
 	for _, m := range Need(t) {
 		for _, b := range m.Builtins {
 			used[b] = true
 		}
+	}
+	for _, b := range graphs {
+		require.True(t, used[b], b)
 	}
 	for _, b := range Registered(t) {
 		family := slices.ContainsFunc(families, func(f string) bool { return strings.HasPrefix(b, f) })
@@ -95,7 +101,7 @@ func TestNeed_EveryInstructionAndKindOfOperandIsUsed(t *testing.T) {
 	for _, o := range []string{"register", "context", "void", "immediate", "constant", "function"} {
 		require.True(t, operands[o], o)
 	}
-	for _, w := range []string{"llvm", "llvm_unplanned", "llvm_compiled", "c", "builder"} {
+	for _, w := range []string{"llvm", "llvm_unplanned", "llvm_compiled", "c", "builder", "opencl", "cuda"} {
 		require.True(t, ways[w], w)
 	}
 }

@@ -112,7 +112,7 @@ def jumps(b):
 
 
 @built("calls", ("twice", [x]), *[("depth", [n]) for n in (0, 1, 200)], ("swapped", [1, 2]), ("applied", [20]),
-       ("returned", []), ("failing", []), ("few", []))
+       ("returned", []), ("failing", []))
 def calls(b):
     """Calls of functions, and functions as values: as operands and as arguments of other functions."""
     with b.function("pair", 2, ["a", "b"]):
@@ -145,7 +145,15 @@ def calls(b):
     with b.function("failing", 0):
         b.emit_call("wheelmodels.plus", [b.imm(1)], b.r(0))
         b.emit_ret(b.r(0))
-    with b.function("few", 0):
+
+
+@built("few_arguments", ("pair", [1, 2]), ("main", []))
+def few_arguments(b):
+    """A call with another number of arguments than its function has: TVM notices it when main is called."""
+    with b.function("pair", 2, ["a", "b"]):
+        b.emit_call("vm.builtin.make_tuple", [b.r(0), b.r(1)], b.r(2))
+        b.emit_ret(b.r(2))
+    with b.function("main", 0):
         b.emit_call("pair", [b.imm(1)], b.r(0))
         b.emit_ret(b.r(0))
 

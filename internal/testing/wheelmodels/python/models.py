@@ -16,7 +16,7 @@ WAYS = {
     "c": ("c", "bytecode", True),
 }
 
-PARTS = ("nets", "control", "values", "bytecode")
+PARTS = ("nets", "control", "values", "devices", "bytecode")
 
 _programs = []
 

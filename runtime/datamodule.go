@@ -72,13 +72,7 @@ func newDataTensor(raw blob.Tensor) (datamodule.Tensor, error) {
 }
 
 func shareTensor(op string, shared datamodule.Tensor) (datamodule.Tensor, error) {
-	t := shared.(*Tensor)
-	if err := t.use(op); err != nil {
-		return nil, err
-	}
-	defer t.ref.release()
-	t.ref.obj.retain()
-	return newTensor(t.ref.obj), nil
+	return shared.(*Tensor).again(op)
 }
 
 // importedFunction finds a function in the direct and indirect imports of a module; nil if there is none.

@@ -83,7 +83,7 @@ func callPacked(f PackedFunc, vals []anyValue, out *anyValue) error {
 		return err
 	}
 	if owned, ok := r.(globals.Owned); ok {
-		defer owned.Value.Close()
+		defer value.Close(owned.Value)
 		r = owned.Value
 	}
 	return giveValue(r, out)

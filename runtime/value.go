@@ -335,7 +335,7 @@ func (v anyValue) view() (any, error) {
 	case indexDevice:
 		return dlpack.Device{Type: dlpack.DeviceType(int32(v.bits)), ID: int32(v.bits >> 32)}, nil
 	case indexDLTensor:
-		o, err := result("view tensor", C.tvmgo_bridge_tensor_wrap(C.uintptr_t(v.bits)))
+		o, err := result("view tensor", C.tvmgo_bridge_tensor_wrap(C.uintptr_t(v.bits), 0, nil))
 		if err != nil {
 			return nil, err
 		}

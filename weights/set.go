@@ -63,7 +63,8 @@ type Set struct {
 
 	mu     sync.Mutex
 	closed bool // by Close
-	users  int  // Close and every Hold count
+	users  int  // the holds, and one until Close
+	holds  int
 	files  []*file
 	copies arena
 }
@@ -155,7 +156,13 @@ func (s *Set) Hold() (release func(), err error) {
 		return nil, errClosed
 	}
 	s.users++
-	return sync.OnceFunc(s.release), nil
+	s.holds++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		s.holds--
+		s.mu.Unlock()
+		s.release()
+	}), nil
 }
 
 // Close releases the memory of the tensors, unless there is a Hold on it. Views must not be used afterwards. Closing

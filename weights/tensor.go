@@ -96,12 +96,16 @@ func (t *Tensor) align(copied func(part []byte)) ([]byte, error) {
 	return out, nil
 }
 
+// Hold is [Set.Hold].
+func (t *Tensor) Hold() (release func(), err error) { return t.set.Hold() }
+
 // Release tells the system that the elements in the file are not needed in memory for now, for example after they were
-// copied to a device. They are read again when they are used again, but changes made through views are lost.
+// copied to a device. They are read again when they are used again, but changes made through views are lost. While
+// there is a Hold, it does nothing, because the holder may have changed elements.
 func (t *Tensor) Release() {
 	t.set.mu.Lock()
 	defer t.set.mu.Unlock()
-	if t.set.users > 0 && t.ready == nil {
+	if t.set.users > 0 && t.set.holds == 0 && t.ready == nil {
 		t.file.drop(t.stored)
 	}
 }

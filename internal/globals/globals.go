@@ -7,8 +7,9 @@ import "sync"
 // Function takes and returns the values of a packed function.
 type Function func(args ...any) (any, error)
 
-// Owned is a result that only the caller of the function refers to.
-type Owned struct{ Value interface{ Close() error } }
+// Owned is a result that only the caller of the function refers to: a value that can be closed, or a list or a map of
+// them.
+type Owned struct{ Value any }
 
 var functions sync.Map // name → Function
 

@@ -239,8 +239,8 @@ tvmgo_ret tvmgo_bridge_tensor_view(uintptr_t t, const int64_t* shape, int32_t nd
   return made(tvmgo_tensor_view((tvmgo_tensor*)t, shape, ndim, dtype, strides, byte_offset));
 }
 
-tvmgo_ret tvmgo_bridge_tensor_wrap(uintptr_t dl) {
-  return made(tvmgo_tensor_wrap((const DLTensor*)dl, NULL, NULL));
+tvmgo_ret tvmgo_bridge_tensor_wrap(uintptr_t dl, uintptr_t owner, void (*release)(void* owner)) {
+  return made(tvmgo_tensor_wrap((const DLTensor*)dl, (void*)owner, release));
 }
 
 tvmgo_ret tvmgo_bridge_tensor_bytes(uintptr_t t, void* bytes, size_t n, int to_tensor) {

@@ -66,8 +66,9 @@ tvmgo_ret tvmgo_bridge_tensor_new(const int64_t* shape, int32_t ndim, DLDataType
                                   const char* scope);
 tvmgo_ret tvmgo_bridge_tensor_view(uintptr_t t, const int64_t* shape, int32_t ndim, DLDataType dtype,
                                    const int64_t* strides, uint64_t byte_offset);
-/* A view of foreign memory without an owner. */
-tvmgo_ret tvmgo_bridge_tensor_wrap(uintptr_t dl);
+/* A view of foreign memory. release(owner) is called once, when the tensor is freed; NULL: nobody owns the memory.
+ * After an error, the caller still owns it. */
+tvmgo_ret tvmgo_bridge_tensor_wrap(uintptr_t dl, uintptr_t owner, void (*release)(void* owner));
 tvmgo_ret tvmgo_bridge_tensor_bytes(uintptr_t t, void* bytes, size_t n, int to_tensor);
 tvmgo_ret tvmgo_bridge_tensor_copy(uintptr_t from, uintptr_t to, uintptr_t stream);
 tvmgo_ret tvmgo_bridge_to_dlpack(uintptr_t t, int versioned);

@@ -122,6 +122,8 @@ static const struct {
     {"runtime.Device_StreamFree", "<None, Device, int>"},
     {"runtime.Device_StreamSync", "<None, Device, int>"},
     {"runtime.Device_StreamSyncFromTo", "<None, Device, int, int>"},
+    {"runtime.LoadParams", "<ffi.Map<ffi.String, ffi.Tensor>, ffi.Bytes>"},
+    {"runtime.LoadParamsFromFile", "<ffi.Map<ffi.String, ffi.Tensor>, ffi.String>"},
     {"runtime.ModuleImportsBlobName", "<std::string>"},
     {"runtime.ModuleLoadStaticLibrary", "<ffi.Module, std::string, ffi.Array<ffi.String>>"},
     {"runtime.ModulePackImportsToC", "<std::string, ffi.Module, bool, std::string>"},
@@ -129,6 +131,8 @@ static const struct {
     {"runtime.ModulePackImportsToTensor", "<ffi.Tensor, ffi.Module>"},
     {"runtime.NumThreads", "<int>"},
     {"runtime.RuntimeEnabled", "<bool, ffi.String>"},
+    {"runtime.SaveParams", "<ffi.Bytes, ffi.Map<ffi.String, ffi.Tensor>>"},
+    {"runtime.SaveParamsToFile", "<None, ffi.Map<ffi.String, ffi.Tensor>, ffi.String>"},
     {"runtime.TVMSetStream", "<None, int, int, void*>"},
     {"runtime.TVMTensorAllocWithScope",
      "<ffi.Tensor, ffi.Shape, DataType, Device, Optional<ffi.String>>"},
@@ -151,6 +155,14 @@ static const struct {
     {"target.TargetTagAddTag", "<target.Target, ffi.String, ffi.Map<ffi.String, Any>, bool>"},
     {"target.TargetTagListTags", "<ffi.Map<ffi.String, target.Target>>"},
     {"target.WithHost", "<target.Target, target.Target, target.Target>"},
+    {"vm.builtin.param_array_from_cache", "<ffi.Array<ffi.Tensor>, ffi.String, int>"},
+    {"vm.builtin.param_array_from_cache_by_name", "<ffi.Array<ffi.Tensor>, ffi.Array<ffi.String>>"},
+    {"vm.builtin.param_module_from_cache", "<ffi.Module, std::string, int>"},
+    {"vm.builtin.param_module_from_cache_by_name", "<ffi.Module, ffi.Array<ffi.String>>"},
+    {"vm.builtin.tensor_cache.clear", "<None>"},
+    {"vm.builtin.tensor_cache.get", "<Optional<ffi.Tensor>, ffi.String>"},
+    {"vm.builtin.tensor_cache.load", "<None, std::string, int, int>"},
+    {"vm.builtin.tensor_cache.remove", "<None, ffi.String>"},
 };
 
 /* Types up to a closing bracket, separated by commas: NAME or NAME<TYPE, ...>. Returns the end. */

@@ -8,8 +8,8 @@ __attribute__((weak)) int tvmgoCallGlobal(const char* name, const char* provider
                                           TVMFFIAny* result);
 
 /* The packages, by the flag of the function. */
-static const char* const providers[] = {"tvmgo/export", "tvmgo/runtime/graph"};
-enum { EXPORT, GRAPH };
+static const char* const providers[] = {"tvmgo/export", "tvmgo/runtime/graph", "tvmgo/runtime"};
+enum { EXPORT, GRAPH, RUNTIME };
 
 static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const char* name = ((const tvmgo_builtin*)self)->name;
@@ -34,6 +34,20 @@ __attribute__((constructor(110))) static void register_builtins(void) {
       {"tvm.graph_executor_cuda_graph.create", GRAPH},
       {"tvm.graph_executor_debug.create", GRAPH},
       {"tvm.graph_executor_factory.create", GRAPH},
+      {"runtime.LoadParams", RUNTIME},
+      {"runtime.LoadParamsFromFile", RUNTIME},
+      {"runtime.SaveParams", RUNTIME},
+      {"runtime.SaveParamsToFile", RUNTIME},
+      {"vm.builtin.param_array_from_cache", RUNTIME},
+      {"vm.builtin.param_array_from_cache_by_name", RUNTIME},
+      {"vm.builtin.param_array_from_cache_by_name_unpacked", RUNTIME},
+      {"vm.builtin.param_module_from_cache", RUNTIME},
+      {"vm.builtin.param_module_from_cache_by_name", RUNTIME},
+      {"vm.builtin.tensor_cache.clear", RUNTIME},
+      {"vm.builtin.tensor_cache.get", RUNTIME},
+      {"vm.builtin.tensor_cache.load", RUNTIME},
+      {"vm.builtin.tensor_cache.remove", RUNTIME},
+      {"vm.builtin.tensor_cache.update", RUNTIME},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     tvmgo_global_builtin_flag(table[i].name, call_hook, table[i].provider);

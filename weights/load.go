@@ -6,8 +6,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,6 +38,43 @@ var others = []struct{ begin, what string }{
 	{"\x7fELF", "a library: give the file of its parameters"},
 	{"\x1f\x8b", "gzip data: unpack it first"},
 	{"\x28\xb5\x2f\xfd", "zstd data: unpack it first"},
+}
+
+// Recognizes reports whether the file or folder at a path seems to be of one of the formats, by its first bytes.
+func Recognizes(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if info.IsDir() {
+		return slices.ContainsFunc(folderFiles, func(n string) bool {
+			_, err := os.Stat(filepath.Join(path, n))
+			return err == nil
+		})
+	}
+	if !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, min(info.Size(), 512))
+	n, _ := io.ReadFull(f, begin)
+	begin = begin[:n]
+	switch {
+	case n < 8:
+		return false
+	case begin[0] == 'P' && begin[1] == 'K':
+		return filepath.Ext(path) == ".npz" || bytes.Contains(begin, []byte(".npy"))
+	case isJSON(begin):
+		return bytes.Contains(begin, []byte(`"weight_map"`)) || slices.Contains(folderFiles, filepath.Base(path))
+	case n > 8 && begin[8] == '{':
+		return binary.LittleEndian.Uint64(begin) <= maxHeader
+	}
+	word := binary.LittleEndian.Uint64(begin)
+	return word == paramsMagic || word == tensorMagic || bytes.HasPrefix(begin, []byte(npyfile.Magic))
 }
 
 // load reads a file or a folder.

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"tvmgo/dlpack"
-	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/nearest"
 )
 
@@ -90,13 +89,13 @@ func open(fsys fs.FS, name, shown string) (*Set, error) {
 	s := &Set{users: 1}
 	if err := s.load(fsys, name); err != nil {
 		s.release()
-		if cause := new(fs.PathError); errors.As(err, &cause) && cause.Path == name {
+		if cause, ok := err.(*fs.PathError); ok {
 			err = cause.Err // the path is shown once
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("open weights %s: %w: check the path", shown, err)
 		}
-		return nil, fmt.Errorf("open weights %s: %w", shown, atomicfile.Cause(err))
+		return nil, fmt.Errorf("open weights %s: %w", shown, err)
 	}
 	return s, nil
 }

@@ -82,7 +82,7 @@ func safetensorsHeader(arrays []Array, begins []int64, metadata map[string]strin
 			return nil, fmt.Errorf("tensor %q: safetensors reserve this name: rename it", a.Name)
 		case t < 0:
 			return nil, fmt.Errorf("tensor %q: safetensors have no type for %v: write .params", a.Name, a.DType)
-		case n%8*int64(a.DType.Bits)%8 != 0:
+		case a.DType != dlpack.ClassicBool && n%8*int64(a.DType.Bits)%8 != 0:
 			return nil, fmt.Errorf("tensor %q: %d elements of %v do not fill whole bytes", a.Name, n, a.DType)
 		}
 		err := member(a.Name, struct {

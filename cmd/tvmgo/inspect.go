@@ -7,18 +7,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"tvmgo/internal/inspect"
+	"tvmgo/weights"
 )
 
 func newInspectCommand() *cobra.Command {
 	asJSON, load, limit := false, false, 10*time.Second
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "Show functions, imports, import tree and device code of a module file",
+		Short: "Show the contents of a module file, or the tensors of a file of parameters",
 		Long: `Show the contents of a module file: its generation, functions and imports, and
 the modules in it with the kernels of device code. The command reads the file
 and executes nothing of it; the file may be for another machine. Of an object
 (.o) or an archive of objects (.tar), it shows what a library linked from it
 would contain; with --load, it links that library.
+
+Of a file of parameters, it lists the tensors with their types, shapes and
+sizes: TVM's .params and tensor caches, safetensors, .npz and .npy.
 
 Functions of the file itself report signatures, metadata and documentation.
 --load runs these functions, and with them the constructors of the file, in a
@@ -31,6 +35,9 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
 				return wrongf("--timeout %v: give a time above zero, for example 10s", limit)
+			}
+			if weights.Recognizes(args[0]) {
+				return inspectWeights(cmd.Context(), cmd.OutOrStdout(), args[0], asJSON)
 			}
 			var report *inspect.Report
 			err := foreign(cmd.Context(), func() (err error) {

@@ -6,5 +6,6 @@ import (
 	_ "tvmgo/runtime/cuda"
 	_ "tvmgo/runtime/graph"
 	_ "tvmgo/runtime/opencl"
+	_ "tvmgo/runtime/vm"
 	_ "tvmgo/runtime/vulkan"
 )

@@ -7,6 +7,7 @@ package vm
 import "C"
 
 import (
+	_ "tvmgo/internal/core/call"
 	_ "tvmgo/internal/core/device"
 	_ "tvmgo/internal/core/loader"
 )

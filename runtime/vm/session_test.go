@@ -205,3 +205,14 @@ func TestExecutable_Saves(t *testing.T) {
 	require.ErrorIs(t, must.Fail(must.Open(runtime.Global("ffi.Module.load_from_bytes."+vm.Kind))(t).Call([]byte("x"))),
 		runtime.ErrCorruptModule)
 }
+
+// Instructions of functions can be in any order: the compiler moves functions.
+func TestExecutable_OrderOfFunctions(t *testing.T) {
+	noLeaks(t)
+	e := pairs("vm.builtin.make_tuple")
+	e.Functions[2], e.Functions[3] = e.Functions[3], e.Functions[2]
+	e.Code[3].Args[0] = fun(3)
+	s := session(t, loaded(t, e))
+	require.Equal(t, []any{int64(1), int64(2)}, must.Get(modules.Call(t, s, "main", 1, 2))(t))
+	require.Equal(t, int64(6), must.Get(modules.Call(t, s, "id", 6))(t))
+}

@@ -128,6 +128,21 @@ static int read_instruction(tvmgo_vm_program* p, vm_function* f, int64_t at, con
   return i->op == OP_IF && read_register(f, w[1], &i->source) != 0 ? bad("there is no such register", at) : 0;
 }
 
+/* Decodes the instructions of a function; seen tells which are decoded already. */
+static int read_body(tvmgo_vm_program* p, const tvmgo_vm_description* d, vm_function* f, uint8_t* seen) {
+  for (int64_t at = f->begin; at < f->end; at++) {
+    if (seen[at]) return bad("two functions contain it", at);
+    seen[at] = 1;
+    int64_t from = d->offsets[at];
+    if (from < 0 || from >= d->num_words) return bad("it is not in the code", at);
+    int64_t to = at + 1 < d->num_instructions ? d->offsets[at + 1] : d->num_words;
+    if (to > d->num_words || to <= from) return bad("it ends before it begins", at);
+    if (read_instruction(p, f, at, d->words + from, to - from, d->num_constants) != 0) return -1;
+  }
+  uint8_t last = p->code[f->end - 1].op;
+  return last != OP_RETURN && last != OP_GOTO ? bad("the function ends without a return", f->end - 1) : 0;
+}
+
 static int read_code(tvmgo_vm_program* p, const tvmgo_vm_description* d) {
   p->code = array(d->num_instructions, sizeof *p->code);
   p->operands = array(d->num_words, sizeof *p->operands);
@@ -140,23 +155,12 @@ static int read_code(tvmgo_vm_program* p, const tvmgo_vm_description* d) {
   p->max_constants = d->num_constants;
   if (d->num_params > 0) memcpy(p->params, d->params, (size_t)(2 * d->num_params) * sizeof *p->params);
   if (d->num_texts > 0) memcpy(p->texts, d->texts, (size_t)d->num_texts);
-  int64_t end = 0; /* functions do not share instructions, so that each is decoded once */
-  for (int32_t k = 0; k < p->num_functions; k++) {
-    vm_function* f = &p->functions[k];
-    if (f->kind != FUNCTION_BYTECODE) continue;
-    if (f->begin < end) return bad("two functions contain it, or the functions are not in order", f->begin);
-    end = f->end;
-    for (int64_t at = f->begin; at < f->end; at++) {
-      int64_t from = d->offsets[at];
-      if (from < 0 || from >= d->num_words) return bad("it is not in the code", at);
-      int64_t to = at + 1 < d->num_instructions ? d->offsets[at + 1] : d->num_words;
-      if (to > d->num_words || to <= from) return bad("it ends before it begins", at);
-      if (read_instruction(p, f, at, d->words + from, to - from, d->num_constants) != 0) return -1;
-    }
-    uint8_t last = p->code[f->end - 1].op;
-    if (last != OP_RETURN && last != OP_GOTO) return bad("the function ends without a return", f->end - 1);
-  }
-  return 0;
+  uint8_t* seen = array(d->num_instructions, 1); /* functions do not share instructions: each is decoded once */
+  int rc = seen == NULL ? tvmgo_raise_oom() : 0;
+  for (int32_t k = 0; k < p->num_functions && rc == 0; k++)
+    if (p->functions[k].kind == FUNCTION_BYTECODE) rc = read_body(p, d, &p->functions[k], seen);
+  free(seen);
+  return rc;
 }
 
 tvmgo_vm_program* tvmgo_vm_program_new(const tvmgo_vm_description* d) {

@@ -77,6 +77,10 @@ func TestSession_StatefulCalls(t *testing.T) {
 	is(nil, "invoke_stateful", "main")
 	fails("cannot return a tuple", "get_output", "main")
 	is(int64(7), "get_output", "main", 1)
+	is(nil, "set_input", "main", 5, 8)
+	is(int64(7), "get_output", "main", 1) // the output stays until the next call
+	is(nil, "invoke_stateful", "main")
+	is(int64(8), "get_output", "main", 1)
 	fails("Invalid index (2 >= 2)", "get_output", "main", 2)
 	fails("Attempted to index into an object that is not an Array", "get_output", "main", 0, 0)
 	is(int64(2), "get_output_arity", "main")

@@ -28,7 +28,7 @@ static vm_values* take_ref(vm_session* s, vm_values** cell) {
   return v;
 }
 
-/* Puts values (consumed; or NULL) into a cell. */
+/* Puts values (consumed) into a cell. */
 static void replace(vm_session* s, vm_values** cell, vm_values* v) {
   pthread_mutex_lock(&s->lock);
   vm_values* old = *cell;
@@ -106,12 +106,8 @@ static int set_input(vm_session* s, const char* f, const TVMFFIAny* args, int32_
       rc = tvmgo_raise_context("%s: argument %d of function \"%s\"", f, i, fn->name);
     tvmgo_any_clear(&params);
   }
-  if (rc == 0) {
-    replace(s, &s->inputs[index], v);
-    replace(s, &s->outputs[index], NULL);
-  } else {
-    tvmgo_vm_values_release(v);
-  }
+  if (rc == 0) replace(s, &s->inputs[index], v);
+  else tvmgo_vm_values_release(v);
   tvmgo_vm_session_leave(&use);
   return rc;
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tvmgo/blob"
+	"tvmgo/blob/vmcode"
 	"tvmgo/export/pack"
 )
 
@@ -21,6 +23,7 @@ type programs struct {
 	blob1K, blob64M      string // libraries that carry a blob
 	vulkanSO             string // a library with the shader stepSPV
 	fat                  string // a library with variants for several targets
+	chain                string // a Relax executable, see buildChain
 	hand                 string // bench/program/hand.c as a library
 	oursLib              string
 	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
@@ -82,12 +85,12 @@ func build(dir, lib, venv string) (*programs, error) {
 		oursThrow: in("throw-ours.so"), peerThrow: in("throw-peer.so"),
 		oursStart: in("start-ours"), peerStart: in("start-peer"), open: in("open"),
 		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"), vulkanSO: in("vulkan.so"), fat: in("fat.so"),
-		hand:    in("hand.so"),
+		chain: in("chain.so"), hand: in("hand.so"),
 		oursLib: lib, peerLibs: peer,
 	}
 	var programSources []string
 	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "driver",
-		"opencl", "cuda", "vulkan"} {
+		"opencl", "cuda", "vulkan", "vm"} {
 		programSources = append(programSources, "bench/program/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {
@@ -117,8 +120,9 @@ func build(dir, lib, venv string) (*programs, error) {
 		func() error { return packShader(p.vulkanSO) },
 		func() error { return buildFat(p.fat) },
 		func() error { return compileHand(p.hand) },
-		func() error { return buildBlob(p.blob1K, small) },
-		func() error { return buildBlob(p.blob64M, large) },
+		func() error { return buildBlob(p.blob1K, itself, noise(small)) },
+		func() error { return buildBlob(p.blob64M, itself, noise(large)) },
+		func() error { return buildChain(p.chain) },
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -174,24 +178,63 @@ func linkWith(libs ...string) []string {
 	return flags
 }
 
-// buildBlob links a library with a function, a context slot and a blob that lists the library itself
-// and one module of blobKind with a payload of size bytes.
-func buildBlob(out string, size int) error {
-	u64 := binary.LittleEndian.AppendUint64
-	text := func(b []byte, s string) []byte { return append(u64(b, uint64(len(s))), s...) }
+// text appends a string in the form of blobs.
+func text(b []byte, s string) []byte {
+	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
+}
+
+// noise returns the entry of a module of blobKind whose payload has size bytes.
+func noise(size int) []byte {
+	b := binary.LittleEndian.AppendUint64(text(nil, blobKind), uint64(size))
+	for i := range size {
+		b = append(b, byte(i*2654435761>>13))
+	}
+	return b
+}
+
+// itself is the entry of the library in its blob.
+var itself = text(nil, "_lib")
+
+// chainMoves is the number of instructions that a chain executes besides the first and the last.
+const chainMoves = 1000
+
+// buildChain makes a library with an executable whose function main moves its argument into tuples and out of them.
+func buildChain(out string) error {
+	const makeTuple, getItem = 1, 2
+	of := func(kind vmcode.OperandKind, value int64) vmcode.Operand {
+		return vmcode.Operand{Kind: kind, Value: value}
+	}
+	x, tuple, item := of(vmcode.InRegister, 0), of(vmcode.InRegister, 1), of(vmcode.InRegister, 2)
+	call := func(dst vmcode.Operand, callee int, args ...vmcode.Operand) vmcode.Instruction {
+		return vmcode.Instruction{Op: vmcode.Call, Dst: vmcode.Register(dst.Value), Callee: callee, Args: args}
+	}
+	code := []vmcode.Instruction{call(tuple, makeTuple, x)}
+	for range chainMoves / 2 {
+		code = append(code, call(item, getItem, tuple, of(vmcode.Immediate, 0)), call(tuple, makeTuple, item))
+	}
+	code = append(code, vmcode.Instruction{Op: vmcode.Ret, Source: vmcode.Register(item.Value)})
+	e := &vmcode.Executable{Code: code, Functions: []vmcode.Function{
+		{Kind: vmcode.Bytecode, Name: "main", End: len(code), Arity: 1, Registers: 3, Parameters: []string{"x"}},
+		{Kind: vmcode.Packed, Name: "vm.builtin.make_tuple"}, {Kind: vmcode.Packed, Name: "vm.builtin.tuple_getitem"},
+	}}
+	payload, err := e.EncodePayload(blob.Modern)
+	if err != nil {
+		return err
+	}
+	return buildBlob(out, text(text(nil, "relax.VMExecutable"), string(payload)), itself)
+}
+
+// buildBlob links a library with a function, a context slot and a blob with the entries of two modules: the first
+// imports the second.
+func buildBlob(out string, first, second []byte) error {
 	var b []byte
 	for _, v := range []uint64{3, 0, 1, 1, 1, 1} { // import tree: rows 0,1,1; child 1
-		b = u64(b, v)
+		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	b = text(text(b, "_lib"), blobKind)
-	b = u64(b, uint64(size))
-	blob := u64(nil, uint64(len(b)+size))
-	blob = append(blob, b...)
-	for i := range size {
-		blob = append(blob, byte(i*2654435761>>13))
-	}
+	b = append(append(b, first...), second...)
+	content := text(nil, string(b))
 	base := strings.TrimSuffix(out, ".so")
-	if err := os.WriteFile(base+".bin", blob, 0o666); err != nil {
+	if err := os.WriteFile(base+".bin", content, 0o666); err != nil {
 		return err
 	}
 	source := fmt.Sprintf(`	.section .note.GNU-stack,"",@progbits

@@ -106,6 +106,7 @@ const (
 	openCLSO = "testdata/artifacts/modern/gpu_opencl.so"
 	cudaSO   = "testdata/artifacts/modern/gpu_cuda_ptx.so"
 	stepSPV  = "runtime/vulkan/testdata/two.spv"
+	relaxSO  = "testdata/artifacts/modern/relax_mlp.so"
 )
 
 func newSampler(p *programs, c config) (*sampler, error) {
@@ -124,11 +125,11 @@ func newSampler(p *programs, c config) (*sampler, error) {
 // open files, spinning threads.
 func (s *sampler) start() (err error) {
 	if s.ours, err = startProgram(s.p.ours, append(s.programArgs, s.p.oursThrow, openCLSO, cudaSO, s.p.vulkanSO,
-		stepSPV, s.p.fat)...); err != nil {
+		stepSPV, s.p.fat, relaxSO, s.p.chain)...); err != nil {
 		return err
 	}
 	s.peer, err = startProgram(s.p.peer, append(s.programArgs, s.p.peerThrow, openCLSO, cudaSO, s.p.vulkanSO, stepSPV,
-		s.p.fat)...)
+		s.p.fat, relaxSO, s.p.chain)...)
 	return err
 }
 

@@ -13,7 +13,7 @@
 const char *bench_addone_so, *bench_multi_llvm_so, *bench_multi_c_so;
 const char *bench_blob_1k_so, *bench_blob_64m_so;
 const char *bench_throw_so, *bench_opencl_so, *bench_cuda_so, *bench_vulkan_so, *bench_step_spv;
-const char* bench_fat_so;
+const char *bench_fat_so, *bench_relax_mlp_so, *bench_chain_so;
 
 void bench_fail(const char* what) {
   TVMFFIObjectHandle error = NULL;
@@ -75,7 +75,8 @@ TVMFFIAny bench_tensor(int64_t length, DLDataType dtype, DLDevice device) {
 static const bench_row* find(const char* name) {
   const bench_row* tables[] = {bench_call_rows, bench_lookup_rows, bench_load_rows,
                                bench_runtime_rows, bench_map_rows, bench_text_rows,
-                               bench_error_rows, bench_opencl_rows, bench_cuda_rows, bench_vulkan_rows};
+                               bench_error_rows, bench_opencl_rows, bench_cuda_rows, bench_vulkan_rows,
+                               bench_vm_rows};
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
     for (const bench_row* r = tables[t]; r->name != NULL; r++)
       if (strcmp(r->name, name) == 0) return r;
@@ -129,15 +130,17 @@ static double sample(const bench_row* r, int64_t sample_ns) {
 
 int main(int argc, char** argv) {
   char line[64];
-  if (argc != 13) {
+  if (argc != 15) {
     fprintf(stderr, "usage: program SAMPLE_NS ADDONE.so MULTI_LLVM.so MULTI_C.so BLOB_1K.so "
-                    "BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv FAT.so\n");
+                    "BLOB_64M.so THROW.so OPENCL.so CUDA.so VULKAN.so STEP.spv FAT.so "
+                    "RELAX_MLP.so CHAIN.so\n");
     return 2;
   }
   bench_addone_so = argv[2], bench_multi_llvm_so = argv[3], bench_multi_c_so = argv[4];
   bench_blob_1k_so = argv[5], bench_blob_64m_so = argv[6];
   bench_throw_so = argv[7], bench_opencl_so = argv[8], bench_cuda_so = argv[9], bench_vulkan_so = argv[10],
-      bench_step_spv = argv[11], bench_fat_so = argv[12];
+      bench_step_spv = argv[11], bench_fat_so = argv[12],
+      bench_relax_mlp_so = argv[13], bench_chain_so = argv[14];
   while (fgets(line, sizeof line, stdin) != NULL) {
     line[strcspn(line, "\n")] = 0;
     printf("%.4f\n", sample(find(line), atoll(argv[1])));

@@ -26,6 +26,7 @@ extern const bench_row bench_error_rows[];
 extern const bench_row bench_opencl_rows[];
 extern const bench_row bench_cuda_rows[];
 extern const bench_row bench_vulkan_rows[];
+extern const bench_row bench_vm_rows[];
 
 /* Paths of the files that rows use, from the command line. */
 extern const char* bench_addone_so;     /* exported by Apache TVM, without dependencies */
@@ -38,6 +39,8 @@ extern const char* bench_cuda_so;   /* exported by Apache TVM for CUDA, with PTX
 extern const char* bench_vulkan_so; /* with the shader step */
 extern const char* bench_step_spv;  /* the shader step */
 extern const char* bench_fat_so;    /* fatadd for several targets */
+extern const char* bench_relax_mlp_so; /* a Relax executable, exported by Apache TVM */
+extern const char* bench_chain_so;     /* a Relax executable with 1000 moves through tuples */
 
 /* Ends the program with an error: `what` and the error of this thread. */
 _Noreturn void bench_fail(const char* what);

@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* "NAME: CONTEXT: expected WHAT, got TYPE" */
+/* "NAME: CONTEXT: expected WHAT, got TYPE (argument 0)" */
 static int wrong_type(const char* f, const tvmgo_vm_context* c, const char* what, const TVMFFIAny* got) {
-  return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: %.*s%sexpected %s, got %s", f, TVMGO_VM_CONTEXT(*c), what,
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: %.*s%sexpected %s, got %s (argument 0)", f, TVMGO_VM_CONTEXT(*c), what,
                      tvmgo_type_name(got->type_index));
 }
 
@@ -81,8 +81,8 @@ TVMGO_BUILTIN(check_prim_value_info) {
       /* fall through */
     default:
       tvmgo_vm_dtype_text(dtype, name);
-      return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: %.*s%sno integer, float or pointer has the dtype \"%s\"", f,
-                         TVMGO_VM_CONTEXT(c), name);
+      return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: %.*s%sno integer, float or pointer has the dtype \"%s\" (argument 1)",
+                         f, TVMGO_VM_CONTEXT(c), name);
   }
   tvmgo_vm_dtype_text(dtype, name);
   snprintf(what, sizeof what, "a value of dtype %s", name);

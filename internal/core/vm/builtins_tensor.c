@@ -44,7 +44,7 @@ TVMGO_BUILTIN(read_if_cond) {
     char text[TVMGO_VM_DTYPE_TEXT];
     tvmgo_vm_dtype_text(t->dtype, text);
     return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: the condition is a tensor of %s, expected one of bool or of integers of "
-                       "8, 16, 32 or 64 bits", f, text);
+                       "8, 16, 32 or 64 bits (argument 0)", f, text);
   }
   int64_t elements, value = 0, local;
   void* made;
@@ -77,7 +77,7 @@ TVMGO_BUILTIN(tensor_to_shape) {
     char text[TVMGO_VM_DTYPE_TEXT];
     tvmgo_vm_dtype_text(t->dtype, text);
     return tvmgo_raise(TVMGO_TYPE_ERROR, "%s: expected a tensor of one dimension of int16, int32 or int64, got one of "
-                       "%d dimensions of %s", f, (int)t->ndim, text);
+                       "%d dimensions of %s (argument 0)", f, (int)t->ndim, text);
   }
   int64_t size = t->shape[0];
   int64_t stride = t->strides == NULL || size < 2 ? 1 : t->strides[0];

@@ -111,13 +111,12 @@ func (b *body) direct(name string, dst int, args ...vmcode.Operand) {
 }
 
 // recursion emits the beginning of a recursive function: if its first parameter is between 1 and 6, it calls itself
-// with one less, and perhaps does so twice. One in ten never stops.
-func (b *body) recursion() {
+// with one less, and perhaps does so twice. An endless one does so always, and needs little memory for a frame.
+func (b *body) recursion(endless bool) {
 	release := b.hold(0)
 	defer release()
 	scratch := len(b.kinds)
 	b.kinds = append(b.kinds, nil)
-	endless := b.g.mistakes > 0 && b.r.IntN(10) == 0
 	var exits []int
 	if !endless {
 		for _, test := range [][]vmcode.Operand{{immediate(0), inRegister(0)}, {inRegister(0), immediate(7)}} {
@@ -132,7 +131,11 @@ func (b *body) recursion() {
 		b.direct("vmrun.add", scratch, inRegister(0), immediate(-1))
 		b.kinds[scratch] = intKind
 		hold := b.hold(scratch)
-		args := append([]vmcode.Operand{inRegister(scratch)}, b.operands(b.s.params[1:]...)...)
+		args := slices.Repeat([]vmcode.Operand{voidOperand}, len(b.s.params)-1)
+		if !endless {
+			args = b.operands(b.s.params[1:]...)
+		}
+		args = append([]vmcode.Operand{inRegister(scratch)}, args...)
 		hold()
 		dst := b.destination()
 		b.code = append(b.code, vmcode.Instruction{

@@ -21,6 +21,8 @@ import (
 //	vmrun.invoke(machine, f, args...) any what vm.builtin.invoke_closure returns for the same arguments
 //	vmrun.fail(text string)               fails with this text
 //	vmrun.log(v...)                       appends Format of a tuple of v to the trace
+//
+// Where they pass tuples on, they pass copies, as functions in Go do.
 var TestFunctions map[string]Function
 
 func init() {
@@ -50,12 +52,15 @@ func init() {
 			}
 			return a + b, nil
 		},
-		"vmrun.sum":    sum,
-		"vmrun.fill":   fill,
-		"vmrun.mix":    mix,
-		"vmrun.bytes":  bytesOf,
-		"vmrun.pick":   pick,
-		"vmrun.invoke": invokeClosure,
+		"vmrun.sum":   sum,
+		"vmrun.fill":  fill,
+		"vmrun.mix":   mix,
+		"vmrun.bytes": bytesOf,
+		"vmrun.pick":  pick,
+		"vmrun.invoke": func(m *Machine, args []Value) (Value, error) {
+			result, err := invokeClosure(m, copyTuples(args))
+			return copyTuples([]Value{result})[0], err
+		},
 		"vmrun.fail": func(_ *Machine, args []Value) (Value, error) {
 			text, _ := args[0].(string)
 			return nil, fmt.Errorf("%s", text)
@@ -170,5 +175,17 @@ func pick(_ *Machine, args []Value) (Value, error) {
 	if err != nil || n[0] < 0 {
 		return nil, fmt.Errorf("%s is no index", strings.TrimSpace(Format(args[0])))
 	}
-	return args[1+n[0]%int64(len(args)-1)], nil
+	return copyTuples(args[1:])[n[0]%int64(len(args)-1)], nil
+}
+
+// copyTuples returns the values with new tuples, which contain the same tensors.
+func copyTuples(values []Value) []Value {
+	out := make([]Value, len(values))
+	for i, v := range values {
+		if t, ok := v.(*Tuple); ok {
+			v = &Tuple{copyTuples(t.Items)}
+		}
+		out[i] = v
+	}
+	return out
 }

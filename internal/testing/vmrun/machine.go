@@ -29,6 +29,7 @@ type Machine struct {
 	steps     int
 	dropped   bool // the call that is being executed drops its result
 	undefined string
+	otherwise string
 }
 
 // Failure is the error of a program.
@@ -90,10 +91,6 @@ func constant(c vmcode.Constant) Value {
 	}
 }
 
-// Undefined says what the program did that TVM neither defines nor checks, or does otherwise; "" for nothing. TVM's own
-// machine may crash there.
-func (m *Machine) Undefined() string { return m.undefined }
-
 // leave records undefined behaviour and returns it as an error.
 func (m *Machine) leave(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
@@ -105,8 +102,8 @@ func (m *Machine) leave(format string, args ...any) error {
 
 // differs records behaviour that is not TVM's.
 func (m *Machine) differs(here bool, what string) {
-	if here && m.undefined == "" {
-		m.undefined = what
+	if here && m.otherwise == "" {
+		m.otherwise = what
 	}
 }
 

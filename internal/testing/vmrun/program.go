@@ -18,21 +18,25 @@ type Outcome struct {
 	Trace  []string // what it passed to vmrun.log
 	Result string   // Format of its result, if it has not failed
 	Err    error
+
+	Undefined string // what it did that is neither defined nor checked by TVM, whose machine may crash there; or ""
+	Otherwise string // what it did that TVM does otherwise, or ""
 }
 
-// Run runs a program on a new [Machine]. undefined says what it did that TVM does not define.
-func (p *Program) Run() (out Outcome, undefined string) {
+// Run runs a program on a new [Machine].
+func (p *Program) Run() Outcome {
 	m, err := New(p.Exec)
 	if err != nil {
-		return Outcome{Err: err}, ""
+		return Outcome{Err: err}
 	}
 	m.MaxSteps = 4000
 	result, err := m.Call("main", cloneAll(p.Args)...)
-	out.Trace = m.Trace
-	if out.Err = err; err == nil {
+	out := Outcome{Trace: m.Trace, Err: err}
+	if err == nil {
 		out.Result = m.show(result)
 	}
-	return out, m.Undefined()
+	out.Undefined, out.Otherwise = m.undefined, m.otherwise
+	return out
 }
 
 // Difference compares the outcomes of a program on this machine and another one: in what they differ, "" for nothing.
@@ -144,6 +148,43 @@ func (p *Program) last(pc int) bool {
 
 func (p *Program) with(code []vmcode.Instruction) *Program {
 	exec := *p.Exec
-	exec.Code = code
+	exec.Code = append([]vmcode.Instruction(nil), code...)
+	exec.Functions = append([]vmcode.Function(nil), exec.Functions...)
+	setRegisters(&exec)
 	return &Program{&exec, p.Args}
+}
+
+// setRegisters numbers the registers of each bytecode function without gaps. It changes functions and instructions, but
+// not the operands that they share with other programs.
+func setRegisters(exec *vmcode.Executable) {
+	for i := range exec.Functions {
+		f := &exec.Functions[i]
+		numbers := map[vmcode.Register]vmcode.Register{vmcode.Void: vmcode.Void, vmcode.Context: vmcode.Context}
+		f.Registers = 0
+		number := func(r vmcode.Register) vmcode.Register {
+			if _, ok := numbers[r]; !ok {
+				numbers[r] = vmcode.Register(f.Registers)
+				f.Registers++
+			}
+			return numbers[r]
+		}
+		for r := range f.Arity {
+			number(vmcode.Register(r))
+		}
+		for pc := f.Begin; pc < f.End; pc++ {
+			in := &exec.Code[pc]
+			in.Args = append([]vmcode.Operand(nil), in.Args...)
+			for j, a := range in.Args {
+				if a.Kind == vmcode.InRegister {
+					in.Args[j].Value = int64(number(vmcode.Register(a.Value)))
+				}
+			}
+			switch in.Op {
+			case vmcode.Call:
+				in.Dst = number(in.Dst)
+			case vmcode.Ret, vmcode.If:
+				in.Source = number(in.Source)
+			}
+		}
+	}
 }

@@ -16,7 +16,7 @@ import (
 func Random(r *rand.Rand) *Program {
 	for {
 		p := generate(r)
-		if out, _ := p.Run(); !errors.Is(out.Err, ErrSteps) {
+		if !errors.Is(p.Run().Err, ErrSteps) {
 			return p
 		}
 	}
@@ -60,6 +60,7 @@ func generate(r *rand.Rand) *Program {
 		s.params = append(s.params, randomKind(r, 0))
 	}
 	g.function("main", s, false)
+	setRegisters(g.exec)
 	p := &Program{Exec: g.exec}
 	for _, k := range s.params {
 		p.Args = append(p.Args, randomValue(r, k))
@@ -86,7 +87,8 @@ func (g *generator) function(name string, s *signature, recursive bool) {
 	for range 3 + g.r.IntN(10) {
 		b.kinds = append(b.kinds, nil)
 	}
-	if g.r.IntN(2) == 0 {
+	endless := recursive && g.mistakes > 0 && g.r.IntN(10) == 0
+	if !endless && g.r.IntN(2) == 0 {
 		b.heap = len(b.kinds)
 		b.kinds = append(b.kinds, &kind{base: heap})
 		b.held[b.heap]++
@@ -94,13 +96,13 @@ func (g *generator) function(name string, s *signature, recursive bool) {
 		b.emit("vm.builtin.alloc_shape_heap", b.heap, contextOperand, immediate(int64(len(b.cells))))
 	}
 	if recursive {
-		b.recursion()
+		b.recursion(endless)
 	}
 	b.block(2+g.r.IntN(14), 0)
 	b.ret()
 	f := &g.exec.Functions[s.index]
 	f.Begin, f.End = len(g.exec.Code), len(g.exec.Code)+len(b.code)
-	f.Arity, f.Registers = len(s.params), len(b.kinds)
+	f.Arity = len(s.params)
 	if g.r.IntN(2) == 0 {
 		for i := range s.params {
 			f.Parameters = append(f.Parameters, fmt.Sprint("p", i))

@@ -96,6 +96,11 @@ def show(v):
     return "context"
 
 
+def copied(v):
+    """A value with new tuples, which contain the same tensors."""
+    return tvm_ffi.Array([copied(item) for item in v]) if isinstance(v, tvm_ffi.Array) else v
+
+
 def integers(*values):
     for v in values:
         if isinstance(v, bool) or not isinstance(v, int):
@@ -170,7 +175,7 @@ def _(n, *values):
     integers(n)
     if n < 0:
         raise ValueError("no index")
-    return values[n % len(values)]
+    return copied(values[n % len(values)])
 
 
 @register("fail")
@@ -188,7 +193,7 @@ invoke_closure = tvm_ffi.get_global_func("vm.builtin.invoke_closure")
 
 @register("invoke")
 def _(machine, f, *args):
-    return invoke_closure(machine, f, *args)
+    return copied(invoke_closure(machine, f, *map(copied, args)))
 
 
 def run(p):

@@ -17,8 +17,8 @@ func allocShapeHeap(m *Machine, args []Value) (Value, error) {
 	if err := count(args, 2); err != nil {
 		return nil, err
 	}
-	if err := m.context(args[0]); err != nil {
-		return nil, err
+	if err := m.context(args[0]); err != nil { // without which a heap on the host can be made as well
+		return nil, m.leave("%w", err)
 	}
 	n, err := asInt(args[1])
 	if err != nil {
@@ -33,12 +33,20 @@ func allocShapeHeap(m *Machine, args []Value) (Value, error) {
 	return &Tensor{Memory: memory(8 * n), Shape: []int64{n}, DType: dlpack.Int64}, nil
 }
 
+// heap checks that an argument is a heap, or None where no code may need one. TVM looks at it when a code does.
+func (m *Machine) heap(v Value) error {
+	if t, ok := v.(*Tensor); v != nil && (!ok || t.DType != dlpack.Int64 || len(t.Shape) != 1) {
+		return m.leave("%s is no heap", Format(v))
+	}
+	return nil
+}
+
 // cell returns a cell of a heap, as a tensor without dimensions. TVM checks neither the heap nor the index.
 func (m *Machine) cell(heap Value, index int64) (*Tensor, error) {
-	t, ok := heap.(*Tensor)
-	if !ok || t.DType != dlpack.Int64 || len(t.Shape) != 1 {
+	if err := m.heap(heap); err != nil || heap == nil {
 		return nil, m.leave("%s is no heap", Format(heap))
 	}
+	t := heap.(*Tensor)
 	if index < 0 || index >= t.Shape[0] {
 		return nil, m.leave("cell %d of a heap with %d", index, t.Shape[0])
 	}
@@ -91,6 +99,9 @@ func (m *Machine) match(value int64, heap Value, code, operand int64) error {
 // matchShape: tensor or shape, heap, n, n × (code, operand), text.
 func matchShape(m *Machine, args []Value) (Value, error) {
 	if err := m.atLeast(args, 3); err != nil {
+		return nil, err
+	}
+	if err := m.heap(args[1]); err != nil {
 		return nil, err
 	}
 	var dims []int64
@@ -148,6 +159,9 @@ func matchPrimValue(m *Machine, args []Value) (Value, error) {
 	if _, ok := args[1].(*Tensor); !ok {
 		return nil, fmt.Errorf("%s is no heap", Format(args[1]))
 	}
+	if err := m.heap(args[1]); err != nil {
+		return nil, err
+	}
 	if _, err := message(args[4]); err != nil {
 		return nil, err
 	}
@@ -177,6 +191,9 @@ func makeShape(m *Machine, args []Value) (Value, error) {
 	if n < 0 || int64(len(args)) < 2+2*n {
 		return nil, m.leave("%d arguments for %d dimensions", len(args), n)
 	}
+	if err := m.heap(args[0]); err != nil {
+		return nil, err
+	}
 	shape := make(Shape, n)
 	for i := range shape {
 		code, err := integers(args[2+2*i], args[3+2*i])
@@ -201,6 +218,9 @@ func makePrimValue(m *Machine, args []Value) (Value, error) {
 	}
 	if _, ok := args[0].(*Tensor); !ok {
 		return nil, fmt.Errorf("%s is no heap", Format(args[0]))
+	}
+	if err := m.heap(args[0]); err != nil {
+		return nil, err
 	}
 	return m.build(args[0], code[0], code[1])
 }

@@ -220,8 +220,11 @@ func allocTensor(m *Machine, args []Value) (Value, error) {
 		return nil, err
 	}
 	if len(args) == 5 {
-		if _, ok := args[4].(string); !ok {
+		switch scope, ok := args[4].(string); {
+		case !ok:
 			return nil, fmt.Errorf("%s is no scope", Format(args[4]))
+		case scope != "global" && scope != "":
+			return nil, m.leave("no memory of scope %q on the host", scope)
 		}
 	}
 	limit := int64(len(storage.Memory.Bytes)) - offset

@@ -20,7 +20,7 @@ type Shape []int64
 type Memory struct {
 	Bytes    []byte
 	Unset    []bool // bytes that nobody has written since the memory was allocated; nil: none
-	Constant bool   // belongs to the executable: programs must not write it
+	Constant bool   // programs must not write it: it belongs to the executable, or others may share it
 }
 
 // memory returns n new bytes, which nobody has written.
@@ -59,7 +59,7 @@ func (m *Machine) read(t *Tensor) ([]byte, error) {
 // write returns the bytes of a tensor that the caller overwrites, all of them.
 func (m *Machine) write(t *Tensor) ([]byte, error) {
 	if t.Memory.Constant {
-		return nil, m.leave("a constant is written")
+		return nil, m.leave("memory is written that is constant or perhaps shared")
 	}
 	data := t.Data()
 	if t.Memory.Unset != nil {

@@ -237,8 +237,8 @@ func allocTensor(m *Machine, args []Value) (Value, error) {
 	return &Tensor{storage.Memory, offset, shape, dtype}, nil
 }
 
-// ensureZeroOffset returns the tensor, or a copy if it does not begin where its memory does. A machine may return a view
-// instead, so neither may be written any more.
+// ensureZeroOffset returns the tensor, or a copy if it does not begin where its memory does. A machine may return a
+// view instead, so neither may be written any more.
 func ensureZeroOffset(m *Machine, args []Value) (Value, error) {
 	if err := count(args, 1); err != nil {
 		return nil, err

@@ -102,13 +102,14 @@ func (p *peer) run(program *Program) Outcome {
 // comparable reports whether TVM defines what a program does: its machine has no limit of recursion.
 func comparable(p *Program) (Outcome, bool) {
 	out := p.Run()
-	return out, out.Undefined == "" && out.Otherwise == "" && !errors.Is(out.Err, ErrDepth) && !errors.Is(out.Err, ErrSteps)
+	endless := errors.Is(out.Err, ErrDepth) || errors.Is(out.Err, ErrSteps)
+	return out, out.Undefined == "" && out.Otherwise == "" && !endless
 }
 
 func TestWheel_RunsTheSamePrograms(t *testing.T) {
 	seed, tvm := testseed.Of(t), startPeer(t)
 	succeeded, failed, reports := 0, 0, 0
-	for i := uint64(0); succeeded < 200 || failed < 80; i++ {
+	for i := uint64(0); succeeded < 100 || failed < 40; i++ {
 		p := Random(rand.New(rand.NewPCG(seed, i)))
 		out, ok := comparable(p)
 		if !ok {

@@ -117,6 +117,47 @@ func TestParse_Errors(t *testing.T) {
 	}
 }
 
+// storages is a graph x -> a -> b -> c of functions f, and y beside x, with these storage ids. The outputs are b and c.
+func storages(ids string) string {
+	const call = `{"op": "tvm_op", "name": "NAME", "inputs": [[FROM, 0]],
+	 "attrs": {"func_name": "f", "num_inputs": "1", "num_outputs": "1", "flatten_data": "0"}}`
+	list := []string{`{"op": "null", "name": "x", "inputs": []}, {"op": "null", "name": "y", "inputs": []}`}
+	for i, name := range []string{"a", "b", "c"} {
+		list = append(list, strings.NewReplacer("NAME", name, "FROM", []string{"0", "2", "3"}[i]).Replace(call))
+	}
+	return `{"nodes": [` + strings.Join(list, ",") + `], "arg_nodes": [0, 1], "heads": [[3, 0], [4, 0]],
+	 "node_row_ptr": [0, 1, 2, 3, 4, 5], "attrs": {"dltype": ["list_str", ["int8", "int8", "int8", "int8", "int8"]],
+	 "storage_id": ["list_int", [` + ids + `]], "shape": ["list_shape", [[4], [4], [4], [4], [8]]]}}`
+}
+
+// Data that are still needed are not overwritten.
+func TestPlan_Life(t *testing.T) {
+	for ids, want := range map[string]string{
+		"0, 1, 2, 3, 4": "",
+		"0, 1, 2, 3, 2": "", // c in the memory of a
+		"0, 1, 2, 2, 3": "", // b over its input a, which has the same size
+		"0, 0, 2, 3, 4": `the inputs node 0 "x" and node 1 "y" have one storage id, 0`,
+		"0, 1, 0, 3, 4": `node 2 "a" overwrites node 0 "x", which has the same storage id 0 and is needed afterwards`,
+		"0, 1, 2, 3, 1": `node 4 "c" overwrites node 1 "y"`,
+		"0, 1, 2, 3, 3": `node 4 "c" overwrites node 3 "b", which has the same storage id 3 and is needed afterwards`,
+	} {
+		g, err := Parse([]byte(storages(ids)))
+		require.NoError(t, err)
+		_, err = g.Plan()
+		if want == "" {
+			require.NoError(t, err, ids)
+			continue
+		}
+		require.ErrorIs(t, err, ErrGraph)
+		require.ErrorContains(t, err, want)
+	}
+	text := strings.Replace(storages("0, 1, 2, 3, 3"), `"heads": [[3, 0], [4, 0]]`, `"heads": [[4, 0]]`, 1)
+	g, err := Parse([]byte(text))
+	require.NoError(t, err)
+	_, err = g.Plan()
+	require.ErrorContains(t, err, `node 4 "c", of 8 bytes, overwrites its input node 3 "b", of 4 bytes`)
+}
+
 // Nodes in a wrong order are told apart from cycles.
 func TestParse_Order(t *testing.T) {
 	_, err := Parse([]byte(`{"nodes": [

@@ -51,6 +51,9 @@ func (g *Graph) Plan() (*Plan, error) {
 			return nil, err
 		}
 	}
+	if err := g.checkLife(p); err != nil {
+		return nil, err
+	}
 	for k, i := range g.Inputs {
 		s := &p.Storages[at[g.Data[g.Nodes[i].First].Storage]]
 		if !slices.ContainsFunc(s.Data, func(e int) bool { return p.Alias[e] != g.Nodes[i].First }) {

@@ -1,0 +1,26 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/modules"
+)
+
+// A C program runs a graph executor of Apache TVM through both ABIs.
+func TestGraph_FromC(t *testing.T) {
+	l := newLab(t)
+	program := l.compile(t, "graph_test", "graph_test.c", append(l.linked(), "-lm")...)
+	raw := func(name string) string {
+		data, _ := modules.NPY(t, l.path("artifacts", "classic", name+".npy"))
+		path := filepath.Join(l.path("home"), name+".bin")
+		bytes := unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), 4*len(data))
+		require.NoError(t, os.WriteFile(path, bytes, 0o644))
+		return path
+	}
+	l.runOK(t, nil, program, l.classic("graph_mlp"), raw("graph_mlp_in0"), raw("graph_mlp_out"))
+}

@@ -3,8 +3,8 @@ package graphjson
 import "fmt"
 
 // checkLife checks that no node overwrites data that are still needed. A function may write its result over an
-// argument of the same size that nothing needs afterwards. The data of inputs are always needed, since they are set once
-// for many runs.
+// argument of the same size that nothing needs afterwards. The data of inputs are always needed, since they are set
+// once for many runs.
 func (g *Graph) checkLife(p *Plan) error {
 	const always = int(^uint(0) >> 1)
 	last := make([]int, len(g.Data)) // the last node that reads the data, and those that are the same data

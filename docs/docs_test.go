@@ -3,6 +3,7 @@ package docs
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,24 @@ func documents(t *testing.T) (docs []*literate.Document) {
 // Every link of every document leads to an existing file and heading.
 func TestLinks(t *testing.T) {
 	require.Empty(t, literate.CheckLinks(documents(t)))
+}
+
+// A document with contents lists each of its headings there, except its title and that of the contents.
+func TestContents(t *testing.T) {
+	for _, path := range []string{"../RATIONALE.md", "../CONTRIBUTING.md", "abi.md"} {
+		d := must.Get(literate.Read(path))(t)
+		linked := map[string]bool{}
+		for _, l := range d.Links {
+			linked[strings.TrimPrefix(l.Target, "#")] = true
+		}
+		var absent []string
+		for anchor := range d.Anchors {
+			if !linked[anchor] && anchor != "contents" {
+				absent = append(absent, anchor)
+			}
+		}
+		require.Len(t, absent, 1, "%s: its title, and headings that its contents lack", path)
+	}
 }
 
 // elsewhere lists the documents whose code another test runs.

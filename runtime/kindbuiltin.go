@@ -43,6 +43,7 @@ var forms = map[modulekind.Form]form{
 	modulekind.Shaders:   {"NewVulkanSource", datamodule.LoadVulkanSource, nil, loadVulkanFile},
 	modulekind.Metal:     {load: datamodule.LoadOpaque},
 	modulekind.GraphText: {load: datamodule.LoadOpaque},
+	modulekind.Program:   {load: datamodule.LoadOpaque},
 	modulekind.Opaque:    {load: datamodule.LoadOpaque},
 }
 

@@ -204,8 +204,10 @@ func TestHTML_Contrast(t *testing.T) {
 	dark := eval[string](b, ground)
 	require.NotEqual(t, light, dark)
 	require.Empty(t, eval[contrast](b, contrasts).Found)
-	b.run(chromedp.Reload())
-	require.Equal(t, dark, eval[string](b, ground), "the choice is remembered")
+	require.Eventually(t, func() bool { // the browser stores the choice later
+		b.run(chromedp.Reload())
+		return eval[string](b, ground) == dark
+	}, time.Minute, time.Millisecond, "the choice is remembered")
 	b.run(scheme("dark"), chromedp.Click("#theme", chromedp.ByQuery))
 	require.Equal(t, light, eval[string](b, ground))
 	b.quiet("theme")

@@ -21,9 +21,8 @@ func TestModels_AreWrittenAsTheSameBytes(t *testing.T) {
 					continue
 				}
 				e, err := vmcode.ParsePayload(entry.Payload, c.Parsed.Layout)
-				if m.Program == "calls" && err != nil { // it has a function that calls another with too few arguments
-					require.ErrorContains(t, err, `function "few", instruction 0 (call pair): 1 arguments for function "pair", `+
-						`which has 2 parameters`)
+				if m.Program == "few_arguments" { // TVM finds the mistake only when it runs the call
+					require.ErrorContains(t, err, `instruction 0 (call pair): 1 arguments for function "pair", which has 2 parameters`)
 					continue
 				}
 				require.NoError(t, err, m.Name)

@@ -30,7 +30,7 @@ const (
 )
 
 // loads lists the forms whose modules can be loaded, if only to save them again.
-var loads = []Form{Opaque, Device, Shaders, Metal, Source, Object, Constants, GraphText}
+var loads = []Form{Opaque, Device, Shaders, Metal, Source, Object, Constants, GraphText, Program}
 
 // Kind describes a kind of module. It must not be changed.
 type Kind struct {

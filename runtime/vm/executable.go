@@ -11,6 +11,7 @@ import (
 	"tvmgo/blob/vmcode"
 	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/fault"
+	"tvmgo/internal/globals"
 	"tvmgo/runtime"
 )
 
@@ -28,17 +29,16 @@ const fileLoader = "ffi.Module.load_from_file."
 func init() {
 	for _, kind := range []string{Kind, OldKind} {
 		err := runtime.RegisterModuleKind(runtime.ModuleKind{Name: kind, Properties: properties, Load: load})
-		if err == nil {
-			err = registerFileLoader(kind)
-		}
 		if err != nil {
 			panic(err) // another package of the program registered the same kind
 		}
+		globals.Set(fileLoader+kind, fileLoaderOf(kind))
 	}
 }
 
-func registerFileLoader(kind string) error {
-	f, err := runtime.NewFunction(func(args ...any) (any, error) {
+// fileLoaderOf returns the body of the global function that loads files of a kind.
+func fileLoaderOf(kind string) globals.Function {
+	return func(args ...any) (any, error) {
 		path, ok := "", len(args) > 0
 		if ok {
 			path, ok = args[0].(string)
@@ -46,13 +46,12 @@ func registerFileLoader(kind string) error {
 		if !ok {
 			return nil, fault.New("load "+kind, runtime.ErrInvalidArgument, "expected the path of a file")
 		}
-		return loadFile(kind, path)
-	})
-	if err != nil {
-		return err
+		m, err := loadFile(kind, path)
+		if err != nil {
+			return nil, err
+		}
+		return globals.Owned{Value: m}, nil
 	}
-	defer f.Close()
-	return runtime.RegisterGlobal(fileLoader+kind, f, false)
 }
 
 // executable is a module of this package's kind.

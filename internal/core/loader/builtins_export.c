@@ -8,8 +8,8 @@ __attribute__((weak)) int tvmgoCallGlobal(const char* name, const char* provider
                                           TVMFFIAny* result);
 
 /* The packages, by the flag of the function. */
-static const char* const providers[] = {"tvmgo/export", "tvmgo/runtime/graph", "tvmgo/runtime"};
-enum { EXPORT, GRAPH, RUNTIME };
+static const char* const providers[] = {"tvmgo/export", "tvmgo/runtime/graph", "tvmgo/runtime", "tvmgo/runtime/vm"};
+enum { EXPORT, GRAPH, RUNTIME, VM };
 
 static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const char* name = ((const tvmgo_builtin*)self)->name;
@@ -34,6 +34,8 @@ __attribute__((constructor(110))) static void register_builtins(void) {
       {"tvm.graph_executor_cuda_graph.create", GRAPH},
       {"tvm.graph_executor_debug.create", GRAPH},
       {"tvm.graph_executor_factory.create", GRAPH},
+      {"ffi.Module.load_from_file.relax.Executable", VM},
+      {"ffi.Module.load_from_file.relax.VMExecutable", VM},
       {"runtime.LoadParams", RUNTIME},
       {"runtime.LoadParamsFromFile", RUNTIME},
       {"runtime.SaveParams", RUNTIME},

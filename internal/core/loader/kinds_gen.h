@@ -12,6 +12,8 @@
   X("hsaco") \
   X("metal") \
   X("opencl") \
+  X("relax.Executable") \
+  X("relax.VMExecutable") \
   X("rocm") \
   X("static_library") \
   X("vulkan") \

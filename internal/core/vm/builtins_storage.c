@@ -43,7 +43,7 @@ TVMGO_BUILTIN(alloc_tensor) {
   DLDataType dtype;
   tvmgo_vm_dims shape;
   char scope[SCOPE_SIZE];
-  if (tvmgo_check_count(f, n, 4, 5) != 0 || tvmgo_arg_kind(f, args, 0, tvmgo_vm_storage_type) != 0 ||
+  if (tvmgo_check_count(f, n, 4, 5) != 0 || tvmgo_arg_kind(f, args, 0, tvmgo_vm_storage_type()) != 0 ||
       tvmgo_arg_int(f, args, 1, &offset) != 0 || tvmgo_vm_arg_dtype(f, args, 3, &dtype) != 0 ||
       (n == 5 && arg_scope(f, args, 4, scope) != 0) || tvmgo_vm_arg_dims(f, args, 2, &shape) != 0)
     return -1;

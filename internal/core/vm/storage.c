@@ -21,12 +21,16 @@ typedef struct {
   int64_t dims[];
 } storage;
 
-int32_t tvmgo_vm_storage_type = -1;
+static _Atomic int32_t storage_type;
 
-__attribute__((constructor(112))) static void declare_type(void) {
+int32_t tvmgo_vm_storage_type(void) {
+  int32_t type = atomic_load_explicit(&storage_type, memory_order_relaxed);
+  if (TVMGO_LIKELY(type > 0)) return type;
   static const char key[] = "vm.Storage";
-  TVMFFIByteArray text = {key, sizeof key - 1};
-  tvmgo_vm_storage_type = TVMFFITypeGetOrAllocIndex(&text, -1, 1, 0, 0, kTVMFFIObject);
+  const TVMFFIByteArray text = {key, sizeof key - 1};
+  type = TVMFFITypeGetOrAllocIndex(&text, -1, 1, 0, 0, kTVMFFIObject);
+  atomic_store_explicit(&storage_type, type, memory_order_relaxed);
+  return type;
 }
 
 static int is_flat(const char* scope) { return scope == NULL || scope[0] == 0 || strcmp(scope, "global") == 0; }
@@ -137,7 +141,7 @@ static TVMFFIObject* make(tvmgo_vm_account* a, DLDevice dev, size_t nbytes, cons
     return NULL;
   }
   tvmgo_vm_account_retain(a);
-  return tvmgo_object_init(s, tvmgo_vm_storage_type, storage_delete);
+  return tvmgo_object_init(s, tvmgo_vm_storage_type(), storage_delete);
 }
 
 /* Adds what was asked for to the raised error. */
@@ -200,7 +204,7 @@ static TVMFFIObject* wrap(DLTensor* dl, size_t nbytes, storage* owner) {
 TVMFFIObject* tvmgo_vm_storage_tensor(TVMFFIObject* obj, int64_t offset, const int64_t* shape, int32_t ndim,
                                       DLDataType dtype, const char* scope) {
   static const char op[] = "allocate tensor";
-  if (obj == NULL || obj->type_index != tvmgo_vm_storage_type) {
+  if (obj == NULL || obj->type_index != tvmgo_vm_storage_type()) {
     tvmgo_raise(TVMGO_TYPE_ERROR, "%s: want a vm.Storage, got %s", op,
                 tvmgo_type_name(obj == NULL ? kTVMFFINone : obj->type_index));
     return NULL;

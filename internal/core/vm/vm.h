@@ -57,7 +57,7 @@ TVMFFIObject* tvmgo_vm_storage_tensor(TVMFFIObject* storage, int64_t offset, con
 /* What a storage takes, in bytes, and where. */
 size_t tvmgo_vm_storage_bytes(const TVMFFIObject* storage);
 DLDevice tvmgo_vm_storage_device(const TVMFFIObject* storage);
-extern int32_t tvmgo_vm_storage_type; /* the type index of vm.Storage */
+int32_t tvmgo_vm_storage_type(void); /* the type index of vm.Storage, registered at its first use */
 
 /* --- call.c: what builtins ask the machine for ------------------------------------------------------------------ */
 typedef struct tvmgo_vm_call tvmgo_vm_call;

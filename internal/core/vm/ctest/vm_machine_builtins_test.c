@@ -34,7 +34,7 @@ static void test_alloc_storage(void) {
   for (int64_t device = -1; device <= 0; device++) {
     args[1] = tvmgo_any_int(device);
     CHECK_OK(run(m, args, 4, &r));
-    REQUIRE(r.type_index == tvmgo_vm_storage_type);
+    REQUIRE(r.type_index == tvmgo_vm_storage_type());
     CHECK_EQ_INT(tvmgo_vm_storage_bytes(r.v_obj), 28672); /* 25600 in pages */
     CHECK_EQ_INT(tvmgo_vm_storage_device(r.v_obj).device_type, kDLCPU);
     tvmgo_any_clear(&r);

@@ -92,7 +92,7 @@ static void test_tensors_in_a_storage(void) {
   tvmgo_vm_account* a = tvmgo_vm_account_new(NULL, 0);
   TVMFFIObject* s = tvmgo_vm_storage_new(a, cpu, 10000, u8, "global");
   REQUIRE(s != NULL);
-  CHECK_EQ_INT(s->type_index, tvmgo_vm_storage_type);
+  CHECK_EQ_INT(s->type_index, tvmgo_vm_storage_type());
   CHECK_EQ_INT(tvmgo_vm_storage_bytes(s), 12288); /* whole pages, as in TVM */
   TVMFFIObject *x = tensor(s, 0, 5, 10, NULL), *y = tensor(s, 4096, 50, 40, "global");
   REQUIRE(x != NULL && y != NULL);

@@ -221,20 +221,18 @@ func TestArtifacts_GPUModulesLoadAndNameTheCure(t *testing.T) {
 	}
 }
 
-func TestArtifacts_KindWithoutPackageIsNamed(t *testing.T) {
-	noLeaks(t)
-	const file = "modern/relax_mlp.so"
-	_, err := runtime.Load(ctx, artifacts+file)
-	requireError(t, err, runtime.ErrNotFound, file, "relax.VMExecutable", "import tvmgo/runtime/vm")
-}
-
 // Without the package that runs it, a model is data.
 func TestArtifacts_ModelsNameTheirPackage(t *testing.T) {
 	noLeaks(t)
-	m := modules.Load(t, artifacts+"classic/graph_mlp.so")
-	require.Equal(t, "GraphExecutorFactory", m.Kind())
-	_, err := m.Function("default")
-	requireError(t, err, runtime.ErrNotSupported, "GraphExecutorFactory", "import tvmgo/runtime/graph")
+	for _, c := range []struct{ file, kind, function, remedy string }{
+		{"classic/graph_mlp.so", "GraphExecutorFactory", "default", "import tvmgo/runtime/graph"},
+		{"modern/relax_mlp.so", "relax.VMExecutable", "vm_load_executable", "import tvmgo/runtime/vm"},
+	} {
+		m := modules.Load(t, artifacts+c.file)
+		require.Equal(t, c.kind, m.Kind())
+		_, err := m.Function(c.function)
+		requireError(t, err, runtime.ErrNotSupported, c.kind, c.remedy)
+	}
 }
 
 // The linker variable makes dlopen resolve all symbols immediately, so every file must be a copy.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -332,12 +333,16 @@ func TestHammer_OpenFilesDoNotPileUp(t *testing.T) {
 	}
 	noLeaks(t)
 	modules.Load(t, multiC, runtime.PrivateCopy()).Close()
+	damaged := filepath.Join(t.TempDir(), "damaged.so")
+	library := must.Get(os.ReadFile(artifacts + "modern/gpu_cuda.so"))(t)
+	require.NoError(t, os.WriteFile(damaged, library[:len(library)/2], 0o666))
 	before := files()
 	for range 50 {
 		modules.Load(t, multiC, runtime.PrivateCopy()).Close()
 		modules.Load(t, multiC).Close()
 		modules.Load(t, artifacts+"modern/gpu_cuda.so", runtime.PrivateCopy()).Close()
-		require.Error(t, must.Fail(runtime.Load(ctx, artifacts+"modern/relax_mlp.so", runtime.PrivateCopy())))
+		modules.Load(t, artifacts+"modern/relax_mlp.so", runtime.PrivateCopy()).Close()
+		require.Error(t, must.Fail(runtime.Load(ctx, damaged, runtime.PrivateCopy())))
 	}
 	require.LessOrEqual(t, files(), before+2)
 }

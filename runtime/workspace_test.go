@@ -123,7 +123,7 @@ func TestWorkspace_Limit(t *testing.T) {
 	w = must.Get(runtime.NewWorkspace(dlpack.Int8, []int64{8192}, runtime.CPU, nil))(t)
 	require.NoError(t, w.Close())
 	require.NoError(t, second(runtime.TrimWorkspaces(runtime.CPU)))
-	require.Equal(t, held, must.Get(runtime.WorkspaceMemory(runtime.CPU))(t).Held)
+	require.LessOrEqual(t, must.Get(runtime.WorkspaceMemory(runtime.CPU))(t).Held, held, "others may return more")
 	requireError(t, must.Fail(runtime.SetWorkspaceLimit(runtime.CPU, -1)), runtime.ErrInvalidArgument, "negative")
 	requireError(t, must.Fail(runtime.SetWorkspaceLimit(fakeDevice(t), 1)), runtime.ErrNotSupported, "of its own")
 }

@@ -158,7 +158,7 @@ func TestPlan_Life(t *testing.T) {
 	require.ErrorContains(t, err, `node 4 "c", of 8 bytes, overwrites its input node 3 "b", of 4 bytes`)
 }
 
-// Nodes in a wrong order are told apart from cycles.
+// The error for nodes in a wrong order is not that for cycles.
 func TestParse_Order(t *testing.T) {
 	_, err := Parse([]byte(`{"nodes": [
 	  {"op": "tvm_op", "name": "f", "inputs": [[1, 0, 0]],

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheelmodels"
@@ -160,7 +161,7 @@ func TestWheel_EveryModel(t *testing.T) {
 			case "opencl":
 				dev = dlpack.Device{Type: dlpack.OpenCL}
 				if !runtime.DeviceExists(dev) {
-					t.Skip("no OpenCL device")
+					gputest.Missing(t, dev.Type, "there is no OpenCL device")
 				}
 			}
 			if m.Program == "few_arguments" { // TVM notices the mistake only when the function is called

@@ -13,7 +13,7 @@ enum { OPERAND_REGISTER = 0, OPERAND_IMMEDIATE = 1, OPERAND_CONSTANT = 2, OPERAN
 #define REGISTER_VOID (INT64_C(1) << 54)
 #define REGISTER_MACHINE (REGISTER_VOID + 1)
 
-/* Operations of decoded instructions: calls are told apart by the kind of their callee. */
+/* Operations of decoded instructions: there is one for each kind of callee. */
 typedef enum { OP_CALL_PACKED, OP_CALL_BYTECODE, OP_CALL_COMPILED, OP_RETURN, OP_GOTO, OP_IF } vm_op;
 
 /* Registers that no frame has. */

@@ -196,7 +196,7 @@ static TVMFFIObject* wrap(DLTensor* dl, size_t nbytes, storage* owner) {
     tvmgo_object_release(owner);
     return NULL;
   }
-  t->nbytes = nbytes; /* so that Go's garbage collector is told of it */
+  t->nbytes = nbytes; /* Go's garbage collector counts it */
   tvmgo_live_add(TVMGO_LIVE_TENSOR_BYTES, (int64_t)nbytes);
   return &t->header;
 }

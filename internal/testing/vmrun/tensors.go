@@ -16,6 +16,14 @@ func tensorArgument(v Value) (*Tensor, error) {
 	return t, nil
 }
 
+// tensor converts an argument of a builtin that TVM does not check for None.
+func (m *Machine) tensor(v Value) (*Tensor, error) {
+	if v == nil {
+		return nil, m.leave("None is no tensor")
+	}
+	return tensorArgument(v)
+}
+
 // readIfCond returns a number as a bool, or the first element of a tensor of integers.
 func readIfCond(m *Machine, args []Value) (Value, error) {
 	if err := count(args, 1); err != nil {
@@ -56,10 +64,7 @@ func shapeOf(m *Machine, args []Value) (Value, error) {
 	if err := count(args, 1); err != nil {
 		return nil, err
 	}
-	if args[0] == nil {
-		return nil, m.leave("None is no tensor")
-	}
-	t, err := tensorArgument(args[0])
+	t, err := m.tensor(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +106,7 @@ func reshape(m *Machine, args []Value) (Value, error) {
 	if err := count(args, 2); err != nil {
 		return nil, err
 	}
-	if args[0] == nil {
-		return nil, m.leave("None is no tensor")
-	}
-	t, err := tensorArgument(args[0])
+	t, err := m.tensor(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +125,7 @@ func tensorToShape(m *Machine, args []Value) (Value, error) {
 	if err := count(args, 1); err != nil {
 		return nil, err
 	}
-	if args[0] == nil {
-		return nil, m.leave("None is no tensor")
-	}
-	t, err := tensorArgument(args[0])
+	t, err := m.tensor(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -243,10 +242,7 @@ func ensureZeroOffset(m *Machine, args []Value) (Value, error) {
 	if err := count(args, 1); err != nil {
 		return nil, err
 	}
-	if args[0] == nil {
-		return nil, m.leave("None is no tensor")
-	}
-	t, err := tensorArgument(args[0])
+	t, err := m.tensor(args[0])
 	if err != nil || t.Offset == 0 {
 		return t, err
 	}

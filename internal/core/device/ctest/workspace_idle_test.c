@@ -121,7 +121,7 @@ static void test_watch(void) {
   CHECK_EQ_INT(tvmgo_idle_set_time(0), 7200 * INT64_C(1000000000));
   while (num_threads() > before) nap();
   CHECK(in_device > 0);
-  tvmgo_idle_set_time(1000000); /* many turns of the thread, and returns all the while */
+  tvmgo_idle_set_time(1000000); /* the thread looks often while memory is returned */
   for (int i = 0; i < 200; i++) {
     pthread_t t;
     if (pthread_create(&t, NULL, one_more_return, NULL) == 0) pthread_join(t, NULL);

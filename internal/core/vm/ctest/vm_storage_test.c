@@ -14,7 +14,7 @@ static int64_t room = INT64_MAX / 2;    /* that it can hand out */
 static _Atomic int fail_at = -1, calls; /* which call of the driver fails */
 static char last_scope[64];
 
-static int turn(void) {
+static int next_call(void) {
   return calls++ == fail_at ? tvmgo_raise(TVMGO_MEMORY_ERROR, "the device has no memory left") : 0;
 }
 
@@ -33,7 +33,7 @@ static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
   return 0;
 }
 static int hand_out(size_t n, void** out) {
-  if (turn() != 0) return -1;
+  if (next_call() != 0) return -1;
   if ((int64_t)n > room - in_device) return tvmgo_raise(TVMGO_MEMORY_ERROR, "the device is full");
   space* s = aligned_alloc(64, (sizeof *s + n + 63) / 64 * 64);
   s->size = n;

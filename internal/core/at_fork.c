@@ -4,6 +4,7 @@
 #include "call/deferred.h"
 #include "object/symbolize.h"
 #include "object/type_internal.h"
+#include "profile/profile.h"
 
 #include <pthread.h>
 
@@ -12,7 +13,7 @@
 static pthread_mutex_t* const locks[] = {
     &tvmgo_kept_lock,   &tvmgo_import_lock,          &tvmgo_system_lib_lock, &tvmgo_mapping_lock,
     &tvmgo_device_lock, &tvmgo_context_symbols_lock, &tvmgo_deferred_lock,
-    &tvmgo_type_lock,     &tvmgo_symbolize_lock,
+    &tvmgo_type_lock,     &tvmgo_symbolize_lock,       &tvmgo_renewed_lock,
 };
 enum { NUM_LOCKS = sizeof locks / sizeof *locks };
 
@@ -30,13 +31,15 @@ static void after_fork(void) {
   for (int i = NUM_LOCKS; i-- > 0;) pthread_mutex_unlock(locks[i]);
 }
 
-/* Another thread may hold a lock for long if the program's code runs under it. A fork does not wait for such locks; the
- * child initializes them again. */
+/* Another thread may hold a lock for long if the program's code runs under it, and objects such as sessions have locks
+ * of their own. A fork does not wait for such locks; the child initializes them again. */
 static void in_child(void) {
   after_fork();
   atomic_fetch_add_explicit(&tvmgo_fork_count, 1, memory_order_relaxed);
   tvmgo_once_lock_renew();
+  tvmgo_renewed_renew();
   tvmgo_device_locks_renew();
+  tvmgo_profiling = NULL; /* another thread may have held the lock of the profile */
 }
 
 __attribute__((constructor)) static void watch_forks(void) {

@@ -16,6 +16,7 @@ import (
 	_ "tvmgo/internal/core/loader"
 	_ "tvmgo/internal/core/object"
 	_ "tvmgo/internal/core/parallel"
+	_ "tvmgo/internal/core/profile"
 	_ "tvmgo/internal/core/record"
 	_ "tvmgo/internal/core/target"
 	_ "tvmgo/internal/core/vm"

@@ -69,6 +69,31 @@ int tvmgo_kernel_report_on(tvmgo_kernels* m, int32_t index, int32_t device, int6
   return built == NULL ? -1 : m->cls->report(k, built, device, threads, dynamic, out);
 }
 
+/* Builds a kernel first: that is no time of the launch. An error is the launch's. */
+static void build_ahead(tvmgo_kernel* k, DLDevice dev) {
+  const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
+  if (api != NULL && api->set_device(api, dev.device_id) == 0 && dev.device_id < TVMGO_MAX_DEVICES &&
+      (tvmgo_kernel_is_built(k, dev.device_id) || tvmgo_kernel_build(k, dev.device_id) != NULL))
+    return;
+  tvmgo_object_release(tvmgo_error_take());
+}
+
+int tvmgo_kernel_launch_profiled(tvmgo_kernel* k, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  int32_t type = k->module->cls->device_type;
+  DLDevice dev = {(DLDeviceType)type, tvmgo_thread_get()->active_device[type]};
+  tvmgo_profile_thread* t = tvmgo_profiling;
+  tvmgo_profile_site site = {.kind = TVMGO_PROFILE_KERNEL, .device = dev, .name = k->name, .function = ""};
+  uint32_t shapes = t->shapes != 0 ? t->shapes : tvmgo_profile_shapes_of(t, args, n < k->num_args ? n : k->num_args);
+  tvmgo_work w;
+  build_ahead(k, dev);
+  t->launching = 1;
+  tvmgo_work_begin(&w, dev, tvmgo_stream_get(type, dev.device_id));
+  int rc = k->module->cls->launch(k, args, n, result);
+  tvmgo_work_end(&w, &site, shapes, 0, rc);
+  t->launching = 0;
+  return rc;
+}
+
 static void drop(void* self) { tvmgo_kernels_release(self); }
 static void drop_kernel(void* self) { tvmgo_kernels_release(((tvmgo_kernel*)self)->module); }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "backend.h"
+#include "device/work.h"
 #include "handle.h"
 
 enum { TVMGO_MAX_KERNEL_ARGS = 256 };
@@ -141,6 +142,13 @@ int tvmgo_kernel_report_on(tvmgo_kernels* m, int32_t index, int32_t device, int6
                            tvmgo_kernel_report* out);
 
 /* ---- launches ---- */
+
+/* Whether the profile of the calling thread wants this launch: then it is tvmgo_kernel_launch_profiled, which calls
+ * launch of the class. */
+static inline int tvmgo_kernel_is_profiled(void) {
+  return TVMGO_UNLIKELY(tvmgo_profiling != NULL) && !tvmgo_profiling->launching;
+}
+int tvmgo_kernel_launch_profiled(tvmgo_kernel* k, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
 
 /* Begins messages, as in "kernel add: argument 2". */
 #define TVMGO_ARG "kernel %s: argument %d"

@@ -58,7 +58,17 @@ func Make(n int64) ([]byte, error) {
 	return b, nil
 }
 
-// Free releases memory that Make returned.
+// Map maps a file of n bytes privately: writes stay in this process. The caller releases the mapping with Free. If the
+// file is shortened in place, an access behind its end ends the process.
+func Map(f *os.File, n int64, writable bool) ([]byte, error) {
+	protection := syscall.PROT_READ
+	if writable {
+		protection |= syscall.PROT_WRITE
+	}
+	return syscall.Mmap(int(f.Fd()), 0, int(n), protection, syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+}
+
+// Free releases memory that Make or Map returned.
 func Free(b []byte) {
 	if len(b) > 0 {
 		_ = syscall.Munmap(b) // cannot fail for memory from Make

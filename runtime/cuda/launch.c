@@ -191,6 +191,7 @@ static __attribute__((noinline)) int launch_special(const cu_function* f, const 
 
 static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   cu_function* f = self;
+  if (tvmgo_kernel_is_profiled()) return tvmgo_kernel_launch_profiled(&f->k, args, n, result);
   size_t s[TVMGO_MAX_LAUNCH];
   tvmgo_kernel_slot slots[TVMGO_MAX_KERNEL_ARGS];
   void* params[TVMGO_MAX_KERNEL_ARGS];

@@ -110,6 +110,7 @@ static void return_idle_kernel(cl_built* b, cl_kernel k) {
 
 static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   cl_function* f = self;
+  if (tvmgo_kernel_is_profiled()) return tvmgo_kernel_launch_profiled(&f->k, args, n, result);
   size_t s[TVMGO_MAX_LAUNCH], global[3];
   sub_buffers p;
   int32_t id = tvmgo_kernel_begin(&f->k, kDLOpenCL, n);

@@ -133,6 +133,7 @@ static int record(const vk_function* f, vk_pipeline* p, TVMFFIStreamHandle on, c
 
 static int launch(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   vk_function* f = self;
+  if (tvmgo_kernel_is_profiled()) return tvmgo_kernel_launch_profiled(&f->k, args, n, result);
   size_t s[TVMGO_MAX_LAUNCH];
   part parts[TVMGO_MAX_KERNEL_ARGS];
   tvmgo_kernel_slot scalars[TVMGO_MAX_KERNEL_ARGS + 1];

@@ -1,6 +1,7 @@
 /* The table of devices. A registration has a number, a name, aliases and a constructor. Everything that needs a device
  * looks it up here. */
 #include "device/device.h"
+#include "profile/profile.h"
 #include "device/device_names_gen.h"
 #include "device/graph.h"
 #include "device/stream_home.h"
@@ -347,9 +348,15 @@ int tvmgo_device_sync(DLDevice dev, TVMFFIStreamHandle stream) {
   const TVMGODeviceAPI* api = tvmgo_device_api(dev.device_type);
   if (api == NULL) return tvmgo_raise_context("synchronize");
   if (tvmgo_recording_refuses("synchronize", dev, stream) != 0) return -1;
+  tvmgo_profile_thread* t = tvmgo_profiling;
+  int64_t begin = TVMGO_UNLIKELY(t != NULL) ? tvmgo_profile_now() : 0;
   tvmgo_pool_mark mark = tvmgo_pool_before_sync(dev, stream);
   if (api->stream_sync(api, dev, stream) != 0) return -1;
   tvmgo_pool_after_sync(dev, mark);
+  if (TVMGO_UNLIKELY(t != NULL) && dev.device_type != kDLCPU) {
+    tvmgo_profile_site site = {.kind = TVMGO_PROFILE_WAIT, .device = dev, .stream = stream, .name = "", .function = ""};
+    tvmgo_profile_add(t, begin, tvmgo_profile_now(), tvmgo_profile_site_of(t->profile, &site), 0, 0);
+  }
   return 0;
 }
 

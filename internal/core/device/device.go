@@ -13,4 +13,5 @@ import (
 	_ "tvmgo/internal/core/call"
 	_ "tvmgo/internal/core/container"
 	_ "tvmgo/internal/core/object"
+	_ "tvmgo/internal/core/profile"
 )

@@ -1,5 +1,6 @@
 #include "device/device.h"
 #include "device/validate.h"
+#include "device/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,7 @@ int tvmgo_dl_check_dtype(DLDataType t) {
 }
 
 int tvmgo_dl_check_place(const DLTensor* t, const char* what) {
+  if (t == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor is NULL", what);
   if (tvmgo_dl_check_dtype(t->dtype) != 0) return tvmgo_raise_context("%s", what);
   if (t->byte_offset > PTRDIFF_MAX || t->byte_offset > UINTPTR_MAX - (uintptr_t)t->data)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: byte_offset is %llu, which leads out of memory", what,
@@ -312,6 +314,18 @@ static int copy_host_strided(const DLTensor* from, const DLTensor* to) {
   return 0;
 }
 
+/* Records a copy. Its stream is that of the side that is not the host's. */
+static __attribute__((noinline)) int copy_profiled(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to,
+                                                   TVMFFIStreamHandle stream, size_t nbytes) {
+  tvmgo_work w;
+  tvmgo_profile_site site = {.kind = TVMGO_PROFILE_COPY, .device = from->device, .other = to->device, .name = "",
+                             .function = ""};
+  tvmgo_work_begin(&w, is_host(from->device.device_type) ? to->device : from->device, stream);
+  int rc = api == NULL ? copy_host_strided(from, to) : api->copy_data_from_to(api, from, to, stream);
+  tvmgo_work_end(&w, &site, 0, (int64_t)nbytes, rc);
+  return rc;
+}
+
 int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
   size_t from_bytes, to_bytes;
   if (tvmgo_dl_check(from, "copy tensor: source") != 0 ||
@@ -333,11 +347,13 @@ int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle s
   if (api == NULL) return tvmgo_raise_context("copy tensor");
   if (from_bytes == 0) return 0;
   if (!tvmgo_dl_contiguous(from) || !tvmgo_dl_contiguous(to)) {
-    if (f == kDLCPU && t == kDLCPU) return copy_host_strided(from, to);
+    if (f == kDLCPU && t == kDLCPU)
+      return tvmgo_profiling == NULL ? copy_host_strided(from, to) : copy_profiled(NULL, from, to, NULL, from_bytes);
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "copy tensor: the %s is not contiguous: copy it to a compact tensor first",
                        tvmgo_dl_contiguous(from) ? "destination" : "source");
   }
+  if (TVMGO_UNLIKELY(tvmgo_profiling != NULL)) return copy_profiled(api, from, to, stream, from_bytes);
   return api->copy_data_from_to(api, from, to, stream);
 }
 

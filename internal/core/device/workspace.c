@@ -13,6 +13,7 @@
 #include "device/validate.h"
 #include "device/workspace_class.h"
 #include "device/workspace_pool.h"
+#include "profile/profile.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -372,13 +373,30 @@ static __attribute__((noinline)) int give_current(int device_type, int device_id
   return tvmgo_workspace_give(dev, p, tvmgo_stream_get(device_type, device_id));
 }
 
+static __attribute__((noinline)) void* take_profiled(int device_type, int device_id, uint64_t nbytes, int code,
+                                                    int bits) {
+  DLDevice dev = {(DLDeviceType)device_type, device_id};
+  void* p = device_type == tvmgo_workspace_cached_type && device_id >= 0
+                ? tvmgo_workspace_alloc(nbytes)
+                : take_current(device_type, device_id, nbytes, code, bits);
+  if (p != NULL) tvmgo_profile_took(tvmgo_profiling, dev, p, (int64_t)nbytes);
+  return p;
+}
+
+static __attribute__((noinline)) void gave(int device_type, int device_id, const void* p) {
+  tvmgo_profile_gave(tvmgo_profiling, (DLDevice){(DLDeviceType)device_type, device_id}, p);
+}
+
 void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
                                int dtype_bits_hint) {
+  if (TVMGO_UNLIKELY(tvmgo_profiling != NULL))
+    return take_profiled(device_type, device_id, nbytes, dtype_code_hint, dtype_bits_hint);
   if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type && device_id >= 0)) return tvmgo_workspace_alloc(nbytes);
   return take_current(device_type, device_id, nbytes, dtype_code_hint, dtype_bits_hint);
 }
 
 int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr) {
+  if (TVMGO_UNLIKELY(tvmgo_profiling != NULL)) gave(device_type, device_id, ptr);
   if (TVMGO_LIKELY(device_type == tvmgo_workspace_cached_type)) return tvmgo_workspace_free(ptr);
   return give_current(device_type, device_id, ptr);
 }

@@ -168,6 +168,7 @@ static int give_to_device(pool* d, pool_block* list, int64_t* bytes) {
 
 static int64_t shrink(pool* d, int64_t keep) {
   int64_t bytes = 0;
+  tvmgo_slots_flush(d->dev);
   tvmgo_spin_lock(&d->lock);
   pool_block* list = detach(d, NULL, keep);
   tvmgo_spin_unlock(&d->lock);
@@ -176,8 +177,8 @@ static int64_t shrink(pool* d, int64_t keep) {
 }
 
 int64_t tvmgo_pool_age(int64_t ages, int64_t* freed) {
-  int64_t idle = 0;
-  *freed = 0;
+  *freed = tvmgo_slots_age(ages);
+  int64_t idle = tvmgo_slots_idle();
   for (int type = 0; type < TVMGO_MAX_DEVICE_TYPE; type++)
     for (pool* d = atomic_load_explicit(&pools[type], memory_order_acquire); d != NULL; d = d->next) {
       int64_t bytes = 0;
@@ -193,7 +194,7 @@ int64_t tvmgo_pool_age(int64_t ages, int64_t* freed) {
 }
 
 int64_t tvmgo_pool_idle(void) {
-  int64_t idle = 0;
+  int64_t idle = tvmgo_slots_idle();
   for (int type = 0; type < TVMGO_MAX_DEVICE_TYPE; type++)
     for (pool* d = atomic_load_explicit(&pools[type], memory_order_acquire); d != NULL; d = d->next) {
       tvmgo_spin_lock(&d->lock);
@@ -260,8 +261,7 @@ static __attribute__((noinline)) int alloc_slow(const TVMGODeviceAPI* api, DLDev
                                                 TVMFFIStreamHandle stream, void** out) {
   static const DLDataType bytes = {kDLUInt, 8, 1};
   if (nbytes > TVMGO_WORKSPACE_LARGEST)
-    return tvmgo_raise(TVMGO_MEMORY_ERROR, "allocate workspace of %zu bytes: no machine has as much",
-                       nbytes);
+    return tvmgo_raise(TVMGO_MEMORY_ERROR, "allocate workspace of %zu bytes: no machine has as much", nbytes);
   unsigned class = tvmgo_workspace_class(nbytes);
   size_t size = tvmgo_workspace_class_size(class);
   pool* d = find_pool(dev);
@@ -314,8 +314,7 @@ static __attribute__((noinline)) int alloc_slow(const TVMGODeviceAPI* api, DLDev
   return 0;
 }
 
-int tvmgo_pool_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, TVMFFIStreamHandle stream,
-                     void** out) {
+int tvmgo_pool_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, TVMFFIStreamHandle stream, void** out) {
   *out = NULL;
   pool* d = find_pool(dev);
   if (TVMGO_LIKELY(d != NULL && nbytes <= TVMGO_WORKSPACE_LARGEST)) {
@@ -350,8 +349,7 @@ static int raise_foreign(DLDevice dev, void* p, int idle) {
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "free workspace: %p of %s:%d was given back before: free each workspace once", p,
                        name, (int)dev.device_id);
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "free workspace: %p is not a workspace of %s:%d", p, name,
-                     (int)dev.device_id);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "free workspace: %p is not a workspace of %s:%d", p, name, (int)dev.device_id);
 }
 
 int tvmgo_pool_free(DLDevice dev, void* p, TVMFFIStreamHandle on) {
@@ -456,6 +454,7 @@ int tvmgo_pool_trim(DLDevice dev, int64_t* freed) {
   *freed = 0;
   pool* d = find_pool(dev);
   if (d == NULL) return 0;
+  tvmgo_slots_flush(dev);
   tvmgo_spin_lock(&d->lock);
   pool_block* list = detach(d, NULL, 0);
   tvmgo_spin_unlock(&d->lock);
@@ -496,4 +495,5 @@ void tvmgo_pool_stats(DLDevice dev, tvmgo_workspace_stats* out) {
   tvmgo_spin_lock(&d->lock);
   *out = d->stats;
   tvmgo_spin_unlock(&d->lock);
+  tvmgo_slots_stats(dev, out);
 }

@@ -43,6 +43,25 @@ int tvmgo_pool_set_limit(const TVMGODeviceAPI* api, DLDevice dev, int64_t bytes,
 int64_t tvmgo_pool_age(int64_t ages, int64_t* freed);
 int64_t tvmgo_pool_idle(void); /* bytes that are idle in all pools */
 
+typedef struct {
+  int64_t held, in_use, peak; /* bytes; peak is the most that was in use, or kept by slots, at one time */
+  int64_t hits, misses;       /* requests served from held memory, and requests served by the device */
+  int64_t blocks;             /* behind held */
+  int64_t limit;              /* of held; 0: none */
+} tvmgo_workspace_stats;
+
+/* ---- workspace_slots.c: small blocks of the CPU that threads keep ----
+ * As tvmgo_pool_alloc and tvmgo_pool_free, for any device, with the bytes that were requested; but a small block of the
+ * CPU may stay with the slot of the thread that returns it, up to 1 MiB for each slot. */
+int tvmgo_slots_alloc(const TVMGODeviceAPI* api, DLDevice dev, size_t nbytes, TVMFFIStreamHandle stream, void** out);
+int tvmgo_slots_free(DLDevice dev, void* p, size_t nbytes, TVMFFIStreamHandle on);
+/* Only the pool calls these: return to it what is kept; return to the device what was kept at each of the last `ages`
+ * calls (the result is its bytes); the bytes that are kept; count them as idle, and the requests that they served. */
+void tvmgo_slots_flush(DLDevice dev);
+int64_t tvmgo_slots_age(int64_t ages);
+int64_t tvmgo_slots_idle(void);
+void tvmgo_slots_stats(DLDevice dev, tvmgo_workspace_stats* out);
+
 /* ---- workspace_idle.c: memory that is idle for long ---- */
 
 /* A thread ages the pools while they hold idle memory, and ends when there is none; it sleeps in between. Called after
@@ -59,10 +78,4 @@ int64_t tvmgo_idle_set_time(int64_t ns);
  * system. */
 void tvmgo_idle_freed(int64_t bytes);
 
-typedef struct {
-  int64_t held, in_use, peak; /* bytes; peak is the most that in_use ever was */
-  int64_t hits, misses;       /* requests served from held memory, and requests served by the device */
-  int64_t blocks;             /* behind held */
-  int64_t limit;              /* of held; 0: none */
-} tvmgo_workspace_stats;
 void tvmgo_pool_stats(DLDevice dev, tvmgo_workspace_stats* out);

@@ -69,7 +69,7 @@ int tvmgo_executor_tensor(const executor_call* c, int32_t i, const DLTensor** ou
   }
   char what[64];
   snprintf(what, sizeof what, "%.32s: argument %d", c->f, i);
-  return tvmgo_dl_check_place(*out, what);
+  return tvmgo_dl_check(*out, what) != 0 ? -1 : tvmgo_dl_check_place(*out, what);
 }
 
 /* ---- checks ---- */
@@ -100,21 +100,46 @@ int tvmgo_executor_same_form(const executor_call* c, const DLTensor* t, const DL
                      want_shape, have_type, have_shape);
 }
 
-int tvmgo_executor_usable(const executor_call* c, const DLTensor* t, const DLTensor* want, const char* what,
-                         const char* name) {
-  if (tvmgo_executor_same_form(c, t, want, what, name) != 0) return -1;
-  DLDevice a = t->device, b = want->device;
-  if (a.device_type != b.device_type || (a.device_id != b.device_id && a.device_type != kDLCPU)) {
-    const char *have = tvmgo_device_type_name(a.device_type), *need = tvmgo_device_type_name(b.device_type);
-    return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: %s \"%.200s\" is on %s:%d, the tensor on %s:%d: without a copy they must be on one device",
-                       c->f, what, name, need ? need : "?", b.device_id, have ? have : "?", a.device_id);
-  }
-  if (!tvmgo_dl_contiguous(t))
-    return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor for %s \"%.200s\" is not contiguous", c->f, what, name);
+int tvmgo_executor_fit(const DLTensor* t, const data_entry* d) {
+  DLDevice a = t->device, b = d->dl.device;
+  if (d->scoped) return NOT_IN_SCOPE;
+  if (a.device_type != b.device_type || (a.device_id != b.device_id && a.device_type != kDLCPU)) return OTHER_DEVICE;
+  if (!tvmgo_dl_contiguous(t)) return NOT_CONTIGUOUS;
   if (a.device_type == kDLCPU && ((uintptr_t)t->data + t->byte_offset) % 64 != 0 && t->data != NULL)
-    return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "%s: the memory for %s \"%.200s\" is not aligned to 64 bytes, as generated code needs it", c->f,
-                       what, name);
+    return NOT_ALIGNED;
   return 0;
+}
+
+int tvmgo_executor_usable(const executor_call* c, const DLTensor* t, const data_entry* d, const char* what,
+                          const char* name) {
+  if (tvmgo_executor_same_form(c, t, &d->dl, what, name) != 0) return -1;
+  DLDevice a = t->device, b = d->dl.device;
+  switch (tvmgo_executor_fit(t, d)) {
+    case NOT_IN_SCOPE:
+      return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %s \"%.200s\" is in a storage scope: tensors can only be copied there",
+                         c->f, what, name);
+    case OTHER_DEVICE: {
+      const char *have = tvmgo_device_type_name(a.device_type), *need = tvmgo_device_type_name(b.device_type);
+      return tvmgo_raise(TVMGO_VALUE_ERROR,
+                         "%s: %s \"%.200s\" is on %s:%d, the tensor on %s:%d: without a copy they must be on one "
+                         "device", c->f, what, name, need ? need : "?", b.device_id, have ? have : "?", a.device_id);
+    }
+    case NOT_CONTIGUOUS:
+      return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor for %s \"%.200s\" is not contiguous", c->f, what, name);
+    case NOT_ALIGNED:
+      return tvmgo_raise(TVMGO_VALUE_ERROR,
+                         "%s: the memory for %s \"%.200s\" is not aligned to 64 bytes, as generated code needs it",
+                         c->f, what, name);
+  }
+  return 0;
+}
+
+void tvmgo_executor_use(tvmgo_executor* e, data_entry* d, const DLTensor* t, TVMFFIObject* owner) {
+  void* data = t->data;
+  uint64_t offset = t->byte_offset;
+  if (t->device.device_type == kDLCPU || tvmgo_device_family(t->device.device_type) == kDLCUDA) {
+    data = (char*)data + offset; /* an address; functions may rely on an offset of 0 */
+    offset = 0;
+  }
+  tvmgo_executor_move(e, d, owner, data, offset);
 }

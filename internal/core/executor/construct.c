@@ -8,14 +8,14 @@
 
 int tvmgo_executor_attach_data(const executor_call* c) {
   int32_t i;
-  int64_t shared;
+  int64_t flags;
   const DLTensor* t;
   TVMFFIObject* owner;
   if (tvmgo_executor_count(c, 3, 3) != 0 || tvmgo_executor_index(c, 0, c->e->sizes.data, "entry", &i) != 0 ||
-      tvmgo_executor_tensor(c, 1, &t, &owner) != 0 || tvmgo_arg_int(c->f, c->args, 2, &shared) != 0)
+      tvmgo_executor_tensor(c, 1, &t, &owner) != 0 || tvmgo_arg_int(c->f, c->args, 2, &flags) != 0)
     return -1;
   tvmgo_object_retain(owner);
-  tvmgo_executor_plan(c->e, i, owner, shared != 0);
+  tvmgo_executor_plan(c->e, i, owner, (flags & 1) != 0, (flags & 2) != 0);
   return 0;
 }
 
@@ -36,7 +36,24 @@ int tvmgo_executor_attach_pointer(const executor_call* c) {
   tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, owner, tvmgo_object_release);
   if (t == NULL) return -1;
   tvmgo_object_retain(owner);
-  tvmgo_executor_plan(c->e, i, &t->header, 1);
+  tvmgo_executor_plan(c->e, i, &t->header, 1, 0);
+  return 0;
+}
+
+int tvmgo_executor_attach_form(const executor_call* c) {
+  int32_t i;
+  void* shape;
+  if (tvmgo_executor_count(c, 4, 4) != 0 || tvmgo_executor_index(c, 0, c->e->sizes.data, "entry", &i) != 0 ||
+      tvmgo_arg_kind(c->f, c->args, 1, kTVMFFIDataType) != 0 ||
+      tvmgo_arg_object(c->f, c->args, 2, kTVMFFIShape, &shape) != 0 ||
+      tvmgo_arg_kind(c->f, c->args, 3, kTVMFFIDevice) != 0)
+    return -1;
+  TVMFFIShapeCell* dims = (TVMFFIShapeCell*)((TVMFFIObject*)shape + 1);
+  DLTensor dl = {.dtype = c->args[1].v_dtype, .shape = (int64_t*)dims->data, .ndim = (int32_t)dims->size,
+                 .device = c->args[3].v_device};
+  tvmgo_tensor* t = tvmgo_tensor_wrap(&dl, NULL, NULL);
+  if (t == NULL) return -1;
+  tvmgo_executor_plan(c->e, i, &t->header, 0, 0);
   return 0;
 }
 

@@ -17,6 +17,7 @@ tvmgo_executor* tvmgo_executor_new(const tvmgo_executor_sizes* sizes) {
   tvmgo_executor* e = calloc(1, sizeof *e);
   if (e == NULL) return tvmgo_raise_oom(), NULL;
   e->references = 1;
+  e->key = tvmgo_profile_key();
   e->data = calloc((size_t)sizes->data + 1, sizeof *e->data);
   e->nodes = calloc((size_t)sizes->nodes + 1, sizeof *e->nodes);
   e->steps = calloc((size_t)sizes->steps + 1, sizeof *e->steps);
@@ -50,7 +51,11 @@ void tvmgo_executor_release(tvmgo_executor* e) {
     free(s->func);
     free(s->args);
   }
+  for (int32_t i = 0; i < e->num_charges; i++) tvmgo_vm_account_give(e->account, e->charges[i]);
+  tvmgo_vm_account_release(e->account);
+  tvmgo_graph_binding_release(e->binding);
   tvmgo_object_release(e->unknown);
+  free(e->charges);
   free(e->data);
   free(e->nodes);
   free(e->steps);
@@ -97,6 +102,16 @@ int tvmgo_executor_alias(tvmgo_executor* e, int32_t i, int32_t alias) {
   return 0;
 }
 
+int tvmgo_executor_charge(tvmgo_executor* e, tvmgo_vm_account* a, int64_t nbytes) {
+  int64_t* more = realloc(e->charges, ((size_t)e->num_charges + 1) * sizeof *more);
+  if (more == NULL) return tvmgo_raise_oom();
+  e->charges = more;
+  if (tvmgo_vm_account_take(a, nbytes) != 0) return -1;
+  if (e->account == NULL) tvmgo_vm_account_retain(e->account = a);
+  e->charges[e->num_charges++] = nbytes;
+  return 0;
+}
+
 data_entry* tvmgo_executor_input_data(tvmgo_executor* e, int32_t input) {
   return &e->data[e->nodes[e->inputs[input]].first];
 }
@@ -106,11 +121,12 @@ static void place(data_entry* d, void* data, uint64_t offset) {
   d->dl.byte_offset = d->flat.byte_offset = offset;
 }
 
-void tvmgo_executor_plan(tvmgo_executor* e, int32_t i, TVMFFIObject* tensor, int shared) {
+void tvmgo_executor_plan(tvmgo_executor* e, int32_t i, TVMFFIObject* tensor, int shared, int scoped) {
   data_entry* d = &e->data[i];
   tvmgo_object_release(d->planned);
   d->planned = tensor;
-  d->shared = shared;
+  d->shared = d->lent = shared;
+  d->scoped = scoped;
   d->dl = *tvmgo_tensor_dl(tensor);
   d->dl.strides = NULL;
   if (tvmgo_dl_elements(&d->dl, &d->count) != 0) tvmgo_object_release(tvmgo_error_take()); /* was checked before */
@@ -128,6 +144,20 @@ void tvmgo_executor_move(tvmgo_executor* e, data_entry* d, TVMFFIObject* owner, 
     at->moved = 1;
     at->shared = 0;
     place(at, data, offset);
+    tvmgo_object_release(old);
+    at = &e->data[at->next];
+  } while (at != d);
+}
+
+void tvmgo_executor_move_back(tvmgo_executor* e, data_entry* d) {
+  data_entry* at = d;
+  do {
+    TVMFFIObject* old = at->bound;
+    const DLTensor* to = tvmgo_tensor_dl(at->planned);
+    at->bound = NULL;
+    at->moved = 0;
+    at->shared = at->lent;
+    place(at, to->data, to->byte_offset);
     tvmgo_object_release(old);
     at = &e->data[at->next];
   } while (at != d);
@@ -154,7 +184,15 @@ static int by_name(const void* a, const void* b, void* e) {
   return strcmp(input_name(e, *(const int32_t*)a), input_name(e, *(const int32_t*)b));
 }
 
+static void add_device(tvmgo_executor* e, DLDevice dev) {
+  if (dev.device_type == kDLCPU) return;
+  for (int32_t i = 0; i < e->num_devices; i++)
+    if (e->devices[i].device_type == dev.device_type && e->devices[i].device_id == dev.device_id) return;
+  if (e->num_devices < MAX_EXECUTOR_DEVICES) e->devices[e->num_devices++] = dev;
+}
+
 void tvmgo_executor_ready(tvmgo_executor* e) {
+  for (int32_t i = 0; i < e->sizes.data; i++) add_device(e, e->data[i].dl.device);
   qsort_r(e->sorted, (size_t)e->sizes.inputs, sizeof *e->sorted, by_name, e);
 }
 
@@ -206,11 +244,18 @@ static int execute(graph_step* s) {
 }
 
 int tvmgo_executor_run(tvmgo_executor* e, int32_t from, int32_t to) {
+  graph_profile profile;
+  int profiled = TVMGO_UNLIKELY(tvmgo_profiling != NULL) && tvmgo_executor_profile_begin(e, &profile) == 0, rc = 0;
   for (graph_step *s = e->steps, *end = s + e->sizes.steps; s < end; s++) {
     if (s->node < from) continue;
     if (s->node > to) break;
-    if (TVMGO_UNLIKELY(execute(s) != 0))
-      return tvmgo_raise_context("node %d \"%.200s\" (function \"%.200s\")", s->node, e->nodes[s->node].name, s->func);
+    if (TVMGO_UNLIKELY(profiled)) tvmgo_executor_profile_step(e, &profile, s);
+    rc = execute(s);
+    if (TVMGO_UNLIKELY(profiled)) tvmgo_profile_close(profile.thread);
+    if (TVMGO_LIKELY(rc == 0)) continue;
+    rc = tvmgo_raise_context("node %d \"%.200s\" (function \"%.200s\")", s->node, e->nodes[s->node].name, s->func);
+    break;
   }
-  return 0;
+  if (TVMGO_UNLIKELY(profiled)) tvmgo_executor_profile_end(&profile);
+  return rc;
 }

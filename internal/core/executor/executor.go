@@ -11,4 +11,6 @@ import (
 	_ "tvmgo/internal/core/device"
 	_ "tvmgo/internal/core/loader"
 	_ "tvmgo/internal/core/object"
+	_ "tvmgo/internal/core/profile"
+	_ "tvmgo/internal/core/vm"
 )

@@ -1,16 +1,19 @@
 /* Package executor: runs graphs of TVM's graph executor (docs/abi.md G.4).
  *
- * Depends on object, call, device and loader. Go (package runtime/graph) reads a graph, plans its memory and looks up
- * its functions; it then fills in an executor once. A run is one loop over the calls of the graph, whose arguments are
- * prepared: it allocates nothing and does not enter Go.
+ * Depends on object, call, device, loader and, for accounts and storages, vm. Go (package runtime/graph) reads a graph,
+ * plans its memory and looks up its functions; it then fills in an executor once. A run is one loop over the calls of
+ * the graph, whose arguments are prepared: it allocates nothing and does not enter Go.
  *
  * An executor is one session. Every function of it may be called from any thread, but only one at a time: a call
  * during another one fails and changes nothing. Memory that several executors share (weights) is never written:
- * whatever would write it gives the executor memory of its own first. There is no lock. */
+ * whatever would write it gives the executor memory of its own first. There is no lock.
+ *
+ * A model (model.h) is a graph as one function, which any number of threads call at once. */
 #pragma once
 
 #include "call/call.h"
 #include "device/device.h"
+#include "vm/vm.h"
 
 typedef struct tvmgo_executor tvmgo_executor;
 
@@ -41,14 +44,19 @@ int tvmgo_executor_step(tvmgo_executor* e, int32_t i, int kind, int32_t node, co
                         const int32_t* data, int32_t n);
 /* Entries i and alias are the same data: they change their memory together. */
 int tvmgo_executor_alias(tvmgo_executor* e, int32_t i, int32_t alias);
+/* Charges a storage of nbytes to an account, which the executor gives back when it is freed. All charges of an executor
+ * are to one account. */
+int tvmgo_executor_charge(tvmgo_executor* e, tvmgo_vm_account* a, int64_t nbytes);
 /* Ends the construction. */
 void tvmgo_executor_ready(tvmgo_executor* e);
 
 /* The function of this name (functions.c), owned; *out = NULL if there is none. These take objects from Go, and belong
  * to the construction:
- *   __data(i, tensor, shared)               the memory of an entry; shared: it is also that of other executors
+ *   __data(i, tensor, flags)                the memory of an entry; flag 1: it is also that of other executors,
+ *                                           flag 2: it is in a storage scope
  *   __pointer(i, ptr, dtype, shape, device, module)
  *                                           the same for constant memory of a module
+ *   __form(i, dtype, shape, device)         the same for an entry that gets memory with each call of a model
  *   __function(step, f)
  *   __unknown(f)                            f(name, what) raises the error for a name that is no input (what 0),
  *                                           output (1) or node (2)
@@ -58,6 +66,11 @@ void tvmgo_executor_ready(tvmgo_executor* e);
 int tvmgo_executor_function(tvmgo_executor* e, const char* name, size_t len, TVMFFIObject** out);
 /* The name of the i-th function that a module shows; NULL behind the last. */
 const char* tvmgo_executor_function_name(int32_t i);
+
+/* The parameters in a file that owner keeps mapped: (index, type, shape, device) -> a tensor on the CPU, of nbytes at
+ * data. Each is a view of the file, or a part of one copy (loader/constants.h). It retains owner, as views do. Owned;
+ * NULL: raised. */
+TVMFFIObject* tvmgo_executor_file_params(const void* const* data, const size_t* nbytes, int64_t n, void* owner);
 
 /* keeper(f) -> a function that does what f does, and keeps module alive. module is borrowed by the keeper. Owned; NULL
  * with an error raised. */

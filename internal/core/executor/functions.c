@@ -31,7 +31,7 @@ static TVMFFIObject* view(const data_entry* d) {
 }
 
 /* A copy of an entry on a device; owned. */
-static TVMFFIObject* copy_of(const data_entry* d, DLDevice dev) {
+TVMFFIObject* tvmgo_executor_copy_of(const data_entry* d, DLDevice dev) {
   tvmgo_tensor* t = tvmgo_tensor_new(d->dl.shape, d->dl.ndim, d->dl.dtype, dev, NULL);
   if (t == NULL) return NULL;
   if (tvmgo_executor_copy(&d->dl, &t->dl, NULL) == 0) return &t->header;
@@ -63,14 +63,8 @@ static int set_input(const executor_call* c) { return tvmgo_executor_count(c, 2,
 static int use_memory(const executor_call* c, data_entry* d, const char* what, const char* name) {
   const DLTensor* t;
   TVMFFIObject* owner;
-  if (tvmgo_executor_tensor(c, 1, &t, &owner) != 0 || tvmgo_executor_usable(c, t, &d->dl, what, name) != 0) return -1;
-  void* data = t->data;
-  uint64_t offset = t->byte_offset;
-  if (t->device.device_type == kDLCPU || tvmgo_device_family(t->device.device_type) == kDLCUDA) {
-    data = (char*)data + offset; /* an address; functions may rely on an offset of 0 */
-    offset = 0;
-  }
-  tvmgo_executor_move(c->e, d, owner, data, offset);
+  if (tvmgo_executor_tensor(c, 1, &t, &owner) != 0 || tvmgo_executor_usable(c, t, d, what, name) != 0) return -1;
+  tvmgo_executor_use(c->e, d, t, owner);
   return 0;
 }
 
@@ -181,7 +175,7 @@ static int run_from_inputs(const executor_call* c) {
   TVMFFIAny* items = calloc((size_t)n + 1, sizeof *items);
   if (items == NULL) return tvmgo_raise_oom();
   for (; made < n; made++) {
-    TVMFFIObject* t = copy_of(&c->e->data[c->e->outputs[made].data], host);
+    TVMFFIObject* t = tvmgo_executor_copy_of(&c->e->data[c->e->outputs[made].data], host);
     if (t == NULL) break;
     items[made] = tvmgo_any_object(t);
   }
@@ -221,7 +215,7 @@ static int get_node_output(const executor_call* c) {
   int32_t node;
   const data_entry* d;
   if (tvmgo_executor_count(c, 2, 2) != 0 || node_arg(c, 1, &node, &d) != 0) return -1;
-  return give(c, copy_of(d, d->dl.device));
+  return give(c, tvmgo_executor_copy_of(d, d->dl.device));
 }
 
 /* ---- the table ---- */
@@ -247,6 +241,7 @@ static const executor_entry table[] = {
     /* for Go */
     {"__data", tvmgo_executor_attach_data},
     {"__pointer", tvmgo_executor_attach_pointer},
+    {"__form", tvmgo_executor_attach_form},
     {"__function", tvmgo_executor_attach_function},
     {"__unknown", tvmgo_executor_attach_unknown},
     {"__share_input", share_input},

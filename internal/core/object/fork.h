@@ -4,6 +4,7 @@
  * inconsistent. */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -32,3 +33,16 @@ int tvmgo_enter_loader(const char* name);
 
 /* Whether a library can be closed. In a forked child it stays mapped. */
 static inline int tvmgo_can_enter_loader(void) { return tvmgo_forks() == 0; }
+
+/* A mutex of an object that a forked child initializes again, because a thread that exists only in the parent may hold
+ * it. What it protects must then be usable whatever part of a critical section was executed. */
+typedef struct tvmgo_renewed {
+  struct tvmgo_renewed *prev, *next; /* all of them; under tvmgo_renewed_lock */
+  pthread_mutex_t* mutex;
+} tvmgo_renewed;
+void tvmgo_renewed_init(tvmgo_renewed* r, pthread_mutex_t* mutex); /* also initializes the mutex */
+void tvmgo_renewed_destroy(tvmgo_renewed* r);
+
+/* at_fork.c takes the lock, and renews all in the child. */
+extern pthread_mutex_t tvmgo_renewed_lock;
+void tvmgo_renewed_renew(void);

@@ -24,5 +24,8 @@ void tvmgo_text_again(tvmgo_text* t, size_t offset, size_t size);
 int tvmgo_text_string(const tvmgo_text* t, size_t offset, TVMFFIAny* out);
 void tvmgo_text_free(tvmgo_text* t);
 
+/* The edit distance of two names: the bytes to insert, remove or replace; INT_MAX if one has more than 64 bytes. */
+int tvmgo_text_distance(const TVMFFIByteArray* a, const TVMFFIByteArray* b);
+
 /* The locale "C". */
 locale_t tvmgo_c_locale(void);

@@ -12,6 +12,8 @@ pthread_mutex_t tvmgo_threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static tvmgo_thread threads_head = {.prev = &threads_head, .next = &threads_head};
 static int64_t live_of_ended[TVMGO_LIVE_KINDS]; /* under tvmgo_threads_lock */
 
+static uint32_t users_of_slot[TVMGO_SLOTS]; /* under tvmgo_threads_lock */
+
 static pthread_key_t thread_key;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 
@@ -32,6 +34,7 @@ static void thread_end(void* arg) {
     live_of_ended[k] += atomic_load_explicit(&t->live[k], memory_order_relaxed);
   t->prev->next = t->next;
   t->next->prev = t->prev;
+  users_of_slot[t->slot]--;
   pthread_mutex_unlock(&tvmgo_threads_lock);
 
   free(t->error_text);
@@ -48,9 +51,20 @@ static void make_key(void) {
   if (pthread_key_create(&thread_key, thread_end) != 0) abort();
 }
 
+/* The first of the slots with the fewest threads. */
+static uint32_t take_slot(void) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < TVMGO_SLOTS && users_of_slot[best] > 0; i++)
+    if (users_of_slot[i] < users_of_slot[best]) best = i;
+  users_of_slot[best]++;
+  return best;
+}
+
 tvmgo_thread* tvmgo_thread_init(void) {
   pthread_once(&thread_key_once, make_key);
-  tvmgo_thread* t = calloc(1, sizeof *t);
+  tvmgo_thread* t = NULL; /* in cache lines of its own: the thread writes its counters often */
+  if (posix_memalign((void**)&t, TVMGO_CACHE_LINE, (sizeof *t + TVMGO_CACHE_LINE - 1) & ~(TVMGO_CACHE_LINE - 1)) == 0)
+    *t = (tvmgo_thread){0};
   if (t == NULL) {
     fputs("tvmgo: out of memory while starting a thread\n", stderr);
     abort();
@@ -60,6 +74,7 @@ tvmgo_thread* tvmgo_thread_init(void) {
   t->prev = threads_head.prev;
   t->prev->next = t;
   threads_head.prev = t;
+  t->slot = take_slot();
   pthread_mutex_unlock(&tvmgo_threads_lock);
   pthread_setspecific(thread_key, t);
   tvmgo_tls = t;

@@ -44,6 +44,7 @@ typedef struct tvmgo_thread {
   TVMFFIObject** targets;                   /* current targets, owned, the innermost last */
   int32_t num_targets, cap_targets;
   int parallel_depth;                       /* >0 while this thread runs a task of a launch */
+  uint32_t slot;                            /* see tvmgo_thread_slot */
 } tvmgo_thread;
 
 extern __thread tvmgo_thread* tvmgo_tls __attribute__((tls_model("initial-exec")));
@@ -64,6 +65,11 @@ static inline tvmgo_thread* tvmgo_thread_get(void) {
   tvmgo_thread* t = tvmgo_tls;
   return TVMGO_LIKELY(t != NULL) ? t : tvmgo_thread_init();
 }
+
+/* What many threads write often is divided into slots, each in a cache line of its own. A thread uses its slot alone
+ * while the process has at most this many threads that use the core; access must be safe for several all the same. */
+enum { TVMGO_SLOTS = 64, TVMGO_CACHE_LINE = 64 };
+static inline uint32_t tvmgo_thread_slot(void) { return tvmgo_thread_get()->slot; }
 
 /* Counter of the calling thread: a plain store, seen by snapshots. */
 static inline void tvmgo_thread_live(tvmgo_thread* t, tvmgo_live_kind k, int64_t delta) {

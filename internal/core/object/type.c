@@ -2,6 +2,7 @@
  *
  * Look-ups take no lock: both indices of the table, by number and by key, only grow, and an entry is complete before it
  * is published. */
+#include "object/text.h"
 #include "object/type_internal.h"
 
 #include <stdlib.h>
@@ -257,37 +258,16 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray* type_key, int32_t stati
 
 /* ---- Questions ----------------------------------------------------------------------------- */
 
-enum { LONGEST_GUESS = 64 };
-
-/* The edit distance of a and b; both are short. */
-static int distance(const TVMFFIByteArray* a, const TVMFFIByteArray* b) {
-  int row[LONGEST_GUESS + 1];
-  for (size_t j = 0; j <= b->size; j++) row[j] = (int)j;
-  for (size_t i = 1; i <= a->size; i++) {
-    int diagonal = row[0];
-    row[0] = (int)i;
-    for (size_t j = 1; j <= b->size; j++) {
-      int change = diagonal + (a->data[i - 1] != b->data[j - 1]);
-      diagonal = row[j];
-      if (row[j - 1] + 1 < change) change = row[j - 1] + 1;
-      if (row[j] + 1 < change) change = row[j] + 1;
-      row[j] = change;
-    }
-  }
-  return row[b->size];
-}
-
 /* The most similar registered key; NULL if none is similar. */
 int (*tvmgo_type_missing)(const TVMFFIByteArray* key);
 
 static const char* similar_key(const TVMFFIByteArray* key) {
   const char* best = NULL;
   int least = (int)key->size / 4 + 2;
-  if (key->size > LONGEST_GUESS) return NULL;
   for (int32_t i = 0; i < tvmgo_type_limit(); i++) {
     tvmgo_type* t = tvmgo_type_at(i);
-    if (t == NULL || t->info.type_key.size > LONGEST_GUESS) continue;
-    int d = distance(key, &t->info.type_key);
+    if (t == NULL) continue;
+    int d = tvmgo_text_distance(key, &t->info.type_key);
     if (d >= least) continue;
     least = d;
     best = t->info.type_key.data;

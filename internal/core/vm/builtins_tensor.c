@@ -97,18 +97,6 @@ TVMGO_BUILTIN(tensor_to_shape) {
 
 /* ---- views ---- */
 
-/* Copies between any two devices, in the order of the current streams of the calling thread. If the destination is the
- * host, it can be read when this function returns. */
-static int copy_across(const DLTensor* from, const DLTensor* to);
-
-/* A compact copy, on a device. */
-static tvmgo_tensor* copy_to(const DLTensor* t, DLDevice dev, const char* scope) {
-  tvmgo_tensor* fresh = tvmgo_tensor_new(t->shape, t->ndim, t->dtype, dev, scope);
-  if (fresh == NULL || copy_across(t, &fresh->dl) == 0) return fresh;
-  tvmgo_object_release(fresh);
-  return NULL;
-}
-
 /* (tensor, shape): a view with another shape, which may have fewer elements. */
 TVMGO_BUILTIN(reshape) {
   tvmgo_vm_dims shape;
@@ -116,12 +104,12 @@ TVMGO_BUILTIN(reshape) {
   if (tvmgo_check_count(f, n, 2, 2) != 0 || tvmgo_vm_arg_tensor(f, args, 0, &t) != 0 ||
       tvmgo_vm_arg_dims(f, args, 1, &shape) != 0)
     return -1;
-  tvmgo_tensor* source = NULL; /* nobody else keeps the memory of a DLTensor* alive */
-  if (args[0].type_index == kTVMFFIDLTensorPtr) source = copy_to(t, t->device, NULL);
-  else tvmgo_object_retain(source = (tvmgo_tensor*)args[0].v_obj);
+  TVMFFIObject* source = NULL; /* nobody else keeps the memory of a DLTensor* alive */
+  if (args[0].type_index == kTVMFFIDLTensorPtr) source = tvmgo_vm_copy(tvmgo_vm_account_here(), t, t->device, NULL);
+  else tvmgo_object_retain(source = args[0].v_obj);
   tvmgo_tensor* view =
       source == NULL ? NULL
-                     : tvmgo_tensor_view(source, shape.dims, tvmgo_vm_ndim(&shape), t->dtype, NULL, 0);
+                     : tvmgo_tensor_view((tvmgo_tensor*)source, shape.dims, tvmgo_vm_ndim(&shape), t->dtype, NULL, 0);
   tvmgo_object_release(source);
   tvmgo_object_release(shape.made);
   return view == NULL ? tvmgo_vm_failed(f) : tvmgo_give_new(view, result);
@@ -140,46 +128,20 @@ TVMGO_BUILTIN(ensure_zero_offset) {
       tvmgo_vm_arg_tensor(f, args, 0, &t) != 0)
     return -1;
   if (t->byte_offset == 0) return tvmgo_give(&args[0], result);
-  tvmgo_tensor* out;
+  TVMFFIObject* out;
   DLTensor moved = *t;
   moved.data = (char*)t->data + t->byte_offset;
   moved.byte_offset = 0;
   if (has_addresses(t->device.device_type) && (uintptr_t)moved.data % ALIGNMENT == 0) {
-    out = tvmgo_tensor_wrap(&moved, args[0].v_obj, tvmgo_tensor_release_source);
+    out = (TVMFFIObject*)tvmgo_tensor_wrap(&moved, args[0].v_obj, tvmgo_tensor_release_source);
     if (out != NULL) tvmgo_object_retain(args[0].v_obj);
   } else {
-    out = copy_to(t, t->device, NULL);
+    out = tvmgo_vm_copy(tvmgo_vm_account_here(), t, t->device, NULL);
   }
   return out == NULL ? tvmgo_vm_failed(f) : tvmgo_give_new(out, result);
 }
 
 /* ---- copies ---- */
-
-static int is_host(int32_t type) { return type == kDLCPU || type == kDLCUDAHost || type == kDLROCMHost; }
-
-static TVMFFIStreamHandle stream_of(const DLTensor* t) {
-  return tvmgo_stream_get(t->device.device_type, t->device.device_id);
-}
-
-static int copy_through_host(const DLTensor* from, const DLTensor* to) {
-  tvmgo_tensor* host = copy_to(from, (DLDevice){kDLCPU, 0}, NULL);
-  if (host == NULL) return -1;
-  int rc = copy_across(&host->dl, to);
-  tvmgo_object_release(host);
-  return rc;
-}
-
-static int copy_across(const DLTensor* from, const DLTensor* to) {
-  int32_t f = from->device.device_type, t = to->device.device_type;
-  int apart = !is_host(f) && !is_host(t) && tvmgo_device_family(f) != tvmgo_device_family(t);
-  if (apart || (f == kDLCPU && t != kDLCPU && !tvmgo_dl_contiguous(from))) return copy_through_host(from, to);
-  const DLTensor* owner = f != kDLCPU ? from : to; /* on whose stream the copy is queued */
-  if (tvmgo_dl_copy(from, to, stream_of(owner)) != 0) return -1;
-  /* The host reads, and the streams of other devices start, without knowing of this one. */
-  if (f != kDLCPU && (is_host(t) || from->device.device_id != to->device.device_id))
-    return tvmgo_device_sync(from->device, stream_of(from));
-  return 0;
-}
 
 /* (tensor, device type, index, [scope]): always a copy */
 TVMGO_BUILTIN(to_device) {
@@ -194,7 +156,7 @@ TVMGO_BUILTIN(to_device) {
   if (scope.size >= sizeof name)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the scope is longer than %zu bytes", f, sizeof name - 1);
   memcpy(name, scope.data, scope.size);
-  tvmgo_tensor* out = copy_to(t, (DLDevice){(DLDeviceType)type, index}, name);
+  TVMFFIObject* out = tvmgo_vm_copy(tvmgo_vm_account_here(), t, (DLDevice){(DLDeviceType)type, index}, name);
   return out == NULL ? tvmgo_vm_failed(f) : tvmgo_give_new(out, result);
 }
 

@@ -5,9 +5,12 @@ static __thread tvmgo_vm_call* running __attribute__((tls_model("initial-exec"))
 
 void tvmgo_vm_call_begin(tvmgo_vm_call* c, tvmgo_vm_model* m, const tvmgo_vm_options* o) {
   static const tvmgo_vm_options none;
+  if (m->host != NULL) tvmgo_constants_fill(m->host);
   c->outer = running;
   c->model = m;
   c->options = o != NULL ? o : &none;
+  c->hooked = c->options->instrument != NULL;
+  c->profile = NULL;
   c->frame = NULL;
   c->frames = 0;
   c->nested = c->outer != NULL ? c->outer->nested : 0;
@@ -16,10 +19,12 @@ void tvmgo_vm_call_begin(tvmgo_vm_call* c, tvmgo_vm_model* m, const tvmgo_vm_opt
   c->chunk = c->spare = NULL;
   c->functions = NULL;
   running = c;
+  if (TVMGO_UNLIKELY(tvmgo_profiling != NULL)) tvmgo_vm_profile_begin(c);
 }
 
 void tvmgo_vm_call_end(tvmgo_vm_call* c) {
   running = c->outer;
+  if (TVMGO_UNLIKELY(c->profile != NULL)) tvmgo_vm_profile_end(c);
   free(c->spare);
   if (c->functions == NULL) return;
   for (int32_t i = 0; i < c->model->program->num_functions; i++) tvmgo_any_clear(&c->functions[i]);
@@ -72,6 +77,8 @@ int tvmgo_vm_call_device(tvmgo_vm_call* c, int64_t index, DLDevice* out) {
 }
 
 tvmgo_vm_account* tvmgo_vm_call_account(tvmgo_vm_call* c) { return c->options->account; }
+
+tvmgo_vm_account* tvmgo_vm_account_here(void) { return running != NULL ? running->options->account : NULL; }
 
 int tvmgo_vm_call_closure(tvmgo_vm_call* c, TVMFFIObject* closure, const TVMFFIAny* args, int32_t n,
                           TVMFFIAny* result) {

@@ -62,22 +62,49 @@ static int run_compiled(tvmgo_vm_call* c, TVMFFIAny* result) {
 
 static int run(tvmgo_vm_call* c, TVMFFIAny* result);
 
+/* Whether an argument can be in a register as it is while its caller keeps it. */
+static inline int can_borrow(const TVMFFIAny* v) {
+  return v->type_index < kTVMFFIDLTensorPtr || v->type_index >= kTVMFFIStaticObjectBegin;
+}
+
+/* Puts the arguments of a call from C into the registers of its frame. A function that only reads them borrows them:
+ * counting objects that threads share costs more than a small kernel. */
+static int take_args(vm_frame* frame, const TVMFFIAny* args, int32_t n, const TVMFFIAny* captured, int32_t total) {
+  const vm_function* f = frame->function;
+  int borrow = f->kind == FUNCTION_BYTECODE && !f->writes_args;
+  for (int32_t k = 0; k < n && borrow; k++) borrow = can_borrow(&args[k]);
+  if (borrow) {
+    if (n > 0) memcpy(frame->registers, args, (size_t)n * sizeof *args);
+    if (total > n) memcpy(frame->registers + n, captured, (size_t)(total - n) * sizeof *args);
+    frame->borrowed = total;
+    return 0;
+  }
+  for (int32_t k = 0; k < total; k++)
+    if (tvmgo_vm_own(k < n ? &args[k] : &captured[k - n], &frame->registers[k]) != 0)
+      return tvmgo_raise_context("argument %d of function \"%s\"", k, f->name);
+  return 0;
+}
+
 int tvmgo_vm_call_function(tvmgo_vm_call* c, int32_t function, const TVMFFIAny* args, int32_t n,
                            const TVMFFIAny* captured, int32_t num_captured, TVMFFIAny* result) {
   const tvmgo_vm_program* p = c->model->program;
   const vm_function* f = &p->functions[function];
-  if (n + num_captured != f->arity) return tvmgo_vm_wrong_count(p, f, n + num_captured);
+  if (n + num_captured != f->arity) return tvmgo_vm_wrong_count(p, f, n + num_captured, "");
+  if (c->nested > 0 && TVMGO_UNLIKELY(tvmgo_vm_stack_ends(f))) return -1;
   c->nested++;
   vm_frame* frame = tvmgo_vm_frame_push(c, f, slots_of(f));
-  int rc = frame == NULL ? -1 : 0;
+  int rc = -1;
   if (frame != NULL) {
-    for (int32_t k = 0; k < n + num_captured && rc == 0; k++) {
-      rc = tvmgo_vm_own(k < n ? &args[k] : &captured[k - n], &frame->registers[k]);
-      if (rc != 0) rc = tvmgo_raise_context("argument %d of function \"%s\"", k, f->name);
-    }
+    rc = take_args(frame, args, n, captured, n + num_captured);
     if (rc == 0) {
+      tvmgo_profile_thread* t = c->profile;
+      if (TVMGO_UNLIKELY(t != NULL)) {
+        t->last = tvmgo_profile_now();
+        tvmgo_profile_open(t, t->last, tvmgo_vm_profile_function(c, f), 0);
+      }
       if (f->kind == FUNCTION_BYTECODE) rc = run(c, result);
       else if ((rc = run_compiled(c, result)) == -1) tvmgo_vm_trace(c, frame);
+      if (TVMGO_UNLIKELY(t != NULL)) tvmgo_profile_close(t);
     }
     tvmgo_vm_frame_pop(c);
   }
@@ -153,12 +180,32 @@ static int call_packed(tvmgo_vm_call* c, const vm_instruction* i, vm_frame* f, T
   return rc;
 }
 
+static int call_compiled(tvmgo_vm_call* c, const vm_instruction* i, const TVMFFIAny* registers, TVMFFIAny* result);
+
+/* A call with an instrument or a profile, or both. An event begins where the one before it ended. */
+static int call_hooked(tvmgo_vm_call* c, const vm_instruction* i, vm_frame* f, TVMFFIAny* result) {
+  tvmgo_profile_thread* t = c->profile;
+  int instrumented = c->options->instrument != NULL;
+  if (t != NULL) {
+    uint32_t outer = t->shapes, site = tvmgo_vm_profile_instruction(c, f->function, i, f->registers, &t->shapes);
+    uint32_t shapes = t->shapes;
+    int64_t begin = t->last;
+    int rc = instrumented ? call_instrumented(c, i, f->registers, result)
+             : i->op == OP_CALL_PACKED ? call_packed(c, i, f, result) : call_compiled(c, i, f->registers, result);
+    t->shapes = outer;
+    t->last = tvmgo_profile_now();
+    tvmgo_profile_add(t, begin, t->last, site, shapes, 0);
+    return rc;
+  }
+  return call_instrumented(c, i, f->registers, result);
+}
+
 /* Makes the frame of a call of a function of the machine, with its arguments; NULL with an error raised. */
 static vm_frame* enter(tvmgo_vm_call* c, const vm_instruction* i, const TVMFFIAny* registers) {
   const tvmgo_vm_model* m = c->model;
   const vm_function* callee = &m->program->functions[i->callee];
   if (TVMGO_UNLIKELY(i->n != callee->arity)) {
-    tvmgo_vm_wrong_count(m->program, callee, i->n);
+    tvmgo_vm_wrong_count(m->program, callee, i->n, "");
     return NULL;
   }
   vm_frame* f = tvmgo_vm_frame_push(c, callee, slots_of(callee));
@@ -167,6 +214,10 @@ static vm_frame* enter(tvmgo_vm_call* c, const vm_instruction* i, const TVMFFIAn
     memset(f->registers, 0, (size_t)callee->arity * sizeof *f->registers);
     tvmgo_vm_frame_pop(c);
     return NULL;
+  }
+  if (callee->kind == FUNCTION_BYTECODE && !callee->writes_args && !i->makes_closures) {
+    f->borrowed = i->n;
+    return f;
   }
   for (int32_t k = 0; k < i->n; k++) {
     TVMFFIAny* v = &f->registers[k];
@@ -177,6 +228,7 @@ static vm_frame* enter(tvmgo_vm_call* c, const vm_instruction* i, const TVMFFIAn
 }
 
 static int call_compiled(tvmgo_vm_call* c, const vm_instruction* i, const TVMFFIAny* registers, TVMFFIAny* result) {
+  if (TVMGO_UNLIKELY(tvmgo_vm_stack_ends(&c->model->program->functions[i->callee]))) return -1;
   vm_frame* f = enter(c, i, registers);
   if (f == NULL) return -1;
   c->nested++;
@@ -206,8 +258,7 @@ static int run(tvmgo_vm_call* c, TVMFFIAny* result) {
     f->pc = i;
     switch ((vm_op)i->op) {
       case OP_CALL_PACKED:
-        rc = TVMGO_UNLIKELY(c->options->instrument != NULL) ? call_instrumented(c, i, f->registers, &value)
-                                                            : call_packed(c, i, f, &value);
+        rc = TVMGO_UNLIKELY(c->hooked) ? call_hooked(c, i, f, &value) : call_packed(c, i, f, &value);
         if (TVMGO_UNLIKELY(rc != 0)) goto failed;
         if (i->dst >= 0) put(&f->registers[i->dst], value);
         else tvmgo_any_clear(&value);
@@ -215,7 +266,7 @@ static int run(tvmgo_vm_call* c, TVMFFIAny* result) {
         break;
       case OP_CALL_BYTECODE:
         if (TVMGO_UNLIKELY(c->options->instrument != NULL)) {
-          rc = call_instrumented(c, i, f->registers, &value);
+          rc = call_hooked(c, i, f, &value);
           if (rc != 0) goto failed;
           if (i->dst >= 0) put(&f->registers[i->dst], value);
           else tvmgo_any_clear(&value);
@@ -225,11 +276,13 @@ static int run(tvmgo_vm_call* c, TVMFFIAny* result) {
         rc = -1;
         f = enter(c, i, f->registers);
         if (TVMGO_UNLIKELY(f == NULL)) goto failed;
+        if (TVMGO_UNLIKELY(c->profile != NULL)) /* the event ends with the frame */
+          tvmgo_profile_open(c->profile, c->profile->last,
+                             tvmgo_vm_profile_instruction(c, f->caller->function, i, NULL, NULL), 0);
         i = code + f->function->begin;
         break;
       case OP_CALL_COMPILED:
-        rc = c->options->instrument != NULL ? call_instrumented(c, i, f->registers, &value)
-                                            : call_compiled(c, i, f->registers, &value);
+        rc = c->hooked ? call_hooked(c, i, f, &value) : call_compiled(c, i, f->registers, &value);
         if (rc != 0) goto failed;
         if (i->dst >= 0) put(&f->registers[i->dst], value);
         else tvmgo_any_clear(&value);
@@ -237,12 +290,14 @@ static int run(tvmgo_vm_call* c, TVMFFIAny* result) {
         break;
       case OP_RETURN:
         value = get(c, f->registers, i->source);
-        if (i->source >= 0) f->registers[i->source] = tvmgo_any_none(); /* moved: the frame ends */
+        if (i->source >= f->borrowed) f->registers[i->source] = tvmgo_any_none(); /* moved: the frame ends */
+        else if (value.type_index >= kTVMFFIStaticObjectBegin) tvmgo_object_retain(value.v_obj);
         if (f == base) {
           *result = value;
           return 0;
         }
         tvmgo_vm_frame_pop(c);
+        if (TVMGO_UNLIKELY(c->profile != NULL)) tvmgo_profile_close(c->profile);
         f = c->frame;
         i = f->pc;
         if (i->dst >= 0) put(&f->registers[i->dst], value);
@@ -261,6 +316,7 @@ static int run(tvmgo_vm_call* c, TVMFFIAny* result) {
   }
 failed:
   if (rc == -1) tvmgo_vm_trace(c, base); /* with -2 a front end holds its own exception */
-  while (c->frame != base) tvmgo_vm_frame_pop(c);
+  for (; c->frame != base; tvmgo_vm_frame_pop(c))
+    if (c->profile != NULL) tvmgo_profile_close(c->profile);
   return rc;
 }

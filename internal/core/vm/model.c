@@ -1,66 +1,6 @@
 /* Models: a program on devices, with its functions resolved and its constants uploaded. */
 #include "vm/engine.h"
 
-/* ---- constants ---- */
-
-static int same_device(DLDevice a, DLDevice b) {
-  return a.device_type == b.device_type && a.device_id == b.device_id;
-}
-
-static int upload(const vm_constant* c, DLDevice dev, TVMFFIAny* out) {
-  if (!c->is_tensor) {
-    *out = c->value;
-    if (tvmgo_any_is_object(out)) tvmgo_object_retain(out->v_obj);
-    return 0;
-  }
-  tvmgo_tensor* t = tvmgo_tensor_new(c->shape, c->ndim, c->dtype, dev, c->scope);
-  if (t == NULL) return -1;
-  *out = tvmgo_any_object(t);
-  return c->nbytes == 0 ? 0 : tvmgo_dl_copy_bytes(&t->dl, (void*)c->data, c->nbytes, 1);
-}
-
-static void free_uploaded(const tvmgo_vm_program* p, vm_uploaded* u) {
-  for (int64_t i = 0; u != NULL && i < p->num_constants; i++) tvmgo_any_clear(&u->values[i]);
-  free(u);
-}
-
-/* The constants on a device. Under the lock: no two threads upload them. */
-static vm_uploaded* find_uploaded(tvmgo_vm_program* p, DLDevice dev) {
-  for (vm_uploaded* u = p->uploaded; u != NULL; u = u->next)
-    if (same_device(u->device, dev)) {
-      u->refs++;
-      return u;
-    }
-  vm_uploaded* u = calloc(1, sizeof *u + (size_t)p->num_constants * sizeof *u->values);
-  if (u == NULL) {
-    tvmgo_raise_oom();
-    return NULL;
-  }
-  for (int64_t i = 0; i < p->num_constants; i++)
-    if (upload(&p->constants[i], dev, &u->values[i]) != 0) {
-      tvmgo_raise_context("upload constant %lld of the Relax executable", (long long)i);
-      free_uploaded(p, u);
-      return NULL;
-    }
-  u->device = dev;
-  u->refs = 1;
-  u->next = p->uploaded;
-  p->uploaded = u;
-  return u;
-}
-
-static void put_uploaded(tvmgo_vm_program* p, vm_uploaded* u) {
-  pthread_mutex_lock(&p->lock);
-  int last = --u->refs == 0;
-  if (last) {
-    vm_uploaded** at = &p->uploaded;
-    while (*at != u) at = &(*at)->next;
-    *at = u->next;
-  }
-  pthread_mutex_unlock(&p->lock);
-  if (last) free_uploaded(p, u);
-}
-
 /* ---- functions ---- */
 
 /* The name of a function of the machine that calls a function; NULL if there is none. */
@@ -145,12 +85,13 @@ void tvmgo_vm_model_release(tvmgo_vm_model* m) {
   if (m == NULL || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1) return;
   for (int32_t i = 0; m->functions != NULL && i < m->program->num_functions; i++)
     tvmgo_object_release(m->functions[i]);
-  if (m->constants != NULL) put_uploaded(m->program, m->constants);
+  if (m->constants != NULL) tvmgo_vm_constants_put(m->program, m->constants);
   tvmgo_vm_program_release(m->program);
   tvmgo_object_release(m->executable);
   free(m->functions);
   free(m->operands);
   free(m->devices);
+  free(m->places);
   free(m);
 }
 
@@ -162,14 +103,12 @@ static int fill(tvmgo_vm_model* m, const DLDevice* devices, int32_t n) {
   if (m->functions == NULL || m->operands == NULL || m->devices == NULL) return tvmgo_raise_oom();
   memcpy(m->devices, devices, (size_t)n * sizeof *devices);
   m->num_devices = n;
+  if ((m->places = tvmgo_vm_places_new(m)) == NULL) return -1;
   for (int32_t i = 0; i < p->num_functions; i++)
     if (resolve_function(m, i) != 0) return -1;
-  TVMFFIObject* earlier = tvmgo_error_take();
-  pthread_mutex_lock(&p->lock);
-  m->constants = find_uploaded(p, devices[0]);
-  pthread_mutex_unlock(&p->lock);
-  tvmgo_error_put_back(earlier);
+  m->constants = tvmgo_vm_constants_get(p, devices[0], (TVMFFIObject*)m->executable);
   if (m->constants == NULL) return -1;
+  m->host = devices[0].device_type == kDLCPU ? p->host : NULL;
   for (int64_t i = 0; i < p->num_operands; i++) m->operands[i] = operand_value(m, &p->operands[i]);
   return 0;
 }

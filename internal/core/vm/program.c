@@ -17,13 +17,16 @@ void tvmgo_vm_program_release(tvmgo_vm_program* p) {
     free(p->constants[i].scope);
   }
   free(p->constants);
+  tvmgo_constants_release(p->host);
   free(p->functions);
   free(p->code);
   free(p->operands);
   free(p->params);
   free(p->texts);
   free(p->names);
-  pthread_mutex_destroy(&p->lock);
+  tvmgo_vm_account_release(p->account);
+  tvmgo_vm_signatures_free(&p->signatures);
+  tvmgo_renewed_destroy(&p->lock_in_child);
   free(p);
 }
 
@@ -97,6 +100,7 @@ static int read_call(tvmgo_vm_program* p, vm_function* f, int64_t at, const int6
   if (w[2] < 0 || w[2] >= p->num_functions) return bad("there is no such function", at);
   if (read_register(f, w[1], &i->dst) != 0) return bad("there is no such register", at);
   if (i->dst < 0) i->dst = NO_REGISTER;
+  else if (i->dst < f->arity) f->writes_args = 1;
   i->callee = (int32_t)w[2];
   i->n = (int32_t)w[3];
   i->first = p->num_operands;
@@ -170,8 +174,10 @@ tvmgo_vm_program* tvmgo_vm_program_new(const tvmgo_vm_description* d) {
     return NULL;
   }
   atomic_init(&p->refs, 1);
-  pthread_mutex_init(&p->lock, NULL);
-  if (read_functions(p, d) == 0 && read_code(p, d) == 0) return p;
+  p->key = tvmgo_profile_key();
+  tvmgo_renewed_init(&p->lock_in_child, &p->lock);
+  p->account = tvmgo_vm_account_new(NULL, 0);
+  if (p->account != NULL && read_functions(p, d) == 0 && read_code(p, d) == 0) return p;
   tvmgo_vm_program_release(p);
   return NULL;
 }
@@ -185,7 +191,12 @@ static vm_constant* next_constant(tvmgo_vm_program* p) {
 int tvmgo_vm_program_add_tensor(tvmgo_vm_program* p, DLDataType dtype, const int64_t* shape, int32_t ndim,
                                 const void* data, size_t nbytes, const char* scope) {
   vm_constant* c = next_constant(p);
-  if (c == NULL) return -1;
+  DLTensor like = {.dtype = dtype, .shape = (int64_t*)shape, .ndim = ndim};
+  size_t size;
+  if (c == NULL || tvmgo_dl_check_dims(ndim, shape, "add constant") != 0) return -1;
+  if (tvmgo_dl_bytes(&like, &size) != 0) return -1;
+  if (size > nbytes)
+    return tvmgo_raise(TVMGO_CORRUPT_ERROR, "add constant: the tensor has %zu bytes, %zu were given", size, nbytes);
   int64_t* dims = array(ndim, sizeof *dims);
   char* copy = strdup(scope);
   if (dims == NULL || copy == NULL) {
@@ -195,7 +206,7 @@ int tvmgo_vm_program_add_tensor(tvmgo_vm_program* p, DLDataType dtype, const int
   }
   if (ndim > 0) memcpy(dims, shape, (size_t)ndim * sizeof *dims);
   *c = (vm_constant){.is_tensor = 1, .dtype = dtype, .shape = dims, .ndim = ndim, .data = data, .nbytes = nbytes,
-                     .scope = copy};
+                     .size = size, .scope = copy};
   p->num_constants++;
   return 0;
 }

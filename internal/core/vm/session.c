@@ -1,42 +1,99 @@
 /* The module of kind relax.VirtualMachine: its functions by name. */
+#include "object/text.h"
 #include "vm/session_state.h"
 
 /* ---- state ---- */
 
-int tvmgo_vm_session_use(vm_session* s, const char* f, vm_use* out) {
-  pthread_mutex_lock(&s->lock);
-  *out = (vm_use){.model = s->model, .options = {.account = s->account, .instrument = s->instrument}};
-  if (s->model != NULL) {
-    tvmgo_vm_model_retain(s->model);
-    tvmgo_vm_account_retain(s->account);
-    if (s->instrument != NULL) tvmgo_object_retain(s->instrument);
-  }
-  pthread_mutex_unlock(&s->lock);
-  if (out->model != NULL) return 0;
+static void drop_state(tvmgo_vm_value* v) {
+  vm_state* state = (vm_state*)v;
+  tvmgo_vm_model_release(state->model);
+  tvmgo_vm_params_release(state->params);
+  tvmgo_object_release(state->instrument);
+  free(state);
+}
+
+void tvmgo_vm_session_peek(vm_session* s, vm_use* out) {
+  const vm_state* now = (vm_state*)tvmgo_vm_current_enter(s->state, &out->slot);
+  out->session = s;
+  out->seen = now;
+  out->model = now == NULL ? NULL : now->model;
+  out->params = now == NULL ? NULL : now->params;
+  out->options = (tvmgo_vm_options){.account = s->account, .instrument = now == NULL ? NULL : now->instrument};
+}
+
+int tvmgo_vm_no_devices(const char* f) {
   return tvmgo_raise(TVMGO_RUNTIME_ERROR,
                      "%s: the virtual machine has no devices: call vm_initialization(device_type, device_id, "
                      "allocator, ...) first, the host (1, 0, 2) last",
                      f);
 }
 
-void tvmgo_vm_session_leave(vm_use* u) {
-  tvmgo_object_release(u->options.instrument);
-  tvmgo_vm_account_release(u->options.account);
-  tvmgo_vm_model_release(u->model);
+int tvmgo_vm_session_use(vm_session* s, const char* f, vm_use* out) {
+  tvmgo_vm_session_peek(s, out);
+  if (TVMGO_LIKELY(out->model != NULL)) return 0;
+  tvmgo_vm_session_leave(out);
+  return tvmgo_vm_no_devices(f);
+}
+
+void tvmgo_vm_session_leave(vm_use* u) { tvmgo_vm_current_leave(u->session->state, u->slot); }
+
+int tvmgo_vm_session_change(vm_session* s, const vm_state* only, vm_part part, void* value) {
+  vm_state* fresh = calloc(1, sizeof *fresh);
+  if (fresh == NULL) return tvmgo_raise_oom();
+  pthread_mutex_lock(&s->lock);
+  const vm_state* now = (vm_state*)atomic_load(&s->state->now);
+  if (only != NULL && now != only) {
+    pthread_mutex_unlock(&s->lock);
+    free(fresh);
+    return 1;
+  }
+  if (now != NULL) *fresh = *now;
+  if (part == PART_INSTRUMENT) fresh->instrument = NULL;
+  if (part == PART_MODEL) fresh->model = NULL;
+  if (part != PART_INSTRUMENT) fresh->params = NULL; /* they lie on the devices of the model */
+  if (fresh->model != NULL) tvmgo_vm_model_retain(fresh->model);
+  tvmgo_vm_params_retain(fresh->params);
+  if (fresh->instrument != NULL) tvmgo_object_retain(fresh->instrument);
+  if (part == PART_MODEL) fresh->model = value;
+  if (part == PART_PARAMS) fresh->params = value;
+  if (part == PART_INSTRUMENT) fresh->instrument = value;
+  tvmgo_vm_value* old = tvmgo_vm_current_swap(s->state, &fresh->value);
+  pthread_mutex_unlock(&s->lock);
+  tvmgo_vm_current_retire(s->state, old);
+  return 0;
+}
+
+/* The most similar name of a function of the machine; NULL if none is similar. */
+static const char* similar_function(const tvmgo_vm_program* p, const TVMFFIByteArray* name) {
+  const char* best = NULL;
+  int least = (int)(name->size < 64 ? name->size : 64) / 4 + 2;
+  for (int32_t i = 0; i < p->num_functions; i++) {
+    const vm_function* f = &p->functions[i];
+    TVMFFIByteArray known = {f->name, f->name_size};
+    int d = f->kind == FUNCTION_PACKED ? least : tvmgo_text_distance(name, &known);
+    if (d >= least) continue;
+    least = d;
+    best = f->name;
+  }
+  return best;
 }
 
 int32_t tvmgo_vm_session_function(const vm_session* s, const char* f, const TVMFFIAny* name) {
   TVMFFIByteArray text;
   if (tvmgo_arg_text(f, name, 0, &text) != 0) return -1;
   int64_t index = tvmgo_vm_program_find(s->program, text.data, text.size);
-  if (index < 0)
-    tvmgo_raise(TVMGO_VALUE_ERROR, "%s: Unknown function: %.*s", f, tvmgo_quoted(text.size), text.data);
+  if (index < 0) {
+    const char* similar = similar_function(s->program, &text);
+    tvmgo_raise(TVMGO_VALUE_ERROR, "%s: Unknown function: %.*s%s%s%s", f, tvmgo_quoted(text.size), text.data,
+                similar != NULL ? ": did you mean " : "", similar != NULL ? similar : "", similar != NULL ? "?" : "");
+  }
   return (int32_t)index;
 }
 
 /* ---- module functions ---- */
 
-/* Triples of device type, index and kind of allocator, which all are pooled here; the host's is the last. */
+/* Triples of device type, index and kind of allocator; the host's is the last. The allocator counts for all devices of
+ * the type: memory is pooled unless one of them asks for the naive one. */
 static int initialize(vm_session* s, const char* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   if (n == 0 || n % 3 != 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
@@ -45,6 +102,7 @@ static int initialize(vm_session* s, const char* f, const TVMFFIAny* args, int32
   DLDevice* devices = calloc((size_t)n / 3, sizeof *devices);
   if (devices == NULL) return tvmgo_raise_oom();
   int rc = 0;
+  uint64_t unpooled = 0;
   for (int32_t i = 0; i < n / 3 && rc == 0; i++) {
     int32_t type, id, allocator;
     rc = tvmgo_arg_int32(f, args, 3 * i, &type) | tvmgo_arg_int32(f, args, 3 * i + 1, &id) |
@@ -52,6 +110,7 @@ static int initialize(vm_session* s, const char* f, const TVMFFIAny* args, int32
     if (rc == 0 && allocator != 1 && allocator != 2)
       rc = tvmgo_raise(TVMGO_VALUE_ERROR, "%s: Unknown allocator type: %d: give 1 (naive) or 2 (pooled)", f,
                        (int)allocator);
+    if (rc == 0 && allocator == 1 && type >= 0 && type < 64) unpooled |= UINT64_C(1) << type;
     if (rc == 0) devices[i] = (DLDevice){(DLDeviceType)type, id};
   }
   if (rc == 0 && devices[n / 3 - 1].device_type != kDLCPU)
@@ -59,12 +118,10 @@ static int initialize(vm_session* s, const char* f, const TVMFFIAny* args, int32
   tvmgo_vm_model* m = rc == 0 ? tvmgo_vm_model_new(s->program, s->executable, devices, n / 3) : NULL;
   free(devices);
   if (m == NULL) return -1;
-  pthread_mutex_lock(&s->lock);
-  tvmgo_vm_model* old = s->model;
-  s->model = m;
-  pthread_mutex_unlock(&s->lock);
-  tvmgo_vm_model_release(old);
-  return 0;
+  tvmgo_vm_account_set_unpooled(s->account, unpooled);
+  if (tvmgo_vm_session_change(s, NULL, PART_MODEL, m) == 0) return 0;
+  tvmgo_vm_model_release(m);
+  return -1;
 }
 
 static int get_arity(vm_session* s, const char* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
@@ -127,12 +184,10 @@ static int set_instrument(vm_session* s, const char* f, const TVMFFIAny* args, i
     tvmgo_any_clear(&made);
     return -1;
   }
-  pthread_mutex_lock(&s->lock);
-  TVMFFIObject* old = s->instrument;
-  s->instrument = made.type_index == kTVMFFIFunction ? made.v_obj : NULL;
-  pthread_mutex_unlock(&s->lock);
-  tvmgo_object_release(old);
-  return 0;
+  TVMFFIObject* instrument = made.type_index == kTVMFFIFunction ? made.v_obj : NULL;
+  if (tvmgo_vm_session_change(s, NULL, PART_INSTRUMENT, instrument) == 0) return 0;
+  tvmgo_object_release(instrument);
+  return -1;
 }
 
 /* save_function(function, name, with_result, args...): the name becomes a function of no arguments. */
@@ -169,6 +224,49 @@ static int save_function(vm_session* s, const char* f, const TVMFFIAny* args, in
   return 0;
 }
 
+/* The devices of the model, the host last. */
+static int get_devices(vm_session* s, const char* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  vm_use use;
+  if (tvmgo_check_count(f, n, 0, 0) != 0 || tvmgo_vm_session_use(s, f, &use) != 0) return -1;
+  TVMFFIAny* list = calloc((size_t)use.model->num_devices, sizeof *list);
+  for (int32_t i = 0; list != NULL && i < use.model->num_devices; i++)
+    list[i] = (TVMFFIAny){.type_index = kTVMFFIDevice, .v_device = use.model->devices[i]};
+  TVMFFIObject* devices = list != NULL ? tvmgo_array_new(list, use.model->num_devices) : NULL;
+  if (list == NULL) tvmgo_raise_oom();
+  free(list);
+  tvmgo_vm_session_leave(&use);
+  *result = tvmgo_any_object(devices);
+  return devices == NULL ? -1 : 0;
+}
+
+/* Gives a new session a model and bound parameters. */
+static int copy_state(vm_session* fresh, const vm_use* from) {
+  tvmgo_vm_model_retain(from->model);
+  if (tvmgo_vm_session_change(fresh, NULL, PART_MODEL, from->model) != 0) {
+    tvmgo_vm_model_release(from->model);
+    return -1;
+  }
+  tvmgo_vm_params_retain(from->params);
+  if (tvmgo_vm_session_change(fresh, NULL, PART_PARAMS, from->params) == 0) return 0;
+  tvmgo_vm_params_release(from->params);
+  return -1;
+}
+
+/* Another session on the same devices, with the same code, constants and bound parameters. */
+static int another_session(vm_session* s, const char* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  vm_use use;
+  if (tvmgo_check_count(f, n, 0, 0) != 0 || tvmgo_vm_session_use(s, f, &use) != 0) return -1;
+  tvmgo_module* m = tvmgo_vm_session_new(s->program, s->executable);
+  if (m != NULL) tvmgo_vm_account_set_unpooled(((vm_session*)m->self)->account, tvmgo_vm_account_unpooled(s->account));
+  if (m != NULL && copy_state(m->self, &use) != 0) {
+    tvmgo_object_release(m);
+    m = NULL;
+  }
+  *result = tvmgo_any_object(m);
+  tvmgo_vm_session_leave(&use);
+  return m == NULL ? -1 : 0;
+}
+
 static const struct {
   const char* name;
   vm_body body;
@@ -184,6 +282,15 @@ static const struct {
     {"invoke_closure", invoke},
     {"save_function", save_function},
     {"set_instrument", set_instrument},
+    {"tvmgo.functions", tvmgo_vm_functions},
+    {"tvmgo.signature", tvmgo_vm_signature},
+    {"tvmgo.bind", tvmgo_vm_bind},
+    {"tvmgo.devices", get_devices},
+    {"tvmgo.session", another_session},
+    {"tvmgo.memory", tvmgo_vm_memory_of_session},
+    {"tvmgo.set_memory_limit", tvmgo_vm_limit_session},
+    {"tvmgo.model_memory", tvmgo_vm_memory_of_model},
+    {"tvmgo.set_model_memory_limit", tvmgo_vm_limit_model},
 };
 enum { NUM_MODULE_FUNCTIONS = sizeof module_functions / sizeof *module_functions };
 
@@ -214,9 +321,9 @@ static int call_function(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   if (tvmgo_vm_session_use(s, name, &use) != 0) return -1;
   int rc;
   if (b->saved == NULL) {
-    rc = tvmgo_vm_model_run(use.model, &use.options, b->function, args, n, result);
+    rc = tvmgo_vm_use_run(&use, b->function, args, n, result);
   } else if ((rc = tvmgo_check_count(name, n, 0, 0)) == 0) {
-    rc = tvmgo_vm_model_run(use.model, &use.options, b->function, b->saved->values, b->saved->n, result);
+    rc = tvmgo_vm_use_run(&use, b->function, b->saved->values, b->saved->n, result);
     if (rc == 0 && !b->saved->with_result) tvmgo_any_clear(result);
   }
   tvmgo_vm_session_leave(&use);
@@ -296,12 +403,11 @@ static void session_free(void* self) {
   }
   free(s->inputs);
   free(s->outputs);
-  tvmgo_object_release(s->instrument);
-  tvmgo_vm_model_release(s->model);
+  tvmgo_vm_current_free(s->state);
   tvmgo_vm_account_release(s->account);
   tvmgo_vm_program_release(s->program);
   tvmgo_object_release(s->executable);
-  pthread_mutex_destroy(&s->lock);
+  tvmgo_renewed_destroy(&s->lock_in_child);
   free(s);
 }
 
@@ -318,12 +424,13 @@ tvmgo_module* tvmgo_vm_session_new(tvmgo_vm_program* p, tvmgo_module* executable
   s->program = p;
   s->executable = executable;
   if (executable != NULL) tvmgo_object_retain(executable);
-  pthread_mutex_init(&s->lock, NULL);
+  tvmgo_renewed_init(&s->lock_in_child, &s->lock);
   s->inputs = calloc((size_t)p->num_functions + 1, sizeof *s->inputs);
   s->outputs = calloc((size_t)p->num_functions + 1, sizeof *s->outputs);
-  s->account = tvmgo_vm_account_new(NULL, 0);
+  s->account = tvmgo_vm_account_new(p->account, 0);
+  s->state = tvmgo_vm_current_new(drop_state);
   tvmgo_module* m = NULL;
-  if (s->inputs == NULL || s->outputs == NULL || s->account == NULL) tvmgo_raise_oom();
+  if (s->inputs == NULL || s->outputs == NULL || s->account == NULL || s->state == NULL) tvmgo_raise_oom();
   else m = tvmgo_module_new(&session_class, "relax.VirtualMachine", TVMGO_MODULE_RUNNABLE, s);
   if (m == NULL) session_free(s);
   else if (executable != NULL) tvmgo_module_set_imports(m, tvmgo_module_imports(executable));

@@ -37,41 +37,6 @@ static void replace(vm_session* s, vm_values** cell, vm_values* v) {
   tvmgo_vm_values_release(old);
 }
 
-/* ---- inputs on their device ---- */
-
-static int copy_to(const DLTensor* from, DLDevice dev, TVMFFIAny* out) {
-  if (tvmgo_dl_check_place(from, "the input") != 0) return -1;
-  tvmgo_tensor* t = tvmgo_tensor_new(from->shape, from->ndim, from->dtype, dev, "");
-  if (t == NULL) return -1;
-  *out = tvmgo_any_object(t);
-  DLDevice on = dev.device_type != kDLCPU ? dev : from->device;
-  TVMFFIStreamHandle stream = tvmgo_stream_get(on.device_type, on.device_id);
-  return tvmgo_dl_copy(from, &t->dl, stream) != 0 ? -1 : tvmgo_device_sync(on, stream);
-}
-
-/* An owned copy of an input: tensors of other devices, also in tuples, are copied to dev. */
-static int to_device(const TVMFFIAny* view, DLDevice dev, TVMFFIAny* out) {
-  if (view->type_index == kTVMFFIDLTensorPtr) return copy_to(view->v_ptr, dev, out);
-  if (view->type_index == kTVMFFITensor) {
-    const DLTensor* t = tvmgo_tensor_dl(view->v_obj);
-    if (t->device.device_type != dev.device_type || t->device.device_id != dev.device_id)
-      return copy_to(t, dev, out);
-  }
-  if (view->type_index != kTVMFFIArray) return tvmgo_vm_own(view, out);
-  const TVMFFISeqCell* seq = tvmgo_seq_cell(view->v_obj);
-  TVMFFIAny* items = calloc((size_t)seq->size + 1, sizeof *items);
-  if (items == NULL) return tvmgo_raise_oom();
-  int rc = 0;
-  for (int64_t i = 0; i < seq->size && rc == 0; i++) rc = to_device((const TVMFFIAny*)seq->data + i, dev, &items[i]);
-  if (rc == 0) {
-    *out = tvmgo_any_object(tvmgo_array_new(items, seq->size));
-    rc = out->v_obj == NULL ? -1 : 0;
-  }
-  for (int64_t i = 0; i < seq->size; i++) tvmgo_any_clear(&items[i]);
-  free(items);
-  return rc;
-}
-
 /* What the function get_params of a module returns. */
 static int params_of(const char* f, const TVMFFIAny* module, TVMFFIAny* out) {
   TVMFFIObject* get = NULL;
@@ -85,26 +50,54 @@ static int params_of(const char* f, const TVMFFIAny* module, TVMFFIAny* out) {
   return rc;
 }
 
+/* Waits for the copies that moved inputs: another thread, with other streams, may use them. */
+static int await_inputs(const tvmgo_vm_model* m) {
+  for (int32_t i = 0; i < m->num_devices; i++) {
+    DLDevice dev = m->devices[i];
+    if (dev.device_type != kDLCPU && tvmgo_device_sync(dev, tvmgo_stream_get(dev.device_type, dev.device_id)) != 0)
+      return -1;
+  }
+  return 0;
+}
+
+static int store_inputs(const vm_use* use, const char* f, const TVMFFIAny* args, int32_t n, int with_params,
+                        vm_values* v) {
+  const vm_function* fn = &use->model->program->functions[v->function];
+  vm_mover mover = tvmgo_vm_input_mover(use->options.account);
+  int fill = n != fn->arity, next = 0, rc = 0;
+  for (int32_t i = 0; i < fn->arity && rc == 0; i++) {
+    const TVMFFIAny* bound = fill ? tvmgo_vm_bound_value(use->params, v->function, i) : NULL;
+    const TVMFFIAny* from = bound != NULL ? bound : &args[next++];
+    vm_target to = tvmgo_vm_target(use->model, v->function, i);
+    TVMFFIAny params = tvmgo_any_none();
+    if (with_params && bound == NULL && next == n) {
+      rc = params_of(f, from, &params);
+      from = &params;
+    }
+    if (rc == 0 && (rc = tvmgo_vm_place(use->model, &to, from, &mover, &v->values[i])) != 0)
+      rc = tvmgo_raise_context("%s: argument %d of function \"%s\"", f, i, fn->name);
+    tvmgo_any_clear(&params);
+  }
+  return rc == 0 ? await_inputs(use->model) : rc;
+}
+
 static int set_input(vm_session* s, const char* f, const TVMFFIAny* args, int32_t n, int with_params) {
   vm_use use;
   if (tvmgo_check_count(f, n, 1, -1) != 0) return -1;
   int32_t index = tvmgo_vm_session_function(s, f, &args[0]);
   if (index < 0) return -1;
-  const vm_function* fn = &s->program->functions[index];
-  if (n - 1 != fn->arity) {
-    tvmgo_vm_wrong_count(s->program, fn, n - 1);
-    return tvmgo_raise_context("%s", f);
-  }
-  if (tvmgo_vm_session_use(s, f, &use) != 0) return -1;
-  vm_values* v = tvmgo_vm_values_new(index, fn->arity);
-  int rc = v == NULL ? -1 : 0;
-  for (int32_t i = 0; i < fn->arity && rc == 0; i++) {
-    TVMFFIAny params = tvmgo_any_none();
-    if (with_params && i == fn->arity - 1) rc = params_of(f, &args[1 + i], &params);
-    const TVMFFIAny* from = with_params && i == fn->arity - 1 ? &params : &args[1 + i];
-    if (rc == 0 && (rc = to_device(from, use.model->devices[0], &v->values[i])) != 0)
-      rc = tvmgo_raise_context("%s: argument %d of function \"%s\"", f, i, fn->name);
-    tvmgo_any_clear(&params);
+  tvmgo_vm_session_peek(s, &use);
+  int32_t arity = s->program->functions[index].arity, bound = tvmgo_vm_num_bound(use.params, index), rc = 0;
+  vm_values* v = NULL;
+  if (n - 1 != arity && (bound == 0 || n - 1 != arity - bound)) {
+    rc = tvmgo_vm_wrong_arguments(s->program, use.params, index, n - 1);
+    if (rc != 0) rc = tvmgo_raise_context("%s", f);
+  } else if (use.model == NULL) {
+    rc = tvmgo_vm_no_devices(f);
+  } else if ((v = tvmgo_vm_values_new(index, arity)) == NULL) {
+    rc = -1;
+  } else {
+    rc = store_inputs(&use, f, args + 1, n - 1, with_params, v);
   }
   if (rc == 0) replace(s, &s->inputs[index], v);
   else tvmgo_vm_values_release(v);

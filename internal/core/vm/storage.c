@@ -1,5 +1,6 @@
 /* Storages: memory of a device behind an object, and tensors in it. */
 #include "device/validate.h"
+#include "profile/profile.h"
 #include "vm/vm.h"
 
 #include <stdio.h>
@@ -15,7 +16,9 @@ typedef struct {
   void* data;
   const TVMGODeviceAPI* api;
   TVMFFIStreamHandle stream; /* of flat memory */
-  tvmgo_vm_account* account; /* kept alive */
+  int unpooled;              /* flat memory that is the device's data space */
+  tvmgo_vm_account* account; /* counts this storage, which keeps it alive */
+  tvmgo_profile* profile;    /* that counts it, kept alive; or NULL */
   char* scope;               /* NULL: flat memory; else in this allocation, after dims */
   int32_t ndim;              /* of an array in a scope */
   int64_t dims[];
@@ -46,7 +49,9 @@ static int from_pool(const TVMGODeviceAPI* api, DLDevice dev) {
 static int take_once(storage* s, DLDataType dtype) {
   if (s->scope != NULL)
     return s->api->alloc_data_space_with_scope(s->api, s->dev, s->ndim, s->dims, dtype, s->scope, &s->data);
-  if (from_pool(s->api, s->dev)) return tvmgo_pool_alloc(s->api, s->dev, s->size, s->stream, &s->data);
+  if (TVMGO_UNLIKELY(s->unpooled))
+    return s->api->alloc_data_space(s->api, s->dev, s->size, tvmgo_dl_alignment(dtype), dtype, &s->data);
+  if (from_pool(s->api, s->dev)) return tvmgo_slots_alloc(s->api, s->dev, s->size, s->stream, &s->data);
   return s->api->alloc_workspace(s->api, s->dev, s->size, dtype, s->stream, &s->data);
 }
 
@@ -65,8 +70,8 @@ static int take(storage* s, DLDataType dtype) {
 }
 
 static int give_back(storage* s) {
-  if (s->scope != NULL) return s->api->free_data_space(s->api, s->dev, s->data);
-  if (s->dev.device_type == kDLCPU) return tvmgo_pool_free(s->dev, s->data, s->stream);
+  if (s->scope != NULL || s->unpooled) return s->api->free_data_space(s->api, s->dev, s->data);
+  if (s->dev.device_type == kDLCPU) return tvmgo_slots_free(s->dev, s->data, s->size, s->stream);
   return tvmgo_workspace_give(s->dev, s->data, s->stream);
 }
 
@@ -81,8 +86,8 @@ static void storage_delete(void* self, int flags) {
   storage* s = self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     give(s);
+    if (TVMGO_UNLIKELY(s->profile != NULL)) tvmgo_profile_freed(s->profile, s->dev, (int64_t)s->size);
     tvmgo_vm_account_give(s->account, (int64_t)s->size);
-    tvmgo_vm_account_release(s->account);
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) tvmgo_object_free(self);
 }
@@ -128,6 +133,7 @@ static TVMFFIObject* make(tvmgo_vm_account* a, DLDevice dev, size_t nbytes, cons
     s->scope = memcpy((char*)s->dims + dims, scope, length + 1);
   }
   s->account = a;
+  s->unpooled = flat && (uint32_t)dev.device_type < 64 && tvmgo_vm_account_unpooled(a) >> dev.device_type & 1;
   if (describe(s, dev, size, scope) != 0 || tvmgo_vm_account_take(a, (int64_t)size) != 0) {
     free(s);
     return NULL;
@@ -140,7 +146,7 @@ static TVMFFIObject* make(tvmgo_vm_account* a, DLDevice dev, size_t nbytes, cons
     free(s);
     return NULL;
   }
-  tvmgo_vm_account_retain(a);
+  s->profile = TVMGO_UNLIKELY(tvmgo_profiling != NULL) ? tvmgo_profile_allocated(dev, (int64_t)size) : NULL;
   return tvmgo_object_init(s, tvmgo_vm_storage_type(), storage_delete);
 }
 

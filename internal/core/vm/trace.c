@@ -87,13 +87,13 @@ void tvmgo_vm_trace(tvmgo_vm_call* c, const vm_frame* base) {
   }
 }
 
-int tvmgo_vm_wrong_count(const tvmgo_vm_program* p, const vm_function* f, int64_t given) {
+int tvmgo_vm_wrong_count(const tvmgo_vm_program* p, const vm_function* f, int64_t given, const char* hint) {
   writer w = {{0}, 0};
   for (int32_t k = 0; k < f->num_params && w.used < sizeof w.text - 64; k++) {
     const int64_t* name = &p->params[2 * (f->params + k)];
     add(&w, "%s%.*s", k == 0 ? " (" : ", ", tvmgo_quoted((size_t)name[1]), p->texts + name[0]);
   }
   if (w.used > 0) add(&w, ")");
-  return tvmgo_raise(TVMGO_TYPE_ERROR, "function \"%s\" expects %d argument%s%s, but %lld %s given", f->name, f->arity,
-                     f->arity == 1 ? "" : "s", w.text, (long long)given, given == 1 ? "was" : "were");
+  return tvmgo_raise(TVMGO_TYPE_ERROR, "function \"%s\" expects %d argument%s%s, but %lld %s given%s", f->name,
+                     f->arity, f->arity == 1 ? "" : "s", w.text, (long long)given, given == 1 ? "was" : "were", hint);
 }

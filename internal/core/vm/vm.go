@@ -10,4 +10,6 @@ import (
 	_ "tvmgo/internal/core/call"
 	_ "tvmgo/internal/core/device"
 	_ "tvmgo/internal/core/loader"
+	_ "tvmgo/internal/core/object"
+	_ "tvmgo/internal/core/profile"
 )

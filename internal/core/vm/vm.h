@@ -8,19 +8,21 @@
  * it has a stack of frames, it belongs to one thread, and generated code and builtins see it as the "virtual machine"
  * pointer (special register 2^54+1). An account counts the bytes of storages, and limits them.
  *
- * Locks: one for each program (its uploaded constants) and one for each session (its state); no function of a model or
- * of a device runs under them but the upload of constants. */
+ * Locks: one for each program (its uploaded constants) and two for each session (what is stored in it); no function of
+ * a model or of a device runs under them but the upload of constants. */
 #pragma once
 
 #include "loader/loader.h"
 
 /* --- account.c: accounts of memory ---------------------------------------------------------------------------------
- * An account of memory: of a session, whose parent is the model's. Counted; any thread may use it. Limits of 0 mean
- * none. Taking more than a limit raises MemoryError, which says the limit, what is live and what was asked for. An
- * account of NULL counts nothing. */
+ * An account of memory: of a session, whose parent is the model's. Counted; any thread may use it. Threads that take
+ * and return storages in equal measure write nothing that other threads read. Limits of 0 mean none. Taking more than a
+ * limit raises MemoryError, which says the limit, what is live and what was asked for. An account of NULL counts
+ * nothing. */
 typedef struct tvmgo_vm_account tvmgo_vm_account;
 typedef struct {
-  int64_t live, peak;   /* bytes in storages now, and at most since the last reset */
+  int64_t live;         /* bytes in storages now */
+  int64_t peak;         /* bytes at most since the last reset; with several threads up to 1 MiB more for each */
   int64_t storages;     /* that exist now */
   int64_t taken;        /* storages ever taken */
   int64_t limit;        /* bytes; 0: none */
@@ -32,8 +34,13 @@ void tvmgo_vm_account_release(tvmgo_vm_account* a);
 void tvmgo_vm_account_read(tvmgo_vm_account* a, tvmgo_vm_memory* out);
 /* Below what is live it only refuses further storages. */
 void tvmgo_vm_account_set_limit(tvmgo_vm_account* a, int64_t limit);
+/* The types of devices (a bit each, below 64) whose memory goes back to the device when it is released, and not to a
+ * pool: what TVM calls the naive allocator. */
+void tvmgo_vm_account_set_unpooled(tvmgo_vm_account* a, uint64_t device_types);
+uint64_t tvmgo_vm_account_unpooled(tvmgo_vm_account* a);
 void tvmgo_vm_account_reset_peak(tvmgo_vm_account* a);
-/* Counts a storage of nbytes, here and in the accounts above, or raises MemoryError; and uncounts it. */
+/* Counts a storage of nbytes, here and in the accounts above, or raises MemoryError; and uncounts it. What is counted
+ * keeps the account alive. */
 int tvmgo_vm_account_take(tvmgo_vm_account* a, int64_t nbytes);
 void tvmgo_vm_account_give(tvmgo_vm_account* a, int64_t nbytes);
 
@@ -59,6 +66,13 @@ size_t tvmgo_vm_storage_bytes(const TVMFFIObject* storage);
 DLDevice tvmgo_vm_storage_device(const TVMFFIObject* storage);
 int32_t tvmgo_vm_storage_type(void); /* the type index of vm.Storage, registered at its first use */
 
+/* --- copy.c: copies of tensors --------------------------------------------------------------------------------------
+ * Between any two devices, in the order of the current streams of the calling thread. If the destination is the host,
+ * it can be read when the function returns. */
+int tvmgo_vm_copy_into(const DLTensor* from, const DLTensor* to);
+/* A compact copy on a device, in a storage of the account, if it is not NULL. Owned; NULL: raised. */
+TVMFFIObject* tvmgo_vm_copy(tvmgo_vm_account* a, const DLTensor* t, DLDevice dev, const char* scope);
+
 /* --- call.c: what builtins ask the machine for ------------------------------------------------------------------ */
 typedef struct tvmgo_vm_call tvmgo_vm_call;
 /* The call behind an argument of a builtin; NULL with an error raised that names f if it is none: the pointer must be
@@ -67,6 +81,8 @@ tvmgo_vm_call* tvmgo_vm_call_of(const char* f, const TVMFFIAny* arg);
 /* The device with an index of the model's list; -1 is the host. */
 int tvmgo_vm_call_device(tvmgo_vm_call* c, int64_t index, DLDevice* out);
 tvmgo_vm_account* tvmgo_vm_call_account(tvmgo_vm_call* c); /* borrowed; NULL: none */
+/* The account of the innermost call of this thread, for builtins without the machine among their arguments. */
+tvmgo_vm_account* tvmgo_vm_account_here(void);
 /* Calls a closure (type key relax.vm.Closure), or any function object. result must be None. */
 int tvmgo_vm_call_closure(tvmgo_vm_call* c, TVMFFIObject* closure, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
 /* A closure that calls another one (type key relax.vm.Closure) with more arguments at the end, behind those of its
@@ -103,7 +119,7 @@ typedef struct {
 
 /* Checks what the interpreter relies on. NULL: raised. */
 tvmgo_vm_program* tvmgo_vm_program_new(const tvmgo_vm_description* d);
-/* Adds the next constant: a tensor, whose data is not copied and must live as long as a model can be made, or any
+/* Adds the next constant: a tensor, whose data is not copied and must live as long as a model or a tensor of it, or any
  * other value (a view). */
 int tvmgo_vm_program_add_tensor(tvmgo_vm_program* p, DLDataType dtype, const int64_t* shape, int32_t ndim,
                                 const void* data, size_t nbytes, const char* scope);
@@ -115,7 +131,8 @@ int64_t tvmgo_vm_program_find(const tvmgo_vm_program* p, const char* name, size_
 
 /* --- model.c: a program on devices ---------------------------------------------------------------------------------
  * The functions resolved through the imports of a module and then the global ones, and one copy of the constants, which
- * all models of a program on the same first device share. Counted and immutable; any thread may use it. */
+ * all models of a program on the same first device share. On the CPU they are views of the file (loader/constants.h);
+ * the first call copies those that are not aligned. Counted and immutable; any thread may use it. */
 typedef struct tvmgo_vm_model tvmgo_vm_model;
 /* executable: the module whose imports have the functions, kept alive; may be NULL. The last device is the host. The
  * error for a missing function is NotFoundError and names it, its callers and the module's kind. */
@@ -132,5 +149,6 @@ typedef struct {
 int tvmgo_vm_model_run(tvmgo_vm_model* m, const tvmgo_vm_options* o, int64_t function, const TVMFFIAny* args, int32_t n,
                        TVMFFIAny* result);
 
-/* How many functions of the machine can be in progress in one call, and how many of them can be called through C. */
+/* How many functions of the machine can be in progress in one call, and how many of them can be called through C: fewer
+ * if the thread's stack is small. Beyond that a call is an error. */
 enum { TVMGO_VM_MAX_FRAMES = 100000, TVMGO_VM_MAX_NESTED = 1000 };

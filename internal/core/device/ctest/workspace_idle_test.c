@@ -1,5 +1,6 @@
 /* Memory that is idle for long goes back to the device, and the pool has a limit. */
 #include "ctest/check.h"
+#include "ctest/device.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -8,46 +9,8 @@
 
 enum { DEVICE = 29 };
 
-static _Atomic int64_t in_device;
 static const DLDevice dev = {(DLDeviceType)DEVICE, 0}, cpu = {kDLCPU, 0};
-
-typedef struct {
-  _Alignas(64) size_t size;
-} space;
-
-#define API const TVMGODeviceAPI* api
-static int set_device(API, int32_t id) {
-  (void)api;
-  return id == 0 ? 0 : tvmgo_raise(TVMGO_VALUE_ERROR, "there is no device %d", (int)id);
-}
-static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
-  (void)api, (void)id, (void)kind;
-  *out = tvmgo_any_none();
-  return 0;
-}
-static int alloc(API, DLDevice d, size_t n, size_t alignment, DLDataType hint, void** out) {
-  (void)api, (void)d, (void)alignment, (void)hint;
-  space* s = aligned_alloc(64, (sizeof *s + n + 63) / 64 * 64);
-  s->size = n;
-  in_device += (int64_t)n;
-  *out = s + 1;
-  return 0;
-}
-static int release(API, DLDevice d, void* p) {
-  (void)api, (void)d;
-  space* s = (space*)p - 1;
-  in_device -= (int64_t)s->size;
-  free(s);
-  return 0;
-}
-static int copy(API, const DLTensor* a, const DLTensor* b, TVMFFIStreamHandle s) {
-  return (void)api, (void)a, (void)b, (void)s, 0;
-}
-static int stream_sync(API, DLDevice d, TVMFFIStreamHandle s) { return (void)api, (void)d, (void)s, 0; }
-
-static const TVMGODeviceAPI table = {
-    .struct_size = sizeof(TVMGODeviceAPI), .set_device = set_device, .get_attr = get_attr,
-    .alloc_data_space = alloc, .free_data_space = release, .copy_data_from_to = copy, .stream_sync = stream_sync};
+static const TVMGODeviceAPI table = {DEVICE_FUNCTIONS};
 
 static void* take(DLDevice d, size_t n) {
   void* p = NULL;

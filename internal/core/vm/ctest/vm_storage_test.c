@@ -1,5 +1,6 @@
 /* Storages and accounts: on the CPU, and on a device with scopes whose calls the test lets fail. */
 #include "ctest/check.h"
+#include "ctest/device.h"
 #include "vm/vm.h"
 
 #include <pthread.h>
@@ -9,42 +10,8 @@ enum { DEVICE = 29, OWN_WORKSPACES = 30 };
 static const DLDevice cpu = {kDLCPU, 0};
 static const DLDataType f32 = {kDLFloat, 32, 1}, u8 = {kDLUInt, 8, 1};
 
-static _Atomic int64_t in_device;       /* bytes that the device has handed out */
-static int64_t room = INT64_MAX / 2;    /* that it can hand out */
-static _Atomic int fail_at = -1, calls; /* which call of the driver fails */
 static char last_scope[64];
 
-static int next_call(void) {
-  return calls++ == fail_at ? tvmgo_raise(TVMGO_MEMORY_ERROR, "the device has no memory left") : 0;
-}
-
-typedef struct {
-  _Alignas(64) size_t size;
-} space;
-
-#define API const TVMGODeviceAPI* api
-static int set_device(API, int32_t id) {
-  (void)api;
-  return id == 0 ? 0 : tvmgo_raise(TVMGO_VALUE_ERROR, "there is no device %d", (int)id);
-}
-static int get_attr(API, int32_t id, int32_t kind, TVMFFIAny* out) {
-  (void)api, (void)id, (void)kind;
-  *out = tvmgo_any_none();
-  return 0;
-}
-static int hand_out(size_t n, void** out) {
-  if (next_call() != 0) return -1;
-  if ((int64_t)n > room - in_device) return tvmgo_raise(TVMGO_MEMORY_ERROR, "the device is full");
-  space* s = aligned_alloc(64, (sizeof *s + n + 63) / 64 * 64);
-  s->size = n;
-  in_device += (int64_t)n;
-  *out = s + 1;
-  return 0;
-}
-static int alloc(API, DLDevice dev, size_t n, size_t alignment, DLDataType hint, void** out) {
-  (void)alignment, (void)hint;
-  return set_device(api, dev.device_id) != 0 ? -1 : hand_out(n, out);
-}
 static int alloc_scoped(API, DLDevice dev, int32_t ndim, const int64_t* shape, DLDataType t, const char* scope,
                         void** out) {
   (void)api, (void)dev;
@@ -52,29 +19,15 @@ static int alloc_scoped(API, DLDevice dev, int32_t ndim, const int64_t* shape, D
   size_t n = t.bits / 8;
   for (int i = 0; i < ndim; i++) n *= (size_t)shape[i];
   snprintf(last_scope, sizeof last_scope, "%s", scope);
-  return hand_out(n, out);
+  return space_new(n, out);
 }
-static int release(API, DLDevice dev, void* p) {
-  (void)api, (void)dev;
-  space* s = (space*)p - 1;
-  in_device -= (int64_t)s->size;
-  free(s);
-  return 0;
-}
-static int copy(API, const DLTensor* a, const DLTensor* b, TVMFFIStreamHandle s) {
-  return (void)api, (void)a, (void)b, (void)s, 0;
-}
-static int stream_sync(API, DLDevice dev, TVMFFIStreamHandle s) { return (void)api, (void)dev, (void)s, 0; }
 static int workspace(API, DLDevice dev, size_t n, DLDataType hint, TVMFFIStreamHandle s, void** out) {
   (void)api, (void)dev, (void)hint, (void)s;
-  return hand_out(n, out);
+  return space_new(n, out);
 }
 
-#define COMMON                                                                                      \
-  .struct_size = sizeof(TVMGODeviceAPI), .set_device = set_device, .get_attr = get_attr,              \
-  .alloc_data_space = alloc, .free_data_space = release, .copy_data_from_to = copy, .stream_sync = stream_sync
-static const TVMGODeviceAPI plain = {COMMON, .alloc_data_space_with_scope = alloc_scoped};
-static const TVMGODeviceAPI own = {COMMON, .alloc_workspace = workspace, .free_workspace = release};
+static const TVMGODeviceAPI plain = {DEVICE_FUNCTIONS, .alloc_data_space_with_scope = alloc_scoped};
+static const TVMGODeviceAPI own = {DEVICE_FUNCTIONS, .alloc_workspace = workspace, .free_workspace = release};
 static const DLDevice device = {(DLDeviceType)DEVICE, 0}, owner = {(DLDeviceType)OWN_WORKSPACES, 0};
 
 static tvmgo_vm_memory of(tvmgo_vm_account* a) {

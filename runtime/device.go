@@ -148,6 +148,9 @@ func deviceError(t dlpack.DeviceType) error {
 	if _, err := f.Call(); err != nil {
 		return err
 	}
+	if DeviceExists(dlpack.Device{Type: t}) {
+		return fault.New("open device", ErrDeviceUnavailable, "Devices (tvmgo devices) lists those that exist")
+	}
 	return fault.New("open device", ErrDeviceUnavailable, "there is no %v device on this machine", t)
 }
 

@@ -7,6 +7,8 @@ package runtime
 import "C"
 
 import (
+	"os"
+	"strings"
 	"unsafe"
 
 	"tvmgo/internal/fault"
@@ -28,10 +30,24 @@ func tvmgoCallGlobal(name, provider *C.char, args *C.TVMFFIAny, n C.int32_t, out
 	return guard(func() error {
 		f := globals.Get(C.GoString(name))
 		if f == nil {
-			return fault.New(C.GoString(name), ErrNotSupported, "this program has no body for it: import %s",
-				C.GoString(provider))
+			f = missingBody(C.GoString(name), C.GoString(provider))
 		}
 		return callPacked(PackedFunc(f), unsafe.Slice((*anyValue)(unsafe.Pointer(args)), int(n)),
 			(*anyValue)(unsafe.Pointer(out)))
 	})
+}
+
+// missingBody returns the body of a function whose package is not linked. That of a loader first opens the file, so
+// that a path that is wrong is not an error of the program.
+func missingBody(name, provider string) globals.Function {
+	return func(args ...any) (any, error) {
+		if path, isText := append(args, nil)[0].(string); isText && strings.HasPrefix(name, "ffi.Module.load_from_file.") {
+			file, err := os.Open(path)
+			if err != nil {
+				return nil, fault.Wrap("load "+path, ErrNotFound, err)
+			}
+			file.Close()
+		}
+		return nil, fault.New(name, ErrNotSupported, "this program has no body for it: import %s", provider)
+	}
 }

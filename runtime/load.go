@@ -135,39 +135,43 @@ func SystemLib(prefix string) (*Module, error) {
 }
 
 func load(ctx context.Context, start func() C.tvmgo_ret) (*Module, error) {
-	finish := func(r C.tvmgo_ret) (*Module, error) {
-		o, err := result("", r)
+	return await(ctx, "load module", func() (*Module, error) {
+		o, err := result("", start())
 		if err != nil {
 			return nil, err
 		}
 		return newModule(o), nil
-	}
+	})
+}
+
+// await calls start, which makes something. If ctx ends first, await returns its error, and what start makes is closed.
+func await[T interface{ Close() error }](ctx context.Context, op string, start func() (T, error)) (none T, _ error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("load module: %w", err)
+		return none, fmt.Errorf("%s: %w", op, err)
 	}
 	if ctx.Done() == nil {
-		return finish(start())
+		return start()
 	}
 	type outcome struct {
-		m   *Module
-		err error
+		made T
+		err  error
 	}
 	ready := make(chan outcome)
 	go func() {
 		if ctx.Err() != nil {
 			return // the caller has stopped waiting: no code of the file runs
 		}
-		m, err := finish(start())
+		made, err := start()
 		select {
-		case ready <- outcome{m, err}:
+		case ready <- outcome{made, err}:
 		case <-ctx.Done():
-			m.Close()
+			made.Close()
 		}
 	}()
 	select {
 	case o := <-ready:
-		return o.m, o.err
+		return o.made, o.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("load module: %w", ctx.Err())
+		return none, fmt.Errorf("%s: %w", op, ctx.Err())
 	}
 }

@@ -202,6 +202,10 @@ type Payload struct {
 	Kind   string
 	Data   []byte // a view of the file: read-only, valid as long as the module made from it lives
 	Legacy bool   // from a file of TVM v0.20 or older
+
+	// Owner is the object that Data is a view of (TVMFFIObjectHandle), 0 if it is memory of Go. A reference to it keeps
+	// Data valid without the module.
+	Owner uintptr
 }
 
 // ModuleKind is a kind of module, for RegisterModuleKind.
@@ -274,7 +278,7 @@ func kindLoader(k ModuleKind, legacy bool) rawFunc {
 		if err != nil {
 			return err
 		}
-		impl, err := k.Load(Payload{Kind: k.Name, Data: data, Legacy: legacy})
+		impl, err := k.Load(Payload{Kind: k.Name, Data: data, Legacy: legacy, Owner: uintptr(payload)})
 		if err != nil {
 			return err
 		}

@@ -44,8 +44,11 @@ func (t *Tensor) use(op string) error {
 	return nil
 }
 
-func (t *Tensor) dl() *C.DLTensor {
-	return (*C.DLTensor)(unsafe.Add(t.ref.obj.pointer(), C.sizeof_TVMFFIObject))
+func (t *Tensor) dl() *C.DLTensor { return t.ref.obj.dl() }
+
+// dl returns the description of a tensor object.
+func (o object) dl() *C.DLTensor {
+	return (*C.DLTensor)(unsafe.Add(o.pointer(), C.sizeof_TVMFFIObject))
 }
 
 // CPU is the device that always works.

@@ -371,8 +371,7 @@ func takeObject(o object, depth int) (any, error) {
 		return append(Shape{}, unsafe.Slice((*int64)(unsafe.Pointer(cell.data)), int(cell.size))...), nil
 	case indexArray, indexList:
 		defer o.release()
-		cell := (*C.TVMFFISeqCell)(unsafe.Add(o.pointer(), C.sizeof_TVMFFIObject))
-		return takeCopies(unsafe.Slice((*anyValue)(cell.data), int(cell.size)), depth+1)
+		return takeCopies(o.items(), depth+1)
 	case indexMap, indexDict:
 		defer o.release()
 		return o.entries(depth + 1)
@@ -392,6 +391,12 @@ func takeObject(o object, depth int) (any, error) {
 	obj := &Object{ref: &ref{obj: o}}
 	watch(obj, obj.ref)
 	return obj, nil
+}
+
+// items returns the elements of an Array or List, borrowed.
+func (o object) items() []anyValue {
+	cell := (*C.TVMFFISeqCell)(unsafe.Add(o.pointer(), C.sizeof_TVMFFIObject))
+	return unsafe.Slice((*anyValue)(cell.data), int(cell.size))
 }
 
 // text reads a Str or Bytes object.

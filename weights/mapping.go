@@ -59,8 +59,7 @@ func (s *Set) openFile(fsys fs.FS, name string) (*file, error) {
 	}
 	if f, ok := opened.(*os.File); ok {
 		// Private and writable: a function that updates its parameters changes its own copy of a page.
-		data, err := syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ|syscall.PROT_WRITE,
-			syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+		data, err := memory.Map(f, size, true)
 		if err == nil {
 			return s.add(&file{name: name, data: data, mapped: true}), nil
 		}

@@ -36,7 +36,18 @@ type Type struct {
 	Rank   int             // of a tensor or shape; -1 if it is not fixed
 	Dims   []string        // of a tensor or shape whose dimensions are known: "16", "n", "n * 2"
 	Fields []Type          // of a tuple
+	Device VDevice         // of a tensor; the zero value if the annotation has none
 }
+
+// VDevice is the device that an annotation names: `vdevice="opencl:0:global"`.
+type VDevice struct {
+	Target string // the kind of its target, such as "llvm" or "opencl"
+	Index  int    // among the program's devices of this kind; -1 if the compiler left it out, as TVM's always does
+	Scope  string // memory scope
+}
+
+// maxRank is the largest number of dimensions of an annotation: that of tensors.
+const maxRank = 1024
 
 // Signatures returns the signature of each function.
 func (e *Executable) Signatures() []Signature {
@@ -130,8 +141,12 @@ func (t *Type) property(text string) {
 		t.DType = dtypeOf(name)
 		return
 	}
+	if name, ok := strings.CutPrefix(text, "vdevice="); ok {
+		t.Device = deviceOf(strings.Trim(name, `"`))
+		return
+	}
 	if number, ok := strings.CutPrefix(text, "ndim="); ok {
-		if n, err := strconv.ParseUint(number, 10, 16); err == nil {
+		if n, err := strconv.ParseUint(number, 10, 16); err == nil && n <= maxRank {
 			t.Rank = int(n)
 		}
 		return
@@ -148,6 +163,20 @@ func (t *Type) property(text string) {
 		t.Dims = append(t.Dims, d)
 	}
 	t.Rank = len(t.Dims)
+}
+
+// deviceOf reads "opencl:0:global"; without a target it is none.
+func deviceOf(text string) VDevice {
+	target, rest, _ := strings.Cut(text, ":")
+	number, scope, _ := strings.Cut(rest, ":")
+	index, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || index < 0 {
+		index = -1
+	}
+	if target == "" {
+		return VDevice{}
+	}
+	return VDevice{Target: target, Index: int(index), Scope: scope}
 }
 
 func dtypeOf(name string) dlpack.DataType {

@@ -38,6 +38,9 @@ func describe(v vmcode.Type) string {
 	if v.Dims != nil {
 		text += fmt.Sprintf(" %q", v.Dims)
 	}
+	if d := v.Device; d.Target != "" {
+		text += fmt.Sprintf(" on %s %d %s", d.Target, d.Index, d.Scope)
+	}
 	for _, f := range v.Fields {
 		text += " <" + describe(f) + ">"
 	}
@@ -53,22 +56,25 @@ func TestSignatures_OfAnnotations(t *testing.T) {
 		return r
 	}
 	for annotation, want := range map[string]string{
-		`R.Tensor`:                                   `tensor`,
-		`R.Tensor((), dtype="bool")`:                 `tensor bool rank 0 []`,
-		`R.Tensor((n * 2,), dtype="float16")`:        `tensor float16 rank 1 ["n * 2"]`,
-		`R.Tensor(dtype="float32", ndim=2)`:          `tensor float32 rank 2`,
-		`R.Tensor((T.int64(2), n), vdevice="a:0,1")`: `tensor rank 2 ["2" "n"]`,
-		`R.Tensor((T.int64(2) * n, n * T.int64(2)))`: `tensor rank 2 ["T.int64(2) * n" "n * T.int64(2)"]`,
-		`R.Tensor((2,), vdevice="a),(1", ndim=3)`:    `tensor rank 3 ["2"]`,
-		`R.Tensor((T.max(a, b) + T.int64(3),))`:      `tensor rank 1 ["T.max(a, b) + T.int64(3)"]`,
-		`R.Shape([n, m])`:                            `shape rank 2 ["n" "m"]`,
-		`R.Shape(ndim=3)`:                            `shape rank 3`,
-		`T.int64`:                                    `number int64`,
-		`R.Prim("int64")`:                            `number int64`,
-		`R.Object`:                                   `any`,
-		`T.what`:                                     `any`,
-		`R.Tensor((n`:                                `any`,
-		`R.Tensor(()`:                                `tensor`,
+		`R.Tensor`:                                            `tensor`,
+		`R.Tensor((), dtype="bool")`:                          `tensor bool rank 0 []`,
+		`R.Tensor((n * 2,), dtype="float16")`:                 `tensor float16 rank 1 ["n * 2"]`,
+		`R.Tensor(dtype="float32", ndim=2)`:                   `tensor float32 rank 2`,
+		`R.Tensor((T.int64(2), n), vdevice="a:0,1")`:          `tensor rank 2 ["2" "n"] on a -1 `,
+		`R.Tensor((T.int64(2) * n, n * T.int64(2)))`:          `tensor rank 2 ["T.int64(2) * n" "n * T.int64(2)"]`,
+		`R.Tensor((2,), vdevice="a),(1", ndim=3)`:             `tensor rank 3 ["2"] on a),(1 -1 `,
+		`R.Tensor(vdevice="opencl:-1:global")`:                `tensor on opencl -1 global`,
+		`R.Tensor(vdevice="llvm:1:global")`:                   `tensor on llvm 1 global`,
+		`R.Tensor(vdevice=":1:global")`:                       `tensor`,
+		`R.Tensor((T.max(a, b) + T.int64(3),))`:               `tensor rank 1 ["T.max(a, b) + T.int64(3)"]`,
+		`R.Shape([n, m])`:                                     `shape rank 2 ["n" "m"]`,
+		`R.Shape(ndim=3)`:                                     `shape rank 3`,
+		`T.int64`:                                             `number int64`,
+		`R.Prim("int64")`:                                     `number int64`,
+		`R.Object`:                                            `any`,
+		`T.what`:                                              `any`,
+		`R.Tensor((n`:                                         `any`,
+		`R.Tensor(()`:                                         `tensor`,
 		`R.Callable((R.Tensor((2,)),), R.Tensor((2,)), True)`: `function`,
 		`T.Tuple(R.Tensor((n,), dtype="int8"), R.Tuple(T.bool, R.Shape([n, m])))`: `tuple <tensor int8 rank 1 ["n"]> ` +
 			`<tuple <number bool> <shape rank 2 ["n" "m"]>>`,

@@ -79,6 +79,20 @@ func isSignature(text string) bool {
 	}
 }
 
+// Types returns the types of the parameters of a signature that [Find] returned.
+func Types(text string) []string {
+	_, inner, _ := strings.Cut(text, "(")
+	inner = strings.TrimSuffix(inner, ")")
+	var types []string
+	for more := inner != ""; more; {
+		var param string
+		param, inner, more = cutParameter(inner)
+		_, typ, _ := strings.Cut(param, ": ")
+		types = append(types, typ)
+	}
+	return types
+}
+
 // cutParameter cuts at the first comma outside of brackets.
 func cutParameter(list string) (param, rest string, more bool) {
 	depth := 0

@@ -29,6 +29,13 @@ func TestFind(t *testing.T) {
 		find("f(a: int8)\x00vadd(a: int8)\x00g(a: int8)\x00"))
 }
 
+func TestTypes(t *testing.T) {
+	require.Empty(t, signature.Types("f()"))
+	require.Equal(t, []string{"int32"}, signature.Types("f(n: int32)"))
+	require.Equal(t, []string{"Tensor([T.int64(32), n * (m + 1)], float32)", "T.handle"},
+		signature.Types("f(fc1.bias: Tensor([T.int64(32), n * (m + 1)], float32), x: T.handle)"))
+}
+
 // Texts that are not signatures, or not certainly those of the function.
 func TestFind_NoGuess(t *testing.T) {
 	for _, data := range []string{

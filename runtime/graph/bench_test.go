@@ -6,6 +6,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
+	"tvmgo/internal/value"
 )
 
 // BenchmarkRun measures a run of graph_mlp, which has three nodes.
@@ -43,5 +44,19 @@ func BenchmarkNodes(b *testing.B) {
 	}
 	if got := output[float32](b, s, 0)[0]; got != 1+count {
 		b.Fatal(got)
+	}
+}
+
+// BenchmarkModel measures a call of the same graph as a model, with new memory for its result.
+func BenchmarkModel(b *testing.B) {
+	m := loadMLP(b)
+	f := must.Open(open(b, m.Module, cpu).Function("default"))(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		out, err := f.Call(m.in)
+		if err != nil {
+			b.Fatal(err)
+		}
+		value.Close(out)
 	}
 }

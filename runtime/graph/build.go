@@ -1,7 +1,7 @@
 package graph
 
 /*
-#include "executor/executor.h"
+#include "executor/model.h"
 */
 import "C"
 
@@ -28,7 +28,14 @@ type builder struct {
 	weights *paramSet // may be nil
 	linked  *linkedParams
 	found   map[string]*runtime.Function
+
+	// For an executor of a GraphModel, whose inputs and results get memory with each call:
+	account *C.tvmgo_vm_account // counts the storages; else nil
+	ofFile  []bool              // inputs whose memory has a parameter of the file; the builder sets them
 }
+
+// isServed reports whether the executor belongs to a GraphModel.
+func (b *builder) isServed() bool { return b.account != nil }
 
 func (b *builder) build() (_ *executor, err error) {
 	m := b.model
@@ -47,12 +54,19 @@ func (b *builder) build() (_ *executor, err error) {
 			b.Close()
 		}
 	}()
-	for _, part := range []func() error{b.addNames, b.addMemory, b.addSteps, b.addUnknown} {
+	parts := []func() error{b.addNames, b.addMemory, b.addSteps}
+	if !b.isServed() {
+		parts = append(parts, b.addUnknown)
+	}
+	for _, part := range parts {
 		if err := part(); err != nil {
 			return nil, err
 		}
 	}
 	C.tvmgo_executor_ready(b.c)
+	if b.isServed() {
+		return b.executor, nil // the model binds parameters in scopes
+	}
 	return b.executor, b.copyWeights()
 }
 
@@ -177,6 +191,7 @@ func (b *builder) addMemory() error {
 func (b *builder) addStorage(s *graphjson.Storage, dev dlpack.Device) error {
 	g := b.model.graph
 	if done, err := b.addLinked(s, dev); done || err != nil {
+		b.isOfFile(s)
 		return err
 	}
 	if s.Input >= 0 && s.Scope == "" {
@@ -187,7 +202,16 @@ func (b *builder) addStorage(s *graphjson.Storage, dev dlpack.Device) error {
 		}
 		if t != nil {
 			b.params[name] = true
-			return b.addViews(s, t, true)
+			b.isOfFile(s)
+			return b.addViews(s, t, shared)
+		}
+	}
+	if b.isServed() {
+		if s.Scope == "" && (s.Input >= 0 || b.holdsResult(s)) {
+			return b.addForms(s, dev)
+		}
+		if err := b.charge(s); err != nil {
+			return err
 		}
 	}
 	if s.Scope != "" {
@@ -198,7 +222,7 @@ func (b *builder) addStorage(s *graphjson.Storage, dev dlpack.Device) error {
 		}
 		defer t.Close()
 		for _, i := range s.Data {
-			if _, err := b.call("__data", i, t, 0); err != nil {
+			if _, err := b.call("__data", i, t, scoped); err != nil {
 				return err
 			}
 		}
@@ -209,15 +233,52 @@ func (b *builder) addStorage(s *graphjson.Storage, dev dlpack.Device) error {
 		return err
 	}
 	defer t.Close()
-	return b.addViews(s, t, false)
+	return b.addViews(s, t, 0)
+}
+
+// Flags of the memory of data: it is also that of other executors; it is in a storage scope.
+const (
+	shared = 1
+	scoped = 2
+)
+
+func (b *builder) isOfFile(s *graphjson.Storage) {
+	if b.ofFile != nil {
+		b.ofFile[s.Input] = true
+	}
+}
+
+// holdsResult reports whether a storage has only the data of an output that can be the caller's memory.
+func (b *builder) holdsResult(s *graphjson.Storage) bool {
+	g, p := b.model.graph, b.model.plan
+	for k, r := range g.Outputs {
+		alias := p.Alias[g.DataOf(r)]
+		other := func(i int) bool { return p.Alias[i] != alias }
+		if !slices.ContainsFunc(s.Data, other) {
+			return b.refusal(k) == C.TVMGO_OUTPUT_FREE
+		}
+	}
+	return false
+}
+
+// addForms describes the data of a storage that gets its memory later.
+func (b *builder) addForms(s *graphjson.Storage, dev dlpack.Device) error {
+	for _, i := range s.Data {
+		d := &b.model.graph.Data[i]
+		if _, err := b.call("__form", i, d.DType, runtime.Shape(d.Shape), dev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// charge counts the bytes of a storage.
+func (b *builder) charge(s *graphjson.Storage) error {
+	return check(func() C.int { return C.tvmgo_executor_charge(b.c, b.account, C.int64_t(s.Bytes)) })
 }
 
 // addViews makes the tensors of a storage.
-func (b *builder) addViews(s *graphjson.Storage, t *runtime.Tensor, shared bool) error {
-	flag := 0
-	if shared {
-		flag = 1
-	}
+func (b *builder) addViews(s *graphjson.Storage, t *runtime.Tensor, flag int) error {
 	for _, i := range s.Data {
 		d := &b.model.graph.Data[i]
 		v, err := t.View(d.DType, d.Shape, nil, 0)

@@ -3,6 +3,8 @@ package graph_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
+	"tvmgo/internal/value"
 	"tvmgo/runtime"
 )
 
@@ -56,7 +59,47 @@ func (m *mlp) payloadOf(load *runtime.Function, lib *runtime.Module, payload []b
 	}
 	out := v.(*runtime.Tensor)
 	defer out.Close()
-	return runtime.ToSlice[float32](out)
+	got, err := runtime.ToSlice[float32](out)
+	if err == nil {
+		err = m.sameOfModel(factory, got)
+	}
+	return got, err
+}
+
+// sameOfModel calls the factory's graph as a model, and panics if its result differs. An error is that of the model:
+// with fewer parameters, it wants more inputs than an executor, where they are zero.
+func (m *mlp) sameOfModel(factory *runtime.Module, want []float32) error {
+	open, err := factory.Function("tvmgo.open_model")
+	if err != nil {
+		return err
+	}
+	defer open.Close()
+	v, err := open.Call(cpu)
+	if err != nil {
+		return err
+	}
+	model := v.(*runtime.Module)
+	defer model.Close()
+	f, err := model.Function("main")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if v, err = f.Call(m.in); err != nil {
+		return err
+	}
+	defer value.Close(v)
+	out, ok := v.(*runtime.Tensor)
+	if !ok {
+		return errors.New("several outputs")
+	}
+	got, err := runtime.ToSlice[float32](out)
+	for i := range got {
+		if len(got) != len(want) || math.Abs(float64(want[i]-got[i])) > 1e-6 {
+			panic(fmt.Sprintf("the model returns %v, the executor %v", got, want))
+		}
+	}
+	return err
 }
 
 // Every truncation and every change of a byte gives an error or the same result. Exceptions are bytes whose change

@@ -1,33 +1,22 @@
 package graph_test
 
 import (
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tvmgo/codegen"
 	_ "tvmgo/codegen/all"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/all"
-	"tvmgo/target"
-	"tvmgo/te"
-	"tvmgo/te/ops"
-	"tvmgo/tir"
+	"tvmgo/runtime/graph"
 )
-
-// scaled builds a library with the function name(x, y) with y = x · by for n elements.
-func scaled(t testing.TB, kind, name string, n int32, by float32) *runtime.Module {
-	t.Helper()
-	to := must.Get(target.New(kind))(t)
-	x := te.Placeholder(te.Dims(n), tir.Float32, "x")
-	y := te.Compute(te.Dims(n), "y", func(i ...tir.Expr) tir.Expr { return tir.Mul(x.At(i...), tir.F32(by)) })
-	s := must.Get(ops.Schedule(to, y))(t)
-	return must.Open(codegen.Build(must.Get(te.Lower(s, []any{x, y}, name))(t), to))(t)
-}
 
 // needDevice skips the test if there is no device of a type.
 func needDevice(t testing.TB, kind dlpack.DeviceType) dlpack.Device {
@@ -61,8 +50,8 @@ func TestGraph_TwoDevices(t *testing.T) {
 	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL, dlpack.Vulkan} {
 		t.Run(kind.String(), func(t *testing.T) {
 			dev := needDevice(t, kind)
-			lib := scaled(t, "c", "triple", width, 3)
-			require.NoError(t, lib.Import(scaled(t, kind.String(), "five", width, 5)))
+			lib := gpuprograms.Scaled(t, "c", "triple", width, 3)
+			require.NoError(t, lib.Import(gpuprograms.Scaled(t, kind.String(), "five", width, 5)))
 			w, x := make([]float32, width), make([]float32, width)
 			for i := range w {
 				w[i], x[i] = float32(i), float32(2*i+1)
@@ -115,12 +104,92 @@ func TestGraph_CopyBetweenDevices(t *testing.T) {
 	s := create(t, graphText(t, []node{
 		{name: "x", out: on(0, dlpack.OpenCL)},
 		{name: "y", fn: "__copy", in: []ref{{0, 0}}, out: on(1, dlpack.Vulkan)},
-	}, ref{1, 0}), scaled(t, "c", "unused", 8, 1), first, second)
+	}, ref{1, 0}), gpuprograms.Scaled(t, "c", "unused", 8, 1), first, second)
 	want := []float32{1, 2, 3, 4, 5, 6, 7, 8}
 	for range 3 {
 		call(t, s, "set_input", "x", gputest.Tensor(t, second, want))
 		call(t, s, "run")
 		require.Equal(t, want, output[float32](t, s, 0))
 		want[3]++
+	}
+}
+
+// A model on two devices: parameters go where they are needed, inputs come from anywhere, threads share it, also with
+// streams of their own.
+func TestModel_TwoDevices(t *testing.T) {
+	for _, kind := range []dlpack.DeviceType{dlpack.OpenCL, dlpack.Vulkan} {
+		t.Run(kind.String(), func(t *testing.T) {
+			dev := needDevice(t, kind)
+			lib := gpuprograms.Scaled(t, "c", "triple", width, 3)
+			require.NoError(t, lib.Import(gpuprograms.Scaled(t, kind.String(), "five", width, 5)))
+			w, x := make([]float32, width), make([]float32, width)
+			for i := range w {
+				w[i], x[i] = float32(i), float32(2*i+1)
+			}
+			model := must.Open(graph.NewModel(there(t, kind), lib, dev, cpu))(t)
+			require.Equal(t, []any{dev, cpu}, call(t, model, "tvmgo.devices"))
+			params := field(t, call(t, model, "tvmgo.signature", "default"), "params").([]any)
+			require.EqualValues(t, 1, field(t, params[0], "device"))
+			require.EqualValues(t, 0, field(t, params[1], "device"))
+			call(t, model, "tvmgo.bind", runtime.Map{{Key: "w", Value: modules.Tensor(t, w)}})
+			require.EqualValues(t, 4*width, memory(t, model, "weights"))
+
+			f := must.Open(model.Function("default"))(t)
+			check := func(on *runtime.Stream, in *runtime.Tensor) {
+				v, err := f.CallOn(on, in)
+				if !assert.NoError(t, err) {
+					return
+				}
+				for k, want := range [][]float32{x, x, w} {
+					o := v.([]any)[k].(*runtime.Tensor)
+					got, err := runtime.ToSlice[float32](o)
+					assert.NoError(t, err)
+					assert.Equal(t, 5*want[width-1]*[]float32{3, 3, 1}[k], got[width-1])
+					o.Close()
+				}
+			}
+			near, far := modules.Tensor(t, x), gputest.Tensor(t, dev, x)
+			var threads sync.WaitGroup
+			for k := range 8 {
+				threads.Go(func() {
+					s, err := runtime.NewStream(dev)
+					if !assert.NoError(t, err) {
+						return
+					}
+					defer s.Close()
+					for i := range 10 {
+						in, on := near, s
+						if i%2 == 0 {
+							in = far
+						}
+						if k%2 == 0 {
+							on = nil
+						}
+						check(on, in)
+					}
+				})
+			}
+			threads.Wait()
+			call(t, model, "tvmgo.bind", runtime.Map{{Key: "w", Value: gputest.Tensor(t, dev, w)}})
+			check(nil, near)
+		})
+	}
+}
+
+// Models of a factory share its parameters on a device.
+func TestModel_SharesTheFactorysParameters(t *testing.T) {
+	dev := needDevice(t, dlpack.OpenCL)
+	lib := gpuprograms.Scaled(t, "c", "triple", width, 3)
+	require.NoError(t, lib.Import(gpuprograms.Scaled(t, "opencl", "five", width, 5)))
+	w := modules.Tensor(t, make([]float32, width))
+	create := must.Open(runtime.Global("tvm.graph_executor_factory.create"))(t)
+	factory := must.Open(must.Get(create.Call(there(t, dlpack.OpenCL), lib, "default", "w", w))(t).(*runtime.Module),
+		nil)(t)
+	a, b := open(t, factory, dev, cpu), open(t, factory, dev, cpu)
+	s := call(t, b, "tvmgo.session").(*runtime.Module)
+	defer s.Close()
+	for _, m := range []*runtime.Module{a, b} {
+		require.EqualValues(t, 4*width, memory(t, m, "weights"))
+		require.EqualValues(t, 4*width, field(t, call(t, m, "tvmgo.model_memory"), "weights"))
 	}
 }

@@ -22,19 +22,30 @@ func dictionary(op string, arg any) (names []string, tensors []blob.Tensor, clos
 	}
 	set, err := weights.Parse(data)
 	if err != nil {
-		kind := runtime.ErrInvalidArgument
-		if errors.Is(err, weights.ErrCorrupt) {
-			kind = runtime.ErrCorruptModule
-		}
-		return nil, nil, nil, fault.Wrap(op, kind, err)
+		return nil, nil, nil, weightsError(op, err)
 	}
+	if names, tensors, err = viewsOf(set); err != nil {
+		return nil, nil, nil, errors.Join(fault.Wrap(op, runtime.ErrFailed, err), set.Close())
+	}
+	return names, tensors, set.Close, nil
+}
+
+func weightsError(op string, err error) error {
+	if errors.Is(err, weights.ErrCorrupt) {
+		return fault.Wrap(op, runtime.ErrCorruptModule, err)
+	}
+	return fault.Wrap(op, runtime.ErrInvalidArgument, err)
+}
+
+// viewsOf returns the tensors of a set. Their data is that of the set.
+func viewsOf(set *weights.Set) (names []string, tensors []blob.Tensor, err error) {
 	for _, t := range set.Tensors() {
 		data, err := t.Data()
 		if err != nil {
-			return nil, nil, nil, errors.Join(fault.Wrap(op, runtime.ErrFailed, err), set.Close())
+			return nil, nil, err
 		}
 		names = append(names, t.Name)
 		tensors = append(tensors, blob.Tensor{DType: t.DType, Shape: t.Shape, Data: data})
 	}
-	return names, tensors, set.Close, nil
+	return names, tensors, nil
 }

@@ -12,6 +12,14 @@
 // error, so make an executor for each goroutine. Calls of an executor do not enter Go: its functions are C
 // (internal/core/executor).
 //
+// A module of kind tvmgo.GraphModel ([NewModel]) is the graph as one function, inputs to outputs, which any number of
+// threads call at once. A call takes an idle executor, or makes another one; they share the parameters.
+// [runtime.OpenModel] makes it of a library. It has the functions tvmgo.functions, tvmgo.signature, tvmgo.bind,
+// tvmgo.devices, tvmgo.session, tvmgo.memory and tvmgo.set_memory_limit, and the latter two for all models of a factory
+// (tvmgo.model_memory, tvmgo.set_model_memory_limit).
+//
+// Files deploy.json load with deploy.so or deploy.tar, which has the functions, and deploy.params, if that exists.
+//
 // An input that an executor changes (set_input, get_input of a parameter) becomes its own; the others still share
 // the factory's. Inputs and outputs can be the caller's own memory (set_input_zero_copy, set_output_zero_copy).
 package graph

@@ -2,7 +2,7 @@ package graph
 
 /*
 #cgo CFLAGS: -std=gnu11 -O2 -Wall -fvisibility=hidden -I${SRCDIR}/../../internal/core -I${SRCDIR}/../../include
-#include "executor/executor.h"
+#include "executor/model.h"
 #include "object/error.h"
 
 static uintptr_t take_error(void) { return (uintptr_t)tvmgo_error_take(); }
@@ -136,7 +136,7 @@ func (e *executor) Function(name string) (*runtime.Function, error) {
 	case "share_params":
 		return e.keeping(e.shareParams)
 	}
-	if strings.HasPrefix(name, "__") && name != shareInput {
+	if strings.HasPrefix(name, "__") && name != shareInput && name != useShared {
 		return nil, runtime.ErrNotFound
 	}
 	f, err := e.function(name)

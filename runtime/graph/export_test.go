@@ -8,6 +8,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
@@ -17,8 +18,8 @@ import (
 // A factory over generated code for two devices becomes a library, which loads and runs.
 func TestFactory_Exported(t *testing.T) {
 	dev := needDevice(t, dlpack.OpenCL)
-	lib := scaled(t, "c", "triple", width, 3)
-	require.NoError(t, lib.Import(scaled(t, "opencl", "five", width, 5)))
+	lib := gpuprograms.Scaled(t, "c", "triple", width, 3)
+	require.NoError(t, lib.Import(gpuprograms.Scaled(t, "opencl", "five", width, 5)))
 	create := must.Open(runtime.Global("tvm.graph_executor_factory.create"))(t)
 	ones := make([]float32, width)
 	for i := range ones {

@@ -19,6 +19,9 @@ const properties = runtime.Serializable | runtime.Runnable
 func init() {
 	for _, kind := range modulekind.OfForm(modulekind.GraphText) {
 		err := runtime.RegisterModuleKind(runtime.ModuleKind{Name: kind, Properties: properties, Load: load})
+		if err == nil {
+			err = runtime.RegisterModelKind(runtime.ModelKind{Name: kind, Open: openFactory})
+		}
 		if err != nil {
 			panic(err) // another package of the program registered the same kind
 		}
@@ -29,13 +32,22 @@ func init() {
 type factory struct {
 	runtime.ModuleBase
 	self
-	saved   []byte // the payload
+	saved   []byte // the payload; nil: it is made of the next field
+	of      *blob.GraphFactory
 	name    string // of the function that makes executors
 	model   *model
 	weights *paramSet
+	usage   *usage
 }
 
-func load(p runtime.Payload) (runtime.ModuleImpl, error) { return newFactory("load "+p.Kind, p.Data) }
+func load(p runtime.Payload) (runtime.ModuleImpl, error) {
+	f, err := newFactory("load "+p.Kind, p.Data)
+	if err != nil {
+		return nil, err
+	}
+	f.weights.owner = p.Owner
+	return f, nil
+}
 
 // newFactory makes a factory from a payload, which it keeps.
 func newFactory(op string, payload []byte) (*factory, error) {
@@ -47,12 +59,21 @@ func newFactory(op string, payload []byte) (*factory, error) {
 	if err != nil {
 		return nil, err
 	}
+	return factoryOf(op, m, of, payload)
+}
+
+func factoryOf(op string, m *model, of *blob.GraphFactory, payload []byte) (*factory, error) {
 	for i, name := range of.Names {
 		if err := m.checkParam(name, of.Tensors[i].DType, of.Tensors[i].Shape); err != nil {
 			return nil, fault.Wrap(op, runtime.ErrCorruptModule, err)
 		}
 	}
-	return &factory{saved: payload, name: of.Module, model: m, weights: newParamSet(of.Names, of.Tensors)}, nil
+	u, err := newUsage()
+	if err != nil {
+		return nil, err
+	}
+	return &factory{saved: payload, of: of, name: of.Module, model: m, weights: newParamSet(of.Names, of.Tensors),
+		usage: u}, nil
 }
 
 // newFactoryModule makes a module with imports.
@@ -65,8 +86,14 @@ func newFactoryModule(op string, of *blob.GraphFactory, libs []*runtime.Module) 
 	if err != nil {
 		return nil, err
 	}
+	return importing(f, libs)
+}
+
+// importing makes the module of a factory.
+func importing(f *factory, libs []*runtime.Module) (*runtime.Module, error) {
 	m, err := runtime.NewModule(FactoryKind, properties, f)
 	if err != nil {
+		f.Close()
 		return nil, err
 	}
 	for _, lib := range libs {
@@ -87,6 +114,7 @@ func closeAll(mods []*runtime.Module) {
 // Close releases the parameters.
 func (f *factory) Close() error {
 	f.weights.close()
+	f.usage.close()
 	return nil
 }
 
@@ -121,6 +149,8 @@ func (f *factory) Function(name string) (*runtime.Function, error) {
 		}
 	case "remove_params":
 		body = f.removeParams
+	case openFunction:
+		body = f.openModel
 	default:
 		return nil, runtime.ErrNotFound
 	}
@@ -129,6 +159,58 @@ func (f *factory) Function(name string) (*runtime.Function, error) {
 
 // create makes an executor; the arguments are devices.
 func (f *factory) create(op string, args []any) (any, error) {
+	devices, err := devicesOf(op, args)
+	if err != nil {
+		return nil, err
+	}
+	libs, err := f.imports()
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(libs)
+	return newExecutor(f.model, libs, devices, f.weights, nil)
+}
+
+// openFunction makes a module of kind ModelKind; its arguments are devices. It is not listed.
+const openFunction = "tvmgo.open_model"
+
+// openFactory makes a model of a factory for tvmgo.load_model.
+func openFactory(m *runtime.Module, devices []dlpack.Device) (*runtime.Module, error) {
+	f, err := m.Function(openFunction)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	v, err := f.Call(value.List(devices)...)
+	if err != nil {
+		return nil, err
+	}
+	return v.(*runtime.Module), nil
+}
+
+func (f *factory) openModel(args ...any) (any, error) {
+	devices, err := devicesOf(openFunction, args)
+	if err != nil {
+		return nil, err
+	}
+	libs, err := f.imports()
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(libs)
+	keep, err := f.keeping(func(...any) (any, error) { return nil, nil })
+	if err != nil {
+		return nil, err
+	}
+	name := f.name
+	if name == "" {
+		name = defaultName
+	}
+	g := &graphModel{name: name, model: f.model, weights: f.weights, keep: keep, shared: f.usage}
+	return owned(openModel(g, libs, devices))
+}
+
+func devicesOf(op string, args []any) ([]dlpack.Device, error) {
 	devices := make([]dlpack.Device, len(args))
 	for i, a := range args {
 		d, ok := a.(dlpack.Device)
@@ -137,12 +219,7 @@ func (f *factory) create(op string, args []any) (any, error) {
 		}
 		devices[i] = d
 	}
-	libs, err := f.imports()
-	if err != nil {
-		return nil, err
-	}
-	defer closeAll(libs)
-	return newExecutor(f.model, libs, devices, f.weights, nil)
+	return devices, nil
 }
 
 // debugCreate implements debug_create(name, devices...).
@@ -172,7 +249,13 @@ func (f *factory) removeParams(args ...any) (any, error) {
 }
 
 // SaveToBinary returns the payload.
-func (f *factory) SaveToBinary() ([]byte, error) { return f.saved, nil }
+func (f *factory) SaveToBinary() ([]byte, error) {
+	if f.saved != nil {
+		return f.saved, nil
+	}
+	data, err := f.of.Encode()
+	return data, fault.Wrap("save "+FactoryKind, runtime.ErrInvalidArgument, err)
+}
 
 // GetSource returns the graph.
 func (f *factory) GetSource(format string) (string, error) {

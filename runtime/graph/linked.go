@@ -90,5 +90,5 @@ func (b *builder) addOfCaller(s *graphjson.Storage, d *graphjson.Data, dev dlpac
 		return false, fault.New("", runtime.ErrInvalidArgument,
 			"the function for linked parameters returned %v: expected %v%v on %v", t, d.DType, d.Shape, dev)
 	}
-	return true, b.addViews(s, t, true)
+	return true, b.addViews(s, t, shared)
 }

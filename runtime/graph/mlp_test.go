@@ -29,6 +29,7 @@ var (
 func noLeaks(t *testing.T) {
 	t.Helper()
 	leaks.Check(t, func() runtime.LiveCounts {
+		runtime.TrimWorkspaces(cpu) // idle memory of results
 		n := runtime.Live()
 		n.WorkspaceCached = 0 // idle workspaces belong to threads
 		return n

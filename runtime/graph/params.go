@@ -1,9 +1,21 @@
 package graph
 
+/*
+#include "executor/executor.h"
+#include "loader/file_memory.h"
+
+static uintptr_t file_params(void** data, size_t* sizes, int64_t n, uintptr_t owner) {
+	return (uintptr_t)tvmgo_executor_file_params((const void* const*)data, sizes, n, (void*)owner);
+}
+*/
+import "C"
+
 import (
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"tvmgo/blob"
 	"tvmgo/dlpack"
@@ -13,12 +25,17 @@ import (
 )
 
 // paramSet are the parameters of a factory: one tensor on each device where an executor needs it, made when that is
-// first asked for. All executors share them, and none writes to them.
+// first asked for. All executors share them, and none writes to them. On the CPU they are views of their file, or
+// copies behind which its pages are released.
 type paramSet struct {
-	raw   map[string]blob.Tensor
-	order []string
+	tensors []blob.Tensor
+	order   []string
+	index   map[string]int   // of tensors and order, by name
+	file    *runtime.Weights // that the parameters are views of; nil: there is no file of parameters
+	owner   uintptr          // the object that the tensors are views of, borrowed; 0 for memory of Go
 
 	mu     sync.Mutex
+	mapped *runtime.Function // makes tensors on the CPU of the owner's memory; nil before the first
 	placed map[placed]*runtime.Tensor
 }
 
@@ -28,9 +45,10 @@ type placed struct {
 }
 
 func newParamSet(names []string, tensors []blob.Tensor) *paramSet {
-	w := &paramSet{raw: map[string]blob.Tensor{}, order: slices.Clone(names), placed: map[placed]*runtime.Tensor{}}
+	w := &paramSet{tensors: tensors, order: slices.Clone(names), index: map[string]int{},
+		placed: map[placed]*runtime.Tensor{}}
 	for i, name := range names {
-		w.raw[name] = tensors[i]
+		w.index[name] = i
 	}
 	return w
 }
@@ -42,7 +60,7 @@ func (w *paramSet) on(dev dlpack.Device, name string) (*runtime.Tensor, error) {
 	if w == nil {
 		return nil, nil
 	}
-	raw, ok := w.raw[name]
+	i, ok := w.index[name]
 	if !ok {
 		return nil, nil
 	}
@@ -52,12 +70,62 @@ func (w *paramSet) on(dev dlpack.Device, name string) (*runtime.Tensor, error) {
 	if t := w.placed[at]; t != nil {
 		return t, nil
 	}
-	t, err := upload(raw, dev)
+	t, err := w.place(i, dev)
 	if err != nil {
 		return nil, fault.Wrap("parameter "+name, fault.KindOf(fault.CodeOf(err)), err)
 	}
 	w.placed[at] = t
 	return t, nil
+}
+
+// place makes the tensor of a parameter on a device. The caller closes it.
+func (w *paramSet) place(i int, dev dlpack.Device) (*runtime.Tensor, error) {
+	if w.file != nil {
+		return w.file.Tensor(w.order[i], dev)
+	}
+	raw := w.tensors[i]
+	if w.owner == 0 {
+		return upload(raw, dev)
+	}
+	if dev.Type != dlpack.CPU {
+		t, err := upload(raw, dev)
+		if err == nil && len(raw.Data) > 0 {
+			C.tvmgo_file_release(unsafe.Pointer(unsafe.SliceData(raw.Data)), C.size_t(len(raw.Data)))
+		}
+		return t, err
+	}
+	if w.mapped == nil {
+		var err error
+		if w.mapped, err = w.mappedTensors(); err != nil {
+			return nil, err
+		}
+	}
+	t, err := w.mapped.Call(i, raw.DType, runtime.Shape(raw.Shape), dev)
+	if err != nil {
+		return nil, err
+	}
+	return t.(*runtime.Tensor), nil
+}
+
+// mappedTensors makes the function that makes tensors on the CPU of the owner's memory.
+func (w *paramSet) mappedTensors() (*runtime.Function, error) {
+	data := make([]unsafe.Pointer, len(w.tensors))
+	sizes := make([]C.size_t, len(w.tensors))
+	for i, raw := range w.tensors {
+		size, err := dlpack.DataSize(raw.Shape, raw.DType) // without padding, as in upload
+		if err != nil {
+			return nil, err
+		}
+		data[i], sizes[i] = unsafe.Pointer(unsafe.SliceData(raw.Data)), C.size_t(size)
+	}
+	goruntime.LockOSThread()
+	f := C.file_params(unsafe.SliceData(data), unsafe.SliceData(sizes), C.int64_t(len(data)), C.uintptr_t(w.owner))
+	if f == 0 {
+		defer goruntime.UnlockOSThread()
+		return nil, raised()
+	}
+	goruntime.UnlockOSThread()
+	return fromHandle(f)
 }
 
 // upload makes a tensor on a device. The caller closes it.
@@ -78,13 +146,28 @@ func upload(raw blob.Tensor, dev dlpack.Device) (*runtime.Tensor, error) {
 func (w *paramSet) all() (any, error) {
 	var m runtime.Map
 	for _, name := range w.order {
-		t, err := upload(w.raw[name], runtime.CPU)
+		t, err := upload(w.tensors[w.index[name]], runtime.CPU)
 		if err != nil {
 			return nil, err
 		}
 		m = append(m, runtime.Entry{Key: name, Value: t})
 	}
 	return m, nil
+}
+
+// bytes counts the parameters on some devices, or all.
+func (w *paramSet) bytes(devices []dlpack.Device) (sum int64) {
+	if w == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for at, t := range w.placed {
+		if devices == nil || slices.Contains(devices, at.dev) {
+			sum += t.Size()
+		}
+	}
+	return sum
 }
 
 func (w *paramSet) close() {
@@ -94,10 +177,18 @@ func (w *paramSet) close() {
 		t.Close()
 		delete(w.placed, at)
 	}
+	w.mapped.Close()
+	w.mapped = nil
+	if w.file != nil {
+		w.file.Close()
+	}
 }
 
 // shareInput is the function by which an executor gives another one the memory of an input.
 const shareInput = "__share_input"
+
+// useShared is the function by which an executor uses such memory.
+const useShared = "__use_shared"
 
 // shareParams implements share_params(executor, parameters): the inputs that a parameter dictionary names become the
 // memory of the other executor's inputs, without a copy. The elements in the dictionary are ignored.
@@ -129,7 +220,7 @@ func (e *executor) shareParams(args ...any) (any, error) {
 		if err != nil {
 			return nil, fault.Wrap(op, fault.KindOf(fault.CodeOf(err)), err)
 		}
-		_, err = e.call("__use_shared", name, t)
+		_, err = e.call(useShared, name, t)
 		value.Close(t)
 		if err != nil {
 			return nil, fault.Wrap(op, fault.KindOf(fault.CodeOf(err)), err)

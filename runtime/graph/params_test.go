@@ -2,12 +2,21 @@ package graph_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/export"
+	"tvmgo/internal/testing/gpuprograms"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -98,6 +107,81 @@ func TestParams_Share(t *testing.T) {
 	call(t, c, "set_input", "w", zero)
 	require.Equal(t, float32(0), run(c))
 	require.Equal(t, float32(7), run(b))
+}
+
+// Parameters of a loaded factory are views of the library if they are aligned, and otherwise one copy; all executors
+// share them, and they outlive the factory.
+func TestParams_OfALibrary(t *testing.T) {
+	noLeaks(t)
+	const n = 1 << 16
+	fill := func(k int) []float32 {
+		data := make([]float32, n)
+		for i := range data {
+			data[i] = float32(k*n + i)
+		}
+		return data
+	}
+	nodes := []node{}
+	for k := range 4 {
+		nodes = append(nodes, node{name: fmt.Sprint("w", k), out: f32(k, n)})
+	}
+	heads := []ref{}
+	for k := range 4 {
+		nodes = append(nodes, node{name: fmt.Sprint("y", k), fn: "triple", in: []ref{{k, 0}}, out: f32(4+k, n)})
+		heads = append(heads, ref{4 + k, 0})
+	}
+	lib := gpuprograms.Scaled(t, "c", "triple", n, 3)
+	exported := func(pad int) string {
+		args := []any{graphText(t, nodes, heads...) + strings.Repeat(" ", pad), lib, "default"}
+		for k := range 4 {
+			args = append(args, fmt.Sprint("w", k), modules.Tensor(t, fill(k)))
+		}
+		create := must.Open(runtime.Global("tvm.graph_executor_factory.create"))(t)
+		factory := must.Open(must.Get(create.Call(args...))(t).(*runtime.Module), nil)(t)
+		path := filepath.Join(t.TempDir(), "model.so")
+		require.NoError(t, export.Library(ctx, factory, path))
+		return path
+	}
+	elements := make([]byte, 4*n)
+	for i, x := range fill(1) {
+		binary.LittleEndian.PutUint32(elements[4*i:], math.Float32bits(x))
+	}
+	at := bytes.Index(must.Get(os.ReadFile(exported(0)))(t), elements)
+	pad := (64 - at%16) % 16 // with it, one of four is aligned
+	path := exported(pad)
+	m := must.Get(runtime.Load(ctx, path))(t)
+	f := must.Open(m.Function("default"))(t)
+	s := must.Open(must.Get(f.Call(cpu))(t).(*runtime.Module), nil)(t)
+	before := runtime.Live().TensorBytes
+	other := must.Open(must.Get(f.Call(cpu))(t).(*runtime.Module), nil)(t)
+	require.Equal(t, int64(4*4*n), runtime.Live().TensorBytes-before, "the memory of the four outputs")
+	require.NoError(t, m.Close())
+	views := 0
+	for k := range 4 {
+		name := fmt.Sprint("w", k)
+		one := call(t, s, "__share_input", name).(*runtime.Tensor)
+		two := call(t, other, "__share_input", name).(*runtime.Tensor)
+		require.Equal(t, one.Data(), two.Data())
+		require.Zero(t, one.Data()%dlpack.AllocAlignment)
+		if modules.InFile(t, path, one.Data()) {
+			views++
+		}
+		one.Close()
+		two.Close()
+	}
+	require.Equal(t, 1, views)
+	call(t, s, "run")
+	for k := range 4 {
+		want := fill(k)
+		for i := range want {
+			want[i] *= 3
+		}
+		require.True(t, slices.Equal(want, output[float32](t, s, k)))
+	}
+	own := call(t, s, "get_input", "w1").(*runtime.Tensor)
+	require.False(t, modules.InFile(t, path, own.Data()), "a caller gets memory that it may write to")
+	require.True(t, slices.Equal(fill(1), modules.Slice[float32](t, own)))
+	own.Close()
 }
 
 // Parameters in the library, by its own function and by the caller's.

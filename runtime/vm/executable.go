@@ -12,6 +12,7 @@ import (
 	"tvmgo/internal/atomicfile"
 	"tvmgo/internal/fault"
 	"tvmgo/internal/globals"
+	"tvmgo/internal/memory"
 	"tvmgo/runtime"
 )
 
@@ -31,6 +32,9 @@ func init() {
 		err := runtime.RegisterModuleKind(runtime.ModuleKind{Name: kind, Properties: properties, Load: load})
 		if err != nil {
 			panic(err) // another package of the program registered the same kind
+		}
+		if err := runtime.RegisterModelKind(runtime.ModelKind{Name: kind, Open: open}); err != nil {
+			panic(err)
 		}
 		globals.Set(fileLoader+kind, fileLoaderOf(kind))
 	}
@@ -62,6 +66,7 @@ type executable struct {
 	module  uintptr // the handle of the module, which owns this
 	saved   []byte  // what it was loaded from
 	layout  blob.Layout
+	mapped  []byte // the file that it was loaded from; nil for a payload
 }
 
 func load(p runtime.Payload) (runtime.ModuleImpl, error) {
@@ -75,20 +80,42 @@ func load(p runtime.Payload) (runtime.ModuleImpl, error) {
 
 // loadFile loads a file that SaveToFile, or TVM, wrote.
 func loadFile(kind, path string) (*runtime.Module, error) {
-	data, err := os.ReadFile(path)
+	data, err := mapFile(path)
 	if err != nil {
 		return nil, fault.Wrap("load "+path, runtime.ErrNotFound, err)
 	}
 	code, err := vmcode.Parse(data, vmcode.Automatic)
 	impl, err := newExecutable(code, err, nil, blob.Modern)
 	if err != nil {
+		memory.Free(data)
 		return nil, fmt.Errorf("load %s: %w", path, err)
 	}
+	impl.(*executable).mapped = data
 	m, err := runtime.NewModule(kind, properties, impl)
 	if err != nil {
 		impl.Close()
 	}
 	return m, err
+}
+
+// mapFile maps a file, so that constants are views of it. memory.Free releases the mapping.
+func mapFile(path string) ([]byte, error) {
+	info, err := os.Stat(path) // opening a pipe would wait
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file: copy it to one")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil || info.Size() == 0 {
+		return nil, err
+	}
+	return memory.Map(f, info.Size(), false)
 }
 
 func newExecutable(code *vmcode.Executable, err error, saved []byte, layout blob.Layout) (runtime.ModuleImpl, error) {
@@ -194,5 +221,6 @@ func (e *executable) SaveToFile(path, format string) error {
 // Close releases the program; sessions keep what they need.
 func (e *executable) Close() error {
 	e.program.close()
+	memory.Free(e.mapped)
 	return nil
 }

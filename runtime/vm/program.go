@@ -143,6 +143,10 @@ func newProgram(e *vmcode.Executable) (*program, error) {
 		return nil, err
 	}
 	p := &program{handle: C.uintptr_t(h)}
+	if err := p.describe(e); err != nil {
+		p.close()
+		return nil, err
+	}
 	for i := range e.Constants {
 		if err := p.add(&e.Constants[i]); err != nil {
 			p.close()

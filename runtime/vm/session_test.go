@@ -97,6 +97,40 @@ func TestSession_StatefulCalls(t *testing.T) {
 	require.ErrorContains(t, err, "No inputs set")
 }
 
+// The last parameter is the tuple that the function get_params of a module returns.
+func TestSession_ParamModule(t *testing.T) {
+	noLeaks(t)
+	s := session(t, loaded(t, pairs("vm.builtin.make_tuple")))
+	global := func(name string, args ...any) any {
+		return must.Get(must.Open(runtime.Global("vm.builtin." + name))(t).Call(args...))(t)
+	}
+	first, second := floats(t, 2), floats(t, 3)
+	global("tensor_cache.update", "param_module_0", first, true)
+	global("tensor_cache.update", "param_module_1", second, true)
+	m := global("param_module_from_cache", "param_module", 2).(*runtime.Module)
+	defer m.Close()
+	global("tensor_cache.clear")
+	must.Get(modules.Call(t, s, "set_input_with_param_module", "main", 5, m))(t)
+	must.Get(modules.Call(t, s, "invoke_stateful", "main"))(t)
+	require.Equal(t, int64(5), must.Get(modules.Call(t, s, "get_output", "main", 0))(t))
+	for i, want := range []*runtime.Tensor{first, second} {
+		got := must.Get(modules.Call(t, s, "get_output", "main", 1, i))(t).(*runtime.Tensor)
+		require.Equal(t, want.Data(), got.Data())
+		require.NoError(t, got.Close())
+	}
+	for text, args := range map[string][]any{
+		"expects 2 arguments (x, y), but 1 was given; missing: y": {"main", m},
+		"must be a module with the function get_params, got int":  {"main", 5, 7},
+		"no function get_params":                                  {"main", 5, s},
+		"Unknown function: mai: did you mean main?":               {"mai", 5, m},
+	} {
+		require.ErrorContains(t, must.Fail(modules.Call(t, s, "set_input_with_param_module", args...)), text)
+	}
+	require.Equal(t, int64(5), must.Get(modules.Call(t, s, "get_output", "main", 0))(t))
+	must.Get(modules.Call(t, s, "set_input", "main", 1, 2))(t) // releases the tensors
+	must.Get(modules.Call(t, s, "invoke_stateful", "main"))(t)
+}
+
 func TestSession_SavedFunctions(t *testing.T) {
 	noLeaks(t)
 	s := session(t, loaded(t, pairs("vm.builtin.make_tuple")))

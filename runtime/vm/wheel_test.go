@@ -14,6 +14,7 @@ import (
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/tracetest"
 	"tvmgo/internal/testing/wheelmodels"
 	"tvmgo/runtime"
 
@@ -145,6 +146,54 @@ func requireTensor(t *testing.T, want *wheelmodels.Tensor, got *runtime.Tensor) 
 		y := math.Float32frombits(binary.LittleEndian.Uint32(data[i:]))
 		require.InDelta(t, x, y, 1e-4, "element %d", i/4)
 	}
+}
+
+// TestProfile_OpenCL runs models whose kernels are OpenCL's: each launch of a kernel is on the track of the stream, and
+// the memory in use of both devices returns to zero once results are closed.
+func TestProfile_OpenCL(t *testing.T) {
+	registerGlobals(t)
+	dev := dlpack.Device{Type: dlpack.OpenCL}
+	if !runtime.DeviceExists(dev) {
+		gputest.Missing(t, dev.Type, "there is no OpenCL device")
+	}
+	models := 0
+	for _, m := range wheelmodels.Need(t) {
+		if m.Devices[0] != "opencl" || m.Error != "" || m.Program == "few_arguments" {
+			continue
+		}
+		models++
+		t.Run(m.Name, func(t *testing.T) {
+			s := must.Get(modules.Call(t, modules.Load(t, m.Path), "vm_load_executable"))(t).(*runtime.Module)
+			defer s.Close()
+			must.Get(modules.Call(t, s, "vm_initialization", int64(dev.Type), 0, 2, 1, 0, 2))(t)
+			p := must.Get(runtime.NewProfile())(t)
+			for i, c := range m.Cases {
+				require.NoError(t, p.Do(func() error {
+					runCase(t, s, fmt.Sprintf("%s, case %d", c.Function, i), c, func(param int) dlpack.Device {
+						if m.Program == "heterogeneous" && param == 2 {
+							return runtime.CPU
+						}
+						return dev
+					})
+					return nil
+				}))
+			}
+			trace := tracetest.Of(t, p)
+			tracetest.CheckShares(t, p)
+			kernels := map[string]int{}
+			for _, e := range trace.Of("kernel") {
+				kernels[trace.Process[e.PID]]++
+			}
+			require.NotZero(t, kernels["opencl:0"])
+			require.Equal(t, kernels["host"], kernels["opencl:0"])
+			for _, d := range []string{"cpu:0", "opencl:0"} {
+				if memory := trace.Memory(d); len(memory) > 0 {
+					require.Zero(t, memory[len(memory)-1], d)
+				}
+			}
+		})
+	}
+	require.NotZero(t, models)
 }
 
 // TestWheel_EveryModel runs every model that Apache TVM compiled and compares with what TVM's machine returned: also

@@ -65,7 +65,7 @@ var (
 		{title: "C core", id: "core", paths: []string{"internal/core/..."}},
 		{title: "internal", id: "internal", paths: []string{"internal/..."}},
 		{title: "leaves", id: "leaves", paths: []string{"target/...", "blob/...", "codegen/abi", "dlpack", "include",
-			"build/include", "weights"}},
+			"build/include", "profile", "weights"}},
 	}
 )
 
@@ -90,11 +90,13 @@ func (g *graph) rules() []rule {
 			[]string{"..."}, "they are the leaves"},
 		{[]string{"blob/...", "internal/modulekind", "internal/nearest"},
 			[]string{"runtime/...", "target/...", "internal/..."}, "files are read without a runtime"},
+		{[]string{"profile"}, []string{"runtime/...", "target/...", "internal/core/...", "dlpack"},
+			"a trace needs no runtime"},
 		{[]string{"weights"}, []string{"runtime/...", "target/...", "internal/core/..."},
 			"tensors are read and written without a runtime"},
 		{[]string{"target/..."}, []string{"runtime/...", "codegen/...", "tir/...", "te/..."},
 			"targets do not depend on devices and code generators"},
-		{[]string{"internal/value", "internal/targetvalue", "internal/datamodule"},
+		{[]string{"internal/value", "internal/targetvalue", "internal/datamodule", "internal/modelcall"},
 			[]string{"runtime/...", "internal/core/..."}, "runtime imports them, and they have no C code"},
 		{[]string{"internal/raise", "internal/deviceshim"}, []string{"runtime/...", "blob", "target/..."},
 			"runtime imports them"},

@@ -4,6 +4,8 @@ package modules
 import (
 	"context"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/sbinet/npyio"
@@ -62,4 +64,17 @@ func NPY(t testing.TB, path string) ([]float32, []int64) {
 		shape = append(shape, int64(n))
 	}
 	return data, shape
+}
+
+// InFile reports whether an address is in a mapping of a file.
+func InFile(t testing.TB, path string, at uintptr) bool {
+	t.Helper()
+	for line := range strings.Lines(string(must.Get(os.ReadFile("/proc/self/maps"))(t))) {
+		begin, end, _ := strings.Cut(strings.Fields(line)[0], "-")
+		from, to := must.Get(strconv.ParseUint(begin, 16, 64))(t), must.Get(strconv.ParseUint(end, 16, 64))(t)
+		if uint64(at) >= from && uint64(at) < to {
+			return strings.HasSuffix(strings.TrimSpace(line), path)
+		}
+	}
+	return false
 }

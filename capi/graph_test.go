@@ -12,9 +12,14 @@ import (
 )
 
 // A C program runs a graph executor of Apache TVM through both ABIs.
-func TestGraph_FromC(t *testing.T) {
+func TestGraph_FromC(t *testing.T) { runGraph(t, "graph_test") }
+
+// The same as a model, which 64 threads call at once.
+func TestGraphModel_FromC(t *testing.T) { runGraph(t, "graph_model_test") }
+
+func runGraph(t *testing.T, name string) {
 	l := newLab(t)
-	program := l.compile(t, "graph_test", "graph_test.c", append(l.linked(), "-lm")...)
+	program := l.compile(t, name, name+".c", append(l.linked(), "-lm")...)
 	raw := func(name string) string {
 		data, _ := modules.NPY(t, l.path("artifacts", "classic", name+".npy"))
 		path := filepath.Join(l.path("home"), name+".bin")

@@ -4,27 +4,35 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
 )
 
-// compileCPP builds bin/<program> of hpp_test.cc with all warnings that a user may enable.
+// compileCPP builds bin/<program> of hpp*_test.cc with all warnings that a user may enable.
 func (l *lab) compileCPP(t *testing.T, program string, flags ...string) string {
 	t.Helper()
 	out := l.path("bin", program)
-	args := append([]string{"c++", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-I" + l.path("include"),
-		"-o", out, l.path("src", "hpp_test.cc")}, flags...)
-	r := l.run(t, nil, append(append(args, l.linked()...), "-pthread")...)
+	r := l.run(t, nil, slices.Concat([]string{"c++", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror",
+		"-I" + l.path("include"), "-o", out}, l.hppSources(t), flags, l.linked(), []string{"-pthread"})...)
 	require.True(t, r.ok, r.out)
 	return out
+}
+
+func (l *lab) hppSources(t *testing.T) []string {
+	t.Helper()
+	return must.Get(filepath.Glob(l.path("src", "hpp*_test.cc")))(t)
 }
 
 // cppRuns are the tests of each build of hpp_test.cc: the classes alone, and every CPU module.
 func cppRuns(t *testing.T, l *lab, program string, env ...string) {
 	t.Helper()
 	l.runOK(t, env, program)
+	l.runOK(t, env, append([]string{program, "--model"}, l.mlpFiles()...)...)
 	all := []string{"addone", "vadd", "matmul", "softmax"}
 	for file, functions := range map[string][]string{
 		l.modern("addone_llvm"):  {"addone"},
@@ -59,9 +67,8 @@ func TestHpp(t *testing.T) {
 			t.Skip("no clang++ here")
 		}
 		program := l.path("bin", "hpp_clang")
-		r := l.run(t, nil, append([]string{"clang++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic",
-			"-Wshadow", "-Werror",
-			"-I" + l.path("include"), "-o", program, l.path("src", "hpp_test.cc"), "-pthread"}, l.linked()...)...)
+		r := l.run(t, nil, slices.Concat([]string{"clang++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic",
+			"-Wshadow", "-Werror", "-I" + l.path("include"), "-o", program, "-pthread"}, l.hppSources(t), l.linked())...)
 		require.True(t, r.ok, r.out)
 		cppRuns(t, l, program)
 	})
@@ -103,14 +110,14 @@ func TestHpp_Macros(t *testing.T) {
 		}
 		return names
 	}
-	before := macros("#include <tvm/runtime/c_runtime_api.h>")
+	before := macros("#include <tvm/ffi/c_api.h>\n#include <tvm/runtime/c_runtime_api.h>")
 	var ours []string
 	for name := range macros("#include <tvmgo/tvmgo.hpp>") {
 		if !before[name] && strings.Contains(name, "TVM") {
 			ours = append(ours, name)
 		}
 	}
-	var guards []string
+	guards := []string{"TVMGO_MODEL_H_", "TVMGO_MODEL_INLINE_H_", "TVMGO_MODEL_SIGNATURE_H_"}
 	headers, err := filepath.Glob(l.path("include", "tvmgo", "*.hpp"))
 	require.NoError(t, err)
 	for _, header := range headers {

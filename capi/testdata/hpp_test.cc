@@ -1,37 +1,22 @@
 /* Every class of tvmgo.hpp, with valid and with invalid input, against the built library.
  *   hpp_test FILE DIRECTORY FUNCTION...                   a module of the CPU, and the samples of sample.h
  *   hpp_test --device NAME FILE DIRECTORY FUNCTION...     a module of another device
+ *   hpp_test --model FILE PARAMS IN.npy OUT.npy           a whole model: relax_mlp
  *   hpp_test                                              everything that needs no file */
 #include <algorithm>
 #include <tvmgo/device_api.h>
-#include <tvmgo/tvmgo.hpp>
 
 #include <atomic>
 #include <cstring>
 #include <thread>
 
-#include "check.h"
+#include "hpp_test.h"
 #include "npy.h"
 
 int failures;
 
-using namespace tvmgo;
-
 enum Plain { kPlain = 3 };
 enum class Scoped : std::uint8_t { kTwo = 2 };
-
-/* Runs f, which must fail with an error of this kind that contains these words. */
-template <class F>
-static void fails(int line, const char* kind, const char* words, F f) {
-  try {
-    f();
-    FAIL("line %d: no error, want %s: %s", line, kind, words);
-  } catch (const Error& e) {
-    if (e.kind() != kind || e.message().find(words) == e.message().npos)
-      FAIL("line %d: %s, want %s: %s", line, e.what(), kind, words);
-    if (std::string(e.what()) != e.kind() + ": " + e.message()) FAIL("line %d: what() is %s", line, e.what());
-  }
-}
 
 /* ---- values without a runtime ---- */
 
@@ -682,6 +667,10 @@ int main(int argc, char** argv) {
       for (int i = 5; i < argc; i++) test_on_device(Device::parse(argv[2]), argv[3], argv[4], argv[i]);
       return report();
     }
+    if (argc == 6 && std::string(argv[1]) == "--model") {
+      test_model(argv[2], argv[3], argv[4], argv[5]);
+      return report();
+    }
     if (argc >= 4) {
       for (int i = 3; i < argc; i++) test_module(argv[1], argv[2], argv[i]);
       return report();
@@ -699,6 +688,7 @@ int main(int argc, char** argv) {
     test_other_device();
     test_bad_modules();
     test_threads();
+    test_containers();
   } catch (const std::exception& e) {
     FAIL("an exception was not expected: %s", e.what());
   }

@@ -26,10 +26,19 @@
 
 namespace tvmgo {
 
+namespace detail {
+
+inline TVMFunctionHandle need_function(TVMFunctionHandle f) {
+  if (f == nullptr)
+    throw Error("ValueError", "call function: the Function is empty: it was moved from, or never set");
+  return f;
+}
+
+}  // namespace detail
+
 template <class... A>
 Value Function::operator()(const A&... args) const {
-  if (handle() == nullptr)
-    throw Error("ValueError", "call function: the Function is empty: it was moved from, or never set");
+  detail::need_function(handle());
   detail::Packed<sizeof...(A)> packed(args...);
   TVMValue result;
   int code = kTVMNullptr;
@@ -46,6 +55,21 @@ R Function::call(const A&... args) const {
     return (*this)(args...);
   else
     return (*this)(args...).template as<R>();
+}
+
+inline Value Function::apply(const std::vector<Value>& args) const {
+  detail::need_function(handle());
+  std::vector<TVMValue> values;
+  std::vector<int> codes;
+  for (const Value& x : args) {
+    values.push_back(x.value());
+    codes.push_back(x.code());
+  }
+  TVMValue result;
+  int code = kTVMNullptr;
+  result.v_handle = nullptr;
+  detail::check(TVMFuncCall(handle(), values.data(), codes.data(), static_cast<int>(args.size()), &result, &code));
+  return Value::take(result, code);
 }
 
 namespace detail {

@@ -32,13 +32,15 @@ class Function : public detail::Ref<TVMFunctionHandle, kTVMPackedFuncHandle> {
   static Function from(F callable);
 
   /* Calls the function. Arguments are integers, enums, floats, bools, strings, Bytes, Device, DataType, Tensor,
-   * DLTensor*, Module, Function, Object, Value, void*, nullptr, or std::optional of these. Fails if the function fails,
-   * or if a Tensor, Module, Function or Object is empty. */
+   * DLTensor*, Module, Function, Object, Array, Map, Shape, Value, void*, nullptr, or std::optional of these. Fails if
+   * the function fails, or if a Tensor, Module, Function or Object is empty. */
   template <class... A>
   Value operator()(const A&... args) const;
   /* The same with the result converted, as in call<double>(x); call<void> ignores it. */
   template <class R, class... A>
   R call(const A&... args) const;
+  /* The same with the arguments in a vector. */
+  Value apply(const std::vector<Value>& args) const;
 
   /* Global functions belong to the process. If there is none with this name, find_global returns std::nullopt, and
    * get_global fails. */

@@ -37,6 +37,8 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
+Object shape_object(const Shape& shape);
+
 /* N arguments, or one result, as arrays of values and type codes. It borrows from them, and owns converted values. */
 template <std::size_t N, bool IsResult = false>
 class Packed {
@@ -72,8 +74,10 @@ class Packed {
       counted(i, x.handle(), kTVMModuleHandle);
     } else if constexpr (std::is_same_v<T, Function>) {
       counted(i, x.handle(), kTVMPackedFuncHandle);
-    } else if constexpr (std::is_same_v<T, Object>) {
+    } else if constexpr (std::is_base_of_v<Object, T>) {
       counted(i, x.handle(), kTVMObjectHandle);
+    } else if constexpr (std::is_same_v<T, Shape>) {
+      counted(i, objects_.emplace_front(shape_object(x)).handle(), kTVMObjectHandle);
     } else if constexpr (std::is_same_v<T, Device> || std::is_same_v<T, DLDevice>) {
       v.v_device = x;
       code = kDLDevice;
@@ -143,6 +147,7 @@ class Packed {
   std::array<int, N> codes_;
   std::array<TVMByteArray, N> bytes_;
   std::forward_list<std::string> texts_;
+  std::forward_list<Object> objects_;
 };
 
 }  // namespace detail

@@ -31,5 +31,7 @@
 #include <tvmgo/packed.hpp>    /* Bytes */
 #include <tvmgo/value.hpp>     /* Value, ArgView, Args */
 #include <tvmgo/call.hpp>      /* the functions that need all of the above */
+#include <tvmgo/container.hpp> /* Array, Map */
+#include <tvmgo/model.hpp>     /* Model */
 
 #endif  // TVMGO_TVMGO_HPP_

@@ -27,6 +27,14 @@ namespace tvmgo {
 
 class Value;
 
+namespace detail {
+
+/* Fails if the object has another type than that with this key, which `what` describes. */
+void need_type(const Object& object, const char* key, const char* what);
+Shape shape_of(const Object& object);
+
+}  // namespace detail
+
 /* A borrowed value: an argument inside a callback. */
 class ArgView {
  public:
@@ -38,8 +46,8 @@ class ArgView {
 
   /* The value converted to T. An integer type accepts an int or a bool that fits; a floating-point type a float or an
    * int; bool a bool or an int; DataType also its name; void* a pointer or none; DLTensor* a tensor; Object any counted
-   * object except a tensor; std::optional is empty for none. A std::string_view or DLTensor* is borrowed. Any other
-   * combination fails with the index of the argument. */
+   * object except a tensor; Array, Map and Shape an object of that type; std::optional is empty for none. A
+   * std::string_view or DLTensor* is borrowed. Any other combination fails with the index of the argument. */
   template <class T>
   T as() const {
     if constexpr (std::is_same_v<T, ArgView>) {
@@ -90,6 +98,10 @@ class ArgView {
     } else if constexpr (std::is_same_v<T, Object>) {
       need(detail::is_counted(code_) && code_ != kTVMNDArrayHandle, "an object");
       return retained(), Object::take(value_.v_handle);
+    } else if constexpr (std::is_base_of_v<Object, T>) { /* Array, Map */
+      return T(as<Object>());
+    } else if constexpr (std::is_same_v<T, Shape>) {
+      return detail::shape_of(as<Object>());
     } else if constexpr (std::is_same_v<T, Value>) {
       return T::copy_of(*this);
     } else {

@@ -114,9 +114,13 @@ func floats(t *testing.T, path string) []float32 {
 	t.Helper()
 	a := must.Get(arguments.ReadNPY(path))(t)
 	require.Equal(t, dlpack.Float32, a.DType)
-	values := make([]float32, len(a.Data)/4)
+	return asFloats(a.Data)
+}
+
+func asFloats(data []byte) []float32 {
+	values := make([]float32, len(data)/4)
 	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(a.Data[4*i:]))
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 	}
 	return values
 }

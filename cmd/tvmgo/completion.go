@@ -70,23 +70,83 @@ func filesThenFunction(_ *cobra.Command, args []string, typed string) ([]cobra.C
 	return list, cobra.ShellCompDirectiveDefault
 }
 
-// functionsOf lists the functions of a file and the kernels in it; none if it cannot be read.
+// functionsOf lists the functions of a file, and the kernels and the models in it; none if it cannot be read.
 func functionsOf(path string) []string {
+	model, names := modelFunctions(path)
+	names = append(names, model...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// modelFunctions lists the functions of the models in a file, and its other functions.
+func modelFunctions(path string) (model, others []string) {
 	report, err := inspect.File(path)
 	if err != nil {
+		return nil, nil
+	}
+	for _, f := range report.Functions {
+		others = append(others, f.Name)
+	}
+	if report.Blob == nil {
+		return nil, others
+	}
+	for _, m := range report.Blob.Modules {
+		if m.Device != nil {
+			for _, f := range m.Device.Functions {
+				others = append(others, f.Name)
+			}
+		}
+		if m.Program != nil {
+			for _, f := range m.Program.Functions {
+				model = append(model, f.Name)
+			}
+		}
+		if m.Graph != nil && m.Graph.Name != "" {
+			model = append(model, m.Graph.Name)
+		}
+	}
+	return model, others
+}
+
+// completeInput offers the names of a model's inputs, with the = that follows, or a file. Nothing of the file is
+// executed.
+func completeInput(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 || strings.Contains(typed, "=") {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var found []cobra.Completion
+	for _, name := range modelInputs(args[0], append(args[1:], "")[0]) {
+		if strings.HasPrefix(name, typed) {
+			found = append(found, name+"=")
+		}
+	}
+	if len(found) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return found, cobra.ShellCompDirectiveNoSpace
+}
+
+// modelInputs lists the names of the inputs of a model's function, or of all its functions.
+func modelInputs(path, function string) (names []string) {
+	report, err := inspect.File(path)
+	if err != nil || report.Blob == nil {
 		return nil
 	}
-	var names []string
-	for _, f := range report.Functions {
-		names = append(names, f.Name)
-	}
-	if report.Blob != nil {
-		for _, m := range report.Blob.Modules {
-			if m.Device == nil {
-				continue
+	for _, m := range report.Blob.Modules {
+		if m.Program != nil {
+			for _, f := range m.Program.Functions {
+				for _, p := range f.Parameters {
+					if p.Name != "" && (function == "" || f.Name == function) {
+						names = append(names, p.Name)
+					}
+				}
 			}
-			for _, f := range m.Device.Functions {
-				names = append(names, f.Name)
+		}
+		if m.Graph != nil {
+			for _, in := range m.Graph.Inputs {
+				if !in.Bound {
+					names = append(names, in.Name)
+				}
 			}
 		}
 	}

@@ -58,6 +58,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", multi, "vadd", "--device", ""}, []string{"cpu:0"}, nil, noFiles},
 		{[]string{"verify", multi, "--device", "c"}, []string{"cpu:0"}, nil, noFiles},
 		{[]string{"run", multi, "vadd", "--like", "float"}, []string{"float32[", "float64["}, []string{"int8["}, noSpace},
+		{[]string{"run", artifacts + "/modern/relax_mlp.so", ""}, []string{"forward", "matmul"}, nil, noFiles},
+		{[]string{"run", artifacts + "/classic/graph_mlp.so", "d"}, []string{"default"}, nil, noFiles},
 		{[]string{"run", multi, "vadd", "--in", ""}, nil, nil, orFiles},
 		{[]string{"build", "p.tir", "--target", ""}, []string{"c", "llvm", "cuda", "nvidia/nvidia-h100"}, nil, noFiles},
 		{[]string{"pack", "k.c", "--target", "nvidia/nvidia-h"}, []string{"nvidia/nvidia-h100"}, []string{"c"}, noFiles},

@@ -11,7 +11,7 @@ import (
 )
 
 func newInspectCommand() *cobra.Command {
-	asJSON, load, limit := false, false, 10*time.Second
+	asJSON, load, code, limit := false, false, false, 10*time.Second
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Show the contents of a module file, or the tensors of a file of parameters",
@@ -20,6 +20,10 @@ the modules in it with the kernels of device code. The command reads the file
 and executes nothing of it; the file may be for another machine. Of an object
 (.o) or an archive of objects (.tar), it shows what a library linked from it
 would contain; with --load, it links that library.
+
+Of a whole model, it shows the functions with their parameters and results, and
+the memory that a call needs: --instructions also lists the instructions and
+constants of a Relax executable, or the nodes of a graph.
 
 Of a file of parameters, it lists the tensors with their types, shapes and
 sizes: TVM's .params and tensor caches, safetensors, .npz and .npy.
@@ -40,8 +44,12 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 				return inspectWeights(cmd.Context(), cmd.OutOrStdout(), args[0], asJSON)
 			}
 			var report *inspect.Report
+			var options []inspect.Option
+			if code {
+				options = append(options, inspect.WithCode())
+			}
 			err := foreign(cmd.Context(), func() (err error) {
-				report, err = inspect.File(args[0])
+				report, err = inspect.File(args[0], options...)
 				return err
 			})
 			if err != nil {
@@ -70,6 +78,7 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&load, "load", false,
 		"run code of the file to show signatures, metadata and documentation of its functions")
+	cmd.Flags().BoolVar(&code, "instructions", false, "list the instructions of whole models")
 	cmd.Flags().DurationVar(&limit, "timeout", limit, "with --load, the time limit of all code of the file together")
 	return cmd
 }

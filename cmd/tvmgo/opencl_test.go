@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
+	"tvmgo/internal/arguments"
 	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/wheelmodels"
 )
 
 const openclTag = "opencl"
@@ -203,4 +208,51 @@ func TestPack_OpenCL(t *testing.T) {
 		require.Zero(t, status, stdout+stderr)
 		require.Contains(t, stdout, "add")
 	}
+}
+
+// Models run on the devices of --device, or on those that their kernels need; inputs are copied to them.
+func TestRunModel_OpenCL(t *testing.T) {
+	env := twoDevices(t)
+	needOpenCL(t, env)
+	ran := 0
+	for _, m := range wheelmodels.Need(t) {
+		if m.Way != "opencl" || len(m.Globals) > 0 || m.Devices[0] != "opencl" || m.Program == "heterogeneous" || ran == 2 {
+			continue
+		}
+		c := &m.Cases[0]
+		dir := t.TempDir()
+		flags := &runFlags{}
+		for i := range c.Inputs {
+			require.True(t, flags.addValue(t, dir, parameterName(functionOf(&m, c.Function), i), &c.Inputs[i]))
+		}
+		var want []wheelmodels.Value
+		require.True(t, flatten(&want, c.Output))
+		for _, device := range []string{"", "opencl:1,cpu"} {
+			args := []string{"run", m.Path, c.Function, "--device", device, "--repeat", "2",
+				"--profile", filepath.Join(dir, "trace.json")}
+			for _, in := range flags.in {
+				args = append(args, "--in", in)
+			}
+			for i := range want {
+				args = append(args, "--out", filepath.Join(dir, fmt.Sprintf("out%d.npy", i)))
+			}
+			status, stdout, stderr := builtWith(t, ".", env, args...)
+			require.Zero(t, status, "%s: %s", m.Name, stderr)
+			on, _, _ := strings.Cut(cmp.Or(device, "opencl:0"), ",")
+			require.Contains(t, stdout, c.Function+" of "+m.Path+" ran on "+on+", cpu:0\n")
+			require.Contains(t, stdout, " "+on+" ", "the table has times of the device: %s", stdout)
+			for i := range want {
+				got := must.Get(arguments.ReadNPY(filepath.Join(dir, fmt.Sprintf("out%d.npy", i))))(t)
+				require.Equal(t, want[i].Tensor.Shape, got.Shape)
+				require.Equal(t, want[i].Tensor.DType, got.DType)
+				if got.DType == dlpack.Float32 {
+					requireClose(t, asFloats(want[i].Tensor.Data), asFloats(got.Data), m.Name)
+				} else {
+					require.Equal(t, want[i].Tensor.Data, got.Data, m.Name)
+				}
+			}
+		}
+		ran++
+	}
+	require.Equal(t, 2, ran)
 }

@@ -76,6 +76,16 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
+// between requires least to most arguments.
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && len(args) <= most {
+			return nil
+		}
+		return fmt.Errorf("%s: %s instead of %d to %d", cmd.Name(), count(len(args), "argument"), least, most)
+	}
+}
+
 // atMost allows n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -22,7 +22,15 @@ type Contents struct {
 	Damage []string
 	// Segments are the parts of the file that a loader maps, in their order.
 	Segments []Segment
+
+	code bool // WithCode was given
 }
+
+// Option is an option of an inspection.
+type Option func(*Contents)
+
+// WithCode adds the instructions and the constants of Relax executables, and the nodes of graphs, to the report.
+func WithCode() Option { return func(c *Contents) { c.code = true } }
 
 // Segment is a part of the file that is mapped.
 type Segment struct {
@@ -33,21 +41,21 @@ type Segment struct {
 }
 
 // File inspects the library at a path.
-func File(path string) (*Report, error) {
+func File(path string, options ...Option) (*Report, error) {
 	var report *Report
-	err := WithContents(path, func(c *Contents) error { report = c.Report; return nil })
+	err := WithContents(path, func(c *Contents) error { report = c.Report; return nil }, options...)
 	return report, err
 }
 
 // WithContents inspects the library at a path and passes its contents to visit. The segments are read from the file,
 // which is open until visit returns.
-func WithContents(path string, visit func(*Contents) error) error {
+func WithContents(path string, visit func(*Contents) error, options ...Option) error {
 	f, size, err := open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	c, err := read(path, f, size)
+	c, err := read(path, f, size, options...)
 	if err != nil {
 		return err
 	}
@@ -87,21 +95,21 @@ func openError(path string, err error) error {
 }
 
 // Read inspects a library of size bytes. name is the file's name in the report and in messages.
-func Read(name string, r io.ReaderAt, size int64) (*Report, error) {
-	c, err := read(name, r, size)
+func Read(name string, r io.ReaderAt, size int64, options ...Option) (*Report, error) {
+	c, err := read(name, r, size, options...)
 	if err != nil {
 		return nil, err
 	}
 	return c.Report, nil
 }
 
-func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
+func read(name string, r io.ReaderAt, size int64, options ...Option) (*Contents, error) {
 	l, isLinked, err := readLinked(name, r, size)
 	if err != nil {
 		return nil, err
 	}
 	if isLinked {
-		return l.contents(), nil
+		return l.contents(options), nil
 	}
 	m, err := openImage(name, r, size)
 	if err != nil {
@@ -111,23 +119,23 @@ func read(name string, r io.ReaderAt, size int64) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return contents(m, d), nil
+	return contents(m, d, options), nil
 }
 
 // contents makes the contents of an object or an archive.
-func (l *linked) contents() *Contents {
+func (l *linked) contents(options []Option) *Contents {
 	if l.image.File == nil { // only sources
 		return &Contents{Report: &Report{File: l.image.name, Size: l.image.size, Members: l.members,
 			Functions: []Function{}, ContextSlots: []string{},
 			RuntimeImports: []string{}, OtherImports: []string{}, Libraries: []string{}, Problems: []string{},
 			Generation: Plain}}
 	}
-	c := contents(l.image, &dynamic{symbols: l.resolved()})
+	c := contents(l.image, &dynamic{symbols: l.resolved()}, options)
 	c.Members = l.members
 	return c
 }
 
-func contents(m *image, d *dynamic) *Contents {
+func contents(m *image, d *dynamic, options []Option) *Contents {
 	name, size := m.name, m.size
 	report := &Report{File: name, Size: size, Architecture: architecture(m.Machine), Bits: 8 * m.width(),
 		ByteOrder: "little", Generation: generationOf(d.symbols), Libraries: sorted(d.needed), Problems: []string{}}
@@ -135,6 +143,9 @@ func contents(m *image, d *dynamic) *Contents {
 		report.ByteOrder = "big"
 	}
 	c := &Contents{Report: report}
+	for _, o := range options {
+		o(c)
+	}
 	if m.truncated {
 		c.damage("truncated: its section table is missing, though what is loaded is there: ", exportAgain)
 	}

@@ -54,6 +54,17 @@ func TestRead_Artifacts(t *testing.T) {
 	}
 }
 
+// WithCode adds the instructions of whole models.
+func TestRead_WithCode(t *testing.T) {
+	for _, name := range []string{"modern/relax_mlp", "classic/graph_mlp"} {
+		data := load(t, name+".so")
+		report := must.Get(Read(name, bytes.NewReader(data), int64(len(data)), WithCode()))(t)
+		var text bytes.Buffer
+		require.NoError(t, report.WriteText(&text))
+		golden.Text(t, filepath.Join("testdata", name+".code.txt"), text.String())
+	}
+}
+
 func TestFile_WhatCannotBeInspected(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"tvmgo/blob"
+	"tvmgo/blob/graphjson"
 	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/modulekind"
 )
@@ -56,7 +57,7 @@ func (c *Contents) readBlob(m *image, at uint64, layout blob.Layout) {
 }
 
 func cure(err error) string {
-	if errors.Is(err, blob.ErrCorrupt) {
+	if errors.Is(err, blob.ErrCorrupt) || errors.Is(err, graphjson.ErrGraph) {
 		return ": " + exportAgain
 	}
 	return "" // an unknown kind has its own loader
@@ -86,10 +87,15 @@ func (c *Contents) addModules(b *blob.Blob) {
 			c.damage(ModuleProblem(e.Kind, err))
 		}
 		node.Device = device
-		if modulekind.FormOf(e.Kind) == modulekind.Program {
-			if node.Program, err = programOf(e.Payload, b.Layout); err != nil {
-				c.damage(ModuleProblem(e.Kind, err))
-			}
+		err = nil
+		switch modulekind.FormOf(e.Kind) {
+		case modulekind.Program:
+			node.Program, err = programOf(e.Payload, b.Layout, c.Functions, c.code)
+		case modulekind.GraphText:
+			node.Graph, err = graphOf(e.Payload, c.code)
+		}
+		if err != nil {
+			c.damage(ModuleProblem(e.Kind, err))
 		}
 		c.Blob.Modules = append(c.Blob.Modules, node)
 	}

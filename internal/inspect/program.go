@@ -2,12 +2,14 @@ package inspect
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tvmgo/blob"
 	"tvmgo/blob/vmcode"
+	"tvmgo/internal/arguments"
+	"tvmgo/internal/signature"
 )
 
 // Program describes an executable of the Relax virtual machine.
@@ -20,15 +22,17 @@ type Program struct {
 
 // ProgramFunction is a function of the executable itself.
 type ProgramFunction struct {
-	Name         string         `json:"name"`
-	Arity        int            `json:"arity"`
-	Parameters   []string       `json:"parameters"`             // their names, which may be fewer
-	Types        map[int]string `json:"types,omitempty"`        // of parameters, by number, as in TVM's scripts
-	Result       string         `json:"result,omitempty"`       // its type, if it is known
-	Compiled     bool           `json:"compiled,omitempty"`     // it is code of an imported library, not instructions
-	Instructions int            `json:"instructions,omitempty"` // their number
-	Registers    int            `json:"registers"`
-	Storages     []Storage      `json:"storages"` // its memory plan
+	Name         string      `json:"name"`
+	Arity        int         `json:"arity"`
+	Parameters   []Parameter `json:"parameters"` // those that have a name or whose type is known
+	Result       Value       `json:"result"`
+	Compiled     bool        `json:"compiled,omitempty"`     // it is code of an imported library, not instructions
+	Instructions int         `json:"instructions,omitempty"` // their number
+	Registers    int         `json:"registers"`
+	Storages     []Storage   `json:"storages"` // its memory plan
+
+	// Code has a line for each instruction, if [WithCode] was given.
+	Code []string `json:"code,omitempty"`
 }
 
 // Storage is memory that a function allocates for tensors.
@@ -45,10 +49,13 @@ type ProgramConstants struct {
 	Count   int   `json:"count"`
 	Tensors int   `json:"tensors"`
 	Bytes   int64 `json:"bytes"` // of the tensors' data
+
+	// List describes each constant, if [WithCode] was given.
+	List []string `json:"list,omitempty"`
 }
 
-// programOf describes the payload of an executable.
-func programOf(payload []byte, layout blob.Layout) (*Program, error) {
+// programOf describes the payload of an executable. kernels are the functions of the library.
+func programOf(payload []byte, layout blob.Layout, kernels []Function, code bool) (*Program, error) {
 	e, err := vmcode.ParsePayload(payload, layout)
 	if err != nil {
 		return nil, err
@@ -56,9 +63,19 @@ func programOf(payload []byte, layout blob.Layout) (*Program, error) {
 	p := &Program{FileVersion: e.Form.Version, Functions: []ProgramFunction{}, Calls: []string{},
 		Constants: ProgramConstants{Count: len(e.Constants)}}
 	for i := range e.Constants {
-		if c := &e.Constants[i]; c.Kind == vmcode.TensorConstant {
+		c := &e.Constants[i]
+		if c.Kind == vmcode.TensorConstant {
 			p.Constants.Tensors++
 			p.Constants.Bytes += int64(len(c.Tensor.Data))
+		}
+		if code {
+			p.Constants.List = append(p.Constants.List, constantText(c))
+		}
+	}
+	types := map[string][]string{}
+	for _, k := range kernels {
+		if k.Signature != "" {
+			types[k.Name] = signature.Types(k.Signature)
 		}
 	}
 	signatures := e.Signatures()
@@ -69,14 +86,9 @@ func programOf(payload []byte, layout blob.Layout) (*Program, error) {
 			continue
 		}
 		g := ProgramFunction{Name: f.Name, Compiled: f.Kind == vmcode.CompiledVM, Instructions: f.End - f.Begin,
-			Registers: f.Registers, Arity: f.Arity, Parameters: append([]string{}, f.Parameters...),
-			Result: signatures[i].Result.Text, Storages: []Storage{}}
-		for k, t := range signatures[i].Parameters {
-			if g.Types == nil {
-				g.Types = map[int]string{}
-			}
-			g.Types[k] = t.Text
-		}
+			Registers: f.Registers, Arity: f.Arity, Parameters: parametersOf(f, &signatures[i]),
+			Result: valueOf("", signatures[i].Result), Storages: []Storage{}}
+		addUses(e, f, g.Parameters, types)
 		for _, s := range e.Storages(f) {
 			t := Storage{Instruction: s.Instruction, Device: s.Device, Scope: s.Scope, Tensors: s.Tensors}
 			if s.Bytes >= 0 {
@@ -84,10 +96,41 @@ func programOf(payload []byte, layout blob.Layout) (*Program, error) {
 			}
 			g.Storages = append(g.Storages, t)
 		}
+		if code && !g.Compiled {
+			for pc := f.Begin; pc < f.End; pc++ {
+				g.Code = append(g.Code, e.InstructionText(&e.Code[pc]))
+			}
+		}
 		p.Functions = append(p.Functions, g)
 	}
 	slices.Sort(p.Calls)
 	return p, nil
+}
+
+// constantText describes a constant in a line.
+func constantText(c *vmcode.Constant) string {
+	const longest = 200 // characters of a string
+	switch c.Kind {
+	case vmcode.TensorConstant:
+		text := fmt.Sprintf("tensor %s, %d bytes", arguments.TypeText(c.Tensor.DType, c.Tensor.Shape), len(c.Tensor.Data))
+		if c.Scope != "" {
+			text += " in " + Shown(c.Scope)
+		}
+		return text
+	case vmcode.DTypeConstant:
+		return fmt.Sprintf("dtype %v", c.DType)
+	case vmcode.ShapeConstant:
+		return fmt.Sprintf("shape %v", c.Shape)
+	case vmcode.StringConstant:
+		text := c.Text
+		if len(text) > longest {
+			text = strings.ToValidUTF8(text[:longest], "") + "…"
+		}
+		return "string " + strconv.Quote(text)
+	case vmcode.IntConstant:
+		return fmt.Sprintf("int %d", c.Int)
+	}
+	return fmt.Sprintf("float %v", c.Float)
 }
 
 // program prints an executable below its module.
@@ -97,13 +140,21 @@ func (p *printer) program(indent string, m *Program) {
 	}
 	if c := m.Constants; c.Count > 0 {
 		p.line("  %s    constants: %d, with %d bytes in %d tensors", indent, c.Count, c.Bytes, c.Tensors)
-	}
-	if len(m.Calls) > 0 {
-		calls := make([]string, len(m.Calls))
-		for i, name := range m.Calls {
-			calls[i] = Shown(name)
+		for i, text := range c.List {
+			p.line("  %s      c[%d] %s", indent, i, text)
 		}
-		p.line("  %s    calls: %s", indent, strings.Join(calls, ", "))
+	}
+	p.calls(indent, m.Calls)
+}
+
+// calls lists functions of other modules.
+func (p *printer) calls(indent string, names []string) {
+	if len(names) > 0 {
+		shown := make([]string, len(names))
+		for i, name := range names {
+			shown[i] = Shown(name)
+		}
+		p.line("  %s    calls: %s", indent, strings.Join(shown, ", "))
 	}
 }
 
@@ -113,11 +164,16 @@ func (p *printer) programFunction(indent string, f *ProgramFunction) {
 		what = "compiled"
 	}
 	p.line("  %s    %s(%s): %s, %d registers", indent, Shown(f.Name), f.parameters(), what, f.Registers)
-	for _, i := range slices.Sorted(maps.Keys(f.Types)) {
-		p.line("  %s      %s: %s", indent, f.parameter(i), Shown(f.Types[i]))
+	for i := range f.Parameters {
+		switch v := &f.Parameters[i]; {
+		case v.Type != "":
+			p.line("  %s      %s: %s", indent, v.title(), Shown(v.Type))
+		case v.Use != nil:
+			p.line("  %s      %s: not checked; %s takes %s", indent, v.title(), Shown(v.Use.Function), Shown(v.Use.Type))
+		}
 	}
-	if f.Result != "" {
-		p.line("  %s      result: %s", indent, Shown(f.Result))
+	if f.Result.Type != "" {
+		p.line("  %s      result: %s", indent, Shown(f.Result.Type))
 	}
 	known, unknown := int64(0), 0
 	for _, s := range f.Storages {
@@ -144,26 +200,12 @@ func (p *printer) programFunction(indent string, f *ProgramFunction) {
 		}
 		p.line("  %s      memory: %s", indent, text)
 	}
+	p.code(indent, f.Code)
 }
 
-// parameter returns the name of a parameter, or its register.
-func (f *ProgramFunction) parameter(i int) string {
-	if i < len(f.Parameters) && f.Parameters[i] != "" {
-		return Shown(f.Parameters[i])
+// code prints instructions or nodes with their numbers.
+func (p *printer) code(indent string, lines []string) {
+	for i, line := range lines {
+		p.line("  %s      %4d  %s", indent, i, line)
 	}
-	return fmt.Sprintf("%%%d", i)
-}
-
-// parameters lists the parameters. There may be many without names.
-func (f *ProgramFunction) parameters() string {
-	const most = 16
-	var names []string
-	for i := range f.Arity {
-		if i >= len(f.Parameters) && i >= most {
-			names = append(names, fmt.Sprintf("… %%%d", f.Arity-1))
-			break
-		}
-		names = append(names, f.parameter(i))
-	}
-	return strings.Join(names, ", ")
 }

@@ -44,20 +44,27 @@ func TestWriteText_Program(t *testing.T) {
 	bytes := func(n int64) *int64 { return &n }
 	p := &printer{}
 	p.program("", &Program{Functions: []ProgramFunction{
-		{Name: "a\x1bb", Arity: 4, Parameters: []string{"x", "", "\n"}, Instructions: 3,
-			Types: map[int]string{1: "R.Object"}, Result: "R.Shape([n])", Registers: 9, Storages: []Storage{
+		{Name: "a\x1bb", Arity: 4, Instructions: 3,
+			Parameters: []Parameter{{Index: 0, Value: Value{Name: "x"}}, {Index: 1, Value: Value{Type: "R.Object"}},
+				{Index: 2, Value: Value{Name: "\n"}, Use: &Use{"add", "Tensor([], int8)"}}},
+			Result: Value{Type: "R.Shape([n])"}, Registers: 9, Code: []string{"ret   %8"},
+			Storages: []Storage{
 				{Instruction: 1, Bytes: bytes(64), Device: 1, Scope: "global.texture", Tensors: 2},
 				{Instruction: 2, Device: -1, Scope: "global"}}},
 		{Name: "c", Compiled: true, Arity: 900, Registers: 5},
-	}, Constants: ProgramConstants{Count: 3, Tensors: 1, Bytes: 40}, Calls: []string{"k", "vm.builtin.copy"}})
+	}, Constants: ProgramConstants{Count: 3, Tensors: 1, Bytes: 40, List: []string{"dtype int8"}},
+		Calls: []string{"k", "vm.builtin.copy"}})
 	require.Equal(t, strings.Join([]string{
 		`      "a\x1bb"(x, %1, "\n", %3): 3 instructions, 9 registers`,
 		`        %1: R.Object`,
+		`        "\n": not checked; add takes Tensor([], int8)`,
 		`        result: R.Shape([n])`,
 		`        storage of instruction 1: 64 bytes on device 1 global.texture, tensors: 2`,
 		`        storage of instruction 2: size depends on shapes on the host, tensors: 0`,
 		`        memory: 2 storages, 64 bytes and 1 whose size depends on shapes`,
+		`           0  ret   %8`,
 		`      c(%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, … %899): compiled, 5 registers`,
 		`      constants: 3, with 40 bytes in 1 tensors`,
+		`        c[0] dtype int8`,
 		`      calls: k, vm.builtin.copy`, ""}, "\n"), p.text.String())
 }

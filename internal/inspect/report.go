@@ -114,6 +114,7 @@ type Module struct {
 	Loader      string   `json:"loader,omitempty"` // the package to import for the loader
 	Device      *Device  `json:"device,omitempty"`
 	Program     *Program `json:"program,omitempty"`
+	Graph       *Graph   `json:"graph,omitempty"`
 	Unsupported string   `json:"unsupported,omitempty"` // why this version cannot run it
 }
 

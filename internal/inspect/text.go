@@ -172,6 +172,9 @@ func (p *printer) module(m *Module, depth int, seen bool) {
 	if m.Program != nil {
 		p.program(indent, m.Program)
 	}
+	if m.Graph != nil {
+		p.graph(indent, m.Graph)
+	}
 	if m.Device == nil {
 		return
 	}

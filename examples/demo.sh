@@ -174,4 +174,18 @@ echo "   The same file in C:"
   -L"$dist/lib" -Wl,-rpath,"$dist/lib" -ltvmgo -lm
 "$out/fat_c" "$out/fat.so"
 
+say "17. examples/deploy_model loads a whole model of Apache TVM's Relax compiler, lists its functions, and calls it"
+echo "   from two threads with different batch sizes. In C:"
+model=testdata/artifacts/modern/relax_mlp
+make -s -C examples/deploy_model TVMGO="$dist" OUT="$PWD/$out" CC="$cc" "$PWD/$out/deploy_model_c"
+"$out/deploy_model_c" "$model.so" "$model.params" "${model}_in0.npy" "${model}_out.npy"
+if has "$cxx"; then
+  echo "   In C++:"
+  make -s -C examples/deploy_model TVMGO="$dist" OUT="$PWD/$out" CXX="$cxx" "$PWD/$out/deploy_model_cpp"
+  "$out/deploy_model_cpp" "$model.so" "$model.params" "${model}_in0.npy" "${model}_out.npy"
+fi
+echo "   In Go:"
+"$go" build ${TAGS:+-tags "$TAGS"} -trimpath -o "$out/deploy_model_go" ./examples/deploy_model/go
+"$out/deploy_model_go" "$model.so" "$model.params" "${model}_in0.npy" "${model}_out.npy"
+
 say "All results are right."

@@ -24,6 +24,9 @@ type programs struct {
 	vulkanSO             string // a library with the shader stepSPV
 	fat                  string // a library with variants for several targets
 	chain                string // a Relax executable, see buildChain
+	oursWeights          string // bench/program/weights.c
+	peerWeights          string
+	weights              string // a Relax executable, see buildWeights
 	hand                 string // bench/program/hand.c as a library
 	oursLib              string
 	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
@@ -86,6 +89,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		oursStart: in("start-ours"), peerStart: in("start-peer"), open: in("open"),
 		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"), vulkanSO: in("vulkan.so"), fat: in("fat.so"),
 		chain: in("chain.so"), hand: in("hand.so"),
+		oursWeights: in("weights-ours"), peerWeights: in("weights-peer"), weights: in("weights.so"),
 		oursLib: lib, peerLibs: peer,
 	}
 	var programSources []string
@@ -96,7 +100,7 @@ func build(dir, lib, venv string) (*programs, error) {
 	compile := func(out string, sources []string, extra ...string) error {
 		// Both sides have the same alignment: the time of a loop of three nanoseconds depends on its alignment.
 		args := append([]string{"-std=gnu11", "-O2", "-falign-functions=64", "-falign-loops=64", "-Wall", "-Wextra",
-			"-Iinclude", "-o", out}, sources...)
+			"-pthread", "-Iinclude", "-o", out}, sources...)
 		return run("cc", append(args, extra...)...)
 	}
 	// Both sides use the same headers, because C++ programs contain their inline code.
@@ -116,6 +120,8 @@ func build(dir, lib, venv string) (*programs, error) {
 		func() error { return compile(p.oursStart, []string{"bench/program/start.c"}, linkWith(lib)...) },
 		func() error { return compile(p.peerStart, []string{"bench/program/start.c"}, withPeer...) },
 		func() error { return compile(p.open, []string{"bench/program/open.c"}, "-ldl") },
+		func() error { return compile(p.oursWeights, []string{"bench/program/weights.c"}, linkWith(lib)...) },
+		func() error { return compile(p.peerWeights, []string{"bench/program/weights.c"}, withPeer...) },
 		func() error { return fakeDriver(dir) },
 		func() error { return packShader(p.vulkanSO) },
 		func() error { return buildFat(p.fat) },
@@ -123,6 +129,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		func() error { return buildBlob(p.blob1K, itself, noise(small)) },
 		func() error { return buildBlob(p.blob64M, itself, noise(large)) },
 		func() error { return buildChain(p.chain) },
+		func() error { return buildWeights(p.weights, weightBytes) },
 	} {
 		if err := step(); err != nil {
 			return nil, err

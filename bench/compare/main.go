@@ -161,17 +161,24 @@ func (s *sampler) sample(measure string) (float64, error) {
 	case "peer.start":
 		return wallTime(s.p.peerStart, small)
 	case "ours.open":
-		return openTime(s.p.open, s.p.oursLib)
+		return figure(processesPerSample, s.p.open, s.p.oursLib)
 	case "peer.open":
-		return openTime(s.p.open, s.p.peerLibs...)
+		return figure(processesPerSample, s.p.open, s.p.peerLibs...)
 	case "peer.open-ffi":
-		return openTime(s.p.open, s.p.peerLibs[0])
+		return figure(processesPerSample, s.p.open, s.p.peerLibs[0])
 	case "ours.size":
 		return strippedSize(s.dir, s.p.oursLib)
 	case "peer.size":
 		return strippedSize(s.dir, s.p.peerLibs...)
 	}
 	who, row, _ := strings.Cut(measure, ".")
+	if what, is := strings.CutPrefix(row, "weights-"); is {
+		program := s.p.oursWeights
+		if who == "peer" {
+			program = s.p.peerWeights
+		}
+		return figure(1, program, what, s.p.chain, s.p.weights)
+	}
 	switch who {
 	case "ours":
 		return s.ours.sample(row)

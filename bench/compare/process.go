@@ -42,19 +42,19 @@ func wallTime(argv ...string) (float64, error) {
 	return summarize(took).Median, nil
 }
 
-// openTime returns how long a new process takes to dlopen libraries in nanoseconds: the median of several runs.
-func openTime(program string, libs ...string) (float64, error) {
+// figure returns the number that a new process prints: the median of some runs.
+func figure(runs int, program string, args ...string) (float64, error) {
 	var took []float64
-	for range processesPerSample {
-		out, err := exec.Command(program, libs...).Output()
+	for range runs {
+		out, err := exec.Command(program, args...).Output()
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", program, err)
 		}
-		ns, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		v, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 		if err != nil {
 			return 0, err
 		}
-		took = append(took, ns)
+		took = append(took, v)
 	}
 	return summarize(took).Median, nil
 }

@@ -62,7 +62,7 @@ func (r *report) print(w io.Writer) {
 	fmt.Fprintln(t, "what\tours\tbase\tresult\ttarget\t")
 	for _, row := range r.Rows {
 		show := duration
-		if row.ID == "size" {
+		if row.ID == "size" || row.ID == "weights-resident" || row.ID == "weights-peak" {
 			show = func(bytes float64) string { return fmt.Sprintf("%.2f MB", bytes/1e6) }
 		}
 		verdict := strings.TrimSpace(row.Note)

@@ -52,8 +52,14 @@ for package in ./te/ops ./te; do
     logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run OnDevices "$package"
 done
 
+step "memory of a model with 256 MiB of weights"
+TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -run 'Constants_Memory' ./runtime/vm
+
 step "figures of tvmgo bench beside those of clpeak"
 TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m -run 'LikeClpeak|Assemble' ./bench/suite
+
+step "a million calls of the virtual machine with changing shapes, also under sanitizers"
+TVMGO_TEST_ALL=1 logged make core-test CORE_TESTS=vm_threads
 
 step "tests of concurrency, $ROUNDS times"
 logged "$go" test -tags "$TAGS" -count="$ROUNDS" -timeout 60m -run 'Hammer|Concurren|Threads|Parallel|Race|Goroutine' \

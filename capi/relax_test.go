@@ -195,7 +195,7 @@ func TestDeployModel(t *testing.T) {
 	for _, program := range programs {
 		r := l.run(t, nil, append([]string{filepath.Join(source, program)}, l.mlpFiles()...)...)
 		require.True(t, r.ok, r.out)
-		require.Contains(t, r.out, "forward(x: float32[batch, 16], fc1.weight: any (bound), ")
+		require.Contains(t, r.out, "forward(x: float32[batch, 16], fc1.weight: float32[32, 16] (bound), ")
 		require.Contains(t, r.out, "thread 1: 100 calls with a batch of 1, and all are right\n")
 		require.Contains(t, r.out, "thread 2: 100 calls with a batch of 4, and all are right\n")
 		require.Contains(t, r.out, "memory: 3496 bytes of weights for both threads\n")

@@ -82,7 +82,13 @@ static void test_info(TVMModuleHandle model, int bound) {
   NEED(x->kind == kTVMGOValueTensor && x->ndim == 2 && y->kind == kTVMGOValueTensor && y->ndim == 2);
   CHECK(x->dtype.code == kDLFloat && x->dtype.bits == 32 && x->dtype.lanes == 1);
   CHECK(x->shape[0] == -1 && x->shape[1] == 16 && y->shape[0] == -1 && y->shape[1] == 10);
-  CHECK(w->kind == kTVMGOValueAny && w->ndim == -1 && w->dtype.bits == 0); /* the file does not say */
+  if (bound) { /* as the weights tell it */
+    NEED(w->kind == kTVMGOValueTensor && w->ndim == 2);
+    CHECK(w->shape[0] == 32 && w->shape[1] == 16 && w->dtype.bits == 32);
+    SAME_TEXT(w->dtype_name, "float32");
+  } else { /* the file does not say */
+    CHECK(w->kind == kTVMGOValueAny && w->ndim == -1 && w->dtype.bits == 0);
+  }
   SAME_TEXT(x->dtype_name, "float32");
   char text[256], cut[8];
   const char* expected = bound ? "forward(x: float32[batch, 16], fc1.weight: float32[32, 16] (bound), "

@@ -33,6 +33,8 @@ func cppRuns(t *testing.T, l *lab, program string, env ...string) {
 	t.Helper()
 	l.runOK(t, env, program)
 	l.runOK(t, env, append([]string{program, "--model"}, l.mlpFiles()...)...)
+	graph := strings.TrimSuffix(l.classic("graph_mlp"), ".so")
+	l.runOK(t, env, program, "--graph", graph+".so", graph+"_in0.npy", graph+"_out.npy")
 	all := []string{"addone", "vadd", "matmul", "softmax"}
 	for file, functions := range map[string][]string{
 		l.modern("addone_llvm"):  {"addone"},

@@ -2,6 +2,7 @@
  *   hpp_test FILE DIRECTORY FUNCTION...                   a module of the CPU, and the samples of sample.h
  *   hpp_test --device NAME FILE DIRECTORY FUNCTION...     a module of another device
  *   hpp_test --model FILE PARAMS IN.npy OUT.npy           a whole model: relax_mlp
+ *   hpp_test --graph FILE IN.npy OUT.npy                  the same of a graph: graph_mlp
  *   hpp_test                                              everything that needs no file */
 #include <algorithm>
 #include <tvmgo/device_api.h>
@@ -669,6 +670,10 @@ int main(int argc, char** argv) {
     }
     if (argc == 6 && std::string(argv[1]) == "--model") {
       test_model(argv[2], argv[3], argv[4], argv[5]);
+      return report();
+    }
+    if (argc == 5 && std::string(argv[1]) == "--graph") {
+      test_graph(argv[2], argv[3], argv[4]);
       return report();
     }
     if (argc >= 4) {

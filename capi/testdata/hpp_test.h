@@ -23,5 +23,6 @@ static void fails(int line, const char* kind, const char* words, F f) {
 
 void test_containers(); /* hpp_container_test.cc */
 void test_model(const std::string& file, const std::string& params, const std::string& in, const std::string& out);
+void test_graph(const std::string& file, const std::string& in, const std::string& out);
 
 #endif

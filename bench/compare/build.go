@@ -94,7 +94,7 @@ func build(dir, lib, venv string) (*programs, error) {
 	}
 	var programSources []string
 	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "driver",
-		"opencl", "cuda", "vulkan", "vm"} {
+		"opencl", "cuda", "vulkan", "vm", "pair"} {
 		programSources = append(programSources, "bench/program/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {

@@ -92,6 +92,8 @@ void bench_tensor_args(TVMFFIAny args[4], int64_t length, DLDataType dtype, DLDe
 
 /* Ends the program with `what` if ok is 0. */
 void bench_need(int ok, const char* what);
+/* Runs two functions on two threads, on two cores if the process may use two (pair.c), and waits for both. */
+void bench_run_two(void* (*first)(void*), void* first_arg, void* (*second)(void*), void* second_arg);
 
 /* Opens the library of a driver: the one that the environment variable names, or else `file`. It is never closed. */
 void* bench_driver(const char* variable, const char* file);

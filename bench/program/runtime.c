@@ -1,9 +1,6 @@
 /* Memory and threads: tensors, workspaces, parallel launches. */
-#define _GNU_SOURCE
 #include "program.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <tvm/runtime/c_backend_api.h>
 #ifdef BENCH_CLASSIC
@@ -127,25 +124,9 @@ static void* call_out(void* last) {
   return NULL;
 }
 
-/* Runs the two threads, on two cores if the process may use two. */
 static void handovers(int64_t n) {
-  pthread_t threads[2];
-  cpu_set_t allowed;
   word_there = word_back = 0;
-  bench_check(sched_getaffinity(0, sizeof allowed, &allowed), "read the affinity");
-  for (int t = 0, cpu = 0; t < 2; t++, cpu++) {
-    pthread_attr_t attr;
-    cpu_set_t one;
-    while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &allowed)) cpu++;
-    CPU_ZERO(&one);
-    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &one);
-    pthread_attr_init(&attr);
-    pthread_attr_setaffinity_np(&attr, sizeof one, cpu < CPU_SETSIZE ? &one : &allowed);
-    bench_check(pthread_create(&threads[t], &attr, t == 0 ? echo : call_out, (void*)(uintptr_t)n),
-                "start a thread");
-    pthread_attr_destroy(&attr);
-  }
-  for (int t = 0; t < 2; t++) pthread_join(threads[t], NULL);
+  bench_run_two(echo, (void*)(uintptr_t)n, call_out, (void*)(uintptr_t)n);
 }
 
 const bench_row bench_runtime_rows[] = {

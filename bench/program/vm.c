@@ -1,8 +1,6 @@
 /* Whole models: the runtime's virtual machine on the CPU, called through functions of its module. */
 #include "program.h"
 
-#include <pthread.h>
-
 /* A function of an executable in a library, made ready as users do: the host is the only device, with a pool. */
 static TVMFFIAny function_in(TVMFFIAny library, const char* name) {
   TVMFFIAny load = bench_module_function(library, "vm_load_executable", 0);
@@ -133,12 +131,9 @@ static void* work(void* arg) {
 
 /* n calls in all. */
 static void run_workers(worker w[2], int64_t n) {
-  pthread_t other;
   w[0].n = n / 2;
   w[1].n = n - n / 2;
-  bench_need(pthread_create(&other, NULL, work, &w[0]) == 0, "start a thread");
-  work(&w[1]);
-  pthread_join(other, NULL);
+  bench_run_two(work, &w[0], work, &w[1]);
 }
 static void run_threads(int64_t n) { run_workers(with_one, n); }
 static void run_threads_own(int64_t n) { run_workers(with_own, n); }

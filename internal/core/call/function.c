@@ -54,6 +54,15 @@ static inline int dispatch(tvmgo_function* f, const TVMFFIAny* args, int32_t n, 
   return finish(f->cell.safe_call(f, args, n, result), result, before);
 }
 
+int tvmgo_builtin_end(int rc, TVMFFIAny* result, uint32_t before) { return finish(rc, result, before); }
+
+void* tvmgo_function_self_of(TVMFFIObject* f, TVMFFISafeCallType entry) {
+  tvmgo_function* own = (tvmgo_function*)f;
+  if (f == NULL || f->type_index != kTVMFFIFunction || own->cell.safe_call != call_entry || own->entry != (void*)entry)
+    return NULL;
+  return own->self;
+}
+
 /* Arguments that fit the stack; more are taken from the heap. */
 enum { FEW_ARGS = 8, STACK_ARGS = 64 };
 

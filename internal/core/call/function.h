@@ -31,6 +31,9 @@ static inline TVMFFIFunctionCell* tvmgo_function_cell(void* f) {
  * that one without a reference cycle. NULL with an error raised. */
 TVMFFIObject* tvmgo_function_without_owner(TVMFFIObject* f, TVMFFIObject* owner);
 
+/* The self argument of a function that TVMFFIFunctionCreate made for this entry; NULL for any other. */
+void* tvmgo_function_self_of(TVMFFIObject* f, TVMFFISafeCallType entry);
+
 /* Calls f; *result must be None before the call. */
 static inline int tvmgo_function_call(void* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   return tvmgo_function_cell(f)->safe_call(f, args, n, result);
@@ -67,6 +70,13 @@ typedef struct {
   TVMFFISafeCallType entry;
   int flag;
 } tvmgo_builtin;
+
+/* The built-in behind a function; NULL if it is another function. It lives as long as the function. A caller that has
+ * checked the arguments calls its entry with it as self, and tvmgo_builtin_end if tvmgo_errors_raised has changed. */
+const tvmgo_builtin* tvmgo_builtin_of(TVMFFIObject* function);
+/* Ends the call of an entry as TVMFFIFunctionCall does, and returns what that returns. before: tvmgo_errors_raised
+ * before the call. */
+int tvmgo_builtin_end(int rc, TVMFFIAny* result, uint32_t before);
 
 /* A new function with a name (copied) for its errors; owned, NULL with an error raised. */
 TVMFFIObject* tvmgo_builtin_new(const char* name, TVMFFISafeCallType entry, int flag);

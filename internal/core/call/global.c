@@ -245,22 +245,19 @@ TVMFFIObject* tvmgo_global_names(void) {
   return array;
 }
 
-/* Checks most values without a call: numbers, pointers, and objects whose type matches the value. */
-static inline int is_plainly_right(const TVMFFIAny* v) {
-  if ((uint32_t)v->type_index <= kTVMFFIDLTensorPtr) return 1;
-  return v->type_index >= kTVMFFIStaticObjectBegin && tvmgo_may_be_object(v->v_obj) &&
-         v->v_obj->type_index == v->type_index;
-}
-
 static int builtin_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   const tvmgo_builtin* b = self;
   if (n < 0 || (args == NULL && n > 0))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: %d arguments, but args is %s", b->name, (int)n,
                        n < 0 ? "of a negative length" : "NULL");
   for (int32_t i = 0; i < n; i++)
-    if (TVMGO_UNLIKELY(!is_plainly_right(&args[i])) && tvmgo_check_value(&args[i]) != 0)
+    if (tvmgo_need_value(&args[i]) != 0)
       return tvmgo_raise_context("%s: argument %d", b->name, (int)i);
   return b->entry(self, args, n, result);
+}
+
+const tvmgo_builtin* tvmgo_builtin_of(TVMFFIObject* function) {
+  return tvmgo_function_self_of(function, builtin_call);
 }
 
 TVMFFIObject* tvmgo_builtin_new(const char* name, TVMFFISafeCallType entry, int flag) {

@@ -18,7 +18,7 @@ static int wrong_type(const char* fname, const TVMFFIAny* args, int32_t i, const
                      tvmgo_type_name(args[i].type_index));
 }
 
-int tvmgo_arg_int(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out) {
+int tvmgo_arg_int_slow(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out) {
   if (args[i].type_index == kTVMFFIBigInt)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: argument %d does not fit 64 bits", fname, (int)i);
   if (args[i].type_index != kTVMFFIInt && args[i].type_index != kTVMFFIBool)

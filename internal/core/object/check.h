@@ -12,7 +12,12 @@ int tvmgo_check_cname(const char* op, const char* what, const char* name);
 
 /* Checks of arguments for built-ins: raise an error that names the function and return -1. */
 int tvmgo_check_count(const char* fname, int32_t n, int32_t min, int32_t max);
-int tvmgo_arg_int(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out);
+int tvmgo_arg_int_slow(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out);
+static inline int tvmgo_arg_int(const char* fname, const TVMFFIAny* args, int32_t i, int64_t* out) {
+  if (__builtin_expect(args[i].type_index != kTVMFFIInt, 0)) return tvmgo_arg_int_slow(fname, args, i, out);
+  *out = args[i].v_int64;
+  return 0;
+}
 int tvmgo_arg_int32(const char* fname, const TVMFFIAny* args, int32_t i, int32_t* out);
 int tvmgo_arg_text(const char* fname, const TVMFFIAny* args, int32_t i, TVMFFIByteArray* out);
 int tvmgo_arg_kind(const char* fname, const TVMFFIAny* args, int32_t i, int32_t type_index);

@@ -65,6 +65,15 @@ static inline int tvmgo_may_be_object(const void* p) {
 int tvmgo_check_value(const TVMFFIAny* v);
 /* The same for a value whose type index is an object's. */
 int tvmgo_check_object(const TVMFFIAny* v);
+/* The same as tvmgo_check_value; most values are checked without a call: numbers, pointers, and objects whose type
+ * matches the value. */
+static inline int tvmgo_need_value(const TVMFFIAny* v) {
+  if ((uint32_t)v->type_index <= kTVMFFIDLTensorPtr) return 0;
+  if (TVMGO_LIKELY(v->type_index >= kTVMFFIStaticObjectBegin && tvmgo_may_be_object(v->v_obj) &&
+                   v->v_obj->type_index == v->type_index))
+    return 0;
+  return tvmgo_check_value(v);
+}
 /* Whether a successful callback returned an owned value; else raises an error and sets the value to None. */
 int tvmgo_check_result(TVMFFIAny* result);
 

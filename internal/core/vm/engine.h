@@ -109,6 +109,7 @@ struct tvmgo_vm_model {
   tvmgo_vm_program* program;
   tvmgo_module* executable; /* may be NULL */
   TVMFFIObject** functions; /* owned; NULL for bytecode */
+  const tvmgo_builtin** builtins; /* behind the functions; NULL for others. Registers hold values that were checked */
   vm_uploaded* constants;
   tvmgo_constants* host;    /* the program's, if the constants are on the CPU: filled by the first call */
   TVMFFIAny* operands;      /* views: values, or one of VALUE_OF_* with a number in v_int64 */

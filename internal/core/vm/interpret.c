@@ -72,7 +72,10 @@ static inline int can_borrow(const TVMFFIAny* v) {
 static int take_args(vm_frame* frame, const TVMFFIAny* args, int32_t n, const TVMFFIAny* captured, int32_t total) {
   const vm_function* f = frame->function;
   int borrow = f->kind == FUNCTION_BYTECODE && !f->writes_args;
-  for (int32_t k = 0; k < n && borrow; k++) borrow = can_borrow(&args[k]);
+  for (int32_t k = 0; k < n; k++) {
+    if (tvmgo_need_value(&args[k]) != 0) return tvmgo_raise_context("argument %d of function \"%s\"", k, f->name);
+    borrow = borrow && can_borrow(&args[k]);
+  }
   if (borrow) {
     if (n > 0) memcpy(frame->registers, args, (size_t)n * sizeof *args);
     if (total > n) memcpy(frame->registers + n, captured, (size_t)(total - n) * sizeof *args);
@@ -175,7 +178,15 @@ static int call_instrumented(tvmgo_vm_call* c, const vm_instruction* i, const TV
 static int call_packed(tvmgo_vm_call* c, const vm_instruction* i, vm_frame* f, TVMFFIAny* result) {
   TVMFFIAny* args = f->registers + f->function->registers;
   if (TVMGO_UNLIKELY(read_operands(c, i, f->registers, args) != 0)) return -1;
-  int rc = TVMFFIFunctionCall(c->model->functions[i->callee], args, i->n, result);
+  const tvmgo_builtin* b = c->model->builtins[i->callee];
+  int rc;
+  if (TVMGO_LIKELY(b != NULL)) {
+    uint32_t before = tvmgo_errors_raised;
+    rc = b->entry((void*)b, args, i->n, result);
+    if (TVMGO_UNLIKELY(before != tvmgo_errors_raised)) rc = tvmgo_builtin_end(rc, result, before);
+  } else {
+    rc = TVMFFIFunctionCall(c->model->functions[i->callee], args, i->n, result);
+  }
   if (TVMGO_UNLIKELY(i->makes_closures)) drop_closures(c->model, i, args);
   return rc;
 }

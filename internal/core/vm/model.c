@@ -89,6 +89,7 @@ void tvmgo_vm_model_release(tvmgo_vm_model* m) {
   tvmgo_vm_program_release(m->program);
   tvmgo_object_release(m->executable);
   free(m->functions);
+  free(m->builtins);
   free(m->operands);
   free(m->devices);
   free(m->places);
@@ -98,14 +99,18 @@ void tvmgo_vm_model_release(tvmgo_vm_model* m) {
 static int fill(tvmgo_vm_model* m, const DLDevice* devices, int32_t n) {
   tvmgo_vm_program* p = m->program;
   m->functions = calloc((size_t)p->num_functions + 1, sizeof *m->functions);
+  m->builtins = calloc((size_t)p->num_functions + 1, sizeof *m->builtins);
   m->operands = calloc((size_t)p->num_operands + 1, sizeof *m->operands);
   m->devices = calloc((size_t)n + 1, sizeof *m->devices);
-  if (m->functions == NULL || m->operands == NULL || m->devices == NULL) return tvmgo_raise_oom();
+  if (m->functions == NULL || m->builtins == NULL || m->operands == NULL || m->devices == NULL)
+    return tvmgo_raise_oom();
   memcpy(m->devices, devices, (size_t)n * sizeof *devices);
   m->num_devices = n;
   if ((m->places = tvmgo_vm_places_new(m)) == NULL) return -1;
-  for (int32_t i = 0; i < p->num_functions; i++)
+  for (int32_t i = 0; i < p->num_functions; i++) {
     if (resolve_function(m, i) != 0) return -1;
+    m->builtins[i] = tvmgo_builtin_of(m->functions[i]);
+  }
   m->constants = tvmgo_vm_constants_get(p, devices[0], (TVMFFIObject*)m->executable);
   if (m->constants == NULL) return -1;
   m->host = devices[0].device_type == kDLCPU ? p->host : NULL;

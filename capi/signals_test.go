@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +15,7 @@ import (
 // defaults, remain in effect.
 func TestSignals(t *testing.T) {
 	t.Parallel()
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // children of "nohup make test" would ignore it
 	l := newLab(t)
 	program := l.compile(t, "signals_test", "signals_test.c", "-ldl")
 	args := []string{program, l.library(), l.modern("multi_c"), l.carrier()}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -309,6 +310,7 @@ func requireEnded(t *testing.T, process int) {
 
 // After a signal at any moment, the report has the cases that ended before, and samples of the one that was measured.
 func TestBench_Signals(t *testing.T) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // children of "nohup make test" would ignore it
 	for i, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()

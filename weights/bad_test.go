@@ -112,13 +112,18 @@ func TestParse_SafetensorsMistakes(t *testing.T) {
 		{`{"a":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}}`, 8, `the dtype "F33" is unknown`},
 		{`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, 8, "integers of at least 0"},
 		{`{"a":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}}`, 8, "integers of at least 0"},
-		{`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0, "exceeds 64 bits"},
+		{`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0,
+			`(line 1): tensor "a": shape [4294967296 4294967296]: `},
 		{`{"a":{"dtype":"F32","shape":2,"data_offsets":[0,8]}}`, 8, "want a list"},
 		{`{"a":{"dtype":"F32","shape":[2]}}`, 0, "want dtype, shape and two data_offsets"},
 		{`{"a":{` + f32 + `"data_offsets":[0,8],"x":1}}`, 8, `the key "x" is unknown`},
 		{`{"a":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}}`, 2, "do not fill whole bytes"},
 		{`{"a":1}`, 0, "want an object"},
 		{`{"__metadata__":1}`, 0, "not an object of texts"},
+		{`{"__metadata__":{"a":"1","b":2}}`, 0, "not an object of texts"},
+		{`{"__metadata__":{"a":null}}`, 0, "not an object of texts"},
+		{`{"a":{` + f32 + `"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[0],"data_offsets":[4,4]}}`, 8,
+			`the empty tensor "b" begins at byte 4, within another`},
 		{`{"a":{` + f32 + `"data_offsets":[0,8]}} x`, 8, "more text follows"},
 		{"{\"\xff\":{" + f32 + `"data_offsets":[0,8]}}`, 8, "not valid UTF-8"},
 		{`{"__metadata__":` + strings.Repeat(`{"a":`, 100), 0, "more than 64 levels"},
@@ -128,6 +133,8 @@ func TestParse_SafetensorsMistakes(t *testing.T) {
 		require.ErrorContains(t, err, c.want, c.header[:min(len(c.header), 200)])
 		require.ErrorIs(t, err, weights.ErrCorrupt)
 	}
+	none := must.Open(weights.Parse(safetensors(`{"__metadata__":null}`, 0)))(t)
+	require.Nil(t, none.Metadata(), "null stands for no metadata")
 	long := safetensors("{", 0)
 	binary.LittleEndian.PutUint64(long, 1<<40)
 	require.ErrorContains(t, must.Fail(weights.Parse(long)), "at most 100000000")

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -202,14 +203,22 @@ func (s *Set) append(t *Tensor) error {
 	return nil
 }
 
-// sized sets the size of a tensor from its type and shape.
+// sized sets the size of a tensor from its type and shape. The error names the tensor.
 func sized(t *Tensor) error {
-	n, err := dlpack.DataSize(t.Shape, t.DType)
-	if err != nil {
+	if err := setSize(t); err != nil {
 		return corruptf("tensor %q: %v", t.Name, err)
 	}
+	return nil
+}
+
+// setSize is sized with an error that does not name the tensor.
+func setSize(t *Tensor) error {
+	n, err := dlpack.DataSize(t.Shape, t.DType)
+	if err != nil {
+		return err
+	}
 	if t.DType.Lanes != 1 || t.DType.Code == dlpack.CodeHandle {
-		return corruptf("tensor %q: elements of type %v cannot be saved", t.Name, t.DType)
+		return fmt.Errorf("elements of type %v cannot be saved", t.DType)
 	}
 	t.Size = n
 	return nil

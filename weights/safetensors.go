@@ -112,16 +112,25 @@ func (h *header) read() error {
 			h.Fail("__metadata__ is repeated")
 		}
 		metadata = true
-		object, ok := h.Value().(map[string]any)
-		if !ok {
-			h.Fail("__metadata__ is not an object of texts")
-		}
-		h.metadata = metadataOf(object)
+		h.texts(h.Value())
 	})
 	if err := h.End(); err != nil {
 		return corruptf("the safetensors header: %v", err)
 	}
 	return nil
+}
+
+// texts sets the metadata: an object of texts, or null.
+func (h *header) texts(v any) {
+	object, ok := v.(map[string]any)
+	for _, member := range object {
+		_, isText := member.(string)
+		ok = ok && isText
+	}
+	if !ok && v != nil {
+		h.Fail("__metadata__ is not an object of texts")
+	}
+	h.metadata = metadataOf(object)
 }
 
 // tensor reads the description of a tensor.
@@ -151,7 +160,7 @@ func (h *header) tensor(name string) error {
 		return fmt.Errorf("the dtype %q is unknown", dtype)
 	}
 	t.DType = safetensorsTypes[i].dtype
-	if err := sized(t); err != nil {
+	if err := setSize(t); err != nil {
 		return err
 	}
 	begin, end := offsets[0], offsets[1]
@@ -183,10 +192,13 @@ func (h *header) covers() error {
 	}
 	at := int64(0)
 	for _, s := range h.spans {
+		if s.begin < at { // only an empty tensor, after overlapping
+			return corruptf("the empty tensor %q begins at byte %d, within another tensor", s.name, s.begin)
+		}
 		if s.begin > at {
 			break
 		}
-		at = max(at, s.end)
+		at = s.end
 	}
 	if at != int64(len(h.elements)) {
 		return corruptf("byte %d of %d bytes of elements belongs to no tensor", at, len(h.elements))

@@ -113,6 +113,24 @@ static void test_session(const Model& model, const npy& in, const npy& want) {
   fails(__LINE__, "", "", [&] { model.session().invoke_stateful("forward"); });
 }
 
+/* A moved-from variable is empty, as those of the other classes. */
+static void test_moves(const Model& model, const npy& in, const npy& want) {
+  Model first = model, second = std::move(first);
+  CHECK(right(second.run("forward", {rows_of(in, 4)}), want, 4));
+  fails(__LINE__, "ValueError", "the Model is empty: it was moved from", [&] { first.run("forward", {rows_of(in, 4)}); });
+  fails(__LINE__, "ValueError", "the Model is empty", [&] { first.functions(); });
+  fails(__LINE__, "ValueError", "the Model is empty", [&] { first.session(); });
+  Session a = second.session(), b = std::move(a);
+  b.set_input("forward", {rows_of(in, 4)});
+  fails(__LINE__, "ValueError", "the Session is empty: it was moved from", [&] { a.invoke_stateful("forward"); });
+  fails(__LINE__, "ValueError", "the Session is empty", [&] { a.set_input("forward", {{"x", rows_of(in, 4)}}); });
+  first = second;
+  a = b;
+  CHECK(right(first.run("forward", {rows_of(in, 1)}), want, 1));
+  a.invoke_stateful("forward");
+  CHECK(right(b.get_output("forward"), want, 4)); /* the same session */
+}
+
 static void test_memory(const Model& model, const npy& in) {
   ModelMemory before = model.memory();
   CHECK(before.weights >= 3496 && before.live == 0 && before.limit == 0);
@@ -155,6 +173,7 @@ void test_model(const std::string& file, const std::string& params, const std::s
     test_bind(file, weights, in, want);
     test_sources(file, params, in, want);
     test_session(model, in, want);
+    test_moves(model, in, want);
     test_memory(model, in);
     test_many_threads(model, in, want);
   }

@@ -170,6 +170,12 @@ class ModelState {
   Info info_;
 };
 
+/* What a Model or a Session refers to. Fails if it was moved from. */
+inline ModelState& need_state(const std::shared_ptr<ModelState>& state, const char* what) {
+  if (state == nullptr) throw Error("ValueError", std::string("the ") + what + " is empty: it was moved from");
+  return *state;
+}
+
 }  // namespace detail
 
 /* A session of a Relax executable for calls in steps: it has inputs and outputs of its own, and shares code and weights
@@ -179,7 +185,7 @@ class Session {
   /* Sets the inputs of a function, as for Model::run; they are copied to the devices where it wants them. */
   void set_input(const std::string& function, const Inputs& inputs) const {
     std::vector<Value> args{Value::of(function)};
-    for (const Value& x : state_->in_order(function, inputs)) args.push_back(x);
+    for (const Value& x : state().in_order(function, inputs)) args.push_back(x);
     module().get("set_input").apply(args);
   }
   /* Runs a function with the inputs that were set. */
@@ -205,11 +211,13 @@ class Session {
     detail::check(TVMGOSessionSetMemoryLimit(module().handle(), bytes));
   }
 
-  const Module& module() const noexcept { return state_->module; }
+  /* Fails if the Session was moved from. */
+  const Module& module() const { return state().module; }
 
  private:
   friend class Model;
   explicit Session(Module module) : state_(std::make_shared<detail::ModelState>(std::move(module))) {}
+  detail::ModelState& state() const { return detail::need_state(state_, "Session"); }
   std::shared_ptr<detail::ModelState> state_;
 };
 
@@ -237,7 +245,7 @@ class Model {
   /* The functions in the file's order, as they are now: `bound` is that of this moment. */
   std::vector<FunctionInfo> functions() const {
     std::vector<FunctionInfo> out;
-    auto info = state_->info(true);
+    auto info = state().info(true);
     for (int i = 0; i < info->num_functions; i++) {
       const TVMGOFunctionInfo& f = info->functions[i];
       FunctionInfo copy;
@@ -255,16 +263,16 @@ class Model {
    * parameters are bound, the inputs are all others, or all. A tuple is returned as an Array. Tensors are not copied.
    * Fails if there is no such function, and for unknown, missing or surplus names. */
   Value run(const std::string& function, const Inputs& inputs = {}) const {
-    Function f = state_->get(function);
-    return f.apply(state_->in_order(function, inputs));
+    Function f = state().get(function);
+    return f.apply(state().in_order(function, inputs));
   }
 
   /* A function, for many calls: it takes the inputs in order, and keeps the model. Fails if there is none. */
-  Function function(const std::string& name) const { return state_->get(name); }
+  Function function(const std::string& name) const { return state().get(name); }
 
   /* Binds tensors to the parameters of the same names in every function that has one. Calls then take the other inputs.
-   * Types and shapes are checked; each tensor is copied to the device where the function wants it. A name without a
-   * parameter is an error, and then nothing is bound. */
+   * Types and shapes are checked as far as the file tells them; each tensor is copied to the device where the function
+   * wants it. A name without a parameter is an error, and then nothing is bound. */
   void bind(const std::map<std::string, Tensor>& params) const { module().get("tvmgo.bind")(Map::from(params)); }
 
   Session session() const {
@@ -284,7 +292,8 @@ class Model {
     detail::check(TVMGOModelSetMemoryLimit(module().handle(), bytes));
   }
 
-  const Module& module() const noexcept { return state_->module; }
+  /* Fails if the Model was moved from. */
+  const Module& module() const { return state().module; }
 
  private:
   explicit Model(Module loaded) : state_(std::make_shared<detail::ModelState>(std::move(loaded))) {}
@@ -298,6 +307,7 @@ class Model {
     return Model(Function::get_global("tvmgo.load_model").call<Module>(source, list, weights));
   }
 
+  detail::ModelState& state() const { return detail::need_state(state_, "Model"); }
   std::shared_ptr<detail::ModelState> state_;
 };
 

@@ -29,6 +29,7 @@ static void test_functions(const Model& model) {
   CHECK(f.params[1].name == "fc1.weight" && f.params[1].kind == ValueKind::kAny && f.params[1].ndim == -1);
   CHECK(f.text == "forward(x: float32[batch, 16], fc1.weight: any, fc1.bias: any, fc2.weight: any, fc2.bias: any) -> "
                   "float32[batch, 10]");
+  CHECK(model.devices().size() == 1 && model.devices()[0] == Device::cpu());
   CHECK(f.result.kind == ValueKind::kTensor && (f.result.shape == Shape{-1, 10}) && f.result.dims[0] == "batch");
 }
 

@@ -70,7 +70,8 @@ static void run(TVMModuleHandle model, const char* const* by_name, const TVMArra
 static void test_info(TVMModuleHandle model, int bound) {
   TVMGOModelInfo* info = NULL;
   OK(TVMGOModelGetInfo(model, &info));
-  NEED(info != NULL && info->num_functions == 1);
+  NEED(info != NULL && info->num_functions == 1 && info->num_devices == 1);
+  CHECK(info->devices[0].device_type == kDLCPU && info->devices[0].device_id == 0);
   const TVMGOFunctionInfo* f = &info->functions[0];
   SAME_TEXT(f->name, "forward");
   NEED(f->num_params == 5);

@@ -50,7 +50,7 @@ typedef struct TVMGOValueInfo {
   const char* const* dims; /* the same as ndim texts: "16", "n", "n * 2" */
   const struct TVMGOValueInfo* fields; /* of a tuple */
   int num_fields;
-  int device;       /* that the value lies on: its index in the list of devices */
+  int device;       /* that the value lies on: its index in the model's list of devices */
   int bound;        /* 1: a parameter has been bound */
   const char* text; /* the annotation in the notation of the model's compiler; "": unknown */
 } TVMGOValueInfo;
@@ -65,6 +65,8 @@ typedef struct TVMGOFunctionInfo {
 typedef struct TVMGOModelInfo {
   const TVMGOFunctionInfo* functions; /* in the file's order */
   int num_functions;
+  const DLDevice* devices; /* of the model, the host last */
+  int num_devices;
   void* memory_;
 } TVMGOModelInfo;
 
@@ -105,8 +107,8 @@ static inline void TVMGOModelFreeInfo(TVMGOModelInfo* info);
 static inline size_t TVMGOFunctionInfoText(const TVMGOFunctionInfo* f, char* out, size_t size);
 
 /* Binds arrays to the parameters of the same names in every function that has one. Calls then take the other inputs.
- * Types and shapes are checked; each array is copied to the device where the function wants it. A name without a
- * parameter is an error, and then nothing is bound. */
+ * Types and shapes are checked as far as the file tells them; each array is copied to the device where the function
+ * wants it. A name without a parameter is an error, and then nothing is bound. */
 static inline int TVMGOModelBind(TVMModuleHandle model, const char* const* names, const TVMArrayHandle* arrays,
                                  int num_arrays);
 

@@ -259,6 +259,9 @@ class Model {
     return out;
   }
 
+  /* The devices of the model, to which ValueInfo::device refers; the host is the last one. */
+  std::vector<Device> devices() const { return module().get("tvmgo.devices").call<Array>().to_vector<Device>(); }
+
   /* Calls a function: run("main", {x, y}) with the inputs in order, run("main", {{"x", x}, {"y", y}}) by name. If
    * parameters are bound, the inputs are all others, or all. A tuple is returned as an Array. Tensors are not copied.
    * Fails if there is no such function, and for unknown, missing or surplus names. */

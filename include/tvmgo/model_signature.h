@@ -218,6 +218,26 @@ static inline int tvmgo_info_function_(TVMGOModelInfo* info, TVMModuleHandle mod
   return rc;
 }
 
+static inline int tvmgo_info_devices_(TVMGOModelInfo* info, TVMModuleHandle model) {
+  TVMValue list, item, none;
+  DLDevice* devices = NULL;
+  int64_t n = 0, i;
+  int code = kTVMNullptr, rc;
+  none.v_handle = NULL;
+  if (tvmgo_method_(model, "tvmgo.devices", &none, &code, 0, &list, &code) != 0) return -1;
+  rc = tvmgo_size_(list.v_handle, &n);
+  if (rc == 0) devices = (DLDevice*)tvmgo_info_alloc_(info, (size_t)n, sizeof *devices);
+  if (devices == NULL) rc = -1;
+  for (i = 0; rc == 0 && i < n; i++) {
+    rc = tvmgo_item_(list.v_handle, NULL, i, kDLDevice, &item);
+    if (rc == 0) devices[i] = item.v_device;
+  }
+  TVMObjectFree(list.v_handle);
+  info->devices = devices;
+  info->num_devices = (int)n;
+  return rc;
+}
+
 static inline void tvmgo_info_clear_(TVMGOModelInfo* info) {
   void *block, *next;
   for (block = info->memory_; block != NULL; block = next) {
@@ -251,6 +271,7 @@ static inline int TVMGOModelGetInfo(TVMModuleHandle model, TVMGOModelInfo** out)
     if (rc == 0) rc = tvmgo_info_function_(info, model, name, &functions[i]);
   }
   TVMObjectFree(names.v_handle);
+  if (rc == 0) rc = tvmgo_info_devices_(info, model);
   if (rc != 0) {
     TVMGOModelFreeInfo(info);
     return rc;

@@ -63,6 +63,7 @@ static void test_run(const Model& bare, const Model& model, const std::map<std::
         [&] { model.run("forward", {{"x", x}, {"x", x}}); });
   fails(__LINE__, "TypeError", "forward", [&] { model.run("forward"); });
   fails(__LINE__, "TypeError", "forward", [&] { model.run("forward", {x, x}); });
+  fails(__LINE__, "ValueError", "value: a tensor that is empty (moved from", [&] { model.run("forward", {Tensor()}); });
   fails(__LINE__, "ValueError", "forward", [&] { model.run("forwrad", {x}); });
   fails(__LINE__, "ValueError", "forward", [&] { model.run("forwrad", {{"x", x}}); });
   CHECK(right(model.run("forward", {x}), want, 4));
@@ -118,7 +119,8 @@ static void test_session(const Model& model, const npy& in, const npy& want) {
 static void test_moves(const Model& model, const npy& in, const npy& want) {
   Model first = model, second = std::move(first);
   CHECK(right(second.run("forward", {rows_of(in, 4)}), want, 4));
-  fails(__LINE__, "ValueError", "the Model is empty: it was moved from", [&] { first.run("forward", {rows_of(in, 4)}); });
+  fails(__LINE__, "ValueError", "the Model is empty: it was moved from",
+        [&] { first.run("forward", {rows_of(in, 4)}); });
   fails(__LINE__, "ValueError", "the Model is empty", [&] { first.functions(); });
   fails(__LINE__, "ValueError", "the Model is empty", [&] { first.session(); });
   Session a = second.session(), b = std::move(a);

@@ -146,7 +146,7 @@ struct Callback {
         apply(f, args);
       } else {
         auto&& result = apply(f, args);
-        Packed<1, true> packed(result);
+        Packed<1, Role::kResult> packed(result);
         check(TVMCFuncSetReturn(ret, packed.values(), packed.codes(), 1));
       }
       return 0;

@@ -39,8 +39,12 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 
 Object shape_object(const Shape& shape);
 
-/* N arguments, or one result, as arrays of values and type codes. It borrows from them, and owns converted values. */
-template <std::size_t N, bool IsResult = false>
+/* What a Packed has, for errors: the arguments of a call, the result of a callback, or a value by itself. */
+enum class Role { kArguments, kResult, kValue };
+
+/* N arguments, or one other value, as arrays of values and type codes. It borrows from them, and owns converted
+ * values. */
+template <std::size_t N, Role R = Role::kArguments>
 class Packed {
  public:
   Packed(const Packed&) = delete;
@@ -123,7 +127,10 @@ class Packed {
     }
   }
 
-  static std::string argument(int i) { return IsResult ? "result: " : "argument " + std::to_string(i) + ": "; }
+  static std::string argument(int i) {
+    if (R != Role::kArguments) return R == Role::kResult ? "result: " : "value: ";
+    return "argument " + std::to_string(i) + ": ";
+  }
   void counted(int i, void* handle, int code) {
     if (handle == nullptr)
       throw Error("ValueError",

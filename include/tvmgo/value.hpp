@@ -172,7 +172,7 @@ class Value {
   /* A value made of anything that can be an argument. */
   template <class T>
   static Value of(const T& x) {
-    detail::Packed<1, true> packed(x);
+    detail::Packed<1, detail::Role::kValue> packed(x);
     return copy_of(ArgView(*packed.values(), *packed.codes()));
   }
   static Value copy_of(ArgView view) {

@@ -130,7 +130,7 @@ func (l *lab) mlpCases(t *testing.T) (cases []wheelmodels.Case) {
 	return cases
 }
 
-// relaxProgram builds relax_test for both C ABIs and tvmgo.hpp.
+// relaxProgram builds relax_test for both C ABIs, tvmgo/model.h and tvmgo.hpp.
 func (l *lab) relaxProgram(t *testing.T) string {
 	t.Helper()
 	object := l.path("bin", "relax_hpp_test.o")
@@ -140,9 +140,9 @@ func (l *lab) relaxProgram(t *testing.T) string {
 	return l.compile(t, "relax_test", "relax*_test.c", append([]string{object, "-lstdc++"}, l.linked()...)...)
 }
 
-// Programs run Relax executables of Apache TVM through both C ABIs and tvmgo::Model, and get bit by bit what TVM's own
-// machine computes: convolutions, a transformer, tuples, conditions, recursion, closures, calls that change their
-// inputs, element types, and calls that fail.
+// Programs run Relax executables of Apache TVM through both C ABIs, in one call and in steps, through tvmgo/model.h and
+// tvmgo::Model, and get bit by bit what TVM's own machine computes: convolutions, a transformer, tuples, conditions,
+// recursion, closures, calls that change their inputs, element types, and calls that fail.
 func TestRelax_FromC(t *testing.T) {
 	l := newLab(t)
 	program := l.relaxProgram(t)

@@ -1,4 +1,4 @@
-/* Runs Relax executables through both C ABIs and tvmgo.hpp, and compares with what Apache TVM computed.
+/* Runs Relax executables through both C ABIs, tvmgo/model.h and tvmgo.hpp, and compares with what Apache TVM computed.
  *   relax_test THREADS (LIBRARY CASES)...
  * THREADS above 1: that many threads share one session of each library. CASES is a file of calls: int64 values; a text
  * or the elements of a tensor are their size and bytes, a NUL after them and as many more as fill eight bytes. */
@@ -147,6 +147,7 @@ static void run_file(const char* library, const char* path, int threads) {
   int before = failures;
   run_classic(library, cases, n, threads);
   run_ffi(library, cases, n, threads);
+  run_model(library, cases, n, threads);
   run_hpp(library, cases, n, threads);
   if (failures != before) printf("these failures are of %s\n", library);
   for (int64_t i = 0; i < n; i++) {

@@ -1,4 +1,5 @@
-/* Calls of Relax executables with their results, which relax_test.go recorded, for both C ABIs and tvmgo.hpp. */
+/* Calls of Relax executables with their results, which relax_test.go recorded, for both C ABIs, tvmgo/model.h and
+ * tvmgo.hpp. */
 #ifndef RELAX_TEST_H_
 #define RELAX_TEST_H_
 
@@ -42,6 +43,7 @@ void run_cases(void* session, const call_case* cases, int64_t n, int threads, vo
 void register_globals(void); /* wheelmodels.count, less and plus, which models call */
 void run_classic(const char* library, const call_case* cases, int64_t n, int threads);
 void run_ffi(const char* library, const call_case* cases, int64_t n, int threads);
+void run_model(const char* library, const call_case* cases, int64_t n, int threads);
 void run_hpp(const char* library, const call_case* cases, int64_t n, int threads);
 
 #ifdef __cplusplus

@@ -142,6 +142,19 @@ static inline int TVMGOSessionSetMemoryLimit(TVMModuleHandle session, int64_t by
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
+/* Whether a value is a tuple. If it is neither that nor an array, the error is set. */
+static inline int tvmgo_is_tuple_(TVMValue v, int code) {
+  int32_t index = code == kTVMObjectHandle ? ((TVMFFIObject*)v.v_handle)->type_index : kTVMFFINone;
+  const TVMFFITypeInfo* type = index != kTVMFFINone ? TVMFFIGetTypeInfo(index) : NULL;
+  if (index == kTVMFFIArray) return 1;
+  if (type != NULL)
+    tvmgo_fail_("TypeError: the result has a value of type %.*s, no array: call TVMFuncCall", (int)type->type_key.size,
+                type->type_key.data);
+  else
+    tvmgo_fail_("TypeError: the result has a value of type code %d, no array: call TVMFuncCall", code);
+  return 0;
+}
+
 /* Moves the arrays of a result, which it takes over, to outputs. */
 static inline int tvmgo_collect_(TVMValue v, int code, TVMArrayHandle* outputs, int capacity, int* n) {
   int64_t size = 0, i;
@@ -152,7 +165,9 @@ static inline int tvmgo_collect_(TVMValue v, int code, TVMArrayHandle* outputs, 
   }
   if (code == kTVMNDArrayHandle) {
     rc = tvmgo_fail_("ValueError: the result has more than %d arrays, the capacity of outputs", capacity);
-  } else if (code == kTVMObjectHandle) {
+  } else if (!tvmgo_is_tuple_(v, code)) {
+    rc = -1;
+  } else {
     rc = tvmgo_size_(v.v_handle, &size);
     for (i = 0; rc == 0 && i < size; i++) {
       TVMValue args[2], item;
@@ -162,8 +177,6 @@ static inline int tvmgo_collect_(TVMValue v, int code, TVMArrayHandle* outputs, 
       rc = tvmgo_global_("ffi.ArrayGetItem", args, codes, 2, &item, &item_code);
       if (rc == 0) rc = tvmgo_collect_(item, item_code, outputs, capacity, n);
     }
-  } else {
-    rc = tvmgo_fail_("TypeError: the result has a value of type code %d, no array: call TVMFuncCall", code);
   }
   tvmgo_drop_(v, code);
   return rc;

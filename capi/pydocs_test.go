@@ -20,11 +20,12 @@ func TestPythonDocs(t *testing.T) {
 	document := must.Get(literate.Read(filepath.Join(l.root, "docs", "python.md")))(t)
 	shell, programs := document.Code("sh"), document.Code("python")
 	require.Len(t, shell, 4)
-	require.Len(t, programs, 1)
+	require.Len(t, programs, 2)
 
 	// The steps expect a source tree.
 	tree := l.path("docs")
-	for to, from := range map[string]string{"include": "include", "examples/kernel": "examples/kernel"} {
+	for to, from := range map[string]string{"include": "include", "examples/kernel": "examples/kernel",
+		"testdata/artifacts/modern": "testdata/artifacts/modern"} {
 		require.NoError(t, copyTree(filepath.Join(tree, to), filepath.Join(l.root, from)))
 	}
 	require.NoError(t, copyTree(filepath.Join(tree, "dist", "lib"), l.path("lib")))
@@ -51,8 +52,9 @@ func TestPythonDocs(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\nexec '"+python+"' -S -B \"$@\"\n"),
 		0o755))
 
-	program := filepath.Join(tree, "program.py")
-	require.NoError(t, os.WriteFile(program, []byte(programs[0]), 0o644))
+	for i, name := range []string{"program.py", "model.py"} {
+		require.NoError(t, os.WriteFile(filepath.Join(tree, name), []byte(programs[i]), 0o644))
+	}
 	run := func(script string) result {
 		env := append([]string{"PYTHONPATH=" + site}, env...)
 		return l.run(t, env, "sh", "-euc", `cd "$1"; PATH=$1/bin:$PATH; `+script, "sh", tree)
@@ -62,8 +64,9 @@ func TestPythonDocs(t *testing.T) {
 	r := run(makeKernel + "python3 program.py")
 	require.False(t, r.ok, r.out)
 	require.Contains(t, r.out, "this is not libtvmgo.so", "the wheel's own library")
-	r = run(shell[2] + "python3 program.py\n" + `cmp "$lib" dist/lib/libtvmgo.so` + "\n" + shell[3] + "python3 program.py")
+	r = run(shell[2] + "python3 program.py\npython3 model.py\n" + `cmp "$lib" dist/lib/libtvmgo.so` + "\n" +
+		shell[3] + "python3 program.py")
 	require.False(t, r.ok, r.out)
-	require.True(t, strings.HasPrefix(r.out, "[3. 3. 3. 3.]\n"), r.out)
+	require.True(t, strings.HasPrefix(r.out, "[3. 3. 3. 3.]\nx float32 ['batch', '16']\n(3, 10)\n"), r.out)
 	require.Contains(t, r.out, "this is not libtvmgo.so", "the old library is back")
 }

@@ -172,6 +172,7 @@ static void test_sources(const TVMArrayHandle* inputs) {
   FAILS(TVMGOModelGetInfo(library, &info), "is no model");
   TVMModFree(library);
   FAILS(TVMGOModelLoad("/no_such_file.so", NULL, 0, NULL, &model), "no_such_file");
+  FAILS(TVMGOModelLoad("/etc", NULL, 0, NULL, &model), "the file has no suffix: rename it, as in model.so");
   FAILS(TVMGOModelLoad(file, NULL, 0, "/no_such.params", &model), "no_such.params");
   CHECK(model == NULL);
 }

@@ -38,7 +38,9 @@ int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, t
                               why == ENOENT ? "no such file" : strerror(why));
   if (fmt[0] == 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
-                       "load %s: the file has no suffix: give the format, for example \"so\"", path);
+                       "load %s: the file has no suffix: rename it, as in model.so, or give the format, for example "
+                       "\"so\"",
+                       path);
   if (strcmp(fmt, "so") == 0 || strcmp(fmt, "dll") == 0 || strcmp(fmt, "dylib") == 0 ||
       strcmp(fmt, "dso") == 0)
     return tvmgo_module_load(path, NULL, 0, flags, out);

@@ -50,6 +50,10 @@ static void test_header(const std::string& file, const npy& in, const npy& want)
   CHECK(num == 1 && right(Tensor::take(out), want));
   TVMGOModelFreeInfo(info);
   NEED(TVMGOModelNewSession(model, &session) == 0);
+  TVMGOModelMemory use{};
+  CHECK(TVMGOSessionGetMemory(session, &use) == 0 && use.live > 0 && use.weights == 3496);
+  CHECK(TVMGOSessionSetMemoryLimit(session, use.live) == 0);
+  CHECK(TVMGOSessionSetMemoryLimit(session, use.live - 1) == -1);
   Module executor = Module::take(session);
   executor.get("set_input")("data", x);
   executor.get("run")();

@@ -343,8 +343,8 @@ static inline int tvmgo_order_(const TVMGOFunctionInfo* f, const char* const* na
   if (at == n && n == free_params) return 0;
   if (missing[0] == 0) return tvmgo_fail_("ValueError: function \"%s\" has parameters of equal names: pass the inputs "
                                           "in order", f->name);
-  return tvmgo_fail_("ValueError: function \"%s\" needs %d inputs, not %d: %s %s missing%s", f->name, free_params, n,
-                     missing, free_params - n == 1 ? "is" : "are",
+  return tvmgo_fail_("ValueError: function \"%s\" needs %d input%s, not %d: %s %s missing%s", f->name, free_params,
+                     free_params == 1 ? "" : "s", n, missing, free_params - n == 1 ? "is" : "are",
                      bound_given ? " (an input for a bound parameter needs all of them)" : "");
 }
 

@@ -29,13 +29,12 @@ type builder struct {
 	linked  *linkedParams
 	found   map[string]*runtime.Function
 
-	// For an executor of a GraphModel, whose inputs and results get memory with each call:
-	account *C.tvmgo_vm_account // counts the storages; else nil
-	ofFile  []bool              // inputs whose memory has a parameter of the file; the builder sets them
-}
+	account *C.tvmgo_vm_account // counts the storages; may be nil
 
-// isServed reports whether the executor belongs to a GraphModel.
-func (b *builder) isServed() bool { return b.account != nil }
+	// For an executor of a GraphModel, whose inputs and results get memory with each call:
+	served bool
+	ofFile []bool // inputs whose memory has a parameter of the file; the builder sets them
+}
 
 func (b *builder) build() (_ *executor, err error) {
 	m := b.model
@@ -55,7 +54,7 @@ func (b *builder) build() (_ *executor, err error) {
 		}
 	}()
 	parts := []func() error{b.addNames, b.addMemory, b.addSteps}
-	if !b.isServed() {
+	if !b.served {
 		parts = append(parts, b.addUnknown)
 	}
 	for _, part := range parts {
@@ -64,7 +63,7 @@ func (b *builder) build() (_ *executor, err error) {
 		}
 	}
 	C.tvmgo_executor_ready(b.c)
-	if b.isServed() {
+	if b.served {
 		return b.executor, nil // the model binds parameters in scopes
 	}
 	return b.executor, b.copyWeights()
@@ -206,10 +205,12 @@ func (b *builder) addStorage(s *graphjson.Storage, dev dlpack.Device) error {
 			return b.addViews(s, t, shared)
 		}
 	}
-	if b.isServed() {
+	if b.served {
 		if s.Scope == "" && (s.Input >= 0 || b.holdsResult(s)) {
 			return b.addForms(s, dev)
 		}
+	}
+	if b.account != nil {
 		if err := b.charge(s); err != nil {
 			return err
 		}

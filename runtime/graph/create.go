@@ -33,7 +33,7 @@ func Create(json string, lib *runtime.Module, devices ...dlpack.Device) (*runtim
 	if err != nil {
 		return nil, err
 	}
-	return newExecutor(m, []*runtime.Module{lib}, devices, nil, nil)
+	return newExecutor(m, []*runtime.Module{lib}, devices, nil, nil, nil)
 }
 
 // createFrom implements tvm.graph_executor.create(json, module, [lookup,] device type, device id, ...).
@@ -61,7 +61,7 @@ func createFrom(op string, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return owned(newExecutor(m, []*runtime.Module{lib}, devices, nil, linked))
+	return owned(newExecutor(m, []*runtime.Module{lib}, devices, nil, linked, nil))
 }
 
 func moduleArg(op string, args []any, i int) (*runtime.Module, error) {

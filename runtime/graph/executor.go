@@ -57,14 +57,17 @@ func (e *executor) Close() error {
 
 // newExecutor makes a module that runs a graph on devices.
 func newExecutor(m *model, libs []*runtime.Module, devices []dlpack.Device, w *paramSet,
-	linked *linkedParams) (*runtime.Module, error) {
+	linked *linkedParams, account *C.tvmgo_vm_account) (*runtime.Module, error) {
 	const op = "create graph executor"
 	if len(devices) == 0 {
 		return nil, fault.New(op, runtime.ErrInvalidArgument, "there is no device: pass one or more")
 	}
-	e, err := (&builder{model: m, libs: libs, devices: devices, weights: w, linked: linked}).build()
+	e, err := (&builder{model: m, libs: libs, devices: devices, weights: w, linked: linked, account: account}).build()
 	if err != nil {
 		return nil, fault.Wrap(op, fault.KindOf(fault.CodeOf(err)), err)
+	}
+	if account != nil {
+		C.tvmgo_executor_use_account(e.c, account, C.int64_t(w.bytes(devices)))
 	}
 	module, err := runtime.NewModule(ExecutorKind, runtime.Runnable, e)
 	if err != nil {

@@ -168,7 +168,7 @@ func (f *factory) create(op string, args []any) (any, error) {
 		return nil, err
 	}
 	defer closeAll(libs)
-	return newExecutor(f.model, libs, devices, f.weights, nil)
+	return newExecutor(f.model, libs, devices, f.weights, nil, nil)
 }
 
 // openFunction makes a module of kind ModelKind; its arguments are devices. It is not listed.

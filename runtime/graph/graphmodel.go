@@ -187,7 +187,7 @@ func (g *graphModel) build() (*C.tvmgo_executor, []bool, error) {
 	}
 	defer closeAll(libs)
 	b := &builder{model: g.model, libs: libs, devices: g.devices, weights: g.weights, account: g.account,
-		ofFile: make([]bool, len(g.model.graph.Inputs))}
+		served: true, ofFile: make([]bool, len(g.model.graph.Inputs))}
 	e, err := b.build()
 	if err != nil {
 		return nil, nil, err
@@ -276,7 +276,8 @@ func (g *graphModel) listDevices(op string, args []any) (any, error) {
 	return value.List(g.devices), value.CheckCount(op, args, 0, 0)
 }
 
-// session implements tvmgo.session(): an executor for calls that set inputs one by one. It shares the parameters.
+// session implements tvmgo.session(): an executor for calls that set inputs one by one. It shares the parameters. Its
+// storages count for the model, and in an account of its own.
 func (g *graphModel) session(op string, args []any) (any, error) {
 	if err := value.CheckCount(op, args, 0, 0); err != nil {
 		return nil, err
@@ -286,7 +287,18 @@ func (g *graphModel) session(op string, args []any) (any, error) {
 		return nil, err
 	}
 	defer closeAll(libs)
-	m, err := newExecutor(g.model, libs, g.devices, g.weights, nil)
+	var account *C.tvmgo_vm_account
+	err = check(func() C.int {
+		if account = C.tvmgo_vm_account_new(g.account, 0); account == nil {
+			return -1
+		}
+		return 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer C.tvmgo_vm_account_release(account) // the executor keeps it
+	m, err := newExecutor(g.model, libs, g.devices, g.weights, nil, account)
 	if err != nil {
 		return nil, err
 	}

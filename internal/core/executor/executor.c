@@ -102,6 +102,11 @@ int tvmgo_executor_alias(tvmgo_executor* e, int32_t i, int32_t alias) {
   return 0;
 }
 
+void tvmgo_executor_use_account(tvmgo_executor* e, tvmgo_vm_account* a, int64_t weights) {
+  tvmgo_vm_account_retain(e->account = a);
+  e->weights = weights;
+}
+
 int tvmgo_executor_charge(tvmgo_executor* e, tvmgo_vm_account* a, int64_t nbytes) {
   int64_t* more = realloc(e->charges, ((size_t)e->num_charges + 1) * sizeof *more);
   if (more == NULL) return tvmgo_raise_oom();

@@ -218,6 +218,32 @@ static int get_node_output(const executor_call* c) {
   return give(c, tvmgo_executor_copy_of(d, d->dl.device));
 }
 
+/* ---- memory ---- */
+
+static int has_account(const executor_call* c) {
+  if (c->e->account != NULL) return 0;
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the executor is no session of a model: tvmgo.load_model loads a model, and "
+                     "its function tvmgo.session makes one", c->f);
+}
+
+static int get_memory(const executor_call* c) {
+  if (tvmgo_executor_count(c, 0, 0) != 0 || has_account(c) != 0) return -1;
+  return tvmgo_vm_account_map(c->e->account, c->e->weights, c->result);
+}
+
+/* The memory is that of the plan, which exists already. */
+static int set_memory_limit(const executor_call* c) {
+  tvmgo_vm_memory now;
+  if (has_account(c) != 0) return -1;
+  tvmgo_vm_account_read(c->e->account, &now);
+  const int64_t limit = c->n == 1 && c->args[0].type_index == kTVMFFIInt ? c->args[0].v_int64 : 0;
+  if (limit > 0 && limit < now.live)
+    return tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: the limit is %lld bytes, and the graph's plan has %lld bytes already: give "
+                       "at least these, or limit the model before it makes the session", c->f, (long long)limit,
+                       (long long)now.live);
+  return tvmgo_vm_account_take_limit(c->e->account, c->f, c->args, c->n);
+}
+
 /* ---- the table ---- */
 
 static const executor_entry table[] = {
@@ -238,6 +264,8 @@ static const executor_entry table[] = {
     {"set_input_zero_copy", set_input_zero_copy},
     {"set_output_zero_copy", set_output_zero_copy},
     {"start_capture", tvmgo_executor_start_capture},
+    {"tvmgo.memory", get_memory},
+    {"tvmgo.set_memory_limit", set_memory_limit},
     /* for Go */
     {"__data", tvmgo_executor_attach_data},
     {"__pointer", tvmgo_executor_attach_pointer},

@@ -67,6 +67,7 @@ struct tvmgo_executor {
   int32_t num_devices;
   /* of a model: */
   tvmgo_vm_account* account; /* that is charged for the storages; owned */
+  int64_t weights;           /* bytes, as tvmgo.memory tells them */
   int64_t* charges;          /* bytes of each storage */
   int32_t num_charges;
   graph_binding* binding;    /* whose tensors the inputs have; owned; NULL: they must be set again */

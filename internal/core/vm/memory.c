@@ -6,7 +6,7 @@ static int put(TVMFFIObject** map, const char* key, int64_t v) {
   return tvmgo_map_set(map, &name, &number);
 }
 
-static int give_memory(tvmgo_vm_account* a, int64_t weights, TVMFFIAny* result) {
+int tvmgo_vm_account_map(tvmgo_vm_account* a, int64_t weights, TVMFFIAny* result) {
   tvmgo_vm_memory now;
   tvmgo_vm_account_read(a, &now);
   TVMFFIObject* map = tvmgo_map_new(kTVMFFIMap);
@@ -34,7 +34,7 @@ int tvmgo_vm_memory_of_session(vm_session* s, const char* f, const TVMFFIAny* ar
   tvmgo_vm_session_peek(s, &use);
   int rc = tvmgo_vm_bound_bytes(use.params, &bound);
   if (rc == 0)
-    rc = give_memory(s->account, bound + (use.model != NULL ? constant_bytes(s->program) : 0), result);
+    rc = tvmgo_vm_account_map(s->account, bound + (use.model != NULL ? constant_bytes(s->program) : 0), result);
   tvmgo_vm_session_leave(&use);
   return rc;
 }
@@ -47,10 +47,10 @@ int tvmgo_vm_memory_of_model(vm_session* s, const char* f, const TVMFFIAny* args
   int64_t weights = tvmgo_vm_weight_bytes(p);
   for (const vm_uploaded* u = p->uploaded; u != NULL; u = u->next) weights += constants;
   pthread_mutex_unlock(&p->lock);
-  return give_memory(p->account, weights, result);
+  return tvmgo_vm_account_map(p->account, weights, result);
 }
 
-static int set_limit(tvmgo_vm_account* a, const char* f, const TVMFFIAny* args, int32_t n) {
+int tvmgo_vm_account_take_limit(tvmgo_vm_account* a, const char* f, const TVMFFIAny* args, int32_t n) {
   int64_t limit;
   if (tvmgo_check_count(f, n, 1, 1) != 0 || tvmgo_arg_int(f, args, 0, &limit) != 0) return -1;
   if (limit < 0)
@@ -61,9 +61,9 @@ static int set_limit(tvmgo_vm_account* a, const char* f, const TVMFFIAny* args, 
 }
 
 int tvmgo_vm_limit_session(vm_session* s, const char* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  return set_limit(s->account, f, args, n);
+  return tvmgo_vm_account_take_limit(s->account, f, args, n);
 }
 
 int tvmgo_vm_limit_model(vm_session* s, const char* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  return set_limit(s->program->account, f, args, n);
+  return tvmgo_vm_account_take_limit(s->program->account, f, args, n);
 }

@@ -120,13 +120,14 @@ func (t DataType) Alignment() int64 {
 	return 1 << bits.Len64(size-1)
 }
 
-// RowMajorStrides returns the strides of a compact tensor, in elements. The shape must be valid for NumElements.
+// RowMajorStrides returns the strides of a compact tensor, in elements; before a dimension of 0 they are 0, as kernels of
+// TVM expect them. The shape must be valid for NumElements.
 func RowMajorStrides(shape []int64) []int64 {
 	strides := make([]int64, len(shape))
 	next := int64(1)
 	for i := len(shape) - 1; i >= 0; i-- {
 		strides[i] = next
-		next *= max(shape[i], 1)
+		next *= shape[i]
 	}
 	return strides
 }

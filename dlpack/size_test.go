@@ -99,6 +99,7 @@ func TestIsContiguous(t *testing.T) {
 		require.True(t, IsContiguous(shape, RowMajorStrides(shape)))
 	}
 	require.Equal(t, []int64{12, 4, 1}, RowMajorStrides([]int64{2, 3, 4}))
+	require.Equal(t, []int64{0, 5, 1}, RowMajorStrides([]int64{2, 0, 5}), "as in Apache TVM, whose kernels check it")
 }
 
 func TestTensorCheck(t *testing.T) {

@@ -14,9 +14,10 @@ import (
 	"tvmgo/internal/npyfile"
 )
 
-// jsonValue is a value in the manifest: an object with one key.
+// jsonValue is a value in the manifest: an object with one key, or with tensor and typed.
 type jsonValue struct {
 	Tensor *string
+	Typed  string // of a tensor: its type, where .npy files have none for it; the file has integers of its width
 	Tuple  *[]jsonValue
 	Shape  *[]int64
 	Int    *int64
@@ -38,6 +39,10 @@ func (v jsonValue) value(dir string, err *error) Value {
 	if v.Tensor != nil {
 		x, e := readTensor(filepath.Join(dir, *v.Tensor))
 		fail(e)
+		if x != nil && v.Typed != "" {
+			x.DType, e = dlpack.ParseDataType(v.Typed)
+			fail(e)
+		}
 		out.Tensor = x
 	}
 	if v.Tuple != nil {

@@ -13,6 +13,7 @@ import re
 import sys
 import time
 
+import ml_dtypes
 import numpy as np
 import tvm
 import tvm_ffi
@@ -54,6 +55,9 @@ class Writer:
         if isinstance(x, np.ndarray):
             file = f"{name}.{self.arrays}.npy"
             self.arrays += 1
+            if x.dtype == ml_dtypes.bfloat16:  # np.save forgets the type
+                np.save(os.path.join(self.folder, file), np.array(x, order="C").view("uint16"))
+                return {"tensor": file, "typed": "bfloat16"}
             np.save(os.path.join(self.folder, file), np.array(x, order="C"))
             return {"tensor": file}
         if isinstance(x, tvm.runtime.Tensor):

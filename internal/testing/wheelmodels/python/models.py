@@ -16,7 +16,7 @@ WAYS = {
     "c": ("c", "bytecode", True),
 }
 
-PARTS = ("nets", "control", "values", "devices", "bytecode")
+PARTS = ("nets", "control", "values", "devices", "bytecode", "odd")
 
 _programs = []
 

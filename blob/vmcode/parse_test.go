@@ -225,4 +225,5 @@ func TestText_IsBounded(t *testing.T) {
 		Registers: 2})
 	require.NoError(t, e.Check())
 	require.Less(t, len(e.Text()), 2<<20)
+	require.Less(t, len(e.Python()), 2<<20)
 }

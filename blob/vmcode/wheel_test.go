@@ -45,6 +45,7 @@ func TestWheel_SameBytesAndText(t *testing.T) {
 		require.Equal(t, data, must.Get(e.Encode(e.Form))(t), name)
 		require.Equal(t, read(name+".txt"), e.Text(), name)
 		require.Equal(t, read(name+".stats"), e.Stats(), name)
+		require.Equal(t, read(name+".py"), e.Python(), name)
 		names = append(names, name)
 		write := func(as string, form vmcode.Form) {
 			ours := must.Get(e.Encode(form))(t)

@@ -141,6 +141,7 @@ func (e *executable) SetModule(handle uintptr) { e.module = handle }
 var functions = map[string]func(e *executable, args []any) (any, error){
 	"stats":        func(e *executable, _ []any) (any, error) { return e.code.Stats(), nil },
 	"as_text":      func(e *executable, _ []any) (any, error) { return e.code.Text(), nil },
+	"as_python":    func(e *executable, _ []any) (any, error) { return e.code.Python(), nil },
 	"has_function": func(e *executable, args []any) (any, error) { return e.has(args[0]) },
 }
 

@@ -1,6 +1,6 @@
 """Makes executables with Apache TVM, and reads those that the test has written.
 
-wheel.py make FOLDER: for each program NAME.vm, and what TVM prints of it: NAME.txt (as_text), NAME.stats.
+wheel.py make FOLDER: for each program NAME.vm, and what TVM prints of it: NAME.txt (as_text), NAME.py (as_python), NAME.stats.
 wheel.py read FOLDER: for each NAME.ours: NAME.again (the file that TVM writes), NAME.text (as_text).
 """
 
@@ -145,6 +145,7 @@ if sys.argv[1] == "make":
         saved(module, path + ".vm")
         write(path + ".txt", module["as_text"](), "w")
         write(path + ".stats", module["stats"](), "w")
+        write(path + ".py", module["as_python"](), "w")
 else:
     for path in glob.glob(os.path.join(sys.argv[2], "*.ours")):
         with open(path, "rb") as f:

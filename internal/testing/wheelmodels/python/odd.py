@@ -21,8 +21,8 @@ class Arithmetic:
     def mixed(x: R.Tensor(("a", "b"), "float32")):
         a = T.int64()
         b = T.int64()
-        return (R.zeros(R.shape([a * 2 + b // 3]), "float32"), R.shape([a * 2 + b // 3, a % b, T.max(a, b), T.min(a, b)]),
-                R.prim_value(a * a - b * 7))
+        return (R.zeros(R.shape([a * 2 + b // 3]), "float32"),
+                R.shape([a * 2 + b // 3, a % b, T.max(a, b), T.min(a, b)]), R.prim_value(a * a - b * 7))
 
     @R.function
     def checked(x: R.Tensor(("a",), "float32"), y: R.Tensor(("b",), "float32"),

@@ -72,6 +72,9 @@ func WithMemoryLimit(bytes int64) ModelOption {
 func configureModel(opts []ModelOption) (*modelConfig, error) {
 	c := &modelConfig{}
 	for _, o := range opts {
+		if o == nil {
+			return nil, fault.New("load model", ErrInvalidArgument, "an option is nil")
+		}
 		o.configure(c)
 	}
 	if c.paramsFile != "" && c.weights != nil {
@@ -257,7 +260,12 @@ func (m *Model) bind(op string, c *modelConfig, infos []FunctionInfo) error {
 }
 
 // Devices returns the devices of the model, to which ValueInfo.Device refers. The host is last.
-func (m *Model) Devices() []dlpack.Device { return slices.Clone(m.devices) }
+func (m *Model) Devices() []dlpack.Device {
+	if m == nil {
+		return nil
+	}
+	return slices.Clone(m.devices)
+}
 
 func (m *Model) readDevices(op string) ([]dlpack.Device, error) {
 	v, err := m.module.callNamed(op, modelDevices)
@@ -274,6 +282,14 @@ func (m *Model) readDevices(op string) ([]dlpack.Device, error) {
 	return list, nil
 }
 
+// own is the module of the model; nil, which is used as a closed one, if m is nil.
+func (m *Model) own() *Module {
+	if m == nil {
+		return nil
+	}
+	return m.module
+}
+
 // Close releases the model and waits for nothing: calls in progress end normally, and the last one frees the model.
 // Sessions and results stay valid. Closing twice is fine.
 func (m *Model) Close() error {
@@ -288,14 +304,19 @@ func (m *Model) Close() error {
 
 // Wait returns when all calls have ended that went on after their context had ended. If ctx ends first, it returns the
 // error of ctx.
-func (m *Model) Wait(ctx context.Context) error { return m.left.Wait(ctx) }
+func (m *Model) Wait(ctx context.Context) error {
+	if m == nil {
+		return nil
+	}
+	return m.left.Wait(ctx)
+}
 
 // Session returns a module for stateful calls (set_input, invoke_stateful, get_output and others), which share the code
 // and the weights of the model but none of its inputs and outputs. Each goroutine needs its own. The caller closes it;
 // it may outlive the model. The error is ErrNotSupported if the model has no stateful calls.
 func (m *Model) Session() (*Module, error) {
 	const op = "make session"
-	v, err := m.module.callNamed(op, modelSession)
+	v, err := m.own().callNamed(op, modelSession)
 	if err != nil {
 		return nil, err
 	}

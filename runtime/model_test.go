@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -176,6 +177,37 @@ func TestModel_Functions(t *testing.T) {
 	requireError(t, must.Fail(m.Memory()), runtime.ErrClosed, "model")
 }
 
+// A nil model, such as that of a failed load, is a closed one.
+func TestModel_Nil(t *testing.T) {
+	for _, m := range []*runtime.Model{nil, {}} {
+		require.Nil(t, m.Functions())
+		require.Nil(t, m.Devices())
+		for _, err := range []error{
+			must.Fail(m.Function("f")), must.Fail(m.Run(ctx, nil)), must.Fail(m.RunFunction(ctx, "f", nil)),
+			must.Fail(m.RunBatch(ctx, nil)), must.Fail(m.RunFunctionBatch(ctx, "f", nil)), must.Fail(m.Session()),
+			must.Fail(m.Memory()), m.SetMemoryLimit(1),
+		} {
+			requireError(t, err, runtime.ErrClosed, "the model is closed")
+		}
+		require.NoError(t, m.Wait(ctx))
+		require.NoError(t, m.Close())
+	}
+	requireError(t, must.Fail(runtime.LoadModel(ctx, multiC, nil)), runtime.ErrInvalidArgument, "an option is nil")
+}
+
+func TestProfile_Empty(t *testing.T) {
+	nothing := func() error { return nil }
+	for _, p := range []*runtime.Profile{nil, {}} {
+		for _, err := range []error{
+			p.Do(nothing), must.Fail(p.Recording()), must.Fail(p.Operators()), p.WriteTrace(io.Discard),
+		} {
+			requireError(t, err, runtime.ErrInvalidArgument, "the profile is empty: make one with NewProfile")
+		}
+	}
+	p := must.Get(runtime.NewProfile())(t)
+	requireError(t, p.Do(nil), runtime.ErrInvalidArgument, "the function to record is nil")
+}
+
 func TestModel_BadSignatures(t *testing.T) {
 	noLeaks(t)
 	none := func(...any) (any, error) { return nil, nil }
@@ -229,7 +261,7 @@ func TestModel_RunChecksInputs(t *testing.T) {
 		`run main: missing inputs: expected 2 (x, bias), got 0`:                         nil,
 		`run main: parameter x: expected float32[n, 2], got float32[1]: 1 dimensions`:   runtime.Ordered{bias, bias},
 		`run main: parameter bias: expected float32[1], got int`:                        runtime.Ordered{x, 3},
-		`run main: parameter bias: a []float32 cannot be passed: use a number`:          runtime.Ordered{x, []float32{1}},
+		`run main: parameter bias: a []float32 cannot be passed: make a *Tensor`:        runtime.Ordered{x, []float32{1}},
 		`parameter x: expected float32[n, 2], got float32[2, 1]: dimension 1 must be 2`: runtime.Ordered{
 			tensor(t, []float32{1, 2}, 2, 1), bias},
 		`parameter x: expected float32[n, 2], got int64[1, 2]: the dtype differs`: runtime.Ordered{

@@ -115,7 +115,7 @@ func (v ValueInfo) clone() ValueInfo {
 
 // Functions describes the functions of the model, in the order of the file; nil after Close.
 func (m *Model) Functions() []FunctionInfo {
-	if m.module.use("") != nil {
+	if m.own().use("") != nil {
 		return nil
 	}
 	defer m.module.ref.release()
@@ -136,7 +136,7 @@ func (m *Model) Function(name string) (FunctionInfo, error) {
 }
 
 func (m *Model) find(op, name string) (*modelFunction, error) {
-	if err := m.module.use(op); err != nil {
+	if m.own().use(op) != nil {
 		return nil, fault.IsClosed(op, "model")
 	}
 	defer m.module.ref.release()
@@ -161,9 +161,13 @@ func (m *Model) names() []string {
 // mainFunction returns the function that Run calls.
 func (m *Model) mainFunction() (*modelFunction, error) {
 	const op = "run model"
-	if m.main != nil {
-		return m.main, nil
+	if m != nil && m.main != nil {
+		return m.main, nil // the call finds out whether the model is closed
 	}
+	if m.own().use(op) != nil {
+		return nil, fault.IsClosed(op, "model")
+	}
+	defer m.module.ref.release()
 	if len(m.functions) == 0 {
 		return nil, fault.New(op, ErrNotFound, "the model has no functions")
 	}
@@ -316,7 +320,7 @@ type ModelMemory struct {
 // Memory counts the memory of the model. Models that NewModel makes of one module share the counts and the limit.
 func (m *Model) Memory() (ModelMemory, error) {
 	const op = "read memory of model"
-	v, err := m.module.callNamed(op, modelMemory)
+	v, err := m.own().callNamed(op, modelMemory)
 	if err != nil {
 		return ModelMemory{}, err
 	}
@@ -334,7 +338,7 @@ func (m *Model) SetMemoryLimit(bytes int64) error {
 	if bytes < 0 {
 		return fault.New(op, ErrInvalidArgument, "%d is negative: 0 is no limit", bytes)
 	}
-	_, err := m.module.callNamed(op, modelSetLimit, bytes)
+	_, err := m.own().callNamed(op, modelSetLimit, bytes)
 	return err
 }
 

@@ -114,14 +114,29 @@ func init() {
 	})
 }
 
+// check returns an error for a profile that NewProfile did not make.
+func (p *Profile) check(op string) error {
+	if p == nil || p.p == nil {
+		return fault.New(op, ErrInvalidArgument, "the profile is empty: make one with NewProfile")
+	}
+	return nil
+}
+
 func (p *Profile) handle() C.uintptr_t { return C.uintptr_t(uintptr(unsafe.Pointer(p.p))) }
 
 // Do calls f and records what it does on this goroutine. When f is done, Do waits for the work that f queued on streams
 // of devices, to read its times. It returns the error of f.
 func (p *Profile) Do(f func() error) error {
+	const op = "profile"
+	if err := p.check(op); err != nil {
+		return err
+	}
+	if f == nil {
+		return fault.New(op, ErrInvalidArgument, "the function to record is nil")
+	}
 	goruntime.LockOSThread() // the thread has the profile
 	defer goruntime.UnlockOSThread()
-	if _, err := result("profile", C.tvmgo_go_profile_begin(p.handle())); err != nil {
+	if _, err := result(op, C.tvmgo_go_profile_begin(p.handle())); err != nil {
 		return err
 	}
 	defer func() {
@@ -146,8 +161,12 @@ func ProfileFrom(ctx context.Context) *Profile {
 
 // Recording returns what was recorded so far. Calls in progress may go on.
 func (p *Profile) Recording() (*profile.Recording, error) {
+	const op = "read profile"
+	if err := p.check(op); err != nil {
+		return nil, err
+	}
 	var s C.tvmgo_profile_snapshot
-	_, err := result("read profile", C.tvmgo_go_profile_read(p.handle(), &s))
+	_, err := result(op, C.tvmgo_go_profile_read(p.handle(), &s))
 	if err != nil {
 		return nil, err
 	}

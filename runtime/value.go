@@ -8,6 +8,7 @@ import "C"
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"unsafe"
 
 	"tvmgo/dlpack"
@@ -253,6 +254,10 @@ func (p *packer) add(arg any) error {
 	case error:
 		return p.own(object(raise.Give(v)), nil)
 	default:
+		if k := reflect.ValueOf(arg).Kind(); k == reflect.Slice || k == reflect.Array {
+			return fault.New("", ErrInvalidArgument, "a %T cannot be passed: make a *Tensor of it with FromSlice, or a "+
+				"Shape or []any", arg)
+		}
 		return fault.New("", ErrInvalidArgument, "a %T cannot be passed: use a number, string, []byte, "+
 			"*Tensor, *Function, *Module, *target.Target, *target.Kind, Shape, []any, Map, Ptr, error, dlpack.DataType or "+
 			"dlpack.Device", arg)

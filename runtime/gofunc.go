@@ -42,6 +42,9 @@ import (
 // has one of the types that Function.Call takes, and must be open. The caller gets its own reference to the result, so
 // you cannot close a tensor that you made for the result: the garbage collector frees it. The caller gets an error or a
 // panic as its error. For a panic, the message is one line and Backtrace has the stack.
+//
+// Do not call runtime.Goexit in it, as FailNow of package testing does: the goroutine ends, and objects that its
+// callers in C hold are never released.
 type PackedFunc func(args ...any) (any, error)
 
 // NewFunction makes a function from a Go function, which any thread, and many at once, may call. The error for a nil f

@@ -10,6 +10,7 @@ import "C"
 
 import (
 	"errors"
+	"runtime"
 	"runtime/cgo"
 	"syscall"
 	"unsafe"
@@ -43,17 +44,26 @@ func Give(err error) (object uintptr) {
 		(*[0]byte)(C.tvmgoReleaseHandle)))
 }
 
-// Guard runs f for a caller in C, and raises its error or panic on the calling thread. It returns 0 or -1.
+// Guard runs f for a caller in C, and raises its error or panic on the calling thread. It returns 0 or -1. If f calls
+// runtime.Goexit, the frames of C are lost: the thread, whose state they would have restored, ends with the goroutine.
 func Guard(f func() error) (rc int32) {
+	ended := false
 	defer func() {
+		if ended {
+			return
+		}
 		if v := recover(); v != nil {
 			rc = raise(gopanic.New(v))
+			return
 		}
+		C.tvmgo_bridge_abandon() // for deferred functions of the goroutine
+		runtime.LockOSThread()
 	}()
 	if err := f(); err != nil {
-		return raise(err)
+		rc = raise(err) // err.Error may panic
 	}
-	return 0
+	ended = true
+	return rc
 }
 
 func raise(err error) int32 { return int32(C.tvmgo_bridge_raise(C.uintptr_t(Give(err)))) }

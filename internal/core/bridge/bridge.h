@@ -122,3 +122,5 @@ uintptr_t tvmgo_bridge_error(const char* kind, size_t kind_len, const char* text
 uintptr_t tvmgo_bridge_error_context(uintptr_t err, void (*go_release)(void*));
 /* Raises an owned error on the calling thread; returns -1. */
 int tvmgo_bridge_raise(uintptr_t err);
+/* Forgets the calls in progress on this thread, whose frames are never returned to: the goroutine ends. */
+void tvmgo_bridge_abandon(void);

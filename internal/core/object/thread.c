@@ -7,6 +7,7 @@
 
 __thread tvmgo_thread* tvmgo_tls __attribute__((tls_model("initial-exec")));
 __thread uint32_t tvmgo_errors_raised __attribute__((tls_model("initial-exec")));
+void (*tvmgo_frames_abandoned)(void);
 
 pthread_mutex_t tvmgo_threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static tvmgo_thread threads_head = {.prev = &threads_head, .next = &threads_head};

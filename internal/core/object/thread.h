@@ -52,6 +52,9 @@ extern __thread tvmgo_thread* tvmgo_tls __attribute__((tls_model("initial-exec")
 /* How many errors were raised on this thread. A call compares it with the number before the call. */
 extern __thread uint32_t tvmgo_errors_raised __attribute__((tls_model("initial-exec")));
 
+/* NULL, or called when frames of C on the calling thread are left without being returned to. */
+extern void (*tvmgo_frames_abandoned)(void);
+
 /* Makes the calling thread's block. Never NULL: aborts if a few hundred bytes cannot be allocated. */
 tvmgo_thread* tvmgo_thread_init(void);
 

@@ -110,7 +110,10 @@ static tvmgo_profile_thread* enter(tvmgo_profile* p) {
       t = NULL;
     }
   }
-  if (t != NULL) t->depth = 1;
+  if (t != NULL) {
+    t->depth = 1;
+    t->num_opened = 0; /* a call may have been abandoned */
+  }
   pthread_mutex_unlock(&p->lock);
   return t;
 }

@@ -3,6 +3,10 @@
 
 static __thread tvmgo_vm_call* running __attribute__((tls_model("initial-exec"))); /* the innermost */
 
+static void forget_running(void) { running = NULL; }
+
+__attribute__((constructor)) static void watch_frames(void) { tvmgo_frames_abandoned = forget_running; }
+
 void tvmgo_vm_call_begin(tvmgo_vm_call* c, tvmgo_vm_model* m, const tvmgo_vm_options* o) {
   static const tvmgo_vm_options none;
   if (m->host != NULL) tvmgo_constants_fill(m->host);

@@ -181,6 +181,13 @@ func TestParameters(t *testing.T) {
 	require.Equal(t, "parameter 3", f.Label(3))
 }
 
+// of is a tensor of a dtype.
+func of(dtype string, dims ...string) Type {
+	t := floats(dims...)
+	t.DType, _ = dlpack.ParseDataType(dtype)
+	return t
+}
+
 func TestStacked(t *testing.T) {
 	for _, c := range []struct {
 		result Type
@@ -210,6 +217,9 @@ func TestStacked(t *testing.T) {
 		{floats("n", "f(n)"), []Type{floats("n")}, nil},
 		{floats("n", ""), []Type{floats("n", "")}, []bool{true}},
 		{floats("n"), []Type{{Kind: Tensor, DType: dlpack.Float32, NDim: -1}}, nil},
+		{floats("n"), []Type{of("int4", "n", "3")}, nil}, // rows that share bytes
+		{of("int4", "n", "3"), []Type{floats("n")}, nil},
+		{of("bool", "n"), []Type{of("bool", "n"), of("int4", "8")}, []bool{true, false}},
 	} {
 		require.Equal(t, c.want, function(c.result, c.params...).Stacked(), "%v %v", c.params, c.result)
 	}
@@ -243,6 +253,8 @@ func TestStackKey(t *testing.T) {
 	same[0].Dims[0], same[0].Identity[1], same[2].Identity[1] = 9, 7, 8
 	require.Equal(t, key, f.StackKey(all, same))
 	same[0].IsFixed = true
+	require.Empty(t, f.StackKey(all, same))
+	same[0].IsFixed, same[0].DType = false, of("int4").DType
 	require.Empty(t, f.StackKey(all, same))
 	require.Empty(t, function(floats("1"), floats("1")).StackKey([]int{0}, []Argument{given(1)}))
 	require.Equal(t, [][]int{{0, 2}, {1}, {3}, {4, 5}}, Groups([]string{"a", "", "a", "", "b", "b"}))

@@ -1,11 +1,15 @@
 package modelcall
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"tvmgo/dlpack"
+)
 
 // Stacked returns which parameters are stacked, by their numbers, when several calls become one: the tensors whose
 // first dimension is the symbol that every result begins with. It returns nil if the signature does not allow this: a
 // result is no tensor, or begins with another dimension; or the symbol is in any other dimension of a parameter or a
-// result, or in a bound parameter.
+// result, or in a bound parameter; or elements are smaller than a byte, so that rows may share one.
 func (f *Function) Stacked() []bool { return f.stacked }
 
 func (f *Function) findStacked() []bool {
@@ -38,9 +42,12 @@ func (f *Function) findStacked() []bool {
 	return stacked
 }
 
+// isPacked reports whether several elements of a type share a byte. An element of type bool has its own.
+func isPacked(t dlpack.DataType) bool { return int(t.Bits)*int(t.Lanes)%8 != 0 && !t.IsBool() }
+
 // first returns the symbol that is the first dimension of a tensor.
 func (t *checked) first() (symbol int64, ok bool) {
-	if t.Kind != Tensor || len(t.exprs) == 0 || t.exprs[0] == nil || t.exprs[0].op != 's' {
+	if t.Kind != Tensor || isPacked(t.DType) || len(t.exprs) == 0 || t.exprs[0] == nil || t.exprs[0].op != 's' {
 		return 0, false
 	}
 	return t.exprs[0].value, true
@@ -81,7 +88,7 @@ func (f *Function) StackKey(params []int, args []Argument) string {
 	for i := range args {
 		switch a := &args[i]; {
 		case f.stacked[params[i]]:
-			if a.IsFixed {
+			if a.IsFixed || isPacked(a.DType) {
 				return ""
 			}
 			key = append(key, a.DType.Code, a.DType.Bits, byte(a.DType.Lanes), byte(a.DType.Lanes>>8))

@@ -45,14 +45,15 @@ type Trace struct {
 }
 
 // Of writes the trace of a profile and reads it. Events of a track must lie in each other or one after the other, each
-// track must have a name, and each arrow two ends, of which the first is not later.
+// track must have a name, and each arrow two ends, each in an event, of which the first is not later. Bytes in use are
+// in the order of time.
 func Of(t testing.TB, p *runtime.Profile) *Trace {
 	t.Helper()
 	var text bytes.Buffer
 	require.NoError(t, p.WriteTrace(&text))
 	trace := &Trace{Process: map[int]string{}, Track: map[[2]int]string{}}
 	require.NoError(t, json.Unmarshal(text.Bytes(), trace), "%s", text.Bytes())
-	starts, ends := map[int]int64{}, map[int]int64{}
+	starts, ends, counted := map[int]int64{}, map[int]int64{}, map[string]int64{}
 	for i := range trace.Events {
 		e := &trace.Events[i]
 		e.Begin = int64(math.Round(e.TS * 1000))
@@ -65,10 +66,16 @@ func Of(t testing.TB, p *runtime.Profile) *Trace {
 				trace.Track[[2]int{e.PID, e.TID}] = e.Args.Name
 			}
 		case "s":
+			require.NotContains(t, starts, e.ID)
 			starts[e.ID] = e.Begin
 		case "f":
+			require.NotContains(t, ends, e.ID)
 			ends[e.ID] = e.Begin
 		case "X", "C":
+			if e.Phase == "C" {
+				require.GreaterOrEqual(t, e.Begin, counted[e.Name], e.Name)
+				counted[e.Name] = e.Begin
+			}
 			require.GreaterOrEqual(t, e.Begin, int64(0))
 			require.GreaterOrEqual(t, e.End, e.Begin)
 		default:
@@ -84,8 +91,11 @@ func Of(t testing.TB, p *runtime.Profile) *Trace {
 }
 
 func (trace *Trace) checkNesting(t testing.TB) {
-	tracks := map[[2]int][]Event{}
+	tracks, arrows := map[[2]int][]Event{}, []Event(nil)
 	for _, e := range trace.Events {
+		if e.Phase == "s" || e.Phase == "f" {
+			arrows = append(arrows, e)
+		}
 		if e.Phase != "X" {
 			continue
 		}
@@ -93,6 +103,11 @@ func (trace *Trace) checkNesting(t testing.TB) {
 		require.NotEmpty(t, trace.Process[e.PID], "process %d", e.PID)
 		require.NotEmpty(t, trace.Track[track], "track %v", track)
 		tracks[track] = append(tracks[track], e)
+	}
+	for _, a := range arrows {
+		require.True(t, slices.ContainsFunc(tracks[[2]int{a.PID, a.TID}], func(e Event) bool {
+			return e.Begin <= a.Begin && a.Begin <= e.End
+		}), "no event is at the end of arrow %+v", a)
 	}
 	for _, events := range tracks {
 		slices.SortStableFunc(events, func(a, b Event) int {

@@ -45,7 +45,7 @@ cannot be read, which is reported on standard error.`,
 				damage := append(d.DamageA, d.DamageB...)
 				return fmt.Errorf("diff %s %s: only in part: %d problems, the first: %s", args[0], args[1], len(damage), damage[0])
 			case !d.Same:
-				return &silentError{errDifferent}
+				return &silentError{error: errDifferent}
 			}
 			return nil
 		},

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (stat
 	}
 	var silent *silentError
 	if errors.As(err, &silent) {
-		return statusFailure
+		return cmp.Or(silent.status, statusFailure)
 	}
 	fmt.Fprintf(stderr, "tvmgo: %v\n", err)
 	if isUsage(err) {
@@ -68,4 +69,7 @@ func inOneLine(stderr io.Writer, status *int) {
 }
 
 // silentError is a failure that was already reported.
-type silentError struct{ error }
+type silentError struct {
+	error
+	status int // of this process; 0: statusFailure
+}

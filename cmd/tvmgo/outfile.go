@@ -23,6 +23,9 @@ func newOutFiles(names []string) (*outFiles, error) {
 	o := &outFiles{names: names}
 	seen := map[string]bool{}
 	for _, name := range names {
+		if name == "-" {
+			return nil, errors.New("write -: standard output is for messages: name a file (./- for one of this name)")
+		}
 		target, err := atomicfile.Follow(name)
 		if err != nil {
 			return nil, fmt.Errorf("write %s: %w", name, err)

@@ -92,11 +92,29 @@ func newRunChildCommand() *cobra.Command {
 			if err := flags.check(args); err != nil {
 				return wrong(err)
 			}
-			return flags.run(cmd.Context(), args[0], append(args[1:], "")[0], cmd.OutOrStdout())
+			out := &keepError{to: cmd.OutOrStdout()}
+			if err := flags.run(cmd.Context(), args[0], append(args[1:], "")[0], out); err != nil {
+				return err
+			}
+			return out.err
 		},
 	}
 	flags.define(cmd)
 	return cmd
+}
+
+// keepError passes writes on and keeps the first error.
+type keepError struct {
+	to  io.Writer
+	err error
+}
+
+func (k *keepError) Write(p []byte) (int, error) {
+	n, err := k.to.Write(p)
+	if k.err == nil {
+		k.err = err
+	}
+	return n, err
 }
 
 func (f *runFlags) define(cmd *cobra.Command) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 )
 
 // supervise starts this program again with other arguments, the same standard output and error, and returns with the
@@ -36,12 +37,22 @@ func supervise(ctx context.Context, what string, args []string, stdout, stderr i
 		return errs.flush()
 	case !errors.As(err, &exit):
 		return fmt.Errorf("%s: start a child process: %w", what, err)
+	case endedBy(exit) == syscall.SIGPIPE && !errs.crashed(): // nobody reads the output any longer, as after | head
+		return &silentError{err, statusSignal + int(syscall.SIGPIPE)}
 	case exit.ExitCode() == statusFailure || exit.ExitCode() == statusUsage && !errs.crashed():
-		return errors.Join(&silentError{err}, errs.flush()) // the child has printed the reason
+		return errors.Join(&silentError{error: err}, errs.flush()) // the child has printed the reason
 	}
 	kept := &beginning{limit: maxErrors}
 	kept.Write(errs.held.Bytes())
 	return fmt.Errorf("%s: its code ended the process: %s", what, kept.cause(err))
+}
+
+// endedBy returns the signal that ended a process; -1 if none did.
+func endedBy(exit *exec.ExitError) syscall.Signal {
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok {
+		return status.Signal()
+	}
+	return -1
 }
 
 // crashFilter passes lines on until the report of a crash begins, and holds back the rest.

@@ -82,8 +82,13 @@ func (r *inputReader) read(given []arguments.Input) (runtime.Inputs, error) {
 func (r *inputReader) find(name string) (index int, path []int) {
 	for rest := name; ; {
 		for i := range r.info.Params {
-			if r.info.Params[i].Name == rest || r.info.Params[i].Name == "" && rest == "%"+strconv.Itoa(i) {
+			if r.info.Params[i].Name == rest {
 				return i, path
+			}
+		}
+		if digits, is := strings.CutPrefix(rest, "%"); is {
+			if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n < len(r.info.Params) && digits == strconv.Itoa(n) {
+				return n, path
 			}
 		}
 		dot := strings.LastIndexByte(rest, '.')

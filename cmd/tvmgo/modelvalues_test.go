@@ -37,8 +37,9 @@ func TestInputReader(t *testing.T) {
 		{named, []string{"n=i:4", "i:1", "state.0=i:5", "state.1=i:3"},
 			runtime.Named{"x": int64(1), "state": []any{int64(5)}, "state.1": int64(3), "n": int64(4)}},
 		{named, []string{"n.1.0=i:6", "n.0=i:5"}, runtime.Named{"n": two}},
-		{named, []string{"w=i:1", "%1=i:2", "y=i:3", "y.1=i:4"},
-			runtime.Named{"w": int64(1), "%1": int64(2), "y": int64(3), "y.1": int64(4)}},
+		{named, []string{"w=i:1", "%5=i:2", "%01=i:2", "y=i:3", "y.1=i:4"},
+			runtime.Named{"w": int64(1), "%5": int64(2), "%01": int64(2), "y": int64(3), "y.1": int64(4)}},
+		{named, []string{"%4.0=i:5", "%4.1.0=i:6"}, runtime.Named{"n": two}},
 		{named, []string{"x=shape:2,3"}, runtime.Named{"x": runtime.Shape{2, 3}}},
 		{unnamed, []string{"%3=s:c", "i:1", "b:true"}, runtime.Ordered{int64(1), true, "c"}},
 		{unnamed, []string{"%1.0=i:5", "%1.1.0=i:6", "x=i:1", "f:0.5"}, runtime.Ordered{int64(1), two, 0.5}},
@@ -57,6 +58,7 @@ func TestInputReader(t *testing.T) {
 		{named, []string{"n.0=i:1", "n.2=i:1"}, "--in n.0=i:1: field 1 of the tuple is missing"},
 		{named, []string{"n=i:1", "n.0=i:2"}, "--in n.0=i:2: the input is given already, by --in n=i:1"},
 		{named, []string{"n.0=i:1", "n=i:2"}, "--in n=i:2: the input is given already, by --in n.0=i:1"},
+		{named, []string{"w=i:1", "%1=i:2"}, "--in %1=i:2: the input is given already, by --in w=i:1"},
 		{unnamed, []string{"i:1", "i:2"}, "--in: g gets no value for parameter 3: g("},
 		{unnamed, []string{"i:1", "i:2", "i:3", "y=i:4"}, "--in y=: g has no parameter of this name: g("},
 		{unnamed, []string{"%4=i:4", "i:1", "i:2", "i:3"}, "--in %4=: g has no parameter of this name: g("},
@@ -142,4 +144,12 @@ func TestLeaf(t *testing.T) {
 		require.Len(t, l.array.Data, int(size))
 		require.True(t, strings.HasPrefix(c.text, "result: "))
 	}
+}
+
+// A model with very many functions, or with very long names, gets an error that can be read.
+func TestSomeNames(t *testing.T) {
+	require.Equal(t, "a, b", someNames([]string{"a", "b"}))
+	require.Len(t, someNames([]string{strings.Repeat("x", 5000)}), 100+len("…"))
+	many := make([]string, 1000)
+	require.Equal(t, strings.Repeat(", ", 19)+" and 980 more", someNames(many))
 }

@@ -78,14 +78,36 @@ func choose(functions []runtime.FunctionInfo, name string) (runtime.FunctionInfo
 	}
 	if name == "" {
 		return runtime.FunctionInfo{}, fmt.Errorf("the model has no function main: name one of its functions: %s",
-			strings.Join(names, ", "))
+			someNames(names))
 	}
 	hint := ""
 	if n := nearest.Name(name, names); n != "" {
 		hint = fmt.Sprintf("; did you mean %q?", n)
 	}
 	return runtime.FunctionInfo{}, fmt.Errorf("the model has no function %q%s; its functions are %s", name, hint,
-		strings.Join(names, ", "))
+		someNames(names))
+}
+
+// someNames joins the first names; longer lists and names are cut.
+func someNames(names []string) string {
+	const most, longest = 20, 100
+	var list []string
+	for _, name := range names[:min(len(names), most)] {
+		list = append(list, beginOf(name, longest))
+	}
+	text := strings.Join(list, ", ")
+	if n := len(names) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// beginOf returns at most this number of bytes of a text, with an ellipsis if it is longer.
+func beginOf(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 func (r *modelRun) run(ctx context.Context, w io.Writer) error {
@@ -202,11 +224,7 @@ func (r *modelRun) explain(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	const most = 400 // bytes of the signature
-	text := r.info.String()
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return fmt.Errorf("%s: %w; the function is %s", what, err, text)
+	return fmt.Errorf("%s: %w; the function is %s", what, err, beginOf(r.info.String(), most))
 }
 
 // measure prints the time of calls. Their arguments lie on the devices where the function wants them.

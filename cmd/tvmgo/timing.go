@@ -38,7 +38,8 @@ func timesText(r *bench.Row) string {
 		clock = "the device's timer"
 	}
 	return fmt.Sprintf("time of a call: median %s, min %s, mean %s, p90 %s, p99 %s, max %s\nmeasured by %s: %d samples "+
-		"of %d calls\n", of(t.P50), of(t.Min), of(t.Mean), of(t.P90), of(t.P99), of(t.Max), clock, t.Samples, r.Calls)
+		"of %s\n", of(t.P50), of(t.Min), of(t.Mean), of(t.P90), of(t.P99), of(t.Max), clock, t.Samples,
+		count(r.Calls, "call"))
 }
 
 // duration prints seconds with three significant digits.

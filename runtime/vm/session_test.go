@@ -2,6 +2,7 @@ package vm_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,7 +139,8 @@ func TestSession_SavedFunctions(t *testing.T) {
 	require.Equal(t, []any{int64(3), int64(4)}, must.Get(modules.Call(t, s, "saved"))(t))
 	must.Get(modules.Call(t, s, "save_function", "main", "saved", false, 3, 4))(t)
 	require.Nil(t, must.Get(modules.Call(t, s, "saved"))(t))
-	require.Error(t, must.Fail(modules.Call(t, s, "saved", 1)))
+	require.ErrorContains(t, must.Fail(modules.Call(t, s, "saved", 1)),
+		`saved call of function "main": expected no arguments, got 1: save_function has stored its arguments`)
 	require.ErrorContains(t, must.Fail(modules.Call(t, s, "save_function", "nope", "x", true)), "Unknown function: nope")
 	must.Get(modules.Call(t, s, "save_function", "main", "bad", true, 3))(t)
 	require.ErrorContains(t, must.Fail(modules.Call(t, s, "bad")), "expects 2 arguments")
@@ -155,6 +157,29 @@ func TestSession_Closures(t *testing.T) {
 	other := session(t, loaded(t, pairs("vm.builtin.make_tuple"))) // a closure lives longer than its session
 	require.Equal(t, []any{int64(1), int64(8)}, must.Get(modules.Call(t, other, "invoke_closure", c, 1))(t))
 	require.NoError(t, c.Close())
+}
+
+// The error of a recursion through C names the innermost functions and the outermost one.
+func TestSession_EndlessRecursion(t *testing.T) {
+	noLeaks(t)
+	s := session(t, loaded(t, &vmcode.Executable{
+		Functions: []vmcode.Function{
+			{Kind: vmcode.Packed, Name: "vm.builtin.invoke_closure"},
+			{Kind: vmcode.Bytecode, Name: "deep", Begin: 0, End: 2, Arity: 1, Registers: 2},
+			{Kind: vmcode.Bytecode, Name: "start", Begin: 2, End: 4, Registers: 1},
+		},
+		Code: []vmcode.Instruction{
+			invoke(1, 0, reg(int64(vmcode.Context)), reg(0), reg(0)), ret(1),
+			invoke(0, 1, fun(1)), ret(0),
+		},
+	}))
+	for range 2 {
+		text := must.Fail(modules.Call(t, s, "start")).Error()
+		require.Contains(t, text, `call function: in function "start", instruction 0 (call deep in: f[deep] dst: %0): `)
+		require.Contains(t, text, ` more calls: in function "deep", instruction 0 (`)
+		require.Contains(t, text, `function "deep" is called too deep: `)
+		require.Equal(t, 3, strings.Count(text, `in function "deep"`), text)
+	}
 }
 
 func TestSession_Instrument(t *testing.T) {

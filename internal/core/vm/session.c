@@ -322,7 +322,12 @@ static int call_function(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny
   int rc;
   if (b->saved == NULL) {
     rc = tvmgo_vm_use_run(&use, b->function, args, n, result);
-  } else if ((rc = tvmgo_check_count(name, n, 0, 0)) == 0) {
+  } else if (n != 0) {
+    rc = tvmgo_raise(TVMGO_TYPE_ERROR,
+                     "saved call of function \"%s\": expected no arguments, got %d: save_function has stored its "
+                     "arguments",
+                     name, (int)n);
+  } else {
     rc = tvmgo_vm_use_run(&use, b->function, b->saved->values, b->saved->n, result);
     if (rc == 0 && !b->saved->with_result) tvmgo_any_clear(result);
   }

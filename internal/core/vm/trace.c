@@ -71,20 +71,29 @@ static void add_frame(const tvmgo_vm_program* p, const vm_frame* f) {
                       (long long)(f->pc - p->code - f->function->begin), w.text);
 }
 
+/* The frames of the error that the thread raised last: calls through C are traced one after the other. */
+static __thread struct {
+  uint32_t raised; /* tvmgo_errors_raised after the last frame: another number means another error */
+  int32_t shown;
+  int64_t hidden;
+} traced __attribute__((tls_model("initial-exec")));
+
 void tvmgo_vm_trace(tvmgo_vm_call* c, const vm_frame* base) {
   const tvmgo_vm_program* p = c->model->program;
-  int64_t shown = 0, hidden = 0;
+  if (traced.raised != tvmgo_errors_raised) traced.shown = traced.hidden = 0;
   for (const vm_frame* f = c->frame;; f = f->caller) {
-    if (shown < MAX_INNER || f == base) {
-      if (hidden > 0) tvmgo_raise_context("%lld more calls", (long long)hidden);
+    int outermost = f->caller == NULL && c->outer == NULL;
+    if (traced.shown < MAX_INNER || outermost) {
+      if (traced.hidden > 0) tvmgo_raise_context("%lld more calls", (long long)traced.hidden);
       add_frame(p, f);
-      shown++;
-      hidden = 0;
+      traced.shown++;
+      traced.hidden = 0;
     } else {
-      hidden++;
+      traced.hidden++;
     }
-    if (f == base) return;
+    if (f == base) break;
   }
+  traced.raised = tvmgo_errors_raised;
 }
 
 int tvmgo_vm_wrong_count(const tvmgo_vm_program* p, const vm_function* f, int64_t given, const char* hint) {

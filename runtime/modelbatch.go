@@ -19,10 +19,9 @@ import (
 // Requests are stacked if the signature allows it: every result is a tensor whose first dimension is one symbol, such
 // as batch, the inputs of which that is the first dimension are tensors, and the symbol is in no other dimension of a
 // parameter or result and in no bound parameter. Rows must not share bytes, as those of int4 may. Requests may have
-// different sizes in that dimension. In all other
-// dimensions, in dtypes and in the inputs without the symbol, which must be the same tensors or equal numbers, the
-// stacked requests agree; those that do not are run apart. If the signature does not allow it, as for a fixed first
-// dimension, the requests run one after another.
+// different sizes in that dimension. In all other dimensions, in dtypes and in the inputs without the symbol, which
+// must be the same tensors or equal numbers, the stacked requests agree; those that do not are run apart. If the
+// signature does not allow it, as for a fixed first dimension, the requests run one after another.
 //
 // All inputs are checked before the first call. After an error, which names the request if it is of one, no outputs are
 // left open. If ctx ends, RunBatch returns its error at once, as RunFunction does.

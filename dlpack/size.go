@@ -120,8 +120,8 @@ func (t DataType) Alignment() int64 {
 	return 1 << bits.Len64(size-1)
 }
 
-// RowMajorStrides returns the strides of a compact tensor, in elements; before a dimension of 0 they are 0, as kernels of
-// TVM expect them. The shape must be valid for NumElements.
+// RowMajorStrides returns the strides of a compact tensor, in elements; before a dimension of 0 they are 0, as kernels
+// of TVM expect them. The shape must be valid for NumElements.
 func RowMajorStrides(shape []int64) []int64 {
 	strides := make([]int64, len(shape))
 	next := int64(1)

@@ -8,7 +8,10 @@ void tvmgoReleaseHandle(void* handle);
 
 static inline int tvmgo_go_call(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
 	if (tvmgo_enter_go("a function written in Go") != 0) return -1;
-	return tvmgoCallGo(self, (TVMFFIAny*)args, n, result);
+	tvmgo_thread_get()->in_go++;
+	int rc = tvmgoCallGo(self, (TVMFFIAny*)args, n, result);
+	tvmgo_thread_get()->in_go--;
+	return rc;
 }
 
 static inline void tvmgo_go_release(void* handle) {

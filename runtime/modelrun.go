@@ -37,7 +37,8 @@ func (m *Model) Run(ctx context.Context, inputs Inputs) (Outputs, error) {
 //
 // If ctx ends, RunFunction returns its error at once. The call goes on: it keeps its own references to the inputs,
 // which you may close but not change, until it and the device have finished, and releases its outputs. Model.Wait waits
-// for such calls. A context that cannot end costs nothing: the call runs on the calling goroutine.
+// for such calls. A context that cannot end costs nothing: the call runs on the calling goroutine. So does a call from
+// a Go function that a call runs, which goes to its end whatever the context.
 func (m *Model) RunFunction(ctx context.Context, name string, inputs Inputs) (Outputs, error) {
 	f, err := m.find("run "+name, name)
 	if err != nil {
@@ -207,7 +208,7 @@ const (
 
 // finish makes a call and ends it, unless ctx ends first.
 func (m *Model) finish(ctx context.Context, c *modelCall) (Outputs, error) {
-	if ctx.Done() == nil {
+	if ctx.Done() == nil || C.tvmgo_bridge_in_go() != 0 {
 		defer c.end()
 		return c.invoke(ctx)
 	}

@@ -56,22 +56,27 @@ func TestCallback_Fails(t *testing.T) {
 func TestCallback_CallsTheModel(t *testing.T) {
 	noLeaks(t)
 	var m *runtime.Model
+	c := ctx
 	goFunction(t, "tvmgo.test.again", func(args ...any) (any, error) {
 		n := args[0].(int64)
 		if n == 0 {
 			return int64(0), nil
 		}
-		out, err := m.RunFunction(ctx, "main", runtime.Ordered{n - 1, 0})
+		out, err := m.RunFunction(c, "main", runtime.Ordered{n - 1, 0})
 		if err != nil {
 			return nil, err
 		}
 		return out[0].(int64) + n, nil
 	})
 	m = must.Open(runtime.NewModel(loaded(t, pairs("tvmgo.test.again"))))(t)
-	require.Equal(t, runtime.Outputs{int64(50 * 51 / 2)}, must.Get(m.RunFunction(ctx, "main", runtime.Ordered{50, 0}))(t))
-	_, err := m.RunFunction(ctx, "main", runtime.Ordered{-1, 0})
-	require.ErrorContains(t, err, "is called too deep")
-	require.Equal(t, runtime.Outputs{int64(1)}, must.Get(m.RunFunction(ctx, "main", runtime.Ordered{1, 0}))(t))
+	cancellable, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, c = range []context.Context{ctx, cancellable} { // with the latter each level could take a thread of its own
+		require.Equal(t, runtime.Outputs{int64(50 * 51 / 2)}, must.Get(m.RunFunction(c, "main", runtime.Ordered{50, 0}))(t))
+		_, err := m.RunFunction(c, "main", runtime.Ordered{-1, 0})
+		require.ErrorContains(t, err, "is called too deep")
+		require.Equal(t, runtime.Outputs{int64(1)}, must.Get(m.RunFunction(c, "main", runtime.Ordered{1, 0}))(t))
+	}
 }
 
 // runtime.Goexit in a function ends the goroutine of the call, and has no effect on later calls, neither in deferred

@@ -9,9 +9,9 @@
 //	load, err := m.Function("vm_load_executable")
 //	session, err := load.Call() // a *runtime.Module of kind relax.VirtualMachine
 //
-// The functions of the executable are vm_load_executable, has_function, stats, as_text and as_python. Those of a session
-// are those of TVM's virtual machine: vm_initialization, set_input, set_input_with_param_module, invoke_stateful,
-// get_output, get_output_arity, save_function, set_instrument, invoke_closure, get_function_arity and
+// The functions of the executable are vm_load_executable, has_function, stats, as_text and as_python. Those of a
+// session are those of TVM's virtual machine: vm_initialization, set_input, set_input_with_param_module,
+// invoke_stateful, get_output, get_output_arity, save_function, set_instrument, invoke_closure, get_function_arity and
 // get_function_param_name, and every function of the program by its name. These are this library's:
 //
 //	tvmgo.functions() -> Array of names, in the order of the file

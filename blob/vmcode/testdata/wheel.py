@@ -1,6 +1,7 @@
 """Makes executables with Apache TVM, and reads those that the test has written.
 
-wheel.py make FOLDER: for each program NAME.vm, and what TVM prints of it: NAME.txt (as_text), NAME.py (as_python), NAME.stats.
+wheel.py make FOLDER: for each program NAME.vm, and what TVM prints of it: NAME.txt (as_text), NAME.py (as_python),
+NAME.stats.
 wheel.py read FOLDER: for each NAME.ours: NAME.again (the file that TVM writes), NAME.text (as_text).
 """
 

@@ -493,8 +493,4 @@ int tvmgo_bridge_raise(uintptr_t err) {
   return -1;
 }
 
-void tvmgo_bridge_abandon(void) {
-  if (tvmgo_frames_abandoned != NULL) tvmgo_frames_abandoned();
-}
-
 tvmgo_ret tvmgo_bridge_configure_threads(int n) { return done(tvmgo_parallel_configure(n)); }

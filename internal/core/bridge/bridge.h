@@ -124,3 +124,6 @@ uintptr_t tvmgo_bridge_error_context(uintptr_t err, void (*go_release)(void*));
 int tvmgo_bridge_raise(uintptr_t err);
 /* Forgets the calls in progress on this thread, whose frames are never returned to: the goroutine ends. */
 void tvmgo_bridge_abandon(void);
+/* Whether the calling thread is within a Go function that C called. A call from there must stay on the thread, where
+ * the limit of nested calls counts it. */
+int tvmgo_bridge_in_go(void);

@@ -90,7 +90,8 @@ int tvmgo_dl_check_place(const DLTensor* t, const char* what) {
   return 0;
 }
 
-/* The strides before a dimension of 0 are 0, as TVM's are: its kernels compare them with the products of the dimensions. */
+/* The strides before a dimension of 0 are 0, as TVM's are: its kernels compare them with the products of the
+ * dimensions. */
 static void compact_strides(const int64_t* shape, int32_t ndim, int64_t* strides) {
   int64_t stride = 1;
   for (int32_t i = ndim - 1; i >= 0; i--) {

@@ -222,8 +222,8 @@ static int get_node_output(const executor_call* c) {
 
 static int has_account(const executor_call* c) {
   if (c->e->account != NULL) return 0;
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the executor is no session of a model: tvmgo.load_model loads a model, and "
-                     "its function tvmgo.session makes one", c->f);
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the executor is no session of a model: tvmgo.load_model loads a model, "
+                     "and its function tvmgo.session makes one", c->f);
 }
 
 static int get_memory(const executor_call* c) {
@@ -238,8 +238,8 @@ static int set_memory_limit(const executor_call* c) {
   tvmgo_vm_account_read(c->e->account, &now);
   const int64_t limit = c->n == 1 && c->args[0].type_index == kTVMFFIInt ? c->args[0].v_int64 : 0;
   if (limit > 0 && limit < now.live)
-    return tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: the limit is %lld bytes, and the graph's plan has %lld bytes already: give "
-                       "at least these, or limit the model before it makes the session", c->f, (long long)limit,
+    return tvmgo_raise(TVMGO_MEMORY_ERROR, "%s: the limit is %lld bytes, and the graph's plan has %lld bytes already: "
+                       "give at least these, or limit the model before it makes the session", c->f, (long long)limit,
                        (long long)now.live);
   return tvmgo_vm_account_take_limit(c->e->account, c->f, c->args, c->n);
 }

@@ -34,8 +34,8 @@ void tvmgo_vm_account_release(tvmgo_vm_account* a);
 void tvmgo_vm_account_read(tvmgo_vm_account* a, tvmgo_vm_memory* out);
 /* Below what is live it only refuses further storages. */
 void tvmgo_vm_account_set_limit(tvmgo_vm_account* a, int64_t limit);
-/* The results and arguments of functions that read an account, and set its limit: tvmgo.memory() is a Map of the numbers
- * and the bytes of weights, tvmgo.set_memory_limit(bytes) takes one integer. memory.c */
+/* The results and arguments of functions that read an account, and set its limit: tvmgo.memory() is a Map of the
+ * numbers and the bytes of weights, tvmgo.set_memory_limit(bytes) takes one integer. memory.c */
 int tvmgo_vm_account_map(tvmgo_vm_account* a, int64_t weights, TVMFFIAny* result);
 int tvmgo_vm_account_take_limit(tvmgo_vm_account* a, const char* f, const TVMFFIAny* args, int32_t n);
 /* The types of devices (a bit each, below 64) whose memory goes back to the device when it is released, and not to a

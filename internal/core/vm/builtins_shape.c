@@ -181,8 +181,13 @@ TVMGO_BUILTIN(make_prim_value) {
 
 /* (machine, slots): the slots are 0. The host of every machine is the CPU, so the first argument is not used. */
 TVMGO_BUILTIN(alloc_shape_heap) {
+  enum { MAX_SLOTS = 1 << 20 }; /* a damaged number must not take all memory */
   int64_t size;
   if (tvmgo_check_count(f, n, 2, 2) != 0 || tvmgo_arg_int(f, args, 1, &size) != 0) return -1;
+  if (size > MAX_SLOTS)
+    return tvmgo_raise(TVMGO_VALUE_ERROR,
+                       "%s: a heap of %" PRId64 " slots: a function can have %d symbolic dimensions: the executable is "
+                       "damaged: copy it or compile the model again", f, size, MAX_SLOTS);
   tvmgo_tensor* t = tvmgo_tensor_new(&size, 1, (DLDataType){kDLInt, 64, 1}, (DLDevice){kDLCPU, 0}, NULL);
   if (t == NULL) return tvmgo_vm_failed(f);
   if (size > 0) memset(t->dl.data, 0, (size_t)size * sizeof(int64_t));

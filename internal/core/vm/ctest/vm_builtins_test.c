@@ -75,6 +75,8 @@ static void test_shapes(void) {
   CHECK_FAILS(B("shape_of", &r, s), TVMGO_TYPE_ERROR, "must be a Tensor, got Shape");
   CHECK_FAILS(B("alloc_shape_heap", &r, none(), i(-1)), TVMGO_VALUE_ERROR, "negative");
   CHECK_FAILS(B("alloc_shape_heap", &r, none(), i(INT64_MAX)), TVMGO_VALUE_ERROR, "vm.builtin.alloc_shape_heap");
+  CHECK_FAILS(B("alloc_shape_heap", &r, none(), i(INT64_C(1) << 31)), TVMGO_VALUE_ERROR,
+              "vm.builtin.alloc_shape_heap: a heap of 2147483648 slots: ");
   tvmgo_any_clear(&h), tvmgo_any_clear(&s), tvmgo_any_clear(&t);
 }
 

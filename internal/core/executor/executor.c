@@ -103,7 +103,7 @@ int tvmgo_executor_alias(tvmgo_executor* e, int32_t i, int32_t alias) {
 }
 
 void tvmgo_executor_use_account(tvmgo_executor* e, tvmgo_vm_account* a, int64_t weights) {
-  tvmgo_vm_account_retain(e->account = a);
+  if (e->account == NULL) tvmgo_vm_account_retain(e->account = a); /* a charge has done so otherwise */
   e->weights = weights;
 }
 

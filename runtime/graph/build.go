@@ -110,6 +110,9 @@ func (b *builder) create(device dlpack.Device, steps int) error {
 			return -1
 		}
 		b.executor = &executor{c: c, model: b.model, params: map[string]bool{}}
+		if b.account != nil {
+			C.tvmgo_executor_use_account(c, b.account, C.int64_t(b.weights.bytes(b.devices)))
+		}
 		return 0
 	})
 }
@@ -275,7 +278,7 @@ func (b *builder) addForms(s *graphjson.Storage, dev dlpack.Device) error {
 
 // charge counts the bytes of a storage.
 func (b *builder) charge(s *graphjson.Storage) error {
-	return check(func() C.int { return C.tvmgo_executor_charge(b.c, b.account, C.int64_t(s.Bytes)) })
+	return check(func() C.int { return C.tvmgo_executor_charge(b.c, C.int64_t(s.Bytes)) })
 }
 
 // addViews makes the tensors of a storage.

@@ -66,9 +66,6 @@ func newExecutor(m *model, libs []*runtime.Module, devices []dlpack.Device, w *p
 	if err != nil {
 		return nil, fault.Wrap(op, fault.KindOf(fault.CodeOf(err)), err)
 	}
-	if account != nil {
-		C.tvmgo_executor_use_account(e.c, account, C.int64_t(w.bytes(devices)))
-	}
 	module, err := runtime.NewModule(ExecutorKind, runtime.Runnable, e)
 	if err != nil {
 		return nil, errors.Join(err, e.Close())

@@ -103,16 +103,15 @@ int tvmgo_executor_alias(tvmgo_executor* e, int32_t i, int32_t alias) {
 }
 
 void tvmgo_executor_use_account(tvmgo_executor* e, tvmgo_vm_account* a, int64_t weights) {
-  if (e->account == NULL) tvmgo_vm_account_retain(e->account = a); /* a charge has done so otherwise */
+  tvmgo_vm_account_retain(e->account = a);
   e->weights = weights;
 }
 
-int tvmgo_executor_charge(tvmgo_executor* e, tvmgo_vm_account* a, int64_t nbytes) {
+int tvmgo_executor_charge(tvmgo_executor* e, int64_t nbytes) {
   int64_t* more = realloc(e->charges, ((size_t)e->num_charges + 1) * sizeof *more);
   if (more == NULL) return tvmgo_raise_oom();
   e->charges = more;
-  if (tvmgo_vm_account_take(a, nbytes) != 0) return -1;
-  if (e->account == NULL) tvmgo_vm_account_retain(e->account = a);
+  if (tvmgo_vm_account_take(e->account, nbytes) != 0) return -1;
   e->charges[e->num_charges++] = nbytes;
   return 0;
 }

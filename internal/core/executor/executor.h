@@ -44,12 +44,11 @@ int tvmgo_executor_step(tvmgo_executor* e, int32_t i, int kind, int32_t node, co
                         const int32_t* data, int32_t n);
 /* Entries i and alias are the same data: they change their memory together. */
 int tvmgo_executor_alias(tvmgo_executor* e, int32_t i, int32_t alias);
-/* The account of an executor that is a session of a model, which its function tvmgo.memory reads, and the bytes of the
- * model's weights. The executor keeps the account alive. */
+/* Gives an executor of a model its account, before the first charge, and the bytes of the model's weights: its function
+ * tvmgo.memory tells both. The executor keeps the account alive. */
 void tvmgo_executor_use_account(tvmgo_executor* e, tvmgo_vm_account* a, int64_t weights);
-/* Charges a storage of nbytes to an account, which the executor gives back when it is freed. All charges of an executor
- * are to one account. */
-int tvmgo_executor_charge(tvmgo_executor* e, tvmgo_vm_account* a, int64_t nbytes);
+/* Charges a storage of nbytes to the account, which the executor gives back when it is freed. */
+int tvmgo_executor_charge(tvmgo_executor* e, int64_t nbytes);
 /* Ends the construction. */
 void tvmgo_executor_ready(tvmgo_executor* e);
 

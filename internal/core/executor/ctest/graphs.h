@@ -181,7 +181,7 @@ static inline int give_memory(tvmgo_executor* e, const graph* g, int32_t i) {
     tvmgo_object_release(shape);
     return rc;
   }
-  if (g->account != NULL && tvmgo_executor_charge(e, g->account, COUNT * sizeof(float)) != 0) return -1;
+  if (g->account != NULL && tvmgo_executor_charge(e, COUNT * sizeof(float)) != 0) return -1;
   tvmgo_tensor* t = tvmgo_tensor_new(form, 2, f32, dev, scope);
   if (t == NULL) return -1;
   int rc = DO(e, "__data", int_(i), obj(t), int_(scope != NULL ? 2 : 0));
@@ -220,6 +220,7 @@ static inline int fill_in(tvmgo_executor* e, const graph* g) {
 /* NULL: raised. */
 static inline tvmgo_executor* executor_of(const graph* g) {
   tvmgo_executor* e = tvmgo_executor_new(&(tvmgo_executor_sizes){NUM_NODES, NUM_NODES, 3, 2, 3, g->dev});
+  if (e != NULL && g->account != NULL) tvmgo_executor_use_account(e, g->account, 0);
   if (e == NULL || fill_in(e, g) == 0) return e;
   tvmgo_executor_release(e);
   return NULL;

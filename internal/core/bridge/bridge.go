@@ -9,4 +9,5 @@ import "C"
 import (
 	_ "tvmgo/internal/core/device"
 	_ "tvmgo/internal/core/loader"
+	_ "tvmgo/internal/core/object"
 )

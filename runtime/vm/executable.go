@@ -225,3 +225,20 @@ func (e *executable) Close() error {
 	memory.Free(e.mapped)
 	return nil
 }
+
+// New makes a module of kind Kind from an executable, which must pass vmcode.Executable.Check. The module keeps code and
+// the data of its constants, which must not be changed. Import the modules that have the functions which it calls.
+func New(code *vmcode.Executable) (*runtime.Module, error) {
+	if code == nil {
+		return nil, fault.New("make Relax executable", runtime.ErrInvalidArgument, "the executable is nil")
+	}
+	impl, err := newExecutable(code, code.Check(), nil, blob.Modern)
+	if err != nil {
+		return nil, err
+	}
+	m, err := runtime.NewModule(Kind, properties, impl)
+	if err != nil {
+		impl.Close()
+	}
+	return m, err
+}

@@ -1,0 +1,137 @@
+package graph
+
+import (
+	"fmt"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+)
+
+// Call is the application of an operator that Op.Compute makes tensors for. Its methods stop the function with an error
+// if what they return is not there.
+type Call struct {
+	Name string // for the results
+
+	fn   *Function // where variables come from; nil when code is made
+	node *Node
+	in   []*te.Tensor
+	of   *evaluator
+	// wanted lists the operands whose elements were asked for.
+	wanted map[int]bool
+}
+
+// failure is the panic by which a Call ends Op.Compute.
+type failure struct{ err error }
+
+// unknown says that the elements of an operand have to be known.
+type unknown struct{ operand int }
+
+func (u unknown) Error() string {
+	return fmt.Sprintf("the elements of operand %d are not known when the model is compiled", u.operand)
+}
+
+// Fail ends Compute with an error.
+func (c *Call) Fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// Len returns the number of operands, including those that are left out before the last one.
+func (c *Call) Len() int { return len(c.in) }
+
+// Results returns the number of results that are wanted.
+func (c *Call) Results() int { return len(c.node.Outputs) }
+
+// Wants reports whether a result is used by the model.
+func (c *Call) Wants(i int) bool { return i < len(c.node.Outputs) && c.node.Outputs[i] != nil }
+
+// Has reports whether an operand is given.
+func (c *Call) Has(i int) bool { return i < len(c.in) && c.in[i] != nil }
+
+// In returns an operand; nil if it is left out.
+func (c *Call) In(i int) *te.Tensor {
+	if !c.Has(i) {
+		return nil
+	}
+	return c.in[i]
+}
+
+// All returns all operands.
+func (c *Call) All() []*te.Tensor { return c.in }
+
+// Rank returns the number of dimensions of an operand.
+func (c *Call) Rank(i int) int { return len(c.node.Inputs[i].Shape) }
+
+// Shape returns the dimensions of an operand.
+func (c *Call) Shape(i int) []tir.Expr { return c.node.Inputs[i].Shape }
+
+// DType returns the element type of an operand.
+func (c *Call) DType(i int) tir.Type { return c.node.Inputs[i].DType }
+
+// Elems returns the elements of an operand, in row-major order.
+func (c *Call) Elems(i int) []tir.Expr {
+	elems := c.node.Inputs[i].Elements()
+	if elems == nil {
+		panic(failure{unknown{i}})
+	}
+	return elems
+}
+
+// Known reports whether the elements of an operand are known.
+func (c *Call) Known(i int) bool { return c.Has(i) && c.node.Inputs[i].Elements() != nil }
+
+// Sizes returns the elements of an operand of integers as sizes.
+func (c *Call) Sizes(i int) []tir.Expr {
+	elems := c.Elems(i)
+	out := make([]tir.Expr, len(elems))
+	for k, e := range elems {
+		out[k] = toSize(e)
+	}
+	return out
+}
+
+// IntsOf returns the elements of an operand of integers, which must be constants.
+func (c *Call) IntsOf(i int) []int {
+	elems := c.Elems(i)
+	out := make([]int, len(elems))
+	for k, e := range elems {
+		n, ok := tir.IntValue(e)
+		if !ok {
+			c.Fail("element %d of operand %d is %s, which depends on a size: want a constant", k, i, printed(e))
+		}
+		out[k] = int(n)
+	}
+	return out
+}
+
+// FloatsOf returns the elements of an operand of numbers, which must be constants.
+func (c *Call) FloatsOf(i int) []float64 {
+	elems := c.Elems(i)
+	out := make([]float64, len(elems))
+	for k, e := range elems {
+		switch e := e.(type) {
+		case *tir.FloatImm:
+			out[k] = e.Value
+		case *tir.IntImm:
+			out[k] = float64(e.Value)
+		default:
+			c.Fail("element %d of operand %d is %s, which depends on a size: want a constant", k, i, printed(e))
+		}
+	}
+	return out
+}
+
+// IntOf returns the element of an operand with one element.
+func (c *Call) IntOf(i int) int {
+	all := c.IntsOf(i)
+	if len(all) != 1 {
+		c.Fail("operand %d has %d elements: want 1", i, len(all))
+	}
+	return all[0]
+}
+
+// FloatOf returns the element of an operand with one element.
+func (c *Call) FloatOf(i int) float64 {
+	all := c.FloatsOf(i)
+	if len(all) != 1 {
+		c.Fail("operand %d has %d elements: want 1", i, len(all))
+	}
+	return all[0]
+}

@@ -1,0 +1,203 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+
+	"tvmgo/te"
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+	"tvmgo/tir/text"
+)
+
+// knownLimit is the greatest number of elements that a value may have whose elements are computed when the model is
+// compiled.
+const knownLimit = 256
+
+// Add applies the operator of a name, and returns its results. Operands that are left out are nil. An operand whose
+// elements have to be known and depend on the data of the model is read on the host when the model runs, if it has
+// integers and at most one dimension. The error names the node.
+func (f *Function) Add(op string, attrs Attrs, inputs ...*Value) ([]*Value, error) {
+	return f.AddNode(&Node{Op: LookupOp(op), Attrs: attrs, Inputs: inputs, Source: ""}, op)
+}
+
+// AddNode adds a node with the fields Op, Attrs, Inputs and Source; if Outputs has entries, they are the wanted results:
+// their names are kept, and nil stands for a result that is not used. op is the name of the operator, for errors. It
+// returns the results.
+func (f *Function) AddNode(n *Node, op string) ([]*Value, error) {
+	if n.Op == nil {
+		return nil, fmt.Errorf("operator %q does not exist: import the package that registers it", op)
+	}
+	if err := f.infer(n); err != nil {
+		return nil, fmt.Errorf("%s: %w", n.what(), err)
+	}
+	for _, v := range n.Outputs {
+		if v != nil {
+			v.Node = n
+		}
+	}
+	f.Nodes = append(f.Nodes, n)
+	return n.Outputs, nil
+}
+
+func (f *Function) infer(n *Node) error {
+	for i, v := range n.Inputs {
+		if v != nil && len(v.Shape) > maxRank {
+			return fmt.Errorf("operand %d has %d dimensions: want at most %d", i, len(v.Shape), maxRank)
+		}
+	}
+	if err := n.Op.check(n); err != nil {
+		return err
+	}
+	if n.Op.Control != Formula {
+		return errors.New("control flow is added by its own functions: Elements, AddIf, AddLoop")
+	}
+	for {
+		ins := make([]*te.Tensor, len(n.Inputs))
+		for i, v := range n.Inputs {
+			if v != nil {
+				ins[i] = v.placeholder(fmt.Sprintf("p%d", i))
+			}
+		}
+		outs, err := f.compute(n, ins)
+		if u := (unknown{}); errors.As(err, &u) {
+			if err := f.readElements(n, u.operand); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return f.setResults(n, ins, outs)
+	}
+}
+
+const maxRank = 32
+
+func (v *Value) placeholder(name string) *te.Tensor { return te.Placeholder(v.Shape, v.DType, name) }
+
+// compute calls the operator.
+func (f *Function) compute(n *Node, ins []*te.Tensor) (outs []*te.Tensor, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.err
+		default:
+			panic(p)
+		}
+	}()
+	outs = n.Op.Compute(&Call{Name: n.Op.Name, fn: f, node: n, in: ins})
+	for _, t := range outs {
+		if t == nil {
+			continue
+		}
+		if err := t.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return outs, nil
+}
+
+// Tensors returns the tensor expressions of a node for operands that have the shapes and types of its inputs.
+func (n *Node) Tensors(ins []*te.Tensor) ([]*te.Tensor, error) {
+	outs, err := (*Function)(nil).compute(n, ins)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.what(), err)
+	}
+	return outs, nil
+}
+
+// setResults makes the results of a node from the tensors that the operator returned.
+func (f *Function) setResults(n *Node, ins, outs []*te.Tensor) error {
+	if n.Outputs == nil {
+		n.Outputs = make([]*Value, len(outs))
+		for i := range outs {
+			n.Outputs[i] = &Value{}
+		}
+	}
+	if len(n.Outputs) > len(outs) {
+		return fmt.Errorf("%d results are wanted: the operator has %d", len(n.Outputs), len(outs))
+	}
+	e := &evaluator{values: map[*te.Tensor]*Value{}}
+	for i, t := range ins {
+		if t != nil {
+			e.values[t] = n.Inputs[i]
+		}
+	}
+	a := arith.NewAnalyzer()
+	for i, v := range n.Outputs {
+		if v == nil {
+			continue
+		}
+		t := outs[i]
+		if t == nil {
+			return fmt.Errorf("result %d does not exist with these attributes", i)
+		}
+		v.DType, v.Shape = t.ProducerDType(), nil
+		for _, s := range t.ProducerShape() {
+			s = toSize(a.Simplify(s))
+			if c, ok := s.(*tir.IntImm); ok && c.Value < 0 {
+				return fmt.Errorf("dimension %d of result %d is %d: the operands are too small", len(v.Shape), i, c.Value)
+			}
+			v.Shape = append(v.Shape, s)
+		}
+		v.elems = e.all(t, v)
+	}
+	return nil
+}
+
+// readElements makes the elements of an operand known: by a node that reads them on the host.
+func (f *Function) readElements(n *Node, operand int) error {
+	v := n.Inputs[operand]
+	read := f.consts[v]
+	if read == nil {
+		var err error
+		if read, err = f.Elements(v); err != nil {
+			return fmt.Errorf("operand %d: %w", operand, err)
+		}
+		f.consts[v] = read
+	}
+	n.Inputs[operand] = read
+	return nil
+}
+
+// ElementsError is the error of an operand whose elements have to be known when the model is compiled.
+type ElementsError struct{ Value *Value }
+
+// Error names the value.
+func (e *ElementsError) Error() string {
+	return fmt.Sprintf("the elements of %s have to be known when the model is compiled: make them constants", e.Value)
+}
+
+// Elements adds a node that reads the elements of a value on the host when the model runs, and returns the value with
+// elements that are variables. It must have a constant number of integers, in at most one dimension.
+func (f *Function) Elements(v *Value) (*Value, error) {
+	n, ok := v.size(knownLimit)
+	if !ok || len(v.Shape) > 1 || !tir.IsInt(v.DType) {
+		return nil, &ElementsError{v}
+	}
+	out := &Value{Name: v.Name, DType: v.DType, Shape: v.Shape, elems: []tir.Expr{}}
+	for range n {
+		out.elems = append(out.elems, tir.NewCast(v.DType, f.NewSymbol()))
+	}
+	node := &Node{Op: elementsOp, Inputs: []*Value{v}, Outputs: []*Value{out}}
+	out.Node = node
+	f.Nodes = append(f.Nodes, node)
+	return out, nil
+}
+
+var (
+	elementsOp = &Op{Name: "elements", In: [2]int{1, 1}, Out: [2]int{1, 1}, Control: Elements}
+	ifOp       = &Op{Name: "if", In: [2]int{1, 1}, Out: [2]int{0, -1}, Control: If}
+	loopOp     = &Op{Name: "loop", In: [2]int{2, -1}, Out: [2]int{0, -1}, Control: Loop}
+)
+
+func init() {
+	if err := Register(elementsOp, ifOp, loopOp); err != nil {
+		panic(err) // names of this package
+	}
+}
+
+func printed(e tir.Expr) string { return text.Print(e) }

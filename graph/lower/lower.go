@@ -1,0 +1,105 @@
+package lower
+
+import (
+	"fmt"
+
+	"tvmgo/blob/vmcode"
+	"tvmgo/graph"
+	"tvmgo/target"
+	"tvmgo/tir"
+)
+
+// Program is a lowered model.
+type Program struct {
+	Kernels *tir.IRModule
+	Code    *vmcode.Executable // calls the kernels by their names
+}
+
+// Model lowers the functions of a model for a target. The data of constants is shared with the graph.
+func Model(t *target.Target, functions ...*graph.Function) (*Program, error) {
+	l := &lowering{target: t, code: &vmcode.Executable{Form: vmcode.Form{Version: 1}}, callees: map[string]int{},
+		constants: map[string]int{}, tensors: map[*graph.Const]int{}, kernels: map[string]string{},
+		names: map[string]bool{}, module: &tir.IRModule{}}
+	for _, f := range functions { // a program finds its functions by these names
+		if l.names[f.Name] {
+			return nil, fmt.Errorf("lower: two functions have the name %q: rename one", f.Name)
+		}
+		l.names[f.Name] = true
+	}
+	for _, f := range functions {
+		if err := l.function(f); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.code.Check(); err != nil {
+		return nil, fmt.Errorf("lower: %w", err)
+	}
+	return &Program{l.module, l.code}, nil
+}
+
+// lowering is the state of Model.
+type lowering struct {
+	target    *target.Target
+	module    *tir.IRModule
+	code      *vmcode.Executable
+	callees   map[string]int // index of a packed function
+	constants map[string]int // index of a constant that is no tensor, by its text
+	tensors   map[*graph.Const]int
+	kernels   map[string]string // name of a kernel by its structure
+	names     map[string]bool   // of functions
+}
+
+// callee returns the index of a packed function.
+func (l *lowering) callee(name string) int {
+	at, ok := l.callees[name]
+	if !ok {
+		at = len(l.code.Functions)
+		l.callees[name] = at
+		l.code.Functions = append(l.code.Functions, vmcode.Function{Kind: vmcode.Packed, Name: name})
+	}
+	return at
+}
+
+// constant returns an operand for a constant that is no tensor.
+func (l *lowering) constant(c vmcode.Constant) vmcode.Operand {
+	key := fmt.Sprint(c.Kind, c.DType, c.Shape, c.Text, c.Int, c.Float)
+	at, ok := l.constants[key]
+	if !ok {
+		at = len(l.code.Constants)
+		l.constants[key] = at
+		l.code.Constants = append(l.code.Constants, c)
+	}
+	return vmcode.Operand{Kind: vmcode.InConstant, Value: int64(at)}
+}
+
+func (l *lowering) shape(dims ...int64) vmcode.Operand {
+	return l.constant(vmcode.Constant{Kind: vmcode.ShapeConstant, Shape: dims})
+}
+
+func (l *lowering) dtype(t tir.Type) vmcode.Operand {
+	return l.constant(vmcode.Constant{Kind: vmcode.DTypeConstant, DType: t})
+}
+
+func (l *lowering) text(s string) vmcode.Operand {
+	return l.constant(vmcode.Constant{Kind: vmcode.StringConstant, Text: s})
+}
+
+// tensor returns an operand for a constant tensor.
+func (l *lowering) tensor(v *graph.Value, of *graph.Const) vmcode.Operand {
+	at, ok := l.tensors[of]
+	if !ok {
+		shape, _ := v.StaticShape()
+		at = len(l.code.Constants)
+		l.tensors[of] = at
+		c := vmcode.Constant{Kind: vmcode.TensorConstant}
+		c.Tensor.DType, c.Tensor.Shape, c.Tensor.Data = v.DType, shape, of.Data
+		l.code.Constants = append(l.code.Constants, c)
+	}
+	return vmcode.Operand{Kind: vmcode.InConstant, Value: int64(at)}
+}
+
+func number(n int64) vmcode.Operand { return vmcode.Operand{Kind: vmcode.Immediate, Value: n} }
+
+func register(r vmcode.Register) vmcode.Operand {
+	return vmcode.Operand{Kind: vmcode.InRegister, Value: int64(r)}
+}

@@ -1,0 +1,234 @@
+package lower
+
+import (
+	"fmt"
+	"strings"
+
+	"tvmgo/blob/vmcode"
+	"tvmgo/graph"
+	"tvmgo/te"
+	"tvmgo/te/ops"
+	"tvmgo/tir"
+)
+
+// run emits the instructions of steps. Registers of values that no later step reads are cleared, so that their memory is
+// free.
+func (f *function) run(steps []*step, results []*graph.Value) error {
+	last := map[*graph.Value]int{}
+	for i, s := range steps {
+		for _, v := range s.reads {
+			last[v] = i
+		}
+		for _, v := range s.wants {
+			last[v] = max(last[v], i)
+		}
+	}
+	for _, v := range results {
+		last[v] = len(steps)
+	}
+	here := map[*graph.Value]bool{}
+	for i, s := range steps {
+		if err := f.step(s); err != nil {
+			if s.node.Source != "" {
+				return fmt.Errorf("%s: %w", s.node.Source, err)
+			}
+			return fmt.Errorf("operator %s: %w", s.node.Op.Name, err)
+		}
+		for _, v := range s.wants {
+			here[v] = true
+		}
+		for _, v := range append(append([]*graph.Value{}, s.reads...), s.wants...) {
+			if r, ok := f.regs[v]; ok && here[v] && last[v] == i {
+				here[v] = false
+				f.emitTo(r, f.callee("vm.builtin.null_value"))
+			}
+		}
+	}
+	return nil
+}
+
+func (f *function) step(s *step) error {
+	switch s.node.Op.Control {
+	case graph.Elements:
+		return f.elements(s.node)
+	case graph.If:
+		return f.conditional(s)
+	case graph.Loop:
+		return f.loop(s)
+	}
+	if s.node.Op.View && len(s.reads) == 1 && len(s.wants) == 1 {
+		return f.view(s.reads[0], s.wants[0])
+	}
+	return f.kernel(s)
+}
+
+// view emits a tensor that shares the memory of another one.
+func (f *function) view(of, v *graph.Value) error {
+	x, err := f.operand(of)
+	if err != nil {
+		return err
+	}
+	shape, err := f.shapeOf(v.Shape)
+	if err != nil {
+		return err
+	}
+	f.regs[v] = f.emit("vm.builtin.reshape", x, shape)
+	return nil
+}
+
+// elements emits the read of integers on the host.
+func (f *function) elements(n *graph.Node) error {
+	v, out := n.Inputs[0], n.Outputs[0]
+	x, err := f.integers(v)
+	if err != nil {
+		return err
+	}
+	var sizes []tir.Expr
+	for _, e := range out.Elements() {
+		sizes = append(sizes, variables(e)[0])
+	}
+	own, err := f.operand(v)
+	if err != nil {
+		return err
+	}
+	f.regs[out] = f.emit("vm.builtin.copy", own)
+	return f.match(register(f.emit("vm.builtin.tensor_to_shape", x)), sizes, "")
+}
+
+// integers returns an operand with the elements of a value in the form that tensor_to_shape reads: one dimension of int64.
+func (f *function) integers(v *graph.Value) (vmcode.Operand, error) {
+	x, err := f.operand(v)
+	if err != nil || v.DType == tir.Int64 && len(v.Shape) == 1 {
+		return x, err
+	}
+	flat := &graph.Value{DType: tir.Int64, Shape: v.Shape}
+	if len(v.Shape) != 1 {
+		flat.Shape = []tir.Expr{tir.I32(1)}
+	}
+	p := te.Placeholder(v.Shape, v.DType, "p0")
+	cast := te.Compute(flat.Shape, "integers", func(i ...tir.Expr) tir.Expr {
+		at := make([]tir.Expr, len(v.Shape))
+		for d := range at {
+			at[d] = i[0] // one dimension, or one element
+		}
+		return tir.NewCast(tir.Int64, p.At(at...))
+	})
+	err = f.call([]*te.Tensor{p}, []vmcode.Operand{x}, []*te.Tensor{cast}, []*graph.Value{flat}, "integers")
+	return register(f.regs[flat]), err
+}
+
+// kernel emits the call of a function that computes a node.
+func (f *function) kernel(s *step) error {
+	ins := make([]*te.Tensor, len(s.node.Inputs))
+	byValue := map[*graph.Value]*te.Tensor{}
+	for i, v := range s.node.Inputs {
+		if v == nil {
+			continue
+		}
+		if byValue[v] == nil {
+			byValue[v] = te.Placeholder(v.Shape, v.DType, fmt.Sprintf("p%d", len(byValue)))
+		}
+		ins[i] = byValue[v]
+	}
+	outs, err := s.node.Tensors(ins)
+	if err != nil {
+		return err
+	}
+	var results []*te.Tensor
+	for i, v := range s.node.Outputs {
+		if v != nil && contains(s.wants, v) {
+			results = append(results, outs[i])
+		}
+	}
+	args, err := f.operands(s.reads)
+	if err != nil {
+		return err
+	}
+	var reads []*te.Tensor
+	for _, v := range s.reads {
+		reads = append(reads, byValue[v])
+	}
+	return f.call(reads, args, results, s.wants, s.node.Op.Name)
+}
+
+// call allocates results and emits the call of a kernel that computes them.
+func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Tensor, values []*graph.Value,
+	name string) error {
+	// A tensor that is a result twice, or an operand, is copied: every argument is one tensor.
+	for i, t := range outs {
+		if contains(reads, t) || contains(outs[:i], t) {
+			outs[i] = te.Compute(t.ProducerShape(), "copied", func(i ...tir.Expr) tir.Expr { return t.At(i...) })
+		}
+	}
+	s, err := ops.Schedule(f.target, outs...)
+	if err != nil {
+		return err
+	}
+	var params []any
+	d := dag{seen: map[*te.Tensor]bool{}}
+	for _, t := range outs {
+		d.visit(t)
+	}
+	bare := map[*tir.Var]bool{} // sizes that are dimensions of an argument
+	for _, t := range append(append([]*te.Tensor{}, reads...), outs...) {
+		params = append(params, t)
+		for _, e := range t.ProducerShape() {
+			if v, ok := e.(*tir.Var); ok {
+				bare[v] = true
+			}
+		}
+	}
+	var scalars []tir.Expr
+	for _, v := range d.vars() {
+		if !bare[v] {
+			params = append(params, v)
+			scalars = append(scalars, v)
+		}
+	}
+	m, err := te.Lower(s, params, kernelName(name))
+	if err != nil {
+		return err
+	}
+	if len(m.Funcs) != 1 {
+		return fmt.Errorf("the kernel has %d functions: want 1", len(m.Funcs))
+	}
+	callee := f.callee(f.addKernel(m.Funcs[0], false))
+	args = append([]vmcode.Operand{}, args...)
+	for _, v := range values {
+		r, err := f.allocate(v)
+		if err != nil {
+			return err
+		}
+		args = append(args, register(r))
+	}
+	if len(scalars) == 0 {
+		f.emitTo(vmcode.Void, callee, args...)
+		return nil
+	}
+	shape, err := f.shapeOf(scalars)
+	if err != nil {
+		return err
+	}
+	args = append([]vmcode.Operand{{Kind: vmcode.OfFunction, Value: int64(callee)}}, args...)
+	f.emitTo(vmcode.Void, f.callee("vm.builtin.call_tir_dyn"), append(args, shape)...)
+	return nil
+}
+
+// kernelName makes a name that C accepts.
+func kernelName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+// nodes emits what computes the results of a function.
+func (f *function) nodes(g *graph.Function) error {
+	steps, err := f.steps(g, &needs{values: map[*graph.Value]bool{}, vars: map[*tir.Var]bool{}})
+	if err != nil {
+		return err
+	}
+	return f.run(steps, g.Results)
+}

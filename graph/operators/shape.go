@@ -1,0 +1,436 @@
+package operators
+
+import (
+	"math"
+
+	"tvmgo/graph"
+	"tvmgo/te"
+	"tvmgo/te/ops"
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+func simplify(e tir.Expr) tir.Expr { return arith.NewAnalyzer().Simplify(e) }
+
+// listOf makes a tensor of one dimension from expressions.
+func listOf(t tir.Type, values []tir.Expr, name string) *te.Tensor {
+	return te.Compute(te.Dims(int32(len(values))), name, func(i ...tir.Expr) tir.Expr {
+		out := tir.Const(t, 0)
+		for k := len(values) - 1; k >= 0; k-- {
+			v := tir.NewCast(t, values[k])
+			if k == len(values)-1 {
+				out = v
+			} else {
+				out = tir.NewSelect(tir.EQ(i[0], tir.I32(int32(k))), v, out)
+			}
+		}
+		return out
+	})
+}
+
+func view(op *graph.Op) *graph.Op {
+	op.View = true
+	return op
+}
+
+func init() {
+	register(
+		with("shape", 1, 1, func(c *graph.Call) *te.Tensor {
+			r := c.Rank(0)
+			start, end := clampAxis(c.Int("start"), r), r
+			if e := c.Int("end"); e != math.MaxInt64 {
+				end = clampAxis(e, r)
+			}
+			return listOf(tir.Int64, c.Shape(0)[start:max(start, end)], c.Name)
+		}, integer("start", 0), integer("end", math.MaxInt64)),
+		simple("size", 1, func(c *graph.Call) *te.Tensor {
+			n := tir.Expr(tir.I64(1))
+			for _, d := range c.Shape(0) {
+				n = tir.Mul(n, tir.NewCast(tir.Int64, d))
+			}
+			return te.Compute(nil, c.Name, func(...tir.Expr) tir.Expr { return n })
+		}),
+		view(with("reshape", 2, 2, reshape, integer("allowzero", 0))),
+		view(with("flatten", 1, 1, flatten, integer("axis", 1))),
+		view(with("squeeze", 1, 2, squeeze)),
+		view(with("unsqueeze", 2, 2, unsqueeze)),
+		with("transpose", 1, 1, transpose, integers("perm")),
+		with("concat", 1, -1, func(c *graph.Call) *te.Tensor {
+			return ops.Concat(c.Name, axisOf(c, c.Int("axis"), c.Rank(0)), c.All()...)
+		}, integer("axis", 0)),
+		&graph.Op{Name: "split", In: [2]int{1, 2}, Out: [2]int{1, -1}, Attrs: []graph.Attr{integer("axis", 0),
+			integer("num_outputs", 0)}, Compute: split},
+		with("slice", 3, 5, slice),
+		with("expand", 2, 2, expand),
+		with("tile", 2, 2, tile),
+		with("constant_of_shape", 2, 2, func(c *graph.Call) *te.Tensor {
+			return te.Compute(c.Sizes(0), c.Name, func(...tir.Expr) tir.Expr { return scalar(c, 1) })
+		}),
+		with("range", 3, 3, rangeOf),
+	)
+}
+
+func clampAxis(a, rank int) int {
+	if a < 0 {
+		a += rank
+	}
+	return min(max(a, 0), rank)
+}
+
+// product returns the number of elements of a shape.
+func product(shape []tir.Expr) tir.Expr {
+	n := tir.Expr(tir.I32(1))
+	for _, d := range shape {
+		n = tir.Mul(n, d)
+	}
+	return simplify(n)
+}
+
+func reshape(c *graph.Call) *te.Tensor {
+	shape := append([]tir.Expr{}, c.Sizes(1)...)
+	free := -1
+	for d, n := range shape {
+		v, ok := tir.IntValue(n)
+		switch {
+		case ok && v == 0 && !c.Flag("allowzero"):
+			if d >= c.Rank(0) {
+				c.Fail("size %d of the shape is 0, and the operand has no dimension %d to copy", d, d)
+			}
+			shape[d] = c.Shape(0)[d]
+		case ok && v == -1:
+			if free >= 0 {
+				c.Fail("sizes %d and %d of the shape are both -1: want one", free, d)
+			}
+			free = d
+		case ok && v < 0:
+			c.Fail("size %d of the shape is %d", d, v)
+		}
+	}
+	return reshaped(c, shape, free)
+}
+
+// reshaped gives operand 0 a shape, in which size free follows from the others. Sizes that are only known at run time
+// are taken to fit: the call fails otherwise.
+func reshaped(c *graph.Call, shape []tir.Expr, free int) *te.Tensor {
+	if free >= 0 {
+		shape[free] = tir.I32(1)
+		rest := product(shape)
+		if v, ok := tir.IntValue(rest); ok && v == 0 {
+			shape[free] = tir.I32(0)
+		} else {
+			shape[free] = simplify(tir.FloorDiv(product(c.Shape(0)), rest))
+		}
+	}
+	have, want := product(c.Shape(0)), product(shape)
+	n, fixed := tir.IntValue(have)
+	m, alsoFixed := tir.IntValue(want)
+	if fixed && alsoFixed && n != m {
+		c.Fail("the operand has %d elements, and the shape %d", n, m)
+	}
+	x := c.In(0)
+	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
+		if fixed && n == 0 || alsoFixed && m == 0 {
+			return tir.Const(x.ProducerDType(), 0)
+		}
+		place := tir.Expr(tir.I32(0))
+		for d := range shape {
+			place = tir.Add(tir.Mul(place, shape[d]), i[d])
+		}
+		at := make([]tir.Expr, c.Rank(0))
+		for d := len(at) - 1; d >= 0; d-- {
+			at[d] = place
+			if d > 0 {
+				at[d] = tir.FloorMod(place, c.Shape(0)[d])
+				place = tir.FloorDiv(place, c.Shape(0)[d])
+			}
+			at[d] = simplify(at[d])
+		}
+		return x.At(at...)
+	})
+}
+
+func flatten(c *graph.Call) *te.Tensor {
+	axis := c.Int("axis")
+	if axis != c.Rank(0) {
+		axis = axisOf(c, axis, c.Rank(0))
+	}
+	return reshaped(c, []tir.Expr{product(c.Shape(0)[:axis]), product(c.Shape(0)[axis:])}, -1)
+}
+
+func squeeze(c *graph.Call) *te.Tensor {
+	drop := map[int]bool{}
+	if c.Has(1) {
+		for _, a := range axesOf(c, c.IntsOf(1), c.Rank(0)) {
+			drop[a] = true
+		}
+	}
+	var shape []tir.Expr
+	for d, n := range c.Shape(0) {
+		v, ok := tir.IntValue(n)
+		switch {
+		case drop[d] && ok && v != 1:
+			c.Fail("dimension %d has size %d: only dimensions of size 1 can be removed", d, v)
+		case !c.Has(1) && ok && v == 1, drop[d]:
+		default:
+			shape = append(shape, n)
+		}
+	}
+	return reshaped(c, shape, -1)
+}
+
+func unsqueeze(c *graph.Call) *te.Tensor {
+	axes := c.IntsOf(1)
+	rank := c.Rank(0) + len(axes)
+	added := map[int]bool{}
+	for _, a := range axesOf(c, axes, rank) {
+		added[a] = true
+	}
+	shape, rest := []tir.Expr{}, c.Shape(0)
+	for d := range rank {
+		if added[d] {
+			shape = append(shape, tir.I32(1))
+		} else {
+			shape, rest = append(shape, rest[0]), rest[1:]
+		}
+	}
+	return reshaped(c, shape, -1)
+}
+
+func transpose(c *graph.Call) *te.Tensor {
+	perm := c.Ints("perm")
+	if perm == nil {
+		for d := c.Rank(0) - 1; d >= 0; d-- {
+			perm = append(perm, d)
+		}
+	}
+	if len(perm) != c.Rank(0) {
+		c.Fail("perm has %d entries, and the operand %d dimensions", len(perm), c.Rank(0))
+	}
+	return ops.Transpose(c.In(0), c.Name, axesOf(c, perm, c.Rank(0))...)
+}
+
+// split divides an axis: by the sizes of operand 1, by num_outputs, or into equal parts.
+func split(c *graph.Call) []*te.Tensor {
+	axis := axisOf(c, c.Int("axis"), c.Rank(0))
+	n := c.Shape(0)[axis]
+	var sizes []tir.Expr
+	if c.Has(1) {
+		sizes = c.Sizes(1)
+	} else {
+		parts := c.Int("num_outputs")
+		if parts == 0 {
+			parts = c.Results()
+		}
+		if parts <= 0 {
+			c.Fail("the number of parts is not known: give num_outputs or the sizes")
+		}
+		count := tir.I32(int32(parts))
+		each := simplify(tir.FloorDiv(tir.Add(n, tir.I32(int32(parts-1))), count))
+		for k := range parts {
+			size := each
+			if k == parts-1 {
+				size = simplify(tir.Sub(n, tir.Mul(each, tir.I32(int32(parts-1)))))
+			}
+			sizes = append(sizes, size)
+		}
+	}
+	var outs []*te.Tensor
+	begin := tir.Expr(tir.I32(0))
+	for _, size := range sizes {
+		from := begin
+		shape := append([]tir.Expr{}, c.Shape(0)...)
+		shape[axis] = size
+		outs = append(outs, te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
+			at := append([]tir.Expr{}, i...)
+			at[axis] = tir.Add(at[axis], from)
+			return c.In(0).At(at...)
+		}))
+		begin = simplify(tir.Add(begin, size))
+	}
+	if end, ok := tir.IntValue(begin); ok {
+		if v, fixed := tir.IntValue(n); fixed && v != end {
+			c.Fail("the sizes of the parts add up to %d, and axis %d has %d", end, axis, v)
+		}
+	}
+	return outs
+}
+
+// slice has the operands data, starts, ends, axes and steps.
+func slice(c *graph.Call) *te.Tensor {
+	starts, ends := c.Sizes(1), c.Sizes(2)
+	var axes, steps []int
+	if c.Has(3) {
+		axes = axesOf(c, c.IntsOf(3), c.Rank(0))
+	} else {
+		for d := range starts {
+			axes = append(axes, d)
+		}
+	}
+	if c.Has(4) {
+		steps = c.IntsOf(4)
+	}
+	if len(starts) != len(ends) || len(axes) != len(starts) || steps != nil && len(steps) != len(starts) ||
+		len(axes) > c.Rank(0) {
+		c.Fail("%d starts, %d ends, %d axes and %d steps are given: want one of each per axis", len(starts), len(ends),
+			len(axes), len(steps))
+	}
+	shape := append([]tir.Expr{}, c.Shape(0)...)
+	first, by := make([]tir.Expr, len(shape)), make([]int, len(shape))
+	for k, d := range axes {
+		by[d] = 1
+		if steps != nil {
+			by[d] = steps[k]
+		}
+		first[d], shape[d] = sliceOf(c, c.Shape(0)[d], starts[k], ends[k], by[d])
+	}
+	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
+		at := append([]tir.Expr{}, i...)
+		for d := range at {
+			if first[d] != nil {
+				at[d] = simplify(tir.Add(first[d], tir.Mul(i[d], tir.I32(int32(by[d])))))
+			}
+		}
+		return c.In(0).At(at...)
+	})
+}
+
+// sliceOf returns the first index and the number of elements of a slice of n elements.
+func sliceOf(c *graph.Call, n, start, end tir.Expr, step int) (first, size tir.Expr) {
+	if step == 0 {
+		c.Fail("a step is 0")
+	}
+	lo, hi := tir.Expr(tir.I32(0)), n // bounds of both ends
+	if step < 0 {
+		lo, hi = tir.I32(-1), simplify(tir.Sub(n, tir.I32(1)))
+	}
+	first, last := clampIndex(start, n, tir.I32(0), hi), clampIndex(end, n, lo, hi)
+	length, by := tir.Sub(last, first), step
+	if step < 0 {
+		length, by = tir.Sub(first, last), -step
+	}
+	if by = min(by, math.MaxInt32/2); by > 1 {
+		length = tir.FloorDiv(tir.Add(length, tir.I32(int32(by-1))), tir.I32(int32(by)))
+	}
+	size = simplify(length)
+	if !arith.NewAnalyzer().Prove(tir.GE(size, tir.I32(0))) {
+		if _, isVar := size.(*tir.Var); !isVar {
+			size = simplify(tir.Max(size, tir.I32(0)))
+		}
+	}
+	return first, size
+}
+
+// clampIndex counts a negative index from the end, and limits it.
+func clampIndex(i, n, lo, hi tir.Expr) tir.Expr {
+	v, ok := tir.IntValue(i)
+	if _, fixed := tir.IntValue(n); ok && !fixed {
+		switch {
+		case v == 0:
+			return lo0(lo, i)
+		case v >= math.MaxInt32:
+			return hi
+		case v <= math.MinInt32:
+			return lo
+		}
+	}
+	if ok && v < 0 {
+		i = tir.Add(i, n)
+		if v <= math.MinInt32 {
+			i = lo
+		}
+	} else if !ok {
+		i = tir.NewSelect(tir.LT(i, tir.I32(0)), tir.Add(i, n), i)
+	}
+	return simplify(tir.Min(tir.Max(i, lo), hi))
+}
+
+// lo0 is 0: the first index, which no bound excludes.
+func lo0(lo, zero tir.Expr) tir.Expr {
+	if v, ok := tir.IntValue(lo); ok && v > 0 {
+		return lo
+	}
+	return zero
+}
+
+// expand broadcasts operand 0 to the shape of operand 1, in both directions.
+func expand(c *graph.Call) *te.Tensor { return broadcastTo(c, c.In(0), c.Sizes(1)) }
+
+func broadcastTo(c *graph.Call, x *te.Tensor, shape []tir.Expr) *te.Tensor {
+	shape = append([]tir.Expr{}, shape...)
+	own := x.ProducerShape()
+	for len(shape) < len(own) {
+		shape = append([]tir.Expr{tir.I32(1)}, shape...)
+	}
+	for k := 1; k <= len(own); k++ {
+		d, n := len(shape)-k, own[len(own)-k]
+		a, fixed := tir.IntValue(n)
+		b, wanted := tir.IntValue(shape[d])
+		switch {
+		case fixed && a == 1:
+		case wanted && b == 1, arith.ProveEqual(n, shape[d]):
+			shape[d] = n
+		case fixed && wanted:
+			c.Fail("dimension %d of the operand is %d, and that of the shape %d: want equal sizes, or 1", d, a, b)
+		}
+	}
+	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
+		at := make([]tir.Expr, len(own))
+		for d, n := range own {
+			if at[d] = i[len(i)-len(own)+d]; isOne(n) {
+				at[d] = tir.I32(0)
+			}
+		}
+		return x.At(at...)
+	})
+}
+
+func isOne(n tir.Expr) bool {
+	v, ok := tir.IntValue(n)
+	return ok && v == 1
+}
+
+func tile(c *graph.Call) *te.Tensor {
+	repeats := c.Sizes(1)
+	if len(repeats) != c.Rank(0) {
+		c.Fail("%d repeats are given, and the operand has %d dimensions", len(repeats), c.Rank(0))
+	}
+	shape := make([]tir.Expr, len(repeats))
+	for d, n := range c.Shape(0) {
+		shape[d] = simplify(tir.Mul(n, repeats[d]))
+	}
+	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
+		at := make([]tir.Expr, len(i))
+		for d, n := range c.Shape(0) {
+			at[d] = simplify(tir.FloorMod(i[d], n))
+		}
+		return c.In(0).At(at...)
+	})
+}
+
+// rangeOf has the operands start, limit and delta.
+func rangeOf(c *graph.Call) *te.Tensor {
+	start, limit, delta := c.Elems(0), c.Elems(1), c.Elems(2)
+	if len(start) != 1 || len(limit) != 1 || len(delta) != 1 {
+		c.Fail("start, limit and delta must have one element each")
+	}
+	t := c.DType(0)
+	var n tir.Expr
+	if tir.IsFloat(t) {
+		a, b, d := c.FloatOf(0), c.FloatOf(1), c.FloatOf(2)
+		n = tir.I32(int32(max(0, math.Ceil((b-a)/d))))
+	} else {
+		a, b := c.Sizes(0)[0], c.Sizes(1)[0]
+		d := c.IntOf(2)
+		if d == 0 {
+			c.Fail("delta is 0")
+		}
+		length := tir.Sub(b, a)
+		if d < 0 {
+			length, d = tir.Sub(a, b), -d
+		}
+		n = simplify(tir.Max(tir.FloorDiv(tir.Add(length, tir.I32(int32(d-1))), tir.I32(int32(d))), tir.I32(0)))
+	}
+	return te.Compute([]tir.Expr{n}, c.Name, func(i ...tir.Expr) tir.Expr {
+		return tir.Add(tir.NewCast(t, start[0]), tir.Mul(tir.NewCast(t, i[0]), tir.NewCast(t, delta[0])))
+	})
+}

@@ -50,16 +50,7 @@ func argReduce(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes
 	for _, a := range k[1:] {
 		where = tir.Add(tir.Mul(where, a.Extent), a.Var)
 	}
-	r := te.NewReducer(func(l, r []tir.Expr) []tir.Expr {
-		wins, ties := tir.NewBinary(better, l[1], r[1]), tir.EQ(l[1], r[1])
-		if a, b := isNaN(l[1]), isNaN(r[1]); a != nil {
-			wins, ties = tir.Or(wins, tir.And(a, tir.NewNot(b))), tir.Or(ties, tir.And(a, b))
-		}
-		keep := tir.Or(wins, tir.And(ties, tir.LE(l[0], r[0])))
-		return []tir.Expr{tir.NewSelect(keep, l[0], r[0]), tir.NewSelect(keep, l[1], r[1])}
-	}, func(t []tir.Type) []tir.Expr {
-		return []tir.Expr{limit(t[0], true), limit(t[1], better == tir.OpLT)}
-	})
+	r := positionReducer(better)
 	found := te.ComputeMulti(shape, name+".found", func(i ...tir.Expr) []tir.Expr {
 		at := make([]tir.Expr, len(s))
 		next, a := 0, 0
@@ -79,4 +70,19 @@ func argReduce(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes
 	})
 	out := Map(found[0], name, func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Int64, e) })
 	return by(out, &Operator{Kind: kind, Inputs: []*te.Tensor{x}, Parts: found[:1]})
+}
+
+// positionReducer reduces pairs of a position and a value to the pair with the best value, of several equal values the
+// one with the least position. NaN is better than every number.
+func positionReducer(better tir.BinaryOp) *te.Reducer {
+	return te.NewReducer(func(l, r []tir.Expr) []tir.Expr {
+		wins, ties := tir.NewBinary(better, l[1], r[1]), tir.EQ(l[1], r[1])
+		if a, b := isNaN(l[1]), isNaN(r[1]); a != nil {
+			wins, ties = tir.Or(wins, tir.And(a, tir.NewNot(b))), tir.Or(ties, tir.And(a, b))
+		}
+		keep := tir.Or(wins, tir.And(ties, tir.LE(l[0], r[0])))
+		return []tir.Expr{tir.NewSelect(keep, l[0], r[0]), tir.NewSelect(keep, l[1], r[1])}
+	}, func(t []tir.Type) []tir.Expr {
+		return []tir.Expr{limit(t[0], true), limit(t[1], better == tir.OpLT)}
+	})
 }

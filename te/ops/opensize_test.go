@@ -53,10 +53,10 @@ func (o *openCase) lowered(t *testing.T, to *target.Target, config *Config, name
 	if out.Err() != nil {
 		return nil
 	}
-	if config == nil {
-		config = must.Get(DefaultConfig(to))(t)
+	s, err := Schedule(to, out)
+	if config != nil {
+		s, err = ScheduleWith(to, config, out)
 	}
-	s, err := ScheduleWith(to, config, out)
 	require.NoError(t, err, c.name)
 	m, err := te.Lower(s, append(args, out), name)
 	require.NoError(t, err, c.name)

@@ -7,7 +7,7 @@ import (
 	"tvmgo/tir"
 )
 
-// side describes the windows along one dimension, height or width.
+// side describes the windows along one spatial dimension.
 type side struct {
 	axis                             int      // the tensor's axis
 	size                             tir.Expr // the size of the axis
@@ -17,8 +17,43 @@ type side struct {
 	out                              tir.Expr // the number of windows
 }
 
-// layouts gives the dimensions of height, width and channels.
-var layouts = map[string]struct{ h, w, c int }{"": {2, 3, 1}, "NCHW": {2, 3, 1}, "NHWC": {1, 2, 3}}
+// windowAxes are the names of the axes over the elements of a window, those of three spatial dimensions.
+var windowAxes = [3]string{"r", "p", "q"}
+
+// layouts are the orders of dimensions by the number of spatial ones: channels first, and last.
+var layouts = [4][2]string{1: {"NCW", "NWC"}, 2: {"NCHW", "NHWC"}, 3: {"NCDHW", "NDHWC"}}
+
+// layout is an order of dimensions.
+type layout struct {
+	c     int  // the dimension of channels
+	first int  // the first spatial dimension
+	last  bool // channels are last
+}
+
+// layoutOf returns the layout with a name; channels are first if there is no name.
+func layoutOf(name string, spatial int) (layout, error) {
+	switch names := layouts[spatial]; name {
+	case "", names[0]:
+		return layout{c: 1, first: 2}, nil
+	case names[1]:
+		return layout{c: spatial + 1, first: 1, last: true}, nil
+	default:
+		return layout{}, fmt.Errorf("layout %q: want %q or %q", name, names[0], names[1])
+	}
+}
+
+// spatialDims returns the number of dimensions of a tensor besides batch and channels.
+func spatialDims(name string, x *te.Tensor) (int, *te.Tensor) {
+	if bad := check(name, -1, x); bad != nil {
+		return 0, bad
+	}
+	n := len(x.ProducerShape())
+	if n < 3 || n > 5 {
+		return 0, failed(name, "tensor %s has %d dimensions: want 3 to 5, for batch, channels and 1 to 3 spatial ones",
+			x.ProducerName(), n)
+	}
+	return n - 2, nil
+}
 
 // measure checks the options, and computes the number of windows.
 func (s *side) measure(x *te.Tensor) error {

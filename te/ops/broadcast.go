@@ -99,6 +99,19 @@ func FloorMod(x, y *te.Tensor, name string) *te.Tensor {
 	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr { return divide(tir.OpFloorMod, a, b) })
 }
 
+// TruncMod is the remainder of a division that rounds towards zero, with the sign of x, as C's operator % and its
+// function fmod give it. For integers, the result is 0 where y is 0.
+func TruncMod(x, y *te.Tensor, name string) *te.Tensor {
+	return zipOf(numbers, x, y, name, func(a, b tir.Expr) tir.Expr {
+		if t := a.DType(); isNarrow(t) {
+			return tir.NewCast(t, tir.Intrin("fmod", tir.NewCast(tir.Float32, a), tir.NewCast(tir.Float32, b)))
+		} else if tir.IsFloat(t) {
+			return tir.Intrin("fmod", a, b)
+		}
+		return divide(tir.OpMod, a, b)
+	})
+}
+
 // divide avoids the integer divisions that trap: by 0, and of the least integer by -1.
 func divide(op tir.BinaryOp, a, b tir.Expr) tir.Expr {
 	t := a.DType()
@@ -112,7 +125,7 @@ func divide(op tir.BinaryOp, a, b tir.Expr) tir.Expr {
 	minus := tir.EQ(b, tir.Const(t, -1))
 	special := tir.Or(tir.EQ(b, zero), minus)
 	other := zero
-	if op != tir.OpFloorMod {
+	if op == tir.OpDiv || op == tir.OpFloorDiv {
 		other = tir.NewSelect(minus, tir.Negate(a), zero)
 	}
 	return tir.NewSelect(special, other, tir.NewBinary(op, a, tir.NewSelect(special, one, b)))
@@ -135,17 +148,6 @@ func orNaN(a, e tir.Expr) tir.Expr {
 		return tir.NewSelect(n, a, e)
 	}
 	return e
-}
-
-// Power is x to the power of y.
-func Power(x, y *te.Tensor, name string) *te.Tensor {
-	return zipOf(floats, x, y, name, func(a, b tir.Expr) tir.Expr {
-		t := a.DType()
-		if isNarrow(t) {
-			return tir.NewCast(t, tir.Intrin("pow", tir.NewCast(tir.Float32, a), tir.NewCast(tir.Float32, b)))
-		}
-		return tir.Intrin("pow", a, b)
-	})
 }
 
 // Equal is x == y, as bool.

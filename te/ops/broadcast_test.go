@@ -69,6 +69,7 @@ func broadcastCases() []opCase {
 		}),
 		"floordivide": whole(floor, floor),
 		"floormod":    whole(floorMod, floorMod),
+		"truncmod":    whole(math.Mod, math.Mod),
 	}
 	most := func(f func(a, b float64) float64) func(a, b float64) float64 {
 		return func(a, b float64) float64 {
@@ -91,6 +92,7 @@ func broadcastCases() []opCase {
 		{"divide", Divide, nil, allNumbers, tir.Void, false},
 		{"floordivide", FloorDivide, nil, allNumbers, tir.Void, false},
 		{"floormod", FloorMod, nil, allNumbers, tir.Void, false},
+		{"truncmod", TruncMod, nil, allNumbers, tir.Void, false},
 		{"minimum", Minimum, most(math.Min), allNumbers, tir.Void, false},
 		{"maximum", Maximum, most(math.Max), allNumbers, tir.Void, false},
 		{"power", Power, math.Pow, floatTypes, tir.Void, true},
@@ -164,7 +166,8 @@ func broadcastCases() []opCase {
 		for name, w := range map[string]struct {
 			make func(x, y *te.Tensor, name string) *te.Tensor
 			want []float64
-		}{"divide": {Divide, div}, "floordivide": {FloorDivide, div}, "floormod": {FloorMod, mod}} {
+		}{"divide": {Divide, div}, "floordivide": {FloorDivide, div}, "floormod": {FloorMod, mod},
+			"truncmod": {TruncMod, mod}} {
 			cases = append(cases, opCase{name: fmt.Sprintf("edge of %s of %s", name, dt), ins: []*nd{x, y},
 				want: &nd{dt, []int{4}, w.want},
 				make: func(x []*te.Tensor) *te.Tensor { return w.make(x[0], x[1], "Z") }})

@@ -49,8 +49,50 @@ func Sin(x *te.Tensor, name string) *te.Tensor { return function(x, name, "sin")
 // Cos is the cosine of an angle in radians.
 func Cos(x *te.Tensor, name string) *te.Tensor { return function(x, name, "cos") }
 
+// Tan is the tangent of an angle in radians.
+func Tan(x *te.Tensor, name string) *te.Tensor { return function(x, name, "tan") }
+
+// Asin is the inverse of the sine, from -π/2 to π/2; NaN beyond -1 … 1.
+func Asin(x *te.Tensor, name string) *te.Tensor { return function(x, name, "asin") }
+
+// Acos is the inverse of the cosine, from 0 to π; NaN beyond -1 … 1.
+func Acos(x *te.Tensor, name string) *te.Tensor { return function(x, name, "acos") }
+
+// Atan is the inverse of the tangent, from -π/2 to π/2.
+func Atan(x *te.Tensor, name string) *te.Tensor { return function(x, name, "atan") }
+
+// Sinh is the hyperbolic sine.
+func Sinh(x *te.Tensor, name string) *te.Tensor { return function(x, name, "sinh") }
+
+// Cosh is the hyperbolic cosine.
+func Cosh(x *te.Tensor, name string) *te.Tensor { return function(x, name, "cosh") }
+
 // Tanh is the hyperbolic tangent.
 func Tanh(x *te.Tensor, name string) *te.Tensor { return function(x, name, "tanh") }
+
+// Asinh is the inverse of the hyperbolic sine.
+func Asinh(x *te.Tensor, name string) *te.Tensor { return function(x, name, "asinh") }
+
+// Acosh is the inverse of the hyperbolic cosine, 0 or more; NaN below 1.
+func Acosh(x *te.Tensor, name string) *te.Tensor { return function(x, name, "acosh") }
+
+// Atanh is the inverse of the hyperbolic tangent; NaN beyond -1 … 1.
+func Atanh(x *te.Tensor, name string) *te.Tensor { return function(x, name, "atanh") }
+
+// Log1p is log(1 + x), which is accurate for small x, too.
+func Log1p(x *te.Tensor, name string) *te.Tensor { return function(x, name, "log1p") }
+
+// Expm1 is exp(x) - 1, which is accurate for small x, too.
+func Expm1(x *te.Tensor, name string) *te.Tensor {
+	return mapOf(floats, x, name, wide(func(e tir.Expr) tir.Expr {
+		t := e.DType()
+		one, half := tir.Const(t, 1), tir.Const(t, 0.5)
+		small := tir.LE(tir.Intrin("fabs", e), half)
+		// tanh(x/2)·2 / (1 - tanh(x/2)), whose operands have no rounding error that matters near 0
+		h := tir.Intrin("tanh", tir.Mul(tir.NewSelect(small, e, tir.Const(t, 0)), half))
+		return tir.NewSelect(small, tir.Div(tir.Add(h, h), tir.Sub(one, h)), tir.Sub(tir.Intrin("exp", e), one))
+	}))
+}
 
 // Erf is the error function.
 func Erf(x *te.Tensor, name string) *te.Tensor { return function(x, name, "erf") }
@@ -165,5 +207,27 @@ func Clip(x *te.Tensor, name string, least, greatest float64) *te.Tensor {
 // LogicalNot is the negation of a tensor of bool.
 func LogicalNot(x *te.Tensor, name string) *te.Tensor { return mapOf(bools, x, name, tir.NewNot) }
 
+// BitwiseNot inverts each bit of an integer.
+func BitwiseNot(x *te.Tensor, name string) *te.Tensor {
+	return mapOf(ints, x, name, func(e tir.Expr) tir.Expr { return tir.Intrin("bitwise_not", e) })
+}
+
 // IsNaN is true where a floating-point x is NaN.
 func IsNaN(x *te.Tensor, name string) *te.Tensor { return mapOf(floats, x, name, isNaN) }
+
+// IsInf is true where a floating-point x is infinite with one of the chosen signs.
+func IsInf(x *te.Tensor, name string, positive, negative bool) *te.Tensor {
+	return mapOf(floats, x, name, func(e tir.Expr) tir.Expr {
+		t := e.DType()
+		above, below := tir.EQ(e, limit(t, true)), tir.EQ(e, limit(t, false))
+		switch {
+		case positive && negative:
+			return tir.Or(above, below)
+		case positive:
+			return above
+		case negative:
+			return below
+		}
+		return tir.BoolConst(false)
+	})
+}

@@ -24,6 +24,7 @@ func elementwiseCases() []opCase {
 		input func(float64) float64
 	}
 	positive := func(v float64) float64 { return math.Abs(v) + 0.25 }
+	unit := func(v float64) float64 { return v / 3 }
 	sigmoid := func(v float64) float64 { return 1 / (1 + math.Exp(-v)) }
 	var cases []opCase
 	for _, u := range []unary{
@@ -33,7 +34,21 @@ func elementwiseCases() []opCase {
 		{"rsqrt", Rsqrt, func(v float64) float64 { return 1 / math.Sqrt(v) }, floatTypes, false, positive},
 		{"sin", Sin, math.Sin, floatTypes, false, nil},
 		{"cos", Cos, math.Cos, floatTypes, false, nil},
+		{"tan", Tan, math.Tan, floatTypes, false, unit},
+		{"asin", Asin, math.Asin, floatTypes, false, unit},
+		{"acos", Acos, math.Acos, floatTypes, false, unit},
+		{"atan", Atan, math.Atan, floatTypes, false, nil},
+		{"sinh", Sinh, math.Sinh, floatTypes, false, nil},
+		{"cosh", Cosh, math.Cosh, floatTypes, false, nil},
 		{"tanh", Tanh, math.Tanh, floatTypes, false, nil},
+		{"asinh", Asinh, math.Asinh, floatTypes, false, nil},
+		{"acosh", Acosh, math.Acosh, floatTypes, false, func(v float64) float64 { return math.Abs(v) + 1 }},
+		{"atanh", Atanh, math.Atanh, floatTypes, false, unit},
+		{"log1p", Log1p, math.Log1p, floatTypes, false, unit},
+		{"expm1", Expm1, math.Expm1, floatTypes, false, nil},
+		{"expm1 near 0", func(x *te.Tensor, n string) *te.Tensor { return Divide(Expm1(x, n+".e"), x, n) },
+			func(v float64) float64 { return math.Expm1(v) / v }, []tir.Type{tir.Float32, tir.Float64}, false,
+			func(v float64) float64 { return math.Ldexp(v+0.25, -20) }},
 		{"erf", Erf, math.Erf, floatTypes, false, nil},
 		{"sigmoid", Sigmoid, sigmoid, floatTypes, false, nil},
 		{"silu", Silu, func(v float64) float64 { return v * sigmoid(v) }, floatTypes, false, nil},
@@ -105,6 +120,11 @@ func elementwiseCases() []opCase {
 			cases = append(cases, opCase{name: fmt.Sprintf("odd %s of %s", name, dt), ins: []*nd{odd},
 				want: &nd{dt, []int{9}, w.want},
 				make: func(x []*te.Tensor) *te.Tensor { return w.make(x[0], "Y") }})
+		}
+		for _, sign := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
+			cases = append(cases, opCase{name: fmt.Sprintf("isinf of %s, %v", dt, sign), ins: []*nd{odd},
+				want: &nd{tir.Bool, []int{9}, []float64{0, truth(sign[0]), truth(sign[1]), 0, 0, 0, 0, 0, 0}},
+				make: func(x []*te.Tensor) *te.Tensor { return IsInf(x[0], "Y", sign[0], sign[1]) }})
 		}
 		cases = append(cases, opCase{name: fmt.Sprintf("isnan of %s", dt), ins: []*nd{odd},
 			want: &nd{tir.Bool, []int{9}, []float64{1, 0, 0, 0, 0, 0, 0, 0, 0}},

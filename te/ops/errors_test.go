@@ -31,6 +31,10 @@ func TestErrors(t *testing.T) {
 	}{
 		// elementwise
 		{Exp(ints, "T"), "tensor I has type int32: want floats: cast it to float16, bfloat16, float32 or float64"},
+		{Atanh(ints, "T"), "tensor I has type int32: want floats: cast it to float16, bfloat16, float32 or float64"},
+		{Mish(ints, "T"), "tensor I has type int32: want floats"},
+		{IsInf(ints, "T", true, true), "tensor I has type int32: want floats"},
+		{BitwiseNot(truths, "T"), "tensor B has type bool: want integers"},
 		{Neg(truths, "T"), "tensor B has type bool: want numbers: cast it to one of int8"},
 		{Relu(odd, "T"), "tensor O has type float8_e4m3fn: want numbers"},
 		{LogicalNot(x, "T"), "tensor X has type float32: want bool, as returned by comparisons"},
@@ -41,7 +45,12 @@ func TestErrors(t *testing.T) {
 		// broadcast
 		{Add(x, y, "T"), "dimension 1 of tensors X and Y is 4 and 5: want equal sizes, or 1"},
 		{Add(x, ints, "T"), "tensor X has type float32, and tensor I has type int32: cast one of them"},
-		{Power(ints, ints, "T"), "tensor I has type int32: want floats"},
+		{Power(truths, ints, "T"), "tensor B has type bool: want numbers"},
+		{Power(x, y, "T"), "dimension 1 of tensors X and Y is 4 and 5: want equal sizes, or 1"},
+		{TruncMod(x, ints, "T"), "tensor X has type float32, and tensor I has type int32: cast one of them"},
+		{BitwiseXor(x, x, "T"), "tensor X has type float32: want integers: cast it to one of"},
+		{LeftShift(ints, p(tir.Int8, "I8", 4), "T"), "tensor I has type int32, and tensor I8 has type int8: cast one"},
+		{PRelu(x, y, "T"), "dimension 1 of tensors X and Y is 4 and 5: want equal sizes, or 1"},
 		{Less(truths, truths, "T"), "tensor B has type bool: want numbers"},
 		{Where(x, x, x, "T"), "tensor X has type float32: want bool"},
 		{Where(truths, x, ints, "T"), "tensor X has type float32, and tensor I has type int32"},

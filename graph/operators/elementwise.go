@@ -1,13 +1,23 @@
 package operators
 
 import (
-	"math"
-
 	"tvmgo/graph"
 	"tvmgo/te"
 	"tvmgo/te/ops"
 	"tvmgo/tir"
 )
+
+// unary is an operator on one tensor, without attributes.
+func unary(name string, f func(x *te.Tensor, name string) *te.Tensor) *graph.Op {
+	return simple(name, 1, func(c *graph.Call) *te.Tensor { return f(c.In(0), c.Name) })
+}
+
+// scaled is an operator on one tensor with attributes that are floats.
+func scaled(name string, f func(c *graph.Call, x *te.Tensor) *te.Tensor, attrs ...graph.Attr) *graph.Op {
+	return with(name, 1, 1, func(c *graph.Call) *te.Tensor { return f(c, c.In(0)) }, attrs...)
+}
+
+func of(x tir.Expr, v float64) tir.Expr { return tir.Const(x.DType(), v) }
 
 // wide computes a formula of 16-bit floats in float32.
 func wide(f func(tir.Expr) tir.Expr) func(tir.Expr) tir.Expr {
@@ -19,144 +29,71 @@ func wide(f func(tir.Expr) tir.Expr) func(tir.Expr) tir.Expr {
 	}
 }
 
-// unary is an operator that applies a formula to each element.
-func unary(name string, f func(c *graph.Call, x tir.Expr) tir.Expr, attrs ...graph.Attr) *graph.Op {
-	return with(name, 1, 1, func(c *graph.Call) *te.Tensor {
-		return ops.Map(c.In(0), c.Name, wide(func(x tir.Expr) tir.Expr { return f(c, x) }))
-	}, attrs...)
-}
-
-// function is an operator that applies an intrinsic to floats.
-func function(name, intrinsic string) *graph.Op {
-	return unary(name, func(_ *graph.Call, x tir.Expr) tir.Expr { return tir.Intrin(intrinsic, x) })
-}
-
-func of(x tir.Expr, v float64) tir.Expr { return tir.Const(x.DType(), v) }
-
-func exp(x tir.Expr) tir.Expr { return tir.Intrin("exp", x) }
-
-// softplus is log(1 + exp(x)), without overflow.
-func softplus(x tir.Expr) tir.Expr {
-	return tir.Add(tir.Max(x, of(x, 0)), tir.Intrin("log1p", exp(tir.Negate(tir.Intrin("fabs", x)))))
-}
-
-func hardSigmoid(x tir.Expr, alpha, beta float64) tir.Expr {
-	return tir.Max(of(x, 0), tir.Min(of(x, 1), tir.Add(tir.Mul(of(x, alpha), x), of(x, beta))))
-}
-
-// gelu is x·Φ(x), or its approximation by tanh.
-func gelu(x tir.Expr, approximate bool) tir.Expr {
-	half := tir.Mul(of(x, 0.5), x)
-	if !approximate {
-		return tir.Mul(half, tir.Add(of(x, 1), tir.Intrin("erf", tir.Mul(x, of(x, math.Sqrt2/2)))))
-	}
-	cubic := tir.Mul(of(x, 0.044715), tir.Mul(x, tir.Mul(x, x)))
-	return tir.Mul(half, tir.Add(of(x, 1), tir.Intrin("tanh", tir.Mul(of(x, math.Sqrt(2/math.Pi)), tir.Add(x, cubic)))))
-}
-
 func init() {
-	for _, name := range []string{"exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
-		"tanh", "asinh", "acosh", "atanh", "erf", "sigmoid", "floor", "ceil"} {
-		register(function(name, name))
+	for name, f := range map[string]func(*te.Tensor, string) *te.Tensor{
+		"abs": ops.Abs, "acos": ops.Acos, "acosh": ops.Acosh, "asin": ops.Asin, "asinh": ops.Asinh, "atan": ops.Atan,
+		"atanh": ops.Atanh, "bitwise_not": ops.BitwiseNot, "ceil": ops.Ceil, "cos": ops.Cos, "cosh": ops.Cosh, "erf": ops.Erf,
+		"exp": ops.Exp, "floor": ops.Floor, "hard_swish": ops.HardSwish, "is_nan": ops.IsNaN, "log": ops.Log,
+		"mish": ops.Mish, "neg": ops.Neg, "not": ops.LogicalNot, "relu": ops.Relu, "round": ops.Round,
+		"sigmoid": ops.Sigmoid, "sign": ops.Sign, "sin": ops.Sin, "sinh": ops.Sinh, "softplus": ops.Softplus,
+		"softsign": ops.Softsign, "sqrt": ops.Sqrt, "tan": ops.Tan, "tanh": ops.Tanh,
+	} {
+		register(unary(name, f))
 	}
 	register(
-		function("round", "nearbyint"),
-		simple("neg", 1, func(c *graph.Call) *te.Tensor { return ops.Neg(c.In(0), c.Name) }),
-		simple("abs", 1, func(c *graph.Call) *te.Tensor { return ops.Abs(c.In(0), c.Name) }),
-		simple("sign", 1, func(c *graph.Call) *te.Tensor { return ops.Sign(c.In(0), c.Name) }),
-		simple("not", 1, func(c *graph.Call) *te.Tensor { return ops.LogicalNot(c.In(0), c.Name) }),
-		simple("is_nan", 1, func(c *graph.Call) *te.Tensor { return ops.IsNaN(c.In(0), c.Name) }),
-		simple("relu", 1, func(c *graph.Call) *te.Tensor { return ops.Relu(c.In(0), c.Name) }),
-		unary("bitwise_not", func(_ *graph.Call, x tir.Expr) tir.Expr { return tir.Intrin("bitwise_not", x) }),
-		unary("reciprocal", func(_ *graph.Call, x tir.Expr) tir.Expr { return tir.Div(of(x, 1), x) }),
-		with("is_inf", 1, 1, isInf, integer("detect_negative", 1), integer("detect_positive", 1)),
-		unary("leaky_relu", func(c *graph.Call, x tir.Expr) tir.Expr {
-			return tir.NewSelect(tir.LT(x, of(x, 0)), tir.Mul(x, of(x, c.Float("alpha"))), x)
-		}, float("alpha", 0.01)),
-		unary("elu", func(c *graph.Call, x tir.Expr) tir.Expr {
-			return tir.NewSelect(tir.LT(x, of(x, 0)), tir.Mul(of(x, c.Float("alpha")), tir.Sub(exp(x), of(x, 1))), x)
-		}, float("alpha", 1)),
-		unary("celu", func(c *graph.Call, x tir.Expr) tir.Expr {
-			a := of(x, c.Float("alpha"))
-			return tir.Add(tir.Max(of(x, 0), x), tir.Min(of(x, 0), tir.Mul(a, tir.Sub(exp(tir.Div(x, a)), of(x, 1)))))
-		}, float("alpha", 1)),
-		unary("selu", func(c *graph.Call, x tir.Expr) tir.Expr {
-			a := of(x, c.Float("alpha"))
-			below := tir.Sub(tir.Mul(a, exp(x)), a)
-			return tir.Mul(of(x, c.Float("gamma")), tir.NewSelect(tir.LE(x, of(x, 0)), below, x))
-		}, float("alpha", 1.67326319217681884765625), float("gamma", 1.05070102214813232421875)),
-		unary("softplus", func(_ *graph.Call, x tir.Expr) tir.Expr { return softplus(x) }),
-		unary("softsign", func(_ *graph.Call, x tir.Expr) tir.Expr {
-			return tir.Div(x, tir.Add(of(x, 1), tir.Intrin("fabs", x)))
+		unary("reciprocal", func(x *te.Tensor, name string) *te.Tensor {
+			return ops.Map(x, name, wide(func(e tir.Expr) tir.Expr { return tir.Div(of(e, 1), e) }))
 		}),
-		unary("hard_sigmoid", func(c *graph.Call, x tir.Expr) tir.Expr {
-			return hardSigmoid(x, c.Float("alpha"), c.Float("beta"))
+		scaled("is_inf", func(c *graph.Call, x *te.Tensor) *te.Tensor {
+			return ops.IsInf(x, c.Name, c.Flag("detect_positive"), c.Flag("detect_negative"))
+		}, integer("detect_negative", 1), integer("detect_positive", 1)),
+		scaled("leaky_relu", func(c *graph.Call, x *te.Tensor) *te.Tensor {
+			return ops.LeakyRelu(x, c.Name, c.Float("alpha"))
+		}, float("alpha", 0.01)),
+		scaled("elu", func(c *graph.Call, x *te.Tensor) *te.Tensor { return ops.Elu(x, c.Name, c.Float("alpha")) },
+			float("alpha", 1)),
+		scaled("celu", func(c *graph.Call, x *te.Tensor) *te.Tensor { return ops.Celu(x, c.Name, c.Float("alpha")) },
+			float("alpha", 1)),
+		scaled("selu", func(c *graph.Call, x *te.Tensor) *te.Tensor {
+			return ops.Selu(x, c.Name, c.Float("alpha"), c.Float("gamma"))
+		}, float("alpha", 1.67326319217681884765625), float("gamma", 1.05070102214813232421875)),
+		scaled("hard_sigmoid", func(c *graph.Call, x *te.Tensor) *te.Tensor {
+			return ops.HardSigmoid(x, c.Name, c.Float("alpha"), c.Float("beta"))
 		}, float("alpha", 0.2), float("beta", 0.5)),
-		unary("hard_swish", func(_ *graph.Call, x tir.Expr) tir.Expr { return tir.Mul(x, hardSigmoid(x, 1./6, 0.5)) }),
-		unary("mish", func(_ *graph.Call, x tir.Expr) tir.Expr { return tir.Mul(x, tir.Intrin("tanh", softplus(x))) }),
-		unary("thresholded_relu", func(c *graph.Call, x tir.Expr) tir.Expr {
-			return tir.NewSelect(tir.GT(x, of(x, c.Float("alpha"))), x, of(x, 0))
+		scaled("thresholded_relu", func(c *graph.Call, x *te.Tensor) *te.Tensor {
+			return ops.ThresholdedRelu(x, c.Name, c.Float("alpha"))
 		}, float("alpha", 1)),
-		unary("shrink", shrink, float("bias", 0), float("lambd", 0.5)),
-		unary("gelu", func(c *graph.Call, x tir.Expr) tir.Expr {
+		scaled("shrink", func(c *graph.Call, x *te.Tensor) *te.Tensor {
+			return ops.Shrink(x, c.Name, c.Float("lambd"), c.Float("bias"))
+		}, float("bias", 0), float("lambd", 0.5)),
+		scaled("gelu", func(c *graph.Call, x *te.Tensor) *te.Tensor {
 			switch c.Text("approximate") {
-			case "none", "tanh":
-			default:
-				c.Fail("approximate is %q: want none or tanh", c.Text("approximate"))
+			case "none":
+				return ops.Gelu(x, c.Name)
+			case "tanh":
+				return ops.GeluTanh(x, c.Name)
 			}
-			return gelu(x, c.Text("approximate") == "tanh")
+			c.Fail("approximate is %q: want none or tanh", c.Text("approximate"))
+			return nil
 		}, word("approximate", "none")),
-		unary("swish", func(c *graph.Call, x tir.Expr) tir.Expr {
-			return tir.Mul(x, tir.Intrin("sigmoid", tir.Mul(of(x, c.Float("alpha")), x)))
-		}, float("alpha", 1)),
-		with("cast", 1, 1, func(c *graph.Call) *te.Tensor { return cast(c.In(0), c.Type("to"), c.Name) }, typed("to"),
-			integer("saturate", 1)),
+		scaled("swish", func(c *graph.Call, x *te.Tensor) *te.Tensor { return ops.Swish(x, c.Name, c.Float("alpha")) },
+			float("alpha", 1)),
+		scaled("cast", func(c *graph.Call, x *te.Tensor) *te.Tensor { return cast(x, c.Type("to"), c.Name) }, typed("to"),
+			integer("saturate", 1), word("round_mode", "")),
 		with("cast_like", 2, 2, func(c *graph.Call) *te.Tensor { return cast(c.In(0), c.DType(1), c.Name) },
-			integer("saturate", 1)),
+			integer("saturate", 1), word("round_mode", "")),
 		with("clip", 1, 3, clip),
+		view(unary("identity", copied)),
 	)
-	identity := simple("identity", 1, func(c *graph.Call) *te.Tensor {
-		return te.Compute(c.Shape(0), c.Name, func(i ...tir.Expr) tir.Expr { return c.In(0).At(i...) })
-	})
-	identity.View = true
-	register(identity)
 }
 
-func isInf(c *graph.Call) *te.Tensor {
-	return ops.Map(c.In(0), c.Name, func(x tir.Expr) tir.Expr {
-		if isNarrow(x.DType()) {
-			x = tir.NewCast(tir.Float32, x)
-		}
-		is := tir.BoolConst(false)
-		if c.Flag("detect_positive") {
-			is = tir.Or(is, tir.EQ(x, of(x, math.Inf(1))))
-		}
-		if c.Flag("detect_negative") {
-			is = tir.Or(is, tir.EQ(x, of(x, math.Inf(-1))))
-		}
-		return is
-	})
+func copied(x *te.Tensor, name string) *te.Tensor {
+	return ops.Map(x, name, func(e tir.Expr) tir.Expr { return e })
 }
 
-func shrink(c *graph.Call, x tir.Expr) tir.Expr {
-	b := tir.Const(tir.Float32, c.Float("bias"))
-	l := c.Float("lambd")
-	t := x.DType()
-	if t == tir.Float64 {
-		b = of(x, c.Float("bias"))
-	}
-	y := x
-	if tir.IsInt(t) {
-		y = tir.NewCast(tir.Float32, x)
-	}
-	low := tir.NewSelect(tir.LT(y, of(y, -l)), tir.Add(y, b), of(y, 0))
-	return tir.NewCast(t, tir.NewSelect(tir.GT(y, of(y, l)), tir.Sub(y, b), low))
-}
-
-// cast converts elements: to bool by comparison with 0.
 func cast(x *te.Tensor, to tir.Type, name string) *te.Tensor {
 	if x.ProducerDType() == to {
-		return ops.Map(x, name, func(e tir.Expr) tir.Expr { return e })
+		return copied(x, name)
 	}
 	return ops.Cast(x, to, name)
 }
@@ -165,7 +102,7 @@ func cast(x *te.Tensor, to tir.Type, name string) *te.Tensor {
 func scalar(c *graph.Call, i int) tir.Expr {
 	at := make([]tir.Expr, c.Rank(i))
 	for d, n := range c.Shape(i) {
-		if v, ok := tir.IntValue(n); !ok || v != 1 {
+		if !isOne(n) {
 			c.Fail("operand %d has more than one element: want one", i)
 		}
 		at[d] = tir.I32(0)
@@ -173,6 +110,7 @@ func scalar(c *graph.Call, i int) tir.Expr {
 	return c.In(i).At(at...)
 }
 
+// clip has the operands data, min and max.
 func clip(c *graph.Call) *te.Tensor {
 	return ops.Map(c.In(0), c.Name, func(x tir.Expr) tir.Expr {
 		if c.Has(1) {

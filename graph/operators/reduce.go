@@ -71,7 +71,7 @@ func logSumExp(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor 
 	most := ops.Map(ops.Max(x, name, axes, true), name, func(e tir.Expr) tir.Expr {
 		return tir.NewSelect(tir.Intrin("isfinite", e), e, of(e, 0))
 	})
-	sum := ops.Sum(ops.Zip(x, most, name, func(a, m tir.Expr) tir.Expr { return exp(tir.Sub(a, m)) }), name, axes, keepDims)
+	sum := ops.Sum(ops.Zip(x, most, name, func(a, m tir.Expr) tir.Expr { return tir.Intrin("exp", tir.Sub(a, m)) }), name, axes, keepDims)
 	shift := most
 	if !keepDims {
 		shift = ops.Map(ops.Max(x, name, axes, false), name, func(e tir.Expr) tir.Expr {

@@ -1,0 +1,177 @@
+package operators
+
+import (
+	"slices"
+
+	"tvmgo/graph"
+	"tvmgo/te"
+	"tvmgo/te/ops"
+	"tvmgo/tir"
+)
+
+// windowAttrs are the attributes of operators that move a window over the spatial dimensions.
+func windowAttrs(more ...graph.Attr) []graph.Attr {
+	return append([]graph.Attr{integers("kernel_shape"), integers("strides"), integers("dilations"), integers("pads"),
+		word("auto_pad", "NOTSET")}, more...)
+}
+
+// window reads the attributes of a window over n spatial dimensions. sizes are those of the data.
+type window struct {
+	kernel, strides, dilations, pads []int
+}
+
+func repeat(v, n int) []int { return slices.Repeat([]int{v}, n) }
+
+func listAttr(c *graph.Call, name string, n, otherwise int) []int {
+	list := c.Ints(name)
+	if list == nil {
+		return repeat(otherwise, n)
+	}
+	if len(list) != n {
+		c.Fail("attribute %q has %d numbers: want %d", name, len(list), n)
+	}
+	return list
+}
+
+func spatial(c *graph.Call) []tir.Expr {
+	if c.Rank(0) < 3 {
+		c.Fail("the data has %d dimensions: want a batch, channels and at least one more", c.Rank(0))
+	}
+	return c.Shape(0)[2:]
+}
+
+func windowOf(c *graph.Call, kernel []int) window {
+	sizes := spatial(c)
+	n := len(sizes)
+	w := window{kernel: kernel, strides: listAttr(c, "strides", n, 1), dilations: listAttr(c, "dilations", n, 1),
+		pads: listAttr(c, "pads", 2*n, 0)}
+	if w.kernel == nil {
+		w.kernel = listAttr(c, "kernel_shape", n, 1)
+	}
+	auto := c.Text("auto_pad")
+	switch auto {
+	case "NOTSET", "":
+		return w
+	case "VALID":
+		w.pads = repeat(0, 2*n)
+		return w
+	case "SAME_UPPER", "SAME_LOWER":
+	default:
+		c.Fail("auto_pad is %q: want NOTSET, VALID, SAME_UPPER or SAME_LOWER", auto)
+	}
+	w.pads = repeat(0, 2*n)
+	for d, size := range sizes {
+		v, ok := tir.IntValue(size)
+		extent := (w.kernel[d]-1)*w.dilations[d] + 1
+		total := extent - 1 // for a stride of 1
+		if w.strides[d] != 1 {
+			if !ok {
+				c.Fail("auto_pad is %s, and the size of dimension %d is not known: give pads", auto, d+2)
+			}
+			out := (int(v) + w.strides[d] - 1) / w.strides[d]
+			total = max(0, (out-1)*w.strides[d]+extent-int(v))
+		}
+		small := total / 2
+		w.pads[d], w.pads[n+d] = small, total-small
+		if auto == "SAME_LOWER" {
+			w.pads[d], w.pads[n+d] = total-small, small
+		}
+	}
+	return w
+}
+
+func constShape(c *graph.Call, i int) []int {
+	out := make([]int, c.Rank(i))
+	for d, n := range c.Shape(i) {
+		v, ok := tir.IntValue(n)
+		if !ok {
+			c.Fail("dimension %d of operand %d is not known when the model is compiled", d, i)
+		}
+		out[d] = int(v)
+	}
+	return out
+}
+
+func conv(c *graph.Call) *te.Tensor {
+	spatial(c)
+	w := windowOf(c, constShape(c, 1)[2:])
+	options := []ops.ConvOption{ops.Strides(w.strides...), ops.Dilations(w.dilations...), ops.Pads(w.pads...),
+		ops.Groups(c.Int("group"))}
+	if c.Has(2) {
+		options = append(options, ops.Bias(c.In(2)))
+	}
+	return ops.Conv(c.In(0), c.In(1), c.Name, options...)
+}
+
+func convTranspose(c *graph.Call) *te.Tensor {
+	sizes := spatial(c)
+	n := len(sizes)
+	kernel := constShape(c, 1)[2:]
+	strides, dilations := listAttr(c, "strides", n, 1), listAttr(c, "dilations", n, 1)
+	extra := listAttr(c, "output_padding", n, 0)
+	pads := listAttr(c, "pads", 2*n, 0)
+	wanted, auto := c.Ints("output_shape"), c.Text("auto_pad")
+	if len(wanted) == n+2 {
+		wanted = wanted[2:]
+	}
+	if wanted != nil || auto == "SAME_UPPER" || auto == "SAME_LOWER" {
+		for d, size := range sizes {
+			v, ok := tir.IntValue(size)
+			if !ok {
+				c.Fail("the size of dimension %d is not known: give pads", d+2)
+			}
+			out := int(v) * strides[d]
+			if wanted != nil {
+				out = wanted[d]
+			}
+			total := strides[d]*(int(v)-1) + extra[d] + (kernel[d]-1)*dilations[d] + 1 - out
+			if total < 0 { // the result is longer than all contributions
+				extra[d], total = extra[d]-total, 0
+			}
+			pads[d], pads[n+d] = total-total/2, total/2
+			if auto == "SAME_UPPER" {
+				pads[d], pads[n+d] = total/2, total-total/2
+			}
+		}
+	}
+	options := []ops.ConvOption{ops.Strides(strides...), ops.Dilations(dilations...), ops.Pads(pads...),
+		ops.OutputPadding(extra...), ops.Groups(c.Int("group"))}
+	if c.Has(2) {
+		options = append(options, ops.Bias(c.In(2)))
+	}
+	return ops.ConvTranspose(c.In(0), c.In(1), c.Name, options...)
+}
+
+func pooling(c *graph.Call) ops.Windows {
+	w := windowOf(c, nil)
+	return ops.Windows{Kernel: w.kernel, Strides: w.strides, Dilations: w.dilations, Pads: w.pads,
+		Ceil: c.Flag("ceil_mode")}
+}
+
+func init() {
+	register(
+		with("conv", 2, 3, conv, windowAttrs(integer("group", 1))...),
+		with("conv_transpose", 2, 3, convTranspose, windowAttrs(integer("group", 1), integers("output_padding"),
+			integers("output_shape"))...),
+		with("average_pool", 1, 1, func(c *graph.Call) *te.Tensor {
+			w := pooling(c)
+			w.CountPads = c.Flag("count_include_pad")
+			return ops.AvgPool(c.In(0), c.Name, w)
+		}, windowAttrs(integer("ceil_mode", 0), integer("count_include_pad", 0))...),
+		&graph.Op{Name: "max_pool", In: count(1), Out: [2]int{1, 2}, Attrs: windowAttrs(integer("ceil_mode", 0),
+			integer("storage_order", 0)), Compute: func(c *graph.Call) []*te.Tensor {
+			if c.Results() > 1 {
+				return ops.MaxPoolIndices(c.In(0), c.Name, pooling(c), c.Flag("storage_order"))
+			}
+			return one(ops.MaxPool(c.In(0), c.Name, pooling(c)))
+		}},
+		with("lp_pool", 1, 1, func(c *graph.Call) *te.Tensor {
+			return ops.LpPool(c.In(0), c.Name, pooling(c), float64(c.Int("p")))
+		}, windowAttrs(integer("ceil_mode", 0), integer("p", 2))...),
+		simple("global_average_pool", 1, func(c *graph.Call) *te.Tensor { return ops.GlobalAvgPool(c.In(0), c.Name, "") }),
+		simple("global_max_pool", 1, func(c *graph.Call) *te.Tensor { return ops.GlobalMaxPool(c.In(0), c.Name, "") }),
+		with("global_lp_pool", 1, 1, func(c *graph.Call) *te.Tensor {
+			return ops.GlobalLpPool(c.In(0), c.Name, "", float64(c.Int("p")))
+		}, integer("p", 2)),
+	)
+}

@@ -67,12 +67,9 @@ func GroupNorm(x, gamma, beta *te.Tensor, name string, groups int, eps float64) 
 }
 
 func checkGroups(name string, x, gamma, beta *te.Tensor, groups int, eps float64) *te.Tensor {
-	if bad := check(name, -1, x); bad != nil {
+	s, bad := checkChannels(name, x)
+	if bad != nil {
 		return bad
-	}
-	s := x.ProducerShape()
-	if len(s) < 2 {
-		return failed(name, "tensor %s has %d dimensions: want 2 or more, the second for channels", x.ProducerName(), len(s))
 	}
 	if bad := checkNorm(name, x, 1, eps, nil, nil); bad != nil {
 		return bad

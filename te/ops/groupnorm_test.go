@@ -70,6 +70,7 @@ func groupnormCases() []opCase {
 	add(sample(tir.Float32, 0, 4, 3), 2, false)
 	add(sample(tir.Float32, 2, 4, 16, 17), 4, true) // of each channel alone
 	add(sample(tir.Float32, 1, 6, 40, 41), 2, true)
+	add(sample(tir.Float32, 2, 6, 3, 2, 5), 3, true)
 	return cases
 }
 

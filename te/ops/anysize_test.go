@@ -128,6 +128,25 @@ func TestAnySize(t *testing.T) {
 				return in[0].at(i[0], 2+3*i[1])
 			})
 		}, 0},
+		{"slices", OpenSlice(Slice(x, "S", Range{1, -2, ToStart, -1}), "Z", OpenRange{Axis: 0, Begin: tir.I32(-3),
+			End: tir.Sub(n, tir.I32(1))}), []*te.Tensor{x}, func(in []*nd) *nd {
+			s := in[0].shape
+			first := max(0, s[0]-3)
+			return each(tir.Float32, []int{max(0, s[0]-1-first), max(0, s[1]-1)}, func(i []int) float64 {
+				return in[0].at(first+i[0], s[1]-2-i[1])
+			})
+		}, 0},
+		{"repeats", Repeat(Tile(x, "T", tir.I32(1), m), "Z", 0, n), []*te.Tensor{x}, func(in []*nd) *nd {
+			s := in[0].shape
+			return each(tir.Float32, []int{s[0] * s[0], s[1] * s[1]}, func(i []int) float64 {
+				return in[0].at(i[0]/s[0], i[1]%s[1])
+			})
+		}, 0},
+		{"moved", Trilu(Reverse(BroadcastTo(row, "B", n, tir.I32(1)), "Y"), "Z", tir.I32(1), true), []*te.Tensor{x, row},
+			func(in []*nd) *nd {
+				s := in[0].shape
+				return each(tir.Float32, s, func(i []int) float64 { return in[1].at(s[1]-1-i[1]) * truth(i[1] > i[0]) })
+			}, 0},
 		{"take", Take(x, index, "Z", 1, Clamp), []*te.Tensor{x, index}, func(in []*nd) *nd {
 			s := in[0].shape
 			return each(tir.Float32, []int{s[0], s[0]}, func(i []int) float64 {

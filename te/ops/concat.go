@@ -2,7 +2,6 @@ package ops
 
 import (
 	"fmt"
-	"math"
 
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -104,92 +103,6 @@ func joined(name string, axis, more int, all []*te.Tensor) (int, *te.Tensor) {
 		}
 	}
 	return at, nil
-}
-
-// The ends of a range: after the last element, and, for negative steps, before the first.
-const (
-	ToEnd   = math.MaxInt
-	ToStart = math.MinInt
-)
-
-// Range selects the indices of an axis from Begin to End, excluding End, in steps of Step. As in Python, negative
-// values of Begin and End count from the end, values beyond the dimension are clipped, and Step may be negative. Step 0
-// stands for 1.
-type Range struct {
-	Axis, Begin, End, Step int
-}
-
-// Slice is a part of a tensor: the given ranges of the given axes, and all of the other axes. For an axis whose size is
-// a variable, Begin must not be negative, Step must be positive, and End must be ToEnd.
-func Slice(x *te.Tensor, name string, ranges ...Range) *te.Tensor {
-	if bad := check(name, -1, x); bad != nil {
-		return bad
-	}
-	s := x.ProducerShape()
-	shape, seen := append([]tir.Expr{}, s...), make([]bool, len(s))
-	begin, step := make([]int, len(s)), make([]int, len(s))
-	for _, r := range ranges {
-		d, bad := axisOf(name, x, r.Axis, len(s))
-		if bad != nil {
-			return bad
-		}
-		if seen[d] {
-			return failed(name, "axis %d of tensor %s is given twice", r.Axis, x.ProducerName())
-		}
-		if r.Step == 0 {
-			r.Step = 1
-		}
-		seen[d] = true
-		if r.Step > math.MaxInt32 || r.Step < -math.MaxInt32 {
-			return failed(name, "axis %d of tensor %s: the step %d does not fit into the index type", r.Axis,
-				x.ProducerName(), r.Step)
-		}
-		size, known := constSize(s[d])
-		if !known {
-			if r.Begin < 0 || r.Begin > math.MaxInt32 || r.End != ToEnd || r.Step < 0 {
-				return failed(name, "axis %d of tensor %s has %s elements: for a variable size, want Begin "+
-					">= 0, End = ToEnd and Step > 0", r.Axis, x.ProducerName(), text.Print(s[d]))
-			}
-			begin[d], step[d] = r.Begin, r.Step
-			left := tir.Max(like(s[d], 0), plus(s[d], -r.Begin))
-			shape[d] = simplified(tir.FloorDiv(plus(left, r.Step-1), like(s[d], r.Step)))
-			continue
-		}
-		var n int
-		begin[d], n = r.within(int(size))
-		step[d] = r.Step
-		shape[d] = like(s[d], n)
-	}
-	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
-		at := make([]tir.Expr, len(i))
-		for d := range i {
-			if isConst(shape[d], 0) {
-				return tir.Const(x.ProducerDType(), 0) // the axis is empty
-			}
-			if at[d] = i[d]; seen[d] {
-				at[d] = plus(tir.Mul(i[d], like(i[d], step[d])), begin[d])
-			}
-		}
-		return x.At(at...)
-	})
-	return by(out, &Operator{Kind: "slice", Inputs: []*te.Tensor{x}})
-}
-
-// within returns the first index of a range, and the number of its indices, for a dimension with size elements.
-func (r Range) within(size int) (begin, n int) {
-	// clamped limits an end of the range to an index from least to most
-	clamped := func(v, least, most int) int {
-		if v < 0 && v > ToStart {
-			v += size
-		}
-		return min(max(v, least), most)
-	}
-	if r.Step > 0 {
-		b, e := clamped(r.Begin, 0, size), clamped(r.End, 0, size)
-		return b, max(0, (e-b+r.Step-1)/r.Step)
-	}
-	b, e := clamped(r.Begin, -1, size-1), clamped(r.End, -1, size-1)
-	return b, max(0, (b-e-r.Step-1)/-r.Step)
 }
 
 // Split divides a tensor along an axis into parts of these sizes, whose sum must be the axis' size. The parts are named

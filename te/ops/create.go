@@ -5,6 +5,7 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/text"
 )
 
 // Full is a tensor with the same value in every element.
@@ -65,10 +66,7 @@ func Arange(start, stop, step float64, t tir.Type, name string) *te.Tensor {
 // OneHot adds a last dimension of depth elements to the indices: on at the index, off elsewhere, and only off if the
 // index is out of range.
 func OneHot(indices *te.Tensor, depth int, on, off float64, t tir.Type, name string) *te.Tensor {
-	if bad := check(name, -1, indices); bad != nil {
-		return bad
-	}
-	if bad := indexes.of(name, indices); bad != nil {
+	if bad := checkIndices(name, indices); bad != nil {
 		return bad
 	}
 	if depth < 0 || depth > math.MaxInt32 {
@@ -82,10 +80,51 @@ func OneHot(indices *te.Tensor, depth int, on, off float64, t tir.Type, name str
 	if bad != nil {
 		return bad
 	}
+	return oneHot(indices, tir.I32(int32(depth)), len(indices.ProducerShape()), name,
+		func(i tir.Expr) tir.Expr { return i }, yes, no)
+}
+
+// OneHotAlong adds a dimension of depth elements to the indices, at an axis of the result, which counts from its end if
+// it is negative. values is a vector of two elements: the second at the index, the first elsewhere. Negative indices
+// count from the end of the new dimension; if an index is out of range, all elements are the first value.
+func OneHotAlong(indices, values *te.Tensor, name string, depth tir.Expr, axis int) *te.Tensor {
+	if bad := checkIndices(name, indices); bad != nil {
+		return bad
+	}
+	if bad := check(name, 1, values); bad != nil {
+		return bad
+	}
+	if n := values.ProducerShape()[0]; !isConst(n, 2) {
+		return failed(name, "tensor %s has %s elements: want 2, the values elsewhere and at the index",
+			values.ProducerName(), text.Print(n))
+	}
+	at, bad := axisOf(name, indices, axis, len(indices.ProducerShape())+1)
+	if bad != nil {
+		return bad
+	}
+	if tir.IsNil(depth) {
+		return failed(name, "the depth for the indices of tensor %s is nil", indices.ProducerName())
+	}
+	n := tir.NewCast(tir.Int64, depth)
+	return oneHot(indices, depth, at, name, func(i tir.Expr) tir.Expr {
+		return tir.NewSelect(tir.LT(i, tir.I64(0)), tir.Add(i, n), i)
+	}, values.At(tir.I32(1)), values.At(tir.I32(0)))
+}
+
+func checkIndices(name string, indices *te.Tensor) *te.Tensor {
+	if bad := check(name, -1, indices); bad != nil {
+		return bad
+	}
+	return indexes.of(name, indices)
+}
+
+// oneHot adds a dimension to the indices, whose elements are yes at the resolved index, and no elsewhere.
+func oneHot(indices *te.Tensor, depth tir.Expr, at int, name string, resolve func(tir.Expr) tir.Expr,
+	yes, no tir.Expr) *te.Tensor {
 	s := indices.ProducerShape()
-	return te.Compute(append(append([]tir.Expr{}, s...), tir.I32(int32(depth))), name, func(i ...tir.Expr) tir.Expr {
-		last := len(i) - 1
-		return tir.NewSelect(tir.EQ(tir.NewCast(tir.Int64, indices.At(i[:last]...)), tir.NewCast(tir.Int64, i[last])),
-			yes, no)
+	shape := append(append(append([]tir.Expr{}, s[:at]...), depth), s[at:]...)
+	return te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		index := tir.NewCast(tir.Int64, indices.At(append(append([]tir.Expr{}, i[:at]...), i[at+1:]...)...))
+		return tir.NewSelect(tir.EQ(resolve(index), tir.NewCast(tir.Int64, i[at])), yes, no)
 	})
 }

@@ -161,14 +161,38 @@ func TestErrors(t *testing.T) {
 		{Split(x, "T", 0)[0], "axis 0 of tensor X has 3 elements, and the sizes of the 0 parts"},
 		{Slice(x, "T", Range{Axis: 4}), "axis 4 of tensor X does not exist"},
 		{Slice(x, "T", Range{Axis: 1, End: 1}, Range{Axis: -1, End: 1}), "axis -1 of tensor X is given twice"},
-		{Slice(any1, "T", Range{0, 0, ToEnd, -1}), "axis 0 of tensor V has n elements: for a variable size, want " +
-			"Begin >= 0, End = ToEnd and Step"},
-		{Slice(any1, "T", Range{0, -1, ToEnd, 1}), "axis 0 of tensor V has n elements: for a variable size, want " +
-			"Begin >= 0, End = ToEnd and Step"},
+		{OpenSlice(any1, "T", OpenRange{Axis: 1}, OpenRange{Axis: -1}), "axis -1 of tensor V is given twice"},
+		{OpenSlice(any1, "T", OpenRange{Begin: tir.F32(1)}), "an end of the range of axis 0 of tensor V has type " +
+			"float32: want int32 or int64"},
+		{OpenSlice(x, "T", OpenRange{Step: math.MinInt}), "axis 0 of tensor X: the step -9223372036854775808 does"},
+		{OpenSlice(x, "T", OpenRange{End: ints.At(n, n)}), "the size reads a tensor: want constants and variables"},
 		{Slice(x, "T", Range{0, 0, 1, math.MaxInt}), "axis 0 of tensor X: the step 9223372036854775807 does not fit " +
 			"into the index type"},
 		{Pad(x, "T", []int{1}, []int{1}), "operand 0, tensor X, has 2 dimensions: want 1"},
-		{Pad(x, "T", []int{1, 0}, []int{0, -2}), "the padding of dimension 1 is 0 and -2: want 0 or more"},
+		{Pad(none, "T", []int{0, 1}, []int{0, 0}, PadWrap()), "dimension 1 of tensor N has size 0, and padding by " +
+			"wrap of 1 and 0: want a constant size of 1 or more"},
+		{BroadcastTo(x, "T", te.Dims(2)...), "dimension 1 of tensors X and shape is 4 and 2: want equal sizes, or 1"},
+		{BroadcastTo(x, "T", te.Dims(-2)...), "the new shape of tensor X: te: placeholder shape: dimension 0: the size is"},
+		{ExpandDims(x, "T", 3), "new axis 3 of tensor X: the result has 3 dimensions: want -3 to 2"},
+		{ExpandDims(x, "T", 0, -4), "new axis -4 of tensor X is given twice"},
+		{Squeeze(x, "T", 1), "axis 1 of tensor X has size 4: want 1"},
+		{Squeeze(square, "T", 0), "axis 0 of tensor SQ has size n: want 1"},
+		{Tile(x, "T", tir.I32(2)), "operand 0, tensor X, has 2 dimensions: want 1"},
+		{Tile(x, "T", te.Dims(1, -1)...), "axis 1 of tensor X is repeated -1 times: want 0 or more"},
+		{Tile(x, "T", nil, nil), "the number of repeats of axis 0 of tensor X is nil"},
+		{Repeat(x, "T", 2, n), "axis 2 of tensor X does not exist"},
+		{Repeat(x, "T", 1, tir.F32(2)), "the number of repeats of axis 1 of tensor X has type float32: want an integer"},
+		{Reverse(x, "T", 0, 0), "axis 0 of tensor X is given twice"},
+		{ReverseSequence(x, ints, "T", 0, 1), "operand 0, tensor I, has 2 dimensions: want 1"},
+		{ReverseSequence(x, p(f, "L", 3), "T", 0, 1), "tensor L has type float32: want integers"},
+		{ReverseSequence(x, p(tir.Int32, "L", 4), "T", 0, 1), "axis 0 of tensor X has 3 elements, and there are 4 " +
+			"lengths in tensor L: want equal numbers"},
+		{ReverseSequence(x, p(tir.Int32, "L", 3), "T", 1, -1), "axis 1 of tensor X is both the batch and the time"},
+		{Trilu(p(f, "V1", 3), "T", n, true), "tensor V1 has 1 dimensions: want 2 or more"},
+		{Eye(n, m, 0, tir.Handle, "T"), "the tensor has type handle: want numbers or bool"},
+		{OneHotAlong(ints, p(f, "V2", 3), "T", n, 0), "tensor V2 has 3 elements: want 2, the values elsewhere and at"},
+		{OneHotAlong(ints, p(f, "V2", 2), "T", n, 3), "axis 3 of tensor I does not exist: it has 3 dimensions"},
+		{OneHotAlong(ints, p(f, "V2", 2), "T", nil, 0), "the depth for the indices of tensor I is nil"},
 		{Pad(x, "T", []int{1, 4}, []int{0, 0}, PadReflect()), "dimension 1 of tensor X has size 4, and padding by " +
 			"reflect of 4 and 0: want a constant size of 5 or more"},
 		{Pad(none, "T", []int{0, 1}, []int{0, 0}, PadEdge()), "dimension 1 of tensor N has size 0, and padding by " +
@@ -200,7 +224,6 @@ func TestErrors(t *testing.T) {
 		{Matmul(x, image, "T"), "tensor X has 4 columns, and tensor IM has 6 rows: want"},
 		{Transpose(x, "T", 0, 1, 2), "operand 0, tensor X, has 2 dimensions: want 3"},
 		{Transpose(x, "T", 1, 1), "axis 1 of tensor X is given twice"},
-		{Pad(x, "T", []int{0, -1}, []int{0, 0}), "the padding of dimension 1 is -1 and 0"},
 		{Pad(x, "T", []int{0, 1}, []int{0}), "2 paddings before and 1 after"},
 		{Conv2D(image, filters, "T", 0, 0), "axis 2 of tensor IM: stride 0 and dilation 1: want 1"},
 		{Relu(nil, "T"), "operand 0: te: the tensor is nil"},

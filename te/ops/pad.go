@@ -23,7 +23,11 @@ func PadEdge() PadOption { return func(p *padding) { p.mode = "edge" } }
 // PadReflect mirrors the tensor at its outermost elements, which are not repeated.
 func PadReflect() PadOption { return func(p *padding) { p.mode = "reflect" } }
 
+// PadWrap repeats the tensor periodically.
+func PadWrap() PadOption { return func(p *padding) { p.mode = "wrap" } }
+
 // Pad adds before[d] elements before dimension d and after[d] after it: zeros, unless an option says otherwise.
+// Negative numbers remove elements.
 func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *te.Tensor {
 	if bad := check(name, len(before), x); bad != nil {
 		return bad
@@ -41,10 +45,7 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 	old := x.ProducerShape()
 	shape := make([]tir.Expr, len(old))
 	for d, n := range old {
-		if before[d] < 0 || after[d] < 0 {
-			return failed(name, "the padding of dimension %d is %d and %d: want 0 or more", d, before[d], after[d])
-		}
-		if p.mode != "" && before[d]+after[d] > 0 {
+		if p.mode != "" && max(before[d], after[d]) > 0 {
 			least := 1
 			if p.mode == "reflect" {
 				least = max(before[d], after[d]) + 1
@@ -54,7 +55,10 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 					"size of %d or more", d, x.ProducerName(), text.Print(n), p.mode, before[d], after[d], least)
 			}
 		}
-		if shape[d] = plus(n, before[d]+after[d]); sizeBad(shape[d]) {
+		if shape[d] = plus(n, before[d]+after[d]); min(before[d], after[d]) < 0 {
+			shape[d] = simplified(tir.Max(like(n, 0), shape[d]))
+		}
+		if sizeBad(shape[d]) {
 			return failed(name, "dimension %d of tensor %s has size %s, and with padding of %d and %d it does not "+
 				"fit into the index type",
 				d, x.ProducerName(), text.Print(n), before[d], after[d])
@@ -65,6 +69,9 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 		return bad
 	}
 	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		if empty(shape) {
+			return value
+		}
 		var within []tir.Expr
 		at := make([]tir.Expr, len(i))
 		for d := range i {
@@ -78,6 +85,8 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 			case "reflect":
 				at[d] = tir.Max(at[d], tir.Sub(like(at[d], 0), at[d]))
 				at[d] = tir.Min(at[d], tir.Sub(tir.Mul(like(at[d], 2), last), at[d]))
+			case "wrap":
+				at[d] = tir.FloorMod(at[d], old[d])
 			default:
 				if before[d] > 0 {
 					within = append(within, tir.GE(at[d], like(at[d], 0)))
@@ -86,6 +95,9 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 					within = append(within, tir.LT(at[d], old[d]))
 				}
 			}
+		}
+		if empty(old) {
+			return value
 		}
 		return where(within, x.At(at...), value)
 	})

@@ -82,7 +82,7 @@ func (c *Call) Sizes(i int) []tir.Expr {
 	elems := c.Elems(i)
 	out := make([]tir.Expr, len(elems))
 	for k, e := range elems {
-		out[k] = toSize(e)
+		out[k] = Size(e)
 	}
 	return out
 }

@@ -123,8 +123,8 @@ func encodeInts(values []int64) []byte {
 	return data
 }
 
-// toSize returns an integer as an expression of type int32.
-func toSize(e tir.Expr) tir.Expr {
+// Size returns an integer as an expression of type int32.
+func Size(e tir.Expr) tir.Expr {
 	switch e := e.(type) {
 	case *tir.IntImm:
 		if e.Value >= math.MinInt32 && e.Value <= math.MaxInt32 {
@@ -136,20 +136,20 @@ func toSize(e tir.Expr) tir.Expr {
 		return tir.I32(math.MinInt32)
 	case *tir.Cast:
 		if e.Value.DType() == tir.Int32 || tir.IsInt(e.Value.DType()) && e.Value.DType().Bits <= e.Type.Bits {
-			return toSize(e.Value)
+			return Size(e.Value)
 		}
 	case *tir.Binary:
 		if e.DType() == tir.Int32 {
 			return e
 		}
 		if tir.IsInt(e.DType()) && !e.Op.IsComparison() && !e.Op.IsLogical() {
-			return tir.NewBinary(e.Op, toSize(e.A), toSize(e.B))
+			return tir.NewBinary(e.Op, Size(e.A), Size(e.B))
 		}
 	case *tir.Select:
-		return tir.NewSelect(e.Cond, toSize(e.Then), toSize(e.Else))
+		return tir.NewSelect(e.Cond, Size(e.Then), Size(e.Else))
 	case *tir.Call:
 		if e.Name == "if_then_else" && len(e.Args) == 3 {
-			return tir.NewSelect(e.Args[0], toSize(e.Args[1]), toSize(e.Args[2]))
+			return tir.NewSelect(e.Args[0], Size(e.Args[1]), Size(e.Args[2]))
 		}
 	}
 	if e.DType() == tir.Int32 {

@@ -137,7 +137,7 @@ func (f *Function) setResults(n *Node, ins, outs []*te.Tensor) error {
 		}
 		v.DType, v.Shape = t.ProducerDType(), nil
 		for _, s := range t.ProducerShape() {
-			s = toSize(a.Simplify(s))
+			s = Size(a.Simplify(s))
 			if c, ok := s.(*tir.IntImm); ok && c.Value < 0 {
 				return fmt.Errorf("dimension %d of result %d is %d: the operands are too small", len(v.Shape), i, c.Value)
 			}

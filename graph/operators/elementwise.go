@@ -83,6 +83,7 @@ func init() {
 		with("cast_like", 2, 2, func(c *graph.Call) *te.Tensor { return cast(c.In(0), c.DType(1), c.Name) },
 			integer("saturate", 1), word("round_mode", "")),
 		with("clip", 1, 3, clip),
+		scaled("bit_cast", func(c *graph.Call, x *te.Tensor) *te.Tensor { return bitCast(c, x, c.Type("to")) }, typed("to")),
 		view(unary("identity", copied)),
 	)
 }
@@ -120,5 +121,20 @@ func clip(c *graph.Call) *te.Tensor {
 			x = tir.NewSelect(tir.GT(x, scalar(c, 2)), scalar(c, 2), x)
 		}
 		return x
+	})
+}
+
+// bitCast gives the bits of elements another type of the same size.
+func bitCast(c *graph.Call, x *te.Tensor, to tir.Type) *te.Tensor {
+	from := x.ProducerDType()
+	if from.Bits != to.Bits {
+		c.Fail("elements of type %s have another size than %s", from, to)
+	}
+	return ops.Map(x, c.Name, func(e tir.Expr) tir.Expr {
+		switch {
+		case tir.IsBool(from), tir.IsBool(to), tir.IsInt(from) && tir.IsInt(to):
+			return tir.NewCast(to, e)
+		}
+		return tir.NewCall(tir.CallIntrinsic, to, "reinterpret", e)
 	})
 }

@@ -39,20 +39,9 @@ func fromEnd(i, n tir.Expr) tir.Expr {
 
 // oneHot has the operands indices, depth and values (off, on).
 func oneHot(c *graph.Call) *te.Tensor {
-	rank := c.Rank(0)
-	axis := axisOf(c, c.Int("axis"), rank+1)
-	depth := c.Sizes(1)[0]
-	if _, float := c.Elems(1)[0].(*tir.FloatImm); float {
-		depth = tir.I32(int32(c.FloatOf(1)))
+	depth := c.Elems(1)[0]
+	if f, ok := depth.(*tir.FloatImm); ok {
+		depth = tir.I64(int64(f.Value))
 	}
-	shape := append([]tir.Expr{}, c.Shape(0)[:axis]...)
-	shape = append(append(shape, depth), c.Shape(0)[axis:]...)
-	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
-		at := append(append([]tir.Expr{}, i[:axis]...), i[axis+1:]...)
-		index := tir.NewCast(tir.Int64, c.In(0).At(at...))
-		wide := tir.NewCast(tir.Int64, depth)
-		index = tir.NewSelect(tir.LT(index, tir.I64(0)), tir.Add(index, wide), index)
-		on := tir.EQ(index, tir.NewCast(tir.Int64, i[axis]))
-		return tir.NewSelect(on, c.In(2).At(tir.I32(1)), c.In(2).At(tir.I32(0)))
-	})
+	return ops.OneHotAlong(c.In(0), c.In(2), c.Name, graph.Size(depth), c.Int("axis"))
 }

@@ -7,30 +7,6 @@ import (
 	"tvmgo/tir"
 )
 
-// perChannel returns the element of a vector for the channel, which is dimension 1.
-func perChannel(v *te.Tensor, i []tir.Expr) tir.Expr {
-	if len(i) < 2 {
-		return v.At(tir.I32(0))
-	}
-	return v.At(i[1])
-}
-
-// batchNorm has the operands data, scale, bias, mean and variance.
-func batchNorm(c *graph.Call) *te.Tensor {
-	x, eps := c.In(0), c.Float("epsilon")
-	t := x.ProducerDType()
-	work := t
-	if isNarrow(t) {
-		work = tir.Float32
-	}
-	as := func(e tir.Expr) tir.Expr { return tir.NewCast(work, e) }
-	return te.Compute(c.Shape(0), c.Name, func(i ...tir.Expr) tir.Expr {
-		mean, variance := as(perChannel(c.In(3), i)), as(perChannel(c.In(4), i))
-		factor := tir.Div(as(perChannel(c.In(1), i)), tir.Intrin("sqrt", tir.Add(variance, tir.Const(work, eps))))
-		return tir.NewCast(t, tir.Add(tir.Mul(tir.Sub(as(x.At(i...)), mean), factor), as(perChannel(c.In(2), i))))
-	})
-}
-
 // layerNorm has the operands data, scale and bias. Its further results are the mean and the inverse of the deviation.
 func layerNorm(c *graph.Call) []*te.Tensor {
 	axis := axisOf(c, c.Int("axis"), c.Rank(0))
@@ -57,7 +33,7 @@ func fitting(c *graph.Call, i, axis int) *te.Tensor {
 	if !c.Has(i) || sameShape(c.Shape(i), c.Shape(0)[axis:]) {
 		return c.In(i)
 	}
-	return broadcastTo(c, c.In(i), c.Shape(0)[axis:])
+	return ops.BroadcastTo(c.In(i), c.Name, c.Shape(0)[axis:]...)
 }
 
 func sameShape(a, b []tir.Expr) bool {
@@ -76,7 +52,9 @@ func sameShape(a, b []tir.Expr) bool {
 
 func init() {
 	register(
-		with("batch_normalization", 5, 5, batchNorm, float("epsilon", 1e-5), float("momentum", 0.9)),
+		with("batch_normalization", 5, 5, func(c *graph.Call) *te.Tensor {
+			return ops.BatchNorm(c.In(0), c.In(1), c.In(2), c.In(3), c.In(4), c.Name, c.Float("epsilon"))
+		}, float("epsilon", 1e-5), float("momentum", 0.9)),
 		&graph.Op{Name: "layer_normalization", In: [2]int{2, 3}, Out: [2]int{1, 3}, Compute: layerNorm,
 			Attrs: []graph.Attr{integer("axis", -1), float("epsilon", 1e-5), integer("stash_type", 1)}},
 		with("rms_normalization", 2, 2, func(c *graph.Call) *te.Tensor {
@@ -84,11 +62,23 @@ func init() {
 			return ops.RMSNorm(c.In(0), fitting(c, 1, axis), c.Name, c.Rank(0)-axis, c.Float("epsilon"))
 		}, integer("axis", -1), float("epsilon", 1e-5), integer("stash_type", 1)),
 		with("instance_normalization", 3, 3, func(c *graph.Call) *te.Tensor {
-			channels := constShape(c, 1)[0]
-			return ops.GroupNorm(c.In(0), c.In(1), c.In(2), c.Name, channels, c.Float("epsilon"))
+			return ops.InstanceNorm(c.In(0), c.In(1), c.In(2), c.Name, c.Float("epsilon"))
 		}, float("epsilon", 1e-5)),
 		with("group_normalization", 3, 3, func(c *graph.Call) *te.Tensor {
 			return ops.GroupNorm(c.In(0), c.In(1), c.In(2), c.Name, c.Int("num_groups"), c.Float("epsilon"))
 		}, float("epsilon", 1e-5), integer("num_groups", 1), integer("stash_type", 1)),
+		with("lp_normalization", 1, 1, func(c *graph.Call) *te.Tensor {
+			return ops.LpNormalization(c.In(0), c.Name, c.Int("axis"), float64(c.Int("p")))
+		}, integer("axis", -1), integer("p", 2)),
+		with("lrn", 1, 1, func(c *graph.Call) *te.Tensor {
+			return ops.LRN(c.In(0), c.Name, c.Int("size"), c.Float("alpha"), c.Float("beta"), c.Float("bias"))
+		}, integer("size", 1), float("alpha", 1e-4), float("beta", 0.75), float("bias", 1)),
+		with("mean_variance_normalization", 1, 1, func(c *graph.Call) *te.Tensor {
+			axes := c.Ints("axes")
+			if axes == nil {
+				axes = []int{0, 2, 3}
+			}
+			return ops.MeanVarianceNorm(c.In(0), c.Name, axes, 1e-9)
+		}, integers("axes")),
 	)
 }

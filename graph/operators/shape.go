@@ -61,8 +61,29 @@ func init() {
 		&graph.Op{Name: "split", In: [2]int{1, 2}, Out: [2]int{1, -1}, Attrs: []graph.Attr{integer("axis", 0),
 			integer("num_outputs", 0)}, Compute: split},
 		with("slice", 3, 5, slice),
-		with("expand", 2, 2, expand),
-		with("tile", 2, 2, tile),
+		with("expand", 2, 2, func(c *graph.Call) *te.Tensor { return ops.BroadcastTo(c.In(0), c.Name, c.Sizes(1)...) }),
+		with("tile", 2, 2, func(c *graph.Call) *te.Tensor { return ops.Tile(c.In(0), c.Name, c.Sizes(1)...) }),
+		with("trilu", 1, 2, func(c *graph.Call) *te.Tensor {
+			k := tir.Expr(tir.I64(0))
+			if c.Has(1) {
+				k = scalar(c, 1)
+			}
+			return ops.Trilu(c.In(0), c.Name, k, c.Flag("upper"))
+		}, integer("upper", 1)),
+		with("reverse_sequence", 2, 2, func(c *graph.Call) *te.Tensor {
+			return ops.ReverseSequence(c.In(0), c.In(1), c.Name, c.Int("batch_axis"), c.Int("time_axis"))
+		}, integer("batch_axis", 1), integer("time_axis", 0)),
+		with("pad", 2, 4, pad, word("mode", "constant")),
+		with("eye_like", 1, 1, func(c *graph.Call) *te.Tensor {
+			t := c.Type("dtype")
+			if t == (tir.Type{}) {
+				t = c.DType(0)
+			}
+			return te.Compute(c.Shape(0), c.Name, func(i ...tir.Expr) tir.Expr {
+				on := tir.EQ(tir.Sub(i[1], i[0]), tir.I32(int32(c.Int("k"))))
+				return tir.NewSelect(on, tir.Const(t, 1), tir.Const(t, 0))
+			})
+		}, integer("k", 0), typed("dtype")),
 		with("constant_of_shape", 2, 2, func(c *graph.Call) *te.Tensor {
 			return te.Compute(c.Sizes(0), c.Name, func(...tir.Expr) tir.Expr { return scalar(c, 1) })
 		}),
@@ -258,153 +279,44 @@ func split(c *graph.Call) []*te.Tensor {
 // slice has the operands data, starts, ends, axes and steps.
 func slice(c *graph.Call) *te.Tensor {
 	starts, ends := c.Sizes(1), c.Sizes(2)
-	var axes, steps []int
+	axes, steps := make([]int, len(starts)), repeat(1, len(starts))
+	for d := range axes {
+		axes[d] = d
+	}
 	if c.Has(3) {
 		axes = axesOf(c, c.IntsOf(3), c.Rank(0))
-	} else {
-		for d := range starts {
-			axes = append(axes, d)
-		}
 	}
 	if c.Has(4) {
 		steps = c.IntsOf(4)
 	}
-	if len(starts) != len(ends) || len(axes) != len(starts) || steps != nil && len(steps) != len(starts) ||
-		len(axes) > c.Rank(0) {
+	if len(starts) != len(ends) || len(axes) != len(starts) || len(steps) != len(starts) {
 		c.Fail("%d starts, %d ends, %d axes and %d steps are given: want one of each per axis", len(starts), len(ends),
 			len(axes), len(steps))
 	}
-	shape := append([]tir.Expr{}, c.Shape(0)...)
-	first, by := make([]tir.Expr, len(shape)), make([]int, len(shape))
+	ranges := make([]ops.OpenRange, len(axes))
 	for k, d := range axes {
-		by[d] = 1
-		if steps != nil {
-			by[d] = steps[k]
+		if steps[k] == 0 {
+			c.Fail("step %d is 0", k)
 		}
-		first[d], shape[d] = sliceOf(c, c.Shape(0)[d], starts[k], ends[k], by[d])
+		ranges[k] = ops.OpenRange{Axis: d, Begin: bound(starts[k], steps[k]), End: bound(ends[k], -steps[k]),
+			Step: min(max(steps[k], -math.MaxInt32), math.MaxInt32)}
 	}
-	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
-		at := append([]tir.Expr{}, i...)
-		for d := range at {
-			if first[d] != nil {
-				at[d] = simplify(tir.Add(first[d], tir.Mul(i[d], tir.I32(int32(by[d])))))
-			}
-		}
-		return c.In(0).At(at...)
-	})
+	return ops.OpenSlice(c.In(0), c.Name, ranges...)
 }
 
-// sliceOf returns the first index and the number of elements of a slice of n elements.
-func sliceOf(c *graph.Call, n, start, end tir.Expr, step int) (first, size tir.Expr) {
-	if step == 0 {
-		c.Fail("a step is 0")
+// bound returns an end of a range; nil if it is the greatest integer, or the least, and lies beyond all elements on the
+// side that the direction points away from.
+func bound(e tir.Expr, direction int) tir.Expr {
+	v, ok := tir.IntValue(e)
+	if ok && (direction < 0 && v == math.MaxInt32 || direction > 0 && v == math.MinInt32) {
+		return nil
 	}
-	lo, hi := tir.Expr(tir.I32(0)), n // bounds of both ends
-	if step < 0 {
-		lo, hi = tir.I32(-1), simplify(tir.Sub(n, tir.I32(1)))
-	}
-	first, last := clampIndex(start, n, tir.I32(0), hi), clampIndex(end, n, lo, hi)
-	length, by := tir.Sub(last, first), step
-	if step < 0 {
-		length, by = tir.Sub(first, last), -step
-	}
-	if by = min(by, math.MaxInt32/2); by > 1 {
-		length = tir.FloorDiv(tir.Add(length, tir.I32(int32(by-1))), tir.I32(int32(by)))
-	}
-	size = simplify(length)
-	if !arith.NewAnalyzer().Prove(tir.GE(size, tir.I32(0))) {
-		if _, isVar := size.(*tir.Var); !isVar {
-			size = simplify(tir.Max(size, tir.I32(0)))
-		}
-	}
-	return first, size
-}
-
-// clampIndex counts a negative index from the end, and limits it.
-func clampIndex(i, n, lo, hi tir.Expr) tir.Expr {
-	v, ok := tir.IntValue(i)
-	if _, fixed := tir.IntValue(n); ok && !fixed {
-		switch {
-		case v == 0:
-			return lo0(lo, i)
-		case v >= math.MaxInt32:
-			return hi
-		case v <= math.MinInt32:
-			return lo
-		}
-	}
-	if ok && v < 0 {
-		i = tir.Add(i, n)
-		if v <= math.MinInt32 {
-			i = lo
-		}
-	} else if !ok {
-		i = tir.NewSelect(tir.LT(i, tir.I32(0)), tir.Add(i, n), i)
-	}
-	return simplify(tir.Min(tir.Max(i, lo), hi))
-}
-
-// lo0 is 0: the first index, which no bound excludes.
-func lo0(lo, zero tir.Expr) tir.Expr {
-	if v, ok := tir.IntValue(lo); ok && v > 0 {
-		return lo
-	}
-	return zero
-}
-
-// expand broadcasts operand 0 to the shape of operand 1, in both directions.
-func expand(c *graph.Call) *te.Tensor { return broadcastTo(c, c.In(0), c.Sizes(1)) }
-
-func broadcastTo(c *graph.Call, x *te.Tensor, shape []tir.Expr) *te.Tensor {
-	shape = append([]tir.Expr{}, shape...)
-	own := x.ProducerShape()
-	for len(shape) < len(own) {
-		shape = append([]tir.Expr{tir.I32(1)}, shape...)
-	}
-	for k := 1; k <= len(own); k++ {
-		d, n := len(shape)-k, own[len(own)-k]
-		a, fixed := tir.IntValue(n)
-		b, wanted := tir.IntValue(shape[d])
-		switch {
-		case fixed && a == 1:
-		case wanted && b == 1, arith.ProveEqual(n, shape[d]):
-			shape[d] = n
-		case fixed && wanted:
-			c.Fail("dimension %d of the operand is %d, and that of the shape %d: want equal sizes, or 1", d, a, b)
-		}
-	}
-	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
-		at := make([]tir.Expr, len(own))
-		for d, n := range own {
-			if at[d] = i[len(i)-len(own)+d]; isOne(n) {
-				at[d] = tir.I32(0)
-			}
-		}
-		return x.At(at...)
-	})
+	return e
 }
 
 func isOne(n tir.Expr) bool {
 	v, ok := tir.IntValue(n)
 	return ok && v == 1
-}
-
-func tile(c *graph.Call) *te.Tensor {
-	repeats := c.Sizes(1)
-	if len(repeats) != c.Rank(0) {
-		c.Fail("%d repeats are given, and the operand has %d dimensions", len(repeats), c.Rank(0))
-	}
-	shape := make([]tir.Expr, len(repeats))
-	for d, n := range c.Shape(0) {
-		shape[d] = simplify(tir.Mul(n, repeats[d]))
-	}
-	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
-		at := make([]tir.Expr, len(i))
-		for d, n := range c.Shape(0) {
-			at[d] = simplify(tir.FloorMod(i[d], n))
-		}
-		return c.In(0).At(at...)
-	})
 }
 
 // rangeOf has the operands start, limit and delta.
@@ -432,5 +344,60 @@ func rangeOf(c *graph.Call) *te.Tensor {
 	}
 	return te.Compute([]tir.Expr{n}, c.Name, func(i ...tir.Expr) tir.Expr {
 		return tir.Add(tir.NewCast(t, start[0]), tir.Mul(tir.NewCast(t, i[0]), tir.NewCast(t, delta[0])))
+	})
+}
+
+// pad has the operands data, pads (before each axis, then behind each), value and axes.
+func pad(c *graph.Call) *te.Tensor {
+	axes := make([]int, c.Rank(0))
+	for d := range axes {
+		axes[d] = d
+	}
+	if c.Has(3) {
+		axes = axesOf(c, c.IntsOf(3), c.Rank(0))
+	}
+	pads := c.IntsOf(1)
+	if len(pads) != 2*len(axes) {
+		c.Fail("%d pads are given for %d axes: want two for each", len(pads), len(axes))
+	}
+	before, after := make([]int, c.Rank(0)), make([]int, c.Rank(0))
+	for k, d := range axes {
+		before[d], after[d] = pads[k], pads[len(axes)+k]
+	}
+	switch mode := c.Text("mode"); mode {
+	case "constant":
+		if !c.Has(2) {
+			return ops.Pad(c.In(0), c.Name, before, after)
+		}
+		return padWith(c, before, after, scalar(c, 2))
+	case "edge":
+		return ops.Pad(c.In(0), c.Name, before, after, ops.PadEdge())
+	case "reflect":
+		return ops.Pad(c.In(0), c.Name, before, after, ops.PadReflect())
+	case "wrap":
+		return ops.Pad(c.In(0), c.Name, before, after, ops.PadWrap())
+	default:
+		c.Fail("mode is %q: want constant, edge, reflect or wrap", mode)
+		return nil
+	}
+}
+
+// padWith pads with an element of a tensor.
+func padWith(c *graph.Call, before, after []int, value tir.Expr) *te.Tensor {
+	shape := make([]tir.Expr, c.Rank(0))
+	for d, n := range c.Shape(0) {
+		shape[d] = simplify(tir.Add(n, tir.I32(int32(before[d]+after[d]))))
+	}
+	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
+		inside := tir.BoolConst(true)
+		at := make([]tir.Expr, len(i))
+		for d, n := range c.Shape(0) {
+			if at[d] = i[d]; before[d] == 0 && after[d] <= 0 {
+				continue
+			}
+			at[d] = simplify(tir.Sub(i[d], tir.I32(int32(before[d]))))
+			inside = tir.And(inside, tir.And(tir.GE(at[d], tir.I32(0)), tir.LT(at[d], n)))
+		}
+		return tir.Intrin("if_then_else", simplify(inside), c.In(0).At(at...), value)
 	})
 }

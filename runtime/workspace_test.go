@@ -45,7 +45,7 @@ func TestWorkspace_Tensors(t *testing.T) {
 			require.Equal(t, before.Hits+1, now.Hits)
 			require.NoError(t, again.Close())
 			freed := must.Get(runtime.TrimWorkspaces(dev))(t)
-			require.Equal(t, int64(4096), freed)
+			require.GreaterOrEqual(t, freed, int64(4096), "threads of earlier tests may have returned memory, too")
 			now = must.Get(runtime.WorkspaceMemory(dev))(t)
 			require.Equal(t, before.InUse, now.InUse)
 		} else {

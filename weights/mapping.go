@@ -1,11 +1,7 @@
 package weights
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"os"
 	"syscall"
 
@@ -33,49 +29,14 @@ func (s *Set) add(f *file) *file {
 	return f
 }
 
-// openFile maps or reads a regular file.
+// openFile maps or reads a regular file. A mapping is private and writable: a function that updates its parameters
+// changes its own copy of a page.
 func (s *Set) openFile(fsys fs.FS, name string) (*file, error) {
-	info, err := fs.Stat(fsys, name) // opening a pipe would wait
+	data, mapped, err := memory.File(fsys, name, true)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file: copy it to one", name)
-	}
-	opened, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close()
-	if info, err = opened.Stat(); err != nil {
-		return nil, err
-	}
-	size := info.Size()
-	switch {
-	case size > math.MaxInt-1<<20:
-		return nil, fmt.Errorf("%s has %d bytes, more than this process can map", name, size)
-	case size == 0:
-		return s.add(&file{name: name}), nil
-	}
-	if f, ok := opened.(*os.File); ok {
-		// Private and writable: a function that updates its parameters changes its own copy of a page.
-		data, err := memory.Map(f, size, true)
-		if err == nil {
-			return s.add(&file{name: name, data: data, mapped: true}), nil
-		}
-		if errors.Is(err, syscall.ENOMEM) {
-			return nil, fmt.Errorf("map %s (%s): %w", name, memory.Text(size), err)
-		}
-	}
-	data, err := memory.Make(size)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if _, err := io.ReadFull(opened, data); err != nil {
-		memory.Free(data)
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return s.add(&file{name: name, data: data, owned: true}), nil
+	return s.add(&file{name: name, data: data, mapped: mapped, owned: !mapped && data != nil}), nil
 }
 
 // drop releases the whole pages of a view of a mapped file; they are read again from the file when they are used again.

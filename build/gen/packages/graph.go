@@ -65,7 +65,7 @@ var (
 		{title: "C core", id: "core", paths: []string{"internal/core/..."}},
 		{title: "internal", id: "internal", paths: []string{"internal/..."}},
 		{title: "leaves", id: "leaves", paths: []string{"target/...", "blob/...", "codegen/abi", "dlpack", "include",
-			"build/include", "profile", "weights"}},
+			"build/include", "profile", "weights", "graph/onnx/file"}},
 	}
 )
 
@@ -94,6 +94,8 @@ func (g *graph) rules() []rule {
 			"a trace needs no runtime"},
 		{[]string{"weights"}, []string{"runtime/...", "target/...", "internal/core/..."},
 			"tensors are read and written without a runtime"},
+		{[]string{"graph/onnx/file"}, []string{"runtime/...", "target/...", "tir/...", "te/...", "internal/core/..."},
+			"ONNX files are read without knowing operators"},
 		{[]string{"target/..."}, []string{"runtime/...", "codegen/...", "tir/...", "te/..."},
 			"targets do not depend on devices and code generators"},
 		{[]string{"internal/value", "internal/targetvalue", "internal/datamodule", "internal/modelcall"},

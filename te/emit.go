@@ -137,6 +137,15 @@ func (l *lowering) produceExtern(n *nest) (tir.Stmt, error) {
 	if err := badOf(body); err != nil {
 		return nil, fmt.Errorf("extern operation %s: %w", n.st.op.name, err)
 	}
+	for _, f := range n.st.rewrites {
+		var err error
+		if body, err = f(body); err == nil {
+			err = badOf(body)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rewrite of extern operation %s: %w", n.st.op.name, err)
+		}
+	}
 	if callsOut(body) {
 		for _, b := range outs {
 			body = &tir.AttrStmt{Key: tir.AttrWrites, Node: b, Value: b.Data, Body: body}

@@ -43,6 +43,8 @@ type Stage struct {
 	intrin     *Intrin // computes the loops from intrinAxis on; nil: none
 	intrinAxis *tir.IterVar
 	prefetch   []prefetching
+
+	rewrites []func(tir.Stmt) (tir.Stmt, error) // of the statement of an extern operation
 }
 
 // relation describes how axes were derived: a split makes two axes from one, a fusion one from two.

@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -147,6 +148,20 @@ func TestAnySize(t *testing.T) {
 				s := in[0].shape
 				return each(tir.Float32, s, func(i []int) float64 { return in[1].at(s[1]-1-i[1]) * truth(i[1] > i[0]) })
 			}, 0},
+		{"scatter", ScatterND(x, ExpandDims(index, "K", 1), x, "Z", AddTo), []*te.Tensor{x, index}, func(in []*nd) *nd {
+			s := in[0].shape
+			want := &nd{tir.Float32, s, slices.Clone(in[0].v)}
+			eachIndex(s, func(i []int) {
+				row := int(in[1].v[i[0]])
+				if row < 0 {
+					row += s[0]
+				}
+				if row >= 0 && row < s[0] {
+					want.v[row*s[1]+i[1]] += in[0].at(i...)
+				}
+			})
+			return want
+		}, 0},
 		{"take", Take(x, index, "Z", 1, Clamp), []*te.Tensor{x, index}, func(in []*nd) *nd {
 			s := in[0].shape
 			return each(tir.Float32, []int{s[0], s[0]}, func(i []int) float64 {

@@ -209,12 +209,31 @@ func TestErrors(t *testing.T) {
 		{Take(x, p(tir.UInt64, "U", 2), "T", 0, Clamp), "tensor U has type uint64: want integers: cast it to " +
 			"int32 or int64"},
 		{Take(x, ints, "T", 2, Clamp), "axis 2 of tensor X does not exist"},
-		{Take(x, ints, "T", 0, 7), "bounds 7: want Clamp, Wrap or Zero"},
+		{Take(x, ints, "T", 0, 7), "bounds 7: want Clamp, Wrap, Zero or FromEnd"},
 		{Take(none, ints, "T", 1, Wrap), "axis 1 of tensor N has no elements to select from"},
 		{Take(odd, ints, "T", 0, Clamp), "tensor O has type float8_e4m3fn: want numbers or bool"},
 		{Gather(x, p(tir.Int32, "J", 2), "T", 0, Clamp), "tensor X has 2 dimensions, and the index tensor J has 1: " +
 			"want equal numbers"},
-		{Gather(x, p(tir.Int32, "J", 3, 5), "T", 0, Clamp), "dimension 1 of tensors X and J is 4 and 5: want equal sizes"},
+		{Gather(x, p(tir.Int32, "J", 3, 5), "T", 0, Clamp), "dimension 1 of tensors X and J is 4 and 5: want equal " +
+			"sizes, or fewer indices"},
+		{GatherND(x, p(tir.Int32, "J", 2, 3), "T", 0, Clamp), "the last dimension of tensor J has size 3: want a constant, " +
+			"at most 2 for tensor X"},
+		{GatherND(x, p(tir.Int32, "J"), "T", 0, Clamp), "0 batch dimensions of tensors X and J, which have 2 and 0"},
+		{GatherND(x, p(tir.Int32, "J", 2, 1), "T", 1, Clamp), "dimension 0 of tensors X and J is 3 and 2: want equal sizes"},
+		{GatherND(none, p(tir.Int32, "J", 2, 2), "T", 0, Clamp), "axis 1 of tensor N has no elements to select from"},
+		{ScatterElements(x, x, x, "T", 0, Assign), "tensor X has type float32: want integers"},
+		{ScatterElements(x, ints, y, "T", 0, Assign), "dimension 1 of tensors I and Y is 4 and 5: want equal sizes"},
+		{ScatterElements(x, p(tir.Int32, "J", 4, 4), p(f, "U", 4, 4), "T", 1, Assign), "dimension 0 of tensors X and J " +
+			"is 3 and 4: want no more than in the first one"},
+		{ScatterElements(truths, ints, truths, "T", 0, AddTo), "tensor B has type bool: want numbers"},
+		{ScatterElements(x, ints, x, "T", 0, 9), "reduction 9: want Assign, AddTo, MultiplyBy, Least or Greatest"},
+		{ScatterND(x, p(tir.Int32, "J", 2, 1), x, "T", Assign), "tensor X has shape [3, 4]: want [2, 4], that of the " +
+			"indices and the parts"},
+		{ScatterND(x, te.Placeholder([]tir.Expr{n}, tir.Int32, "J"), x, "T", Assign), "the last dimension of tensor J has " +
+			"size n: want a constant"},
+		{UpdateCache(x, x, nil, "T", 0, false), "axis 0 of tensor X is that of the batch: want a later one"},
+		{UpdateCache(x, p(f, "U", 2, 2), nil, "T", 1, false), "dimension 0 of tensors X and U is 3 and 2: want equal sizes"},
+		{UpdateCache(x, x, p(tir.Int32, "U", 2), "T", 1, false), "tensor U has 2 elements: want one for each of 3 in the"},
 		{OneHot(x, 3, 1, 0, f, "T"), "tensor X has type float32: want integers"},
 		{OneHot(ints, -1, 1, 0, f, "T"), "the depth for the indices of tensor I is -1: want 0 or more"},
 		{OneHot(ints, 2, 0.5, 0, tir.Int8, "T"), "value 0.5: tir: constant 0.5 is not of type int8"},

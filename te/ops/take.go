@@ -11,9 +11,10 @@ import (
 type Bounds uint8
 
 const (
-	Clamp Bounds = iota // the nearest element: the first one for negative indices
-	Wrap                // modulo the size of the axis: -1 is the last element
-	Zero                // the value 0
+	Clamp   Bounds = iota // the nearest element: the first one for negative indices
+	Wrap                  // modulo the size of the axis: -1 is the last element
+	Zero                  // the value 0
+	FromEnd               // negative indices count from the end, then as Clamp
 )
 
 // Take selects elements of x by indices along an axis: the dimensions of the indices, which are integers, replace the
@@ -34,8 +35,8 @@ func Take(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	return by(out, &Operator{Kind: "take", Inputs: []*te.Tensor{x, indices}, Attrs: at})
 }
 
-// Gather selects elements of x along an axis, each by its own index. indices has the number of dimensions of x, and its
-// sizes except along the axis; the result has the shape of indices.
+// Gather selects elements of x along an axis, each by its own index. indices has the number of dimensions of x, and,
+// except along the axis, its sizes or lesser constants; the result has the shape of indices.
 func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 	at, bad := b.check(name, x, indices, axis)
 	if bad != nil {
@@ -48,9 +49,9 @@ func Gather(x, indices *te.Tensor, name string, axis int, b Bounds) *te.Tensor {
 			len(s), indices.ProducerName(), len(shape))
 	}
 	for d := range s {
-		if d != at && !arith.ProveEqual(s[d], shape[d]) {
-			return failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes", d, x.ProducerName(),
-				indices.ProducerName(), text.Print(s[d]), text.Print(shape[d]))
+		if d != at && !arith.ProveEqual(s[d], shape[d]) && mayExceed(shape[d], s[d]) {
+			return failed(name, "dimension %d of tensors %s and %s is %s and %s: want equal sizes, or fewer indices", d,
+				x.ProducerName(), indices.ProducerName(), text.Print(s[d]), text.Print(shape[d]))
 		}
 	}
 	if bad := b.readable(name, x, at, shape); bad != nil {
@@ -66,16 +67,23 @@ func (b Bounds) check(name string, x, indices *te.Tensor, axis int) (int, *te.Te
 	if bad := check(name, -1, x, indices); bad != nil {
 		return 0, bad
 	}
-	if bad := indexes.of(name, indices); bad != nil {
+	if bad := b.checkTypes(name, x, indices); bad != nil {
 		return 0, bad
-	}
-	if bad := elements.of(name, x); bad != nil {
-		return 0, bad
-	}
-	if b > Zero {
-		return 0, failed(name, "bounds %d: want Clamp, Wrap or Zero", b)
 	}
 	return axisOf(name, x, axis, len(x.ProducerShape()))
+}
+
+func (b Bounds) checkTypes(name string, x, indices *te.Tensor) *te.Tensor {
+	if bad := indexes.of(name, indices); bad != nil {
+		return bad
+	}
+	if bad := elements.of(name, x); bad != nil {
+		return bad
+	}
+	if b > FromEnd {
+		return failed(name, "bounds %d: want Clamp, Wrap, Zero or FromEnd", b)
+	}
+	return nil
 }
 
 // readable returns nil if the axis has an element to read, if Zero needs none, or if the result has no elements.
@@ -103,20 +111,30 @@ func (b Bounds) element(x *te.Tensor, at int, before []tir.Expr, index tir.Expr,
 	if empty(shape) || isConst(n, 0) {
 		return none
 	}
+	i, conds := b.resolve(index, n)
+	return where(conds, x.At(inserted(append(append([]tir.Expr{}, before...), behind...), at, i)...), none)
+}
+
+// resolve returns the index that an index refers to in a dimension with n elements, and the conditions that there is
+// one.
+func (b Bounds) resolve(index, n tir.Expr) (i tir.Expr, conds []tir.Expr) {
 	// The comparison is in 64 bits: the types of index and size may differ.
-	i, size := tir.NewCast(tir.Int64, index), tir.NewCast(tir.Int64, n)
+	i = tir.NewCast(tir.Int64, index)
+	size := tir.NewCast(tir.Int64, n)
 	first, last := tir.I64(0), tir.Sub(size, tir.I64(1))
-	var conds []tir.Expr
 	if _, known := constSize(n); !known {
 		conds = append(conds, tir.GT(size, first))
 	}
 	switch b {
-	case Clamp:
+	case FromEnd, Clamp:
+		if b == FromEnd {
+			i = fromEnd(index, n)
+		}
 		i = tir.Max(first, tir.Min(i, last))
 	case Wrap:
 		i = tir.FloorMod(i, tir.Max(size, tir.I64(1)))
 	case Zero:
-		conds = []tir.Expr{tir.GE(i, first), tir.LT(i, size)}
+		conds = within(i, n)
 	}
-	return where(conds, x.At(append(append(append([]tir.Expr{}, before...), i), behind...)...), none)
+	return i, conds
 }

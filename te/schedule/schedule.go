@@ -113,6 +113,7 @@ func ForWith(t *target.Target, config any, outs ...*te.Tensor) (*te.Schedule, er
 		}
 	}
 	scheduleScans(s, keys)
+	scheduleExterns(s, keys)
 	return s, s.Err()
 }
 

@@ -12,12 +12,8 @@ import (
 type Call struct {
 	Name string // for the results
 
-	fn   *Function // where variables come from; nil when code is made
 	node *Node
 	in   []*te.Tensor
-	of   *evaluator
-	// wanted lists the operands whose elements were asked for.
-	wanted map[int]bool
 }
 
 // failure is the panic by which a Call ends Op.Compute.
@@ -28,6 +24,22 @@ type unknown struct{ operand int }
 
 func (u unknown) Error() string {
 	return fmt.Sprintf("the elements of operand %d are not known when the model is compiled", u.operand)
+}
+
+// open says that the elements of an operand have to be constants.
+type open struct{ operand int }
+
+func (o open) Error() string {
+	return fmt.Sprintf("the elements of operand %d are no constants", o.operand)
+}
+
+// Read reports whether an expression depends on elements that are read when the model runs, so that it may be negative;
+// others depend on sizes.
+func (c *Call) Read(e tir.Expr) bool {
+	return tir.Contains(e, func(n any) bool {
+		v, ok := n.(*tir.Var)
+		return ok && c.node.fn.root().read[v]
+	})
 }
 
 // Fail ends Compute with an error.
@@ -94,7 +106,7 @@ func (c *Call) IntsOf(i int) []int {
 	for k, e := range elems {
 		n, ok := tir.IntValue(e)
 		if !ok {
-			c.Fail("element %d of operand %d is %s, which depends on a size: want a constant", k, i, printed(e))
+			panic(failure{open{i}})
 		}
 		out[k] = int(n)
 	}
@@ -112,7 +124,7 @@ func (c *Call) FloatsOf(i int) []float64 {
 		case *tir.IntImm:
 			out[k] = float64(e.Value)
 		default:
-			c.Fail("element %d of operand %d is %s, which depends on a size: want a constant", k, i, printed(e))
+			panic(failure{open{i}})
 		}
 	}
 	return out

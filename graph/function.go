@@ -18,6 +18,7 @@ type Function struct {
 
 	symbols map[string]*tir.Var // by name
 	fresh   int                 // the number of variables that NewSymbol made
+	read    map[*tir.Var]bool   // elements that are read when the model runs
 	varying map[*tir.Var]bool   // sizes that change between iterations of a loop
 	outer   *Function           // of a body: the function whose values it may read
 	consts  map[*Value]*Value   // results of Elements nodes, by operand
@@ -46,12 +47,13 @@ type Node struct {
 	Inputs  []*Value // nil for operands that are left out
 	Outputs []*Value
 	Bodies  []*Function // of control flow; they may read values of the function around them
+	fn      *Function   // that it is in
 	Source  string      // where the model has it, for errors: `node "conv1" (Conv)`; may be empty
 }
 
 // NewFunction makes a function without nodes.
 func NewFunction(name string) *Function {
-	return &Function{Name: name, symbols: map[string]*tir.Var{}, consts: map[*Value]*Value{}}
+	return &Function{Name: name, symbols: map[string]*tir.Var{}, consts: map[*Value]*Value{}, read: map[*tir.Var]bool{}}
 }
 
 // Body makes a function for Node.Bodies, whose nodes may read values of f and use its symbols.

@@ -3,6 +3,8 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"tvmgo/te"
 	"tvmgo/tir"
@@ -41,6 +43,7 @@ func (f *Function) AddNode(n *Node, op string) ([]*Value, error) {
 }
 
 func (f *Function) infer(n *Node) error {
+	n.fn = f
 	for i, v := range n.Inputs {
 		if v != nil && len(v.Shape) > maxRank {
 			return fmt.Errorf("operand %d has %d dimensions: want at most %d", i, len(v.Shape), maxRank)
@@ -59,17 +62,20 @@ func (f *Function) infer(n *Node) error {
 				ins[i] = v.placeholder(fmt.Sprintf("p%d", i))
 			}
 		}
-		outs, err := f.compute(n, ins)
+		outs, err := n.compute(ins)
 		if u := (unknown{}); errors.As(err, &u) {
 			if err := f.readElements(n, u.operand); err != nil {
 				return err
 			}
 			continue
 		}
+		if o := (open{}); errors.As(err, &o) {
+			return fmt.Errorf("operand %d: %w", o.operand, &ElementsError{Value: n.Inputs[o.operand]})
+		}
 		if err != nil {
 			return err
 		}
-		return f.setResults(n, ins, outs)
+		return n.setResults(ins, outs)
 	}
 }
 
@@ -78,7 +84,7 @@ const maxRank = 32
 func (v *Value) placeholder(name string) *te.Tensor { return te.Placeholder(v.Shape, v.DType, name) }
 
 // compute calls the operator.
-func (f *Function) compute(n *Node, ins []*te.Tensor) (outs []*te.Tensor, err error) {
+func (n *Node) compute(ins []*te.Tensor) (outs []*te.Tensor, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -88,7 +94,7 @@ func (f *Function) compute(n *Node, ins []*te.Tensor) (outs []*te.Tensor, err er
 			panic(p)
 		}
 	}()
-	outs = n.Op.Compute(&Call{Name: n.Op.Name, fn: f, node: n, in: ins})
+	outs = n.Op.Compute(&Call{Name: n.Op.Name, node: n, in: ins})
 	for _, t := range outs {
 		if t == nil {
 			continue
@@ -102,7 +108,7 @@ func (f *Function) compute(n *Node, ins []*te.Tensor) (outs []*te.Tensor, err er
 
 // Tensors returns the tensor expressions of a node for operands that have the shapes and types of its inputs.
 func (n *Node) Tensors(ins []*te.Tensor) ([]*te.Tensor, error) {
-	outs, err := (*Function)(nil).compute(n, ins)
+	outs, err := n.compute(ins)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.what(), err)
 	}
@@ -110,7 +116,7 @@ func (n *Node) Tensors(ins []*te.Tensor) ([]*te.Tensor, error) {
 }
 
 // setResults makes the results of a node from the tensors that the operator returned.
-func (f *Function) setResults(n *Node, ins, outs []*te.Tensor) error {
+func (n *Node) setResults(ins, outs []*te.Tensor) error {
 	if n.Outputs == nil {
 		n.Outputs = make([]*Value, len(outs))
 		for i := range outs {
@@ -145,6 +151,11 @@ func (f *Function) setResults(n *Node, ins, outs []*te.Tensor) error {
 		}
 		v.elems = e.all(t, v)
 	}
+	if first := n.Inputs; n.Op.View && len(n.Outputs) == 1 && first[0].Const != nil {
+		if _, ok := n.Outputs[0].StaticShape(); ok { // the same constant with another shape
+			n.Outputs[0].Const = &Const{Data: first[0].Const.Data}
+		}
+	}
 	return nil
 }
 
@@ -164,11 +175,49 @@ func (f *Function) readElements(n *Node, operand int) error {
 }
 
 // ElementsError is the error of an operand whose elements have to be known when the model is compiled.
-type ElementsError struct{ Value *Value }
+type ElementsError struct {
+	Value *Value
+	Cause error // what the elements would avoid; nil if the operator needs them
+}
 
-// Error names the value.
+// Error names the value, and the parameters that would have to be constants.
 func (e *ElementsError) Error() string {
-	return fmt.Sprintf("the elements of %s have to be known when the model is compiled: make them constants", e.Value)
+	text := fmt.Sprintf("the elements of %s have to be known when the model is compiled", e.Value)
+	if e.Cause != nil {
+		text = fmt.Sprintf("%v; it may be possible if the elements of %s are known", e.Cause, e.Value)
+	}
+	var names []string
+	for _, p := range e.Params() {
+		names = append(names, strconv.Quote(p.Name))
+	}
+	if len(names) == 0 {
+		return text
+	}
+	return text + ": make these inputs constants: " + strings.Join(names, ", ")
+}
+
+// Unwrap returns the cause.
+func (e *ElementsError) Unwrap() error { return e.Cause }
+
+// Params returns the parameters of the function that the value is computed from.
+func (e *ElementsError) Params() []*Value {
+	var list []*Value
+	seen := map[*Value]bool{}
+	var visit func(v *Value)
+	visit = func(v *Value) {
+		if v == nil || seen[v] || v.Const != nil {
+			return
+		}
+		if seen[v] = true; v.Node == nil {
+			list = append(list, v)
+			return
+		}
+		for _, in := range v.Node.Inputs {
+			visit(in)
+		}
+	}
+	visit(e.Value)
+	return list
 }
 
 // Elements adds a node that reads the elements of a value on the host when the model runs, and returns the value with
@@ -176,11 +225,13 @@ func (e *ElementsError) Error() string {
 func (f *Function) Elements(v *Value) (*Value, error) {
 	n, ok := v.size(knownLimit)
 	if !ok || len(v.Shape) > 1 || !tir.IsInt(v.DType) {
-		return nil, &ElementsError{v}
+		return nil, &ElementsError{Value: v}
 	}
 	out := &Value{Name: v.Name, DType: v.DType, Shape: v.Shape, elems: []tir.Expr{}}
 	for range n {
-		out.elems = append(out.elems, tir.NewCast(v.DType, f.NewSymbol()))
+		element := f.NewSymbol()
+		f.root().read[element] = true
+		out.elems = append(out.elems, tir.NewCast(v.DType, element))
 	}
 	node := &Node{Op: elementsOp, Inputs: []*Value{v}, Outputs: []*Value{out}}
 	out.Node = node

@@ -22,6 +22,7 @@ type function struct {
 	heap     vmcode.Register
 	numSlots int
 	block    *block
+	plan     *plan // of the memory of the block
 	regs     map[*graph.Value]vmcode.Register
 }
 
@@ -164,21 +165,6 @@ func (f *function) operands(values []*graph.Value) ([]vmcode.Operand, error) {
 		}
 	}
 	return out, nil
-}
-
-// allocate emits the allocation of a value's tensor.
-func (f *function) allocate(v *graph.Value) (vmcode.Register, error) {
-	shape, err := f.shapeOf(v.Shape)
-	if err != nil {
-		return 0, err
-	}
-	dt := f.dtype(v.DType)
-	storage := f.emit("vm.builtin.alloc_storage", register(vmcode.Context), shape, number(deviceIndex), dt,
-		f.text("global"))
-	t := f.emit("vm.builtin.alloc_tensor", register(storage), number(0), shape, dt)
-	f.emitTo(storage, f.callee("vm.builtin.null_value"))
-	f.regs[v] = t
-	return t, nil
 }
 
 // addKernel adds a function to the program, unless an equal one is there, and returns its name.

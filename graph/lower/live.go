@@ -12,6 +12,8 @@ type step struct {
 	reads []*graph.Value // the operands that it reads, without those whose elements are part of the code
 	wants []*graph.Value // the results that are used
 	vars  []*tir.Var     // the sizes that its code depends on
+	kind  stepKind
+	same  map[*graph.Value]bool // operands of which each element of the result reads only the one at its own indices
 
 	bodies [][]*step // of control flow
 }
@@ -118,6 +120,7 @@ func (s *step) examine() error {
 		}
 	}
 	s.vars = d.vars()
+	s.classify(&d, from)
 	return nil
 }
 

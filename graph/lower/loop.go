@@ -58,7 +58,11 @@ func (f *function) loop(s *step) error {
 	if cond != nil {
 		exits = append(exits, f.condition(register(n.going), rank))
 	}
-	if err := f.inside(func() error { return f.iteration(n) }); err != nil {
+	plan := f.plan // a storage of the code around the loop would be the same in each iteration
+	f.plan = nil
+	err = f.inside(func() error { return f.iteration(n) })
+	f.plan = plan
+	if err != nil {
 		return err
 	}
 	back := f.branch(vmcode.Instruction{Op: vmcode.Goto})

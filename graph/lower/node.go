@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"tvmgo/blob/vmcode"
@@ -11,55 +12,58 @@ import (
 	"tvmgo/tir"
 )
 
-// run emits the instructions of steps. Registers of values that no later step reads are cleared, so that their memory is
-// free.
+// run emits the instructions of steps. Registers of values that no later step reads are cleared, and their memory is used
+// again.
 func (f *function) run(steps []*step, results []*graph.Value) error {
+	groups := fuse(steps, results)
 	last := map[*graph.Value]int{}
-	for i, s := range steps {
-		for _, v := range s.reads {
+	for i, g := range groups {
+		for _, v := range append(append([]*graph.Value{}, g.reads...), g.wants...) {
 			last[v] = i
-		}
-		for _, v := range s.wants {
-			last[v] = max(last[v], i)
 		}
 	}
 	for _, v := range results {
-		last[v] = len(steps)
+		last[v] = len(groups)
 	}
+	plan := f.newPlan(groups, last)
 	here := map[*graph.Value]bool{}
-	for i, s := range steps {
-		if err := f.step(s); err != nil {
-			if s.node.Source != "" {
-				return fmt.Errorf("%s: %w", s.node.Source, err)
+	for i, g := range groups {
+		if err := f.group(g); err != nil {
+			first := g.steps[0].node
+			if first.Source != "" {
+				return fmt.Errorf("%s: %w", first.Source, err)
 			}
-			return fmt.Errorf("operator %s: %w", s.node.Op.Name, err)
+			return fmt.Errorf("operator %s: %w", first.Op.Name, err)
 		}
-		for _, v := range s.wants {
+		for _, v := range g.wants {
 			here[v] = true
 		}
-		for _, v := range append(append([]*graph.Value{}, s.reads...), s.wants...) {
+		for _, v := range append(append([]*graph.Value{}, g.reads...), g.wants...) {
 			if r, ok := f.regs[v]; ok && here[v] && last[v] == i {
 				here[v] = false
 				f.emitTo(r, f.callee("vm.builtin.null_value"))
+				f.plan.release(v)
 			}
 		}
 	}
+	f.endPlan(plan)
 	return nil
 }
 
-func (f *function) step(s *step) error {
+func (f *function) group(g *group) error {
+	s := g.steps[0]
 	switch s.node.Op.Control {
 	case graph.Elements:
-		return f.elements(s.node)
+		return f.elements(s)
 	case graph.If:
 		return f.conditional(s)
 	case graph.Loop:
 		return f.loop(s)
 	}
-	if s.node.Op.View && len(s.reads) == 1 && len(s.wants) == 1 {
+	if len(g.steps) == 1 && s.node.Op.View && len(s.reads) == 1 && len(s.wants) == 1 {
 		return f.view(s.reads[0], s.wants[0])
 	}
-	return f.kernel(s)
+	return f.kernel(g)
 }
 
 // view emits a tensor that shares the memory of another one.
@@ -73,12 +77,13 @@ func (f *function) view(of, v *graph.Value) error {
 		return err
 	}
 	f.regs[v] = f.emit("vm.builtin.reshape", x, shape)
+	f.plan.share(of, v)
 	return nil
 }
 
 // elements emits the read of integers on the host.
-func (f *function) elements(n *graph.Node) error {
-	v, out := n.Inputs[0], n.Outputs[0]
+func (f *function) elements(s *step) error {
+	v, out := s.node.Inputs[0], s.node.Outputs[0]
 	x, err := f.integers(v)
 	if err != nil {
 		return err
@@ -87,11 +92,14 @@ func (f *function) elements(n *graph.Node) error {
 	for _, e := range out.Elements() {
 		sizes = append(sizes, variables(e)[0])
 	}
-	own, err := f.operand(v)
-	if err != nil {
-		return err
+	if len(s.wants) > 0 { // the tensor itself is read, too
+		own, err := f.operand(v)
+		if err != nil {
+			return err
+		}
+		f.regs[out] = f.emit("vm.builtin.copy", own)
+		f.plan.share(v, out)
 	}
-	f.regs[out] = f.emit("vm.builtin.copy", own)
 	return f.match(register(f.emit("vm.builtin.tensor_to_shape", x)), sizes, "")
 }
 
@@ -117,38 +125,65 @@ func (f *function) integers(v *graph.Value) (vmcode.Operand, error) {
 	return register(f.regs[flat]), err
 }
 
-// kernel emits the call of a function that computes a node.
-func (f *function) kernel(s *step) error {
-	ins := make([]*te.Tensor, len(s.node.Inputs))
-	byValue := map[*graph.Value]*te.Tensor{}
-	for i, v := range s.node.Inputs {
-		if v == nil {
+// kernel emits the call of a function that computes a group.
+func (f *function) kernel(g *group) error {
+	tensors := map[*graph.Value]*te.Tensor{}
+	var reads []*te.Tensor
+	var values []*graph.Value
+	for _, v := range g.reads {
+		if t := inlined(v); t != nil {
+			tensors[v] = t
 			continue
 		}
-		if byValue[v] == nil {
-			byValue[v] = te.Placeholder(v.Shape, v.DType, fmt.Sprintf("p%d", len(byValue)))
-		}
-		ins[i] = byValue[v]
+		tensors[v] = te.Placeholder(v.Shape, v.DType, fmt.Sprintf("p%d", len(reads)))
+		reads, values = append(reads, tensors[v]), append(values, v)
 	}
-	outs, err := s.node.Tensors(ins)
-	if err != nil {
-		return err
+	var name []string
+	for _, s := range g.steps {
+		ins := make([]*te.Tensor, len(s.node.Inputs))
+		for i, v := range s.node.Inputs {
+			if v == nil {
+				continue
+			}
+			if ins[i] = tensors[v]; ins[i] == nil { // only its shape is read
+				ins[i] = te.Placeholder(v.Shape, v.DType, fmt.Sprintf("shape%d", i))
+			}
+		}
+		outs, err := s.node.Tensors(ins)
+		if err != nil {
+			return err
+		}
+		for i, v := range s.node.Outputs {
+			if v != nil && contains(s.wants, v) {
+				tensors[v] = outs[i]
+			}
+		}
+		name = append(name, s.node.Op.Name)
 	}
 	var results []*te.Tensor
-	for i, v := range s.node.Outputs {
-		if v != nil && contains(s.wants, v) {
-			results = append(results, outs[i])
-		}
+	for _, v := range g.wants {
+		results = append(results, tensors[v])
 	}
-	args, err := f.operands(s.reads)
+	args, err := f.operands(values)
 	if err != nil {
 		return err
 	}
-	var reads []*te.Tensor
-	for _, v := range s.reads {
-		reads = append(reads, byValue[v])
+	return f.call(reads, args, results, g.wants, strings.Join(name, "_"))
+}
+
+// inlined returns a tensor for a constant of one element, which becomes a part of the code; nil for other values.
+func inlined(v *graph.Value) *te.Tensor {
+	if v.AsConst() == nil {
+		return nil
 	}
-	return f.call(reads, args, results, s.wants, s.node.Op.Name)
+	e := v.Elements()
+	if len(e) != 1 {
+		return nil
+	}
+	if x, ok := e[0].(*tir.FloatImm); ok && (math.IsNaN(x.Value) || math.IsInf(x.Value, 0)) {
+		return nil
+	}
+	return te.Compute(v.Shape, "constant", func(...tir.Expr) tir.Expr { return e[0] })
 }
 
 // call allocates results and emits the call of a kernel that computes them.
@@ -214,8 +249,12 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 	return nil
 }
 
+// longestName is the length at which names of kernels are cut.
+const longestName = 80
+
 // kernelName makes a name that C accepts.
 func kernelName(s string) string {
+	s = s[:min(len(s), longestName)]
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
 			return r

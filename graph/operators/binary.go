@@ -11,7 +11,10 @@ type binaryFunc func(x, y *te.Tensor, name string) *te.Tensor
 
 // binary is an operator on two tensors that are broadcast.
 func binary(name string, f binaryFunc) *graph.Op {
-	return simple(name, 2, func(c *graph.Call) *te.Tensor { return f(c.In(0), c.In(1), c.Name) })
+	return simple(name, 2, func(c *graph.Call) *te.Tensor {
+		in := aligned(c.In(0), c.In(1))
+		return f(in[0], in[1], c.Name)
+	})
 }
 
 // chain is an operator on any number of tensors that are broadcast.
@@ -23,9 +26,10 @@ func fold(c *graph.Call, f binaryFunc) *te.Tensor {
 	if c.Len() == 1 {
 		return copied(c.In(0), c.Name)
 	}
-	out := c.In(0)
-	for i := 1; i < c.Len(); i++ {
-		out = f(out, c.In(i), c.Name)
+	in := aligned(c.All()...)
+	out := in[0]
+	for _, t := range in[1:] {
+		out = f(out, t, c.Name)
 	}
 	return out
 }
@@ -45,7 +49,10 @@ func init() {
 			n := float64(c.Len())
 			return ops.Map(fold(c, ops.Add), c.Name, wide(func(x tir.Expr) tir.Expr { return tir.Div(x, of(x, n)) }))
 		}),
-		simple("where", 3, func(c *graph.Call) *te.Tensor { return ops.Where(c.In(0), c.In(1), c.In(2), c.Name) }),
+		simple("where", 3, func(c *graph.Call) *te.Tensor {
+			in := aligned(c.All()...)
+			return ops.Where(in[0], in[1], in[2], c.Name)
+		}),
 		with("bit_shift", 2, 2, func(c *graph.Call) *te.Tensor {
 			switch c.Text("direction") {
 			case "LEFT":

@@ -43,5 +43,9 @@ func oneHot(c *graph.Call) *te.Tensor {
 	if f, ok := depth.(*tir.FloatImm); ok {
 		depth = tir.I64(int64(f.Value))
 	}
-	return ops.OneHotAlong(c.In(0), c.In(2), c.Name, graph.Size(depth), c.Int("axis"))
+	indices := c.In(0)
+	if !tir.IsInt(c.DType(0)) {
+		indices = ops.Cast(indices, tir.Int64, c.Name)
+	}
+	return ops.OneHotAlong(indices, c.In(2), c.Name, graph.Size(depth), c.Int("axis"))
 }

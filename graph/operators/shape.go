@@ -2,6 +2,7 @@ package operators
 
 import (
 	"math"
+	"slices"
 
 	"tvmgo/graph"
 	"tvmgo/te"
@@ -61,7 +62,7 @@ func init() {
 		&graph.Op{Name: "split", In: [2]int{1, 2}, Out: [2]int{1, -1}, Attrs: []graph.Attr{integer("axis", 0),
 			integer("num_outputs", 0)}, Compute: split},
 		with("slice", 3, 5, slice),
-		with("expand", 2, 2, func(c *graph.Call) *te.Tensor { return ops.BroadcastTo(c.In(0), c.Name, c.Sizes(1)...) }),
+		with("expand", 2, 2, expand),
 		with("tile", 2, 2, func(c *graph.Call) *te.Tensor { return ops.Tile(c.In(0), c.Name, c.Sizes(1)...) }),
 		with("trilu", 1, 2, func(c *graph.Call) *te.Tensor {
 			k := tir.Expr(tir.I64(0))
@@ -110,6 +111,7 @@ func product(shape []tir.Expr) tir.Expr {
 func reshape(c *graph.Call) *te.Tensor {
 	shape := append([]tir.Expr{}, c.Sizes(1)...)
 	free := -1
+	var open []int // sizes that may turn out to be -1 or 0
 	for d, n := range shape {
 		v, ok := tir.IntValue(n)
 		switch {
@@ -125,9 +127,34 @@ func reshape(c *graph.Call) *te.Tensor {
 			free = d
 		case ok && v < 0:
 			c.Fail("size %d of the shape is %d", d, v)
+		case c.Read(n):
+			open = append(open, d)
 		}
 	}
-	return reshaped(c, shape, free)
+	if len(open) == 0 {
+		return reshaped(c, shape, free)
+	}
+	rest := tir.Expr(tir.I32(1)) // the product of the sizes that are given
+	for d, n := range shape {
+		if slices.Contains(open, d) {
+			if !c.Flag("allowzero") && d < c.Rank(0) {
+				n = tir.NewSelect(tir.EQ(n, tir.I32(0)), c.Shape(0)[d], n)
+			}
+			shape[d] = n
+			n = tir.NewSelect(tir.LT(n, tir.I32(0)), tir.I32(1), n)
+		}
+		if d != free {
+			rest = tir.Mul(rest, n)
+		}
+	}
+	follows := tir.FloorDiv(product(c.Shape(0)), tir.Max(rest, tir.I32(1)))
+	for _, d := range open {
+		shape[d] = simplify(tir.NewSelect(tir.LT(shape[d], tir.I32(0)), follows, shape[d]))
+	}
+	if free >= 0 {
+		shape[free] = simplify(follows)
+	}
+	return reshaped(c, shape, -1)
 }
 
 // reshaped gives operand 0 a shape, in which size free follows from the others. Sizes that are only known at run time
@@ -262,6 +289,9 @@ func split(c *graph.Call) []*te.Tensor {
 		shape := append([]tir.Expr{}, c.Shape(0)...)
 		shape[axis] = size
 		outs = append(outs, te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
+			if isZero(size) || isZero(n) {
+				return tir.Const(c.DType(0), 0) // no elements
+			}
 			at := append([]tir.Expr{}, i...)
 			at[axis] = tir.Add(at[axis], from)
 			return c.In(0).At(at...)
@@ -312,6 +342,11 @@ func bound(e tir.Expr, direction int) tir.Expr {
 		return nil
 	}
 	return e
+}
+
+func isZero(n tir.Expr) bool {
+	v, ok := tir.IntValue(n)
+	return ok && v == 0
 }
 
 func isOne(n tir.Expr) bool {

@@ -1,0 +1,159 @@
+package lower
+
+import (
+	"tvmgo/graph"
+	"tvmgo/te"
+	"tvmgo/tir"
+	"tvmgo/tir/arith"
+)
+
+// stepKind says how a step may be combined with others.
+type stepKind int
+
+const (
+	apart     stepKind = iota // executed alone
+	injective                 // each element of the result is a formula of elements
+	reduction                 // a reduction that reads its operands once, so that they may be computed where it reads them
+	anchored                  // has a schedule of its own; formulas of its results may follow
+)
+
+// group is what one kernel computes.
+type group struct {
+	steps  []*step
+	reads  []*graph.Value // of other groups, and constants
+	wants  []*graph.Value // the results that others read
+	anchor bool           // a step is a reduction, or anchored
+	merged bool           // into a later group
+}
+
+// mostSteps limits the steps of a group: larger kernels take long to compile.
+const mostSteps = 24
+
+// fuse divides steps into groups. A step that is a formula joins the steps whose results only it reads; so does a
+// reduction whose operands are formulas. Each group is executed where its last step was.
+func fuse(steps []*step, results []*graph.Value) []*group {
+	uses := map[*graph.Value]int{}
+	for _, s := range steps {
+		for _, v := range s.reads {
+			uses[v]++
+		}
+	}
+	for _, v := range results {
+		uses[v] += 2 // never inside of a group
+	}
+	by := map[*graph.Value]*group{} // the group whose result a value is
+	var groups []*group
+	for _, s := range steps {
+		g := &group{steps: []*step{s}, reads: s.reads, wants: s.wants, anchor: s.kind == anchored || s.kind == reduction}
+		if s.kind == injective || s.kind == reduction {
+			for _, v := range s.reads {
+				if p := by[v]; p != nil && uses[v] == 1 && joins(p, g, s, v) {
+					g.join(p, v)
+				}
+			}
+		}
+		for _, v := range g.wants {
+			by[v] = g
+		}
+		groups = append(groups, g)
+	}
+	kept := groups[:0]
+	for _, g := range groups {
+		if !g.merged {
+			kept = append(kept, g)
+		}
+	}
+	return kept
+}
+
+// joins reports whether the group p, whose result v only step s of group g reads, may be computed with g.
+func joins(p, g *group, s *step, v *graph.Value) bool {
+	last := p.steps[len(p.steps)-1]
+	if last.kind == apart || len(p.wants) != 1 || len(p.steps)+len(g.steps) > mostSteps {
+		return false
+	}
+	if !p.anchor {
+		return true
+	}
+	return s.kind == injective && !g.anchor && s.same[v] && sameShape(v, s.wants[0])
+}
+
+func sameShape(a, b *graph.Value) bool {
+	if len(a.Shape) != len(b.Shape) {
+		return false
+	}
+	for d := range a.Shape {
+		if !arith.ProveEqual(a.Shape[d], b.Shape[d]) {
+			return false
+		}
+	}
+	return true
+}
+
+// join puts the steps of p in front of those of g, which reads its result v.
+func (g *group) join(p *group, v *graph.Value) {
+	p.merged = true
+	g.steps = append(append([]*step{}, p.steps...), g.steps...)
+	g.anchor = g.anchor || p.anchor
+	reads := append([]*graph.Value{}, p.reads...)
+	for _, r := range g.reads {
+		if r != v && !contains(reads, r) {
+			reads = append(reads, r)
+		}
+	}
+	g.reads = reads
+}
+
+// classify sets the kind of a step from its formulas.
+func (s *step) classify(d *dag, from map[*te.Tensor]*graph.Value) {
+	if s.node.Op.Apart || s.node.Op.View || len(s.wants) != 1 {
+		return
+	}
+	s.kind = injective
+	s.same = map[*graph.Value]bool{}
+	for _, v := range from {
+		s.same[v] = true
+	}
+	computed := 0
+	for _, t := range d.tensors {
+		if from[t] != nil {
+			continue
+		}
+		computed++
+		if len(t.Inputs()) > 0 || len(t.Bodies()) != 1 {
+			s.kind = apart
+			return
+		}
+		if len(t.ReduceAxes()) > 0 && s.kind == injective {
+			s.kind = anchored
+		}
+		axes := t.Axes()
+		tir.Walk(t.Bodies()[0], func(n any) bool {
+			if p, ok := n.(*tir.ProducerLoad); ok {
+				if v := from[p.Producer.(*te.Tensor)]; v != nil && !identity(p, axes) {
+					s.same[v] = false
+				}
+			}
+			return true
+		})
+	}
+	if s.kind == anchored && computed == 1 && len(s.reads) == 1 {
+		s.kind = reduction
+	}
+	if computed > 1 { // indices are those of an intermediate tensor
+		clear(s.same)
+	}
+}
+
+// identity reports whether an element is read at the indices of the result.
+func identity(p *tir.ProducerLoad, axes []*tir.IterVar) bool {
+	if len(p.Indices) != len(axes) {
+		return false
+	}
+	for d, i := range p.Indices {
+		if i != tir.Expr(axes[d].Var) {
+			return false
+		}
+	}
+	return true
+}

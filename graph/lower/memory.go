@@ -1,0 +1,161 @@
+package lower
+
+import (
+	"math"
+
+	"tvmgo/blob/vmcode"
+	"tvmgo/dlpack"
+	"tvmgo/graph"
+	"tvmgo/tir"
+	"tvmgo/tir/text"
+)
+
+// plan assigns storages to the tensors of a block. A storage is used again by a later tensor of the same size, or, if
+// sizes are constant, of a similar one, once no value has its memory.
+type plan struct {
+	free []*storage
+	of   map[*graph.Value]*storage
+	keep map[*graph.Value]bool // values that outlive the block: their memory is their own
+	last *plan                 // of the block around it
+}
+
+// storage is memory that instructions allocate.
+type storage struct {
+	register vmcode.Register
+	bytes    int64  // -1 if the size is not constant
+	key      string // of a size that is not constant
+	at       int    // the instruction that allocates it
+	users    int    // values that have its memory
+}
+
+// newPlan begins the memory of a block.
+func (f *function) newPlan(groups []*group, last map[*graph.Value]int) *plan {
+	p := &plan{of: map[*graph.Value]*storage{}, keep: map[*graph.Value]bool{}, last: f.plan}
+	for v, at := range last {
+		if at == len(groups) {
+			p.keep[v] = true
+		}
+	}
+	for i := len(groups) - 1; i >= 0; i-- { // a view that is kept keeps what it is a view of
+		s := groups[i].steps[0]
+		if len(groups[i].steps) == 1 && (s.node.Op.View || s.node.Op.Control == graph.Elements) && len(s.wants) == 1 &&
+			p.keep[s.wants[0]] {
+			for _, v := range s.reads {
+				p.keep[v] = true
+			}
+		}
+	}
+	f.plan = p
+	return p
+}
+
+func (f *function) endPlan(p *plan) {
+	for _, s := range p.free {
+		f.emitTo(s.register, f.callee("vm.builtin.null_value"))
+	}
+	f.plan = p.last
+}
+
+// share records that a value has the memory of another one.
+func (p *plan) share(of, v *graph.Value) {
+	if s := p.of[of]; s != nil {
+		s.users++
+		p.of[v] = s
+	}
+}
+
+// release records that a value is no longer read.
+func (p *plan) release(v *graph.Value) {
+	s := p.of[v]
+	if s == nil {
+		return
+	}
+	delete(p.of, v)
+	if s.users--; s.users == 0 {
+		p.free = append(p.free, s)
+	}
+}
+
+// take returns a free storage for a size, or nil. A storage that is too small grows.
+func (p *plan) take(bytes int64, key string) *storage {
+	best := -1
+	for i, s := range p.free {
+		if (s.bytes < 0) != (bytes < 0) || s.key != key {
+			continue
+		}
+		if bytes >= 0 && (s.bytes > 2*bytes || bytes > 2*s.bytes) {
+			continue
+		}
+		if best < 0 || distance(s.bytes, bytes) < distance(p.free[best].bytes, bytes) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	s := p.free[best]
+	p.free = append(p.free[:best], p.free[best+1:]...)
+	return s
+}
+
+func distance(a, b int64) int64 {
+	if a > b {
+		return a - b
+	}
+	return b - a
+}
+
+// bytesOf returns the size of a tensor; -1 if it is not constant.
+func bytesOf(v *graph.Value) int64 {
+	shape, ok := v.StaticShape()
+	if !ok {
+		return -1
+	}
+	n, err := dlpack.DataSize(shape, v.DType)
+	if err != nil || n > math.MaxInt64/4 {
+		return -1
+	}
+	return n
+}
+
+// allocate emits the allocation of a value's tensor.
+func (f *function) allocate(v *graph.Value) (vmcode.Register, error) {
+	shape, err := f.shapeOf(v.Shape)
+	if err != nil {
+		return 0, err
+	}
+	dt := f.dtype(v.DType)
+	bytes, key := bytesOf(v), ""
+	if bytes < 0 {
+		for _, e := range append([]tir.Expr{tir.I32(int32(v.DType.Bits))}, v.Shape...) {
+			key += text.Print(e) + ","
+		}
+	}
+	var s *storage
+	own := f.plan == nil || f.plan.keep[v]
+	if !own {
+		s = f.plan.take(bytes, key)
+	}
+	if s == nil {
+		s = &storage{bytes: bytes, key: key}
+		size, t := shape, dt
+		if bytes >= 0 {
+			size, t = f.shape(bytes), f.dtype(tir.UInt8)
+		}
+		s.register = f.emit("vm.builtin.alloc_storage", register(vmcode.Context), size, number(deviceIndex), t,
+			f.text("global"))
+		s.at = f.at() - 1
+	} else if bytes > s.bytes {
+		s.bytes = bytes
+		f.code.Code[s.at].Args[1] = f.shape(bytes)
+	}
+	t := f.emit("vm.builtin.alloc_tensor", register(s.register), number(0), shape, dt)
+	f.regs[v] = t
+	if own {
+		f.emitTo(s.register, f.callee("vm.builtin.null_value"))
+	} else {
+		s.users = 1
+		f.plan.of[v] = s
+	}
+	return t, nil
+}

@@ -56,6 +56,19 @@ func TestEmit_CompilesWithoutWarnings(t *testing.T) {
 	}
 }
 
+// A parallel loop, and the body of a function, know the variables of long formulas, which are written only once.
+func TestEmit_LongFormulasInParallelLoops(t *testing.T) {
+	n, i := i64("n"), i64("i")
+	a, b := tir.NewBuffer("A", tir.Float32, n), tir.NewBuffer("B", tir.Float32, n)
+	e := at(a, i)
+	for range 10 {
+		e = tir.Intrin("exp", tir.Mul(e, e))
+	}
+	code := emit(t, c.Emitter{}, module(t, tensors("long", loop(tir.Parallel, i, n, store(b, e, i)), a, b)))
+	require.NotContains(t, code, "(void)A;")
+	compile(t, "long", code, "-O0")
+}
+
 // Under sanitizers, with a runtime that fails at each of its calls once, nothing leaks, and no access is out of bounds.
 func TestEmit_UnderSanitizers(t *testing.T) {
 	m := all(t)

@@ -59,3 +59,29 @@ func (l *longPieces) whole(text string) string {
 	}
 	return out.String()
 }
+
+// hasWord reports whether a text, or a piece that a placeholder in it stands for, contains an identifier.
+func (l *longPieces) hasWord(text, name string) bool {
+	seen := map[int]bool{}
+	rest := []string{text}
+	for len(rest) > 0 {
+		t := rest[len(rest)-1]
+		rest = rest[:len(rest)-1]
+		if hasWord(t, name) {
+			return true
+		}
+		for {
+			_, after, found := strings.Cut(t, markBegin)
+			if !found {
+				break
+			}
+			var number string
+			number, t, _ = strings.Cut(after, markEnd)
+			if n, _ := strconv.Atoi(number); !seen[n] {
+				seen[n] = true
+				rest = append(rest, l.all[n])
+			}
+		}
+	}
+	return false
+}

@@ -24,4 +24,8 @@ func TestLongPieces(t *testing.T) {
 	require.Equal(t, l.shorten(piece), l.shorten(piece), "equal pieces have equal placeholders")
 	require.NotEqual(t, l.shorten(piece), l.shorten(piece+"y"))
 	require.Equal(t, "z", l.shorten("z"))
+
+	for name, found := range map[string]bool{"x": true, "y0": true, "y4999": true, "y": false, "f": true, "y5000": false} {
+		require.Equal(t, found, l.hasWord("f("+marked+", "+marked+");", name), name)
+	}
 }

@@ -64,8 +64,9 @@ func (w *writer) parallel(s *tir.For) {
 	t.line("}")
 
 	var taken text
+	body := t.out.String()
 	for _, c := range list {
-		if !hasWord(t.out.String(), c.name) {
+		if !w.long.hasWord(body, c.name) {
 			continue
 		}
 		def.line("  %s %s;", c.ctype, c.name)

@@ -19,6 +19,8 @@ type ConvAttrs struct {
 
 	bias  *te.Tensor
 	extra []int // what ConvTranspose adds behind each spatial dimension
+
+	offsetGroups int // of DeformConv
 }
 
 // ConvOption is an option of Conv, Conv2D and ConvTranspose.
@@ -66,14 +68,21 @@ func Conv(x, w *te.Tensor, name string, options ...ConvOption) *te.Tensor {
 // repeated returns n equal numbers.
 func repeated(n, v int) []int { return slices.Repeat([]int{v}, n) }
 
-// set applies the options, and sets what is missing to the defaults of a number of spatial dimensions.
-func (a *ConvAttrs) set(name string, spatial int, options []ConvOption) *te.Tensor {
+// set applies the options for a kind of operator, and sets what is missing to the defaults of a number of spatial
+// dimensions.
+func (a *ConvAttrs) set(name, kind string, spatial int, options []ConvOption) *te.Tensor {
 	a.Groups = 1
 	for _, o := range options {
 		if o == nil {
 			return failed(name, "an option is nil")
 		}
 		o(a)
+	}
+	switch {
+	case a.extra != nil && kind != "convtranspose":
+		return failed(name, "output padding: only ConvTranspose has it")
+	case a.offsetGroups != 0 && kind != "deformconv":
+		return failed(name, "groups of offsets: only DeformConv has them")
 	}
 	for _, f := range []struct {
 		what    string
@@ -101,15 +110,12 @@ func convolve(kind string, x, w *te.Tensor, name string, a *ConvAttrs, options [
 	if bad := check(name, spatial+2, w); bad != nil {
 		return bad
 	}
-	if bad := a.set(name, spatial, options); bad != nil {
+	if bad := a.set(name, kind, spatial, options); bad != nil {
 		return bad
 	}
 	l, err := layoutOf(a.Layout, spatial)
 	if err != nil {
 		return failed(name, "%w", err)
-	}
-	if a.extra != nil && slices.Max(a.extra) > 0 {
-		return failed(name, "output padding of a convolution: only ConvTranspose has it")
 	}
 	f, s := w.ProducerShape(), x.ProducerShape()
 	out, channels, kernel := f[0], f[1], f[2:]

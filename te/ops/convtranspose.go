@@ -28,7 +28,7 @@ func ConvTranspose(x, w *te.Tensor, name string, options ...ConvOption) *te.Tens
 		return bad
 	}
 	a := &ConvAttrs{}
-	if bad := a.set(name, spatial, options); bad != nil {
+	if bad := a.set(name, "convtranspose", spatial, options); bad != nil {
 		return bad
 	}
 	if l, err := layoutOf(a.Layout, spatial); err != nil {

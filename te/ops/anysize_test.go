@@ -162,6 +162,30 @@ func TestAnySize(t *testing.T) {
 			})
 			return want
 		}, 0},
+		{"cumsum", CumSum(x, "Z", 1, Backward()), []*te.Tensor{x}, func(in []*nd) *nd {
+			return alongAxis(in[0], tir.Float32, 1, func(row []float64) []float64 {
+				out := make([]float64, len(row))
+				for k := range row {
+					out[k] = sum(row[k:])
+				}
+				return out
+			})
+		}, 0},
+		{"sort", Sort(x, "Z", 0, true), []*te.Tensor{x}, func(in []*nd) *nd {
+			return alongAxis(in[0], tir.Float32, 0, func(row []float64) (out []float64) {
+				for _, k := range ordered(row, true) {
+					out = append(out, row[k])
+				}
+				return out
+			})
+		}, 0},
+		{"nonzero", Nonzero(x, "Z")[1], []*te.Tensor{x}, func(in []*nd) *nd {
+			found := 0.0
+			for _, v := range in[0].v {
+				found += truth(v != 0)
+			}
+			return &nd{tir.Int64, []int{}, []float64{found}}
+		}, 0},
 		{"take", Take(x, index, "Z", 1, Clamp), []*te.Tensor{x, index}, func(in []*nd) *nd {
 			s := in[0].shape
 			return each(tir.Float32, []int{s[0], s[0]}, func(i []int) float64 {

@@ -17,7 +17,19 @@ func ArgMin(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	return argReduce("argmin", tir.OpLT, x, name, axes, keepDims)
 }
 
+// ArgMaxLast is ArgMax, but of several equal elements the position is that of the last. If a variable size is 0, the
+// result is the least value of the axis's type.
+func ArgMaxLast(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return argReduce("argmaxlast", tir.OpGT, x, name, axes, keepDims)
+}
+
+// ArgMinLast is ArgMin, but of several equal elements the position is that of the last, as for ArgMaxLast.
+func ArgMinLast(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return argReduce("argminlast", tir.OpLT, x, name, axes, keepDims)
+}
+
 func argReduce(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	last := kind == "argmaxlast" || kind == "argminlast"
 	if bad := check(name, -1, x); bad != nil {
 		return bad
 	}
@@ -50,7 +62,7 @@ func argReduce(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes
 	for _, a := range k[1:] {
 		where = tir.Add(tir.Mul(where, a.Extent), a.Var)
 	}
-	r := positionReducer(better)
+	r := positionReducer(better, last)
 	found := te.ComputeMulti(shape, name+".found", func(i ...tir.Expr) []tir.Expr {
 		at := make([]tir.Expr, len(s))
 		next, a := 0, 0
@@ -73,16 +85,20 @@ func argReduce(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes
 }
 
 // positionReducer reduces pairs of a position and a value to the pair with the best value, of several equal values the
-// one with the least position. NaN is better than every number.
-func positionReducer(better tir.BinaryOp) *te.Reducer {
+// one with the least position, or with last the greatest. NaN is better than every number.
+func positionReducer(better tir.BinaryOp, last bool) *te.Reducer {
 	return te.NewReducer(func(l, r []tir.Expr) []tir.Expr {
 		wins, ties := tir.NewBinary(better, l[1], r[1]), tir.EQ(l[1], r[1])
 		if a, b := isNaN(l[1]), isNaN(r[1]); a != nil {
 			wins, ties = tir.Or(wins, tir.And(a, tir.NewNot(b))), tir.Or(ties, tir.And(a, b))
 		}
-		keep := tir.Or(wins, tir.And(ties, tir.LE(l[0], r[0])))
+		sooner := tir.LE(l[0], r[0])
+		if last {
+			sooner = tir.GE(l[0], r[0])
+		}
+		keep := tir.Or(wins, tir.And(ties, sooner))
 		return []tir.Expr{tir.NewSelect(keep, l[0], r[0]), tir.NewSelect(keep, l[1], r[1])}
 	}, func(t []tir.Type) []tir.Expr {
-		return []tir.Expr{limit(t[0], true), limit(t[1], better == tir.OpLT)}
+		return []tir.Expr{limit(t[0], !last), limit(t[1], better == tir.OpLT)}
 	})
 }

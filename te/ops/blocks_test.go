@@ -8,9 +8,9 @@ import (
 	"tvmgo/tir"
 )
 
-var _ = valueCases("rearrange", rearrangeCases)
+var _ = valueCases("rearrange", blockCases)
 
-func rearrangeCases() (cases []opCase) {
+func blockCases() (cases []opCase) {
 	for n, t := range []tir.Type{tir.Float32, tir.Int8, tir.Float16} {
 		b := 2 + n%2
 		x := sample(t, 2, b*b*3, 2, 5)

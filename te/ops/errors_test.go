@@ -237,6 +237,29 @@ func TestErrors(t *testing.T) {
 		{OneHot(x, 3, 1, 0, f, "T"), "tensor X has type float32: want integers"},
 		{OneHot(ints, -1, 1, 0, f, "T"), "the depth for the indices of tensor I is -1: want 0 or more"},
 		{OneHot(ints, 2, 0.5, 0, tir.Int8, "T"), "value 0.5: tir: constant 0.5 is not of type int8"},
+		// scans, orders and selections
+		{CumSum(x, "T", 2), "axis 2 of tensor X does not exist"},
+		{CumProd(truths, "T", 0), "tensor B has type bool: want numbers"},
+		{CumSum(x, "T", 0, nil), "an option is nil"},
+		{Sort(truths, "T", 0, false), "tensor B has type bool: want numbers"},
+		{ArgSort(x, "T", 0, false, f), "the indices have type float32: want integers"},
+		{Sort(scalar, "T", 0, false), "axis 0 of tensor S does not exist: it has 0 dimensions"},
+		{TopK(x, "T", tir.I32(5), 1, true, tir.Int64)[1], "5 elements are selected from axis 1 of tensor X, which has 4: " +
+			"want no more"},
+		{TopK(x, "T", nil, 1, true, tir.Int64)[0], "the number of elements to select from tensor X is nil"},
+		{TopK(x, "T", n, 1, true, f)[0], "the indices have type float32: want integers"},
+		{ArgMaxLast(none, "T", []int{1}, false), "axis 1 of tensor N has no elements: it has no position to return"},
+		{ArgMinLast(truths, "T", nil, false), "tensor B has type bool: want numbers"},
+		{Nonzero(odd, "T")[1], "tensor O has type float8_e4m3fn: want numbers or bool"},
+		{Compress(x, p(tir.Bool, "C", 5), "T", 1)[0], "tensor C has 5 elements, and axis 1 of tensor X has 4: want no more"},
+		{Compress(x, p(tir.Int8, "C", 4), "T", 1)[1], "tensor C has type int8: want bool"},
+		{Unique(scalar, "T", true)[4], "tensor S has no dimensions: want one or more"},
+		{Unique(truths, "T", true)[0], "tensor B has type bool: want numbers"},
+		{NonMaxSuppression(p(f, "BX", 1, 6, 4), p(f, "SC", 1, 2, 5), SuppressionLimits{}, "T", false)[0], "tensors BX and " +
+			"SC have shapes [1, 6, 4] and [1, 2, 5]: want [images, n, 4] and [images, classes, n]"},
+		{NonMaxSuppression(p(f, "BX", 1, 6, 4), p(f, "SC", 1, 2, 6), SuppressionLimits{Score: x}, "T", false)[1], "tensor " +
+			"X has int64(12) elements: want 1"},
+		{NonMaxSuppression(x, x, SuppressionLimits{}, "T", false)[1], "operand 0, tensor X, has 2 dimensions: want 3"},
 		// variable sizes, and repeated axes
 		{Add(square, Transpose(square, "SQ.t", 1, 0), "T"), "dimension 1 of tensors SQ and SQ.t is m and n: want"},
 		{Matmul(square, square, "T"), "tensor SQ has m columns, and tensor SQ has n rows"},

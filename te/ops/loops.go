@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"fmt"
+
 	"tvmgo/te"
 	"tvmgo/tir"
 )
@@ -118,6 +120,16 @@ func statement(kind, name string, shape []tir.Expr, t tir.Type, inputs []*te.Ten
 	out := te.Extern([]te.ExternResult{{Shape: shape, Type: t}}, inputs, name,
 		func(ins, outs []*tir.Buffer) tir.Stmt { return body(ins, outs[0]) })[0]
 	return by(out, &Operator{Kind: kind, Inputs: inputs})
+}
+
+// published returns tensors with the values of some results of an extern operation, so that its other results stay
+// within the function. They are named name.v0, name.v1, ….
+func published(name string, all ...*te.Tensor) []*te.Tensor {
+	out := make([]*te.Tensor, len(all))
+	for i, t := range all {
+		out[i] = Map(t, fmt.Sprintf("%s.v%d", name, i), func(e tir.Expr) tir.Expr { return e })
+	}
+	return out
 }
 
 // within returns the conditions that an index of type int64 is within a size.

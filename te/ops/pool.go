@@ -103,7 +103,7 @@ func MaxPoolIndices(x *te.Tensor, name string, w Windows, columns bool) []*te.Te
 	s := x.ProducerShape()
 	none, nowhere := limit(x.ProducerDType(), false), limit(tir.Int64, true)
 	shape, over := windowsOf(x, sides)
-	first := positionReducer(tir.OpGT)
+	first := positionReducer(tir.OpGT, false)
 	found := te.ComputeMulti(shape, name+".found", func(i ...tir.Expr) []tir.Expr {
 		at, within := elementOf(i, sides, over)
 		position := tir.Expr(tir.I64(0))

@@ -42,22 +42,42 @@ func (t *Tensor) place() string {
 //
 // Errors about the content, such as a size that does not match the dimensions, are a [FormatError].
 func (t *Tensor) Bytes(external *External) ([]byte, error) {
-	size, err := t.Size()
-	if err != nil {
-		return nil, err
+	view, size, err := t.check(external)
+	if err != nil || view != nil {
+		return view, err
+	}
+	return t.convert(size), nil
+}
+
+// Check returns the error of [Tensor.Bytes], or of [Tensor.Strings] if the elements are strings, without converting
+// elements.
+func (t *Tensor) Check(external *External) error {
+	if t.DataType == String {
+		_, err := t.Strings()
+		return err
+	}
+	_, _, err := t.check(external)
+	return err
+}
+
+// check returns a view of the elements, or nil if they must be converted, which can be done without errors.
+func (t *Tensor) check(external *External) (view []byte, size int64, err error) {
+	if size, err = t.Size(); err != nil {
+		return nil, 0, err
 	}
 	switch {
 	case t.Segment != nil:
-		return nil, fmt.Errorf("onnx: %s: tensors in segments are not supported: write the tensor as a whole", t.place())
+		err = fmt.Errorf("onnx: %s: tensors in segments are not supported: write the tensor as a whole", t.place())
 	case t.External != nil:
-		return t.externalBytes(external, size)
-	case t.RawData != nil:
-		if int64(len(t.RawData)) != size {
-			return nil, t.wrongSize(int64(len(t.RawData)), size, "bytes of raw_data")
-		}
-		return t.RawData, nil
+		view, err = t.externalBytes(external, size)
+	case t.RawData == nil:
+		err = t.checkNumbers(size)
+	case int64(len(t.RawData)) != size:
+		err = t.wrongSize(int64(len(t.RawData)), size, "bytes of raw_data")
+	default:
+		view = t.RawData
 	}
-	return t.convert(size)
+	return view, size, err
 }
 
 // wrongSize is an error about the number of bytes or elements.
@@ -81,30 +101,39 @@ func shown(dims []int64) string {
 	return text + "]"
 }
 
-// convert returns the elements from the field that the type of the tensor uses.
-func (t *Tensor) convert(size int64) ([]byte, error) {
-	info := dataTypes[t.DataType]
-	bits := int64(info.dtype.Bits)
-	count, _ := dlpack.NumElements(t.Dims) // Size has checked it
-	if bits < 8 {                          // packed: a number is a byte
-		count, bits = size, 8
+// numberBits returns the bits of a number in the field that the type of the tensor uses. A byte of packed elements is
+// one number, and a complex element is two.
+func (t *Tensor) numberBits() int64 {
+	dtype := dataTypes[t.DataType].dtype
+	if dtype.Code == dlpack.CodeComplex {
+		return int64(dtype.Bits) / 2
 	}
-	if info.dtype.Code == dlpack.CodeComplex { // two numbers for an element
-		count, bits = 2*count, bits/2
-	}
+	return max(int64(dtype.Bits), 8)
+}
+
+// checkNumbers returns an error unless the field that the type of the tensor uses has the elements.
+func (t *Tensor) checkNumbers(size int64) error {
+	want := dataTypes[t.DataType].store
 	have := [...]int{inFloats: len(t.FloatData), inInt32s: len(t.Int32Data), inInt64s: len(t.Int64Data),
 		inDoubles: len(t.DoubleData), inUint64s: len(t.Uint64Data), inStrings: len(t.StringData)}
-	if int64(have[info.store]) != count {
-		for s, n := range have {
-			if have[info.store] == 0 && n > 0 {
-				return nil, corruptf(t.place(), "the elements of type %v are in %s: want %s or raw_data", t.DataType,
-					storeNames[s], storeNames[info.store])
-			}
-		}
-		return nil, t.wrongSize(int64(have[info.store]), count, "numbers of "+storeNames[info.store])
+	count := size / (t.numberBits() / 8)
+	if int64(have[want]) == count {
+		return nil
 	}
+	for s, n := range have {
+		if have[want] == 0 && n > 0 {
+			return corruptf(t.place(), "the elements of type %v are in %s: want %s or raw_data", t.DataType,
+				storeNames[s], storeNames[want])
+		}
+	}
+	return t.wrongSize(int64(have[want]), count, "numbers of "+storeNames[want])
+}
+
+// convert returns the elements from the field that the type of the tensor uses.
+func (t *Tensor) convert(size int64) []byte {
+	bits := t.numberBits()
 	out := make([]byte, 0, size)
-	switch info.store {
+	switch dataTypes[t.DataType].store {
 	case inFloats:
 		for _, v := range t.FloatData {
 			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
@@ -129,7 +158,7 @@ func (t *Tensor) convert(size int64) ([]byte, error) {
 			out = appendLow(out, uint64(uint32(v)), bits)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // appendLow appends the low bits of a number: 8, 16, 32 or 64.

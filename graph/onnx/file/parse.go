@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -56,7 +57,11 @@ func readModel(d *decoder, data []byte, m *Model) error {
 // values reads a message as a new element of a list of values.
 func values[T any](f *field, what string, list *[]T, read reader[T]) error {
 	var v T
-	if err := sub(f, "", nil, &v, read); err != nil {
+	err := f.d.charge(f.at, unsafe.Sizeof(v))
+	if err == nil {
+		err = sub(f, "", nil, &v, read)
+	}
+	if err != nil {
 		return within(fmt.Sprintf("%s %d", what, len(*list)), err)
 	}
 	*list = append(*list, v)

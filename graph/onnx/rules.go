@@ -82,7 +82,10 @@ func init() {
 		"InstanceNormalization": "instance_normalization", "LayerNormalization": "layer_normalization",
 		"Attention": "attention", "EyeLike": "eye_like", "LRN": "lrn",
 		"LpNormalization": "lp_normalization", "MeanVarianceNormalization": "mean_variance_normalization",
-		"ReverseSequence": "reverse_sequence", "Trilu": "trilu", "BitCast": "bit_cast", "Scatter": "scatter_elements",
+		"ReverseSequence": "reverse_sequence", "Trilu": "trilu", "BitCast": "bit_cast", "GridSample": "grid_sample",
+		"AffineGrid": "affine_grid", "DepthToSpace": "depth_to_space", "SpaceToDepth": "space_to_depth", "Col2Im": "col2im",
+		"DeformConv": "deform_conv", "STFT": "stft", "HannWindow": "hann_window", "HammingWindow": "hamming_window",
+		"BlackmanWindow": "blackman_window", "CumSum": "cum_sum", "CumProd": "cum_prod", "Hardmax": "hardmax", "Scatter": "scatter_elements",
 		"ScatterElements": "scatter_elements", "ScatterND": "scatter_nd", "GatherND": "gather_nd",
 		"TensorScatter": "tensor_scatter", "CenterCropPad": "center_crop_pad", "LpPool": "lp_pool", "MaxPool": "max_pool", "RMSNormalization": "rms_normalization"} {
 		add(name, same(op))

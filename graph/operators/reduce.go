@@ -96,30 +96,27 @@ func extreme(f, ofBools reduceFunc) reduceFunc {
 }
 
 // argument is the position of the greatest or least element along an axis.
-func argument(name string, f reduceFunc) *graph.Op {
+func argument(name string, first, last reduceFunc) *graph.Op {
 	return with(name, 1, 1, func(c *graph.Call) *te.Tensor {
 		axis := axisOf(c, c.Int("axis"), c.Rank(0))
-		x := c.In(0)
-		last := c.Flag("select_last_index")
-		n := c.Shape(0)[axis]
-		if last {
-			x = te.Compute(c.Shape(0), c.Name, func(i ...tir.Expr) tir.Expr { return c.In(0).At(reversed(i, axis, n)...) })
+		if c.Flag("select_last_index") {
+			return last(c.In(0), c.Name, []int{axis}, c.Flag("keepdims"))
 		}
-		out := f(x, c.Name, []int{axis}, c.Flag("keepdims"))
-		if last {
-			out = ops.Map(out, c.Name, func(e tir.Expr) tir.Expr {
-				return tir.Sub(tir.Sub(tir.NewCast(e.DType(), n), of(e, 1)), e)
-			})
-		}
-		return out
+		return first(c.In(0), c.Name, []int{axis}, c.Flag("keepdims"))
 	}, integer("axis", 0), integer("keepdims", 1), integer("select_last_index", 0))
 }
 
-// reversed returns indices that count an axis of n elements from the end.
-func reversed(i []tir.Expr, axis int, n tir.Expr) []tir.Expr {
-	at := append([]tir.Expr{}, i...)
-	at[axis] = tir.Sub(tir.Sub(n, tir.I32(1)), at[axis])
-	return at
+// hardmax is 1 for the first greatest element along an axis, and 0 for others.
+func hardmax(c *graph.Call) *te.Tensor {
+	axis := axisOf(c, c.Int("axis"), c.Rank(0))
+	first := ops.ArgMax(c.In(0), c.Name, []int{axis}, true)
+	t := c.DType(0)
+	return te.Compute(c.Shape(0), c.Name, func(i ...tir.Expr) tir.Expr {
+		at := append([]tir.Expr{}, i...)
+		at[axis] = tir.I32(0)
+		on := tir.EQ(first.At(at...), tir.NewCast(tir.Int64, i[axis]))
+		return tir.NewSelect(on, tir.Const(t, 1), tir.Const(t, 0))
+	})
 }
 
 func init() {
@@ -129,7 +126,8 @@ func init() {
 		reduction("reduce_l1", mapped(abs, nil)), reduction("reduce_l2", mapped(square, inFloat("sqrt"))),
 		reduction("reduce_sum_square", mapped(square, nil)), reduction("reduce_log_sum", mapped(nil, inFloat("log"))),
 		reduction("reduce_log_sum_exp", logSumExp),
-		argument("arg_max", ops.ArgMax), argument("arg_min", ops.ArgMin),
+		argument("arg_max", ops.ArgMax, ops.ArgMaxLast),
+		argument("arg_min", ops.ArgMin, ops.ArgMinLast), with("hardmax", 1, 1, hardmax, integer("axis", -1)),
 		with("softmax", 1, 1, func(c *graph.Call) *te.Tensor { return ops.Softmax(c.In(0), c.Name, c.Int("axis")) },
 			integer("axis", -1)),
 		with("log_softmax", 1, 1, func(c *graph.Call) *te.Tensor { return ops.LogSoftmax(c.In(0), c.Name, c.Int("axis")) },

@@ -186,6 +186,17 @@ func TestAnySize(t *testing.T) {
 			}
 			return &nd{tir.Int64, []int{}, []float64{found}}
 		}, 0},
+		{"einsum", Einsum("Z", "ij,kj->ik", x, x), []*te.Tensor{x}, func(in []*nd) *nd {
+			return einsumOf("ij,kj->ik", tir.Float32, in[0], in[0])
+		}, 0},
+		{"logsumexp", LogSumExp(x, "Z", []int{0}, false), []*te.Tensor{x}, func(in []*nd) *nd {
+			return folded(in[0], tir.Float32, []int{0}, false, func(v []float64) (r float64) {
+				for _, e := range v {
+					r += math.Exp(e)
+				}
+				return math.Log(r)
+			})
+		}, 1e-6},
 		{"take", Take(x, index, "Z", 1, Clamp), []*te.Tensor{x, index}, func(in []*nd) *nd {
 			s := in[0].shape
 			return each(tir.Float32, []int{s[0], s[0]}, func(i []int) float64 {

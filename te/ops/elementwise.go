@@ -116,7 +116,7 @@ func Gelu(x *te.Tensor, name string) *te.Tensor {
 
 // Square is x·x.
 func Square(x *te.Tensor, name string) *te.Tensor {
-	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr { return tir.Mul(e, e) })
+	return mapOf(numbers, x, name, squared)
 }
 
 // Neg is -x; integers wrap.
@@ -124,15 +124,18 @@ func Neg(x *te.Tensor, name string) *te.Tensor { return mapOf(numbers, x, name, 
 
 // Abs is |x|; the least integer of a type stays as it is.
 func Abs(x *te.Tensor, name string) *te.Tensor {
-	return mapOf(numbers, x, name, func(e tir.Expr) tir.Expr {
-		switch t := e.DType(); {
-		case tir.IsFloat(t):
-			return tir.Intrin("fabs", e)
-		case tir.IsSigned(t):
-			return tir.NewSelect(tir.LT(e, tir.Const(t, 0)), tir.Negate(e), e)
-		}
-		return e
-	})
+	return mapOf(numbers, x, name, magnitude)
+}
+
+// magnitude is the absolute value of a number.
+func magnitude(e tir.Expr) tir.Expr {
+	switch t := e.DType(); {
+	case tir.IsFloat(t):
+		return tir.Intrin("fabs", e)
+	case tir.IsSigned(t):
+		return tir.NewSelect(tir.LT(e, tir.Const(t, 0)), tir.Negate(e), e)
+	}
+	return e
 }
 
 // Sign is -1, 0 or 1; NaN for NaN.

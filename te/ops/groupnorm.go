@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"math"
+
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
@@ -135,6 +137,24 @@ func (g *groupNorm) reduced(suffix string, f func(i []tir.Expr) tir.Expr) *te.Te
 // Variance is the mean of the squared differences to the mean over the axes, which are given as for Sum; NaN for no
 // elements. 16-bit floats are computed in float32.
 func Variance(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+	return variance("variance", x, name, axes, keepDims, 0)
+}
+
+// VarianceCorrected is the sum of the squared differences to the mean, divided by the number of elements less a
+// correction: with 1, an unbiased estimate of the variance of a population. The divisor is not below 0. See Variance.
+func VarianceCorrected(x *te.Tensor, name string, axes []int, keepDims bool, correction float64) *te.Tensor {
+	return variance("variance", x, name, axes, keepDims, correction)
+}
+
+// StdDev is the square root of VarianceCorrected.
+func StdDev(x *te.Tensor, name string, axes []int, keepDims bool, correction float64) *te.Tensor {
+	return variance("stddev", x, name, axes, keepDims, correction)
+}
+
+func variance(kind string, x *te.Tensor, name string, axes []int, keepDims bool, correction float64) *te.Tensor {
+	if math.IsNaN(correction) || math.IsInf(correction, 0) {
+		return failed(name, "the correction is %v: want a number", correction)
+	}
 	if bad := check(name, -1, x); bad != nil {
 		return bad
 	}
@@ -149,8 +169,12 @@ func Variance(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	work := workType(t)
 	s := x.ProducerShape()
 	n := countOf(s, in, work)
-	kept := func(e tir.Expr, k ...*tir.IterVar) tir.Expr { return te.Sum(castTo(work, e), k...) }
-	sum := overAxes(x, name+".sum", in, true, kept)
+	sum := overAxes(x, name+".sum", in, true, func(e tir.Expr, k ...*tir.IterVar) tir.Expr {
+		if len(k) == 0 {
+			return castTo(work, e)
+		}
+		return te.Sum(castTo(work, e), k...)
+	})
 	mean := te.Compute(sum.ProducerShape(), name+".mean", func(i ...tir.Expr) tir.Expr {
 		return tir.Div(sum.At(i...), n)
 	})
@@ -204,6 +228,16 @@ func Variance(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 		}
 		return te.Sum(tir.Mul(less, less), over...)
 	})
-	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr { return castTo(t, tir.Div(squares.At(i...), n)) })
-	return by(out, &Operator{Kind: "variance", Inputs: []*te.Tensor{x}, Parts: []*te.Tensor{sum, mean, squares}})
+	divisor := n
+	if correction != 0 {
+		divisor = tir.Max(tir.Const(work, 0), tir.Sub(n, tir.Const(work, correction)))
+	}
+	out := te.Compute(shape, name, func(i ...tir.Expr) tir.Expr {
+		e := tir.Div(squares.At(i...), divisor)
+		if kind == "stddev" {
+			e = tir.Intrin("sqrt", e)
+		}
+		return castTo(t, e)
+	})
+	return by(out, &Operator{Kind: kind, Inputs: []*te.Tensor{x}, Parts: []*te.Tensor{sum, mean, squares}})
 }

@@ -128,6 +128,45 @@ func reduceCases() []opCase {
 	mean := func(v []float64) float64 { return sum(v) / float64(len(v)) }
 	for n, dt := range allNumbers {
 		add(n, "sum", dt, dt, Sum, sum, 0)
+		of := func(f func(float64) float64) func(v []float64) float64 {
+			return func(v []float64) (r float64) {
+				for _, x := range v {
+					r += f(x)
+				}
+				return r
+			}
+		}
+		square := func(x float64) float64 { return x * x }
+		add(n, "squares", dt, dt, SumSquare, of(square), tolerance(dt))
+		add(n+1, "magnitudes", dt, dt, L1, of(math.Abs), 0)
+		if tir.IsFloat(dt) {
+			add(n, "length", dt, dt, L2, func(v []float64) float64 { return math.Sqrt(of(square)(v)) }, tolerance(dt))
+			log := func(x *te.Tensor, name string, axes []int, keep bool) *te.Tensor {
+				return LogSum(Abs(x, name+".a"), name, axes, keep)
+			}
+			add(n+1, "log", dt, dt, log, func(v []float64) float64 { return math.Log(of(math.Abs)(v)) }, 2*tolerance(dt))
+			add(n+2, "logsumexp", dt, dt, LogSumExp, func(v []float64) float64 { return math.Log(of(math.Exp)(v)) },
+				2*tolerance(dt))
+			spread := func(correction float64) func(v []float64) float64 {
+				return func(v []float64) float64 {
+					m := sum(v) / float64(len(v))
+					return of(func(x float64) float64 { return square(x - m) })(v) / math.Max(0, float64(len(v))-correction)
+				}
+			}
+			add(n+3, "variance", dt, dt, func(x *te.Tensor, name string, axes []int, keep bool) *te.Tensor {
+				return VarianceCorrected(x, name, axes, keep, 1)
+			}, spread(1), 2*tolerance(dt))
+			add(n, "deviation", dt, dt, func(x *te.Tensor, name string, axes []int, keep bool) *te.Tensor {
+				return StdDev(x, name, axes, keep, 0.5)
+			}, func(v []float64) float64 { return math.Sqrt(spread(0.5)(v)) }, 2*tolerance(dt))
+			inf := math.Inf(1)
+			for k, row := range [][]float64{{inf, 1, -inf}, {-inf, -inf, -inf}, {1000, 1000, -1000}, {math.NaN(), 1, inf}} {
+				want := []float64{inf, -inf, 1000 + math.Ln2, math.NaN()}[k]
+				cases = append(cases, opCase{name: fmt.Sprintf("odd logsumexp %d of %s", k, dt), ins: []*nd{{dt, []int{3}, row}},
+					want: &nd{dt, []int{1}, []float64{rounded16(dt, want)}}, tol: 2 * tolerance(dt),
+					make: func(x []*te.Tensor) *te.Tensor { return LogSumExp(x[0], "Y", nil, true) }})
+			}
+		}
 		add(n+1, "prod", dt, dt, Prod, prod, tolerance(dt))
 		add(n+2, "max", dt, dt, Max, nanOr(math.Max, limitOf(dt, false)), 0)
 		add(n+3, "min", dt, dt, Min, nanOr(math.Min, limitOf(dt, true)), 0)

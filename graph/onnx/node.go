@@ -154,6 +154,14 @@ func (c *conv) integer(name string, otherwise int64) int64 {
 	return otherwise
 }
 
+// real returns an attribute, or a default.
+func (c *conv) real(name string, otherwise float32) float32 {
+	if a := c.attrs[name]; a != nil {
+		return a.Float
+	}
+	return otherwise
+}
+
 // text returns an attribute, or a default.
 func (c *conv) text(name, otherwise string) string {
 	if a := c.attrs[name]; a != nil {

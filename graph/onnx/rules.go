@@ -85,7 +85,8 @@ func init() {
 		"ReverseSequence": "reverse_sequence", "Trilu": "trilu", "BitCast": "bit_cast", "GridSample": "grid_sample",
 		"AffineGrid": "affine_grid", "DepthToSpace": "depth_to_space", "SpaceToDepth": "space_to_depth", "Col2Im": "col2im",
 		"DeformConv": "deform_conv", "STFT": "stft", "HannWindow": "hann_window", "HammingWindow": "hamming_window",
-		"BlackmanWindow": "blackman_window", "CumSum": "cum_sum", "CumProd": "cum_prod", "Hardmax": "hardmax", "Scatter": "scatter_elements",
+		"BlackmanWindow": "blackman_window", "CumSum": "cum_sum", "CumProd": "cum_prod", "Hardmax": "hardmax", "Einsum": "einsum",
+		"Det": "det", "Scatter": "scatter_elements",
 		"ScatterElements": "scatter_elements", "ScatterND": "scatter_nd", "GatherND": "gather_nd",
 		"TensorScatter": "tensor_scatter", "CenterCropPad": "center_crop_pad", "LpPool": "lp_pool", "MaxPool": "max_pool", "RMSNormalization": "rms_normalization"} {
 		add(name, same(op))
@@ -108,6 +109,16 @@ func init() {
 	add("ConstantOfShape", constantOfShape)
 	add("Dropout", dropout)
 	add("Pad", pad)
+	add("RoiAlign", func(c *conv) error {
+		attrs, err := c.graphAttrs(graph.LookupOp("roi_align"))
+		if err != nil {
+			return err
+		}
+		if c.opset < 16 { // which had no such attribute
+			attrs["coordinate_transformation_mode"] = "output_half_pixel"
+		}
+		return c.result("roi_align", attrs, c.in...)
+	})
 	add("Resize", resize)
 	add("Upsample", upsample)
 	add("BatchNormalization", batchNormalization)
@@ -172,11 +183,7 @@ func constant(c *conv) error {
 		case "value_float":
 			v, err = fn.Const(name, tir.Float32, nil, binary.LittleEndian.AppendUint32(nil, math.Float32bits(a.Float)))
 		case "value_floats":
-			var data []byte
-			for _, x := range a.Floats {
-				data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
-			}
-			v, err = fn.Const(name, tir.Float32, []int64{int64(len(a.Floats))}, data)
+			v, err = c.floats(name, a.Floats...)
 		default:
 			return c.fail("attribute %q is not supported: want a tensor or numbers", kind)
 		}
@@ -341,12 +348,8 @@ func resize(c *conv) error {
 func upsample(c *conv) error {
 	scales := c.operand(1)
 	if a := c.attrs["scales"]; a != nil {
-		var data []byte
-		for _, x := range a.Floats {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
-		}
 		var err error
-		if scales, err = c.scope.fn.Const("scales", tir.Float32, []int64{int64(len(a.Floats))}, data); err != nil {
+		if scales, err = c.floats("scales", a.Floats...); err != nil {
 			return c.fail("%w", err)
 		}
 	}

@@ -34,6 +34,8 @@ func init() {
 				Strides: listAttr(c, "strides", n, 1), Dilations: listAttr(c, "dilations", n, 1), Pads: listAttr(c, "pads", 2*n, 0)})
 		}, integers("strides"), integers("dilations"), integers("pads")),
 		with("deform_conv", 3, 5, deformConv, windowAttrs(integer("group", 1), integer("offset_group", 1))...),
+		with("roi_align", 3, 3, roiAlign, word("mode", "avg"), word("coordinate_transformation_mode", "half_pixel"),
+			integer("output_height", 1), integer("output_width", 1), integer("sampling_ratio", 0), float("spatial_scale", 1)),
 		with("dft", 1, 3, dft, integer("inverse", 0), integer("onesided", 0)),
 		with("stft", 2, 4, stft, integer("onesided", 1)),
 		signalWindow("hann_window", ops.HannWindow), signalWindow("hamming_window", ops.HammingWindow),
@@ -110,4 +112,15 @@ func signalWindow(name string, f func(size tir.Expr, periodic bool, t tir.Type, 
 		}
 		return f(c.Sizes(0)[0], c.Flag("periodic"), t, c.Name)
 	}, integer("periodic", 1), typed("output_datatype"))
+}
+
+// roiAlign has the operands data, regions and the index of each region's image.
+func roiAlign(c *graph.Call) *te.Tensor {
+	a := ops.RoiAlignAttrs{Height: c.Int("output_height"), Width: c.Int("output_width"), Samples: c.Int("sampling_ratio"),
+		Scale: c.Float("spatial_scale"), Maximum: c.Text("mode") == "max",
+		HalfPixel: c.Text("coordinate_transformation_mode") == "half_pixel"}
+	if mode := c.Text("mode"); mode != "avg" && mode != "max" {
+		c.Fail("mode is %q: want avg or max", mode)
+	}
+	return ops.RoiAlign(c.In(0), c.In(1), c.In(2), c.Name, a)
 }

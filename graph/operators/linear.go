@@ -77,6 +77,9 @@ func gemm(c *graph.Call) *te.Tensor {
 func init() {
 	register(
 		simple("matmul", 2, func(c *graph.Call) *te.Tensor { return matmul(c.In(0), c.In(1), c.Name) }),
+		with("einsum", 1, -1, func(c *graph.Call) *te.Tensor { return ops.Einsum(c.Name, c.Text("equation"), c.All()...) },
+			word("equation", "")),
+		simple("det", 1, func(c *graph.Call) *te.Tensor { return ops.Det(c.In(0), c.Name) }),
 		with("gemm", 2, 3, gemm, float("alpha", 1), float("beta", 1), integer("transA", 0), integer("transB", 0)),
 	)
 }

@@ -62,29 +62,6 @@ func inFloat(name string) func(tir.Expr) tir.Expr {
 	}
 }
 
-// logSumExp subtracts the greatest element first.
-func logSumExp(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
-	t := x.ProducerDType()
-	if t != tir.Float64 {
-		x = ops.Cast(x, tir.Float32, name)
-	}
-	most := ops.Map(ops.Max(x, name, axes, true), name, func(e tir.Expr) tir.Expr {
-		return tir.NewSelect(tir.Intrin("isfinite", e), e, of(e, 0))
-	})
-	sum := ops.Sum(ops.Zip(x, most, name, func(a, m tir.Expr) tir.Expr { return tir.Intrin("exp", tir.Sub(a, m)) }), name, axes, keepDims)
-	shift := most
-	if !keepDims {
-		shift = ops.Map(ops.Max(x, name, axes, false), name, func(e tir.Expr) tir.Expr {
-			return tir.NewSelect(tir.Intrin("isfinite", e), e, of(e, 0))
-		})
-	}
-	out := ops.Zip(sum, shift, name, func(a, m tir.Expr) tir.Expr { return tir.Add(tir.Intrin("log", a), m) })
-	if t != out.ProducerDType() {
-		out = ops.Cast(out, t, name)
-	}
-	return out
-}
-
 // extreme is the greatest or least element, also of truth values.
 func extreme(f, ofBools reduceFunc) reduceFunc {
 	return func(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
@@ -106,28 +83,17 @@ func argument(name string, first, last reduceFunc) *graph.Op {
 	}, integer("axis", 0), integer("keepdims", 1), integer("select_last_index", 0))
 }
 
-// hardmax is 1 for the first greatest element along an axis, and 0 for others.
-func hardmax(c *graph.Call) *te.Tensor {
-	axis := axisOf(c, c.Int("axis"), c.Rank(0))
-	first := ops.ArgMax(c.In(0), c.Name, []int{axis}, true)
-	t := c.DType(0)
-	return te.Compute(c.Shape(0), c.Name, func(i ...tir.Expr) tir.Expr {
-		at := append([]tir.Expr{}, i...)
-		at[axis] = tir.I32(0)
-		on := tir.EQ(first.At(at...), tir.NewCast(tir.Int64, i[axis]))
-		return tir.NewSelect(on, tir.Const(t, 1), tir.Const(t, 0))
-	})
-}
-
 func init() {
 	register(
 		reduction("reduce_sum", ops.Sum), reduction("reduce_mean", ops.Mean), reduction("reduce_prod", ops.Prod),
 		reduction("reduce_max", extreme(ops.Max, ops.Any)), reduction("reduce_min", extreme(ops.Min, ops.All)),
 		reduction("reduce_l1", mapped(abs, nil)), reduction("reduce_l2", mapped(square, inFloat("sqrt"))),
 		reduction("reduce_sum_square", mapped(square, nil)), reduction("reduce_log_sum", mapped(nil, inFloat("log"))),
-		reduction("reduce_log_sum_exp", logSumExp),
+		reduction("reduce_log_sum_exp", ops.LogSumExp),
 		argument("arg_max", ops.ArgMax, ops.ArgMaxLast),
-		argument("arg_min", ops.ArgMin, ops.ArgMinLast), with("hardmax", 1, 1, hardmax, integer("axis", -1)),
+		argument("arg_min", ops.ArgMin, ops.ArgMinLast), with("hardmax", 1, 1, func(c *graph.Call) *te.Tensor {
+			return ops.Hardmax(c.In(0), c.Name, axisOf(c, c.Int("axis"), c.Rank(0)))
+		}, integer("axis", -1)),
 		with("softmax", 1, 1, func(c *graph.Call) *te.Tensor { return ops.Softmax(c.In(0), c.Name, c.Int("axis")) },
 			integer("axis", -1)),
 		with("log_softmax", 1, 1, func(c *graph.Call) *te.Tensor { return ops.LogSoftmax(c.In(0), c.Name, c.Int("axis")) },

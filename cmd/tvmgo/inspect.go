@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tvmgo/graph/onnx/file"
 	"tvmgo/internal/inspect"
 	"tvmgo/weights"
 )
@@ -14,7 +15,7 @@ func newInspectCommand() *cobra.Command {
 	asJSON, load, code, limit := false, false, false, 10*time.Second
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
-		Short: "Show the contents of a module file, or the tensors of a file of parameters",
+		Short: "Show the contents of a module file, an ONNX model, or a file of parameters",
 		Long: `Show the contents of a module file: its generation, functions and imports, and
 the modules in it with the kernels of device code. The command reads the file
 and executes nothing of it; the file may be for another machine. Of an object
@@ -24,6 +25,11 @@ would contain; with --load, it links that library.
 Of a whole model, it shows the functions with their parameters and results, and
 the memory that a call needs: --instructions also lists the instructions and
 constants of a Relax executable, or the nodes of a graph.
+
+Of an ONNX model, it shows the versions of operators, inputs and outputs with
+their types, the number and size of parameters, and how often each operator is
+used; --instructions also lists the nodes. Parameters in other files are
+checked.
 
 Of a file of parameters, it lists the tensors with their types, shapes and
 sizes: TVM's .params and tensor caches, safetensors, .npz and .npy.
@@ -39,6 +45,9 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
 				return wrongf("--timeout %v: give a time above zero, for example 10s", limit)
+			}
+			if file.Recognizes(args[0]) {
+				return inspectONNX(cmd.Context(), cmd.OutOrStdout(), args[0], asJSON, code)
 			}
 			if weights.Recognizes(args[0]) {
 				return inspectWeights(cmd.Context(), cmd.OutOrStdout(), args[0], asJSON)

@@ -277,3 +277,16 @@ func deep(n int) (data []byte) {
 	}
 	return data
 }
+
+func TestRecognizes(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder.onnx"), 0o755))
+	for name, data := range map[string]string{"a.onnx": "", "b.ONNX": "text", "model": string(sample().Encode()),
+		"no tensor": string(ints([]int64{8}, make([]int64, 8)...).Encode()), "no library": "\x7fELF", "no text": "\b"} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(data), 0o644))
+		require.Equal(t, name[:2] != "no", Recognizes(path), name)
+	}
+	require.False(t, Recognizes(filepath.Join(dir, "folder.onnx")))
+	require.False(t, Recognizes(filepath.Join(dir, "absent.onnx")))
+}

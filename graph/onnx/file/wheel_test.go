@@ -17,7 +17,8 @@ import (
 // dataVariable names the folder of ONNX's test data (onnx/backend/test/data of the wheel).
 const dataVariable = "TVMGO_ONNX_DATA"
 
-// testData finds ONNX's test data, in a folder of the environment or in the wheel that build/scripts/deps.sh installs.
+// testData finds ONNX's test data, in a folder of the environment or in the wheel of onnx, if the Python of the tests
+// has it. Without it, the test is skipped.
 func testData(t *testing.T, pattern string) []string {
 	t.Helper()
 	roots := []string{os.Getenv(dataVariable)}

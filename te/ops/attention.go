@@ -15,6 +15,8 @@ type AttentionAttrs struct {
 	Mask   *te.Tensor // nil: none
 	Scale  float64    // the factor of the scores; 0: 1/√d
 	Chunk  int        // keys whose scores are kept at a time
+	First  tir.Expr   // with Causal: the number of keys before that of query 0; nil: 0
+	Cap    float64    // scores s become Cap·tanh(s/Cap); 0: they stay as they are
 }
 
 // AttentionOption is an option of Attention.
@@ -22,6 +24,15 @@ type AttentionOption func(*AttentionAttrs)
 
 // Causal lets query i see the keys 0 to i only.
 func Causal() AttentionOption { return func(a *AttentionAttrs) { a.Causal = true } }
+
+// CausalFrom lets query i see the keys 0 to first + i only: the first ones are those of earlier queries.
+func CausalFrom(first tir.Expr) AttentionOption {
+	return func(a *AttentionAttrs) { a.Causal, a.First = true, first }
+}
+
+// ScoreCap limits the scaled scores s to the range from -limit to limit: they become limit·tanh(s/limit), before a mask
+// is added.
+func ScoreCap(limit float64) AttentionOption { return func(a *AttentionAttrs) { a.Cap = limit } }
 
 // Mask restricts the keys that a query sees. mask is broadcast to [..., n, m]: a bool, false for keys that are not
 // seen; or of floats, which are added to the scores.
@@ -35,8 +46,9 @@ func KeyChunk(n int) AttentionOption { return func(a *AttentionAttrs) { a.Chunk 
 
 // Attention is softmax(q·kᵀ·scale + mask)·v over the keys, for q of shape [..., n, d], k of [..., m, d] and v of
 // [..., m, e]; the result has shape [..., n, e]. Leading dimensions are batches and heads, which are broadcast as by
-// Zip: one head of k and v may serve several of q. All operands have one type of floats; 16-bit floats are computed in
-// float32. A query that sees no key gives zeros.
+// Zip: one head of k and v may serve several of q. If q has a multiple of the heads of k and v, the dimension before
+// the last two, then as many adjacent heads of q share one of k and v. All operands have one type of floats; 16-bit
+// floats are computed in float32. A query that sees no key gives zeros.
 //
 // The softmax is computed in one pass over chunks of keys: a chunk gives the greatest score, the sum of the
 // exponentials relative to it, and their products with v, and chunks are combined by rescaling. Schedules keep the
@@ -84,7 +96,8 @@ type attention struct {
 	size       tir.Expr // of a chunk
 	even       bool     // chunks divide the keys
 	work       tir.Type
-	least      tir.Expr // less than every score that is seen
+	least      tir.Expr             // less than every score that is seen
+	heads      map[*te.Tensor]int64 // adjacent heads of q that share one of k or v, if more than one
 }
 
 func newAttention(q, k, v *te.Tensor, name string, attrs *AttentionAttrs) (*attention, *te.Tensor) {
@@ -124,6 +137,9 @@ func newAttention(q, k, v *te.Tensor, name string, attrs *AttentionAttrs) (*atte
 	if math.IsNaN(attrs.Scale) || math.IsInf(attrs.Scale, 0) {
 		return nil, failed(name, "the scale is %v: want a number", attrs.Scale)
 	}
+	if !(attrs.Cap >= 0) || math.IsInf(attrs.Cap, 0) {
+		return nil, failed(name, "the limit of the scores is %v: want 0, for none, or a positive number", attrs.Cap)
+	}
 	chunk := int64(attrs.Chunk)
 	a.even = false
 	if c, ok := a.m.(*tir.IntImm); ok {
@@ -139,8 +155,13 @@ func newAttention(q, k, v *te.Tensor, name string, attrs *AttentionAttrs) (*atte
 	var bad *te.Tensor
 	leading := func(t *te.Tensor) *te.Tensor {
 		s := t.ProducerShape()
-		return te.Placeholder(s[:len(s)-2], t.ProducerDType(), t.ProducerName())
+		s = append([]tir.Expr{}, s[:len(s)-2]...)
+		if a.heads[t] > 1 {
+			s[len(s)-1] = like(s[len(s)-1], 1)
+		}
+		return te.Placeholder(s, t.ProducerDType(), t.ProducerName())
 	}
+	a.shareHeads()
 	list := []*te.Tensor{leading(q), leading(k), leading(v)}
 	if attrs.Mask != nil {
 		if bad = a.checkMask(); bad != nil {
@@ -152,6 +173,24 @@ func newAttention(q, k, v *te.Tensor, name string, attrs *AttentionAttrs) (*atte
 	}
 	a.batch, bad = broadcast(name, list...)
 	return a, bad
+}
+
+// shareHeads finds the heads of k and v that serve several of q.
+func (a *attention) shareHeads() {
+	a.heads = map[*te.Tensor]int64{}
+	count := func(t *te.Tensor) int64 {
+		if s := t.ProducerShape(); len(s) > 2 {
+			if n, ok := constSize(s[len(s)-3]); ok {
+				return n
+			}
+		}
+		return 1
+	}
+	for _, t := range []*te.Tensor{a.k, a.v} {
+		if all, own := count(a.q), count(t); own > 1 && all > own && all%own == 0 {
+			a.heads[t] = all / own
+		}
+	}
 }
 
 // checkMask returns an error if the mask cannot be broadcast to the scores.
@@ -185,7 +224,12 @@ func (a *attention) shape(sizes ...tir.Expr) []tir.Expr {
 // at reads an operand at indices of the batches and of its last two dimensions.
 func (a *attention) at(t *te.Tensor, batch []tir.Expr, x, y tir.Expr) tir.Expr {
 	s := t.ProducerShape()
-	return castTo(a.work, t.At(append(pickAt(s[:len(s)-2], batch), x, y)...))
+	at := pickAt(s[:len(s)-2], batch)
+	if n := a.heads[t]; n > 1 {
+		head := batch[len(batch)-1]
+		at[len(at)-1] = tir.FloorDiv(head, tir.IntConst(head.DType(), n))
+	}
+	return castTo(a.work, t.At(append(at, x, y)...))
 }
 
 // key returns the key at a position within a chunk, and whether there is one; nil if there always is.
@@ -235,9 +279,16 @@ func (a *attention) shown(scores *te.Tensor) *te.Tensor {
 			}
 		}
 		score := tir.Mul(scores.At(i...), scale)
+		if limit := a.attrs.Cap; limit != 0 {
+			score = tir.Mul(tir.Const(a.work, limit), tir.Intrin("tanh", tir.Mul(score, tir.Const(a.work, 1/limit))))
+		}
 		exists := seen
 		if a.attrs.Causal {
-			also(tir.LE(castTo(tir.Int64, key), castTo(tir.Int64, i[b])))
+			last := castTo(tir.Int64, i[b])
+			if a.attrs.First != nil {
+				last = tir.Add(last, castTo(tir.Int64, a.attrs.First))
+			}
+			also(tir.LE(castTo(tir.Int64, key), last))
 		}
 		if m := a.attrs.Mask; m != nil {
 			s := m.ProducerShape()

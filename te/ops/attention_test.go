@@ -93,6 +93,29 @@ func attentionCases() []opCase {
 	// heads that share keys and values; many keys; scores that overflow exp; one query; no batch; no keys, no queries
 	q, k, v := sample(tir.Float32, 2, 4, 6, 4), sample(tir.Float32, 2, 1, 9, 4), sample(tir.Float32, 2, 1, 9, 5)
 	add("of shared heads", []*nd{q, k, v}, attentionOf(q, k, v, 0.5, causal, nil), chunk(4, Causal()))
+	q, k, v = sample(tir.Float32, 2, 6, 5, 4), sample(tir.Float32, 2, 3, 9, 4), sample(tir.Float32, 2, 3, 9, 5)
+	add("of grouped heads", []*nd{q, k, v}, attentionOf(q, k, v, 0.5, func(_, i, j int) bool { return j <= i+4 }, nil),
+		chunk(4, CausalFrom(tir.I32(4))))
+	bounded := alongAxis(attentionOf(q, k, v, 0, nil, nil), tir.Float32, 3, func(row []float64) []float64 { return row })
+	eachIndex(q.shape[:3], func(i []int) {
+		weights, sum := make([]float64, 9), 0.0
+		for j := range weights {
+			s := 0.0
+			for x := range 4 {
+				s += q.at(i[0], i[1], i[2], x) * k.at(i[0], i[1]/2, j, x)
+			}
+			weights[j] = math.Exp(2 * math.Tanh(s/4))
+			sum += weights[j]
+		}
+		for e := range 5 {
+			r := 0.0
+			for j := range weights {
+				r += weights[j] * v.at(i[0], i[1]/2, j, e) / sum
+			}
+			bounded.v[bounded.position([]int{i[0], i[1], i[2], e})] = r
+		}
+	})
+	add("of limited scores", []*nd{q, k, v}, bounded, chunk(4, ScoreCap(2)))
 	q, k, v = sample(tir.Float32, 40, 16), sample(tir.Float32, 70, 16), sample(tir.Float32, 70, 24)
 	add("", []*nd{q, k, v}, attentionOf(q, k, v, 0.25, nil, nil), none)
 	add("with large scores", []*nd{q, k, v}, attentionOf(q, k, v, 300, nil, nil), chunk(16, ScoreScale(300)))
@@ -122,6 +145,7 @@ func TestAttention_Errors(t *testing.T) {
 		"an option is nil":                        Attention(q, k, v, "Y", nil),
 		"a chunk of 0 keys: want 1 to 65536":      Attention(q, k, v, "Y", KeyChunk(0)),
 		"the scale is NaN":                        Attention(q, k, v, "Y", ScoreScale(math.NaN())),
+		"the limit of the scores is -1: want 0":   Attention(q, k, v, "Y", ScoreCap(-1)),
 		"dimension 1 of mask b is 3: want 7 or 1": Attention(q, k, v, "Y", Mask(placeholder("b", 5, 3))),
 		"mask b has type int32: want bool": Attention(q, k, v, "Y", Mask(te.Placeholder(te.Dims(5, 7), tir.Int32,
 			"b"))),
@@ -130,4 +154,53 @@ func TestAttention_Errors(t *testing.T) {
 	} {
 		require.ErrorContains(t, x.Err(), want)
 	}
+}
+
+var _ = valueCases("rotary", rotaryCases)
+
+func rotaryCases() (cases []opCase) {
+	for n, dt := range floatTypes {
+		for mode := range 8 {
+			dims, interleaved, selected := []int{8, 4}[mode&1], mode&2 > 0, mode&4 > 0
+			x := sample(dt, 2, 3, 5, 8)
+			shape := []int{2, 5, dims / 2}
+			if selected {
+				shape = []int{7, dims / 2}
+			}
+			cos := filled(dt, shape, func(i int) float64 { return math.Cos(float64(i)) })
+			sin := filled(dt, shape, func(i int) float64 { return math.Sin(float64(i)) })
+			positions := filled(tir.Int64, []int{2, 5}, func(i int) float64 { return float64((i*3+n)%9 - 1) })
+			ins := []*nd{x, cos, sin}
+			if selected {
+				ins = append(ins, positions)
+			}
+			want := each(dt, x.shape, func(i []int) float64 {
+				j, own := i[3], x.at(i...)
+				if j >= dims {
+					return own
+				}
+				pair, partner, sign := j%(dims/2), (j+dims/2)%dims, 1.0
+				if interleaved {
+					pair, partner = j/2, j^1
+				}
+				if partner > j {
+					sign = -1
+				}
+				at := []int{i[0], i[2], pair}
+				if selected {
+					at = []int{min(max(int(positions.at(i[0], i[2])), 0), 6), pair}
+				}
+				return rounded16(dt, own*cos.at(at...)+sign*x.at(i[0], i[1], i[2], partner)*sin.at(at...))
+			})
+			cases = append(cases, opCase{name: fmt.Sprintf("rotary %d of %s", mode, dt), ins: ins, want: want,
+				tol: 2 * tolerance(dt), make: func(x []*te.Tensor) *te.Tensor {
+					var p *te.Tensor
+					if selected {
+						p = x[3]
+					}
+					return RotaryEmbedding(x[0], x[1], x[2], p, "Y", dims%8, interleaved)
+				}})
+		}
+	}
+	return cases
 }

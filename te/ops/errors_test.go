@@ -237,6 +237,11 @@ func TestErrors(t *testing.T) {
 		{OneHot(x, 3, 1, 0, f, "T"), "tensor X has type float32: want integers"},
 		{OneHot(ints, -1, 1, 0, f, "T"), "the depth for the indices of tensor I is -1: want 0 or more"},
 		{OneHot(ints, 2, 0.5, 0, tir.Int8, "T"), "value 0.5: tir: constant 0.5 is not of type int8"},
+		{RotaryEmbedding(image, image, image, nil, "T", 0, false), "5 elements"},
+		{RotaryEmbedding(image, p(f, "C", 1, 6, 1), p(f, "C", 1, 6, 2), nil, "T", 4, false), "tensor C has shape [1, 6, " +
+			"1]: want [1, 6, 2]"},
+		{RotaryEmbedding(image, p(f, "C", 9, 2), p(f, "C", 9, 2), p(tir.Int32, "PS", 6, 1), "T", 4, true), "tensor PS has " +
+			"shape [6, 1]: want [1, 6]"},
 		// sums and matrices
 		{SumSquare(truths, "T", nil, false), "tensor B has type bool: want numbers"},
 		{L2(ints, "T", nil, false), "tensor I has type int32: want floats"},

@@ -80,3 +80,13 @@ if [ "$(cat "$tools/version" 2>/dev/null)" != "$pinned" ]; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$tools" "$pinned" >&2
   echo "$pinned" >"$tools/version"
 fi
+
+# tvm.ir.save_json of the wheel crashes with the newest tvm-ffi, so that scripts which call it use an older one.
+ffi=build/.cache/ffi-json
+pinned=apache-tvm-ffi==0.1.14.post1
+if [ "$(cat "$ffi/version" 2>/dev/null)" != "$pinned" ]; then
+  say "creating $ffi with $pinned"
+  rm -rf "$ffi"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$ffi" "$pinned" >&2
+  echo "$pinned" >"$ffi/version"
+fi

@@ -39,9 +39,10 @@ func newBuildCommand() *cobra.Command {
 		Use:   "build PROGRAM.tir... -o OUTPUT",
 		Short: "Compile a program of loops into a library",
 		Long: `Compile a program of package tir into a library. The program is text, in the
-format of loops.String(), or JSON; it is read from a file, or with - from
-standard input. OUTPUT is a shared library (.so), or a file to link: a static
-library (.a), an archive of objects (.tar) or one object (.o).
+format of loops.String(), or JSON; or PrimFuncs of Apache TVM, in the JSON of
+tvm.ir.save_json(mod). It is read from a file, or with - from standard input.
+OUTPUT is a shared library (.so), or a file to link: a static library (.a), an
+archive of objects (.tar) or one object (.o).
 
 The target is a kind, a tag, a command line or JSON; see tvmgo target. Code for
 kind c is compiled by the system's C compiler, code for kind llvm by clang, also

@@ -1,5 +1,5 @@
-// Package programfile reads a program of package tir from a file, in text or in JSON. Errors name the file, and the
-// line and column as far as they are known.
+// Package programfile reads a program from a file: of package tir in text or in JSON, or one that Apache TVM's
+// tvm.ir.save_json has written. Errors name the file, and the line and column as far as they are known.
 package programfile
 
 import (
@@ -16,12 +16,13 @@ import (
 	"tvmgo/tir"
 	tirjson "tvmgo/tir/json"
 	"tvmgo/tir/text"
+	"tvmgo/tir/tvmjson"
 )
 
 // maxProgram bounds the text of a program.
 const maxProgram = 64 << 20
 
-// Read reads and checks a program in text or JSON. The path "-" is stdin.
+// Read reads and checks a program in text or JSON, ours or Apache TVM's. The path "-" is stdin.
 func Read(stdin io.Reader, path string) (*tir.IRModule, error) {
 	name, from := path, stdin
 	if path == "-" {
@@ -43,7 +44,9 @@ func Read(stdin io.Reader, path string) (*tir.IRModule, error) {
 	}
 	var m *tir.IRModule
 	isJSON := bytes.HasPrefix(bytes.TrimLeft(source, " \t\r\n"), []byte("{"))
-	if isJSON {
+	if isJSON && tvmjson.IsTVM(source) {
+		m, err = tvmjson.Unmarshal(source)
+	} else if isJSON {
 		m, err = tirjson.Unmarshal(source)
 	} else {
 		m, err = text.Parse(string(source))

@@ -1,7 +1,8 @@
 // Package compile turns whole models into modules that the runtime executes and package export writes:
 //
-//	m, err := compile.Graph(ctx, t, f)
-//	err = export.Library(ctx, m, "model.so")
+//	m, err := compile.ModelFile(ctx, "model.onnx", compile.Options{})
+//	defer m.Close()
+//	err = export.Library(ctx, m.Module, "model.so")
 //
-// The module is an executable of TVM's Relax virtual machine, which imports the kernels.
+// Compiled.Module is an executable of TVM's Relax virtual machine, which imports the kernels.
 package compile

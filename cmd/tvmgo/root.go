@@ -11,7 +11,8 @@ import (
 
 // commands makes the commands: a new one is added to this list, and nowhere else.
 var commands = []func() *cobra.Command{
-	newBenchCommand, newBuildCommand, newCheckCommand, newDevicesCommand, newDiffCommand, newDoctorCommand, newInspectCommand,
+	newBenchCommand, newBuildCommand, newCheckCommand, newCompileCommand, newDevicesCommand, newDiffCommand,
+	newDoctorCommand, newInspectCommand,
 	newPackCommand, newRunCommand, newTargetCommand, newUnpackCommand, newVerifyCommand, newVersionCommand,
 	// Hidden: commands of child processes.
 	newDescribeCommand, newVectorCommand, newRunChildCommand, newBenchChildCommand,

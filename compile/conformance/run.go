@@ -92,13 +92,16 @@ func (r *Result) set(ctx context.Context, m *file.File, dir string, o Options) e
 	for _, t := range m.Model.Graph.Initializers {
 		initialized[t.Name] = true
 	}
+	var given []*file.ValueInfo // the inputs without a default, which have files
 	for _, in := range m.Model.Graph.Inputs {
-		names = append(names, in.Name)
+		if !initialized[in.Name] {
+			names, given = append(names, in.Name), append(given, in)
+		}
 	}
 	for _, out := range m.Model.Graph.Outputs {
 		outputs = append(outputs, out.Name)
 	}
-	inputs, err := tensors(dir, "input", names, m.Model.Graph.Inputs)
+	inputs, err := tensors(dir, "input", names, given)
 	if err != nil {
 		return err
 	}
@@ -188,7 +191,7 @@ func isShape(t *file.Tensor) bool {
 }
 
 func build(ctx context.Context, f *graph.Function, t *target.Target) (*runtime.Model, error) {
-	m, err := compile.Graph(ctx, t, f)
+	m, err := compile.Function(ctx, f, compile.Options{Target: t})
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +202,7 @@ func build(ctx context.Context, f *graph.Function, t *target.Target) (*runtime.M
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "model.so")
-	if err := export.Library(ctx, m, path, export.StaticCheck()); err != nil {
+	if err := export.Library(ctx, m.Module, path, export.StaticCheck()); err != nil {
 		return nil, err
 	}
 	return runtime.LoadModel(ctx, path)

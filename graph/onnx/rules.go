@@ -59,21 +59,21 @@ func (c *conv) number(t tir.Type, v float64) (*graph.Value, error) {
 
 func init() {
 	for name, op := range map[string]string{
-		"Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Add": "add", "And": "and", "ArgMax": "arg_max", "ArgMin": "arg_min",
+		"Abs": "abs", "Acos": "acos", "Acosh": "acosh", "ArgMax": "arg_max", "ArgMin": "arg_min",
 		"Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh", "BitShift": "bit_shift",
 		"BitwiseAnd": "bitwise_and", "BitwiseNot": "bitwise_not", "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
 		"Cast": "cast", "CastLike": "cast_like", "Ceil": "ceil", "Celu": "celu", "Concat": "concat", "Cos": "cos",
-		"Cosh": "cosh", "Div": "div", "Elu": "elu", "Equal": "equal", "Erf": "erf", "Exp": "exp", "Expand": "expand",
+		"Cosh": "cosh", "Elu": "elu", "Erf": "erf", "Exp": "exp", "Expand": "expand",
 		"Flatten": "flatten", "Floor": "floor", "Gather": "gather", "GatherElements": "gather_elements", "Gelu": "gelu",
-		"Gemm": "gemm", "Greater": "greater", "GreaterOrEqual": "greater_or_equal", "HardSigmoid": "hard_sigmoid",
+		"GreaterOrEqual": "greater_or_equal", "HardSigmoid": "hard_sigmoid",
 		"HardSwish": "hard_swish", "Identity": "identity", "IsInf": "is_inf", "IsNaN": "is_nan", "LeakyRelu": "leaky_relu",
-		"Less": "less", "LessOrEqual": "less_or_equal", "Log": "log", "MatMul": "matmul", "Max": "max", "Mean": "mean",
-		"Min": "min", "Mish": "mish", "Mod": "mod", "Mul": "mul", "Neg": "neg", "Not": "not", "OneHot": "one_hot", "Or": "or",
-		"Pow": "pow", "PRelu": "prelu", "Range": "range", "Reciprocal": "reciprocal", "Relu": "relu", "Reshape": "reshape",
+		"LessOrEqual": "less_or_equal", "Log": "log", "MatMul": "matmul", "Max": "max", "Mean": "mean",
+		"Min": "min", "Mish": "mish", "Mod": "mod", "Neg": "neg", "Not": "not", "OneHot": "one_hot",
+		"Range": "range", "Reciprocal": "reciprocal", "Relu": "relu", "Reshape": "reshape",
 		"Round": "round", "Selu": "selu", "Shape": "shape", "Shrink": "shrink", "Sigmoid": "sigmoid", "Sign": "sign",
 		"Sin": "sin", "Sinh": "sinh", "Size": "size", "Softplus": "softplus", "Softsign": "softsign", "Sqrt": "sqrt",
-		"Sub": "sub", "Sum": "sum", "Swish": "swish", "Tan": "tan", "Tanh": "tanh", "ThresholdedRelu": "thresholded_relu",
-		"Tile": "tile", "Transpose": "transpose", "Where": "where", "Xor": "xor",
+		"Sum": "sum", "Swish": "swish", "Tan": "tan", "Tanh": "tanh", "ThresholdedRelu": "thresholded_relu",
+		"Tile": "tile", "Transpose": "transpose", "Where": "where",
 	} {
 		add(name, same(op))
 	}

@@ -1,0 +1,141 @@
+package compile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"tvmgo/codegen"
+	"tvmgo/graph"
+	"tvmgo/graph/lower"
+	"tvmgo/graph/onnx"
+	"tvmgo/graph/onnx/file"
+	"tvmgo/runtime"
+	"tvmgo/runtime/vm"
+	"tvmgo/target"
+)
+
+// Options say how a model is compiled. The zero value compiles for the CPU.
+type Options struct {
+	// Target is what the kernels are for; nil: kind c.
+	Target *target.Target
+	// Import has the shapes of inputs, the sizes of symbolic dimensions, and values for inputs.
+	Import onnx.Options
+	// Progress is called before each stage of the work, with its name; it may be nil.
+	Progress func(stage string)
+}
+
+func (o *Options) begin(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+func (o *Options) target() (*target.Target, error) {
+	if o.Target != nil {
+		return o.Target, nil
+	}
+	return target.New("c")
+}
+
+// Model reads a model in ONNX's format and compiles it, as ModelFile does. External data is not read.
+func Model(ctx context.Context, r io.Reader, o Options) (*Compiled, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("compile model: %w", err)
+	}
+	m, err := file.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("compile model: %w", err)
+	}
+	return compileModel(ctx, m, nil, o)
+}
+
+// ModelFile compiles a model in ONNX's format. The data of its weights is shared with the file, which is mapped until the
+// result is closed.
+//
+// The error lists all operators that are not supported (onnx.UnsupportedError), or names the node that is wrong.
+func ModelFile(ctx context.Context, path string, o Options) (*Compiled, error) {
+	o.begin("read %s", path)
+	f, err := file.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := compileModel(ctx, f.Model, f.External, o)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	c.source = f
+	return c, nil
+}
+
+// Compiled is a compiled model.
+type Compiled struct {
+	Function *graph.Function // what was compiled
+	Program  *lower.Program  // kernels as loops, and the code that calls them
+	Module   *runtime.Module // an executable of the virtual machine, which imports the kernels
+
+	source io.Closer
+}
+
+// Close releases the module and the files of the model.
+func (c *Compiled) Close() error {
+	err := c.Module.Close()
+	if c.source != nil {
+		err = errors.Join(err, c.source.Close())
+	}
+	return err
+}
+
+func compileModel(ctx context.Context, m *file.Model, external *file.External, o Options) (*Compiled, error) {
+	o.begin("read the graph: %d nodes", len(m.Graph.Nodes))
+	f, err := onnx.Import(m, external, o.Import)
+	if err != nil {
+		return nil, err
+	}
+	return Function(ctx, f, o)
+}
+
+// Function compiles the function of a model. The data of constants is shared with the graph, and must not be changed or
+// unmapped before the result is closed. The program must import the code generator of the target (tvmgo/codegen/all).
+func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, error) {
+	t, err := o.target()
+	if err != nil {
+		return nil, err
+	}
+	o.begin("schedule %d nodes", len(f.Nodes))
+	p, err := lower.Model(t, f)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	o.begin("generate code for kind %s of %d kernels", t.Kind().Name(), len(p.Kernels.Funcs))
+	m, err := link(p, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return &Compiled{Function: f, Program: p, Module: m}, nil
+}
+
+// link makes the module of a program.
+func link(p *lower.Program, t *target.Target) (*runtime.Module, error) {
+	m, err := vm.New(p.Code)
+	if err != nil || len(p.Kernels.Funcs) == 0 {
+		return m, err
+	}
+	kernels, err := codegen.Build(p.Kernels, t)
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	defer kernels.Close()
+	if err := m.Import(kernels); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}

@@ -111,8 +111,8 @@ func TestRoiAlign_Errors(t *testing.T) {
 	batches := te.Placeholder(te.Dims(6), tir.Int32, "b")
 	two := RoiAlignAttrs{Height: 2, Width: 2}
 	refused(t, []refusal{
-		{RoiAlign(x, placeholder("r", 6, 5), batches, "y", two), "the regions r have shape [6, 5], and the indices of their " +
-			"images b have [6]: want [n, 4] and [n]"},
+		{RoiAlign(x, placeholder("r", 6, 5), batches, "y", two), "the regions r have shape [6, 5], and the indices of " +
+			"their images b have [6]: want [n, 4] and [n]"},
 		{RoiAlign(x, placeholder("r", 5, 4), batches, "y", two), "the regions r have shape [5, 4]"},
 		{RoiAlign(x, rois, placeholder("f", 6), "y", two), "tensor f has type float32: want integers"},
 		{RoiAlign(x, rois, batches, "y", RoiAlignAttrs{Width: 2}), "0 by 2 bins with 0 samples: want 1 to 32768"},

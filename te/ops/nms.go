@@ -46,7 +46,7 @@ func NonMaxSuppression(boxes, scores *te.Tensor, limits SuppressionLimits, name 
 			if t == nil {
 				return nil
 			}
-			e := tir.BufferAt(rest[0], origin(rest[0])...)
+			e := tir.BufferAt(rest[0], first(rest[0].Shape)...)
 			rest = rest[1:]
 			return e
 		}
@@ -54,15 +54,6 @@ func NonMaxSuppression(boxes, scores *te.Tensor, limits SuppressionLimits, name 
 		return m.statement(outs[0], outs[1])
 	})
 	return published(name, all[:2]...)
-}
-
-// origin returns the indices of the first element of a buffer.
-func origin(b *tir.Buffer) []tir.Expr {
-	at := make([]tir.Expr, len(b.Shape))
-	for d, n := range b.Shape {
-		at[d] = like(n, 0)
-	}
-	return at
 }
 
 func checkSuppression(boxes, scores *te.Tensor, limits SuppressionLimits, name string) *te.Tensor {

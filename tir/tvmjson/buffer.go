@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tvmgo/tir"
+	"tvmgo/tir/compare"
 )
 
 // description is what a file says about a buffer, which is a node of its own or the type of a variable.
@@ -173,13 +174,28 @@ func (r *reader) buffer(n node) *access {
 // over declares a buffer over memory of which another one has been declared.
 func (r *reader) over(d description, m *memory) *access {
 	b := r.newBuffer(d, m.data)
-	if m.base == nil {
-		b.Scope = ""
-	} else {
+	if r.isBase(d, b, m) {
+		return r.buffers[d.node.Index()]
+	}
+	b.Scope = ""
+	if m.base != nil {
 		b.Scope = m.base.Scope
 	}
 	m.views = append(m.views, b)
 	return r.buffers[d.node.Index()]
+}
+
+// isBase reports whether a buffer is equal to that for which its memory is allocated, which its node then means.
+func (r *reader) isBase(d description, b *tir.Buffer, m *memory) bool {
+	base := m.base
+	if base == nil || b.DType != base.DType || b.Strides != nil || base.Strides != nil || b.Offset != nil ||
+		base.Offset != nil || !slices.EqualFunc(b.Shape, base.Shape, func(x, y tir.Expr) bool {
+		return compare.Equal(x, y)
+	}) {
+		return false
+	}
+	r.buffers[d.node.Index()] = &access{buffer: base}
+	return true
 }
 
 // region reads a region of a buffer: the buffer, and the first index and the extent of each dimension.

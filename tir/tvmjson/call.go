@@ -113,12 +113,23 @@ func (r *reader) accessPointer(n node, args []node) tir.Expr {
 	if m == nil {
 		n.Fail("the address is that of no buffer")
 	}
+	b := r.flatView(n, m, t, extent)
+	address := good(n, tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(b, offset)))
+	if mask, isConst := tir.IntValue(r.expr(args[4])); isConst && mask == 1 {
+		r.reads[address.(*tir.Call)] = true
+	}
+	return address
+}
+
+// flatView returns a buffer of one dimension over memory.
+func (r *reader) flatView(n node, m *memory, t tir.Type, extent tir.Expr) *tir.Buffer {
+	const suffix = ".flat"
 	for _, b := range m.views {
-		if b.DType == t && len(b.Shape) == 1 && b.Offset == nil && strings.HasSuffix(b.Name, ".flat") {
-			return good(n, tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(b, offset)))
+		if b.DType == t && len(b.Shape) == 1 && b.Offset == nil && strings.HasSuffix(b.Name, suffix) {
+			return b
 		}
 	}
-	b := &tir.Buffer{Name: m.data.Name + ".flat", Data: m.data, DType: t, Shape: []tir.Expr{extent}}
+	b := &tir.Buffer{Name: m.data.Name + suffix, Data: m.data, DType: t, Shape: []tir.Expr{extent}}
 	if m.base != nil {
 		b.Scope = m.base.Scope
 		size := tir.Expr(tir.I32(1))
@@ -130,7 +141,7 @@ func (r *reader) accessPointer(n node, args []node) tir.Expr {
 		}
 	}
 	m.views = append(m.views, b)
-	return good(n, tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(b, offset)))
+	return b
 }
 
 // intrinsic makes a call of an operator that package tir has, by this name or another.

@@ -44,6 +44,7 @@ type scope struct {
 	memories map[int]*memory                   // by the variable that is the address
 	all      []*memory                         // the same, each once
 	threads  []thread                          // loops over threads around the statement
+	reads    map[*tir.Call]bool                // addresses that a function only reads
 	sizes    bool                              // variables that are not known are sizes of a parameter's buffer
 	carried  map[*tir.Buffer]map[*tir.Var]bool // loops from one iteration of which to the next a buffer keeps values
 }
@@ -107,7 +108,7 @@ func symbol(f node, name string) string {
 
 func (r *reader) function(n node, name string) *tir.PrimFunc {
 	r.scope = scope{vars: map[int]tir.Expr{}, buffers: map[int]*access{}, memories: map[int]*memory{},
-		carried: map[*tir.Buffer]map[*tir.Var]bool{}}
+		reads: map[*tir.Call]bool{}, carried: map[*tir.Buffer]map[*tir.Var]bool{}}
 	f := &tir.PrimFunc{Name: symbol(n, name), Buffers: map[*tir.Var]*tir.Buffer{}, Attrs: map[string]any{},
 		Result: r.result(n)}
 	if f.Name == "" {

@@ -74,6 +74,18 @@ func read(t *testing.T, text string) *tir.IRModule {
 	return m
 }
 
+// functions are the C functions that the programs call.
+var functions = map[string]func(args []any) (any, error){
+	"fabsf":  func(args []any) (any, error) { return math.Abs(args[0].(float64)), nil },
+	"sqrtf":  func(args []any) (any, error) { return math.Sqrt(args[0].(float64)), nil },
+	"memcmp": func([]any) (any, error) { return int64(0), nil },
+	"memcpy": func(args []any) (any, error) {
+		to, from := args[0].(*tirrun.Array), args[1].(*tirrun.Array)
+		copy(to.Data[to.Offset*4:][:args[2].(int64)], from.Data[from.Offset*4:])
+		return args[0], nil
+	},
+}
+
 // interpret runs a program with the interpreter, which finds races and wrong indices.
 func (e *example) interpret(t *testing.T, m *tir.IRModule) {
 	args := make([]any, len(e.params))
@@ -93,7 +105,7 @@ func (e *example) interpret(t *testing.T, m *tir.IRModule) {
 	if e.gpu() { // TVM leaves barriers to its compiler
 		m = must.Get(transform.ThreadSync(m, nil))(t)
 	}
-	program := must.Get(tirrun.Compile(m, tirrun.Options{Seed: 3}))(t)
+	program := must.Get(tirrun.Compile(m, tirrun.Options{Seed: 3, Funcs: functions}))(t)
 	_, err := program.Call("main", args...)
 	require.NoError(t, err, "%s", m)
 	for i, a := range arrays {

@@ -195,6 +195,9 @@ func (r *reader) declare(n node, rest func() tir.Stmt) tir.Stmt {
 	}
 	b := r.newBuffer(d, v)
 	if m := r.memoryAt(v); m != nil && m.base != nil {
+		if r.isBase(d, b, m) {
+			return r.bodyOr(n, rest)
+		}
 		b.Scope = m.base.Scope
 	}
 	body := r.bodyOr(n, rest)
@@ -218,7 +221,7 @@ func (r *reader) evaluate(n node) tir.Stmt {
 	var written []*tir.Buffer
 	for _, a := range c.Args {
 		if at, ok := a.(*tir.Call); ok && at.Kind == tir.CallIntrinsic && at.Name == "address_of" && len(at.Args) == 1 {
-			if load, ok := at.Args[0].(*tir.BufferLoad); ok && !slices.Contains(written, load.Buffer) {
+			if load, ok := at.Args[0].(*tir.BufferLoad); ok && !r.reads[at] && !slices.Contains(written, load.Buffer) {
 				written = append(written, load.Buffer)
 			}
 		}

@@ -49,7 +49,7 @@ func TestWheel_Programs(t *testing.T) {
 			e.interpret(t, m)
 			if e.gpu() {
 				e.run(t, m, "opencl", dlpack.Device{Type: dlpack.OpenCL})
-				e.run(t, m, "vulkan", dlpack.Device{Type: dlpack.Vulkan})
+				e.run(t, m, `{"kind": "vulkan", "supports_int64": true}`, dlpack.Device{Type: dlpack.Vulkan})
 				e.build(t, m, "cuda -arch=sm_80")
 			} else {
 				e.run(t, m, "c", dlpack.Device{Type: dlpack.CPU})

@@ -274,13 +274,13 @@ def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
             if i % 2 == 0:
                 B[i] = -x
             else:
-                B[i] = T.Let(y * y, where={y: x + 1}) if False else (x + 1) * (x + 1)
+                B[i] = (x + 1) * (x + 1)
     B[0] = 1
     B[1] = A[0]
     while B[1] > 2:
         B[1] = B[1] // 2
         B[0] = B[0] + 1
-""".replace('T.Let(y * y, where={y: x + 1}) if False else ', '')), None
+"""), None
 
 
 @program
@@ -434,6 +434,134 @@ def main(A: T.Buffer((8,), "float32"), n: T.int32, x: T.float32, B: T.Buffer((8,
 scalar_argument.scalars = {1: 5, 2: 2.5}
 
 
+@program
+def int64_sizes():
+    return parse("""
+@T.prim_func
+def main(A: T.Buffer((T.int64(6), T.int64(10)), "float32"), B: T.Buffer((T.int64(60),), "float32")):
+    for i in T.serial(T.int64(60)):
+        with T.block("B"):
+            vi = T.axis.spatial(T.int64(60), i)
+            B[vi] = A[vi // T.int64(10), vi % T.int64(10)] * T.float32(2)
+"""), None
+
+
+@program
+def lets_and_views():
+    """A let expression, and a second buffer over the memory of another one."""
+    return parse("""
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    V = T.decl_buffer((8, 8), "float32", data=A.data)
+    for i, j in T.grid(8, 8):
+        x = T.meta_var(V[i, j])
+        B[j * 8 + i] = V[i, j] * T.float32(3) + x
+"""), None
+
+
+@program
+def extern_value():
+    return parse("""
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = T.call_extern("float32", "fabsf", A[vi]) + T.call_pure_extern("float32", "sqrtf", T.float32(4))
+"""), None
+
+
+@program
+def extern_memory():
+    """A C function gets addresses of a region that a block matches."""
+    return parse("""
+@T.prim_func
+def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
+    t = T.alloc_buffer((8, 16), "float32")
+    for i in range(8):
+        with T.block("copy"):
+            vi = T.axis.spatial(8, i)
+            T.reads(A[vi, 0:16])
+            T.writes(t[vi, 0:16])
+            a = T.match_buffer(A[vi, 0:16], (16,), "float32", offset_factor=1)
+            b = T.match_buffer(t[vi, 0:16], (16,), "float32", offset_factor=1)
+            T.evaluate(T.call_extern("int32", "memcmp", a.access_ptr("r"), a.access_ptr("r"), 64))
+            T.evaluate(T.call_extern("handle", "memcpy", b.access_ptr("w"), a.access_ptr("r"), 64))
+    for i, j in T.grid(8, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = t[vi, vj] + T.float32(1)
+"""), None
+
+
+@program
+def padded():
+    """A transformed layout with padding."""
+    def s(sch):
+        c = block(sch, "C")
+        sch.transform_layout(c, ("write", 0), lambda i, j: (i // 5, j, i % 5), pad_value=None)
+    return scheduled(parse("""
+@T.prim_func
+def main(A: T.Buffer((20, 12), "float32"), D: T.Buffer((20, 12), "float32")):
+    C = T.alloc_buffer((20, 12), "float32")
+    for i, j in T.grid(20, 12):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j in T.grid(20, 12):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, 11 - vj]
+"""), s)
+
+
+@program
+def read_write_in_place():
+    """Stencil over rows with a cache that rolls."""
+    def s(sch):
+        b, c = block(sch, "B"), block(sch, "C")
+        i, j = sch.get_loops(c)[:2]
+        i0, i1 = sch.split(i, [None, 4])
+        sch.compute_at(b, i1)
+        sch.storage_align(b, 0, 0, 32, 1)
+        sch.annotate(i0, "pragma_auto_unroll_max_step", 16)
+    return scheduled(parse("""
+@T.prim_func
+def main(A: T.Buffer((18, 12), "float32"), C: T.Buffer((16, 12), "float32")):
+    B = T.alloc_buffer((18, 12), "float32")
+    for i, j in T.grid(18, 12):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * A[vi, vj]
+    for i, j in T.grid(16, 12):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + B[vi + 1, vj] - B[vi + 2, vj]
+"""), s)
+
+
+def passes(*names):
+    module = tvm.s_tir.transform if NEW else tvm.tir.transform
+    return tvm.ir.transform.Sequential([getattr(module, n)() for n in names])
+
+
+OPAQUE = ["LowerInitBlock", "PlanAndUpdateBufferAllocationLocation", "ConvertBlocksToOpaque",
+          "CompactBufferAllocation", "LowerMatchBuffer"]
+
+
+@program
+def lowered_to_blocks():
+    return passes(*OPAQUE)(matmul_cache_write()[0]), parse(MATMUL)
+
+
+@program
+def lowered_to_loops():
+    """Without blocks: allocations, and buffers of one dimension."""
+    mod = passes(*OPAQUE, "LowerOpaqueBlock")(matmul_cache_write()[0])
+    flatten = tvm.tirx.transform.FlattenBuffer() if NEW else tvm.tir.transform.FlattenBuffer()
+    return flatten(mod), parse(MATMUL)
+
+
 # Programs for GPUs.
 
 @program
@@ -495,6 +623,79 @@ def main(A: T.Buffer((12, 100), "float32"), B: T.Buffer((12,), "float32")):
                 B[vi] = T.float32(0)
             B[vi] = B[vi] + A[vi, vk]
 """), s)
+
+
+@program
+def gpu_lowered_to_loops():
+    """Loops over threads as attributes."""
+    mod = passes(*OPAQUE, "UnifyThreadBinding", "LowerOpaqueBlock")(gpu_shared_matmul()[0])
+    return mod, parse(MATMUL)
+
+
+@program
+def gpu_vthread():
+    def s(sch):
+        i, j = sch.get_loops(block(sch, "B"))
+        i0, i1, i2 = sch.split(i, [None, 2, 4])
+        sch.bind(i0, "blockIdx.x")
+        sch.bind(i1, "vthread.x")
+        sch.bind(i2, "threadIdx.x")
+        sch.vectorize(sch.split(j, [None, 4])[1])
+    return scheduled(parse("""
+@T.prim_func
+def main(A: T.Buffer((32, 16), "float32"), B: T.Buffer((32, 16), "float32")):
+    for i, j in T.grid(32, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(2)
+"""), s)
+
+
+@program
+def gpu_dynamic():
+    def s(sch):
+        x = sch.fuse(*sch.get_loops(block(sch, "B")))
+        b, t = sch.split(x, [None, 32])
+        sch.bind(b, "blockIdx.x")
+        sch.bind(t, "threadIdx.x")
+    mod, _ = dynamic_sizes()
+    return scheduled(mod, s)
+
+
+gpu_dynamic.shapes = [(7, 5), (5, 7)]
+
+
+@program
+def gpu_reduce_in_steps():
+    """Threads that compute a maximum together, two rows at a time."""
+    def s(sch):
+        i, k = sch.get_loops(block(sch, "B"))
+        i0, i1 = sch.split(i, [None, 2])
+        k0, k1 = sch.split(k, [None, 24])
+        sch.bind(i0, "blockIdx.x")
+        sch.bind(i1, "threadIdx.y")
+        sch.bind(k1, "threadIdx.x")
+    return scheduled(parse("""
+@T.prim_func
+def main(A: T.Buffer((11, 70), "float32"), B: T.Buffer((11,), "float32")):
+    for i, k in T.grid(11, 70):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.min_value("float32")
+            B[vi] = T.max(B[vi], A[vi, vk])
+"""), s)
+
+
+@program
+def gpu_argmax():
+    def s(sch):
+        b = block(sch, "argmax")
+        i, k = sch.get_loops(b)
+        k0, k1 = sch.split(k, [None, 8])
+        sch.bind(i, "blockIdx.x")
+        sch.bind(k1, "threadIdx.x")
+    return scheduled(te_argmax()[0], s)
 
 
 def dlight_program(make, rules):

@@ -228,6 +228,9 @@ func attribute(a *file.Attribute, like any) (any, error) {
 		}
 		return out, nil
 	case tir.Type:
+		if a.Int == 0 { // not given
+			return tir.Type{}, nil
+		}
 		return dtypeOf(file.DataType(a.Int))
 	}
 	return nil, fmt.Errorf("no attribute has the type %T", like)

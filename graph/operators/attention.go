@@ -161,3 +161,14 @@ func (h *heads) mask(score tir.Expr, i []tir.Expr) tir.Expr {
 	}
 	return score
 }
+
+func init() {
+	register(with("rotary_embedding", 3, 4, func(c *graph.Call) *te.Tensor {
+		x := splitHeads(c, 0, c.Int("num_heads"))
+		out := ops.RotaryEmbedding(x, c.In(1), c.In(2), c.In(3), c.Name, c.Int("rotary_embedding_dim"), c.Flag("interleaved"))
+		if c.Rank(0) == 3 {
+			return joinHeads(out, c.Name)
+		}
+		return out
+	}, integer("num_heads", 0), integer("rotary_embedding_dim", 0), integer("interleaved", 0)))
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tvmgo/compile/conformance"
+	"tvmgo/dlpack"
 	_ "tvmgo/graph/operators"
 	"tvmgo/target"
 )
@@ -38,7 +39,8 @@ such tests:
 A line for each test says "ok NAME", or "FAIL NAME: " and why: an operator that
 is not supported, a wrong type or shape, or the element that differs most. An
 input on whose elements the code depends, such as the axes of a reduction, is
-compiled as a constant, and listed. The last line is a summary. The status is 1
+compiled as a constant, and listed. A target that is only a kind of devices gets
+the abilities of its first device. The last line is a summary. The status is 1
 if a test failed.`,
 		Example: `  tvmgo check tests/node
   tvmgo check tests/node/test_relu --target opencl`,
@@ -61,6 +63,9 @@ if a test failed.`,
 
 func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	t, err := target.New(f.target)
+	if err == nil && t.DeviceType() != dlpack.CPU && f.target == t.Kind().Name() { // the abilities of the device here
+		t, err = target.New(f.target + " -from_device=0")
+	}
 	if err != nil {
 		return wrong(fmt.Errorf("--target: %w", err))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tvmgo/blob/vmcode"
+	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -170,7 +171,7 @@ func (f *function) operands(values []*graph.Value) ([]vmcode.Operand, error) {
 // addKernel adds a function to the program, unless an equal one is there, and returns its name.
 func (l *lowering) addKernel(fn *tir.PrimFunc, host bool) string {
 	if host {
-		fn.Attrs = map[string]any{"target": hostOf(l.target)}
+		fn.Attrs = map[string]any{"target": l.host}
 	}
 	base := fn.Name
 	fn.Name = "kernel"
@@ -189,9 +190,12 @@ func (l *lowering) addKernel(fn *tir.PrimFunc, host bool) string {
 }
 
 // hostOf returns the target of code that runs on the host.
-func hostOf(t *target.Target) *target.Target {
+func hostOf(t *target.Target) (*target.Target, error) {
 	if h := t.Host(); h != nil {
-		return h
+		return h, nil
 	}
-	return t
+	if t.DeviceType() == dlpack.CPU {
+		return t, nil
+	}
+	return target.New("c")
 }

@@ -17,7 +17,11 @@ type Program struct {
 
 // Model lowers the functions of a model for a target. The data of constants is shared with the graph.
 func Model(t *target.Target, functions ...*graph.Function) (*Program, error) {
-	l := &lowering{target: t, code: &vmcode.Executable{Form: vmcode.Form{Version: 1}}, callees: map[string]int{},
+	host, err := hostOf(t)
+	if err != nil {
+		return nil, fmt.Errorf("lower: %w", err)
+	}
+	l := &lowering{target: t, host: host, code: &vmcode.Executable{Form: vmcode.Form{Version: 1}}, callees: map[string]int{},
 		constants: map[string]int{}, tensors: map[*graph.Const]int{}, kernels: map[string]string{},
 		names: map[string]bool{}, module: &tir.IRModule{}}
 	for _, f := range functions { // a program finds its functions by these names
@@ -40,6 +44,7 @@ func Model(t *target.Target, functions ...*graph.Function) (*Program, error) {
 // lowering is the state of Model.
 type lowering struct {
 	target    *target.Target
+	host      *target.Target // of shape functions
 	module    *tir.IRModule
 	code      *vmcode.Executable
 	callees   map[string]int // index of a packed function

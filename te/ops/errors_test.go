@@ -258,6 +258,17 @@ func TestErrors(t *testing.T) {
 			"shape [3]: want one element, or one for each of 2 in dimension 0 of tensor A"},
 		{QLinearMatMul(Quantised{p(tir.Int8, "A", 2, 3), scalar, nil}, Quantised{p(tir.Int8, "A", 3, 4), scalar, nil}, x, nil,
 			"T", tir.Int8), "tensor X has shape [3, 4]: want one element"},
+		// recurrent layers
+		{RNN(Recurrent{X: x, W: x, R: x}, "T")[1], "operand 0, tensor X, has 2 dimensions: want 3"},
+		{GRU(Recurrent{X: p(f, "A", 2, 1, 3), W: p(f, "WW", 1, 8, 3), R: p(f, "RR", 1, 12, 4)}, "T")[0], "W, tensor WW, " +
+			"has shape [1, 8, 3]: want [1, 12, 3]"},
+		{LSTM(Recurrent{X: p(f, "A", 2, 1, 3), W: p(f, "WW", 1, 16, 3), R: p(f, "RR", 1, 16, 4), Clip: -1}, "T")[2], "the " +
+			"limit of the arguments of activations is -1: want 0"},
+		{RNN(Recurrent{X: p(f, "A", 2, 1, 3), W: p(f, "WW", 1, 4, 3), R: p(f, "RR", 1, 4, 4), Activations: []Activation{nil}},
+			"T")[0], "1 activations: want 1, none of them nil"},
+		{RNN(Recurrent{X: p(f, "A", 2, 1, 3), W: p(f, "WW", 1, 4, 3), R: p(f, "RR", 1, 4, 4), C: x}, "T")[0], "a cell " +
+			"state, or weights for it, are given: want them for LSTM only"},
+		{RNN(Recurrent{X: p(f, "A", 2, 1, 3), W: x, R: nil}, "T")[0], "operand 1, tensor X, has 2 dimensions: want 3"},
 		// sums and matrices
 		{SumSquare(truths, "T", nil, false), "tensor B has type bool: want numbers"},
 		{L2(ints, "T", nil, false), "tensor I has type int32: want floats"},

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"tvmgo/tir"
 )
@@ -95,3 +96,8 @@ func (c *Call) Texts(name string) []string { return get[[]string](c.node, name) 
 
 // Type returns an attribute that is a type; the zero value if it is left out.
 func (c *Call) Type(name string) tir.Type { return get[tir.Type](c.node, name) }
+
+// Declares reports whether the operator has an attribute of this name.
+func (c *Call) Declares(name string) bool {
+	return slices.ContainsFunc(c.node.Op.Attrs, func(a Attr) bool { return a.Name == name })
+}

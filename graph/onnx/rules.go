@@ -86,7 +86,7 @@ func init() {
 		"AffineGrid": "affine_grid", "DepthToSpace": "depth_to_space", "SpaceToDepth": "space_to_depth", "Col2Im": "col2im",
 		"DeformConv": "deform_conv", "STFT": "stft", "HannWindow": "hann_window", "HammingWindow": "hamming_window",
 		"BlackmanWindow": "blackman_window", "CumSum": "cum_sum", "CumProd": "cum_prod", "Hardmax": "hardmax", "Einsum": "einsum",
-		"Det": "det", "QuantizeLinear": "quantize_linear",
+		"Det": "det", "RNN": "rnn", "GRU": "gru", "LSTM": "lstm", "QuantizeLinear": "quantize_linear",
 		"DequantizeLinear": "dequantize_linear", "DynamicQuantizeLinear": "dynamic_quantize_linear",
 		"MatMulInteger": "matmul_integer", "QLinearMatMul": "qlinear_matmul", "QLinearConv": "qlinear_conv",
 		"ConvInteger": "conv_integer", "RotaryEmbedding": "rotary_embedding", "Scatter": "scatter_elements",

@@ -11,6 +11,8 @@ import (
 	"tvmgo/graph/lower"
 	"tvmgo/graph/onnx"
 	"tvmgo/graph/onnx/file"
+	"tvmgo/graph/passes"
+	"tvmgo/internal/cc"
 	"tvmgo/runtime"
 	"tvmgo/runtime/vm"
 	"tvmgo/target"
@@ -97,11 +99,20 @@ func compileModel(ctx context.Context, m *file.Model, external *file.External, o
 	return Function(ctx, f, o)
 }
 
-// Function compiles the function of a model. The data of constants is shared with the graph, and must not be changed or
+// Function compiles the function of a model, which is not changed: the passes of package passes run on a copy. The data of constants is shared with the graph, and must not be changed or
 // unmapped before the result is closed. The program must import the code generator of the target (tvmgo/codegen/all).
 func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, error) {
 	t, err := o.target()
 	if err != nil {
+		return nil, err
+	}
+	f = f.Clone()
+	o.begin("simplify %d nodes", len(f.Nodes))
+	simplify := passes.Options{}
+	if _, err := cc.Find(cc.C, ""); err == nil {
+		simplify.Evaluate = evaluate
+	}
+	if err := passes.Run(ctx, f, t, simplify); err != nil {
 		return nil, err
 	}
 	o.begin("schedule %d nodes", len(f.Nodes))

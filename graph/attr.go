@@ -47,15 +47,23 @@ func typeWord(v any) string {
 	return fmt.Sprintf("%T", v)
 }
 
-// get returns the value of an attribute, or its default.
-func get[T any](n *Node, name string) T {
+// Attr returns the value of an attribute, or its default; nil if the operator does not declare it.
+func (n *Node) Attr(name string) any {
 	if v, ok := n.Attrs[name]; ok {
-		return v.(T) // Op.check compared the types
+		return v
 	}
 	for _, a := range n.Op.Attrs {
 		if a.Name == name {
-			return a.Default.(T)
+			return a.Default
 		}
+	}
+	return nil
+}
+
+// get returns the value of an attribute, or its default.
+func get[T any](n *Node, name string) T {
+	if v := n.Attr(name); v != nil {
+		return v.(T) // Op.check compared the types
 	}
 	panic(failure{fmt.Errorf("operator %s reads attribute %q, which it does not declare", n.Op.Name, name)})
 }

@@ -52,7 +52,7 @@ func (f *Function) addControl(n *Node, outs []*Value) ([]*Value, error) {
 			outs[i].Name = v.Name
 		}
 	}
-	n.Outputs = outs
+	n.Outputs, n.fn = outs, f
 	for _, v := range outs {
 		v.Node = n
 	}

@@ -233,7 +233,7 @@ func (f *Function) Elements(v *Value) (*Value, error) {
 		f.root().read[element] = true
 		out.elems = append(out.elems, tir.NewCast(v.DType, element))
 	}
-	node := &Node{Op: elementsOp, Inputs: []*Value{v}, Outputs: []*Value{out}}
+	node := &Node{Op: elementsOp, Inputs: []*Value{v}, Outputs: []*Value{out}, fn: f}
 	out.Node = node
 	f.Nodes = append(f.Nodes, node)
 	return out, nil

@@ -1,0 +1,47 @@
+package passes
+
+import (
+	"context"
+	"fmt"
+
+	"tvmgo/graph"
+	"tvmgo/target"
+)
+
+// Pass is a change of functions.
+type Pass struct {
+	Name string // in lower case
+	// Run changes a function for a target. If it fails, the function still computes the same.
+	Run func(ctx context.Context, f *graph.Function, t *target.Target, o Options) error
+}
+
+// Options are what passes need of the program around them.
+type Options struct {
+	// Evaluate runs a function without parameters, and returns the data of its results, as graph.Const describes it. It
+	// is nil where no code can be run: constants are not computed then.
+	Evaluate func(ctx context.Context, f *graph.Function) ([][]byte, error)
+}
+
+// Pipeline lists the passes in the order in which Run runs them.
+var Pipeline = []Pass{
+	{"dead", dead},
+	{"simple", rules(simple...)},
+	{"fold", fold},
+	{"common", common},
+	{"affine", weights},
+	{"constants", fold},
+	{"last", dead},
+}
+
+// Run runs the passes of Pipeline. The error names the pass. f must not be a body.
+func Run(ctx context.Context, f *graph.Function, t *target.Target, o Options) error {
+	for _, p := range Pipeline {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.Run(ctx, f, t, o); err != nil {
+			return fmt.Errorf("pass %s of function %q: %w", p.Name, f.Name, err)
+		}
+	}
+	return nil
+}

@@ -54,8 +54,8 @@ func Model(ctx context.Context, r io.Reader, o Options) (*Compiled, error) {
 	return compileModel(ctx, m, nil, o)
 }
 
-// ModelFile compiles a model in ONNX's format. The data of its weights is shared with the file, which is mapped until the
-// result is closed.
+// ModelFile compiles a model in ONNX's format. The data of its weights is shared with the file, which is mapped until
+// the result is closed.
 //
 // The error lists all operators that are not supported (onnx.UnsupportedError), or names the node that is wrong.
 func ModelFile(ctx context.Context, path string, o Options) (*Compiled, error) {
@@ -99,8 +99,9 @@ func compileModel(ctx context.Context, m *file.Model, external *file.External, o
 	return Function(ctx, f, o)
 }
 
-// Function compiles the function of a model, which is not changed: the passes of package passes run on a copy. The data of constants is shared with the graph, and must not be changed or
-// unmapped before the result is closed. The program must import the code generator of the target (tvmgo/codegen/all).
+// Function compiles the function of a model, which is not changed: the passes of package passes run on a copy. The data
+// of constants is shared with the graph, and must not be changed or unmapped before the result is closed. The program
+// must import the code generator of the target (tvmgo/codegen/all).
 func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, error) {
 	t, err := o.target()
 	if err != nil {

@@ -60,16 +60,16 @@ func (f *Function) addControl(n *Node, outs []*Value) ([]*Value, error) {
 	return outs, nil
 }
 
-// LoopBody adds the nodes of a loop's body. iteration has one element of type int64, the number of the iteration; cond one
-// of type bool. It returns whether to go on (nil: always), the carried values of the next iteration, and what each
+// LoopBody adds the nodes of a loop's body. iteration has one element of type int64, the number of the iteration; cond
+// one of type bool. It returns whether to go on (nil: always), the carried values of the next iteration, and what each
 // iteration adds to the values that the loop collects.
 type LoopBody func(body *Function, iteration, cond *Value, carried []*Value) (more *Value, next, collected []*Value,
 	err error)
 
-// AddLoop adds a node that repeats a body: at most trips times (an integer; nil: without limit), and while cond holds (nil:
-// always). Its results are the carried values after the last iteration, and then the collected values of all iterations,
-// joined along a new first dimension. build may be called several times: a carried value whose dimensions change gets
-// variables for them. n is as for AddIf.
+// AddLoop adds a node that repeats a body: at most trips times (an integer; nil: without limit), and while cond holds
+// (nil: always). Its results are the carried values after the last iteration, and then the collected values of all
+// iterations, joined along a new first dimension. build may be called several times: a carried value whose dimensions
+// change gets variables for them. n is as for AddIf.
 func (f *Function) AddLoop(n *Node, trips, cond *Value, carried []*Value, build LoopBody) ([]*Value, error) {
 	n.Op, n.Inputs = loopOp, append([]*Value{trips, cond}, carried...)
 	if trips != nil {

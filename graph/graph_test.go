@@ -48,7 +48,8 @@ func TestFunction_ViewsOfConstants(t *testing.T) {
 	require.Equal(t, ": int8[3, 100]", v.String())
 }
 
-// An operand whose elements are data is read on the host if sizes depend on it, and cannot be if the form of the code does.
+// An operand whose elements are data is read on the host if sizes depend on it, and cannot be if the form of the code
+// does.
 func TestFunction_ElementsOfData(t *testing.T) {
 	f := graph.NewFunction("main")
 	x := f.Param("x", tir.Float32, tir.I32(4), tir.I32(4))
@@ -86,7 +87,8 @@ func TestFunction_Errors(t *testing.T) {
 		{"add", nil, []*graph.Value{x, y}, "want equal sizes, or 1"},
 		{"add", nil, []*graph.Value{x, i}, "cast one of them"},
 		{"transpose", graph.Attrs{"perm": []int64{0, 0}}, []*graph.Value{x}, "axis 0 is given twice"},
-		{"concat", graph.Attrs{"axis": int64(2)}, []*graph.Value{x, x}, "axis 2 does not exist: the operand has 2 dimensions"},
+		{"concat", graph.Attrs{"axis": int64(2)}, []*graph.Value{x, x},
+			"axis 2 does not exist: the operand has 2 dimensions"},
 		{"reshape", nil, []*graph.Value{x, f.Ints("shape", 4, 2)}, "the operand has 6 elements, and the shape 8"},
 		{"reshape", nil, []*graph.Value{x, f.Ints("shape", -1, -1)}, "both -1"},
 		{"reshape", nil, []*graph.Value{x, large}, "have to be known when the model is compiled"},

@@ -23,9 +23,9 @@ func (f *Function) Add(op string, attrs Attrs, inputs ...*Value) ([]*Value, erro
 	return f.AddNode(&Node{Op: LookupOp(op), Attrs: attrs, Inputs: inputs, Source: ""}, op)
 }
 
-// AddNode adds a node with the fields Op, Attrs, Inputs and Source; if Outputs has entries, they are the wanted results:
-// their names are kept, and nil stands for a result that is not used. op is the name of the operator, for errors. It
-// returns the results.
+// AddNode adds a node with the fields Op, Attrs, Inputs and Source; if Outputs has entries, they are the wanted
+// results: their names are kept, and nil stands for a result that is not used. op is the name of the operator, for
+// errors. It returns the results.
 func (f *Function) AddNode(n *Node, op string) ([]*Value, error) {
 	if n.Op == nil {
 		return nil, fmt.Errorf("operator %q does not exist: import the package that registers it", op)

@@ -83,8 +83,9 @@ func (f *function) store(slots []int, exprs []tir.Expr) {
 			Value: tir.NewCast(tir.Int64, wide(e, values))})
 	}
 	param := tir.NewVar("heap_handle", handleType)
-	fn := &tir.PrimFunc{Name: "shape_func", Result: tir.Void, Params: []*tir.Var{param}, Buffers: map[*tir.Var]*tir.Buffer{param: heap},
-		Body: tir.Sequence(stores...)}
+	fn := &tir.PrimFunc{Name: "shape_func", Result: tir.Void, Params: []*tir.Var{param},
+		Buffers: map[*tir.Var]*tir.Buffer{param: heap},
+		Body:    tir.Sequence(stores...)}
 	f.emitTo(vmcode.Void, f.callee(f.addKernel(fn, true)), register(f.heap))
 }
 

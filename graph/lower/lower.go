@@ -21,8 +21,10 @@ func Model(t *target.Target, functions ...*graph.Function) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lower: %w", err)
 	}
-	l := &lowering{target: t, host: host, code: &vmcode.Executable{Form: vmcode.Form{Version: 1}}, callees: map[string]int{},
-		constants: map[string]int{}, tensors: map[*graph.Const]int{}, kernels: map[string]string{},
+	l := &lowering{target: t, host: host, code: &vmcode.Executable{Form: vmcode.Form{Version: 1}},
+		callees:   map[string]int{},
+		constants: map[string]int{},
+		tensors:   map[*graph.Const]int{}, kernels: map[string]string{},
 		names: map[string]bool{}, module: &tir.IRModule{}}
 	for _, f := range functions { // a program finds its functions by these names
 		if l.names[f.Name] {

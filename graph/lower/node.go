@@ -12,8 +12,8 @@ import (
 	"tvmgo/tir"
 )
 
-// run emits the instructions of steps. Registers of values that no later step reads are cleared, and their memory is used
-// again.
+// run emits the instructions of steps. Registers of values that no later step reads are cleared, and their memory is
+// used again.
 func (f *function) run(steps []*step, results []*graph.Value) error {
 	groups := fuse(steps, results)
 	last := map[*graph.Value]int{}
@@ -103,7 +103,8 @@ func (f *function) elements(s *step) error {
 	return f.match(register(f.emit("vm.builtin.tensor_to_shape", x)), sizes, "")
 }
 
-// integers returns an operand with the elements of a value in the form that tensor_to_shape reads: one dimension of int64.
+// integers returns an operand with the elements of a value in the form that tensor_to_shape reads: one dimension of
+// int64.
 func (f *function) integers(v *graph.Value) (vmcode.Operand, error) {
 	x, err := f.operand(v)
 	if err != nil || v.DType == tir.Int64 && len(v.Shape) == 1 {

@@ -63,11 +63,12 @@ func (e *UnsupportedError) Error() string {
 	return "these nodes have operators that are not supported: " + strings.Join(lines, "; ")
 }
 
-// Import makes the function "main" of a model. external has the files that its tensors name, and may be nil if there are
-// none. Data of constants is shared with the model and these files. The error lists all nodes
-// whose operators are not supported (UnsupportedError), or names the node that is wrong.
+// Import makes the function "main" of a model. external has the files that its tensors name, and may be nil if there
+// are none. Data of constants is shared with the model and these files. The error lists all nodes whose operators are
+// not supported (UnsupportedError), or names the node that is wrong.
 func Import(m *file.Model, external *file.External, o Options) (*graph.Function, error) {
-	i := &importer{options: o, external: external, fn: graph.NewFunction("main"), opsets: map[string]int64{}, functions: map[string]*file.Function{}}
+	i := &importer{options: o, external: external, fn: graph.NewFunction("main"), opsets: map[string]int64{},
+		functions: map[string]*file.Function{}}
 	if err := i.run(m); err != nil {
 		return nil, fmt.Errorf("import ONNX model: %w", err)
 	}
@@ -232,12 +233,12 @@ func dtypeOf(t file.DataType) (tir.Type, error) {
 		return tir.Type{}, err
 	}
 	switch dt {
-	case tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64, tir.Float16, tir.BFloat16,
-		tir.Float32, tir.Float64, tir.Bool:
+	case tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64, tir.Float16,
+		tir.BFloat16, tir.Float32, tir.Float64, tir.Bool:
 		return dt, nil
 	}
-	return tir.Type{}, fmt.Errorf("elements of type %s are not supported: want integers of 8 to 64 bits, floats of 16 to 64 "+
-		"bits, or bool", dlpack.DataType(dt))
+	return tir.Type{}, fmt.Errorf("elements of type %s are not supported: want integers of 8 to 64 bits, floats of "+
+		"16 to 64 bits, or bool", dlpack.DataType(dt))
 }
 
 // inputs makes the parameters, in the order of the model. Inputs with an initializer are constants.
@@ -356,8 +357,8 @@ func outputs(s *scope, g *file.Graph) ([]*graph.Value, error) {
 	return list, nil
 }
 
-// nodes adds the nodes of a graph. Nodes are usually in an order in which each reads results of earlier ones; others are
-// sorted.
+// nodes adds the nodes of a graph. Nodes are usually in an order in which each reads results of earlier ones; others
+// are sorted.
 func (i *importer) nodes(s *scope, nodes []*file.Node) error {
 	waiting := nodes
 	for len(waiting) > 0 {

@@ -56,7 +56,8 @@ func (c *conv) placed(y *graph.Value) (*graph.Value, error) {
 	}
 	behind := rank - axis - int64(len(y.Shape))
 	if axis < 0 || behind < 0 {
-		return nil, c.fail("the second operand has %d dimensions, which do not fit at axis %d of %d", len(y.Shape), axis, rank)
+		return nil, c.fail("the second operand has %d dimensions, which do not fit at axis %d of %d", len(y.Shape), axis,
+			rank)
 	}
 	return c.trailing(y, int(behind))
 }

@@ -23,7 +23,8 @@ func (c *conv) loss(logs *graph.Value, both bool) error {
 	if err != nil {
 		return err
 	}
-	n := &graph.Node{Op: graph.LookupOp("nll"), Attrs: attrs, Inputs: []*graph.Value{logs, classes, weights}, Source: c.source}
+	n := &graph.Node{Op: graph.LookupOp("nll"), Attrs: attrs, Inputs: []*graph.Value{logs, classes, weights},
+		Source: c.source}
 	outs, err := c.scope.fn.AddNode(n, "nll")
 	if err != nil {
 		return err

@@ -43,7 +43,8 @@ func (i *importer) node(s *scope, n *file.Node, at int) error {
 	}
 	rule := rules[functionKey(n.Domain, n.OpType)]
 	if rule == nil {
-		return &UnsupportedError{[]UnsupportedNode{{s.prefix + nodeName(n, at), n.OpType, domainOf(n.Domain), c.opset}}}
+		return &UnsupportedError{[]UnsupportedNode{{s.prefix + nodeName(n, at), n.OpType, domainOf(n.Domain),
+			c.opset}}}
 	}
 	return rule(c)
 }
@@ -54,8 +55,8 @@ func (c *conv) inline(f *file.Function) error {
 		return fmt.Errorf("%s: functions call each other more than %d levels deep", c.source, maxDepth)
 	}
 	defer func() { c.depth-- }()
-	inner := &scope{fn: c.scope.fn, opsets: opsetsOf(f.OpsetImports), values: map[string]*graph.Value{}, prefix: c.source + " / ",
-		attrs: map[string]*file.Attribute{}}
+	inner := &scope{fn: c.scope.fn, opsets: opsetsOf(f.OpsetImports), values: map[string]*graph.Value{},
+		prefix: c.source + " / ", attrs: map[string]*file.Attribute{}}
 	for _, a := range f.Attributes {
 		inner.attrs[a.Name] = a
 	}

@@ -77,7 +77,8 @@ func init() {
 	} {
 		add(name, same(op))
 	}
-	for name, op := range map[string]string{"AveragePool": "average_pool", "Conv": "conv", "ConvTranspose": "conv_transpose",
+	for name, op := range map[string]string{"AveragePool": "average_pool", "Conv": "conv",
+		"ConvTranspose":     "conv_transpose",
 		"GlobalAveragePool": "global_average_pool", "GlobalLpPool": "global_lp_pool", "GlobalMaxPool": "global_max_pool",
 		"InstanceNormalization": "instance_normalization", "LayerNormalization": "layer_normalization",
 		"Attention": "attention", "EyeLike": "eye_like", "LRN": "lrn",
@@ -85,16 +86,19 @@ func init() {
 		"ReverseSequence": "reverse_sequence", "Trilu": "trilu", "BitCast": "bit_cast", "GridSample": "grid_sample",
 		"AffineGrid": "affine_grid", "DepthToSpace": "depth_to_space", "SpaceToDepth": "space_to_depth", "Col2Im": "col2im",
 		"DeformConv": "deform_conv", "STFT": "stft", "HannWindow": "hann_window", "HammingWindow": "hamming_window",
-		"BlackmanWindow": "blackman_window", "CumSum": "cum_sum", "CumProd": "cum_prod", "Hardmax": "hardmax", "Einsum": "einsum",
-		"Det": "det", "RNN": "rnn", "GRU": "gru", "LSTM": "lstm", "QuantizeLinear": "quantize_linear",
+		"BlackmanWindow": "blackman_window", "CumSum": "cum_sum", "CumProd": "cum_prod", "Hardmax": "hardmax",
+		"Einsum": "einsum",
+		"Det":    "det", "RNN": "rnn", "GRU": "gru", "LSTM": "lstm", "QuantizeLinear": "quantize_linear",
 		"DequantizeLinear": "dequantize_linear", "DynamicQuantizeLinear": "dynamic_quantize_linear",
 		"MatMulInteger": "matmul_integer", "QLinearMatMul": "qlinear_matmul", "QLinearConv": "qlinear_conv",
 		"ConvInteger": "conv_integer", "RotaryEmbedding": "rotary_embedding", "Scatter": "scatter_elements",
 		"ScatterElements": "scatter_elements", "ScatterND": "scatter_nd", "GatherND": "gather_nd",
-		"TensorScatter": "tensor_scatter", "CenterCropPad": "center_crop_pad", "LpPool": "lp_pool", "MaxPool": "max_pool", "RMSNormalization": "rms_normalization"} {
+		"TensorScatter": "tensor_scatter", "CenterCropPad": "center_crop_pad", "LpPool": "lp_pool",
+		"MaxPool": "max_pool", "RMSNormalization": "rms_normalization"} {
 		add(name, same(op))
 	}
-	for name, op := range map[string]string{"ReduceL1": "reduce_l1", "ReduceL2": "reduce_l2", "ReduceLogSum": "reduce_log_sum",
+	for name, op := range map[string]string{"ReduceL1": "reduce_l1", "ReduceL2": "reduce_l2",
+		"ReduceLogSum":    "reduce_log_sum",
 		"ReduceLogSumExp": "reduce_log_sum_exp", "ReduceMax": "reduce_max", "ReduceMean": "reduce_mean",
 		"ReduceMin": "reduce_min", "ReduceProd": "reduce_prod", "ReduceSum": "reduce_sum",
 		"ReduceSumSquare": "reduce_sum_square", "Squeeze": "squeeze", "Unsqueeze": "unsqueeze", "Split": "split"} {
@@ -329,8 +333,8 @@ func pad(c *conv) error {
 // resize has the operands data and scales in operator set 10.
 func resize(c *conv) error {
 	if c.opset == 10 {
-		return c.result("resize", graph.Attrs{"mode": c.text("mode", "nearest"), "coordinate_transformation_mode": "asymmetric",
-			"nearest_mode": "floor"}, c.in[0], nil, c.in[1])
+		return c.result("resize", graph.Attrs{"mode": c.text("mode", "nearest"),
+			"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}, c.in[0], nil, c.in[1])
 	}
 	attrs, err := c.graphAttrs(graph.LookupOp("resize"))
 	if err != nil {
@@ -356,6 +360,6 @@ func upsample(c *conv) error {
 			return c.fail("%w", err)
 		}
 	}
-	return c.result("resize", graph.Attrs{"mode": c.text("mode", "nearest"), "coordinate_transformation_mode": "asymmetric",
-		"nearest_mode": "floor"}, c.in[0], nil, scales)
+	return c.result("resize", graph.Attrs{"mode": c.text("mode", "nearest"),
+		"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}, c.in[0], nil, scales)
 }

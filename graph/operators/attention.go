@@ -113,7 +113,9 @@ func (h *heads) compute() (out, scores *te.Tensor) {
 			return tir.Mul(tir.Intrin("tanh", tir.Div(e, of(e, s))), of(e, s))
 		})
 	}
-	masked := te.Compute(capped.ProducerShape(), h.Name, func(i ...tir.Expr) tir.Expr { return h.mask(capped.At(i...), i) })
+	masked := te.Compute(capped.ProducerShape(), h.Name, func(i ...tir.Expr) tir.Expr {
+		return h.mask(capped.At(i...), i)
+	})
 	weights := ops.Softmax(masked, h.Name, -1)
 	j := te.ReduceAxis(tir.I32(0), ks[2], "j")
 	t := h.DType(0)

@@ -8,9 +8,9 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// aligned returns tensors that package te/ops can broadcast. It requires sizes that are provably equal or 1; here, sizes
-// that are only known at run time may turn out to be 1, too. Such tensors are repeated to the common shape. Sizes that
-// differ at run time and are not 1 read the last element instead of failing.
+// aligned returns tensors that package te/ops can broadcast. It requires sizes that are provably equal or 1; here,
+// sizes that are only known at run time may turn out to be 1, too. Such tensors are repeated to the common shape. Sizes
+// that differ at run time and are not 1 read the last element instead of failing.
 func aligned(all ...*te.Tensor) []*te.Tensor {
 	shape, open := commonShape(all)
 	if !open {

@@ -1,7 +1,7 @@
 // Package operators registers the operators of package graph that models are made of. Their names, operands and
-// attributes are those of ONNX's newest operator set, in lower case with words separated by _: what ONNX calls ReduceSum
-// is reduce_sum here. Operands that determine a shape, such as that of reshape, must have elements that are known when
-// the model is compiled, or are read on the host when it runs.
+// attributes are those of ONNX's newest operator set, in lower case with words separated by _: what ONNX calls
+// ReduceSum is reduce_sum here. Operands that determine a shape, such as that of reshape, must have elements that are
+// known when the model is compiled, or are read on the host when it runs.
 package operators
 
 import (

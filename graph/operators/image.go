@@ -31,7 +31,8 @@ func init() {
 		with("col2im", 3, 3, func(c *graph.Call) *te.Tensor {
 			n := len(c.IntsOf(1))
 			return ops.Col2Im(c.In(0), c.Name, c.IntsOf(1), ops.Windows{Kernel: c.IntsOf(2),
-				Strides: listAttr(c, "strides", n, 1), Dilations: listAttr(c, "dilations", n, 1), Pads: listAttr(c, "pads", 2*n, 0)})
+				Strides: listAttr(c, "strides", n, 1), Dilations: listAttr(c, "dilations", n, 1),
+				Pads: listAttr(c, "pads", 2*n, 0)})
 		}, integers("strides"), integers("dilations"), integers("pads")),
 		with("deform_conv", 3, 5, deformConv, windowAttrs(integer("group", 1), integer("offset_group", 1))...),
 		with("roi_align", 3, 3, roiAlign, word("mode", "avg"), word("coordinate_transformation_mode", "half_pixel"),

@@ -24,8 +24,9 @@ func init() {
 			y := ops.Quantised{Values: c.In(3), Scale: c.In(4), Zero: c.In(5)}
 			return ops.QLinearMatMul(x, y, c.In(6), c.In(7), c.Name, c.DType(7))
 		}),
-		with("conv_integer", 2, 4, func(c *graph.Call) *te.Tensor { return convInteger(c, c.In(0), c.In(1), c.In(2), c.In(3), nil) },
-			windowAttrs(integer("group", 1))...),
+		with("conv_integer", 2, 4, func(c *graph.Call) *te.Tensor {
+			return convInteger(c, c.In(0), c.In(1), c.In(2), c.In(3), nil)
+		}, windowAttrs(integer("group", 1))...),
 		with("qlinear_conv", 8, 9, qlinearConv, windowAttrs(integer("group", 1))...),
 	)
 }

@@ -23,8 +23,8 @@ func init() {
 
 // recurrent reads the operands X, W, R, B, the lengths of sequences, the first hidden and cell states, and P.
 func recurrent(c *graph.Call) ops.Recurrent {
-	r := ops.Recurrent{X: c.In(0), W: c.In(1), R: c.In(2), B: c.In(3), Lengths: c.In(4), H: c.In(5), C: c.In(6), P: c.In(7),
-		BatchFirst: c.Flag("layout"), Clip: c.Float("clip")}
+	r := ops.Recurrent{X: c.In(0), W: c.In(1), R: c.In(2), B: c.In(3), Lengths: c.In(4), H: c.In(5), C: c.In(6),
+		P: c.In(7), BatchFirst: c.Flag("layout"), Clip: c.Float("clip")}
 	switch d := c.Text("direction"); d {
 	case "forward":
 	case "reverse":

@@ -48,8 +48,8 @@ func init() {
 	)
 }
 
-// centerCropPad has the operands data and the new sizes of axes. An axis that shrinks loses elements at both ends, and one
-// that grows gets zeros.
+// centerCropPad has the operands data and the new sizes of axes. An axis that shrinks loses elements at both ends, and
+// one that grows gets zeros.
 func centerCropPad(c *graph.Call) *te.Tensor {
 	sizes := c.Sizes(1)
 	axes := c.Ints("axes")

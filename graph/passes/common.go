@@ -12,8 +12,8 @@ import (
 	"tvmgo/tir"
 )
 
-// common computes what several nodes compute only once: nodes with the same operator, attributes and operands. A node of
-// a body also takes the result of an earlier node outside.
+// common computes what several nodes compute only once: nodes with the same operator, attributes and operands. A node
+// of a body also takes the result of an earlier node outside.
 func common(_ context.Context, f *graph.Function, _ *target.Target, _ Options) error {
 	c := classes{ids: map[string]int{}, nodes: map[*graph.Function]map[string]*graph.Node{}}
 	c.outer = map[*graph.Function]*graph.Function{}
@@ -74,8 +74,8 @@ func (c *classes) key(n *graph.Node) string {
 	return b.String()
 }
 
-// comparedLimit is the size in bytes up to which constants are compared by their contents. Larger ones are equal if they
-// are the same memory.
+// comparedLimit is the size in bytes up to which constants are compared by their contents. Larger ones are equal if
+// they are the same memory.
 const comparedLimit = 64 << 10
 
 // id is equal for equal values.

@@ -1,5 +1,5 @@
-// Package passes makes models faster before package lower makes code of them. A pass changes a graph.Function, and keeps
-// its parameters, the names of its results and what it computes: floats may differ by rounding.
+// Package passes makes models faster before package lower makes code of them. A pass changes a graph.Function, and
+// keeps its parameters, the names of its results and what it computes: floats may differ by rounding.
 //
 //	err := passes.Run(ctx, f, t, passes.Options{})
 //

@@ -120,8 +120,8 @@ func (e *edit) constant(v *graph.Value) bool {
 // once reports whether only one node reads a value.
 func (e *edit) once(v *graph.Value) bool { return e.uses[v] <= 1 }
 
-// add adds a node in front of this one, and returns its first result; nil if the operator does not take the operands: the
-// rule does not apply then.
+// add adds a node in front of this one, and returns its first result; nil if the operator does not take the operands:
+// the rule does not apply then.
 func (e *edit) add(op string, attrs graph.Attrs, in ...*graph.Value) *graph.Value {
 	for i, v := range in {
 		if v == nil && i < graph.LookupOp(op).In[0] {

@@ -173,8 +173,8 @@ func scaled(e *edit) *graph.Value {
 	return nil
 }
 
-// biased puts the addition of constants to channels into the bias. Those of a matrix product stay: they are computed with
-// it.
+// biased puts the addition of constants to channels into the bias. Those of a matrix product stay: they are computed
+// with it.
 func biased(e *edit) *graph.Value {
 	if !e.is("add", "sub") {
 		return nil
@@ -236,7 +236,8 @@ func padded(e *edit) *graph.Value {
 	return e.add(e.n.Op.Name, with(e.n, changed), append([]*graph.Value{x}, e.n.Inputs[1:]...)...)
 }
 
-// fill reports whether pads of the operator have the effect of the values that a pad fills in. It may change attributes.
+// fill reports whether pads of the operator have the effect of the values that a pad fills in. It may change
+// attributes.
 func (e *edit) fill(pad *graph.Node, own, more []int64, changed graph.Attrs) bool {
 	value := 0.0
 	if v := operand(pad, 2); v != nil {

@@ -226,8 +226,8 @@ func (e *executable) Close() error {
 	return nil
 }
 
-// New makes a module of kind Kind from an executable, which must pass vmcode.Executable.Check. The module keeps code and
-// the data of its constants, which must not be changed. Import the modules that have the functions which it calls.
+// New makes a module of kind Kind from an executable, which must pass vmcode.Executable.Check. The module keeps code
+// and the data of its constants, which must not be changed. Import the modules that have the functions which it calls.
 func New(code *vmcode.Executable) (*runtime.Module, error) {
 	if code == nil {
 		return nil, fault.New("make Relax executable", runtime.ErrInvalidArgument, "the executable is nil")

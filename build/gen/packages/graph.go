@@ -57,6 +57,9 @@ var (
 		{title: "C ABI and command", id: "top", paths: []string{"capi", "cmd/..."}},
 		{title: "benchmarks", id: "bench", paths: []string{"bench", "bench/custom", "bench/facts", "bench/page",
 			"bench/blas", "bench/operators", "bench/stats", "bench/suite"}},
+		{title: "compilation of models", id: "compile", paths: []string{"compile/..."}},
+		{title: "graphs", id: "graph", paths: []string{"graph", "graph/operators", "graph/onnx", "graph/passes",
+			"graph/lower"}},
 		{title: "code generators", id: "codegen", paths: []string{"codegen/..."}},
 		{title: "export", id: "export", paths: []string{"export/..."}},
 		{title: "devices", id: "devices", paths: []string{devicesPath}}, // and the devices
@@ -104,6 +107,8 @@ func (g *graph) rules() []rule {
 			"runtime imports them"},
 		{[]string{"tir/...", "te/..."}, []string{"runtime/...", "codegen/...", "export/..."},
 			"programs do not depend on a runtime and code generators"},
+		{[]string{"graph/..."}, append([]string{"runtime/...", "codegen/...", "export/...", "compile/..."}, devices...),
+			"models are described and lowered without a runtime and code generators"},
 		{[]string{"codegen/c"}, []string{"runtime/..."}, "C source is generated without a runtime"},
 		{[]string{"codegen/abi"}, []string{"blob", "runtime/...", "target/...", "tir/...", "te/...", "export/..."},
 			"code generators and packed kernels share it"},

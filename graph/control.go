@@ -57,7 +57,7 @@ func (f *Function) addControl(n *Node, outs []*Value) ([]*Value, error) {
 		v.Node = n
 	}
 	f.Nodes = append(f.Nodes, n)
-	return outs, nil
+	return append([]*Value{}, outs...), nil // the caller may change the list
 }
 
 // LoopBody adds the nodes of a loop's body. iteration has one element of type int64, the number of the iteration; cond

@@ -55,7 +55,12 @@ func known(t *testing.T) map[string]string {
 // run runs tests, and returns their errors by name.
 func run(t *testing.T, kind string, dirs []string) map[string]error {
 	t.Helper()
-	o := conformance.Defaults
+	return runWith(t, kind, conformance.Defaults, dirs)
+}
+
+// runWith is run with tolerances.
+func runWith(t *testing.T, kind string, o conformance.Options, dirs []string) map[string]error {
+	t.Helper()
 	o.Target = must.Get(target.New(kind))(t)
 	next := make(chan string)
 	var group sync.WaitGroup

@@ -151,7 +151,7 @@ func softmax(op string) rule {
 		if err != nil {
 			return err
 		}
-		return c.result("reshape", nil, out, shape)
+		return c.result("reshape", graph.Attrs{"allowzero": int64(1)}, out, shape)
 	}
 }
 

@@ -27,6 +27,9 @@ func aligned(all ...*te.Tensor) []*te.Tensor {
 func repeated(t *te.Tensor, shape []tir.Expr) *te.Tensor {
 	own := t.ProducerShape()
 	return te.Compute(shape, t.ProducerName(), func(i ...tir.Expr) tir.Expr {
+		if isEmpty(own) {
+			return tir.Const(t.ProducerDType(), 0) // the result has no element, either
+		}
 		at := make([]tir.Expr, len(own))
 		for d, n := range own {
 			at[d] = i[len(i)-len(own)+d]

@@ -25,6 +25,9 @@ func gatherElements(c *graph.Call) *te.Tensor {
 	axis := axisOf(c, c.Int("axis"), c.Rank(0))
 	n := c.Shape(0)[axis]
 	return te.Compute(c.Shape(1), c.Name, func(i ...tir.Expr) tir.Expr {
+		if isEmpty(c.Shape(0)) {
+			return tir.Const(c.DType(0), 0)
+		}
 		at := append([]tir.Expr{}, i...)
 		at[axis] = fromEnd(tir.NewCast(tir.Int32, c.In(1).At(i...)), n)
 		return c.In(0).At(at...)

@@ -62,6 +62,17 @@ func inFloat(name string) func(tir.Expr) tir.Expr {
 	}
 }
 
+// ofIntegers makes a reduction of floats one of integers, too: they are computed in float64, and the result is cut.
+func ofIntegers(f reduceFunc) reduceFunc {
+	return func(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
+		t := x.ProducerDType()
+		if !tir.IsInt(t) {
+			return f(x, name, axes, keepDims)
+		}
+		return ops.Cast(f(ops.Cast(x, tir.Float64, name), name, axes, keepDims), t, name)
+	}
+}
+
 // extreme is the greatest or least element, also of truth values.
 func extreme(f, ofBools reduceFunc) reduceFunc {
 	return func(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
@@ -85,11 +96,11 @@ func argument(name string, first, last reduceFunc) *graph.Op {
 
 func init() {
 	register(
-		reduction("reduce_sum", ops.Sum), reduction("reduce_mean", ops.Mean), reduction("reduce_prod", ops.Prod),
+		reduction("reduce_sum", ops.Sum), reduction("reduce_mean", ofIntegers(ops.Mean)), reduction("reduce_prod", ops.Prod),
 		reduction("reduce_max", extreme(ops.Max, ops.Any)), reduction("reduce_min", extreme(ops.Min, ops.All)),
 		reduction("reduce_l1", mapped(abs, nil)), reduction("reduce_l2", mapped(square, inFloat("sqrt"))),
 		reduction("reduce_sum_square", mapped(square, nil)), reduction("reduce_log_sum", mapped(nil, inFloat("log"))),
-		reduction("reduce_log_sum_exp", ops.LogSumExp),
+		reduction("reduce_log_sum_exp", ofIntegers(ops.LogSumExp)),
 		argument("arg_max", ops.ArgMax, ops.ArgMaxLast),
 		argument("arg_min", ops.ArgMin, ops.ArgMinLast), with("hardmax", 1, 1, func(c *graph.Call) *te.Tensor {
 			return ops.Hardmax(c.In(0), c.Name, axisOf(c, c.Int("axis"), c.Rank(0)))

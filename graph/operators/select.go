@@ -45,6 +45,9 @@ func prefix(c *graph.Call) *te.Tensor {
 	last := simplify(tir.Sub(shape[axis], tir.I32(1)))
 	shape[axis] = c.Sizes(1)[0]
 	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
+		if isEmpty(c.Shape(0)) {
+			return tir.Const(c.DType(0), 0)
+		}
 		at := append([]tir.Expr{}, i...)
 		at[axis] = tir.Min(i[axis], last) // the number is no greater, which the code cannot know
 		return c.In(0).At(at...)

@@ -349,6 +349,9 @@ func isZero(n tir.Expr) bool {
 	return ok && v == 0
 }
 
+// isEmpty reports whether a tensor of a shape certainly has no element: code must not read it.
+func isEmpty(shape []tir.Expr) bool { return slices.ContainsFunc(shape, isZero) }
+
 func isOne(n tir.Expr) bool {
 	v, ok := tir.IntValue(n)
 	return ok && v == 1

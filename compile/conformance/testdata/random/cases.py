@@ -1,0 +1,41 @@
+"""Writes small models that once failed, with the results of onnxruntime, in ONNX's own test layout: cases.py FOLDER."""
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+from onnx import numpy_helper, parser
+
+from builder import session
+
+f32 = np.float32
+# Name, operator set, graph, and inputs.
+CASES = [
+    ("scan_reversed_output", 21, """g (float[5,1] a, float[1,2,2] x) => (float[] u, float[] w) {
+        u, w = Scan <num_scan_inputs: int = 1, scan_input_axes: ints = [2], scan_output_directions: ints = [1],
+            body: graph = b (float[5,1] p, float[1,2] row) => (float[5,1] q, float[1,2] r) {
+                q = Identity(p) r = Identity(row) }> (a, x) }""",
+     [np.ones((5, 1), f32), np.arange(4, dtype=f32).reshape(1, 2, 2)]),
+    ("softmax_of_nothing", 11, "g (float[2,0,3] a) => (float[2,0,3] y) { y = Softmax<axis=1>(a) }",
+     [np.ones((2, 0, 3), f32)]),
+    ("mean_of_integers", 13, "g (int32[2,3] a) => (int32[2] y) { y = ReduceMean<axes=[1], keepdims=0>(a) }",
+     [np.array([[1, 5, 3], [-3, -2, -3]], np.int32)]),
+    ("nonzero_of_nothing", 13, "g (float[0] a) => (int64[] y) { y = NonZero(a) }", [np.ones(0, f32)]),
+]
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    for name, opset, text, inputs in CASES:
+        model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]>\n{text}')
+        path = folder / name
+        (path / "test_data_set_0").mkdir(parents=True)
+        onnx.save(model, path / "model.onnx")
+        got = session(model).run(None, {i.name: a for i, a in zip(model.graph.input, inputs)})
+        for kind, arrays in (("input", inputs), ("output", got)):
+            for k, a in enumerate(arrays):
+                file = path / "test_data_set_0" / f"{kind}_{k}.pb"
+                file.write_bytes(numpy_helper.from_array(np.asarray(a)).SerializeToString())
+
+
+main()

@@ -38,6 +38,7 @@ func (f *function) newPlan(groups []*group, last map[*graph.Value]int) *plan {
 	}
 	for i := len(groups) - 1; i >= 0; i-- { // a view that is kept keeps what it is a view of
 		s := groups[i].steps[0]
+		keepResults(s.node, p.keep)
 		if len(groups[i].steps) == 1 && (s.node.Op.View || s.node.Op.Control == graph.Elements) && len(s.wants) == 1 &&
 			p.keep[s.wants[0]] {
 			for _, v := range s.reads {
@@ -47,6 +48,30 @@ func (f *function) newPlan(groups []*group, last map[*graph.Value]int) *plan {
 	}
 	f.plan = p
 	return p
+}
+
+// keepResults marks the values that may be results of a node with bodies, and so have their memory: those that bodies
+// return, what such values are views of, and the values with which a loop begins.
+func keepResults(n *graph.Node, keep map[*graph.Value]bool) {
+	var results []*graph.Value
+	for _, body := range n.Bodies {
+		results = append(results, body.Results...)
+		for _, inner := range body.Nodes {
+			keepResults(inner, keep)
+		}
+	}
+	if n.Op.Control == graph.Loop {
+		results = append(results, n.Inputs[2:]...)
+	}
+	for _, v := range results {
+		for v != nil && !keep[v] {
+			keep[v] = true
+			if v.Node == nil || !v.Node.Op.View && v.Node.Op.Control != graph.Elements {
+				break
+			}
+			v = v.Node.Inputs[0]
+		}
+	}
 }
 
 func (f *function) endPlan(p *plan) {

@@ -21,6 +21,19 @@ CASES = [
     ("mean_of_integers", 13, "g (int32[2,3] a) => (int32[2] y) { y = ReduceMean<axes=[1], keepdims=0>(a) }",
      [np.array([[1, 5, 3], [-3, -2, -3]], np.int32)]),
     ("nonzero_of_nothing", 13, "g (float[0] a) => (int64[] y) { y = NonZero(a) }", [np.ones(0, f32)]),
+    ("body_returns_an_outer_value", 14, """g (int64[4] x, bool c) => (int64[] y, int64[] z) {
+        v = NonZero(x)
+        w = If(c) <then_branch = t () => (int64[] p) { p = Identity(v) }, else_branch = e () => (int64[] q) {
+            q = Identity(v) }>
+        keep = Constant<value: tensor = bool[4] {1, 1, 0, 0}>()
+        y = Compress<axis=1>(w, keep) z = Neg(w) }""",
+     [np.array([1, 2, 3, 4]), np.array(True)]),
+    ("loop_without_iteration", 14, """g (float[2,3] x, int64 n) => (float[2,3] z) {
+        v = Exp(x)
+        w = Loop(n, , v) <body = b (int64 i, bool go, float[2,3] p) => (bool again, float[2,3] q) {
+            again = Identity(go) q = Identity(p) }>
+        t = Softmax(x) z = Sub(w, t) }""",
+     [np.ones((2, 3), f32), np.array(0)]),
 ]
 
 

@@ -31,8 +31,9 @@ const (
 type Graph struct {
 	nodes   []data
 	root    int
-	old     bool // of TVM up to v0.21
-	Version string
+	old     bool     // of TVM up to v0.21
+	tensors []string // of an old file, in base64
+	Version string   // of TVM; "" if the file does not say it
 
 	visits      int
 	unsupported []unsupported
@@ -89,6 +90,15 @@ func Parse(text string) (g *Graph, err error) {
 		g.nodes[i] = g.node(i, v)
 	}
 	g.root = g.index(root, nil, "")
+	if tensors, ok := top["b64ndarrays"].([]any); ok {
+		for i, v := range tensors {
+			text, ok := v.(string)
+			if !ok {
+				fail(nil, "", "tensor %d of %q is not text", i, "b64ndarrays")
+			}
+			g.tensors = append(g.tensors, text)
+		}
+	}
 	about := "metadata"
 	if g.old {
 		about = "attrs"

@@ -239,6 +239,12 @@ func (n Node) Direct(field string) string {
 	return s
 }
 
+// IfDirect returns the text of a field; ok is false if the field is not text, or missing.
+func (n Node) IfDirect(field string) (text string, ok bool) {
+	text, ok = n.data().fields[field].(string)
+	return text, ok
+}
+
 // Int returns the integer that a field is.
 func (n Node) Int(field string) int64 { return n.whole(n.field(field), "field "+strconv.Quote(field)) }
 
@@ -338,6 +344,18 @@ func (n Node) Bytes() []byte {
 	b, err := base64.StdEncoding.DecodeString(n.Text())
 	if err != nil {
 		n.Fail("%v", err)
+	}
+	return b
+}
+
+// Tensor returns tensor i of an old file, as it is serialized.
+func (n Node) Tensor(i int64) []byte {
+	if i < 0 || i >= int64(len(n.g.tensors)) {
+		n.Fail("there is no tensor %d: the file has %d", i, len(n.g.tensors))
+	}
+	b, err := base64.StdEncoding.DecodeString(n.g.tensors[i])
+	if err != nil {
+		n.Fail("tensor %d: %v", i, err)
 	}
 	return b
 }

@@ -23,13 +23,40 @@ func Unmarshal(text []byte) (m *tir.IRModule, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{}
-	m = r.module(g.Root())
+	m, others := Functions(g)
+	for _, o := range others {
+		o.Node.Unsupported("function %s of type %s (want a PrimFunc)", o.Name, o.Node.Key())
+	}
 	if err := g.Err(); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
+
+// Function is a function of a module that is no PrimFunc.
+type Function struct {
+	Name string
+	Node tvmnodes.Node
+}
+
+// Functions reads the PrimFuncs of a module, and returns its other functions, too. Wrong nodes end it by a panic, as
+// package tvmnodes describes, and what is not supported is noted in the graph.
+func Functions(g *tvmnodes.Graph) (m *tir.IRModule, others []Function) {
+	r := &reader{}
+	return r.module(g.Root())
+}
+
+// Sizes reads integer expressions outside of PrimFuncs, such as the shapes of tensors. A variable that occurs for the
+// first time is a new one.
+type Sizes struct{ r reader }
+
+// NewSizes returns a reader that knows no variable.
+func NewSizes() *Sizes {
+	return &Sizes{reader{scope: scope{vars: map[int]tir.Expr{}, sizes: true}}}
+}
+
+// Expr reads an expression. A wrong node ends it by a panic, as package tvmnodes describes.
+func (s *Sizes) Expr(n tvmnodes.Node) tir.Expr { return s.r.expr(n) }
 
 // reader makes nodes of package tir of TVM's.
 type reader struct {
@@ -49,11 +76,11 @@ type scope struct {
 	carried  map[*tir.Buffer]map[*tir.Var]bool // loops from one iteration of which to the next a buffer keeps values
 }
 
-func (r *reader) module(root node) *tir.IRModule {
-	m := &tir.IRModule{Attrs: map[string]any{}}
+func (r *reader) module(root node) (m *tir.IRModule, others []Function) {
+	m = &tir.IRModule{Attrs: map[string]any{}}
 	if root.Name() == "PrimFunc" {
 		m.Funcs = append(m.Funcs, r.function(root, "main"))
-		return m
+		return m, nil
 	}
 	if root.Name() != "IRModule" {
 		root.Fail("want an IRModule or a PrimFunc")
@@ -74,10 +101,10 @@ func (r *reader) module(root node) *tir.IRModule {
 			}
 			m.Funcs = append(m.Funcs, f)
 		default:
-			p.Value.Unsupported("function %s of type %s (want a PrimFunc)", p.Name, p.Value.Key())
+			others = append(others, Function{p.Name, p.Value})
 		}
 	}
-	return m
+	return m, others
 }
 
 // attributes returns the entries of a function's attributes.

@@ -152,10 +152,19 @@ func TestUnmarshal_Changed(t *testing.T) {
 }
 
 func FuzzUnmarshal(f *testing.F) {
-	for _, text := range small(f) {
-		f.Add([]byte(text))
-	}
-	f.Add([]byte(ffi(`{"type":"tirx.Evaluate","data":{"value":3}}`)))
+	// short ones: the fuzzer would spend its time on making saved files shorter
+	f.Add([]byte(ffi(`{"type":"tirx.Var","data":{"name":2,"dtype":"int32"}}`, `{"type":"ffi.Map","data":[]}`,
+		`{"type":"tirx.Range","data":{"min":3,"extent":3}}`,
+		`{"type":"tirx.IterVar","data":{"var":4,"dom":6,"iter_type":2,"thread_tag":2}}`,
+		`{"type":"ffi.Array","data":[7]}`, `{"type":"ffi.Array","data":[3]}`,
+		`{"type":"tirx.Add","data":{"a":4,"b":3}}`, `{"type":"tirx.Evaluate","data":{"value":10}}`,
+		`{"type":"tirx.SBlock","data":{"iter_vars":8,"alloc_buffers":1,"match_buffers":1,"init":0,"body":11}}`,
+		`{"type":"tirx.SBlockRealize","data":{"iter_values":9,"predicate":3,"block":12}}`,
+		`{"type":"tirx.For","data":{"loop_var":4,"min":3,"extent":3,"kind":1,"body":13,"annotations":5}}`)))
+	f.Add([]byte(`{"root":3,"nodes":[{"type_key":""},{"type_key":"Array"},` +
+		`{"type_key":"tir.Evaluate","attrs":{"value":"4"}},` +
+		`{"type_key":"tir.PrimFunc","attrs":{"params":"1","ret_type":"0","body":"2"}},` +
+		`{"type_key":"IntImm","attrs":{"dtype":"int32","value":"1"}}]}`))
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		tvmjson.IsTVM(text)
 		if m, err := tvmjson.Unmarshal(text); err == nil {

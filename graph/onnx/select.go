@@ -31,7 +31,11 @@ func init() {
 		if err != nil {
 			return err
 		}
-		outs, err := c.several("non_max_suppression", attrs, c.operands(5)...)
+		in := c.operands(5)
+		if in[2] == nil { // no limit for package te/ops; here, no box
+			in[2] = c.scope.fn.Ints("max_output_boxes_per_class", 0)
+		}
+		outs, err := c.several("non_max_suppression", attrs, in...)
 		if err != nil {
 			return err
 		}

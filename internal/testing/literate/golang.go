@@ -18,10 +18,11 @@ var packages = map[string]string{
 	"export": "tvmgo/export", "opencl": "tvmgo/runtime/opencl", "ops": "tvmgo/te/ops", "pack": "tvmgo/export/pack",
 	"partition": "tvmgo/target/partition", "runtime": "tvmgo/runtime", "target": "tvmgo/target", "te": "tvmgo/te",
 	"tir": "tvmgo/tir", "transform": "tvmgo/tir/transform", "vulkan": "tvmgo/runtime/vulkan", "blob": "tvmgo/blob",
+	"compile": "tvmgo/compile", "file": "tvmgo/graph/onnx/file",
 	"bench": "tvmgo/bench", "facts": "tvmgo/bench/facts", "page": "tvmgo/bench/page", "suite": "tvmgo/bench/suite",
 
-	"bytes": "bytes", "context": "context", "embed": "embed", "errors": "errors", "fmt": "fmt", "fs": "io/fs", "io": "io",
-	"json": "encoding/json", "log": "log", "math": "math", "os": "os", "slices": "slices", "slog": "log/slog",
+	"binary": "encoding/binary", "bytes": "bytes", "context": "context", "embed": "embed", "errors": "errors", "fmt": "fmt", "fs": "io/fs",
+	"io": "io", "json": "encoding/json", "log": "log", "math": "math", "os": "os", "slices": "slices", "slog": "log/slog",
 	"strings": "strings", "sync": "sync", "time": "time",
 }
 

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/graph/onnx/file"
+	"tvmgo/internal/testing/must"
+)
+
+// layerModel is y = relu(x·w), for x of n rows.
+func layerModel() *file.Model {
+	var data []byte
+	for i := range 6 {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(i)-2))
+	}
+	return &file.Model{IRVersion: 9, OpsetImports: []file.Opset{{Version: 17}}, Graph: &file.Graph{
+		Name: "layer",
+		Nodes: []*file.Node{
+			{Name: "product", OpType: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"product"}},
+			{Name: "result", OpType: "Relu", Inputs: []string{"product"}, Outputs: []string{"y"}},
+		},
+		Initializers: []*file.Tensor{{Name: "w", DataType: file.Float, Dims: []int64{2, 3}, RawData: data}},
+		Inputs:       []*file.ValueInfo{{Name: "x", Type: file.TensorType(file.Float, file.Symbol("n"), file.Size(2))}},
+		Outputs:      []*file.ValueInfo{{Name: "y", Type: file.TensorType(file.Float, file.Symbol("n"), file.Size(3))}},
+	}}
+}
+
+// writeModel writes a model into a new folder, and returns its path.
+func writeModel(t *testing.T, m *file.Model) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	require.NoError(t, os.WriteFile(path, m.Encode(), 0o600))
+	return path
+}
+
+// A compiled model is a library that tvmgo inspect and tvmgo run read.
+func TestCompile(t *testing.T) {
+	path := writeModel(t, layerModel())
+	lib := filepath.Join(t.TempDir(), "model.so")
+	out := outputOf(t, 0, "compile", path, "-o", lib)
+	require.Contains(t, out, "wrote "+lib)
+	require.Contains(t, outputOf(t, 0, "inspect", lib), `x: R.Tensor((n, 2), dtype="float32")
+        result: R.Tensor((n, 3), dtype="float32")`)
+	out = outputOf(t, 0, "compile", path, "--emit", "graph", "--dim", "n=4")
+	require.Contains(t, out, "y: float32[4, 3] = relu(product)")
+	out = outputOf(t, 0, "compile", path, "--emit", "graph", "--input", "x=float32[rows,2]")
+	require.Contains(t, out, "y: float32[rows, 3]")
+	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "tir"), "func matmul_relu(")
+	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "c"), "matmul_relu")
+}
+
+// Errors say what is wrong, and leave no file.
+func TestCompile_Errors(t *testing.T) {
+	unsupported := layerModel()
+	unsupported.Graph.Nodes[0].OpType, unsupported.Graph.Nodes[1].OpType = "Nothing", "Neither"
+	newer := layerModel()
+	newer.OpsetImports[0].Version = 99
+	shapeless := layerModel()
+	shapeless.Graph.Inputs[0].Type.Shape = nil
+	text := filepath.Join(t.TempDir(), "model.onnx")
+	require.NoError(t, os.WriteFile(text, []byte("hello, this is a text"), 0o600))
+	dir := t.TempDir()
+	lib := filepath.Join(dir, "model.so")
+	for _, c := range []struct {
+		status int
+		args   []string
+		want   []string
+	}{
+		{2, []string{"compile"}, []string{"name one file"}},
+		{2, []string{"compile", "a.onnx"}, []string{"-o"}},
+		{2, []string{"compile", "a.onnx", "-o", "a.txt"}, []string{".so"}},
+		{2, []string{"compile", "a.onnx", "-o", lib, "--dim", "n"}, []string{"NAME=SIZE"}},
+		{2, []string{"compile", "a.onnx", "-o", lib, "--input", "x"}, []string{"x=float32[batch,3,224,224]"}},
+		{2, []string{"compile", "a.onnx", "-o", lib, "--target", "nothing"}, []string{"nothing"}},
+		{1, []string{"compile", "absent.onnx", "-o", lib}, []string{"absent.onnx"}},
+		{1, []string{"compile", text, "-o", lib}, []string{"text"}},
+		{1, []string{"compile", writeModel(t, unsupported), "-o", lib}, []string{"Nothing", "Neither", "operator set 17"}},
+		{1, []string{"compile", writeModel(t, newer), "-o", lib}, []string{"operator set 99", "27"}},
+		{1, []string{"compile", writeModel(t, shapeless), "-o", lib}, []string{`"x"`, "--input x=float32["}},
+		{1, []string{"compile", writeModel(t, layerModel()), "-o", lib, "--input", "x=float32[3,3]"},
+			[]string{`node "product" (MatMul)`}},
+		{1, []string{"compile", writeModel(t, layerModel()), "-o", lib, "--input", "z=float32[3,3]"},
+			[]string{`no input "z"`, "it has x"}},
+	} {
+		out := outputOf(t, c.status, c.args...)
+		for _, w := range c.want {
+			require.Contains(t, out, w, c.args)
+		}
+	}
+	require.Empty(t, must.Get(os.ReadDir(dir))(t))
+}
+
+// The tests of a folder give a line each, and the status says whether one failed.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"right", "wrong"} {
+		set := filepath.Join(dir, name, "test_data_set_0")
+		require.NoError(t, os.MkdirAll(set, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "model.onnx"), layerModel().Encode(), 0o600))
+		in := &file.Tensor{Name: "x", DataType: file.Float, Dims: []int64{1, 2}, FloatData: []float32{1, 2}}
+		want := &file.Tensor{Name: "y", DataType: file.Float, Dims: []int64{1, 3}, FloatData: []float32{0, 3, 6}}
+		if name == "wrong" {
+			want.FloatData[2] = 7
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(set, "input_0.pb"), in.Encode(), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(set, "output_0.pb"), want.Encode(), 0o600))
+	}
+	require.Equal(t, "ok right\n1 passed, 0 failed\n", outputOf(t, 0, "check", filepath.Join(dir, "right")))
+	out := outputOf(t, 1, "check", dir)
+	require.Contains(t, out, "ok right\nFAIL wrong: output \"y\" differs at element 2 of 3: it is 6, want 7\n")
+	require.Contains(t, out, "1 passed, 1 failed\n")
+	require.Contains(t, outputOf(t, 1, "check", t.TempDir()), "no model.onnx")
+	outputOf(t, 2, "check")
+}
+
+// outputOf runs a command line, checks its status, and returns what it prints.
+func outputOf(t *testing.T, status int, args ...string) string {
+	t.Helper()
+	got, stdout, stderr := cli(args...)
+	require.Equal(t, status, got, "%q: %s", args, stderr)
+	if status == 0 {
+		return stdout
+	}
+	return stdout + stderr
+}

@@ -23,24 +23,50 @@ func (v *Value) Elements() []tir.Expr {
 
 // decode returns the elements of a constant; nil for types that have no constants.
 func decode(t tir.Type, data []byte, n int) []tir.Expr {
-	width := t.Bits / 8
-	if width == 0 || int(width)*n != len(data) {
+	if size, ok := dataSize(t, n); !ok || size != len(data) {
 		return nil
 	}
 	out := make([]tir.Expr, 0, n)
 	for i := range n {
-		b := data[i*int(width):]
-		var bits uint64
-		for k := range int(width) {
-			bits |= uint64(b[k]) << (8 * k)
-		}
-		e := decodeOne(t, bits)
+		e := decodeOne(t, bitsAt(data, i, int(t.Bits)))
 		if e == nil {
 			return nil
 		}
 		out = append(out, e)
 	}
 	return out
+}
+
+// dataSize returns the number of bytes of elements; ok is false for types that have no constants.
+func dataSize(t tir.Type, n int) (size int, ok bool) {
+	if t.Bits == 0 || t.Bits == 1 || t.Bits < 8 && 8%t.Bits != 0 || t.Bits > 64 {
+		return 0, false
+	}
+	bytes, err := dlpack.DataSize([]int64{int64(n)}, t)
+	return int(bytes), err == nil
+}
+
+// bitsAt returns the bits of an element. Elements of fewer than 8 bits share bytes, the first one has the lowest bits.
+func bitsAt(data []byte, i, width int) uint64 {
+	if width < 8 {
+		return uint64(data[i*width/8]>>(i*width%8)) & (1<<width - 1)
+	}
+	var bits uint64
+	for k, b := range data[i*width/8 : (i+1)*width/8] {
+		bits |= uint64(b) << (8 * k)
+	}
+	return bits
+}
+
+// setBits sets the bits of an element, which are 0.
+func setBits(data []byte, i, width int, bits uint64) {
+	if width < 8 {
+		data[i*width/8] |= byte(bits&(1<<width-1)) << (i * width % 8)
+		return
+	}
+	for k := range width / 8 {
+		data[i*width/8+k] = byte(bits >> (8 * k))
+	}
 }
 
 func decodeOne(t tir.Type, bits uint64) tir.Expr {
@@ -55,6 +81,8 @@ func decodeOne(t tir.Type, bits uint64) tir.Expr {
 		return &tir.FloatImm{Type: t, Value: float64(dlpack.Float16Bits(bits).Float32())}
 	case t == tir.BFloat16:
 		return &tir.FloatImm{Type: t, Value: float64(dlpack.BFloat16Bits(bits).Float32())}
+	case tir.IsFloat(t) && t.Bits <= 8:
+		return &tir.FloatImm{Type: t, Value: tir.FloatOfBits(t, uint8(bits))}
 	case tir.IsInt(t) && tir.IsSigned(t):
 		shift := 64 - t.Bits
 		return &tir.IntImm{Type: t, Value: int64(bits<<shift) >> shift}
@@ -73,46 +101,50 @@ func (v *Value) AsConst() *Const {
 		}
 		return v.Const
 	}
-	data := []byte{}
-	for _, e := range v.elems {
-		var ok bool
-		if data, ok = encode(data, v.DType, e); !ok {
-			return nil
-		}
+	data, ok := encode(v.DType, v.elems...)
+	if !ok {
+		return nil
 	}
 	v.folded = &Const{Data: data}
 	return v.folded
 }
 
-// encode appends a constant element; ok is false if it is none.
-func encode(data []byte, t tir.Type, e tir.Expr) (_ []byte, ok bool) {
-	var bits uint64
+// encode returns the data of elements; ok is false if one is not constant, or of a type that has no constants.
+func encode(t tir.Type, elems ...tir.Expr) (data []byte, ok bool) {
+	size, ok := dataSize(t, len(elems))
+	if !ok {
+		return nil, false
+	}
+	data = make([]byte, size)
+	for i, e := range elems {
+		bits, ok := encodeOne(t, e)
+		if !ok {
+			return nil, false
+		}
+		setBits(data, i, int(t.Bits), bits)
+	}
+	return data, true
+}
+
+func encodeOne(t tir.Type, e tir.Expr) (bits uint64, ok bool) {
 	switch e := e.(type) {
 	case *tir.IntImm:
-		bits = uint64(e.Value)
+		return uint64(e.Value), true
 	case *tir.FloatImm:
 		switch t {
 		case tir.Float64:
-			bits = math.Float64bits(e.Value)
+			return math.Float64bits(e.Value), true
 		case tir.Float32:
-			bits = uint64(math.Float32bits(float32(e.Value)))
+			return uint64(math.Float32bits(float32(e.Value))), true
 		case tir.Float16:
-			bits = uint64(dlpack.Float16Of(e.Value))
+			return uint64(dlpack.Float16Of(e.Value)), true
 		case tir.BFloat16:
-			bits = uint64(dlpack.BFloat16Of(e.Value))
-		default:
-			return data, false
+			return uint64(dlpack.BFloat16Of(e.Value)), true
 		}
-	default:
-		return data, false
+		code, ok := tir.BitsOfFloat(t, e.Value)
+		return uint64(code), ok
 	}
-	if t.Bits%8 != 0 {
-		return data, false
-	}
-	for k := range int(t.Bits / 8) {
-		data = append(data, byte(bits>>(8*k)))
-	}
-	return data, true
+	return 0, false
 }
 
 func encodeInts(values []int64) []byte {

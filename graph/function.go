@@ -130,7 +130,7 @@ func (f *Function) Scalar(t tir.Type, value float64) (*Value, error) {
 	if bad, ok := e.(*tir.Bad); ok {
 		return nil, fmt.Errorf("constant %g: %w", value, bad.Err)
 	}
-	data, ok := encode(nil, t, e)
+	data, ok := encode(t, e)
 	if !ok {
 		return nil, fmt.Errorf("constant %g: elements of type %s are not supported", value, t)
 	}

@@ -82,7 +82,7 @@ func checkTensor(name string, shape []tir.Expr, t tir.Type) error {
 	if t.Lanes != 1 {
 		return fmt.Errorf("elements have type %s: want one lane", t)
 	}
-	if _, bad := tir.Const(t, 0).(*tir.Bad); bad {
+	if tir.CheckType(t) != nil || tir.IsHandle(t) {
 		return fmt.Errorf("elements have type %s: want integers or floats of at most 64 bits, or bool", t)
 	}
 	return checkShape(shape)

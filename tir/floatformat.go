@@ -43,6 +43,54 @@ var floatFormats = map[uint8]FloatFormat{
 	dlpack.CodeFloat4E2M1FN:      {1, 0, 6, false, false, false},
 }
 
+// FloatOfBits returns the value of a float of at most 8 bits, which are the lowest ones of code. It is 0 for other
+// types.
+func FloatOfBits(t Type, code uint8) float64 {
+	if t.Code == dlpack.CodeFloat8E8M0FNU {
+		if code == 0xff {
+			return math.NaN()
+		}
+		return math.Ldexp(1, int(code)-127)
+	}
+	f, ok := FormatOf(t)
+	if !ok || t.Bits > 8 || t.Bits < 1 {
+		return 0
+	}
+	sign := uint8(1) << (t.Bits - 1)
+	units, exponent := int(code&(sign-1)), 1
+	if e := units >> f.Fraction; e > 0 {
+		units, exponent = units&(1<<f.Fraction-1)|1<<f.Fraction, e
+	}
+	v := math.Ldexp(float64(units), f.Least+exponent-1-f.Fraction)
+	switch {
+	case f.NoMinus0 && code&(sign|(sign-1)) == sign:
+		return math.NaN()
+	case v > f.Greatest && f.Inf && units == 1<<f.Fraction:
+		v = math.Inf(1)
+	case v > f.Greatest:
+		v = math.NaN()
+	}
+	if code&sign != 0 {
+		v = -v
+	}
+	return v
+}
+
+// BitsOfFloat returns the bits of a float of at most 8 bits. ok is false for values that the type does not have. NaN is
+// the positive one with the lowest bits.
+func BitsOfFloat(t Type, v float64) (code uint8, ok bool) {
+	if !IsFloat(t) || t.Bits > 8 || t.Bits < 1 {
+		return 0, false
+	}
+	for code := range 1 << t.Bits {
+		x := FloatOfBits(t, uint8(code))
+		if x == v && math.Signbit(x) == math.Signbit(v) || math.IsNaN(x) && math.IsNaN(v) {
+			return uint8(code), true
+		}
+	}
+	return 0, false
+}
+
 // roundFloat returns the value of a float type that is nearest to v, ties to even; ok is false if v is outside of the
 // type's range.
 func roundFloat(t Type, v float64) (nearest float64, ok bool) {

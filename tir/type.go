@@ -81,7 +81,8 @@ func CheckType(t Type) error {
 	switch {
 	case t.Lanes < 1 || t.Lanes > MaxLanes:
 		return fmt.Errorf("type %s has %d lanes: want 1 to %d", TypeName(t), t.Lanes, MaxLanes)
-	case IsInt(t) && (t.Bits == 8 || t.Bits == 16 || t.Bits == 32 || t.Bits == 64 || t.Bits == 4 || t.Bits == 1),
+	case IsInt(t) && (t.Bits == 8 || t.Bits == 16 || t.Bits == 32 || t.Bits == 64 || t.Bits == 4 || t.Bits == 2 ||
+		t.Bits == 1),
 		t.Code == dlpack.CodeFloat && (t.Bits == 16 || t.Bits == 32 || t.Bits == 64), t.Code == dlpack.CodeBFloat &&
 			t.Bits == 16,
 		IsBool(t) && t.Bits == 8, IsHandle(t) && t.Bits == 64 && t.Lanes == 1,

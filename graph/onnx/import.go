@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/graph/onnx/file"
 	"tvmgo/tir"
@@ -232,13 +231,10 @@ func dtypeOf(t file.DataType) (tir.Type, error) {
 	if err != nil {
 		return tir.Type{}, err
 	}
-	switch dt {
-	case tir.Int8, tir.Int16, tir.Int32, tir.Int64, tir.UInt8, tir.UInt16, tir.UInt32, tir.UInt64, tir.Float16,
-		tir.BFloat16, tir.Float32, tir.Float64, tir.Bool:
-		return dt, nil
+	if err := tir.CheckType(dt); err != nil {
+		return tir.Type{}, fmt.Errorf("elements of type %s are not supported: want integers, floats, or bool", dt)
 	}
-	return tir.Type{}, fmt.Errorf("elements of type %s are not supported: want integers of 8 to 64 bits, floats of "+
-		"16 to 64 bits, or bool", dlpack.DataType(dt))
+	return dt, nil
 }
 
 // inputs makes the parameters, in the order of the model. Inputs with an initializer are constants.

@@ -78,10 +78,10 @@ func init() {
 		}, word("approximate", "none")),
 		scaled("swish", func(c *graph.Call, x *te.Tensor) *te.Tensor { return ops.Swish(x, c.Name, c.Float("alpha")) },
 			float("alpha", 1)),
-		scaled("cast", func(c *graph.Call, x *te.Tensor) *te.Tensor { return cast(x, c.Type("to"), c.Name) }, typed("to"),
-			integer("saturate", 1), word("round_mode", "")),
-		with("cast_like", 2, 2, func(c *graph.Call) *te.Tensor { return cast(c.In(0), c.DType(1), c.Name) },
-			integer("saturate", 1), word("round_mode", "")),
+		scaled("cast", func(c *graph.Call, x *te.Tensor) *te.Tensor { return rounded(c, x, c.Type("to")) }, typed("to"),
+			integer("saturate", 1), word("round_mode", "up")),
+		with("cast_like", 2, 2, func(c *graph.Call) *te.Tensor { return rounded(c, c.In(0), c.DType(1)) },
+			integer("saturate", 1), word("round_mode", "up")),
 		with("clip", 1, 3, clip),
 		scaled("bit_cast", func(c *graph.Call, x *te.Tensor) *te.Tensor { return bitCast(c, x, c.Type("to")) }, typed("to")),
 		view(unary("identity", copied)),
@@ -97,6 +97,14 @@ func cast(x *te.Tensor, to tir.Type, name string) *te.Tensor {
 		return copied(x, name)
 	}
 	return ops.Cast(x, to, name)
+}
+
+// rounded converts elements by the attributes saturate and round_mode of a cast.
+func rounded(c *graph.Call, x *te.Tensor, to tir.Type) *te.Tensor {
+	if x.ProducerDType() == to {
+		return copied(x, c.Name)
+	}
+	return ops.CastTo(x, to, ops.Rounding{Saturate: c.Flag("saturate"), Powers: c.Text("round_mode")}, c.Name)
 }
 
 // scalar returns the element of an operand of one element.

@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-var _ = valueCases("rearrange", blockCases)
+var _ = valueCases("blocks", blockCases)
 
 func blockCases() (cases []opCase) {
 	for n, t := range []tir.Type{tir.Float32, tir.Int8, tir.Float16} {

@@ -45,6 +45,7 @@ var (
 		"int8 to int64 and uint8 to uint64"}
 	bools    = class{tir.IsBool, "bool, as returned by comparisons"}
 	elements = class{func(t tir.Type) bool { return isNumber(t) || tir.IsBool(t) }, "numbers or bool"}
+	stored   = class{func(t tir.Type) bool { return elements.has(t) || isSmall(t) }, "numbers or bool"}
 	indexes  = class{func(t tir.Type) bool { return isNumber(t) && tir.IsInt(t) && t != tir.UInt64 },
 		"integers: cast it to int32 or int64"}
 )
@@ -56,6 +57,12 @@ func isNumber(t tir.Type) bool {
 		return true
 	}
 	return false
+}
+
+// isSmall reports whether a type is one of integers of fewer than 8 bits or floats of at most 8 bits. Tensors can have
+// such elements, but formulas compute with others: cast them first.
+func isSmall(t tir.Type) bool {
+	return tir.CheckType(t) == nil && t.Lanes == 1 && (tir.IsInt(t) && t.Bits < 8 || tir.IsFloat(t) && t.Bits <= 8)
 }
 
 // isNarrow reports whether a type is a 16-bit float, whose formulas are computed in float32.

@@ -319,7 +319,8 @@ func TestErrors(t *testing.T) {
 		{Relu(nil, "T"), "operand 0: te: the tensor is nil"},
 		// types and new tensors
 		{Cast(x, tir.Handle, "T"), "tensor X is to be cast to type handle: want numbers or bool"},
-		{Cast(odd, f, "T"), "tensor O has type float8_e4m3fn: want numbers or bool"},
+		{CastTo(x, odd.ProducerDType(), Rounding{Powers: "even"}, "T"), `numbers are to be rounded "even" to a power of ` +
+			"two: want up, down, nearest"},
 		{Cast(x, tir.Vector(f, 4), "T"), "tensor X is to be cast to type float32x4"},
 		{Full(te.Dims(2), 300, tir.Int8, "T"), "value 300: tir: constant 300 is not within int8"},
 		{Full(te.Dims(2), 1, tir.Handle, "T"), "the tensor has type handle: want numbers or bool"},

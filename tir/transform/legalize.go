@@ -6,8 +6,8 @@ import (
 	"tvmgo/tir/transform/narrow"
 )
 
-// LegalizeTypes replaces the types that no generator supports: integers of 1 and 4 bits, and floats of at most 8
-// bits. [IsLegal] holds for the others; among them are float16 and bfloat16, which the generators support
+// LegalizeTypes replaces the types that no generator supports: integers of 1, 2 and 4 bits, and floats of at most
+// 8 bits. [IsLegal] holds for the others; among them are float16 and bfloat16, which the generators support
 // themselves.
 //
 // Integers are computed as int32 or uint32, and wrap at their own width after each operation. Floats are computed as

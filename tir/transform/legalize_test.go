@@ -21,9 +21,10 @@ func narrow(code uint8, bits int) tir.Type { return tir.Type{Code: code, Bits: u
 
 var (
 	int4, uint4 = narrow(dlpack.CodeInt, 4), narrow(dlpack.CodeUInt, 4)
+	int2, uint2 = narrow(dlpack.CodeInt, 2), narrow(dlpack.CodeUInt, 2)
 	int1, uint1 = narrow(dlpack.CodeInt, 1), narrow(dlpack.CodeUInt, 1)
 
-	narrowTypes = []tir.Type{int4, uint4, int1, uint1, narrow(dlpack.CodeFloat8E3M4, 8),
+	narrowTypes = []tir.Type{int4, uint4, int2, uint2, int1, uint1, narrow(dlpack.CodeFloat8E3M4, 8),
 		narrow(dlpack.CodeFloat8E4M3, 8), narrow(dlpack.CodeFloat8E4M3B11FNUZ, 8),
 		narrow(dlpack.CodeFloat8E4M3FN, 8), narrow(dlpack.CodeFloat8E4M3FNUZ, 8), narrow(dlpack.CodeFloat8E5M2, 8),
 		narrow(dlpack.CodeFloat8E5M2FNUZ, 8),

@@ -235,7 +235,7 @@ func validType(t tir.Type) bool {
 	}
 	switch {
 	case tir.IsInt(t):
-		return t.Bits == 1 || t.Bits == 4 || t.Bits == 8 || t.Bits == 16 || t.Bits == 32 || t.Bits == 64
+		return t.Bits == 1 || t.Bits == 2 || t.Bits == 4 || t.Bits == 8 || t.Bits == 16 || t.Bits == 32 || t.Bits == 64
 	case tir.IsBool(t):
 		return t.Bits == 8
 	case tir.IsFloat(t) && (t.Bits == 32 || t.Bits == 64):

@@ -1,6 +1,6 @@
-// Package narrow replaces the types that no generator supports: integers of 1 and 4 bits, and floats of at most 8 bits.
-// They are computed in wider types, and rounded after each operation; memory keeps its layout, except that of the
-// program itself. transform.LegalizeTypes is the pass.
+// Package narrow replaces the types that no generator supports: integers of 1, 2 and 4 bits, and floats of at most
+// 8 bits. They are computed in wider types, and rounded after each operation; memory keeps its layout, except that of
+// the program itself. transform.LegalizeTypes is the pass.
 package narrow
 
 import (

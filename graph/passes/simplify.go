@@ -31,16 +31,24 @@ func sameCast(e *edit) *graph.Value {
 	if x := first.Inputs[0]; x.DType == e.n.Outputs[0].DType {
 		return x
 	}
-	return e.add("cast", graph.Attrs{"to": e.n.Outputs[0].DType}, first.Inputs[0])
+	attrs := graph.Attrs{"to": e.n.Outputs[0].DType}
+	for _, name := range []string{"saturate", "round_mode"} {
+		if v, given := e.n.Attrs[name]; given {
+			attrs[name] = v
+		}
+	}
+	return e.add("cast", attrs, first.Inputs[0])
 }
 
 // holds reports whether each value of a type is one of another type.
 func holds(t, wide tir.Type) bool {
 	switch {
+	case tir.IsBool(wide) || wide.Bits < 8 || tir.IsFloat(wide) && wide.Bits <= 8: // some lack 0, 1 or -0
+		return wide == t
 	case tir.IsBool(t):
 		return true
-	case tir.IsBool(wide):
-		return false
+	case tir.IsFloat(t) && t.Bits <= 8: // float16 lacks large powers of two
+		return tir.IsFloat(wide) && wide.Bits >= 32
 	case tir.IsFloat(t):
 		return tir.IsFloat(wide) && (wide == t || wide.Bits > t.Bits)
 	case tir.IsFloat(wide):

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/tir"
 )
@@ -33,6 +34,18 @@ func TestSimple(t *testing.T) {
 		{"cast of cast", func(b *builder, _, i *graph.Value) *graph.Value {
 			return b.with("cast", to(tir.Float32), b.with("cast", to(tir.Int32), i))
 		}, []string{"cast i to=float32 = y"}},
+		{"cast of cast without saturation", func(b *builder, _, i *graph.Value) *graph.Value {
+			wide := b.with("cast", to(tir.Float32), i)
+			return b.with("cast", graph.Attrs{"to": dlpack.Float8E4M3FN, "saturate": int64(0)}, wide)
+		}, []string{"cast i saturate=0 to=float8_e4m3fn = y"}},
+		{"powers beyond float16", func(b *builder, x, _ *graph.Value) *graph.Value {
+			powers := tir.Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}
+			return b.with("cast", to(tir.Float32), b.with("cast", to(tir.Float16), b.with("cast", to(powers), x)))
+		}, []string{"cast x to=float8_e8m0fnu = v1", "cast v1 to=float16 = v2", "cast v2 to=float32 = y"}},
+		{"truth value as a power", func(b *builder, x, _ *graph.Value) *graph.Value {
+			powers := tir.Type{Code: dlpack.CodeFloat8E8M0FNU, Bits: 8, Lanes: 1}
+			return b.with("cast", to(tir.Float32), b.with("cast", to(powers), b.op("is_nan", x)))
+		}, []string{"is_nan x = v1", "cast v1 to=float8_e8m0fnu = v2", "cast v2 to=float32 = y"}},
 		{"narrow cast", func(b *builder, x, _ *graph.Value) *graph.Value {
 			return b.with("cast", to(tir.Float32), b.with("cast", to(tir.Float16), x))
 		}, []string{"cast x to=float16 = v1", "cast v1 to=float32 = y"}},

@@ -243,13 +243,14 @@ func TestErrors(t *testing.T) {
 		{RotaryEmbedding(image, p(f, "C", 9, 2), p(f, "C", 9, 2), p(tir.Int32, "PS", 6, 1), "T", 4, true), "tensor PS has " +
 			"shape [6, 1]: want [1, 6]"},
 		// quantised tensors
-		{QuantizeLinear(ints, scalar, nil, "T", 0, 0, tir.Int32), "tensor I is to be quantised to type int32: want int4"},
+		{QuantizeLinear(ints, scalar, nil, "T", 0, 0, tir.Int32), "tensor I is to be quantised to type int32: want integers " +
+			"of 2 to 16 bits"},
 		{QuantizeLinear(x, y, nil, "T", 0, 0, tir.Int8), "the scale, tensor Y, has shape [3, 5]: want one element, or 3 " +
 			"for axis 0 of tensor X"},
 		{QuantizeLinear(x, y, nil, "T", 1, 2, tir.Int8), "the scale, tensor Y, has shape [3, 5], for blocks of 2 elements " +
 			"along axis 1 of tensor X: want [3, 2]"},
 		{QuantizeLinear(x, scalar, ints, "T", 1, 2, tir.Int8), "the zero point, tensor I, has type int32: want int8"},
-		{DequantizeLinear(x, scalar, nil, "T", 1, 0), "tensor X has type float32: want int4"},
+		{DequantizeLinear(x, scalar, nil, "T", 1, 0), "tensor X has type float32: want integers"},
 		{DequantizeLinear(ints, scalar, ints, "T", 1, 0), "the zero point, tensor I, has shape [3, 4], and the scale, " +
 			"tensor S, has []: want equal shapes"},
 		{DynamicQuantizeLinear(ints, "T")[2], "tensor I has type int32: want floats"},

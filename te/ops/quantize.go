@@ -12,18 +12,29 @@ var (
 	quantised = class{func(t tir.Type) bool {
 		_, known := tir.FormatOf(t)
 		return narrowInt(t) || known && t.Bits <= 8
-	}, "int4, uint4, int8, uint8, int16, uint16, or floats of 8 bits or less"}
+	}, "integers of 2 to 16 bits, or floats of 8 bits or less"}
 	dequantisable = class{func(t tir.Type) bool { return quantised.has(t) || t == tir.Int32 },
 		quantised.want + ", or int32"}
 	real32 = class{func(t tir.Type) bool { return floats.has(t) || t == tir.Int32 }, floats.want + ", or to int32"}
 )
 
 func narrowInt(t tir.Type) bool {
-	return tir.IsInt(t) && t.Lanes == 1 && (t.Bits == 4 || t.Bits == 8 || t.Bits == 16)
+	return tir.IsInt(t) && t.Lanes == 1 && (t.Bits == 2 || t.Bits == 4 || t.Bits == 8 || t.Bits == 16)
 }
 
 // scaling returns the indices of the scale, and of the zero point, for an element of x.
 type scaling func(i []tir.Expr) []tir.Expr
+
+// zero returns the element of a zero point, which may be a single one in another number of dimensions than the scale.
+func (at scaling) zero(z *te.Tensor, i []tir.Expr) tir.Expr {
+	if shape := z.ProducerShape(); isSingle(shape) {
+		return z.At(first(shape)...)
+	}
+	return z.At(at(i)...)
+}
+
+// isSingle reports whether a shape is that of one element, in at most one dimension.
+func isSingle(shape []tir.Expr) bool { return len(shape) == 0 || len(shape) == 1 && isOne(shape[0]) }
 
 // scalingOf checks the shapes of a scale and of a zero point, which may be nil, for a tensor: one element for all, one
 // for each index of an axis, or, if block is not 0, one for that many adjacent elements along the axis.
@@ -31,8 +42,8 @@ func scalingOf(name string, x, scale, zero *te.Tensor, axis, block int) (scaling
 	s, n := x.ProducerShape(), scale.ProducerShape()
 	if zero != nil {
 		z := zero.ProducerShape()
-		same := len(z) == len(n)
-		for d := 0; same && d < len(n); d++ {
+		same := len(z) == len(n) || isSingle(z) && isSingle(n)
+		for d := 0; same && d < min(len(n), len(z)); d++ {
 			same = arith.ProveEqual(z[d], n[d])
 		}
 		if !same {
@@ -86,13 +97,14 @@ func first(shape []tir.Expr) []tir.Expr {
 // zero point, and limited to the range of the type. zero may be nil.
 func quantisedBy(t tir.Type, v, zero tir.Expr) tir.Expr {
 	c := func(v float64) tir.Expr { return tir.Const(tir.Float32, v) }
-	if tir.IsFloat(t) {
-		format, _ := tir.FormatOf(t)
-		return tir.NewCast(t, tir.Min(c(format.Greatest), tir.Max(c(-format.Greatest), v)))
+	if !tir.IsFloat(t) {
+		v = tir.Intrin("nearbyint", v)
 	}
-	v = tir.Intrin("nearbyint", v)
 	if zero != nil {
 		v = tir.Add(v, tir.NewCast(tir.Float32, zero))
+	}
+	if tir.IsFloat(t) {
+		return saturated(t, v)
 	}
 	low, high := limit(t, false).(*tir.IntImm).Value, limit(t, true).(*tir.IntImm).Value
 	return castTo(t, tir.Min(c(float64(high)), tir.Max(c(float64(low)), v)))
@@ -119,9 +131,9 @@ func checkScale(name string, scale, zero *te.Tensor, t tir.Type) *te.Tensor {
 }
 
 // QuantizeLinear is x / scale, rounded to the nearest integer, ties to even, plus a zero point, and limited to the
-// range of type t. Types of floats have no zero point but 0, and x / scale is rounded to them. scale, of floats, and
-// zero, of type t or nil, have one element; or one for each index of an axis; or, if block is not 0, the shape of x
-// with one element for every block along the axis. 16-bit floats are computed in float32.
+// range of type t. Types of floats have no zero point but 0, and x / scale is rounded to them; NaN remains NaN. scale,
+// of floats, and zero, of type t or nil, have one element; or one for each index of an axis; or, if block is not 0, the
+// shape of x with one element for every block along the axis. 16-bit floats are computed in float32.
 func QuantizeLinear(x, scale, zero *te.Tensor, name string, axis, block int, t tir.Type) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
@@ -146,7 +158,7 @@ func QuantizeLinear(x, scale, zero *te.Tensor, name string, axis, block int, t t
 		v := tir.Div(tir.NewCast(tir.Float32, x.At(i...)), tir.NewCast(tir.Float32, scale.At(at(i)...)))
 		var z tir.Expr
 		if zero != nil {
-			z = zero.At(at(i)...)
+			z = at.zero(zero, i)
 		}
 		return quantisedBy(t, v, z)
 	})
@@ -191,7 +203,7 @@ func DequantizeLinear(x, scale, zero *te.Tensor, name string, axis, block int) *
 			if tir.IsFloat(t) {
 				common = work
 			}
-			v = tir.Sub(tir.NewCast(common, v), tir.NewCast(common, zero.At(at(i)...)))
+			v = tir.Sub(tir.NewCast(common, v), tir.NewCast(common, at.zero(zero, i)))
 		}
 		return tir.NewCast(result, tir.Mul(tir.NewCast(work, v), tir.NewCast(work, scale.At(at(i)...))))
 	})

@@ -83,6 +83,16 @@ func quantizeCases() (cases []opCase) {
 		[]float64{0, 1, 2, 7.5, 0, 0})
 	back("float8", tir.Type{Code: dlpack.CodeFloat8E4M3FN, Bits: 8, Lanes: 1}, []float64{0, 1.25, 1.03125, 1000, -1000},
 		[]float64{0, 1.25, 1, 224, -224})
+	back("int2", tir.Type{Code: dlpack.CodeInt, Bits: 2, Lanes: 1}, []float64{0, 0.3, 1.75, -0.5, -100},
+		[]float64{0, 0.5, 0.5, -0.5, -1})
+	// a zero point with a dimension, whose sum with -0 is 0; NaN
+	float4 := tir.Type{Code: dlpack.CodeFloat4E2M1FN, Bits: 4, Lanes: 1}
+	cases = append(cases, opCase{name: "zero point", ins: []*nd{{tir.Float32, []int{3}, []float64{math.Copysign(0, -1), 100,
+		-0.25}}, {tir.Float32, []int{}, []float64{0.5}}, {float4, []int{1}, []float64{0}}},
+		want: &nd{float4, []int{3}, []float64{0, 6, -0.5}},
+		make: func(x []*te.Tensor) *te.Tensor { return QuantizeLinear(x[0], x[1], x[2], "Y", 0, 0, float4) }})
+	back("NaN", tir.Type{Code: dlpack.CodeFloat8E5M2, Bits: 8, Lanes: 1}, []float64{math.NaN(), math.Inf(1)},
+		[]float64{math.NaN(), 28672})
 	cases = append(cases, opCase{name: "dequantize int32", ins: []*nd{{tir.Int32, []int{2}, []float64{1<<30 + 3, -5}},
 		{tir.Float32, []int{}, []float64{0.5}}, {tir.Int32, []int{}, []float64{1 << 30}}},
 		want: &nd{tir.Float32, []int{2}, []float64{1.5, -(1 << 29)}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tvmgo/blob/vmcode"
+	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/target"
 	"tvmgo/tir"
@@ -100,6 +101,10 @@ func (l *lowering) tensor(v *graph.Value, of *graph.Const) vmcode.Operand {
 		l.tensors[of] = at
 		c := vmcode.Constant{Kind: vmcode.TensorConstant}
 		c.Tensor.DType, c.Tensor.Shape, c.Tensor.Data = v.DType, shape, of.Data
+		// Elements that share a byte have one each in the size that files state: zeros follow them.
+		if n, err := dlpack.SerializedDataSize(shape, v.DType); err == nil && n > int64(len(of.Data)) {
+			c.Tensor.Data = append(append(make([]byte, 0, n), of.Data...), make([]byte, n-int64(len(of.Data)))...)
+		}
 		l.code.Constants = append(l.code.Constants, c)
 	}
 	return vmcode.Operand{Kind: vmcode.InConstant, Value: int64(at)}

@@ -94,6 +94,7 @@ func TestFunction_Errors(t *testing.T) {
 		{"reshape", nil, []*graph.Value{x, large}, "have to be known when the model is compiled"},
 		{"slice", nil, []*graph.Value{x, f.Ints("s", 0), f.Ints("e", 1), f.Ints("a", 0), f.Ints("t", 0)}, "step 0 is 0"},
 		{"matmul", nil, []*graph.Value{x, x}, "matmul"},
+		{"matmul", nil, []*graph.Value{y, x}, "matmul"},
 		{"if", nil, []*graph.Value{x}, "AddIf"},
 	} {
 		_, err := f.Add(c.op, c.attrs, c.in...)

@@ -17,6 +17,9 @@ func matmul(x, y *te.Tensor, name string, options ...ops.MatmulOption) *te.Tenso
 		y = withAxis(y, 1, name)
 	}
 	out := ops.Matmul(x, y, name, options...)
+	if out.Err() != nil {
+		return out
+	}
 	if rank := len(out.ProducerShape()); right {
 		out = withoutAxis(out, rank-1, name)
 	}

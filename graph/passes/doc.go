@@ -3,5 +3,5 @@
 //
 //	err := passes.Run(ctx, f, t, passes.Options{})
 //
-// Pipeline lists the passes in their order. compile.Graph runs them on a copy of each function.
+// Pipeline lists the passes in their order. compile.Function runs them on a copy of each function.
 package passes

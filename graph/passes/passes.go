@@ -28,6 +28,8 @@ var Pipeline = []Pass{
 	{"simple", rules(simple...)},
 	{"fold", fold},
 	{"common", common},
+	{"formulas", rules(formulas...)},
+	{"transposes", rules(moved...)},
 	{"affine", weights},
 	{"constants", fold},
 	{"last", dead},

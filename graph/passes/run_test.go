@@ -211,7 +211,7 @@ func fill(r *rand.Rand, t tir.Type, data []byte) {
 }
 
 // equal requires equal results: floats may differ by rounding.
-func equal(t testing.TB, want, got []tensor) {
+func equal(t testing.TB, want, got []tensor, text ...any) {
 	t.Helper()
 	require.Len(t, got, len(want))
 	for i, w := range want {
@@ -228,12 +228,14 @@ func equal(t testing.TB, want, got []tensor) {
 			if a == b || math.IsNaN(a) && math.IsNaN(b) {
 				continue
 			}
-			require.LessOrEqual(t, math.Abs(a-b), 1e-4+1e-3*math.Abs(a), "result %d element %d: %g, want %g", i, k/4, b, a)
+			if !(math.Abs(a-b) <= 1e-4+1e-3*math.Abs(a)) {
+				require.FailNow(t, fmt.Sprintf("result %d, element %d: it is %g, want %g", i, k/4, b, a), text...)
+			}
 		}
 	}
 }
 
-// evaluate runs a function as compile.Graph does for constants.
+// evaluate runs a function as compile.Function does for constants.
 func evaluate(t testing.TB) func(context.Context, *graph.Function) ([][]byte, error) {
 	return func(_ context.Context, f *graph.Function) ([][]byte, error) {
 		var out [][]byte

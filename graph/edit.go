@@ -140,7 +140,7 @@ func (r *rewriter) function(f *Function) error {
 		kept[v] = true
 	}
 	for at, n := range nodes {
-		r.replace(n.Inputs)
+		n.Inputs = r.replaced(n.Inputs)
 		for _, b := range n.Bodies {
 			if err := r.function(b); err != nil {
 				f.Nodes = append(f.Nodes, nodes[at:]...)
@@ -162,7 +162,7 @@ func (r *rewriter) function(f *Function) error {
 		}
 		f.Nodes = append(f.Nodes, n)
 	}
-	r.replace(f.Results)
+	f.Results = r.replaced(f.Results)
 	return nil
 }
 
@@ -181,14 +181,19 @@ func takeName(v, old *Value, kept map[*Value]bool, f *Function) bool {
 	return true
 }
 
-// replace changes a list of operands or results. Nil entries are left out.
-func (r *rewriter) replace(values []*Value) {
+// replaced returns a list of operands or results with values replaced. It is a new list: others may share the old one.
+func (r *rewriter) replaced(values []*Value) []*Value {
+	if values == nil {
+		return nil
+	}
+	out := make([]*Value, len(values))
 	for i, v := range values {
 		for r.to[v] != nil {
 			v = r.to[v]
 		}
-		values[i] = v
+		out[i] = v
 	}
+	return out
 }
 
 // Symbols returns the variables of sizes that a value depends on: those of its shape and of its known elements.

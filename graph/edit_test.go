@@ -69,6 +69,21 @@ func TestFunction_Rewrite(t *testing.T) {
 	require.Equal(t, "abs", f.Results[0].Node.Op.Name)
 }
 
+// Lists that results and operands share with nodes, as callers may have passed them, do not change these nodes.
+func TestFunction_RewriteOfSharedLists(t *testing.T) {
+	f := graph.NewFunction("main")
+	x := f.Param("x", tir.Float32, f.Symbol("n"))
+	y := must.Get(f.Add("neg", nil, x))(t)
+	f.Return(must.Get(f.Add("exp", nil, y...))(t)...)
+	must.Get(f.Rewrite(func(g *graph.Function, n *graph.Node) ([]*graph.Value, error) {
+		return g.Add("abs", nil, n.Inputs[0])
+	}))(t)
+	require.Same(t, y[0], f.Nodes[1].Outputs[0])
+	require.Equal(t, "neg", y[0].Node.Op.Name)
+	require.Equal(t, "abs", f.Results[0].Node.Op.Name)
+	require.NotSame(t, f.Nodes[3].Outputs[0], f.Results[0])
+}
+
 // Values of another type or shape, and parameters in place of results, are not used.
 func TestFunction_RewriteThatDoesNotFit(t *testing.T) {
 	f, x := conditional(t)

@@ -128,7 +128,8 @@ func (e *edit) add(op string, attrs graph.Attrs, in ...*graph.Value) *graph.Valu
 			return nil // an earlier node of the rule failed
 		}
 	}
-	outs, err := e.f.AddNode(&graph.Node{Op: graph.LookupOp(op), Attrs: attrs, Inputs: in, Source: e.n.Source}, op)
+	n := &graph.Node{Op: graph.LookupOp(op), Attrs: attrs, Inputs: in, Outputs: []*graph.Value{{}}, Source: e.n.Source}
+	outs, err := e.f.AddNode(n, op)
 	if err != nil {
 		return nil
 	}

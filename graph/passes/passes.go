@@ -29,6 +29,7 @@ var Pipeline = []Pass{
 	{"fold", fold},
 	{"common", common},
 	{"formulas", rules(formulas...)},
+	{"attention", attention},
 	{"transposes", rules(moved...)},
 	{"affine", weights},
 	{"constants", fold},

@@ -21,7 +21,8 @@ var packages = map[string]string{
 	"compile": "tvmgo/compile", "file": "tvmgo/graph/onnx/file",
 	"bench": "tvmgo/bench", "facts": "tvmgo/bench/facts", "page": "tvmgo/bench/page", "suite": "tvmgo/bench/suite",
 
-	"binary": "encoding/binary", "bytes": "bytes", "context": "context", "embed": "embed", "errors": "errors", "fmt": "fmt", "fs": "io/fs",
+	"binary": "encoding/binary", "bytes": "bytes", "context": "context", "embed": "embed", "errors": "errors",
+	"fmt": "fmt", "fs": "io/fs",
 	"io": "io", "json": "encoding/json", "log": "log", "math": "math", "os": "os", "slices": "slices", "slog": "log/slog",
 	"strings": "strings", "sync": "sync", "time": "time",
 }

@@ -243,7 +243,8 @@ func TestErrors(t *testing.T) {
 		{RotaryEmbedding(image, p(f, "C", 9, 2), p(f, "C", 9, 2), p(tir.Int32, "PS", 6, 1), "T", 4, true), "tensor PS has " +
 			"shape [6, 1]: want [1, 6]"},
 		// quantised tensors
-		{QuantizeLinear(ints, scalar, nil, "T", 0, 0, tir.Int32), "tensor I is to be quantised to type int32: want integers " +
+		{QuantizeLinear(ints, scalar, nil, "T", 0, 0, tir.Int32),
+			"tensor I is to be quantised to type int32: want integers " +
 			"of 2 to 16 bits"},
 		{QuantizeLinear(x, y, nil, "T", 0, 0, tir.Int8), "the scale, tensor Y, has shape [3, 5]: want one element, or 3 " +
 			"for axis 0 of tensor X"},

@@ -87,7 +87,8 @@ func quantizeCases() (cases []opCase) {
 		[]float64{0, 0.5, 0.5, -0.5, -1})
 	// a zero point with a dimension, whose sum with -0 is 0; NaN
 	float4 := tir.Type{Code: dlpack.CodeFloat4E2M1FN, Bits: 4, Lanes: 1}
-	cases = append(cases, opCase{name: "zero point", ins: []*nd{{tir.Float32, []int{3}, []float64{math.Copysign(0, -1), 100,
+	cases = append(cases, opCase{name: "zero point", ins: []*nd{{tir.Float32, []int{3}, []float64{math.Copysign(0, -1),
+		100,
 		-0.25}}, {tir.Float32, []int{}, []float64{0.5}}, {float4, []int{1}, []float64{0}}},
 		want: &nd{float4, []int{3}, []float64{0, 6, -0.5}},
 		make: func(x []*te.Tensor) *te.Tensor { return QuantizeLinear(x[0], x[1], x[2], "Y", 0, 0, float4) }})

@@ -10,6 +10,7 @@ import (
 )
 
 // The limits of constants that are computed: in bytes, and relative to the operands, so that files do not grow much.
+// Weights may be of any operands: code for constant weights is faster.
 const (
 	foldedLimit  = 64 << 20
 	foldedGrowth = 4
@@ -21,7 +22,9 @@ func fold(ctx context.Context, f *graph.Function, _ *target.Target, o Options) e
 	if o.Evaluate == nil {
 		return nil
 	}
-	c := folding{made: map[*graph.Value]bool{}, bytes: map[*graph.Value]int64{}, wanted: map[*graph.Value]bool{}}
+	c := folding{made: map[*graph.Value]bool{}, bytes: map[*graph.Value]int64{}, wanted: map[*graph.Value]bool{},
+		weights: map[*graph.Value]bool{}}
+	c.find(f)
 	c.function(f)
 	var results []*graph.Value
 	for _, n := range c.nodes {
@@ -37,6 +40,9 @@ func fold(ctx context.Context, f *graph.Function, _ *target.Target, o Options) e
 	data, err := o.Evaluate(ctx, graph.Part("constants", c.nodes, results))
 	if err != nil {
 		return err
+	}
+	if len(data) != len(results) {
+		return fmt.Errorf("%d constants are computed: want %d", len(data), len(results))
 	}
 	for i, v := range results {
 		if int64(len(data[i])) != c.bytes[v] {
@@ -55,6 +61,27 @@ type folding struct {
 	made   map[*graph.Value]bool  // results of nodes
 	bytes  map[*graph.Value]int64 // their sizes
 	wanted map[*graph.Value]bool  // those that other nodes read
+
+	weights map[*graph.Value]bool // of convolutions and products, and what they are computed from
+}
+
+// find finds the weights.
+func (c *folding) find(f *graph.Function) {
+	for i := len(f.Nodes) - 1; i >= 0; i-- {
+		n := f.Nodes[i]
+		for _, b := range n.Bodies {
+			c.find(b)
+		}
+		in := n.Inputs
+		if named(n, "conv", "conv_transpose", "matmul", "gemm") {
+			in = in[1:]
+		} else if len(n.Outputs) == 0 || !c.weights[n.Outputs[0]] {
+			continue
+		}
+		for _, v := range in {
+			c.weights[v] = true
+		}
+	}
 }
 
 func (c *folding) function(f *graph.Function) {
@@ -107,7 +134,8 @@ func (c *folding) fits(n *graph.Node) bool {
 			return false
 		}
 		size, err := dlpack.DataSize(shape, v.DType)
-		if err != nil || size > foldedLimit || size > foldedFree && size/foldedGrowth > in {
+		if err != nil || size > foldedLimit ||
+			size > foldedFree && size/foldedGrowth > in && !c.weights[v] {
 			return false
 		}
 		c.bytes[v] = size

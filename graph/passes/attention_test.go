@@ -38,8 +38,8 @@ func TestAttention(t *testing.T) {
 			n := &graph.Node{Op: graph.LookupOp("attention"), Attrs: c.attrs, Inputs: in, Outputs: []*graph.Value{{Name: "y"}}}
 			b.Return(must.Get(b.AddNode(n, "attention"))(t)...)
 			gpu := b.Clone()
-			require.NoError(t, passes.Run(context.Background(), gpu, must.Get(target.New("cuda -arch=sm_80"))(t),
-				passes.Options{}))
+			cuda := must.Get(target.New("cuda -arch=sm_80"))(t)
+			require.NoError(t, passes.Run(context.Background(), gpu, cuda, passes.Options{}))
 			require.Len(t, gpu.Nodes, 1)
 			require.Equal(t, append(c.want, "return y"), changed(t, b.Function, "attention"))
 		})

@@ -128,13 +128,10 @@ func (e *edit) changed(c *channels, scale, shift *graph.Value) *graph.Value {
 	return out
 }
 
-// normalized puts the batch normalization of a result into the weights.
+// normalized puts the batch normalization of a result into the weights. That of another value becomes a product and a
+// sum with constants.
 func normalized(e *edit) *graph.Value {
-	if !e.is("batch_normalization") {
-		return nil
-	}
-	c := e.linear(e.in(0))
-	if c == nil || c.axis != 1 || e.in(0).DType != e.in(1).DType {
+	if !e.is("batch_normalization") || !isFloat(e.in(0)) || e.in(0).DType != e.in(1).DType || len(e.in(0).Shape) < 2 {
 		return nil
 	}
 	for k := 1; k < 5; k++ {
@@ -142,10 +139,30 @@ func normalized(e *edit) *graph.Value {
 			return nil
 		}
 	}
+	c := e.linear(e.in(0))
+	if c != nil && c.axis != 1 {
+		c = nil
+	}
 	scale, bias, mean, variance := e.in(1), e.in(2), e.in(3), e.in(4)
 	epsilon := e.number(variance.DType, e.n.Attr("epsilon").(float64))
 	factor := e.add("div", nil, scale, e.add("sqrt", nil, e.add("add", nil, variance, epsilon)))
-	return e.changed(c, factor, e.add("sub", nil, bias, e.add("mul", nil, mean, factor)))
+	shift := e.add("sub", nil, bias, e.add("mul", nil, mean, factor))
+	if c != nil {
+		return e.changed(c, factor, shift)
+	}
+	if e.in(0).DType.Bits < 32 { // the operator computes in float32
+		return nil
+	}
+	size, ok := tir.IntValue(scale.Shape[0])
+	if !ok {
+		return nil
+	}
+	shape := make([]int64, len(e.in(0).Shape)-1)
+	for d := range shape {
+		shape[d] = 1
+	}
+	shape[0] = size
+	return e.add("add", nil, e.add("mul", nil, e.in(0), e.reshaped(factor, shape...)), e.reshaped(shift, shape...))
 }
 
 // scaled puts the multiplication of channels by constants into the weights.

@@ -132,6 +132,10 @@ func TestAffine(t *testing.T) {
 			y = b.op("batch_normalization", y, b.weights(r, 5), b.weights(r, 5), b.weights(r, 5), b.weights(r, 5))
 			return b.op("mul", y, b.scalar(2))
 		}, []string{"matmul m const[4,5] = v1", "add v1 const[5] = v2", "mul v2 const[] = y"}},
+		{"normalization of another value", func(b *builder, x, _ *graph.Value) *graph.Value {
+			y := b.op("batch_normalization", x, b.weights(r, 2), b.weights(r, 2), b.weights(r, 2), b.weights(r, 2))
+			return b.op("conv", b.op("relu", y), b.weights(r, 3, 2, 1, 1))
+		}, []string{"mul x const[2,1,1] = v1", "add v1 const[2,1,1] = v2", "relu v2 = v3", "conv v3 const[3,2,1,1] = y"}},
 		{"not per channel", func(b *builder, x, _ *graph.Value) *graph.Value {
 			y := b.op("conv", x, b.weights(r, 3, 2, 1, 1))
 			return b.op("add", b.op("mul", y, b.weights(r, 4)), b.weights(r, 1, 3, 5, 1))

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 
 	"tvmgo/dlpack"
@@ -275,6 +276,8 @@ func (e *evaluator) expr(x tir.Expr, vars map[*tir.Var]tir.Expr) tir.Expr {
 		}
 	case *tir.Reduce:
 		return e.reduce(x, vars)
+	case *tir.Let:
+		return e.let(x, vars)
 	}
 	known := true
 	out := tir.MapExpr(x, func(p tir.Expr) tir.Expr {
@@ -326,6 +329,28 @@ func (e *evaluator) logical(x *tir.Binary, vars map[*tir.Var]tir.Expr) tir.Expr 
 	}
 	return e.a.Simplify(tir.NewBinary(x.Op, a, b))
 }
+
+// let evaluates an expression with a name for a constant, or for an expression that is small: others, in which names
+// stand for names, would be large.
+func (e *evaluator) let(x *tir.Let, vars map[*tir.Var]tir.Expr) tir.Expr {
+	v := e.expr(x.Value, vars)
+	if v == nil {
+		return nil
+	}
+	_, isInt := tir.IntValue(v)
+	_, isFloat := v.(*tir.FloatImm)
+	if !isInt && !isFloat {
+		nodes := 0
+		if tir.Walk(v, func(any) bool { nodes++; return nodes < largestNamed }); nodes >= largestNamed {
+			return nil
+		}
+	}
+	inner := maps.Clone(vars)
+	inner[x.Var] = v
+	return e.expr(x.Body, inner)
+}
+
+const largestNamed = 50
 
 func (e *evaluator) load(x *tir.ProducerLoad, vars map[*tir.Var]tir.Expr) tir.Expr {
 	t, ok := x.Producer.(*te.Tensor)

@@ -83,6 +83,9 @@ const maxRank = 32
 
 func (v *Value) placeholder(name string) *te.Tensor { return te.Placeholder(v.Shape, v.DType, name) }
 
+// ErrOperands is the error of an operator that stops at operands for which it has no message of its own.
+var ErrOperands = errors.New("the operator cannot be applied to these operands")
+
 // compute calls the operator.
 func (n *Node) compute(ins []*te.Tensor) (outs []*te.Tensor, err error) {
 	defer func() {
@@ -90,8 +93,8 @@ func (n *Node) compute(ins []*te.Tensor) (outs []*te.Tensor, err error) {
 		case nil:
 		case failure:
 			err = p.err
-		default:
-			panic(p)
+		default: // the operator does not expect these operands: input must not end the process
+			err = fmt.Errorf("%w: %v: check their types, their numbers of dimensions and the attributes", ErrOperands, p)
 		}
 	}()
 	outs = n.Op.Compute(&Call{Name: n.Op.Name, node: n, in: ins})

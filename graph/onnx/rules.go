@@ -86,9 +86,8 @@ func init() {
 		"ReverseSequence": "reverse_sequence", "Trilu": "trilu", "BitCast": "bit_cast", "GridSample": "grid_sample",
 		"AffineGrid": "affine_grid", "DepthToSpace": "depth_to_space", "SpaceToDepth": "space_to_depth", "Col2Im": "col2im",
 		"DeformConv": "deform_conv", "STFT": "stft", "HannWindow": "hann_window", "HammingWindow": "hamming_window",
-		"BlackmanWindow": "blackman_window", "CumSum": "cum_sum", "CumProd": "cum_prod", "Hardmax": "hardmax",
-		"Einsum": "einsum",
-		"Det":    "det", "RNN": "rnn", "GRU": "gru", "LSTM": "lstm", "QuantizeLinear": "quantize_linear",
+		"BlackmanWindow": "blackman_window", "CumSum": "cum_sum", "CumProd": "cum_prod",
+		"Einsum": "einsum", "Det": "det", "RNN": "rnn", "GRU": "gru", "LSTM": "lstm", "QuantizeLinear": "quantize_linear",
 		"DequantizeLinear": "dequantize_linear", "DynamicQuantizeLinear": "dynamic_quantize_linear",
 		"MatMulInteger": "matmul_integer", "QLinearMatMul": "qlinear_matmul", "QLinearConv": "qlinear_conv",
 		"ConvInteger": "conv_integer", "RotaryEmbedding": "rotary_embedding", "Scatter": "scatter_elements",
@@ -98,8 +97,7 @@ func init() {
 		add(name, same(op))
 	}
 	for name, op := range map[string]string{"ReduceL1": "reduce_l1", "ReduceL2": "reduce_l2",
-		"ReduceLogSum":    "reduce_log_sum",
-		"ReduceLogSumExp": "reduce_log_sum_exp", "ReduceMax": "reduce_max", "ReduceMean": "reduce_mean",
+		"ReduceLogSum": "reduce_log_sum", "ReduceLogSumExp": "reduce_log_sum_exp", "ReduceMax": "reduce_max", "ReduceMean": "reduce_mean",
 		"ReduceMin": "reduce_min", "ReduceProd": "reduce_prod", "ReduceSum": "reduce_sum",
 		"ReduceSumSquare": "reduce_sum_square", "Squeeze": "squeeze", "Unsqueeze": "unsqueeze", "Split": "split"} {
 		operand := "axes"
@@ -111,6 +109,7 @@ func init() {
 	add("Slice", intsOperand("slice", "", "starts", "ends", "axes"))
 	add("Softmax", softmax("softmax"))
 	add("LogSoftmax", softmax("log_softmax"))
+	add("Hardmax", softmax("hardmax"))
 	add("Clip", clip)
 	add("Constant", constant)
 	add("ConstantOfShape", constantOfShape)

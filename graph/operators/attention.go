@@ -29,6 +29,11 @@ type heads struct {
 }
 
 func attention(c *graph.Call) []*te.Tensor {
+	for _, i := range []int{4, 5} {
+		if c.Has(i) && c.Rank(i) != 4 {
+			c.Fail("operand %d has %d dimensions: want 4", i, c.Rank(i))
+		}
+	}
 	h := &heads{Call: c, past: tir.I32(0), work: c.DType(0)}
 	if isNarrow(h.work) {
 		h.work = tir.Float32

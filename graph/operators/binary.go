@@ -23,6 +23,11 @@ func chain(name string, f binaryFunc) *graph.Op {
 }
 
 func fold(c *graph.Call, f binaryFunc) *te.Tensor {
+	for i := range c.Len() {
+		if !c.Has(i) {
+			c.Fail("operand %d is missing", i)
+		}
+	}
 	if c.Len() == 1 {
 		return copied(c.In(0), c.Name)
 	}

@@ -45,6 +45,22 @@ func floats(name string) graph.Attr { return graph.Attr{Name: name, Default: []f
 
 func typed(name string) graph.Attr { return graph.Attr{Name: name, Default: tir.Type{}} }
 
+// atLeast ends the call with an error if an operand has fewer dimensions.
+func atLeast(c *graph.Call, i, rank int) {
+	if c.Has(i) && c.Rank(i) < rank {
+		c.Fail("operand %d has %d dimensions: want at least %d", i, c.Rank(i), rank)
+	}
+}
+
+// sizeIn returns the element of an operand with one integer, as a size.
+func sizeIn(c *graph.Call, i int) tir.Expr {
+	sizes := c.Sizes(i)
+	if len(sizes) != 1 {
+		c.Fail("operand %d has %d elements: want 1", i, len(sizes))
+	}
+	return sizes[0]
+}
+
 // axisOf returns the dimension for an axis, which counts from the end if it is negative.
 func axisOf(c *graph.Call, axis, rank int) int {
 	at := axis

@@ -42,6 +42,9 @@ func fromEnd(i, n tir.Expr) tir.Expr {
 
 // oneHot has the operands indices, depth and values (off, on).
 func oneHot(c *graph.Call) *te.Tensor {
+	if n := len(c.Elems(1)); n != 1 {
+		c.Fail("operand 1 has %d elements: want 1, the number of classes", n)
+	}
 	depth := c.Elems(1)[0]
 	if f, ok := depth.(*tir.FloatImm); ok {
 		depth = tir.I64(int64(f.Value))

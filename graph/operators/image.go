@@ -58,7 +58,7 @@ func gridSample(c *graph.Call) *te.Tensor {
 // deformConv has the operands data, filters, offsets, bias and mask.
 func deformConv(c *graph.Call) *te.Tensor {
 	spatial(c)
-	w := windowOf(c, constShape(c, 1)[2:])
+	w := windowOf(c, kernelOf(c))
 	options := []ops.ConvOption{ops.Strides(w.strides...), ops.Dilations(w.dilations...), ops.Pads(w.pads...),
 		ops.Groups(c.Int("group")), ops.OffsetGroups(c.Int("offset_group"))}
 	if c.Has(3) {
@@ -97,6 +97,7 @@ func stft(c *graph.Call) *te.Tensor {
 	case c.Has(3):
 		a.Length = c.IntOf(3)
 	case c.Has(2):
+		atLeast(c, 2, 1)
 		a.Length = constShape(c, 2)[0]
 	default:
 		c.Fail("the length of a frame is not known: give frame_length or a window")
@@ -111,7 +112,7 @@ func signalWindow(name string, f func(size tir.Expr, periodic bool, t tir.Type, 
 		if t == (tir.Type{}) {
 			t = tir.Float32
 		}
-		return f(c.Sizes(0)[0], c.Flag("periodic"), t, c.Name)
+		return f(sizeIn(c, 0), c.Flag("periodic"), t, c.Name)
 	}, integer("periodic", 1), typed("output_datatype"))
 }
 

@@ -79,7 +79,11 @@ func gemm(c *graph.Call) *te.Tensor {
 
 func init() {
 	register(
-		simple("matmul", 2, func(c *graph.Call) *te.Tensor { return matmul(c.In(0), c.In(1), c.Name) }),
+		simple("matmul", 2, func(c *graph.Call) *te.Tensor {
+			atLeast(c, 0, 1)
+			atLeast(c, 1, 1)
+			return matmul(c.In(0), c.In(1), c.Name)
+		}),
 		with("einsum", 1, -1, func(c *graph.Call) *te.Tensor { return ops.Einsum(c.Name, c.Text("equation"), c.All()...) },
 			word("equation", "")),
 		simple("det", 1, func(c *graph.Call) *te.Tensor { return ops.Det(c.In(0), c.Name) }),

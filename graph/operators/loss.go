@@ -17,6 +17,13 @@ func init() {
 // element, and weights of classes.
 func negativeLogLikelihood(c *graph.Call) *te.Tensor {
 	x, classes := c.In(0), c.In(1)
+	atLeast(c, 0, 2)
+	if c.Rank(1) != c.Rank(0)-1 || !tir.IsInt(c.DType(1)) {
+		c.Fail("operand 1 has %d dimensions of type %s: want %d of integers", c.Rank(1), c.DType(1), c.Rank(0)-1)
+	}
+	if c.Has(2) && c.Rank(2) != 1 {
+		c.Fail("the weights of classes have %d dimensions: want 1", c.Rank(2))
+	}
 	n := c.Shape(0)[1]
 	t := x.ProducerDType()
 	at := func(i []tir.Expr) (class tir.Expr, weight tir.Expr) {

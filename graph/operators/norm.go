@@ -33,7 +33,11 @@ func fitting(c *graph.Call, i, axis int) *te.Tensor {
 	if !c.Has(i) || sameShape(c.Shape(i), c.Shape(0)[axis:]) {
 		return c.In(i)
 	}
-	return ops.BroadcastTo(c.In(i), c.Name, c.Shape(0)[axis:]...)
+	s := c.Shape(0)[axis:]
+	if _, open := commonShape([]*te.Tensor{te.Placeholder(s, c.DType(i), "shape"), c.In(i)}); open && c.Rank(i) <= len(s) {
+		return repeated(c.In(i), s)
+	}
+	return ops.BroadcastTo(c.In(i), c.Name, s...)
 }
 
 func sameShape(a, b []tir.Expr) bool {

@@ -43,7 +43,7 @@ func prefix(c *graph.Call) *te.Tensor {
 	shape := append([]tir.Expr{}, c.Shape(0)...)
 	axis := axisOf(c, c.Int("axis"), c.Rank(0))
 	last := simplify(tir.Sub(shape[axis], tir.I32(1)))
-	shape[axis] = c.Sizes(1)[0]
+	shape[axis] = sizeIn(c, 1)
 	return te.Compute(shape, c.Name, func(i ...tir.Expr) tir.Expr {
 		if isEmpty(c.Shape(0)) {
 			return tir.Const(c.DType(0), 0)

@@ -76,6 +76,9 @@ func init() {
 		}, integer("batch_axis", 1), integer("time_axis", 0)),
 		with("pad", 2, 4, pad, word("mode", "constant")),
 		with("eye_like", 1, 1, func(c *graph.Call) *te.Tensor {
+			if c.Rank(0) != 2 {
+				c.Fail("the operand has %d dimensions: want 2", c.Rank(0))
+			}
 			t := c.Type("dtype")
 			if t == (tir.Type{}) {
 				t = c.DType(0)
@@ -258,6 +261,8 @@ func transpose(c *graph.Call) *te.Tensor {
 }
 
 // split divides an axis: by the sizes of operand 1, by num_outputs, or into equal parts.
+const mostParts = 1 << 16
+
 func split(c *graph.Call) []*te.Tensor {
 	axis := axisOf(c, c.Int("axis"), c.Rank(0))
 	n := c.Shape(0)[axis]
@@ -271,6 +276,9 @@ func split(c *graph.Call) []*te.Tensor {
 		}
 		if parts <= 0 {
 			c.Fail("the number of parts is not known: give num_outputs or the sizes")
+		}
+		if parts > mostParts {
+			c.Fail("num_outputs is %d: want at most %d", parts, mostParts)
 		}
 		count := tir.I32(int32(parts))
 		each := simplify(tir.FloorDiv(tir.Add(n, tir.I32(int32(parts-1))), count))

@@ -92,9 +92,17 @@ func constShape(c *graph.Call, i int) []int {
 	return out
 }
 
+// kernelOf returns the sizes of a window from the shape of the weights, operand 1.
+func kernelOf(c *graph.Call) []int {
+	if c.Rank(1) != c.Rank(0) {
+		c.Fail("the weights have %d dimensions, and the data %d: want equal numbers", c.Rank(1), c.Rank(0))
+	}
+	return constShape(c, 1)[2:]
+}
+
 func conv(c *graph.Call) *te.Tensor {
 	spatial(c)
-	w := windowOf(c, constShape(c, 1)[2:])
+	w := windowOf(c, kernelOf(c))
 	options := []ops.ConvOption{ops.Strides(w.strides...), ops.Dilations(w.dilations...), ops.Pads(w.pads...),
 		ops.Groups(c.Int("group"))}
 	if c.Has(2) {
@@ -106,7 +114,7 @@ func conv(c *graph.Call) *te.Tensor {
 func convTranspose(c *graph.Call) *te.Tensor {
 	sizes := spatial(c)
 	n := len(sizes)
-	kernel := constShape(c, 1)[2:]
+	kernel := kernelOf(c)
 	strides, dilations := listAttr(c, "strides", n, 1), listAttr(c, "dilations", n, 1)
 	extra := listAttr(c, "output_padding", n, 0)
 	pads := listAttr(c, "pads", 2*n, 0)

@@ -10,6 +10,10 @@ FLOATS = [np.float32, np.float64]
 INTS = [np.int64, np.int32, np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.uint64]
 LIMIT = 100  # of the values of floats, so that errors stay small
 SIZES = {"n": (7, 1), "m": (11, 13)}  # symbolic dimensions: their sizes in the two data sets
+# Operators whose results have sizes that depend on elements, and operators for which sizes must be known to be equal.
+OPEN = ["NonZero", "Compress", "Unique", "If", "Loop", "Scan"]
+STRICT = ["MatMul", "Gemm", "Einsum", "ScatterND", "ScatterElements", "BatchNormalization", "InstanceNormalization",
+          "Flatten", "Reshape"]
 
 
 class Skip(Exception):
@@ -19,8 +23,9 @@ class Skip(Exception):
 class Value:
     """A tensor with the elements that it has in the first data set."""
 
-    def __init__(self, name, array, exact):
+    def __init__(self, name, array, exact, open=False):
         self.name, self.array, self.exact = name, array, exact
+        self.open = open  # its sizes depend on elements
 
     shape = property(lambda self: self.array.shape)
     rank = property(lambda self: self.array.ndim)
@@ -71,8 +76,8 @@ class Builder:
     def visible(self):
         return self.values + (self.outer.visible() if self.outer else [])
 
-    def keep(self, name, array, exact):
-        v = Value(name, array, exact)
+    def keep(self, name, array, exact, open=False):
+        v = Value(name, array, exact, open)
         self.values.append(v)
         self.root.by_name[name] = v
         return v
@@ -153,6 +158,9 @@ class Builder:
 
     def add(self, op, inputs, outputs=1, exact=False, **attrs):
         """Adds a node, and returns its results. exact: they have no rounding if the operands have none."""
+        open = any(i is not None and i.open for i in inputs) or op in OPEN
+        if open and op in STRICT:
+            raise Skip
         names = ["" if i is None else i.name for i in inputs]
         node = helper.make_node(op, names, [self.name() for _ in range(outputs)], name=self.name("node"),
                                 **{k: v for k, v in attrs.items() if v is not None})
@@ -163,7 +171,8 @@ class Builder:
                 raise Skip
         exact = exact and all(i is None or i.exact for i in inputs)
         self.nodes.append(node)
-        return [self.keep(n, a, exact or a.dtype.kind in "iub") for n, a in zip([o for o in node.output if o], arrays)]
+        names = [o for o in node.output if o]
+        return [self.keep(n, a, exact or a.dtype.kind in "iub", open) for n, a in zip(names, arrays)]
 
     def run(self, nodes):
         """The results of nodes for values that exist."""

@@ -34,6 +34,12 @@ CASES = [
             again = Identity(go) q = Identity(p) }>
         t = Softmax(x) z = Sub(w, t) }""",
      [np.ones((2, 3), f32), np.array(0)]),
+    ("old_hardmax", 7, "g (float[2,3,2] x) => (float[2,3,2] y) { y = Hardmax<axis=1>(x) }",
+     [np.arange(12, dtype=f32).reshape(2, 3, 2) % 5]),
+    ("layer_norm_of_selected_rows", 22, """g (float[6,4,3] x, float[4,3] s) => (float[] y) {
+        keep = Constant<value: tensor = bool[3] {1, 1, 1}>() v = Compress<axis=2>(x, keep)
+        y = LayerNormalization<axis=1, epsilon=0.1>(v, s) }""",
+     [np.arange(72, dtype=f32).reshape(6, 4, 3) % 7, np.ones((4, 3), f32)]),
 ]
 
 

@@ -2,12 +2,14 @@
 import os
 import pathlib
 import random
+import shutil
 import sys
 import traceback
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from builder import SIZES, Builder, Skip, info, model_of, session
 from layers import grow
@@ -76,22 +78,12 @@ def write(folder, seed, wanted):
     path = folder / f"{seed}_{wanted}"
     path.mkdir()
     onnx.save(model, path / "model.onnx")
-    try:
-        data(path / "test_data_set_0", b, model, outs, optimize, {i: b.by_name[i].array for i in b.inputs})
-        if b.dynamic and data(path / "test_data_set_1", b, model, outs, optimize,
-                              {i: resized(b, b.by_name[i].array) for i in b.inputs}):
-            return True
-    except Exception:  # sizes that were equal by chance are not in the second data set
-        pass
-    second = path / "test_data_set_1"
-    if second.exists():
-        for f in second.iterdir():
-            f.unlink()
-        second.rmdir()
-    if not path.joinpath("test_data_set_0").exists():
-        path.joinpath("model.onnx").unlink()
-        path.rmdir()
-        return False
+    feeds = [{i: b.by_name[i].array for i in b.inputs}]
+    if b.dynamic:
+        feeds.append({i: resized(b, b.by_name[i].array) for i in b.inputs})
+    for k, feed in enumerate(feeds):
+        if not data(path / f"test_data_set_{k}", b, model, outs, optimize, feed):
+            raise Skip
     return True
 
 
@@ -101,12 +93,14 @@ def isolated(folder, seed, wanted):
     if child == 0:
         try:
             os._exit(0 if write(folder, seed, wanted) else 1)
-        except Skip:
-            os._exit(1)
+        except (Skip, Fail, InvalidArgument, RuntimeException):
+            os._exit(1)  # such as sizes that were equal by chance, and are not in the second data set
         except BaseException:
             traceback.print_exc()
             os._exit(2)
     _, status = os.waitpid(child, 0)
+    if status != 0:
+        shutil.rmtree(folder / f"{seed}_{wanted}", ignore_errors=True)
     if status > 1 << 8:
         sys.exit(f"model {seed} of {wanted} cannot be made")
     return status == 0

@@ -3,7 +3,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from builder import Builder, Skip, info
+from builder import SIZES, Builder, Skip, info
 from operators import ALL, F32, NUM, axis_of, maker, makers
 
 
@@ -11,8 +11,8 @@ from operators import ALL, F32, NUM, axis_of, maker, makers
 def pad(b, op):
     x = b.pick(F32 if b.opset < 11 else NUM, range(1, 5))
     mode = b.rng.choice([None, "constant", "reflect", "edge"] + ["wrap"] * (b.opset >= 19))
-    if mode not in (None, "constant") and (0 in x.shape):
-        raise Skip
+    if mode not in (None, "constant") and (0 in x.shape or b.root.dynamic):
+        raise Skip  # sizes have to be constants
     most = [min(n - 1, 2) if mode == "reflect" else 2 for n in x.shape]
     pads = [b.rng.randint(0, n) for n in most + most]
     if mode in (None, "constant") and b.rng.random() < 0.3 and all(n >= 3 for n in x.shape):
@@ -71,7 +71,8 @@ def pool(b, op):
     if b.opset >= 10 and op != "LpPool":
         attrs["ceil_mode"] = b.rng.choice([None, 1])
     dilations, pads = attrs.get("dilations", [1] * d), attrs.get("pads", [0] * 2 * d)
-    if any(n + pads[i] + pads[d + i] <= (k[i] - 1) * dilations[i] for i, n in enumerate(x.shape[2:])):
+    smallest = [n if n != SIZES["n"][0] else 1 for n in x.shape[2:]]
+    if any(n + pads[i] + pads[d + i] <= (k[i] - 1) * dilations[i] for i, n in enumerate(smallest)):
         raise Skip  # a window is greater than the data
     if op == "AveragePool":
         attrs["count_include_pad"] = b.rng.choice([None, 1])
@@ -138,7 +139,7 @@ def blocks(b, op):
 
 @maker("Resize")
 def resize(b, op):
-    x = b.fresh(np.float32, (1, 2) + b.rng.choice([(4, 5), (3, 6), (6,)]))
+    x = b.fresh(np.float32, (1, 2) + b.rng.choice([(4, 6), (2, 6), (6,)]))
     scale = [1.0, 1.0] + [b.rng.choice([0.5, 2.0, 1.5, 3.0]) for _ in x.shape[2:]]
     mode = b.rng.choice(["nearest", "linear"] + ["cubic"] * (len(x.shape) == 4 and b.opset >= 11))
     s = np.array(scale, np.float32)
@@ -166,7 +167,7 @@ def upsample(b, op):
 
 @maker("Dropout")
 def dropout(b, op):
-    return b.add(op, [b.pick(F32)], b.rng.choice([1, 2]) if b.opset >= 10 else 1)
+    return b.add(op, [b.pick(F32)], b.rng.choice([1, 2]) if b.opset >= 12 else 1)
 
 
 @maker("OneHot")
@@ -302,11 +303,8 @@ def conditional(b, op):
         fill(inner, b.rng.choice([0, 1, 3]))
         found = [v for v in inner.values if v.dtype == like.dtype and v.rank == like.rank]
         out, = inner.add("Identity", [b.rng.choice(found or [like])], exact=True)
-        outs = [out, out] if b.rng.random() < 0.1 else [out]
-        bodies.append((inner, outs))
-    n = min(len(o) for _, o in bodies)
-    graphs = [i.graph(nm, [], [info(v) for v in o[:n]]) for nm, (i, o) in zip(("then", "else"), bodies)]
-    return b.add(op, [cond], n, exact=True, then_branch=graphs[0], else_branch=graphs[1])
+        bodies.append(inner.graph(name, [], [info(out)]))
+    return b.add(op, [cond], exact=True, then_branch=bodies[0], else_branch=bodies[1])
 
 
 @maker("Loop")
@@ -324,15 +322,22 @@ def loop(b, op):
         found = [v for v in inner.values if v.dtype == p.dtype and v.rank == p.rank and v is not p and
                  (v.shape == p.shape or b.rng.random() < 0.4)]
         results += inner.add("Identity", [b.rng.choice(found or [p])])
-    if b.rng.random() < 0.3:
+    stops = b.rng.random() < 0.3  # without a condition before the loop, that of the body has no effect
+    if stops:
         go, = inner.add("Less", [i, inner.constant(np.array(b.rng.randint(0, 2), np.int64))])
     else:
         go, = inner.add("Identity", [cond])
-    scans = inner.add("Identity", [b.rng.choice(inner.values)]) if b.rng.random() < 0.5 or not results else []
+    scans = []
+    if not stops and (b.rng.random() < 0.5 or not results):
+        scans = inner.add("Identity", [b.rng.choice(inner.values)])
+    if not results + scans:
+        raise Skip
     g = inner.graph("body", [info(v, v.shape if v in (i, cond) else None) for v in [i, cond] + params],
                     [info(go, ())] + [info(v) for v in results + scans])
-    trips = b.fresh(np.int64, (), 0, 3)
-    return b.add(op, [trips, b.rng.choice([None, b.fresh(np.bool_, ())])] + start, len(results + scans), body=g)
+    # the shape of what no iteration collects is not defined
+    trips = b.fresh(np.int64, (), 1 if scans else 0, 3)
+    going = b.fresh(np.bool_, ()) if stops or not scans and b.rng.random() < 0.5 else None
+    return b.add(op, [trips, going] + start, len(results + scans), body=g)
 
 
 @maker("Scan")

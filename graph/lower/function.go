@@ -147,7 +147,10 @@ func (f *function) emitTo(dst vmcode.Register, callee int, args ...vmcode.Operan
 
 // operand returns an operand for a value that has been computed.
 func (f *function) operand(v *graph.Value) (vmcode.Operand, error) {
-	if c := v.AsConst(); c != nil {
+	if c := v.AsConst(); c != nil && len(c.Data) == 0 { // Apache TVM cannot load a constant without elements
+		r, err := f.allocate(&graph.Value{DType: v.DType, Shape: v.Shape})
+		return register(r), err
+	} else if c != nil {
 		return f.tensor(v, c), nil
 	}
 	r, ok := f.regs[v]

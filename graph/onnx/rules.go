@@ -98,7 +98,8 @@ func init() {
 	}
 	for name, op := range map[string]string{"ReduceL1": "reduce_l1", "ReduceL2": "reduce_l2",
 		"ReduceLogSum": "reduce_log_sum", "ReduceLogSumExp": "reduce_log_sum_exp",
-		"ReduceMax": "reduce_max", "ReduceMean": "reduce_mean", "ReduceMin": "reduce_min", "ReduceProd": "reduce_prod", "ReduceSum": "reduce_sum",
+		"ReduceMax": "reduce_max", "ReduceMean": "reduce_mean",
+		"ReduceMin": "reduce_min", "ReduceProd": "reduce_prod", "ReduceSum": "reduce_sum",
 		"ReduceSumSquare": "reduce_sum_square", "Squeeze": "squeeze", "Unsqueeze": "unsqueeze", "Split": "split"} {
 		operand := "axes"
 		if name == "Split" {

@@ -171,6 +171,9 @@ func (h *heads) mask(score tir.Expr, i []tir.Expr) tir.Expr {
 
 func init() {
 	register(with("rotary_embedding", 3, 4, func(c *graph.Call) *te.Tensor {
+		if n := c.Rank(1); n != c.Rank(2) || n != 2 && n != 3 {
+			c.Fail("cos and sin have %d and %d dimensions: want 2 of each, or 3", n, c.Rank(2))
+		}
 		x := splitHeads(c, 0, c.Int("num_heads"))
 		out := ops.RotaryEmbedding(x, c.In(1), c.In(2), c.In(3), c.Name, c.Int("rotary_embedding_dim"), c.Flag("interleaved"))
 		if c.Rank(0) == 3 {

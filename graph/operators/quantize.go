@@ -91,6 +91,10 @@ func shifted(x, zero *te.Tensor, name string) *te.Tensor {
 
 // convInteger convolves integers of 8 bits in int32. Padding has the value of the zero point.
 func convInteger(c *graph.Call, x, w, xZero, wZero, bias *te.Tensor) *te.Tensor {
+	spatial(c)
+	if n := len(w.ProducerShape()); n != c.Rank(0) {
+		c.Fail("the filters have %d dimensions, and the data %d: want equal numbers", n, c.Rank(0))
+	}
 	kernel := []int{}
 	for _, n := range w.ProducerShape()[2:] {
 		v, ok := tir.IntValue(n)
@@ -99,7 +103,6 @@ func convInteger(c *graph.Call, x, w, xZero, wZero, bias *te.Tensor) *te.Tensor 
 		}
 		kernel = append(kernel, int(v))
 	}
-	spatial(c)
 	g := windowOf(c, kernel)
 	options := []ops.ConvOption{ops.Strides(g.strides...), ops.Dilations(g.dilations...), ops.Pads(g.pads...),
 		ops.Groups(c.Int("group"))}

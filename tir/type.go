@@ -62,6 +62,12 @@ func IsHandle(t Type) bool { return t.Code == dlpack.CodeHandle && t.Bits > 0 }
 // MaxLanes is the maximum number of lanes of a vector.
 const MaxLanes = 1024
 
+// SharesBytes reports whether several elements of a type share one byte in memory of parameters. Elements of uint1, an
+// older form of bool, do not.
+func SharesBytes(t Type) bool {
+	return t.Bits < 8 && Element(t) != Type{Code: dlpack.CodeUInt, Bits: 1, Lanes: 1}
+}
+
 // TypeName returns a type as errors write it, with names for void and for vectors of addresses.
 func TypeName(t Type) string {
 	switch {

@@ -17,8 +17,8 @@ import (
 //
 // Memory of parameters keeps its layout: one byte for types of 8 bits and for uint1; others are packed from the
 // lowest bit on. The body accesses it through a view of bytes (tir.View). A parallel loop that writes packed
-// elements runs serially, because two of them share a byte; a loop over threads of a device is rejected for this
-// reason. Memory that the program allocates has one byte for each element.
+// elements runs serially, because two of them share a byte; a loop over several threads of a device is rejected for
+// this reason. Memory that the program allocates has one byte for each element.
 //
 // Narrow types are rejected as arguments and results of packed and extern functions, as elements of vectors, and
 // where the address of a packed element of the program's own memory is taken.

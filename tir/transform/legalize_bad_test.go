@@ -44,6 +44,8 @@ func TestLegalizeTypes_Refuses(t *testing.T) {
 	}
 	require.ErrorContains(t, packed("int4[8]", "thread i in range(8), thread \"threadIdx.x\" { q[i] = int4(1) }"),
 		"buffer q of type int4 is written by threads of a device, and several of its elements share a byte")
+	require.NoError(t, packed("int4[8]",
+		"thread i in range(1), thread \"threadIdx.x\" { for j in range(8) { q[j] = int4(1) } }"))
 	require.ErrorContains(t, packed("int4x2[8]", "q[0] = broadcast(int4(1), 2)"),
 		"buffer q has elements of type int4x2, of which several share a byte")
 	require.ErrorContains(t, packed("int4[8], strides [-1]", "q[0] = int4(1)"), "buffer q: strides[0] is -1")

@@ -92,6 +92,9 @@ func isTuple(t *te.Tensor) bool {
 // the innermost loop of a thread that is not a vector, and the loop over the lanes of a vector, or nil.
 func (e *Elementwise) distribute(st *te.Stage, lanes int, l Limits) (at, lane *tir.IterVar) {
 	total, known := elements(st)
+	if tir.SharesBytes(st.Tensor().ProducerDType()) { // a thread that writes one element overwrites its neighbours
+		return onOneThread(st), nil
+	}
 	outer, all := fusedAxes(st)
 	if lanes > 1 {
 		all, lane = st.Split(all, lanes)
@@ -135,6 +138,18 @@ func (e *Elementwise) distribute(st *te.Stage, lanes int, l Limits) (at, lane *t
 	}
 	st.Reorder(order...)
 	return at, lane
+}
+
+// onOneThread makes one thread compute all elements. It returns the innermost loop.
+func onOneThread(st *te.Stage) *tir.IterVar {
+	axes := st.Axes()
+	thread := st.UnitAxis("thread")
+	st.Bind(thread, "threadIdx.x")
+	st.Reorder(append(append([]*tir.IterVar{thread}, axes...), st.ReduceAxes()...)...)
+	if len(axes) == 0 {
+		return thread
+	}
+	return axes[len(axes)-1]
 }
 
 // lanes returns the number of elements of a stage that a thread computes as a vector: as many as the widest type has

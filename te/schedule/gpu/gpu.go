@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tvmgo/te/schedule"
+	"tvmgo/tir"
 )
 
 func init() {
@@ -21,6 +22,12 @@ func scheduleGPU(g *schedule.Group) (bool, error) {
 		return false, err
 	}
 	l := LimitsOf(g.Target)
+	for _, t := range append(g.Parts(), g.Root) {
+		if tir.SharesBytes(t.ProducerDType()) {
+			c.Elementwise.group(g, l)
+			return true, nil
+		}
+	}
 	if !c.Convolution.group(g, &c.Matmul, &c.TensorCore, &c.Elementwise, l) &&
 		!c.Rows.group(g, &c.Reduction, &c.Elementwise, l) && !c.Reduction.group(g, l) &&
 		!c.TensorCore.group(g, &c.Elementwise, l) && !c.Matmul.group(g, &c.Elementwise, l) && !c.Transpose.group(g, l) {

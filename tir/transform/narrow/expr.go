@@ -230,7 +230,7 @@ func (l *legalizer) reinterpret(to, from tir.Type, e tir.Expr) tir.Expr {
 // address returns the address of an element in memory.
 func (l *legalizer) address(e *tir.Call, load *tir.BufferLoad) tir.Expr {
 	n := l.storage[load.Buffer]
-	if sharesBytes(load.Buffer.DType) {
+	if tir.SharesBytes(load.Buffer.DType) {
 		l.fail("the address of an element of buffer %s of type %s: several elements share a byte where others see them: "+
 			"pass the tensor, or store bytes",
 			load.Buffer.Name, load.Buffer.DType)

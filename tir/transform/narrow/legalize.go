@@ -67,7 +67,7 @@ type legalizer struct {
 	storage map[*tir.Buffer]*narrowStorage
 	// by address: memory of the program whose elements occupy a byte each instead of a part of one
 	own      map[*tir.Var]*tir.Buffer
-	parallel bool // within a loop over threads of a device
+	parallel bool // within a loop over several threads of a device
 	err      error
 }
 

@@ -58,7 +58,9 @@ func (l *legalizer) loop(s *tir.For) tir.Stmt {
 	outer := l.parallel
 	switch {
 	case s.Kind == tir.ThreadBind:
-		l.parallel = true
+		if n, ok := tir.IntValue(s.Extent); !ok || n != 1 {
+			l.parallel = true
+		}
 	case s.Kind == tir.Parallel && l.writesPacked(s.Body):
 		c.Kind = tir.Serial
 	}

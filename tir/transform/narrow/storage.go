@@ -3,7 +3,6 @@ package narrow
 import (
 	"slices"
 
-	"tvmgo/dlpack"
 	"tvmgo/tir"
 	"tvmgo/tir/layout"
 )
@@ -13,12 +12,6 @@ type narrowStorage struct {
 	buffer *tir.Buffer
 	bytes  *tir.Buffer // of uint8, over the same memory
 	packed bool        // elements share bytes
-}
-
-// sharesBytes reports whether several elements of a type share one byte in memory that others access. Elements of
-// uint1, an older form of bool, do not.
-func sharesBytes(t tir.Type) bool {
-	return t.Bits < 8 && t != tir.Vector(tir.Type{Code: dlpack.CodeUInt, Bits: 1}, int(t.Lanes))
 }
 
 // store determines how a buffer is stored; nil for a buffer whose type is not narrow. outside means that others access
@@ -31,7 +24,7 @@ func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 		l.fail("buffer %s is a view of buffer %s of type %s: legalize types before memory is shared", b.Name, x.Name,
 			x.DType)
 	}
-	n := &narrowStorage{buffer: b, packed: outside && sharesBytes(b.DType)}
+	n := &narrowStorage{buffer: b, packed: outside && tir.SharesBytes(b.DType)}
 	if n.packed && b.DType.Lanes != 1 {
 		l.fail("buffer %s has elements of type %s, of which several share a byte: give it another dimension instead "+
 			"of lanes", b.Name, b.DType)
@@ -54,7 +47,7 @@ func (l *legalizer) store(b *tir.Buffer, outside bool) *narrowStorage {
 		}
 		c.Strides, c.Offset = nil, nil
 	}
-	if !outside && sharesBytes(b.DType) {
+	if !outside && tir.SharesBytes(b.DType) {
 		l.own[b.Data] = b
 	}
 	n.bytes = &c

@@ -82,10 +82,14 @@ type importer struct {
 	opsets    map[string]int64 // by domain
 	functions map[string]*file.Function
 	depth     int // of functions in functions
+	calls     int // of functions
 }
 
 // maxDepth limits calls of functions by functions, and bodies in bodies.
 const maxDepth = 64
+
+// maxCalls limits calls of functions: a small file may have functions that call each other twice, and so on.
+const maxCalls = 1 << 15
 
 // scope holds the values of a graph by name.
 type scope struct {
@@ -241,6 +245,9 @@ func dtypeOf(t file.DataType) (tir.Type, error) {
 func (i *importer) inputs(s *scope, g *file.Graph) error {
 	known := map[string]bool{}
 	for _, in := range g.Inputs {
+		if known[in.Name] {
+			return fmt.Errorf("two inputs have the name %q: rename one", in.Name)
+		}
 		known[in.Name] = true
 		if s.values[in.Name] != nil {
 			continue
@@ -347,6 +354,12 @@ func outputs(s *scope, g *file.Graph) ([]*graph.Value, error) {
 		v := s.find(out.Name)
 		if v == nil {
 			return nil, fmt.Errorf("output %q is not computed by any node", out.Name)
+		}
+		if out.Type != nil && out.Type.Kind == file.TensorKind {
+			if dt, err := dtypeOf(out.Type.Elem); err == nil && dt != v.DType {
+				return nil, fmt.Errorf("output %q is declared with elements of type %s, and computed with %s: correct the "+
+					"declaration, or cast the value", out.Name, tir.TypeName(dt), tir.TypeName(v.DType))
+			}
 		}
 		list = append(list, v)
 	}

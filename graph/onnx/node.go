@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"slices"
 
 	"tvmgo/graph"
 	"tvmgo/graph/onnx/file"
@@ -20,9 +21,19 @@ type conv struct {
 }
 
 // node converts a node.
-func (i *importer) node(s *scope, n *file.Node, at int) error {
+func (i *importer) node(s *scope, n *file.Node, at int) (err error) {
 	c := &conv{importer: i, scope: s, node: n, opset: s.opsets[domainOf(n.Domain)], attrs: map[string]*file.Attribute{}}
 	c.source = fmt.Sprintf("%s%s (%s)", s.prefix, nodeName(n, at), n.OpType)
+	defer func() { // a rule reads operands and attributes that another node of the operator would have
+		if p := recover(); p != nil {
+			err = c.fail("the node cannot be read: %v: check the numbers and types of its operands and attributes", p)
+		}
+	}()
+	for k, name := range n.Outputs {
+		if name != "" && (s.values[name] != nil || slices.Contains(n.Outputs[:k], name)) {
+			return c.fail("its output %q is the name of another value: give every value a name of its own", name)
+		}
+	}
 	for _, name := range n.Inputs {
 		c.in = append(c.in, s.find(name))
 	}
@@ -55,6 +66,9 @@ func (c *conv) inline(f *file.Function) error {
 		return fmt.Errorf("%s: functions call each other more than %d levels deep", c.source, maxDepth)
 	}
 	defer func() { c.depth-- }()
+	if c.calls++; c.calls > maxCalls {
+		return fmt.Errorf("%s: the model has more than %d calls of functions, with those in functions", c.source, maxCalls)
+	}
 	inner := &scope{fn: c.scope.fn, opsets: opsetsOf(f.OpsetImports), values: map[string]*graph.Value{},
 		prefix: c.source + " / ", attrs: map[string]*file.Attribute{}}
 	for _, a := range f.Attributes {

@@ -69,7 +69,8 @@ func sampleModel() *file.Model {
 			node("Transpose", names("z"), names("s"), &file.Attribute{Name: "perm", Type: file.AttrInts, Ints: []int64{1, 0}}),
 			node("Softmax", names("s"), names("q"), &file.Attribute{Name: "axis", Type: file.AttrInt, Int: 0}),
 		},
-		Outputs: []*file.ValueInfo{value("t", file.Float, 3, 1), {Name: "q", Type: tensorType(file.Float, file.Dim{}, file.Dim{})}}}
+		Outputs: []*file.ValueInfo{value("t", file.Float, 3, 1),
+			{Name: "q", Type: tensorType(file.Float, file.Dim{}, file.Dim{})}}}
 	return &file.Model{IRVersion: 9, OpsetImports: []file.Opset{{Version: 18}, {Domain: "local", Version: 1}}, Graph: g,
 		Functions: []*file.Function{double}}
 }
@@ -130,8 +131,8 @@ func TestImport_Exchanged(t *testing.T) {
 }
 
 func change(r *rand.Rand, n *file.Node, all []string) {
-	ops := names("Softmax", "Clip", "Pad", "Resize", "Constant", "Split", "Scan", "Loop", "If", "TopK", "Dropout", "Concat",
-		"GroupNormalization", "ConstantOfShape", "Unique", "NonZero", "Upsample", "LogSoftmax", "Slice", "Squeeze", "OneHot")
+	ops := names("Softmax", "Clip", "Pad", "Resize", "Constant", "Split", "Scan", "Loop", "If", "TopK", "Dropout",
+		"Concat", "GroupNormalization", "ConstantOfShape", "Unique", "NonZero", "Upsample", "LogSoftmax", "Slice", "Squeeze", "OneHot")
 	switch r.IntN(4) {
 	case 0:
 		n.OpType, n.Domain = ops[r.IntN(len(ops))], ""

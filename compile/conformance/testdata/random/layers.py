@@ -42,7 +42,7 @@ def window(b, d, dilate=True):
     if dilate and b.rng.random() < 0.4:
         attrs["dilations"] = [b.rng.choice([1, 2]) for _ in range(d)]
     if b.rng.random() < 0.3:
-        attrs["auto_pad"] = b.rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        attrs["auto_pad"] = b.rng.choice(["VALID"] if b.root.dynamic else ["SAME_UPPER", "SAME_LOWER", "VALID"])
         if attrs["auto_pad"] != "VALID":
             attrs.pop("dilations", None)
     elif b.rng.random() < 0.6:

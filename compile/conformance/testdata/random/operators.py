@@ -390,6 +390,8 @@ def scatter_elements(b, op):
     reduction = None
     if b.opset >= 16 and op != "Scatter":
         reduction = b.rng.choice([None, "add", "mul"] + ["max", "min"] * (b.opset >= 18))
+        if x.dtype == np.bool_:
+            reduction = None
     return b.add(op, [x, b.input(index.astype(np.int64).copy()), b.fresh(x.dtype, tuple(s))], exact=True,
                  axis=a, reduction=reduction)
 
@@ -398,7 +400,7 @@ def scatter_elements(b, op):
 def scatter_nd(b, op):
     x = b.pick(ALL, range(1, 4), lambda v: v.array.size > 0)
     k = b.rng.randint(1, x.rank)
-    n = b.rng.choice([1, 2]) if b.opset >= 16 else 1
+    n = b.rng.choice([1, 2]) if b.opset >= 16 and x.dtype != np.bool_ else 1
     reduction = b.rng.choice(["add", "mul"]) if n == 2 else None
     most = min(x.shape[:k])
     return b.add(op, [x, b.fresh(np.int64, (n, k), 0, most - 1), b.fresh(x.dtype, (n,) + x.shape[k:])], exact=True,

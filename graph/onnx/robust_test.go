@@ -131,8 +131,9 @@ func TestImport_Exchanged(t *testing.T) {
 }
 
 func change(r *rand.Rand, n *file.Node, all []string) {
-	ops := names("Softmax", "Clip", "Pad", "Resize", "Constant", "Split", "Scan", "Loop", "If", "TopK", "Dropout",
-		"Concat", "GroupNormalization", "ConstantOfShape", "Unique", "NonZero", "Upsample", "LogSoftmax", "Slice", "Squeeze", "OneHot")
+	ops := names("Softmax", "Clip", "Pad", "Resize", "Constant", "Split", "Scan", "Loop", "If", "TopK",
+		"Dropout", "Concat", "GroupNormalization", "ConstantOfShape", "Unique", "NonZero", "Upsample", "LogSoftmax",
+		"Slice", "Squeeze", "OneHot")
 	switch r.IntN(4) {
 	case 0:
 		n.OpType, n.Domain = ops[r.IntN(len(ops))], ""

@@ -16,6 +16,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/runtime/vm"
 	"tvmgo/target"
+	"tvmgo/weights"
 )
 
 // Options say how a model is compiled. The zero value compiles for the CPU.
@@ -77,6 +78,7 @@ type Compiled struct {
 	Function *graph.Function // what was compiled
 	Program  *lower.Program  // kernels as loops, and the code that calls them
 	Module   *runtime.Module // an executable of the virtual machine, which imports the kernels
+	Weights  []weights.Array // of the option Import.Parameters: the parameters behind the inputs
 
 	source io.Closer
 }
@@ -92,11 +94,19 @@ func (c *Compiled) Close() error {
 
 func compileModel(ctx context.Context, m *file.Model, external *file.External, o Options) (*Compiled, error) {
 	o.begin("read the graph: %d nodes", len(m.Graph.Nodes))
-	f, err := onnx.Import(m, external, o.Import)
+	f, parameters, err := onnx.ImportWeights(m, external, o.Import)
 	if err != nil {
 		return nil, err
 	}
-	return Function(ctx, f, o)
+	c, err := Function(ctx, f, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range parameters {
+		shape, _ := v.StaticShape()
+		c.Weights = append(c.Weights, weights.Array{Name: v.Name, DType: v.DType, Shape: shape, Data: v.Const.Data})
+	}
+	return c, nil
 }
 
 // Function compiles the function of a model, which is not changed: the passes of package passes run on a copy. The data

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type compileFlags struct {
 	linkFlags
 	target, emit            string
 	inputs, dims, constants []string
+	params                  string
 	verbose                 bool
 	parsed                  onnx.Options
 }
@@ -49,6 +51,10 @@ input a type and a shape, for models that do not say them. A size in a shape may
 be a name. --constant compiles the values of an input, a file of NumPy, into the
 library; inputs on which the form of the code depends, such as the axes of a
 reduction, have to be constants.
+
+--params writes the weights to a file of their own, in place of the library:
+.safetensors, .npz or .params. They are then inputs of the function main behind
+those of the model; tvmgo run and runtime.OpenModel bind such a file.
 
 All operators that are not supported are reported at once, with their nodes.
 
@@ -81,6 +87,7 @@ progress.`,
 	flags.StringArrayVar(&f.dims, "dim", nil, "size of a dimension, such as batch=4; may be repeated")
 	flags.StringArrayVar(&f.constants, "constant", nil,
 		"value of an input, such as axes=axes.npy; may be repeated")
+	flags.StringVar(&f.params, "params", "", "file for the weights, such as w.safetensors, in place of the library")
 	flags.StringVar(&f.emit, "emit", "", "write text: "+strings.Join(compileEmits, ", "))
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report steps and their times on standard error")
 	completeFlag(cmd, "target", targetFlag)
@@ -100,7 +107,15 @@ func (f *compileFlags) check(args []string) error {
 	case f.emit == "" && !f.isLibrary():
 		return fmt.Errorf("-o %s: want a name that ends in .so, .a, .tar or .o; --emit writes text", f.output)
 	}
-	f.parsed = onnx.Options{Dims: map[string]int64{}, Inputs: map[string]onnx.Input{}}
+	if f.params != "" {
+		if _, err := weights.FormatOf(f.params); err != nil {
+			return fmt.Errorf("--params: %w", err)
+		}
+		if !f.isLibrary() {
+			return errors.New("--params: say with -o which library to write")
+		}
+	}
+	f.parsed = onnx.Options{Parameters: f.params != "", Dims: map[string]int64{}, Inputs: map[string]onnx.Input{}}
 	for _, text := range f.dims {
 		name, size, ok := strings.Cut(text, "=")
 		n, err := strconv.ParseInt(size, 10, 32)
@@ -239,6 +254,9 @@ func (f *compileFlags) run(cmd *cobra.Command, path string) error {
 	if err := export.Library(cmd.Context(), c.Module, f.output, f.linkFlags.options()...); err != nil {
 		return err
 	}
+	if err := f.writeParams(c); err != nil {
+		return err
+	}
 	p.end()
 	if f.emit != "" {
 		_, err = fmt.Fprint(cmd.OutOrStdout(), text)
@@ -246,4 +264,19 @@ func (f *compileFlags) run(cmd *cobra.Command, path string) error {
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", f.output)
 	return err
+}
+
+// writeParams writes the weights to their file. If that fails, there is no library either.
+func (f *compileFlags) writeParams(c *compile.Compiled) error {
+	if f.params == "" {
+		return nil
+	}
+	format, err := weights.FormatOf(f.params)
+	if err == nil {
+		err = weights.Write(f.params, format, c.Weights, nil)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("--params %s: %w", f.params, err), os.Remove(f.output))
+	}
+	return nil
 }

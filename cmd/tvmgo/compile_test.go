@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
 	"tvmgo/graph/onnx/file"
 	"tvmgo/internal/testing/must"
+	"tvmgo/weights"
 )
 
 // layerModel is y = relu(x·w), for x of n rows.
@@ -55,6 +57,32 @@ func TestCompile(t *testing.T) {
 	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "c"), "matmul_relu")
 }
 
+// Weights in a file of their own are parameters, which tvmgo run binds. Small tensors stay in the library.
+func TestCompile_Params(t *testing.T) {
+	m := layerModel()
+	data := make([]byte, 0, 4*300)
+	for i := range 300 {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(i)))
+	}
+	m.Graph.Initializers[0].Dims, m.Graph.Initializers[0].RawData = []int64{2, 150}, data
+	m.Graph.Outputs[0].Type.Shape[1] = file.Size(150)
+	dir := t.TempDir()
+	lib, params, in, out := filepath.Join(dir, "m.so"), filepath.Join(dir, "w.safetensors"), filepath.Join(dir, "x.npy"),
+		filepath.Join(dir, "y.npy")
+	outputOf(t, 0, "compile", writeModel(t, m), "-o", lib, "--params", params)
+	require.Contains(t, outputOf(t, 0, "inspect", lib), "main(x, w)")
+	require.Contains(t, outputOf(t, 0, "inspect", params), "w float32[2,150]")
+	x := weights.Array{DType: dlpack.Float32, Shape: []int64{1, 2}, Data: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}} // 1, 2
+	require.NoError(t, weights.Write(in, "npy", []weights.Array{x}, nil))
+	outputOf(t, 0, "run", lib, "--params", params, "--in", "x="+in, "--out", out)
+	set := must.Get(weights.Open(out))(t)
+	defer set.Close()
+	y := must.Get(set.Tensors()[0].Data())(t)
+	for i := range 150 {
+		require.Equal(t, float32(i+2*(i+150)), math.Float32frombits(binary.LittleEndian.Uint32(y[4*i:])))
+	}
+}
+
 // Errors say what is wrong, and leave no file.
 func TestCompile_Errors(t *testing.T) {
 	unsupported := layerModel()
@@ -77,6 +105,8 @@ func TestCompile_Errors(t *testing.T) {
 		{2, []string{"compile", "a.onnx", "-o", "a.txt"}, []string{".so"}},
 		{2, []string{"compile", "a.onnx", "-o", lib, "--dim", "n"}, []string{"NAME=SIZE"}},
 		{2, []string{"compile", "a.onnx", "-o", lib, "--input", "x"}, []string{"x=float32[batch,3,224,224]"}},
+		{2, []string{"compile", "a.onnx", "-o", lib, "--params", "w.txt"}, []string{"--params", ".safetensors"}},
+		{2, []string{"compile", "a.onnx", "--emit", "graph", "--params", "w.npz"}, []string{"-o which library"}},
 		{2, []string{"compile", "a.onnx", "-o", lib, "--target", "nothing"}, []string{"nothing"}},
 		{1, []string{"compile", "absent.onnx", "-o", lib}, []string{"absent.onnx"}},
 		{1, []string{"compile", text, "-o", lib}, []string{"text"}},

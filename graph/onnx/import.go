@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/graph/onnx/file"
 	"tvmgo/tir"
@@ -24,6 +25,9 @@ type Options struct {
 	Dims map[string]int64
 	// Inputs are the types and shapes of inputs by name, in place of those of the model.
 	Inputs map[string]Input
+	// Parameters makes the weights parameters of the function, behind the inputs, in place of constants. Tensors that are so
+	// small that they may determine shapes stay constants, and so do those that no node of the graph reads directly.
+	Parameters bool
 	// Constants are values for inputs by name: these inputs become constants of the function.
 	Constants map[string]*file.Tensor
 }
@@ -66,12 +70,19 @@ func (e *UnsupportedError) Error() string {
 // are none. Data of constants is shared with the model and these files. The error lists all nodes whose operators are
 // not supported (UnsupportedError), or names the node that is wrong.
 func Import(m *file.Model, external *file.External, o Options) (*graph.Function, error) {
+	f, _, err := ImportWeights(m, external, o)
+	return f, err
+}
+
+// ImportWeights is Import, and returns the constants that Options.Parameters made parameters, in the order of these
+// parameters, with the same names.
+func ImportWeights(m *file.Model, external *file.External, o Options) (*graph.Function, []*graph.Value, error) {
 	i := &importer{options: o, external: external, fn: graph.NewFunction("main"), opsets: map[string]int64{},
 		functions: map[string]*file.Function{}}
 	if err := i.run(m); err != nil {
-		return nil, fmt.Errorf("import ONNX model: %w", err)
+		return nil, nil, fmt.Errorf("import ONNX model: %w", err)
 	}
-	return i.fn, nil
+	return i.fn, i.weights, nil
 }
 
 // importer is the state of Import.
@@ -81,8 +92,9 @@ type importer struct {
 	fn        *graph.Function
 	opsets    map[string]int64 // by domain
 	functions map[string]*file.Function
-	depth     int // of functions in functions
-	calls     int // of functions
+	depth     int            // of functions in functions
+	calls     int            // of functions
+	weights   []*graph.Value // constants that are parameters
 }
 
 // maxDepth limits calls of functions by functions, and bodies in bodies.
@@ -150,6 +162,9 @@ func (i *importer) run(m *file.Model) error {
 	if err := i.inputs(s, m.Graph); err != nil {
 		return err
 	}
+	if i.options.Parameters {
+		i.parameters(s, m.Graph)
+	}
 	if err := i.nodes(s, m.Graph.Nodes); err != nil {
 		return err
 	}
@@ -214,6 +229,27 @@ func (i *importer) initializers(s *scope, g *file.Graph) error {
 		}
 	}
 	return nil
+}
+
+// smallest is the number of elements from which on a weight is a parameter.
+const smallest = 257
+
+// parameters makes parameters of weights.
+func (i *importer) parameters(s *scope, g *file.Graph) {
+	read := map[string]bool{}
+	for _, n := range g.Nodes {
+		for _, name := range n.Inputs {
+			read[name] = true
+		}
+	}
+	for _, t := range g.Initializers {
+		v := s.values[t.Name]
+		shape, _ := v.StaticShape()
+		if n, err := dlpack.NumElements(shape); err == nil && n >= smallest && read[t.Name] {
+			s.values[t.Name] = i.fn.Param(t.Name, v.DType, v.Shape...)
+			i.weights = append(i.weights, v)
+		}
+	}
 }
 
 // constant makes a constant of a tensor.

@@ -188,4 +188,21 @@ echo "   In Go:"
 "$go" build ${TAGS:+-tags "$TAGS"} -trimpath -o "$out/deploy_model_go" ./examples/deploy_model/go
 "$out/deploy_model_go" "$model.so" "$model.params" "${model}_in0.npy" "${model}_out.npy"
 
+say "18. examples/model/onnx writes a network in ONNX's format; tvmgo compile makes a library of it, with the weights in"
+echo "   a file of their own. From the command line:"
+mkdir -p "$out/onnx"
+"$go" build ${TAGS:+-tags "$TAGS"} -trimpath -o "$out/write_onnx" ./examples/model/onnx
+"$out/write_onnx" -o "$out/onnx"
+"$dist/bin/tvmgo" compile "$out/onnx/network.onnx" -o "$out/network.so" --params "$out/network.safetensors"
+"$dist/bin/tvmgo" run "$out/network.so" --params "$out/network.safetensors" --in "x=$out/onnx/x.npy" --out "$out/y.npy"
+cmp "$out/y.npy" "$out/onnx/y.npy"
+echo "   By the programs of examples/deploy_model, in C:"
+"$out/deploy_model_c" "$out/network.so" "$out/network.safetensors" "$out/onnx/x.npy" "$out/onnx/y.npy" main
+if has "$cxx"; then
+  echo "   In C++:"
+  "$out/deploy_model_cpp" "$out/network.so" "$out/network.safetensors" "$out/onnx/x.npy" "$out/onnx/y.npy" main
+fi
+echo "   In Go:"
+"$out/deploy_model_go" "$out/network.so" "$out/network.safetensors" "$out/onnx/x.npy" "$out/onnx/y.npy" main
+
 say "All results are right."

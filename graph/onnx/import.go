@@ -25,8 +25,8 @@ type Options struct {
 	Dims map[string]int64
 	// Inputs are the types and shapes of inputs by name, in place of those of the model.
 	Inputs map[string]Input
-	// Parameters makes the weights parameters of the function, behind the inputs, in place of constants. Tensors that are so
-	// small that they may determine shapes stay constants, and so do those that no node of the graph reads directly.
+	// Parameters makes the weights parameters of the function, behind the inputs, in place of constants. Tensors that are
+	// so small that they may determine shapes stay constants, and so do those that no node of the graph reads directly.
 	Parameters bool
 	// Constants are values for inputs by name: these inputs become constants of the function.
 	Constants map[string]*file.Tensor

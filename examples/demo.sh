@@ -188,8 +188,8 @@ echo "   In Go:"
 "$go" build ${TAGS:+-tags "$TAGS"} -trimpath -o "$out/deploy_model_go" ./examples/deploy_model/go
 "$out/deploy_model_go" "$model.so" "$model.params" "${model}_in0.npy" "${model}_out.npy"
 
-say "18. examples/model/onnx writes a network in ONNX's format; tvmgo compile makes a library of it, with the weights in"
-echo "   a file of their own. From the command line:"
+say "18. examples/model/onnx writes a network in ONNX's format; tvmgo compile makes a library of it, with the weights"
+echo "   in a file of their own. From the command line:"
 mkdir -p "$out/onnx"
 "$go" build ${TAGS:+-tags "$TAGS"} -trimpath -o "$out/write_onnx" ./examples/model/onnx
 "$out/write_onnx" -o "$out/onnx"

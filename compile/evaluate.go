@@ -17,11 +17,12 @@ func evaluate(ctx context.Context, f *graph.Function) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := lower.Model(t, f)
+	targets := []*target.Target{t}
+	p, err := lower.Model(targets, f)
 	if err != nil {
 		return nil, err
 	}
-	m, err := link(p, t)
+	m, err := link(p, targets)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"tvmgo/export"
 	"tvmgo/graph"
 	_ "tvmgo/graph/operators"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	_ "tvmgo/runtime/all"
@@ -20,40 +21,67 @@ import (
 	"tvmgo/tir"
 )
 
-func TestGraph(t *testing.T) {
+// doubled is relu(x) twice, one after the other along a dimension of open size, which is computed from the shape of x.
+func doubled(t *testing.T) *graph.Function {
+	t.Helper()
 	f := graph.NewFunction("main")
+	add := func(op string, attrs graph.Attrs, in ...*graph.Value) *graph.Value {
+		return must.Get(f.Add(op, attrs, in...))(t)[0]
+	}
 	x := f.Param("x", tir.Float32, f.Symbol("n"), tir.I32(4))
-	y, err := f.Add("relu", nil, x)
-	require.NoError(t, err)
-	s, err := f.Add("shape", nil, x)
-	require.NoError(t, err)
-	n, err := f.Add("gather", nil, s[0], f.Ints("zero", 0))
-	require.NoError(t, err)
-	shape, err := f.Add("concat", nil, f.Ints("two", 2), f.Ints("two", 2), n[0])
-	require.NoError(t, err)
-	z, err := f.Add("reshape", nil, y[0], shape[0])
-	require.NoError(t, err)
-	require.Equal(t, "reshape: float32[2, 2, n]", "reshape"+z[0].String())
-	w, err := f.Add("add", nil, z[0], z[0])
-	require.NoError(t, err)
-	f.Return(w[0])
-	tg, err := target.New("c")
-	require.NoError(t, err)
-	m, err := compile.Function(context.Background(), f, compile.Options{Target: tg})
-	require.NoError(t, err)
-	defer m.Close()
-	path := filepath.Join(t.TempDir(), "m.so")
-	require.NoError(t, export.Library(context.Background(), m.Module, path))
-	model, err := runtime.LoadModel(context.Background(), path)
-	require.NoError(t, err)
+	y := add("relu", nil, x)
+	n := add("gather", nil, add("shape", nil, x), f.Ints("zero", 0))
+	z := add("reshape", nil, y, add("concat", nil, f.Ints("two", 2), f.Ints("two", 2), n))
+	require.Equal(t, ": float32[2, 2, n]", z.String())
+	f.Return(add("concat", graph.Attrs{"axis": int64(2)}, z, z))
+	return f
+}
+
+// library compiles a function for targets into a library.
+func library(t *testing.T, f *graph.Function, targets ...*target.Target) string {
+	t.Helper()
+	c := must.Get(compile.Function(t.Context(), f, compile.Options{Targets: targets}))(t)
+	defer c.Close()
+	path := filepath.Join(t.TempDir(), "model.so")
+	require.NoError(t, export.Library(t.Context(), c.Module, path))
+	return path
+}
+
+// runDoubled runs the library of doubled for two sizes.
+func runDoubled(t *testing.T, model *runtime.Model) {
+	t.Helper()
+	for _, c := range []struct{ in, want []float32 }{
+		{[]float32{1, -2, 3, 4}, []float32{1, 1, 0, 0, 3, 3, 4, 4}},
+		{[]float32{1, -2, 3, 4, 5, 6, -7, 8}, []float32{1, 0, 1, 0, 3, 4, 3, 4, 5, 6, 5, 6, 0, 8, 0, 8}},
+	} {
+		n := int64(len(c.in) / 4)
+		x := must.Get(runtime.FromSlice(c.in, n, 4))(t)
+		out := must.Get(model.Run(t.Context(), runtime.Ordered{x}))(t)
+		y := must.Get(out.Tensor(0))(t)
+		require.Equal(t, []int64{2, 2, 2 * n}, y.Shape())
+		require.Equal(t, c.want, must.Get(runtime.ToSlice[float32](y))(t))
+		require.NoError(t, out.Close())
+	}
+}
+
+func TestFunction(t *testing.T) {
+	model := must.Get(runtime.LoadModel(t.Context(), library(t, doubled(t))))(t)
 	defer model.Close()
-	in, err := runtime.FromSlice([]float32{1, -2, 3, 4, 5, 6, -7, 8})
-	require.NoError(t, err)
-	in, err = in.Reshape(2, 4)
-	require.NoError(t, err)
-	out, err := model.Run(context.Background(), runtime.Ordered{in})
-	require.NoError(t, err)
-	t.Log(out)
+	runDoubled(t, model)
+}
+
+// A library for several targets runs on the devices of each of them.
+func TestFunction_Targets(t *testing.T) {
+	dev := dlpack.Device{Type: dlpack.OpenCL}
+	if !runtime.DeviceExists(dev) {
+		gputest.Missing(t, dev.Type, "there is no OpenCL device")
+	}
+	path := library(t, doubled(t), must.Get(target.New("c"))(t), must.Get(target.New("opencl"))(t))
+	for _, devices := range [][]dlpack.Device{{runtime.CPU}, {dev, runtime.CPU}} {
+		model := must.Get(runtime.LoadModel(t.Context(), path, runtime.OnDevices(devices...)))(t)
+		runDoubled(t, model)
+		require.NoError(t, model.Close())
+	}
 }
 
 // Constants, operands and results with several elements in a byte, of known and of open sizes.
@@ -74,7 +102,7 @@ func TestGraph_Packed(t *testing.T) {
 	again := add("transpose", graph.Attrs{"perm": []int64{1, 0}}, add("identity", nil, turned))
 	sum := add("add", nil, as(again, tir.Float32), as(c, tir.Float32))
 	f.Return(as(sum, int4), as(sum, float4), turned, c)
-	m, err := compile.Function(context.Background(), f, compile.Options{Target: must.Get(target.New("c"))(t)})
+	m, err := compile.Function(context.Background(), f, compile.Options{})
 	require.NoError(t, err)
 	defer m.Close()
 	path := filepath.Join(t.TempDir(), "m.so")

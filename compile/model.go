@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"tvmgo/codegen"
 	"tvmgo/graph"
@@ -21,8 +22,9 @@ import (
 
 // Options say how a model is compiled. The zero value compiles for the CPU.
 type Options struct {
-	// Target is what the kernels are for; nil: kind c.
-	Target *target.Target
+	// Targets are what the kernels are for; none: kind c. With several, the library has variants of each kernel, and runs
+	// on the devices of any of them.
+	Targets []*target.Target
 	// Import has the shapes of inputs, the sizes of symbolic dimensions, and values for inputs.
 	Import onnx.Options
 	// Progress is called before each stage of the work, with its name; it may be nil.
@@ -35,11 +37,12 @@ func (o *Options) begin(format string, args ...any) {
 	}
 }
 
-func (o *Options) target() (*target.Target, error) {
-	if o.Target != nil {
-		return o.Target, nil
+func (o *Options) targets() ([]*target.Target, error) {
+	if len(o.Targets) > 0 {
+		return o.Targets, nil
 	}
-	return target.New("c")
+	t, err := target.New("c")
+	return []*target.Target{t}, err
 }
 
 // Model reads a model in ONNX's format and compiles it, as ModelFile does. External data is not read.
@@ -113,7 +116,7 @@ func compileModel(ctx context.Context, m *file.Model, external *file.External, o
 // of constants is shared with the graph, and must not be changed or unmapped before the result is closed. The program
 // must import the code generator of the target (tvmgo/codegen/all).
 func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, error) {
-	t, err := o.target()
+	targets, err := o.targets()
 	if err != nil {
 		return nil, err
 	}
@@ -123,19 +126,19 @@ func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, err
 	if _, err := cc.Find(cc.C, ""); err == nil {
 		simplify.Evaluate = evaluate
 	}
-	if err := passes.Run(ctx, f, t, simplify); err != nil {
+	if err := passes.Run(ctx, f, targets[0], simplify); err != nil {
 		return nil, err
 	}
 	o.begin("schedule %d nodes", len(f.Nodes))
-	p, err := lower.Model(t, f)
+	p, err := lower.Model(targets, f)
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	o.begin("generate code for kind %s of %d kernels", t.Kind().Name(), len(p.Kernels.Funcs))
-	m, err := link(p, t)
+	o.begin("generate code of %d kernels for %s", len(p.Kernels[0].Funcs), kinds(targets))
+	m, err := link(p, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -145,19 +148,52 @@ func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, err
 	return &Compiled{Function: f, Program: p, Module: m}, nil
 }
 
+// kinds lists the kinds of targets.
+func kinds(targets []*target.Target) string {
+	var names []string
+	for _, t := range targets {
+		names = append(names, t.Kind().Name())
+	}
+	return strings.Join(names, ", ")
+}
+
 // link makes the module of a program.
-func link(p *lower.Program, t *target.Target) (*runtime.Module, error) {
+func link(p *lower.Program, targets []*target.Target) (_ *runtime.Module, err error) {
 	m, err := vm.New(p.Code)
-	if err != nil || len(p.Kernels.Funcs) == 0 {
-		return m, err
-	}
-	kernels, err := codegen.Build(p.Kernels, t)
 	if err != nil {
-		return nil, errors.Join(err, m.Close())
+		return nil, err
 	}
-	defer kernels.Close()
-	if err := m.Import(kernels); err != nil {
-		return nil, errors.Join(err, m.Close())
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.Close())
+		}
+	}()
+	add := func(part *runtime.Module, err error) error {
+		if err != nil {
+			return err
+		}
+		defer part.Close()
+		return m.Import(part)
+	}
+	if len(p.Kernels[0].Funcs) > 0 {
+		variants := make([]codegen.Variant, len(targets))
+		for i, t := range targets {
+			variants[i] = codegen.Variant{Target: t, Program: p.Kernels[i]}
+		}
+		if len(variants) == 1 {
+			err = add(codegen.Build(p.Kernels[0], targets[0]))
+		} else {
+			err = add(codegen.BuildVariants(variants))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if p.Shapes != nil {
+		host, _ := p.Shapes.Funcs[0].Attrs[codegen.AttrTarget].(*target.Target)
+		if err = add(codegen.Build(p.Shapes, host)); err != nil {
+			return nil, err
+		}
 	}
 	return m, nil
 }

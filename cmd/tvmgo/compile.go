@@ -25,7 +25,8 @@ import (
 // compileFlags holds the flags of compile.
 type compileFlags struct {
 	linkFlags
-	target, emit            string
+	emit                    string
+	targets                 []string
 	inputs, dims, constants []string
 	params                  string
 	verbose                 bool
@@ -51,6 +52,9 @@ input a type and a shape, for models that do not say them. A size in a shape may
 be a name. --constant compiles the values of an input, a file of NumPy, into the
 library; inputs on which the form of the code depends, such as the axes of a
 reduction, have to be constants.
+
+With several --target, OUTPUT has variants of the kernels, and runs on the
+devices of any of them: tvmgo run --device selects one.
 
 --params writes the weights to a file of their own, in place of the library:
 .safetensors, .npz or .params. They are then inputs of the function main behind
@@ -81,7 +85,8 @@ progress.`,
 	}
 	f.define(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.target, "target", "c", "target: a kind, a tag, a command line such as 'c -march=native', or JSON")
+	flags.StringArrayVar(&f.targets, "target", []string{"c"},
+		"target: a kind, a tag, a command line such as 'c -march=native', or JSON; may be repeated")
 	flags.StringArrayVar(&f.inputs, "input", nil,
 		"type and shape of an input, such as x=float32[batch,3,224,224]; may be repeated")
 	flags.StringArrayVar(&f.dims, "dim", nil, "size of a dimension, such as batch=4; may be repeated")
@@ -213,9 +218,13 @@ func readConstant(name, path string) (*file.Tensor, error) {
 }
 
 func (f *compileFlags) run(cmd *cobra.Command, path string) error {
-	t, err := target.New(f.target)
-	if err != nil {
-		return wrong(fmt.Errorf("--target: %w", err))
+	var targets []*target.Target
+	for _, text := range f.targets {
+		t, err := target.New(text)
+		if err != nil {
+			return wrong(fmt.Errorf("--target: %w", err))
+		}
+		targets = append(targets, t)
 	}
 	if err := f.readConstants(); err != nil {
 		return err
@@ -223,8 +232,9 @@ func (f *compileFlags) run(cmd *cobra.Command, path string) error {
 	p := newProgress(cmd.ErrOrStderr(), f.verbose)
 	defer p.end()
 	var c *compile.Compiled
-	err = foreign(cmd.Context(), func() error {
-		c, err = compile.ModelFile(cmd.Context(), path, compile.Options{Target: t, Import: f.parsed, Progress: p.begin})
+	err := foreign(cmd.Context(), func() (err error) {
+		c, err = compile.ModelFile(cmd.Context(), path, compile.Options{Targets: targets, Import: f.parsed,
+			Progress: p.begin})
 		return err
 	})
 	if err != nil {
@@ -237,10 +247,12 @@ func (f *compileFlags) run(cmd *cobra.Command, path string) error {
 	case "graph":
 		text = c.Function.String()
 	case "tir":
-		text = c.Program.Kernels.String()
+		for _, m := range c.Program.Kernels {
+			text += m.String()
+		}
 	default:
 		if text, err = sourceOf(c.Module, f.emit); errors.Is(err, runtime.ErrNotSupported) {
-			return fmt.Errorf("--emit %s: the code for %s has no such text", f.emit, kindOf(t))
+			return fmt.Errorf("--emit %s: the code for %s has no such text", f.emit, strings.Join(f.targets, ", "))
 		} else if err != nil {
 			return fmt.Errorf("--emit %s: %w", f.emit, err)
 		}

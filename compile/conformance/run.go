@@ -192,7 +192,7 @@ func isShape(t *file.Tensor) bool {
 }
 
 func build(ctx context.Context, f *graph.Function, t *target.Target) (*runtime.Model, error) {
-	m, err := compile.Function(ctx, f, compile.Options{Target: t})
+	m, err := compile.Function(ctx, f, compile.Options{Targets: []*target.Target{t}})
 	if err != nil {
 		return nil, err
 	}

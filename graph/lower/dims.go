@@ -86,7 +86,7 @@ func (f *function) store(slots []int, exprs []tir.Expr) {
 	fn := &tir.PrimFunc{Name: "shape_func", Result: tir.Void, Params: []*tir.Var{param},
 		Buffers: map[*tir.Var]*tir.Buffer{param: heap},
 		Body:    tir.Sequence(stores...)}
-	f.emitTo(vmcode.Void, f.callee(f.addKernel(fn, true)), register(f.heap))
+	f.emitTo(vmcode.Void, f.callee(f.addShapeFunction(fn)), register(f.heap))
 }
 
 // wide returns an expression with integers of type int64 and the values of variables.

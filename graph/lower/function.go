@@ -171,34 +171,62 @@ func (f *function) operands(values []*graph.Value) ([]vmcode.Operand, error) {
 	return out, nil
 }
 
-// addKernel adds a function to the program, unless an equal one is there, and returns its name.
-func (l *lowering) addKernel(fn *tir.PrimFunc, host bool) string {
-	if host {
-		fn.Attrs = map[string]any{"target": l.host}
+// addKernel adds a function, which may differ between the targets, to the program, unless an equal one is there. It
+// returns its name.
+func (l *lowering) addKernel(fns []*tir.PrimFunc) string {
+	name, known := l.name(fns)
+	if !known {
+		for i, fn := range fns {
+			l.modules[i].Funcs = append(l.modules[i].Funcs, fn)
+		}
 	}
-	base := fn.Name
-	fn.Name = "kernel"
-	key := text.Print(fn)
+	return name
+}
+
+// addShapeFunction adds a function that runs on the host, and returns its name.
+func (l *lowering) addShapeFunction(fn *tir.PrimFunc) string {
+	fn.Attrs = map[string]any{"target": l.host}
+	name, known := l.name([]*tir.PrimFunc{fn})
+	if !known {
+		l.shapes.Funcs = append(l.shapes.Funcs, fn)
+	}
+	return name
+}
+
+// name names a function, with a number if another one has its name. It is known if an equal function was named before.
+func (l *lowering) name(fns []*tir.PrimFunc) (name string, known bool) {
+	name = fns[0].Name
+	key := ""
+	for _, fn := range fns {
+		fn.Name = "kernel"
+		key += text.Print(fn)
+	}
 	if name, ok := l.kernels[key]; ok {
-		return name
+		return name, true
 	}
-	fn.Name = base
-	for n := 1; l.names[fn.Name]; n++ {
-		fn.Name = fmt.Sprintf("%s_%d", base, n)
+	base := name
+	for n := 1; l.names[name]; n++ {
+		name = fmt.Sprintf("%s_%d", base, n)
 	}
-	l.names[fn.Name] = true
-	l.kernels[key] = fn.Name
-	l.module.Funcs = append(l.module.Funcs, fn)
-	return fn.Name
+	for _, fn := range fns {
+		fn.Name = name
+	}
+	l.names[name] = true
+	l.kernels[key] = name
+	return name, false
 }
 
 // hostOf returns the target of code that runs on the host.
-func hostOf(t *target.Target) (*target.Target, error) {
-	if h := t.Host(); h != nil {
-		return h, nil
+func hostOf(targets []*target.Target) (*target.Target, error) {
+	for _, t := range targets {
+		if t.DeviceType() == dlpack.CPU {
+			return t, nil
+		}
 	}
-	if t.DeviceType() == dlpack.CPU {
-		return t, nil
+	for _, t := range targets {
+		if h := t.Host(); h != nil {
+			return h, nil
+		}
 	}
 	return target.New("c")
 }

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"errors"
 	"fmt"
 
 	"tvmgo/blob/vmcode"
@@ -12,21 +13,32 @@ import (
 
 // Program is a lowered model.
 type Program struct {
-	Kernels *tir.IRModule
-	Code    *vmcode.Executable // calls the kernels by their names
+	// Kernels has the functions for each target, in the order of the targets, with the same names.
+	Kernels []*tir.IRModule
+	// Shapes has functions for the host that compute sizes. It is nil for a single target: they are in Kernels then.
+	Shapes *tir.IRModule
+	Code   *vmcode.Executable // calls the functions by their names
 }
 
-// Model lowers the functions of a model for a target. The data of constants is shared with the graph.
-func Model(t *target.Target, functions ...*graph.Function) (*Program, error) {
-	host, err := hostOf(t)
+// Model lowers the functions of a model for one or several targets. The data of constants is shared with the graph.
+func Model(targets []*target.Target, functions ...*graph.Function) (*Program, error) {
+	if len(targets) == 0 {
+		return nil, errors.New("lower: there is no target: give one, such as target.New(\"c\")")
+	}
+	host, err := hostOf(targets)
 	if err != nil {
 		return nil, fmt.Errorf("lower: %w", err)
 	}
-	l := &lowering{target: t, host: host, code: &vmcode.Executable{Form: vmcode.Form{Version: 1}},
-		callees:   map[string]int{},
-		constants: map[string]int{},
-		tensors:   map[*graph.Const]int{}, kernels: map[string]string{},
-		names: map[string]bool{}, module: &tir.IRModule{}}
+	l := &lowering{targets: targets, host: host, code: &vmcode.Executable{Form: vmcode.Form{Version: 1}},
+		callees: map[string]int{}, constants: map[string]int{}, tensors: map[*graph.Const]int{},
+		kernels: map[string]string{}, names: map[string]bool{}}
+	for range targets {
+		l.modules = append(l.modules, &tir.IRModule{})
+	}
+	l.shapes = l.modules[0]
+	if len(targets) > 1 {
+		l.shapes = &tir.IRModule{}
+	}
 	for _, f := range functions { // a program finds its functions by these names
 		if l.names[f.Name] {
 			return nil, fmt.Errorf("lower: two functions have the name %q: rename one", f.Name)
@@ -41,14 +53,19 @@ func Model(t *target.Target, functions ...*graph.Function) (*Program, error) {
 	if err := l.code.Check(); err != nil {
 		return nil, fmt.Errorf("lower: %w", err)
 	}
-	return &Program{l.module, l.code}, nil
+	p := &Program{Kernels: l.modules, Code: l.code}
+	if len(targets) > 1 && len(l.shapes.Funcs) > 0 {
+		p.Shapes = l.shapes
+	}
+	return p, nil
 }
 
 // lowering is the state of Model.
 type lowering struct {
-	target    *target.Target
-	host      *target.Target // of shape functions
-	module    *tir.IRModule
+	targets   []*target.Target
+	host      *target.Target  // of shape functions
+	modules   []*tir.IRModule // the kernels for each target
+	shapes    *tir.IRModule   // the shape functions
 	code      *vmcode.Executable
 	callees   map[string]int // index of a packed function
 	constants map[string]int // index of a constant that is no tensor, by its text

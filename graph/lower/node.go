@@ -196,10 +196,6 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 			outs[i] = te.Compute(t.ProducerShape(), "copied", func(i ...tir.Expr) tir.Expr { return t.At(i...) })
 		}
 	}
-	s, err := ops.Schedule(f.target, outs...)
-	if err != nil {
-		return err
-	}
 	var params []any
 	d := dag{seen: map[*te.Tensor]bool{}}
 	for _, t := range outs {
@@ -221,14 +217,22 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 			scalars = append(scalars, v)
 		}
 	}
-	m, err := te.Lower(s, params, kernelName(name))
-	if err != nil {
-		return err
+	var fns []*tir.PrimFunc
+	for _, t := range f.targets {
+		s, err := ops.Schedule(t, outs...)
+		if err != nil {
+			return err
+		}
+		m, err := te.Lower(s, params, kernelName(name))
+		if err != nil {
+			return err
+		}
+		if len(m.Funcs) != 1 {
+			return fmt.Errorf("the kernel has %d functions: want 1", len(m.Funcs))
+		}
+		fns = append(fns, m.Funcs[0])
 	}
-	if len(m.Funcs) != 1 {
-		return fmt.Errorf("the kernel has %d functions: want 1", len(m.Funcs))
-	}
-	callee := f.callee(f.addKernel(m.Funcs[0], false))
+	callee := f.callee(f.addKernel(fns))
 	args = append([]vmcode.Operand{}, args...)
 	for _, v := range values {
 		r, err := f.allocate(v)

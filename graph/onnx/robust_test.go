@@ -93,7 +93,7 @@ func tryModel(m *file.Model) error {
 	if err != nil {
 		return err
 	}
-	_, err = lower.Model(t, f)
+	_, err = lower.Model([]*target.Target{t}, f)
 	return err
 }
 

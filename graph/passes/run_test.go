@@ -134,11 +134,11 @@ func listing(f *graph.Function) []string {
 func build(t testing.TB, f *graph.Function) *runtime.Model {
 	t.Helper()
 	tg := must.Get(target.New("c"))(t)
-	p := must.Get(lower.Model(tg, f))(t)
+	p := must.Get(lower.Model([]*target.Target{tg}, f))(t)
 	m := must.Get(vm.New(p.Code))(t)
 	defer m.Close()
-	if len(p.Kernels.Funcs) > 0 {
-		kernels := must.Get(codegen.Build(p.Kernels, tg))(t)
+	if len(p.Kernels[0].Funcs) > 0 {
+		kernels := must.Get(codegen.Build(p.Kernels[0], tg))(t)
 		defer kernels.Close()
 		require.NoError(t, m.Import(kernels))
 	}

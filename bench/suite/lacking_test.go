@@ -51,16 +51,17 @@ func TestCases_OutOfMemory(t *testing.T) {
 	on := &bench.Device{Name: "cuda:0", Handle: dlpack.Device{Type: dlpack.CUDA}}
 	driver.Set(t, "memory", 1)
 	t.Cleanup(func() { driver.Set(t, "memory", 256<<20) })
-	const small = "the memory of cuda:0 is too small: "
+	// If another case uses the last byte just then, the device does not say what is free, and the driver fails instead.
+	const small, full = "the memory of cuda:0 is too small: ", " are needed|CUDA_ERROR_OUT_OF_MEMORY"
 	for id, want := range map[string]string{
 		"launch/kernel_launch_latency":                           "CUDA_ERROR_OUT_OF_MEMORY",
 		"launch/function_call":                                   "CUDA_ERROR_OUT_OF_MEMORY",
-		"bandwidth/device_local_copy_64MiB":                      small + "128.0 MiB are needed",
-		"bandwidth/host_to_device_bidirectional_memcpy_ce_64MiB": small + "192.0 MiB are needed",
+		"bandwidth/device_local_copy_64MiB":                      small + "128.0 MiB" + full,
+		"bandwidth/host_to_device_bidirectional_memcpy_ce_64MiB": small + "192.0 MiB" + full,
 	} {
 		err := try(t.Context(), named(t, id), on)
 		require.ErrorIs(t, err, bench.ErrNotMeasured, id)
-		require.ErrorContains(t, err, want, id)
+		require.Regexp(t, want, err.Error(), id)
 	}
 }
 

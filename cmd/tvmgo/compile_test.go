@@ -115,6 +115,8 @@ func TestCompile_Errors(t *testing.T) {
 		{1, []string{"compile", writeModel(t, shapeless), "-o", lib}, []string{`"x"`, "--input x=float32["}},
 		{1, []string{"compile", writeModel(t, layerModel()), "-o", lib, "--input", "x=float32[3,3]"},
 			[]string{`node "product" (MatMul)`}},
+		{1, []string{"compile", writeModel(t, layerModel()), "-o", lib, "--dim", "m=3"},
+			[]string{`no dimension "m"`, "it has n"}},
 		{1, []string{"compile", writeModel(t, layerModel()), "-o", lib, "--input", "z=float32[3,3]"},
 			[]string{`no input "z"`, "it has x"}},
 	} {

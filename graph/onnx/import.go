@@ -95,6 +95,7 @@ type importer struct {
 	depth     int            // of functions in functions
 	calls     int            // of functions
 	weights   []*graph.Value // constants that are parameters
+	dims      []string       // the names of dimensions of inputs
 }
 
 // maxDepth limits calls of functions by functions, and bodies in bodies.
@@ -300,6 +301,15 @@ func (i *importer) inputs(s *scope, g *file.Graph) error {
 			return fmt.Errorf("input %q: %w", in.Name, err)
 		}
 	}
+	for name := range i.options.Dims {
+		if !slices.Contains(i.dims, name) {
+			has := "all sizes are constants"
+			if len(i.dims) > 0 {
+				has = "it has " + strings.Join(i.dims, ", ")
+			}
+			return fmt.Errorf("the inputs of the model have no dimension %q: %s", name, has)
+		}
+	}
 	for name := range i.options.Inputs {
 		if !known[name] {
 			var names []string
@@ -319,6 +329,9 @@ func (i *importer) input(s *scope, in *file.ValueInfo) error {
 	}
 	shape := make([]tir.Expr, len(dims))
 	for d, n := range dims {
+		if n.Name != "" && !slices.Contains(i.dims, n.Name) {
+			i.dims = append(i.dims, n.Name)
+		}
 		if size, ok := i.options.Dims[n.Name]; ok && n.Name != "" {
 			n = Dim{Size: size}
 		}

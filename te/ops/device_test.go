@@ -65,7 +65,7 @@ func TestValuesOnDevices(t *testing.T) {
 			targets := deviceTargets(t, kind)
 			for _, name := range slices.Sorted(maps.Keys(values)) {
 				t.Run(name, func(t *testing.T) {
-					cases := sampled(t, values[name](), 8)
+					cases := sampled(t, values[name](), 4)
 					for n, to := range targets {
 						var own []opCase
 						for i, c := range cases {

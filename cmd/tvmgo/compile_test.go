@@ -53,8 +53,8 @@ func TestCompile(t *testing.T) {
 	require.Contains(t, out, "y: float32[4, 3] = relu(product)")
 	out = outputOf(t, 0, "compile", path, "--emit", "graph", "--input", "x=float32[rows,2]")
 	require.Contains(t, out, "y: float32[rows, 3]")
-	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "tir"), "func matmul_relu(")
-	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "c"), "matmul_relu")
+	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "tir"), "func fused_matmul_relu(")
+	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "c"), "fused_matmul_relu")
 }
 
 // Weights in a file of their own are parameters, which tvmgo run binds. Small tensors stay in the library.

@@ -257,9 +257,9 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 // longestName is the length at which names of kernels are cut.
 const longestName = 80
 
-// kernelName makes a name that C accepts.
+// kernelName makes a name that all languages of kernels accept: none of them reserves the prefix.
 func kernelName(s string) string {
-	s = s[:min(len(s), longestName)]
+	s = "fused_" + s[:min(len(s), longestName)]
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
 			return r

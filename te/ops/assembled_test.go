@@ -50,7 +50,7 @@ func TestAssembledOnDevices(t *testing.T) {
 			var funcs []*tir.PrimFunc
 			for _, name := range slices.Sorted(maps.Keys(values)) {
 				for i, c := range sampled(t, values[name](), 6) {
-					funcs = append(funcs, loweredCase(t, &c, to, fmt.Sprintf("%s_%d", name, i),
+					funcs = append(funcs, loweredCase(t, &c, to, fmt.Sprintf("case_%s_%d", name, i),
 						func(*te.Tensor) *Config { return nil }))
 				}
 			}

@@ -8,7 +8,7 @@ import (
 	"tvmgo/tir"
 )
 
-var _ = valueCases("blocks", blockCases)
+var _ = valueCases("block", blockCases)
 
 func blockCases() (cases []opCase) {
 	for n, t := range []tir.Type{tir.Float32, tir.Int8, tir.Float16} {

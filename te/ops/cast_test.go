@@ -161,10 +161,10 @@ func castCase(x *nd, to tir.Type, r *Rounding, of func(v float64) float64) opCas
 	return c
 }
 
-var _ = valueCases("smallcast", smallCases)
+var _ = valueCases("smallcast", smallcastCases)
 
-// smallCases are casts from all values of the types of at most 8 bits, and to these types with all roundings.
-func smallCases() (cases []opCase) {
+// smallcastCases are casts from all values of the types of at most 8 bits, and to these types with all roundings.
+func smallcastCases() (cases []opCase) {
 	add := func(x *nd, to tir.Type, r *Rounding, of func(v float64) float64) {
 		cases = append(cases, castCase(x, to, r, of))
 	}
@@ -234,7 +234,7 @@ func smallCases() (cases []opCase) {
 // Elements that share bytes are written by one thread of a device.
 func TestCast_PackedOnDevices(t *testing.T) {
 	var cases []opCase
-	for _, c := range smallCases() {
+	for _, c := range smallcastCases() {
 		if tir.SharesBytes(c.want.t) && c.ins[0].t == tir.Float32 {
 			cases = append(cases, c)
 		}

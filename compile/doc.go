@@ -1,4 +1,4 @@
-// Package compile turns whole models into modules that the runtime executes and package export writes:
+// Package compile compiles whole models to modules that the runtime executes and package export writes:
 //
 //	m, err := compile.ModelFile(ctx, "model.onnx", compile.Options{})
 //	defer m.Close()

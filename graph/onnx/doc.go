@@ -1,4 +1,4 @@
-// Package onnx turns models in ONNX's format into functions of package graph.
+// Package onnx converts models in ONNX's format to functions of package graph.
 //
 //	m, err := file.Open("model.onnx")
 //	f, err := onnx.Import(m, onnx.Options{Dims: map[string]int64{"batch": 1}})

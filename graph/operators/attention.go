@@ -91,7 +91,7 @@ func splitHeads(c *graph.Call, i, n int) *te.Tensor {
 	})
 }
 
-// joinHeads turns [batch, head, position, feature] into [batch, position, features].
+// joinHeads reshapes [batch, head, position, feature] to [batch, position, features].
 func joinHeads(x *te.Tensor, name string) *te.Tensor {
 	s := x.ProducerShape()
 	return te.Compute([]tir.Expr{s[0], s[2], simplify(tir.Mul(s[1], s[3]))}, name, func(i ...tir.Expr) tir.Expr {

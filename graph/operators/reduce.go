@@ -27,41 +27,6 @@ func reduction(name string, f reduceFunc) *graph.Op {
 	}, integer("keepdims", 1), integer("noop_with_empty_axes", 0))
 }
 
-// mapped applies formulas before and after a sum.
-func mapped(before, after func(tir.Expr) tir.Expr) reduceFunc {
-	return func(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
-		t := x.ProducerDType()
-		if isNarrow(t) {
-			x = ops.Cast(x, tir.Float32, name)
-		}
-		if before != nil {
-			x = ops.Map(x, name, before)
-		}
-		x = ops.Sum(x, name, axes, keepDims)
-		if after != nil {
-			x = ops.Map(x, name, after)
-		}
-		if x.ProducerDType() != t {
-			x = ops.Cast(x, t, name)
-		}
-		return x
-	}
-}
-
-func abs(x tir.Expr) tir.Expr { return tir.NewSelect(tir.LT(x, of(x, 0)), tir.Negate(x), x) }
-
-func square(x tir.Expr) tir.Expr { return tir.Mul(x, x) }
-
-// inFloat applies a function of floats, to integers by way of float64.
-func inFloat(name string) func(tir.Expr) tir.Expr {
-	return func(x tir.Expr) tir.Expr {
-		if t := x.DType(); !tir.IsFloat(t) {
-			return tir.NewCast(t, tir.Intrin(name, tir.NewCast(tir.Float64, x)))
-		}
-		return tir.Intrin(name, x)
-	}
-}
-
 // ofIntegers makes a reduction of floats one of integers, too: they are computed in float64, and the result is cut.
 func ofIntegers(f reduceFunc) reduceFunc {
 	return func(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
@@ -98,8 +63,8 @@ func init() {
 	register(
 		reduction("reduce_sum", ops.Sum), reduction("reduce_mean", ofIntegers(ops.Mean)), reduction("reduce_prod", ops.Prod),
 		reduction("reduce_max", extreme(ops.Max, ops.Any)), reduction("reduce_min", extreme(ops.Min, ops.All)),
-		reduction("reduce_l1", mapped(abs, nil)), reduction("reduce_l2", mapped(square, inFloat("sqrt"))),
-		reduction("reduce_sum_square", mapped(square, nil)), reduction("reduce_log_sum", mapped(nil, inFloat("log"))),
+		reduction("reduce_l1", ops.L1), reduction("reduce_l2", ofIntegers(ops.L2)),
+		reduction("reduce_sum_square", ops.SumSquare), reduction("reduce_log_sum", ofIntegers(ops.LogSum)),
 		reduction("reduce_log_sum_exp", ofIntegers(ops.LogSumExp)),
 		argument("arg_max", ops.ArgMax, ops.ArgMaxLast),
 		argument("arg_min", ops.ArgMin, ops.ArgMinLast), with("hardmax", 1, 1, func(c *graph.Call) *te.Tensor {

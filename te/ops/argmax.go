@@ -30,13 +30,7 @@ func ArgMinLast(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor
 
 func argReduce(kind string, better tir.BinaryOp, x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 	last := kind == "argmaxlast" || kind == "argminlast"
-	if bad := check(name, -1, x); bad != nil {
-		return bad
-	}
-	if bad := numbers.of(name, x); bad != nil {
-		return bad
-	}
-	in, bad := axesOf(name, x, axes)
+	in, bad := numbers.reduced(name, x, axes)
 	if bad != nil {
 		return bad
 	}

@@ -121,6 +121,17 @@ func axesOf(name string, x *te.Tensor, axes []int) ([]bool, *te.Tensor) {
 	return in, nil
 }
 
+// reduced checks the operand of a reduction, whose elements must be in the class, and returns its axes as axesOf does.
+func (c class) reduced(name string, x *te.Tensor, axes []int) ([]bool, *te.Tensor) {
+	if bad := check(name, -1, x); bad != nil {
+		return nil, bad
+	}
+	if bad := c.of(name, x); bad != nil {
+		return nil, bad
+	}
+	return axesOf(name, x, axes)
+}
+
 func isOne(n tir.Expr) bool { return isConst(n, 1) }
 
 func isConst(n tir.Expr, v int64) bool {

@@ -155,13 +155,7 @@ func variance(kind string, x *te.Tensor, name string, axes []int, keepDims bool,
 	if math.IsNaN(correction) || math.IsInf(correction, 0) {
 		return failed(name, "the correction is %v: want a number", correction)
 	}
-	if bad := check(name, -1, x); bad != nil {
-		return bad
-	}
-	if bad := floats.of(name, x); bad != nil {
-		return bad
-	}
-	in, bad := axesOf(name, x, axes)
+	in, bad := floats.reduced(name, x, axes)
 	if bad != nil {
 		return bad
 	}

@@ -47,13 +47,7 @@ func Any(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 
 // Mean is the sum of the elements divided by their number; NaN for no elements.
 func Mean(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
-	if bad := check(name, -1, x); bad != nil {
-		return bad
-	}
-	if bad := floats.of(name, x); bad != nil {
-		return bad
-	}
-	in, bad := axesOf(name, x, axes)
+	in, bad := floats.reduced(name, x, axes)
 	if bad != nil {
 		return bad
 	}
@@ -104,13 +98,7 @@ func fold(c class, kind string, x *te.Tensor, name string, axes []int, keepDims 
 
 // wideFold makes the tensor of a reduction. Sums and products of 16-bit floats are float32.
 func wideFold(c class, kind string, x *te.Tensor, name string, axes []int, keepDims bool, r reduction) *te.Tensor {
-	if bad := check(name, -1, x); bad != nil {
-		return bad
-	}
-	if bad := c.of(name, x); bad != nil {
-		return bad
-	}
-	in, bad := axesOf(name, x, axes)
+	in, bad := c.reduced(name, x, axes)
 	if bad != nil {
 		return bad
 	}

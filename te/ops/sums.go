@@ -11,13 +11,7 @@ import (
 // summed is a function of the sum over axes of a function of the elements, in the type in which sums are computed.
 func summed(c class, x *te.Tensor, name string, axes []int, keepDims bool,
 	before, after func(tir.Expr) tir.Expr) *te.Tensor {
-	if bad := check(name, -1, x); bad != nil {
-		return bad
-	}
-	if bad := c.of(name, x); bad != nil {
-		return bad
-	}
-	in, bad := axesOf(name, x, axes)
+	in, bad := c.reduced(name, x, axes)
 	if bad != nil {
 		return bad
 	}
@@ -71,13 +65,7 @@ func LogSum(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
 // LogSumExp is the logarithm of the sum of exp(x), -inf for no elements; see Sum for axes and keepDims. The greatest
 // element is subtracted first, so that exp does not overflow.
 func LogSumExp(x *te.Tensor, name string, axes []int, keepDims bool) *te.Tensor {
-	if bad := check(name, -1, x); bad != nil {
-		return bad
-	}
-	if bad := floats.of(name, x); bad != nil {
-		return bad
-	}
-	in, bad := axesOf(name, x, axes)
+	in, bad := floats.reduced(name, x, axes)
 	if bad != nil {
 		return bad
 	}

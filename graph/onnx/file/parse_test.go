@@ -184,7 +184,7 @@ func TestParse_Corrupt(t *testing.T) {
 		{"a reference with a value", attribute(text(1, "a"), text(21, "r"), varint(3, 1)),
 			damaged + `the attribute refers to "r", but it also has int`},
 		{"the wrong wire type", attribute(text(1, "a"), text(3, "x")), damaged + "i: field 3 is bytes, want a varint"},
-		{"half a float", attribute(text(1, "a"), text(7, "123456")), damaged + "floats: 6 bytes are not a whole number"},
+		{"half a float", attribute(text(1, "a"), text(7, "123456")), damaged + "floats: 6 bytes are no multiple"},
 		{"half a varint", attribute(text(1, "a"), text(8, "\x01\xff")), damaged + "ints: a number cannot be read"},
 		{"fixed64 for ints", attribute(text(1, "a"), protowire.AppendFixed64(protowire.AppendTag(nil, 8,
 			protowire.Fixed64Type), 1)), "ints: field 8 is a fixed64, want a varint or packed numbers"},

@@ -200,7 +200,7 @@ func numbers[T any](f *field, name string, list *[]T, size int, convert func(uin
 			}
 		}
 	case len(f.bytes)%size != 0:
-		return f.fail(name, "%d bytes are not a whole number of elements of %d bytes", len(f.bytes), size)
+		return f.fail(name, "%d bytes are no multiple of the element size, %d bytes", len(f.bytes), size)
 	default:
 		count = len(f.bytes) / size
 	}

@@ -21,14 +21,16 @@ func parseLLVM(c *Config) error {
 	v, _ := c.Value("mattr")
 	attrs, _ := v.([]string)
 	triple := c.Text("mtriple")
-	more, err := resolveNative(c, "mcpu", triple)
-	if err != nil {
-		return err
-	}
-	if len(more) > 0 { // the target's own features take precedence
-		attrs = append(more, attrs...)
-		if err := c.Set("mattr", attrs); err != nil {
+	if c.Text("mcpu") == native && isHost(triple) {
+		cpu, more := cpufeatures.HostCPU()
+		if err := resolveNative(c, "mcpu", cpu); err != nil {
 			return err
+		}
+		if len(more) > 0 { // the target's own features take precedence
+			attrs = append(more, attrs...)
+			if err := c.Set("mattr", attrs); err != nil {
+				return err
+			}
 		}
 	}
 	cpu := c.Text("mcpu")
@@ -40,10 +42,12 @@ func parseLLVM(c *Config) error {
 
 // parseC determines the features of a CPU from its name alone.
 func parseC(c *Config) error {
-	for _, option := range []string{"march", "mcpu"} {
-		if _, err := resolveNative(c, option, ""); err != nil {
-			return err
-		}
+	if err := resolveNative(c, "march", cpufeatures.HostArch()); err != nil {
+		return err
+	}
+	cpu, _ := cpufeatures.HostCPU()
+	if err := resolveNative(c, "mcpu", cpu); err != nil {
+		return err
 	}
 	setArm(c, cpufeatures.Arm("", c.Text("mcpu"), nil))
 	return nil
@@ -62,28 +66,27 @@ func setArm(c *Config, features map[string]bool) {
 // native is the compilers' name for the machine on which they run.
 const native = "native"
 
+// isHost reports whether a triple is one of this machine's architecture; the compiler reports that others have no
+// native CPU. "" is this machine's.
+func isHost(triple string) bool {
+	want, err := cpufeatures.Parse(triple)
+	own, ownErr := cpufeatures.Parse(cpufeatures.HostTriple())
+	return triple == "" || err == nil && ownErr == nil && want.Arch == own.Arch
+}
+
 // resolveNative replaces "native" as the value of an option by the name of this machine's CPU, so that the target has
-// the same meaning everywhere. It returns the features that this CPU has in addition to those of that name. If the CPU
-// is not known, the option is not changed.
-func resolveNative(c *Config, option, triple string) (more []string, err error) {
-	if c.Text(option) != native {
-		return nil, nil
-	}
-	if triple != "" {
-		want, err := cpufeatures.Parse(triple)
-		own, ownErr := cpufeatures.Parse(cpufeatures.HostTriple())
-		if err != nil || ownErr != nil || want.Arch != own.Arch {
-			return nil, nil // the compiler reports that there is no such CPU
-		}
-	}
-	cpu, more := cpufeatures.HostCPU()
-	if cpu == "" {
+// the same meaning everywhere. If the CPU is not known, the option is not changed.
+func resolveNative(c *Config, option, own string) error {
+	switch {
+	case c.Text(option) != native:
+		return nil
+	case own == "":
 		c.Warn(`%s "native" is kept, since this machine's CPU is unknown: its features are assumed to be `+
 			`those of a generic one`, option)
-		return nil, nil
+		return nil
 	}
-	c.Warn(`%s "native" is %q on this machine: generated code may not run on other machines`, option, cpu)
-	return more, c.Set(option, cpu)
+	c.Warn(`%s "native" is %q on this machine: generated code may not run on other machines`, option, own)
+	return c.Set(option, own)
 }
 
 // warnOfFeatures warns about features that the tables of the architecture do not contain.

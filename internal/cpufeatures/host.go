@@ -30,9 +30,25 @@ func HostCPU() (cpu string, more []string) {
 	return h.cpu, slices.Clone(h.more)
 }
 
+// HostArch returns the name of this machine's instruction set, for options that take a name and no features, as GCC's
+// -march: the CPU that HostCPU names, or a level of x86-64 if the machine has wider vectors than that CPU.
+func HostArch() string { return host().arch() }
+
 type hostCPU struct {
 	cpu  string
 	more []string
+}
+
+func (h hostCPU) arch() string {
+	if slices.Contains(h.more, "+avx512vl") {
+		const level = "x86-64-v4"
+		set, _ := Features("x86_64-linux-gnu", level, nil)
+		own, _ := Features("x86_64-linux-gnu", h.cpu, h.more)
+		if !slices.ContainsFunc(x86Counted, func(name string) bool { return set.Has(name) && !own.Has(name) }) {
+			return level
+		}
+	}
+	return h.cpu
 }
 
 var host = sync.OnceValue(func() hostCPU {

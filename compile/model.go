@@ -122,7 +122,7 @@ func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, err
 	}
 	f = f.Clone()
 	o.begin("simplify %d nodes", len(f.Nodes))
-	simplify := passes.Options{}
+	simplify := passes.Options{Portable: len(targets) > 1}
 	if _, err := cc.Find(cc.C, ""); err == nil {
 		simplify.Evaluate = evaluate
 	}

@@ -151,7 +151,7 @@ func identity(p *tir.ProducerLoad, axes []*tir.IterVar) bool {
 		return false
 	}
 	for d, i := range p.Indices {
-		if i != tir.Expr(axes[d].Var) {
+		if n, ok := tir.IntValue(axes[d].Extent); i != tir.Expr(axes[d].Var) && (!ok || n != 1) {
 			return false
 		}
 	}

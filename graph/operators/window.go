@@ -42,6 +42,9 @@ func spatial(c *graph.Call) []tir.Expr {
 
 func windowOf(c *graph.Call, kernel []int) window {
 	sizes := spatial(c)
+	if kernel != nil {
+		sizes = sizes[:len(kernel)] // channels in blocks are behind
+	}
 	n := len(sizes)
 	w := window{kernel: kernel, strides: listAttr(c, "strides", n, 1), dilations: listAttr(c, "dilations", n, 1),
 		pads: listAttr(c, "pads", 2*n, 0)}
@@ -111,6 +114,17 @@ func conv(c *graph.Call) *te.Tensor {
 	return ops.Conv(c.In(0), c.In(1), c.Name, options...)
 }
 
+// blockedConv is a convolution of images in blocks, as ops.ConvBlocked describes it. A pass makes it.
+func blockedConv(c *graph.Call) *te.Tensor {
+	kernel := constShape(c, 1)[2:4]
+	if c.Rank(1) == 4 {
+		kernel = constShape(c, 1)[1:3]
+	}
+	w := windowOf(c, kernel)
+	return ops.ConvBlocked(c.In(0), c.In(1), c.Name, ops.Strides(w.strides...), ops.Dilations(w.dilations...),
+		ops.Pads(w.pads...), ops.Groups(c.Int("group")))
+}
+
 func convTranspose(c *graph.Call) *te.Tensor {
 	sizes := spatial(c)
 	n := len(sizes)
@@ -159,6 +173,7 @@ func pooling(c *graph.Call) ops.Windows {
 func init() {
 	register(
 		with("conv", 2, 3, conv, windowAttrs(integer("group", 1))...),
+		with("blocked_conv", 2, 2, blockedConv, windowAttrs(integer("group", 1))...),
 		with("conv_transpose", 2, 3, convTranspose, windowAttrs(integer("group", 1), integers("output_padding"),
 			integers("output_shape"))...),
 		with("average_pool", 1, 1, func(c *graph.Call) *te.Tensor {

@@ -20,6 +20,8 @@ type Options struct {
 	// Evaluate runs a function without parameters, and returns the data of its results, as graph.Const describes it. It
 	// is nil where no code can be run: constants are not computed then.
 	Evaluate func(ctx context.Context, f *graph.Function) ([][]byte, error)
+	// Portable says that code is also generated for other targets: layouts are those that all of them have.
+	Portable bool
 }
 
 // Pipeline lists the passes in the order in which Run runs them.
@@ -32,6 +34,7 @@ var Pipeline = []Pass{
 	{"attention", attention},
 	{"transposes", rules(moved...)},
 	{"affine", weights},
+	{"blocked", blocked},
 	{"constants", fold},
 	{"last", dead},
 }

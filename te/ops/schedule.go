@@ -7,8 +7,9 @@ import (
 	"tvmgo/target"
 	"tvmgo/te"
 	"tvmgo/te/schedule"
-	_ "tvmgo/te/schedule/cpu" // the default schedulers of CPUs
+	"tvmgo/te/schedule/cpu"
 	"tvmgo/te/schedule/gpu"
+	"tvmgo/tir"
 )
 
 // Operator describes the operator that made a tensor, for schedulers.
@@ -39,6 +40,15 @@ func RegisterSchedule(key, op string, s Scheduler) error { return schedule.Regis
 // scheduler is tried before the general one. You may extend the schedule afterwards.
 func Schedule(t *target.Target, outs ...*te.Tensor) (*te.Schedule, error) {
 	return schedule.For(t, outs...)
+}
+
+// ChannelBlock returns the number of channels of a block that ConvBlocked computes fastest: those of a vector of a CPU;
+// 0 for other targets, and for types without vectors.
+func ChannelBlock(t *target.Target, dtype tir.Type) int {
+	if t.DeviceType() != dlpack.CPU {
+		return 0
+	}
+	return cpu.Lanes(t, dtype)
 }
 
 // Config holds the parameters of the schedules for devices with threads: threads per block, elements per thread, tiles.

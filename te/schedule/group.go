@@ -162,7 +162,8 @@ func (f *flow) epilogueOf(st *te.Stage) *te.Stage {
 				bad[from] = true
 			default:
 				for d := range index {
-					if index[d] != at[d] || !arith.ProveEqual(t.ProducerShape()[d], st.Tensor().ProducerShape()[d]) {
+					n := t.ProducerShape()[d]
+					if index[d] != at[d] && !isConst(n, 1) || !arith.ProveEqual(n, st.Tensor().ProducerShape()[d]) {
 						bad[from] = true
 					}
 				}
@@ -177,6 +178,11 @@ func (f *flow) epilogueOf(st *te.Stage) *te.Stage {
 		return nil
 	}
 	return found
+}
+
+func isConst(e tir.Expr, n int64) bool {
+	c, ok := tir.IntValue(e)
+	return ok && c == n
 }
 
 // onlyReader reports whether st is the only stage that reads from, directly or through inlined stages.

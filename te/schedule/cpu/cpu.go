@@ -22,6 +22,9 @@ func init() {
 func scheduleFast(g *schedule.Group) bool { return scheduleFor(g, simdOf(g.Target)) }
 
 func scheduleFor(g *schedule.Group, v simd) bool {
+	if g.Op != nil && g.Op.Kind == "convblocked" {
+		return scheduleBlocked(g.Schedule, g.Result, g.Root, g.Parts(), v)
+	}
 	if scheduleContraction(g.Schedule, g.Result, g.Root, g.Parts(), v) {
 		return true
 	}

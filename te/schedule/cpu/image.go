@@ -71,7 +71,7 @@ func (m *image) read(to map[*tir.Var]tir.Expr) tir.Expr {
 }
 
 // schedule makes threads compute the image together with the padding that it is a copy of.
-func (m *image) schedule(s *te.Schedule, padding []*te.Tensor, t tiling) {
+func (m *image) schedule(s *te.Schedule, padding []*te.Tensor, parallel bool) {
 	st := s.Stage(m.tensor)
 	if st.IsPlaceholder() {
 		return
@@ -81,7 +81,7 @@ func (m *image) schedule(s *te.Schedule, padding []*te.Tensor, t tiling) {
 			s.Stage(p).ComputeInline()
 		}
 	}
-	if axes := st.Axes(); t.parallel && len(st.ReduceAxes()) == 0 && (m.own || len(padding) > 0) && len(axes) > 1 {
+	if axes := st.Axes(); parallel && len(st.ReduceAxes()) == 0 && (m.own || len(padding) > 0) && len(axes) > 1 {
 		st.Parallel(st.Fuse(axes[0], axes[1]))
 	}
 }

@@ -58,3 +58,6 @@ func (v simd) lanes(t tir.Type) int {
 	}
 	return v.bytes * 8 / int(t.Bits)
 }
+
+// Lanes returns the number of elements of a type in a vector of a CPU; 0 for types without vectors.
+func Lanes(t *target.Target, dtype tir.Type) int { return simdOf(t).lanes(dtype) }

@@ -179,11 +179,12 @@ func (b *blocked) sums(t tile, image *te.Tensor) *te.Tensor {
 	})
 }
 
-// scheduleSums keeps a tile in registers.
+// scheduleSums keeps a tile in registers. Each element of the image is used for all blocks before the next one, so that
+// the compiler needs only one register for it.
 func (b *blocked) scheduleSums(sums *te.Stage, v simd) {
 	axes := sums.Axes()
 	vector, lane := sums.Split(axes[6], v.lanes(sums.Tensor().ProducerDType()))
-	sums.Reorder(append(sums.ReduceAxes(), axes[4], axes[5], vector, lane)...)
+	sums.Reorder(append(sums.ReduceAxes(), axes[5], axes[4], vector, lane)...)
 	sums.Unroll(axes[4])
 	sums.Unroll(axes[5])
 	sums.Unroll(vector)

@@ -9,9 +9,6 @@ import (
 	"tvmgo/tir"
 )
 
-// mostPadded limits the channels that blocks add to an image or to filters: a quarter.
-const mostPadded = 4
-
 // blocked divides the channels of images between convolutions into blocks of a vector of the CPU, as ops.ConvBlocked
 // describes it: [batch, channel, height, width] becomes [batch, block, height, width, channel]. Images are converted
 // where another operator reads them. The last block is padded by channels whose filters are zero.
@@ -20,7 +17,8 @@ func blocked(ctx context.Context, f *graph.Function, t *target.Target, o Options
 	if o.Evaluate == nil || o.Portable || width == 0 {
 		return nil
 	}
-	b := blocking{width: width, images: map[*graph.Value]*graph.Value{}}
+	b := blocking{width: width, forms: map[*graph.Value]form{}, readers: map[*graph.Value][]*graph.Node{}}
+	b.read(f)
 	made := map[*graph.Value]bool{}
 	changed, err := f.Rewrite(func(g *graph.Function, n *graph.Node) ([]*graph.Value, error) {
 		if n.Op.Control != graph.Formula || n.Outputs[0] == nil || n.Outputs[0].DType != tir.Float32 {
@@ -40,17 +38,42 @@ func blocked(ctx context.Context, f *graph.Function, t *target.Target, o Options
 
 // blocking is the state of the pass.
 type blocking struct {
-	width  int64                         // of a block
-	images map[*graph.Value]*graph.Value // the blocked form of images
+	width   int64                          // of a block
+	forms   map[*graph.Value]form          // of images
+	readers map[*graph.Value][]*graph.Node // of values, before the pass
 }
 
-// fits reports whether a number of channels is divided into blocks without much padding.
-func (b *blocking) fits(channels int64) bool {
-	more := b.rounded(channels) - channels
-	return channels > 0 && more <= channels/mostPadded
+// form is the blocked form of an image. Its channels are divided into groups, and the last block of each is padded.
+type form struct {
+	v      *graph.Value
+	groups int64
 }
 
-func (b *blocking) rounded(channels int64) int64 { return (channels + b.width - 1) / b.width * b.width }
+func (b *blocking) read(f *graph.Function) {
+	for _, n := range f.Nodes {
+		for _, v := range n.Inputs {
+			b.readers[v] = append(b.readers[v], n)
+		}
+		for _, body := range n.Bodies {
+			b.read(body)
+		}
+	}
+}
+
+// rounded returns a number of channels with the padding of each group.
+func (b *blocking) rounded(channels, groups int64) int64 {
+	return (channels/groups + b.width - 1) / b.width * b.width * groups
+}
+
+// fits reports whether channels are divided into blocks without much padding: half of them, or in groups, for which
+// there is no other fast code, three times as many.
+func (b *blocking) fits(channels, groups int64) bool {
+	most := channels / 2
+	if groups > 1 {
+		most = channels * 3
+	}
+	return channels > 0 && channels%groups == 0 && b.rounded(channels, groups)-channels <= most
+}
 
 // image returns the sizes of an image; false if channels, height or width are not constant.
 func image(v *graph.Value) (sizes [3]int64, ok bool) {
@@ -71,27 +94,27 @@ func (b *blocking) node(e *edit) *graph.Value {
 	if !ok {
 		return nil
 	}
-	var out *graph.Value
+	out := form{groups: 1}
 	switch {
 	case e.is("conv"):
-		out = b.conv(e, size)
+		out = b.conv(e, size[0])
 	case e.is("max_pool", "average_pool", "lp_pool"):
 		out = b.pool(e)
 	case e.is("global_average_pool"):
-		if x := b.images[e.in(0)]; x != nil {
-			out = e.add("reduce_mean", nil, x, e.f.Ints("axes", 2, 3))
+		if x := b.forms[e.in(0)]; x.v != nil {
+			out = form{e.add("reduce_mean", nil, x.v, e.f.Ints("axes", 2, 3)), x.groups}
 		}
 	case e.is("concat"):
-		out = b.concat(e)
+		out.v = b.concat(e)
 	case e.is(perElement...):
 		out = b.mapped(e, size[0])
 	}
-	if out == nil {
+	if out.v == nil {
 		return nil
 	}
-	plain := e.unblocked(out, size, b.rounded(size[0]))
+	plain := b.plain(e, out, size)
 	if plain != nil {
-		b.images[plain] = out
+		b.forms[plain] = out
 	}
 	return plain
 }
@@ -102,56 +125,86 @@ var (
 	channelsFirst = graph.Attrs{"perm": []int64{0, 1, 4, 2, 3}}
 )
 
-// unblocked adds the conversion of a blocked image. 0 stands for the size of the batch, which need not be known.
-func (e *edit) unblocked(v *graph.Value, size [3]int64, padded int64) *graph.Value {
+// sized adds a reshape to sizes. The first one is kept if it is 0.
+func (e *edit) sized(v *graph.Value, sizes ...int64) *graph.Value {
+	return e.add("reshape", nil, v, e.f.Ints("shape", sizes...))
+}
+
+// plain adds the conversion of a blocked image to one of the sizes.
+func (b *blocking) plain(e *edit, x form, size [3]int64) *graph.Value {
+	v, padded := x.v, b.rounded(size[0], x.groups)
 	if size[1] != 1 || size[2] != 1 {
 		v = e.add("transpose", channelsFirst, v)
 	}
-	v = e.add("reshape", nil, v, e.f.Ints("shape", 0, padded, size[1], size[2]))
-	if padded != size[0] {
-		v = e.add("slice", nil, v, e.f.Ints("starts", 0), e.f.Ints("ends", size[0]), e.f.Ints("axes", 1))
+	if padded == size[0] {
+		return e.sized(v, 0, padded, size[1], size[2])
 	}
-	return v
+	v = e.sized(v, 0, x.groups, padded/x.groups, size[1], size[2])
+	v = e.add("slice", nil, v, e.f.Ints("starts", 0), e.f.Ints("ends", size[0]/x.groups), e.f.Ints("axes", 2))
+	return e.sized(v, 0, size[0], size[1], size[2])
 }
 
-// divided returns the blocked form of an image, which it adds if there is none; nil if its channels do not fit.
-func (b *blocking) divided(e *edit, v *graph.Value) *graph.Value {
+// divided returns a blocked form of an image, which it adds if there is none: one for groups, unless there is another.
+func (b *blocking) divided(e *edit, v *graph.Value, groups int64) form {
 	size, ok := image(v)
-	if x := b.images[v]; x != nil || !ok || !b.fits(size[0]) {
+	if x := b.forms[v]; x.v != nil || !ok || !b.fits(size[0], groups) {
 		return x
 	}
-	padded := b.rounded(size[0])
-	x := e.widened(v, 1, padded)
-	x = e.add("reshape", nil, x, e.f.Ints("shape", 0, padded/b.width, b.width, size[1], size[2]))
+	padded := b.rounded(size[0], groups)
+	x := b.widened(e, v, 1, groups)
 	if size[1] != 1 || size[2] != 1 {
-		x = e.add("transpose", channelsLast, x)
+		x = e.add("transpose", channelsLast, e.sized(x, 0, padded/b.width, b.width, size[1], size[2]))
 	} else {
-		x = e.add("reshape", nil, x, e.f.Ints("shape", 0, padded/b.width, 1, 1, b.width))
+		x = e.sized(x, 0, padded/b.width, 1, 1, b.width)
 	}
-	if x != nil {
-		b.images[v] = x
+	if x == nil {
+		return form{}
 	}
-	return x
+	b.forms[v] = form{x, groups}
+	return b.forms[v]
 }
 
-// widened pads a dimension with zeros to a size.
-func (e *edit) widened(v *graph.Value, axis int, size int64) *graph.Value {
+// like returns an image in the form of another one.
+func (b *blocking) like(e *edit, v *graph.Value, to form) *graph.Value {
+	x := b.forms[v]
+	if size, ok := image(v); x.v != nil && ok && b.rounded(size[0], x.groups) != b.rounded(size[0], to.groups) {
+		delete(b.forms, v)
+		defer func() { b.forms[v] = x }()
+	}
+	return b.divided(e, v, to.groups).v
+}
+
+// widened pads the channels of each group in a dimension with zeros.
+func (b *blocking) widened(e *edit, v *graph.Value, axis int, groups int64) *graph.Value {
+	if v == nil {
+		return nil
+	}
 	n, _ := tir.IntValue(v.Shape[axis])
-	if n == size {
+	padded := b.rounded(n, groups)
+	if n == padded {
 		return v
 	}
-	pads := make([]int64, 2*len(v.Shape))
-	pads[len(v.Shape)+axis] = size - n
-	return e.add("pad", nil, v, e.f.Ints("pads", pads...))
+	var parts, whole []int64
+	for d, size := range v.Shape {
+		known, _ := tir.IntValue(size) // 0 for a batch of unknown size
+		if d == axis {
+			parts, whole = append(parts, groups, n/groups), append(whole, padded)
+			continue
+		}
+		parts, whole = append(parts, known), append(whole, known)
+	}
+	pads := make([]int64, 2*len(parts))
+	pads[len(parts)+axis+1] = (padded - n) / groups
+	return e.sized(e.add("pad", nil, e.sized(v, parts...), e.f.Ints("pads", pads...)), whole...)
 }
 
 // conv returns the blocked form of a convolution with constant filters.
-func (b *blocking) conv(e *edit, size [3]int64) *graph.Value {
+func (b *blocking) conv(e *edit, filters int64) (out form) {
 	x, w, bias := e.in(0), e.in(1), e.in(2)
 	in, ok := image(x)
 	f, known := w.StaticShape()
-	if !ok || !known || w.DType != tir.Float32 || !e.constant(w) || !b.fits(size[0]) {
-		return nil
+	if !ok || !known || w.DType != tir.Float32 || !e.constant(w) {
+		return out
 	}
 	groups := e.n.Attr("group").(int64)
 	attrs := graph.Attrs{}
@@ -160,39 +213,74 @@ func (b *blocking) conv(e *edit, size [3]int64) *graph.Value {
 			attrs[name] = v
 		}
 	}
-	padded := b.rounded(size[0])
-	blocks := padded / b.width
-	w = e.widened(w, 0, padded)
-	image := b.images[x]
-	switch {
-	case groups == in[0] && groups == size[0] && f[1] == 1: // each channel has a filter of its own
-		image = b.divided(e, x)
-		w = e.add("transpose", graph.Attrs{"perm": []int64{0, 2, 3, 1}}, e.reshaped(w, blocks, b.width, f[2], f[3]))
-	case groups > 1 && (in[0]%(groups*b.width) != 0 || size[0]%(groups*b.width) != 0):
-		return nil
-	case groups == 1 && image == nil:
-		image = x
-		w = e.add("transpose", graph.Attrs{"perm": []int64{0, 2, 3, 4, 1}}, e.reshaped(w, blocks, b.width, f[1], f[2], f[3]))
-	default:
-		image = b.divided(e, x)
-		channels := b.rounded(f[1])
-		w = e.widened(w, 1, channels)
-		w = e.reshaped(w, blocks, b.width, channels/b.width, b.width, f[2], f[3])
-		w = e.add("transpose", graph.Attrs{"perm": []int64{0, 2, 4, 5, 3, 1}}, w)
-		attrs["group"] = groups
+	from := b.forms[x]
+	each := groups == in[0] && groups == filters && f[1] == 1 // each channel has a filter of its own
+	if each {
+		from = b.divided(e, x, b.wanted(e.n.Outputs[0], 0))
+		if out.groups = from.groups; from.v == nil {
+			return out
+		}
+		w = b.widened(e, w, 0, out.groups)
+		w = e.sized(w, b.rounded(filters, out.groups)/b.width, b.width, f[2], f[3])
+		w = e.add("transpose", graph.Attrs{"perm": []int64{0, 2, 3, 1}}, w)
+	} else {
+		out.groups = groups
+		if !b.fits(filters, groups) || groups > 1 && !b.fits(in[0], groups) {
+			return out
+		}
+		if groups > 1 {
+			from = form{b.like(e, x, out), groups}
+			attrs["group"] = groups
+		}
+		w = b.widened(e, w, 0, groups)
+		blocks := b.rounded(filters, groups) / b.width
+		if from.v == nil && groups == 1 {
+			from.v = x
+			w = e.add("transpose", graph.Attrs{"perm": []int64{0, 2, 3, 4, 1}}, e.sized(w, blocks, b.width, f[1], f[2], f[3]))
+		} else {
+			w = b.widened(e, w, 1, from.groups/groups)
+			w = e.sized(w, blocks, b.width, b.rounded(in[0], from.groups)/groups/b.width, b.width, f[2], f[3])
+			w = e.add("transpose", graph.Attrs{"perm": []int64{0, 2, 4, 5, 3, 1}}, w)
+		}
 	}
-	y := e.add("blocked_conv", attrs, image, w)
+	out.v = e.add("blocked_conv", attrs, from.v, w)
 	if bias != nil {
-		y = e.add("add", nil, y, e.reshaped(e.widened(bias, 0, padded), 1, blocks, 1, 1, b.width))
+		out.v = e.add("add", nil, out.v, b.vector(e, bias, out.groups))
 	}
-	return y
+	return out
+}
+
+// mostAhead limits how far wanted looks.
+const mostAhead = 8
+
+// wanted returns the number of groups of the convolution that an image is for, perhaps behind other operators.
+func (b *blocking) wanted(v *graph.Value, depth int) int64 {
+	for _, n := range b.readers[v] {
+		if named(n, "conv") {
+			if in, ok := image(v); ok && n.Inputs[0] == v && n.Attr("group") != in[0] {
+				return n.Attr("group").(int64)
+			}
+		}
+		if depth < mostAhead && (named(n, perElement...) || named(n, "conv")) {
+			if g := b.wanted(n.Outputs[0], depth+1); g > 1 {
+				return g
+			}
+		}
+	}
+	return 1
+}
+
+// vector returns a constant with an element for each channel in the shape of blocks.
+func (b *blocking) vector(e *edit, v *graph.Value, groups int64) *graph.Value {
+	n, _ := tir.IntValue(v.Shape[0])
+	return e.sized(b.widened(e, v, 0, groups), 1, b.rounded(n, groups)/b.width, 1, 1, b.width)
 }
 
 // pool returns the form of a pooling: that of an image with a third dimension, along which windows have one element.
-func (b *blocking) pool(e *edit) *graph.Value {
-	x := b.images[e.in(0)]
-	if x == nil || len(e.n.Outputs) > 1 && e.n.Outputs[1] != nil {
-		return nil
+func (b *blocking) pool(e *edit) (out form) {
+	x := b.forms[e.in(0)]
+	if x.v == nil || len(e.n.Outputs) > 1 && e.n.Outputs[1] != nil {
+		return out
 	}
 	changed := graph.Attrs{}
 	for _, name := range []string{"kernel_shape", "strides", "dilations"} {
@@ -203,7 +291,7 @@ func (b *blocking) pool(e *edit) *graph.Value {
 	if p, _ := e.n.Attr("pads").([]int64); len(p) == 4 {
 		changed["pads"] = []int64{p[0], p[1], 0, p[2], p[3], 0}
 	}
-	return e.add(e.n.Op.Name, with(e.n, changed), x)
+	return form{e.add(e.n.Op.Name, with(e.n, changed), x.v), x.groups}
 }
 
 // concat returns the form of a concatenation of channels.
@@ -212,19 +300,19 @@ func (b *blocking) concat(e *edit) *graph.Value {
 		return nil
 	}
 	var parts []*graph.Value
-	any := false
+	some := false
 	for _, v := range e.n.Inputs {
-		any = any || b.images[v] != nil
+		some = some || b.forms[v].v != nil
 		size, ok := image(v)
-		if !ok || size[0]%b.width != 0 {
+		if x := b.forms[v]; !ok || size[0]%b.width != 0 || x.v != nil && b.rounded(size[0], x.groups) != size[0] {
 			return nil
 		}
 	}
-	if !any {
+	if !some {
 		return nil
 	}
 	for _, v := range e.n.Inputs {
-		parts = append(parts, b.divided(e, v))
+		parts = append(parts, b.divided(e, v, 1).v)
 	}
 	return e.add("concat", graph.Attrs{"axis": int64(1)}, parts...)
 }
@@ -239,17 +327,14 @@ var bounded = []string{"relu", "leaky_relu", "prelu", "elu", "selu", "celu", "si
 
 // mapped returns the form of an elementwise operator of a blocked image. Its other operands are images, too, or
 // constants with one element for each channel or for all.
-func (b *blocking) mapped(e *edit, channels int64) *graph.Value {
-	padded := b.rounded(channels)
-	if padded != channels && !e.is(bounded...) {
-		return nil
-	}
-	any := false
+func (b *blocking) mapped(e *edit, channels int64) (out form) {
 	for _, v := range e.n.Inputs {
-		any = any || v != nil && b.images[v] != nil
+		if x := b.forms[v]; v != nil && x.v != nil {
+			out.groups = x.groups
+		}
 	}
-	if !any || !b.fits(channels) {
-		return nil
+	if out.groups == 0 || b.rounded(channels, out.groups) != channels && !e.is(bounded...) {
+		return out
 	}
 	in := make([]*graph.Value, len(e.n.Inputs))
 	for i, v := range e.n.Inputs {
@@ -258,24 +343,24 @@ func (b *blocking) mapped(e *edit, channels int64) *graph.Value {
 			in[i] = v
 			continue
 		case e.constant(v):
-			in[i] = b.perChannel(e, v, channels)
+			in[i] = b.perChannel(e, v, channels, out.groups)
 		case v.Replaces(e.n.Outputs[0]):
-			in[i] = b.divided(e, v)
+			in[i] = b.like(e, v, out)
 		}
 		if in[i] == nil {
-			return nil
+			return out
 		}
 	}
-	return e.add(e.n.Op.Name, e.n.Attrs, in...)
+	out.v = e.add(e.n.Op.Name, e.n.Attrs, in...)
+	return out
 }
 
 // perChannel returns a constant with one element for each channel in the shape of blocks; nil if it has another shape.
-func (b *blocking) perChannel(e *edit, v *graph.Value, channels int64) *graph.Value {
+func (b *blocking) perChannel(e *edit, v *graph.Value, channels, groups int64) *graph.Value {
 	shape, ok := v.StaticShape()
 	if !ok || len(shape) < 3 || len(shape) > 4 || shape[len(shape)-3] != channels || shape[len(shape)-1] != 1 ||
 		shape[len(shape)-2] != 1 || len(shape) == 4 && shape[0] != 1 {
 		return nil
 	}
-	padded := b.rounded(channels)
-	return e.reshaped(e.widened(e.reshaped(v, channels), 0, padded), 1, padded/b.width, 1, 1, b.width)
+	return b.vector(e, e.sized(v, channels), groups)
 }

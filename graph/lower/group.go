@@ -12,6 +12,7 @@ type stepKind int
 
 const (
 	apart     stepKind = iota // executed alone
+	view                      // a tensor that shares the memory of another one: computed only between steps that move elements
 	injective                 // each element of the result is a formula of elements
 	reduction                 // a reduction that reads its operands once, so that they may be computed where it reads them
 	anchored                  // has a schedule of its own; formulas of its results may follow
@@ -46,9 +47,14 @@ func fuse(steps []*step, results []*graph.Value) []*group {
 	for _, s := range steps {
 		g := &group{steps: []*step{s}, reads: s.reads, wants: s.wants, anchor: s.kind == anchored || s.kind == reduction}
 		if s.kind == injective || s.kind == reduction {
-			for _, v := range s.reads {
-				if p := by[v]; p != nil && uses[v] == 1 && joins(p, g, s, v) {
-					g.join(p, v)
+			for more := []*step{s}; len(more) > 0; more = more[1:] {
+				for _, v := range more[0].reads {
+					if p := by[v]; p != nil && uses[v] == 1 && joins(p, g, more[0], v) {
+						g.join(p, v)
+						if p.steps[0].kind == view {
+							more = append(more, p.steps[0])
+						}
+					}
 				}
 			}
 		}
@@ -69,6 +75,9 @@ func fuse(steps []*step, results []*graph.Value) []*group {
 // joins reports whether the group p, whose result v only step s of group g reads, may be computed with g.
 func joins(p, g *group, s *step, v *graph.Value) bool {
 	last := p.steps[len(p.steps)-1]
+	if last.kind == view {
+		return (s.kind == view || s.kind == injective && !s.same[v]) && len(g.steps) < mostSteps
+	}
 	if last.kind == apart || len(p.wants) != 1 || len(p.steps)+len(g.steps) > mostSteps {
 		return false
 	}
@@ -106,7 +115,13 @@ func (g *group) join(p *group, v *graph.Value) {
 
 // classify sets the kind of a step from its formulas.
 func (s *step) classify(d *dag, from map[*te.Tensor]*graph.Value) {
-	if s.node.Op.Apart || s.node.Op.View || len(s.wants) != 1 {
+	if s.node.Op.Apart || len(s.wants) != 1 {
+		return
+	}
+	if s.node.Op.View {
+		if len(s.reads) == 1 {
+			s.kind = view
+		}
 		return
 	}
 	s.kind = injective

@@ -64,6 +64,32 @@ func EachLoad(st *te.Stage, do func(*tir.ProducerLoad)) {
 	}
 }
 
+// EachRead calls f for the loads of a stage, also those by tensors that are computed inline. The indices are over the
+// axes of the stage.
+func EachRead(s *te.Schedule, st *te.Stage, f func(t *te.Tensor, at []tir.Expr)) {
+	var look func(st *te.Stage, to map[*tir.Var]tir.Expr)
+	look = func(st *te.Stage, to map[*tir.Var]tir.Expr) {
+		EachLoad(st, func(l *tir.ProducerLoad) {
+			t := l.Producer.(*te.Tensor)
+			at := make([]tir.Expr, len(l.Indices))
+			for d, x := range l.Indices {
+				at[d] = tir.Substitute(x, to)
+			}
+			from := s.Stage(t)
+			if !from.IsInlined() {
+				f(t, at)
+				return
+			}
+			inner := map[*tir.Var]tir.Expr{}
+			for d, a := range from.Axes() {
+				inner[a.Var] = at[d]
+			}
+			look(from, inner)
+		})
+	}
+	look(st, nil)
+}
+
 // A formula with at most this many nodes is recomputed wherever it is read. A formula that is read once may be larger.
 const smallFormula = 24
 

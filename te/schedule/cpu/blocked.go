@@ -129,7 +129,7 @@ func scheduleBlocked(s *te.Schedule, result, root *te.Tensor, parts []*te.Tensor
 	}
 	b.scheduleSums(s.Stage(sums), v)
 	im := &image{tensor: read, own: read != b.image.Producer}
-	im.schedule(s, parts, much)
+	im.schedule(s, parts, much, v.lanes(result.ProducerDType()))
 	return s.Err() == nil
 }
 

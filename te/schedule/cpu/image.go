@@ -71,7 +71,7 @@ func (m *image) read(to map[*tir.Var]tir.Expr) tir.Expr {
 }
 
 // schedule makes threads compute the image together with the padding that it is a copy of.
-func (m *image) schedule(s *te.Schedule, padding []*te.Tensor, parallel bool) {
+func (m *image) schedule(s *te.Schedule, padding []*te.Tensor, parallel bool, lanes int) {
 	st := s.Stage(m.tensor)
 	if st.IsPlaceholder() {
 		return
@@ -81,7 +81,13 @@ func (m *image) schedule(s *te.Schedule, padding []*te.Tensor, parallel bool) {
 			s.Stage(p).ComputeInline()
 		}
 	}
-	if axes := st.Axes(); parallel && len(st.ReduceAxes()) == 0 && (m.own || len(padding) > 0) && len(axes) > 1 {
+	axes := st.Axes()
+	if last := axes[len(axes)-1]; len(st.ReduceAxes()) == 0 && lanes > 0 && sizeOf(last)%int64(lanes) == 0 &&
+		len(axes) == 5 {
+		_, lane := st.Split(last, lanes) // of the channels in blocks, which are not padded
+		st.Vectorize(lane)
+	}
+	if parallel && len(st.ReduceAxes()) == 0 && (m.own || len(padding) > 0) && len(axes) > 1 {
 		st.Parallel(st.Fuse(axes[0], axes[1]))
 	}
 }

@@ -117,7 +117,7 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 	c.scheduleRoot(s.Stage(root), s.Stage(sums), at, t)
 	c.scheduleSums(s.Stage(sums), t)
 	if c.image != nil {
-		c.image.schedule(s, parts, t.parallel)
+		c.image.schedule(s, parts, t.parallel, 0)
 	} else {
 		schedulePanels(s.Stage(left), c.left, c.row, c.reduce, t)
 	}

@@ -18,26 +18,7 @@ type access struct {
 // accesses returns the loads of a stage.
 func accesses(s *te.Schedule, st *te.Stage) []access {
 	var all []access
-	var look func(st *te.Stage, to map[*tir.Var]tir.Expr)
-	look = func(st *te.Stage, to map[*tir.Var]tir.Expr) {
-		schedule.EachLoad(st, func(l *tir.ProducerLoad) {
-			t := l.Producer.(*te.Tensor)
-			at := make([]tir.Expr, len(l.Indices))
-			for d, x := range l.Indices {
-				at[d] = tir.Substitute(x, to)
-			}
-			if from := s.Stage(t); from.IsInlined() {
-				inner := map[*tir.Var]tir.Expr{}
-				for d, a := range from.Axes() {
-					inner[a.Var] = at[d]
-				}
-				look(from, inner)
-				return
-			}
-			all = append(all, access{t, at})
-		})
-	}
-	look(st, nil)
+	schedule.EachRead(s, st, func(t *te.Tensor, at []tir.Expr) { all = append(all, access{t, at}) })
 	return all
 }
 

@@ -116,9 +116,14 @@ func conv(c *graph.Call) *te.Tensor {
 
 // blockedConv is a convolution of images in blocks, as ops.ConvBlocked describes it. A pass makes it.
 func blockedConv(c *graph.Call) *te.Tensor {
-	kernel := constShape(c, 1)[2:4]
-	if c.Rank(1) == 4 {
-		kernel = constShape(c, 1)[1:3]
+	if c.Rank(0) < 4 || c.Rank(1) < 4 {
+		c.Fail("the operands have %d and %d dimensions: want 4 or more", c.Rank(0), c.Rank(1))
+	}
+	kernel := constShape(c, 1)
+	if len(kernel) == 4 {
+		kernel = kernel[1:3]
+	} else {
+		kernel = kernel[2:4]
 	}
 	w := windowOf(c, kernel)
 	return ops.ConvBlocked(c.In(0), c.In(1), c.Name, ops.Strides(w.strides...), ops.Dilations(w.dilations...),

@@ -130,7 +130,9 @@ func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, err
 		return nil, err
 	}
 	o.begin("schedule %d nodes", len(f.Nodes))
-	p, err := lower.Model(targets, f)
+	p, err := lower.ModelWith(lower.Options{Evaluate: func(f *graph.Function) ([][]byte, error) {
+		return evaluate(ctx, f)
+	}}, targets, f)
 	if err != nil {
 		return nil, err
 	}

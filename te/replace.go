@@ -96,7 +96,7 @@ func (s *Schedule) steps(st *Stage, by *Tensor) (fresh []*operation, ok bool) {
 	return fresh, ok
 }
 
-// prune removes the stages that no output depends on. Arguments stay.
+// prune removes the stages that no output depends on. Arguments stay, except for constants.
 func (s *Schedule) prune() {
 	needed := map[*Stage]bool{}
 	var visit func(*Stage)
@@ -113,7 +113,7 @@ func (s *Schedule) prune() {
 		visit(st)
 	}
 	s.stages = slices.DeleteFunc(s.stages, func(st *Stage) bool {
-		gone := !needed[st] && st.op.kind != opPlaceholder
+		gone := !needed[st] && (st.op.kind != opPlaceholder || st.op.constant)
 		if gone {
 			delete(s.of, st.op)
 		}

@@ -131,6 +131,17 @@ func readsOf(bodies []tir.Expr) []*Tensor {
 	return all
 }
 
+// Constants returns the tensors that were made by Const or Prepare and are arguments of the scheduled function.
+func (s *Schedule) Constants() []*Tensor {
+	var all []*Tensor
+	for _, st := range s.stages {
+		if st.op.constant {
+			all = append(all, st.op.tensors...)
+		}
+	}
+	return all
+}
+
 // Err returns the first error of a primitive, or nil.
 func (s *Schedule) Err() error { return s.err }
 

@@ -27,8 +27,13 @@ type operation struct {
 	extern  func(ins, outs []*tir.Buffer) tir.Stmt
 	scan    *scanParts // opScan only
 	state   bool       // opPlaceholder: it stands for the result of a scan
-	notes   map[string]any
-	err     error
+
+	constant bool    // opPlaceholder: its elements are the same in each call
+	data     []byte  // opPlaceholder: of a constant
+	prepares *Tensor // opPlaceholder: what it stands for
+
+	notes map[string]any
+	err   error
 }
 
 type opKind uint8

@@ -8,6 +8,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/target"
+	"tvmgo/te"
 	"tvmgo/tir"
 )
 
@@ -20,8 +21,21 @@ type Program struct {
 	Code   *vmcode.Executable // calls the functions by their names
 }
 
-// Model lowers the functions of a model for one or several targets. The data of constants is shared with the graph.
+// Options say what lowering needs of the program around it.
+type Options struct {
+	// Evaluate runs a function without parameters, and returns the data of its results, as graph.Const describes it. It
+	// prepares constants in the form that kernels read, such as the panels of a matrix product. If it is nil, or there
+	// are several targets, kernels read constants as they are.
+	Evaluate func(f *graph.Function) ([][]byte, error)
+}
+
+// Model lowers the functions of a model for one or several targets, as ModelWith does without options.
 func Model(targets []*target.Target, functions ...*graph.Function) (*Program, error) {
+	return ModelWith(Options{}, targets, functions...)
+}
+
+// ModelWith lowers the functions of a model for one or several targets. The data of constants is shared with the graph.
+func ModelWith(o Options, targets []*target.Target, functions ...*graph.Function) (*Program, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("lower: there is no target: give one, such as target.New(\"c\")")
 	}
@@ -31,7 +45,9 @@ func Model(targets []*target.Target, functions ...*graph.Function) (*Program, er
 	}
 	l := &lowering{targets: targets, host: host, code: &vmcode.Executable{Form: vmcode.Form{Version: 1}},
 		callees: map[string]int{}, constants: map[string]int{}, tensors: map[*graph.Const]int{},
-		kernels: map[string]string{}, names: map[string]bool{}}
+		kernels: map[string]string{}, names: map[string]bool{}, prepares: o.Evaluate != nil && len(targets) == 1,
+		prepared: map[string]int{}, preparations: graph.NewFunction("prepared"),
+		consts: map[*te.Tensor]*graph.Value{}}
 	for range targets {
 		l.modules = append(l.modules, &tir.IRModule{})
 	}
@@ -49,6 +65,9 @@ func Model(targets []*target.Target, functions ...*graph.Function) (*Program, er
 		if err := l.function(f); err != nil {
 			return nil, err
 		}
+	}
+	if err := l.prepare(o); err != nil {
+		return nil, fmt.Errorf("lower: prepare constants: %w", err)
 	}
 	if err := l.code.Check(); err != nil {
 		return nil, fmt.Errorf("lower: %w", err)
@@ -72,6 +91,12 @@ type lowering struct {
 	tensors   map[*graph.Const]int
 	kernels   map[string]string // name of a kernel by its structure
 	names     map[string]bool   // of functions
+
+	prepares     bool            // whether kernels may read constants in another form
+	prepared     map[string]int  // index of a prepared constant by what computes it
+	preparations *graph.Function // computes the prepared constants
+	places       []int           // of its results
+	consts       map[*te.Tensor]*graph.Value
 }
 
 // callee returns the index of a packed function.

@@ -136,7 +136,7 @@ func (f *function) kernel(g *group) error {
 			tensors[v] = t
 			continue
 		}
-		tensors[v] = te.Placeholder(v.Shape, v.DType, fmt.Sprintf("p%d", len(reads)))
+		tensors[v] = f.reading(v, fmt.Sprintf("p%d", len(reads)))
 		reads, values = append(reads, tensors[v]), append(values, v)
 	}
 	var name []string
@@ -196,6 +196,20 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 			outs[i] = te.Compute(t.ProducerShape(), "copied", func(i ...tir.Expr) tir.Expr { return t.At(i...) })
 		}
 	}
+	var schedules []*te.Schedule
+	for _, t := range f.targets {
+		s, err := ops.Schedule(t, outs...)
+		if err != nil {
+			return err
+		}
+		schedules = append(schedules, s)
+	}
+	if f.prepares {
+		var err error
+		if reads, args, err = f.constantsOf(schedules[0], reads, args); err != nil {
+			return err
+		}
+	}
 	var params []any
 	d := dag{seen: map[*te.Tensor]bool{}}
 	for _, t := range outs {
@@ -218,11 +232,7 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 		}
 	}
 	var fns []*tir.PrimFunc
-	for _, t := range f.targets {
-		s, err := ops.Schedule(t, outs...)
-		if err != nil {
-			return err
-		}
+	for _, s := range schedules {
 		m, err := te.Lower(s, params, kernelName(name))
 		if err != nil {
 			return err

@@ -26,7 +26,7 @@ const (
 )
 
 // tile chooses the tiling of a contraction; false if it would not help: for tiny contractions, and for those with a
-// single row or column.
+// single row or column, unless the columns are constant.
 func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	t.lanes = v.lanes(c.typ)
 	m, n, k, b := sizeOf(c.row), sizeOf(c.col), int64(1), int64(1)
@@ -36,12 +36,19 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	for _, a := range c.batch {
 		b = times(b, sizeOf(a))
 	}
-	if t.lanes == 0 || m < 2 || k < 2 || b < 1 || n < int64(max(2, t.lanes/2)) || times(times(m, n), k) < packFrom {
+	rows := int64(2)
+	if constantFormula(c.right) { // its panels are there: reading them in order is worth it for a vector, too
+		rows = 1
+	}
+	if t.lanes == 0 || m < rows || k < 2 || b < 1 || n < int64(max(2, t.lanes/2)) || times(times(m, n), k) < packFrom {
 		return t, false
 	}
 	vectors := int64(2)
-	if n <= int64(t.lanes) {
+	switch {
+	case n <= int64(t.lanes):
 		vectors = 1
+	case m == 1: // enough sums that do not wait for each other
+		vectors = max(2, min(8, n/int64(t.lanes)))
 	}
 	most := (int64(v.registers) - 2 - vectors) / vectors
 	t.rows, t.cols = rowsOf(m, min(most, 14), vectors), vectors*int64(t.lanes)
@@ -50,6 +57,19 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	t.nChunk = ceilDiv(t.nTiles, min(t.nTiles, 4))
 	t.parallel = times(times(times(m, n), k), b) >= spread
 	return t, true
+}
+
+// constantFormula reports whether a formula reads constants alone.
+func constantFormula(e tir.Expr) bool {
+	reads, others := false, false
+	tir.Walk(e, func(n any) bool {
+		if l, ok := n.(*tir.ProducerLoad); ok {
+			reads = true
+			others = others || l.Producer.(*te.Tensor).Data() == nil
+		}
+		return true
+	})
+	return reads && !others
 }
 
 // rowsOf returns the tile height that wastes the least of the last tile.
@@ -98,9 +118,9 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 	}
 	var left *te.Tensor
 	if c.image == nil {
-		left = c.panels("left", c.left, c.row, t.mTiles, t.rows)
+		left = te.Prepare(c.panels("left", c.left, c.row, t.mTiles, t.rows))
 	}
-	right := c.panels("right", c.right, c.col, t.nTiles, t.cols)
+	right := te.Prepare(c.panels("right", c.right, c.col, t.nTiles, t.cols))
 	sums := c.sums(t, left, right)
 	at := c.position(s.Stage(result).Axes())
 	s.Replace(result, te.Compute(result.ProducerShape(), result.ProducerName()+".unpacked", func(i ...tir.Expr) tir.Expr {
@@ -288,6 +308,9 @@ const blockOfLines = 16
 // schedulePanels copies an operand. If consecutive values of the reduction are adjacent in memory, it reads cache line
 // by cache line.
 func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []*tir.IterVar, t tiling) {
+	if st.IsPlaceholder() { // prepared before the call
+		return
+	}
 	axes := st.Axes()
 	last := axes[len(axes)-1]
 	inner := axes[len(axes)-2] // the innermost reduction axis

@@ -105,6 +105,9 @@ func ForWith(t *target.Target, config any, outs ...*te.Tensor) (*te.Schedule, er
 	keys := scheduleKeys(t)
 	for _, g := range Groups(s, outs) {
 		if s.Stage(g.Root).IsInlined() { // by the scheduler of a reader
+			g.Root = g.Result
+		}
+		if s.Stage(g.Root).IsInlined() {
 			continue
 		}
 		g.Target, g.Config = t, config

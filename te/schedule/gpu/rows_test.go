@@ -33,7 +33,14 @@ var rowOperators = map[string]func(x, g *te.Tensor, axis int) *te.Tensor{
 		return ops.Relu(ops.Softmax(masked, "y", axis), "r")
 	},
 	"softmax of gelu": func(x, _ *te.Tensor, axis int) *te.Tensor { return ops.Softmax(ops.Gelu(x, "g"), "y", axis) },
-	"layernorm":       func(x, g *te.Tensor, _ int) *te.Tensor { return ops.LayerNorm(x, g, g, "y", 1, 1e-3) },
+	"softmax of gelu of sums": func(x, g *te.Tensor, axis int) *te.Tensor { // gelu follows the sums, and precedes softmax
+		k := te.ReduceAxis(tir.I32(0), g.ProducerShape()[0], "k")
+		sums := te.Compute(x.ProducerShape(), "sums", func(i ...tir.Expr) tir.Expr {
+			return te.Sum(tir.Mul(x.At(i...), g.At(k.Var)), k)
+		})
+		return ops.Softmax(ops.Gelu(sums, "g"), "y", axis)
+	},
+	"layernorm": func(x, g *te.Tensor, _ int) *te.Tensor { return ops.LayerNorm(x, g, g, "y", 1, 1e-3) },
 	"layernorm of a sum": func(x, g *te.Tensor, _ int) *te.Tensor {
 		return ops.Silu(ops.LayerNorm(ops.Add(x, ops.Add(x, g, "b"), "a"), g, nil, "y", 1, 1e-3), "s")
 	},

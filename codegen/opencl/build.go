@@ -18,7 +18,7 @@ func Build(m *tir.IRModule, t *target.Target) (*runtime.Module, error) {
 	return codegen.BuildKernels(kind, m, func(module *blob.DeviceModule) error {
 		e := New()
 		if onCPU(t) {
-			e.Hooks.Vectors = cpuVectors{}
+			e.Hooks.Vectors, e.Hooks.Snippet = cpuVectors{}, cpuSnippet
 		}
 		text, err := e.Emit(m, t)
 		module.Format, module.Data = "cl", []byte(text)

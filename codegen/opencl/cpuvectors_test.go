@@ -1,6 +1,7 @@
 package opencl_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -112,4 +113,58 @@ func either(a: handle, b: handle) {
 	out := make([]byte, 8)
 	require.NoError(t, y.CopyToBytes(out))
 	require.Equal(t, []byte{0, 1, 1, 0, 1, 1, 0, 1}, out)
+}
+
+// On a CPU, conversions between float16 and float32 are C's, and exact: for all numbers of float16, those of float32
+// halfway between them, and the neighbours of these.
+func TestCPUFloat16(t *testing.T) {
+	dev := dlpack.Device{Type: dlpack.OpenCL}
+	if !runtime.DeviceExists(dev) {
+		gputest.Missing(t, dlpack.OpenCL, "there is no device")
+	}
+	m := must.Get(text.Parse(`
+func halves(a: handle, b: handle, c: handle, d: handle) {
+  buffer A: float32[458752], param a
+  buffer B: float16[458752], param b
+  buffer C: float16[458752], param c
+  buffer D: float32[458752], param d
+  thread block in range(1792), thread "blockIdx.x" {
+    thread t in range(256), thread "threadIdx.x" {
+      B[block * 256 + t] = cast(float16, A[block * 256 + t])
+      D[block * 256 + t] = cast(float32, C[block * 256 + t])
+    }
+  }
+}
+`))(t)
+	var a, d []float32
+	var b, c []dlpack.Float16Bits
+	for i := range 1 << 16 {
+		half := dlpack.Float16Bits(i)
+		x := half.Float32()
+		middle := (x + dlpack.Float16Bits(i^1).Float32()) / 2
+		for _, y := range []float32{x, math.Nextafter32(x, 0), math.Nextafter32(x, 1e38), middle,
+			math.Nextafter32(middle, 0), math.Nextafter32(middle, 1e38), x * 1e5} {
+			a, b = append(a, y), append(b, dlpack.Float16Of(float64(y)))
+			c, d = append(c, half), append(d, x)
+		}
+	}
+	lib := must.Get(codegen.Build(m, must.Get(runtime.DetectTarget(dev))(t)))(t)
+	defer lib.Close()
+	require.NotContains(t, openCLText(t, lib), "vload_half")
+	empty := func(dt dlpack.DataType) *runtime.Tensor {
+		return must.Open(runtime.NewTensor(dt, []int64{int64(len(a))}, dev))(t)
+	}
+	x, y, z, w := empty(dlpack.Float32), empty(dlpack.Float16), empty(dlpack.Float16), empty(dlpack.Float32)
+	require.NoError(t, runtime.CopyFrom(x, a))
+	require.NoError(t, runtime.CopyFrom(z, c))
+	must.Get(gputest.Function(t, lib, "halves").Call(x, y, z, w))(t)
+	halves, floats := must.Get(runtime.ToSlice[dlpack.Float16Bits](y))(t), must.Get(runtime.ToSlice[float32](w))(t)
+	for i := range a {
+		if x, y := halves[i].Float32(), b[i].Float32(); halves[i] != b[i] && (x == x || y == y) {
+			require.Failf(t, "wrong float16", "of %g: %v, want %v", a[i], halves[i], b[i])
+		}
+		if floats[i] != d[i] && (floats[i] == floats[i] || d[i] == d[i]) {
+			require.Failf(t, "wrong float32", "of %v: %g, want %g", c[i], floats[i], d[i])
+		}
+	}
 }

@@ -124,6 +124,7 @@ func head(m *tir.IRModule, t *target.Target) string {
 	b.WriteString("#define INT64_C(x) x##L\n#define UINT64_C(x) x##UL\n#define INT32_MIN INT_MIN\n#define INT64_MIN " +
 		"LONG_MIN\n")
 	if onCPU(t) {
+		b.WriteString("#define uint16_t ushort\n#define int32_t int\n#define uint32_t uint\n") // cpuSnippet
 		b.WriteString(accessFunctions(m))
 	}
 	return b.String()
@@ -189,6 +190,15 @@ func intrinsic(call *tir.Call, args []string) (string, error) {
 func snippet(name string) (string, bool) {
 	code, ok := snippets[name]
 	return code, ok
+}
+
+// cpuSnippet is snippet for targets that run kernels on a CPU. PoCL's vload_half and vstore_half have branches, and take
+// long to compile: C's conversions have none.
+func cpuSnippet(name string) (string, bool) {
+	if name == "float16" {
+		return "", false
+	}
+	return snippet(name)
 }
 
 // A float64 or an integer is first rounded to odd: an inexact float gets an odd last bit. Then a second rounding gives

@@ -31,6 +31,15 @@ func (a access) offset() tir.Expr {
 	return at
 }
 
+// elements returns the number of elements of the tensor; -1: unknown.
+func (a access) elements() int64 {
+	n := int64(1)
+	for _, size := range a.tensor.ProducerShape() {
+		product(&n, size)
+	}
+	return n
+}
+
 // long converts an index to int64. Sums, products and quotients are converted by their operands, so that offsets can be
 // compared.
 func long(e tir.Expr) tir.Expr {

@@ -174,7 +174,11 @@ func (e *Elementwise) lanes(s *te.Schedule, st *te.Stage, reduction *te.Tensor) 
 		}
 	}
 	widest, flat := int(st.Tensor().ProducerDType().Bits), len(reads) == 0
+	least := int64(maxLanes) // elements of a tensor that is read by vectors: longer ones would never be within it
 	for _, a := range reads {
+		if n := a.elements(); n >= 0 && a.along(last) == contiguous {
+			least = min(least, n)
+		}
 		switch {
 		case a.tensor == reduction:
 			continue
@@ -186,6 +190,9 @@ func (e *Elementwise) lanes(s *te.Schedule, st *te.Stage, reduction *te.Tensor) 
 		widest = max(widest, int(a.tensor.ProducerDType().Bits))
 	}
 	n := max(1, min(maxLanes, e.VectorBytes*8/max(8, widest)))
+	for int64(n) > max(1, least) {
+		n /= 2
+	}
 	size, known := last.Extent.(*tir.IntImm)
 	if !flat || reduction != nil {
 		if !known {

@@ -65,8 +65,12 @@ func TestElementwise_Vectors(t *testing.T) {
 		"int8":           {array(tir.Int8, 1024, 1024), relu, 16, 16},
 		"odd size":       {array(tir.Float32, 1001, 1003), relu, 4, 16},
 		"variable sizes": {symbolic("n", "m"), relu, 4, 16},
-		"few elements":   {array(tir.Float32, 300), relu, 1, 1},
-		"no dimensions":  {array(tir.Float32), relu, 1, 1},
+		"variable part of 3 elements": {array(tir.Float32, 3), func(x *te.Tensor) *te.Tensor {
+			n := tir.NewVar("n", tir.Int32)
+			return te.Compute([]tir.Expr{n}, "y", func(i ...tir.Expr) tir.Expr { return x.At(i...) })
+		}, 2, 2},
+		"few elements":  {array(tir.Float32, 300), relu, 1, 1},
+		"no dimensions": {array(tir.Float32), relu, 1, 1},
 		"to a wider type": {array(tir.Int8, 1024, 1024), func(x *te.Tensor) *te.Tensor {
 			return ops.Cast(x, tir.Float32, "y")
 		}, 4, 16},

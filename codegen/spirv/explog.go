@@ -30,13 +30,22 @@ func (c *calc) widths(narrow, wide float64) float64 {
 
 // reduced returns n and r for which x = n · log 2 + r, with |r| at most half of log 2.
 func (c *calc) reduced(x id) (n, r id) {
+	n, high, low := c.reducedParts(x)
+	return n, c.sub(high, low)
+}
+
+// reducedParts is reduced, with r = high - low; low is small.
+func (c *calc) reducedParts(x id) (n, high, low id) {
 	n = c.near(c.mul(x, c.k(math.Log2E)))
-	high, low := c.ln2()
-	return n, c.sub(c.sub(x, c.mul(n, high)), c.mul(n, low))
+	high, low = c.ln2()
+	return n, c.sub(x, c.mul(n, high)), c.mul(n, low)
 }
 
 // smallExpm1 is exp(r) - 1 for |r| at most half of log 2.
-func (c *calc) smallExpm1(r id) id {
+func (c *calc) smallExpm1(r id) id { return c.add(r, c.expTail(r)) }
+
+// expTail is exp(r) - 1 - r for |r| at most half of log 2.
+func (c *calc) expTail(r id) id {
 	factorial := func(n int) float64 { // 1/(n+2)!
 		f := 1.0
 		for i := 2; i <= n+2; i++ {
@@ -44,7 +53,7 @@ func (c *calc) smallExpm1(r id) id {
 		}
 		return 1 / f
 	}
-	return c.add(r, c.mul(c.mul(r, r), c.poly(r, c.series(6, 12, factorial)...)))
+	return c.mul(c.mul(r, r), c.poly(r, c.series(6, 12, factorial)...))
 }
 
 // exp is e^x · 2^extra.
@@ -56,6 +65,15 @@ func (c *calc) exp(x id, extra int64) id {
 		whole = c.int(spv.OpIAdd, whole, c.n(extra))
 	}
 	return c.scale(c.add(c.k(1), c.smallExpm1(r)), whole)
+}
+
+// expOf is e^(x+more) for a small part more, rounded almost exactly: a result that is a float is exact.
+func (c *calc) expOf(x, more id) id {
+	x = c.clamped(x, c.widths(-105, -746), c.widths(90, 711))
+	n, high, low := c.reducedParts(x)
+	r, lost := c.twoSum(high, c.sub(more, low))
+	sum, err := c.twoSum(c.k(1), r)
+	return c.scale(c.add(sum, c.add(err, c.add(lost, c.expTail(r)))), c.toInt(n))
 }
 
 // exp2 and exp10 are the exponentials of these bases.
@@ -149,7 +167,8 @@ func (c *calc) log1p(x id) id {
 	return c.pick(c.eq(x, c.k(0)), x, r) // with its sign
 }
 
-// pow is x^y, from a logarithm of twice as many bits.
+// pow is x^y, from a logarithm of twice as many bits. A result that is a float is exact, such as 3^6, because integers
+// are converted from it.
 func (c *calc) pow(x, y id) id {
 	one, zero := c.k(1), c.k(0)
 	size := c.abs(x)
@@ -169,8 +188,7 @@ func (c *calc) pow(x, y id) id {
 	by := c.clamped(y, -limit, limit)
 	product, more := c.twoProduct(by, sum)
 	more = c.add(more, c.mul(by, err))
-	r := c.exp(product, 0)
-	r = c.pick(c.lt(c.abs(product), c.k(c.widths(88, 709))), c.add(r, c.mul(r, more)), r)
+	r := c.expOf(product, c.pick(c.lt(c.abs(product), c.k(c.widths(105, 746))), more, zero))
 	// the special cases
 	up := c.lt(zero, y)
 	extreme := c.pick(up, zero, c.inf())

@@ -152,3 +152,37 @@ func f(a: handle, b: handle, c: handle) {
 		}
 	}
 }
+
+// Powers that are floats are exact: those of integers, and square roots. Integers are converted from them.
+func TestMath_ExactPowers(t *testing.T) {
+	need(t)
+	for typ, most := range map[tir.Type]float64{tir.Float32: 1 << 24, tir.Float64: 1 << 53} {
+		var first, second, want []float64
+		for base := 2.0; base < 1000; base++ {
+			first, second, want = append(first, base*base), append(second, 0.5), append(want, base)
+			for exponent, all := 1.0, base; all <= most; exponent, all = exponent+1, all*base {
+				first, second, want = append(first, base), append(second, exponent), append(want, all)
+			}
+		}
+		n := int64(len(first))
+		lib := harness.Library(t, gpuprograms.Parsed(t, fmt.Sprintf(`
+func f(a: handle, b: handle, c: handle) {
+  buffer A: %[1]s[%[2]d], param a
+  buffer B: %[1]s[%[2]d], param b
+  buffer C: %[1]s[%[2]d], param c
+  thread i in range(%[2]d), thread "blockIdx.x" { C[i] = pow(A[i], B[i]) }
+}
+`, typ, n)))
+		a, b := must.Get(tirrun.From(typ, first, n))(t), must.Get(tirrun.From(typ, second, n))(t)
+		out := must.Open(runtime.NewTensor(typ, []int64{n}, devices[0]))(t)
+		must.Get(gputest.Function(t, lib, "f").Call(gpuprograms.OnDevice(t, a, devices[0]),
+			gpuprograms.OnDevice(t, b, devices[0]), out))(t)
+		result := must.Get(tirrun.New(typ, n))(t)
+		require.NoError(t, out.CopyToBytes(result.Data))
+		for k, got := range must.Get(tirrun.Values[float64](result))(t) {
+			if got != want[k] {
+				t.Errorf("%v to the power of %v in %s is %v, want %v", first[k], second[k], typ, got, want[k])
+			}
+		}
+	}
+}

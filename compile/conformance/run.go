@@ -58,7 +58,8 @@ func Find(dirs ...string) ([]string, error) {
 	return tests, nil
 }
 
-// Run runs the model of a folder. The error says what failed.
+// Run runs the model of a folder. It is compiled once, or, if inputs have to be constants, for each data set. The error
+// says what failed.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	m, err := file.Open(filepath.Join(dir, "model.onnx"))
 	if err != nil {
@@ -73,64 +74,65 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	if len(sets) == 0 {
 		return nil, fmt.Errorf("%s has no folder test_data_set_0 with inputs and outputs", dir)
 	}
-	r := &Result{}
+	r := &runner{Options: o, file: m, result: &Result{}}
+	defer r.close()
 	for _, set := range sets {
-		if err := r.set(ctx, m, set, o); err != nil {
+		if err := r.set(ctx, set); err != nil {
 			if len(sets) > 1 {
 				err = fmt.Errorf("%s: %w", filepath.Base(set), err)
 			}
 			return nil, err
 		}
-		r.Sets++
+		r.result.Sets++
 	}
-	return r, nil
+	return r.result, nil
 }
 
-// set compiles the model and runs one data set.
-func (r *Result) set(ctx context.Context, m *file.File, dir string, o Options) error {
+// runner is the state of Run.
+type runner struct {
+	Options
+	file   *file.File
+	result *Result
+	params []*graph.Value // of the model that was compiled last
+	model  *runtime.Model
+}
+
+func (r *runner) close() {
+	if r.model != nil {
+		r.model.Close()
+	}
+}
+
+// set runs one data set.
+func (r *runner) set(ctx context.Context, dir string) error {
 	var names, outputs []string
 	initialized := map[string]bool{}
-	for _, t := range m.Model.Graph.Initializers {
+	g := r.file.Model.Graph
+	for _, t := range g.Initializers {
 		initialized[t.Name] = true
 	}
 	var given []*file.ValueInfo // the inputs without a default, which have files
-	for _, in := range m.Model.Graph.Inputs {
+	for _, in := range g.Inputs {
 		if !initialized[in.Name] {
 			names, given = append(names, in.Name), append(given, in)
 		}
 	}
-	for _, out := range m.Model.Graph.Outputs {
+	for _, out := range g.Outputs {
 		outputs = append(outputs, out.Name)
 	}
 	inputs, err := tensors(dir, "input", names, given)
 	if err != nil {
 		return err
 	}
-	want, err := tensors(dir, "output", outputs, m.Model.Graph.Outputs)
+	want, err := tensors(dir, "output", outputs, g.Outputs)
 	if err != nil {
 		return err
 	}
-	options := onnx.Options{Constants: map[string]*file.Tensor{}, Inputs: map[string]onnx.Input{}}
-	for _, in := range m.Model.Graph.Inputs { // models without shapes get those of the data
-		if t := inputs[in.Name]; t != nil && in.Type != nil && in.Type.Kind == file.TensorKind && in.Type.Shape == nil {
-			given := onnx.Input{}
-			for _, n := range t.Dims {
-				given.Dims = append(given.Dims, onnx.Dim{Size: n})
-			}
-			options.Inputs[in.Name] = given
-		}
-	}
-	f, err := r.load(m, options, inputs)
-	if err != nil {
+	if err := r.compile(ctx, inputs); err != nil {
 		return err
 	}
-	model, err := build(ctx, f, o.Target)
-	if err != nil {
-		return err
-	}
-	defer model.Close()
 	var args runtime.Ordered
-	for _, p := range f.Params {
+	for _, p := range r.params {
 		t := inputs[p.Name]
 		if t == nil {
 			return fmt.Errorf("there is no file with input %q", p.Name)
@@ -142,12 +144,38 @@ func (r *Result) set(ctx context.Context, m *file.File, dir string, o Options) e
 		defer x.Close()
 		args = append(args, x)
 	}
-	got, err := model.Run(ctx, args)
+	got, err := r.model.Run(ctx, args)
 	if err != nil {
 		return err
 	}
 	defer got.Close()
-	return r.compare(got, outputs, want, o)
+	return r.result.compare(got, outputs, want, r.Options)
+}
+
+// compile compiles the model for a data set, unless the library of an earlier one is for all.
+func (r *runner) compile(ctx context.Context, inputs map[string]*file.Tensor) error {
+	options := onnx.Options{Constants: map[string]*file.Tensor{}, Inputs: map[string]onnx.Input{}}
+	for _, in := range r.file.Model.Graph.Inputs { // models without shapes get those of the data
+		if t := inputs[in.Name]; t != nil && in.Type != nil && in.Type.Kind == file.TensorKind && in.Type.Shape == nil {
+			given := onnx.Input{}
+			for _, n := range t.Dims {
+				given.Dims = append(given.Dims, onnx.Dim{Size: n})
+			}
+			options.Inputs[in.Name] = given
+		}
+	}
+	if r.model != nil && len(options.Inputs) == 0 && len(r.result.Bound) == 0 {
+		return nil
+	}
+	r.result.Bound = nil
+	f, err := r.result.load(r.file, options, inputs)
+	if err != nil {
+		return err
+	}
+	r.close()
+	r.params = f.Params
+	r.model, err = build(ctx, f, r.Target)
+	return err
 }
 
 // load imports the model. Inputs on whose elements the code depends become constants.

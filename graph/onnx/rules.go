@@ -3,6 +3,8 @@ package onnx
 import (
 	"encoding/binary"
 	"math"
+	"slices"
+	"strings"
 
 	"tvmgo/graph"
 	"tvmgo/graph/onnx/file"
@@ -14,6 +16,18 @@ type rule func(c *conv) error
 
 // rules are the operators that are read, by domain and name (functionKey).
 var rules = map[string]rule{}
+
+// Operators returns the names of the operators of the default domain that are read, sorted.
+func Operators() []string {
+	var names []string
+	for key := range rules {
+		if name, ok := strings.CutPrefix(key, functionKey("", "")); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 func add(op string, r rule) { rules[functionKey("", op)] = r }
 

@@ -51,12 +51,12 @@ func quantizeLinear(c *graph.Call) *te.Tensor {
 	} else if t == (tir.Type{}) {
 		t = tir.UInt8
 	}
-	if tir.IsFloat(t) && !c.Flag("saturate") {
-		c.Fail("saturate is 0, which numbers of type %s do not support here: want 1", t)
-	}
 	x := c.In(0)
 	if !tir.IsFloat(c.DType(0)) {
 		x = ops.Cast(x, tir.Float32, c.Name)
+	}
+	if tir.IsFloat(t) && !c.Flag("saturate") { // the zero point of floats is 0
+		return ops.QuantizeOpen(x, c.In(1), c.Name, axisFor(c), c.Int("block_size"), t)
 	}
 	return ops.QuantizeLinear(x, c.In(1), c.In(2), c.Name, axisFor(c), c.Int("block_size"), t)
 }

@@ -185,8 +185,8 @@ func STFT(x, window *te.Tensor, name string, a STFTAttrs) *te.Tensor {
 	return f.finish(y, x, "stft", &a)
 }
 
-// HannWindow is sin²(π·n/N) for n = 0 … size-1, where N is size if it is periodic, else size-1. A window of one element
-// is 1. All windows are vectors of floats.
+// HannWindow is sin²(π·n/N) for n = 0 … size-1, where N is size if it is periodic, else size-1. The one element of
+// a window of size 1 that is not periodic is 1. All windows are vectors of floats.
 func HannWindow(size tir.Expr, periodic bool, t tir.Type, name string) *te.Tensor {
 	return windowOf(size, periodic, t, name, func(turn tir.Expr) tir.Expr {
 		e := tir.Intrin("sin", tir.Mul(turn, tir.Const(turn.DType(), math.Pi)))
@@ -227,6 +227,9 @@ func windowOf(size tir.Expr, periodic bool, t tir.Type, name string, f func(turn
 	return te.Compute([]tir.Expr{size}, name, func(i ...tir.Expr) tir.Expr {
 		one := tir.Const(work, 1)
 		e := f(tir.Div(tir.NewCast(work, i[0]), tir.Max(tir.NewCast(work, period), one)))
+		if periodic {
+			return castTo(t, e)
+		}
 		return castTo(t, tir.NewSelect(tir.EQ(size, like(size, 1)), one, e))
 	})
 }

@@ -158,7 +158,7 @@ func signalwindowsCases() (cases []opCase) {
 			x := sample(t, size) // an input, which the cases need
 			cases = append(cases, opCase{name: fmt.Sprintf("%s of %d of %s, periodic %v", w.name, size, t, periodic),
 				ins: []*nd{x}, tol: 4 * tolerance(t), want: filled(t, []int{size}, func(i int) float64 {
-					if size == 1 {
+					if size == 1 && !periodic {
 						return x.v[i]
 					}
 					return x.v[i] * rounded16(t, w.at(float64(i)/period))

@@ -246,6 +246,7 @@ func TestErrors(t *testing.T) {
 		{QuantizeLinear(ints, scalar, nil, "T", 0, 0, tir.Int32),
 			"tensor I is to be quantised to type int32: want integers " +
 				"of 2 to 16 bits"},
+		{QuantizeOpen(x, scalar, "T", 0, 0, tir.Int8), "quantised to type int8 without saturation: want floats"},
 		{QuantizeLinear(x, y, nil, "T", 0, 0, tir.Int8), "the scale, tensor Y, has shape [3, 5]: want one element, or 3 " +
 			"for axis 0 of tensor X"},
 		{QuantizeLinear(x, y, nil, "T", 1, 2, tir.Int8), "the scale, tensor Y, has shape [3, 5], for blocks of 2 elements " +

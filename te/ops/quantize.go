@@ -135,6 +135,21 @@ func checkScale(name string, scale, zero *te.Tensor, t tir.Type) *te.Tensor {
 // of floats, and zero, of type t or nil, have one element; or one for each index of an axis; or, if block is not 0, the
 // shape of x with one element for every block along the axis. 16-bit floats are computed in float32.
 func QuantizeLinear(x, scale, zero *te.Tensor, name string, axis, block int, t tir.Type) *te.Tensor {
+	return quantize(x, scale, zero, name, axis, block, t, func(v, z tir.Expr) tir.Expr { return quantisedBy(t, v, z) })
+}
+
+// QuantizeOpen is QuantizeLinear to a type t of floats without a zero point and without saturation: a quotient that is
+// too large becomes what Cast makes of it.
+func QuantizeOpen(x, scale *te.Tensor, name string, axis, block int, t tir.Type) *te.Tensor {
+	if !tir.IsFloat(t) {
+		return failed(name, "tensor %s is to be quantised to type %s without saturation: want floats", x.ProducerName(), t)
+	}
+	return quantize(x, scale, nil, name, axis, block, t, func(v, _ tir.Expr) tir.Expr { return castTo(t, v) })
+}
+
+// quantize converts the quotients of x and scale, with their zero points or nil.
+func quantize(x, scale, zero *te.Tensor, name string, axis, block int, t tir.Type,
+	convert func(v, zero tir.Expr) tir.Expr) *te.Tensor {
 	if bad := check(name, -1, x); bad != nil {
 		return bad
 	}
@@ -160,7 +175,7 @@ func QuantizeLinear(x, scale, zero *te.Tensor, name string, axis, block int, t t
 		if zero != nil {
 			z = at.zero(zero, i)
 		}
-		return quantisedBy(t, v, z)
+		return convert(v, z)
 	})
 	return by(out, &Operator{Kind: "quantizelinear", Inputs: given(x, scale, zero)})
 }

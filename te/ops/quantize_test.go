@@ -94,6 +94,13 @@ func quantizeCases() (cases []opCase) {
 		make: func(x []*te.Tensor) *te.Tensor { return QuantizeLinear(x[0], x[1], x[2], "Y", 0, 0, float4) }})
 	back("NaN", tir.Type{Code: dlpack.CodeFloat8E5M2, Bits: 8, Lanes: 1}, []float64{math.NaN(), math.Inf(1)},
 		[]float64{math.NaN(), 28672})
+	x := &nd{tir.Float32, []int{2, 2}, []float64{1.25, 1000, -1000, math.NaN()}}
+	cases = append(cases, opCase{name: "without saturation", ins: []*nd{x, {tir.Float32, []int{2}, []float64{0.5, 4}}},
+		want: &nd{tir.Float32, x.shape, []float64{1.25, math.NaN(), -1024, math.NaN()}},
+		make: func(x []*te.Tensor) *te.Tensor {
+			float8 := tir.Type{Code: dlpack.CodeFloat8E4M3FN, Bits: 8, Lanes: 1}
+			return DequantizeLinear(QuantizeOpen(x[0], x[1], "Q", 0, 0, float8), x[1], nil, "Y", 0, 0)
+		}})
 	cases = append(cases, opCase{name: "dequantize int32", ins: []*nd{{tir.Int32, []int{2}, []float64{1<<30 + 3, -5}},
 		{tir.Float32, []int{}, []float64{0.5}}, {tir.Int32, []int{}, []float64{1 << 30}}},
 		want: &nd{tir.Float32, []int{2}, []float64{1.5, -(1 << 29)}},

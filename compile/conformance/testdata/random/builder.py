@@ -7,11 +7,13 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 FLOATS = [np.float32, np.float64]
+ANY_FLOATS = FLOATS * 2 + [np.float16]
 INTS = [np.int64, np.int32, np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.uint64]
 LIMIT = 100  # of the values of floats, so that errors stay small
-SIZES = {"n": (7, 1), "m": (11, 13)}  # symbolic dimensions: their sizes in the two data sets
+# Symbolic dimensions, and their sizes in the data sets. The sets behind the first two may be left out.
+SIZES = {"n": (7, 1, 4, 0), "m": (11, 13, 2, 5)}
 # Operators whose results have sizes that depend on elements, and operators for which sizes must be known to be equal.
-OPEN = ["NonZero", "Compress", "Unique", "If", "Loop", "Scan"]
+OPEN = ["NonZero", "Compress", "Unique", "If", "Loop", "Scan", "NonMaxSuppression"]
 STRICT = ["MatMul", "Gemm", "Einsum", "ScatterND", "ScatterElements", "BatchNormalization", "InstanceNormalization",
           "Flatten", "Reshape"]
 
@@ -20,12 +22,19 @@ class Skip(Exception):
     """The node cannot be made here."""
 
 
+def is_exact(array):
+    """Whether halves that were computed alike have no rounding; others have 23 bits and more."""
+    return array.dtype != np.float16 or array.size == 0 or bool(np.all(np.abs(array) <= 64) and
+                                                                np.all(array * 8 == np.round(array * 8)))
+
+
 class Value:
     """A tensor with the elements that it has in the first data set."""
 
-    def __init__(self, name, array, exact, open=False):
+    def __init__(self, name, array, exact, open=False, proto=None):
         self.name, self.array, self.exact = name, array, exact
         self.open = open  # its sizes depend on elements
+        self.proto = proto  # of a constant
 
     shape = property(lambda self: self.array.shape)
     rank = property(lambda self: self.array.ndim)
@@ -104,7 +113,7 @@ class Builder:
             self.nodes.append(helper.make_node("Constant", [], [name], value=t))
         else:
             self.initializers.append(t)
-        v = Value(name, array, True)
+        v = Value(name, array, True, proto=t)
         self.root.by_name[name] = v
         return v
 
@@ -137,7 +146,8 @@ class Builder:
         dtypes = FLOATS[:1] if dtypes is None else dtypes
         ranks = rank if isinstance(rank, (list, range, type(None))) else [rank]
         found = [v for v in self.visible()[-14:] if v.dtype in [np.dtype(d) for d in dtypes]
-                 and (ranks is None or v.rank in ranks) and (want is None or want(v)) and (v.exact or not exact)]
+                 and (ranks is None or v.rank in ranks) and (want is None or want(v))
+                 and (v.exact or not exact and v.dtype != np.float16)]
         if found and self.rng.random() < 0.9:
             return self.rng.choice(found)
         v = self.fresh(self.rng.choice(dtypes), self.shape(None if ranks is None else self.rng.choice(list(ranks))))
@@ -148,7 +158,8 @@ class Builder:
     def like(self, v, shape=None, low=None, high=None):
         """A value of the type of another one, and of its shape or one that broadcasts with it."""
         if shape is None:
-            found = [w for w in self.visible() if w.dtype == v.dtype and w.shape == v.shape]
+            found = [w for w in self.visible() if w.dtype == v.dtype and w.shape == v.shape
+                     and (w.exact or w.dtype != np.float16)]
             if found and self.rng.random() < 0.5 and low is None:
                 return self.rng.choice(found)
             shape = tuple(n if self.rng.random() < 0.75 else 1 for n in v.shape)[self.rng.choice([0, 0, 0, 1, 2]):]
@@ -172,7 +183,20 @@ class Builder:
         exact = exact and all(i is None or i.exact for i in inputs)
         self.nodes.append(node)
         names = [o for o in node.output if o]
-        return [self.keep(n, a, exact or a.dtype.kind in "iub", open) for n, a in zip(names, arrays)]
+        return [self.keep(n, a, a.dtype.kind in "iub" or exact and is_exact(a), open) for n, a in zip(names, arrays)]
+
+    def chain(self, parts):
+        """Adds nodes, each an operator, its operands and its attributes; None is the result of the one before. Returns
+        the result of the last one: the others may have types that onnxruntime does not return."""
+        nodes, last = [], None
+        for op, inputs, attrs in parts:
+            out = self.name()
+            nodes.append(helper.make_node(op, [last if i is None else i.name for i in inputs], [out],
+                                          name=self.name("node"), **attrs))
+            last = out
+        array, = self.run(nodes)
+        self.nodes += nodes
+        return [self.keep(last, array, True)]
 
     def run(self, nodes):
         """The results of nodes for values that exist."""
@@ -181,11 +205,15 @@ class Builder:
             names += [i for i in list(n.input) + sorted(free_names(n)) if i and i not in names and i not in done]
             done |= set(n.output)
         known = self.root.by_name
-        inputs = [helper.make_tensor_value_info(i, elem(known[i].dtype), known[i].shape) for i in names]
+        given = [i for i in names if known[i].proto is None]
+        inputs = [helper.make_tensor_value_info(i, elem(known[i].dtype), known[i].shape) for i in given]
         outs = [o for o in nodes[-1].output if o]
-        g = helper.make_graph(nodes, "g", inputs, [onnx.ValueInfoProto(name=o) for o in outs])
+        g = helper.make_graph(nodes, "g", inputs, [onnx.ValueInfoProto(name=o) for o in outs],
+                              [known[i].proto for i in names if known[i].proto is not None])
+        if self.opset < 9:
+            g.input.extend(helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in g.initializer)
         try:
-            return session(model_of(g, self.opset)).run(outs, {i: known[i].array for i in names})
+            return session(model_of(g, self.opset)).run(outs, {i: known[i].array for i in given})
         except Exception as e:  # onnxruntime has no code for this type, or the operands are wrong
             self.root.refused = str(e)
             raise Skip

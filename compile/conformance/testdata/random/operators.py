@@ -1,12 +1,13 @@
 """Makes random nodes of every operator."""
 import numpy as np
 
-from builder import FLOATS, INTS, Skip, elem
+from builder import ANY_FLOATS, FLOATS, INTS, Skip, elem
 
 makers = {}
 F32 = [np.float32]
-NUM = [np.float32] * 4 + [np.float64, np.int32, np.int64]
-ALL = NUM + [np.bool_, np.int8, np.uint8]
+NUM = [np.float32] * 8 + [np.float64, np.int32, np.int64] * 2 + [np.float16, np.int8, np.uint8, np.int16, np.uint16,
+                                                                np.uint32, np.uint64]
+ALL = NUM + [np.bool_] * 2
 
 
 def maker(*names):
@@ -21,7 +22,7 @@ def unary(names, exact=False, need=False, **kinds):
     for n in names.split():
         def make(b, n=n):
             attrs = {k: b.rng.choice(v) for k, v in kinds.items() if b.rng.random() < 0.7}
-            return b.add(n, [b.pick(b.rng.choice([F32, FLOATS]), exact=need)], exact=exact, **attrs)
+            return b.add(n, [b.pick(b.rng.choice([F32, ANY_FLOATS]), exact=need)], exact=exact, **attrs)
         makers[n] = make
 
 
@@ -42,7 +43,7 @@ unary("Swish", alpha=[0.5])
 
 @maker("Abs", "Neg", "Identity")
 def sign(b, op):
-    return b.add(op, [b.pick([np.float32, np.float64, np.int32, np.int64, np.int8])], exact=True)
+    return b.add(op, [b.pick(ALL if op[0] == "I" else NUM)], exact=True)
 
 
 @maker("Add", "Sub", "Mul")
@@ -188,13 +189,6 @@ def argument(b, op):
     x = b.pick([np.float32, np.int32, np.float64], exact=True)
     return b.add(op, [x], axis=axis_of(b, x.rank), keepdims=b.rng.choice([None, 0]),
                  select_last_index=b.rng.choice([None, 1]) if b.opset >= 12 else None)
-
-
-@maker("CumSum", "CumProd")
-def cumulative(b, op):
-    x = b.pick(NUM)
-    return b.add(op, [x, b.constant(np.array(axis_of(b, x.rank), np.int64))], exact=True,
-                 exclusive=b.rng.choice([None, 1]), reverse=b.rng.choice([None, 1]))
 
 
 @maker("MatMul")

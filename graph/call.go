@@ -5,6 +5,7 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // Call is the application of an operator that Op.Compute makes tensors for. Its methods stop the function with an error
@@ -44,6 +45,26 @@ func (c *Call) Read(e tir.Expr) bool {
 
 // Fail ends Compute with an error.
 func (c *Call) Fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// Check is a condition on sizes that the code of a node checks when the model runs: two of type int32 are equal.
+type Check struct {
+	Have, Want tir.Expr
+	Rule       string // for the error, such as "dimension 0 of operand 1 has to be 1 or 4"
+}
+
+// Require makes sure that two sizes are equal. If that is not known when the model is compiled, the code checks it. The
+// format describes the rule for the error.
+func (c *Call) Require(have, want tir.Expr, format string, args ...any) {
+	if arith.ProveEqual(have, want) {
+		return
+	}
+	m, ok1 := tir.IntValue(have)
+	n, ok2 := tir.IntValue(want)
+	if ok1 && ok2 {
+		c.Fail("%s: it is %d, and not %d", fmt.Sprintf(format, args...), m, n)
+	}
+	c.node.checks = append(c.node.checks, Check{have, want, fmt.Sprintf(format, args...)})
+}
 
 // Len returns the number of operands, including those that are left out before the last one.
 func (c *Call) Len() int { return len(c.in) }

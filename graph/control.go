@@ -13,10 +13,10 @@ import (
 func (f *Function) AddIf(n *Node, cond *Value, then, otherwise *Function) ([]*Value, error) {
 	n.Op, n.Inputs, n.Bodies = ifOp, []*Value{cond}, []*Function{then, otherwise}
 	if size, ok := cond.size(1); !tir.IsBool(cond.DType) || !ok || size != 1 {
-		return nil, fmt.Errorf("%s: the condition is %s: want one element of type bool", n.what(), cond)
+		return nil, fmt.Errorf("%s: the condition is %s: want one element of type bool", n.What(), cond)
 	}
 	if len(then.Results) != len(otherwise.Results) {
-		return nil, fmt.Errorf("%s: the bodies have %d and %d results: want equal numbers", n.what(), len(then.Results),
+		return nil, fmt.Errorf("%s: the bodies have %d and %d results: want equal numbers", n.What(), len(then.Results),
 			len(otherwise.Results))
 	}
 	outs := make([]*Value, len(then.Results))
@@ -24,7 +24,7 @@ func (f *Function) AddIf(n *Node, cond *Value, then, otherwise *Function) ([]*Va
 		b := otherwise.Results[i]
 		if a.DType != b.DType || len(a.Shape) != len(b.Shape) {
 			return nil, fmt.Errorf("%s: result %d of the bodies is %s and %s: want one type and one number of dimensions",
-				n.what(), i, a, b)
+				n.What(), i, a, b)
 		}
 		outs[i] = &Value{DType: a.DType}
 		for d := range a.Shape {
@@ -45,7 +45,7 @@ func (f *Function) common(a, b tir.Expr) tir.Expr {
 // addControl adds a node with its results, which get the names that are wanted.
 func (f *Function) addControl(n *Node, outs []*Value) ([]*Value, error) {
 	if len(n.Outputs) > len(outs) {
-		return nil, fmt.Errorf("%s: %d results are wanted: there are %d", n.what(), len(n.Outputs), len(outs))
+		return nil, fmt.Errorf("%s: %d results are wanted: there are %d", n.What(), len(n.Outputs), len(outs))
 	}
 	for i, v := range n.Outputs {
 		if v != nil {
@@ -74,12 +74,12 @@ func (f *Function) AddLoop(n *Node, trips, cond *Value, carried []*Value, build 
 	n.Op, n.Inputs = loopOp, append([]*Value{trips, cond}, carried...)
 	if trips != nil {
 		if size, ok := trips.size(1); !tir.IsInt(trips.DType) || !ok || size != 1 {
-			return nil, fmt.Errorf("%s: the number of iterations is %s: want one integer", n.what(), trips)
+			return nil, fmt.Errorf("%s: the number of iterations is %s: want one integer", n.What(), trips)
 		}
 	}
 	if cond != nil {
 		if size, ok := cond.size(1); !tir.IsBool(cond.DType) || !ok || size != 1 {
-			return nil, fmt.Errorf("%s: the condition is %s: want one element of type bool", n.what(), cond)
+			return nil, fmt.Errorf("%s: the condition is %s: want one element of type bool", n.What(), cond)
 		}
 	}
 	shapes := make([][]tir.Expr, len(carried))
@@ -103,7 +103,7 @@ func (f *Function) AddLoop(n *Node, trips, cond *Value, carried []*Value, build 
 			return nil, err
 		}
 		if len(next) != len(carried) {
-			return nil, fmt.Errorf("%s: the body returns %d carried values: want %d", n.what(), len(next), len(carried))
+			return nil, fmt.Errorf("%s: the body returns %d carried values: want %d", n.What(), len(next), len(carried))
 		}
 		same, err := f.generalize(n, shapes, params, next)
 		if err != nil {
@@ -125,7 +125,7 @@ func (f *Function) generalize(n *Node, shapes [][]tir.Expr, params, next []*Valu
 	for i, v := range next {
 		if v.DType != params[i].DType || len(v.Shape) != len(shapes[i]) {
 			return false, fmt.Errorf("%s: carried value %d is %s before and %s after an iteration: want one type and one "+
-				"number of dimensions", n.what(), i, params[i], v)
+				"number of dimensions", n.What(), i, params[i], v)
 		}
 		for d, e := range v.Shape {
 			if arith.ProveEqual(e, shapes[i][d]) {

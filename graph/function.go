@@ -49,6 +49,7 @@ type Node struct {
 	Bodies  []*Function // of control flow; they may read values of the function around them
 	fn      *Function   // that it is in
 	Source  string      // where the model has it, for errors: `node "conv1" (Conv)`; may be empty
+	checks  []Check     // of the formulas that were made last
 }
 
 // NewFunction makes a function without nodes.
@@ -168,8 +169,8 @@ func (v *Value) String() string {
 	return fmt.Sprintf("%s: %s%s", v.Name, tir.TypeName(v.DType), shapeText(v.Shape))
 }
 
-// what names a node in errors.
-func (n *Node) what() string {
+// What names a node in errors.
+func (n *Node) What() string {
 	if n.Source != "" {
 		return n.Source
 	}

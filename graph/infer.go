@@ -31,7 +31,7 @@ func (f *Function) AddNode(n *Node, op string) ([]*Value, error) {
 		return nil, fmt.Errorf("operator %q does not exist: import the package that registers it", op)
 	}
 	if err := f.infer(n); err != nil {
-		return nil, fmt.Errorf("%s: %w", n.what(), err)
+		return nil, fmt.Errorf("%s: %w", n.What(), err)
 	}
 	for _, v := range n.Outputs {
 		if v != nil {
@@ -97,6 +97,7 @@ func (n *Node) compute(ins []*te.Tensor) (outs []*te.Tensor, err error) {
 			err = fmt.Errorf("%w: %v: check their types, their numbers of dimensions and the attributes", ErrOperands, p)
 		}
 	}()
+	n.checks = nil
 	outs = n.Op.Compute(&Call{Name: n.Op.Name, node: n, in: ins})
 	for _, t := range outs {
 		if t == nil {
@@ -109,14 +110,18 @@ func (n *Node) compute(ins []*te.Tensor) (outs []*te.Tensor, err error) {
 	return outs, nil
 }
 
-// Tensors returns the tensor expressions of a node for operands that have the shapes and types of its inputs.
+// Tensors returns the tensor expressions of a node for operands that have the shapes and types of its inputs. Checks has
+// then the conditions on sizes under which they are right.
 func (n *Node) Tensors(ins []*te.Tensor) ([]*te.Tensor, error) {
 	outs, err := n.compute(ins)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.what(), err)
+		return nil, fmt.Errorf("%s: %w", n.What(), err)
 	}
 	return outs, nil
 }
+
+// Checks returns the conditions on sizes that the code has to check before it computes the last result of Tensors.
+func (n *Node) Checks() []Check { return n.checks }
 
 // setResults makes the results of a node from the tensors that the operator returned.
 func (n *Node) setResults(ins, outs []*te.Tensor) error {

@@ -193,6 +193,28 @@ func (f *function) match(v vmcode.Operand, sizes []tir.Expr, context string) err
 	return nil
 }
 
+// require emits the checks of a step, unless the code before it has them.
+func (f *function) require(s *step) error {
+	for _, c := range s.check {
+		key := text.Print(c.Have) + " = " + text.Print(c.Want)
+		if _, done := f.block.slot(key); done {
+			continue
+		}
+		f.block.slots[key] = -1
+		have, err := f.shapeOf([]tir.Expr{c.Have})
+		if err != nil {
+			return err
+		}
+		if err := f.need([]tir.Expr{c.Want}); err != nil {
+			return err
+		}
+		if err := f.match(have, []tir.Expr{c.Want}, fmt.Sprintf("%s: %s: ", s.node.What(), c.Rule)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func isConstant(e tir.Expr) bool {
 	_, ok := e.(*tir.IntImm)
 	return ok

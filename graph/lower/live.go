@@ -12,6 +12,7 @@ type step struct {
 	reads []*graph.Value // the operands that it reads, without those whose elements are part of the code
 	wants []*graph.Value // the results that are used
 	vars  []*tir.Var     // the sizes that its code depends on
+	check []graph.Check  // conditions on sizes
 	kind  stepKind
 	same  map[*graph.Value]bool // operands of which each element of the result reads only the one at its own indices
 
@@ -119,7 +120,10 @@ func (s *step) examine() error {
 			s.reads = append(s.reads, from[t])
 		}
 	}
-	s.vars = d.vars()
+	s.vars, s.check = d.vars(), s.node.Checks()
+	for _, c := range s.check {
+		s.vars = append(s.vars, variables(c.Have, c.Want)...)
+	}
 	s.classify(&d, from)
 	return nil
 }

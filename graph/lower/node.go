@@ -51,6 +51,11 @@ func (f *function) run(steps []*step, results []*graph.Value) error {
 }
 
 func (f *function) group(g *group) error {
+	for _, s := range g.steps {
+		if err := f.require(s); err != nil {
+			return err
+		}
+	}
 	s := g.steps[0]
 	switch s.node.Op.Control {
 	case graph.Elements:

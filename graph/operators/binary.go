@@ -12,7 +12,7 @@ type binaryFunc func(x, y *te.Tensor, name string) *te.Tensor
 // binary is an operator on two tensors that are broadcast.
 func binary(name string, f binaryFunc) *graph.Op {
 	return simple(name, 2, func(c *graph.Call) *te.Tensor {
-		in := aligned(c.In(0), c.In(1))
+		in := aligned(c, c.In(0), c.In(1))
 		return f(in[0], in[1], c.Name)
 	})
 }
@@ -31,7 +31,7 @@ func fold(c *graph.Call, f binaryFunc) *te.Tensor {
 	if c.Len() == 1 {
 		return copied(c.In(0), c.Name)
 	}
-	in := aligned(c.All()...)
+	in := aligned(c, c.All()...)
 	out := in[0]
 	for _, t := range in[1:] {
 		out = f(out, t, c.Name)
@@ -55,24 +55,26 @@ func init() {
 			return ops.Map(fold(c, ops.Add), c.Name, wide(func(x tir.Expr) tir.Expr { return tir.Div(x, of(x, n)) }))
 		}),
 		simple("where", 3, func(c *graph.Call) *te.Tensor {
-			in := aligned(c.All()...)
+			in := aligned(c, c.All()...)
 			return ops.Where(in[0], in[1], in[2], c.Name)
 		}),
 		with("bit_shift", 2, 2, func(c *graph.Call) *te.Tensor {
+			in := aligned(c, c.All()...)
 			switch c.Text("direction") {
 			case "LEFT":
-				return ops.LeftShift(c.In(0), c.In(1), c.Name)
+				return ops.LeftShift(in[0], in[1], c.Name)
 			case "RIGHT":
-				return ops.RightShift(c.In(0), c.In(1), c.Name)
+				return ops.RightShift(in[0], in[1], c.Name)
 			}
 			c.Fail("direction is %q: want LEFT or RIGHT", c.Text("direction"))
 			return nil
 		}, word("direction", "")),
 		with("mod", 2, 2, func(c *graph.Call) *te.Tensor {
+			in := aligned(c, c.All()...)
 			if c.Flag("fmod") {
-				return ops.TruncMod(c.In(0), c.In(1), c.Name)
+				return ops.TruncMod(in[0], in[1], c.Name)
 			}
-			return ops.FloorMod(c.In(0), c.In(1), c.Name)
+			return ops.FloorMod(in[0], in[1], c.Name)
 		}, integer("fmod", 0)),
 	)
 }

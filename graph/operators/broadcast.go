@@ -1,6 +1,8 @@
 package operators
 
 import (
+	"slices"
+
 	"tvmgo/graph"
 	"tvmgo/te"
 	"tvmgo/te/ops"
@@ -8,19 +10,44 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// aligned returns tensors that package te/ops can broadcast. It requires sizes that are provably equal or 1; here,
-// sizes that are only known at run time may turn out to be 1, too. Such tensors are repeated to the common shape. Sizes
-// that differ at run time and are not 1 read the last element instead of failing.
-func aligned(all ...*te.Tensor) []*te.Tensor {
+// aligned returns operands that package te/ops can broadcast. It requires sizes that are provably equal or 1; here,
+// sizes that are only known at run time may turn out to be 1, too. Such operands are repeated to the common shape. The
+// code checks that sizes which differ are 1.
+func aligned(c *graph.Call, all ...*te.Tensor) []*te.Tensor {
 	shape, open := commonShape(all)
 	if !open {
 		return all
 	}
 	out := make([]*te.Tensor, len(all))
 	for k, t := range all {
+		fit(c, t, shape)
 		out[k] = repeated(t, shape)
 	}
 	return out
+}
+
+// fit requires that a tensor can be broadcast to a shape.
+func fit(c *graph.Call, t *te.Tensor, shape []tir.Expr) {
+	own := t.ProducerShape()
+	for d, n := range own {
+		if want := shape[len(shape)-len(own)+d]; !isOne(n) {
+			want = simplify(tir.NewSelect(tir.EQ(n, tir.I32(1)), tir.I32(1), want))
+			c.Require(n, want, "dimension %d of operand %d has to be 1 or the size of the others", d,
+				max(slices.Index(c.All(), t), 0))
+		}
+	}
+}
+
+// sized returns a tensor whose dimension d is declared as another size, which the code checks.
+func sized(c *graph.Call, t *te.Tensor, d int, size tir.Expr, what string) *te.Tensor {
+	own := t.ProducerShape()
+	if arith.ProveEqual(own[d], size) {
+		return t
+	}
+	c.Require(own[d], size, "%s", what)
+	shape := append([]tir.Expr{}, own...)
+	shape[d] = size
+	return te.Compute(shape, t.ProducerName(), func(i ...tir.Expr) tir.Expr { return t.At(i...) })
 }
 
 // repeated returns a tensor with the elements of another one, which is broadcast to a shape.
@@ -50,6 +77,7 @@ func expand(c *graph.Call) *te.Tensor {
 	if !open {
 		return ops.BroadcastTo(x, c.Name, c.Sizes(1)...)
 	}
+	fit(c, x, shape)
 	return repeated(x, shape)
 }
 

@@ -52,6 +52,8 @@ func withoutAxis(x *te.Tensor, axis int, name string) *te.Tensor {
 	})
 }
 
+const rowsFit = "the columns of operand 0 and the rows of operand 1 have to be equally many"
+
 // gemm is alpha·A·B + beta·C, with operands that may be transposed.
 func gemm(c *graph.Call) *te.Tensor {
 	var options []ops.MatmulOption
@@ -61,7 +63,19 @@ func gemm(c *graph.Call) *te.Tensor {
 	if c.Flag("transB") {
 		options = append(options, ops.TransposeY())
 	}
-	out := ops.Matmul(c.In(0), c.In(1), c.Name, options...)
+	x, y := c.In(0), c.In(1)
+	if c.Rank(0) == 2 && c.Rank(1) == 2 {
+		inner := c.Shape(0)[1]
+		if c.Flag("transA") {
+			inner = c.Shape(0)[0]
+		}
+		d := 0
+		if c.Flag("transB") {
+			d = 1
+		}
+		y = sized(c, y, d, inner, rowsFit)
+	}
+	out := ops.Matmul(x, y, c.Name, options...)
 	alpha, beta := c.Float("alpha"), c.Float("beta")
 	if alpha != 1 {
 		out = ops.Map(out, c.Name, func(e tir.Expr) tir.Expr { return tir.Mul(of(e, alpha), e) })
@@ -69,7 +83,8 @@ func gemm(c *graph.Call) *te.Tensor {
 	if !c.Has(2) || beta == 0 {
 		return out
 	}
-	return ops.Zip(out, c.In(2), c.Name, func(a, b tir.Expr) tir.Expr {
+	in := aligned(c, out, c.In(2))
+	return ops.Zip(in[0], in[1], c.Name, func(a, b tir.Expr) tir.Expr {
 		if beta != 1 {
 			b = tir.Mul(of(b, beta), b)
 		}
@@ -82,7 +97,7 @@ func init() {
 		simple("matmul", 2, func(c *graph.Call) *te.Tensor {
 			atLeast(c, 0, 1)
 			atLeast(c, 1, 1)
-			return matmul(c.In(0), c.In(1), c.Name)
+			return matmul(c.In(0), sized(c, c.In(1), max(c.Rank(1)-2, 0), c.Shape(0)[c.Rank(0)-1], rowsFit), c.Name)
 		}),
 		with("einsum", 1, -1, func(c *graph.Call) *te.Tensor { return ops.Einsum(c.Name, c.Text("equation"), c.All()...) },
 			word("equation", "")),

@@ -1,6 +1,8 @@
 package operators
 
 import (
+	"fmt"
+
 	"tvmgo/graph"
 	"tvmgo/te"
 	"tvmgo/te/ops"
@@ -35,9 +37,18 @@ func fitting(c *graph.Call, i, axis int) *te.Tensor {
 	}
 	s := c.Shape(0)[axis:]
 	if _, open := commonShape([]*te.Tensor{te.Placeholder(s, c.DType(i), "shape"), c.In(i)}); open && c.Rank(i) <= len(s) {
+		fit(c, c.In(i), s)
 		return repeated(c.In(i), s)
 	}
 	return ops.BroadcastTo(c.In(i), c.Name, s...)
+}
+
+// perChannel returns an operand that has an element for each channel of operand 0.
+func perChannel(c *graph.Call, i int) *te.Tensor {
+	if c.Rank(i) != 1 || c.Rank(0) < 2 {
+		return c.In(i) // an error that the operator reports
+	}
+	return sized(c, c.In(i), 0, c.Shape(0)[1], fmt.Sprintf("operand %d has to have an element for each channel", i))
 }
 
 func sameShape(a, b []tir.Expr) bool {
@@ -57,7 +68,8 @@ func sameShape(a, b []tir.Expr) bool {
 func init() {
 	register(
 		with("batch_normalization", 5, 5, func(c *graph.Call) *te.Tensor {
-			return ops.BatchNorm(c.In(0), c.In(1), c.In(2), c.In(3), c.In(4), c.Name, c.Float("epsilon"))
+			return ops.BatchNorm(c.In(0), perChannel(c, 1), perChannel(c, 2), perChannel(c, 3), perChannel(c, 4), c.Name,
+				c.Float("epsilon"))
 		}, float("epsilon", 1e-5), float("momentum", 0.9)),
 		&graph.Op{Name: "layer_normalization", In: [2]int{2, 3}, Out: [2]int{1, 3}, Compute: layerNorm,
 			Attrs: []graph.Attr{integer("axis", -1), float("epsilon", 1e-5), integer("stash_type", 1)}},
@@ -66,7 +78,7 @@ func init() {
 			return ops.RMSNorm(c.In(0), fitting(c, 1, axis), c.Name, c.Rank(0)-axis, c.Float("epsilon"))
 		}, integer("axis", -1), float("epsilon", 1e-5), integer("stash_type", 1)),
 		with("instance_normalization", 3, 3, func(c *graph.Call) *te.Tensor {
-			return ops.InstanceNorm(c.In(0), c.In(1), c.In(2), c.Name, c.Float("epsilon"))
+			return ops.InstanceNorm(c.In(0), perChannel(c, 1), perChannel(c, 2), c.Name, c.Float("epsilon"))
 		}, float("epsilon", 1e-5)),
 		with("group_normalization", 3, 3, func(c *graph.Call) *te.Tensor {
 			return ops.GroupNorm(c.In(0), c.In(1), c.In(2), c.Name, c.Int("num_groups"), c.Float("epsilon"))

@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -57,7 +58,16 @@ func init() {
 		view(with("unsqueeze", 2, 2, unsqueeze)),
 		with("transpose", 1, 1, transpose, integers("perm")),
 		with("concat", 1, -1, func(c *graph.Call) *te.Tensor {
-			return ops.Concat(c.Name, axisOf(c, c.Int("axis"), c.Rank(0)), c.All()...)
+			axis := axisOf(c, c.Int("axis"), c.Rank(0))
+			in := append([]*te.Tensor{}, c.All()...)
+			for k, t := range in {
+				for d := range c.Rank(0) {
+					if d != axis && t != nil && c.Rank(k) == c.Rank(0) {
+						in[k] = sized(c, in[k], d, c.Shape(0)[d], fmt.Sprintf("dimension %d of operand %d has to be that of operand 0", d, k))
+					}
+				}
+			}
+			return ops.Concat(c.Name, axis, in...)
 		}, integer("axis", 0)),
 		&graph.Op{Name: "split", In: [2]int{1, 2}, Out: [2]int{1, -1}, Attrs: []graph.Attr{integer("axis", 0),
 			integer("num_outputs", 0)}, Compute: split},
@@ -306,11 +316,7 @@ func split(c *graph.Call) []*te.Tensor {
 		}))
 		begin = simplify(tir.Add(begin, size))
 	}
-	if end, ok := tir.IntValue(begin); ok {
-		if v, fixed := tir.IntValue(n); fixed && v != end {
-			c.Fail("the sizes of the parts add up to %d, and axis %d has %d", end, axis, v)
-		}
-	}
+	c.Require(begin, n, "the sizes of the parts have to add up to that of axis %d", axis)
 	return outs
 }
 

@@ -81,6 +81,6 @@ func TestAdd_SizesThatDiffer(t *testing.T) {
 	f := graph.NewFunction("main")
 	x := f.Param("x", tir.Float32, f.Symbol("n"), tir.I32(3))
 	y := f.Param("y", tir.Float32, f.Symbol("m"), tir.I32(4))
-	require.ErrorContains(t, must.Fail(f.Add("add", nil, x, y)), "dimension 1 of operand 1 has to be 1 or the size of the "+
-		"others: it is 4, and not 3")
+	require.ErrorContains(t, must.Fail(f.Add("add", nil, x, y)), "dimension 1 of operand 1 has to be 1 or the size of "+
+		"the others: it is 4, and not 3")
 }

@@ -110,8 +110,8 @@ func (n *Node) compute(ins []*te.Tensor) (outs []*te.Tensor, err error) {
 	return outs, nil
 }
 
-// Tensors returns the tensor expressions of a node for operands that have the shapes and types of its inputs. Checks has
-// then the conditions on sizes under which they are right.
+// Tensors returns the tensor expressions of a node for operands that have the shapes and types of its inputs. Then
+// Checks has the conditions on sizes under which they are right.
 func (n *Node) Tensors(ins []*te.Tensor) ([]*te.Tensor, error) {
 	outs, err := n.compute(ins)
 	if err != nil {

@@ -63,7 +63,8 @@ func init() {
 			for k, t := range in {
 				for d := range c.Rank(0) {
 					if d != axis && t != nil && c.Rank(k) == c.Rank(0) {
-						in[k] = sized(c, in[k], d, c.Shape(0)[d], fmt.Sprintf("dimension %d of operand %d has to be that of operand 0", d, k))
+						rule := fmt.Sprintf("dimension %d of operand %d has to be that of operand 0", d, k)
+						in[k] = sized(c, in[k], d, c.Shape(0)[d], rule)
 					}
 				}
 			}

@@ -1,5 +1,5 @@
-"""Writes random models with the results of onnxruntime, in ONNX's own test layout: generate.py FOLDER SEED COUNT [OPERATOR
-...]. generate.py --list prints the operators."""
+"""Writes random models with the results of onnxruntime, in ONNX's own test layout: generate.py FOLDER SEED COUNT
+[OPERATOR ...]. generate.py --list prints the operators."""
 import os
 import pathlib
 import random

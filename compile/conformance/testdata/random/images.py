@@ -52,7 +52,8 @@ def deform_conv(b, op):
     k, pad, stride = b.rng.choice([1, 2, 3]), b.rng.choice([0, 1]), b.rng.choice([1, 2])
     h, w = 5, 6
     to = [(n + 2 * pad - k) // stride + 1 for n in (h, w)]
-    operands = [b.fresh(np.float32, (2, channels, h, w)), b.fresh(np.float32, (filters, channels // groups, k, k), -1, 1),
+    operands = [b.fresh(np.float32, (2, channels, h, w)),
+                b.fresh(np.float32, (filters, channels // groups, k, k), -1, 1),
                 b.fresh(np.float32, (2, own * k * k * 2, *to), -1, 1)]
     if b.rng.random() < 0.5:
         operands += [b.fresh(np.float32, (filters,)), b.fresh(np.float32, (2, own * k * k, *to), 0, 1)]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"tvmgo/codegen"
@@ -58,12 +59,20 @@ func Model(ctx context.Context, r io.Reader, o Options) (*Compiled, error) {
 	return compileModel(ctx, m, nil, o)
 }
 
-// ModelFile compiles a model in ONNX's format. The data of its weights is shared with the file, which is mapped until
-// the result is closed.
+// ModelFile compiles a model in ONNX's format, or the text of one function of package graph if the name of the file
+// ends in TextSuffix; the options Import are only for the former. The data of its weights is shared with the file,
+// which is mapped until the result is closed.
 //
 // The error lists all operators that are not supported (onnx.UnsupportedError), or names the node that is wrong.
 func ModelFile(ctx context.Context, path string, o Options) (*Compiled, error) {
 	o.begin("read %s", path)
+	if strings.HasSuffix(path, TextSuffix) {
+		f, err := readText(path)
+		if err != nil {
+			return nil, err
+		}
+		return Function(ctx, f, o)
+	}
 	f, err := file.Open(path)
 	if err != nil {
 		return nil, err
@@ -74,6 +83,24 @@ func ModelFile(ctx context.Context, path string, o Options) (*Compiled, error) {
 	}
 	c.source = f
 	return c, nil
+}
+
+// TextSuffix ends the names of files with the text of a function, as graph.Parse reads it.
+const TextSuffix = ".graph"
+
+func readText(path string) (*graph.Function, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	functions, err := graph.Parse(string(data), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(functions) != 1 {
+		return nil, fmt.Errorf("%s has %d functions: want 1", path, len(functions))
+	}
+	return functions[0], nil
 }
 
 // Compiled is a compiled model.

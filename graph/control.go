@@ -12,8 +12,8 @@ import (
 // differ are sizes that are known at run time.
 func (f *Function) AddIf(n *Node, cond *Value, then, otherwise *Function) ([]*Value, error) {
 	n.Op, n.Inputs, n.Bodies = ifOp, []*Value{cond}, []*Function{then, otherwise}
-	if size, ok := cond.size(1); !tir.IsBool(cond.DType) || !ok || size != 1 {
-		return nil, fmt.Errorf("%s: the condition is %s: want one element of type bool", n.What(), cond)
+	if err := checkCond(cond); err != nil {
+		return nil, fmt.Errorf("%s: %w", n.What(), err)
 	}
 	if len(then.Results) != len(otherwise.Results) {
 		return nil, fmt.Errorf("%s: the bodies have %d and %d results: want equal numbers", n.What(), len(then.Results),
@@ -32,6 +32,26 @@ func (f *Function) AddIf(n *Node, cond *Value, then, otherwise *Function) ([]*Va
 		}
 	}
 	return f.addControl(n, outs)
+}
+
+func checkCond(cond *Value) error {
+	if size, ok := cond.size(1); !tir.IsBool(cond.DType) || !ok || size != 1 {
+		return fmt.Errorf("the condition is %s: want one element of type bool", cond)
+	}
+	return nil
+}
+
+// checkLoop checks what limits a loop; nil for what does not.
+func checkLoop(trips, cond *Value) error {
+	if trips != nil {
+		if size, ok := trips.size(1); !tir.IsInt(trips.DType) || !ok || size != 1 {
+			return fmt.Errorf("the number of iterations is %s: want one integer", trips)
+		}
+	}
+	if cond != nil {
+		return checkCond(cond)
+	}
+	return nil
 }
 
 // common returns a size that two values share, or a new variable.
@@ -72,15 +92,8 @@ type LoopBody func(body *Function, iteration, cond *Value, carried []*Value) (mo
 // change gets variables for them. n is as for AddIf.
 func (f *Function) AddLoop(n *Node, trips, cond *Value, carried []*Value, build LoopBody) ([]*Value, error) {
 	n.Op, n.Inputs = loopOp, append([]*Value{trips, cond}, carried...)
-	if trips != nil {
-		if size, ok := trips.size(1); !tir.IsInt(trips.DType) || !ok || size != 1 {
-			return nil, fmt.Errorf("%s: the number of iterations is %s: want one integer", n.What(), trips)
-		}
-	}
-	if cond != nil {
-		if size, ok := cond.size(1); !tir.IsBool(cond.DType) || !ok || size != 1 {
-			return nil, fmt.Errorf("%s: the condition is %s: want one element of type bool", n.What(), cond)
-		}
+	if err := checkLoop(trips, cond); err != nil {
+		return nil, fmt.Errorf("%s: %w", n.What(), err)
 	}
 	shapes := make([][]tir.Expr, len(carried))
 	for i, v := range carried {

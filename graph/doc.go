@@ -12,6 +12,8 @@
 //	z, err := f.Add("relu", nil, y[0])
 //	f.Return(z[0])
 //
+// Function.String prints this function, and Parse reads such a text.
+//
 // An operator is one entry of the table that Register fills. Its Compute makes tensor expressions from the operands:
 // the same formulas give the shape and the type of the results, the elements of small tensors, and the code. Operators
 // of the usual models are in package graph/operators, which registers them when it is imported.

@@ -230,14 +230,24 @@ func (e *ElementsError) Params() []*Value {
 
 // Elements adds a node that reads the elements of a value on the host when the model runs, and returns the value with
 // elements that are variables. It must have a constant number of integers, in at most one dimension.
-func (f *Function) Elements(v *Value) (*Value, error) {
+func (f *Function) Elements(v *Value) (*Value, error) { return f.elements(v, nil) }
+
+// elements is Elements with variables for the elements; nil: new ones.
+func (f *Function) elements(v *Value, symbols []*tir.Var) (*Value, error) {
 	n, ok := v.size(knownLimit)
 	if !ok || len(v.Shape) > 1 || !tir.IsInt(v.DType) {
 		return nil, &ElementsError{Value: v}
 	}
+	if symbols == nil {
+		for range n {
+			symbols = append(symbols, f.NewSymbol())
+		}
+	}
+	if int64(len(symbols)) != n {
+		return nil, fmt.Errorf("%d sizes are given for %d elements", len(symbols), n)
+	}
 	out := &Value{Name: v.Name, DType: v.DType, Shape: v.Shape, elems: []tir.Expr{}}
-	for range n {
-		element := f.NewSymbol()
+	for _, element := range symbols {
 		f.root().read[element] = true
 		out.elems = append(out.elems, tir.NewCast(v.DType, element))
 	}

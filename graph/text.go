@@ -19,18 +19,22 @@ func shapeText(shape []tir.Expr) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// String prints the function: a line for each constant and node, with the types and shapes of the values.
+// String prints the function: a line for each constant and node, with the types and shapes of the values. Constants of
+// more than eight elements are printed as a reference, which Constants resolves: Parse reads the text with that table.
 //
 //	func main(x: float32[n, 8]) {
-//	  const w: float32[8, 4]
+//	  const w: float32[8, 4] = @c0cafa55fc98e5ca3b2a4a9f32a2a1d5
 //	  y: float32[n, 4] = matmul(x, w)
 //	  return y
 //	}
-//
-// Elements of large constants are left out.
-func (f *Function) String() string {
-	p := &printer{names: map[*Value]string{}, taken: map[string]bool{}}
-	p.function(f, "func "+f.Name, "")
+func (f *Function) String() string { return f.text(false) }
+
+// Text prints the function as String does, with the elements of all constants: Parse reads it without a table.
+func (f *Function) Text() string { return f.text(true) }
+
+func (f *Function) text(all bool) string {
+	p := &printer{names: map[*Value]string{}, taken: map[string]bool{}, all: all}
+	p.function(f, "func "+plainOrQuoted(f.Name), "")
 	return p.out.String()
 }
 
@@ -40,6 +44,7 @@ type printer struct {
 	names map[*Value]string
 	taken map[string]bool
 	next  int
+	all   bool // print the elements of all constants
 }
 
 func (p *printer) name(v *Value) string {
@@ -49,26 +54,47 @@ func (p *printer) name(v *Value) string {
 	if name, ok := p.names[v]; ok {
 		return name
 	}
-	name := v.Name
-	if name != "" && !plain(name) {
-		name = strconv.Quote(name)
+	base := ""
+	if v.Name != "" {
+		base = quoted(v.Name)
 	}
+	name := base
 	for name == "" || p.taken[name] {
-		name = fmt.Sprintf("%%%d", p.next)
+		name = fmt.Sprintf("%s%%%d", base, p.next)
 		p.next++
 	}
 	p.names[v], p.taken[name] = name, true
 	return name
 }
 
-// plain reports whether a name needs no quotes.
-func plain(s string) bool {
-	for _, r := range s {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_./:-", r) {
-			return false
+// keywords are the words of the syntax that names in quotes may be.
+var keywords = map[string]bool{"_": true, "body": true, "const": true, "func": true, "return": true}
+
+// quoted returns a name as it is written: in quotes if it has other characters than letters, digits and "_./-".
+func quoted(name string) string {
+	if keywords[name] {
+		return strconv.Quote(name)
+	}
+	return plainOrQuoted(name)
+}
+
+// plainOrQuoted is quoted for names of functions, which may be words of the syntax.
+func plainOrQuoted(name string) string {
+	if name == "" || plainLength(name) < len(name) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// plainLength returns the length of the name without quotes at the beginning of s.
+func plainLength(s string) int {
+	for i := range len(s) {
+		c := s[i]
+		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && strings.IndexByte("_./-", c) < 0 {
+			return i
 		}
 	}
-	return true
+	return len(s)
 }
 
 func (p *printer) typed(v *Value) string {
@@ -94,7 +120,7 @@ func (p *printer) function(f *Function, head, indent string) {
 		p.node(n, inner)
 	}
 	p.constants(f.Results, inner)
-	fmt.Fprintf(&p.out, "%sreturn %s\n%s}\n", inner, p.list(f.Results, p.name), indent)
+	fmt.Fprintf(&p.out, "%s\n%s}\n", strings.TrimRight(inner+"return "+p.list(f.Results, p.name), " "), indent)
 }
 
 // constants prints those constants that were not printed before.
@@ -103,36 +129,71 @@ func (p *printer) constants(values []*Value, indent string) {
 		if v == nil || v.Const == nil || p.names[v] != "" {
 			continue
 		}
-		fmt.Fprintf(&p.out, "%sconst %s", indent, p.typed(v))
-		if elems := v.Elements(); elems != nil && len(elems) <= 8 {
-			parts := make([]string, len(elems))
-			for i, e := range elems {
-				parts[i] = printed(e)
-			}
-			fmt.Fprintf(&p.out, " = {%s}", strings.Join(parts, ", "))
+		fmt.Fprintf(&p.out, "%sconst %s = ", indent, p.typed(v))
+		if v.printsElements(p.all) {
+			v.writeElements(&p.out)
+		} else {
+			p.out.WriteString("@" + v.Const.reference())
 		}
 		p.out.WriteByte('\n')
 	}
 }
 
 func (p *printer) node(n *Node, indent string) {
-	fmt.Fprintf(&p.out, "%s%s = %s(%s)", indent, p.list(n.Outputs, p.typed), n.Op.Name, p.list(n.Inputs, p.name))
-	for i, name := range slices.Sorted(maps.Keys(n.Attrs)) {
-		separator := ", "
-		if i == 0 {
-			separator = " "
+	results := p.list(n.Outputs, func(v *Value) string {
+		if v != nil && v.Node != n { // it became a constant
+			v = nil
 		}
-		value := fmt.Sprint(n.Attrs[name])
-		switch a := n.Attrs[name].(type) {
-		case string:
-			value = strconv.Quote(a)
-		case tir.Type:
-			value = tir.TypeName(a)
+		return p.typed(v)
+	})
+	if results != "" {
+		results += " "
+	}
+	fmt.Fprintf(&p.out, "%s%s= %s(%s)", indent, results, n.Op.Name, p.list(n.Inputs, p.name))
+	if n.Op.Control == Elements {
+		var sizes []string
+		for _, e := range n.Outputs[0].elems {
+			sizes = append(sizes, printed(Size(e)))
 		}
-		fmt.Fprintf(&p.out, "%s%s=%s", separator, name, value)
+		fmt.Fprintf(&p.out, " {%s}", strings.Join(sizes, ", "))
+	}
+	separator := " "
+	for _, name := range slices.Sorted(maps.Keys(n.Attrs)) {
+		fmt.Fprintf(&p.out, "%s%s=%s", separator, name, attrText(n.Attrs[name]))
+		separator = ", "
 	}
 	p.out.WriteByte('\n')
 	for _, body := range n.Bodies {
-		p.function(body, "body", indent+"  ")
+		p.function(body, "body "+plainOrQuoted(body.Name), indent+"  ")
 	}
+}
+
+// attrText returns the value of an attribute as text.
+func attrText(value any) string {
+	switch a := value.(type) {
+	case float64:
+		return strconv.FormatFloat(a, 'g', -1, 64)
+	case string:
+		return strconv.Quote(a)
+	case tir.Type:
+		return tir.TypeName(a)
+	case []int64:
+		return listText(a)
+	case []float64:
+		return listText(a)
+	case []string:
+		return listText(a)
+	}
+	return fmt.Sprint(value)
+}
+
+func listText[T any](list []T) string {
+	if list == nil {
+		return "none"
+	}
+	parts := make([]string, len(list))
+	for i, v := range list {
+		parts[i] = attrText(v)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }

@@ -33,13 +33,13 @@ type compileFlags struct {
 	parsed                  onnx.Options
 }
 
-// compileEmits are the formats of --emit: those of build, and the graph.
-var compileEmits = append([]string{"graph"}, emits...)
+// compileEmits are the formats of --emit: those of build, and the graph, without and with all elements of constants.
+var compileEmits = append([]string{"graph", "graph-full"}, emits...)
 
 func newCompileCommand() *cobra.Command {
 	var f compileFlags
 	cmd := &cobra.Command{
-		Use:   "compile MODEL.onnx -o OUTPUT",
+		Use:   "compile MODEL -o OUTPUT",
 		Short: "Compile a whole model into a library",
 		Long: `Compile a model in ONNX's format into a library. OUTPUT is a shared library
 (.so) with the kernels, the weights and the code that calls the kernels; C, C++,
@@ -62,9 +62,11 @@ those of the model; tvmgo run and runtime.OpenModel bind such a file.
 
 All operators that are not supported are reported at once, with their nodes.
 
---emit writes text: the graph with its types and shapes (graph), the loops of
-the kernels (tir), or the generated code as for tvmgo build. The text goes to
-OUTPUT, or to standard output without -o.
+--emit writes text: the graph with its types and shapes (graph; graph-full has
+the elements of all constants), the loops of the kernels (tir), or the generated
+code as for tvmgo build. The text goes to OUTPUT, or to standard output without
+-o. A MODEL whose name ends in .graph is such a text, of graph-full or written
+by hand.
 
 The objects that the C compiler makes are cached, so that a second compilation
 of the same model is fast. OUTPUT replaces an existing file only when it is
@@ -111,6 +113,10 @@ func (f *compileFlags) check(args []string) error {
 		return fmt.Errorf("--emit %s: want one of %s", f.emit, strings.Join(compileEmits, ", "))
 	case f.emit == "" && !f.isLibrary():
 		return fmt.Errorf("-o %s: want a name that ends in .so, .a, .tar or .o; --emit writes text", f.output)
+	}
+	if imports := len(f.inputs) + len(f.dims) + len(f.constants); strings.HasSuffix(args[0], compile.TextSuffix) &&
+		(imports > 0 || f.params != "") {
+		return errors.New("--input, --dim, --constant and --params are for models in ONNX's format: edit the text instead")
 	}
 	if f.params != "" {
 		if _, err := weights.FormatOf(f.params); err != nil {
@@ -246,6 +252,8 @@ func (f *compileFlags) run(cmd *cobra.Command, path string) error {
 	case "":
 	case "graph":
 		text = c.Function.String()
+	case "graph-full":
+		text = c.Function.Text()
 	case "tir":
 		for _, m := range c.Program.Kernels {
 			text += m.String()

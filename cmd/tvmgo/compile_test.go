@@ -57,6 +57,16 @@ func TestCompile(t *testing.T) {
 	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "c"), "fused_matmul_relu")
 }
 
+// The text of a graph is a model, too, and the sizes of its symbols are kept.
+func TestCompile_Text(t *testing.T) {
+	dir := t.TempDir()
+	text, lib := filepath.Join(dir, "model.graph"), filepath.Join(dir, "model.so")
+	outputOf(t, 0, "compile", writeModel(t, layerModel()), "--emit", "graph-full", "-o", text)
+	require.Equal(t, string(must.Get(os.ReadFile(text))(t)), outputOf(t, 0, "compile", text, "--emit", "graph"))
+	outputOf(t, 0, "compile", text, "-o", lib)
+	require.Contains(t, outputOf(t, 0, "inspect", lib), `x: R.Tensor((n, 2), dtype="float32")`)
+}
+
 // Weights in a file of their own are parameters, which tvmgo run binds. Small tensors stay in the library.
 func TestCompile_Params(t *testing.T) {
 	m := layerModel()
@@ -93,6 +103,8 @@ func TestCompile_Errors(t *testing.T) {
 	shapeless.Graph.Inputs[0].Type.Shape = nil
 	text := filepath.Join(t.TempDir(), "model.onnx")
 	require.NoError(t, os.WriteFile(text, []byte("hello, this is a text"), 0o600))
+	graph := filepath.Join(t.TempDir(), "wrong.graph")
+	require.NoError(t, os.WriteFile(graph, []byte("func main(x: float32[2]) {\n  y = relo(x)\n  return y\n}\n"), 0o600))
 	dir := t.TempDir()
 	lib := filepath.Join(dir, "model.so")
 	for _, c := range []struct {
@@ -110,6 +122,8 @@ func TestCompile_Errors(t *testing.T) {
 		{2, []string{"compile", "a.onnx", "-o", lib, "--target", "nothing"}, []string{"nothing"}},
 		{1, []string{"compile", "absent.onnx", "-o", lib}, []string{"absent.onnx"}},
 		{1, []string{"compile", text, "-o", lib}, []string{"text"}},
+		{1, []string{"compile", graph, "-o", lib}, []string{"wrong.graph: ", "line 2, column 3", "did you mean relu?"}},
+		{2, []string{"compile", graph, "-o", lib, "--dim", "n=3"}, []string{"edit the text instead"}},
 		{1, []string{"compile", writeModel(t, unsupported), "-o", lib}, []string{"Nothing", "Neither", "operator set 17"}},
 		{1, []string{"compile", writeModel(t, newer), "-o", lib}, []string{"operator set 99", "27"}},
 		{1, []string{"compile", writeModel(t, shapeless), "-o", lib}, []string{`"x"`, "--input x=float32["}},

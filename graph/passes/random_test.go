@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/graph"
 	"tvmgo/graph/passes"
+	"tvmgo/internal/testing/graphtext"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/target"
@@ -228,6 +229,7 @@ func TestRun_Random(t *testing.T) {
 					require.Equal(t, f.Results[k].Name, v.Name, text)
 				}
 				require.Equal(t, len(f.Params), len(g.Params))
+				require.NoError(t, graphtext.RoundTrip(g))
 				equal(t, want, run(t, g, seed), text)
 			}
 		})

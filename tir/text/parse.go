@@ -28,6 +28,8 @@ func (e *ParseError) Error() string {
 type Scope struct {
 	Vars    []*tir.Var
 	Buffers []*tir.Buffer
+	// Free returns the variable for a name that Vars lacks; nil, or without a function, such a name is an error.
+	Free func(name string) *tir.Var
 }
 
 // Parse reads a module from text, as [Print] writes it or as people write it: layout is free, "#" and "//" begin
@@ -111,6 +113,7 @@ func ParseExpr(text string, scope Scope) (e tir.Expr, err error) {
 			p.buffers.declare(b.Name, b)
 		}
 	}
+	p.free = scope.Free
 	e = p.expr().e
 	if t := p.peek(); t.kind != tokenEnd {
 		p.fail(t, "found %s after an expression, want the end of the text", t)
@@ -127,6 +130,7 @@ type parser struct {
 	vars    visible[*tir.Var]
 	buffers visible[*tir.Buffer]
 	params  map[*tir.Var]*tir.Buffer // of the current function
+	free    func(name string) *tir.Var
 }
 
 func newParser(text string) *parser {

@@ -161,6 +161,10 @@ func (p *parser) operand() parsed {
 	}
 	p.at++
 	v, known := p.vars.lookup(t.text)
+	if !known && p.free != nil {
+		v = p.free(t.text)
+		known = v != nil
+	}
 	if !known {
 		if _, isBuffer := p.buffers.lookup(t.text); isBuffer {
 			p.fail(t, "%s is a buffer: add indices, as in %s[0]", nameText(t.text), nameText(t.text))

@@ -249,6 +249,12 @@ func TestParseExpr(t *testing.T) {
 	require.ErrorContains(t, err, `line 1, column 3: found "n" after an expression, want the end of the text`)
 	_, err = ParseExpr("", Scope{})
 	require.ErrorContains(t, err, "found the end of the text, want an expression")
+	free, err := ParseExpr("m + n", Scope{Vars: []*tir.Var{n}, Free: func(name string) *tir.Var {
+		return tir.NewVar(name, tir.Int32)
+	}})
+	require.NoError(t, err)
+	require.Equal(t, "m + n", Print(free))
+	require.Same(t, n, free.(*tir.Binary).B)
 	_, err = ParseExpr("cuont", Scope{Vars: []*tir.Var{n, tir.NewVar("count", tir.Int32)}})
 	require.ErrorContains(t, err, "there is no variable cuont; did you mean count?")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/blob/vmcode"
 	_ "tvmgo/codegen/all"
 	"tvmgo/compile"
 	"tvmgo/dlpack"
@@ -68,6 +69,76 @@ func TestFunction(t *testing.T) {
 	model := must.Get(runtime.LoadModel(t.Context(), library(t, doubled(t))))(t)
 	defer model.Close()
 	runDoubled(t, model)
+}
+
+// Sizes that have a range are checked, and tensors of such sizes share storages for the greatest one.
+func TestFunction_Range(t *testing.T) {
+	f := graph.NewFunction("main")
+	n, m := f.Symbol("n"), f.Symbol("m")
+	x, y := f.Param("x", tir.Float32, tir.I32(2), n), f.Param("y", tir.Float32, m)
+	require.NoError(t, f.SetRange(n, graph.Range{Min: 2, Max: 5}))
+	require.NoError(t, f.SetRange(m, graph.Range{Min: 0, Max: 3}))
+	total := func(v *graph.Value) *graph.Value {
+		return must.Get(f.Add("reduce_sum", nil, must.Get(f.Add("softmax", nil, v))(t)[0]))(t)[0]
+	}
+	f.Return(must.Get(f.Add("add", nil, total(x), total(y)))(t)...)
+	model := must.Get(runtime.LoadModel(t.Context(), library(t, f)))(t)
+	defer model.Close()
+	for _, c := range []struct {
+		n, m int64
+		want string
+	}{
+		{2, 3, ""},
+		{5, 1, ""},
+		{1, 3, "the model is compiled for sizes 2..5 of dimension 1 : dimension 1 of the shape (2, 1) is 1"},
+		{6, 3, "annotation=R.Tensor((2, n), dtype=\"float32\")) the model is compiled for sizes 2..5 of dimension 1 "},
+		{3, 4, "annotation=R.Tensor((m,), dtype=\"float32\")) the model is compiled for sizes 0..3 of dimension 0 "},
+	} {
+		a := must.Get(runtime.FromSlice(make([]float32, 2*c.n), 2, c.n))(t)
+		b := must.Get(runtime.FromSlice(make([]float32, c.m), c.m))(t)
+		out, err := model.Run(t.Context(), runtime.Ordered{a, b})
+		if c.want != "" {
+			require.ErrorContains(t, err, c.want)
+			continue
+		}
+		sum := must.Get(out.Tensor(0))(t)
+		require.InDeltaSlice(t, []float32{3}, must.Get(runtime.ToSlice[float32](sum))(t), 1e-5)
+		require.NoError(t, out.Close())
+	}
+}
+
+// storages counts the storages that a program allocates, and those whose size is not constant.
+func storages(t *testing.T, f *graph.Function) (all, open int) {
+	t.Helper()
+	c := must.Get(compile.Function(t.Context(), f, compile.Options{}))(t)
+	defer c.Close()
+	for _, in := range c.Program.Code.Code {
+		if in.Op == vmcode.Call && c.Program.Code.Functions[in.Callee].Name == "vm.builtin.alloc_storage" {
+			if all++; in.Args[1].Kind == vmcode.InRegister {
+				open++
+			}
+		}
+	}
+	return all, open
+}
+
+// Tensors of different sizes share storages if the sizes have ranges; results have memory of their own size.
+func TestFunction_RangeOfStorages(t *testing.T) {
+	f := graph.NewFunction("main")
+	n := f.Symbol("n")
+	x := f.Param("x", tir.Float32, tir.I32(4), n)
+	for range 4 { // each value has one more column than the last one
+		one := must.Get(f.Const("one", tir.Float32, []int64{4, 1}, make([]byte, 16)))(t)
+		y := must.Get(f.Add("concat", graph.Attrs{"axis": int64(1)}, x, one))(t)[0]
+		x = must.Get(f.Add("softmax", nil, y))(t)[0]
+	}
+	f.Return(x)
+	all, open := storages(t, f)
+	require.Equal(t, all, open)
+	require.NoError(t, f.SetRange(n, graph.Range{Min: 1, Max: 64}))
+	fewer, open := storages(t, f)
+	require.Less(t, fewer, all)
+	require.Equal(t, 1, open)
 }
 
 // A library for several targets runs on the devices of each of them.

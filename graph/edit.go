@@ -19,6 +19,7 @@ func (c *cloner) function(f, outer *Function) *Function {
 	out := &Function{Name: f.Name, outer: outer, fresh: f.fresh, consts: map[*Value]*Value{}}
 	if outer == nil {
 		out.symbols, out.read, out.varying = copied(f.symbols), copied(f.read), copied(f.varying)
+		out.ranges = copied(f.ranges)
 	}
 	out.Params = c.list(f.Params)
 	for _, n := range f.Nodes {

@@ -20,6 +20,7 @@ type Function struct {
 	fresh   int                 // the number of variables that NewSymbol made
 	read    map[*tir.Var]bool   // elements that are read when the model runs
 	varying map[*tir.Var]bool   // sizes that change between iterations of a loop
+	ranges  map[*tir.Var]Range  // of sizes that have one
 	outer   *Function           // of a body: the function whose values it may read
 	consts  map[*Value]*Value   // results of Elements nodes, by operand
 }

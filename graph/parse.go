@@ -27,9 +27,10 @@ func (e *ParseError) Unwrap() error { return e.Cause }
 
 // Parse reads functions from text, as Function.String and Function.Text write them or as people write them.
 //
-//	text      = { "func" NAME params block }
+//	text      = { "func" NAME params [ "where" size "in" range { "," size "in" range } ] block }
 //	params    = "(" [ NAME ":" type { "," NAME ":" type } ] ")"
 //	type      = TYPE "[" [ size { "," size } ] "]"                   float32[n, 8]
+//	range     = INT [ ".." INT ]                                     the least and the greatest size
 //	block     = "{" { statement } "return" [ names ] "}"
 //	statement = "const" NAME ":" type "=" data
 //	          | [ result { "," result } ] "=" OPERATOR "(" [ names ] ")" [ "{" sizes "}" ] [ attr { "," attr } ]
@@ -236,6 +237,9 @@ func (p *parser) function() parsedFunction {
 		p.typed(&d)
 		f.params = append(f.params, d)
 	})
+	if p.depth == 1 && p.skipWord("where") {
+		p.ranges()
+	}
 	p.want('{', "and the statements of the function")
 	for {
 		p.blank(true)
@@ -248,6 +252,38 @@ func (p *parser) function() parsedFunction {
 	p.blank(true)
 	p.want('}', "after the results")
 	return f
+}
+
+// ranges reads the ranges of sizes.
+func (p *parser) ranges() {
+	for more := true; more; more = p.skip(',') {
+		p.blank(true)
+		at, n := p.at, 0
+		if strings.HasPrefix(p.src[at:], "$") { // a name in quotes
+			prefix, err := strconv.QuotedPrefix(p.src[at+1:])
+			if err != nil {
+				p.failf(at, "want a name in quotes after $")
+			}
+			n = 1 + len(prefix)
+		} else {
+			n = plainLength(p.src[at:])
+		}
+		v, ok := p.expr(p.src[at : at+n]).(*tir.Var)
+		if !ok {
+			p.failf(at, "found %s, want the name of a size", p.found())
+		}
+		p.at += n
+		p.word("in")
+		p.blank(false)
+		place := p.at
+		r, err := ParseRange(p.number("a range"))
+		if err == nil {
+			err = p.fn.SetRange(v, r)
+		}
+		if err != nil {
+			p.fail(place, err)
+		}
+	}
 }
 
 // refs reads names of values up to a closing sign.

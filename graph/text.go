@@ -113,7 +113,11 @@ func (p *printer) list(values []*Value, each func(*Value) string) string {
 }
 
 func (p *printer) function(f *Function, head, indent string) {
-	fmt.Fprintf(&p.out, "%s%s(%s) {\n", indent, head, p.list(f.Params, p.typed))
+	fmt.Fprintf(&p.out, "%s%s(%s)", indent, head, p.list(f.Params, p.typed))
+	if f.outer == nil {
+		p.ranges(f)
+	}
+	p.out.WriteString(" {\n")
 	inner := indent + "  "
 	for _, n := range f.Nodes {
 		p.constants(n.Inputs, inner)
@@ -121,6 +125,17 @@ func (p *printer) function(f *Function, head, indent string) {
 	}
 	p.constants(f.Results, inner)
 	fmt.Fprintf(&p.out, "%s\n%s}\n", strings.TrimRight(inner+"return "+p.list(f.Results, p.name), " "), indent)
+}
+
+// ranges prints the ranges of sizes: where n in 1..64.
+func (p *printer) ranges(f *Function) {
+	for i, v := range f.Ranged() {
+		word := ","
+		if i == 0 {
+			word = " where"
+		}
+		fmt.Fprintf(&p.out, "%s %s in %s", word, printed(v), f.ranges[v])
+	}
 }
 
 // constants prints those constants that were not printed before.

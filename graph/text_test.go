@@ -16,7 +16,7 @@ import (
 )
 
 // written has what the text of a function can contain.
-const written = `func main(x: float32[n, 4], "a b": bool[], idx: int64[2], trips: int64[]) {
+const written = `func main(x: float32[n, 4], "a b": bool[], idx: int64[2], trips: int64[]) where m in 3, n in 1..64 {
   %0: float32[n, 4] = relu(x)
   y: float32[n, 4] = elu(%0) alpha=0.5
   y%1: float32[4, n] = transpose(y) perm=[1, 0]
@@ -131,6 +131,10 @@ func TestParse_Errors(t *testing.T) {
 		{"func main(x: float32[2], x: float32[2]) {\nreturn x }", `column 26: there are two values with the name "x"`},
 		{"func main(return: float32[2]) {}", `found "return", which is a word of the syntax`},
 		{"func main(", `line 1, column 11: found the end of the text, want the name of a parameter`},
+		{"func main(x: float32[n]) where n in 1-3 {", "column 37: want a size, such as 4, or a range of sizes"},
+		{"func main(x: float32[n]) where n in 3..1 {", "no size is in the range: want the least size first, 1..3"},
+		{"func main(x: float32[n]) where n in 1..3000000000 {", "want sizes from 0 to 2147483647"},
+		{"func main(x: float32[n]) where 4 in 1..3 {", `found "4", want the name of a size`},
 		{"func main() {\n return _\n}", `line 2, column 9: result 0 is left out`},
 		{inside("y = relo(x)"), `line 2, column 3: operator "relo" does not exist: did you mean relu?`},
 		{inside("y = relu(z)"), `line 2, column 12: there is no value "z" before this line`},

@@ -14,6 +14,7 @@ import (
 	"tvmgo/compile"
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/graph"
 	"tvmgo/graph/onnx"
 	"tvmgo/graph/onnx/file"
 	_ "tvmgo/graph/operators"
@@ -47,11 +48,13 @@ Go, tvmgo run and Apache TVM's relax.VirtualMachine load it. The function main
 has the inputs of the model, in their order, and returns its outputs.
 
 Dimensions that the model names, such as a batch, stay open: the library accepts
-any size. --dim gives them a size, which makes faster code. --input gives an
-input a type and a shape, for models that do not say them. A size in a shape may
-be a name. --constant compiles the values of an input, a file of NumPy, into the
-library; inputs on which the form of the code depends, such as the axes of a
-reduction, have to be constants.
+any size. --dim gives them a size, which makes faster code, or a range of sizes:
+the library then reports others as errors, and allocates memory for the greatest
+one, so that tensors share it. --input gives an input a type and a shape, for
+models that do not say them. A size in a shape may be a name. --constant
+compiles the values of an input, a file of NumPy, into the library; inputs on
+which the form of the code depends, such as the axes of a reduction, have to be
+constants.
 
 With several --target, OUTPUT has variants of the kernels, and runs on the
 devices of any of them: tvmgo run --device selects one.
@@ -91,7 +94,8 @@ progress.`,
 		"target: a kind, a tag, a command line such as 'c -march=native', or JSON; may be repeated")
 	flags.StringArrayVar(&f.inputs, "input", nil,
 		"type and shape of an input, such as x=float32[batch,3,224,224]; may be repeated")
-	flags.StringArrayVar(&f.dims, "dim", nil, "size of a dimension, such as batch=4; may be repeated")
+	flags.StringArrayVar(&f.dims, "dim", nil,
+		"size of a dimension, such as batch=4, or its range, such as batch=1..64; may be repeated")
 	flags.StringArrayVar(&f.constants, "constant", nil,
 		"value of an input, such as axes=axes.npy; may be repeated")
 	flags.StringVar(&f.params, "params", "", "file for the weights, such as w.safetensors, in place of the library")
@@ -126,14 +130,17 @@ func (f *compileFlags) check(args []string) error {
 			return errors.New("--params: say with -o which library to write")
 		}
 	}
-	f.parsed = onnx.Options{Parameters: f.params != "", Dims: map[string]int64{}, Inputs: map[string]onnx.Input{}}
+	f.parsed = onnx.Options{Parameters: f.params != "", Dims: map[string]graph.Range{}, Inputs: map[string]onnx.Input{}}
 	for _, text := range f.dims {
-		name, size, ok := strings.Cut(text, "=")
-		n, err := strconv.ParseInt(size, 10, 32)
-		if !ok || name == "" || err != nil || n < 0 {
-			return fmt.Errorf("--dim %s: want NAME=SIZE, such as batch=4", text)
+		at := strings.LastIndex(text, "=")
+		if at <= 0 {
+			return fmt.Errorf("--dim %s: want NAME=SIZE, such as batch=4 or batch=1..64", text)
 		}
-		f.parsed.Dims[name] = n
+		r, err := graph.ParseRange(text[at+1:])
+		if err != nil {
+			return fmt.Errorf("--dim %s: %w", text, err)
+		}
+		f.parsed.Dims[text[:at]] = r
 	}
 	for _, text := range f.inputs {
 		name, in, err := parseInput(text)

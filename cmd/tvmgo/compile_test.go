@@ -51,6 +51,8 @@ func TestCompile(t *testing.T) {
         result: R.Tensor((n, 3), dtype="float32")`)
 	out = outputOf(t, 0, "compile", path, "--emit", "graph", "--dim", "n=4")
 	require.Contains(t, out, "y: float32[4, 3] = relu(product)")
+	out = outputOf(t, 0, "compile", path, "--emit", "graph", "--dim", "n=1..64")
+	require.Contains(t, out, "func main(x: float32[n, 2]) where n in 1..64 {")
 	out = outputOf(t, 0, "compile", path, "--emit", "graph", "--input", "x=float32[rows,2]")
 	require.Contains(t, out, "y: float32[rows, 3]")
 	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "tir"), "func fused_matmul_relu(")
@@ -116,6 +118,9 @@ func TestCompile_Errors(t *testing.T) {
 		{2, []string{"compile", "a.onnx"}, []string{"-o"}},
 		{2, []string{"compile", "a.onnx", "-o", "a.txt"}, []string{".so"}},
 		{2, []string{"compile", "a.onnx", "-o", lib, "--dim", "n"}, []string{"NAME=SIZE"}},
+		{2, []string{"compile", "a.onnx", "-o", lib, "--dim", "n=x..y"}, []string{"--dim n=x..y: want a size, such as 4"}},
+		{2, []string{"compile", "a.onnx", "-o", lib, "--dim", "n=5..1"}, []string{"want the least size first, 1..5"}},
+		{2, []string{"compile", "a.onnx", "-o", lib, "--dim", "n=-1..4"}, []string{"want sizes from 0 to"}},
 		{2, []string{"compile", "a.onnx", "-o", lib, "--input", "x"}, []string{"x=float32[batch,3,224,224]"}},
 		{2, []string{"compile", "a.onnx", "-o", lib, "--params", "w.txt"}, []string{"--params", ".safetensors"}},
 		{2, []string{"compile", "a.onnx", "--emit", "graph", "--params", "w.npz"}, []string{"-o which library"}},
@@ -131,6 +136,7 @@ func TestCompile_Errors(t *testing.T) {
 			[]string{`node "product" (MatMul)`}},
 		{1, []string{"compile", writeModel(t, layerModel()), "-o", lib, "--dim", "m=3"},
 			[]string{`no dimension "m"`, "it has n"}},
+		{1, []string{"compile", writeModel(t, layerModel()), "-o", lib, "--dim", "m=3..5"}, []string{`no dimension "m"`}},
 		{1, []string{"compile", writeModel(t, layerModel()), "-o", lib, "--input", "z=float32[3,3]"},
 			[]string{`no input "z"`, "it has x"}},
 	} {

@@ -18,6 +18,7 @@ var handleType = tir.Handle
 type function struct {
 	*lowering
 	name     string
+	graph    *graph.Function
 	begin    int             // of its instructions
 	next     vmcode.Register // not used yet
 	heap     vmcode.Register
@@ -34,7 +35,7 @@ const (
 )
 
 func (l *lowering) function(g *graph.Function) error {
-	f := &function{lowering: l, name: g.Name, begin: len(l.code.Code), block: &block{slots: map[string]int{}},
+	f := &function{lowering: l, name: g.Name, graph: g, begin: len(l.code.Code), block: &block{slots: map[string]int{}},
 		regs: map[*graph.Value]vmcode.Register{}}
 	if err := f.lower(g); err != nil {
 		return fmt.Errorf("lower function %q: %w", g.Name, err)
@@ -116,7 +117,7 @@ func (f *function) checkParams(params []*graph.Value) error {
 			}
 		}
 	}
-	return nil
+	return f.checkRanges(params, contexts)
 }
 
 func hasFormula(shape []tir.Expr) bool {

@@ -11,7 +11,8 @@ import (
 )
 
 // plan assigns storages to the tensors of a block. A storage is used again by a later tensor of the same size, or, if
-// sizes are constant, of a similar one, once no value has its memory.
+// sizes are constant, of a similar one, once no value has its memory. Sizes that have ranges count as constant: their
+// storages are for the greatest ones.
 type plan struct {
 	free []*storage
 	of   map[*graph.Value]*storage
@@ -132,15 +133,26 @@ func distance(a, b int64) int64 {
 
 // bytesOf returns the size of a tensor; -1 if it is not constant.
 func bytesOf(v *graph.Value) int64 {
-	shape, ok := v.StaticShape()
-	if !ok {
-		return -1
+	if shape, ok := v.StaticShape(); ok {
+		return bytesIn(shape, v.DType)
 	}
-	n, err := dlpack.DataSize(shape, v.DType)
+	return -1
+}
+
+func bytesIn(shape []int64, t tir.Type) int64 {
+	n, err := dlpack.DataSize(shape, t)
 	if err != nil || n > math.MaxInt64/4 {
 		return -1
 	}
 	return n
+}
+
+// mostBytes returns the size of a tensor whose sizes have ranges, for the greatest ones; -1 if one has no range.
+func (f *function) mostBytes(v *graph.Value) int64 {
+	if shape, ok := f.graph.Largest(v.Shape); ok {
+		return bytesIn(shape, v.DType)
+	}
+	return -1
 }
 
 // allocate emits the allocation of a value's tensor.
@@ -150,14 +162,17 @@ func (f *function) allocate(v *graph.Value) (vmcode.Register, error) {
 		return 0, err
 	}
 	dt := f.dtype(v.DType)
+	own := f.plan == nil || f.plan.keep[v]
 	bytes, key := bytesOf(v), ""
+	if bytes < 0 && !own {
+		bytes = f.mostBytes(v)
+	}
 	if bytes < 0 {
 		for _, e := range append([]tir.Expr{tir.I32(int32(v.DType.Bits))}, v.Shape...) {
 			key += text.Print(e) + ","
 		}
 	}
 	var s *storage
-	own := f.plan == nil || f.plan.keep[v]
 	if !own {
 		s = f.plan.take(bytes, key)
 	}

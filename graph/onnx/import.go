@@ -21,8 +21,8 @@ const (
 
 // Options say how a model is read.
 type Options struct {
-	// Dims are the sizes of symbolic dimensions by name: they become constants.
-	Dims map[string]int64
+	// Dims are the sizes of symbolic dimensions by name: they become constants, or keep their name if there are several.
+	Dims map[string]graph.Range
 	// Inputs are the types and shapes of inputs by name, in place of those of the model.
 	Inputs map[string]Input
 	// Parameters makes the weights parameters of the function, behind the inputs, in place of constants. Tensors that are
@@ -332,8 +332,9 @@ func (i *importer) input(s *scope, in *file.ValueInfo) error {
 		if n.Name != "" && !slices.Contains(i.dims, n.Name) {
 			i.dims = append(i.dims, n.Name)
 		}
-		if size, ok := i.options.Dims[n.Name]; ok && n.Name != "" {
-			n = Dim{Size: size}
+		given, isGiven := i.options.Dims[n.Name]
+		if isGiven = isGiven && n.Name != ""; isGiven && given.Min == given.Max {
+			n = Dim{Size: given.Min}
 		}
 		if n.Name == "" {
 			if n.Size < 0 || n.Size > 1<<31-1 {
@@ -341,7 +342,12 @@ func (i *importer) input(s *scope, in *file.ValueInfo) error {
 			}
 			shape[d] = tir.I32(int32(n.Size))
 		} else {
-			shape[d] = s.fn.Symbol(symbolName(n.Name))
+			size := s.fn.Symbol(symbolName(n.Name))
+			if shape[d] = size; isGiven {
+				if err := s.fn.SetRange(size, given); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	s.values[in.Name] = s.fn.Param(in.Name, dt, shape...)

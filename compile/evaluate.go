@@ -18,7 +18,7 @@ func evaluate(ctx context.Context, f *graph.Function) ([][]byte, error) {
 		return nil, err
 	}
 	targets := []*target.Target{t}
-	p, err := lower.Model(targets, f)
+	p, err := lower.Options{}.Model(ctx, targets, f)
 	if err != nil {
 		return nil, err
 	}

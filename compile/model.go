@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"tvmgo/codegen"
 	"tvmgo/graph"
@@ -30,6 +31,16 @@ type Options struct {
 	Import onnx.Options
 	// Progress is called before each stage of the work, with its name; it may be nil.
 	Progress func(stage string)
+	// Detail is called after each part of a stage, such as a pass or a kernel, with the time that it took; it may be nil.
+	Detail func(part string, took time.Duration)
+}
+
+// details returns a function that reports parts of a kind; nil if nothing is reported.
+func (o *Options) details(kind string) func(string, time.Duration) {
+	if o.Detail == nil {
+		return nil
+	}
+	return func(part string, took time.Duration) { o.Detail(kind+" "+part, took) }
 }
 
 func (o *Options) begin(format string, args ...any) {
@@ -149,7 +160,7 @@ func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, err
 	}
 	f = f.Clone()
 	o.begin("simplify %d nodes", len(f.Nodes))
-	simplify := passes.Options{Portable: len(targets) > 1}
+	simplify := passes.Options{Portable: len(targets) > 1, Report: o.details("pass")}
 	if _, err := cc.Find(cc.C, ""); err == nil {
 		simplify.Evaluate = evaluate
 	}
@@ -157,9 +168,7 @@ func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, err
 		return nil, err
 	}
 	o.begin("schedule %d nodes", len(f.Nodes))
-	p, err := lower.ModelWith(lower.Options{Evaluate: func(f *graph.Function) ([][]byte, error) {
-		return evaluate(ctx, f)
-	}}, targets, f)
+	p, err := lower.Options{Report: o.details("kernel"), Evaluate: simplify.Evaluate}.Model(ctx, targets, f)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"tvmgo/include"
 	"tvmgo/internal/cc"
@@ -75,6 +76,7 @@ func (b *buildJob) build() error {
 	if err := b.compileAll(); err != nil {
 		return err
 	}
+	began := time.Now()
 	switch suffix {
 	case archiveSuffix:
 		err = b.archive()
@@ -88,6 +90,7 @@ func (b *buildJob) build() error {
 	if err != nil {
 		return err
 	}
+	b.report(filepath.Base(b.out.path), began, false)
 	mode := fs.FileMode(0o666)
 	if suffix == sharedSuffix {
 		mode = 0o777
@@ -316,6 +319,8 @@ func (b *buildJob) compileSource(source, object string) error {
 
 // compileBlob makes the object that carries the blob. Its sources name each other, so that it runs in their folder.
 func (b *buildJob) compileBlob(object string) error {
+	began := time.Now()
+	defer func() { b.report(object, began, false) }()
 	source, err := b.writeBlobSource()
 	if err != nil {
 		return err

@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"tvmgo/internal/diskcache"
 	"tvmgo/runtime"
 )
 
@@ -54,14 +56,35 @@ func (c *checker) make(dir string) error {
 	if known, found := checkers.Load(key); found {
 		return os.WriteFile(c.program, known.([]byte), 0o777)
 	}
+	stored := c.tools.checkerKey()
+	program := []byte(nil)
+	if stored != "" {
+		program = objectCache.Read(stored)
+	}
+	if program != nil {
+		checkers.Store(key, program)
+		return os.WriteFile(c.program, program, 0o777)
+	}
 	if err := c.compile(dir); err != nil {
 		return err
 	}
 	program, err := os.ReadFile(c.program)
-	if err == nil {
-		checkers.Store(key, program)
+	if err != nil {
+		return err
 	}
-	return err
+	if checkers.Store(key, program); stored != "" {
+		_ = objectCache.Write(stored, program) // the cache only makes the next build faster
+	}
+	return nil
+}
+
+// checkerKey returns the key of the compiled program; "" if it depends on what is not known.
+func (t *toolchain) checkerKey() string {
+	id := t.identify()
+	if id == "" || t.nvcc || slices.ContainsFunc(t.command[1:], func(a string) bool { return !knownFlag(a) }) {
+		return ""
+	}
+	return diskcache.Key("checker", id, string(checkerSource), string(runtimeSymbols))
 }
 
 func (c *checker) compile(dir string) error {

@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"time"
 
 	"tvmgo/blob"
 )
@@ -24,6 +25,7 @@ type config struct {
 	compile   CompileFunc
 	keep      string
 	static    bool
+	report    func(file string, took time.Duration, cached bool)
 }
 
 // Layout selects the layout of the serialized modules: blob.Modern (the default) for TVM v0.22 and newer, blob.Legacy
@@ -103,6 +105,12 @@ func Compile(f CompileFunc) Option { return func(c *config) { c.compile = f } }
 // KeepFiles keeps the compiler's input and output in a directory, which is created if necessary: sources, objects,
 // devc.bin.
 func KeepFiles(dir string) Option { return func(c *config) { c.keep = dir } }
+
+// Report calls a function after each file that is compiled or linked, with the name of the output, such as lib0.o, and
+// the time that it took. cached says that the compiler was not called. Several goroutines may call it at once.
+func Report(f func(file string, took time.Duration, cached bool)) Option {
+	return func(c *config) { c.report = f }
+}
 
 // StaticCheck checks the library without loading it in a child process. Use it for a library that needs something that
 // this machine lacks, such as a device's driver. Libraries for other machines are never loaded.

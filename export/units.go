@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"tvmgo/include"
 	"tvmgo/internal/diskcache"
@@ -60,6 +61,13 @@ func (b *buildJob) writeUnits(name string, units [][]byte) error {
 	return nil
 }
 
+// report reports a file that was made since a time.
+func (b *buildJob) report(file string, began time.Time, cached bool) {
+	if b.config.report != nil {
+		b.config.report(file, time.Since(began), cached)
+	}
+}
+
 // objects caches the objects of compiled units.
 const objectCache = diskcache.Cache("objects")
 
@@ -70,13 +78,19 @@ func (b *buildJob) cached(source, object string, args []string, compile func() e
 		key = b.cacheKey(source, object, args)
 	}
 	path := filepath.Join(b.dir, object)
+	began := time.Now()
 	if key != "" {
 		if data := objectCache.Read(key); data != nil {
-			return os.WriteFile(path, data, 0o666)
+			err := os.WriteFile(path, data, 0o666)
+			b.report(object, began, true)
+			return err
 		}
 	}
-	if err := compile(); err != nil || key == "" {
+	if err := compile(); err != nil {
 		return err
+	}
+	if b.report(object, began, false); key == "" {
+		return nil
 	}
 	if data, err := os.ReadFile(path); err == nil {
 		_ = objectCache.Write(key, data) // the cache only makes the next build faster
@@ -133,8 +147,8 @@ func (b *buildJob) identity() string {
 	return b.id
 }
 
-func (b *buildJob) identify() string {
-	real, err := filepath.EvalSymlinks(b.command[0])
+func (t *toolchain) identify() string {
+	real, err := filepath.EvalSymlinks(t.command[0])
 	if err != nil {
 		return ""
 	}
@@ -142,5 +156,5 @@ func (b *buildJob) identify() string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%q %s %d %d", b.command, real, info.Size(), info.ModTime().UnixNano())
+	return fmt.Sprintf("%q %s %d %d", t.command, real, info.Size(), info.ModTime().UnixNano())
 }

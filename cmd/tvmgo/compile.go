@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -100,7 +103,7 @@ progress.`,
 		"value of an input, such as axes=axes.npy; may be repeated")
 	flags.StringVar(&f.params, "params", "", "file for the weights, such as w.safetensors, in place of the library")
 	flags.StringVar(&f.emit, "emit", "", "write text: "+strings.Join(compileEmits, ", "))
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report steps and their times on standard error")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report steps, passes, kernels and their times on standard error")
 	completeFlag(cmd, "target", targetFlag)
 	completeFlag(cmd, "emit", func([]string) []string { return compileEmits })
 	return cmd
@@ -247,7 +250,7 @@ func (f *compileFlags) run(cmd *cobra.Command, path string) error {
 	var c *compile.Compiled
 	err := foreign(cmd.Context(), func() (err error) {
 		c, err = compile.ModelFile(cmd.Context(), path, compile.Options{Targets: targets, Import: f.parsed,
-			Progress: p.begin})
+			Progress: p.begin, Detail: p.detail})
 		return err
 	})
 	if err != nil {
@@ -277,20 +280,39 @@ func (f *compileFlags) run(cmd *cobra.Command, path string) error {
 		p.end()
 		return b.write(cmd.Context(), cmd.OutOrStdout(), text)
 	}
-	p.begin("compile and link " + f.output)
-	if err := export.Library(cmd.Context(), c.Module, f.output, f.linkFlags.options()...); err != nil {
+	if err := f.link(cmd.Context(), c, p); err != nil {
 		return err
 	}
-	if err := f.writeParams(c); err != nil {
-		return err
-	}
-	p.end()
 	if f.emit != "" {
 		_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", f.output)
 	return err
+}
+
+// link writes the library and the file of the weights.
+func (f *compileFlags) link(ctx context.Context, c *compile.Compiled, p *progress) error {
+	p.begin("compile and link " + f.output)
+	var compiled, cached atomic.Int32
+	report := export.Report(func(file string, took time.Duration, fromCache bool) {
+		if fromCache {
+			cached.Add(1)
+			file += " (cached)"
+		} else {
+			compiled.Add(1)
+		}
+		p.detail(file, took)
+	})
+	if err := export.Library(ctx, c.Module, f.output, append(f.linkFlags.options(), report)...); err != nil {
+		return err
+	}
+	if err := f.writeParams(c); err != nil {
+		return err
+	}
+	p.total(fmt.Sprintf("%s, %s made, %d from the cache", count(len(c.Program.Kernels[0].Funcs), "kernel"),
+		count(int(compiled.Load()), "file"), cached.Load()))
+	return nil
 }
 
 // writeParams writes the weights to their file. If that fails, there is no library either.

@@ -20,6 +20,7 @@ type progress struct {
 	mu    sync.Mutex
 	stage string
 	began time.Time
+	first time.Time // when the first stage began
 	quit  chan struct{}
 	gone  chan struct{}
 }
@@ -36,6 +37,9 @@ func (p *progress) begin(stage string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stage, p.began = stage, time.Now()
+	if p.first.IsZero() {
+		p.first = p.began
+	}
 	if p.terminal {
 		p.quit, p.gone = make(chan struct{}), make(chan struct{})
 		go p.draw(p.quit, p.gone, stage, p.began)
@@ -61,6 +65,23 @@ func (p *progress) draw(quit, gone chan struct{}, stage string, began time.Time)
 			}
 			return
 		}
+	}
+}
+
+// detail reports a part of the current stage, with the time that it took. Several goroutines may call it at once.
+func (p *progress) detail(part string, took time.Duration) {
+	if p.verbose {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		fmt.Fprintf(p.w, "  %s: %.3f s\n", part, took.Seconds())
+	}
+}
+
+// total ends the last stage, and reports the time since the beginning of the first one.
+func (p *progress) total(what string) {
+	p.end()
+	if p.verbose {
+		fmt.Fprintf(p.w, "total: %.2f s, %s\n", time.Since(p.first).Seconds(), what)
 	}
 }
 

@@ -173,15 +173,15 @@ func (f *function) operands(values []*graph.Value) ([]vmcode.Operand, error) {
 }
 
 // addKernel adds a function, which may differ between the targets, to the program, unless an equal one is there. It
-// returns its name.
-func (l *lowering) addKernel(fns []*tir.PrimFunc) string {
-	name, known := l.name(fns)
+// returns its name, and whether an equal one was there.
+func (l *lowering) addKernel(fns []*tir.PrimFunc) (name string, known bool) {
+	name, known = l.name(fns)
 	if !known {
 		for i, fn := range fns {
 			l.modules[i].Funcs = append(l.modules[i].Funcs, fn)
 		}
 	}
-	return name
+	return name, known
 }
 
 // addShapeFunction adds a function that runs on the host, and returns its name.

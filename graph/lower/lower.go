@@ -1,8 +1,10 @@
 package lower
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"tvmgo/blob/vmcode"
 	"tvmgo/dlpack"
@@ -21,21 +23,23 @@ type Program struct {
 	Code   *vmcode.Executable // calls the functions by their names
 }
 
-// Options say what lowering needs of the program around it.
+// Options say how models are lowered. The zero value has no reports, and kernels read constants as they are.
 type Options struct {
+	// Report is called after each new kernel is scheduled, with its name and the time that it took; it may be nil.
+	Report func(kernel string, took time.Duration)
 	// Evaluate runs a function without parameters, and returns the data of its results, as graph.Const describes it. It
 	// prepares constants in the form that kernels read, such as the panels of a matrix product. If it is nil, or there
 	// are several targets, kernels read constants as they are.
-	Evaluate func(f *graph.Function) ([][]byte, error)
+	Evaluate func(ctx context.Context, f *graph.Function) ([][]byte, error)
 }
 
-// Model lowers the functions of a model for one or several targets, as ModelWith does without options.
+// Model lowers the functions of a model for one or several targets. The data of constants is shared with the graph.
 func Model(targets []*target.Target, functions ...*graph.Function) (*Program, error) {
-	return ModelWith(Options{}, targets, functions...)
+	return Options{}.Model(context.Background(), targets, functions...)
 }
 
-// ModelWith lowers the functions of a model for one or several targets. The data of constants is shared with the graph.
-func ModelWith(o Options, targets []*target.Target, functions ...*graph.Function) (*Program, error) {
+// Model is the function Model with options. If ctx ends, it stops with the context's error.
+func (o Options) Model(ctx context.Context, targets []*target.Target, functions ...*graph.Function) (*Program, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("lower: there is no target: give one, such as target.New(\"c\")")
 	}
@@ -43,11 +47,11 @@ func ModelWith(o Options, targets []*target.Target, functions ...*graph.Function
 	if err != nil {
 		return nil, fmt.Errorf("lower: %w", err)
 	}
-	l := &lowering{targets: targets, host: host, code: &vmcode.Executable{Form: vmcode.Form{Version: 1}},
-		callees: map[string]int{}, constants: map[string]int{}, tensors: map[*graph.Const]int{},
-		kernels: map[string]string{}, names: map[string]bool{}, prepares: o.Evaluate != nil && len(targets) == 1,
-		prepared: map[string]int{}, preparations: graph.NewFunction("prepared"),
-		consts: map[*te.Tensor]*graph.Value{}}
+	l := &lowering{ctx: ctx, options: o, targets: targets, host: host,
+		code: &vmcode.Executable{Form: vmcode.Form{Version: 1}}, callees: map[string]int{}, constants: map[string]int{},
+		tensors: map[*graph.Const]int{}, kernels: map[string]string{}, names: map[string]bool{},
+		prepares: o.Evaluate != nil && len(targets) == 1, prepared: map[string]int{},
+		preparations: graph.NewFunction("prepared"), consts: map[*te.Tensor]*graph.Value{}}
 	for range targets {
 		l.modules = append(l.modules, &tir.IRModule{})
 	}
@@ -66,7 +70,7 @@ func ModelWith(o Options, targets []*target.Target, functions ...*graph.Function
 			return nil, err
 		}
 	}
-	if err := l.prepare(o); err != nil {
+	if err := l.prepare(); err != nil {
 		return nil, fmt.Errorf("lower: prepare constants: %w", err)
 	}
 	if err := l.code.Check(); err != nil {
@@ -81,6 +85,8 @@ func ModelWith(o Options, targets []*target.Target, functions ...*graph.Function
 
 // lowering is the state of Model.
 type lowering struct {
+	ctx       context.Context
+	options   Options
 	targets   []*target.Target
 	host      *target.Target  // of shape functions
 	modules   []*tir.IRModule // the kernels for each target

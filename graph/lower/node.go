@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"tvmgo/blob/vmcode"
 	"tvmgo/graph"
@@ -236,6 +237,10 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 			scalars = append(scalars, v)
 		}
 	}
+	if err := f.ctx.Err(); err != nil {
+		return err
+	}
+	began := time.Now()
 	var fns []*tir.PrimFunc
 	for _, s := range schedules {
 		m, err := te.Lower(s, params, kernelName(name))
@@ -247,7 +252,11 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 		}
 		fns = append(fns, m.Funcs[0])
 	}
-	callee := f.callee(f.addKernel(fns))
+	kernel, known := f.addKernel(fns)
+	if f.options.Report != nil && !known {
+		f.options.Report(kernel, time.Since(began))
+	}
+	callee := f.callee(kernel)
 	args = append([]vmcode.Operand{}, args...)
 	for _, v := range values {
 		r, err := f.allocate(v)

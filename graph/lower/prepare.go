@@ -88,11 +88,11 @@ func (f *function) preparation(t *te.Tensor) (int, error) {
 }
 
 // prepare computes the prepared constants.
-func (l *lowering) prepare(o Options) error {
+func (l *lowering) prepare() error {
 	if len(l.places) == 0 {
 		return nil
 	}
-	data, err := o.Evaluate(l.preparations)
+	data, err := l.options.Evaluate(l.ctx, l.preparations)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package passes
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"tvmgo/graph"
 	"tvmgo/target"
@@ -22,6 +23,8 @@ type Options struct {
 	Evaluate func(ctx context.Context, f *graph.Function) ([][]byte, error)
 	// Portable says that code is also generated for other targets: layouts are those that all of them have.
 	Portable bool
+	// Report is called after each pass, with its name and the time that it took; it may be nil.
+	Report func(pass string, took time.Duration)
 }
 
 // Pipeline lists the passes in the order in which Run runs them.
@@ -45,8 +48,12 @@ func Run(ctx context.Context, f *graph.Function, t *target.Target, o Options) er
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		began := time.Now()
 		if err := p.Run(ctx, f, t, o); err != nil {
 			return fmt.Errorf("pass %s of function %q: %w", p.Name, f.Name, err)
+		}
+		if o.Report != nil {
+			o.Report(p.Name, time.Since(began))
 		}
 	}
 	return nil

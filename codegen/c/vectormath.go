@@ -19,6 +19,8 @@ func (w *writer) vectorCall(e *tir.Call) (code, bool) {
 		}
 	}
 	switch e.Name {
+	case "erf", "tanh":
+		return w.vectorOdd(e.Name, e.Type, w.vec(e.Args[0])), true
 	case "exp":
 		return w.vectorExp(e.Type, w.vec(e.Args[0])), true
 	case "sigmoid":
@@ -32,22 +34,97 @@ func (w *writer) vectorCall(e *tir.Call) (code, bool) {
 
 // vectorExp computes exp of a vector, within one ulp; 0 at and below -104, infinity from 89 on, NaN of NaN.
 func (w *writer) vectorExp(t tir.Type, x code) code {
+	return w.vectorFunction(w.vectorExpName(t), t, x)
+}
+
+// vectorFunction calls a function on a vector.
+func (w *writer) vectorFunction(name string, t tir.Type, x code) code {
+	from, to := w.keep(t, x), w.temp("value")
+	w.line("%s %s;", w.vectorType(t), to)
+	w.line("%s(&%s, &%s);", name, to, from.text)
+	return atom(to)
+}
+
+// vectorOdd computes erf or tanh of a vector, within two ulps; NaN of NaN.
+func (w *writer) vectorOdd(function string, t tir.Type, x code) code {
+	f := w.vectorType(t)
+	exp, least := w.vectorExpName(t), w.extreme(tir.OpMin, t)
+	name := "tvmgo_" + function + "_" + f
+	text := map[string]string{"erf": erfText, "tanh": tanhText}[function]
+	i := w.vectorType(tir.Vector(tir.Int32, int(t.Lanes)))
+	w.snippetText(name, fmt.Sprintf(text, f, name, i, exp, least, repeatedIn("4.0f", int(t.Lanes))))
+	return w.vectorFunction(name, t, x)
+}
+
+// repeatedIn is the initializer of a vector of equal elements.
+func repeatedIn(element string, n int) string {
+	return "{" + strings.TrimSuffix(strings.Repeat(element+", ", n), ", ") + "}"
+}
+
+// oddText begins and ends a function that is odd: up to 1 or another limit it is a + a·p(a²), where a is the absolute
+// value, and beyond it a formula with exp. Its arguments: the vector type of floats, the function's name, the type of
+// integers, exp, the lesser of two vectors, and a limit.
+const (
+	oddBegin = `static inline void %[2]s(%[1]s* result, const %[1]s* from) {
+  const %[1]s a = (%[1]s)((%[3]s)*from & 0x7fffffff), z = a * a;
+`
+	oddEnd = `  const %[3]s large = (%[3]s)(a >= limit); /* false for NaN */
+  *result = (%[1]s)(((large & (%[3]s)far) | (~large & (%[3]s)near)) | ((%[3]s)*from ^ (%[3]s)a));
+}
+`
+)
+
+// erfText uses polynomials that minimize the largest relative error of erf: of erf(a)/a - 1 in a² up to 1, and of
+// log(1 - erf(a)) in a up to 4, from where erf rounds to 1.
+const erfText = oddBegin + `  %[1]s p = z * 7.88911930e-5f - 8.02084105e-4f;
+  p = p * z + 5.18953521e-3f;
+  p = p * z - 2.68544443e-2f;
+  p = p * z + 1.12836003e-1f;
+  p = p * z - 3.76126260e-1f;
+  p = p * z + 1.28379166e-1f;
+  const %[1]s near = p * a + a, four = %[6]s;
+  %[1]s m;
+  %[5]s(&m, &a, &four);
+  %[1]s q = m * 2.12085960e-7f - 2.47542393e-5f;
+  q = q * m + 4.60357842e-4f;
+  q = q * m - 4.27063648e-3f;
+  q = q * m + 2.53489260e-2f;
+  q = q * m - 1.08606599e-1f;
+  q = q * m - 6.33065760e-1f;
+  q = q * m - 1.12964940f;
+  q = q * m + 2.02065450e-4f;
+  %[1]s tail;
+  %[4]s(&tail, &q);
+  const %[1]s far = 1.0f - tail;
+  const float limit = 1.0f;
+` + oddEnd
+
+// tanhText is a polynomial of tanh(a)/a - 1 in a² up to 0.65, and 1 - 2/(exp(2·a) + 1) beyond.
+const tanhText = oddBegin + `  %[1]s p = z * -5.52862463e-3f + 2.04833057e-2f;
+  p = p * z - 5.36929630e-2f;
+  p = p * z + 1.33308992e-1f;
+  p = p * z - 3.33332628e-1f;
+  const %[1]s near = p * z * a + a, twice = a + a;
+  %[1]s e;
+  %[4]s(&e, &twice); /* which may be infinite: 2/infinity is 0 */
+  const %[1]s far = 1.0f - 2.0f / (e + 1.0f);
+  const float limit = 0.65f;
+` + oddEnd
+
+// vectorExpName defines exp on vectors of a type.
+func (w *writer) vectorExpName(t tir.Type) string {
 	n := int(t.Lanes)
 	f, i, u := w.vectorType(t), w.vectorType(tir.Vector(tir.Int32, n)), w.vectorType(tir.Vector(tir.UInt32, n))
 	name := "tvmgo_exp_" + f
 	least, most := w.extreme(tir.OpMin, t), w.extreme(tir.OpMax, t)
-	all := func(c string) string { return "{" + strings.TrimSuffix(strings.Repeat(c+", ", n), ", ") + "}" }
-	text := fmt.Sprintf(expText, f, name, all("89.0f"), all("-104.0f"), least, most)
+	text := fmt.Sprintf(expText, f, name, repeatedIn("89.0f", n), repeatedIn("-104.0f", n), least, most)
 	scale := fmt.Sprintf(scaleText, f, i, u)
 	if n*int(t.Bits) == 512 {
 		scale = "#if defined(__AVX512F__) && !defined(__clang__)\n  *result = __builtin_ia32_scalefps512_mask(p, whole, p, " +
 			"-1, 4);\n#else\n" + scale + "#endif\n"
 	}
 	w.snippetText(name, text+scale+"}\n")
-	from, to := w.keep(t, x), w.temp("value")
-	w.line("%s %s;", f, to)
-	w.line("%s(&%s, &%s);", name, to, from.text)
-	return atom(to)
+	return name
 }
 
 // expText computes exp(x) = 2^n · exp(r), where n is an integer and |r| at most half of log 2. Its arguments: the

@@ -36,7 +36,8 @@ func ulps(a, b float32) int64 {
 
 func TestRun_VectorExp(t *testing.T) {
 	m := loaded(t, c.Emitter{}, module(t, vectorCalls("exp4", "exp", 4), vectorCalls("exp16", "exp", 16),
-		vectorCalls("sigmoid16", "sigmoid", 16)))
+		vectorCalls("sigmoid16", "sigmoid", 16), vectorCalls("erf8", "erf", 8), vectorCalls("erf16", "erf", 16),
+		vectorCalls("tanh4", "tanh", 4), vectorCalls("tanh16", "tanh", 16)))
 	values := []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)),
 		float32(math.NaN()), 88.72283, 88.722839, 88.72284, 89,
 		-87.33654, -87.33655, -103.27892, -103.97207, -103.97208, -104, -1e30, math.MaxFloat32, -math.MaxFloat32, 1e-45,
@@ -44,10 +45,14 @@ func TestRun_VectorExp(t *testing.T) {
 	for x := float32(-105); x < 90; x += 0.00037 { // all binades, denormal results too
 		values = append(values, x)
 	}
+	for x := float32(-4.1); x < 4.1; x += 0.0000091 { // where erf and tanh are not 1
+		values = append(values, x)
+	}
 	for len(values)%16 != 0 {
 		values = append(values, 1)
 	}
 	for name, exact := range map[string]func(float64) float64{"exp4": math.Exp, "exp16": math.Exp,
+		"erf8": math.Erf, "erf16": math.Erf, "tanh4": math.Tanh, "tanh16": math.Tanh,
 		"sigmoid16": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }} {
 		out := modules.Tensor(t, make([]float32, len(values)), int64(len(values)))
 		must.Get(modules.Call(t, m, name, modules.Tensor(t, values, int64(len(values))), out))(t)
@@ -77,12 +82,14 @@ func TestEmit_VectorExp(t *testing.T) {
 		intrinsic string
 		lanes     int
 		whole     bool
-	}{{"exp", 4, true}, {"exp", 8, true}, {"exp", 16, true}, {"sigmoid", 8, true}, {"exp", 5, false}, {"exp", 32, false},
+	}{{"exp", 4, true}, {"exp", 8, true}, {"exp", 16, true}, {"sigmoid", 8, true}, {"erf", 8, true}, {"tanh", 16, true}, {"exp", 5, false}, {"exp", 32, false},
 		{"sqrt", 8, false}} {
 		code := emit(t, c.Emitter{}, module(t, vectorCalls("f", v.intrinsic, v.lanes)))
 		require.Equal(t, v.whole, strings.Contains(code, "tvmgo_exp_"), "%s of %d lanes:\n%s", v.intrinsic, v.lanes, code)
 		if v.whole {
-			require.NotContains(t, code, "expf(", "%s of %d lanes", v.intrinsic, v.lanes)
+			for _, scalar := range []string{"expf(", "erff(", "tanhf("} {
+				require.NotContains(t, code, scalar, "%s of %d lanes", v.intrinsic, v.lanes)
+			}
 		}
 	}
 }

@@ -19,7 +19,7 @@ const vectorBytes = 32
 // iteration of the parallel loop.
 func scheduleCPU(g *schedule.Group) (bool, error) {
 	s := g.Schedule
-	if scheduleFast(g) || scheduleTransposed(g) {
+	if scheduleFast(g) || scheduleTransposed(g) || scheduleWindows(g, simdOf(g.Target)) {
 		return true, nil
 	}
 	root := s.Stage(g.Root)

@@ -52,7 +52,7 @@ for package in ./te/ops ./te; do
     logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run OnDevices "$package"
 done
 
-step "every test of single operators in ONNX's wheel, and more random models"
+step "every test of single operators in ONNX's wheel, on every device, and more random models"
 TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m ./compile/conformance
 
 step "memory of a model with 256 MiB of weights"

@@ -192,8 +192,8 @@ func snippet(name string) (string, bool) {
 	return code, ok
 }
 
-// cpuSnippet is snippet for targets that run kernels on a CPU. PoCL's vload_half and vstore_half have branches, and take
-// long to compile: C's conversions have none.
+// cpuSnippet is snippet for targets that run kernels on a CPU. PoCL's vload_half and vstore_half have branches, and
+// take long to compile: C's conversions have none.
 func cpuSnippet(name string) (string, bool) {
 	if name == "float16" {
 		return "", false

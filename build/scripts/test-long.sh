@@ -53,7 +53,7 @@ for package in ./te/ops ./te; do
 done
 
 step "every test of single operators in ONNX's wheel, on every device, and more random models"
-TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m ./compile/conformance
+TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 240m ./compile/conformance
 
 step "memory of a model with 256 MiB of weights"
 TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -run 'Constants_Memory' ./runtime/vm

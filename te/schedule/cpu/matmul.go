@@ -48,7 +48,7 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	case n <= int64(t.lanes):
 		vectors = 1
 	case m == 1: // enough sums that do not wait for each other
-		vectors = max(2, min(8, n/int64(t.lanes)))
+		vectors = max(2, min(8, n/int64(t.lanes), int64(v.registers-2)/2))
 	}
 	most := (int64(v.registers) - 2 - vectors) / vectors
 	t.rows, t.cols = rowsOf(m, min(most, 14), vectors), vectors*int64(t.lanes)

@@ -171,9 +171,15 @@ func (f *function) kernel(g *group) error {
 	for _, v := range g.wants {
 		results = append(results, tensors[v])
 	}
-	args, err := f.operands(values)
-	if err != nil {
-		return err
+	args := make([]vmcode.Operand, len(values))
+	for i, v := range values {
+		if f.consts[reads[i]] != nil {
+			continue
+		}
+		var err error
+		if args[i], err = f.operand(v); err != nil {
+			return err
+		}
 	}
 	return f.call(reads, args, results, g.wants, strings.Join(name, "_"))
 }

@@ -20,16 +20,25 @@ func (f *function) reading(v *graph.Value, name string) *te.Tensor {
 	return te.Placeholder(v.Shape, v.DType, name)
 }
 
-// constantsOf removes the operands of a kernel that its schedule does not read, and adds those that it prepares.
+// constantsOf removes the operands of a kernel that its schedule does not read, and adds those that it prepares. The
+// operands of constants are set here: those that are not read are not stored.
 func (f *function) constantsOf(s *te.Schedule, reads []*te.Tensor, args []vmcode.Operand) ([]*te.Tensor,
 	[]vmcode.Operand, error) {
 	all := s.Constants()
 	var kept []*te.Tensor
 	var keptArgs []vmcode.Operand
 	for i, t := range reads {
-		if t.Data() == nil || contains(all, t) {
-			kept, keptArgs = append(kept, t), append(keptArgs, args[i])
+		if t.Data() != nil && !contains(all, t) {
+			continue
 		}
+		arg := args[i]
+		if v := f.consts[t]; v != nil {
+			var err error
+			if arg, err = f.operand(v); err != nil {
+				return nil, nil, err
+			}
+		}
+		kept, keptArgs = append(kept, t), append(keptArgs, arg)
 	}
 	for _, t := range all {
 		if t.Prepared() == nil {
@@ -57,7 +66,10 @@ func (f *function) preparation(t *te.Tensor) (int, error) {
 		key += fmt.Sprintf("%p ", in[i].AsConst())
 	}
 	same := t.Reading(names)
-	key += text.Print(same.Bodies()[0]) + fmt.Sprint(same.ProducerShape())
+	key += text.Print(same.Bodies()[0])
+	for _, n := range same.ProducerShape() {
+		key += " " + text.Print(n)
+	}
 	if at, ok := f.prepared[key]; ok {
 		return at, nil
 	}

@@ -26,6 +26,7 @@ type function struct {
 	block    *block
 	plan     *plan // of the memory of the block
 	regs     map[*graph.Value]vmcode.Register
+	over     *graph.Value // the operand over which the next kernel may write its result
 }
 
 // hostIndex and deviceIndex number the devices of a model as alloc_storage counts them.

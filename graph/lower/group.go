@@ -25,6 +25,7 @@ type group struct {
 	wants  []*graph.Value // the results that others read
 	anchor bool           // a step is a reduction, or anchored
 	merged bool           // into a later group
+	over   *graph.Value   // the operand whose memory the result may have; nil if there is none
 }
 
 // mostSteps limits the steps of a group: larger kernels take long to compile.
@@ -111,6 +112,22 @@ func (g *group) join(p *group, v *graph.Value) {
 		}
 	}
 	g.reads = reads
+}
+
+// aligned reports whether each element of the result reads only the element of v at its own indices.
+func (g *group) aligned(v *graph.Value) bool {
+	if !sameShape(v, g.wants[0]) {
+		return false
+	}
+	for _, s := range g.steps {
+		if !contains(s.reads, v) {
+			continue
+		}
+		if s.kind != injective || !s.same[v] || s.wants[0] != g.wants[0] && !g.aligned(s.wants[0]) {
+			return false
+		}
+	}
+	return true
 }
 
 // classify sets the kind of a step from its formulas.

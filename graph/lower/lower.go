@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tvmgo/blob/vmcode"
@@ -52,6 +53,7 @@ func (o Options) Model(ctx context.Context, targets []*target.Target, functions 
 		tensors: map[*graph.Const]int{}, kernels: map[string]string{}, names: map[string]bool{},
 		prepares: o.Evaluate != nil && len(targets) == 1, prepared: map[string]int{},
 		preparations: graph.NewFunction("prepared"), consts: map[*te.Tensor]*graph.Value{}}
+	l.inPlace = !slices.ContainsFunc(targets, func(t *target.Target) bool { return t.DeviceType() != dlpack.CPU })
 	for range targets {
 		l.modules = append(l.modules, &tir.IRModule{})
 	}
@@ -98,6 +100,7 @@ type lowering struct {
 	kernels   map[string]string // name of a kernel by its structure
 	names     map[string]bool   // of functions
 
+	inPlace      bool            // whether a kernel may write its result over an operand
 	prepares     bool            // whether kernels may read constants in another form
 	prepared     map[string]int  // index of a prepared constant by what computes it
 	preparations *graph.Function // computes the prepared constants

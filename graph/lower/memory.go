@@ -102,6 +102,23 @@ func (p *plan) release(v *graph.Value) {
 	}
 }
 
+// overwritten returns an operand of a group that only this group still reads, and of which each element of the only
+// result reads the one at its own position and no other, so that the result may be written over it; nil if there is none.
+// Kernels of devices read operands through caches that do not see such writes, so this is for CPUs.
+func (p *plan) overwritten(g *group, dead func(*graph.Value) bool) *graph.Value {
+	if len(g.wants) != 1 || p.keep[g.wants[0]] {
+		return nil
+	}
+	for _, u := range g.reads {
+		s := p.of[u]
+		if s != nil && s.users == 1 && !p.keep[u] && dead(u) && bytesOf(u) == bytesOf(g.wants[0]) && bytesOf(u) > 0 &&
+			g.aligned(u) {
+			return u
+		}
+	}
+	return nil
+}
+
 // take returns a free storage for a size, or nil. A storage that is too small grows.
 func (p *plan) take(bytes int64, key string) *storage {
 	best := -1

@@ -29,6 +29,9 @@ func (f *function) run(steps []*step, results []*graph.Value) error {
 	plan := f.newPlan(groups, last)
 	here := map[*graph.Value]bool{}
 	for i, g := range groups {
+		if f.inPlace {
+			g.over = f.plan.overwritten(g, func(v *graph.Value) bool { return here[v] && last[v] == i })
+		}
 		if err := f.group(g); err != nil {
 			first := g.steps[0].node
 			if first.Source != "" {
@@ -181,6 +184,7 @@ func (f *function) kernel(g *group) error {
 			return err
 		}
 	}
+	f.over = g.over
 	return f.call(reads, args, results, g.wants, strings.Join(name, "_"))
 }
 
@@ -265,6 +269,10 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 	callee := f.callee(kernel)
 	args = append([]vmcode.Operand{}, args...)
 	for _, v := range values {
+		if f.over != nil {
+			f.plan.release(f.over) // v takes its storage
+			f.over = nil
+		}
 		r, err := f.allocate(v)
 		if err != nil {
 			return err

@@ -51,7 +51,8 @@ func TestCompile_Cached(t *testing.T) {
 			require.Contains(t, report, "  lib0.o (cached): ")
 		}
 		for _, line := range []string{`read .*model\.onnx: `, `  pass fold: `, `simplify 2 nodes: `,
-			`  kernel fused_matmul_relu: `, `schedule 2 nodes: `, `generate code of 1 kernels for c: `, `  devc\.o: `, `compile and link model\.so: `} {
+			`  kernel fused_matmul_relu: `, `schedule 2 nodes: `, `generate code of 1 kernels for c: `,
+			`  devc\.o: `, `compile and link model\.so: `} {
 			require.Regexp(t, regexp.MustCompile(`(?m)^`+line+`\d+\.\d+ s$`), report)
 		}
 	}

@@ -12,7 +12,7 @@ type stepKind int
 
 const (
 	apart     stepKind = iota // executed alone
-	view                      // a tensor that shares the memory of another one: computed only between steps that move elements
+	view                      // shares the memory of another tensor; computed only between steps that move elements
 	injective                 // each element of the result is a formula of elements
 	reduction                 // a reduction that reads its operands once, so that they may be computed where it reads them
 	anchored                  // has a schedule of its own; formulas of its results may follow

@@ -103,8 +103,8 @@ func (p *plan) release(v *graph.Value) {
 }
 
 // overwritten returns an operand of a group that only this group still reads, and of which each element of the only
-// result reads the one at its own position and no other, so that the result may be written over it; nil if there is none.
-// Kernels of devices read operands through caches that do not see such writes, so this is for CPUs.
+// result reads the one at its own position and no other, so that the result may be written over it; nil if there is
+// none. Kernels of devices read operands through caches that do not see such writes, so this is for CPUs.
 func (p *plan) overwritten(g *group, dead func(*graph.Value) bool) *graph.Value {
 	if len(g.wants) != 1 || p.keep[g.wants[0]] {
 		return nil

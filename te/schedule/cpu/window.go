@@ -6,8 +6,8 @@ import (
 )
 
 // scheduleWindows schedules a reduction whose last dimension is short and contiguous in what it reads, such as the
-// pooling of images with blocked channels: the results of all of it stay in registers while they are reduced. It returns
-// false, without a change, for others.
+// pooling of images with blocked channels: the results of all of it stay in registers while they are reduced. It
+// returns false, without a change, for others.
 func scheduleWindows(g *schedule.Group, v simd) bool {
 	s := g.Schedule
 	st := s.Stage(g.Root)

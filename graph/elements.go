@@ -206,6 +206,17 @@ type element struct {
 
 const evaluationLimit = 20000 // expressions that are visited for one value
 
+// largestElement is the size from which on an element counts as unknown: an expression that mentions another one twice,
+// again and again, grows without end.
+const largestElement = 1000
+
+// IsLarge reports whether an expression has more than n nodes.
+func IsLarge(e tir.Expr, n int) bool {
+	nodes := 0
+	tir.Walk(e, func(any) bool { nodes++; return nodes <= n })
+	return nodes > n
+}
+
 // all returns the elements of a tensor; nil if it is too large, or if one depends on data.
 func (e *evaluator) all(t *te.Tensor, v *Value) []tir.Expr {
 	n, ok := v.size(knownLimit)
@@ -294,7 +305,15 @@ func (e *evaluator) expr(x tir.Expr, vars map[*tir.Var]tir.Expr) tir.Expr {
 	if !known {
 		return nil
 	}
-	return e.a.Simplify(out)
+	return e.simple(out)
+}
+
+// simple simplifies an expression of results; nil if it is large.
+func (e *evaluator) simple(x tir.Expr) tir.Expr {
+	if IsLarge(x, largestElement) {
+		return nil
+	}
+	return e.a.Simplify(x)
 }
 
 func (e *evaluator) choose(cond, then, otherwise tir.Expr, vars map[*tir.Var]tir.Expr) tir.Expr {
@@ -312,7 +331,7 @@ func (e *evaluator) choose(cond, then, otherwise tir.Expr, vars map[*tir.Var]tir
 	if a == nil || b == nil {
 		return nil
 	}
-	return e.a.Simplify(tir.NewSelect(c, a, b))
+	return e.simple(tir.NewSelect(c, a, b))
 }
 
 func (e *evaluator) logical(x *tir.Binary, vars map[*tir.Var]tir.Expr) tir.Expr {
@@ -327,7 +346,7 @@ func (e *evaluator) logical(x *tir.Binary, vars map[*tir.Var]tir.Expr) tir.Expr 
 	if b == nil {
 		return nil
 	}
-	return e.a.Simplify(tir.NewBinary(x.Op, a, b))
+	return e.simple(tir.NewBinary(x.Op, a, b))
 }
 
 // let evaluates an expression with a name for a constant, or for an expression that is small: others, in which names
@@ -339,11 +358,8 @@ func (e *evaluator) let(x *tir.Let, vars map[*tir.Var]tir.Expr) tir.Expr {
 	}
 	_, isInt := tir.IntValue(v)
 	_, isFloat := v.(*tir.FloatImm)
-	if !isInt && !isFloat {
-		nodes := 0
-		if tir.Walk(v, func(any) bool { nodes++; return nodes < largestNamed }); nodes >= largestNamed {
-			return nil
-		}
+	if !isInt && !isFloat && IsLarge(v, largestNamed) {
+		return nil
 	}
 	inner := maps.Clone(vars)
 	inner[x.Var] = v

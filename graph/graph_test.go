@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,4 +143,24 @@ func TestFunction_If(t *testing.T) {
 	require.ErrorContains(t, err, "1 and 0 results")
 	_, err = f.AddIf(&graph.Node{}, c, body(x), body(c))
 	require.ErrorContains(t, err, "want one type and one number of dimensions")
+}
+
+// Elements that mention others twice, again and again, count as unknown: their expressions would grow without end.
+func TestFunction_LargeElements(t *testing.T) {
+	f := graph.NewFunction("main")
+	x := must.Get(f.Add("cast", graph.Attrs{"to": tir.Float32}, must.Get(f.Add("size", nil,
+		f.Param("x", tir.Float32, f.Symbol("n"))))(t)[0]))(t)[0]
+	require.NotNil(t, x.Elements())
+	for range 100 {
+		e := must.Get(f.Add("exp", nil, x))(t)[0]
+		x = must.Get(f.Add("add", nil, e, x))(t)[0]
+	}
+	require.Nil(t, x.Elements())
+	sizes := []*graph.Value{}
+	for k := range 40 { // each size may be 1
+		sizes = append(sizes, f.Param("y", tir.Float32, f.Symbol(fmt.Sprintf("n%d", k))))
+	}
+	sum := must.Get(f.Add("sum", nil, sizes[:8]...))(t)[0]
+	require.Less(t, len(text.Print(sum.Shape[0])), 1000)
+	require.ErrorContains(t, must.Fail(f.Add("sum", nil, sizes...)), "too many sizes that are only known at run time")
 }

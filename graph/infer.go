@@ -81,6 +81,9 @@ func (f *Function) infer(n *Node) error {
 
 const maxRank = 32
 
+// largestSize limits the nodes of the expression of a size.
+const largestSize = 1 << 14
+
 func (v *Value) placeholder(name string) *te.Tensor { return te.Placeholder(v.Shape, v.DType, name) }
 
 // ErrOperands is the error of an operator that stops at operands for which it has no message of its own.
@@ -152,6 +155,10 @@ func (n *Node) setResults(ins, outs []*te.Tensor) error {
 		v.DType, v.Shape = t.ProducerDType(), nil
 		for _, s := range t.ProducerShape() {
 			s = Size(a.Simplify(s))
+			if IsLarge(s, largestSize) {
+				return fmt.Errorf("dimension %d of result %d is an expression of more than %d parts: give constant sizes",
+					len(v.Shape), i, largestSize)
+			}
 			if c, ok := s.(*tir.IntImm); ok && c.Value < 0 {
 				return fmt.Errorf("dimension %d of result %d is %d: the operands are too small", len(v.Shape), i, c.Value)
 			}

@@ -208,7 +208,7 @@ func (f *function) require(s *step) error {
 		if err := f.need([]tir.Expr{c.Want}); err != nil {
 			return err
 		}
-		if err := f.match(have, []tir.Expr{c.Want}, fmt.Sprintf("%s: %s: ", s.node.What(), c.Rule)); err != nil {
+		if err := f.match(have, []tir.Expr{c.Want}, fmt.Sprintf("%s: %s", s.node.What(), c.Rule)); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // sizes that are only known at run time may turn out to be 1, too. Such operands are repeated to the common shape. The
 // code checks that sizes which differ are 1.
 func aligned(c *graph.Call, all ...*te.Tensor) []*te.Tensor {
-	shape, open := commonShape(all)
+	shape, open := commonShape(c, all)
 	if !open {
 		return all
 	}
@@ -73,7 +73,7 @@ func repeated(t *te.Tensor, shape []tir.Expr) *te.Tensor {
 // expand broadcasts operand 0 to the shape in operand 1, in both directions.
 func expand(c *graph.Call) *te.Tensor {
 	x := c.In(0)
-	shape, open := commonShape([]*te.Tensor{x, te.Placeholder(c.Sizes(1), c.DType(0), "shape")})
+	shape, open := commonShape(c, []*te.Tensor{x, te.Placeholder(c.Sizes(1), c.DType(0), "shape")})
 	if !open {
 		return ops.BroadcastTo(x, c.Name, c.Sizes(1)...)
 	}
@@ -81,8 +81,11 @@ func expand(c *graph.Call) *te.Tensor {
 	return repeated(x, shape)
 }
 
+// largestCommon limits the nodes of the size of results of which each operand has a size of its own: about 16 operands.
+const largestCommon = 100
+
 // commonShape returns the shape of broadcast tensors, and whether package te/ops could not tell it.
-func commonShape(all []*te.Tensor) (shape []tir.Expr, open bool) {
+func commonShape(c *graph.Call, all []*te.Tensor) (shape []tir.Expr, open bool) {
 	for _, t := range all {
 		s := t.ProducerShape()
 		for len(shape) < len(s) {
@@ -102,7 +105,10 @@ func commonShape(all []*te.Tensor) (shape []tir.Expr, open bool) {
 			case fixed:
 				shape[d], open = n, true
 			default:
-				shape[d], open = simplify(tir.NewSelect(tir.EQ(shape[d], tir.I32(1)), n, shape[d])), true
+				shape[d], open = simplify(tir.NewSelect(tir.EQ(n, tir.I32(1)), shape[d], n)), true // shape[d] is not doubled
+				if graph.IsLarge(shape[d], largestCommon) {
+					c.Fail("dimension %d depends on too many sizes that are only known at run time: give some of them as constants", d)
+				}
 			}
 		}
 	}

@@ -36,7 +36,8 @@ func fitting(c *graph.Call, i, axis int) *te.Tensor {
 		return c.In(i)
 	}
 	s := c.Shape(0)[axis:]
-	if _, open := commonShape([]*te.Tensor{te.Placeholder(s, c.DType(i), "shape"), c.In(i)}); open && c.Rank(i) <= len(s) {
+	both := []*te.Tensor{te.Placeholder(s, c.DType(i), "shape"), c.In(i)}
+	if _, open := commonShape(c, both); open && c.Rank(i) <= len(s) {
 		fit(c, c.In(i), s)
 		return repeated(c.In(i), s)
 	}

@@ -40,6 +40,10 @@ CASES = [
         keep = Constant<value: tensor = bool[3] {1, 1, 1}>() v = Compress<axis=2>(x, keep)
         y = LayerNormalization<axis=1, epsilon=0.1>(v, s) }""",
      [np.arange(72, dtype=f32).reshape(6, 4, 3) % 7, np.ones((4, 3), f32)]),
+    ("elements_of_constants_that_grow", 11, """g (float[1,1,4,8] d) => (float[1] y) {
+        c = Constant<value: tensor = float[8] {1, 2, 3, 4, 5, 6, 7, 8}>() e = Constant<value: tensor = float {2.5}>()
+        v = Mod<fmod=1>(c, e) s = ReduceLogSumExp<keepdims=1>(v) y = ReduceL1(s) }""",
+     [np.ones((1, 1, 4, 8), f32)]),
 ]
 
 

@@ -109,7 +109,7 @@ func convInteger(c *graph.Call, x, w, xZero, wZero, bias *te.Tensor) *te.Tensor 
 	if bias != nil {
 		options = append(options, ops.Bias(bias))
 	}
-	return ops.Conv(shifted(x, xZero, c.Name), shifted(w, wZero, c.Name), c.Name, options...)
+	return ops.Conv(g.padded(shifted(x, xZero, c.Name), tir.I32(0)), shifted(w, wZero, c.Name), c.Name, options...)
 }
 
 // qlinearConv has the operands x, its scale and zero point, w, its scale and zero point, scale and zero point of the

@@ -417,7 +417,19 @@ func pad(c *graph.Call) *te.Tensor {
 	for k, d := range axes {
 		before[d], after[d] = pads[k], pads[len(axes)+k]
 	}
-	switch mode := c.Text("mode"); mode {
+	mode := c.Text("mode")
+	for d, n := range c.Shape(0) {
+		if most := max(before[d], after[d]); most > 0 && mode != "constant" {
+			if mode != "reflect" {
+				most = 0
+			}
+			least := tir.I32(int32(min(most+1, math.MaxInt32)))
+			if _, ok := tir.IntValue(n); !ok {
+				c.Require(simplify(tir.Min(n, least)), least, "dimension %d has too few elements for padding by %s", d, mode)
+			}
+		}
+	}
+	switch mode {
 	case "constant":
 		if !c.Has(2) {
 			return ops.Pad(c.In(0), c.Name, before, after)

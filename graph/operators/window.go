@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"math"
 	"slices"
 
 	"tvmgo/graph"
@@ -18,6 +19,29 @@ func windowAttrs(more ...graph.Attr) []graph.Attr {
 // window reads the attributes of a window over n spatial dimensions. sizes are those of the data.
 type window struct {
 	kernel, strides, dilations, pads []int
+	open                             map[int][2]tir.Expr // pads of dimensions whose size is no constant
+}
+
+// padded returns data with the pads that are no constants.
+func (w window) padded(x *te.Tensor, value tir.Expr) *te.Tensor {
+	if len(w.open) == 0 {
+		return x
+	}
+	old := x.ProducerShape()
+	shape := append([]tir.Expr{}, old...)
+	for d, p := range w.open {
+		shape[d+2] = simplify(tir.Add(tir.Add(old[d+2], p[0]), p[1]))
+	}
+	return te.Compute(shape, x.ProducerName(), func(i ...tir.Expr) tir.Expr {
+		at, inside := append([]tir.Expr{}, i...), tir.BoolConst(true)
+		for d := range old {
+			if p, ok := w.open[d-2]; ok {
+				at[d] = simplify(tir.Sub(i[d], p[0]))
+				inside = tir.And(inside, tir.And(tir.GE(at[d], tir.I32(0)), tir.LT(at[d], old[d])))
+			}
+		}
+		return tir.Intrin("if_then_else", simplify(inside), x.At(at...), value)
+	})
 }
 
 func repeat(v, n int) []int { return slices.Repeat([]int{v}, n) }
@@ -69,7 +93,18 @@ func windowOf(c *graph.Call, kernel []int) window {
 		total := extent - 1 // for a stride of 1
 		if w.strides[d] != 1 {
 			if !ok {
-				c.Fail("auto_pad is %s, and the size of dimension %d is not known: give pads", auto, d+2)
+				stride := tir.I32(int32(w.strides[d]))
+				out := tir.FloorDiv(tir.Add(size, tir.I32(int32(w.strides[d]-1))), stride)
+				all := tir.Sub(tir.Add(tir.Mul(tir.Sub(out, tir.I32(1)), stride), tir.I32(int32(extent))), size)
+				all = simplify(tir.Max(all, tir.I32(0)))
+				half := simplify(tir.FloorDiv(all, tir.I32(2)))
+				if w.open == nil {
+					w.open = map[int][2]tir.Expr{}
+				}
+				if w.open[d] = [2]tir.Expr{half, simplify(tir.Sub(all, half))}; auto == "SAME_LOWER" {
+					w.open[d] = [2]tir.Expr{w.open[d][1], half}
+				}
+				continue
 			}
 			out := (int(v) + w.strides[d] - 1) / w.strides[d]
 			total = max(0, (out-1)*w.strides[d]+extent-int(v))
@@ -111,7 +146,7 @@ func conv(c *graph.Call) *te.Tensor {
 	if c.Has(2) {
 		options = append(options, ops.Bias(c.In(2)))
 	}
-	return ops.Conv(c.In(0), c.In(1), c.Name, options...)
+	return ops.Conv(w.padded(c.In(0), tir.Const(c.DType(0), 0)), c.In(1), c.Name, options...)
 }
 
 // blockedConv is a convolution of images in blocks, as ops.ConvBlocked describes it. A pass makes it.
@@ -169,10 +204,48 @@ func convTranspose(c *graph.Call) *te.Tensor {
 	return ops.ConvTranspose(c.In(0), c.In(1), c.Name, options...)
 }
 
-func pooling(c *graph.Call) ops.Windows {
+func pooling(c *graph.Call) (window, ops.Windows) {
 	w := windowOf(c, nil)
-	return ops.Windows{Kernel: w.kernel, Strides: w.strides, Dilations: w.dilations, Pads: w.pads,
+	return w, ops.Windows{Kernel: w.kernel, Strides: w.strides, Dilations: w.dilations, Pads: w.pads,
 		Ceil: c.Flag("ceil_mode")}
+}
+
+func averagePool(c *graph.Call) *te.Tensor {
+	w, windows := pooling(c)
+	if len(w.open) == 0 {
+		windows.CountPads = c.Flag("count_include_pad")
+		return ops.AvgPool(c.In(0), c.Name, windows)
+	}
+	t := c.DType(0)
+	windows.CountPads = true
+	average := func(x *te.Tensor) *te.Tensor { return ops.AvgPool(w.padded(x, tir.Const(t, 0)), c.Name, windows) }
+	sums := average(c.In(0))
+	if c.Flag("count_include_pad") {
+		return sums
+	}
+	return ops.Divide(sums, average(ops.Map(c.In(0), c.Name, func(e tir.Expr) tir.Expr { return of(e, 1) })), c.Name)
+}
+
+// least is a value that no element of a type is less than.
+func least(t tir.Type) tir.Expr {
+	switch {
+	case tir.IsFloat(t):
+		return tir.Const(t, math.Inf(-1))
+	case tir.IsSigned(t):
+		return tir.IntConst(t, -1<<(t.Bits-1))
+	}
+	return tir.IntConst(t, 0)
+}
+
+func maxPool(c *graph.Call) []*te.Tensor {
+	w, windows := pooling(c)
+	if c.Results() > 1 {
+		if len(w.open) > 0 {
+			c.Fail("auto_pad is %s, and sizes are not known, which does not go with indices: give pads", c.Text("auto_pad"))
+		}
+		return ops.MaxPoolIndices(c.In(0), c.Name, windows, c.Flag("storage_order"))
+	}
+	return one(ops.MaxPool(w.padded(c.In(0), least(c.DType(0))), c.Name, windows))
 }
 
 func init() {
@@ -181,20 +254,12 @@ func init() {
 		with("blocked_conv", 2, 2, blockedConv, windowAttrs(integer("group", 1))...),
 		with("conv_transpose", 2, 3, convTranspose, windowAttrs(integer("group", 1), integers("output_padding"),
 			integers("output_shape"))...),
-		with("average_pool", 1, 1, func(c *graph.Call) *te.Tensor {
-			w := pooling(c)
-			w.CountPads = c.Flag("count_include_pad")
-			return ops.AvgPool(c.In(0), c.Name, w)
-		}, windowAttrs(integer("ceil_mode", 0), integer("count_include_pad", 0))...),
+		with("average_pool", 1, 1, averagePool, windowAttrs(integer("ceil_mode", 0), integer("count_include_pad", 0))...),
 		&graph.Op{Name: "max_pool", In: count(1), Out: [2]int{1, 2}, Attrs: windowAttrs(integer("ceil_mode", 0),
-			integer("storage_order", 0)), Compute: func(c *graph.Call) []*te.Tensor {
-			if c.Results() > 1 {
-				return ops.MaxPoolIndices(c.In(0), c.Name, pooling(c), c.Flag("storage_order"))
-			}
-			return one(ops.MaxPool(c.In(0), c.Name, pooling(c)))
-		}},
+			integer("storage_order", 0)), Compute: maxPool},
 		with("lp_pool", 1, 1, func(c *graph.Call) *te.Tensor {
-			return ops.LpPool(c.In(0), c.Name, pooling(c), float64(c.Int("p")))
+			w, windows := pooling(c)
+			return ops.LpPool(w.padded(c.In(0), tir.Const(c.DType(0), 0)), c.Name, windows, float64(c.Int("p")))
 		}, windowAttrs(integer("ceil_mode", 0), integer("p", 2))...),
 		simple("global_average_pool", 1, func(c *graph.Call) *te.Tensor { return ops.GlobalAvgPool(c.In(0), c.Name, "") }),
 		simple("global_max_pool", 1, func(c *graph.Call) *te.Tensor { return ops.GlobalMaxPool(c.In(0), c.Name, "") }),

@@ -27,7 +27,8 @@ func PadReflect() PadOption { return func(p *padding) { p.mode = "reflect" } }
 func PadWrap() PadOption { return func(p *padding) { p.mode = "wrap" } }
 
 // Pad adds before[d] elements before dimension d and after[d] after it: zeros, unless an option says otherwise.
-// Negative numbers remove elements.
+// Negative numbers remove elements. A size that is no constant must be large enough for the mode when the code runs: 1,
+// and more than the paddings for PadReflect.
 func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *te.Tensor {
 	if bad := check(name, len(before), x); bad != nil {
 		return bad
@@ -50,9 +51,9 @@ func Pad(x *te.Tensor, name string, before, after []int, options ...PadOption) *
 			if p.mode == "reflect" {
 				least = max(before[d], after[d]) + 1
 			}
-			if c, ok := constSize(n); !ok || c < int64(least) {
-				return failed(name, "dimension %d of tensor %s has size %s, and padding by %s of %d and %d: want a constant "+
-					"size of %d or more", d, x.ProducerName(), text.Print(n), p.mode, before[d], after[d], least)
+			if c, ok := constSize(n); ok && c < int64(least) {
+				return failed(name, "dimension %d of tensor %s has size %s, and padding by %s of %d and %d: want a size of %d "+
+					"or more", d, x.ProducerName(), text.Print(n), p.mode, before[d], after[d], least)
 			}
 		}
 		if shape[d] = plus(n, before[d]+after[d]); min(before[d], after[d]) < 0 {

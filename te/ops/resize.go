@@ -13,9 +13,12 @@ import (
 
 // ResizeAttrs holds the options of Resize. The fields of axes have one number for each of Axes.
 type ResizeAttrs struct {
-	Axes   []int     // the dimensions to be resized, of constant size
+	Axes   []int     // the dimensions to be resized
 	Sizes  []int     // their new sizes
 	Scales []float64 // how far each is stretched; nil, or 0: the new size divided by the old one
+	// Open has the new sizes of axes whose old or new size is no constant, in place of those in Sizes, and nil for other
+	// axes; nil if there are none. Such an axis has a scale of 1/1024 to 1024 whose numbers are small, or none.
+	Open []tir.Expr
 
 	// Mode is "nearest", the default; "linear"; or "cubic", a convolution with a cubic kernel.
 	Mode string
@@ -77,7 +80,8 @@ func Resize(x *te.Tensor, name string, a ResizeAttrs) *te.Tensor {
 		for _, v := range axes {
 			if a.Coordinates == "tf_crop_and_resize" {
 				p := v.position(i[v.axis])
-				e = tir.NewSelect(tir.Or(tir.LT(p, like(p, 0)), tir.GT(p, tir.IntConst(p.DType(), (v.size-1)*v.c))), outside, e)
+				beyond := tir.GT(p, simplified(tir.Mul(plus(v.from, -1), v.c)))
+				e = tir.NewSelect(tir.Or(tir.LT(p, like(p, 0)), beyond), outside, e)
 			}
 		}
 		return e
@@ -108,8 +112,9 @@ func (a *ResizeAttrs) check() error {
 	for _, f := range []struct {
 		what string
 		has  int
-	}{{"sizes", len(a.Sizes)}, {"scales", len(a.Scales)}, {"regions", len(a.Region)}} {
-		missing := f.has == 0 && (f.what == "scales" || f.what == "regions" && a.Coordinates != "tf_crop_and_resize")
+	}{{"sizes", len(a.Sizes)}, {"scales", len(a.Scales)}, {"open sizes", len(a.Open)}, {"regions", len(a.Region)}} {
+		optional := f.what != "sizes" && (f.what != "regions" || a.Coordinates != "tf_crop_and_resize")
+		missing := f.has == 0 && optional
 		if f.has != n && !missing {
 			return fmt.Errorf("%d %s for %d axes: want one for each", f.has, f.what, n)
 		}
@@ -131,6 +136,14 @@ func (a *ResizeAttrs) axes(name string, x *te.Tensor) ([]*resizeAxis, *te.Tensor
 		if len(a.Scales) > 0 {
 			v.scale = a.Scales[n]
 		}
+		if len(a.Open) > 0 && a.Open[n] != nil {
+			if err := v.placeOpen(a, s[d], a.Open[n]); err != nil {
+				return nil, failed(name, "axis %d of tensor %s of size %s: %w", d, x.ProducerName(), text.Print(s[d]), err)
+			}
+			v.measure(a)
+			all = append(all, v)
+			continue
+		}
 		if !known || size < 1 || v.out < 0 || max(size, v.out) > math.MaxInt32 {
 			return nil, failed(name, "axis %d of tensor %s has size %s, and is resized to %d: want a constant size of 1 or "+
 				"more, and a new one of 0 or more", d, x.ProducerName(), text.Print(s[d]), v.out)
@@ -151,7 +164,9 @@ func (a *ResizeAttrs) axes(name string, x *te.Tensor) ([]*resizeAxis, *te.Tensor
 		}
 		all = append(all, v)
 	}
-	slices.SortStableFunc(all, func(p, q *resizeAxis) int { return int(p.out*q.size - q.out*p.size) })
+	if len(a.Open) == 0 {
+		slices.SortStableFunc(all, func(p, q *resizeAxis) int { return int(p.out*q.size - q.out*p.size) })
+	}
 	return all, nil
 }
 
@@ -164,7 +179,7 @@ func (a *ResizeAttrs) weighted(v *resizeAxis) bool {
 func (a *ResizeAttrs) pass(x *te.Tensor, name string, axes []*resizeAxis, work tir.Type) *te.Tensor {
 	shape := slices.Clone(x.ProducerShape())
 	for _, v := range axes {
-		shape[v.axis] = tir.IntConst(shape[v.axis].DType(), v.out)
+		shape[v.axis] = simplified(castIndex(shape[v.axis], v.to))
 	}
 	if v := axes[0]; a.weighted(v) {
 		return v.convolved(a, x, name, shape, work)

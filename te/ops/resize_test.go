@@ -183,6 +183,71 @@ var _ = anySizeCase("resize", func() openCase {
 	return o
 })
 
+// Axes whose sizes are no constants, by the new size, which is that of another tensor, and by a scale.
+var _ = anySizeCase("resizeopen", func() openCase {
+	o := openCase{sizes: []string{"n h", "m"}}
+	for k, s := range [][3]int{{2, 3, 5}, {0, 4, 2}, {3, 33, 8}, {2, 1, 1}, {1, 5, 5}, {1, 4, 1}, {2, 1, 3}} {
+		x, y := sample(tir.Float32, s[0], s[1]), sample(tir.Float32, s[2])
+		want := &nd{tir.Float32, []int{s[0], s[2]}, make([]float64, s[0]*s[2])}
+		var attrs []ResizeAttrs
+		for n, c := range []string{"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"} {
+			mode := []string{"linear", "cubic", "nearest", "linear"}[n]
+			attrs = append(attrs, ResizeAttrs{Axes: []int{1}, Sizes: []int{0}, Mode: mode, Coordinates: c,
+				ExcludeOutside: n == 1, Nearest: "floor"})
+			part := resizedBy(x, 1, s[2], 0, [2]float64{}, attrs[n])
+			for i := range want.v {
+				want.v[i] += part.v[i]
+			}
+		}
+		for i := range want.v {
+			want.v[i] += y.v[i%s[2]]
+		}
+		o.calls = append(o.calls, opCase{name: fmt.Sprint("resize", k), ins: []*nd{x, y}, tol: 1e-5, want: want,
+			make: func(x []*te.Tensor) *te.Tensor {
+				out := x[1]
+				for n, a := range attrs {
+					a.Open = []tir.Expr{x[1].ProducerShape()[0]}
+					out = Add(Resize(x[0], fmt.Sprint("R", n), a), out, fmt.Sprint("Y", n))
+				}
+				return out
+			}})
+	}
+	return o
+})
+
+var _ = anySizeCase("resizescaled", func() openCase {
+	o := openCase{sizes: []string{"n h"}}
+	for _, s := range [][2]int{{2, 3}, {0, 4}, {3, 33}, {2, 1}} {
+		x := sample(tir.Float32, s[0], s[1])
+		var attrs []ResizeAttrs
+		to := s[1] * 3 / 2
+		want := &nd{tir.Float32, []int{s[0], to}, make([]float64, s[0]*to)}
+		for _, c := range []string{"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"} {
+			a := ResizeAttrs{Axes: []int{1}, Sizes: []int{0}, Mode: "linear", Coordinates: c, Scales: []float64{1.5}}
+			attrs = append(attrs, a)
+			part := resizedBy(x, 1, to, 1.5, [2]float64{}, a)
+			for i := range want.v {
+				want.v[i] += part.v[i]
+			}
+		}
+		o.calls = append(o.calls, opCase{name: "resize", ins: []*nd{x}, tol: 1e-5, want: want,
+			make: func(x []*te.Tensor) *te.Tensor {
+				h := x[0].ProducerShape()[1]
+				var out *te.Tensor
+				for n, a := range attrs {
+					a.Open = []tir.Expr{tir.FloorDiv(tir.Mul(h, tir.I32(3)), tir.I32(2))}
+					if r := Resize(x[0], fmt.Sprint("R", n), a); n == 0 {
+						out = r
+					} else {
+						out = Add(out, r, fmt.Sprint("Y", n))
+					}
+				}
+				return out
+			}})
+	}
+	return o
+})
+
 func TestResize_Errors(t *testing.T) {
 	x := placeholder("x", 2, 3, 4)
 	open := te.Placeholder([]tir.Expr{te.Var("k")}, tir.Float32, "open")
@@ -197,6 +262,12 @@ func TestResize_Errors(t *testing.T) {
 		{Resize(x, "y", ResizeAttrs{Axes: one, Sizes: []int{-1}}), "axis 2 of tensor x has size 4, and is resized to -1"},
 		{Resize(open, "y", ResizeAttrs{Axes: []int{0}, Sizes: one}), "axis 0 of tensor open has size k, and is resized " +
 			"to 2: want a constant size of 1 or more, and a new one of 0 or more"},
+		{Resize(open, "y", ResizeAttrs{Axes: []int{0}, Sizes: one, Open: []tir.Expr{tir.I32(7)}, Scales: []float64{0.3141}}),
+			"scale 0.3141: want a fraction of numbers from 1 to 1024"},
+		{Resize(open, "y", ResizeAttrs{Axes: []int{0}, Sizes: one, Open: []tir.Expr{tir.I32(7)}, Mode: "cubic",
+			Antialias: true}), "antialiasing needs a constant scale"},
+		{Resize(open, "y", ResizeAttrs{Axes: []int{0}, Sizes: one, Open: []tir.Expr{tir.I32(7)},
+			Coordinates: "tf_crop_and_resize", Region: [][2]float64{{0, 1}}}), "tf_crop_and_resize needs constant sizes"},
 		{Resize(x, "y", ResizeAttrs{Axes: []int{3}, Sizes: one}), "axis 3 of tensor x does not exist"},
 		{Resize(x, "y", ResizeAttrs{Axes: two, Sizes: two}), "axis 2 of tensor x is given twice"},
 		{Resize(x, "y", ResizeAttrs{Axes: one, Sizes: one, Scales: []float64{-1}}), "scale -1: want more than 0"},

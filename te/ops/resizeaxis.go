@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -13,10 +14,12 @@ import (
 // are integers.
 type resizeAxis struct {
 	axis      int
-	size, out int64
-	scale     float64 // 0: out/size
-	a, b, c   int64
-	t         tir.Type // the type of a·i + b
+	size, out int64    // 0 of an open axis
+	from, to  tir.Expr // size and out
+	scale     float64  // 0: out/size
+	a, b, c   tir.Expr
+	t         tir.Type // of a·i + b
+	kept      bool     // the axis stays as it is
 
 	taps   int     // the elements of x for one of the result
 	wide   bool    // the kernel is stretched by 1/shrink
@@ -102,10 +105,13 @@ func (v *resizeAxis) integers(a, b *big.Rat) error {
 		q, _ := new(big.Int).DivMod(n.Num(), n.Denom(), new(big.Int))
 		return q.Int64()
 	}
-	v.a, v.b, v.c, v.t = whole(a), whole(b), c.Int64(), tir.Int64
+	v.t = tir.Int64
 	if largest(c).BitLen() < 31 {
 		v.t = tir.Int32
 	}
+	of := func(n int64) tir.Expr { return tir.IntConst(v.t, n) }
+	v.a, v.b, v.c, v.from, v.to = of(whole(a)), of(whole(b)), of(c.Int64()), of(v.size), of(v.out)
+	v.kept = whole(a) == c.Int64() && whole(b) == 0 && v.out == v.size
 	return nil
 }
 
@@ -141,41 +147,83 @@ func (v *resizeAxis) measure(a *ResizeAttrs) {
 	}
 }
 
+// placeOpen computes where elements are, if a size is no constant.
+func (v *resizeAxis) placeOpen(a *ResizeAttrs, from, to tir.Expr) error {
+	wide := func(e tir.Expr) tir.Expr { return tir.NewCast(tir.Int64, e) }
+	of := func(n int64) tir.Expr { return tir.I64(n) }
+	v.size, v.out, v.t, v.from, v.to, v.shrink = 0, 0, tir.Int64, wide(from), wide(to), 1
+	p, q := v.to, v.from // the scale, p/q
+	if v.scale != 0 {
+		f := fractionOf(v.scale)
+		if !f.Num().IsInt64() || !f.Denom().IsInt64() || f.Num().Int64() < 1 ||
+			max(f.Num().Int64(), f.Denom().Int64()) > 1024 {
+			return fmt.Errorf("scale %v: want a fraction of numbers from 1 to 1024, or constant sizes", v.scale)
+		}
+		p, q, v.shrink = of(f.Num().Int64()), of(f.Denom().Int64()), min(v.scale, 1)
+	} else if a.Antialias && a.Mode != "nearest" {
+		return errors.New("antialiasing needs a constant scale, or constant sizes")
+	}
+	length := tir.Mul(v.from, p) // of the result before it was rounded, in parts of 1/q
+	single := tir.EQ(length, q)
+	switch a.Coordinates {
+	case "asymmetric":
+		v.a, v.b, v.c = q, of(0), p
+	case "align_corners": // (size - 1)/(length/q - 1)
+		v.a = tir.NewSelect(single, of(0), tir.Mul(plus(v.from, -1), q))
+		v.b, v.c = of(0), tir.Max(tir.Sub(length, q), of(1))
+		v.a = tir.NewSelect(tir.LT(length, q), of(0), v.a)
+	case "half_pixel", "pytorch_half_pixel", "half_pixel_symmetric":
+		v.a, v.b, v.c = tir.Mul(q, of(2)), tir.Sub(q, p), tir.Mul(p, of(2))
+		if a.Coordinates == "pytorch_half_pixel" {
+			v.a, v.b = tir.NewSelect(single, of(0), v.a), tir.NewSelect(single, tir.Sub(of(0), p), v.b)
+		}
+		if a.Coordinates == "half_pixel_symmetric" && v.scale != 0 {
+			return errors.New("half_pixel_symmetric with a scale needs constant sizes")
+		}
+	default:
+		return fmt.Errorf("%s needs constant sizes", a.Coordinates)
+	}
+	v.a, v.b, v.c = simplified(v.a), simplified(v.b), simplified(tir.Max(v.c, of(1)))
+	return nil
+}
+
 // same reports whether the axis stays as it is.
-func (v *resizeAxis) same() bool { return v.a == v.c && v.b == 0 && v.out == v.size }
+func (v *resizeAxis) same() bool { return v.kept }
 
 // position returns a·i + b.
 func (v *resizeAxis) position(i tir.Expr) tir.Expr {
 	i = tir.NewCast(v.t, i)
-	return simplified(tir.Add(tir.Mul(i, tir.IntConst(v.t, v.a)), tir.IntConst(v.t, v.b)))
+	return simplified(tir.Add(tir.Mul(i, v.a), v.b))
 }
 
 // nearest returns the index of the nearest element, which may be outside of x.
 func (v *resizeAxis) nearest(how string, i tir.Expr) tir.Expr {
-	p, c := v.position(i), func(n int64) tir.Expr { return tir.IntConst(v.t, n) }
+	p, two := v.position(i), tir.IntConst(v.t, 2)
 	switch how {
 	case "floor":
-		return simplified(tir.FloorDiv(p, c(v.c)))
+		return simplified(tir.FloorDiv(p, v.c))
 	case "ceil":
-		return simplified(tir.FloorDiv(tir.Add(p, c(v.c-1)), c(v.c)))
+		return simplified(tir.FloorDiv(tir.Add(p, plus(v.c, -1)), v.c))
 	case "round_prefer_ceil":
-		return simplified(tir.FloorDiv(tir.Add(tir.Mul(p, c(2)), c(v.c)), c(2*v.c)))
+		return simplified(tir.FloorDiv(tir.Add(tir.Mul(p, two), v.c), tir.Mul(v.c, two)))
 	}
-	return simplified(tir.FloorDiv(tir.Add(tir.Mul(p, c(2)), c(v.c-1)), c(2*v.c)))
+	return simplified(tir.FloorDiv(tir.Add(tir.Mul(p, two), plus(v.c, -1)), tir.Mul(v.c, two)))
 }
 
 // split returns the index of the element at or before the position, which may be outside of x, and the distance from
 // it, of 0 to 1.
 func (v *resizeAxis) split(i tir.Expr, t tir.Type) (first, distance tir.Expr) {
 	p := v.position(i)
-	c := tir.IntConst(v.t, v.c)
-	rest := tir.NewCast(t, simplified(tir.FloorMod(p, c)))
-	return simplified(tir.FloorDiv(p, c)), tir.Mul(rest, tir.Const(t, 1/float64(v.c)))
+	rest := tir.NewCast(t, simplified(tir.FloorMod(p, v.c)))
+	if c, ok := tir.IntValue(v.c); ok {
+		return simplified(tir.FloorDiv(p, v.c)), tir.Mul(rest, tir.Const(t, 1/float64(c)))
+	}
+	return simplified(tir.FloorDiv(p, v.c)), tir.Div(rest, tir.NewCast(t, v.c))
 }
 
 // index limits an index to x, and converts it to the type of the shape's indices.
 func (v *resizeAxis) index(shape []tir.Expr, at tir.Expr) tir.Expr {
-	return castIndex(shape[v.axis], simplified(clampIndex(at, tir.IntConst(v.t, v.size))))
+	return castIndex(shape[v.axis], simplified(clampIndex(at, v.from)))
 }
 
 // convolved resizes the axis by weights whose sum is not 1: they are computed, and added up, before.
@@ -196,7 +244,7 @@ func (v *resizeAxis) convolved(a *ResizeAttrs, x *te.Tensor, name string, shape 
 				tir.Const(work, 2)), cubicFar(distance, a.Cubic), none))
 		}
 		if a.ExcludeOutside {
-			inside := tir.And(tir.GE(at, like(at, 0)), tir.LT(at, tir.IntConst(v.t, v.size)))
+			inside := tir.And(tir.GE(at, like(at, 0)), tir.LT(at, v.from))
 			w = tir.NewSelect(inside, w, none)
 		}
 		return w

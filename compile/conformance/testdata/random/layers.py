@@ -11,9 +11,9 @@ from operators import ALL, F32, NUM, axis_of, maker, makers
 def pad(b, op):
     x = b.pick(F32 if b.opset < 11 else NUM, range(1, 5))
     mode = b.rng.choice([None, "constant", "reflect", "edge"] + ["wrap"] * (b.opset >= 19))
-    if mode not in (None, "constant") and (0 in x.shape or b.root.dynamic):
-        raise Skip  # sizes have to be constants
-    most = [min(n - 1, 2) if mode == "reflect" else 2 for n in x.shape]
+    if mode not in (None, "constant") and (0 in x.shape or b.root.dynamic and SIZES["n"][0] in x.shape):
+        raise Skip  # there is nothing to pad with
+    most = [min(n - 1, 1 if b.root.dynamic else 2) if mode == "reflect" else 2 for n in x.shape]
     pads = [b.rng.randint(0, n) for n in most + most]
     if mode in (None, "constant") and b.rng.random() < 0.3 and all(n >= 3 for n in x.shape):
         pads[0] = -1
@@ -42,7 +42,7 @@ def window(b, d, dilate=True):
     if dilate and b.rng.random() < 0.4:
         attrs["dilations"] = [b.rng.choice([1, 2]) for _ in range(d)]
     if b.rng.random() < 0.3:
-        attrs["auto_pad"] = b.rng.choice(["VALID"] if b.root.dynamic else ["SAME_UPPER", "SAME_LOWER", "VALID"])
+        attrs["auto_pad"] = b.rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
         if attrs["auto_pad"] != "VALID":
             attrs.pop("dilations", None)
     elif b.rng.random() < 0.6:
@@ -71,7 +71,8 @@ def pool(b, op):
     if b.opset >= 10 and op != "LpPool":
         attrs["ceil_mode"] = b.rng.choice([None, 1])
     dilations, pads = attrs.get("dilations", [1] * d), attrs.get("pads", [0] * 2 * d)
-    smallest = [n if n != SIZES["n"][0] else 1 for n in x.shape[2:]]
+    smallest = [min(s) if n == s[0] and b.root.dynamic else n for n in x.shape[2:]
+                for s in [next((s for s in SIZES.values() if s[0] == n), (n,))]]
     if any(n + pads[i] + pads[d + i] <= (k[i] - 1) * dilations[i] for i, n in enumerate(smallest)):
         raise Skip  # a window is greater than the data
     if op == "AveragePool":
@@ -139,7 +140,12 @@ def blocks(b, op):
 
 @maker("Resize")
 def resize(b, op):
-    x = b.fresh(np.float32, (1, 2) + b.rng.choice([(4, 6), (2, 6), (6,)]))
+    if b.opset >= 13 and b.rng.random() < 0.3:
+        return resize_more(b, op)
+    sizes = b.rng.choice([(4, 6), (2, 6), (6,)])
+    if b.root.dynamic and b.rng.random() < 0.7:
+        sizes = sizes[:-1] + (SIZES["m"][0],)
+    x = b.fresh(np.float32, (b.shape(1)[0] or 1, 2) + sizes)
     scale = [1.0, 1.0] + [b.rng.choice([0.5, 2.0, 1.5, 3.0]) for _ in x.shape[2:]]
     mode = b.rng.choice(["nearest", "linear"] + ["cubic"] * (len(x.shape) == 4 and b.opset >= 11))
     s = np.array(scale, np.float32)
@@ -150,10 +156,37 @@ def resize(b, op):
     attrs = {"mode": mode, "coordinate_transformation_mode": place,
              "nearest_mode": b.rng.choice(["floor", "ceil", "round_prefer_floor"]) if mode == "nearest" else None}
     if b.rng.random() < 0.3:
-        sizes = np.array([1, 2] + [b.rng.choice([2, 5, 8]) for _ in x.shape[2:]], np.int64)
+        sizes = np.array([x.shape[0], 2] + [b.rng.choice([2, 5, 8]) for _ in x.shape[2:]], np.int64)
         scales = b.constant(np.zeros(0, np.float32)) if b.opset < 13 else None
+        if b.root.dynamic and any(s[0] in x.shape[:1] for s in SIZES.values()):
+            raise Skip  # the batch has another size in the second data set
+        if b.rng.random() < 0.4:  # those of another tensor
+            to, = b.add("Shape", [b.fresh(np.float32, x.shape[:2] + b.shape(len(x.shape) - 2))])
+            if 0 in to.array or b.root.dynamic and SIZES["n"][0] in to.array:
+                raise Skip
+            return b.add(op, [x, empty, scales, to], **attrs)
         return b.add(op, [x, empty, scales, b.constant(sizes)], **attrs)
     return b.add(op, [x, empty, b.constant(s)], **attrs)
+
+
+def resize_more(b, op):
+    """A resize with the attributes of newer operator sets."""
+    x = b.fresh(np.float32, (2, 3, 5, 4))
+    attrs = {"mode": b.rng.choice(["linear", "cubic"]), "exclude_outside": b.rng.choice([None, 1]),
+             "cubic_coeff_a": b.rng.choice([None, -0.5])}
+    if attrs["mode"] == "linear":
+        attrs.pop("exclude_outside")
+    if b.opset < 18:
+        scales = b.constant(np.array([1, 1] + [b.rng.choice([0.5, 1.5, 2]) for _ in range(2)], np.float32))
+        return b.add(op, [x, b.constant(np.zeros(0, np.float32)), scales], **attrs)
+    attrs["axes"] = [2, 3]
+    if b.rng.random() < 0.5:
+        attrs["antialias"] = 1
+        attrs.pop("exclude_outside", None)
+    if b.rng.random() < 0.3:
+        attrs["keep_aspect_ratio_policy"] = b.rng.choice(["stretch", "not_larger", "not_smaller"])
+    sizes = b.constant(np.array([b.rng.choice([2, 3, 7]) for _ in range(2)], np.int64))
+    return b.add(op, [x, None, None, sizes], **attrs)
 
 
 @maker("Upsample")

@@ -77,7 +77,8 @@ func fuse(steps []*step, results []*graph.Value) []*group {
 func joins(p, g *group, s *step, v *graph.Value) bool {
 	last := p.steps[len(p.steps)-1]
 	if last.kind == view {
-		return (s.kind == view || s.kind == injective && !s.same[v]) && len(g.steps) < mostSteps
+		moves := s.kind == injective && (!s.same[v] || !sameShape(v, s.wants[0]))
+		return (s.kind == view || moves) && len(g.steps) < mostSteps
 	}
 	if last.kind == apart || len(p.wants) != 1 || len(p.steps)+len(g.steps) > mostSteps {
 		return false

@@ -322,7 +322,8 @@ var perElement = append([]string{"div", "pow", "sqrt", "log", "reciprocal"}, bou
 
 // bounded are those that make zeros, with which channels are padded, finite numbers.
 var bounded = []string{"relu", "leaky_relu", "prelu", "elu", "selu", "celu", "sigmoid", "hard_sigmoid", "hard_swish",
-	"tanh", "softplus", "softsign", "gelu", "mish", "swish", "erf", "clip", "abs", "neg", "add", "sub", "mul", "min", "max", "sum",
+	"tanh", "softplus", "softsign", "gelu", "mish", "swish", "erf", "clip", "abs", "neg", "add", "sub", "mul", "min", "max",
+	"sum",
 	"mean"}
 
 // mapped returns the form of an elementwise operator of a blocked image. Its other operands are images, too, or

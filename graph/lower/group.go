@@ -23,13 +23,19 @@ type group struct {
 	steps  []*step
 	reads  []*graph.Value // of other groups, and constants
 	wants  []*graph.Value // the results that others read
+	size   int            // the number of nodes of its formulas, in each of which those that it reads are written out
 	anchor bool           // a step is a reduction, or anchored
 	merged bool           // into a later group
 	over   *graph.Value   // the operand whose memory the result may have; nil if there is none
 }
 
-// mostSteps limits the steps of a group: larger kernels take long to compile.
-const mostSteps = 24
+// The limits of a group: larger kernels take long to compile. A formula that reads another one several times contains
+// it as often.
+const (
+	mostSteps = 24
+	mostNodes = 4000
+	mostReads = 64
+)
 
 // fuse divides steps into groups. A step that is a formula joins the steps whose results only it reads; so does a
 // reduction whose operands are formulas. Each group is executed where its last step was.
@@ -46,11 +52,13 @@ func fuse(steps []*step, results []*graph.Value) []*group {
 	by := map[*graph.Value]*group{} // the group whose result a value is
 	var groups []*group
 	for _, s := range steps {
-		g := &group{steps: []*step{s}, reads: s.reads, wants: s.wants, anchor: s.kind == anchored || s.kind == reduction}
+		g := &group{steps: []*step{s}, reads: s.reads, wants: s.wants, size: s.size,
+			anchor: s.kind == anchored || s.kind == reduction}
 		if s.kind == injective || s.kind == reduction {
 			for more := []*step{s}; len(more) > 0; more = more[1:] {
 				for _, v := range more[0].reads {
 					if p := by[v]; p != nil && uses[v] == 1 && joins(p, g, more[0], v) {
+						g.size += more[0].loads[v] * p.size
 						g.join(p, v)
 						if p.steps[0].kind == view {
 							more = append(more, p.steps[0])
@@ -76,12 +84,12 @@ func fuse(steps []*step, results []*graph.Value) []*group {
 // joins reports whether the group p, whose result v only step s of group g reads, may be computed with g.
 func joins(p, g *group, s *step, v *graph.Value) bool {
 	last := p.steps[len(p.steps)-1]
-	if last.kind == view {
-		moves := s.kind == injective && (!s.same[v] || !sameShape(v, s.wants[0]))
-		return (s.kind == view || moves) && len(g.steps) < mostSteps
-	}
-	if last.kind == apart || len(p.wants) != 1 || len(p.steps)+len(g.steps) > mostSteps {
+	if last.kind == apart || len(p.wants) != 1 || len(p.steps)+len(g.steps) > mostSteps ||
+		g.size+s.loads[v]*p.size > mostNodes || len(p.reads)+len(g.reads) > mostReads {
 		return false
+	}
+	if last.kind == view {
+		return s.kind == view || s.kind == injective && (!s.same[v] || !sameShape(v, s.wants[0]))
 	}
 	if !p.anchor {
 		return true
@@ -138,12 +146,12 @@ func (s *step) classify(d *dag, from map[*te.Tensor]*graph.Value) {
 	}
 	if s.node.Op.View {
 		if len(s.reads) == 1 {
-			s.kind = view
+			s.kind, s.size, s.loads = view, 1, map[*graph.Value]int{s.reads[0]: 1}
 		}
 		return
 	}
 	s.kind = injective
-	s.same = map[*graph.Value]bool{}
+	s.same, s.loads = map[*graph.Value]bool{}, map[*graph.Value]int{}
 	for _, v := range from {
 		s.same[v] = true
 	}
@@ -162,9 +170,11 @@ func (s *step) classify(d *dag, from map[*te.Tensor]*graph.Value) {
 		}
 		axes := t.Axes()
 		tir.Walk(t.Bodies()[0], func(n any) bool {
+			s.size++
 			if p, ok := n.(*tir.ProducerLoad); ok {
-				if v := from[p.Producer.(*te.Tensor)]; v != nil && !identity(p, axes) {
-					s.same[v] = false
+				if v := from[p.Producer.(*te.Tensor)]; v != nil {
+					s.loads[v]++
+					s.same[v] = s.same[v] && identity(p, axes)
 				}
 			}
 			return true

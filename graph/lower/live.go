@@ -14,6 +14,8 @@ type step struct {
 	vars  []*tir.Var     // the sizes that its code depends on
 	check []graph.Check  // conditions on sizes
 	kind  stepKind
+	size  int                   // the number of nodes of its formulas
+	loads map[*graph.Value]int  // how often its formulas read each operand
 	same  map[*graph.Value]bool // operands of which each element of the result reads only the one at its own indices
 
 	bodies [][]*step // of control flow

@@ -1,6 +1,7 @@
 package onnx_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"tvmgo/graph/onnx"
 	"tvmgo/graph/onnx/file"
 	_ "tvmgo/graph/operators"
+	"tvmgo/graph/passes"
 	"tvmgo/internal/testing/testseed"
 	"tvmgo/target"
 )
@@ -75,7 +77,7 @@ func sampleModel() *file.Model {
 		Functions: []*file.Function{double}}
 }
 
-// try reads data as a model and lowers it.
+// try reads data as a model, simplifies and lowers it.
 func try(data []byte) error {
 	m, err := file.Parse(data)
 	if err != nil {
@@ -91,6 +93,9 @@ func tryModel(m *file.Model) error {
 	}
 	t, err := target.New("c")
 	if err != nil {
+		return err
+	}
+	if err := passes.Run(context.Background(), f, t, passes.Options{}); err != nil {
 		return err
 	}
 	_, err = lower.Model([]*target.Target{t}, f)

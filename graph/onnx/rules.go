@@ -43,6 +43,59 @@ func same(op string) rule {
 	}
 }
 
+// mostOperands is the number of operands up to which a node has them all.
+const mostOperands = 64
+
+// tree is the rule for an operator on any number of operands: many are combined in groups, and then their results.
+func tree(op string) rule {
+	return func(c *conv) error {
+		attrs, err := c.graphAttrs(graph.LookupOp(op))
+		if err != nil {
+			return err
+		}
+		in := c.in
+		for len(in) > mostOperands {
+			var next []*graph.Value
+			for part := range slices.Chunk(in, mostOperands) {
+				v, err := c.add(op, attrs, part...)
+				if err != nil {
+					return err
+				}
+				next = append(next, v)
+			}
+			in = next
+		}
+		return c.result(op, attrs, in...)
+	}
+}
+
+// mean is the sum of many operands, divided by their number; few are one node.
+func mean(c *conv) error {
+	if len(c.in) <= mostOperands {
+		return same("mean")(c)
+	}
+	var sums []*graph.Value
+	n, err := c.number(c.in[0].DType, float64(len(c.in)))
+	if err != nil {
+		return c.fail("%w", err)
+	}
+	for part := range slices.Chunk(c.in, mostOperands) {
+		v, err := c.add("sum", nil, part...)
+		if err != nil {
+			return err
+		}
+		sums = append(sums, v)
+	}
+	for len(sums) > 1 {
+		v, err := c.add("sum", nil, sums[:min(len(sums), mostOperands)]...)
+		if err != nil {
+			return err
+		}
+		sums = append([]*graph.Value{v}, sums[min(len(sums), mostOperands):]...)
+	}
+	return c.result("div", nil, sums[0], n)
+}
+
 // axesRule is the rule for an operator whose axes are an attribute in old operator sets.
 func intsOperand(op string, names ...string) rule {
 	return func(c *conv) error {
@@ -76,17 +129,17 @@ func init() {
 		"Abs": "abs", "Acos": "acos", "Acosh": "acosh", "ArgMax": "arg_max", "ArgMin": "arg_min",
 		"Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh", "BitShift": "bit_shift",
 		"BitwiseAnd": "bitwise_and", "BitwiseNot": "bitwise_not", "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
-		"Cast": "cast", "CastLike": "cast_like", "Ceil": "ceil", "Celu": "celu", "Concat": "concat", "Cos": "cos",
+		"Cast": "cast", "CastLike": "cast_like", "Ceil": "ceil", "Celu": "celu", "Cos": "cos",
 		"Cosh": "cosh", "Elu": "elu", "Erf": "erf", "Exp": "exp", "Expand": "expand",
 		"Flatten": "flatten", "Floor": "floor", "Gather": "gather", "GatherElements": "gather_elements", "Gelu": "gelu",
 		"GreaterOrEqual": "greater_or_equal", "HardSigmoid": "hard_sigmoid",
 		"HardSwish": "hard_swish", "Identity": "identity", "IsInf": "is_inf", "IsNaN": "is_nan", "LeakyRelu": "leaky_relu",
-		"LessOrEqual": "less_or_equal", "Log": "log", "MatMul": "matmul", "Max": "max", "Mean": "mean",
-		"Min": "min", "Mish": "mish", "Mod": "mod", "Neg": "neg", "Not": "not", "OneHot": "one_hot",
+		"LessOrEqual": "less_or_equal", "Log": "log", "MatMul": "matmul", "Mish": "mish", "Mod": "mod",
+		"Neg": "neg", "Not": "not", "OneHot": "one_hot",
 		"Range": "range", "Reciprocal": "reciprocal", "Relu": "relu", "Reshape": "reshape",
 		"Round": "round", "Selu": "selu", "Shape": "shape", "Shrink": "shrink", "Sigmoid": "sigmoid", "Sign": "sign",
 		"Sin": "sin", "Sinh": "sinh", "Size": "size", "Softplus": "softplus", "Softsign": "softsign", "Sqrt": "sqrt",
-		"Sum": "sum", "Swish": "swish", "Tan": "tan", "Tanh": "tanh", "ThresholdedRelu": "thresholded_relu",
+		"Swish": "swish", "Tan": "tan", "Tanh": "tanh", "ThresholdedRelu": "thresholded_relu",
 		"Tile": "tile", "Transpose": "transpose", "Where": "where",
 	} {
 		add(name, same(op))
@@ -121,6 +174,10 @@ func init() {
 		}
 		add(name, intsOperand(op, "", operand))
 	}
+	for name, op := range map[string]string{"Concat": "concat", "Max": "max", "Min": "min", "Sum": "sum"} {
+		add(name, tree(op))
+	}
+	add("Mean", mean)
 	add("Slice", intsOperand("slice", "", "starts", "ends", "axes"))
 	add("Softmax", softmax("softmax"))
 	add("LogSoftmax", softmax("log_softmax"))

@@ -382,7 +382,11 @@ func rangeOf(c *graph.Call) *te.Tensor {
 	var n tir.Expr
 	if tir.IsFloat(t) {
 		a, b, d := c.FloatOf(0), c.FloatOf(1), c.FloatOf(2)
-		n = tir.I32(int32(max(0, math.Ceil((b-a)/d))))
+		count := max(0, math.Ceil((b-a)/d))
+		if !(count <= math.MaxInt32) { // or no number
+			c.Fail("%g to %g by %g has %g elements: want at most %d", a, b, d, count, math.MaxInt32)
+		}
+		n = tir.I32(int32(count))
 	} else {
 		a, b := c.Sizes(0)[0], c.Sizes(1)[0]
 		d := c.IntOf(2)

@@ -18,37 +18,46 @@ type product struct {
 
 // product returns the factors of a value, whose order does not matter: it looks through multiplications, divisions by
 // constants, negations and small powers.
-func (e *edit) product(v *graph.Value) product {
+func (e *edit) product(v *graph.Value) product { return e.productOf(v, deepest) }
+
+// deepest limits the nodes that product looks through, one behind the other: a value may have itself as a factor twice,
+// and so on.
+const deepest = 8
+
+func (e *edit) productOf(v *graph.Value, depth int) product {
 	one := product{1, []*graph.Value{v}}
 	n := e.from(v, "mul", "div", "neg", "pow")
-	if n == nil || !isFloat(v) {
+	if depth--; n == nil || !isFloat(v) || depth < 0 {
 		return one
 	}
 	a := n.Inputs[0]
 	if n.Op.Name == "neg" {
-		p := e.product(a)
+		p := e.productOf(a, depth)
 		return product{-p.c, p.factors}
 	}
 	b := n.Inputs[1]
 	c, known := number(b)
 	switch {
 	case n.Op.Name == "pow" && known && (c == 2 || c == 3):
-		p := e.product(a)
+		p := e.productOf(a, depth)
+		if len(p.factors)*int(c) > 4 {
+			return one
+		}
 		return product{math.Pow(p.c, c), slices.Repeat(p.factors, int(c))}
 	case n.Op.Name == "pow", n.Op.Name == "div" && (!known || c == 0):
 		return one
 	case n.Op.Name == "div":
-		p := e.product(a)
+		p := e.productOf(a, depth)
 		return product{p.c / c, p.factors}
 	case known:
-		p := e.product(a)
+		p := e.productOf(a, depth)
 		return product{p.c * c, p.factors}
 	}
 	if c, ok := number(a); ok {
-		p := e.product(b)
+		p := e.productOf(b, depth)
 		return product{p.c * c, p.factors}
 	}
-	p, q := e.product(a), e.product(b)
+	p, q := e.productOf(a, depth), e.productOf(b, depth)
 	if len(p.factors)+len(q.factors) > 4 {
 		return one
 	}

@@ -4,11 +4,15 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/tvmnodes"
 	"tvmgo/tir"
+	"tvmgo/tir/tvmjson"
 )
 
 // Attrs is the attributes of a call. Their types are not in the file: the methods read an attribute as the type that
 // the operator's attribute has. They panic if it is something else: see tvmnodes.Catch.
-type Attrs struct{ n tvmnodes.Node }
+type Attrs struct {
+	n     tvmnodes.Node
+	sizes *tvmjson.Sizes // of the function
+}
 
 // IsNil reports whether the call has no attributes.
 func (a Attrs) IsNil() bool { return a.n.IsZero() || a.n.IsNull() }
@@ -27,8 +31,47 @@ func (a Attrs) Has(name string) bool { return !a.IsNil() && a.n.Has(name) }
 // Int returns an integer.
 func (a Attrs) Int(name string) int64 { return a.n.Int(name) }
 
+// Integer returns an integer that versions of TVM up to v0.21 write as an object.
+func (a Attrs) Integer(name string) int64 {
+	if !a.n.Old() {
+		return a.Int(name)
+	}
+	v, ok := a.Value(name).(int64)
+	if !ok {
+		a.n.Fail("attribute %q is no integer", name)
+	}
+	return v
+}
+
+// Exprs returns an attribute that is a list of sizes, which may have variables; nil if it is null.
+func (a Attrs) Exprs(name string) []tir.Expr {
+	n := a.n.Ref(name)
+	if n.IsNull() {
+		return nil
+	}
+	out := []tir.Expr{}
+	for _, e := range n.List() {
+		out = append(out, a.sizes.Expr(e))
+	}
+	return out
+}
+
 // Bool returns a truth value.
 func (a Attrs) Bool(name string) bool { return a.n.Int(name) != 0 }
+
+// Set reports whether an attribute is true, which may be null, or an object.
+func (a Attrs) Set(name string) bool {
+	if v, direct := a.n.IfBool(name); direct {
+		return v
+	}
+	switch v := a.Value(name).(type) {
+	case bool:
+		return v
+	case int64:
+		return v != 0
+	}
+	return false
+}
 
 // Float returns a number.
 func (a Attrs) Float(name string) float64 { return a.n.Float(name) }
@@ -97,7 +140,9 @@ func elementType(n tvmnodes.Node, field string) tir.Type {
 		if !ok {
 			return tir.Void
 		}
-		name = t.Direct("dtype")
+		if name, direct = t.IfDirect("dtype"); !direct {
+			name = t.Text()
+		}
 	}
 	if name == "" || name == "void" {
 		return tir.Void

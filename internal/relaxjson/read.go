@@ -125,7 +125,7 @@ func (r *reader) expr(n node) Expr {
 	case "Call":
 		c := &Call{Callee: r.expr(n.At("op")), Args: r.exprs(n.At("args").List()), Type: r.valueType(n)}
 		if a, ok := n.Maybe("attrs"); ok {
-			c.Attrs = Attrs{a}
+			c.Attrs = Attrs{a, r.sizes}
 		}
 		for _, field := range []string{"ty_args", "sinfo_args"} {
 			if list, ok := n.Maybe(field); ok {

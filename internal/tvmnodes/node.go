@@ -245,6 +245,12 @@ func (n Node) IfDirect(field string) (text string, ok bool) {
 	return text, ok
 }
 
+// IfBool returns the truth value that a field is; ok is false if it is something else, or missing.
+func (n Node) IfBool(field string) (v, ok bool) {
+	v, ok = n.data().fields[field].(bool)
+	return v, ok
+}
+
 // Int returns the integer that a field is.
 func (n Node) Int(field string) int64 { return n.whole(n.field(field), "field "+strconv.Quote(field)) }
 

@@ -7,8 +7,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Attrs are the attributes of a node: int64, float64, string, bool, []int64, []float64, []string and tir.Type.
-// Attributes that are left out have the default of the operator.
+// Attrs are the attributes of a node: int64, float64, string, bool, []int64, []float64, []string, tir.Type, and
+// []tir.Expr for sizes, which may depend on variables. Attributes that are left out have the default of the operator.
 type Attrs map[string]any
 
 // Attr declares an attribute of an operator. The default determines its type; a nil slice or an empty string stands for
@@ -43,6 +43,8 @@ func typeWord(v any) string {
 		return "list of strings"
 	case tir.Type:
 		return "type"
+	case []tir.Expr:
+		return "list of sizes"
 	}
 	return fmt.Sprintf("%T", v)
 }
@@ -104,6 +106,9 @@ func (c *Call) Texts(name string) []string { return get[[]string](c.node, name) 
 
 // Type returns an attribute that is a type; the zero value if it is left out.
 func (c *Call) Type(name string) tir.Type { return get[tir.Type](c.node, name) }
+
+// Exprs returns an attribute that is a list of sizes.
+func (c *Call) Exprs(name string) []tir.Expr { return get[[]tir.Expr](c.node, name) }
 
 // Declares reports whether the operator has an attribute of this name.
 func (c *Call) Declares(name string) bool {

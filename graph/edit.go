@@ -67,7 +67,7 @@ func (c *cloner) value(v *Value) *Value {
 }
 
 func (c *cloner) node(n *Node, fn *Function) *Node {
-	out := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: c.list(n.Inputs), Source: n.Source, fn: fn}
+	out := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: c.list(n.Inputs), Source: n.Source, Kernel: n.Kernel, fn: fn}
 	for _, b := range n.Bodies {
 		out.Bodies = append(out.Bodies, c.function(b, fn))
 	}

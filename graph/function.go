@@ -48,6 +48,7 @@ type Node struct {
 	Inputs  []*Value // nil for operands that are left out
 	Outputs []*Value
 	Bodies  []*Function // of control flow; they may read values of the function around them
+	Kernel  *Kernel     // what a node of kind Loops calls
 	fn      *Function   // that it is in
 	Source  string      // where the model has it, for errors: `node "conv1" (Conv)`; may be empty
 	checks  []Check     // of the formulas that were made last

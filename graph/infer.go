@@ -53,7 +53,7 @@ func (f *Function) infer(n *Node) error {
 		return err
 	}
 	if n.Op.Control != Formula {
-		return errors.New("control flow is added by its own functions: Elements, AddIf, AddLoop")
+		return errors.New("control flow is added by its own functions: Elements, AddIf, AddLoop, AddKernel")
 	}
 	for {
 		ins := make([]*te.Tensor, len(n.Inputs))
@@ -268,10 +268,11 @@ var (
 	elementsOp = &Op{Name: "elements", In: [2]int{1, 1}, Out: [2]int{1, 1}, Control: Elements}
 	ifOp       = &Op{Name: "if", In: [2]int{1, 1}, Out: [2]int{0, -1}, Control: If}
 	loopOp     = &Op{Name: "loop", In: [2]int{2, -1}, Out: [2]int{0, -1}, Control: Loop}
+	kernelOp   = &Op{Name: "kernel", In: [2]int{0, -1}, Out: [2]int{1, -1}, Control: Loops}
 )
 
 func init() {
-	if err := Register(elementsOp, ifOp, loopOp); err != nil {
+	if err := Register(elementsOp, ifOp, loopOp, kernelOp); err != nil {
 		panic(err) // names of this package
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"tvmgo/te"
+	"tvmgo/tir"
 )
 
 // Op is an operator.
@@ -35,6 +36,7 @@ const (
 	Elements                // reads the elements of a tensor on the host, so that sizes may depend on them
 	If                      // executes one of two bodies
 	Loop                    // repeats a body
+	Loops                   // calls a function of package tir (Node.Kernel)
 )
 
 var registry struct {
@@ -100,6 +102,16 @@ func (op *Op) check(n *Node) error {
 		}
 	}
 	return nil
+}
+
+// sizes returns the name of the attribute that is a list of sizes; "" if there is none.
+func (op *Op) sizes() string {
+	for _, a := range op.Attrs {
+		if _, ok := a.Default.([]tir.Expr); ok {
+			return a.Name
+		}
+	}
+	return ""
 }
 
 func (op *Op) attrNames() string {

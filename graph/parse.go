@@ -46,7 +46,8 @@ func (e *ParseError) Unwrap() error { return e.Cause }
 // A statement is one line, except for its bodies; "#" begins a comment. A NAME is letters, digits and "_./-", or a
 // string as in Go; "%3" is a value without a name, and x%3 one of several with the name x. A size is an expression of
 // tir/text; its variables are sizes that are known at run time. The operator elements has its sizes in braces, without
-// which they are new ones. "_" is a result that is not used or an operand that is left out.
+// which they are new ones; so has an operator with an attribute that is a list of sizes. "_" is a result that is not
+// used or an operand that is left out.
 //
 // Types and shapes of results are inferred, and compared with the ones in the text, which may be left out except for
 // those of if and loop. constants, which may be nil, has the data that the text refers to, as Function.Constants

@@ -118,7 +118,11 @@ func (b *builder) node(f *Function, s statement) {
 		}
 		b.failf(s.at, "operator %q does not exist%s", clip(s.op), hint)
 	}
-	if s.sizes != nil && op.Control != Elements || s.bodies != nil && op.Control != If && op.Control != Loop {
+	if op.Control == Loops {
+		b.failf(s.at, "operator %s calls a function of loops, which is no part of the text: compile the model itself", s.op)
+	}
+	hasSizes, hasBodies := op.Control == Elements || op.sizes() != "", op.Control == If || op.Control == Loop
+	if s.sizes != nil && !hasSizes || s.bodies != nil && !hasBodies {
 		b.failf(s.at, "operator %s has no sizes in braces and no bodies", s.op)
 	}
 	n := &Node{Op: op, Inputs: b.findAll(s.inputs, f), Source: fmt.Sprintf("line %d (%s)",
@@ -134,6 +138,12 @@ func (b *builder) node(f *Function, s statement) {
 		b.fail(s.at, err)
 	}
 	n.Attrs = b.attrs(op, s.attrs)
+	if name := op.sizes(); name != "" && s.sizes != nil {
+		if n.Attrs == nil {
+			n.Attrs = Attrs{}
+		}
+		n.Attrs[name] = s.sizes
+	}
 	var err error
 	switch op.Control {
 	case Elements:

@@ -165,15 +165,21 @@ func (p *printer) node(n *Node, indent string) {
 		results += " "
 	}
 	fmt.Fprintf(&p.out, "%s%s= %s(%s)", indent, results, n.Op.Name, p.list(n.Inputs, p.name))
-	if n.Op.Control == Elements {
-		var sizes []string
-		for _, e := range n.Outputs[0].elems {
-			sizes = append(sizes, printed(Size(e)))
+	if sizes, ok := n.sizes(); ok {
+		parts := make([]string, len(sizes))
+		for i, e := range sizes {
+			parts[i] = printed(Size(e))
 		}
-		fmt.Fprintf(&p.out, " {%s}", strings.Join(sizes, ", "))
+		fmt.Fprintf(&p.out, " {%s}", strings.Join(parts, ", "))
 	}
 	separator := " "
+	if n.Kernel != nil { // the loops are no part of the text
+		fmt.Fprintf(&p.out, " calls=%q", n.Kernel.Func.Name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(n.Attrs)) {
+		if name == n.Op.sizes() {
+			continue
+		}
 		fmt.Fprintf(&p.out, "%s%s=%s", separator, name, attrText(n.Attrs[name]))
 		separator = ", "
 	}
@@ -181,6 +187,18 @@ func (p *printer) node(n *Node, indent string) {
 	for _, body := range n.Bodies {
 		p.function(body, "body "+plainOrQuoted(body.Name), indent+"  ")
 	}
+}
+
+// sizes returns the sizes that the text of a node has in braces.
+func (n *Node) sizes() (sizes []tir.Expr, ok bool) {
+	switch {
+	case n.Op.Control == Elements:
+		return n.Outputs[0].elems, true
+	case n.Kernel != nil:
+		return n.Kernel.Sizes, len(n.Kernel.Sizes) > 0
+	}
+	sizes, ok = n.Attrs[n.Op.sizes()].([]tir.Expr)
+	return sizes, ok
 }
 
 // attrText returns the value of an attribute as text.

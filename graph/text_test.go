@@ -18,6 +18,7 @@ import (
 // written has what the text of a function can contain.
 const written = `func main(x: float32[n, 4], "a b": bool[], idx: int64[2], trips: int64[]) where m in 3, n in 1..64 {
   %0: float32[n, 4] = relu(x)
+  listed: int64[2] = sizes() {n * 2, 3}
   y: float32[n, 4] = elu(%0) alpha=0.5
   y%1: float32[4, n] = transpose(y) perm=[1, 0]
   idx%2: int64[2] = elements(idx) {s0, s1}
@@ -39,7 +40,7 @@ const written = `func main(x: float32[n, 4], "a b": bool[], idx: int64[2], trips
       const w: float32[2, 2] = {1, -2.5, inf, nan}
       return _, next, w
     }
-  return y%1, z, last, all, filled
+  return y%1, z, last, all, filled, listed
 }
 `
 

@@ -87,6 +87,16 @@ func (l *lowering) step(node *graph.Node, n *needs) (*step, error) {
 		if err := s.examine(); err != nil {
 			return nil, err
 		}
+	case graph.Loops:
+		if len(s.wants) == 0 {
+			return nil, nil
+		}
+		s.wants, s.vars = node.Outputs, node.Kernel.Symbols()
+		for _, v := range node.Inputs {
+			if !contains(s.reads, v) {
+				s.reads = append(s.reads, v)
+			}
+		}
 	default:
 		return l.control(s, n)
 	}

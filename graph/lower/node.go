@@ -68,6 +68,8 @@ func (f *function) group(g *group) error {
 		return f.conditional(s)
 	case graph.Loop:
 		return f.loop(s)
+	case graph.Loops:
+		return f.loops(s.node)
 	}
 	if len(g.steps) == 1 && s.node.Op.View && len(s.reads) == 1 && len(s.wants) == 1 {
 		return f.view(s.reads[0], s.wants[0])
@@ -266,6 +268,27 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 	if f.options.Report != nil && !known {
 		f.options.Report(kernel, time.Since(began))
 	}
+	return f.invoke(kernel, args, values, scalars)
+}
+
+// loops emits the call of a kernel that the model has.
+func (f *function) loops(n *graph.Node) error {
+	args, err := f.operands(n.Inputs)
+	if err != nil {
+		return err
+	}
+	var fns []*tir.PrimFunc
+	for range f.targets {
+		fn := *n.Kernel.Func
+		fn.Name = kernelName(strings.TrimPrefix(fn.Name, kernelPrefix))
+		fns = append(fns, &fn)
+	}
+	kernel, _ := f.addKernel(fns)
+	return f.invoke(kernel, args, n.Outputs, n.Kernel.Sizes)
+}
+
+// invoke allocates results and emits the call of a kernel. Its arguments are args, the results and scalars.
+func (f *function) invoke(kernel string, args []vmcode.Operand, values []*graph.Value, scalars []tir.Expr) error {
 	callee := f.callee(kernel)
 	args = append([]vmcode.Operand{}, args...)
 	for _, v := range values {
@@ -293,11 +316,14 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 }
 
 // longestName is the length at which names of kernels are cut.
-const longestName = 80
+const (
+	longestName  = 80
+	kernelPrefix = "fused_"
+)
 
 // kernelName makes a name that all languages of kernels accept: none of them reserves the prefix.
 func kernelName(s string) string {
-	s = "fused_" + s[:min(len(s), longestName)]
+	s = kernelPrefix + s[:min(len(s), longestName)]
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
 			return r

@@ -45,6 +45,8 @@ func init() {
 			}
 			return listOf(tir.Int64, c.Shape(0)[start:max(start, end)], c.Name)
 		}, integer("start", 0), integer("end", math.MaxInt64)),
+		with("sizes", 0, 0, func(c *graph.Call) *te.Tensor { return listOf(tir.Int64, c.Exprs("values"), c.Name) },
+			graph.Attr{Name: "values", Default: []tir.Expr(nil)}),
 		simple("size", 1, func(c *graph.Call) *te.Tensor {
 			n := tir.Expr(tir.I64(1))
 			for _, d := range c.Shape(0) {

@@ -60,7 +60,7 @@ func (u *needs) node(n *graph.Node) bool {
 			continue
 		}
 		used := u.values[v]
-		if n.Op.Control != graph.Formula { // it also tells sizes
+		if n.Op.Control != graph.Formula && n.Op.Control != graph.Loops { // it also tells sizes
 			for _, s := range v.Symbols() {
 				used = used || u.symbols[s]
 			}
@@ -83,6 +83,11 @@ func (u *needs) node(n *graph.Node) bool {
 		}
 	}
 	u.read(n.Inputs)
+	if n.Kernel != nil {
+		for _, s := range n.Kernel.Symbols() {
+			u.symbols[s] = true
+		}
+	}
 	for _, b := range n.Bodies {
 		for _, p := range b.Params {
 			for _, s := range p.Symbols() {

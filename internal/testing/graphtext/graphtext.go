@@ -64,6 +64,11 @@ func (c *comparison) node(a, b *graph.Node) {
 	c.equal("operator", a.Op.Name, b.Op.Name)
 	c.equal("attributes of "+a.Op.Name, len(a.Attrs), len(b.Attrs))
 	for name, value := range a.Attrs {
+		if sizes, ok := value.([]tir.Expr); ok {
+			again, _ := b.Attrs[name].([]tir.Expr)
+			c.equal("attribute "+name, exprs(sizes), exprs(again))
+			continue
+		}
 		c.equal("attribute "+name, value, b.Attrs[name])
 	}
 	c.list("operands of "+a.Op.Name, a.Inputs, b.Inputs)

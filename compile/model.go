@@ -15,6 +15,7 @@ import (
 	"tvmgo/graph/onnx"
 	"tvmgo/graph/onnx/file"
 	"tvmgo/graph/passes"
+	"tvmgo/graph/relax"
 	"tvmgo/internal/cc"
 	"tvmgo/runtime"
 	"tvmgo/runtime/vm"
@@ -27,7 +28,7 @@ type Options struct {
 	// Targets are what the kernels are for; none: kind c. With several, the library has variants of each kernel, and runs
 	// on the devices of any of them.
 	Targets []*target.Target
-	// Import has the shapes of inputs, the sizes of symbolic dimensions, and values for inputs.
+	// Import has the shapes of inputs, the sizes of symbolic dimensions, and values for inputs: of models in any format.
 	Import onnx.Options
 	// Progress is called before each stage of the work, with its name; it may be nil.
 	Progress func(stage string)
@@ -57,11 +58,15 @@ func (o *Options) targets() ([]*target.Target, error) {
 	return []*target.Target{t}, err
 }
 
-// Model reads a model in ONNX's format and compiles it, as ModelFile does. External data is not read.
+// Model reads a model in ONNX's format, or a Relax module in Apache TVM's JSON, and compiles it, as ModelFile does.
+// External data is not read.
 func Model(ctx context.Context, r io.Reader, o Options) (*Compiled, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("compile model: %w", err)
+	}
+	if relax.IsModule(data) {
+		return compileModule(ctx, data, o)
 	}
 	m, err := file.Parse(data)
 	if err != nil {
@@ -70,19 +75,25 @@ func Model(ctx context.Context, r io.Reader, o Options) (*Compiled, error) {
 	return compileModel(ctx, m, nil, o)
 }
 
-// ModelFile compiles a model in ONNX's format, or the text of one function of package graph if the name of the file
-// ends in TextSuffix; the options Import are only for the former. The data of its weights is shared with the file,
-// which is mapped until the result is closed.
+// ModelFile compiles a model in ONNX's format, a Relax module in Apache TVM's JSON (package graph/relax), or the text
+// of functions of package graph if the name of the file ends in TextSuffix; the options Import are not for the latter.
+// The data of ONNX's weights is shared with the file, which is mapped until the result is closed.
 //
-// The error lists all operators that are not supported (onnx.UnsupportedError), or names the node that is wrong.
+// The error lists all operators that are not supported (onnx.UnsupportedError, relax.UnsupportedError), or names the
+// node that is wrong.
 func ModelFile(ctx context.Context, path string, o Options) (*Compiled, error) {
 	o.begin("read %s", path)
 	if strings.HasSuffix(path, TextSuffix) {
-		f, err := readText(path)
+		list, err := readText(path)
 		if err != nil {
 			return nil, err
 		}
-		return Function(ctx, f, o)
+		return Functions(ctx, list, o)
+	}
+	if text, err := readModule(path); err != nil {
+		return nil, err
+	} else if text != nil {
+		return compileModule(ctx, text, o)
 	}
 	f, err := file.Open(path)
 	if err != nil {
@@ -99,7 +110,7 @@ func ModelFile(ctx context.Context, path string, o Options) (*Compiled, error) {
 // TextSuffix ends the names of files with the text of a function, as graph.Parse reads it.
 const TextSuffix = ".graph"
 
-func readText(path string) (*graph.Function, error) {
+func readText(path string) ([]*graph.Function, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -108,18 +119,18 @@ func readText(path string) (*graph.Function, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(functions) != 1 {
-		return nil, fmt.Errorf("%s has %d functions: want 1", path, len(functions))
+	if len(functions) == 0 {
+		return nil, fmt.Errorf("%s has no functions: want at least one", path)
 	}
-	return functions[0], nil
+	return functions, nil
 }
 
 // Compiled is a compiled model.
 type Compiled struct {
-	Function *graph.Function // what was compiled
-	Program  *lower.Program  // kernels as loops, and the code that calls them
-	Module   *runtime.Module // an executable of the virtual machine, which imports the kernels
-	Weights  []weights.Array // of the option Import.Parameters: the parameters behind the inputs
+	Functions []*graph.Function // what was compiled; a model in ONNX's format is one function
+	Program   *lower.Program    // kernels as loops, and the code that calls them
+	Module    *runtime.Module   // an executable of the virtual machine, which imports the kernels
+	Weights   []weights.Array   // of the option Import.Parameters: the parameters behind the inputs
 
 	source io.Closer
 }
@@ -139,7 +150,12 @@ func compileModel(ctx context.Context, m *file.Model, external *file.External, o
 	if err != nil {
 		return nil, err
 	}
-	c, err := Function(ctx, f, o)
+	return withWeights(ctx, []*graph.Function{f}, parameters, o)
+}
+
+// withWeights compiles functions, of which some parameters are weights.
+func withWeights(ctx context.Context, fs []*graph.Function, parameters []*graph.Value, o Options) (*Compiled, error) {
+	c, err := Functions(ctx, fs, o)
 	if err != nil {
 		return nil, err
 	}
@@ -150,25 +166,34 @@ func compileModel(ctx context.Context, m *file.Model, external *file.External, o
 	return c, nil
 }
 
-// Function compiles the function of a model, which is not changed: the passes of package passes run on a copy. The data
-// of constants is shared with the graph, and must not be changed or unmapped before the result is closed. The program
-// must import the code generator of the target (tvmgo/codegen/all).
+// Function compiles the function of a model, as Functions does.
 func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, error) {
+	return Functions(ctx, []*graph.Function{f}, o)
+}
+
+// Functions compiles the functions of a model, which are not changed: the passes of package passes run on copies. The
+// data of constants is shared with the graph, and must not be changed or unmapped before the result is closed. The
+// program must import the code generator of the target (tvmgo/codegen/all).
+func Functions(ctx context.Context, list []*graph.Function, o Options) (*Compiled, error) {
 	targets, err := o.targets()
 	if err != nil {
 		return nil, err
 	}
-	f = f.Clone()
-	o.begin("simplify %d nodes", len(f.Nodes))
 	simplify := passes.Options{Portable: len(targets) > 1, Report: o.details("pass")}
 	if _, err := cc.Find(cc.C, ""); err == nil {
 		simplify.Evaluate = evaluate
 	}
-	if err := passes.Run(ctx, f, targets[0], simplify); err != nil {
-		return nil, err
+	fs, nodes := make([]*graph.Function, len(list)), 0
+	for i, f := range list {
+		fs[i] = f.Clone()
+		o.begin("simplify %d nodes", len(f.Nodes))
+		if err := passes.Run(ctx, fs[i], targets[0], simplify); err != nil {
+			return nil, err
+		}
+		nodes += len(fs[i].Nodes)
 	}
-	o.begin("schedule %d nodes", len(f.Nodes))
-	p, err := lower.Options{Report: o.details("kernel"), Evaluate: simplify.Evaluate}.Model(ctx, targets, f)
+	o.begin("schedule %d nodes", nodes)
+	p, err := lower.Options{Report: o.details("kernel"), Evaluate: simplify.Evaluate}.Model(ctx, targets, fs...)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +208,7 @@ func Function(ctx context.Context, f *graph.Function, o Options) (*Compiled, err
 	if err := ctx.Err(); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	return &Compiled{Function: f, Program: p, Module: m}, nil
+	return &Compiled{Functions: fs, Program: p, Module: m}, nil
 }
 
 // kinds lists the kinds of targets.

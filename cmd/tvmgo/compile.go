@@ -45,10 +45,12 @@ func newCompileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compile MODEL -o OUTPUT",
 		Short: "Compile a whole model into a library",
-		Long: `Compile a model in ONNX's format into a library. OUTPUT is a shared library
-(.so) with the kernels, the weights and the code that calls the kernels; C, C++,
-Go, tvmgo run and Apache TVM's relax.VirtualMachine load it. The function main
-has the inputs of the model, in their order, and returns its outputs.
+		Long: `Compile a model in ONNX's format, or a Relax module of Apache TVM in the JSON of
+tvm.ir.save_json(mod), into a library. OUTPUT is a shared library (.so) with the
+kernels, the weights and the code that calls the kernels; C, C++, Go, tvmgo run
+and Apache TVM's relax.VirtualMachine load it. The function main has the inputs
+of the model, in their order, and returns its outputs; of a module, the library
+has all functions that the module exports.
 
 Dimensions that the model names, such as a batch, stay open: the library accepts
 any size. --dim gives them a size, which makes faster code, or a range of sizes:
@@ -81,7 +83,8 @@ progress.`,
 		Example: `  tvmgo compile model.onnx -o model.so
   tvmgo compile model.onnx -o model.so --target "c -march=x86-64-v3" --dim batch=1
   tvmgo compile model.onnx -o model.so --input "image=float32[batch,3,224,224]"
-  tvmgo compile model.onnx --emit graph`,
+  tvmgo compile model.onnx --emit graph
+  tvmgo compile module.json -o module.so`,
 		Annotations: map[string]string{writesAtTheEnd: "yes"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if err := f.check(args); err != nil {
@@ -261,9 +264,9 @@ func (f *compileFlags) run(cmd *cobra.Command, path string) error {
 	switch f.emit {
 	case "":
 	case "graph":
-		text = c.Function.String()
+		text = graphText(c.Functions, (*graph.Function).String)
 	case "graph-full":
-		text = c.Function.Text()
+		text = graphText(c.Functions, (*graph.Function).Text)
 	case "tir":
 		for _, m := range c.Program.Kernels {
 			text += m.String()
@@ -313,6 +316,15 @@ func (f *compileFlags) link(ctx context.Context, c *compile.Compiled, p *progres
 	p.total(fmt.Sprintf("%s, %s made, %d from the cache", count(len(c.Program.Kernels[0].Funcs), "kernel"),
 		count(int(compiled.Load()), "file"), cached.Load()))
 	return nil
+}
+
+// graphText returns functions as text.
+func graphText(functions []*graph.Function, text func(*graph.Function) string) string {
+	var b strings.Builder
+	for _, f := range functions {
+		b.WriteString(text(f))
+	}
+	return b.String()
 }
 
 // writeParams writes the weights to their file. If that fails, there is no library either.

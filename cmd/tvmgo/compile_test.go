@@ -69,6 +69,25 @@ func TestCompile_Text(t *testing.T) {
 	require.Contains(t, outputOf(t, 0, "inspect", lib), `x: R.Tensor((n, 2), dtype="float32")`)
 }
 
+// A Relax module in Apache TVM's JSON is compiled like a model in ONNX's format.
+func TestCompile_Module(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "module.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"root_index":7,"nodes":[{"type":"None"},{"type":"ffi.Array","data":[]},
+{"type":"ffi.String","data":"main"},{"type":"ir.GlobalVar","data":{"name_hint":2}},
+{"type":"relax.expr.SeqExpr","data":{"blocks":1,"body":5}},{"type":"ir.Call","data":{"op":9,"args":10}},
+{"type":"ffi.Map","data":[3,8]},{"type":"ir.IRModule","data":{"functions":6}},
+{"type":"relax.expr.Function","data":{"params":10,"body":4,"is_pure":true}},
+{"type":"ir.Op","data":"relax.abs"},{"type":"ffi.Array","data":[11]},
+{"type":"relax.expr.Var","data":{"name":12,"ty":13}},{"type":"ffi.String","data":"x"},
+{"type":"relax.TensorType","data":{"ndim":1,"dtype":"float32"}}]}`), 0o600))
+	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "graph"), "func main(x: float32[x_0]) {")
+	require.Contains(t, outputOf(t, 0, "compile", path, "--emit", "graph", "--dim", "x_0=4"), ": float32[4] = abs(x)")
+	lib := filepath.Join(t.TempDir(), "model.so")
+	require.Contains(t, outputOf(t, 0, "compile", path, "-o", lib), "wrote "+lib)
+	require.NoError(t, os.WriteFile(path, []byte(`{"root_index":7,"nodes":[{"type":"None"}]}`), 0o600))
+	outputOf(t, 1, "compile", path, "-o", lib)
+}
+
 // Weights in a file of their own are parameters, which tvmgo run binds. Small tensors stay in the library.
 func TestCompile_Params(t *testing.T) {
 	m := layerModel()

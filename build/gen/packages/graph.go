@@ -58,8 +58,8 @@ var (
 		{title: "benchmarks", id: "bench", paths: []string{"bench", "bench/custom", "bench/facts", "bench/page",
 			"bench/blas", "bench/operators", "bench/stats", "bench/suite"}},
 		{title: "compilation of models", id: "compile", paths: []string{"compile/..."}},
-		{title: "graphs", id: "graph", paths: []string{"graph", "graph/operators", "graph/onnx", "graph/passes",
-			"graph/lower"}},
+		{title: "graphs", id: "graph", paths: []string{"graph", "graph/operators", "graph/onnx", "graph/relax",
+			"graph/passes", "graph/lower"}},
 		{title: "code generators", id: "codegen", paths: []string{"codegen/..."}},
 		{title: "export", id: "export", paths: []string{"export/..."}},
 		{title: "devices", id: "devices", paths: []string{devicesPath}}, // and the devices

@@ -44,6 +44,18 @@ CASES = [
         c = Constant<value: tensor = float[8] {1, 2, 3, 4, 5, 6, 7, 8}>() e = Constant<value: tensor = float {2.5}>()
         v = Mod<fmod=1>(c, e) s = ReduceLogSumExp<keepdims=1>(v) y = ReduceL1(s) }""",
      [np.ones((1, 1, 4, 8), f32)]),
+    ("inputs_and_constants_are_outputs", 17, """g (float[2] x, float[0] e) => (float[2] x, float[2] w, float[0] e,
+        float[2] a, float[2] b, float z, float[0,3] n) <float[2] w = {3, 4}> {
+        a = Identity(x) b = Identity(a) z = Constant<value: tensor = float {5}>() c = Constant<value_ints=[0, 3]>()
+        n = ConstantOfShape(c) }""",
+     [np.array([1, 2], f32), np.ones(0, f32)]),
+    ("nothing_and_scalars", 17, """g (float[0,3] x, float s, bool[0] k) => (float[1,3] a, float[3] b,
+        float[0,2] c, float d, float[0,3] e, float[0,3] f, float[2,3] m, int64 h, float[2,0] i, float[] j) {
+        ax = Constant<value_ints=[0]>() w = Constant<value: tensor = float[3,2] {1, 2, 3, 4, 5, 6}>()
+        y = Constant<value: tensor = float[2,3] {1, 2, 3, 4, 5, 6}>() t = Greater(x, s)
+        a = ReduceSum<keepdims=1>(x, ax) b = ReduceProd<axes=[0], keepdims=0>(x) c = MatMul(x, w) d = Mul(s, s)
+        e = Softmax(x) f = Where(t, x, x) m = Concat<axis=0>(x, y) h = Size(k) i = Transpose(c) j = Compress(x, k) }""",
+     [np.ones((0, 3), f32), np.array(2, f32), np.ones(0, bool)]),
 ]
 
 

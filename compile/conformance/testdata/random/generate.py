@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import sys
 import traceback
 
@@ -105,6 +106,7 @@ def isolated(folder, seed, wanted):
     """Writes a model in a child process: onnxruntime ends the process for some models."""
     child = os.fork()
     if child == 0:
+        signal.alarm(120)  # onnxruntime may also hang
         try:
             os._exit(0 if write(folder, seed, wanted) else 1)
         except (Skip, Fail, InvalidArgument, RuntimeException):
@@ -115,7 +117,7 @@ def isolated(folder, seed, wanted):
     _, status = os.waitpid(child, 0)
     if status != 0:
         shutil.rmtree(folder / f"{seed}_{wanted}", ignore_errors=True)
-    if status > 1 << 8:
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) > 1:
         sys.exit(f"model {seed} of {wanted} cannot be made")
     return status == 0
 

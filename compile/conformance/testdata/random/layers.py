@@ -206,9 +206,9 @@ def constant(b, op):
     value = {"value": helper.make_tensor("value", onnx.TensorProto.INT32, [2], [number, 1]), "value_int": number,
              "value_ints": [number, 2], "value_float": number / 2, "value_floats": [number / 2, 1.0]}[kind]
     if b.opset >= 11 and b.rng.random() < 0.2:
-        kind = "sparse_value"
         value = helper.make_sparse_tensor(helper.make_tensor("values", onnx.TensorProto.FLOAT, [2], [1.5, -2.0]),
                                           helper.make_tensor("indices", onnx.TensorProto.INT64, [2], [1, 4]), [2, 3])
+        return b.chain([("Constant", [], {"sparse_value": value}), ("Neg", [None], {})])
     return b.add(op, [], exact=True, **{kind: value})
 
 

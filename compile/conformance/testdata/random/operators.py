@@ -76,7 +76,10 @@ def power(b, op):
 @maker("Max", "Min", "Sum", "Mean")
 def variadic(b, op):
     x = b.pick(NUM if op in ("Max", "Min") else FLOATS)
-    return b.add(op, [x] + [b.like(x) for _ in range(b.rng.randrange(3))], exact=op != "Mean")
+    operands = [x] + [b.like(x) for _ in range(b.rng.randrange(3))]
+    if b.rng.random() < 0.1:
+        operands *= 30
+    return b.add(op, operands, exact=op != "Mean")
 
 
 @maker("And", "Or", "Xor")

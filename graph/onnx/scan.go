@@ -2,8 +2,10 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"tvmgo/graph"
+	"tvmgo/graph/onnx/file"
 )
 
 func init() { add("Scan", scan) }
@@ -16,20 +18,67 @@ func (c *conv) at(name string, k int) int64 {
 	return 0
 }
 
-// scan is a loop over an axis of its scan inputs: an iteration reads one slice of each.
+// scan has batches, and lengths of sequences, before operator set 9.
 func scan(c *conv) error {
+	run := c.scanned
 	if c.opset < 9 {
-		return c.fail("the operator of operator set 8, which has batches, is not supported: export the model with 9 or later")
+		run = c.scanBatches
 	}
+	outs, err := run()
+	if err != nil {
+		return err
+	}
+	c.bind(outs)
+	return nil
+}
+
+// scanBatches is a loop over the batches, the first dimension of all operands, of which each is scanned.
+func (c *conv) scanBatches() ([]*graph.Value, error) {
+	if len(c.in) < 2 || slices.Contains(c.in[1:], nil) {
+		return nil, c.fail("operands are left out: want the lengths, which may be left out, states and scan inputs")
+	}
+	if c.in[0] != nil {
+		return nil, c.fail("lengths of sequences are not supported: export the model with operator set 9 or later")
+	}
+	n, err := c.add("shape", graph.Attrs{"start": int64(0), "end": int64(1)}, c.in[1])
+	if err != nil {
+		return nil, err
+	}
+	trips, err := c.add("reshape", nil, n, c.scope.fn.Ints("scalar"))
+	if err != nil {
+		return nil, err
+	}
+	return c.scope.fn.AddLoop(&graph.Node{Source: c.source}, trips, nil, nil, func(fn *graph.Function, batch,
+		_ *graph.Value, _ []*graph.Value) (more *graph.Value, next, collected []*graph.Value, err error) {
+		one := *c
+		one.scope = &scope{outer: c.scope, fn: fn, opsets: c.scope.opsets, attrs: c.scope.attrs, prefix: c.scope.prefix,
+			values: map[string]*graph.Value{}}
+		one.attrs = map[string]*file.Attribute{"body": c.attrs["body"], "num_scan_inputs": c.attrs["num_scan_inputs"],
+			"scan_input_directions": c.attrs["directions"]}
+		one.in = nil
+		for _, v := range c.in[1:] {
+			of, err := one.add("gather", nil, v, batch)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			one.in = append(one.in, of)
+		}
+		collected, err = one.scanned()
+		return nil, nil, collected, err
+	})
+}
+
+// scanned is a loop over an axis of the scan inputs: an iteration reads one slice of each.
+func (c *conv) scanned() ([]*graph.Value, error) {
 	body := c.attrs["body"]
 	inputs := int(c.integer("num_scan_inputs", 0))
 	states := len(c.in) - inputs
 	if body == nil || body.Graph == nil || inputs < 1 || states < 0 {
-		return c.fail("attribute body is missing, or num_scan_inputs is %d: want 1 to %d", inputs, len(c.in))
+		return nil, c.fail("attribute body is missing, or num_scan_inputs is %d: want 1 to %d", inputs, len(c.in))
 	}
 	for k, v := range c.in {
 		if v == nil {
-			return c.fail("operand %d is left out", k)
+			return nil, c.fail("operand %d is left out", k)
 		}
 	}
 	axes := make([]int64, inputs)
@@ -40,17 +89,17 @@ func scan(c *conv) error {
 			axes[k] += int64(len(v.Shape))
 		}
 		if axes[k] < 0 || axes[k] >= int64(len(v.Shape)) {
-			return c.fail("scan input %d has no axis %d", k, c.at("scan_input_axes", k))
+			return nil, c.fail("scan input %d has no axis %d", k, c.at("scan_input_axes", k))
 		}
 		if k > 0 {
 			continue
 		}
 		n, err := c.add("shape", graph.Attrs{"start": axes[0], "end": axes[0] + 1}, v)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if trips, err = c.add("reshape", nil, n, c.scope.fn.Ints("scalar")); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	outs, err := c.scope.fn.AddLoop(&graph.Node{Source: c.source}, trips, nil, c.in[:states],
@@ -80,16 +129,15 @@ func scan(c *conv) error {
 			return nil, results[:states], results[states:], nil
 		})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for k := states; k < len(outs); k++ {
 		if outs[k], err = c.placeRows(outs[k], c.at("scan_output_axes", k-states),
 			c.at("scan_output_directions", k-states) != 0); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	c.bind(outs)
-	return nil
+	return outs, nil
 }
 
 // fromEnd returns the index that counts from the end of an axis.

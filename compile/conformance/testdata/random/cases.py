@@ -16,6 +16,11 @@ CASES = [
             body: graph = b (float[5,1] p, float[1,2] row) => (float[5,1] q, float[1,2] r) {
                 q = Identity(p) r = Identity(row) }> (a, x) }""",
      [np.ones((5, 1), f32), np.arange(4, dtype=f32).reshape(1, 2, 2)]),
+    ("scan_of_batches", 8, """g (float[n,2] a, float[n,3,2] x, float[n,3,2] k) => (float[n,2] y, float[n,3,2] z) {
+        y, z = Scan <num_scan_inputs: int = 2, directions: ints = [1, 0],
+            body: graph = b (float[2] s, float[2] p, float[2] q) => (float[2] t, float[2] u) {
+                v = Sub(p, s) t = Mul(v, q) u = Identity(t) }> ("", a, x, k) }""",
+     [np.array([[1, 2], [3, 4]], f32), np.arange(12, dtype=f32).reshape(2, 3, 2), np.ones((2, 3, 2), f32) / 2]),
     ("softmax_of_nothing", 11, "g (float[2,0,3] a) => (float[2,0,3] y) { y = Softmax<axis=1>(a) }",
      [np.ones((2, 0, 3), f32)]),
     ("mean_of_integers", 13, "g (int32[2,3] a) => (int32[2] y) { y = ReduceMean<axes=[1], keepdims=0>(a) }",

@@ -227,7 +227,7 @@ func DequantizeLinear(x, scale, zero *te.Tensor, name string, axis, block int) *
 
 // DynamicQuantizeLinear quantises a tensor of floats to uint8, with a scale and a zero point for which the range of its
 // elements and 0 has the values 0 to 255. It returns the tensor, the scale, a float32, and the zero point, a uint8,
-// both without dimensions.
+// both without dimensions. The scale of zeros is 1.
 func DynamicQuantizeLinear(x *te.Tensor, name string) []*te.Tensor {
 	bad := check(name, -1, x)
 	if bad == nil {
@@ -240,13 +240,15 @@ func DynamicQuantizeLinear(x *te.Tensor, name string) []*te.Tensor {
 	zero := tir.F32(0)
 	low := Map(Min(x, name+".min", nil, false), name+".low", func(e tir.Expr) tir.Expr { return tir.Min(zero, e) })
 	high := Map(Max(x, name+".max", nil, false), name+".high", func(e tir.Expr) tir.Expr { return tir.Max(zero, e) })
-	scale := Zip(high, low, name+".scale", func(h, l tir.Expr) tir.Expr { return tir.Div(tir.Sub(h, l), tir.F32(255)) })
-	divisor := func(s tir.Expr) tir.Expr { return tir.NewSelect(tir.EQ(s, zero), tir.F32(1), s) }
+	scale := Zip(high, low, name+".scale", func(h, l tir.Expr) tir.Expr {
+		s := tir.Div(tir.Sub(h, l), tir.F32(255))
+		return tir.NewSelect(tir.EQ(s, zero), tir.F32(1), s)
+	})
 	point := Zip(low, scale, name+".zero", func(l, s tir.Expr) tir.Expr {
-		return quantisedBy(tir.UInt8, tir.Sub(zero, tir.Div(l, divisor(s))), nil)
+		return quantisedBy(tir.UInt8, tir.Sub(zero, tir.Div(l, s)), nil)
 	})
 	out := te.Compute(x.ProducerShape(), name, func(i ...tir.Expr) tir.Expr {
-		return quantisedBy(tir.UInt8, tir.Div(x.At(i...), divisor(scale.At())), point.At())
+		return quantisedBy(tir.UInt8, tir.Div(x.At(i...), scale.At()), point.At())
 	})
 	return []*te.Tensor{out, scale, point}
 }

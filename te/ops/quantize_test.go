@@ -114,12 +114,11 @@ func quantizeCases() (cases []opCase) {
 			low, high = math.Min(low, e), math.Max(high, e)
 		}
 		scale := float64(float32(float64(float32(high-low)) / 255))
-		by := scale
-		if by == 0 {
-			by = 1
+		if scale == 0 {
+			scale = 1
 		}
-		zero := quantizedTo(tir.UInt8, -low/by, 0)
-		want := []*nd{filled(tir.UInt8, x.shape, func(i int) float64 { return quantizedTo(tir.UInt8, x.v[i]/by, zero) }),
+		zero := quantizedTo(tir.UInt8, -low/scale, 0)
+		want := []*nd{filled(tir.UInt8, x.shape, func(i int) float64 { return quantizedTo(tir.UInt8, x.v[i]/scale, zero) }),
 			{tir.Float32, []int{}, []float64{scale}}, {tir.UInt8, []int{}, []float64{zero}}}
 		for k, want := range want {
 			cases = append(cases, opCase{name: fmt.Sprintf("dynamic %d of %v", k, v), ins: []*nd{x}, want: want,

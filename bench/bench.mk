@@ -1,4 +1,5 @@
 # make bench       compares libtvmgo.so with Apache TVM's libraries (bench/README.md)
+# make bench-models  compares only compiled models, with ONNX Runtime
 # make bench-devices  measures the devices present (docs/benchmarks.md); MACHINE names it,
 #                     BENCH_DEVICES_FLAGS=--time=2m bounds the time
 # make bench-once  executes every Go benchmark of the repository once, to check that it still works
@@ -9,9 +10,12 @@ BENCH_DEVICES_FLAGS ?= --time=10m
 MACHINE ?= $(shell uname -n)
 DEVICES_RESULT = bench/results/$(MACHINE)-$(shell date -u +%F)
 
-.PHONY: bench bench-once bench-devices
+.PHONY: bench bench-models bench-once bench-devices
 bench: deps dist
 	$(GO) run $(GOTAGS) ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS)
+
+bench-models: deps dist
+	$(GO) run $(GOTAGS) ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS) -only ^model-
 
 # The picture has the kernels that README.md shows, and their limits.
 PICTURE = ^bandwidth/global$$|^compute/fp32-vec|^kernels/(add|reduction|softmax|layernorm|matmul-f32-1024|conv2d-resnet)

@@ -28,6 +28,7 @@ type programs struct {
 	peerWeights          string
 	weights              string // a Relax executable, see buildWeights
 	hand                 string // bench/program/hand.c as a library
+	model                string // bench/program/model.c
 	oursLib              string
 	peerLibs             []string // libtvm_ffi.so, libtvm_runtime.so
 }
@@ -50,9 +51,9 @@ func run(name string, args ...string) error {
 func peerLibraries(venv string) ([]string, error) {
 	var libs []string
 	for _, name := range []string{"tvm_ffi/lib/libtvm_ffi.so", "tvm/lib/libtvm_runtime.so"} {
-		found, _ := filepath.Glob(filepath.Join(venv, "lib/python*/site-packages", name))
-		if len(found) == 0 {
-			return nil, fmt.Errorf("no %s below %s: run build/scripts/deps.sh", name, venv)
+		found, err := wheelFiles(venv, name)
+		if err != nil {
+			return nil, err
 		}
 		path, err := filepath.Abs(found[0])
 		if err != nil {
@@ -88,7 +89,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		oursThrow: in("throw-ours.so"), peerThrow: in("throw-peer.so"),
 		oursStart: in("start-ours"), peerStart: in("start-peer"), open: in("open"),
 		blob1K: in("blob-1k.so"), blob64M: in("blob-64m.so"), vulkanSO: in("vulkan.so"), fat: in("fat.so"),
-		chain: in("chain.so"), hand: in("hand.so"),
+		chain: in("chain.so"), hand: in("hand.so"), model: in("model"),
 		oursWeights: in("weights-ours"), peerWeights: in("weights-peer"), weights: in("weights.so"),
 		oursLib: lib, peerLibs: peer,
 	}
@@ -126,6 +127,7 @@ func build(dir, lib, venv string) (*programs, error) {
 		func() error { return packShader(p.vulkanSO) },
 		func() error { return buildFat(p.fat) },
 		func() error { return compileHand(p.hand) },
+		func() error { return compileModelProgram(p.model, lib) },
 		func() error { return buildBlob(p.blob1K, itself, noise(small)) },
 		func() error { return buildBlob(p.blob64M, itself, noise(large)) },
 		func() error { return buildChain(p.chain) },

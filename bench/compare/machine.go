@@ -58,9 +58,11 @@ func commit() string {
 
 func describe(venv string) machine {
 	var peer []string
-	found, _ := filepath.Glob(filepath.Join(venv, "lib/python*/site-packages/apache_tvm*.dist-info"))
-	for _, f := range found {
-		peer = append(peer, strings.TrimSuffix(filepath.Base(f), ".dist-info"))
+	for _, name := range []string{"apache_tvm*", "onnxruntime-*"} {
+		found, _ := wheelFiles(venv, name+".dist-info")
+		for _, f := range found {
+			peer = append(peer, strings.TrimSuffix(filepath.Base(f), ".dist-info"))
+		}
 	}
 	return machine{
 		CPU:      cpuModel(),

@@ -67,9 +67,13 @@ func compare(c config) error {
 	}
 	var rows []row
 	needed := map[string]bool{}
+	without := s.models.missing()
 	for _, r := range table {
-		if only.MatchString(r.ID) {
-			rows = append(rows, r)
+		if !only.MatchString(r.ID) {
+			continue
+		}
+		rows = append(rows, r)
+		if ofModels := strings.HasPrefix(r.Ours, "model."); !ofModels || without == nil {
 			needed[r.Ours], needed[r.Base] = true, true
 		}
 	}
@@ -77,7 +81,7 @@ func compare(c config) error {
 	if err != nil {
 		return err
 	}
-	r := newReport(m, c, rows, results, s.goAPI.allocs)
+	r := newReport(m, c, rows, results, s.goAPI.allocs, without)
 	r.print(os.Stdout)
 	if c.only != "" {
 		return nil
@@ -99,6 +103,7 @@ type sampler struct {
 	goAPI       *goAPI
 	operators   operatorPrograms
 	kernels     kernelPrograms
+	models      modelPrograms
 }
 
 // Modules exported for OpenCL, and for CUDA with PTX.
@@ -117,7 +122,11 @@ func newSampler(p *programs, c config) (*sampler, error) {
 	}
 	o := operatorPrograms{p: p, sample: fmt.Sprint(c.sample.Nanoseconds()), venv: c.venv, of: map[string]*program{}}
 	k := kernelPrograms{sample: o.sample, of: map[string]*program{}}
-	return &sampler{p: p, dir: c.dir, goAPI: g, operators: o, kernels: k, programArgs: []string{o.sample,
+	models, err := newModelPrograms(p, c, o.sample)
+	if err != nil {
+		return nil, err
+	}
+	return &sampler{p: p, dir: c.dir, goAPI: g, operators: o, kernels: k, models: models, programArgs: []string{o.sample,
 		artifacts + "addone_llvm.so", artifacts + "multi_llvm.so", artifacts + "multi_c.so", p.blob1K, p.blob64M}}, nil
 }
 
@@ -134,7 +143,8 @@ func (s *sampler) start() (err error) {
 }
 
 func (s *sampler) stop() error {
-	return errors.Join(s.ours.close(), s.peer.close(), s.operators.close(), s.kernels.close())
+	return errors.Join(s.ours.close(), s.peer.close(), s.operators.close(), s.kernels.close(),
+		s.models.close())
 }
 
 func (s *sampler) sample(measure string) (float64, error) {
@@ -189,6 +199,8 @@ func (s *sampler) sample(measure string) (float64, error) {
 		return s.operators.ask(who, row)
 	case "opencl", "vulkan":
 		return s.kernels.ask(who, row)
+	case "model", "ort":
+		return s.models.ask(who, row)
 	}
 	return s.peer.sample(row)
 }

@@ -11,6 +11,15 @@ import (
 	"time"
 )
 
+// wheelFiles returns the files of the wheels in a virtual environment that match a pattern.
+func wheelFiles(venv, pattern string) ([]string, error) {
+	found, _ := filepath.Glob(filepath.Join(venv, "lib/python*/site-packages", pattern))
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no %s below %s: run build/scripts/deps.sh", pattern, venv)
+	}
+	return found, nil
+}
+
 const processesPerSample = 7
 
 // wallTime returns how long a program runs in nanoseconds: the median of several runs.
@@ -42,11 +51,18 @@ func wallTime(argv ...string) (float64, error) {
 	return summarize(took).Median, nil
 }
 
+// command returns a command with two threads for parallel loops.
+func command(path string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, args...)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "TVM_NUM_THREADS=2"), os.Stderr
+	return cmd
+}
+
 // figure returns the number that a new process prints: the median of some runs.
 func figure(runs int, program string, args ...string) (float64, error) {
 	var took []float64
 	for range runs {
-		out, err := exec.Command(program, args...).Output()
+		out, err := command(program, args...).Output()
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", program, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -18,9 +17,7 @@ type program struct {
 }
 
 func startProgram(path string, args ...string) (*program, error) {
-	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), "TVM_NUM_THREADS=2")
-	cmd.Stderr = os.Stderr
+	cmd := command(path, args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

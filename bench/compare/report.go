@@ -31,17 +31,28 @@ type reportRow struct {
 	Met    bool    `json:"met"`
 	Note   string  `json:"note,omitempty"`
 
+	row  row
 	text string
 }
 
-func newReport(m machine, c config, rows []row, results map[string]summary, allocs float64) *report {
+// skipped is the result of a row that was not measured.
+const skipped = "skipped"
+
+// newReport compares the results of rows. Rows without results were skipped for a reason.
+func newReport(m machine, c config, rows []row, results map[string]summary, allocs float64, reason error) *report {
 	r := &report{
 		Date: time.Now().Format(time.DateOnly), Machine: m, Rounds: c.rounds,
 		SampleNS: c.sample.Nanoseconds(), Measures: results,
 	}
 	for _, w := range rows {
+		out := reportRow{ID: w.ID, What: w.What, row: w}
+		if _, measured := results[w.Ours]; !measured {
+			out.text, out.Note = skipped, fmt.Sprint(reason)
+			r.Rows = append(r.Rows, out)
+			continue
+		}
 		ours, base := results[w.Ours].Median, results[w.Base].Median
-		out := reportRow{ID: w.ID, What: w.What, Ours: ours, Base: base}
+		out.Ours, out.Base = ours, base
 		out.Value, out.text, out.Target, out.Met = w.verdict(ours, base)
 		if w.ID == "go-bound" {
 			// The runtime itself allocates occasionally: less than one allocation per thousand calls counts as none.
@@ -61,19 +72,19 @@ func (r *report) print(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "what\tours\tbase\tresult\ttarget\t")
 	for _, row := range r.Rows {
-		show := duration
-		if row.ID == "size" || row.ID == "weights-resident" || row.ID == "weights-peak" {
-			show = func(bytes float64) string { return fmt.Sprintf("%.2f MB", bytes/1e6) }
-		}
 		verdict := strings.TrimSpace(row.Note)
 		switch {
-		case row.Target == "":
+		case row.Target == "": // recorded only, or skipped
 		case row.Met:
 			verdict = strings.TrimSpace("met " + verdict)
 		default:
 			verdict = strings.TrimSpace("MISSED " + verdict)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", row.What, show(row.Ours), show(row.Base), row.text, row.Target, verdict)
+		ours, base := row.row.show(row.Ours), row.row.show(row.Base)
+		if row.text == skipped {
+			ours, base = "", ""
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", row.What, ours, base, row.text, row.Target, verdict)
 	}
 	t.Flush()
 }

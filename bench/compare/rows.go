@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A row of the table compares two measures. It may have a target.
 type row struct {
@@ -208,9 +211,9 @@ func (r row) verdict(ours, base float64) (value float64, text, target string, me
 	switch r.Relation {
 	case difference:
 		value = ours - base
-		return value, "+" + duration(value), "≤ +" + duration(r.Limit), value <= r.Limit
+		return value, "+" + r.show(value), "≤ +" + r.show(r.Limit), value <= r.Limit
 	case absolute:
-		return ours, duration(ours), "≤ " + duration(r.Limit), ours <= r.Limit
+		return ours, r.show(ours), "≤ " + r.show(r.Limit), ours <= r.Limit
 	case record:
 		value = ours / base
 		return value, fmt.Sprintf("%.2f ×", value), "", true
@@ -220,6 +223,17 @@ func (r row) verdict(ours, base float64) (value float64, text, target string, me
 	}
 }
 
+// inBytes are the rows whose measures are numbers of bytes; the others are nanoseconds.
+var inBytes = []string{"size", "weights-resident", "weights-peak", "model-peak", "model-peak-more", "model-ship"}
+
+// show prints a measure of a row.
+func (r row) show(v float64) string {
+	if slices.Contains(inBytes, r.ID) {
+		return fmt.Sprintf("%.2f MB", v/1e6)
+	}
+	return duration(v)
+}
+
 // duration prints nanoseconds with three digits.
 func duration(ns float64) string {
 	switch {
@@ -227,7 +241,9 @@ func duration(ns float64) string {
 		return fmt.Sprintf("%.3g ns", ns)
 	case ns < 1e6:
 		return fmt.Sprintf("%.3g µs", ns/1e3)
-	default:
+	case ns < 1e9:
 		return fmt.Sprintf("%.3g ms", ns/1e6)
+	default:
+		return fmt.Sprintf("%.3g s", ns/1e9)
 	}
 }

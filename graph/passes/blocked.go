@@ -321,10 +321,9 @@ func (b *blocking) concat(e *edit) *graph.Value {
 var perElement = append([]string{"div", "pow", "sqrt", "log", "reciprocal"}, bounded...)
 
 // bounded are those that make zeros, with which channels are padded, finite numbers.
-var bounded = []string{"relu", "leaky_relu", "prelu", "elu", "selu", "celu", "sigmoid", "hard_sigmoid", "hard_swish",
-	"tanh", "softplus", "softsign", "gelu", "mish", "swish", "erf", "clip", "abs", "neg", "add", "sub", "mul", "min", "max",
-	"sum",
-	"mean"}
+var bounded = []string{"relu", "leaky_relu", "prelu", "elu", "selu", "celu", "sigmoid", "hard_sigmoid",
+	"hard_swish", "tanh", "softplus", "softsign", "gelu", "mish", "swish", "erf", "clip", "abs", "neg", "add",
+	"sub", "mul", "min", "max", "sum", "mean"}
 
 // mapped returns the form of an elementwise operator of a blocked image. Its other operands are images, too, or
 // constants with one element for each channel or for all.

@@ -11,8 +11,8 @@ import (
 // until they are complete.
 const longestInner = 64
 
-// scheduleTransposed schedules a tensor whose last dimension is short and read in strides, or by an index that has to be
-// computed for each element, while another one is contiguous in what is read, or at least has equal strides, as in
+// scheduleTransposed schedules a tensor whose last dimension is short and read in strides, or by an index that has to
+// be computed for each element, while another one is contiguous in what is read, or at least has equal strides, as in
 // changes of layout: the loop of that one is innermost. It returns false, without a change, for others.
 func scheduleTransposed(g *schedule.Group) bool {
 	st := g.Schedule.Stage(g.Root)
@@ -52,8 +52,8 @@ const (
 )
 
 // innermost returns the axis whose loop should be innermost instead of that of the last dimension: one along which all
-// tensors that are read are contiguous, or, if the indices along the last dimension are not linear, one along which they
-// are. It returns nil if there is none.
+// tensors that are read are contiguous, or, if the indices along the last dimension are not linear, one along which
+// they are. It returns nil if there is none.
 func innermost(s *te.Schedule, st *te.Stage) *tir.IterVar {
 	an := arith.NewAnalyzer()
 	axes := st.Axes()

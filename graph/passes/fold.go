@@ -3,10 +3,13 @@ package passes
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/target"
+	"tvmgo/te"
+	"tvmgo/tir"
 )
 
 // The limits of constants that are computed: in bytes, and relative to the operands, so that files do not grow much.
@@ -14,7 +17,9 @@ import (
 const (
 	foldedLimit  = 64 << 20
 	foldedGrowth = 4
-	foldedFree   = 64 << 10 // results up to this size may be of any operands
+	foldedFree   = 64 << 10  // results up to this size may be of any operands
+	foldedTotal  = 256 << 20 // of all results, beyond foldedGrowth times what they are computed from
+	foldedWork   = 1 << 33   // the number of times that formulas of a node may be computed
 )
 
 // fold computes nodes whose operands are all constants. It does nothing if no code can be run.
@@ -59,6 +64,8 @@ func fold(ctx context.Context, f *graph.Function, _ *target.Target, o Options) e
 type folding struct {
 	nodes  []*graph.Node
 	made   map[*graph.Value]bool  // results of nodes
+	total  int64                  // bytes of the results
+	source int64                  // bytes of the constants that they are computed from
 	bytes  map[*graph.Value]int64 // their sizes
 	wanted map[*graph.Value]bool  // those that other nodes read
 
@@ -108,7 +115,7 @@ func (c *folding) read(values []*graph.Value) {
 
 // fits reports whether the results of a node are constant, and not too large.
 func (c *folding) fits(n *graph.Node) bool {
-	in, operands := int64(0), 0
+	in, source, operands := int64(0), int64(0), 0
 	for _, v := range n.Inputs {
 		if v == nil {
 			continue
@@ -116,6 +123,7 @@ func (c *folding) fits(n *graph.Node) bool {
 		operands++
 		if k := v.AsConst(); k != nil {
 			in += int64(len(k.Data))
+			source += int64(len(k.Data))
 		} else if c.made[v] {
 			in += c.bytes[v]
 		} else {
@@ -125,6 +133,7 @@ func (c *folding) fits(n *graph.Node) bool {
 	if operands == 0 {
 		return false
 	}
+	total := int64(0)
 	for _, v := range n.Outputs {
 		if v == nil {
 			continue
@@ -139,11 +148,63 @@ func (c *folding) fits(n *graph.Node) bool {
 			return false
 		}
 		c.bytes[v] = size
+		total += size
 	}
+	if c.total+total > foldedGrowth*(c.source+source)+foldedTotal || work(n) > foldedWork {
+		return false
+	}
+	c.total, c.source = c.total+total, c.source+source
 	for _, v := range n.Outputs {
 		if v != nil {
 			c.made[v] = true
 		}
 	}
 	return true
+}
+
+// work is the number of times that the formulas of a node are computed for its results.
+func work(n *graph.Node) float64 {
+	ins := make([]*te.Tensor, len(n.Inputs))
+	for i, v := range n.Inputs {
+		if v != nil {
+			ins[i] = te.Placeholder(v.Shape, v.DType, "p")
+		}
+	}
+	outs, err := n.Tensors(ins)
+	if err != nil {
+		return math.Inf(1)
+	}
+	seen := map[*te.Tensor]bool{}
+	sum := 0.0
+	var visit func(t *te.Tensor)
+	visit = func(t *te.Tensor) {
+		if t == nil || seen[t] {
+			return
+		}
+		seen[t] = true
+		times := 1.0
+		for _, axis := range append(append([]*tir.IterVar{}, t.Axes()...), t.ReduceAxes()...) {
+			if extent, ok := tir.IntValue(axis.Extent); ok {
+				times *= float64(extent)
+			}
+		}
+		sum += times
+		for _, in := range t.Inputs() {
+			visit(in)
+		}
+		for _, body := range t.Bodies() {
+			tir.Walk(body, func(n any) bool {
+				if p, ok := n.(*tir.ProducerLoad); ok {
+					if in, ok := p.Producer.(*te.Tensor); ok {
+						visit(in)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for _, t := range outs {
+		visit(t)
+	}
+	return sum
 }

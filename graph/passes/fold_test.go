@@ -55,6 +55,33 @@ func TestFold_Limits(t *testing.T) {
 	require.Equal(t, before, listing(b.Function))
 }
 
+// What takes long to compute stays nodes, and so does what comes after many large results: a small file can describe
+// any amount of work.
+func TestFold_Work(t *testing.T) {
+	b := newBuilder(t)
+	x := b.input("x", 2)
+	w := b.op("expand", b.floats([]int64{1, 1}, 1), b.Ints("shape", 2100, 2100))
+	b.Return(b.op("add", x, b.op("reduce_sum", b.op("matmul", w, w))))
+	require.Contains(t, changed(t, b.Function, "fold"), "matmul const[2100,2100] const[2100,2100] = v1")
+
+	b = newBuilder(t)
+	x = b.input("x", 2000)
+	for k := range 100 { // weights of 8 MB
+		w := b.op("expand", b.floats([]int64{1, 1}, float64(k)), b.Ints("shape", 2000, 1000))
+		b.Results = append(b.Results, b.op("matmul", x, w))
+	}
+	computed := 0
+	zeros := func(_ context.Context, f *graph.Function) (data [][]byte, _ error) {
+		for range f.Results {
+			data = append(data, make([]byte, 4*2000*1000))
+		}
+		computed = len(data)
+		return data, nil
+	}
+	require.NoError(t, pass(t, "fold").Run(context.Background(), b.Function, nil, passes.Options{Evaluate: zeros}))
+	require.InDelta(t, 33, computed, 2)
+}
+
 // Weights are computed whatever they are made of.
 func TestFold_Weights(t *testing.T) {
 	b := newBuilder(t)

@@ -81,9 +81,12 @@ func newModelPrograms(p *programs, c config, sample string) (modelPrograms, erro
 
 // missing returns why models cannot be compared, or nil.
 func (m *modelPrograms) missing() error {
-	_, first := wheelFiles(m.venv, ortLibraries)
-	_, second := wheelFiles(m.venv, lightModels)
-	return errors.Join(first, second)
+	for _, pattern := range []string{ortLibraries, lightModels} {
+		if _, err := wheelFiles(m.venv, pattern); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const (

@@ -1,12 +1,13 @@
-"""Measures a model on the CPU provider of ONNX Runtime with two threads, as model.c measures ours; see there.
-MODEL.onnx is the model."""
+"""Measures a model on the CPU provider of ONNX Runtime, as model.c measures ours; see there. MODEL.onnx is the model.
+TVM_NUM_THREADS is the number of threads on both sides."""
+import os
 import sys
 import time
 
 import numpy as np
 import onnxruntime as ort
 
-BATCHES, RUNS, THREADS = 5, 10, 2
+BATCHES, RUNS = 5, 10
 
 
 def peak():
@@ -18,7 +19,7 @@ def peak():
 class Model:
     def __init__(self, base):
         options = ort.SessionOptions()
-        options.intra_op_num_threads = THREADS
+        options.intra_op_num_threads = int(os.environ["TVM_NUM_THREADS"])
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         self.session = ort.InferenceSession(base + ".onnx", options, providers=["CPUExecutionProvider"])

@@ -107,7 +107,7 @@ func second() { return }`, nil))(t)
 	require.Len(t, read, 2)
 	require.Equal(t, "return", read[0].Name)
 	require.Equal(t, []string{"y: float32[n, floordiv(s0 + 1, 2)]",
-		"const: float32[select(n == 1, s1, n), select(s0 == 1, s2, s0)]", "twice: int64[2]"}, shapes(read[0].Results))
+		"const: float32[select(s1 == 1, n, s1), select(s2 == 1, s0, s2)]", "twice: int64[2]"}, shapes(read[0].Results))
 	require.Len(t, read[0].Nodes, 4, "an operand whose elements are read is read by a node")
 	for _, f := range read {
 		require.NoError(t, graphtext.RoundTrip(f))

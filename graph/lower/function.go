@@ -7,6 +7,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/target"
+	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/text"
 )
@@ -27,6 +28,7 @@ type function struct {
 	plan     *plan // of the memory of the block
 	regs     map[*graph.Value]vmcode.Register
 	over     *graph.Value // the operand over which the next kernel may write its result
+	overRead *te.Tensor   // by which the kernel reads it
 }
 
 // hostIndex and deviceIndex number the devices of a model as alloc_storage counts them.

@@ -7,6 +7,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/tir"
+	"tvmgo/tir/alias"
 	"tvmgo/tir/text"
 )
 
@@ -117,6 +118,19 @@ func (p *plan) overwritten(g *group, dead func(*graph.Value) bool) *graph.Value 
 		}
 	}
 	return nil
+}
+
+// mayOverwrite reports whether functions work if one tensor is passed for two parameters: each element is read before it
+// is written.
+func mayOverwrite(fns []*tir.PrimFunc, read, written int) bool {
+	for _, f := range fns {
+		for _, p := range alias.Pairs(nil, f) {
+			if p.First == read && p.Second == written && !p.Same {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // take returns a free storage for a size, or nil. A storage that is too small grows.

@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -186,7 +187,7 @@ func (f *function) kernel(g *group) error {
 			return err
 		}
 	}
-	f.over = g.over
+	f.over, f.overRead = g.over, tensors[g.over]
 	return f.call(reads, args, results, g.wants, strings.Join(name, "_"))
 }
 
@@ -263,6 +264,9 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 			return fmt.Errorf("the kernel has %d functions: want 1", len(m.Funcs))
 		}
 		fns = append(fns, m.Funcs[0])
+	}
+	if f.over != nil && !mayOverwrite(fns, slices.Index(reads, f.overRead), len(reads)) {
+		f.over = nil
 	}
 	kernel, known := f.addKernel(fns)
 	if f.options.Report != nil && !known {

@@ -41,6 +41,15 @@ func (b *build) assign(found *targets, t *target.Target, funcs []*tir.PrimFunc, 
 	return nil
 }
 
+// Member returns the member of a composite target for which Build builds a function that is a program of its own.
+func Member(f *tir.PrimFunc, t *target.Target) (*target.Target, error) {
+	plan, err := partition.New(&target.Graph{Ops: []target.Op{operation(f, []*tir.PrimFunc{f})}}, t)
+	if err != nil {
+		return nil, runtime.Errorf(runtime.ErrInvalidArgument, "build for kind %q: %w", t.Kind(), err)
+	}
+	return plan.Groups[0].Target, nil
+}
+
 // operation is a function as an operation of a graph: it uses the tensors that it reads, and the functions that it
 // calls.
 func operation(f *tir.PrimFunc, among []*tir.PrimFunc) target.Op {

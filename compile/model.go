@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"tvmgo/runtime"
 	"tvmgo/runtime/vm"
 	"tvmgo/target"
+	"tvmgo/tir"
 	"tvmgo/weights"
 )
 
@@ -179,7 +181,20 @@ func Functions(ctx context.Context, list []*graph.Function, o Options) (*Compile
 	if err != nil {
 		return nil, err
 	}
-	simplify := passes.Options{Portable: len(targets) > 1, Report: o.details("pass")}
+	whole := targets[0]
+	if slices.ContainsFunc(targets, func(t *target.Target) bool { return t.Kind().IsComposite() }) {
+		if len(targets) > 1 {
+			return nil, fmt.Errorf("compile: a composite target and %d others: give one composite target, or several others",
+				len(targets)-1)
+		}
+		base, err := baseOf(whole)
+		if err != nil {
+			return nil, fmt.Errorf("compile: %w", err)
+		}
+		targets = []*target.Target{base}
+	}
+	composite := whole != targets[0]
+	simplify := passes.Options{Portable: len(targets) > 1 || composite, Report: o.details("pass")}
 	if _, err := cc.Find(cc.C, ""); err == nil {
 		simplify.Evaluate = evaluate
 	}
@@ -193,7 +208,11 @@ func Functions(ctx context.Context, list []*graph.Function, o Options) (*Compile
 		nodes += len(fs[i].Nodes)
 	}
 	o.begin("schedule %d nodes", nodes)
-	p, err := lower.Options{Report: o.details("kernel"), Evaluate: simplify.Evaluate}.Model(ctx, targets, fs...)
+	lowering := lower.Options{Report: o.details("kernel"), Evaluate: simplify.Evaluate}
+	if composite {
+		lowering.Member = func(f *tir.PrimFunc) (*target.Target, error) { return codegen.Member(f, whole) }
+	}
+	p, err := lowering.Model(ctx, targets, fs...)
 	if err != nil {
 		return nil, err
 	}
@@ -209,6 +228,25 @@ func Functions(ctx context.Context, list []*graph.Function, o Options) (*Compile
 		return nil, errors.Join(err, m.Close())
 	}
 	return &Compiled{Functions: fs, Program: p, Module: m}, nil
+}
+
+// baseOf returns the member of a composite target for the kernels that no other member takes: the last one that is a
+// kind of CPU code. Kernels of a model share memory, so all members must run in that of the host.
+func baseOf(t *target.Target) (base *target.Target, err error) {
+	for _, m := range t.Members() {
+		switch kind := m.Kind(); {
+		case kind.Name() == "c" || kind.Name() == "llvm":
+			base = m
+		case kind.BuiltIn():
+			return nil, fmt.Errorf("member %q of target %q has memory of its own, and the kernels of a model share theirs: "+
+				"give each kind as a target, which makes a library with variants", kind, t.Kind())
+		}
+	}
+	if base == nil {
+		return nil, fmt.Errorf("target %q has no member of kind c or llvm, for the operators that no other member takes: "+
+			"add one", t.Kind())
+	}
+	return base, nil
 }
 
 // kinds lists the kinds of targets.

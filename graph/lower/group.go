@@ -38,8 +38,9 @@ const (
 )
 
 // fuse divides steps into groups. A step that is a formula joins the steps whose results only it reads; so does a
-// reduction whose operands are formulas. Each group is executed where its last step was.
-func fuse(steps []*step, results []*graph.Value) []*group {
+// reduction whose operands are formulas. Each group is executed where its last step was. If alone is set, no formula
+// joins a step that is none.
+func fuse(steps []*step, results []*graph.Value, alone bool) []*group {
 	uses := map[*graph.Value]int{}
 	for _, s := range steps {
 		for _, v := range s.reads {
@@ -57,7 +58,7 @@ func fuse(steps []*step, results []*graph.Value) []*group {
 		if s.kind == injective || s.kind == reduction {
 			for more := []*step{s}; len(more) > 0; more = more[1:] {
 				for _, v := range more[0].reads {
-					if p := by[v]; p != nil && uses[v] == 1 && joins(p, g, more[0], v) {
+					if p := by[v]; p != nil && uses[v] == 1 && joins(p, g, more[0], v) && !(alone && (p.anchor || g.anchor)) {
 						g.size += more[0].loads[v] * p.size
 						g.join(p, v)
 						if p.steps[0].kind == view {

@@ -28,6 +28,10 @@ type Program struct {
 type Options struct {
 	// Report is called after each new kernel is scheduled, with its name and the time that it took; it may be nil.
 	Report func(kernel string, took time.Duration)
+	// Member returns the target of a kernel that is one operator, with its loops as they are defined, and with the name
+	// of the operator in attribute "op". If it is that of the program, the kernel gets its schedule. nil: all kernels are
+	// for the targets of the program. Matrix products and reductions are not combined with the formulas behind them then.
+	Member func(f *tir.PrimFunc) (*target.Target, error)
 	// Evaluate runs a function without parameters, and returns the data of its results, as graph.Const describes it. It
 	// prepares constants in the form that kernels read, such as the panels of a matrix product. If it is nil, or there
 	// are several targets, kernels read constants as they are.

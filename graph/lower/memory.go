@@ -120,8 +120,8 @@ func (p *plan) overwritten(g *group, dead func(*graph.Value) bool) *graph.Value 
 	return nil
 }
 
-// mayOverwrite reports whether functions work if one tensor is passed for two parameters: each element is read before it
-// is written.
+// mayOverwrite reports whether functions work if one tensor is passed for two parameters: each element is read before
+// it is written.
 func mayOverwrite(fns []*tir.PrimFunc, read, written int) bool {
 	for _, f := range fns {
 		for _, p := range alias.Pairs(nil, f) {

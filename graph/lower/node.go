@@ -17,7 +17,7 @@ import (
 // run emits the instructions of steps. Registers of values that no later step reads are cleared, and their memory is
 // used again.
 func (f *function) run(steps []*step, results []*graph.Value) error {
-	groups := fuse(steps, results)
+	groups := fuse(steps, results, f.options.Member != nil)
 	last := map[*graph.Value]int{}
 	for i, g := range groups {
 		for _, v := range append(append([]*graph.Value{}, g.reads...), g.wants...) {
@@ -215,6 +215,11 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 			outs[i] = te.Compute(t.ProducerShape(), "copied", func(i ...tir.Expr) tir.Expr { return t.At(i...) })
 		}
 	}
+	if f.options.Member != nil {
+		if done, err := f.callMember(reads, args, outs, values, name); done || err != nil {
+			return err
+		}
+	}
 	var schedules []*te.Schedule
 	for _, t := range f.targets {
 		s, err := ops.Schedule(t, outs...)
@@ -229,27 +234,7 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 			return err
 		}
 	}
-	var params []any
-	d := dag{seen: map[*te.Tensor]bool{}}
-	for _, t := range outs {
-		d.visit(t)
-	}
-	bare := map[*tir.Var]bool{} // sizes that are dimensions of an argument
-	for _, t := range append(append([]*te.Tensor{}, reads...), outs...) {
-		params = append(params, t)
-		for _, e := range t.ProducerShape() {
-			if v, ok := e.(*tir.Var); ok {
-				bare[v] = true
-			}
-		}
-	}
-	var scalars []tir.Expr
-	for _, v := range d.vars() {
-		if !bare[v] {
-			params = append(params, v)
-			scalars = append(scalars, v)
-		}
-	}
+	params, scalars := parameters(reads, outs)
 	if err := f.ctx.Err(); err != nil {
 		return err
 	}
@@ -273,6 +258,30 @@ func (f *function) call(reads []*te.Tensor, args []vmcode.Operand, outs []*te.Te
 		f.options.Report(kernel, time.Since(began))
 	}
 	return f.invoke(kernel, args, values, scalars)
+}
+
+// parameters returns the parameters of a kernel, and which of them are sizes: those that are no dimension of a tensor.
+func parameters(reads, outs []*te.Tensor) (params []any, scalars []tir.Expr) {
+	d := dag{seen: map[*te.Tensor]bool{}}
+	for _, t := range outs {
+		d.visit(t)
+	}
+	bare := map[*tir.Var]bool{} // sizes that are dimensions of an argument
+	for _, t := range append(append([]*te.Tensor{}, reads...), outs...) {
+		params = append(params, t)
+		for _, e := range t.ProducerShape() {
+			if v, ok := e.(*tir.Var); ok {
+				bare[v] = true
+			}
+		}
+	}
+	for _, v := range d.vars() {
+		if !bare[v] {
+			params = append(params, v)
+			scalars = append(scalars, v)
+		}
+	}
+	return params, scalars
 }
 
 // loops emits the call of a kernel that the model has.

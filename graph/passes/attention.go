@@ -12,12 +12,68 @@ import (
 )
 
 // attention replaces attention by products and a softmax on CPUs, where a kernel for each of them is faster than one
-// for all.
+// for all. On devices it is the other way round: the scores of all pairs are not stored.
 func attention(ctx context.Context, f *graph.Function, t *target.Target, o Options) error {
-	if t.DeviceType() != dlpack.CPU {
+	switch {
+	case o.Portable:
 		return nil
+	case t.DeviceType() != dlpack.CPU:
+		return rules(attended)(ctx, f, t, o)
 	}
 	return rules(divided)(ctx, f, t, o)
+}
+
+// attended recognizes attention in four dimensions, with a scale and a mask that is added: the product of a softmax of
+// products.
+func attended(e *edit) *graph.Value {
+	v := e.in(1)
+	p := e.from(e.in(0), "softmax")
+	if !e.is("matmul") || p == nil || !e.once(e.in(0)) || p.Attr("axis") != int64(-1) && p.Attr("axis") != int64(3) {
+		return nil
+	}
+	scores := p.Inputs[0]
+	if !e.once(scores) {
+		return nil
+	}
+	if out := e.attentionOf(scores, v, nil); out != nil {
+		return out
+	}
+	if n := e.from(scores, "add"); n != nil {
+		for k := range 2 {
+			if out := e.attentionOf(n.Inputs[k], v, n.Inputs[1-k]); out != nil {
+				return out
+			}
+		}
+	}
+	return nil
+}
+
+// attentionOf adds attention for scores that are a product of queries and transposed keys, perhaps times a constant; nil
+// if they are something else.
+func (e *edit) attentionOf(scores, v, mask *graph.Value) *graph.Value {
+	s := e.product(scores)
+	if len(s.factors) != 1 || s.c == 0 || !e.once(scores) {
+		return nil
+	}
+	m := e.from(s.factors[0], "matmul")
+	if m == nil || !e.once(s.factors[0]) {
+		return nil
+	}
+	q, k := m.Inputs[0], m.Inputs[1]
+	for _, x := range []*graph.Value{q, k, v} {
+		if x.DType != tir.Float32 && x.DType != tir.Float16 || x.DType != q.DType || len(x.Shape) != 4 ||
+			!arith.ProveEqual(x.Shape[0], q.Shape[0]) || !arith.ProveEqual(x.Shape[1], q.Shape[1]) {
+			return nil
+		}
+	}
+	in := []*graph.Value{q, e.add("transpose", graph.Attrs{"perm": []int64{0, 1, 3, 2}}, k), v}
+	if mask != nil {
+		if mask.DType != q.DType {
+			return nil
+		}
+		in = append(in, mask)
+	}
+	return e.add("attention", graph.Attrs{"scale": s.c}, in...)
 }
 
 // divided computes the attention of as many heads of queries as of keys, in four dimensions.

@@ -45,3 +45,47 @@ func TestAttention(t *testing.T) {
 		})
 	}
 }
+
+// Products and a softmax become attention on devices, and compute the same.
+func TestAttention_OfProducts(t *testing.T) {
+	perm := graph.Attrs{"perm": []int64{0, 2, 3, 1}}
+	for _, c := range []struct {
+		name  string
+		build func(b *builder, scores *graph.Value) *graph.Value
+		twice bool // the scores are a result, too
+		want  []string
+	}{
+		{"plain", func(_ *builder, s *graph.Value) *graph.Value { return s }, false,
+			[]string{"attention q v1 v scale=1 = y"}},
+		{"scale and mask", func(b *builder, s *graph.Value) *graph.Value {
+			return b.op("add", b.Params[3], b.op("div", s, b.scalar(4)))
+		}, false, []string{"attention q v1 v m scale=0.25 = y"}},
+		{"another function", func(b *builder, s *graph.Value) *graph.Value { return b.op("exp", s) }, false, nil},
+		{"scores are read", func(_ *builder, s *graph.Value) *graph.Value { return s }, true, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBuilder(t)
+			q, k, v := b.input("q", -1, 2, 4, 3), b.input("k", -1, 5, 2, 3), b.input("v", -1, 2, 5, 6)
+			b.input("m", 4, 5)
+			s := b.op("matmul", q, b.with("transpose", perm, k))
+			y := b.op("matmul", b.op("softmax", c.build(b, s)), v)
+			y.Name = "y"
+			b.Return(y)
+			if c.twice {
+				b.Return(y, s)
+			}
+			want := run(t, b.Function, 2)
+			gpu := must.Get(target.New("opencl"))(t)
+			for _, name := range []string{"attention", "transposes", "dead"} {
+				require.NoError(t, pass(t, name).Run(context.Background(), b.Function, gpu, passes.Options{}))
+			}
+			equal(t, want, run(t, b.Function, 2))
+			lines := listing(b.Function)
+			if c.want == nil {
+				require.NotContains(t, lines[len(lines)-2], "attention")
+				return
+			}
+			require.Equal(t, append([]string{"transpose k perm=[0,2,1,3] = v1"}, c.want...), lines[:len(lines)-1])
+		})
+	}
+}

@@ -1,4 +1,4 @@
-# make            builds dist/: lib/libtvmgo.so and libtvmgo.a, include/, bin/tvmgo
+# make            builds dist/: lib/libtvmgo.so, libtvmgo_runtime.so and libtvmgo.a, include/, bin/tvmgo
 # make dist       the same without the static library
 # make demo       builds tensor expressions and kernels, and runs them from C, C++, Go, Python and the command line
 # make test       every test (installs what the tests need)
@@ -29,8 +29,20 @@ endif
 export TAGS
 GOTAGS := $(if $(TAGS),-tags '$(TAGS)')
 
+# libtvmgo_runtime.so has the ABI of libtvmgo.so without code generators, and is made for size: its Go code, which runs
+# once for each module or registration, is not inlined. RUNTIME_TAGS=cpuonly leaves out all devices but the CPU.
+# RUNTIME_LDFLAGS=-Wl,-z,pack-relative-relocs makes it smaller for machines with glibc 2.36 or newer.
+RUNTIME_TAGS ?=
+RUNTIME_LDFLAGS ?=
+LIBRARIES := libtvmgo libtvmgo_runtime
 LIB := $(DIST)/lib/libtvmgo.so.$(VERSION)
-LIB_LDFLAGS := -Wl,--version-script=$(CURDIR)/capi/exports.map -Wl,-soname,libtvmgo.so.$(SOVERSION) -Wl,-Bsymbolic
+COMMA := ,
+tags_of_libtvmgo := $(TAGS)
+tags_of_libtvmgo_runtime := $(if $(TAGS),$(TAGS)$(COMMA))runtimeonly$(if $(RUNTIME_TAGS),$(COMMA)$(RUNTIME_TAGS))
+go_flags_of_libtvmgo_runtime := -gcflags=all=-l
+go_ldflags_of_libtvmgo_runtime := -funcalign=16
+ldflags_of_libtvmgo_runtime := $(RUNTIME_LDFLAGS)
+LIB_LDFLAGS := -Wl,--version-script=$(CURDIR)/capi/exports.map -Wl,-Bsymbolic
 
 ifneq ($(words $(CURDIR) $(DIST)),2)
 $(error the folders of the source tree and of DIST must have no spaces in their names: $(CURDIR), $(DIST))
@@ -38,28 +50,37 @@ endif
 
 # What an installation has, under PREFIX.
 HEADERS := $(addprefix include/,$(shell cd include && find dlpack tvm tvmgo -name '*.h' -o -name '*.hpp'))
-PACKAGE := lib/pkgconfig/tvmgo.pc lib/cmake/tvmgo/tvmgoConfig.cmake lib/cmake/tvmgo/tvmgoConfigVersion.cmake
-LINKS := lib/libtvmgo.so.$(SOVERSION) lib/libtvmgo.so
-INSTALLED := $(HEADERS) $(PACKAGE) lib/libtvmgo.a lib/libtvmgo.so.$(VERSION) bin/tvmgo
+PACKAGE := lib/pkgconfig/tvmgo.pc lib/pkgconfig/tvmgo_runtime.pc lib/cmake/tvmgo/tvmgoConfig.cmake \
+  lib/cmake/tvmgo/tvmgoConfigVersion.cmake
+LINKS := $(foreach l,$(LIBRARIES),lib/$l.so.$(SOVERSION) lib/$l.so)
+INSTALLED := $(HEADERS) $(PACKAGE) lib/libtvmgo.a $(LIBRARIES:%=lib/%.so.$(VERSION)) bin/tvmgo
 
 .PHONY: all dist static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram
 .PHONY: generators
 all: dist static
 
+# The commands that build library $l.
+define library
+$(GO) build $(if $(tags_of_$l),-tags '$(tags_of_$l)') -trimpath $(go_flags_of_$l) -buildmode=c-shared \
+	  -ldflags='-s -w $(go_ldflags_of_$l) "-extldflags=$(LIB_LDFLAGS) $(ldflags_of_$l) -Wl,-soname,$l.so.$(SOVERSION)"' \
+	  -o $(DIST)/lib/$l.so.$(VERSION) ./capi
+	@ln -sf $l.so.$(VERSION) $(DIST)/lib/$l.so.$(SOVERSION)
+	@ln -sf $l.so.$(SOVERSION) $(DIST)/lib/$l.so
+	
+endef
+
 # Go decides what is out of date, so these run every time; a build without changes takes a second.
 dist:
 	@mkdir -p $(DIST)/lib $(DIST)/bin $(DIST)/include
-	@cmp -s capi/exports.map $(DIST)/.exports.map || rm -f $(LIB) # whether this changed Go doesn't ask
-	$(GO) build $(GOTAGS) -trimpath -buildmode=c-shared -ldflags='-s -w "-extldflags=$(LIB_LDFLAGS)"' -o $(LIB) ./capi
+	@cmp -s capi/exports.map $(DIST)/.exports.map || rm -f $(LIBRARIES:%=$(DIST)/lib/%.so.$(VERSION)) # Go doesn't ask
+	$(foreach l,$(LIBRARIES),$(library))
 	@cp capi/exports.map $(DIST)/.exports.map
 	@rm -f $(DIST)/lib/*.h
-	@ln -sf libtvmgo.so.$(VERSION) $(DIST)/lib/libtvmgo.so.$(SOVERSION)
-	@ln -sf libtvmgo.so.$(SOVERSION) $(DIST)/lib/libtvmgo.so
 	@rm -rf $(DIST)/include && mkdir -p $(DIST)/include && cp -r include/dlpack include/tvm include/tvmgo $(DIST)/include/
 	$(GO) build $(GOTAGS) -trimpath -ldflags='-s -w' -o $(DIST)/bin/tvmgo ./cmd/tvmgo
 
 	@for f in $(PACKAGE); do mkdir -p $(DIST)/$${f%/*} && \
-	  sed 's/@VERSION@/$(VERSION)/; s/@SOVERSION@/$(SOVERSION)/' build/package/$${f##*/}.in >$(DIST)/$$f || exit 1; done
+	  sed 's/@VERSION@/$(VERSION)/g; s/@SOVERSION@/$(SOVERSION)/g' build/package/$${f##*/}.in >$(DIST)/$$f || exit 1; done
 
 static:
 	@mkdir -p $(DIST)/lib

@@ -1,3 +1,5 @@
+//go:build !runtimeonly
+
 /* Global functions that build programs. Their bodies are in Go, in package codegen and those of kinds; the names are
  * here, so that C's first call finds them. */
 #include "core.h"
@@ -15,7 +17,7 @@ static int call_hook(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* re
 
 __attribute__((constructor(110))) static void register_builtins(void) {
   static const char* const names[] = {
-      "codegen.Build", "codegen.BuildVariants", "codegen.Kinds", "tir.FromText", "tir.FromJSON",
+      "codegen.Build", "codegen.BuildVariants", "codegen.Kinds", "tir.FromText", "tir.FromJSON", "tvmgo.compile",
   };
   static const char* const deferred[] = {TVMGO_GENERATORS};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) tvmgo_global_builtin(names[i], call_hook);

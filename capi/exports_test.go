@@ -19,10 +19,15 @@ func openLibrary(t *testing.T) *elf.File {
 	return must.Open(elf.Open(newLab(t).library()))(t)
 }
 
-// The output of nm -D --defined-only: names with their versions, such as TVMGO_1, without the symbols of the versions.
 func exportedVersions(t *testing.T) map[string]string {
 	t.Helper()
-	f := openLibrary(t)
+	return exportsOf(t, openLibrary(t))
+}
+
+// exportsOf returns the output of nm -D --defined-only: names with their versions, such as TVMGO_1, without the symbols
+// of the versions.
+func exportsOf(t *testing.T, f *elf.File) map[string]string {
+	t.Helper()
 	versions := must.Get(f.DynamicVersions())(t)
 	byIndex := map[uint16]string{}
 	for _, v := range versions {

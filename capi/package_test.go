@@ -68,10 +68,17 @@ func shell(t *testing.T, src, prefix, script string) {
 	require.True(t, r.ok, "%s\n%s", script, r.out)
 }
 
-// works runs a program of testdata/package, and checks whether it needs the shared library, by version.
-func works(t *testing.T, program, prefix string, static bool) {
+// The shared library that a program needs.
+const (
+	wholeSoname = "libtvmgo.so.0"
+	noLibrary   = "" // none: it contains the static library
+)
+
+// works runs a program of testdata/package, and checks which shared library it needs, by version.
+func works(t *testing.T, program, prefix, library string) {
 	t.Helper()
 	l := newLab(t)
+	static := library == noLibrary
 	env := []string{"LD_LIBRARY_PATH=" + filepath.Join(prefix, "lib")}
 	if static {
 		env = nil
@@ -85,14 +92,16 @@ func works(t *testing.T, program, prefix string, static bool) {
 	f := must.Get(elf.Open(program))(t)
 	defer f.Close()
 	libraries := must.Get(f.ImportedLibraries())(t)
-	require.Equal(t, !static, slices.Contains(libraries, "libtvmgo.so.0"), libraries)
+	for _, known := range []string{wholeSoname, runtimeSoname} {
+		require.Equal(t, library == known, slices.Contains(libraries, known), libraries)
+	}
 	symbols := must.Get(f.ImportedSymbols())(t)
 	calls := 0
 	for _, s := range symbols {
 		if strings.HasPrefix(s.Name, "TVM") {
 			calls++
 			require.Equal(t, "TVMGO_1", s.Version, s.Name)
-			require.Equal(t, "libtvmgo.so.0", s.Library, s.Name)
+			require.Equal(t, library, s.Library, s.Name)
 		}
 	}
 	require.Equal(t, static, calls == 0)
@@ -118,13 +127,15 @@ func TestPackage_InstallAndUninstall(t *testing.T) {
 		return err
 	}))
 	want := []string{"bin/tvmgo", "lib/libtvmgo.a", "lib/libtvmgo.so", "lib/libtvmgo.so.0",
-		"lib/libtvmgo.so." + version.Number(),
+		"lib/libtvmgo.so." + version.Number(), "lib/libtvmgo_runtime.so", "lib/libtvmgo_runtime.so.0",
+		"lib/libtvmgo_runtime.so." + version.Number(), "lib/pkgconfig/tvmgo_runtime.pc",
 		"lib/pkgconfig/tvmgo.pc", "lib/cmake/tvmgo/tvmgoConfig.cmake", "lib/cmake/tvmgo/tvmgoConfigVersion.cmake"}
 	for _, header := range slices.Concat(publicHeaders(t, ".h"), publicHeaders(t, ".hpp")) {
 		want = append(want, filepath.Join("include", header))
 	}
 	require.ElementsMatch(t, want, got)
-	for _, text := range []string{"lib/pkgconfig/tvmgo.pc", "lib/cmake/tvmgo/tvmgoConfig.cmake",
+	for _, text := range []string{"lib/pkgconfig/tvmgo.pc", "lib/pkgconfig/tvmgo_runtime.pc",
+		"lib/cmake/tvmgo/tvmgoConfig.cmake",
 		"lib/cmake/tvmgo/tvmgoConfigVersion.cmake"} {
 		data := must.Get(os.ReadFile(filepath.Join(tree, text)))(t)
 		require.False(t, bytes.Contains(data, []byte("/opt")) || bytes.Contains(data, []byte("VERSION@")), "%s", data)
@@ -169,10 +180,10 @@ func TestPackage_OwnNamesDoNotCollide(t *testing.T) {
 	for _, flags := range []string{"-pie -fPIE", "-no-pie", "-rdynamic"} {
 		shell(t, src, prefix, `cc -Wall -Werror `+flags+
 			` -I"$2/include" own_names.c "$2/lib/libtvmgo.a" -lpthread -ldl -lm -o own_names`)
-		works(t, filepath.Join(src, "own_names"), prefix, true)
+		works(t, filepath.Join(src, "own_names"), prefix, noLibrary)
 	}
 	shell(t, src, prefix, `cc -Wall -Werror -rdynamic -I"$2/include" own_names.c -L"$2/lib" -ltvmgo -o own_names`)
-	works(t, filepath.Join(src, "own_names"), prefix, false)
+	works(t, filepath.Join(src, "own_names"), prefix, wholeSoname)
 }
 
 func TestPackage_PlainCompiler(t *testing.T) {
@@ -182,10 +193,10 @@ func TestPackage_PlainCompiler(t *testing.T) {
 		src := t.TempDir()
 		require.NoError(t, copyTree(src, l.path("src", "package")))
 		shell(t, src, tree, c.compiler+` -Wall -Wextra -Werror -I"$2/include" `+c.source+` -L"$2/lib" -ltvmgo -o shared`)
-		works(t, filepath.Join(src, "shared"), tree, false)
+		works(t, filepath.Join(src, "shared"), tree, wholeSoname)
 		shell(t, src, tree, c.compiler+` -Wall -Wextra -Werror -Wl,--gc-sections -I"$2/include" `+c.source+
 			` "$2/lib/libtvmgo.a" -lpthread -ldl -lm -o static`)
-		works(t, filepath.Join(src, "static"), tree, true)
+		works(t, filepath.Join(src, "static"), tree, noLibrary)
 	}
 }
 
@@ -197,19 +208,19 @@ func TestPackage_PkgConfig(t *testing.T) {
 test "tvmgo $(pkg-config --modversion tvmgo)" = "$("$2/bin/tvmgo" --version)"`)
 	for _, c := range []struct{ compiler, source string }{{"cc", "app.c"}, {"c++", "app.cpp"}} {
 		shell(t, src, prefix, c.compiler+` `+c.source+` $(pkg-config --cflags --libs tvmgo) -o shared`)
-		works(t, filepath.Join(src, "shared"), prefix, false)
+		works(t, filepath.Join(src, "shared"), prefix, wholeSoname)
 		shell(t, src, prefix, c.compiler+` $(pkg-config --cflags tvmgo) `+c.source+
 			` -Wl,-Bstatic $(pkg-config --libs tvmgo) -Wl,-Bdynamic `+
 			`$(pkg-config --static --libs-only-l tvmgo | sed s/-ltvmgo//) -o static`)
-		works(t, filepath.Join(src, "static"), prefix, true)
+		works(t, filepath.Join(src, "static"), prefix, noLibrary)
 	}
 	shell(t, src, prefix,
 		`cc app.c $(pkg-config --cflags tvmgo) $(pkg-config --variable=libdir tvmgo)/libtvmgo.a -lpthread -ldl -lm -o readme`)
-	works(t, filepath.Join(src, "readme"), prefix, true)
+	works(t, filepath.Join(src, "readme"), prefix, noLibrary)
 	// With the static library alone.
 	shell(t, src, prefix,
 		`rm "$2"/lib/*.so*; cc $(pkg-config --cflags tvmgo) app.c $(pkg-config --static --libs tvmgo) -o alone`)
-	works(t, filepath.Join(src, "alone"), prefix, true)
+	works(t, filepath.Join(src, "alone"), prefix, noLibrary)
 }
 
 func TestPackage_CMake(t *testing.T) {
@@ -225,8 +236,9 @@ func TestPackage_CMake(t *testing.T) {
 	}
 	r := cmake("build", "0.1", configure+`; cmake --build "$3"`)
 	require.True(t, r.ok, r.out)
-	for _, program := range []string{"c_shared", "c_static", "cpp_shared", "cpp_static"} {
-		works(t, filepath.Join(src, "build", program), tree, strings.HasSuffix(program, "static"))
+	for program, library := range map[string]string{"c_shared": wholeSoname, "c_static": noLibrary,
+		"c_runtime": runtimeSoname, "cpp_shared": wholeSoname, "cpp_static": noLibrary} {
+		works(t, filepath.Join(src, "build", program), tree, library)
 	}
 	for want, fits := range map[string]bool{"0": true, "0.1.0": true, "0.1.0;EXACT": true, "0.1...0.9": true,
 		"0.0.1...<1": true,
@@ -258,7 +270,7 @@ func TestPackage_CMakeWithoutTheStaticLibrary(t *testing.T) {
 		build := string(rune('a' + i))
 		r := configure(build, want, "app", "tvmgo::tvmgo")
 		require.True(t, r.ok, r.out)
-		works(t, filepath.Join(src, build, "app"), prefix, false)
+		works(t, filepath.Join(src, build, "app"), prefix, wholeSoname)
 	}
 	r := configure("d", "REQUIRED", "app", "tvmgo::static")
 	require.False(t, r.ok)

@@ -1,11 +1,9 @@
 package target
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -46,7 +44,7 @@ func New(x any) (*Target, error) {
 	}
 	if _, ready := x.(*Target); !ready {
 		for _, w := range t.Warnings() {
-			slog.LogAttrs(context.Background(), slog.LevelWarn, "target: "+w)
+			warn("target: " + w)
 		}
 	}
 	return t, nil

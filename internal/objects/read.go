@@ -1,14 +1,12 @@
-// Package objects finds out which machine an ELF file is for, reads object files and archives of them as Apache TVM
-// exports them (.tar, also compressed), and links them into shared libraries with the system's compiler.
+//go:build !runtimeonly
+
 package objects
 
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"debug/elf"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -21,33 +19,11 @@ const (
 	maxBytes   = 1 << 30 // a compressed archive may expand to this, plus 100 times its size
 )
 
-// IsArchive reports whether data begin like an archive that Each reads.
-func IsArchive(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || len(head) >= 262 && string(head[257:262]) == "ustar"
-}
-
 // IsObject reports whether data begin like an object file that can be linked, and isNative whether it is for this
 // machine.
 func IsObject(head []byte) (isObject, isNative bool) {
-	if len(head) < 52 || string(head[:4]) != "\x7fELF" || head[4] != 1 && head[4] != 2 || head[5] != 1 && head[5] != 2 {
-		return false, false
-	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if head[5] == 2 {
-		order = binary.BigEndian
-	}
-	const relocatable = 1
-	segments := order.Uint16(head[44:]) // e_phnum of a file of 32 bits
-	if head[4] == 2 {
-		if len(head) < 64 {
-			return false, false
-		}
-		segments = order.Uint16(head[56:])
-	}
-	if order.Uint16(head[16:]) != relocatable || segments != 0 {
-		return false, false
-	}
-	return true, Machine{elf.Machine(order.Uint16(head[18:])), elf.Class(head[4]), elf.Data(head[5])} == Host()
+	machine, ok := relocatable(head)
+	return ok, ok && Machine{elf.Machine(machine), elf.Class(head[4]), elf.Data(head[5])} == Host()
 }
 
 // Each calls visit for the files of an archive of size bytes, in order, with their names without folders. It fails for

@@ -1,0 +1,8 @@
+//go:build cpuonly
+
+package main
+
+import (
+	_ "tvmgo/runtime/graph"
+	_ "tvmgo/runtime/vm"
+)

@@ -48,8 +48,8 @@ func attended(e *edit) *graph.Value {
 	return nil
 }
 
-// attentionOf adds attention for scores that are a product of queries and transposed keys, perhaps times a constant; nil
-// if they are something else.
+// attentionOf adds attention for scores that are a product of queries and transposed keys, perhaps times a constant;
+// nil if they are something else.
 func (e *edit) attentionOf(scores, v, mask *graph.Value) *graph.Value {
 	s := e.product(scores)
 	if len(s.factors) != 1 || s.c == 0 || !e.once(scores) {

@@ -11,7 +11,7 @@ import (
 )
 
 // aligned returns operands that package te/ops can broadcast. It requires sizes that are provably equal or 1; here,
-// sizes that are only known at run time may turn out to be 1, too. Such operands are repeated to the common shape. The
+// sizes that are only known at run time may be 1 then, too. Such operands are repeated to the common shape. The
 // code checks that sizes which differ are 1.
 func aligned(c *graph.Call, all ...*te.Tensor) []*te.Tensor {
 	shape, open := commonShape(c, all)

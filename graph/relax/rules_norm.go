@@ -66,8 +66,8 @@ func (c *call) filled(shape, v *graph.Value) *graph.Value {
 	return c.node("constant_of_shape", nil, shape, v)
 }
 
-// affine returns the scale and the shift of a batch normalisation, which are operands 1 and 2: ones and zeros if the
-// attributes scale and center turn them off. Other normalisations have these attributes, and TVM ignores them.
+// affine returns the scale and the shift of a batch normalization, which are operands 1 and 2: ones and zeros if the
+// attributes scale and center turn them off. Other normalizations have these attributes, and TVM ignores them.
 func (c *call) affine() (scale, shift *graph.Value) {
 	scale, shift = c.t(1), c.t(2)
 	if c.int("scale", 1) == 0 {

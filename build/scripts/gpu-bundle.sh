@@ -3,7 +3,7 @@
 # program, artifacts and run.sh. That machine needs no Go, no compiler and no network.
 #
 # The folder has the loaders of OpenCL and Vulkan (libOpenCL.so.1, libvulkan.so.1) from Debian's packages; the machine
-# has to have the drivers. Go programs are compressed with gzip. The folder also has NVRTC from NVIDIA's wheel,
+# has to have the drivers. Go programs are compressed with xz. The folder also has NVRTC from NVIDIA's wheel,
 # compressed, if the size stays within LIMIT_MIB (60); otherwise run.sh uses the NVRTC of the machine.
 #
 #   build/scripts/gpu-bundle.sh FOLDER     `make gpu-bundle` calls it with TAGS and CGO_CFLAGS
@@ -21,7 +21,7 @@ for pkg in dlpack blob runtime runtime/cuda runtime/opencl runtime/vulkan \
   internal/dl internal/inspect internal/nvrtc; do
   mkdir -p "$out/tree/$pkg"
   "$go" test -c ${TAGS:+-tags "$TAGS"} -trimpath -ldflags='-s -w' -o "$out/tree/$pkg/suite.test" "./$pkg"
-  gzip "$out/tree/$pkg/suite.test"
+  xz -T0 "$out/tree/$pkg/suite.test"
   if [ -d "$pkg/testdata" ]; then cp -r "$pkg/testdata" "$out/tree/$pkg/"; fi
 done
 cp -r testdata include "$out/tree/"  # tests that compile their own modules use the headers
@@ -58,10 +58,15 @@ done
   --func 'add(a: const float32[n], b: const float32[n], c: out float32[n]) launch blockIdx.x=n'
 
 # Programs and the library are compressed, too.
-gzip "$out/bin/tvmgo" "$out/bin/measure"
+xz -T0 "$out/bin/tvmgo" "$out/bin/measure"
 for f in "$out"/lib/libtvmgo.so*; do
-  if [ -L "$f" ]; then rm "$f"; else gzip "$f"; fi
+  if [ -L "$f" ]; then rm "$f"; else xz -T0 "$f"; fi
 done
+
+# ONNX's tests of single operators, which a machine with a C compiler compiles for its GPU.
+nodes=$(ls -d build/.cache/venv/lib/python3*/site-packages/onnx/backend/test/data/node)
+tar cJf "$out/onnx-node-tests.tar.xz" -C "${nodes%/*}" node
+sed -n 's/^\t\(test_[A-Za-z0-9_]*\).*/\1/p' compile/conformance/testdata/node.txt >"$out/onnx-known.txt"
 
 # The loaders and their licences.
 for loader in libOpenCL.so.1:ocl-icd-libopencl1 libvulkan.so.1:libvulkan1; do

@@ -88,6 +88,19 @@ func TestConvolution_ImplicitGEMM(t *testing.T) {
 	}
 }
 
+// A block whose rows do not divide long groups of filters fetches two whole groups, which have to fit.
+func TestConvolution_SharedMemoryOfLongGroups(t *testing.T) {
+	cuda := must.Get(target.New("cuda -arch=sm_90"))(t)
+	for _, size := range []int32{7, 14, 28} {
+		x := te.Placeholder(te.Dims(1, 544, size, size), tir.Float32, "x")
+		w := te.Placeholder(te.Dims(544, 136, 1, 1), tir.Float32, "w")
+		y := ops.Conv2D(x, w, "y", 1, 0, ops.Groups(4))
+		m := must.Get(te.Lower(must.Get(ops.Schedule(cuda, y))(t), []any{x, w, y}, "f"))(t)
+		_, err := transform.VerifyLimits(m, cuda)
+		require.NoError(t, err, size)
+	}
+}
+
 // A block whose rows do not divide the filters of a group has memory for two groups, which has to fit.
 func TestConvolution_SharedMemoryOfGroups(t *testing.T) {
 	for _, threads := range []int{16, 64} {

@@ -202,7 +202,7 @@ func (m *Matmul) tile(c *contraction, l Limits) (t tiling, ok bool) {
 	if steps := (depth-1)/int64(now.BlockK) + 1; steps < 2 {
 		now.Stages = 1
 	}
-	for c.groups(&now)*now.bytes(element) > l.Shared {
+	for c.fetched(&now, element) > l.Shared {
 		switch {
 		case now.BlockK > 8:
 			now.BlockK /= 2
@@ -243,19 +243,23 @@ func (m *Matmul) resident(element int, l Limits) int {
 	return n
 }
 
-// groups is the number of groups of a divided axis whose operands a block fetches: two if blocks do not divide a group.
-func (c *contraction) groups(m *Matmul) int {
+// fetched is an upper bound of the bytes of shared memory of a block. If blocks do not divide a group of a divided axis,
+// a block fetches two groups, and both as a whole: which part of them it needs depends on the block.
+func (c *contraction) fetched(m *Matmul, element int) int {
 	if c.divided == nil {
-		return 1
+		return m.bytes(element)
 	}
-	block := m.BlockN
+	wide := *m
+	block := &wide.BlockN
 	if slices.Contains(c.m, c.divided.inner) {
-		block = m.BlockM
+		block = &wide.BlockM
 	}
-	if size := constantSize(c.divided.inner.Extent); size%int64(block) == 0 {
-		return 1
+	size := constantSize(c.divided.inner.Extent)
+	if size%int64(*block) == 0 {
+		return m.bytes(element)
 	}
-	return 2
+	*block = 2 * max(*block, int(size))
+	return max(2*m.bytes(element), wide.bytes(element)*5/4) // a quarter for the gaps between rows
 }
 
 // halve halves the longer side of a block.

@@ -90,7 +90,7 @@ func TestConvolution_ImplicitGEMM(t *testing.T) {
 
 // A block whose rows do not divide long groups of filters fetches two whole groups, which have to fit.
 func TestConvolution_SharedMemoryOfLongGroups(t *testing.T) {
-	cuda := must.Get(target.New("cuda -arch=sm_90"))(t)
+	cuda := must.Get(target.New("nvidia/h100"))(t)
 	for _, size := range []int32{7, 14, 28} {
 		x := te.Placeholder(te.Dims(1, 544, size, size), tir.Float32, "x")
 		w := te.Placeholder(te.Dims(544, 136, 1, 1), tir.Float32, "w")

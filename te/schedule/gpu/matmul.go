@@ -243,8 +243,8 @@ func (m *Matmul) resident(element int, l Limits) int {
 	return n
 }
 
-// fetched is an upper bound of the bytes of shared memory of a block. If blocks do not divide a group of a divided axis,
-// a block fetches two groups, and both as a whole: which part of them it needs depends on the block.
+// fetched is an upper bound of the bytes of shared memory of a block. If blocks do not divide a group of a divided
+// axis, a block fetches two groups, and both as a whole: which part of them it needs depends on the block.
 func (c *contraction) fetched(m *Matmul, element int) int {
 	if c.divided == nil {
 		return m.bytes(element)

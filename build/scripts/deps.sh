@@ -55,6 +55,7 @@ drivers
 [ -e /usr/include/vulkan/vulkan_core.h ] || packages libvulkan-dev # reference for build/include
 [ -e /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json ] || packages vulkan-validationlayers
 command -v glslangValidator >/dev/null 2>&1 || packages glslang-tools # kernels by hand, for comparison (bench/kernels)
+ldconfig -p | grep -q libEGL.so.1 || packages libegl1 # for NVIDIA's driver of Vulkan, in gpu-bundle
 ldconfig -p | grep -q libclblast.so.1 || packages libclblast1 # products of matrices, for comparison (bench/blas)
 command -v clinfo >/dev/null 2>&1 || packages clinfo # the facts of devices, for comparison (bench/facts)
 command -v clpeak >/dev/null 2>&1 || packages clpeak # figures of devices, for comparison (bench/suite)

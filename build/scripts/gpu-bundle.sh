@@ -2,9 +2,9 @@
 # Writes a folder with everything that is needed to test on a machine with a GPU: test programs, the command line, a C
 # program, artifacts and run.sh. That machine needs no Go, no compiler and no network.
 #
-# The folder has the loaders of OpenCL and Vulkan (libOpenCL.so.1, libvulkan.so.1) from Debian's packages; the machine
-# has to have the drivers. Go programs are compressed with xz. The folder also has NVRTC from NVIDIA's wheel,
-# compressed, if the size stays within LIMIT_MIB (60); otherwise run.sh uses the NVRTC of the machine.
+# The folder has the loaders of OpenCL, Vulkan and EGL (libOpenCL.so.1, libvulkan.so.1, libEGL.so.1) from Debian's
+# packages; the machine has to have the drivers. Go programs are compressed with xz. The folder also has NVRTC from
+# NVIDIA's wheel, compressed, if the size stays within LIMIT_MIB (60); otherwise run.sh uses the NVRTC of the machine.
 #
 #   build/scripts/gpu-bundle.sh FOLDER     `make gpu-bundle` calls it with TAGS and CGO_CFLAGS
 set -eu
@@ -68,13 +68,14 @@ nodes=$(ls -d build/.cache/venv/lib/python3*/site-packages/onnx/backend/test/dat
 tar cJf "$out/onnx-node-tests.tar.xz" -C "${nodes%/*}" node
 sed -n 's/^\t\(test_[A-Za-z0-9_]*\).*/\1/p' compile/conformance/testdata/node.txt >"$out/onnx-known.txt"
 
-# The loaders and their licences.
-for loader in libOpenCL.so.1:ocl-icd-libopencl1 libvulkan.so.1:libvulkan1; do
+# The loaders and their licences. Without a display, NVIDIA's driver of Vulkan needs libEGL.
+for loader in libOpenCL.so.1:ocl-icd-libopencl1 libvulkan.so.1:libvulkan1 \
+  libEGL.so.1:libegl1 libGLdispatch.so.0:libglvnd0; do
   name=${loader%:*} package=${loader#*:}
   file=$(cc -print-file-name="$name")
   [ -e "$file" ] || { echo "gpu-bundle: there is no $name: run build/scripts/deps.sh (Debian: $package)" >&2; exit 1; }
   cp -L "$file" "$out/lib/$name"
-  cp "/usr/share/doc/$package/copyright" "$out/lib/${name%.so.1}.copyright" 2>/dev/null || true
+  cp "/usr/share/doc/$package/copyright" "$out/lib/${name%.so.*}.copyright" 2>/dev/null || true
 done
 "$go" version >"$out/built-with.txt"
 git rev-parse HEAD >"$out/commit.txt" 2>/dev/null || echo unknown >"$out/commit.txt"

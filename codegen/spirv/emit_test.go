@@ -3,6 +3,7 @@ package spirv_test
 import (
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,6 +44,25 @@ func TestEmit_Versions(t *testing.T) {
 			require.Equal(t, []byte{3, 2, 0x23, 7, 0, byte(version >> 8), 1, 0}, first[0].Code[:8])
 			require.Equal(t, first, shaders(t, gpuprograms.Tiles(t, 13, 11, 10, typ), to))
 		}
+	}
+}
+
+// A storage buffer that a kernel writes has another type than those that it only reads: NVIDIA's driver takes a
+// decoration NonWritable for one of the type.
+func TestEmit_TypesOfBuffers(t *testing.T) {
+	kernels := shaders(t, gpuprograms.Tiles(t, 13, 11, 10, tir.Float32), device(t, "vulkan"))
+	text := spirvtest.Disassemble(t, kernels[0].Code)
+	types := map[string]string{}
+	for _, variable := range []string{"A", "B", "C"} {
+		pointer := regexp.MustCompile(`%` + variable + ` = OpVariable %_ptr_(?:StorageBuffer|Uniform)_(\S+)`)
+		found := pointer.FindStringSubmatch(text)
+		require.NotNil(t, found, variable)
+		types[variable] = found[1]
+	}
+	require.NotEqual(t, types["A"], types["C"])
+	require.NotEqual(t, types["B"], types["C"])
+	for variable, read := range map[string]bool{"A": true, "B": true, "C": false} {
+		require.Equal(t, read, strings.Contains(text, "OpMemberDecorate %"+types[variable]+" 0 NonWritable"), variable)
 	}
 }
 

@@ -27,7 +27,7 @@ type writer struct {
 	interfaces []id // of the entry point: all global variables from version 1.4 on, earlier inputs alone
 	builtins   map[uint32]id
 	helpers    map[string]id
-	blocks     map[string]id // types that the module has no other list for
+	types      map[string]id // types that the module has no other list for
 	named      map[id]bool
 	block      [3]int64          // the threads of a block
 	reading    map[tir.Expr]bool // whether an expression reads memory
@@ -295,7 +295,7 @@ func (w *writer) roundingMode(main id) {
 func emit(f *tir.PrimFunc, has features) (code []byte, uniform bool, err error) {
 	w := &writer{m: newModule(), has: has, f: f, a: arith.NewAnalyzer(), vars: map[*tir.Var]binding{},
 		memory: map[*tir.Var]*memory{}, builtins: map[uint32]id{}, helpers: map[string]id{},
-		blocks: map[string]id{}, named: map[id]bool{}, block: [3]int64{1, 1, 1}, reading: map[tir.Expr]bool{},
+		types: map[string]id{}, named: map[id]bool{}, block: [3]int64{1, 1, 1}, reading: map[tir.Expr]bool{},
 		body: newBody()}
 	w.m.need(spv.Shader)
 	if w.vulkanModel = usesMatrices(f); w.vulkanModel {

@@ -64,11 +64,11 @@ func (w *writer) component(t tir.Type) id {
 	w.m.need(spv.BFloat16CooperativeMatrixKHR)
 	w.m.extend("SPV_KHR_bfloat16")
 	const key = "bfloat16"
-	if w.blocks[key] == 0 {
-		w.blocks[key] = w.m.newID()
-		instruction(&w.m.globals, spv.OpTypeFloat, w.blocks[key], 16, bfloat16Encoding)
+	if w.types[key] == 0 {
+		w.types[key] = w.m.newID()
+		instruction(&w.m.globals, spv.OpTypeFloat, w.types[key], 16, bfloat16Encoding)
 	}
-	return w.blocks[key]
+	return w.types[key]
 }
 
 // matrixType returns the type of the fragments of a buffer, and the number of their elements.
@@ -80,11 +80,11 @@ func (w *writer) matrixType(f *tir.FragmentCall, b *tir.Buffer) (t id, elements 
 	use := map[string]int64{tir.ScopeFragmentA: useA, tir.ScopeFragmentB: useB, tir.ScopeFragmentAcc: useSums}[scope]
 	n := func(v int64) id { return w.m.int(32, v) }
 	key := fmt.Sprintf("matrix of %s, %d, %d, %d", b.DType, rows, columns, use)
-	if t = w.blocks[key]; t == 0 {
+	if t = w.types[key]; t == 0 {
 		c, subgroup, m, k, as := w.component(b.DType), n(spv.ScopeSubgroup), n(int64(rows)), n(int64(columns)), n(use)
 		t = w.m.newID()
 		instruction(&w.m.globals, spv.OpTypeCooperativeMatrixKHR, t, c, subgroup, m, k, as)
-		w.blocks[key] = t
+		w.types[key] = t
 	}
 	return t, rows * columns
 }

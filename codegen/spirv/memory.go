@@ -18,6 +18,7 @@ type memory struct {
 	number    uint32      // of a storage buffer, its binding; of fragments, their type
 	fragments int64       // the elements of all fragments
 	views     map[view]id // of a storage buffer: its variables
+	blocks    map[view]id // their types
 	order     []view      // in the order of their declaration
 	written   map[view]bool
 }
@@ -47,7 +48,7 @@ func (w *writer) parameters() (uniform bool) {
 			continue
 		}
 		m := &memory{name: b.Name, class: spv.ClassStorageBuffer, number: buffers, views: map[view]id{},
-			written: map[view]bool{}}
+			blocks: map[view]id{}, written: map[view]bool{}}
 		buffers++
 		w.memory[p], w.memory[b.Data] = m, m
 	}
@@ -101,22 +102,7 @@ func (w *writer) view(m *memory, v view, of id) id {
 	if v.lanes > 1 {
 		of = w.m.vector(of, v.lanes)
 	}
-	key := fmt.Sprintf("array %d", of)
-	list, ok := w.blocks[key]
-	if !ok {
-		array := w.m.newID()
-		instruction(&w.m.globals, spv.OpTypeRuntimeArray, array, of)
-		w.m.decorate(array, spv.DecorationArrayStride, bytes)
-		list = w.m.newID()
-		instruction(&w.m.globals, spv.OpTypeStruct, list, array)
-		block := uint32(spv.DecorationBlock)
-		if !w.has.bufferClass {
-			block = spv.DecorationBufferBlock
-		}
-		w.m.decorate(list, block)
-		instruction(&w.m.annotations, spv.OpMemberDecorate, list, 0, spv.DecorationOffset, 0)
-		w.blocks[key] = list
-	}
+	list := w.bufferType(of, bytes)
 	name := m.name
 	if v.lanes > 1 {
 		name = fmt.Sprintf("%s_x%d", m.name, v.lanes)
@@ -124,9 +110,32 @@ func (w *writer) view(m *memory, v view, of id) id {
 	id := w.global(w.bufferClass(), list, name)
 	w.m.decorate(id, spv.DecorationDescriptorSet, 0)
 	w.m.decorate(id, spv.DecorationBinding, m.number)
-	m.views[v] = id
+	m.views[v], m.blocks[v] = id, list
 	m.order = append(m.order, v)
 	return id
+}
+
+// bufferType returns a new type of storage buffers, with elements of a type of so many bytes. Each variable has its
+// own, and the members of the type are decorated: NVIDIA's driver 580 takes a decoration NonWritable of a variable for
+// one of its type, and then a thread may read an old value of what it wrote itself to another variable of that type.
+func (w *writer) bufferType(of id, bytes uint32) id {
+	key := fmt.Sprintf("array %d", of)
+	array, ok := w.types[key]
+	if !ok {
+		array = w.m.newID()
+		instruction(&w.m.globals, spv.OpTypeRuntimeArray, array, of)
+		w.m.decorate(array, spv.DecorationArrayStride, bytes)
+		w.types[key] = array
+	}
+	block := w.m.newID()
+	instruction(&w.m.globals, spv.OpTypeStruct, block, array)
+	if w.has.bufferClass {
+		w.m.decorate(block, spv.DecorationBlock)
+	} else {
+		w.m.decorate(block, spv.DecorationBufferBlock)
+	}
+	instruction(&w.m.annotations, spv.OpMemberDecorate, block, 0, spv.DecorationOffset, 0)
+	return block
 }
 
 // bufferClass is the storage class of storage buffers.
@@ -333,7 +342,7 @@ func (w *writer) decorateBuffers() {
 	for _, m := range buffers {
 		for _, v := range m.order {
 			if len(m.written) == 0 {
-				w.m.decorate(m.views[v], spv.DecorationNonWritable)
+				instruction(&w.m.annotations, spv.OpMemberDecorate, m.blocks[v], 0, spv.DecorationNonWritable)
 			}
 			if len(m.written) > 0 && len(m.order) > 1 || writes && !apart && len(buffers) > 1 {
 				w.m.decorate(m.views[v], spv.DecorationAliased)

@@ -108,6 +108,11 @@ func noDriver(code string) error {
 		cause = strings.Join(broken, "; ")
 	} else if len(files) > 0 {
 		cause = strings.Join(files, ", ") + ": the drivers named there have no device"
+		if slices.ContainsFunc(files, func(f string) bool { return strings.Contains(filepath.Base(f), "nvidia") }) {
+			if _, err := dl.OpenFile("libEGL.so.1"); err != nil { // no display: the driver uses this library
+				cause += "; NVIDIA's driver needs libEGL.so.1 on a machine without a display (Debian: libegl1)"
+			}
+		}
 	}
 	return unavailable("%s was opened, but finds no Vulkan driver: %s (%s): install a driver (Debian: "+
 		"mesa-vulkan-drivers), or set VK_DRIVER_FILES to its .json file",

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
 )
@@ -16,7 +18,8 @@ func (f *Function) Clone() *Function {
 type cloner struct{ values map[*Value]*Value }
 
 func (c *cloner) function(f, outer *Function) *Function {
-	out := &Function{Name: f.Name, outer: outer, fresh: f.fresh, consts: map[*Value]*Value{}}
+	out := &Function{Name: f.Name, ResultNames: slices.Clone(f.ResultNames), outer: outer, fresh: f.fresh,
+		consts: map[*Value]*Value{}}
 	if outer == nil {
 		out.symbols, out.read, out.varying = copied(f.symbols), copied(f.read), copied(f.varying)
 		out.ranges = copied(f.ranges)

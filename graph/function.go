@@ -14,7 +14,9 @@ type Function struct {
 	Name    string
 	Params  []*Value
 	Results []*Value
-	Nodes   []*Node
+	// ResultNames are what callers of the model call its results; nil if they have no names. The values may have others.
+	ResultNames []string
+	Nodes       []*Node
 
 	symbols map[string]*tir.Var // by name
 	fresh   int                 // the number of variables that NewSymbol made

@@ -55,3 +55,27 @@ func opened(t *testing.T) func(x *runtime.Tensor, err error) *runtime.Tensor {
 		return x
 	}
 }
+
+// Bytes works for every dtype, also for those that no Go type has.
+func TestTensor_Bytes(t *testing.T) {
+	noLeaks(t)
+	x := tensor(t, []int32{1, 2, 3, 4}, 2, 2)
+	b := must.Get(x.Bytes())(t)
+	require.Equal(t, []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0}, b)
+	require.Equal(t, 16, cap(b))
+	b[4] = 7
+	require.Equal(t, []int32{1, 7, 3, 4}, slice[int32](t, x), "no copy")
+	odd := opened(t)(x.View(dlpack.UInt8, []int64{3}, nil, 3))
+	require.Equal(t, []byte{0, 7, 0}, must.Get(odd.Bytes())(t))
+	nibbles := must.Get(dlpack.ParseDataType("int4"))(t)
+	require.Len(t, must.Get(opened(t)(runtime.NewTensor(nibbles, []int64{3}, runtime.CPU)).Bytes())(t), 2)
+	require.Equal(t, []byte{}, must.Get(tensor(t, []float32{}).Bytes())(t))
+
+	column := opened(t)(x.View(dlpack.Int32, []int64{2}, []int64{2}, 0))
+	requireError(t, must.Fail(column.Bytes()), runtime.ErrInvalidArgument, "view bytes", "strides", "CopyToBytes")
+	far := opened(t)(runtime.NewTensor(dlpack.Float32, []int64{2}, fakeDevice(t)))
+	requireError(t, must.Fail(far.Bytes()), runtime.ErrInvalidArgument, "only memory of the CPU")
+	require.NoError(t, x.Close())
+	requireError(t, must.Fail(x.Bytes()), runtime.ErrClosed)
+	requireError(t, must.Fail((*runtime.Tensor)(nil).Bytes()), runtime.ErrClosed)
+}

@@ -1,8 +1,15 @@
 package runtime
 
+/*
+#include "bridge/bridge.h"
+*/
+import "C"
+
 import (
 	"context"
 	"fmt"
+	"slices"
+	"unsafe"
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/fault"
@@ -146,28 +153,57 @@ func (m *Model) runStacked(ctx context.Context, calls []*modelCall, outputs []Ou
 
 // stack returns a tensor with the rows of all parts, which differ only in the number of rows.
 func stack(op string, parts []object) (*Tensor, error) {
-	list := make([]*Tensor, len(parts))
 	rows := int64(0)
-	for i, o := range parts {
-		o.retain()
-		list[i] = newTensor(o)
-		defer list[i].Close()
-		rows += list[i].dims()[0]
+	for _, o := range parts {
+		rows += o.dims()[0]
 	}
-	whole, err := NewTensor(list[0].dtype(), append([]int64{rows}, list[0].dims()[1:]...), list[0].device())
+	first := parts[0].dl()
+	whole, err := NewTensor(goType(first.dtype), append([]int64{rows}, parts[0].dims()[1:]...), goDevice(first.device))
 	if err != nil {
 		return nil, renamed(op, err)
 	}
 	at := int64(0)
-	for _, t := range list {
-		if err := copyRows(whole, at, t, false); err != nil {
+	for _, o := range parts {
+		n := o.dims()[0]
+		if err := copyPart(whole, at, n, o); err != nil {
 			whole.Close()
 			return nil, renamed(op, err)
 		}
-		at += t.dims()[0]
+		at += n
 	}
 	return whole, nil
 }
+
+// copyPart copies a part with n rows to the rows of whole from row at on.
+func copyPart(whole *Tensor, at, n int64, part object) error {
+	to := whole.ref.obj.compactBytes()
+	if from := part.compactBytes(); from != nil && to != nil {
+		if n > 0 {
+			copy(to[int64(len(from))/n*at:], from)
+		}
+		return nil
+	}
+	part.retain()
+	t := newTensor(part)
+	defer t.Close()
+	return copyRows(whole, at, t, false)
+}
+
+// compactBytes is the memory of a tensor object; nil if it is not compact or on another device than the CPU.
+func (o object) compactBytes() []byte {
+	dl := o.dl()
+	if dl.device.device_type != C.kDLCPU ||
+		dl.strides != nil && !dlpack.IsContiguous(o.dims(), views(dl.strides, dl.ndim)) {
+		return nil
+	}
+	n, _ := dlpack.DataSize(o.dims(), goType(dl.dtype)) // was checked when it was made
+	if n == 0 {
+		return []byte{}
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(dl.data), dl.byte_offset)), n)
+}
+
+func (o object) dims() []int64 { return views(o.dl().shape, o.dl().ndim) }
 
 // copyRows copies t to the rows of whole from row at on, or back.
 func copyRows(whole *Tensor, at int64, t *Tensor, back bool) error {
@@ -214,14 +250,18 @@ func split(op string, i int, v any, rows []int64) (list []any, err error) {
 			value.CloseAll(list)
 		}
 	}()
-	at := int64(0)
+	at, from := int64(0), whole.ref.obj.compactBytes()
+	shape := slices.Clone(whole.dims())
 	for _, n := range rows {
-		t, err := NewTensor(whole.dtype(), append([]int64{n}, whole.dims()[1:]...), whole.device())
+		shape[0] = n
+		t, err := NewTensor(whole.dtype(), shape, whole.device())
 		if err != nil {
 			return list, renamed(op, err)
 		}
 		list = append(list, t)
-		if err := copyRows(whole, at, t, true); err != nil {
+		if from != nil {
+			copy(t.ref.obj.compactBytes(), from[at*int64(len(from))/max(total, 1):])
+		} else if err := copyRows(whole, at, t, true); err != nil {
 			return list, renamed(op, err)
 		}
 		at += n

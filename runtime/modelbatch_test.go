@@ -16,6 +16,7 @@ func TestModel_RunBatch(t *testing.T) {
 	x := tensor(t, []float32{1, 2, 3, 4}, 2, 2)
 	one, none := tensor(t, []float32{5, 6}, 1, 2), tensor(t, []float32{}, 0, 2)
 	ten, other := tensor(t, []float32{10}), tensor(t, []float32{20})
+	columns := must.Open(x.View(dlpack.Float32, []int64{2, 2}, []int64{1, 2}, 0))(t) // 1, 3 and 2, 4
 	for _, c := range []struct {
 		name     string
 		requests []runtime.Inputs
@@ -26,6 +27,8 @@ func TestModel_RunBatch(t *testing.T) {
 		{"one", []runtime.Inputs{runtime.Ordered{x, ten}}, [][]float32{{13, 17}}, 1},
 		{"sizes", []runtime.Inputs{runtime.Ordered{x, ten}, runtime.Named{"x": one, "bias": ten}, runtime.Ordered{none, ten},
 			runtime.Ordered{x, ten}}, [][]float32{{13, 17}, {21}, {}, {13, 17}}, 1},
+		{"strides", []runtime.Inputs{runtime.Ordered{columns, ten}, runtime.Ordered{one, ten}, runtime.Ordered{columns, ten}},
+			[][]float32{{14, 16}, {21}, {14, 16}}, 1},
 		{"other input", []runtime.Inputs{runtime.Ordered{x, ten}, runtime.Ordered{one, other}, runtime.Ordered{one, ten}},
 			[][]float32{{13, 17}, {31}, {21}}, 2},
 		{"all apart", []runtime.Inputs{runtime.Ordered{x, ten}, runtime.Ordered{one, other}},

@@ -62,7 +62,7 @@ var CPU = dlpack.Device{Type: dlpack.CPU}
 // for an unknown device type; ErrDeviceUnavailable if the device does not exist or its package is not imported;
 // ErrOutOfMemory if the host or the device has too little memory.
 func NewTensor(dtype dlpack.DataType, shape []int64, dev dlpack.Device) (*Tensor, error) {
-	return NewTensorInScope(dtype, shape, dev, "")
+	return newTensorIn("allocate tensor", dtype, shape, dev, nil)
 }
 
 // NewTensorInScope allocates in a storage scope of the device, for example "global.texture" of OpenCL. "" and "global"
@@ -75,8 +75,13 @@ func NewTensorInScope(dtype dlpack.DataType, shape []int64, dev dlpack.Device, s
 	}
 	cscope := C.CString(scope)
 	defer C.free(unsafe.Pointer(cscope))
+	return newTensorIn(op, dtype, shape, dev, cscope)
+}
+
+// newTensorIn allocates in a scope; nil is ordinary memory.
+func newTensorIn(op string, dtype dlpack.DataType, shape []int64, dev dlpack.Device, scope *C.char) (*Tensor, error) {
 	return allocate(op, func() C.tvmgo_ret {
-		return C.tvmgo_bridge_tensor_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev), cscope)
+		return C.tvmgo_bridge_tensor_new(cDims(shape), C.int32_t(len(shape)), cType(dtype), cDevice(dev), scope)
 	})
 }
 

@@ -1,6 +1,7 @@
 package vmcode
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,7 @@ type Type struct {
 	Rank   int             // of a tensor or shape; -1 if it is not fixed
 	Dims   []string        // of a tensor or shape whose dimensions are known: "16", "n", "n * 2"
 	Fields []Type          // of a tuple
+	Name   string          // of a result or of a field of it; "" if the file has none
 	Device VDevice         // of a tensor; the zero value if the annotation has none
 }
 
@@ -49,6 +51,37 @@ type VDevice struct {
 // maxRank is the largest number of dimensions of an annotation: that of tensors.
 const maxRank = 1024
 
+// resultNames begins the text that ResultNames makes.
+const resultNames = "tvmgo.results "
+
+// namesOfResults is the rest of it, as JSON.
+type namesOfResults struct {
+	Function string   `json:"function"`
+	Names    []string `json:"names"`
+}
+
+// ResultNames returns the text of a constant that names the results of a function: of the fields, if it returns a
+// tuple. [Executable.Signatures] reads it. TVM has no such names, and ignores the constant.
+func ResultNames(function string, names []string) string {
+	data, err := json.Marshal(namesOfResults{function, names})
+	if err != nil {
+		panic(err) // strings alone
+	}
+	return resultNames + string(data)
+}
+
+// setNames names the result, or its fields.
+func (t *Type) setNames(names []string) {
+	switch {
+	case t.Kind == TupleType && len(names) == len(t.Fields):
+		for i := range t.Fields {
+			t.Fields[i].Name = names[i]
+		}
+	case t.Kind != TupleType && len(names) == 1:
+		t.Name = names[0]
+	}
+}
+
 // Signatures returns the signature of each function.
 func (e *Executable) Signatures() []Signature {
 	list := make([]Signature, len(e.Functions))
@@ -58,7 +91,17 @@ func (e *Executable) Signatures() []Signature {
 			index[e.Functions[i].Name] = i
 		}
 	}
+	named := map[int][]string{}
 	for i := range e.Constants {
+		if text, ok := strings.CutPrefix(e.Constants[i].Text, resultNames); ok {
+			var of namesOfResults
+			if err := json.Unmarshal([]byte(text), &of); err == nil { // else it is the model's own text
+				if at, known := index[of.Function]; known {
+					named[at] = of.Names
+				}
+			}
+			continue
+		}
 		name, parameter, annotation, ok := readCheck(e.Constants[i].Text)
 		at, known := index[name]
 		if !ok || !known || parameter >= e.Functions[at].Arity {
@@ -72,6 +115,9 @@ func (e *Executable) Signatures() []Signature {
 			}
 			s.Parameters[parameter] = parseType(annotation, 0)
 		}
+	}
+	for at, names := range named {
+		list[at].Result.setNames(names)
 	}
 	return list
 }

@@ -107,3 +107,30 @@ func TestSignatures_OfOtherTexts(t *testing.T) {
 	e.Constants[3].Text = "ErrorContext(fn=compiled, loc=param[0], param=z, annotation=R.Object) "
 	require.Equal(t, map[int]vmcode.Type{0: {Text: "R.Object", Rank: -1}}, e.Signatures()[2].Parameters)
 }
+
+func TestSignatures_ResultNames(t *testing.T) {
+	const one, two = "R.Tensor", "R.Tuple(R.Tensor, R.Object)"
+	for _, c := range []struct {
+		annotation string
+		text       string
+		want       []string // of the result and its fields
+	}{
+		{one, vmcode.ResultNames("main", []string{`a"b, c`}), []string{`a"b, c`}},
+		{two, vmcode.ResultNames("main", []string{"y", "label"}), []string{"", "y", "label"}},
+		{one, vmcode.ResultNames("main", []string{"y", "label"}), []string{""}}, // other numbers
+		{two, vmcode.ResultNames("main", []string{"y"}), []string{"", "", ""}},
+		{one, vmcode.ResultNames("other", []string{"y"}), []string{""}},
+		{one, "tvmgo.results ", []string{""}},
+		{one, `tvmgo.results {"function":"main","names":[1]}`, []string{""}},
+	} {
+		e := program()
+		e.Constants[3].Text = "ErrorContext(fn=main, loc=return, annotation=" + c.annotation + ") "
+		e.Constants = append([]vmcode.Constant{{Kind: vmcode.StringConstant, Text: c.text}}, e.Constants...)
+		r := e.Signatures()[0].Result
+		got := []string{r.Name}
+		for _, f := range r.Fields {
+			got = append(got, f.Name)
+		}
+		require.Equal(t, c.want, got, c.text)
+	}
+}

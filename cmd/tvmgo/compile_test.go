@@ -48,7 +48,7 @@ func TestCompile(t *testing.T) {
 	out := outputOf(t, 0, "compile", path, "-o", lib)
 	require.Contains(t, out, "wrote "+lib)
 	require.Contains(t, outputOf(t, 0, "inspect", lib), `x: R.Tensor((n, 2), dtype="float32")
-        result: R.Tensor((n, 3), dtype="float32")`)
+        result y: R.Tensor((n, 3), dtype="float32")`)
 	out = outputOf(t, 0, "compile", path, "--emit", "graph", "--dim", "n=4")
 	require.Contains(t, out, "y: float32[4, 3] = relu(product)")
 	out = outputOf(t, 0, "compile", path, "--emit", "graph", "--dim", "n=1..64")

@@ -86,7 +86,7 @@ func (f *function) lower(g *graph.Function) error {
 	return nil
 }
 
-// note records the type of the result for those who load the model.
+// note records the type and the names of the results for those who load the model.
 func (f *function) note(g *graph.Function) {
 	types := ""
 	for i, v := range g.Results {
@@ -99,6 +99,9 @@ func (f *function) note(g *graph.Function) {
 		types = "R.Tuple(" + types + ")"
 	}
 	f.text(fmt.Sprintf("ErrorContext(fn=%s, loc=return, annotation=%s) ", f.name, types))
+	if len(g.ResultNames) > 0 {
+		f.text(vmcode.ResultNames(f.name, g.ResultNames))
+	}
 }
 
 // checkParams checks the arguments, and stores the sizes that they define.

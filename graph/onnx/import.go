@@ -174,6 +174,9 @@ func (i *importer) run(m *file.Model) error {
 		return err
 	}
 	i.fn.Return(results...)
+	for _, out := range m.Graph.Outputs {
+		i.fn.ResultNames = append(i.fn.ResultNames, out.Name)
+	}
 	return nil
 }
 

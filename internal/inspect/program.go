@@ -87,7 +87,7 @@ func programOf(payload []byte, layout blob.Layout, kernels []Function, code bool
 		}
 		g := ProgramFunction{Name: f.Name, Compiled: f.Kind == vmcode.CompiledVM, Instructions: f.End - f.Begin,
 			Registers: f.Registers, Arity: f.Arity, Parameters: parametersOf(f, &signatures[i]),
-			Result: valueOf("", signatures[i].Result), Storages: []Storage{}}
+			Result: valueOf(signatures[i].Result.Name, signatures[i].Result), Storages: []Storage{}}
 		addUses(e, f, g.Parameters, types)
 		for _, s := range e.Storages(f) {
 			t := Storage{Instruction: s.Instruction, Device: s.Device, Scope: s.Scope, Tensors: s.Tensors}
@@ -173,7 +173,7 @@ func (p *printer) programFunction(indent string, f *ProgramFunction) {
 		}
 	}
 	if f.Result.Type != "" {
-		p.line("  %s      result: %s", indent, Shown(f.Result.Type))
+		p.line("  %s      result%s: %s", indent, f.Result.resultNames(), Shown(f.Result.Type))
 	}
 	known, unknown := int64(0), 0
 	for _, s := range f.Storages {

@@ -35,9 +35,25 @@ func valueOf(name string, t vmcode.Type) Value {
 		v.DType = t.DType.String()
 	}
 	for _, f := range t.Fields {
-		v.Fields = append(v.Fields, valueOf("", f))
+		v.Fields = append(v.Fields, valueOf(f.Name, f))
 	}
 	return v
+}
+
+// resultNames returns the name of a result, or those of its fields, behind a space: " y", " (y, label)"; "" if there
+// are none.
+func (v *Value) resultNames() string {
+	if v.Name != "" {
+		return " " + Shown(v.Name)
+	}
+	names, some := make([]string, len(v.Fields)), false
+	for i, f := range v.Fields {
+		names[i], some = Shown(f.Name), some || f.Name != ""
+	}
+	if !some {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
 }
 
 // Parameter is a parameter of a function.

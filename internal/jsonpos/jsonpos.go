@@ -42,19 +42,7 @@ const ByteOrderMark = "\ufeff"
 // depth levels deep. An error is an *[Error].
 func Parse(text string, depth int) (any, error) {
 	r := NewReader(text, depth)
-	if !utf8.ValidString(text) {
-		for {
-			c, n := utf8.DecodeRuneInString(text[r.at:])
-			if c == utf8.RuneError && n == 1 {
-				break
-			}
-			r.at += n
-		}
-		r.Fail("the text is not valid UTF-8")
-	}
-	if strings.HasPrefix(text, ByteOrderMark) {
-		r.Fail("the text starts with a byte order mark: save it as UTF-8 without one")
-	}
+	r.CheckEncoding()
 	v := r.Value()
 	return v, r.End()
 }
@@ -338,6 +326,11 @@ func (r *Reader) Value() any {
 	case c == '-' || c >= '0' && c <= '9':
 		return r.number()
 	}
+	return r.literal()
+}
+
+// literal reads true, false or null.
+func (r *Reader) literal() any {
 	for _, w := range []struct {
 		text  string
 		value any
@@ -353,6 +346,20 @@ func (r *Reader) Value() any {
 
 func (r *Reader) number() any {
 	start := r.at
+	text := r.numeral()
+	if r.err != nil || r.Number == nil {
+		return json.Number(text)
+	}
+	v, err := r.Number(text)
+	if err != nil {
+		r.fail(Syntax, start, "%v", err)
+	}
+	return v
+}
+
+// numeral skips a number and returns its text.
+func (r *Reader) numeral() string {
+	start := r.at
 	r.has("-")
 	if !r.has("0") {
 		r.digits()
@@ -364,15 +371,7 @@ func (r *Reader) number() any {
 		r.has("+-")
 		r.digits()
 	}
-	text := r.text[start:r.at]
-	if r.err != nil || r.Number == nil {
-		return json.Number(text)
-	}
-	v, err := r.Number(text)
-	if err != nil {
-		r.fail(Syntax, start, "%v", err)
-	}
-	return v
+	return r.text[start:r.at]
 }
 
 // digits skips at least one digit.

@@ -100,11 +100,12 @@ type Function struct {
 	all     []int
 	symbols []string
 	stacked []bool // see Stacked
+	noun    string // what errors call a parameter
 }
 
 // New prepares the checks of a function.
 func New(params []Parameter, result Type) *Function {
-	f := &Function{params: params}
+	f := &Function{params: params, noun: "parameter"}
 	for i, p := range params {
 		f.types = append(f.types, f.compile(p.Type))
 		f.all = append(f.all, i)
@@ -120,9 +121,9 @@ func New(params []Parameter, result Type) *Function {
 // Label names a parameter in errors.
 func (f *Function) Label(i int) string {
 	if f.params[i].Name == "" {
-		return fmt.Sprintf("parameter %d", i)
+		return fmt.Sprintf("%s %d", f.noun, i)
 	}
-	return "parameter " + f.params[i].Name
+	return f.noun + " " + f.params[i].Name
 }
 
 // listed names parameters, for errors.

@@ -79,18 +79,50 @@ func isSignature(text string) bool {
 	}
 }
 
-// Types returns the types of the parameters of a signature that [Find] returned.
-func Types(text string) []string {
+// Parameter is a parameter of a signature.
+type Parameter struct{ Name, Type string }
+
+// Parameters returns the parameters of a signature that [Find] returned.
+func Parameters(text string) []Parameter {
 	_, inner, _ := strings.Cut(text, "(")
 	inner = strings.TrimSuffix(inner, ")")
-	var types []string
+	var list []Parameter
 	for more := inner != ""; more; {
 		var param string
 		param, inner, more = cutParameter(inner)
-		_, typ, _ := strings.Cut(param, ": ")
-		types = append(types, typ)
+		name, typ, _ := strings.Cut(param, ": ")
+		list = append(list, Parameter{name, typ})
+	}
+	return list
+}
+
+// Types returns the types of the parameters of a signature that [Find] returned.
+func Types(text string) []string {
+	var types []string
+	for _, p := range Parameters(text) {
+		types = append(types, p.Type)
 	}
 	return types
+}
+
+// Tensor takes the type of a tensor apart, "Tensor([n, T.int64(4)], float32)": the dimensions are "n" and "4". It
+// returns false for another type.
+func Tensor(typ string) (dims []string, dtype string, ok bool) {
+	inner, ok := strings.CutPrefix(typ, "Tensor([")
+	end := strings.LastIndex(inner, "], ")
+	if !ok || end < 0 {
+		return nil, "", false
+	}
+	list, dtype := inner[:end], strings.TrimSuffix(inner[end+len("], "):], ")")
+	for more := list != ""; more; {
+		var dim string
+		dim, list, more = cutParameter(list)
+		if number, cast := strings.CutPrefix(dim, "T.int64("); cast && !strings.ContainsAny(number, "( ") {
+			dim = strings.TrimSuffix(number, ")")
+		}
+		dims = append(dims, dim)
+	}
+	return dims, dtype, true
 }
 
 // cutParameter cuts at the first comma outside of brackets.

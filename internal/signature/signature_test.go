@@ -58,3 +58,30 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+func TestParameters(t *testing.T) {
+	require.Empty(t, signature.Parameters("f()"))
+	require.Equal(t, []signature.Parameter{{Name: "fc1.bias", Type: "Tensor([n * (m + 1), 3], int8)"}, {Name: "n",
+		Type: "int32"}}, signature.Parameters("f(fc1.bias: Tensor([n * (m + 1), 3], int8), n: int32)"))
+}
+
+func TestTensor(t *testing.T) {
+	for _, c := range []struct {
+		typ   string
+		dims  []string
+		dtype string
+	}{
+		{"Tensor([], int8)", nil, "int8"},
+		{"Tensor([T.int64(32), n * (m + 1), T.max(n, 2), T.int64(2) * n], float32)",
+			[]string{"32", "n * (m + 1)", "T.max(n, 2)", "T.int64(2) * n"}, "float32"},
+	} {
+		dims, dtype, ok := signature.Tensor(c.typ)
+		require.True(t, ok)
+		require.Equal(t, c.dims, dims)
+		require.Equal(t, c.dtype, dtype)
+	}
+	for _, typ := range []string{"int32", "T.handle", "Tensor(float32)"} {
+		_, _, ok := signature.Tensor(typ)
+		require.False(t, ok, typ)
+	}
+}

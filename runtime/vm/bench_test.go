@@ -2,6 +2,7 @@ package vm_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"tvmgo/internal/testing/modules"
@@ -38,6 +39,50 @@ func BenchmarkCalls(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := call(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkBatch measures one request of a small model, 16 requests one after another, and the same in one batch.
+func BenchmarkBatch(b *testing.B) {
+	m := loadMLP(b)
+	x := modules.Tensor(b, make([]float32, 16), 1, 16)
+	requests := make([]runtime.Inputs, 16)
+	for i := range requests {
+		requests[i] = runtime.Ordered{x}
+	}
+	one := func(inputs runtime.Inputs) error {
+		out, err := m.RunFunction(ctx, "forward", inputs)
+		out.Close()
+		return err
+	}
+	for _, c := range []struct {
+		name string
+		call func() error
+	}{
+		{"ordered", func() error { return one(runtime.Ordered{x}) }},
+		{"named", func() error { return one(runtime.Named{"x": x}) }},
+		{"apart", func() (err error) {
+			for _, r := range requests {
+				err = errors.Join(err, one(r))
+			}
+			return err
+		}},
+		{"batch", func() error {
+			outs, err := m.RunFunctionBatch(ctx, "forward", requests)
+			for _, out := range outs {
+				out.Close()
+			}
+			return err
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := c.call(); err != nil {
 					b.Fatal(err)
 				}
 			}

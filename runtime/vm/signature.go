@@ -45,6 +45,7 @@ func (s *signatures) set(at int, t *vmcode.Type) {
 		v.device_type = C.int32_t(device)
 	}
 	v.text, v.size = s.text(t.Text)
+	v.name, v.name_size = s.text(t.Name)
 	dims := t.Dims
 	if len(dims) != t.Rank {
 		dims = nil // the annotation contradicts itself

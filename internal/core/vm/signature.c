@@ -12,6 +12,7 @@ static int is_valid(const tvmgo_vm_signatures* s, int64_t i) {
   const tvmgo_vm_type* t = &s->types[i];
   return in(t->dims, t->num_dims, s->num_dims) && in(t->fields, t->num_fields, s->num_types) &&
          (t->num_fields == 0 || t->fields > i) && in(t->text, t->size, s->num_texts) &&
+         in(t->name, t->name_size, s->num_texts) &&
          (t->num_dims == 0 || t->num_dims == t->ndim);
 }
 
@@ -128,6 +129,13 @@ static int64_t device_of(const tvmgo_vm_program* p, const tvmgo_vm_model* m, con
   return m->num_devices - 1;
 }
 
+/* A result, or a field of a value; its type may be NULL. */
+static value_info result_info(const tvmgo_vm_program* p, const tvmgo_vm_type* t) {
+  value_info v = {"", 0, t, NULL};
+  if (t != NULL && t->name_size > 0) v.name = p->signatures.texts + t->name, v.size = t->name_size;
+  return v;
+}
+
 static TVMFFIObject* describe(const tvmgo_vm_program* p, const tvmgo_vm_model* m, const value_info* v);
 
 static int put_fields(TVMFFIObject** map, const tvmgo_vm_program* p, const tvmgo_vm_model* m,
@@ -136,7 +144,7 @@ static int put_fields(TVMFFIObject** map, const tvmgo_vm_program* p, const tvmgo
   TVMFFIAny* fields = calloc((size_t)n + 1, sizeof *fields);
   int rc = fields == NULL ? tvmgo_raise_oom() : 0;
   for (int64_t i = 0; i < n && rc == 0; i++) {
-    value_info field = {"", 0, &p->signatures.types[t->fields + i], NULL};
+    value_info field = result_info(p, &p->signatures.types[t->fields + i]);
     fields[i] = tvmgo_any_object(describe(p, m, &field));
     if (fields[i].v_obj == NULL) rc = -1;
   }
@@ -195,7 +203,7 @@ static int put_params(TVMFFIObject** map, const tvmgo_vm_program* p, const vm_us
 
 static TVMFFIObject* signature_of(const tvmgo_vm_program* p, const vm_use* use, int32_t function) {
   const vm_function* f = &p->functions[function];
-  value_info result = {"", 0, tvmgo_vm_type_of(p, function, f->arity), NULL};
+  value_info result = result_info(p, tvmgo_vm_type_of(p, function, f->arity));
   TVMFFIObject* map = tvmgo_map_new(kTVMFFIMap);
   int rc = map == NULL ? -1 : put_text(&map, "name", f->name, (int64_t)f->name_size);
   if (rc == 0) rc = put_params(&map, p, use, function);

@@ -25,6 +25,7 @@ typedef struct {
   int64_t dims;        /* index of the first dimension */
   int64_t fields;      /* index of the first field's type */
   int64_t text, size;  /* TVM's annotation: where it begins in the texts, and its bytes */
+  int64_t name, name_size; /* of a result or of a field of it */
 } tvmgo_vm_type;
 
 typedef struct {

@@ -1,5 +1,6 @@
 # make            builds dist/: lib/libtvmgo.so, libtvmgo_runtime.so and libtvmgo.a, include/, bin/tvmgo
 # make dist       the same without the static library
+# make program    the command alone, dist/bin/tvmgo, as deploy/Containerfile does
 # make demo       builds tensor expressions and kernels, and runs them from C, C++, Go, Python and the command line
 # make test       every test (installs what the tests need)
 # make test-long  fuzz tests, random tests with new seeds, the race detector on everything: about an hour
@@ -55,7 +56,7 @@ PACKAGE := lib/pkgconfig/tvmgo.pc lib/pkgconfig/tvmgo_runtime.pc lib/cmake/tvmgo
 LINKS := $(foreach l,$(LIBRARIES),lib/$l.so.$(SOVERSION) lib/$l.so)
 INSTALLED := $(HEADERS) $(PACKAGE) lib/libtvmgo.a $(LIBRARIES:%=lib/%.so.$(VERSION)) bin/tvmgo
 
-.PHONY: all dist static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram
+.PHONY: all dist program static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram
 .PHONY: generators
 all: dist static
 
@@ -70,17 +71,19 @@ $(GO) build $(if $(tags_of_$l),-tags '$(tags_of_$l)') -trimpath $(go_flags_of_$l
 endef
 
 # Go decides what is out of date, so these run every time; a build without changes takes a second.
-dist:
-	@mkdir -p $(DIST)/lib $(DIST)/bin $(DIST)/include
+dist: program
+	@mkdir -p $(DIST)/lib $(DIST)/include
 	@cmp -s capi/exports.map $(DIST)/.exports.map || rm -f $(LIBRARIES:%=$(DIST)/lib/%.so.$(VERSION)) # Go doesn't ask
 	$(foreach l,$(LIBRARIES),$(library))
 	@cp capi/exports.map $(DIST)/.exports.map
 	@rm -f $(DIST)/lib/*.h
 	@rm -rf $(DIST)/include && mkdir -p $(DIST)/include && cp -r include/dlpack include/tvm include/tvmgo $(DIST)/include/
-	$(GO) build $(GOTAGS) -trimpath -ldflags='-s -w' -o $(DIST)/bin/tvmgo ./cmd/tvmgo
-
 	@for f in $(PACKAGE); do mkdir -p $(DIST)/$${f%/*} && \
 	  sed 's/@VERSION@/$(VERSION)/g; s/@SOVERSION@/$(SOVERSION)/g' build/package/$${f##*/}.in >$(DIST)/$$f || exit 1; done
+
+program:
+	@mkdir -p $(DIST)/bin
+	$(GO) build $(GOTAGS) -trimpath -ldflags='-s -w' -o $(DIST)/bin/tvmgo ./cmd/tvmgo
 
 static:
 	@mkdir -p $(DIST)/lib

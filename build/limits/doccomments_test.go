@@ -14,7 +14,7 @@ import (
 
 // documented are the directories whose packages are the public API: all of them, except internal and test packages,
 // have a doc comment on every exported name.
-var documented = []string{"blob", "codegen", "dlpack", "export", "graph", "runtime", "target", "te", "tir"}
+var documented = []string{"blob", "codegen", "dlpack", "export", "graph", "runtime", "target", "te", "tir", "trust"}
 
 // undocumented returns the exported functions, methods, types, constants and variables of a file that have no doc
 // comment. A constant or a variable may have the comment of its group, or one at the end of its line.

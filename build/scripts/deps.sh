@@ -61,7 +61,9 @@ command -v clinfo >/dev/null 2>&1 || packages clinfo # the facts of devices, for
 command -v clpeak >/dev/null 2>&1 || packages clpeak # figures of devices, for comparison (bench/suite)
 command -v vulkaninfo >/dev/null 2>&1 || packages vulkan-tools # the same
 command -v spirv-val >/dev/null 2>&1 || packages spirv-tools
-command -v chromium-headless-shell >/dev/null 2>&1 || packages chromium-headless-shell # reports of bench/page
+command -v curl >/dev/null 2>&1 || packages curl # examples of docs/serving.md
+command -v minisign >/dev/null 2>&1 || packages minisign # signatures, for comparison (trust)
+command -v chromium-headless-shell >/dev/null 2>&1 || packages chromium-headless-shell # tests of pages
 python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
 
 if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then
@@ -90,4 +92,25 @@ if [ "$(cat "$ffi/version" 2>/dev/null)" != "$pinned" ]; then
   rm -rf "$ffi"
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$ffi" "$pinned" >&2
   echo "$pinned" >"$ffi/version"
+fi
+
+# Schemas of the objects of Kubernetes and KServe. The tests of deploy/ read them from the wheels: nothing is installed.
+schemas=build/.cache/schemas
+pinned="kubernetes-validate==1.37.0 kserve==0.21.0"
+if [ "$(cat "$schemas/version" 2>/dev/null)" != "$pinned" ]; then
+  say "fetching $pinned"
+  rm -rf "$schemas"
+  # shellcheck disable=SC2086 # two packages
+  "$venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --dest "$schemas" $pinned >&2
+  echo "$pinned" >"$schemas/version"
+fi
+
+# The client of Triton, of which the tests of package serve ask a server.
+triton=build/.cache/triton
+pinned='tritonclient[http,grpc]==2.73.0'
+if [ "$(cat "$triton/version" 2>/dev/null)" != "$pinned" ]; then
+  say "creating $triton with $pinned"
+  rm -rf "$triton"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --target "$triton" "$pinned" >&2
+  echo "$pinned" >"$triton/version"
 fi

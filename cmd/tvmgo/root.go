@@ -13,7 +13,8 @@ import (
 var commands = []func() *cobra.Command{
 	newBenchCommand, newBuildCommand, newCheckCommand, newCompileCommand, newDevicesCommand, newDiffCommand,
 	newDoctorCommand, newInspectCommand,
-	newPackCommand, newRunCommand, newTargetCommand, newUnpackCommand, newVerifyCommand, newVersionCommand,
+	newPackCommand, newRunCommand, newServeCommand, newSignCommand, newTargetCommand, newUnpackCommand,
+	newVerifyCommand, newVersionCommand,
 	// Hidden: commands of child processes.
 	newDescribeCommand, newVectorCommand, newRunChildCommand, newBenchChildCommand,
 }

@@ -60,11 +60,15 @@ func withSignals(parent context.Context) (context.Context, func()) {
 	}
 	go func() {
 		var by *interruption
-		select {
-		case s := <-caught:
-			by = &interruption{s.(syscall.Signal)}
-		case <-ctx.Done():
-			return
+		for by == nil {
+			select {
+			case s := <-caught:
+				if handle := ownSignals.Load(); handle == nil || !(*handle)(s) {
+					by = &interruption{s.(syscall.Signal)}
+				}
+			case <-ctx.Done():
+				return
+			}
 		}
 		cancel(by)
 		clang.StopAll()
@@ -87,6 +91,10 @@ func withSignals(parent context.Context) (context.Context, func()) {
 
 // running is the command that runs.
 var running atomic.Pointer[cobra.Command]
+
+// ownSignals is the function of a command that handles signals itself; nil if there is none. It returns false for a
+// signal that ends the command as usual.
+var ownSignals atomic.Pointer[func(os.Signal) bool]
 
 // foreignCalls is the number of calls of foreign that are running.
 var foreignCalls atomic.Int32

@@ -86,6 +86,16 @@ func between(least, most int) cobra.PositionalArgs {
 	}
 }
 
+// atLeast requires n arguments, and allows more.
+func atLeast(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= n {
+			return nil
+		}
+		return fmt.Errorf("%s: %s instead of at least %d", cmd.Name(), count(len(args), "argument"), n)
+	}
+}
+
 // atMost allows n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

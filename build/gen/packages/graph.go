@@ -55,6 +55,7 @@ var (
 	layers = []*layer{
 		beside,
 		{title: "C ABI and command", id: "top", paths: []string{"capi", "cmd/..."}},
+		{title: "server of models", id: "serve", paths: []string{"serve/..."}},
 		{title: "benchmarks", id: "bench", paths: []string{"bench", "bench/custom", "bench/facts", "bench/page",
 			"bench/blas", "bench/operators", "bench/stats", "bench/suite"}},
 		{title: "compilation of models", id: "compile", paths: []string{"compile/..."}},
@@ -68,7 +69,7 @@ var (
 		{title: "C core", id: "core", paths: []string{"internal/core/..."}},
 		{title: "internal", id: "internal", paths: []string{"internal/..."}},
 		{title: "leaves", id: "leaves", paths: []string{"target/...", "blob/...", "codegen/abi", "dlpack", "include",
-			"build/include", "profile", "weights", "graph/onnx/file"}},
+			"build/include", "profile", "weights", "graph/onnx/file", "trust"}},
 	}
 )
 
@@ -97,6 +98,8 @@ func (g *graph) rules() []rule {
 			"a trace needs no runtime"},
 		{[]string{"weights"}, []string{"runtime/...", "target/...", "internal/core/..."},
 			"tensors are read and written without a runtime"},
+		{[]string{"trust"}, []string{"runtime/...", "target/...", "internal/core/..."},
+			"files are signed and checked without a runtime"},
 		{[]string{"graph/onnx/file"}, []string{"runtime/...", "target/...", "tir/...", "te/...", "internal/core/..."},
 			"ONNX files are read without knowing operators"},
 		{[]string{"target/..."}, []string{"runtime/...", "codegen/...", "tir/...", "te/..."},
@@ -116,6 +119,10 @@ func (g *graph) rules() []rule {
 			"codegen/spirv", "tir/...", "te/..."},
 			"kernels are packed without a code generator"},
 		{[]string{"codegen/...", "export/..."}, devices, "code is generated and exported without a device"},
+		{[]string{"serve/queue", "serve/oip", "serve/oip/inference"}, []string{"runtime/...", "internal/core/..."},
+			"the protocol and the queue know no models"},
+		{[]string{"serve/..."}, append([]string{"tir/...", "te/...", "codegen/...", "export/...", "compile/..."},
+			devices...), "a server loads models, and a program decides which devices it has"},
 		{[]string{"bench/stats"}, []string{"..."}, "statistics are of numbers alone"},
 		{[]string{"bench"}, append([]string{"tir/...", "te/...", "codegen/...", "export/..."}, devices...),
 			"operations are measured without knowing them"},

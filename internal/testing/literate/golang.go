@@ -19,10 +19,11 @@ var packages = map[string]string{
 	"partition": "tvmgo/target/partition", "runtime": "tvmgo/runtime", "target": "tvmgo/target", "te": "tvmgo/te",
 	"tir": "tvmgo/tir", "transform": "tvmgo/tir/transform", "vulkan": "tvmgo/runtime/vulkan", "blob": "tvmgo/blob",
 	"compile": "tvmgo/compile", "file": "tvmgo/graph/onnx/file",
+	"serve": "tvmgo/serve", "grpc": "google.golang.org/grpc",
 	"bench": "tvmgo/bench", "facts": "tvmgo/bench/facts", "page": "tvmgo/bench/page", "suite": "tvmgo/bench/suite",
 
 	"binary": "encoding/binary", "bytes": "bytes", "context": "context", "embed": "embed", "errors": "errors",
-	"fmt": "fmt", "fs": "io/fs",
+	"fmt": "fmt", "fs": "io/fs", "http": "net/http", "net": "net",
 	"io": "io", "json": "encoding/json", "log": "log", "math": "math", "os": "os", "slices": "slices", "slog": "log/slog",
 	"strings": "strings", "sync": "sync", "time": "time",
 }

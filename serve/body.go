@@ -3,7 +3,6 @@ package serve
 import (
 	"compress/gzip"
 	"compress/zlib"
-	"context"
 	"io"
 	"net/http"
 
@@ -36,12 +35,4 @@ func (s *Server) uncompressed(w http.ResponseWriter, r *http.Request) (io.ReadCl
 	default:
 		return nil, 0, oip.Errorf(oip.InvalidArgument, "Content-Encoding %q: want gzip, deflate or none", encoding)
 	}
-}
-
-// withDeadline returns the context of a request with the limit on its answer.
-func (s *Server) withDeadline(r *http.Request) (context.Context, context.CancelFunc) {
-	if s.limits.Answer == 0 {
-		return r.Context(), func() {}
-	}
-	return context.WithTimeout(r.Context(), s.limits.Answer)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // GRPCOptions are options for a grpc.Server on which RegisterGRPC is called: they check tokens, bound messages, and
-// keep panics from ending the process.
+// take over the spans of clients.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	const fields = 1 << 20 // of a message beside its tensors
 	return []grpc.ServerOption{
@@ -30,11 +30,6 @@ func (s *Server) GRPCOptions() []grpc.ServerOption {
 			ctx := stream.Context()
 			if err := s.admitCall(ctx, call.FullMethod); err != nil {
 				return inference.Status(err)
-			}
-			if s.limits.Answer > 0 && !call.IsClientStream {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, s.limits.Answer)
-				defer cancel()
 			}
 			return next(srv, &streamWithContext{stream, s.traceparent(ctx, nil)})
 		}),

@@ -62,7 +62,7 @@ func (s *Server) Handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard checks the token of a request, bounds its time, and keeps panics from ending the process.
+// guard checks the token of a request, and bounds the time to read it.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.admit(r.URL.Path, r.Header.Get("Authorization")); err != nil {
@@ -241,9 +241,7 @@ func (s *Server) postInfer(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	request.Model, request.Version = name, version
-	ctx, cancel := s.withDeadline(r)
-	defer cancel()
-	response, err := s.Infer(s.traceparent(ctx, r.Header), request)
+	response, err := s.Infer(s.traceparent(r.Context(), r.Header), request)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -40,8 +41,14 @@ func (s *Server) Release(list []oip.Tensor) {
 
 // Infer answers a request, whose inputs Alloc made. It releases them, also if it fails; the caller releases the
 // outputs.
-func (s *Server) Infer(ctx context.Context, r *oip.Request) (*oip.Response, error) {
+func (s *Server) Infer(ctx context.Context, r *oip.Request) (_ *oip.Response, err error) {
 	start := time.Now()
+	defer s.withoutPanic("infer "+r.Model, &err)
+	if s.limits.Answer > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.limits.Answer)
+		defer cancel()
+	}
 	ctx, end := s.span(ctx, r.Model)
 	l, out, times, err := s.compute(ctx, r)
 	s.Release(r.Inputs)
@@ -58,6 +65,15 @@ func (s *Server) Infer(ctx context.Context, r *oip.Request) (*oip.Response, erro
 		return nil, err
 	}
 	return response, nil
+}
+
+// withoutPanic makes a panic, which is a bug, an error. It is for requests on goroutines that a panic would end with
+// the process.
+func (s *Server) withoutPanic(what string, err *error) {
+	if v := recover(); v != nil {
+		s.log.Error("a panic", "in", what, "panic", v, "stack", string(debug.Stack()))
+		*err = oip.Errorf(oip.Internal, "internal error")
+	}
 }
 
 // compute runs the model of a request. It returns the one that took it, if any did.

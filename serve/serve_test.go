@@ -343,3 +343,24 @@ func TestShutdown_AnswersWhatWasAccepted(t *testing.T) {
 	all.Wait()
 	require.NoError(t, <-stopped)
 }
+
+// A panic while a request is answered is its error, and the next one is answered.
+func TestInfer_Panic(t *testing.T) {
+	s, url := start(t, nil)
+	working := s.metrics
+	s.metrics = nil // a bug
+	r := post(t, url+infer, strings.Replace(body(1), `"x"`, `"z"`, 1))
+	require.Equal(t, http.StatusInternalServerError, r.status, r.text)
+	require.Contains(t, r.text, "internal error")
+	s.metrics = working
+	require.Equal(t, 4.0, post(t, url+infer, body(1)).first(t))
+}
+
+// A request that is not answered in time has an error, while its model goes on.
+func TestLimits_Answer(t *testing.T) {
+	b := newBlocked()
+	_, url := start(t, func(o *Options) { o.Limits.Answer = time.Millisecond }, b.before)
+	r := post(t, url+infer, body(1))
+	require.Equal(t, http.StatusGatewayTimeout, r.status, r.text)
+	close(b.free)
+}

@@ -56,6 +56,9 @@ done
 step "every test of single operators in ONNX's wheel, on every device, and more random models"
 TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 240m ./compile/conformance
 
+step "100 000 requests of a server, with models that are loaded again"
+TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run Load ./serve/daemon
+
 step "memory of a model with 256 MiB of weights"
 TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -run 'Constants_Memory' ./runtime/vm
 

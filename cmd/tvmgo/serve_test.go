@@ -146,3 +146,18 @@ func TestServe_WrongCommandLines(t *testing.T) {
 		require.Contains(t, stderr, c.want, "%v", c.args)
 	}
 }
+
+// After kill -9, it serves again: nothing that the old process left is in the way.
+func TestServe_Killed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "affine.so")
+	servetest.Affine(t, file, 3, 1)
+	s := startServe(t, file)
+	address := s.http
+	require.NoError(t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait()
+	s = startServe(t, file, "--http", address)
+	require.Equal(t, address, s.http)
+	_, y, err := s.infer(5)
+	require.NoError(t, err)
+	require.Equal(t, 16.0, y)
+}

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"fmt"
+	"net/url"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -13,9 +15,20 @@ import (
 // Spans sends OpenTelemetry's spans to a collector, in the background.
 type Spans struct{ *sdk.TracerProvider }
 
-// NewSpans sends spans to a collector by OTLP over HTTP: http://localhost:4318. It does not wait for the collector.
-func NewSpans(ctx context.Context, url string) (*Spans, error) {
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(url))
+// NewSpans sends spans to a collector by OTLP over HTTP: http://localhost:4318. The path is /v1/traces if the URL has
+// none. NewSpans does not wait for the collector.
+func NewSpans(ctx context.Context, address string) (*Spans, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no URL of a collector: want one such as http://localhost:4318", address)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/v1/traces"
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(u.String()))
 	if err != nil {
 		return nil, err
 	}

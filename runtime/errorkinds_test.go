@@ -16,8 +16,8 @@ func TestErrorf_KindsAndCodes(t *testing.T) {
 		runtime.ErrNotFound: "NotFoundError", runtime.ErrNotSupported: "NotSupportedError",
 		runtime.ErrDeviceUnavailable: "DeviceUnavailableError",
 		runtime.ErrInvalidArgument:   "ValueError", runtime.ErrCorruptModule: "CorruptModuleError",
-		runtime.ErrOutOfMemory: "MemoryError",
-		runtime.ErrClosed:      "ClosedError", runtime.ErrFailed: "RuntimeError",
+		runtime.ErrOutOfMemory: "MemoryError", runtime.ErrUntrusted: "UntrustedError",
+		runtime.ErrClosed: "ClosedError", runtime.ErrFailed: "RuntimeError",
 	} {
 		err := runtime.Errorf(kind, "open %s: %w", "x", fs.ErrNotExist)
 		require.Equal(t, code, err.Code)

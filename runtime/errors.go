@@ -18,6 +18,8 @@ var (
 	ErrInvalidArgument = fault.InvalidArgument
 	// ErrCorruptModule: a file is damaged, or of another format.
 	ErrCorruptModule = fault.CorruptModule
+	// ErrUntrusted: a file is not signed, or not as the program or the environment wants it (WithTrust).
+	ErrUntrusted = fault.Untrusted
 	// ErrOutOfMemory: of the host or of the device.
 	ErrOutOfMemory = fault.OutOfMemory
 	// ErrClosed: the object was used after Close.

@@ -14,6 +14,7 @@ import "C"
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -160,10 +161,10 @@ func loadCSourceFile(_, path, format string) (*Module, error) {
 	return NewCSource(string(code), format, nil, nil)
 }
 
-func loadObjectFile(path string) (*Module, error) {
-	object, err := datamodule.ReadFile(path)
+func loadObject(path string, f io.Reader) (*Module, error) {
+	object, err := io.ReadAll(f)
 	if err != nil {
-		return nil, err
+		return nil, datamodule.FileError("load "+path, err)
 	}
 	return NewStaticLibrary(object, nil)
 }

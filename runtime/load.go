@@ -22,8 +22,10 @@ import (
 type LoadOption func(*loadConfig)
 
 type loadConfig struct {
-	flags C.uint
-	name  string
+	flags     C.uint
+	name      string
+	trust     Verifier // nil: files are checked only if the environment or an outer load wants it
+	signature []byte   // of the bytes of LoadBytes
 }
 
 // PrivateCopy loads a private copy of the file instead of the file itself. Use it if the process will later load the
@@ -75,13 +77,16 @@ func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error)
 	if err := hasNUL("load module", "the path", path); err != nil {
 		return nil, err
 	}
+	c.inherit()
 	if isLinked(path) {
 		return linkFile(ctx, path, c)
 	}
 	return load(ctx, func() C.tvmgo_ret {
 		cpath := C.CString(path)
 		defer C.free(unsafe.Pointer(cpath))
-		return C.tvmgo_bridge_load_file(cpath, nil, c.flags)
+		verifier, release := c.handle()
+		defer release()
+		return C.tvmgo_bridge_load(cpath, nil, 0, c.flags, verifier)
 	})
 }
 
@@ -90,22 +95,42 @@ func Load(ctx context.Context, path string, opts ...LoadOption) (*Module, error)
 // ErrCorruptModule.
 func LoadBytes(ctx context.Context, data []byte, opts ...LoadOption) (*Module, error) {
 	c := configure(opts)
-	if len(data) == 0 {
-		return nil, fault.New("load "+c.name, ErrCorruptModule, "there are no bytes")
-	}
-	if err := hasNUL("load module", "the name", c.name); err != nil {
+	if err := c.check(data); err != nil {
 		return nil, err
 	}
-	if m, linked, err := linkBytes(ctx, data, c); linked || err != nil {
+	if err := c.verifyBytes(data); err != nil {
+		return nil, err
+	}
+	return c.loadBytes(ctx, data)
+}
+
+// check rejects what cannot be loaded from memory.
+func (c *loadConfig) check(data []byte) error {
+	if len(data) == 0 {
+		return fault.New("load "+c.name, ErrCorruptModule, "there are no bytes")
+	}
+	return hasNUL("load module", "the name", c.name)
+}
+
+// loadBytes loads bytes that were checked.
+func (c *loadConfig) loadBytes(ctx context.Context, data []byte) (*Module, error) {
+	c.inherit()
+	if m, linked, err := linkBytes(ctx, data, *c); linked || err != nil {
 		return m, err
 	}
 	if ctx.Done() != nil {
 		data = bytes.Clone(data) // the load may outlast this call
 	}
+	return c.loadLibrary(ctx, data)
+}
+
+func (c *loadConfig) loadLibrary(ctx context.Context, data []byte) (*Module, error) {
 	return load(ctx, func() C.tvmgo_ret {
 		cname := C.CString(c.name)
 		defer C.free(unsafe.Pointer(cname))
-		return C.tvmgo_bridge_load(cname, cBytes(data), C.size_t(len(data)), c.flags)
+		verifier, release := c.handle()
+		defer release()
+		return C.tvmgo_bridge_load(cname, cBytes(data), C.size_t(len(data)), c.flags, verifier)
 	})
 }
 
@@ -120,7 +145,14 @@ func LoadFS(ctx context.Context, fsys fs.FS, name string, opts ...LoadOption) (*
 		}
 		return nil, fault.Wrap("load "+name, kind, err)
 	}
-	return LoadBytes(ctx, data, append([]LoadOption{Name(name)}, opts...)...)
+	c := configure(append([]LoadOption{Name(name)}, opts...))
+	if err := c.check(data); err != nil {
+		return nil, err
+	}
+	if err := c.verifyFS(fsys, name, data); err != nil {
+		return nil, err
+	}
+	return c.loadBytes(ctx, data)
 }
 
 // SystemLib returns the module of the functions that are linked into the program and registered themselves under a

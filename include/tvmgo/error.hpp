@@ -13,7 +13,8 @@
 namespace tvmgo {
 
 /* An error; what() is "Kind: message". The kinds are those of Python (ValueError, TypeError, RuntimeError, IndexError,
- * MemoryError, …) and NotFoundError, NotSupportedError, CorruptModuleError, DeviceUnavailableError, InternalError. */
+ * MemoryError, …) and NotFoundError, NotSupportedError, CorruptModuleError, UntrustedError, DeviceUnavailableError,
+ * InternalError. */
 class Error : public std::runtime_error {
  public:
   Error(const std::string& kind, const std::string& message) : Error(kind, message, "") {}

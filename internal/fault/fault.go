@@ -16,6 +16,7 @@ var (
 	DeviceUnavailable error = &kind{"device unavailable", "DeviceUnavailableError"}
 	InvalidArgument   error = &kind{"invalid argument", "ValueError"}
 	CorruptModule     error = &kind{"corrupt module", "CorruptModuleError"}
+	Untrusted         error = &kind{"untrusted", "UntrustedError"}
 	OutOfMemory       error = &kind{"out of memory", "MemoryError"}
 	Closed            error = &kind{"closed", "ClosedError"}
 	Failed            error = &kind{"operation failed", "RuntimeError"}
@@ -26,8 +27,8 @@ type kind struct{ text, code string }
 func (k *kind) Error() string { return k.text }
 
 // kinds are all kinds, in order of precedence: an error that wraps several has the first of them.
-var kinds = []error{NotFound, CorruptModule, NotSupported, DeviceUnavailable, OutOfMemory, Closed, InvalidArgument,
-	Failed}
+var kinds = []error{Untrusted, NotFound, CorruptModule, NotSupported, DeviceUnavailable, OutOfMemory, Closed,
+	InvalidArgument, Failed}
 
 // aliases maps the other codes of C to kinds.
 var aliases = map[string]error{

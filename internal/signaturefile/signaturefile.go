@@ -14,6 +14,15 @@ import (
 // Suffix is added to the name of a file to name the file with its signature, as the tool minisign does.
 const Suffix = ".minisig"
 
+// Verifier is runtime.Verifier, which documents it.
+type Verifier interface {
+	Verify(name string, content, signature []byte) error
+}
+
+// ReadKeys reads the public keys of a file or a folder. Package trust sets it, so that programs without that package do
+// not contain its code.
+var ReadKeys func(path string) (Verifier, error)
+
 // limit is more than the longest signature with the longest comments that the tool minisign writes.
 const limit = 32 << 10
 

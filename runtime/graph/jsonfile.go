@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"strings"
 
 	"tvmgo/blob"
+	"tvmgo/internal/datamodule"
 	"tvmgo/internal/fault"
 	"tvmgo/internal/globals"
 	"tvmgo/internal/value"
@@ -42,9 +42,9 @@ var besides = []struct {
 // parameters.
 func loadJSON(path string) (*runtime.Module, error) {
 	op := "load graph " + path
-	text, err := os.ReadFile(path)
+	text, err := datamodule.ReadFile(path)
 	if err != nil {
-		return nil, fault.Wrap(op, runtime.ErrNotFound, err)
+		return nil, fault.Wrap(op, fault.KindOf(fault.CodeOf(err)), err)
 	}
 	// The text is checked before other files are opened: many files end with .json.
 	m, err := newModel(op, string(text))

@@ -10,6 +10,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/blob/vmcode"
 	"tvmgo/internal/atomicfile"
+	"tvmgo/internal/datamodule"
 	"tvmgo/internal/fault"
 	"tvmgo/internal/globals"
 	"tvmgo/internal/memory"
@@ -82,7 +83,11 @@ func load(p runtime.Payload) (runtime.ModuleImpl, error) {
 func loadFile(kind, path string) (*runtime.Module, error) {
 	data, err := mapFile(path)
 	if err != nil {
-		return nil, fault.Wrap("load "+path, runtime.ErrNotFound, err)
+		kind := runtime.ErrNotFound
+		if errors.Is(err, runtime.ErrUntrusted) {
+			kind = runtime.ErrUntrusted
+		}
+		return nil, fault.Wrap("load "+path, kind, err)
 	}
 	code, err := vmcode.Parse(data, vmcode.Automatic)
 	impl, err := newExecutable(code, err, nil, blob.Modern)
@@ -107,7 +112,7 @@ func mapFile(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file: copy it to one")
 	}
-	f, err := os.Open(path)
+	f, err := datamodule.Open(path)
 	if err != nil {
 		return nil, err
 	}

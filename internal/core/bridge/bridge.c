@@ -122,17 +122,21 @@ void tvmgo_bound_free(uintptr_t bound) {
 
 /* ---- modules ---- */
 
-tvmgo_ret tvmgo_bridge_load(const char* path, const void* bytes, size_t n, unsigned flags) {
+tvmgo_ret tvmgo_bridge_load(const char* path, const void* bytes, size_t n, unsigned flags, uintptr_t verifier) {
   tvmgo_module* m = NULL;
-  int rc = tvmgo_module_load(path, bytes, n, flags, &m);
+  uintptr_t before = tvmgo_trust_enter(verifier);
+  int rc = bytes != NULL ? tvmgo_module_load(path, bytes, n, flags, &m) : tvmgo_load_from_file(path, NULL, flags, &m);
+  tvmgo_trust_leave(before);
   tvmgo_ret r = {(uintptr_t)m, taken(rc)};
   return r;
 }
 
-tvmgo_ret tvmgo_bridge_load_file(const char* path, const char* format, unsigned flags) {
-  tvmgo_module* m = NULL;
-  int rc = tvmgo_load_from_file(path, format, flags, &m);
-  tvmgo_ret r = {(uintptr_t)m, taken(rc)};
+tvmgo_ret tvmgo_bridge_trust_open(const char* path, int fd, uintptr_t verifier) {
+  int copy = -1;
+  uintptr_t before = tvmgo_trust_enter(verifier);
+  int rc = tvmgo_trust_is_needed() ? tvmgo_trust_open_file(path, fd, &copy) : 0;
+  tvmgo_trust_leave(before);
+  tvmgo_ret r = {(uintptr_t)(copy + 1), taken(rc)};
   return r;
 }
 

@@ -44,8 +44,11 @@ tvmgo_ret tvmgo_bound_new(uintptr_t function, const TVMFFIAny* args, int32_t n, 
 int tvmgo_bound_call(uintptr_t bound);
 void tvmgo_bound_free(uintptr_t bound);
 
-tvmgo_ret tvmgo_bridge_load(const char* path, const void* bytes, size_t n, unsigned flags);
-tvmgo_ret tvmgo_bridge_load_file(const char* path, const char* format, unsigned flags);
+/* Loads bytes, or the file if they are NULL. verifier: a handle of Go that checks the files of this load and of those
+ * within it, 0 = that of the thread. */
+tvmgo_ret tvmgo_bridge_load(const char* path, const void* bytes, size_t n, unsigned flags, uintptr_t verifier);
+/* value: an open copy of the open file fd whose signature was checked, + 1; 0 if the load checks none. */
+tvmgo_ret tvmgo_bridge_trust_open(const char* path, int fd, uintptr_t verifier);
 tvmgo_ret tvmgo_bridge_get_function(uintptr_t m, const char* name, size_t len, int query_imports);
 tvmgo_ret tvmgo_bridge_import(uintptr_t m, uintptr_t dep);
 tvmgo_ret tvmgo_bridge_clear_imports(uintptr_t m);

@@ -50,6 +50,8 @@ enum {
 int tvmgo_global_set(const char* name, size_t len, TVMFFIObject* f, int flags);
 /* Makes tvmgo_builtin_metadata describe the function of this name, if it has no metadata. */
 void tvmgo_global_describe(const char* name, size_t len);
+/* Whether the function of this name is one of ours. */
+int tvmgo_global_is_builtin(const char* name, size_t len);
 TVMFFIObject* tvmgo_global_get(const char* name, size_t len);
 int tvmgo_global_remove(const char* name, size_t len); /* 1 when there was one */
 /* The JSON metadata of a function, "" if it has none: 1 with *out owned, 0 if there is no such function. */

@@ -130,6 +130,15 @@ void tvmgo_global_describe(const char* name, size_t len) {
   tvmgo_spin_unlock(&tvmgo_global_lock);
 }
 
+int tvmgo_global_is_builtin(const char* name, size_t len) {
+  uint64_t hash = hash_name(name, len);
+  tvmgo_spin_lock(&tvmgo_global_lock);
+  entry* e = num_buckets > 0 ? *find(name, len, hash) : NULL;
+  int is = e != NULL && e->is_builtin;
+  tvmgo_spin_unlock(&tvmgo_global_lock);
+  return is;
+}
+
 int tvmgo_global_metadata(const char* name, size_t len, TVMFFIAny* out) {
   uint64_t hash = hash_name(name, len);
   int known = 0, is_builtin = 0;

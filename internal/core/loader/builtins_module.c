@@ -1,6 +1,6 @@
 /* ffi.Module* and runtime.Module*: modules through the table of global functions, both generations. */
 #include "call/builtin.h"
-#include "loader/loader.h"
+#include "loader/kinds.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -52,6 +52,14 @@ int tvmgo_load_from_file(const char* path, const char* format, unsigned flags, t
     strcat(name, fmt);
     TVMFFIObject* loader = tvmgo_global_get(name, strlen(name));
     if (loader == NULL) continue;
+    if (tvmgo_trust_is_needed() && !tvmgo_global_is_builtin(name, strlen(name)) &&
+        !tvmgo_kind_is_builtin(name, strlen(name))) {
+      tvmgo_object_release(loader);
+      return tvmgo_raise(TVMGO_UNTRUSTED_ERROR,
+                         "load %s: the program's own loader %s opens it, so that its signature cannot be checked: put "
+                         "its module into a shared library (.so), and sign that",
+                         path, name);
+    }
     TVMFFIAny args[2] = {{0}}, result = tvmgo_any_none();
     args[0].type_index = args[1].type_index = kTVMFFIRawStr;
     args[0].v_c_str = path;

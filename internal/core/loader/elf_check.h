@@ -67,6 +67,7 @@ typedef struct tvmgo_elf {
   int fd;                     /* -1: the bytes */
   const unsigned char* bytes;
   uint64_t size;
+  int is_checked;             /* fd is a copy of our own, whose signature was checked: trust.h */
 
   const Elf64_Phdr* phdr;
   size_t phnum;

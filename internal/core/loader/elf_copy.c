@@ -1,6 +1,7 @@
 /* The private copy: bytes into a memory file, our addresses into its symbol table. */
 #include "loader/loader.h"
 #include "loader/elf_bind.h"
+#include "loader/copy_file.h"
 #include "loader/elf_copy.h"
 
 #include <errno.h>
@@ -8,13 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <unistd.h>
-
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x10u
-#endif
 
 static int failed(const tvmgo_elf* elf, const char* what) {
   if (errno == ENOMEM) return tvmgo_raise_oom();
@@ -22,42 +17,10 @@ static int failed(const tvmgo_elf* elf, const char* what) {
                             strerror(errno));
 }
 
-static int write_at(int fd, const void* data, uint64_t size, uint64_t offset) {
-  for (uint64_t done = 0; done < size;) {
-    ssize_t n = pwrite(fd, (const char*)data + done, size - done, (off_t)(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return -1;
-    done += (uint64_t)n;
-  }
-  return 0;
-}
-
-/* For file systems that sendfile cannot read from. */
-static int copy_by_hand(const tvmgo_elf* elf, int fd, uint64_t from) {
-  enum { CHUNK = 1 << 16 };
-  char* buffer = malloc(CHUNK);
-  if (buffer == NULL) return tvmgo_raise_oom();
-  int rc = 0;
-  while (rc == 0 && from < elf->size) {
-    uint64_t n = elf->size - from < CHUNK ? elf->size - from : CHUNK;
-    rc = tvmgo_elf_peek(elf, from, buffer, n);
-    if (rc == 0 && write_at(fd, buffer, n, from) != 0) rc = failed(elf, "write");
-    from += n;
-  }
-  free(buffer);
-  return rc;
-}
-
 static int copy_bytes(const tvmgo_elf* elf, int fd) {
-  if (elf->fd < 0) return write_at(fd, elf->bytes, elf->size, 0) == 0 ? 0 : failed(elf, "write");
-  off_t from = 0;
-  while ((uint64_t)from < elf->size) {
-    ssize_t n = sendfile(fd, elf->fd, &from, elf->size - (uint64_t)from);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == ENOSPC || errno == ENOMEM || errno == EIO)) return failed(elf, "write");
-    if (n <= 0) return copy_by_hand(elf, fd, (uint64_t)from);
-  }
-  return 0;
+  if (elf->fd < 0) return tvmgo_write_at(fd, elf->bytes, elf->size, 0) == 0 ? 0 : failed(elf, "write");
+  int rc = tvmgo_copy_file(elf->fd, fd, elf->size);
+  return rc == 0 ? 0 : rc < 0 ? failed(elf, "copy") : tvmgo_elf_corrupt(elf, "it became shorter while it was read");
 }
 
 /* A range of the symbol table that was changed. */
@@ -108,7 +71,7 @@ static int edit_symbols(tvmgo_elf* elf, int fd) {
   if (c.low > c.high) return 0;
   const Elf64_Sym* symbols = elf->symtab.data;
   uint64_t at = (uint64_t)c.low * sizeof *symbols, size = ((uint64_t)c.high - c.low + 1) * sizeof *symbols;
-  return write_at(fd, symbols + c.low, size, elf->symtab.offset + at) == 0 ? 0 : failed(elf, "write");
+  return tvmgo_write_at(fd, symbols + c.low, size, elf->symtab.offset + at) == 0 ? 0 : failed(elf, "write");
 }
 
 /* A dependency on a TVM runtime is removed if this library defines everything that the file needs from it. */
@@ -119,19 +82,9 @@ static int drop_runtime(tvmgo_elf* elf, int fd) {
     if (d->d_tag == DT_NEEDED &&
         tvmgo_elf_is_runtime_library(tvmgo_elf_string(elf, d->d_un.d_val)))
       d->d_tag = DT_DEBUG; /* means nothing in a library */
-  return write_at(fd, elf->dynamic.data, elf->dynamic.size, elf->dynamic.offset) == 0
+  return tvmgo_write_at(fd, elf->dynamic.data, elf->dynamic.size, elf->dynamic.offset) == 0
              ? 0
              : failed(elf, "write");
-}
-
-/* The name is what /proc/self/maps shows. */
-static int open_memory(const tvmgo_elf* elf) {
-  char name[64];
-  const char* slash = strrchr(elf->name, '/');
-  snprintf(name, sizeof name, "tvmgo:%s", slash == NULL ? elf->name : slash + 1);
-  int fd = memfd_create(name, MFD_CLOEXEC | MFD_EXEC);
-  /* Kernels before 6.3 do not know the second flag, and do not need it. */
-  return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC) : fd;
 }
 
 static int open_temporary(tvmgo_elf_copy* c) {
@@ -145,15 +98,20 @@ static int open_temporary(tvmgo_elf_copy* c) {
 
 int tvmgo_elf_copy_make(tvmgo_elf* elf, int in_memory, tvmgo_elf_copy* out) {
   out->is_file = !in_memory;
-  out->fd = in_memory ? open_memory(elf) : open_temporary(out);
+  int is_given = in_memory && elf->is_checked; /* it is such a copy already: a second one would cost as much again */
+  out->fd = is_given    ? fcntl(elf->fd, F_DUPFD_CLOEXEC, 0)
+            : in_memory ? tvmgo_memory_file(elf->name)
+                        : open_temporary(out);
   if (out->fd < 0) {
     out->is_file = 0;
     return failed(elf, in_memory ? "memfd_create" : out->path);
   }
   if (in_memory) snprintf(out->path, sizeof out->path, "/proc/self/fd/%d", out->fd);
-  if (copy_bytes(elf, out->fd) == 0 && edit_symbols(elf, out->fd) == 0 &&
-      drop_runtime(elf, out->fd) == 0)
+  if ((is_given || copy_bytes(elf, out->fd) == 0) && edit_symbols(elf, out->fd) == 0 &&
+      drop_runtime(elf, out->fd) == 0) {
+    if (elf->is_checked) tvmgo_seal_bytes(out->fd);
     return 0;
+  }
   tvmgo_elf_copy_opened(out);
   tvmgo_elf_copy_close(out);
   return -1;

@@ -25,3 +25,7 @@ void tvmgo_elf_copy_close(tvmgo_elf_copy* copy);
 /* elf_origin.c: a copy is not in the directory of its original. Opens the dependencies that only $ORIGIN finds, into
  * handles[0..*n); the caller closes them, also after an error. */
 int tvmgo_elf_open_origin(const tvmgo_elf* elf, const char* path, void*** handles, size_t* n);
+
+/* elf_origin.c: refuses a file whose signature was checked, if ld.so would open dependencies beside it or below the
+ * current folder, which nobody has checked. in_memory as for tvmgo_elf_copy_make. */
+int tvmgo_elf_check_beside(const tvmgo_elf* elf, const char* path, int in_memory);

@@ -68,24 +68,69 @@ static int open_one(const tvmgo_elf* elf, const char* file, const char* needed, 
                      elf->name, needed, needed);
 }
 
-int tvmgo_elf_open_origin(const tvmgo_elf* elf, const char* path, void*** handles, size_t* n) {
-  char origin[4096], file[4096];
-  const char *slash = strrchr(path, '/'), *run_path = NULL;
-  int len = slash == NULL ? snprintf(origin, sizeof origin, ".")
-                          : snprintf(origin, sizeof origin, "%.*s", (int)(slash - path), path);
-  if (len < 0 || (size_t)len >= sizeof origin) return 0;
-  if (slash == path) strcpy(origin, "/");
-  for (const Elf64_Dyn* d = elf->dynamic.data; d->d_tag != DT_NULL; d++) {
-    /* DT_RPATH counts only where there is no DT_RUNPATH. */
+/* The folder of the file; 0 if it is too long. */
+static int folder_of(const char* path, char* to, size_t cap) {
+  const char* slash = strrchr(path, '/');
+  int len = slash == NULL ? snprintf(to, cap, ".") : snprintf(to, cap, "%.*s", (int)(slash - path), path);
+  if (slash == path) strcpy(to, "/");
+  return len >= 0 && (size_t)len < cap;
+}
+
+/* DT_RPATH counts only where there is no DT_RUNPATH. NULL: neither. */
+static const char* run_path_of(const tvmgo_elf* elf) {
+  const char* run_path = NULL;
+  for (const Elf64_Dyn* d = elf->dynamic.data; d->d_tag != DT_NULL; d++)
     if (d->d_tag == DT_RUNPATH || (d->d_tag == DT_RPATH && run_path == NULL))
       run_path = tvmgo_elf_string(elf, d->d_un.d_val);
-  }
+  return run_path;
+}
+
+int tvmgo_elf_open_origin(const tvmgo_elf* elf, const char* path, void*** handles, size_t* n) {
+  char origin[4096], file[4096];
+  const char* run_path = run_path_of(elf);
+  if (!folder_of(path, origin, sizeof origin)) return 0;
   for (const Elf64_Dyn* d = elf->dynamic.data; run_path != NULL && d->d_tag != DT_NULL; d++) {
     if (d->d_tag != DT_NEEDED) continue;
     const char* needed = tvmgo_elf_string(elf, d->d_un.d_val);
     if (strchr(needed, '/') == NULL && find(run_path, origin, needed, file, sizeof file) &&
         open_one(elf, file, needed, handles, n) != 0)
       return -1;
+  }
+  return 0;
+}
+
+static int raise_beside(const tvmgo_elf* elf, const char* needed, const char* where) {
+  return tvmgo_raise(TVMGO_UNTRUSTED_ERROR,
+                     "load %s: it needs the library %s, which the dynamic linker would take from %s, and whose "
+                     "signature would not be checked: link it statically, or install it in a folder of the system",
+                     elf->name, needed, where);
+}
+
+int tvmgo_elf_check_beside(const tvmgo_elf* elf, const char* path, int in_memory) {
+  char origin[4096], file[4096];
+  const char* run_path = run_path_of(elf);
+  if (!folder_of(path, origin, sizeof origin)) return raise_beside(elf, "of its run path", "a folder of a long name");
+  for (const Elf64_Dyn* d = elf->dynamic.data; d->d_tag != DT_NULL; d++) {
+    if (d->d_tag != DT_NEEDED) continue;
+    const char* needed = tvmgo_elf_string(elf, d->d_un.d_val);
+    if (strchr(needed, '/') != NULL && needed[0] != '/') return raise_beside(elf, needed, "the current folder");
+    if (strchr(needed, '/') != NULL || run_path == NULL) continue;
+    for (const char* p = run_path;; p++) {
+      int has_origin;
+      p += expand(p, origin, file, sizeof file, &has_origin);
+      size_t n = strlen(file), len = strlen(needed);
+      /* $ORIGIN of a copy in $TMPDIR is a folder where others may write. */
+      if (has_origin && !in_memory) return raise_beside(elf, needed, "the folder for temporary files");
+      if (!has_origin && file[0] != '/') return raise_beside(elf, needed, "the current folder");
+      int is_there = 0;
+      if (n + len + 2 <= sizeof file) {
+        file[n] = '/';
+        memcpy(file + n + 1, needed, len + 1);
+        is_there = access(file, F_OK) == 0;
+      }
+      if (is_there && has_origin) return raise_beside(elf, needed, "the folder of the file ($ORIGIN)");
+      if (is_there || *p == 0) break;
+    }
   }
   return 0;
 }

@@ -125,7 +125,8 @@ static outcome open_copy(tvmgo_mapping* m, tvmgo_elf* elf, const char* path, int
   tvmgo_loaded before;
   if (tvmgo_elf_copy_make(elf, in_memory, &m->copy) != 0) return in_memory ? UNMAPPED : FAILED;
   outcome rc = OPENED;
-  if (path != NULL && elf->uses_origin && m->origin == NULL)
+  if (elf->is_checked && tvmgo_elf_check_beside(elf, path, in_memory) != 0) rc = FAILED;
+  if (rc == OPENED && path != NULL && elf->uses_origin && m->origin == NULL)
     rc = tvmgo_elf_open_origin(elf, path, &m->origin, &m->num_origin);
   for (int i = 0; rc == OPENED; i++) {
     if (tvmgo_loaded_look(&before) != 0) {
@@ -219,6 +220,7 @@ static int open_checked(tvmgo_elf* elf, const struct stat* file, const char* pat
   tvmgo_mapping* m = tvmgo_mapping_new(elf, file);
   if (m == NULL) return -1;
   m->is_direct = !private;
+  m->is_checked = elf->is_checked;
   m->is_kept = elf->registers_globals;
   m->is_shareable = m->is_kept || (!private && !elf->is_stateful);
   int entered = tvmgo_mapping_enter(&m, elf->name);
@@ -298,9 +300,14 @@ static int open_file(const char* name, int fd, const char* path, int private, tv
   if (!S_ISREG(file.st_mode))
     return tvmgo_raise(TVMGO_CORRUPT_ERROR,
                        "load %s: not a regular file: copy it to one, or load its bytes", name);
-  if (tvmgo_elf_check(&elf, name, fd, NULL, (uint64_t)file.st_size) != 0) return -1;
-  int rc = open_checked(&elf, &file, path, private, out);
-  tvmgo_elf_release(&elf);
+  int trusted = -1, rc = -1;
+  if (tvmgo_trust_is_needed() && (trusted = tvmgo_trust_open(name, path, fd, &file)) < 0) return -1;
+  if (tvmgo_elf_check(&elf, name, trusted < 0 ? fd : trusted, NULL, (uint64_t)file.st_size) == 0) {
+    elf.is_checked = trusted >= 0;
+    rc = open_checked(&elf, &file, path, private || elf.is_checked, out);
+    tvmgo_elf_release(&elf);
+  }
+  if (trusted >= 0) close(trusted);
   return rc;
 }
 

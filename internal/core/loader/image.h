@@ -35,7 +35,8 @@ typedef struct tvmgo_image {
  *
  * A private copy is opened if the file itself cannot be used: it was linked so that only ld.so can bind it, its
  * constructors call us, the process has another TVM runtime or another owner of the file, or we have it open already
- * and it keeps the context of a module. */
+ * and it keeps the context of a module. If the load checks signatures (trust.h), it is always a copy, of the bytes that
+ * were checked; then UntrustedError is raised for a file that must not be loaded. */
 int tvmgo_image_open(const char* name, const void* bytes, size_t nbytes, unsigned flags,
                      tvmgo_image** out);
 

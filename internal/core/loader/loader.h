@@ -20,6 +20,7 @@
 
 #include "loader/image.h"
 #include "loader/module.h"
+#include "loader/trust.h"
 
 /* at_fork.c takes them. */
 extern pthread_mutex_t tvmgo_kept_lock;            /* builtins_module.c */

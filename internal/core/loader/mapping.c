@@ -43,13 +43,17 @@ static int same_content(const struct stat* a, const struct stat* b) {
 }
 
 /* Under the lock: a mapping that can be shared, or else one that another load is opening and that must not be opened
- * twice, to wait for. */
-static tvmgo_mapping* find_same(tvmgo_mapping* mine, tvmgo_mapping** pending) {
+ * twice, to wait for. *unchecked: mine was checked, and there is one that was not and that must not be opened twice. */
+static tvmgo_mapping* find_same(tvmgo_mapping* mine, tvmgo_mapping** pending, int* unchecked) {
   *pending = NULL;
   for (tvmgo_mapping* o = all; o != NULL; o = o->next) {
     if (!same_file(&o->file, &mine->file)) continue;
     if (o->is_direct) mine->is_direct = 0;
     if (!mine->is_shareable || !o->is_shareable || !same_content(&o->file, &mine->file)) continue;
+    if (mine->is_checked && !o->is_checked) {
+      *unchecked |= mine->is_kept;
+      continue;
+    }
     if (o->is_open) return o;
     if (mine->is_kept) *pending = o;
   }
@@ -72,14 +76,16 @@ static int wait_for(const tvmgo_mapping* pending, const char* name) {
 
 int tvmgo_mapping_enter(tvmgo_mapping** m, const char* name) {
   tvmgo_mapping *mine = *m, *pending, *shared;
-  int rc = 0;
+  int rc = 0, unchecked = 0;
   mine->opener = pthread_self();
   TVMFFIObject* earlier = tvmgo_error_take();
   pthread_mutex_lock(&tvmgo_mapping_lock);
-  while ((shared = find_same(mine, &pending)) == NULL && pending != NULL && rc == 0)
+  while ((shared = find_same(mine, &pending, &unchecked)) == NULL && pending != NULL && rc == 0)
     rc = wait_for(pending, name);
   if (shared != NULL) {
     shared->refs++;
+  } else if (unchecked) {
+    rc = -1;
   } else if (rc == 0) {
     mine->next = all;
     if (all != NULL) all->prev = mine;
@@ -87,6 +93,11 @@ int tvmgo_mapping_enter(tvmgo_mapping** m, const char* name) {
   }
   pthread_mutex_unlock(&tvmgo_mapping_lock);
   tvmgo_error_put_back(earlier);
+  if (shared == NULL && unchecked)
+    tvmgo_raise(TVMGO_UNTRUSTED_ERROR,
+                "load %s: the process has loaded it before without a check of its signature, and it must be loaded "
+                "once only, because it registers functions or types: check its signature the first time",
+                name);
   if (shared == NULL && rc == 0) return 0;
   free(mine);
   *m = shared;

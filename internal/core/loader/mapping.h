@@ -23,6 +23,7 @@ typedef struct tvmgo_mapping {
                                * computed from their content */
   int is_open;                /* open and bound: may be shared */
   int is_direct;              /* the file itself, not a copy */
+  int is_checked;             /* its signature was checked */
   int is_shareable;           /* keeps no state of a module */
   int is_kept;                /* never closed, and shared by every load: registered functions point into it, and
                                * its constructors must not run twice */

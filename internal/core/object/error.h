@@ -14,6 +14,7 @@
 #define TVMGO_NOT_FOUND_ERROR "NotFoundError"           /* file, function, device, kind */
 #define TVMGO_CORRUPT_ERROR "CorruptModuleError"        /* a damaged file, or one of another format */
 #define TVMGO_NOT_SUPPORTED_ERROR "NotSupportedError"   /* valid, but not supported here */
+#define TVMGO_UNTRUSTED_ERROR "UntrustedError"         /* its signature does not allow to load it */
 #define TVMGO_UNAVAILABLE_ERROR "DeviceUnavailableError" /* no driver, no such device */
 
 /* Raises an error with a printf-like message; always returns -1. */

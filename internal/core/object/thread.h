@@ -44,6 +44,7 @@ typedef struct tvmgo_thread {
   TVMFFIObject** targets;                   /* current targets, owned, the innermost last */
   int32_t num_targets, cap_targets;
   int parallel_depth;                       /* >0 while this thread runs a task of a launch */
+  uintptr_t verifier;                       /* of the files that its loads open, see loader/trust.h; 0 = none */
   int in_go;                                /* functions written in Go that calls on this thread are within */
   uint32_t slot;                            /* see tvmgo_thread_slot */
 } tvmgo_thread;

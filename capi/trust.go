@@ -1,0 +1,3 @@
+package main
+
+import _ "tvmgo/trust" // TVMGO_TRUSTED_KEYS

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type benchFlags struct {
 	longest              time.Duration // of a row of suite kernels
 	format               string
 	baseline, show       string // files of reports
+	trusted              string // file or folder of keys
 	kernel               benchKernel
 }
 
@@ -75,7 +77,11 @@ something is slower than in the --baseline, beyond noise.`,
 			if f.show != "" {
 				return f.showReport(cmd.Flags(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			ctx, err := withTrust(cmd.Context(), f.trusted)
+			if err != nil {
+				return err
+			}
+			return f.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -102,6 +108,7 @@ something is slower than in the --baseline, beyond noise.`,
 		"smallest share by which something must be slower than in the baseline")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each row on standard error when it has been measured")
 	f.kernel.define(flags)
+	trustedKeysFlag(flags, &f.trusted)
 	completeFlagBy(cmd, "like", completeLike)
 	completeFlag(cmd, "figure", func([]string) []string { return []string{"time", "bandwidth", "flops", "integer"} })
 	completeFlag(cmd, "target", targetFlag)
@@ -123,6 +130,12 @@ func (f *benchFlags) check() (*benchTask, error) {
 		Config: bench.Config{Rounds: f.rounds, Confidence: f.confidence, Relevant: f.relevant}}
 	if len(f.kernel.Files) > 0 {
 		t.Kernel = &f.kernel
+	}
+	for _, file := range f.kernel.Files {
+		if f.trusted != "" && filepath.Ext(file) != ".so" {
+			return nil, wrongf("--%s: %s is not loaded but compiled here: name a library (.so), or check it by sign --verify",
+				trustedKeysName, file)
+		}
 	}
 	switch {
 	case f.kernel.Function != "" && t.Kernel == nil:

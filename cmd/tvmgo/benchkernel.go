@@ -68,7 +68,7 @@ func (k *benchKernel) set(args []string) {
 func (k *benchKernel) only(flags *pflag.FlagSet) (name string) {
 	flags.Visit(func(f *pflag.Flag) {
 		if name == "" && slices.Contains([]string{"in", "like", "size", "expect", "func", "grid", "block", "target", "figure",
-			"ops", "rtol", "atol"}, f.Name) {
+			"ops", "rtol", "atol", trustedKeysName}, f.Name) {
 			name = f.Name
 		}
 	})

@@ -90,6 +90,7 @@ func childCommand(ctx context.Context, args ...string) (*unfinished.Cmd, error) 
 		return nil, fmt.Errorf("start a child process: %w", err)
 	}
 	cmd := unfinished.Command(ctx, self, args...)
+	cmd.Env = childEnvironment(ctx)
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	cmd.WaitDelay = time.Second
 	return cmd, nil

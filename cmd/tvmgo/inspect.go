@@ -12,7 +12,7 @@ import (
 )
 
 func newInspectCommand() *cobra.Command {
-	asJSON, load, code, limit := false, false, false, 10*time.Second
+	asJSON, load, code, limit, trusted := false, false, false, 10*time.Second, ""
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "Show the contents of a module file, an ONNX model, or a file of parameters",
@@ -46,6 +46,14 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 			if limit <= 0 {
 				return wrongf("--timeout %v: give a time above zero, for example 10s", limit)
 			}
+			if trusted != "" && !load {
+				return wrongf("--%s has a meaning with --load alone, because nothing else loads the file: leave it out",
+					trustedKeysName)
+			}
+			ctx, err := withTrust(cmd.Context(), trusted)
+			if err != nil {
+				return err
+			}
 			if file.Recognizes(args[0]) {
 				return inspectONNX(cmd.Context(), cmd.OutOrStdout(), args[0], asJSON, code)
 			}
@@ -57,7 +65,7 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 			if code {
 				options = append(options, inspect.WithCode())
 			}
-			err := foreign(cmd.Context(), func() (err error) {
+			err = foreign(cmd.Context(), func() (err error) {
 				report, err = inspect.File(args[0], options...)
 				return err
 			})
@@ -65,7 +73,7 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 				return fmt.Errorf("inspect %w", err)
 			}
 			if load {
-				err = describe(cmd.Context(), report, limit)
+				err = describe(ctx, report, limit)
 			}
 			if err != nil {
 				return err
@@ -88,6 +96,7 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 	cmd.Flags().BoolVar(&load, "load", false,
 		"run code of the file to show signatures, metadata and documentation of its functions")
 	cmd.Flags().BoolVar(&code, "instructions", false, "list the instructions of whole models")
+	trustedKeysFlag(cmd.Flags(), &trusted)
 	cmd.Flags().DurationVar(&limit, "timeout", limit, "with --load, the time limit of all code of the file together")
 	return cmd
 }

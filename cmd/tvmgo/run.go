@@ -29,11 +29,13 @@ type runFlags struct {
 
 func newRunCommand() *cobra.Command {
 	var flags runFlags
+	var trusted string
 	cmd := &cobra.Command{
 		Use:   "run FILE [FUNCTION] [--in ARG]... [--out FILE]...",
 		Short: "Run a model, or call a function of a module, with arrays from .npy files",
 		Long: `Load a file and call one of its functions. This executes code of the file: use
-files that you trust. The code runs in a child process, so that a crash is
+files that you trust, or those alone that others have signed whom you trust
+(--trusted-keys). The code runs in a child process, so that a crash is
 reported in one line.
 
 Models (Relax executables and graph executors). FUNCTION is main, or the only
@@ -68,14 +70,19 @@ filled with zeros before the call, and is written as .npy.`,
 			if err := checkModuleFile(args[0]); err != nil {
 				return fmt.Errorf("run %s: %w", args[0], err)
 			}
+			ctx, err := withTrust(cmd.Context(), trusted)
+			if err != nil {
+				return err
+			}
 			what := args[0]
 			if len(args) > 1 {
 				what = args[1] + " of " + args[0]
 			}
-			return supervise(cmd.Context(), what, flags.again(args), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return supervise(ctx, what, flags.again(args), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags.define(cmd)
+	trustedKeysFlag(cmd.Flags(), &trusted)
 	return cmd
 }
 

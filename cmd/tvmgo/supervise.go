@@ -22,7 +22,7 @@ func supervise(ctx context.Context, what string, args []string, stdout, stderr i
 	errs := &crashFilter{to: stderr}
 	cmd.Stdout, cmd.Stderr = stdout, errs
 	if os.Getenv("GOTRACEBACK") == "" {
-		cmd.Env = append(os.Environ(), "GOTRACEBACK=none")
+		cmd.Env = append(cmd.Env, "GOTRACEBACK=none")
 	} else { // the user wants Go's report
 		cmd.Stderr = stderr
 	}

@@ -17,10 +17,11 @@ import (
 
 // verifyFlags holds the flags of verify.
 type verifyFlags struct {
-	device string
-	tol    pack.Tolerance
-	limit  time.Duration
-	asJSON bool
+	device  string
+	trusted string
+	tol     pack.Tolerance
+	limit   time.Duration
+	asJSON  bool
 }
 
 func newVerifyCommand() *cobra.Command {
@@ -29,7 +30,8 @@ func newVerifyCommand() *cobra.Command {
 		Use:   "verify FILE",
 		Short: "Run the test vectors in a packed library",
 		Long: `Run the test vectors in a library that tvmgo pack made, and report differences.
-This executes code of the file: use files that you trust. Arrays that are only
+This executes code of the file: use files that you trust, or --trusted-keys.
+Signatures of files are checked by sign --verify. Arrays that are only
 written are filled with a pattern before the call, so that elements that were
 not written are found. Floating-point numbers may differ by
 atol + rtol * |expected|; all others must be equal.
@@ -46,7 +48,11 @@ no test vectors, the device does not exist, or the file cannot be loaded. With
 			if err := f.check(); err != nil {
 				return wrong(err)
 			}
-			report, err := f.verify(cmd.Context(), args[0])
+			ctx, err := withTrust(cmd.Context(), f.trusted)
+			if err != nil {
+				return err
+			}
+			report, err := f.verify(ctx, args[0])
 			if err != nil {
 				return fmt.Errorf("verify %s: %w", args[0], err)
 			}
@@ -70,6 +76,7 @@ no test vectors, the device does not exist, or the file cannot be loaded. With
 	flags.Float64Var(&f.tol.Rel, "rtol", f.tol.Rel, "relative tolerance")
 	flags.Float64Var(&f.tol.Abs, "atol", f.tol.Abs, "absolute tolerance")
 	flags.DurationVar(&f.limit, "timeout", f.limit, "time limit of a test vector, including loading the file")
+	trustedKeysFlag(flags, &f.trusted)
 	completeFlag(cmd, "device", devicesHere)
 	return cmd
 }

@@ -12,10 +12,14 @@ static void (*during)(const char* path);
 static int refuses, calls;
 static uintptr_t seen_verifier;
 static char seen_path[512];
+static unsigned long seen_inode;
 
 int tvmgoTrustCheck(const char* name, const char* path, int fd, size_t size, const char* keys, uintptr_t verifier);
 int tvmgoTrustCheck(const char* name, const char* path, int fd, size_t size, const char* keys, uintptr_t verifier) {
   size_t n = 0;
+  struct stat file;
+  CHECK_EQ_INT(fstat(fd, &file), 0);
+  seen_inode = file.st_ino;
   unsigned char *original = build_read(path, &n), *copy = malloc(n);
   calls++;
   seen_verifier = verifier;
@@ -50,7 +54,19 @@ static const char* const plain = CALLS_VERSION "int f(void) { return 7; }\n";
 
 static void empty(const char* path) { CHECK_EQ_INT(truncate(path, 0), 0); }
 
-/* What is loaded is the copy: the file is empty when its code runs for the first time. */
+/* The file in which an address lies; 0: none. */
+static unsigned long inode_of(const void* p) {
+  FILE* maps = fopen("/proc/self/maps", "re");
+  char line[512];
+  unsigned long found = 0, inode;
+  uintptr_t begin, end, at = (uintptr_t)p;
+  while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
+    if (sscanf(line, "%zx-%zx %*s %*s %*s %lu", &begin, &end, &inode) == 3 && at >= begin && at < end) found = inode;
+  if (maps != NULL) fclose(maps);
+  return found;
+}
+
+/* What is loaded is the copy that was checked: the file is empty when its code runs for the first time. */
 static void check_copy(const char* name, const char* options) {
   const char* path = build_so(name, options, plain);
   int open_before = num_open();
@@ -59,6 +75,7 @@ static void check_copy(const char* name, const char* options) {
   tvmgo_trust_leave(before);
   REQUIRE(image != NULL);
   empty(path);
+  CHECK(seen_inode != 0 && inode_of(tvmgo_image_symbol(image, "f", 1, NULL)) == seen_inode);
   CHECK_EQ_INT(build_call(image, "f"), 7);
   CHECK_EQ_INT(build_call(image, "version"), OUR_VERSION);
   CHECK_EQ_INT(image->is_private, 1);

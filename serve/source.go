@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tvmgo/internal/signaturefile"
 )
 
 // Source is where models come from: a library, or a folder with libraries, each of which is a model.
@@ -79,7 +81,7 @@ type definition struct {
 
 // watched returns the files that the model is made of.
 func (d *definition) watched() []string {
-	list := []string{d.path, settingsFile(d.path)}
+	list := []string{d.path, d.path + signaturefile.Suffix, settingsFile(d.path)}
 	if d.options.Params != "" {
 		list = append(list, d.options.Params)
 	}

@@ -29,6 +29,7 @@ type serveFlags struct {
 	delay     time.Duration
 	timeout   time.Duration
 	tokenFile string
+	trusted   string // file or folder of keys
 	noWatch   bool
 	threads   int
 	logFormat string
@@ -46,7 +47,8 @@ MODEL is [NAME=]FILE[:FUNCTION], or a folder with a model for each library in
 it. A model is any library: a compiled ONNX model, a Relax executable, a graph
 executor, or a packed function with a signature. NAME is that of the file, and
 FUNCTION is main or the only function, if you leave them out. This executes code
-of the files: name only files and folders that you trust.
+of the files: name only files and folders that you trust, or load those alone
+that others have signed whom you trust (--trusted-keys).
 
 Requests that come together run as one batch, up to --max-batch rows, if the
 first dimension of the model is open. A file NAME.json beside NAME.so has
@@ -98,6 +100,7 @@ func (f *serveFlags) define(cmd *cobra.Command) {
 	p.StringVar(&f.listen.TLS.Key, "tls-key", "", "file with its key")
 	p.StringVar(&f.listen.TLS.ClientCA, "tls-client-ca", "", "file with certificates that sign those of clients")
 	p.StringVar(&f.tokenFile, "tokens", "", "file with the accepted bearer tokens, one on a line")
+	p.StringVar(&f.trusted, "trusted-keys", "", trustedKeysUsage)
 	p.StringVar(&f.listen.Pprof, "pprof", "", "address for Go's profiler, on this machine only: localhost:6060")
 	p.BoolVar(&f.options.Profiling, "profile", false, "let clients record traces: POST /v2/models/NAME/profile?calls=N")
 	p.StringVar(&f.spans, "otlp", "", "URL of a collector for OpenTelemetry's spans: http://localhost:4318")
@@ -136,6 +139,13 @@ func (f *serveFlags) complete(args []string, stderr io.Writer) error {
 			return fmt.Errorf("--tokens: %w", err)
 		}
 		f.options.Tokens = tokens
+	}
+	if f.trusted != "" {
+		keys, err := readTrusted(f.trusted)
+		if err != nil {
+			return err
+		}
+		f.options.Load = append(f.options.Load, runtime.WithTrust(keys))
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/servetest"
+	"tvmgo/internal/testing/signing"
 )
 
 // served is a process of tvmgo serve.
@@ -119,6 +120,43 @@ func TestServe_Signals(t *testing.T) {
 	}
 }
 
+// Only signed files are served; one that is not leaves the old one in place, and the log names it. A signature that
+// comes later is noticed.
+func TestServe_TrustedKeys(t *testing.T) {
+	key := signing.NewKey(t)
+	dir := t.TempDir()
+	file, unsigned := filepath.Join(dir, "affine.so"), filepath.Join(dir, "unsigned.so")
+	servetest.Affine(t, file, 3, 1)
+	keys := signing.PublicFile(t, key)
+	status, _, stderr := built(t, ".", "serve", file, "--http", "localhost:0", "--grpc", "", "--trusted-keys", keys)
+	require.Equal(t, statusFailure, status)
+	require.Contains(t, stderr, "load model affine: load "+file+": it is not signed: there is no "+file+".minisig")
+
+	signing.Sign(t, key, file)
+	s := startServe(t, dir, "--trusted-keys", keys)
+	logged := func(text string) bool { return strings.Contains(string(must.Get(os.ReadFile(s.log))(t)), text) }
+	_, y, err := s.infer(1)
+	require.NoError(t, err)
+	require.Equal(t, 4.0, y)
+	servetest.Affine(t, unsigned, 3, 1)
+	require.Eventually(t, func() bool { return logged("load " + unsigned + ": it is not signed") }, time.Minute,
+		time.Millisecond)
+
+	other := filepath.Join(t.TempDir(), "affine.so")
+	servetest.Affine(t, other, 5, 2)
+	require.NoError(t, os.Rename(other, file))
+	require.Eventually(t, func() bool { return logged("load " + file + ": it is not the file that was signed") },
+		time.Minute, time.Millisecond)
+	_, y, err = s.infer(1)
+	require.NoError(t, err)
+	require.Equal(t, 4.0, y)
+	signing.Sign(t, key, file)
+	require.Eventually(t, func() bool {
+		_, y, err := s.infer(1)
+		return err == nil && y == 7
+	}, time.Minute, time.Millisecond)
+}
+
 func TestServe_WrongCommandLines(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "affine.so")
 	servetest.Affine(t, file, 3, 1)
@@ -135,6 +173,7 @@ func TestServe_WrongCommandLines(t *testing.T) {
 		{[]string{file, "--pprof", "0.0.0.0:0"}, statusFailure, "is reached from other machines"},
 		{[]string{file, "--tls-cert", "c.pem"}, statusFailure, "needs both the certificate and the key"},
 		{[]string{file, "--tokens", empty}, statusFailure, "has no token"},
+		{[]string{file, "--trusted-keys", empty}, statusFailure, "--trusted-keys: read keys " + empty + ": it has no key"},
 		{[]string{file, "--device", "gpu"}, statusUsage, "--device gpu"},
 		{[]string{file, "--log-format", "xml"}, statusUsage, "want text or json"},
 		{[]string{file, "--max-batch", "4", "--preferred-batch", "8"}, statusFailure, "want numbers from 1 to max_batch (4)"},

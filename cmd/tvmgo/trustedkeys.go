@@ -11,15 +11,27 @@ import (
 	"tvmgo/trust"
 )
 
-// Code of a file runs in child processes alone, and they check signatures by the variable of the environment.
+// Code of a file runs in child processes, which check signatures by the variable of the environment; that of models
+// runs in the server itself.
 
-// trustedKeysName is the name of the flag.
-const trustedKeysName = "trusted-keys"
+// The flag's name, and what it does.
+const (
+	trustedKeysName  = "trusted-keys"
+	trustedKeysUsage = "file or folder of public keys: load only what is signed with one of them (tvmgo sign)"
+)
 
 // trustedKeysFlag adds the flag --trusted-keys, whose value withTrust gets.
 func trustedKeysFlag(flags *pflag.FlagSet, path *string) {
-	flags.StringVar(path, trustedKeysName, "",
-		"file or folder of public keys: load only what is signed with one of them (tvmgo sign)")
+	flags.StringVar(path, trustedKeysName, "", trustedKeysUsage)
+}
+
+// readTrusted reads the keys that the flag names.
+func readTrusted(path string) (*trust.Keys, error) {
+	keys, err := trust.ReadKeys(path)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", trustedKeysName, err)
+	}
+	return keys, nil
 }
 
 type trustedKeys struct{}
@@ -30,8 +42,8 @@ func withTrust(ctx context.Context, path string) (context.Context, error) {
 	if path == "" {
 		return ctx, nil
 	}
-	if _, err := trust.ReadKeys(path); err != nil {
-		return nil, fmt.Errorf("--%s: %w", trustedKeysName, err)
+	if _, err := readTrusted(path); err != nil {
+		return nil, err
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"tvmgo/tir"
 )
 
-// Weights of matrix products are stored once, as the panels that kernels read, also for a product with one row.
+// Weights of matrix products are stored once, as the panels that kernels read, also for a product with one row, or with
+// as many as a call has.
 func TestFunction_PreparedConstants(t *testing.T) {
 	const k, n = 96, 150
 	r := rand.New(rand.NewPCG(1, 2))
@@ -28,10 +29,14 @@ func TestFunction_PreparedConstants(t *testing.T) {
 		w[i] = float32(r.IntN(7) - 3)
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(w[i]))
 	}
-	for _, rows := range []int32{1, 5, 40} {
+	for _, rows := range []int32{1, 5, 40, 0} {
+		size, calls := tir.Expr(tir.I32(rows)), []int64{int64(rows)}
+		if rows == 0 {
+			size, calls = tir.NewVar("rows", tir.Int64), []int64{0, 1, 2, 6, 7, 64, 101}
+		}
 		f := graph.NewFunction("main")
 		weights := must.Get(f.Const("w", tir.Float32, []int64{k, n}, data))(t)
-		x := f.Param("x", tir.Float32, tir.I32(rows), tir.I32(k))
+		x := f.Param("x", tir.Float32, size, tir.I32(k))
 		y := must.Get(f.Add("matmul", nil, x, weights))(t)[0]
 		z := must.Get(f.Add("matmul", nil, must.Get(f.Add("relu", nil, x))(t)[0], weights))(t)[0]
 		f.Return(must.Get(f.Add("add", nil, y, z))(t)[0])
@@ -49,21 +54,23 @@ func TestFunction_PreparedConstants(t *testing.T) {
 		require.NoError(t, export.Library(t.Context(), c.Module, path))
 		require.NoError(t, c.Close())
 
-		in := make([]float32, int(rows)*k)
-		for i := range in {
-			in[i] = float32(r.IntN(9) - 4)
-		}
-		want := make([]float32, int(rows)*n)
-		for i := range want {
-			for j := range k {
-				v := in[i/n*k+j]
-				want[i] += (v + max(v, 0)) * w[j*n+i%n]
-			}
-		}
 		model := must.Get(runtime.LoadModel(t.Context(), path))(t)
-		out := must.Get(model.Run(t.Context(), runtime.Ordered{must.Get(runtime.FromSlice(in, int64(rows), k))(t)}))(t)
-		require.Equal(t, want, must.Get(runtime.ToSlice[float32](must.Get(out.Tensor(0))(t)))(t))
-		require.NoError(t, out.Close())
+		for _, rows := range calls {
+			in := make([]float32, rows*k)
+			for i := range in {
+				in[i] = float32(r.IntN(9) - 4)
+			}
+			want := make([]float32, rows*n)
+			for i := range want {
+				for j := range k {
+					v := in[i/n*k+j]
+					want[i] += (v + max(v, 0)) * w[j*n+i%n]
+				}
+			}
+			out := must.Get(model.Run(t.Context(), runtime.Ordered{must.Get(runtime.FromSlice(in, rows, k))(t)}))(t)
+			require.Equal(t, want, must.Get(runtime.ToSlice[float32](must.Get(out.Tensor(0))(t)))(t))
+			require.NoError(t, out.Close())
+		}
 		require.NoError(t, model.Close())
 	}
 }

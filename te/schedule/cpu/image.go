@@ -16,7 +16,7 @@ type image struct {
 // imageOf returns the image of a windowed left operand, long enough for whole tiles; nil if the operand is not
 // windowed, or its sizes are unknown.
 func (c *contraction) imageOf(t tiling) *image {
-	if !c.windowed(c.left, c.row) {
+	if t.open || !c.windowed(c.left, c.row) {
 		return nil
 	}
 	load, _ := loadOf(c.left)
@@ -25,7 +25,7 @@ func (c *contraction) imageOf(t tiling) *image {
 	if !ok {
 		return nil
 	}
-	last := map[*tir.Var]tir.Expr{c.row.Var: tir.IntConst(c.row.Var.Type, t.mTiles*t.rows-1)}
+	last := map[*tir.Var]tir.Expr{c.row.Var: tir.IntConst(c.row.Var.Type, ceilDiv(sizeOf(c.row), t.rows)*t.rows-1)}
 	for _, a := range c.reduce {
 		if low, zero := a.Min.(*tir.IntImm); !zero || low.Value != 0 {
 			return nil

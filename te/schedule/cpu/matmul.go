@@ -10,8 +10,7 @@ import (
 type tiling struct {
 	lanes      int
 	rows, cols int64 // of a tile
-	mTiles     int64
-	nTiles     int64
+	open       bool  // the number of rows is unknown
 	mChunk     int64 // the number of tiles whose left operands stay in the cache
 	nChunk     int64
 	parallel   bool
@@ -33,13 +32,22 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	for _, a := range c.reduce {
 		k = times(k, sizeOf(a))
 	}
-	for _, a := range c.batch {
-		b = times(b, sizeOf(a))
+	for i, a := range c.batch {
+		n := sizeOf(a)
+		if n < 0 && i > 0 {
+			return t, false // the loop for threads would be divided by it in each iteration
+		}
+		b = times(b, likely(n))
 	}
 	rows := int64(2)
 	if constantFormula(c.right) { // its panels are there: reading them in order is worth it for a vector, too
 		rows = 1
 	}
+	t.open = m < 0
+	if t.open && rows > 1 {
+		return t, false // a call with one row would copy the right operand to read it once
+	}
+	m = likely(m)
 	if t.lanes == 0 || m < rows || k < 2 || b < 1 || n < int64(max(2, t.lanes/2)) || times(times(m, n), k) < packFrom {
 		return t, false
 	}
@@ -52,11 +60,44 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	}
 	most := (int64(v.registers) - 2 - vectors) / vectors
 	t.rows, t.cols = rowsOf(m, min(most, 14), vectors), vectors*int64(t.lanes)
-	t.mTiles, t.nTiles = ceilDiv(m, t.rows), ceilDiv(n, t.cols)
-	t.mChunk = min(t.mTiles, max(1, min(16, cached/max(1, times(t.rows*k, int64(c.typ.Bits/8))))))
-	t.nChunk = ceilDiv(t.nTiles, min(t.nTiles, 4))
+	if t.open {
+		t.rows, b = openRows(v), 1
+	}
+	mTiles, nTiles := ceilDiv(m, t.rows), ceilDiv(n, t.cols)
+	t.mChunk = max(1, min(16, cached/max(1, times(t.rows*k, int64(c.typ.Bits/8)))))
+	if !t.open {
+		t.mChunk = min(t.mChunk, mTiles)
+	}
+	t.nChunk = ceilDiv(nTiles, min(nTiles, 4))
 	t.parallel = times(times(times(m, n), k), b) >= spread
 	return t, true
+}
+
+// openRows returns the height of tiles if the number of rows is unknown: enough that the sums of a tile need not wait
+// for each other, and few enough that a call with one row, for which the others are computed in vain, takes about the
+// time in which the right operand is read.
+func openRows(v simd) int64 {
+	if v.bytes > 16 {
+		return 6
+	}
+	return 4
+}
+
+// likely returns a size to decide with: an unknown one is taken for that of a batch.
+func likely(n int64) int64 {
+	if n < 0 {
+		return 16
+	}
+	return n
+}
+
+// tiles returns the number of tiles of an axis.
+func tiles(axis *tir.IterVar, width int64) tir.Expr {
+	t := axis.Var.Type
+	if n := sizeOf(axis); n >= 0 {
+		return tir.IntConst(t, ceilDiv(n, width))
+	}
+	return tir.FloorDiv(tir.Add(axis.Extent, tir.IntConst(t, width-1)), tir.IntConst(t, width))
 }
 
 // constantFormula reports whether a formula reads constants alone.
@@ -113,14 +154,14 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 		return false
 	}
 	c.image = c.imageOf(t)
-	if c.image == nil && len(parts) > 0 {
+	if c.image == nil && (len(parts) > 0 || t.open && c.windowed(c.left, c.row)) {
 		return false
 	}
 	var left *te.Tensor
 	if c.image == nil {
-		left = te.Prepare(c.panels("left", c.left, c.row, t.mTiles, t.rows))
+		left = te.Prepare(c.panels("left", c.left, c.row, t.rows))
 	}
-	right := te.Prepare(c.panels("right", c.right, c.col, t.nTiles, t.cols))
+	right := te.Prepare(c.panels("right", c.right, c.col, t.cols))
 	sums := c.sums(t, left, right)
 	at := c.position(s.Stage(result).Axes())
 	s.Replace(result, te.Compute(result.ProducerShape(), result.ProducerName()+".unpacked", func(i ...tir.Expr) tir.Expr {
@@ -170,13 +211,13 @@ func (c *contraction) position(axes []*tir.IterVar) (p position) {
 }
 
 // panels is an operand in the order of the sums: [batch, tile, reduction, lane of the tile].
-func (c *contraction) panels(name string, formula tir.Expr, axis *tir.IterVar, tiles, width int64) *te.Tensor {
+func (c *contraction) panels(name string, formula tir.Expr, axis *tir.IterVar, width int64) *te.Tensor {
 	batch := among(formula, c.batch)
 	var shape []tir.Expr
 	for _, a := range batch {
 		shape = append(shape, a.Extent)
 	}
-	shape = append(shape, tir.IntConst(axis.Var.Type, tiles))
+	shape = append(shape, tiles(axis, width))
 	for _, a := range c.reduce {
 		shape = append(shape, a.Extent)
 	}
@@ -196,13 +237,13 @@ func (c *contraction) panels(name string, formula tir.Expr, axis *tir.IterVar, t
 		at := tir.Add(tir.Mul(tile, tir.IntConst(tile.DType(), width)), lane)
 		to[axis.Var] = at
 		value := tir.Substitute(formula, to)
-		if tiles*width == sizeOf(axis) {
+		size := sizeOf(axis)
+		if size >= 0 && size%width == 0 {
 			return value
 		}
 		value = tir.Intrin("if_then_else", tir.LT(at, axis.Extent), value, tir.Const(value.DType(), 0))
-		if full := sizeOf(axis) / width; full > 0 { // only the last tile needs a condition for each lane
-			value = tir.Intrin("if_then_else", tir.LT(tile, tir.IntConst(tile.DType(), full)),
-				tir.Substitute(formula, to), value)
+		if size < 0 || size >= width { // only the last tile needs a condition for each lane
+			value = tir.Intrin("if_then_else", tir.LT(tile, over(axis.Extent, width)), tir.Substitute(formula, to), value)
 		}
 		return value
 	})
@@ -214,8 +255,7 @@ func (c *contraction) sums(t tiling, left, right *te.Tensor) *te.Tensor {
 	for _, a := range c.batch {
 		shape = append(shape, a.Extent)
 	}
-	shape = append(shape, tir.IntConst(c.row.Var.Type, t.mTiles), tir.IntConst(c.col.Var.Type, t.nTiles),
-		tir.IntConst(c.row.Var.Type, t.rows),
+	shape = append(shape, tiles(c.row, t.rows), tiles(c.col, t.cols), tir.IntConst(c.row.Var.Type, t.rows),
 		tir.IntConst(c.col.Var.Type, t.cols))
 	var reduce []*tir.IterVar
 	for _, a := range c.reduce {
@@ -268,7 +308,12 @@ func (c *contraction) scheduleRoot(root, sums *te.Stage, at position, t tiling) 
 	for _, b := range at.batch {
 		order = append(order, axes[b])
 	}
-	order = append(order, colChunk, rowChunk)
+	several := len(order) // loops around those for threads
+	if t.open {           // the fused loop is divided by the constant number of chunks of columns
+		order = append(order, rowChunk, colChunk)
+	} else {
+		order, several = append(order, colChunk, rowChunk), 0
+	}
 	if at.col == len(axes)-1 {
 		root.Reorder(append(order, colTile, rowTile, row, vector, lane)...)
 		root.Vectorize(lane)
@@ -277,7 +322,7 @@ func (c *contraction) scheduleRoot(root, sums *te.Stage, at position, t tiling) 
 	}
 	sums.ComputeAt(root, rowTile)
 	if t.parallel {
-		fuseAll(root, order)
+		fuseAll(root, order[several:])
 	}
 }
 
@@ -322,7 +367,11 @@ func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []
 		_, lane := st.Split(last, t.lanes)
 		st.Vectorize(lane)
 	}
+	outer := axes[:len(axes)-1-len(reduce)]
+	if t.open {
+		outer = outer[len(outer)-1:]
+	}
 	if t.parallel {
-		fuseAll(st, axes[:len(axes)-1-len(reduce)])
+		fuseAll(st, outer)
 	}
 }

@@ -28,7 +28,8 @@ func main() {
 		printFirstTarget()
 		return
 	}
-	serve := map[string]func([]string) error{operatorsCommand: serveOperators, kernelsCommand: serveKernels}
+	serve := map[string]func([]string) error{operatorsCommand: serveOperators, kernelsCommand: serveKernels,
+		sameCommand: serveSame, echoCommand: sendBack}
 	if len(os.Args) > 1 && serve[os.Args[1]] != nil {
 		if err := serve[os.Args[1]](os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
@@ -104,6 +105,7 @@ type sampler struct {
 	operators   operatorPrograms
 	kernels     kernelPrograms
 	models      modelPrograms
+	served      *servePrograms
 }
 
 // Modules exported for OpenCL, and for CUDA with PTX.
@@ -126,8 +128,9 @@ func newSampler(p *programs, c config) (*sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sampler{p: p, dir: c.dir, goAPI: g, operators: o, kernels: k, models: models, programArgs: []string{o.sample,
-		artifacts + "addone_llvm.so", artifacts + "multi_llvm.so", artifacts + "multi_c.so", p.blob1K, p.blob64M}}, nil
+	return &sampler{p: p, dir: c.dir, goAPI: g, operators: o, kernels: k, models: models,
+		served: newServePrograms(&models), programArgs: []string{o.sample, artifacts + "addone_llvm.so",
+			artifacts + "multi_llvm.so", artifacts + "multi_c.so", p.blob1K, p.blob64M}}, nil
 }
 
 // start begins a group, or a round of it, with a new process for each library, so that earlier rows have no influence:
@@ -144,7 +147,7 @@ func (s *sampler) start() (err error) {
 
 func (s *sampler) stop() error {
 	return errors.Join(s.ours.close(), s.peer.close(), s.operators.close(), s.kernels.close(),
-		s.models.close())
+		s.models.close(), s.served.close())
 }
 
 func (s *sampler) sample(measure string) (float64, error) {
@@ -201,6 +204,8 @@ func (s *sampler) sample(measure string) (float64, error) {
 		return s.kernels.ask(who, row)
 	case "model", "ort":
 		return s.models.ask(who, row)
+	case "serve":
+		return s.served.ask(row)
 	}
 	return s.peer.sample(row)
 }

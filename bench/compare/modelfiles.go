@@ -21,10 +21,17 @@ func newModelWriter(name string) *modelWriter {
 	return &modelWriter{graph: &file.Graph{Name: name}, random: rand.New(rand.NewPCG(3, 4))}
 }
 
+// open is a dimension that each call decides.
+const open = -1
+
 func floatType(shape []int64) *file.Type {
 	var dims []file.Dim
 	for _, n := range shape {
-		dims = append(dims, file.Size(n))
+		if n == open {
+			dims = append(dims, file.Dim{Name: "n"})
+		} else {
+			dims = append(dims, file.Size(n))
+		}
 	}
 	return file.TensorType(file.Float, dims...)
 }

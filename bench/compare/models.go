@@ -157,11 +157,15 @@ func (m *modelPrograms) command(who string, args ...string) (string, []string) {
 // cache returns the folder for the cache of the measured compilations of a model.
 func (m *modelPrograms) cache(base string) string { return base + ".cache" }
 
+// tool returns the program tvmgo.
+func (m *modelPrograms) tool() string {
+	return filepath.Join(filepath.Dir(filepath.Dir(m.lib)), "bin", "tvmgo")
+}
+
 // compile compiles a model with further flags and returns the nanoseconds that the command took. The folder of its
 // cache is the user's if cache is "".
 func (m *modelPrograms) compile(base, cache string, flags ...string) (float64, error) {
-	tool := filepath.Join(filepath.Dir(filepath.Dir(m.lib)), "bin", "tvmgo")
-	cmd := command(tool, "compile", base+".onnx", "-o", base+".so", "--target", generatedFor)
+	cmd := command(m.tool(), "compile", base+".onnx", "-o", base+".so", "--target", generatedFor)
 	cmd.Args = append(cmd.Args, flags...)
 	if cache != "" {
 		cmd.Env = append(cmd.Env, "TVMGO_CACHE_DIR="+cache)

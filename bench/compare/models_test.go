@@ -13,8 +13,9 @@ import (
 	"tvmgo/internal/testing/wheel"
 )
 
-// Small models give the same results on both sides, and everything that is measured of a model has a figure.
-func TestModels_AreMeasured(t *testing.T) {
+// newTestModels returns programs that compile and run models, with what make has built, in the root of the repository.
+func newTestModels(t *testing.T) *modelPrograms {
+	t.Helper()
 	dist := os.Getenv("TVMGO_DIST")
 	if dist == "" {
 		require.Empty(t, os.Getenv("CI"), "models need what make builds, in TVMGO_DIST")
@@ -29,6 +30,12 @@ func TestModels_AreMeasured(t *testing.T) {
 	p := &programs{oursLib: lib, model: filepath.Join(dir, "model")}
 	require.NoError(t, compileModelProgram(p.model, lib))
 	m := must.Get(newModelPrograms(p, config{dir: dir, venv: filepath.Join(root, "build", ".cache", "venv")}, "1"))(t)
+	return &m
+}
+
+// Small models give the same results on both sides, and everything that is measured of a model has a figure.
+func TestModels_AreMeasured(t *testing.T) {
+	m := newTestModels(t)
 	require.NoError(t, m.missing())
 	m.list = []model{
 		{name: "bert", write: func() *file.Model { return bertLayer(5, 2, 3, 8) }},

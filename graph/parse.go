@@ -31,7 +31,8 @@ func (e *ParseError) Unwrap() error { return e.Cause }
 //	params    = "(" [ NAME ":" type { "," NAME ":" type } ] ")"
 //	type      = TYPE "[" [ size { "," size } ] "]"                   float32[n, 8]
 //	range     = INT [ ".." INT ]                                     the least and the greatest size
-//	block     = "{" { statement } "return" [ names ] "}"
+//	block     = "{" { statement } "return" [ returned { "," returned } ] "}"
+//	returned  = ( "_" | NAME ) [ "as" NAME ]                         the name for callers, in functions without a caller
 //	statement = "const" NAME ":" type "=" data
 //	          | [ result { "," result } ] "=" OPERATOR "(" [ names ] ")" [ "{" sizes "}" ] [ attr { "," attr } ]
 //	            { "body" NAME params block }                           of if and loop
@@ -47,7 +48,8 @@ func (e *ParseError) Unwrap() error { return e.Cause }
 // string as in Go; "%3" is a value without a name, and x%3 one of several with the name x. A size is an expression of
 // tir/text; its variables are sizes that are known at run time. The operator elements has its sizes in braces, without
 // which they are new ones; so has an operator with an attribute that is a list of sizes. "_" is a result that is not
-// used or an operand that is left out.
+// used or an operand that is left out. Callers know a result by the name of its value, or by the one after "as"; if two
+// have the same name, or one has none, by their numbers.
 //
 // Types and shapes of results are inferred, and compared with the ones in the text, which may be left out except for
 // those of if and loop. constants, which may be nil, has the data that the text refers to, as Function.Constants
@@ -95,6 +97,13 @@ type parsedFunction struct {
 	params     []declaration
 	statements []statement
 	results    []reference
+	names      []alias // of the results
+}
+
+// alias is the name of a result for callers, and its position; "" if the text has none.
+type alias struct {
+	at   int
+	name string
 }
 
 // declaration is a parameter, a constant or a result. Names are as they are written, except for quotes.
@@ -249,7 +258,7 @@ func (p *parser) function() parsedFunction {
 		}
 		f.statements = append(f.statements, p.statement())
 	}
-	f.results = p.refs('\n', "a result", "after a result")
+	p.returned(&f)
 	p.blank(true)
 	p.want('}', "after the results")
 	return f
@@ -287,18 +296,32 @@ func (p *parser) ranges() {
 	}
 }
 
+// returned reads the results up to the end of the line or the block.
+func (p *parser) returned(f *parsedFunction) {
+	for p.blank(false); p.at < len(p.src) && p.src[p.at] != '\n' && p.src[p.at] != '}'; p.blank(false) {
+		if len(f.results) > 0 {
+			p.want(',', "after a result")
+		}
+		f.results = append(f.results, p.ref("a result", true))
+		name := alias{at: p.at}
+		if p.blank(false); p.peekWord() == "as" {
+			if name.at = p.at; p.depth > 1 {
+				p.failf(p.at, "only results of functions have names for callers, and those of bodies have none")
+			}
+			p.word("as")
+			p.blank(false)
+			name.at = p.at
+			if name.name = p.name("a result"); name.name == "" {
+				p.failf(name.at, "the name of a result is empty")
+			}
+		}
+		f.names = append(f.names, name)
+	}
+}
+
 // refs reads names of values up to a closing sign.
 func (p *parser) refs(end byte, of, where string) (refs []reference) {
-	if end != '\n' {
-		p.list(end, where, func() { refs = append(refs, p.ref(of, true)) })
-		return refs
-	}
-	for p.blank(false); p.at < len(p.src) && p.src[p.at] != '\n' && p.src[p.at] != '}'; p.blank(false) {
-		if len(refs) > 0 {
-			p.want(',', where)
-		}
-		refs = append(refs, p.ref(of, true))
-	}
+	p.list(end, where, func() { refs = append(refs, p.ref(of, true)) })
 	return refs
 }
 

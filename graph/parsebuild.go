@@ -70,6 +70,31 @@ func (b *builder) function(f *Function, parsed parsedFunction) {
 			b.failf(parsed.results[i].at, "result %d is left out: only bodies of loops have such results, for the condition", i)
 		}
 	}
+	b.resultNames(f, parsed.names)
+}
+
+// resultNames sets the names of the results for callers: those that the text gives, else those of the values.
+func (b *builder) resultNames(f *Function, given []alias) {
+	names, chosen := f.valueNames(), false
+	for i, a := range given {
+		if a.name != "" {
+			names[i], chosen = a.name, true
+		}
+	}
+	for i, name := range names {
+		switch {
+		case name != "" && !slices.Contains(names[:i], name):
+		case !chosen:
+			return
+		case name == "":
+			b.failf(given[i].at, "result %d has no name, and others have one: write \"as\" and a name", i)
+		default:
+			b.failf(given[i].at, "two results have the name %q: write \"as\" and another name", name)
+		}
+	}
+	if len(names) > 0 {
+		f.ResultNames = names
+	}
 }
 
 func (b *builder) statements(f *Function, parsed parsedFunction) {

@@ -124,7 +124,30 @@ func (p *printer) function(f *Function, head, indent string) {
 		p.node(n, inner)
 	}
 	p.constants(f.Results, inner)
-	fmt.Fprintf(&p.out, "%s\n%s}\n", strings.TrimRight(inner+"return "+p.list(f.Results, p.name), " "), indent)
+	fmt.Fprintf(&p.out, "%s\n%s}\n", strings.TrimRight(inner+"return "+p.results(f), " "), indent)
+}
+
+// results prints the results of a function, with those names for callers that are not the names of the values.
+func (p *printer) results(f *Function) string {
+	names, at := f.valueNames(), -1
+	return p.list(f.Results, func(v *Value) string {
+		text := p.name(v)
+		if at++; f.outer == nil && at < len(f.ResultNames) && f.ResultNames[at] != names[at] {
+			text += " as " + quoted(f.ResultNames[at])
+		}
+		return text
+	})
+}
+
+// valueNames returns the names of the values that are the results.
+func (f *Function) valueNames() []string {
+	names := make([]string, len(f.Results))
+	for i, v := range f.Results {
+		if v != nil {
+			names[i] = v.Name
+		}
+	}
+	return names
 }
 
 // ranges prints the ranges of sizes: where n in 1..64.

@@ -114,6 +114,38 @@ func second() { return }`, nil))(t)
 	}
 }
 
+// Callers know results by the names of their values, unless the text says otherwise.
+func TestParse_ResultNames(t *testing.T) {
+	for _, c := range []struct {
+		results string
+		names   []string
+		printed string // if it is not results
+	}{
+		{"return y, z", []string{"y", "z"}, ""},
+		{"return y as scores, z", []string{"scores", "z"}, ""},
+		{`return z as "all scores", y as z`, []string{"all scores", "z"}, ""},
+		{"return y as y, z", []string{"y", "z"}, "return y, z"},
+		{"return y, y", nil, ""},
+		{"return y, y as again", []string{"y", "again"}, ""},
+		{"return y, %0", nil, ""},
+		{"return y, %0 as z", []string{"y", "z"}, ""},
+		{"return as as a", []string{"a"}, ""},
+		{"return x", []string{"x"}, ""},
+		{"return", nil, ""},
+	} {
+		f := must.Get(graph.Parse("func main(x: float32[2]) {\n  y = relu(x)\n  z = neg(y)\n  %0 = exp(y)\n  as = abs(x)\n  "+
+			c.results+"\n}", nil))(t)[0]
+		require.Equal(t, c.names, f.ResultNames, c.results)
+		if c.printed == "" {
+			c.printed = c.results
+		}
+		require.Contains(t, f.String(), "  "+c.printed+"\n}", c.results)
+		read := must.Get(graph.Parse(f.String(), nil))(t)[0]
+		require.Equal(t, c.names, read.ResultNames, c.results)
+		require.NoError(t, graphtext.RoundTrip(f), c.results)
+	}
+}
+
 func TestParse_Errors(t *testing.T) {
 	inside := func(s string) string {
 		return "func main(x: float32[n, 4], c: bool[]) {\n  " + s + "\n  return x\n}"
@@ -124,6 +156,11 @@ func TestParse_Errors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"fun main() {}", `line 1, column 1: found "fun", want "func"`},
 		{"func main(x float32[2]) {}", `line 1, column 13: found "float32", want ':' and the type of the parameter`},
+		{"func main(x: float32[2]) { return x as }", `line 1, column 40: found "}", want the name of a result`},
+		{"func main(x: float32[2]) { return x as \"\" }", `line 1, column 40: the name of a result is empty`},
+		{"func main(x: float32[2]) { return x, x as x }", `column 43: two results have the name "x": write "as" and another`},
+		{"func main(x: float32[2]) {\n%1 = relu(x)\nreturn x as y, %1\n}", `result 1 has no name, and others have one: write`},
+		{branch("return x as y"), `only results of functions have names for callers, and those of bodies have none`},
 		{"func main(x: real[2]) {}", `line 1, column 14: found "real", want a type, such as float32`},
 		{"func main(x: float32[2 +]) {}", `line 1, column 25: size: found the end of the text, want an expression`},
 		{"func main(x: float32[-2]) {}", `size 0 of "x" is -2`},

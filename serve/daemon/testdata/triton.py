@@ -19,7 +19,7 @@ TYPES = {
     "float16": (np.float16, "FP16"), "float32": (np.float32, "FP32"), "float64": (np.float64, "FP64"),
     "bfloat16": (ml_dtypes.bfloat16, "BF16"),
 }
-OUT = "output_0"  # the only output of a library without names of results
+OUT = "y"
 checks = 0
 
 

@@ -25,8 +25,12 @@ func (s *Server) Handler() http.Handler {
 			}
 		})
 	}
-	handle("GET /v2/health/live", func(w http.ResponseWriter, _ *http.Request) error { return status(w, s.Live()) })
-	handle("GET /v2/health/ready", func(w http.ResponseWriter, _ *http.Request) error { return status(w, s.Ready()) })
+	handle("GET /v2/health/live", func(w http.ResponseWriter, _ *http.Request) error {
+		return status(w, s.Live(), map[string]any{"live": true})
+	})
+	handle("GET /v2/health/ready", func(w http.ResponseWriter, _ *http.Request) error {
+		return status(w, s.Ready(), map[string]any{"ready": true})
+	})
 	handle("GET /v2", func(w http.ResponseWriter, _ *http.Request) error {
 		m := s.Server()
 		return send(w, oip.MarshalServerMetadata(&m))
@@ -134,12 +138,13 @@ func send(w http.ResponseWriter, text []byte) error {
 	return nil
 }
 
-func status(w http.ResponseWriter, ok bool) error {
+// status sends the body of a server or model that is ready. Clients of Triton read the status alone, those of KServe the
+// body, too.
+func status(w http.ResponseWriter, ok bool, body map[string]any) error {
 	if !ok {
 		return oip.Errorf(oip.Unavailable, "not ready")
 	}
-	w.WriteHeader(http.StatusOK)
-	return nil
+	return answer(w, body)
 }
 
 func (s *Server) getReady(w http.ResponseWriter, r *http.Request) error {
@@ -147,7 +152,7 @@ func (s *Server) getReady(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return status(w, ready)
+	return status(w, ready, map[string]any{"name": r.PathValue("model"), "ready": true})
 }
 
 func (s *Server) getMetadata(w http.ResponseWriter, r *http.Request) error {
@@ -204,14 +209,14 @@ func (s *Server) postLoad(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Load(r.Context(), r.PathValue("model")); err != nil {
 		return err
 	}
-	return status(w, true)
+	return answer(w, map[string]any{"name": r.PathValue("model"), "load": true})
 }
 
 func (s *Server) postUnload(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Unload(r.Context(), r.PathValue("model")); err != nil {
 		return err
 	}
-	return status(w, true)
+	return answer(w, map[string]any{"name": r.PathValue("model"), "unload": true})
 }
 
 // postInfer reads a request, computes it, and writes the response.

@@ -109,15 +109,15 @@ func TestHandler_Paths(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{"GET", "/v2/health/live", "", 200, ""},
-		{"GET", "/v2/health/ready", "", 200, ""},
+		{"GET", "/v2/health/live", "", 200, `{"live":true}`},
+		{"GET", "/v2/health/ready", "", 200, `{"ready":true}`},
 		{"GET", "/v2", "", 200, `"name":"tvmgo"`},
 		{"GET", "/v2/models/affine", "", 200, `"inputs":[{"name":"x","datatype":"FP32","shape":[-1,4]}]`},
 		{"GET", "/v2/models/affine/versions/1", "", 200, `"versions":["1"]`},
 		{"GET", "/v2/models/affine/versions/2", "", 404, `model \"affine\" has no version \"2\"`},
 		{"GET", "/v2/models/afine", "", 404, `there is no model \"afine\": did you mean \"affine\"?`},
-		{"GET", "/v2/models/affine/ready", "", 200, ""},
-		{"GET", "/v2/models/affine/versions/1/ready", "", 200, ""},
+		{"GET", "/v2/models/affine/ready", "", 200, `{"name":"affine","ready":true}`},
+		{"GET", "/v2/models/affine/versions/1/ready", "", 200, `"ready":true`},
 		{"GET", "/v2/models/nothing/ready", "", 404, "there is no model"},
 		{"GET", "/v2/models/affine/stats", "", 200, `"name":"affine"`},
 		{"GET", "/v2/models/stats", "", 200, `"name":"affine"`},

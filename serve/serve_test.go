@@ -265,7 +265,7 @@ func TestLimits_BothSides(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	_, url := start(t, func(o *Options) { o.Tokens = []string{"one", "two"} })
+	s, url := start(t, func(o *Options) { o.Tokens = []string{"one", "two"} })
 	for path, want := range map[string]int{"/v2/health/live": 200, "/v2/health/ready": 200, "/v2": 401, "/metrics": 401,
 		"/v2/models/affine": 401, "/v2/status": 401} {
 		require.Equal(t, want, get(t, url+path).status, path)
@@ -275,6 +275,13 @@ func TestTokens(t *testing.T) {
 		r := must.Get(http.NewRequest(http.MethodGet, url+"/v2", nil))(t)
 		r.Header.Set("Authorization", header)
 		require.Equal(t, want, ask(t, r).status, header)
+	}
+
+	s.SetTokens([]string{"three"})
+	for token, want := range map[string]int{"three": 200, "one": 401} {
+		r := must.Get(http.NewRequest(http.MethodGet, url+"/v2", nil))(t)
+		r.Header.Set("Authorization", "Bearer "+token)
+		require.Equal(t, want, ask(t, r).status, token)
 	}
 }
 

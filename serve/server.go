@@ -26,6 +26,8 @@ type Server struct {
 	log     *slog.Logger
 	sources []Source
 	metrics *metrics
+	tokens  atomic.Pointer[[]string]
+	loading atomic.Pointer[[]runtime.LoadOption]
 
 	mu      sync.RWMutex // of entries
 	entries map[string]*entry
@@ -67,6 +69,8 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.log == nil {
 		s.log = slog.Default()
 	}
+	s.SetTokens(o.Tokens)
+	s.SetLoad(o.Load)
 	s.metrics = newMetrics(s)
 	defer func() {
 		if err != nil {
@@ -262,7 +266,20 @@ func (s *Server) Reload(ctx context.Context) error {
 // loadOptions are the options for loading a library. A file that is replaced in place must not change code that runs,
 // so libraries are private copies.
 func (s *Server) loadOptions() []runtime.LoadOption {
-	return append([]runtime.LoadOption{runtime.PrivateCopy()}, s.options.Load...)
+	return append([]runtime.LoadOption{runtime.PrivateCopy()}, *s.loading.Load()...)
+}
+
+// SetLoad replaces [Options.Load] for what is loaded from now on, for example by new keys of [runtime.WithTrust]. Models
+// that are loaded stay.
+func (s *Server) SetLoad(options []runtime.LoadOption) {
+	options = slices.Clone(options)
+	s.loading.Store(&options)
+}
+
+// SetTokens replaces [Options.Tokens] for requests from now on. With no tokens, every client is accepted.
+func (s *Server) SetTokens(tokens []string) {
+	tokens = slices.Clone(tokens)
+	s.tokens.Store(&tokens)
 }
 
 // Live reports whether the server runs.

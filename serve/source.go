@@ -14,14 +14,15 @@ import (
 	"tvmgo/internal/signaturefile"
 )
 
-// Source is where models come from: a library, or a folder with libraries, each of which is a model.
+// Source is where models come from: a library, or a folder with libraries, each of which is a model. A folder with a
+// name has one library, which is the model of that name.
 type Source struct {
 	Name     string // of the model; "": the name of the file without its suffix
 	Path     string // of a file, or of a folder
 	Function string // "": main, or the only one
 }
 
-// ParseSource reads [NAME=]FILE[:FUNCTION] or the path of a folder.
+// ParseSource reads [NAME=]FILE[:FUNCTION] or [NAME=]FOLDER.
 func ParseSource(text string) (Source, error) {
 	s := Source{Path: text}
 	if name, path, ok := strings.Cut(text, "="); ok && !strings.ContainsRune(name, filepath.Separator) {
@@ -40,9 +41,6 @@ func ParseSource(text string) (Source, error) {
 	switch {
 	case err != nil:
 		return s, fmt.Errorf("model %q: %w: want [NAME=]FILE[:FUNCTION], or a folder", text, err)
-	case info.IsDir() && s.Name != "":
-		return s, fmt.Errorf("model %q: %s is a folder, whose models have the names of their files: leave out %s=", text,
-			s.Path, s.Name)
 	case !info.IsDir() && s.Name == "":
 		s.Name = nameOf(s.Path)
 		if !validName(s.Name) {
@@ -111,6 +109,16 @@ func (s Source) files() (map[string]string, error) {
 			return nil, fmt.Errorf("%s and %s are both model %q: rename one", other, path, name)
 		}
 		found[name] = path
+	}
+	if s.Name == "" {
+		return found, nil
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("model %q: %s has %d libraries (%s): want one; without %s=, each is a model", s.Name, s.Path,
+			len(found), strings.Join(suffixes, ", "), s.Name)
+	}
+	for _, path := range found {
+		found = map[string]string{s.Name: path}
 	}
 	return found, nil
 }

@@ -35,6 +35,8 @@ type serveFlags struct {
 	logFormat string
 	logLevel  slog.Level
 	spans     string
+	check     string // URL
+	ca, named string // with check: who signs the server's certificate, and the name that it has
 }
 
 func newServeCommand() *cobra.Command {
@@ -43,8 +45,8 @@ func newServeCommand() *cobra.Command {
 		Use:   "serve MODEL... [--http HOST:PORT] [--grpc HOST:PORT]",
 		Short: "Serve models by the Open Inference Protocol, over HTTP and gRPC",
 		Long: `Serve models by the Open Inference Protocol, version 2, over HTTP and gRPC.
-MODEL is [NAME=]FILE[:FUNCTION], or a folder with a model for each library in
-it. A model is any library: a compiled ONNX model, a Relax executable, a graph
+MODEL is [NAME=]FILE[:FUNCTION], a folder with a model for each library in it,
+or NAME= and a folder with one library. A model is any library: a compiled ONNX model, a Relax executable, a graph
 executor, or a packed function with a signature. NAME is that of the file, and
 FUNCTION is main or the only function, if you leave them out. This executes code
 of the files: name only files and folders that you trust, or load those alone
@@ -56,16 +58,25 @@ settings of one model, for example {"max_batch": 32, "batch_delay": "2ms",
 "devices": ["cuda:0"], "instances": 2, "params": "w.safetensors"}.
 
 / is a page with the models, /metrics has counters for Prometheus. A file that
-changes is loaded again, as all are after SIGHUP; the old model answers until
-the new one has been tried. SIGTERM and Ctrl-C stop the server once all accepted
+changes is loaded again, as all are after SIGHUP, with the keys, tokens and
+certificates that their files then have; the old model answers until the new one
+has been tried. SIGTERM and Ctrl-C stop the server once all accepted
 requests have answers, or --stop-time is over; a second one stops it at once.`,
 		Example: `  tvmgo serve mlp=model.so
   tvmgo serve models/ --http 0.0.0.0:8000 --grpc 0.0.0.0:8001 --max-batch 16 --batch-delay 1ms
   tvmgo serve models/ --device cuda:0 --device cuda:1 --tls-cert c.pem --tls-key k.pem --tokens tokens.txt
   curl -d '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [0.5, 2]}]}' \
       localhost:8000/v2/models/mlp/infer`,
-		Args: atLeast(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if flags.check != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return atLeast(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if flags.check != "" {
+				return flags.checkReady(cmd.Context())
+			}
 			if err := flags.complete(args, cmd.ErrOrStderr()); err != nil {
 				return err
 			}
@@ -107,6 +118,10 @@ func (f *serveFlags) define(cmd *cobra.Command) {
 	p.BoolVar(&f.noWatch, "no-watch", false, "do not load files again when they change")
 	p.DurationVar(&f.listen.StopDelay, "stop-delay", 0, "time between being not ready and refusing requests")
 	p.DurationVar(&f.listen.StopTime, "stop-time", 30*time.Second, "the longest time to answer requests when stopping")
+	p.StringVar(&f.check, "check", "", "serve nothing: succeed if the server at a URL is ready, with --tls-cert and --tls-key "+
+		"as the client's")
+	p.StringVar(&f.ca, "tls-ca", "", "with --check: file with certificates that sign the server's")
+	p.StringVar(&f.named, "tls-name", "", "with --check: name in the server's certificate, if it is not that of the URL")
 	p.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	p.TextVar(&f.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 }
@@ -133,20 +148,27 @@ func (f *serveFlags) complete(args []string, stderr io.Writer) error {
 		return wrong(fmt.Errorf("--log-format %s: want text or json", f.logFormat))
 	}
 	f.listen.Logger = f.options.Logger
-	if f.tokenFile != "" {
-		tokens, err := readTokens(f.tokenFile)
-		if err != nil {
-			return fmt.Errorf("--tokens: %w", err)
-		}
-		f.options.Tokens = tokens
-	}
+	return f.readFiles()
+}
+
+// readFiles reads the tokens and the trusted keys. After an error the old ones stay.
+func (f *serveFlags) readFiles() error {
+	var load []runtime.LoadOption
+	var tokens []string
 	if f.trusted != "" {
 		keys, err := readTrusted(f.trusted)
 		if err != nil {
 			return err
 		}
-		f.options.Load = append(f.options.Load, runtime.WithTrust(keys))
+		load = append(load, runtime.WithTrust(keys))
 	}
+	if f.tokenFile != "" {
+		var err error
+		if tokens, err = readTokens(f.tokenFile); err != nil {
+			return fmt.Errorf("--tokens: %w", err)
+		}
+	}
+	f.options.Load, f.options.Tokens = load, tokens
 	return nil
 }
 
@@ -237,9 +259,23 @@ func (f *serveFlags) run(ctx context.Context, out io.Writer) (err error) {
 	return errors.Join(err, d.Stop())
 }
 
+// checkReady asks another process, so that a container needs no other program for its probes.
+func (f *serveFlags) checkReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	t := &f.listen.TLS
+	return daemon.Check(ctx, f.check, daemon.ClientTLS{Cert: t.Cert, Key: t.Key, CA: f.ca, Name: f.named})
+}
+
 func (f *serveFlags) reload(ctx context.Context, s *serve.Server, d *daemon.Daemon) {
 	if err := d.ReloadTLS(); err != nil {
 		f.options.Logger.Error("the certificates were not read again", "error", err)
+	}
+	if err := f.readFiles(); err != nil {
+		f.options.Logger.Error("the tokens and keys were not read again", "error", err)
+	} else {
+		s.SetTokens(f.options.Tokens)
+		s.SetLoad(f.options.Load)
 	}
 	_ = s.Reload(ctx) // it logs
 }

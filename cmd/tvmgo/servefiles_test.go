@@ -1,0 +1,87 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/servetest"
+	"tvmgo/internal/testing/signing"
+)
+
+// serve --check succeeds if another process is ready.
+func TestServe_Check(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "affine.so")
+	servetest.Affine(t, file, 3, 1)
+	s := startServe(t, file)
+	url := "http://" + s.http
+	status, stdout, stderr := cli("serve", "--check", url)
+	require.Zero(t, status, stderr)
+	require.Empty(t, stdout+stderr)
+	require.NoError(t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait()
+	status, _, stderr = cli("serve", "--check", url)
+	require.Equal(t, statusFailure, status)
+	require.Contains(t, stderr, "check the server at "+url+": ")
+	status, _, stderr = cli("serve", "--check", url, file)
+	require.Equal(t, statusUsage, status, stderr)
+}
+
+// SIGHUP reads keys and tokens again: what is signed with a new key is loaded, and what only an old key has signed is
+// not. Files without keys or tokens leave the old ones in use.
+func TestServe_FilesAreReadAgain(t *testing.T) {
+	first, second := signing.NewKey(t), signing.NewKey(t)
+	dir := t.TempDir()
+	file, tokens := filepath.Join(dir, "affine.so"), filepath.Join(t.TempDir(), "tokens")
+	servetest.Affine(t, file, 3, 1)
+	signing.Sign(t, first, file)
+	keys := signing.PublicFile(t, first)
+	write := func(path, text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+	write(tokens, "one\n")
+	s := startServe(t, dir, "--trusted-keys", keys, "--tokens", tokens, "--no-watch")
+	ask := func(token string) int {
+		r := must.Get(http.NewRequest(http.MethodGet, "http://"+s.http+"/v2/models/affine", nil))(t)
+		r.Header.Set("Authorization", "Bearer "+token)
+		answer := must.Get(http.DefaultClient.Do(r))(t)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	loaded := `"a model was loaded"`
+	again := func(line string) { // waits for a new line of the log
+		t.Helper()
+		before := strings.Count(string(must.Get(os.ReadFile(s.log))(t)), line)
+		require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
+		require.Eventually(t, func() bool {
+			return strings.Count(string(must.Get(os.ReadFile(s.log))(t)), line) > before
+		}, time.Minute, time.Millisecond)
+	}
+	require.Equal(t, http.StatusOK, ask("one"))
+
+	write(tokens, "two\n")
+	again(loaded)
+	require.Equal(t, http.StatusOK, ask("two"))
+	require.Equal(t, http.StatusUnauthorized, ask("one"))
+
+	signing.Sign(t, second, file)
+	again("it is signed with a key that is not trusted") // it is not trusted yet
+	both := must.Get(os.ReadFile(signing.PublicFile(t, first, second)))(t)
+	write(keys, string(both))
+	again(loaded)
+
+	write(keys, "none\n")
+	write(tokens, "three\n")
+	again("the tokens and keys were not read again")
+	require.Equal(t, http.StatusOK, ask("two"), "both stay, or none")
+	again(loaded) // by the second key
+
+	write(keys, string(must.Get(os.ReadFile(signing.PublicFile(t, first)))(t)))
+	again("it is signed with a key that is not trusted")
+	require.Equal(t, http.StatusOK, ask("three"), "the old model stays")
+}

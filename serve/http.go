@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/serve/oip"
 	"tvmgo/serve/page"
+	"tvmgo/serve/queue"
 )
 
 // Handler answers requests of the protocol by HTTP: the paths below /v2, /metrics, and a page at /. It needs no other
@@ -223,7 +224,9 @@ func (s *Server) postUnload(w http.ResponseWriter, r *http.Request) error {
 // postInfer reads a request, computes it, and writes the response.
 func (s *Server) postInfer(w http.ResponseWriter, r *http.Request) error {
 	name, version := r.PathValue("model"), r.PathValue("version")
-	if _, _, err := s.serving(name, version); err != nil {
+	start := time.Now()
+	if e, _, err := s.serving(name, version); err != nil { // before the body is read
+		s.metrics.request(e, start, queue.Times{}, err)
 		return err
 	}
 	header := int64(-1)

@@ -50,7 +50,7 @@ func (s *Server) Infer(ctx context.Context, r *oip.Request) (_ *oip.Response, er
 		defer cancel()
 	}
 	ctx, end := s.span(ctx, r.Model)
-	l, out, times, err := s.compute(ctx, r)
+	e, l, out, times, err := s.compute(ctx, r)
 	s.Release(r.Inputs)
 	var response *oip.Response
 	if err == nil {
@@ -59,7 +59,7 @@ func (s *Server) Infer(ctx context.Context, r *oip.Request) (_ *oip.Response, er
 		}
 	}
 	err = asError(err, oip.Internal)
-	s.metrics.request(l, start, times, err)
+	s.metrics.request(e, start, times, err)
 	end(times, err)
 	if err != nil {
 		return nil, err
@@ -76,27 +76,27 @@ func (s *Server) withoutPanic(what string, err *error) {
 	}
 }
 
-// compute runs the model of a request. It returns the one that took it, if any did.
-func (s *Server) compute(ctx context.Context, r *oip.Request) (*loaded, []*runtime.Tensor, queue.Times, error) {
-	l, err := s.enter(r.Model, r.Version)
-	if err != nil {
-		return nil, nil, queue.Times{}, err
+// compute runs the model of a request. It returns the entry, if there is one, and the model that took the request, if
+// any did.
+func (s *Server) compute(ctx context.Context, r *oip.Request) (e *entry, l *loaded, out []*runtime.Tensor,
+	times queue.Times, err error) {
+	if e, l, err = s.enter(r.Model, r.Version); err != nil {
+		return e, nil, nil, times, err
 	}
 	defer l.leave()
 	in, err := l.inputs(r)
-	if err != nil {
-		return l, nil, queue.Times{}, err
+	if err == nil {
+		out, times, err = l.submit(ctx, r, in)
 	}
-	out, times, err := l.submit(ctx, r, in)
-	return l, out, times, err
+	return e, l, out, times, err
 }
 
 // enter returns a model that takes a request, which leaves it when it is answered.
-func (s *Server) enter(name, version string) (*loaded, error) {
+func (s *Server) enter(name, version string) (*entry, *loaded, error) {
 	for {
-		_, l, err := s.serving(name, version)
+		e, l, err := s.serving(name, version)
 		if err != nil || l.enter() {
-			return l, err
+			return e, l, err
 		}
 		// it was replaced in between: there is another one, or none
 	}

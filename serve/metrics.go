@@ -64,7 +64,7 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-// modelMetrics are those of one model, found once.
+// modelMetrics are those of the models of one name, found once: they go on when the model is loaded again.
 type modelMetrics struct {
 	success, count, executions                   prometheus.Counter
 	requestTime, queueTime, computeTime          prometheus.Counter
@@ -95,10 +95,10 @@ func (m *modelMetrics) executed(rows int, took time.Duration) {
 	m.statistics.executed(rows, took)
 }
 
-// request counts a request that has an answer. l is nil if there is no such model: names that clients make up are not
+// request counts a request that has an answer. e is nil if there is no such model: names that clients make up are not
 // counted.
-func (m *metrics) request(l *loaded, start time.Time, t queue.Times, err error) {
-	if l == nil {
+func (m *metrics) request(e *entry, start time.Time, t queue.Times, err error) {
+	if e == nil {
 		return
 	}
 	if err != nil {
@@ -107,11 +107,11 @@ func (m *metrics) request(l *loaded, start time.Time, t queue.Times, err error) 
 		if errors.As(err, &known) && reasons[known.Code] != "" {
 			reason = reasons[known.Code]
 		}
-		m.failure.WithLabelValues(l.name, theVersion, reason).Inc()
-		l.metrics.statistics.failed(time.Since(start))
+		m.failure.WithLabelValues(e.name, theVersion, reason).Inc()
+		e.metrics.statistics.failed(time.Since(start))
 		return
 	}
-	c := l.metrics
+	c := e.metrics
 	c.success.Inc()
 	whole, waited, computed := time.Since(start), t.Wait(), t.Run()
 	c.statistics.succeeded(whole, waited, computed)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// recent has the times of the last requests of a model.
+// recent has the times of the last requests for the models of one name.
 type recent struct {
 	mu    sync.Mutex
 	times [512]time.Duration

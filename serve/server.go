@@ -38,10 +38,11 @@ type Server struct {
 	retired  sync.WaitGroup // models that were replaced, and still answer
 }
 
-// entry is a model by name. It stays when the model is unloaded.
+// entry is a model by name. It stays when the model is unloaded, and its counters go on.
 type entry struct {
 	name    string
 	source  Source
+	metrics *modelMetrics
 	current atomic.Pointer[loaded] // nil: it is not loaded
 	change  sync.Mutex             // held while the model is loaded or unloaded
 	state   atomic.Pointer[state]
@@ -116,7 +117,7 @@ func (s *Server) scan() error {
 		for name := range files {
 			other := s.entries[name]
 			if other == nil {
-				e := &entry{name: name, source: source}
+				e := &entry{name: name, source: source, metrics: s.metrics.model(name)}
 				e.set(stateUnavailable, "not loaded")
 				s.entries[name] = e
 			} else if other.source != source {
@@ -167,7 +168,7 @@ func (s *Server) suggest(name string) string {
 	return ": /v2/repository/index lists them"
 }
 
-// serving returns a model that is loaded.
+// serving returns a model that is loaded. The entry is nil only if there is no such model.
 func (s *Server) serving(name, version string) (*entry, *loaded, error) {
 	e, err := s.find(name, version)
 	if err != nil {
@@ -176,7 +177,7 @@ func (s *Server) serving(name, version string) (*entry, *loaded, error) {
 	l := e.current.Load()
 	if l == nil {
 		st := e.state.Load()
-		return nil, nil, oip.Errorf(oip.Unavailable, "model %q is not ready (%s: %s)", name, st.name, st.reason)
+		return e, nil, oip.Errorf(oip.Unavailable, "model %q is not ready (%s: %s)", name, st.name, st.reason)
 	}
 	return e, l, nil
 }
@@ -221,7 +222,7 @@ func (s *Server) open(ctx context.Context, e *entry) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.load(ctx, s)
+	return d.load(ctx, s, e.metrics)
 }
 
 // retire lets a model answer what it has accepted, and closes it.

@@ -8,7 +8,8 @@ import (
 	"tvmgo/serve/oip"
 )
 
-// statistics are those of the protocol for one model. They are kept beside the metrics, which cannot be read back.
+// statistics are those of the protocol for the models of one name. They are kept beside the metrics, which cannot be
+// read back.
 type statistics struct {
 	mu  sync.Mutex
 	sum oip.Statistics
@@ -54,7 +55,8 @@ func (s *statistics) executed(rows int, took time.Duration) {
 	add(&s.sum.Batches[at].ComputeInfer, took)
 }
 
-// Statistics returns those of a model since it was loaded; of all that are loaded if the name is "".
+// Statistics returns those of a model since the server started, also of what was loaded before under its name; of all
+// that are loaded if the name is "".
 func (s *Server) Statistics(name, version string) ([]oip.Statistics, error) {
 	entries := s.all()
 	if name != "" {
@@ -66,8 +68,8 @@ func (s *Server) Statistics(name, version string) ([]oip.Statistics, error) {
 	}
 	list := []oip.Statistics{}
 	for _, e := range entries {
-		if l := e.current.Load(); l != nil {
-			list = append(list, l.metrics.statistics.read(e.name))
+		if e.current.Load() != nil {
+			list = append(list, e.metrics.statistics.read(e.name))
 		}
 	}
 	return list, nil

@@ -23,7 +23,7 @@ type loaded struct {
 	queue   *queue.Queue[inputs, []*runtime.Tensor]
 	meta    oip.Metadata
 	index   map[string]int // of the inputs, by name
-	metrics *modelMetrics
+	metrics *modelMetrics  // of the name: older ones have counted, too
 	profile atomic.Pointer[profiling]
 	batches bool
 	before  func(*loaded) error // Options.before
@@ -83,8 +83,8 @@ func closeAll(list []*runtime.Tensor) {
 }
 
 // load loads a model and calls it once, so that its first request is as fast as any other.
-func (d *definition) load(ctx context.Context, s *Server) (_ *loaded, err error) {
-	l := &loaded{definition: d, index: map[string]int{}, idle: make(chan struct{})}
+func (d *definition) load(ctx context.Context, s *Server, m *modelMetrics) (_ *loaded, err error) {
+	l := &loaded{definition: d, index: map[string]int{}, idle: make(chan struct{}), metrics: m, before: s.options.before}
 	defer func() {
 		if err != nil {
 			l.closeModels()
@@ -108,7 +108,6 @@ func (d *definition) load(ctx context.Context, s *Server) (_ *loaded, err error)
 		}
 	}
 	l.describe()
-	l.metrics, l.before = s.metrics.model(d.name), s.options.before
 	return l, l.start()
 }
 

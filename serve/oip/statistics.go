@@ -2,8 +2,8 @@ package oip
 
 import "time"
 
-// Statistics count what a version of a model has done since it was loaded. They are a part of those of Triton, which
-// have the same meaning.
+// Statistics count what a version of a model has done since the server started. They are a part of those of Triton,
+// which have the same meaning.
 type Statistics struct {
 	Model, Version string
 	Last           time.Time // when the last request succeeded or failed; zero if there was none

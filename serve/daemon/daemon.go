@@ -58,6 +58,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// pingTime is how long a connection of gRPC may be silent. Then the server asks whether the client is there, and closes
+// the connection if there is no answer in 20 seconds: without this, one that reads nothing more would stay.
+const pingTime = time.Minute
+
 // Daemon is a server that listens.
 type Daemon struct {
 	HTTP, GRPC, Pprof net.Addr // nil: not listened on
@@ -149,7 +153,7 @@ func (d *Daemon) startGRPC(l net.Listener) {
 	d.GRPC = l.Addr()
 	options := append(d.server.GRPCOptions(), grpc.ConnectionTimeout(d.config.HeaderTime),
 		grpc.MaxHeaderListSize(uint32(d.config.HeaderBytes)), grpc.MaxConcurrentStreams(1024),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: d.config.IdleTime}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: d.config.IdleTime, Time: pingTime}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}))
 	if d.certs != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(d.certs.config())))

@@ -16,20 +16,26 @@ import (
 	_ "tvmgo/graph/operators"
 	"tvmgo/internal/testing/must"
 	_ "tvmgo/runtime/all"
+	"tvmgo/target"
 )
 
-// Library compiles a graph, written as text, to a library.
-func Library(t testing.TB, path, text string) {
+// Library compiles a graph, written as text, to a library for targets; without any, for the CPU.
+func Library(t testing.TB, path, text string, targets ...string) {
 	t.Helper()
 	functions, err := graph.Parse(text, nil)
 	require.NoError(t, err)
-	c := must.Get(compile.Functions(t.Context(), functions, compile.Options{}))(t)
+	var o compile.Options
+	for _, text := range targets {
+		o.Targets = append(o.Targets, must.Get(target.New(text))(t))
+	}
+	c := must.Get(compile.Functions(t.Context(), functions, o))(t)
 	defer c.Close()
 	require.NoError(t, export.Library(t.Context(), c.Module, path))
 }
 
-// Affine is a model with an open first dimension: y = factor * x + offset, exact for small integers.
-func Affine(t testing.TB, path string, factor, offset int) {
+// Affine is a model with an open first dimension: y = factor * x + offset, exact for small integers. Targets are those
+// of Library.
+func Affine(t testing.TB, path string, factor, offset int, targets ...string) {
 	t.Helper()
 	Library(t, path, fmt.Sprintf(`func main(x: float32[n, 4]) {
   const f: float32[1] = {%d}
@@ -37,7 +43,23 @@ func Affine(t testing.TB, path string, factor, offset int) {
   p: float32[n, 4] = mul(x, f)
   y: float32[n, 4] = add(p, o)
   return y
-}`, factor, offset))
+}`, factor, offset), targets...)
+}
+
+// LargeColumns is the number of elements that Large returns for each of a request.
+const LargeColumns = 256 * 256
+
+// Large is a model with small inputs and large outputs: y[i, j, k] = x[i], 256 KiB for each x.
+func Large(t testing.TB, path string) {
+	t.Helper()
+	zeros := "{0" + strings.Repeat(", 0", 255) + "}"
+	Library(t, path, fmt.Sprintf(`func main(x: float32[n, 1, 1]) {
+  const r: float32[1, 256, 1] = %s
+  const c: float32[1, 1, 256] = %s
+  s: float32[n, 256, 1] = add(x, r)
+  y: float32[n, 256, 256] = add(s, c)
+  return y
+}`, zeros, zeros))
 }
 
 // DTypes are the types of elements that the protocol has, as graphs name them.

@@ -26,12 +26,14 @@ func init() {
 			ratio},
 		row{"serve-batches-p99", "  99th percentile of the latency", "serve.batches-p99", "serve.alone-p99", 2, ratio},
 		row{"serve-small-batches", "  MLP 784-512-512-10", "serve.small-batches", "serve.small-alone", 0, record},
+		row{"serve-overload", "512 clients, queue of 32 requests, batches (base: 64 clients)", "serve.overload",
+			"serve.batches", 1.5, ratio},
 		row{"serve-large", "tensors of 1 MiB, there and back (base: a copy over loopback)", "serve.large",
 			"serve.large-copy", 2, ratio})
 	groups = append(groups,
 		group{measures: []string{"serve.one", "serve.one-floor"}},
 		group{measures: []string{"serve.batches", "serve.alone", "serve.batches-p99", "serve.alone-p99",
-			"serve.small-batches", "serve.small-alone"}},
+			"serve.small-batches", "serve.small-alone", "serve.overload"}},
 		group{measures: []string{"serve.large", "serve.large-copy"}})
 }
 
@@ -121,14 +123,18 @@ func (s *servePrograms) ask(what string) (float64, error) {
 	l, have := s.loads[load]
 	if delete(s.loads, load); !have {
 		var args []string
-		if how == "batches" {
+		if how != "alone" {
 			args = []string{"--max-batch", strconv.Itoa(clients)}
+		}
+		many := clients
+		if how == "overload" {
+			many, args = 8*clients, append(args, "--queue", strconv.Itoa(clients/2))
 		}
 		server, err := s.serve(model, args...)
 		if err != nil {
 			return 0, err
 		}
-		if l, err = serving.ManyClients(server.Address, serving.Request(model, 1, mlpColumns), clients, atOnce); err != nil {
+		if l, err = serving.ManyClients(server.Address, serving.Request(model, 1, mlpColumns), many, atOnce); err != nil {
 			return 0, err
 		}
 		s.loads[load] = l

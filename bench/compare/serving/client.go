@@ -44,6 +44,9 @@ func Dial(address string) (*Client, error) {
 // Close closes the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
+// ErrRejected is an answer with the status 429: the queue of the server is full.
+var ErrRejected = errors.New("the request was rejected")
+
 // Do sends a request and returns the body of its answer, which the next call overwrites. An answer with another status
 // than 200 is an error.
 func (c *Client) Do(request []byte) ([]byte, error) {
@@ -74,6 +77,9 @@ func (c *Client) Do(request []byte) ([]byte, error) {
 	c.body = slices.Grow(c.body[:0], size)[:size]
 	if _, err := io.ReadFull(c.reader, c.body); err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(status, "HTTP/1.1 429 ") {
+		return nil, fmt.Errorf("%w: %s", ErrRejected, c.body)
 	}
 	if !strings.HasPrefix(status, "HTTP/1.1 200 ") {
 		return nil, fmt.Errorf("%s: %s", status, c.body)
@@ -131,11 +137,15 @@ func Copies(address string, bytes []byte, times int) (time.Duration, error) {
 
 // Load is what many clients saw.
 type Load struct {
-	PerRequest time.Duration // the time of all, divided by the number of requests
-	P99        time.Duration // of the time from a request to its answer
+	PerRequest time.Duration // the time of all, divided by the number of requests that were answered
+	P99        time.Duration // of the time from such a request to its answer
 }
 
-// ManyClients sends requests on a number of connections at a time.
+// patience is the time after which a client sends a request again that was rejected, a tenth of the least that servers
+// ask for by Retry-After.
+const patience = time.Second / 10
+
+// ManyClients sends requests on a number of connections at a time. Those that are rejected are sent again.
 func ManyClients(address string, request []byte, clients, requests int) (l Load, err error) {
 	list := make([]*Client, clients)
 	defer func() {
@@ -149,7 +159,7 @@ func ManyClients(address string, request []byte, clients, requests int) (l Load,
 		if list[i], err = Dial(address); err != nil {
 			return l, err
 		}
-		if _, err := list[i].Do(request); err != nil { // before the time counts
+		if _, err := list[i].insist(request); err != nil { // before the time counts
 			return l, err
 		}
 	}
@@ -161,9 +171,9 @@ func ManyClients(address string, request []byte, clients, requests int) (l Load,
 	for i, c := range list {
 		all.Go(func() {
 			for errs[i] == nil && left.Add(-1) >= 0 {
-				var took []time.Duration
-				took, errs[i] = c.repeat(request, 1)
-				times[i] = append(times[i], took...)
+				var took time.Duration
+				took, errs[i] = c.insist(request)
+				times[i] = append(times[i], took)
 			}
 		})
 	}
@@ -171,6 +181,18 @@ func ManyClients(address string, request []byte, clients, requests int) (l Load,
 	l.PerRequest = time.Since(from) / time.Duration(requests)
 	l.P99 = quantile(slices.Concat(times...), 0.99)
 	return l, errors.Join(errs...)
+}
+
+// insist sends a request until it is not rejected, and returns the time from the last one to its answer.
+func (c *Client) insist(request []byte) (time.Duration, error) {
+	for {
+		from := time.Now()
+		_, err := c.Do(request)
+		if !errors.Is(err, ErrRejected) {
+			return time.Since(from), err
+		}
+		time.Sleep(patience)
+	}
 }
 
 // quantile returns the element below which the part q of all is. There is at least one.

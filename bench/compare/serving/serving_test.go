@@ -71,9 +71,23 @@ func TestClients(t *testing.T) {
 	require.GreaterOrEqual(t, l.P99, l.PerRequest)
 }
 
+// A request that is rejected is sent again, and its time is that of the answer.
+func TestManyClients_Rejected(t *testing.T) {
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1)%2 == 0 {
+			http.Error(w, "full", http.StatusTooManyRequests)
+		}
+	}))
+	defer server.Close()
+	l := must.Get(ManyClients(server.Listener.Addr().String(), Request("m", 1, 1), 1, 4))(t)
+	require.EqualValues(t, 9, requests.Load(), "one before the time counts, and four, each after one that is rejected")
+	require.GreaterOrEqual(t, l.PerRequest, patience)
+}
+
 func TestDo_Errors(t *testing.T) {
 	for answer, want := range map[string]string{
-		"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 4\r\n\r\nfull": "HTTP/1.1 429 Too Many Requests: full",
+		"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 4\r\n\r\nfull": "the request was rejected: full",
 		"HTTP/1.1 200 OK\r\n\r\n":                       "the answer has no Content-Length",
 		"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n":  `parsing "x"`,
 		"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na": "EOF",

@@ -42,8 +42,8 @@ func stopReading(t *testing.T, address string) slowReader {
 	t.Helper()
 	c := must.Get(net.Dial("tcp", address))(t)
 	require.NoError(t, c.(*net.TCPConn).SetReadBuffer(256<<10)) // it does not grow
-	head := fmt.Sprintf(`{"inputs":[{"name":"x","datatype":"FP32","shape":[%d,1,1],"parameters":{"binary_data_size":%d}}],`+
-		`"parameters":{"binary_data_output":true}}`, largeRows, largeRows*4)
+	head := fmt.Sprintf(`{"inputs":[{"name":"x","datatype":"FP32","shape":[%d,1,1],`+
+		`"parameters":{"binary_data_size":%d}}],"parameters":{"binary_data_output":true}}`, largeRows, largeRows*4)
 	must.Get(fmt.Fprintf(c, "POST /v2/models/large/infer HTTP/1.1\r\nHost: x\r\nInference-Header-Content-Length: %d\r\n"+
 		"Content-Length: %d\r\n\r\n%s%s", len(head), len(head)+largeRows*4, head, raw(1, largeRows)))(t)
 	return slowReader{c, func() { c.Close() }}

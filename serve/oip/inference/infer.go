@@ -11,9 +11,42 @@ import (
 	"tvmgo/serve/oip"
 )
 
-// maxInFlight is the number of requests of one stream that are answered at the same time. While there are so many, the
-// next message is not read, and the client has to wait (flow control of HTTP/2).
+// maxInFlight is the number of requests of one stream that are answered at the same time. While there are so many, or
+// while their tensors have more than Limits.BodyBytes, the next message is not read, and the client has to wait (flow
+// control of HTTP/2).
 const maxInFlight = 32
+
+// inFlight are the requests of a stream that have no response yet.
+type inFlight struct {
+	mu       sync.Mutex
+	changed  sync.Cond
+	requests int
+	bytes    int64 // of their inputs, and of outputs that are not sent
+}
+
+// wait waits until another request may be read.
+func (f *inFlight) wait(bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.requests >= maxInFlight || f.bytes > bytes {
+		f.changed.Wait()
+	}
+}
+
+func (f *inFlight) add(requests int, bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests += requests
+	f.bytes += bytes
+	f.changed.Signal() // the one that reads
+}
+
+func bytesOf(list []oip.Tensor) (n int64) {
+	for i := range list {
+		n += int64(len(list[i].Data))
+	}
+	return n
+}
 
 func (s *service) newRequest() *request { return &request{backend: s.backend, limits: s.limits} }
 
@@ -61,9 +94,10 @@ func (s *service) modelStreamInfer(stream grpc.ServerStream) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	var group sync.WaitGroup
 	var sending sync.Mutex
-	free := make(chan struct{}, maxInFlight)
+	var flight inFlight
+	flight.changed.L = &flight.mu
 	for {
-		free <- struct{}{} // requests end when ctx is done
+		flight.wait(s.limits.BodyBytes) // requests end when ctx is done
 		r := s.newRequest()
 		if err := stream.RecvMsg(r); err != nil {
 			r.release()
@@ -76,11 +110,17 @@ func (s *service) modelStreamInfer(stream grpc.ServerStream) error {
 			r.release()
 			break
 		}
+		size := bytesOf(r.Inputs)
+		flight.add(1, size)
 		group.Go(func() {
-			defer func() { <-free }()
-			if err := s.respond(ctx, stream, &sending, r); err != nil {
+			err := s.respond(ctx, stream, &sending, r, func(outputs int64) {
+				flight.add(0, outputs-size) // the inputs are free
+				size = outputs
+			})
+			if err != nil {
 				cancel(err)
 			}
+			flight.add(-1, -size)
 		})
 	}
 	group.Wait()
@@ -88,12 +128,15 @@ func (s *service) modelStreamInfer(stream grpc.ServerStream) error {
 	return Status(context.Cause(ctx))
 }
 
-// respond answers a request of a stream. The error is that of the stream.
-func (s *service) respond(ctx context.Context, stream grpc.ServerStream, sending *sync.Mutex, r *request) error {
+// respond answers a request of a stream. It calls computed with the bytes of the outputs before it sends them. The
+// error is that of the stream.
+func (s *service) respond(ctx context.Context, stream grpc.ServerStream, sending *sync.Mutex, r *request,
+	computed func(bytes int64)) error {
 	id, model := r.ID, r.Model
 	var m any
 	result, err := s.infer(ctx, r)
 	if err == nil {
+		computed(bytesOf(result.Outputs))
 		defer s.backend.Release(result.Outputs)
 		m, err = newResponse(result, true)
 	}

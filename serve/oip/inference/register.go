@@ -37,10 +37,11 @@ type service struct {
 // are those of oip.Request; sequences, shared memory and classification are errors with the code UNIMPLEMENTED; other
 // parameters are ignored.
 //
-// A stream of ModelStreamInfer answers up to 32 requests at the same time, and then does not read the next one until a
-// response has been sent. A request that fails has a response with an error_message, and the id and the model of the
-// request; its parameters grpc-status and retry-after (seconds) say what the status of ModelInfer would say. The stream
-// goes on. Every response has the parameter triton_final_response. A stream that ends cancels its requests.
+// A stream of ModelStreamInfer answers up to 32 requests at the same time. It does not read the next one while there
+// are so many, or while their tensors have more than Limits.BodyBytes. A request that fails has a response with an
+// error_message, and the id and the model of the request; its parameters grpc-status and retry-after (seconds) say what
+// the status of ModelInfer would say. The stream goes on. Every response has the parameter triton_final_response. A
+// stream that ends cancels its requests.
 func Register(s grpc.ServiceRegistrar, b oip.Backend, limits oip.Limits) {
 	s.RegisterService(descriptor(), &service{backend: b, limits: limits.WithDefaults()})
 }

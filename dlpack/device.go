@@ -16,6 +16,18 @@ type Device struct {
 // String returns "cuda:1", or "remote[0]-cuda:1" for a device of an RPC session.
 func (d Device) String() string { return d.Type.String() + ":" + strconv.Itoa(int(d.ID)) }
 
+// MarshalText returns what [Device.String] does.
+func (d Device) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText parses a device as [ParseDevice] does.
+func (d *Device) UnmarshalText(text []byte) error {
+	parsed, err := ParseDevice(string(text))
+	if err == nil {
+		*d = parsed
+	}
+	return err
+}
+
 // ParseDevice parses `name[:index]`, where the default index is 0, and the form of remote devices that [Device.String]
 // returns. The name can be any alias. The index must be a decimal number within the range of int32.
 func ParseDevice(s string) (Device, error) {

@@ -1,6 +1,7 @@
 package dlpack
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"sync"
@@ -139,6 +140,16 @@ func TestRegisterDeviceType_Concurrent(t *testing.T) {
 		require.Equal(t, 1, won[n], n)
 	}
 	require.ErrorContains(t, RegisterDeviceType(25, "late"), "free ones are none")
+}
+
+func TestDevice_JSON(t *testing.T) {
+	list := []Device{{CPU, 0}, {CUDA, 2}}
+	text := must.Get(json.Marshal(list))(t)
+	require.JSONEq(t, `["cpu:0", "cuda:2"]`, string(text))
+	var read []Device
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.Equal(t, list, read)
+	require.ErrorContains(t, json.Unmarshal([]byte(`["gpu"]`), &read), `parse device "gpu"`)
 }
 
 func TestParseDevice(t *testing.T) {

@@ -72,6 +72,16 @@ const (
 	defaultQueue = 256
 )
 
+func (l Limits) check() error {
+	for what, n := range map[string]int64{"BodyBytes": l.BodyBytes, "TensorBytes": l.TensorBytes, "Inputs": int64(l.Inputs),
+		"Dims": int64(l.Dims), "Time": int64(l.Time), "Answer": int64(l.Answer)} {
+		if n < 0 {
+			return fmt.Errorf("the limit %s is %d: it cannot be negative", what, n)
+		}
+	}
+	return nil
+}
+
 func (l Limits) withDefaults() Limits {
 	if l.BodyBytes == 0 {
 		l.BodyBytes = oip.DefaultBodyBytes

@@ -63,7 +63,7 @@ func (e *entry) set(name, reason string) { e.state.Store(&state{name, reason}) }
 
 // New makes a server and loads its models. A model that cannot be loaded is an error, and nothing stays loaded.
 func New(ctx context.Context, o Options) (_ *Server, err error) {
-	if err := o.Model.check(); err != nil {
+	if err := errors.Join(o.Model.check(), o.Limits.check()); err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
 	}
 	s := &Server{options: o, limits: o.Limits.withDefaults(), log: o.Logger, entries: map[string]*entry{}}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -140,7 +141,10 @@ func (s Source) define(name, path string, defaults ModelOptions) (*definition, e
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&d.options); err != nil {
-		return nil, fmt.Errorf("read the settings of model %s: %s: %w", name, file, err)
+		return nil, fmt.Errorf("read the settings of model %s: %s: %w", name, file, inWords(err))
+	}
+	if dec.More() {
+		return nil, fmt.Errorf("read the settings of model %s: %s: something follows the object: want one object", name, file)
 	}
 	if err := d.options.check(); err != nil {
 		return nil, fmt.Errorf("read the settings of model %s: %s: %w", name, file, err)
@@ -152,4 +156,28 @@ func (s Source) define(name, path string, defaults ModelOptions) (*definition, e
 		d.options.Params = filepath.Join(filepath.Dir(path), p)
 	}
 	return d, nil
+}
+
+// inWords returns an error of settings without the names of this package.
+func inWords(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	want := "a text"
+	switch wrong.Type.Kind() {
+	case reflect.Int, reflect.Int64:
+		want = "an integer"
+	case reflect.Slice:
+		want = "a list"
+	case reflect.Struct:
+		want = "an object"
+	}
+	if wrong.Type == reflect.TypeFor[Duration]() {
+		want = `a text such as "5ms"`
+	}
+	if wrong.Field == "" {
+		return fmt.Errorf("it is no object but a JSON %s: want %s", wrong.Value, want)
+	}
+	return fmt.Errorf("%s is a JSON %s: want %s", wrong.Field, wrong.Value, want)
 }

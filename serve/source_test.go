@@ -8,7 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
+	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/servetest"
+	"tvmgo/runtime"
 )
 
 // A folder with a name has one library, whose file may have any name, and another one after a new start or load.
@@ -34,4 +38,60 @@ func TestSource_NamedFolder(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "model.so")))
 	require.NoError(t, s.Reload(t.Context()))
 	require.Equal(t, 7.0, post(t, url+"/v2/models/scores/infer", body(1)).first(t))
+}
+
+// The file beside a library has settings, as the documents show them; what is wrong is named.
+func TestSource_Settings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "affine.so")
+	servetest.Affine(t, file, 3, 1)
+	source := must.Get(ParseSource(file))(t)
+	for _, c := range []struct{ text, wrong string }{
+		{`{"devices": ["cpu", "cpu:0"], "instances": 2, "max_batch": 32, "preferred_batches": [8, 16], "batch_delay": "2ms",
+			"queue": 512, "queue_timeout": "500ms", "priorities": 3, "default_priority": 2, "params": "w.safetensors"}`, ""},
+		{`{"devices": ["gpu"]}`, `parse device "gpu": `},
+		{`{"devices": "cpu"}`, "devices is a JSON string: want a list"},
+		{`{"max_batch": "many"}`, "max_batch is a JSON string: want an integer"},
+		{`{"max_batch": 1.5}`, "max_batch is a JSON number 1.5: want an integer"},
+		{`{"preferred_batches": ["8"]}`, "preferred_batches is a JSON string: want an integer"},
+		{`{"batch_delay": 2}`, `batch_delay is a JSON number: want a text such as "5ms"`},
+		{`{"batch_delay": "soon"}`, `invalid duration "soon"`},
+		{`{"function": 1}`, "function is a JSON number: want a text"},
+		{`[]`, "it is no object but a JSON array: want an object"},
+		{`{"maxbatch": 2}`, `unknown field "maxbatch"`},
+		{`{"max_batch": 2} {}`, "something follows the object"},
+		{`{"max_batch": 2`, "unexpected EOF"},
+		{``, "EOF"},
+		{`{"instances": -1}`, "instances is -1: it cannot be negative"},
+		{`{"params": "../w.safetensors"}`, "is outside of the folder"},
+	} {
+		require.NoError(t, os.WriteFile(settingsFile(file), []byte(c.text), 0o600))
+		d, err := source.define("affine", file, ModelOptions{})
+		if c.wrong == "" {
+			require.NoError(t, err, c.text)
+			require.Equal(t, []dlpack.Device{{Type: dlpack.CPU}, {Type: dlpack.CPU}}, d.options.Devices)
+			continue
+		}
+		require.ErrorContains(t, err, "read the settings of model affine: "+settingsFile(file)+": ", c.text)
+		require.ErrorContains(t, err, c.wrong, c.text)
+	}
+}
+
+// A model that was compiled for CPUs alone is not served on a device, also if its sizes are open.
+func TestNew_OtherDevice(t *testing.T) {
+	device := dlpack.Device{Type: dlpack.OpenCL}
+	if !runtime.DeviceExists(device) {
+		gputest.Missing(t, device.Type, "there is no device of OpenCL")
+	}
+	file := filepath.Join(t.TempDir(), "affine.so")
+	servetest.Affine(t, file, 3, 1)
+	_, err := New(t.Context(), Options{Models: []string{file}, Logger: slog.New(slog.DiscardHandler),
+		Model: ModelOptions{Devices: []dlpack.Device{device}}})
+	require.ErrorContains(t, err, "the library has no kernels for opencl: compile it for opencl, or choose another device")
+}
+
+func TestNew_WrongLimits(t *testing.T) {
+	for what, l := range map[string]Limits{"BodyBytes": {BodyBytes: -1}, "Inputs": {Inputs: -1}, "Time": {Time: -1}} {
+		_, err := New(t.Context(), Options{Models: []string{t.TempDir()}, Limits: l})
+		require.ErrorContains(t, err, "the limit "+what+" is -1: it cannot be negative")
+	}
 }

@@ -129,6 +129,9 @@ func (f *serveFlags) define(cmd *cobra.Command) {
 // complete reads the files and texts of the flags.
 func (f *serveFlags) complete(args []string, stderr io.Writer) error {
 	f.options.Models = args
+	if f.threads < 0 {
+		return wrong(fmt.Errorf("--threads %d: it cannot be negative", f.threads))
+	}
 	for _, text := range f.devices {
 		d, err := dlpack.ParseDevice(text)
 		if err != nil {

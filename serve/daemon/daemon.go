@@ -37,6 +37,17 @@ type Config struct {
 	Logger *slog.Logger // nil: slog.Default()
 }
 
+func (c Config) check() error {
+	for what, n := range map[string]int64{"connections": int64(c.Connections), "bytes of headers": int64(c.HeaderBytes),
+		"time for headers": int64(c.HeaderTime), "idle time": int64(c.IdleTime), "delay before it stops": int64(c.StopDelay),
+		"time to stop": int64(c.StopTime)} {
+		if n < 0 {
+			return fmt.Errorf("the %s cannot be negative (%d)", what, n)
+		}
+	}
+	return nil
+}
+
 func (c Config) withDefaults() Config {
 	defaults := func(v *time.Duration, d time.Duration) {
 		if *v == 0 {
@@ -79,6 +90,9 @@ type Daemon struct {
 // Start listens. The caller calls Stop, and closes the server after that.
 func Start(s *serve.Server, c Config) (_ *Daemon, err error) {
 	d := &Daemon{config: c.withDefaults(), server: s, stopped: make(chan error, 3)}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
 	if c.HTTP == "" && c.GRPC == "" {
 		return nil, errors.New("start the server: there is no address: give one for HTTP or for gRPC")
 	}

@@ -227,7 +227,7 @@ func (m *Model) key(c *call) (key string, rows int) {
 // Warm calls the function once with zeros, so that the first requests do not wait for what happens once: kernels that
 // are compiled for a device, memory. Every open dimension is 1. The error is ErrNotSupported if that says nothing about
 // other requests: an input has no fixed number of dimensions, or the model has open dimensions and does not accept
-// these sizes. Otherwise it is that of the call.
+// these sizes. If the library has no kernels for the device, the error says so. Otherwise it is that of the call.
 func (m *Model) Warm(ctx context.Context) error {
 	inputs := make([]*runtime.Tensor, len(m.inputs))
 	defer func() { closeAll(inputs) }()
@@ -258,6 +258,9 @@ func (m *Model) Warm(ctx context.Context) error {
 	switch isOpen := slices.ContainsFunc(m.inputs, func(p port) bool { return slices.Contains(p.Shape, -1) }); {
 	case err == nil:
 		return nil
+	case m.foreign:
+		return fmt.Errorf("warm: the library has no kernels for %v: compile it for %[1]v, or choose another device: %w",
+			m.Device().Type, err)
 	case isOpen && (errors.Is(err, runtime.ErrInvalidArgument) || errors.Is(err, runtime.ErrFailed)):
 		return fault.New("warm "+m.function, runtime.ErrNotSupported, "with open dimensions of 1: %v", err)
 	}

@@ -45,6 +45,7 @@ type Model struct {
 	params   []int // of checks: that of each input
 	batches  bool
 	shared   bool // some tensors are not stacked in a batch
+	foreign  bool // the library has no kernels for the device
 	impl     implementation
 }
 
@@ -79,6 +80,10 @@ func Load(ctx context.Context, path string, o Options) (*Model, error) {
 	defer file.Close()
 	m, err := load(ctx, file, &o)
 	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if m.foreign, err = isForeign(file, m.Device()); err != nil {
+		m.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := m.checkTypes(); err != nil {
@@ -117,6 +122,20 @@ func load(ctx context.Context, file *runtime.Module, o *Options) (*Model, error)
 		return nil, err
 	}
 	return loadPlain(file, o)
+}
+
+// isForeign reports whether a library has no module with kernels for a device. It may compute there even so, if it calls
+// functions of other libraries.
+func isForeign(m *runtime.Module, on dlpack.Device) (bool, error) {
+	if on.Type == dlpack.CPU {
+		return false, nil
+	}
+	found := false
+	err := walk(m, map[uintptr]bool{}, func(m *runtime.Module) bool {
+		found = m.Kind() == on.Type.String()
+		return found
+	})
+	return !found, err
 }
 
 // isWhole reports whether a module is a whole model, as runtime.NewModel finds it.

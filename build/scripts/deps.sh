@@ -49,7 +49,7 @@ command -v ld.lld >/dev/null 2>&1 || packages lld # links for machines without a
 command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 command -v cmake >/dev/null 2>&1 || packages cmake
 command -v pkg-config >/dev/null 2>&1 || packages pkg-config
-[ -n "$(cc -print-file-name=libopenblas.so | grep /)" ] || packages libopenblas-dev # for targets with libs: ["cblas"]
+cc -print-file-name=libopenblas.so | grep -q / || packages libopenblas-dev # for targets with libs: ["cblas"]
 [ -e /usr/include/CL/cl.h ] || packages opencl-headers # reference for build/include
 drivers
 [ -e /usr/include/vulkan/vulkan_core.h ] || packages libvulkan-dev # reference for build/include

@@ -197,7 +197,7 @@ func TestManifests_TimeToStop(t *testing.T) {
 	}
 }
 
-// The parts of the manifests that name each other agree: ports, labels, volumes, metrics.
+// The parts of the manifests that name each other agree: ports, labels, volumes.
 func TestManifests_Agree(t *testing.T) {
 	ports := map[string][2]string{"Deployment": {"http", "grpc"}, "ServingRuntime": {"http1", "grpc"}}
 	for name, pod := range pods(t) {
@@ -234,11 +234,6 @@ func TestManifests_Agree(t *testing.T) {
 	annotations := at(d, "spec.template.metadata.annotations").(object)
 	require.Equal(t, flag(t, command(t, pods(t)["Deployment"]), "http"), ":"+annotations["prometheus.io/port"].(string))
 	require.Contains(t, source(t, "http.go"), `"GET `+annotations["prometheus.io/path"].(string)+`"`)
-	metric := at(one(t, list, "HorizontalPodAutoscaler"), "spec.metrics.0.pods.metric.name").(string)
-	rule := at(read(t, "prometheus-adapter.yaml")[0], "rules.custom.0")
-	require.Equal(t, metric, at(rule, "name.as"))
-	require.Contains(t, at(rule, "seriesQuery"), metric+"{")
-	require.Contains(t, source(t, "metrics.go"), strconv.Quote(metric))
 }
 
 // source returns a file of package serve.

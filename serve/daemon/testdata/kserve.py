@@ -14,7 +14,8 @@ import grpc
 import httpx
 import numpy as np
 
-# The package itself imports the whole of KServe, with the client of Kubernetes. The inference client needs little of it.
+# The package itself imports the whole of KServe, with the client of Kubernetes. The inference client needs little of
+# it.
 package = types.ModuleType("kserve")
 package.__path__ = [str(pathlib.Path(sys.argv[1]) / "kserve")]
 sys.modules["kserve"] = package
@@ -52,15 +53,26 @@ def request(model, x, datatype, binary, **more):
     return InferRequest(model, [i], **more)
 
 
+def values(name, shape, random):
+    if name == "bool":
+        return random.integers(0, 2, shape).astype(name)
+    if name.startswith("float"):
+        return (random.standard_normal(shape) * 8).astype(name)
+    i = np.iinfo(name)
+    x = random.integers(i.min, i.max, shape, dtype=name, endpoint=True)
+    x.flat[:2] = [i.min, i.max][: x.size]
+    return x
+
+
 async def tensors(infer, outputs):
     for name, datatype in TYPES.items():
-        for k, shape in enumerate([(1, 1), (3, 5), (64, 33)]):
-            x = (np.random.default_rng(k).integers(0, 2 if name == "bool" else 100, shape)).astype(name)
-            if np.issubdtype(x.dtype, np.integer):
-                x.flat[0] = np.iinfo(x.dtype).max
+        for k, shape in enumerate([(1, 1), (3, 5), (64, 33), (0, 4)]):
+            x = values(name, shape, np.random.default_rng(k))
             for binary in (True, False):
                 if name == "float16" and not binary:
                     continue  # neither JSON nor the message has numbers of this type
+                if x.size == 0 and binary and infer is not over_grpc:
+                    continue  # the client forgets the header with the length of the JSON
                 for wanted in outputs:
                     r = request("copy_" + name, x, datatype, binary, request_id=str(k), **wanted)
                     got = await infer("copy_" + name, r)

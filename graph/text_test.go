@@ -159,7 +159,7 @@ func TestParse_Errors(t *testing.T) {
 		{"func main(x: float32[2]) { return x as }", `line 1, column 40: found "}", want the name of a result`},
 		{"func main(x: float32[2]) { return x as \"\" }", `line 1, column 40: the name of a result is empty`},
 		{"func main(x: float32[2]) { return x, x as x }", `column 43: two results have the name "x": write "as" and another`},
-		{"func main(x: float32[2]) {\n%1 = relu(x)\nreturn x as y, %1\n}", `result 1 has no name, and others have one: write`},
+		{"func main(x: float32[2]) {\n%1 = relu(x)\nreturn x as y, %1\n}", `result 1 has no name, and others have one`},
 		{branch("return x as y"), `only results of functions have names for callers, and those of bodies have none`},
 		{"func main(x: real[2]) {}", `line 1, column 14: found "real", want a type, such as float32`},
 		{"func main(x: float32[2 +]) {}", `line 1, column 25: size: found the end of the text, want an expression`},

@@ -140,8 +140,8 @@ func send(w http.ResponseWriter, text []byte) error {
 	return nil
 }
 
-// status sends the body of a server or model that is ready. Clients of Triton read the status alone, those of KServe the
-// body, too.
+// status sends the body of a server or model that is ready. Clients of Triton read the status alone, those of KServe
+// the body, too.
 func status(w http.ResponseWriter, ok bool, body map[string]any) error {
 	if !ok {
 		return oip.Errorf(oip.Unavailable, "not ready")

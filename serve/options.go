@@ -73,8 +73,8 @@ const (
 )
 
 func (l Limits) check() error {
-	for what, n := range map[string]int64{"BodyBytes": l.BodyBytes, "TensorBytes": l.TensorBytes, "Inputs": int64(l.Inputs),
-		"Dims": int64(l.Dims), "Time": int64(l.Time), "Answer": int64(l.Answer)} {
+	for what, n := range map[string]int64{"BodyBytes": l.BodyBytes, "TensorBytes": l.TensorBytes,
+		"Inputs": int64(l.Inputs), "Dims": int64(l.Dims), "Time": int64(l.Time), "Answer": int64(l.Answer)} {
 		if n < 0 {
 			return fmt.Errorf("the limit %s is %d: it cannot be negative", what, n)
 		}

@@ -270,8 +270,8 @@ func (s *Server) loadOptions() []runtime.LoadOption {
 	return append([]runtime.LoadOption{runtime.PrivateCopy()}, *s.loading.Load()...)
 }
 
-// SetLoad replaces [Options.Load] for what is loaded from now on, for example by new keys of [runtime.WithTrust]. Models
-// that are loaded stay.
+// SetLoad replaces [Options.Load] for what is loaded from now on, for example by new keys of [runtime.WithTrust].
+// Models that are loaded stay.
 func (s *Server) SetLoad(options []runtime.LoadOption) {
 	options = slices.Clone(options)
 	s.loading.Store(&options)

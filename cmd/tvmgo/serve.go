@@ -118,8 +118,8 @@ func (f *serveFlags) define(cmd *cobra.Command) {
 	p.BoolVar(&f.noWatch, "no-watch", false, "do not load files again when they change")
 	p.DurationVar(&f.listen.StopDelay, "stop-delay", 0, "time between being not ready and refusing requests")
 	p.DurationVar(&f.listen.StopTime, "stop-time", 30*time.Second, "the longest time to answer requests when stopping")
-	p.StringVar(&f.check, "check", "", "serve nothing: succeed if the server at a URL is ready, with --tls-cert and --tls-key "+
-		"as the client's")
+	p.StringVar(&f.check, "check", "", "serve nothing: succeed if the server at a URL is ready; --tls-cert and "+
+		"--tls-key are the client's")
 	p.StringVar(&f.ca, "tls-ca", "", "with --check: file with certificates that sign the server's")
 	p.StringVar(&f.named, "tls-name", "", "with --check: name in the server's certificate, if it is not that of the URL")
 	p.StringVar(&f.logFormat, "log-format", "text", "text or json")

@@ -50,7 +50,8 @@ func TestCheck_TLS(t *testing.T) {
 	cert, key := ours.sign(t, dir, "server")
 	clientCert, clientKey := ours.sign(t, dir, "client")
 	strangeCert, strangeKey := others.sign(t, dir, "stranger")
-	d := start(t, daemon.Config{HTTP: "localhost:0", TLS: daemon.TLS{Cert: cert, Key: key, ClientCA: ours.file}}, affine(t))
+	files := daemon.TLS{Cert: cert, Key: key, ClientCA: ours.file}
+	d := start(t, daemon.Config{HTTP: "localhost:0", TLS: files}, affine(t))
 	url := "https://" + d.HTTP.String()
 	broken := filepath.Join(dir, "broken.pem")
 	require.NoError(t, os.WriteFile(broken, []byte("none"), 0o600))

@@ -152,7 +152,8 @@ func (l *load) requireCounted(t *testing.T) {
 	defer answer.Body.Close()
 	text := string(must.Get(io.ReadAll(answer.Body))(t))
 	count := func(format string, m *linear) (sum int64) {
-		line := regexp.MustCompile(`(?m)^tvmgo_inference_request_` + strings.Replace(format, "MODEL", m.name, 1) + ` ([0-9.e+]+)$`)
+		series := strings.Replace(format, "MODEL", m.name, 1)
+		line := regexp.MustCompile(`(?m)^tvmgo_inference_request_` + series + ` ([0-9.e+]+)$`)
 		for _, found := range line.FindAllStringSubmatch(text, -1) {
 			sum += int64(must.Get(strconv.ParseFloat(found[1], 64))(t))
 		}

@@ -124,8 +124,8 @@ func load(ctx context.Context, file *runtime.Module, o *Options) (*Model, error)
 	return loadPlain(file, o)
 }
 
-// isForeign reports whether a library has no module with kernels for a device. It may compute there even so, if it calls
-// functions of other libraries.
+// isForeign reports whether a library has no module with kernels for a device. It may compute there even so, if it
+// calls functions of other libraries.
 func isForeign(m *runtime.Module, on dlpack.Device) (bool, error) {
 	if on.Type == dlpack.CPU {
 		return false, nil

@@ -14,8 +14,8 @@ import grpc
 import httpx
 import numpy as np
 
-# The package itself imports the whole of KServe, with the client of Kubernetes. The inference client needs little of
-# it.
+# The package itself imports the whole of KServe, with the client of Kubernetes. The inference client needs
+# little of it.
 package = types.ModuleType("kserve")
 package.__path__ = [str(pathlib.Path(sys.argv[1]) / "kserve")]
 sys.modules["kserve"] = package

@@ -400,6 +400,7 @@ func TestRequest_Malformed(t *testing.T) {
 	}{
 		"tag":           {[]byte{0x80}, "unexpected EOF"},
 		"field 0":       {[]byte{2, 0}, "invalid field number"},
+		"large field":   {[]byte{0xfa, 0xfa, 0xfa, 0xfa, 0x2a, 0}, "it has a field with the number 1"},
 		"length":        {[]byte{1<<3 | 2, 5, 'm'}, "unexpected EOF"},
 		"end of group":  {[]byte{1<<3 | 4}, "mismatching end group marker"},
 		"text":          {[]byte{1<<3 | 2, 1, 0xff}, "a text is not UTF-8"},

@@ -24,6 +24,9 @@ func eachField(b []byte, do func(f wireField) *oip.Error) *oip.Error {
 		if n < 0 {
 			return malformed(protowire.ParseError(n))
 		}
+		if number > protowire.MaxValidNumber {
+			return oip.Errorf(oip.InvalidArgument, "the message is malformed: it has a field with the number %d", number)
+		}
 		b = b[n:]
 		f.number, f.kind = number, kind
 		switch kind {

@@ -371,3 +371,14 @@ func TestLimits_Answer(t *testing.T) {
 	require.Equal(t, http.StatusGatewayTimeout, r.status, r.text)
 	close(b.free)
 }
+
+// A server that has nothing to answer is closed without an error, and so is one whose models were replaced.
+func TestClose_Idle(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "affine.so")
+	servetest.Affine(t, file, 3, 1)
+	for range 20 {
+		s := must.Get(New(t.Context(), Options{Models: []string{file}, Logger: slog.New(slog.DiscardHandler)}))(t)
+		require.NoError(t, s.Reload(t.Context()))
+		require.NoError(t, s.Close())
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +36,9 @@ type Server struct {
 	ready    atomic.Bool
 	closed   atomic.Bool
 	watching *watcher
-	retired  sync.WaitGroup // models that were replaced, and still answer
+
+	retiredMu sync.Mutex
+	retired   map[*loaded]chan struct{} // models that were replaced and still answer; closed when they have ended
 }
 
 // entry is a model by name. It stays when the model is unloaded, and its counters go on.
@@ -66,7 +69,8 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := errors.Join(o.Model.check(), o.Limits.check()); err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
 	}
-	s := &Server{options: o, limits: o.Limits.withDefaults(), log: o.Logger, entries: map[string]*entry{}}
+	s := &Server{options: o, limits: o.Limits.withDefaults(), log: o.Logger, entries: map[string]*entry{},
+		retired: map[*loaded]chan struct{}{}}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -230,9 +234,18 @@ func (s *Server) retire(old *loaded) {
 	if old == nil {
 		return
 	}
-	s.retired.Add(1)
+	old.retire()
+	ended := make(chan struct{})
+	s.retiredMu.Lock()
+	s.retired[old] = ended
+	s.retiredMu.Unlock()
 	go func() {
-		defer s.retired.Done()
+		defer func() {
+			s.retiredMu.Lock()
+			delete(s.retired, old)
+			s.retiredMu.Unlock()
+			close(ended)
+		}()
 		if err := old.finish(context.Background()); err != nil {
 			s.log.Error("a model was not closed", "model", old.name, "error", err)
 		}
@@ -314,12 +327,21 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, e := range s.all() {
 		errs = append(errs, s.unload(ctx, e))
 	}
-	done := make(chan struct{})
-	go func() { s.retired.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		errs = append(errs, fmt.Errorf("stop the server: requests of replaced models are still running: %w", ctx.Err()))
+	s.retiredMu.Lock()
+	retired := maps.Clone(s.retired)
+	s.retiredMu.Unlock()
+	for old, ended := range retired {
+		select {
+		case <-ended:
+			continue
+		case <-ctx.Done():
+		}
+		if old.answered() { // only its workers have to end
+			<-ended
+		} else {
+			errs = append(errs, fmt.Errorf("stop the server: requests of model %s, which was replaced, are still running: %w",
+				old.name, ctx.Err()))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -56,9 +56,10 @@ func (l *loaded) leave() {
 func (l *loaded) retire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.retired = true; l.requests == 0 {
+	if !l.retired && l.requests == 0 {
 		close(l.idle)
 	}
+	l.retired = true
 }
 
 // inputs are those of a request, in the order of the model.
@@ -184,6 +185,16 @@ func (l *loaded) compute(m *model.Model, b batch) {
 	}
 }
 
+// answered reports whether a model that was retired has answered all requests.
+func (l *loaded) answered() bool {
+	select {
+	case <-l.idle:
+		return true
+	default:
+		return false
+	}
+}
+
 // finish answers what was accepted, until the context ends, and closes the models.
 func (l *loaded) finish(ctx context.Context) error {
 	l.retire()
@@ -192,6 +203,9 @@ func (l *loaded) finish(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	err := l.queue.Drain(ctx)
+	if l.answered() {
+		err = nil // only the workers have to end
+	}
 	l.queue.Close() // fails what still waits, and waits for what runs
 	return errors.Join(err, l.closeModels())
 }

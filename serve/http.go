@@ -75,10 +75,19 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
+		s.lastOf(w)
 		control, now := http.NewResponseController(w), time.Now()
 		_ = control.SetReadDeadline(now.Add(s.limits.Time)) // not of writers made for tests
 		next.ServeHTTP(w, r)
 	})
+}
+
+// lastOf makes a response the last one of its connection if the server is going to stop, so that the client connects to
+// another one, and sends no request while this one closes the connection.
+func (s *Server) lastOf(w http.ResponseWriter) {
+	if !s.ready.Load() {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // open are the paths that need no token, beside those of the page, which has no data: an orchestrator asks them.
@@ -121,6 +130,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.log.Debug("a request was refused", "path", r.URL.Path, "error", known.Message)
 	}
 	body, code := oip.MarshalError(known)
+	s.lastOf(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // the client may have gone
@@ -255,6 +265,7 @@ func (s *Server) postInfer(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer s.Release(response.Outputs)
+	s.lastOf(w) // it may have changed
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.Time))
 	return s.write(w, request, response)
 }

@@ -64,6 +64,8 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) error {
 		case <-p.ended:
 		case <-r.Context().Done():
 			return r.Context().Err()
+		case <-s.ending:
+			return oip.Errorf(oip.Unavailable, "the server stops")
 		}
 	}
 	var trace bytes.Buffer

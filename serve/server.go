@@ -36,6 +36,8 @@ type Server struct {
 	ready    atomic.Bool
 	closed   atomic.Bool
 	watching *watcher
+	ending   chan struct{} // closed by EndStreams
+	end      func()        // closes it
 
 	retiredMu sync.Mutex
 	retired   map[*loaded]chan struct{} // models that were replaced and still answer; closed when they have ended
@@ -70,7 +72,8 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, fmt.Errorf("start the server: %w", err)
 	}
 	s := &Server{options: o, limits: o.Limits.withDefaults(), log: o.Logger, entries: map[string]*entry{},
-		retired: map[*loaded]chan struct{}{}}
+		retired: map[*loaded]chan struct{}{}, ending: make(chan struct{})}
+	s.end = sync.OnceFunc(func() { close(s.ending) })
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -313,8 +316,13 @@ func (s *Server) Ready() bool {
 	return true
 }
 
-// NotReady makes Ready false, so that balancers send no more requests. Those that come are still answered.
+// NotReady makes Ready false, so that balancers send no more requests. Those that come are still answered; responses of
+// HTTP end their connections.
 func (s *Server) NotReady() { s.ready.Store(false) }
+
+// EndStreams ends streams of gRPC when the requests that were read from them are answered, with the code UNAVAILABLE:
+// clients may keep them open forever. Call it before grpc.Server.GracefulStop, which waits for them.
+func (s *Server) EndStreams() { s.end() }
 
 // Shutdown answers no more requests and waits for those that were accepted, until ctx ends. Then it closes the models.
 func (s *Server) Shutdown(ctx context.Context) error {
@@ -322,6 +330,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.end()
 	s.watching.close()
 	var errs []error
 	for _, e := range s.all() {
@@ -343,6 +352,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 				old.name, ctx.Err()))
 		}
 	}
+	var succeeded, failed uint64
+	for _, e := range s.all() {
+		sum := e.metrics.statistics.read(e.name)
+		succeeded, failed = succeeded+sum.Success.Count, failed+sum.Fail.Count
+	}
+	s.log.Info("the server has stopped", "succeeded", succeeded, "failed", failed)
 	return errors.Join(errs...)
 }
 

@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -73,7 +71,7 @@ func (s *served) infer(x int) (int, float64, error) {
 	return answer.StatusCode, got.Outputs[0].Data[0], nil
 }
 
-// SIGHUP loads files again. SIGTERM under load ends the process with status 0; every answer is right.
+// SIGHUP loads files again. SIGTERM ends the process with status 0. The log is JSON.
 func TestServe_Signals(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "affine.so")
@@ -90,30 +88,7 @@ func TestServe_Signals(t *testing.T) {
 		_, y, err := s.infer(1)
 		return err == nil && y == 7
 	}, time.Minute, time.Millisecond)
-
-	var stopping atomic.Bool
-	var answered atomic.Int64
-	var clients sync.WaitGroup
-	for c := range 8 {
-		clients.Go(func() {
-			for x := c; ; x += 8 {
-				status, y, err := s.infer(x % 1000)
-				switch {
-				case err == nil && status == http.StatusOK && y == float64(5*(x%1000)+2):
-					answered.Add(1)
-				case stopping.Load() && (err != nil || status == http.StatusServiceUnavailable):
-					return // it came when the server stopped
-				default:
-					t.Errorf("request %d: status %d, %v, %v", x, status, y, err)
-					return
-				}
-			}
-		})
-	}
-	require.Eventually(t, func() bool { return answered.Load() > 100 }, time.Minute, time.Millisecond)
-	stopping.Store(true)
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
-	clients.Wait()
 	require.NoError(t, s.cmd.Wait(), "%s", must.Get(os.ReadFile(s.log))(t)) // status 0
 	for _, line := range strings.Split(strings.TrimSpace(string(must.Get(os.ReadFile(s.log))(t))), "\n") {
 		require.True(t, json.Valid([]byte(line)), line)

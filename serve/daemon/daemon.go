@@ -81,6 +81,9 @@ type Daemon struct {
 	server  *serve.Server
 	certs   *certificates
 	http    *http.Server
+	onHTTP  net.Listener
+	conns   *connections  // of HTTP/1
+	refuses chan struct{} // closed when no more of them are accepted
 	grpc    *grpc.Server
 	pprof   *http.Server
 	health  func(ready bool) // tells clients of gRPC; nil without gRPC
@@ -145,19 +148,24 @@ func (d *Daemon) startHTTP(l net.Listener) {
 		return
 	}
 	d.HTTP = l.Addr()
-	l = limited(l, d.config.Connections)
+	d.conns, d.refuses = newConnections(), make(chan struct{})
+	l = &listener{limited(l, d.config.Connections), d.conns}
+	d.onHTTP = l
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	d.http = &http.Server{Handler: d.server.Handler(), ReadHeaderTimeout: d.config.HeaderTime,
-		IdleTimeout: d.config.IdleTime, MaxHeaderBytes: d.config.HeaderBytes, Protocols: protocols,
+		IdleTimeout: d.config.IdleTime, MaxHeaderBytes: d.config.HeaderBytes, Protocols: protocols, ConnState: d.conns.state,
 		ErrorLog: slog.NewLogLogger(d.config.Logger.Handler(), slog.LevelDebug)}
 	if d.certs != nil {
 		d.http.TLSConfig = d.certs.config()
 		l = tls.NewListener(l, withHTTP(d.http.TLSConfig))
 	}
-	go d.ended("HTTP", func() error { return d.http.Serve(l) })
+	go d.ended("HTTP", func() error {
+		defer close(d.refuses)
+		return d.http.Serve(l)
+	})
 }
 
 func (d *Daemon) startGRPC(l net.Listener) {
@@ -232,8 +240,9 @@ func (d *Daemon) ReloadTLS() error {
 	return d.certs.load()
 }
 
-// Stop stops in the order that loses no request: the server is not ready, so that balancers send no more; after
-// StopDelay nothing new is accepted; what was accepted is answered, within StopTime. The error says what was not.
+// Stop stops in the order that loses no request: the server is not ready, so that balancers send no more, and responses
+// end connections of HTTP; after StopDelay nothing new is accepted; what was accepted is answered, within StopTime. The
+// error says what was not.
 func (d *Daemon) Stop() error {
 	d.server.NotReady()
 	if d.health != nil {
@@ -243,6 +252,7 @@ func (d *Daemon) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.StopTime)
 	defer cancel()
 	var errs []error
+	d.server.EndStreams()
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
@@ -251,7 +261,9 @@ func (d *Daemon) Stop() error {
 		}
 	}()
 	if d.http != nil {
-		if err := d.http.Shutdown(ctx); err != nil {
+		d.onHTTP.Close()
+		<-d.refuses
+		if err := errors.Join(d.conns.drain(ctx, d.config.HeaderTime), d.http.Shutdown(ctx)); err != nil {
 			errs = append(errs, fmt.Errorf("stop: requests by HTTP were not answered in %v: %w", d.config.StopTime, err))
 			d.http.Close()
 		}

@@ -36,6 +36,12 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	library = filepath.Join(dir, "affine.so")
+	for name, value := range map[string]string{"TVMGO_VULKAN_DEVICE_TWICE": "1", "POCL_DEVICES": "pthread basic",
+		"TVMGO_CACHE_DIR": dir} {
+		if os.Getenv(name) == "" {
+			os.Setenv(name, value)
+		}
+	}
 	status := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(status)

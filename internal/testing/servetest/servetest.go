@@ -4,6 +4,7 @@ package servetest
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +45,21 @@ func Affine(t testing.TB, path string, factor, offset int, targets ...string) {
   y: float32[n, 4] = add(p, o)
   return y
 }`, factor, offset), targets...)
+}
+
+// Network is a model of two layers, for rows of 64 numbers.
+func Network(t testing.TB, path string) {
+	t.Helper()
+	matrix := func(name string, rows, columns int) string {
+		text := fmt.Sprintf("  const %s: float32[%d, %d] = {", name, rows, columns)
+		for i := range rows * columns {
+			text += strconv.Itoa(i%5-2) + ", "
+		}
+		return text[:len(text)-2] + "}\n"
+	}
+	Library(t, path, "func main(x: float32[n, 64]) {\n"+matrix("u", 64, 128)+matrix("v", 128, 16)+
+		"  h: float32[n, 128] = matmul(x, u)\n  r: float32[n, 128] = relu(h)\n  y: float32[n, 16] = matmul(r, v)\n"+
+		"  return y\n}\n")
 }
 
 // LargeColumns is the number of elements that Large returns for each of a request.

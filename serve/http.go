@@ -67,17 +67,23 @@ func (s *Server) Handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard checks the token of a request, and bounds the time to read it.
+// guard checks the token of a request, and bounds the time to read it, and to write a response for which no model is
+// waited for. Others set their deadline when they write: one of an earlier request on the connection must not count.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control, end := http.NewResponseController(w), time.Now().Add(s.limits.Time)
+		_ = control.SetReadDeadline(end) // not of writers made for tests
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			_ = control.SetWriteDeadline(end)
+		} else {
+			_ = control.SetWriteDeadline(time.Time{})
+		}
 		if err := s.admit(r.URL.Path, r.Header.Get("Authorization")); err != nil {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="tvmgo"`)
 			s.fail(w, r, err)
 			return
 		}
 		s.lastOf(w)
-		control, now := http.NewResponseController(w), time.Now()
-		_ = control.SetReadDeadline(now.Add(s.limits.Time)) // not of writers made for tests
 		next.ServeHTTP(w, r)
 	})
 }
@@ -131,6 +137,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	body, code := oip.MarshalError(known)
 	s.lastOf(w)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.Time))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // the client may have gone

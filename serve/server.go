@@ -232,30 +232,32 @@ func (s *Server) open(ctx context.Context, e *entry) (*loaded, error) {
 	return d.load(ctx, s, e.metrics)
 }
 
-// retire lets a model answer what it has accepted, and closes it.
-func (s *Server) retire(old *loaded) {
+// retire lets a model answer what it has accepted, and closes it. The channel is closed when that is done.
+func (s *Server) retire(old *loaded) <-chan struct{} {
+	done := make(chan struct{})
 	if old == nil {
-		return
+		close(done)
+		return done
 	}
 	old.retire()
-	ended := make(chan struct{})
 	s.retiredMu.Lock()
-	s.retired[old] = ended
+	s.retired[old] = done
 	s.retiredMu.Unlock()
 	go func() {
 		defer func() {
 			s.retiredMu.Lock()
 			delete(s.retired, old)
 			s.retiredMu.Unlock()
-			close(ended)
+			close(done)
 		}()
 		if err := old.finish(context.Background()); err != nil {
 			s.log.Error("a model was not closed", "model", old.name, "error", err)
 		}
 	}()
+	return done
 }
 
-// unload stops serving a model. What was accepted is answered.
+// unload stops serving a model. What was accepted is answered, until ctx ends; then it fails.
 func (s *Server) unload(ctx context.Context, e *entry) error {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -418,14 +420,25 @@ func (s *Server) Load(ctx context.Context, name string) error {
 	return nil
 }
 
-// Unload stops serving a model, and waits until what was accepted is answered.
+// Unload stops serving a model, and waits until what was accepted is answered, or ctx ends. What was accepted is
+// answered in both cases.
 func (s *Server) Unload(ctx context.Context, name string) error {
 	e, err := s.find(name, "")
 	if err != nil {
 		return err
 	}
-	if err := s.unload(ctx, e); err != nil {
-		return asError(err, oip.Internal)
+	e.change.Lock()
+	old := e.current.Swap(nil)
+	if old != nil {
+		e.set(stateUnavailable, "unloaded")
+		s.log.Info("a model was unloaded", "model", e.name)
 	}
-	return nil
+	done := s.retire(old)
+	e.change.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return asError(fmt.Errorf("unload model %s: requests are still running: %w", name, ctx.Err()), oip.Internal)
+	}
 }

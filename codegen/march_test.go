@@ -1,12 +1,12 @@
 package codegen_test
 
 import (
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -15,7 +15,7 @@ import (
 // A processor that no table knows is an error of Build, which names the option and suggests a valid value. Names for
 // other machines are accepted, and without a compiler every name is.
 func TestBuild_UnknownCPU(t *testing.T) {
-	if _, err := exec.LookPath("cc"); err != nil {
+	if !gputest.HasCompiler(t) {
 		t.Skip("there is no C compiler")
 	}
 	t.Setenv("CC", "cc")

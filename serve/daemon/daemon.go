@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -38,14 +40,32 @@ type Config struct {
 }
 
 func (c Config) check() error {
-	for what, n := range map[string]int64{"connections": int64(c.Connections), "bytes of headers": int64(c.HeaderBytes),
-		"time for headers": int64(c.HeaderTime), "idle time": int64(c.IdleTime), "delay before it stops": int64(c.StopDelay),
-		"time to stop": int64(c.StopTime)} {
+	for what, n := range map[string]int{"connections": c.Connections, "bytes of headers": c.HeaderBytes} {
 		if n < 0 {
 			return fmt.Errorf("the %s cannot be negative (%d)", what, n)
 		}
 	}
+	for what, d := range map[string]time.Duration{"time for headers": c.HeaderTime, "idle time": c.IdleTime,
+		"delay before it stops": c.StopDelay, "time to stop": c.StopTime} {
+		if d < 0 {
+			return fmt.Errorf("the %s cannot be negative (%v)", what, d)
+		}
+	}
 	return nil
+}
+
+// listen opens a port.
+func listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%w: give another port, or stop the program that has it", err)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%w: give a port that this user may open, such as one above 1023", err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: want HOST:PORT, with an address of this machine", err)
+	}
+	return l, nil
 }
 
 func (c Config) withDefaults() Config {
@@ -110,8 +130,8 @@ func Start(s *serve.Server, c Config) (_ *Daemon, err error) {
 			}
 		}
 	}()
-	listen := func(address string) (net.Listener, error) {
-		l, err := net.Listen("tcp", address)
+	open := func(address string) (net.Listener, error) {
+		l, err := listen(address)
 		if err == nil {
 			listeners = append(listeners, l)
 		}
@@ -119,18 +139,18 @@ func Start(s *serve.Server, c Config) (_ *Daemon, err error) {
 	}
 	var onHTTP, onGRPC, onPprof net.Listener
 	if c.HTTP != "" {
-		if onHTTP, err = listen(c.HTTP); err != nil {
+		if onHTTP, err = open(c.HTTP); err != nil {
 			return nil, fmt.Errorf("start the server: HTTP: %w", err)
 		}
 	}
 	if c.GRPC != "" {
-		if onGRPC, err = listen(c.GRPC); err != nil {
+		if onGRPC, err = open(c.GRPC); err != nil {
 			return nil, fmt.Errorf("start the server: gRPC: %w", err)
 		}
 	}
 	if c.Pprof != "" {
 		if err = local(c.Pprof); err == nil {
-			onPprof, err = listen(c.Pprof)
+			onPprof, err = open(c.Pprof)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("start the server: pprof: %w", err)
@@ -207,7 +227,7 @@ func (d *Daemon) startPprof(l net.Listener) {
 func local(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: want localhost:PORT", err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return fmt.Errorf("%s is reached from other machines, and a profile shows the memory of the process: want "+

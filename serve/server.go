@@ -98,6 +98,9 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.scan(); err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
 	}
+	if len(s.entries) == 0 {
+		s.log.Warn("there is no model: put a library into a folder that is served", "folders", o.Models, "watched", o.Watch)
+	}
 	files := s.stamps() // before they are read
 	for _, e := range s.all() {
 		if err := s.load(ctx, e); err != nil {

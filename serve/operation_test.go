@@ -1,9 +1,13 @@
 package serve
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -83,4 +87,16 @@ func TestLimits_TimeOfEachResponse(t *testing.T) {
 		require.Equal(t, c.status, w.Code, c.path)
 		require.False(t, w.write.Before(before.Add(defaultTime)), "%s: %v", c.path, w.write)
 	}
+}
+
+// Folders without a library are served, as their models may come later, but not without a word.
+func TestNew_EmptyFolder(t *testing.T) {
+	var text bytes.Buffer
+	dir := t.TempDir()
+	s, url := start(t, func(o *Options) { o.Models, o.Logger = []string{dir}, slog.New(slog.NewTextHandler(&text, nil)) })
+	require.Contains(t, text.String(), `level=WARN msg="there is no model: put a library into a folder that is served" `+
+		"folders=["+dir+"] watched=false")
+	require.NoError(t, os.Link(library, filepath.Join(dir, "affine.so")))
+	require.NoError(t, s.Load(t.Context(), "affine"))
+	require.Equal(t, 4.0, post(t, url+infer, body(1)).first(t))
 }

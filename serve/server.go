@@ -116,27 +116,34 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	return s, nil
 }
 
-// scan adds the models that the sources have and the server does not know.
+// scan adds the models that the sources have and the server does not know. A source that cannot be read is an error, and
+// does not keep it from the others.
 func (s *Server) scan() error {
+	var errs []error
 	for _, source := range s.sources {
 		files, err := source.files()
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
-		s.mu.Lock()
 		for name := range files {
-			other := s.entries[name]
-			if other == nil {
-				e := &entry{name: name, source: source, metrics: s.metrics.model(name)}
-				e.set(stateUnavailable, "not loaded")
-				s.entries[name] = e
-			} else if other.source != source {
-				s.mu.Unlock()
-				return fmt.Errorf("%s and %s both have a model %q: give one another name by NAME=FILE", other.source.Path,
-					source.Path, name)
-			}
+			errs = append(errs, s.add(name, source))
 		}
-		s.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// add adds a model of a source, if the server does not know it.
+func (s *Server) add(name string, source Source) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.entries[name]; other == nil {
+		e := &entry{name: name, source: source, metrics: s.metrics.model(name)}
+		e.set(stateUnavailable, "not loaded")
+		s.entries[name] = e
+	} else if other.source != source {
+		return fmt.Errorf("%s and %s both have a model %q: give one another name by NAME=FILE", other.source.Path,
+			source.Path, name)
 	}
 	return nil
 }
@@ -410,10 +417,10 @@ func (s *Server) Index(readyOnly bool) []oip.IndexEntry {
 func (s *Server) Load(ctx context.Context, name string) error {
 	e, err := s.find(name, "")
 	if err != nil {
-		if err2 := s.scan(); err2 != nil {
-			return oip.Errorf(oip.Internal, "%w", err2)
-		}
-		if e, err = s.find(name, ""); err != nil {
+		unread := s.scan()
+		if e, err = s.find(name, ""); err != nil && unread != nil {
+			return oip.Errorf(oip.Internal, "%w", unread)
+		} else if err != nil {
 			return err
 		}
 	}

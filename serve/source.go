@@ -100,28 +100,31 @@ func (s Source) files() (map[string]string, error) {
 		return nil, err
 	}
 	found := map[string]string{}
+	var libraries []string
 	for _, e := range entries {
 		name := nameOf(e.Name())
-		if !slices.Contains(suffixes, filepath.Ext(e.Name())) || !validName(name) {
+		if e.Name()[0] == '.' || !slices.Contains(suffixes, filepath.Ext(e.Name())) {
 			continue
 		}
+		libraries = append(libraries, e.Name())
 		path := filepath.Join(s.Path, e.Name())
-		if other, twice := found[name]; twice {
+		switch other, twice := found[name]; {
+		case s.Name != "":
+			found = map[string]string{s.Name: path} // its file may have any name
+		case twice:
 			return nil, fmt.Errorf("%s and %s are both model %q: rename one", other, path, name)
+		case validName(name):
+			found[name] = path
 		}
-		found[name] = path
 	}
-	if s.Name == "" {
+	switch {
+	case s.Name == "" || len(libraries) == 1:
 		return found, nil
+	case len(libraries) == 0:
+		return nil, fmt.Errorf("model %q: %s has no library (%s): put one there", s.Name, s.Path, strings.Join(suffixes, ", "))
 	}
-	if len(found) != 1 {
-		return nil, fmt.Errorf("model %q: %s has %d libraries (%s): want one; without %s=, each is a model", s.Name, s.Path,
-			len(found), strings.Join(suffixes, ", "), s.Name)
-	}
-	for _, path := range found {
-		found = map[string]string{s.Name: path}
-	}
-	return found, nil
+	return nil, fmt.Errorf("model %q: %s has %d libraries (%s): want one; without %s=, each is a model", s.Name, s.Path,
+		len(libraries), strings.Join(libraries, ", "), s.Name)
 }
 
 // define reads the settings of a model: those of the server, and those of the file beside the library.

@@ -114,19 +114,22 @@ func (s *Server) stamps() map[string]string {
 	return all
 }
 
-// changed loads the models that were added and those whose files have changed, and unloads those that have gone.
+// changed loads the models that were added and those whose files have changed, and unloads those that have gone. A model
+// whose folder cannot be read stays.
 func (s *Server) changed(ctx context.Context, before, now map[string]string) {
 	if maps.Equal(before, now) {
 		return
 	}
 	if err := s.scan(); err != nil {
 		s.log.Error("the folders of models were not read", "error", err)
-		return
 	}
 	for _, e := range s.all() {
 		text, exists := now[e.name]
 		switch {
 		case !exists && e.current.Load() != nil:
+			if files, err := e.source.files(); err != nil || files[e.name] != "" {
+				continue
+			}
 			if err := s.unload(ctx, e); err != nil {
 				s.log.Error("a model was not closed", "model", e.name, "error", err)
 			}

@@ -46,11 +46,12 @@ func newServeCommand() *cobra.Command {
 		Short: "Serve models by the Open Inference Protocol, over HTTP and gRPC",
 		Long: `Serve models by the Open Inference Protocol, version 2, over HTTP and gRPC.
 MODEL is [NAME=]FILE[:FUNCTION], a folder with a model for each library in it,
-or NAME= and a folder with one library. A model is any library: a compiled ONNX model, a Relax executable, a graph
-executor, or a packed function with a signature. NAME is that of the file, and
-FUNCTION is main or the only function, if you leave them out. This executes code
-of the files: name only files and folders that you trust, or load those alone
-that others have signed whom you trust (--trusted-keys).
+or NAME= and a folder with one library. A model is any library: a compiled ONNX
+model, a Relax executable, a graph executor, or a packed function with a
+signature. NAME is that of the file, and FUNCTION is main or the only function,
+if you leave them out. This executes code of the files: name only files and
+folders that you trust, or load those alone that others have signed whom you
+trust (--trusted-keys).
 
 Requests that come together run as one batch, up to --max-batch rows, if the
 first dimension of the model is open. A file NAME.json beside NAME.so has
@@ -60,21 +61,25 @@ settings of one model, for example {"max_batch": 32, "batch_delay": "2ms",
 / is a page with the models, /metrics has counters for Prometheus. A file that
 changes is loaded again, as all are after SIGHUP, with the keys, tokens and
 certificates that their files then have; the old model answers until the new one
-has been tried. SIGTERM and Ctrl-C stop the server once all accepted
-requests have answers, or --stop-time is over; a second one stops it at once.`,
+has been tried. SIGTERM and Ctrl-C stop the server once all accepted requests
+have answers, or --stop-time is over; a second one stops it at once.
+
+With --check, it serves nothing, and asks a server whether it is ready. One that
+does not answer within ` + checkTime.String() + ` is not.`,
 		Example: `  tvmgo serve mlp=model.so
   tvmgo serve models/ --http 0.0.0.0:8000 --grpc 0.0.0.0:8001 --max-batch 16 --batch-delay 1ms
   tvmgo serve models/ --device cuda:0 --device cuda:1 --tls-cert c.pem --tls-key k.pem --tokens tokens.txt
+  tvmgo serve --check https://localhost:8000 --tls-ca ca.pem --tls-cert client.pem --tls-key client.key
   curl -d '{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [0.5, 2]}]}' \
       localhost:8000/v2/models/mlp/infer`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if flags.check != "" {
+			if cmd.Flags().Changed("check") {
 				return cobra.NoArgs(cmd, args)
 			}
 			return atLeast(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if flags.check != "" {
+			if cmd.Flags().Changed("check") {
 				return flags.checkReady(cmd.Context())
 			}
 			if err := flags.complete(args, cmd.ErrOrStderr()); err != nil {
@@ -129,6 +134,9 @@ func (f *serveFlags) define(cmd *cobra.Command) {
 // complete reads the files and texts of the flags.
 func (f *serveFlags) complete(args []string, stderr io.Writer) error {
 	f.options.Models = args
+	if f.ca != "" || f.named != "" {
+		return wrong(errors.New("--tls-ca and --tls-name are for --check: the flag for clients' certificates is --tls-client-ca"))
+	}
 	if f.threads < 0 {
 		return wrong(fmt.Errorf("--threads %d: it cannot be negative", f.threads))
 	}
@@ -262,9 +270,12 @@ func (f *serveFlags) run(ctx context.Context, out io.Writer) (err error) {
 	return errors.Join(err, d.Stop())
 }
 
+// checkTime is the longest time that a probe takes.
+const checkTime = 5 * time.Second
+
 // checkReady asks another process, so that a container needs no other program for its probes.
 func (f *serveFlags) checkReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	t := &f.listen.TLS
 	return daemon.Check(ctx, f.check, daemon.ClientTLS{Cert: t.Cert, Key: t.Key, CA: f.ca, Name: f.named})

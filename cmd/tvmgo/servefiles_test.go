@@ -1,9 +1,13 @@
 package main
 
 import (
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +36,45 @@ func TestServe_Check(t *testing.T) {
 	require.Contains(t, stderr, "check the server at "+url+": ")
 	status, _, stderr = cli("serve", "--check", url, file)
 	require.Equal(t, statusUsage, status, stderr)
+}
+
+// The probe that docs/serving.md shows for servers with mTLS succeeds; without a certificate, it does not.
+func TestServe_CheckAsDocumented(t *testing.T) {
+	text := must.Get(os.ReadFile("../../docs/serving.md"))(t)
+	shown := regexp.MustCompile(`(?s)exec:\s+command: \[tvmgo, (serve, [^]]*)\]\s+timeoutSeconds: (\d+)`).FindSubmatch(text)
+	require.NotNil(t, shown)
+	require.Greater(t, must.Get(strconv.Atoi(string(shown[2])))(t), int(checkTime.Seconds()))
+	file, dir := filepath.Join(t.TempDir(), "affine.so"), t.TempDir()
+	servetest.Affine(t, file, 3, 1)
+	authority := servetest.NewAuthority(t, dir, "ca")
+	cert, key := authority.Sign(t, dir, "server", "models.example")
+	authority.Sign(t, dir, "probe")
+	s := startServe(t, file, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", authority.File)
+	args := strings.NewReplacer("/tls/", dir+"/", "https://localhost:8000", "https://"+s.http).Replace(string(shown[1]))
+	command := regexp.MustCompile(`,\s+`).Split(args, -1)
+	status, stdout, stderr := cli(command...)
+	require.Zero(t, status, "%v: %s", command, stderr)
+	require.Empty(t, stdout+stderr)
+
+	anonymous := slices.DeleteFunc(slices.Clone(command), func(a string) bool {
+		return strings.HasPrefix(a, "--tls-cert") || strings.HasPrefix(a, "--tls-key")
+	})
+	require.Len(t, anonymous, len(command)-2)
+	status, _, stderr = cli(anonymous...)
+	require.Equal(t, statusFailure, status)
+	require.Contains(t, stderr, "certificate required")
+	status, _, stderr = cli("serve", "--check", "http://"+s.http)
+	require.Equal(t, statusFailure, status)
+	require.Contains(t, stderr, "it is not ready: 400 Bad Request: Client sent an HTTP request to an HTTPS server")
+}
+
+// A server that accepts a connection and does not answer is not ready.
+func TestServe_CheckSilent(t *testing.T) {
+	silent := must.Get(net.Listen("tcp", "localhost:0"))(t)
+	defer silent.Close()
+	status, _, stderr := cli("serve", "--check", "http://"+silent.Addr().String())
+	require.Equal(t, statusFailure, status)
+	require.Contains(t, stderr, "it does not answer in time")
 }
 
 // SIGHUP reads keys and tokens again: what is signed with a new key is loaded, and what only an old key has signed is

@@ -3,13 +3,11 @@ package daemon
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 )
 
@@ -29,15 +27,11 @@ func (c ClientTLS) config() (*tls.Config, error) {
 		}
 		t.Certificates = []tls.Certificate{cert}
 	}
-	if c.CA == "" {
-		return t, nil
-	}
-	text, err := os.ReadFile(c.CA)
-	if err != nil {
-		return nil, fmt.Errorf("read the certificates that sign the server's: %w", err)
-	}
-	if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("read the certificates that sign the server's: %s has none in PEM", c.CA)
+	if c.CA != "" {
+		var err error
+		if t.RootCAs, err = readAuthorities(c.CA); err != nil {
+			return nil, fmt.Errorf("read the certificates that sign the server's: %w", err)
+		}
 	}
 	return t, nil
 }
@@ -62,7 +56,9 @@ func Check(ctx context.Context, server string, c ClientTLS) error {
 		return fmt.Errorf("check the server at %s: %w", server, err)
 	}
 	answer, err := transport.RoundTrip(request) // nothing is redirected
-	if err != nil {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("check the server at %s: it does not answer in time: %w", server, err)
+	} else if err != nil {
 		return fmt.Errorf("check the server at %s: %w", server, err)
 	}
 	defer answer.Body.Close()

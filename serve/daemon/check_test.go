@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/must"
+	"tvmgo/internal/testing/servetest"
 	"tvmgo/serve"
 	"tvmgo/serve/daemon"
 )
@@ -46,11 +47,11 @@ func TestCheck(t *testing.T) {
 // With mTLS, it needs a certificate that the server accepts, and accepts the server's alone.
 func TestCheck_TLS(t *testing.T) {
 	dir := t.TempDir()
-	ours, others := newAuthority(t, dir, "ours"), newAuthority(t, dir, "others")
-	cert, key := ours.sign(t, dir, "server")
-	clientCert, clientKey := ours.sign(t, dir, "client")
-	strangeCert, strangeKey := others.sign(t, dir, "stranger")
-	files := daemon.TLS{Cert: cert, Key: key, ClientCA: ours.file}
+	ours, others := servetest.NewAuthority(t, dir, "ours"), servetest.NewAuthority(t, dir, "others")
+	cert, key := ours.Sign(t, dir, "server")
+	clientCert, clientKey := ours.Sign(t, dir, "client")
+	strangeCert, strangeKey := others.Sign(t, dir, "stranger")
+	files := daemon.TLS{Cert: cert, Key: key, ClientCA: ours.File}
 	d := start(t, daemon.Config{HTTP: "localhost:0", TLS: files}, affine(t))
 	url := "https://" + d.HTTP.String()
 	broken := filepath.Join(dir, "broken.pem")
@@ -59,14 +60,14 @@ func TestCheck_TLS(t *testing.T) {
 		tls  daemon.ClientTLS
 		want string
 	}{
-		{daemon.ClientTLS{Cert: clientCert, Key: clientKey, CA: ours.file}, ""},
-		{daemon.ClientTLS{Cert: clientCert, Key: clientKey, CA: ours.file, Name: "localhost"}, ""},
-		{daemon.ClientTLS{Cert: clientCert, Key: clientKey, CA: ours.file, Name: "models.example"}, "not models.example"},
-		{daemon.ClientTLS{Cert: clientCert, Key: clientKey, CA: others.file}, "unknown authority"},
+		{daemon.ClientTLS{Cert: clientCert, Key: clientKey, CA: ours.File}, ""},
+		{daemon.ClientTLS{Cert: clientCert, Key: clientKey, CA: ours.File, Name: "localhost"}, ""},
+		{daemon.ClientTLS{Cert: clientCert, Key: clientKey, CA: ours.File, Name: "models.example"}, "not models.example"},
+		{daemon.ClientTLS{Cert: clientCert, Key: clientKey, CA: others.File}, "unknown authority"},
 		{daemon.ClientTLS{Cert: clientCert, Key: clientKey}, "unknown authority"},
-		{daemon.ClientTLS{Cert: strangeCert, Key: strangeKey, CA: ours.file}, "tls"},
-		{daemon.ClientTLS{CA: ours.file}, "certificate required"},
-		{daemon.ClientTLS{Cert: clientCert, CA: ours.file}, `its key ""`},
+		{daemon.ClientTLS{Cert: strangeCert, Key: strangeKey, CA: ours.File}, "tls"},
+		{daemon.ClientTLS{CA: ours.File}, "certificate required"},
+		{daemon.ClientTLS{Cert: clientCert, CA: ours.File}, `its key ""`},
 		{daemon.ClientTLS{CA: broken}, broken + " has none in PEM"},
 		{daemon.ClientTLS{CA: filepath.Join(dir, "nothing")}, "no such file"},
 	} {

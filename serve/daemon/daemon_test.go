@@ -2,16 +2,9 @@ package daemon_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -43,54 +36,6 @@ func affine(t *testing.T) serve.Options {
 	return serve.Options{Models: []string{file}, Logger: quiet}
 }
 
-// authority signs certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	file string
-}
-
-func newAuthority(t *testing.T, dir, name string) *authority {
-	t.Helper()
-	a := &authority{key: must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)}
-	a.cert = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IsCA: true,
-		NotAfter: time.Now().Add(24 * time.Hour), BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der := must.Get(x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key))(t)
-	a.file = filepath.Join(dir, name+".pem")
-	write(t, a.file, "CERTIFICATE", der)
-	return a
-}
-
-// sign makes a certificate of this machine, NAME.pem, and its key, NAME.key.
-func (a *authority) sign(t *testing.T, dir, name string) (cert, key string) {
-	t.Helper()
-	k := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	c := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name},
-		NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{{127, 0, 0, 1}},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der := must.Get(x509.CreateCertificate(rand.Reader, c, a.cert, k.Public(), a.key))(t)
-	cert, key = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
-	write(t, cert, "CERTIFICATE", der)
-	write(t, key, "PRIVATE KEY", must.Get(x509.MarshalPKCS8PrivateKey(k))(t))
-	return cert, key
-}
-
-func write(t *testing.T, file, kind string, der []byte) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
-}
-
-// client trusts an authority, and has a certificate if it is named.
-func (a *authority) client(t *testing.T, cert, key string) *tls.Config {
-	t.Helper()
-	c := &tls.Config{RootCAs: x509.NewCertPool()}
-	c.RootCAs.AppendCertsFromPEM(must.Get(os.ReadFile(a.file))(t))
-	if cert != "" {
-		c.Certificates = []tls.Certificate{must.Get(tls.LoadX509KeyPair(cert, key))(t)}
-	}
-	return c
-}
-
 func ready(t *testing.T, d *daemon.Daemon, c *tls.Config) error {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true}
@@ -114,24 +59,33 @@ func ready(t *testing.T, d *daemon.Daemon, c *tls.Config) error {
 // a restart; wrong ones leave the old ones in use.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
-	ours, others := newAuthority(t, dir, "ours"), newAuthority(t, dir, "others")
-	cert, key := ours.sign(t, dir, "server")
-	clientCert, clientKey := ours.sign(t, dir, "client")
-	strangeCert, strangeKey := others.sign(t, dir, "stranger")
-	files := daemon.TLS{Cert: cert, Key: key, ClientCA: ours.file}
+	ours, others := servetest.NewAuthority(t, dir, "ours"), servetest.NewAuthority(t, dir, "others")
+	cert, key := ours.Sign(t, dir, "server")
+	clientCert, clientKey := ours.Sign(t, dir, "client")
+	strangeCert, strangeKey := others.Sign(t, dir, "stranger")
+	files := daemon.TLS{Cert: cert, Key: key, ClientCA: ours.File}
 	d := start(t, daemon.Config{HTTP: "localhost:0", GRPC: "localhost:0", TLS: files}, affine(t))
-	require.NoError(t, ready(t, d, ours.client(t, clientCert, clientKey)))
-	require.Error(t, ready(t, d, ours.client(t, "", "")))
-	require.Error(t, ready(t, d, ours.client(t, strangeCert, strangeKey)))
-	require.Error(t, ready(t, d, others.client(t, clientCert, clientKey)))
+	require.NoError(t, ready(t, d, ours.Client(t, clientCert, clientKey)))
+	require.Error(t, ready(t, d, ours.Client(t, "", "")))
+	require.Error(t, ready(t, d, ours.Client(t, strangeCert, strangeKey)))
+	require.Error(t, ready(t, d, others.Client(t, clientCert, clientKey)))
 
 	require.NoError(t, os.WriteFile(cert, []byte("none"), 0o600))
 	require.ErrorContains(t, d.ReloadTLS(), cert)
-	require.NoError(t, ready(t, d, ours.client(t, clientCert, clientKey)))
-	others.sign(t, dir, "server")
+	require.NoError(t, ready(t, d, ours.Client(t, clientCert, clientKey)))
+	others.Sign(t, dir, "server")
 	require.NoError(t, d.ReloadTLS())
-	require.Error(t, ready(t, d, ours.client(t, clientCert, clientKey)))
-	require.NoError(t, ready(t, d, others.client(t, clientCert, clientKey)))
+	require.Error(t, ready(t, d, ours.Client(t, clientCert, clientKey)))
+	require.NoError(t, ready(t, d, others.Client(t, clientCert, clientKey)))
+
+	// Clients of an authority that was removed are not served, also if they resume a session.
+	known := others.Client(t, clientCert, clientKey)
+	known.ClientSessionCache = tls.NewLRUClientSessionCache(0)
+	require.NoError(t, ready(t, d, known))
+	require.NoError(t, os.WriteFile(ours.File, must.Get(os.ReadFile(others.File))(t), 0o600))
+	require.NoError(t, d.ReloadTLS())
+	require.Error(t, ready(t, d, known))
+	require.NoError(t, ready(t, d, others.Client(t, strangeCert, strangeKey)))
 }
 
 func TestStart_WrongConfigurations(t *testing.T) {

@@ -40,17 +40,26 @@ func (c *certificates) load() error {
 	}
 	t := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	if c.files.ClientCA != "" {
-		text, err := os.ReadFile(c.files.ClientCA)
-		if err != nil {
+		t.ClientAuth = tls.RequireAndVerifyClientCert
+		if t.ClientCAs, err = readAuthorities(c.files.ClientCA); err != nil {
 			return fmt.Errorf("read the certificates that sign those of clients: %w", err)
-		}
-		t.ClientCAs, t.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-		if !t.ClientCAs.AppendCertsFromPEM(text) {
-			return fmt.Errorf("read the certificates that sign those of clients: %s has none in PEM", c.files.ClientCA)
 		}
 	}
 	c.now.Store(t)
 	return nil
+}
+
+// readAuthorities reads certificates of those who sign others.
+func readAuthorities(path string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has none in PEM", path)
+	}
+	return pool, nil
 }
 
 // config returns a configuration whose certificates are those that are in use when a client connects.

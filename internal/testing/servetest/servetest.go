@@ -1,4 +1,4 @@
-// Package servetest makes models and servers for tests of package serve.
+// Package servetest makes models and certificates for tests of servers.
 package servetest
 
 import (

@@ -20,8 +20,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/servetest"
+	"tvmgo/serve/oip"
 )
 
 // library is a model y = 3x + 1 of rows of four numbers, made once for all tests.
@@ -387,4 +389,27 @@ func TestClose_Idle(t *testing.T) {
 		require.NoError(t, s.Reload(t.Context()))
 		require.NoError(t, s.Close())
 	}
+}
+
+// The time to read a request is not a limit for the work of one without a body: loading a model, or waiting for a trace.
+func TestLimits_TimeIsForBodies(t *testing.T) {
+	const limit = 20 * time.Millisecond
+	s, url := start(t, func(o *Options) { o.Limits.Time, o.Profiling = limit, true })
+	trace := make(chan error, 1)
+	sent := time.Now()
+	go func() {
+		answer, err := http.Post(url+"/v2/models/affine/profile", "", nil)
+		if err == nil && answer.StatusCode != http.StatusOK {
+			err = errors.New(answer.Status)
+		}
+		trace <- err
+	}()
+	recording := func() bool { return s.all()[0].current.Load().profile.Load() != nil }
+	require.Eventually(t, recording, time.Minute, time.Millisecond)
+	require.Never(t, func() bool { return !recording() }, 5*limit+time.Since(sent), limit/4)
+	r := &oip.Request{Model: "affine", Inputs: []oip.Tensor{{Name: "x", DType: dlpack.Float32, Shape: []int64{1, 4}}}}
+	require.NoError(t, s.Alloc(&r.Inputs[0]))
+	answer := must.Get(s.Infer(t.Context(), r))(t)
+	s.Release(answer.Outputs)
+	require.NoError(t, <-trace)
 }

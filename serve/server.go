@@ -116,8 +116,8 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	return s, nil
 }
 
-// scan adds the models that the sources have and the server does not know. A source that cannot be read is an error, and
-// does not keep it from the others.
+// scan adds the models that the sources have and the server does not know. A source that cannot be read is an error,
+// and does not keep it from the others.
 func (s *Server) scan() error {
 	var errs []error
 	for _, source := range s.sources {

@@ -121,7 +121,8 @@ func (s Source) files() (map[string]string, error) {
 	case s.Name == "" || len(libraries) == 1:
 		return found, nil
 	case len(libraries) == 0:
-		return nil, fmt.Errorf("model %q: %s has no library (%s): put one there", s.Name, s.Path, strings.Join(suffixes, ", "))
+		return nil, fmt.Errorf("model %q: %s has no library (%s): put one there", s.Name, s.Path,
+			strings.Join(suffixes, ", "))
 	}
 	return nil, fmt.Errorf("model %q: %s has %d libraries (%s): want one; without %s=, each is a model", s.Name, s.Path,
 		len(libraries), strings.Join(libraries, ", "), s.Name)

@@ -40,8 +40,8 @@ func TestSource_NamedFolder(t *testing.T) {
 	require.Equal(t, 7.0, post(t, url+"/v2/models/scores/infer", body(1)).first(t))
 }
 
-// What a folder with a name has is counted by files: their names need not be those of models, and may differ only in the
-// suffix.
+// What a folder with a name has is counted by files: their names need not be those of models, and may differ only in
+// the suffix.
 func TestSource_Files(t *testing.T) {
 	for _, c := range []struct {
 		name  string

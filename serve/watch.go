@@ -114,8 +114,8 @@ func (s *Server) stamps() map[string]string {
 	return all
 }
 
-// changed loads the models that were added and those whose files have changed, and unloads those that have gone. A model
-// whose folder cannot be read stays.
+// changed loads the models that were added and those whose files have changed, and unloads those that have gone. A
+// model whose folder cannot be read stays.
 func (s *Server) changed(ctx context.Context, before, now map[string]string) {
 	if maps.Equal(before, now) {
 		return

@@ -135,7 +135,7 @@ func (f *serveFlags) define(cmd *cobra.Command) {
 func (f *serveFlags) complete(args []string, stderr io.Writer) error {
 	f.options.Models = args
 	if f.ca != "" || f.named != "" {
-		return wrong(errors.New("--tls-ca and --tls-name are for --check: the flag for clients' certificates is --tls-client-ca"))
+		return wrong(errors.New("--tls-ca and --tls-name are for --check: clients' certificates are for --tls-client-ca"))
 	}
 	if f.threads < 0 {
 		return wrong(fmt.Errorf("--threads %d: it cannot be negative", f.threads))

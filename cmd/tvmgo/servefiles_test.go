@@ -41,7 +41,8 @@ func TestServe_Check(t *testing.T) {
 // The probe that docs/serving.md shows for servers with mTLS succeeds; without a certificate, it does not.
 func TestServe_CheckAsDocumented(t *testing.T) {
 	text := must.Get(os.ReadFile("../../docs/serving.md"))(t)
-	shown := regexp.MustCompile(`(?s)exec:\s+command: \[tvmgo, (serve, [^]]*)\]\s+timeoutSeconds: (\d+)`).FindSubmatch(text)
+	probe := regexp.MustCompile(`(?s)exec:\s+command: \[tvmgo, (serve, [^]]*)\]\s+timeoutSeconds: (\d+)`)
+	shown := probe.FindSubmatch(text)
 	require.NotNil(t, shown)
 	require.Greater(t, must.Get(strconv.Atoi(string(shown[2])))(t), int(checkTime.Seconds()))
 	file, dir := filepath.Join(t.TempDir(), "affine.so"), t.TempDir()

@@ -148,7 +148,7 @@ func TestServe_WrongCommandLines(t *testing.T) {
 		{[]string{file, "--pprof", "0.0.0.0:0"}, statusFailure, "is reached from other machines"},
 		{[]string{file, "--tls-cert", "c.pem"}, statusFailure, "needs both the certificate and the key"},
 		{[]string{file, "--tls-ca", "ca.pem"}, statusUsage, "--tls-ca and --tls-name are for --check"},
-		{[]string{file, "--tls-name", "localhost"}, statusUsage, "the flag for clients' certificates is --tls-client-ca"},
+		{[]string{file, "--tls-name", "localhost"}, statusUsage, "clients' certificates are for --tls-client-ca"},
 		{[]string{"--check", ""}, statusFailure, `check the server at "": want http://HOST:PORT or https://HOST:PORT`},
 		{[]string{file, "--tokens", empty}, statusFailure, "has no token"},
 		{[]string{file, "--trusted-keys", empty}, statusFailure, "--trusted-keys: read keys " + empty + ": it has no key"},

@@ -90,6 +90,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
+// boundWrite bounds the time that a client takes to read a response of what took a time of its own.
+func (s *Server) boundWrite(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.Time)) // not of writers made for tests
+}
+
 // lastOf makes a response the last one of its connection if the server is going to stop, so that the client connects to
 // another one, and sends no request while this one closes the connection.
 func (s *Server) lastOf(w http.ResponseWriter) {
@@ -139,7 +144,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	body, code := oip.MarshalError(known)
 	s.lastOf(w)
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.Time))
+	s.boundWrite(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // the client may have gone
@@ -213,6 +218,7 @@ func (s *Server) postIndex(w http.ResponseWriter, r *http.Request) error {
 	if err := small(r, &body); err != nil {
 		return err
 	}
+	s.boundWrite(w)
 	return send(w, oip.MarshalIndex(s.Index(body.Ready)))
 }
 
@@ -230,6 +236,7 @@ func (s *Server) postLoad(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Load(r.Context(), r.PathValue("model")); err != nil {
 		return err
 	}
+	s.boundWrite(w)
 	return answer(w, map[string]any{"name": r.PathValue("model"), "load": true})
 }
 
@@ -237,6 +244,7 @@ func (s *Server) postUnload(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Unload(r.Context(), r.PathValue("model")); err != nil {
 		return err
 	}
+	s.boundWrite(w)
 	return answer(w, map[string]any{"name": r.PathValue("model"), "unload": true})
 }
 
@@ -275,7 +283,7 @@ func (s *Server) postInfer(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer s.Release(response.Outputs)
 	s.lastOf(w) // it may have changed
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.Time))
+	s.boundWrite(w)
 	return s.write(w, request, response)
 }
 

@@ -72,6 +72,7 @@ func (s *Server) record(w http.ResponseWriter, r *http.Request) error {
 	if err := p.profile.WriteTrace(&trace); err != nil {
 		return err
 	}
+	s.boundWrite(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="trace.json"`)
 	_, err = w.Write(trace.Bytes())

@@ -391,7 +391,7 @@ func TestClose_Idle(t *testing.T) {
 	}
 }
 
-// The time to read a request is not a limit for the work of one without a body: loading a model, or waiting for a trace.
+// The time to read a request is no limit for the work of one without a body: loading a model, or waiting for a trace.
 func TestLimits_TimeIsForBodies(t *testing.T) {
 	const limit = 20 * time.Millisecond
 	s, url := start(t, func(o *Options) { o.Limits.Time, o.Profiling = limit, true })

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -175,5 +176,24 @@ func TestSlowReaders_AreEnded(t *testing.T) {
 	require.Less(t, n, 3)
 	require.Equal(t, codes.DeadlineExceeded, status.Code(err), err)
 	require.True(t, leaks.Until(func() bool { return tensors() == settled }))
+	require.NoError(t, d.Stop())
+}
+
+// A client that sends requests and never reads is ended, whatever it asks for.
+func TestSlowReaders_ManyRequests(t *testing.T) {
+	_, d := large(t, time.Second, io.Discard)
+	for _, request := range []string{"GET /v2/models/large HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST /v2/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+		"POST /v2/repository/index HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"} {
+		c := must.Get(net.Dial("tcp", d.HTTP.String()))(t)
+		defer c.Close()
+		require.NoError(t, c.SetWriteDeadline(time.Now().Add(time.Minute))) // ends a hang
+		many := strings.Repeat(request, 1000)
+		var err error
+		for err == nil {
+			_, err = io.WriteString(c, many)
+		}
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded, request)
+	}
 	require.NoError(t, d.Stop())
 }

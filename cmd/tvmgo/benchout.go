@@ -10,6 +10,7 @@ import (
 	"tvmgo/bench"
 	"tvmgo/bench/page"
 	"tvmgo/bench/suite"
+	"tvmgo/cmd/tvmgo/internal/outfile"
 	"tvmgo/internal/nearest"
 )
 
@@ -60,7 +61,7 @@ func formatOf(name string) (*reportFormat, error) {
 
 // reportFile is a file for a report.
 type reportFile struct {
-	out    *outFiles // of this file alone: a report that cannot be written is no reason to lose the others
+	out    *outfile.Files // of this file alone: a report that cannot be written is no reason to lose the others
 	format *reportFormat
 }
 
@@ -81,11 +82,11 @@ func newReportFiles(names []string) (list reportFiles, err error) {
 		all = append(all, name)
 		list = append(list, reportFile{format: format})
 	}
-	if _, err := newOutFiles(all); err != nil {
+	if _, err := outfile.New(all); err != nil {
 		return nil, err
 	}
 	for i, name := range all {
-		if list[i].out, err = newOutFiles([]string{name}); err != nil {
+		if list[i].out, err = outfile.New([]string{name}); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +97,7 @@ func newReportFiles(names []string) (list reportFiles, err error) {
 func (l reportFiles) write(r *bench.Report) error {
 	var errs []error
 	for _, f := range l {
-		errs = append(errs, f.out.writeEach(func(_ int, w io.Writer) error { return f.format.write(w, r) }))
+		errs = append(errs, f.out.WriteEach(func(_ int, w io.Writer) error { return f.format.write(w, r) }))
 	}
 	return errors.Join(errs...)
 }

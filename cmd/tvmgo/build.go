@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tvmgo/cmd/tvmgo/internal/outfile"
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all"
 	"tvmgo/export"
@@ -328,11 +329,11 @@ func (f *buildFlags) write(ctx context.Context, stdout io.Writer, text string) e
 		_, err := io.WriteString(stdout, text)
 		return err
 	}
-	out, err := newOutFiles([]string{f.output})
+	out, err := outfile.New([]string{f.output})
 	if err != nil {
 		return err
 	}
-	return out.writeEach(func(_ int, w io.Writer) error {
+	return out.WriteEach(func(_ int, w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})

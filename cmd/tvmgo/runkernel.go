@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"tvmgo/cmd/tvmgo/internal/outfile"
 	"tvmgo/dlpack"
 	"tvmgo/internal/arguments"
 	"tvmgo/internal/inspect"
@@ -96,7 +97,7 @@ func (k *kernelRun) run(ctx context.Context, m *runtime.Module, w io.Writer) err
 	if err != nil {
 		return err
 	}
-	files, err := newOutFiles(k.out)
+	files, err := outfile.New(k.out)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (k *kernelRun) run(ctx context.Context, m *runtime.Module, w io.Writer) err
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", k.name, k.path, err)
 	}
-	if err := files.writeEach(func(i int, w io.Writer) error { return c.write(w, k.outputs[i]) }); err != nil {
+	if err := files.WriteEach(func(i int, w io.Writer) error { return c.write(w, k.outputs[i]) }); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%s of %s ran on %v\n", k.name, k.path, k.dev)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tvmgo/bench"
+	"tvmgo/cmd/tvmgo/internal/outfile"
 	"tvmgo/dlpack"
 	"tvmgo/internal/nearest"
 	"tvmgo/profile"
@@ -130,7 +131,7 @@ func (r *modelRun) run(ctx context.Context, w io.Writer) error {
 	if r.profile != "" {
 		paths = append(paths, r.profile)
 	}
-	files, err := newOutFiles(paths)
+	files, err := outfile.New(paths)
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (r *modelRun) run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	err = files.writeEach(func(i int, w io.Writer) error {
+	err = files.WriteEach(func(i int, w io.Writer) error {
 		if i == len(r.outputs) {
 			return recorded.WriteTrace(w)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tvmgo/cmd/tvmgo/internal/outfile"
 	"tvmgo/internal/atomicfile"
 	"tvmgo/trust"
 )
@@ -131,7 +132,7 @@ func (f *signFlags) sign(cmd *cobra.Command, files []string) error {
 			names[i] = f.output
 		}
 	}
-	out, err := newOutFiles(names)
+	out, err := outfile.New(names)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (f *signFlags) sign(cmd *cobra.Command, files []string) error {
 			return err
 		}
 	}
-	err = out.writeEach(func(i int, w io.Writer) error {
+	err = out.WriteEach(func(i int, w io.Writer) error {
 		_, err := w.Write(signatures[i])
 		return err
 	})

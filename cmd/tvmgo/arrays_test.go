@@ -38,10 +38,6 @@ func write(w io.Writer, a *arguments.Array) error {
 	return c.write(w, a)
 }
 
-func only(a *arguments.Array) func(int, io.Writer) error {
-	return func(_ int, w io.Writer) error { return write(w, a) }
-}
-
 // NumPy, an independent reader, reads what is written, and would write the same bytes.
 func TestArrayWrite(t *testing.T) {
 	var b bytes.Buffer
@@ -60,8 +56,9 @@ func TestArrayWrite(t *testing.T) {
 			size := must.Get(dlpack.DataSize(shape, n.DType))(t)
 			a := &arguments.Array{DType: n.DType, Shape: shape, Data: make([]byte, size)}
 			path := filepath.Join(t.TempDir(), "a.npy")
-			files := must.Get(newOutFiles([]string{path}))(t)
-			require.NoError(t, files.writeEach(only(a)))
+			f := must.Get(os.Create(path))(t)
+			require.NoError(t, write(f, a))
+			require.NoError(t, f.Close())
 			require.Equal(t, a, must.Get(arguments.ReadNPY(path))(t))
 		}
 	}
@@ -71,31 +68,4 @@ func TestArrayWrite(t *testing.T) {
 	b.Reset()
 	require.NoError(t, write(&b, numpy))
 	require.Equal(t, want, b.Bytes(), "byte for byte what NumPy wrote")
-}
-
-// Two outputs appear together or not at all.
-func TestOutFiles_AllOrNothing(t *testing.T) {
-	dir := t.TempDir()
-	one, two := filepath.Join(dir, "one.npy"), filepath.Join(dir, "sub", "two.npy")
-	require.NoError(t, os.Mkdir(filepath.Dir(two), 0o755))
-	files := must.Get(newOutFiles([]string{one, two}))(t)
-	require.NoError(t, os.Remove(filepath.Dir(two)))
-	a := &arguments.Array{DType: dlpack.UInt8, Shape: []int64{1}, Data: []byte{7}}
-	require.ErrorContains(t, files.writeEach(only(a)), "two.npy: there is no such folder")
-	require.Empty(t, must.Get(os.ReadDir(dir))(t))
-}
-
-// If the path is a symbolic link, the file that it points to is replaced, and not the link.
-func TestOutFiles_FollowLinks(t *testing.T) {
-	dir := t.TempDir()
-	target, link := filepath.Join(dir, "target.npy"), filepath.Join(dir, "link.npy")
-	require.NoError(t, os.WriteFile(target, nil, 0o644))
-	require.NoError(t, os.Symlink(target, link))
-	files := must.Get(newOutFiles([]string{link}))(t)
-	require.NoError(t, files.writeEach(only(&arguments.Array{DType: dlpack.UInt8, Shape: []int64{1}, Data: []byte{7}})))
-	info := must.Get(os.Lstat(link))(t)
-	require.NotZero(t, info.Mode()&os.ModeSymlink)
-	a := must.Get(arguments.ReadNPY(target))(t)
-	require.Equal(t, []byte{7}, a.Data)
-	require.ErrorContains(t, must.Fail(newOutFiles([]string{link, target})), "named twice")
 }

@@ -1,4 +1,8 @@
-package main
+// Package outfile writes the files of --out: together, when all of them are complete, or none of them.
+//
+//	files, err := outfile.New([]string{"y.npy", "z.npy"}) // before the work: can they be written?
+//	err = files.WriteEach(func(i int, w io.Writer) error { return write(w, results[i]) })
+package outfile
 
 import (
 	"bufio"
@@ -12,15 +16,17 @@ import (
 	"tvmgo/internal/atomicfile"
 )
 
-// outFiles are files that appear together when all of them are complete.
-type outFiles struct {
+// Files are files that appear together when all of them are complete.
+type Files struct {
 	names   []string // as the user wrote the paths
 	targets []string // the paths with links followed
 }
 
-// newOutFiles checks that every path can be written, before any work is done.
-func newOutFiles(names []string) (*outFiles, error) {
-	o := &outFiles{names: names}
+// New checks that every path can be written, before any work is done. It leaves existing files unchanged and makes no
+// new ones. Links are followed. A path that is named twice, "-", a directory, a path that is no regular file, and one
+// that cannot be written are errors, which name the path.
+func New(names []string) (*Files, error) {
+	o := &Files{names: names}
 	seen := map[string]bool{}
 	for _, name := range names {
 		if name == "-" {
@@ -80,8 +86,9 @@ func create(path string) (*atomicfile.File, error) {
 	return f, err
 }
 
-// writeEach writes the files with a function. If one of them fails, none appears.
-func (o *outFiles) writeEach(content func(i int, w io.Writer) error) error {
+// WriteEach calls content for the i-th path of New, in their order, with a buffered writer. The files replace existing
+// ones after the last call. If one of them fails, none appears; the error names its path.
+func (o *Files) WriteEach(content func(i int, w io.Writer) error) error {
 	var files []*atomicfile.File
 	defer func() {
 		for _, f := range files {

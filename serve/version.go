@@ -130,7 +130,7 @@ func (l *loaded) describe() {
 func (l *loaded) start() (err error) {
 	o := &l.options
 	c := queue.Config{Capacity: l.capacity(), Preferred: o.Preferred, Delay: time.Duration(o.Delay),
-		Priorities: o.Priorities, DefaultPriority: o.Priority, Timeout: time.Duration(o.Timeout)}
+		Priorities: o.Priorities, DefaultPriority: o.Priority, Timeout: time.Duration(o.Timeout), Inline: true}
 	if l.batches {
 		c.MaxRows = o.MaxBatch
 	} else {

@@ -28,6 +28,10 @@ type Config struct {
 	DefaultPriority int
 	// Timeout is the longest time that an item may wait, 0 for no limit. An item may ask for less time, not for more.
 	Timeout time.Duration
+	// Inline lets Do run a batch of its item alone on its own goroutine, in the place of an idle worker's, which saves the
+	// time to wake that one. Do then returns when the batch has run, also if its context is canceled before; items whose
+	// context has a deadline are not run in this way. Workers must not call runtime.Goexit.
+	Inline bool
 }
 
 // Functions are what a queue calls. It calls none of them while it holds a lock.

@@ -86,12 +86,33 @@ func (q *Queue[I, O]) Do(ctx context.Context, r Request[I]) (O, Times, error) {
 		q.push(it)
 		q.dispatch(now, &then)
 	}
+	own := q.own(it, &then)
 	q.mu.Unlock()
 	q.finish(&then)
 	if err != nil {
 		return q.answer(it, err)
 	}
+	if own != nil {
+		run(own)
+		q.ran(own)
+		<-it.done
+		return q.answer(it, it.err)
+	}
 	return q.wait(it)
+}
+
+// own returns the worker whose batch is this item alone, which then is not woken, if Do may run it. It calls for the
+// lock.
+func (q *Queue[I, O]) own(it *Item[I, O], then *after[I, O]) *worker[I, O] {
+	w := then.workers
+	if !q.config.Inline || it.state != running || w == nil || w.next != nil || len(w.batch) != 1 || w.batch[0] != it {
+		return nil
+	}
+	if _, limited := it.ctx.Deadline(); limited {
+		return nil
+	}
+	then.workers = nil
+	return w
 }
 
 // place decides where in the queue an item belongs, and how long it may be there.

@@ -39,13 +39,16 @@ func NewAuthority(t *testing.T, dir, name string) *Authority {
 	return a
 }
 
-// Sign makes a certificate of this machine and of other hosts, NAME.pem, and its key, NAME.key.
+// Sign makes a certificate, NAME.pem, and its key, NAME.key. It is that of hosts; without any, of this machine.
 func (a *Authority) Sign(t *testing.T, dir, name string, hosts ...string) (cert, key string) {
 	t.Helper()
 	k := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	c := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name},
-		NotAfter: time.Now().Add(24 * time.Hour), DNSNames: append(hosts, "localhost"), IPAddresses: []net.IP{{127, 0, 0, 1}},
+		NotAfter: time.Now().Add(24 * time.Hour), DNSNames: hosts,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	if len(hosts) == 0 {
+		c.DNSNames, c.IPAddresses = []string{"localhost"}, []net.IP{{127, 0, 0, 1}}
+	}
 	der := must.Get(x509.CreateCertificate(rand.Reader, c, a.cert, k.Public(), a.key))(t)
 	cert, key = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
 	write(t, cert, "CERTIFICATE", der)

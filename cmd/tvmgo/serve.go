@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -221,6 +222,27 @@ func (f *serveFlags) run(ctx context.Context, out io.Writer) (err error) {
 		defer func() { err = errors.Join(err, spans.Close()) }()
 		f.options.Tracer = spans
 	}
+	stop, stopped := context.WithCancel(ctx)
+	defer stopped()
+	reload := make(chan struct{}, 1)
+	var serving atomic.Bool
+	handle := func(sig os.Signal) bool {
+		if sig == syscall.SIGHUP { // while models are loaded for the first time, it is answered afterwards
+			select {
+			case reload <- struct{}{}:
+			default:
+			}
+			return true
+		}
+		if !serving.Load() {
+			return false
+		}
+		first := stop.Err() == nil
+		stopped()
+		return first
+	}
+	ownSignals.Store(&handle)
+	defer ownSignals.Store(nil)
 	s, err := serve.New(ctx, f.options)
 	if err != nil {
 		return err
@@ -230,23 +252,7 @@ func (f *serveFlags) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	stop, stopped := context.WithCancel(ctx)
-	defer stopped()
-	reload := make(chan struct{}, 1)
-	handle := func(sig os.Signal) bool {
-		if sig == syscall.SIGHUP {
-			select {
-			case reload <- struct{}{}:
-			default:
-			}
-			return true
-		}
-		first := stop.Err() == nil
-		stopped()
-		return first
-	}
-	ownSignals.Store(&handle)
-	defer ownSignals.Store(nil)
+	serving.Store(true)
 	go func() {
 		for {
 			select {

@@ -30,7 +30,15 @@ type served struct {
 
 func startServe(t *testing.T, args ...string) *served {
 	t.Helper()
-	s := &served{log: filepath.Join(t.TempDir(), "log")}
+	s, wait := launchServe(t, args...)
+	wait()
+	return s
+}
+
+// launchServe returns before the process serves. wait returns once it does.
+func launchServe(t *testing.T, args ...string) (s *served, wait func()) {
+	t.Helper()
+	s = &served{log: filepath.Join(t.TempDir(), "log")}
 	s.cmd = exec.Command(must.Get(buildOnce())(t),
 		append([]string{"serve", "--http", "localhost:0", "--grpc", "localhost:0", "--log-format", "json"}, args...)...)
 	log := must.Get(os.Create(s.log))(t)
@@ -42,18 +50,20 @@ func startServe(t *testing.T, args ...string) *served {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
 	})
-	lines := bufio.NewScanner(out)
-	for s.http == "" || s.grpc == "" {
-		require.True(t, lines.Scan(), "it ended: %s", must.Get(os.ReadFile(s.log))(t))
-		if at, ok := strings.CutPrefix(lines.Text(), "HTTP on "); ok {
-			s.http = at
+	return s, func() {
+		t.Helper()
+		lines := bufio.NewScanner(out)
+		for s.http == "" || s.grpc == "" {
+			require.True(t, lines.Scan(), "it ended: %s", must.Get(os.ReadFile(s.log))(t))
+			if at, ok := strings.CutPrefix(lines.Text(), "HTTP on "); ok {
+				s.http = at
+			}
+			if at, ok := strings.CutPrefix(lines.Text(), "gRPC on "); ok {
+				s.grpc = at
+			}
 		}
-		if at, ok := strings.CutPrefix(lines.Text(), "gRPC on "); ok {
-			s.grpc = at
-		}
+		go func() { _, _ = io.Copy(io.Discard, out) }()
 	}
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	return s
 }
 
 // infer asks the model affine for x, and returns the status and the result.

@@ -78,6 +78,24 @@ func TestServe_CheckSilent(t *testing.T) {
 	require.Contains(t, stderr, "it does not answer in time")
 }
 
+// A SIGHUP that comes while models are loaded for the first time does not end the process: all are loaded again.
+func TestServe_HangupWhileLoading(t *testing.T) {
+	dir := t.TempDir()
+	file, settings := filepath.Join(dir, "affine.so"), filepath.Join(dir, "affine.json")
+	servetest.Affine(t, file, 3, 1)
+	require.NoError(t, syscall.Mkfifo(settings, 0o600))
+	s, wait := launchServe(t, file, "--no-watch")
+	pipe := must.Get(os.OpenFile(settings, os.O_WRONLY, 0))(t) // the process waits for its settings
+	require.NoError(t, os.Remove(settings))                    // the next time, there are none
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
+	must.Get(pipe.WriteString("{}"))(t)
+	require.NoError(t, pipe.Close())
+	wait()
+	require.Eventually(t, func() bool {
+		return strings.Count(string(must.Get(os.ReadFile(s.log))(t)), `"a model was loaded"`) == 2
+	}, time.Minute, time.Millisecond)
+}
+
 // SIGHUP reads keys and tokens again: what is signed with a new key is loaded, and what only an old key has signed is
 // not. Files without keys or tokens leave the old ones in use.
 func TestServe_FilesAreReadAgain(t *testing.T) {

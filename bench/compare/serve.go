@@ -26,8 +26,8 @@ func init() {
 			ratio},
 		row{"serve-batches-p99", "  99th percentile of the latency", "serve.batches-p99", "serve.alone-p99", 2, ratio},
 		row{"serve-small-batches", "  MLP 784-512-512-10", "serve.small-batches", "serve.small-alone", 0, record},
-		row{"serve-overload", "512 clients, queue of 32 requests, batches (base: 64 clients)", "serve.overload",
-			"serve.batches", 1.5, ratio},
+		row{"serve-overload", "512 clients, queue of 64 requests, batches (base: 64 clients)", "serve.overload",
+			"serve.batches", 2, ratio},
 		row{"serve-large", "tensors of 1 MiB, there and back (base: a copy over loopback)", "serve.large",
 			"serve.large-copy", 2, ratio})
 	groups = append(groups,
@@ -128,7 +128,7 @@ func (s *servePrograms) ask(what string) (float64, error) {
 		}
 		many := clients
 		if how == "overload" {
-			many, args = 8*clients, append(args, "--queue", strconv.Itoa(clients/2))
+			many, args = 8*clients, append(args, "--queue", strconv.Itoa(clients))
 		}
 		server, err := s.serve(model, args...)
 		if err != nil {

@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -204,9 +206,16 @@ func (s *Server) getStatistics(w http.ResponseWriter, r *http.Request) error {
 // small reads a small JSON body, which may be empty.
 func small(r *http.Request, into any) error {
 	const most = 1 << 16
-	dec := json.NewDecoder(http.MaxBytesReader(nil, r.Body, most))
-	if err := dec.Decode(into); err != nil && r.ContentLength != 0 && err.Error() != "EOF" {
-		return oip.Errorf(oip.InvalidArgument, "read the body: %w: want a JSON object of at most %d bytes", err, most)
+	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, most))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return oip.Errorf(oip.TooLarge, "the body has more than %d bytes", most)
+	case err == nil && len(bytes.TrimSpace(text)) > 0:
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return oip.Errorf(oip.InvalidArgument, "read the body: %w: want a JSON object", err)
 	}
 	return nil
 }

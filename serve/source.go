@@ -103,7 +103,7 @@ func (s Source) files() (map[string]string, error) {
 	var libraries []string
 	for _, e := range entries {
 		name := nameOf(e.Name())
-		if e.Name()[0] == '.' || !slices.Contains(suffixes, filepath.Ext(e.Name())) {
+		if e.IsDir() || e.Name()[0] == '.' || !slices.Contains(suffixes, filepath.Ext(e.Name())) {
 			continue
 		}
 		libraries = append(libraries, e.Name())

@@ -160,6 +160,9 @@ func (f *serveFlags) complete(args []string, stderr io.Writer) error {
 		return wrong(fmt.Errorf("--log-format %s: want text or json", f.logFormat))
 	}
 	f.listen.Logger = f.options.Logger
+	if err := f.listen.Check(); err != nil { // before models are loaded, which may take long
+		return err
+	}
 	return f.readFiles()
 }
 

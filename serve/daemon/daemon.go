@@ -39,19 +39,40 @@ type Config struct {
 	Logger *slog.Logger // nil: slog.Default()
 }
 
-func (c Config) check() error {
+// Check returns the error that Start would return for the configuration, before there is a server: that of negative
+// numbers, without an address, of an address for pprof that others reach, and of certificates.
+func (c Config) Check() error {
+	_, err := c.check()
+	return err
+}
+
+// check returns the certificates.
+func (c Config) check() (certs *certificates, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("start the server: %w", err)
+		}
+	}()
 	for what, n := range map[string]int{"connections": c.Connections, "bytes of headers": c.HeaderBytes} {
 		if n < 0 {
-			return fmt.Errorf("the %s cannot be negative (%d)", what, n)
+			return nil, fmt.Errorf("the %s cannot be negative (%d)", what, n)
 		}
 	}
 	for what, d := range map[string]time.Duration{"time for headers": c.HeaderTime, "idle time": c.IdleTime,
 		"delay before it stops": c.StopDelay, "time to stop": c.StopTime} {
 		if d < 0 {
-			return fmt.Errorf("the %s cannot be negative (%v)", what, d)
+			return nil, fmt.Errorf("the %s cannot be negative (%v)", what, d)
 		}
 	}
-	return nil
+	if c.HTTP == "" && c.GRPC == "" {
+		return nil, errors.New("there is no address: give one for HTTP or for gRPC")
+	}
+	if c.Pprof != "" {
+		if err := local(c.Pprof); err != nil {
+			return nil, fmt.Errorf("pprof: %w", err)
+		}
+	}
+	return c.TLS.open()
 }
 
 // listen opens a port.
@@ -113,14 +134,8 @@ type Daemon struct {
 // Start listens. The caller calls Stop, and closes the server after that.
 func Start(s *serve.Server, c Config) (_ *Daemon, err error) {
 	d := &Daemon{config: c.withDefaults(), server: s, stopped: make(chan error, 3)}
-	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("start the server: %w", err)
-	}
-	if c.HTTP == "" && c.GRPC == "" {
-		return nil, errors.New("start the server: there is no address: give one for HTTP or for gRPC")
-	}
-	if d.certs, err = c.TLS.open(); err != nil {
-		return nil, fmt.Errorf("start the server: %w", err)
+	if d.certs, err = c.check(); err != nil {
+		return nil, err
 	}
 	var listeners []net.Listener
 	defer func() {
@@ -149,10 +164,7 @@ func Start(s *serve.Server, c Config) (_ *Daemon, err error) {
 		}
 	}
 	if c.Pprof != "" {
-		if err = local(c.Pprof); err == nil {
-			onPprof, err = open(c.Pprof)
-		}
-		if err != nil {
+		if onPprof, err = open(c.Pprof); err != nil {
 			return nil, fmt.Errorf("start the server: pprof: %w", err)
 		}
 	}

@@ -82,19 +82,15 @@ type servePrograms struct {
 	servers map[string]*serving.Server
 	loads   map[string]serving.Load // of which the throughput or the latency was not asked yet
 	alone   *runtime.Model
+
+	oneByOne, atOnce int // requests of a sample, by one client and by all
+	clients          int
 }
 
 func newServePrograms(models *modelPrograms) *servePrograms {
 	return &servePrograms{models: models, ready: map[string]string{}, servers: map[string]*serving.Server{},
-		loads: map[string]serving.Load{}}
+		loads: map[string]serving.Load{}, oneByOne: 500, atOnce: 4000, clients: 64}
 }
-
-// Requests and clients of a sample.
-const (
-	oneByOne = 500
-	clients  = 64
-	atOnce   = 4000
-)
 
 func (s *servePrograms) ask(what string) (float64, error) {
 	const rows, columns = 1 << 16, 4 // 1 MiB
@@ -111,7 +107,7 @@ func (s *servePrograms) ask(what string) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		took, err := serving.Copies(echo.Address, large, oneByOne)
+		took, err := serving.Copies(echo.Address, large, s.oneByOne)
 		return float64(took), err
 	}
 	load, ofLatency := strings.CutSuffix(what, "-p99")
@@ -124,17 +120,17 @@ func (s *servePrograms) ask(what string) (float64, error) {
 	if delete(s.loads, load); !have {
 		var args []string
 		if how != "alone" {
-			args = []string{"--max-batch", strconv.Itoa(clients)}
+			args = []string{"--max-batch", strconv.Itoa(s.clients)}
 		}
-		many := clients
+		many := s.clients
 		if how == "overload" {
-			many, args = 8*clients, append(args, "--queue", strconv.Itoa(clients))
+			many, args = 8*s.clients, append(args, "--queue", strconv.Itoa(s.clients))
 		}
 		server, err := s.serve(model, args...)
 		if err != nil {
 			return 0, err
 		}
-		if l, err = serving.ManyClients(server.Address, serving.Request(model, 1, mlpColumns), many, atOnce); err != nil {
+		if l, err = serving.ManyClients(server.Address, serving.Request(model, 1, mlpColumns), many, s.atOnce); err != nil {
 			return 0, err
 		}
 		s.loads[load] = l
@@ -150,7 +146,7 @@ func (s *servePrograms) median(model string, request []byte) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	took, err := serving.OneClient(server.Address, request, oneByOne)
+	took, err := serving.OneClient(server.Address, request, s.oneByOne)
 	return float64(took), err
 }
 
@@ -178,7 +174,7 @@ func (s *servePrograms) floor(request []byte) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	took, err := serving.OneClient(same.Address, request, oneByOne)
+	took, err := serving.OneClient(same.Address, request, s.oneByOne)
 	if err != nil {
 		return 0, err
 	}
@@ -204,7 +200,7 @@ func (s *servePrograms) call() (float64, error) {
 	}
 	defer x.Close()
 	var took []float64
-	for range oneByOne {
+	for range s.oneByOne {
 		from := time.Now()
 		out, err := s.alone.Run(ctx, runtime.Ordered{x})
 		if err == nil {

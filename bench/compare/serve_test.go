@@ -12,6 +12,7 @@ import (
 // Each measure of a row of tvmgo serve has a figure, also when it is asked again, with new processes.
 func TestServe_IsMeasured(t *testing.T) {
 	s := newServePrograms(newTestModels(t))
+	s.oneByOne, s.atOnce, s.clients = 5, 40, 4
 	for range 2 {
 		for _, r := range table {
 			for _, measure := range []string{r.Ours, r.Base} {

@@ -2,6 +2,8 @@ package serve
 
 import (
 	"net/http"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,5 +80,31 @@ func TestCounters_GoOn(t *testing.T) {
 	}
 	for name := range before {
 		require.NotContains(t, name, "nothing")
+	}
+}
+
+// The expressions in docs/serving.md use metrics and labels that the server has, rates of what grows, and buckets of
+// histograms.
+func TestMetrics_ExpressionsOfTheGuide(t *testing.T) {
+	_, url := start(t, nil)
+	wrong := strings.Replace(body(1), "[1, 4]", "[2, 2]", 1) // it has a reason
+	require.Equal(t, http.StatusBadRequest, post(t, url+"/v2/models/affine/infer", wrong).status)
+	text := get(t, url+"/metrics").text
+	kinds := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (tvmgo_\w+) (\w+)$`).FindAllStringSubmatch(text, -1) {
+		kinds[m[1]] = m[2]
+	}
+	guide := string(must.Get(os.ReadFile("../docs/serving.md"))(t))
+	expression := regexp.MustCompile(`(rate\()?\b(tvmgo_\w+?)(_bucket)?(?:\{(\w+)="\w+"\})?\[\d+m\]`)
+	found := expression.FindAllStringSubmatch(guide, -1)
+	require.Len(t, found, strings.Count(guide, "rate("))
+	for _, m := range found {
+		whole, rate, name, bucket, label := m[0], m[1], m[2], m[3], m[4]
+		require.Contains(t, kinds, name)
+		require.Equal(t, bucket != "", kinds[name] == "histogram", whole)
+		require.False(t, rate != "" && kinds[name] == "gauge", whole)
+		if label != "" {
+			require.Regexp(t, name+bucket+`\{[^}]*\b`+label+"=", text)
+		}
 	}
 }

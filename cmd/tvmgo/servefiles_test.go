@@ -116,14 +116,7 @@ func TestServe_FilesAreReadAgain(t *testing.T) {
 		return answer.StatusCode
 	}
 	loaded := `"a model was loaded"`
-	again := func(line string) { // waits for a new line of the log
-		t.Helper()
-		before := strings.Count(string(must.Get(os.ReadFile(s.log))(t)), line)
-		require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
-		require.Eventually(t, func() bool {
-			return strings.Count(string(must.Get(os.ReadFile(s.log))(t)), line) > before
-		}, time.Minute, time.Millisecond)
-	}
+	again := func(line string) { t.Helper(); s.hangUp(t, line) }
 	require.Equal(t, http.StatusOK, ask("one"))
 
 	write(tokens, "two\n")
@@ -146,4 +139,42 @@ func TestServe_FilesAreReadAgain(t *testing.T) {
 	write(keys, string(must.Get(os.ReadFile(signing.PublicFile(t, first)))(t)))
 	again("it is signed with a key that is not trusted")
 	require.Equal(t, http.StatusOK, ask("three"), "the old model stays")
+}
+
+// hangUp sends SIGHUP, and waits for a new line with a text in the log.
+func (s *served) hangUp(t *testing.T, text string) {
+	t.Helper()
+	count := func() int { return strings.Count(string(must.Get(os.ReadFile(s.log))(t)), text) }
+	before := count()
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
+	require.Eventually(t, func() bool { return count() > before }, time.Minute, time.Millisecond)
+}
+
+// SIGHUP reads certificates again; wrong ones leave the old ones in use. A probe needs no token.
+func TestServe_CertificatesAreReadAgain(t *testing.T) {
+	file, dir := filepath.Join(t.TempDir(), "affine.so"), t.TempDir()
+	servetest.Affine(t, file, 3, 1)
+	tokens := filepath.Join(dir, "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("one\n"), 0o600))
+	first, second := servetest.NewAuthority(t, dir, "first"), servetest.NewAuthority(t, dir, "second")
+	cert, key := first.Sign(t, dir, "server")
+	s := startServe(t, file, "--tls-cert", cert, "--tls-key", key, "--tokens", tokens, "--no-watch")
+	signedBy := func(a *servetest.Authority) bool {
+		status, _, stderr := cli("serve", "--check", "https://"+s.http, "--tls-ca", a.File)
+		if status != 0 {
+			require.Contains(t, stderr, "unknown authority")
+		}
+		return status == 0
+	}
+	require.True(t, signedBy(first))
+	require.False(t, signedBy(second))
+
+	second.Sign(t, dir, "server")
+	s.hangUp(t, `"a model was loaded"`)
+	require.True(t, signedBy(second))
+	require.False(t, signedBy(first))
+
+	require.NoError(t, os.WriteFile(cert, []byte("none"), 0o600))
+	s.hangUp(t, "the certificates were not read again")
+	require.True(t, signedBy(second))
 }

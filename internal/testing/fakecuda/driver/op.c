@@ -44,6 +44,7 @@ static double now(void) {
 static void run(stream *s, op *o) {
   context *c = s->o.ctx;
   CUresult status = context_state(c);
+  bool lost = status && !c->sticky;
   if (!status && fail_next) {
     status = fail_next;
     fail_next = 0;
@@ -55,7 +56,7 @@ static void run(stream *s, op *o) {
   CUresult result = work_run(&o->w, s, status);
   double time = now();
   pthread_mutex_lock(&fake_lock);
-  if (result && !c->sticky) c->sticky = result;
+  if (result && !lost && !c->sticky) c->sticky = result; // a device that was lost may be repaired
   if (o->w.kind == DO_FREE) block_release(o->w.block, o->w.call);
   o->time = time;
   o->done = true;

@@ -1,6 +1,8 @@
 // Failures on demand.
 #include "check.h"
 
+#include <unistd.h>
+
 // A small program that releases everything it created, whatever fails. Returns the first error.
 static int life(void) {
   int code, first = 0;
@@ -141,6 +143,24 @@ CASE(a_device_is_lost) {
   CU(cuMemFree_v2(memory())); // the other device still works
   CU(cuDevicePrimaryCtxRelease_v2(1));
   SILENT();
+}
+
+CASE(a_device_is_repaired) {
+  begin();
+  CUstream s = stream();
+  CUdeviceptr x = memory();
+  CU(cuLaunchKernel(kernel("wait_released"), 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL));
+  CU(run("fill", s, x, 1));
+  long long before = fakecuda_executed();
+  fakecuda_lose_device(0, 719);
+  fakecuda_release();
+  while (fakecuda_executed() < before + 2) usleep(100); // fill fails
+  fakecuda_lose_device(0, 0);
+  CU(run("fill", s, x, 1));
+  CU(cuStreamSynchronize(s));
+  CU(cuStreamDestroy_v2(s));
+  CU(cuMemFree_v2(x));
+  end();
 }
 
 CASE(reset_forgets_everything) {

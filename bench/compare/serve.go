@@ -146,11 +146,12 @@ func (s *servePrograms) median(model string, request []byte) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	took, err := serving.OneClient(server.Address, request, s.oneByOne)
+	took, err := serving.OneClient(server.Address, request, s.oneByOne, nil)
 	return float64(took), err
 }
 
-// floor returns the time of a request for a server that answers what ours does, and of a call of the model.
+// floor returns the time of a request for a server that answers what ours does, and of a call of the model between two
+// such requests: after a pause, a call takes longer.
 func (s *servePrograms) floor(request []byte) (float64, error) {
 	server, err := s.serve("small")
 	if err != nil {
@@ -174,16 +175,22 @@ func (s *servePrograms) floor(request []byte) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	took, err := serving.OneClient(same.Address, request, s.oneByOne)
+	call, err := s.call()
 	if err != nil {
 		return 0, err
 	}
-	model, err := s.call()
-	return float64(took) + model, err
+	var alone []float64
+	took, err := serving.OneClient(same.Address, request, s.oneByOne, func() error {
+		from := time.Now()
+		err := call()
+		alone = append(alone, float64(time.Since(from)))
+		return err
+	})
+	return float64(took) + summarize(alone).Median, err
 }
 
-// call returns the median time of a call of the small model with one row.
-func (s *servePrograms) call() (float64, error) {
+// call returns a call of the small model with one row.
+func (s *servePrograms) call() (func() error, error) {
 	ctx := context.Background()
 	if s.alone == nil {
 		path, err := s.library("small")
@@ -191,27 +198,20 @@ func (s *servePrograms) call() (float64, error) {
 			s.alone, err = runtime.LoadModel(ctx, path)
 		}
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	x, err := runtime.FromSlice(make([]float32, mlpColumns), 1, mlpColumns)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	defer x.Close()
-	var took []float64
-	for range s.oneByOne {
-		from := time.Now()
+	return func() error {
 		out, err := s.alone.Run(ctx, runtime.Ordered{x})
-		if err == nil {
-			err = out.Close()
-		}
 		if err != nil {
-			return 0, err
+			return err
 		}
-		took = append(took, float64(time.Since(from)))
-	}
-	return summarize(took).Median, nil
+		return out.Close()
+	}, nil
 }
 
 // library returns the file of a compiled model.

@@ -87,30 +87,28 @@ func (c *Client) Do(request []byte) ([]byte, error) {
 	return c.body, nil
 }
 
-// OneClient returns the median of the time from a request to its answer.
-func OneClient(address string, request []byte, requests int) (time.Duration, error) {
+// OneClient returns the median of the time from a request to its answer. It calls between after each request, unless
+// that is nil.
+func OneClient(address string, request []byte, requests int, between func() error) (time.Duration, error) {
 	c, err := Dial(address)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
-	times, err := c.repeat(request, requests)
-	if err != nil {
-		return 0, err
-	}
-	return quantile(times, 0.5), nil
-}
-
-func (c *Client) repeat(request []byte, requests int) ([]time.Duration, error) {
 	times := make([]time.Duration, 0, requests)
 	for range requests {
 		from := time.Now()
 		if _, err := c.Do(request); err != nil {
-			return nil, err
+			return 0, err
 		}
 		times = append(times, time.Since(from))
+		if between != nil {
+			if err := between(); err != nil {
+				return 0, err
+			}
+		}
 	}
-	return times, nil
+	return quantile(times, 0.5), nil
 }
 
 // Copies returns the median of the time in which bytes go to the address of [Echo] and come back.

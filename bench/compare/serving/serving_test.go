@@ -63,8 +63,12 @@ func TestClients(t *testing.T) {
 	}
 	require.NoError(t, c.Close())
 	require.EqualValues(t, 2, requests.Swap(0))
-	require.Positive(t, must.Get(OneClient(address, request, 3))(t))
+	calls := 0
+	require.Positive(t, must.Get(OneClient(address, request, 3, func() error { calls++; return nil }))(t))
 	require.EqualValues(t, 3, requests.Swap(0))
+	require.Equal(t, 3, calls)
+	require.Positive(t, must.Get(OneClient(address, request, 1, nil))(t))
+	require.EqualValues(t, 1, requests.Swap(0))
 	l := must.Get(ManyClients(address, request, 4, 10))(t)
 	require.EqualValues(t, 14, requests.Load(), "each client sends one more, before the time counts")
 	require.Positive(t, l.PerRequest)

@@ -82,6 +82,7 @@ type servePrograms struct {
 	servers map[string]*serving.Server
 	loads   map[string]serving.Load // of which the throughput or the latency was not asked yet
 	alone   *runtime.Model
+	row     *runtime.Tensor // its input
 
 	oneByOne, atOnce int // requests of a sample, by one client and by all
 	clients          int
@@ -195,18 +196,17 @@ func (s *servePrograms) call() (func() error, error) {
 	if s.alone == nil {
 		path, err := s.library("small")
 		if err == nil {
+			s.row, err = runtime.FromSlice(make([]float32, mlpColumns), 1, mlpColumns)
+		}
+		if err == nil {
 			s.alone, err = runtime.LoadModel(ctx, path)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	x, err := runtime.FromSlice(make([]float32, mlpColumns), 1, mlpColumns)
-	if err != nil {
-		return nil, err
-	}
 	return func() error {
-		out, err := s.alone.Run(ctx, runtime.Ordered{x})
+		out, err := s.alone.Run(ctx, runtime.Ordered{s.row})
 		if err != nil {
 			return err
 		}
@@ -271,7 +271,7 @@ func (s *servePrograms) close() error {
 		delete(s.servers, key)
 	}
 	if s.alone != nil {
-		errs = append(errs, s.alone.Close())
+		errs = append(errs, s.alone.Close(), s.row.Close())
 		s.alone = nil
 	}
 	return errors.Join(errs...)

@@ -1,9 +1,7 @@
 package inference
 
 import (
-	"context"
 	"strconv"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,18 +14,7 @@ import (
 // is an error. A single one that is larger runs alone.
 func TestStream_BoundedBytes(t *testing.T) {
 	const elements, limit, most = 100, 1000, 3 // 400 bytes: after the third, there are 1200
-	f := &fake{}
-	var running atomic.Int64
-	begun, finish := make(chan string), make(chan struct{})
-	f.infer = func(_ context.Context, r *oip.Request) (*oip.Response, error) {
-		defer running.Add(-1)
-		if n := running.Add(1); n > most {
-			t.Errorf("%d requests run", n)
-		}
-		begun <- r.ID
-		<-finish
-		return f.echo(r)
-	}
+	f, running, begun, finish := holding(t, most)
 	client := NewGRPCInferenceServiceClient(start(t, f, oip.Limits{BodyBytes: limit}))
 	s := must.Get(client.ModelStreamInfer(t.Context()))(t)
 	send := func(id string, elements int) {

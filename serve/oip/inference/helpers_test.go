@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -162,4 +163,20 @@ func serve(t testing.TB, f *fake, s *grpc.Server) *grpc.ClientConn {
 func testRequest(id string) *ModelInferRequest {
 	return &ModelInferRequest{ModelName: "echo", Id: id, Inputs: []*ModelInferRequest_InferInputTensor{{Name: "x",
 		Datatype: "FP32", Shape: []int64{1}, Contents: &InferTensorContents{Fp32Contents: []float32{1.5}}}}}
+}
+
+// holding returns a backend that says which request it has begun, and answers when it gets a value; and the number of
+// requests that run, of which more than most are an error.
+func holding(t *testing.T, most int64) (f *fake, running *atomic.Int64, begun chan string, finish chan struct{}) {
+	f, running, begun, finish = &fake{}, &atomic.Int64{}, make(chan string), make(chan struct{})
+	f.infer = func(_ context.Context, r *oip.Request) (*oip.Response, error) {
+		defer running.Add(-1)
+		if n := running.Add(1); n > most {
+			t.Errorf("%d requests run", n)
+		}
+		begun <- r.ID
+		<-finish
+		return f.echo(r)
+	}
+	return f, running, begun, finish
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,18 +119,7 @@ func TestStream_Malformed(t *testing.T) {
 // TestStream_Bounded sends more requests than are answered at the same time: the rest are not read before others are
 // answered.
 func TestStream_Bounded(t *testing.T) {
-	f := &fake{}
-	var running atomic.Int64
-	begun, finish := make(chan string), make(chan struct{})
-	f.infer = func(_ context.Context, r *oip.Request) (*oip.Response, error) {
-		defer running.Add(-1)
-		if n := running.Add(1); n > maxInFlight {
-			t.Errorf("%d requests run", n)
-		}
-		begun <- r.ID
-		<-finish
-		return f.echo(r)
-	}
+	f, _, begun, finish := holding(t, maxInFlight)
 	const extra = 20
 	s := openStream(t, t.Context(), f)
 	for i := range maxInFlight + extra {

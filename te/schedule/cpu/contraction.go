@@ -63,6 +63,15 @@ func contractionOf(st *te.Stage) *contraction {
 	return c
 }
 
+// products returns the number of products of all sums; an unknown size is taken for that of a batch.
+func (c *contraction) products() int64 {
+	all := times(likely(sizeOf(c.row)), likely(sizeOf(c.col)))
+	for _, a := range slices.Concat(c.reduce, c.batch) {
+		all = times(all, likely(sizeOf(a)))
+	}
+	return all
+}
+
 // longWindow is the minimum number of products per sum for which the results may be stored in another order than they
 // are computed in.
 const longWindow = 128

@@ -25,6 +25,9 @@ func scheduleFor(g *schedule.Group, v simd) bool {
 	if g.Op != nil && g.Op.Kind == "convblocked" {
 		return scheduleBlocked(g.Schedule, g.Result, g.Root, g.Parts(), v)
 	}
+	if scheduleThin(g.Schedule, g.Result, g.Root, g.Parts(), v) {
+		return true
+	}
 	if scheduleContraction(g.Schedule, g.Result, g.Root, g.Parts(), v) {
 		return true
 	}

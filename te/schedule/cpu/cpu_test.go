@@ -66,6 +66,12 @@ func TestFast_LikeUnscheduled(t *testing.T) {
 	cases = append(cases, matmulCase(tir.Float32, 0, 5, 9, 0, 1), matmulCase(tir.Float32, 5, 9, 0, 0, 1),
 		matmulCase(tir.Float32, 40, 1, 300, 0, 1),
 		matmulCase(tir.Float32, 1, 40, 300, 0, 1))
+	for rows := 1; rows <= cpu.ThinRows; rows += 1 + r.IntN(3) {
+		typ := []tir.Type{tir.Float32, tir.Float64, tir.Int32}[r.IntN(3)]
+		thin := matmulCase(typ, rows, near(260), near(40), r.IntN(2), 1+r.IntN(3))
+		thin.slow = false
+		cases = append(cases, thin)
+	}
 	for k := range 10 {
 		cases = append(cases, convCase(r, k))
 	}

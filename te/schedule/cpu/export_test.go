@@ -3,7 +3,10 @@ package cpu
 // SIMD and the functions below are for the tests of this package, which use package te/ops.
 type SIMD = simd
 
-const PackFrom = packFrom
+const (
+	PackFrom = packFrom
+	ThinRows = thinRows
+)
 
 var (
 	ScheduleFor = scheduleFor

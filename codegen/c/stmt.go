@@ -54,6 +54,9 @@ func (w *writer) stmt(s tir.Stmt) {
 		}
 		w.line("}")
 	case *tir.LetStmt:
+		if s.Var.Type == tir.Int32 && w.isIndex(s.Value) {
+			w.spans[s.Var] = w.spanOf(s.Value)
+		}
 		w.bind(s.Var, s.Value)
 		w.stmt(s.Body)
 	case *tir.Assert:

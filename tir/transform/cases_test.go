@@ -742,3 +742,44 @@ for i in range(n) {
 }`},
 	})
 }
+
+func TestHoistDivisions_Cases(t *testing.T) {
+	check(t, transform.HoistDivisions, []passCase{
+		{"to the loop whose variable is divided, and before all loops", `
+for i in range(n * 4) {
+  for j in range(4) {
+    A[floordiv(i, n) + j] = B[floordiv(i, n) + floormod(j, floordiv(64, n))]
+  }
+}`, `
+let quotient = floordiv(64, n)
+for i in range(n * 4) {
+  let quotient_1 = floordiv(i, n)
+  for j in range(4) {
+    A[quotient_1 + j] = B[quotient_1 + floormod(j, quotient)]
+  }
+}`},
+		{"not where no loop repeats it, not by constants, and not of memory", `
+A[floordiv(n, n)] = 1.0
+for i in range(n) {
+  A[floordiv(n, 4)] = B[floordiv(X[0], n)]
+}`, `
+A[floordiv(n, n)] = 1.0
+for i in range(n) {
+  A[floordiv(n, 4)] = B[floordiv(X[0], n)]
+}`},
+		{"not before its variable is known", `
+for i in range(4) {
+  let y: int32 = X[i]
+  for j in range(4) {
+    A[floormod(y, n)] = B[j]
+  }
+}`, `
+for i in range(4) {
+  let y = X[i]
+  let remainder = floormod(y, n)
+  for j in range(4) {
+    A[remainder] = B[j]
+  }
+}`},
+	})
+}

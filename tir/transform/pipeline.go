@@ -36,6 +36,7 @@ var (
 	legalizeTypes = Step{Name: "legalize types", Pass: LegalizeTypes, After: []string{"verify memory",
 		"software pipeline"}}
 	reuseStorage   = Step{Name: "reuse storage", Pass: ReuseStorage, After: []string{"legalize types", "thread sync"}}
+	hoistDivisions = Step{Name: "hoist divisions", Pass: HoistDivisions, After: []string{"simplify", "vectorize"}}
 	flattenStorage = Step{Name: "flatten storage", Pass: FlattenStorage,
 		After: []string{"thread sync", "reuse storage"}}
 	verifyMemory = Step{Name: "verify memory", Pass: VerifyMemory}
@@ -57,7 +58,7 @@ func ForHost() Pipeline {
 		simplify, loopPartition, simplify,
 		vectorize, unroll,
 		legalizeTypes, simplify,
-		reuseStorage,
+		reuseStorage, hoistDivisions,
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 type tiling struct {
 	lanes      int
 	rows, cols int64 // of a tile
-	open       bool  // the number of rows is unknown
+	open       bool  // a size is unknown
+	openChunks bool  // also numbers of chunks other than that of rows
 	mChunk     int64 // the number of tiles whose left operands stay in the cache
 	nChunk     int64
 	parallel   bool
@@ -32,22 +33,25 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	for _, a := range c.reduce {
 		k = times(k, sizeOf(a))
 	}
-	for i, a := range c.batch {
-		n := sizeOf(a)
-		if n < 0 && i > 0 {
-			return t, false // the loop for threads would be divided by it in each iteration
-		}
-		b = times(b, likely(n))
+	for _, a := range c.batch {
+		b = times(b, sizeOf(a))
+	}
+	// the panels of constant columns are there: reading them in order is worth it for a vector, too
+	prepared := constantFormula(c.right)
+	if !prepared && min(m, n, k, b) < 0 {
+		return c.openTile(v)
 	}
 	rows := int64(2)
-	if constantFormula(c.right) { // its panels are there: reading them in order is worth it for a vector, too
+	if prepared {
 		rows = 1
 	}
-	t.open = m < 0
-	if t.open && rows > 1 {
-		return t, false // a call with one row would copy the right operand to read it once
+	for _, a := range c.batch[min(1, len(c.batch)):] {
+		if sizeOf(a) < 0 {
+			return t, false // the loop for threads would be divided by it in each iteration
+		}
 	}
-	m = likely(m)
+	t.open = m < 0
+	m, b = likely(m), likely(b)
 	if t.lanes == 0 || m < rows || k < 2 || b < 1 || n < int64(max(2, t.lanes/2)) || times(times(m, n), k) < packFrom {
 		return t, false
 	}
@@ -58,8 +62,7 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	case m == 1: // enough sums that do not wait for each other
 		vectors = max(2, min(8, n/int64(t.lanes), int64(v.registers-2)/2))
 	}
-	most := (int64(v.registers) - 2 - vectors) / vectors
-	t.rows, t.cols = rowsOf(m, min(most, 14), vectors), vectors*int64(t.lanes)
+	t.rows, t.cols = rowsOf(m, min(v.rowsBeside(vectors), 14), vectors), vectors*int64(t.lanes)
 	if t.open {
 		t.rows, b = openRows(v), 1
 	}
@@ -72,6 +75,40 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	t.parallel = times(times(times(m, n), k), b) >= spread
 	return t, true
 }
+
+// openTile chooses the tiling of a contraction of two operands that each call brings, if sizes are unknown. Those are
+// taken to be large; a call with a few rows copies the right operand all the same.
+func (c *contraction) openTile(v simd) (t tiling, ok bool) {
+	t = tiling{lanes: v.lanes(c.typ), open: true, openChunks: true, mChunk: 1, nChunk: 4, parallel: true}
+	m, n := sizeOf(c.row), sizeOf(c.col)
+	if t.lanes == 0 || m >= 0 && m < 2 || n >= 0 && n < int64(max(2, t.lanes/2)) {
+		return t, false
+	}
+	known := int64(1)
+	for _, a := range c.reduce {
+		if n := sizeOf(a); n >= 0 {
+			known = times(known, n)
+		} else {
+			known = times(known, 64)
+		}
+	}
+	if known < 4 {
+		return t, false
+	}
+	vectors := int64(2)
+	if n >= 0 && n <= int64(t.lanes) {
+		vectors = 1
+	}
+	most := v.rowsBeside(vectors)
+	t.rows, t.cols = min(most, 8), vectors*int64(t.lanes) // sizes are often multiples of 8
+	if m >= 0 {
+		t.rows = rowsOf(m, min(most, 14), vectors)
+	}
+	return t, true
+}
+
+// rowsBeside returns the number of rows of a tile of some vectors for which there are registers.
+func (v simd) rowsBeside(vectors int64) int64 { return (int64(v.registers) - 2 - vectors) / vectors }
 
 // openRows returns the height of tiles if the number of rows is unknown: enough that the sums of a tile need not wait
 // for each other, and few enough that a call with one row, for which the others are computed in vain, takes about the
@@ -308,8 +345,8 @@ func (c *contraction) scheduleRoot(root, sums *te.Stage, at position, t tiling) 
 	for _, b := range at.batch {
 		order = append(order, axes[b])
 	}
-	several := len(order) // loops around those for threads
-	if t.open {           // the fused loop is divided by the constant number of chunks of columns
+	several := len(order)        // loops around those for threads
+	if t.open && !t.openChunks { // the fused loop is divided by the constant number of chunks of columns
 		order = append(order, rowChunk, colChunk)
 	} else {
 		order, several = append(order, colChunk, rowChunk), 0
@@ -368,7 +405,7 @@ func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []
 		st.Vectorize(lane)
 	}
 	outer := axes[:len(axes)-1-len(reduce)]
-	if t.open {
+	if t.open && !t.openChunks {
 		outer = outer[len(outer)-1:]
 	}
 	if t.parallel {

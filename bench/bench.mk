@@ -1,4 +1,6 @@
 # make bench       compares libtvmgo.so with Apache TVM's libraries (bench/README.md)
+# make bench-check  fails if a row of the table misses its target; ONLY='^load' selects rows by an expression, ROUNDS
+#                  sets the number of rounds, FROM=bench/results/FILE.json checks a result without measuring
 # make bench-models  compares only compiled models, with ONNX Runtime
 # make bench-devices  measures the devices present (docs/benchmarks.md); MACHINE names it,
 #                     BENCH_DEVICES_FLAGS=--time=2m bounds the time
@@ -10,9 +12,18 @@ BENCH_DEVICES_FLAGS ?= --time=10m
 MACHINE ?= $(shell uname -n)
 DEVICES_RESULT = bench/results/$(MACHINE)-$(shell date -u +%F)
 
-.PHONY: bench bench-models bench-once bench-devices
+.PHONY: bench bench-check bench-models bench-once bench-devices
 bench: deps dist
 	$(GO) run $(GOTAGS) ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS)
+
+CHECK = $(GO) run $(GOTAGS) ./bench/compare -check -only '$(ONLY)'
+ifdef FROM
+bench-check:
+	$(CHECK) -from $(FROM)
+else
+bench-check: deps dist
+	$(CHECK) -lib $(LIB) -rounds $(or $(ROUNDS),$(BENCH_ROUNDS))
+endif
 
 bench-models: deps dist
 	$(GO) run $(GOTAGS) ./bench/compare -lib $(LIB) -rounds $(BENCH_ROUNDS) -only ^model-

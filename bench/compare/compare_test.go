@@ -38,7 +38,7 @@ func TestVerdict(t *testing.T) {
 		{row{Limit: 50, Relation: absolute}, 51, 51, "51 ns", false},
 	}
 	for _, tt := range tests {
-		_, text, _, met := tt.row.verdict(tt.ours, tt.base)
+		_, text, met := tt.row.verdict(tt.ours, tt.base)
 		require.Equal(t, tt.text, text)
 		require.Equal(t, tt.met, met)
 	}

@@ -21,6 +21,8 @@ type config struct {
 	rounds              int
 	sample              time.Duration
 	only                string
+	check, markdown     bool
+	from                string
 }
 
 func main() {
@@ -43,6 +45,10 @@ func main() {
 	flag.StringVar(&c.dir, "dir", "build/.cache/bench", "folder for the programs")
 	flag.StringVar(&c.out, "out", "bench/results", `folder for the result file; "" writes none`)
 	flag.StringVar(&c.only, "only", "", "measure only rows whose name matches this expression; writes no file")
+	flag.BoolVar(&c.check, "check", false, "measure rows that miss their targets again, and fail if one still misses; "+
+		"writes no file")
+	flag.StringVar(&c.from, "from", "", "a result file, whose rows are shown or checked without measuring")
+	flag.BoolVar(&c.markdown, "markdown", false, "print the table in Markdown, as in bench/README.md")
 	flag.IntVar(&c.rounds, "rounds", 21, "alternating rounds")
 	flag.DurationVar(&c.sample, "sample", 5*time.Millisecond, "minimal duration of a sample")
 	flag.Parse()
@@ -57,34 +63,33 @@ func compare(c config) error {
 	if err != nil {
 		return err
 	}
-	p, err := build(c.dir, c.lib, c.venv)
-	if err != nil {
-		return err
-	}
-	m := describe(c.venv)
-	s, err := newSampler(p, c)
-	if err != nil {
-		return err
-	}
 	var rows []row
-	needed := map[string]bool{}
-	without := s.models.missing()
 	for _, r := range table {
-		if !only.MatchString(r.ID) {
-			continue
-		}
-		rows = append(rows, r)
-		if ofModels := strings.HasPrefix(r.Ours, "model."); !ofModels || without == nil {
-			needed[r.Ours], needed[r.Base] = true, true
+		if only.MatchString(r.ID) {
+			rows = append(rows, r)
 		}
 	}
-	results, err := s.measure(needed, c.rounds)
+	if len(rows) == 0 {
+		return fmt.Errorf("no row matches -only %q", c.only)
+	}
+	var r *report
+	if c.from != "" {
+		r, err = readReport(c.from, rows)
+	} else {
+		r, err = measureRows(c, rows)
+	}
 	if err != nil {
 		return err
 	}
-	r := newReport(m, c, rows, results, s.goAPI.allocs, without)
-	r.print(os.Stdout)
-	if c.only != "" {
+	if c.markdown {
+		r.markdown(os.Stdout, known)
+	} else {
+		r.print(os.Stdout, known)
+	}
+	if c.check {
+		return r.conclude(os.Stdout, known)
+	}
+	if c.only != "" || c.from != "" {
 		return nil
 	}
 	if c.out != "" {
@@ -93,6 +98,45 @@ func compare(c config) error {
 		}
 	}
 	return printCard(os.Stdout, "bench/results")
+}
+
+// measureRows measures rows, for a check those that miss their targets once more.
+func measureRows(c config, rows []row) (*report, error) {
+	p, err := build(c.dir, c.lib, c.venv)
+	if err != nil {
+		return nil, err
+	}
+	m := describe(c.venv)
+	if load, busy := m.busy(); busy {
+		fmt.Fprintf(os.Stderr, "warning: the load is %.2f; figures are doubtful above %g\n", load, tooBusy)
+	}
+	s, err := newSampler(p, c)
+	if err != nil {
+		return nil, err
+	}
+	without := s.models.missing()
+	measure := func(rows []row, rounds int) (*report, error) {
+		needed := map[string]bool{}
+		for _, r := range rows {
+			if ofModels := strings.HasPrefix(r.Ours, "model."); !ofModels || without == nil {
+				needed[r.Ours], needed[r.Base] = true, true
+			}
+		}
+		results, err := s.measure(needed, rounds)
+		if err != nil {
+			return nil, err
+		}
+		return newReport(m, c, rows, results, s.goAPI.allocs, without), nil
+	}
+	r, err := measure(rows, c.rounds)
+	if err != nil || !c.check {
+		return r, err
+	}
+	later, err := r.measureAgain(known, measure)
+	if err == nil && later != nil {
+		r.replace(later)
+	}
+	return r, err
 }
 
 // sampler measures any row.
@@ -244,7 +288,7 @@ func (s *sampler) measure(needed map[string]bool, rounds int) (map[string]summar
 func (s *sampler) alternate(g group, needed map[string]bool, rounds int) (map[string][]float64, error) {
 	samples := map[string][]float64{}
 	if g.few {
-		rounds = min(rounds, 3)
+		rounds = min(rounds, max(3, rounds/7))
 	}
 	for round := range rounds + 1 {
 		if g.afresh && round > 0 && slices.ContainsFunc(g.measures, func(m string) bool { return needed[m] }) {

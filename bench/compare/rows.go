@@ -138,6 +138,8 @@ var table = []row{
 		"te.build-matmuls-apart", 0, record},
 	{"build-softmaxes", "library of 10 softmax, transposed (base: 10 libraries)", "te.build-softmaxes",
 		"te.build-softmaxes-apart", 0, record},
+	{"build-50", "library of 50 different functions (base: a run of the C compiler for each, in turn)",
+		"te.build-mixed", "te.build-mixed-cc", 0.5, ratio},
 	{"emit-cuda", "CUDA C of a kernel, after the passes", "te.emit-cuda", "te.emit-cuda", 1e6, absolute},
 	{"emit-vulkan", "SPIR-V of a kernel, after the passes", "te.emit-vulkan", "te.emit-vulkan", 1e6, absolute},
 	{"te-c", "formulas of the demo's kernels to C", "te.te-c", "te.te-c", 20e6, absolute},
@@ -203,7 +205,8 @@ var groups = []group{
 	{measures: []string{"te.layernorm", "te.layernorm-hand"}, quiet: true},
 	{measures: []string{"te.te-c", "te.emit-cuda", "te.emit-vulkan"}},
 	{measures: []string{"te.build-relu", "te.build-relu-apart", "te.build-relu-vary", "te.build-relu-vary-apart",
-		"te.build-matmuls", "te.build-matmuls-apart", "te.build-softmaxes", "te.build-softmaxes-apart"}, few: true},
+		"te.build-matmuls", "te.build-matmuls-apart", "te.build-softmaxes", "te.build-softmaxes-apart", "te.build-mixed",
+		"te.build-mixed-cc"}, few: true},
 }
 
 // verdict compares the medians of a row. met is true for rows without a limit.

@@ -48,11 +48,16 @@ func (w *writer) vectorFunction(name string, t tir.Type, x code) code {
 // vectorOdd computes erf or tanh of a vector, within two ulps; NaN of NaN.
 func (w *writer) vectorOdd(function string, t tir.Type, x code) code {
 	f := w.vectorType(t)
-	exp, least := w.vectorExpName(t), w.extreme(tir.OpMin, t)
 	name := "tvmgo_" + function + "_" + f
-	text := map[string]string{"erf": erfText, "tanh": tanhText}[function]
 	i := w.vectorType(tir.Vector(tir.Int32, int(t.Lanes)))
-	w.snippetText(name, fmt.Sprintf(text, f, name, i, exp, least, repeatedIn("4.0f", int(t.Lanes))))
+	text := ""
+	if function == "erf" {
+		text = fmt.Sprintf(erfText, f, name, i, w.vectorType(tir.Vector(tir.UInt32, int(t.Lanes))), w.extreme(tir.OpMin, t),
+			repeatedIn("4.0f", int(t.Lanes)))
+	} else {
+		text = fmt.Sprintf(tanhText, f, name, i, w.vectorExpName(t))
+	}
+	w.snippetText(name, text)
 	return w.vectorFunction(name, t, x)
 }
 
@@ -63,7 +68,7 @@ func repeatedIn(element string, n int) string {
 
 // oddText begins and ends a function that is odd: up to 1 or another limit it is a + a·p(a²), where a is the absolute
 // value, and beyond it a formula with exp. Its arguments: the vector type of floats, the function's name, the type of
-// integers, exp, the lesser of two vectors, and a limit.
+// integers, and for erf the type of unsigned integers, the lesser of two vectors, and a limit; for tanh exp.
 const (
 	oddBegin = `static inline void %[2]s(%[1]s* result, const %[1]s* from) {
   const %[1]s a = (%[1]s)((%[3]s)*from & 0x7fffffff), z = a * a;
@@ -93,9 +98,13 @@ const erfText = oddBegin + `  %[1]s p = z * 7.88911930e-5f - 8.02084105e-4f;
   q = q * m - 6.33065760e-1f;
   q = q * m - 1.12964940f;
   q = q * m + 2.02065450e-4f;
-  %[1]s tail;
-  %[4]s(&tail, &q);
-  const %[1]s far = 1.0f - tail;
+  /* exp(q) as in tvmgo_exp, but q is between -19 and -1.8, and errors of the result are small beside 1. */
+  const %[1]s shifted = q * 1.44269504f + 12582912.0f, whole = shifted - 12582912.0f, r = q - whole * 0.693147181f;
+  %[1]s tail = r * 8.31252113e-3f + 4.18901555e-2f;
+  tail = tail * r + 1.66671135e-1f;
+  tail = tail * r + 4.99992311e-1f;
+  tail = tail * (r * r) + r + 1.0f;
+  const %[1]s far = 1.0f - tail * (%[1]s)(((%[4]s)shifted - (0x4b400000u - 127u)) << 23);
   const float limit = 1.0f;
 ` + oddEnd
 

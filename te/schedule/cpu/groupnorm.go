@@ -36,7 +36,7 @@ func scheduleGroupNorm(g *schedule.Group) (bool, error) {
 		g.Schedule.Stage(p).ComputeAt(st, group)
 	}
 	if len(axes) > 2 {
-		vectorizeLast(st)
+		vectorizeLast(st, simdOf(g.Target))
 	}
 	return true, nil
 }

@@ -11,7 +11,7 @@ import (
 // parallelFrom is the number of elements from which threads are used.
 const parallelFrom = 1 << 14
 
-// vectorBytes is the size of vectors: that of AVX; other CPUs use two or four registers.
+// vectorBytes is the least size of vectors: that of AVX; CPUs with shorter ones use two registers.
 const vectorBytes = 32
 
 // scheduleCPU is the default schedule of all operators: the outer dimensions of the root are parallel, the last
@@ -38,11 +38,11 @@ func scheduleCPU(g *schedule.Group) (bool, error) {
 			leaves := st.Leaves()
 			last := leaves[len(leaves)-len(st.ReduceAxes())-1]
 			st.Reorder(append(st.ReduceAxes(), last)...)
-			vectorizeLast(st)
+			vectorizeLast(st, simdOf(g.Target))
 		}
 	}
 	if len(root.ReduceAxes()) == 0 {
-		vectorizeLast(root)
+		vectorizeLast(root, simdOf(g.Target))
 	}
 	return true, nil
 }
@@ -125,7 +125,7 @@ func uses(e tir.Expr, v *tir.Var) bool {
 }
 
 // vectorizeLast vectorizes the innermost loop if it is that of the last dimension, and is not known to be short.
-func vectorizeLast(st *te.Stage) {
+func vectorizeLast(st *te.Stage, v simd) {
 	leaves := st.Leaves()
 	axes := st.Axes()
 	if len(axes) == 0 {
@@ -133,7 +133,11 @@ func vectorizeLast(st *te.Stage) {
 	}
 	last := leaves[len(leaves)-1]
 	n, known := axes[len(axes)-1].Extent.(*tir.IntImm)
-	lanes := vectorBytes / max(4, int(st.Tensor().ProducerDType().Bits)/8)
+	element := max(4, int(st.Tensor().ProducerDType().Bits)/8)
+	lanes := max(vectorBytes, v.bytes) / element
+	if known && n.Value < int64(2*lanes) {
+		lanes = vectorBytes / element
+	}
 	// the last dimension is gone if dimensions were fused
 	if known && n.Value < int64(2*lanes) || len(axes) > 1 && last != axes[len(axes)-1] {
 		return

@@ -118,8 +118,9 @@ func measureRows(c config, rows []row) (*report, error) {
 	measure := func(rows []row, rounds int) (*report, error) {
 		needed := map[string]bool{}
 		for _, r := range rows {
-			if ofModels := strings.HasPrefix(r.Ours, "model."); !ofModels || without == nil {
-				needed[r.Ours], needed[r.Base] = true, true
+			if !isOfModels(r.Ours) || without == nil {
+				need(needed, r.Ours)
+				need(needed, r.Base)
 			}
 		}
 		results, err := s.measure(needed, rounds)
@@ -259,6 +260,9 @@ func (s *sampler) measure(needed map[string]bool, rounds int) (map[string]summar
 	results := map[string]summary{}
 	for i, g := range groups {
 		fmt.Fprintf(os.Stderr, "\r%d/%d ", i+1, len(groups))
+		if !slices.ContainsFunc(g.measures, func(m string) bool { return needed[m] }) {
+			continue
+		}
 		if err := s.start(); err != nil {
 			return nil, err
 		}
@@ -280,6 +284,7 @@ func (s *sampler) measure(needed map[string]bool, rounds int) (map[string]summar
 			results[m] = summarize([]float64{v})
 		}
 	}
+	derive(results)
 	return results, nil
 }
 

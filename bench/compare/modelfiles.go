@@ -24,7 +24,7 @@ func newModelWriter(name string) *modelWriter {
 // open is a dimension that each call decides.
 const open = -1
 
-func floatType(shape []int64) *file.Type {
+func typeOf(of file.DataType, shape []int64) *file.Type {
 	var dims []file.Dim
 	for _, n := range shape {
 		if n == open {
@@ -33,18 +33,26 @@ func floatType(shape []int64) *file.Type {
 			dims = append(dims, file.Size(n))
 		}
 	}
-	return file.TensorType(file.Float, dims...)
+	return file.TensorType(of, dims...)
 }
 
 // input adds an input of float32.
 func (w *modelWriter) input(name string, shape ...int64) string {
-	w.graph.Inputs = append(w.graph.Inputs, &file.ValueInfo{Name: name, Type: floatType(shape)})
+	return w.inputOf(file.Float, name, shape...)
+}
+
+func (w *modelWriter) inputOf(of file.DataType, name string, shape ...int64) string {
+	w.graph.Inputs = append(w.graph.Inputs, &file.ValueInfo{Name: name, Type: typeOf(of, shape)})
 	return name
 }
 
-// model ends the graph with its output.
+// model ends the graph with its output of float32.
 func (w *modelWriter) model(output string, shape ...int64) *file.Model {
-	w.graph.Outputs = []*file.ValueInfo{{Name: output, Type: floatType(shape)}}
+	return w.modelOf(file.Float, output, shape...)
+}
+
+func (w *modelWriter) modelOf(of file.DataType, output string, shape ...int64) *file.Model {
+	w.graph.Outputs = []*file.ValueInfo{{Name: output, Type: typeOf(of, shape)}}
 	return &file.Model{IRVersion: 8, ProducerName: "tvmgo bench", OpsetImports: []file.Opset{{Version: 17}},
 		Graph: w.graph}
 }

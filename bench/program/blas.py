@@ -9,9 +9,9 @@ BATCHES = 5
 rng = np.random.default_rng(1)
 
 
-def matmul(n):
-    a, b = (rng.random((n, n), dtype=np.float32) for _ in range(2))
-    out = np.empty((n, n), np.float32)
+def matmul(m, n, k):
+    a, b = (rng.random(shape, dtype=np.float32) for shape in ((m, k), (k, n)))
+    out = np.empty((m, n), np.float32)
     return lambda: np.matmul(a, b, out=out)
 
 
@@ -34,7 +34,15 @@ def conv2d(channels, size):
     return run
 
 
-rows = {"matmul": lambda: matmul(1024), "matmul-1000": lambda: matmul(1000), "conv2d": lambda: conv2d(64, 56)}
+def prepare(name):
+    """A row: conv2d, matmul-N, or matmul-MxNxK."""
+    kind, _, sizes = name.partition("-")
+    if kind == "conv2d":
+        return conv2d(64, 56)
+    numbers = [int(n) for n in (sizes or "1024").split("x")]
+    return matmul(*(numbers if len(numbers) == 3 else numbers * 3))
+
+
 known = {}
 sample_ns = int(sys.argv[1])
 
@@ -49,7 +57,7 @@ def batch(run, n):
 for line in sys.stdin:
     name = line.strip()
     if name not in known:
-        run, n = rows[name](), 1
+        run, n = prepare(name), 1
         while batch(run, n) < sample_ns / BATCHES:
             n *= 2
         known[name] = run, n

@@ -6,7 +6,7 @@
  *   model peak MODEL             most bytes of memory of the process, which loads the model and runs it ten times
  *   model more MODEL             the same less the most before the model is loaded
  *
- * MODEL.so is the library; MODEL.0.f32, MODEL.1.f32, … are the elements of the inputs, all of them float32. */
+ * MODEL.so is the library; MODEL.0.bin, MODEL.1.bin, … are the elements of the inputs. */
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvmgo/model.h>
 
@@ -40,14 +40,14 @@ static int64_t now(clockid_t clock) {
 }
 
 static size_t bytes_of(const DLTensor* t) {
-  size_t n = sizeof(float);
+  size_t n = t->dtype.bits / 8;
   for (int i = 0; i < t->ndim; i++) n *= (size_t)t->shape[i];
   return n;
 }
 
 static TVMArrayHandle read_input(const char* path, const TVMGOValueInfo* v) {
   TVMArrayHandle x = NULL;
-  check(TVMArrayAlloc(v->shape, v->ndim, kDLFloat, 32, 1, kDLCPU, 0, &x), "make an input");
+  check(TVMArrayAlloc(v->shape, v->ndim, v->dtype.code, v->dtype.bits, 1, kDLCPU, 0, &x), "make an input");
   FILE* f = fopen(path, "rb");
   if (f == NULL || fread(x->data, 1, bytes_of(x), f) != bytes_of(x) || fgetc(f) != EOF) {
     fprintf(stderr, "model: %s must have %zu bytes\n", path, bytes_of(x));
@@ -67,7 +67,7 @@ static model load(const char* base) {
   for (int f = 0; f < info->num_functions; f++) {
     if (strcmp(info->functions[f].name, "main") != 0) continue;
     for (; m.num_inputs < info->functions[f].num_params && m.num_inputs < MAX_VALUES; m.num_inputs++) {
-      snprintf(path, sizeof path, "%s.%d.f32", base, m.num_inputs);
+      snprintf(path, sizeof path, "%s.%d.bin", base, m.num_inputs);
       m.inputs[m.num_inputs] = read_input(path, &info->functions[f].params[m.num_inputs]);
     }
   }

@@ -8,6 +8,7 @@ import numpy as np
 import onnxruntime as ort
 
 BATCHES, RUNS = 5, 10
+TYPES = {"tensor(float)": np.float32, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8}
 
 
 def peak():
@@ -26,7 +27,7 @@ class Model:
         # Inputs and outputs are bound once, so that a run converts nothing.
         self.bound = self.session.io_binding()
         for i, value in enumerate(self.session.get_inputs()):
-            x = np.fromfile(f"{base}.{i}.f32", np.float32).reshape(value.shape)
+            x = np.fromfile(f"{base}.{i}.bin", TYPES[value.type]).reshape(value.shape)
             self.bound.bind_ortvalue_input(value.name, ort.OrtValue.ortvalue_from_numpy(x))
         for value in self.session.get_outputs():
             self.bound.bind_output(value.name, "cpu")

@@ -95,7 +95,7 @@ func build(dir, lib, venv string) (*programs, error) {
 	}
 	var programSources []string
 	for _, name := range []string{"main", "call", "lookup", "load", "runtime", "map", "text", "error", "driver",
-		"opencl", "cuda", "vulkan", "vm", "pair"} {
+		"opencl", "cuda", "vulkan", "vm", "pair", "parallel"} {
 		programSources = append(programSources, "bench/program/"+name+".c")
 	}
 	compile := func(out string, sources []string, extra ...string) error {

@@ -31,7 +31,7 @@ func main() {
 		return
 	}
 	serve := map[string]func([]string) error{operatorsCommand: serveOperators, kernelsCommand: serveKernels,
-		sameCommand: serveSame, echoCommand: sendBack}
+		sameCommand: serveSame, echoCommand: sendBack, spinCommand: spin}
 	if len(os.Args) > 1 && serve[os.Args[1]] != nil {
 		if err := serve[os.Args[1]](os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
@@ -237,7 +237,7 @@ func (s *sampler) sample(measure string) (float64, error) {
 		}
 		return figure(1, program, what, s.p.chain, s.p.weights)
 	}
-	switch who {
+	switch strings.TrimPrefix(who, "busy-") {
 	case "ours":
 		return s.ours.sample(row)
 	case "te", "numpy":
@@ -258,16 +258,23 @@ func (s *sampler) sample(measure string) (float64, error) {
 // measure returns the medians of alternating rounds of every group.
 func (s *sampler) measure(needed map[string]bool, rounds int) (map[string]summary, error) {
 	results := map[string]summary{}
+	var err error
 	for i, g := range groups {
 		fmt.Fprintf(os.Stderr, "\r%d/%d ", i+1, len(groups))
-		if !slices.ContainsFunc(g.measures, func(m string) bool { return needed[m] }) {
+		if !g.isNeeded(needed) {
 			continue
 		}
-		if err := s.start(); err != nil {
+		if err = s.start(); err != nil {
 			return nil, err
 		}
+		var others spinners
+		if g.busy {
+			if others, err = startSpinners(); err != nil {
+				return nil, errors.Join(err, s.stop())
+			}
+		}
 		samples, err := s.alternate(g, needed, rounds)
-		if err := errors.Join(err, s.stop()); err != nil {
+		if err := errors.Join(err, others.stop(), s.stop()); err != nil {
 			return nil, err
 		}
 		for m, v := range samples {
@@ -296,7 +303,7 @@ func (s *sampler) alternate(g group, needed map[string]bool, rounds int) (map[st
 		rounds = min(rounds, max(3, rounds/7))
 	}
 	for round := range rounds + 1 {
-		if g.afresh && round > 0 && slices.ContainsFunc(g.measures, func(m string) bool { return needed[m] }) {
+		if g.afresh && round > 0 && g.isNeeded(needed) {
 			if err := errors.Join(s.stop(), s.start()); err != nil {
 				return nil, err
 			}

@@ -98,8 +98,11 @@ var table = []row{
 	{"error-call", "  raised in a function, caught by its caller", "ours.error-call", "peer.error-call", 1, ratio},
 	{"error-call-object", "  the same, raised as an object", "ours.error-call-object", "peer.error-call-object", 1, ratio},
 	{"error-throw", "  thrown and caught in C++, through a call", "ours.error-throw", "peer.error-throw", 1, ratio},
-	{"launch", "ParallelLaunch, empty, 2 workers", "ours.launch", "peer.launch", 0.2, ratio},
+	{"launch", "ParallelLaunch, empty, 2 workers", "ours.launch", "peer.launch", 0.4, ratio},
 	{"launch-floor", "  two threads that hand a word over and back", "ours.handover", "peer.launch", 0, record},
+	{"launch-busy", "  with a spinning process on each core, median", "busy-ours.launch-median",
+		"busy-peer.launch-median", 1, ratio},
+	{"launch-busy-p99", "  the 99th percentile", "busy-ours.launch-p99", "busy-peer.launch-p99", 1, ratio},
 	{"cl-launch", "OpenCL launch through a module function (base: raw)", "ours.cl-launch", "ours.cl-launch-raw",
 		1.05, ratio},
 	{"cl-launch-host", "  the same by its generated host function", "ours.cl-launch-host",
@@ -152,6 +155,11 @@ type group struct {
 	few      bool // a seventh of the rounds, because a sample takes seconds
 	// start each round in a new process: the placement of memory and threads matters more than the code
 	afresh bool
+	busy   bool // another process spins on each core meanwhile
+}
+
+func (g group) isNeeded(measures map[string]bool) bool {
+	return slices.ContainsFunc(g.measures, func(m string) bool { return measures[m] })
 }
 
 var groups = []group{
@@ -197,6 +205,8 @@ var groups = []group{
 	{measures: []string{"ours.open", "peer.open", "peer.open-ffi"}},
 	{measures: []string{"ours.vadd-parallel", "peer.vadd-parallel"}, quiet: true},
 	{measures: []string{"ours.launch", "peer.launch", "ours.handover"}, quiet: true},
+	{measures: []string{"busy-ours.launch-median", "busy-peer.launch-median", "busy-ours.launch-p99",
+		"busy-peer.launch-p99"}, busy: true},
 	{measures: []string{"te.matmul", "numpy.matmul"}, quiet: true},
 	{measures: []string{"te.matmul-1000", "numpy.matmul-1000"}, quiet: true},
 	{measures: []string{"te.conv2d", "numpy.conv2d"}, quiet: true},

@@ -74,9 +74,9 @@ TVMFFIAny bench_tensor(int64_t length, DLDataType dtype, DLDevice device) {
 
 static const bench_row* find(const char* name) {
   const bench_row* tables[] = {bench_call_rows, bench_lookup_rows, bench_load_rows,
-                               bench_runtime_rows, bench_map_rows, bench_text_rows,
-                               bench_error_rows, bench_opencl_rows, bench_cuda_rows, bench_vulkan_rows,
-                               bench_vm_rows};
+                               bench_runtime_rows, bench_parallel_rows, bench_map_rows,
+                               bench_text_rows, bench_error_rows, bench_opencl_rows, bench_cuda_rows,
+                               bench_vulkan_rows, bench_vm_rows};
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
     for (const bench_row* r = tables[t]; r->name != NULL; r++)
       if (strcmp(r->name, name) == 0) return r;
@@ -123,7 +123,10 @@ static int64_t repetitions(const bench_row* r, int64_t batch_ns) {
   return n;
 }
 
-static double sample(const bench_row* r, int64_t sample_ns) {
+static double sample(const char* name, int64_t sample_ns) {
+  for (const bench_figure* f = bench_parallel_figures; f->name != NULL; f++)
+    if (strcmp(f->name, name) == 0) return f->figure();
+  const bench_row* r = find(name);
   int64_t n = repetitions(r, sample_ns / BATCHES);
   return (double)best_of_batches(r, n) / (double)n;
 }
@@ -143,7 +146,7 @@ int main(int argc, char** argv) {
       bench_relax_mlp_so = argv[13], bench_chain_so = argv[14];
   while (fgets(line, sizeof line, stdin) != NULL) {
     line[strcspn(line, "\n")] = 0;
-    printf("%.4f\n", sample(find(line), atoll(argv[1])));
+    printf("%.4f\n", sample(line, atoll(argv[1])));
     fflush(stdout);
   }
   return 0;

@@ -15,11 +15,19 @@ typedef struct {
   void (*run)(int64_t n);
 } bench_row;
 
+/* A row that measures itself. */
+typedef struct {
+  const char* name;
+  double (*figure)(void);
+} bench_figure;
+
 /* Tables of rows; each ends with a row without a name. */
 extern const bench_row bench_call_rows[];
 extern const bench_row bench_lookup_rows[];
 extern const bench_row bench_load_rows[];
 extern const bench_row bench_runtime_rows[];
+extern const bench_row bench_parallel_rows[];
+extern const bench_figure bench_parallel_figures[];
 extern const bench_row bench_map_rows[];
 extern const bench_row bench_text_rows[];
 extern const bench_row bench_error_rows[];

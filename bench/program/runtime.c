@@ -1,7 +1,6 @@
-/* Memory and threads: tensors, workspaces, parallel launches. */
+/* Memory: tensors and workspaces. */
 #include "program.h"
 
-#include <stdatomic.h>
 #include <tvm/runtime/c_backend_api.h>
 #ifdef BENCH_CLASSIC
 #include <stdlib.h>
@@ -90,45 +89,6 @@ static void prepare_device(void) {
 static void workspaces_of_device(int64_t n) { workspaces_on(BENCH_DEVICE, n); }
 #endif
 
-static int empty_task(int task_id, TVMParallelGroupEnv* env, void* cdata) {
-  (void)task_id, (void)env, (void)cdata;
-  return 0;
-}
-
-static void launches(int64_t n) {
-  for (int64_t i = 0; i < n; i++)
-    bench_check(TVMBackendParallelLaunch(empty_task, NULL, 2), "launch");
-}
-
-/* A lower bound for the time of a launch: a thread on another core sees that a word has changed, and changes another
- * word. */
-static _Alignas(128) _Atomic uint64_t word_there;
-static _Alignas(128) _Atomic uint64_t word_back;
-
-static void* echo(void* last) {
-  uint64_t word = 0;
-  while (word != (uintptr_t)last) {
-    uint64_t now;
-    while ((now = atomic_load_explicit(&word_there, memory_order_acquire)) == word) continue;
-    word = now;
-    atomic_store_explicit(&word_back, word, memory_order_release);
-  }
-  return NULL;
-}
-
-static void* call_out(void* last) {
-  for (uint64_t word = 1; word <= (uintptr_t)last; word++) {
-    atomic_store_explicit(&word_there, word, memory_order_release);
-    while (atomic_load_explicit(&word_back, memory_order_acquire) != word) continue;
-  }
-  return NULL;
-}
-
-static void handovers(int64_t n) {
-  word_there = word_back = 0;
-  bench_run_two(echo, (void*)(uintptr_t)n, call_out, (void*)(uintptr_t)n);
-}
-
 const bench_row bench_runtime_rows[] = {
     {"tensor", prepare_tensor, tensor_alloc_free},
 #ifdef BENCH_CLASSIC
@@ -138,7 +98,5 @@ const bench_row bench_runtime_rows[] = {
 #ifdef BENCH_CLASSIC
     {"workspaces-device", prepare_device, workspaces_of_device},
 #endif
-    {"launch", NULL, launches},
-    {"handover", NULL, handovers},
     {0},
 };

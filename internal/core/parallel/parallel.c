@@ -1,6 +1,6 @@
 /* Parallel launches: TVMBackendParallelLaunch and TVMBackendParallelBarrier.
  *
- * The calling thread runs task 0, the workers of a team (team.h) the others. */
+ * The calling thread runs task 0, the workers of a team (team.h) the others, unless the caller is there first. */
 #include "parallel/parallel.h"
 #include "parallel/team.h"
 #include "parallel/thread_count.h"
@@ -112,14 +112,13 @@ static void raise_joined(task_result* results, int n) {
   for (int i = 0; i < n; i++) tvmgo_object_release(results[i].error);
 }
 
-/* Joins the errors of a launch. If only task 0 failed, with a front end's error (-2), the error stays with the front
- * end on this thread. */
-static int launch_failed(tvmgo_team* g, tvmgo_thread* t, int rc0, int num_task) {
+/* Joins the errors of a launch. own is the task that failed on this thread, with code rc, unless rc is 0. If it alone
+ * failed, with a front end's error (-2), the error stays with the front end on this thread. */
+static int launch_failed(tvmgo_team* g, tvmgo_thread* t, int own, int rc, int num_task) {
   int others = 0;
   for (int i = 1; i < num_task; i++) others += g->workers[i - 1].rc != 0;
-  if (others == 0 && rc0 == -2 && t->error == NULL) return rc0;
+  if (others == 0 && rc == -2 && t->error == NULL) return rc;
   task_result* results = calloc((size_t)num_task, sizeof *results);
-  if (results != NULL && rc0 != 0) results[0] = (task_result){rc0, tvmgo_error_take()};
   for (int i = 1; i < num_task; i++) {
     tvmgo_worker* w = &g->workers[i - 1];
     if (results != NULL) {
@@ -132,6 +131,7 @@ static int launch_failed(tvmgo_team* g, tvmgo_thread* t, int rc0, int num_task) 
   }
   atomic_store_explicit(&g->failed, 0, memory_order_relaxed);
   if (results == NULL) return tvmgo_raise_oom();
+  if (rc != 0) results[own] = (task_result){rc, tvmgo_error_take()};
   raise_joined(results, num_task);
   free(results);
   return -1;
@@ -154,18 +154,28 @@ static int launch_on_team(tvmgo_team* g, FTVMParallelLambda task, void* cdata, i
     tvmgo_object_release(tvmgo_error_take());
   tvmgo_team_start(g, task, cdata, num_task);
   t->parallel_depth++;
+  int id = 0, next = 1, stolen = 0;
   int rc = task(0, &g->env, cdata);
+  /* After a failure this thread runs no further task, which might replace the error. */
+  while (TVMGO_LIKELY(rc == 0)) {
+    if (TVMGO_UNLIKELY(t->error != NULL)) /* raised during the task, and handled */
+      tvmgo_object_release(tvmgo_error_take());
+    id = tvmgo_team_steal(g, &next);
+    if (id == 0) break;
+    stolen++;
+    rc = task(id, &g->env, cdata);
+  }
   t->parallel_depth--;
   if (TVMGO_UNLIKELY(rc != 0))
-    atomic_store_explicit(&g->counters[0], TVMGO_BARRIER_BROKEN, memory_order_release);
-  if (TVMGO_UNLIKELY(!tvmgo_team_join(g))) {
+    atomic_store_explicit(&g->counters[id * TVMGO_BARRIER_STRIDE], TVMGO_BARRIER_BROKEN, memory_order_release);
+  if (TVMGO_UNLIKELY(!tvmgo_team_join(g, stolen))) {
     if (t->error != NULL) tvmgo_object_release(tvmgo_error_take());
     return tvmgo_raise(TVMGO_RUNTIME_ERROR,
                        "parallel launch: the process forked inside a task: the child has task 0 "
                        "alone: fork outside kernels");
   }
   if (TVMGO_UNLIKELY(rc != 0 || atomic_load_explicit(&g->failed, memory_order_relaxed) != 0))
-    rc = launch_failed(g, t, rc, num_task);
+    rc = launch_failed(g, t, id, rc, num_task);
   tvmgo_team_give(g, tvmgo_parallel_threads());
   return rc;
 }
@@ -185,10 +195,13 @@ int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_ta
                        "parallel launch of %d tasks: there are %d threads and all tasks run at "
                        "once: launch with num_task 0, or set TVM_NUM_THREADS=%d",
                        num_task, threads, num_task);
-  if (TVMGO_UNLIKELY(tvmgo_thread_get()->parallel_depth != 0))
+  if (TVMGO_UNLIKELY(tvmgo_thread_get()->parallel_depth != 0)) {
+    if (num_task == 0) return launch_inline(flambda, cdata);
     return tvmgo_raise(TVMGO_RUNTIME_ERROR,
-                       "nested parallel launch: this thread already runs a task of a launch: fuse "
-                       "the loops into one parallel loop");
+                       "nested parallel launch of %d tasks: this thread already runs a task of a launch: launch "
+                       "with num_task 0, or fuse the loops into one parallel loop",
+                       num_task);
+  }
   int reason;
   tvmgo_team* g = tvmgo_team_take(threads, num_task != 0, &reason);
   if (TVMGO_UNLIKELY(g != NULL && g->count + 1 < num_task)) {

@@ -90,12 +90,14 @@ static void pool_init(void) {
 }
 
 /* Publishes a job, or QUIT, and wakes sleeping workers. Either a worker that goes to sleep sees the new word, or this
- * sees the worker in sleeping: both sides write before they read, in one total order. The fence is separate from the
- * store, so that the cache lines of the word and of the job are transferred at the same time. */
+ * sees that it is about to sleep: both sides write before they read, in one total order. The fence is separate from the
+ * store, so that the cache lines of the word and of the job are transferred at the same time. Workers that were woken
+ * but have no core yet are not woken again. */
 static void publish(tvmgo_team* g, uint64_t word) {
   atomic_store_explicit(&g->word, word, memory_order_release);
   atomic_thread_fence(memory_order_seq_cst);
   if (atomic_load_explicit(&g->sleeping, memory_order_seq_cst) != 0) {
+    atomic_store_explicit(&g->sleeping, 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&g->wake, 1, memory_order_release);
     futex_wake(&g->wake, INT_MAX);
   }
@@ -188,31 +190,50 @@ static int step_aside(tvmgo_worker* w) {
 
 /* Waits for a job word other than the last one. */
 static uint64_t await_job(tvmgo_worker* w, uint64_t seen, int spin_count) {
+  enum { YIELDS = 32 };
   static const struct timespec second = {1, 0};
   tvmgo_team* g = w->team;
   uint64_t word;
+  /* A worker that must share the caller's core gives it away, but does not sleep yet: waking it would take the core from
+   * the caller at each launch. */
+  int crowded = 0;
   for (int i = 0; i < spin_count; i++) {
     word = atomic_load_explicit(&g->word, memory_order_acquire);
     if (word != seen) return word;
-    if (i == 0 && is_here(&g->caller_cpu) && !step_aside(w)) break;
-    tvmgo_cpu_pause();
+    if (i == 0) crowded = is_here(&g->caller_cpu) && !step_aside(w);
+    if (!crowded) {
+      tvmgo_cpu_pause();
+    } else if (i < YIELDS) {
+      sched_yield();
+    } else {
+      break;
+    }
   }
   int watch = w->task_id == 1;
   for (;;) {
     int rc = 0;
-    atomic_fetch_add_explicit(&g->sleeping, 1, memory_order_seq_cst);
+    atomic_store_explicit(&g->sleeping, 1, memory_order_seq_cst);
     uint32_t ticket = atomic_load_explicit(&g->wake, memory_order_acquire);
     word = atomic_load_explicit(&g->word, memory_order_seq_cst);
     if (word == seen) rc = futex_wait(&g->wake, ticket, watch ? &second : NULL);
-    atomic_fetch_sub_explicit(&g->sleeping, 1, memory_order_relaxed);
     word = atomic_load_explicit(&g->word, memory_order_acquire);
     if (word != seen) return word;
     if (rc == ETIMEDOUT && retire_if_spare(g)) watch = 0;
   }
 }
 
+/* Takes the worker's task of a job, which only one thread may do. The job stays in place until its tasks are done, so
+ * who succeeds may read it. */
+static int claim(tvmgo_worker* w, uint64_t word) {
+  uint64_t last = atomic_load_explicit(&w->claimed, memory_order_acquire);
+  return last < word && atomic_compare_exchange_strong_explicit(&w->claimed, &last, word, memory_order_acq_rel,
+                                                                memory_order_relaxed);
+}
+
 static void run_task(tvmgo_worker* w, tvmgo_thread* t, uint64_t word) {
   tvmgo_team* g = w->team;
+  note_cpu(&w->cpu);
+  if (!claim(w, word)) return;
   int rc = g->task(w->task_id, &g->env, g->cdata);
   if (TVMGO_UNLIKELY(rc != 0)) {
     w->rc = rc;
@@ -223,7 +244,6 @@ static void run_task(tvmgo_worker* w, tvmgo_thread* t, uint64_t word) {
   } else if (TVMGO_UNLIKELY(t->error != NULL)) { /* raised during the task, and handled */
     tvmgo_object_release(tvmgo_error_take());
   }
-  note_cpu(&w->cpu);
   uint32_t done = atomic_fetch_add_explicit(&g->done, 1, memory_order_seq_cst) + 1;
   if (done == (uint32_t)WORD_TARGET(word) &&
       atomic_load_explicit(&g->waiting, memory_order_seq_cst) != 0)
@@ -375,8 +395,22 @@ void tvmgo_team_start(tvmgo_team* g, FTVMParallelLambda task, void* cdata, int n
   publish(g, TEAM_WORD(target + (uint64_t)num_task - 1, num_task));
 }
 
-int tvmgo_team_join(tvmgo_team* g) {
+int tvmgo_team_steal(tvmgo_team* g, int* next) {
+  if (TVMGO_UNLIKELY(g->forks != tvmgo_forks())) return 0;
+  uint64_t word = atomic_load_explicit(&g->word, memory_order_relaxed);
+  while (*next < WORD_TASKS(word)) {
+    int id = (*next)++;
+    if (claim(&g->workers[id - 1], word)) return id;
+  }
+  return 0;
+}
+
+int tvmgo_team_join(tvmgo_team* g, int stolen) {
+  if (TVMGO_UNLIKELY(g->forks != tvmgo_forks())) return 0;
   uint32_t target = (uint32_t)WORD_TARGET(atomic_load_explicit(&g->word, memory_order_relaxed));
+  if (stolen != 0 &&
+      atomic_fetch_add_explicit(&g->done, (uint32_t)stolen, memory_order_acq_rel) + (uint32_t)stolen == target)
+    return 1;
   for (int i = 0; i < g->spin_count; i++) {
     if (atomic_load_explicit(&g->done, memory_order_acquire) == target) return 1;
     if (i == 0 && a_worker_is_here(g, g->env.num_task)) break;

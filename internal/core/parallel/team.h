@@ -1,7 +1,12 @@
 /* Teams: the worker threads of one parallel launch.
  *
- * All tasks of a launch run at the same time, or they would wait forever at a barrier. So a launch takes a whole team
- * for itself, and as many teams exist as there are launches at one time: A caller never waits for another's tasks. */
+ * Each task of a launch has a thread of its own, or tasks would wait forever at a barrier. So a launch takes a whole
+ * team for itself, and as many teams exist as there are launches at one time: A caller never waits for another's tasks.
+ *
+ * When the caller has finished task 0, it takes those tasks that no worker has begun, one after the other: on a machine
+ * whose cores are in use, a worker may get a core only after milliseconds. A barrier does not hinder that. Task 0 has
+ * passed its barriers by then, so either all tasks have begun, or there was none. And whatever a taken task waits for,
+ * the other tasks still have their workers. */
 #pragma once
 
 #include "object/counted.h"
@@ -19,11 +24,12 @@ enum {
 typedef struct tvmgo_team tvmgo_team;
 
 typedef struct {
+  _Alignas(64) _Atomic uint64_t claimed; /* the last job whose task is taken: by this worker or by the caller */
   tvmgo_team* team;
   int32_t task_id;     /* 1 and up; the caller runs task 0 */
   int32_t rc;          /* of the last launch when it failed, else 0 */
   TVMFFIObject* error; /* raised by the task, owned; NULL with rc != 0 when it raised none */
-  _Atomic int cpu;     /* where its last task ran */
+  _Atomic int cpu;     /* where its last task began */
   int64_t aside_after; /* when it may move to another core again (ns), and the pause after that move */
   int64_t aside_pause;
   uint64_t start;      /* job word at its creation: it runs the later jobs */
@@ -44,7 +50,7 @@ struct tvmgo_team {
   _Alignas(64) _Atomic uint32_t done; /* tasks finished since the team was made; a futex */
   _Atomic uint32_t failed;            /* some task of this launch returned non-zero */
 
-  _Alignas(64) _Atomic uint32_t sleeping; /* workers that sleep on wake, or are about to */
+  _Alignas(64) _Atomic uint32_t sleeping; /* set when a worker is about to sleep on wake; cleared by who wakes them */
   _Atomic uint32_t wake;                  /* a futex: changes when sleepers must check for work */
 
   _Alignas(64) _Atomic int refs; /* one per thread, and one of the team's owner */
@@ -71,8 +77,12 @@ int tvmgo_team_grow(tvmgo_team* g);
 /* Starts tasks 1 to num_task-1 on the workers. */
 void tvmgo_team_start(tvmgo_team* g, FTVMParallelLambda task, void* cdata, int num_task);
 
-/* Waits until these tasks are done; 0 in a forked child, which has no workers to wait for. */
-int tvmgo_team_join(tvmgo_team* g);
+/* Takes a task that no worker has begun: its number, from *next up, or 0 if there is none. The caller then runs it. */
+int tvmgo_team_steal(tvmgo_team* g, int* next);
+
+/* Waits until these tasks are done, of which the caller ran some itself; 0 in a forked child, which has no workers to
+ * wait for. */
+int tvmgo_team_join(tvmgo_team* g, int stolen);
 
 /* Ends the threads of idle teams. */
 void tvmgo_team_retire_idle(void);

@@ -30,6 +30,12 @@ static inline int note(int id, TVMParallelGroupEnv* env, void* cdata) {
   return 0;
 }
 
+/* The same, each task on a thread of its own: without the barrier, the caller takes those that no worker has begun. */
+static inline int note_apart(int id, TVMParallelGroupEnv* env, void* cdata) {
+  note(id, env, cdata);
+  return TVMBackendParallelBarrier(id, env);
+}
+
 static inline void check_ran(record* r, int n) {
   CHECK_EQ_INT(atomic_load(&r->num_task), n);
   for (int i = 0; i < MAX_TASKS; i++) CHECK_EQ_INT(atomic_load(&r->runs[i]), i < n);

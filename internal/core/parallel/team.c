@@ -194,8 +194,8 @@ static uint64_t await_job(tvmgo_worker* w, uint64_t seen, int spin_count) {
   static const struct timespec second = {1, 0};
   tvmgo_team* g = w->team;
   uint64_t word;
-  /* A worker that must share the caller's core gives it away, but does not sleep yet: waking it would take the core from
-   * the caller at each launch. */
+  /* A worker that must share the caller's core gives it away, but does not sleep yet: waking it would take the core
+   * from the caller at each launch. */
   int crowded = 0;
   for (int i = 0; i < spin_count; i++) {
     word = atomic_load_explicit(&g->word, memory_order_acquire);

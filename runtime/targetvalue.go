@@ -1,3 +1,5 @@
+//go:build !runtimeonly
+
 package runtime
 
 /*
@@ -47,6 +49,38 @@ func tvmgoTargetCall(action C.int, name *C.char, args *C.TVMFFIAny, n C.int32_t,
 	})
 }
 
+// addTarget returns false for what is neither a target nor a kind.
+func (p *packer) addTarget(arg any) (added bool, err error) {
+	switch v := arg.(type) {
+	case *target.Target:
+		if v == nil {
+			p.push(indexNone, 0)
+			return true, nil
+		}
+		return true, p.own(makeTarget(v, p.depth+1))
+	case *target.Kind:
+		if v == nil {
+			p.push(indexNone, 0)
+			return true, nil
+		}
+		return true, p.own(kindObject(v))
+	}
+	return false, nil
+}
+
+// takeTarget returns the target or kind of an owned object; false for another object, which it keeps.
+func takeTarget(o object) (v any, isTarget bool, err error) {
+	switch o.typeIndex() {
+	case int32(C.tvmgo_target_type):
+		v, err = targetOf(o)
+	case int32(C.tvmgo_target_kind_type):
+		v, err = kindOf(o)
+	default:
+		return nil, false, nil
+	}
+	return v, true, err
+}
+
 // kindObjects has the one object of each kind, which is never freed: C compares kinds by their address.
 var kindObjects sync.Map // *target.Kind → object
 
@@ -80,8 +114,8 @@ func makeKind(k *target.Kind) (object, error) {
 	return result("make target kind", C.tvmgo_bridge_target_kind(p.views()))
 }
 
-// takeKind returns the kind of an owned object, found by its name.
-func takeKind(o object) (any, error) {
+// kindOf returns the kind of an owned object, found by its name.
+func kindOf(o object) (any, error) {
 	defer o.release()
 	name, err := borrowedField(&(*C.tvmgo_target_kind)(o.pointer()).name)
 	if err != nil {
@@ -125,9 +159,9 @@ func endHolds() {
 	}
 }
 
-// takeTarget returns the target of an owned object. The fields of an object made by reflection must describe a valid
+// targetOf returns the target of an owned object. The fields of an object made by reflection must describe a valid
 // target.
-func takeTarget(o object) (any, error) {
+func targetOf(o object) (any, error) {
 	defer o.release()
 	c := (*C.tvmgo_target)(o.pointer())
 	if c.hold != nil {

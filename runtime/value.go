@@ -1,7 +1,7 @@
 package runtime
 
 /*
-#include "target/target.h"
+#include "bridge/bridge.h"
 */
 import "C"
 
@@ -15,7 +15,6 @@ import (
 	"tvmgo/internal/fault"
 	"tvmgo/internal/raise"
 	"tvmgo/internal/value"
-	"tvmgo/target"
 )
 
 // anyValue is a TVMFFIAny: 16 bytes, a type index, the length of a short string, a payload.
@@ -239,21 +238,12 @@ func (p *packer) add(arg any) error {
 			return nil
 		}
 		return p.borrow(v.ref, "object")
-	case *target.Target:
-		if v == nil {
-			p.push(indexNone, 0)
-			return nil
-		}
-		return p.own(makeTarget(v, p.depth+1))
-	case *target.Kind:
-		if v == nil {
-			p.push(indexNone, 0)
-			return nil
-		}
-		return p.own(kindObject(v))
 	case error:
 		return p.own(object(raise.Give(v)), nil)
 	default:
+		if added, err := p.addTarget(arg); added {
+			return err
+		}
 		if k := reflect.ValueOf(arg).Kind(); k == reflect.Slice || k == reflect.Array {
 			return fault.New("", ErrInvalidArgument, "a %T cannot be passed: make a *Tensor of it with FromSlice, or a "+
 				"Shape or []any", arg)
@@ -388,10 +378,9 @@ func takeObject(o object, depth int) (any, error) {
 		return newFunction(o), nil
 	case indexModule:
 		return newModule(o), nil
-	case int32(C.tvmgo_target_type):
-		return takeTarget(o)
-	case int32(C.tvmgo_target_kind_type):
-		return takeKind(o)
+	}
+	if v, isTarget, err := takeTarget(o); isTarget {
+		return v, err
 	}
 	obj := &Object{ref: &ref{obj: o}}
 	watch(obj, obj.ref)

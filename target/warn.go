@@ -1,5 +1,3 @@
-//go:build !runtimeonly
-
 package target
 
 import (

@@ -15,6 +15,7 @@ int main(void) {
     FAILS(CALL(absent[i], &out, any_of(kTVMFFINone)), "LookupError", absent[i]);
   }
   OK(call_global("runtime.NumThreads", NULL, 0, &out));
+  FAILS(CALL("target.ListTargetKinds", &out, any_of(kTVMFFINone)), "NotSupportedError", "use libtvmgo.so");
   FAILS(CALL("runtime.ModuleImportsBlobName", &out, any_of(kTVMFFINone)), "NotSupportedError", "tvmgo/export");
   return report();
 }

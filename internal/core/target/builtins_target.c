@@ -7,14 +7,14 @@
 
 #include <stdlib.h>
 
-/* Absent in programs that link the core alone. */
+/* Absent in libtvmgo_runtime.so, and in programs that link the core alone. */
 __attribute__((weak)) int tvmgoTargetCall(int action, const char* name, const TVMFFIAny* args, int32_t n,
     TVMFFIAny* result);
 
 static int call_go(int action, const char* name, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   if (tvmgoTargetCall == NULL)
-    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: this build of the core has no targets: link the "
-        "whole library", name);
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR, "%s: a build that only runs modules has no targets: "
+        "use libtvmgo.so", name);
   if (tvmgo_enter_go(name) != 0) return -1;
   return tvmgoTargetCall(action, name, args, n, result);
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -74,8 +73,8 @@ func cubin(image []byte) (Part, error) {
 		if err != nil {
 			return p, err
 		}
-		if m := archOption.FindSubmatch(data[:min(len(data), maxName)]); m != nil && string(m[1]) == fmt.Sprint(number) {
-			p.Arch = "sm_" + string(m[1]) + string(m[2])
+		if a, ok := archOption(string(data[:min(len(data), maxName)])); ok && a.Number == int(number) {
+			p.Arch = fmt.Sprintf("sm_%d%s", a.Number, a.Letter)
 		}
 	}
 	used, err := usageOf(image, sections, p.Arch, int(number))
@@ -100,9 +99,23 @@ func cubin(image []byte) (Part, error) {
 	return p, nil
 }
 
-// archOption matches the architecture in the note section that names the compiler and its options. The ELF flags have
+// archOption returns the architecture in the note section that names the compiler and its options. The ELF flags have
 // only the number of the architecture, not the letter of "sm_90a".
-var archOption = regexp.MustCompile(`-arch[= ]sm_([0-9]{2,3})([af]?)[ \x00]`)
+func archOption(note string) (a Arch, ok bool) {
+	for _, text := range strings.Split(note, "-arch")[1:] {
+		if text == "" || text[0] != '=' && text[0] != ' ' {
+			continue
+		}
+		end := strings.IndexAny(text[1:], " \x00")
+		if end < 0 {
+			continue
+		}
+		if a, ok = ParseArch(text[1:][:end]); ok && !a.Virtual {
+			return a, true
+		}
+	}
+	return Arch{}, false
+}
 
 // sectionsOf reads the section table.
 func sectionsOf(image []byte) ([]section, error) {

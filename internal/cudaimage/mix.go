@@ -3,31 +3,41 @@ package cudaimage
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
-var (
-	heading     = regexp.MustCompile(`^\s*(?:\.(?:visible|weak|extern)\s+)*\.(entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)`)
-	instruction = regexp.MustCompile(`^\s*(?:\{\s*)?(?:@!?%?\w+\s+)?([a-z][a-z0-9]*(?:[.:]+[a-zA-Z0-9_]+)*)[\s;]`)
-)
+// ptxForms are compiled at the first use: libtvmgo_runtime.so has no mixes, and so no regular expressions.
+var ptxForms struct {
+	once                 sync.Once
+	heading, instruction *regexp.Regexp
+}
+
+func compilePTXForms() {
+	ptxForms.heading = regexp.MustCompile(
+		`^\s*(?:\.(?:visible|weak|extern)\s+)*\.(entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)`)
+	ptxForms.instruction = regexp.MustCompile(
+		`^\s*(?:\{\s*)?(?:@!?%?\w+\s+)?([a-z][a-z0-9]*(?:[.:]+[a-zA-Z0-9_]+)*)[\s;]`)
+}
 
 // PTXMix counts the instructions of a kernel in PTX by class, with the names of spirv.Mix. Each instruction counts
 // once, in however many iterations it is executed; those of functions that the kernel calls do not count. It is nil if
 // the text has no such kernel.
 func PTXMix(ptx []byte, kernel string) map[string]int {
+	ptxForms.once.Do(compilePTXForms)
 	var mix map[string]int
 	inside, depth := false, 0
 	for line := range strings.Lines(string(ptx)) {
 		if i := strings.Index(line, "//"); i >= 0 {
 			line = line[:i] + "\n"
 		}
-		if m := heading.FindStringSubmatch(line); m != nil && depth == 0 {
+		if m := ptxForms.heading.FindStringSubmatch(line); m != nil && depth == 0 {
 			if inside = m[1] == "entry" && m[2] == kernel; inside && mix == nil {
 				mix = map[string]int{}
 			}
 		}
 		if inside && depth > 0 {
 			for statement := range strings.SplitAfterSeq(line, ";") {
-				if m := instruction.FindStringSubmatch(statement); m != nil {
+				if m := ptxForms.instruction.FindStringSubmatch(statement); m != nil {
 					mix[ptxClass(m[1])]++
 				}
 			}

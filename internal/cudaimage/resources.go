@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -166,8 +164,11 @@ func Record(image []byte, kernels []Kernel) []byte {
 	return b.Bytes()
 }
 
-var recordLine = regexp.MustCompile(`^` + recordMark + `(\S+): (sm_\d{2,3}[af]?) registers (\d{1,9}) ` +
-	`shared (\d{1,9}) constant (\d{1,9}) local (\d{1,9})(?: spill stores (\d{1,9}) loads (\d{1,9}))?$`)
+// The forms of a line of a record, see MatchWords.
+const (
+	recordLine   = recordMark + "%s: %s registers %d shared %d constant %d local %d"
+	recordSpills = recordLine + " spill stores %d loads %d"
+)
 
 // recorded reads the record at the end of an image, and sets the resources of kernels that it names. Text of another
 // form ends the record.
@@ -179,24 +180,22 @@ func recorded(image []byte, kernels []Kernel) {
 	rest := strings.TrimRight(string(image[max(0, len(image)-maxRecord):]), "\x00\n")
 	for rest != "" {
 		from := strings.LastIndexByte(rest, '\n') + 1
-		m := recordLine.FindStringSubmatch(rest[from:])
-		if m == nil {
+		var name string
+		var r Resources
+		var spills Spills
+		fields := []any{&name, &r.Arch, &r.Registers, &r.Shared, &r.Constant, &r.Local, &spills.Stores, &spills.Loads}
+		if MatchWords(rest[from:], recordSpills, fields...) {
+			r.Spills = &spills
+		} else if !MatchWords(rest[from:], recordLine, fields...) {
+			return
+		}
+		if a, ok := ParseArch(r.Arch); !ok || a.Virtual {
 			return
 		}
 		rest = strings.TrimRight(rest[:from], "\n")
-		i, known := of[m[1]]
-		if !known {
-			continue
+		if i, known := of[name]; known {
+			kernels[i].Resources = &r
 		}
-		var n [6]int
-		for j := range n {
-			n[j], _ = strconv.Atoi(m[3+j]) // at most 9 digits, or none
-		}
-		r := &Resources{Arch: m[2], Registers: n[0], Shared: n[1], Constant: n[2], Local: n[3]}
-		if m[7] != "" {
-			r.Spills = &Spills{n[4], n[5]}
-		}
-		kernels[i].Resources = r
 	}
 }
 

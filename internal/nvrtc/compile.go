@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -79,15 +78,17 @@ func (c *Compiler) fail(s Source, kind error, format string, args ...any) *Error
 		name = name[:200] + "…"
 	}
 	doing := fmt.Sprintf("compile %s", name)
-	if kind != ErrInvalid || archForm.MatchString(s.Arch) {
+	if _, isArch := cudaimage.ParseArch(s.Arch); isArch || kind != ErrInvalid {
 		doing += " for " + s.Arch
 	}
 	return &Error{Doing: doing + " with " + c.String(), Why: fmt.Sprintf(format, args...), Kind: kind}
 }
 
-var archForm = regexp.MustCompile(`^(sm|compute)_([1-9][0-9]{1,2})[af]?$`)
-
-var archOption = regexp.MustCompile(`^(-arch|--gpu-architecture)(=|$)`)
+// isArchOption reports whether an option sets the architecture, or the next one does.
+func isArchOption(option string) bool {
+	name, _, _ := strings.Cut(option, "=")
+	return name == "-arch" || name == "--gpu-architecture"
+}
 
 // check rejects requests that NVRTC would misunderstand.
 func (c *Compiler) check(s Source) error {
@@ -106,7 +107,7 @@ func (c *Compiler) check(s Source) error {
 		if o == "" {
 			return c.fail(s, ErrInvalid, "option %d is empty: leave it out", i)
 		}
-		if archOption.MatchString(o) { // with two architectures NVRTC uses one of them and warns
+		if isArchOption(o) { // with two architectures NVRTC uses one of them and warns
 			return c.fail(s, ErrInvalid, "option %d is %.40q, but Source.Arch sets the architecture", i, o)
 		}
 	}
@@ -126,18 +127,18 @@ func (c *Compiler) check(s Source) error {
 	case s.Want != PTX && s.Want != CUBIN:
 		return c.fail(s, ErrInvalid, "kind %d is neither PTX nor CUBIN", int(s.Want))
 	}
-	form := archForm.FindStringSubmatch(s.Arch)
-	if form == nil {
+	arch, ok := cudaimage.ParseArch(s.Arch)
+	if !ok {
 		return c.fail(s, ErrInvalid, "%.40q is not an architecture such as sm_90, sm_90a or compute_90", s.Arch)
 	}
-	if number, _ := strconv.Atoi(form[2]); c.archs != nil && !slices.Contains(c.archs, number) {
+	if c.archs != nil && !slices.Contains(c.archs, arch.Number) {
 		return c.fail(s, ErrInvalid, "this NVRTC does not support %s; it supports %s", s.Arch, c.archNames())
 	}
-	if s.Resources && form[1] == "compute" {
+	if s.Resources && arch.Virtual {
 		return c.fail(s, ErrInvalid, "the resources of kernels are those on one real architecture: request sm_%s",
 			strings.TrimPrefix(s.Arch, "compute_"))
 	}
-	if s.Want == CUBIN && form[1] == "compute" {
+	if s.Want == CUBIN && arch.Virtual {
 		return c.fail(s, ErrInvalid, "a cubin is for one real architecture: request sm_%s, or PTX",
 			strings.TrimPrefix(s.Arch, "compute_"))
 	}

@@ -6,11 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/dl"
 )
 
@@ -181,14 +181,23 @@ func shortList(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// libraryName matches the files of NVRTC, but not libnvrtc-builtins.so and libnvrtc.alt.so.
-var libraryName = regexp.MustCompile(`^libnvrtc\.so(\.[0-9]+)*$`)
+// isLibraryName reports whether a file is one of NVRTC, such as libnvrtc.so.13, but not libnvrtc-builtins.so.
+func isLibraryName(name string) bool {
+	version, ok := strings.CutPrefix(name, "libnvrtc.so")
+	for ok && version != "" {
+		if ok = version[0] == '.'; ok {
+			n := cudaimage.Digits(version[1:])
+			version, ok = version[1+n:], n > 0
+		}
+	}
+	return ok
+}
 
 // librariesIn lists the files of NVRTC in a folder, newest first.
 func librariesIn(folder string) []string {
 	var list []string
 	for _, f := range glob(folder, "libnvrtc.so*") {
-		if libraryName.MatchString(filepath.Base(f)) {
+		if isLibraryName(filepath.Base(f)) {
 			list = append(list, f)
 		}
 	}
@@ -264,17 +273,30 @@ func packageFolders() []string {
 // glob lists the files and folders below a folder that match a pattern, newest version first. The folder's own name is
 // not a pattern.
 func glob(folder, pattern string) []string {
-	quoted := regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(folder, `\$0`)
+	quoted := strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(folder)
 	list, _ := filepath.Glob(filepath.Join(quoted, pattern))
 	slices.SortStableFunc(list, func(a, b string) int { return compareNatural(b, a) })
 	return list
 }
 
-var runs = regexp.MustCompile(`[0-9]+|[^0-9]+`)
+// runs divides a name into numbers and what is between them.
+func runs(name string) (list []string) {
+	for name != "" {
+		n := cudaimage.Digits(name)
+		if n == 0 {
+			if n = strings.IndexAny(name, "0123456789"); n < 0 {
+				n = len(name)
+			}
+		}
+		list = append(list, name[:n])
+		name = name[n:]
+	}
+	return list
+}
 
 // compareNatural compares names, and the numbers in them by their values: cuda-9 comes before cuda-13.
 func compareNatural(a, b string) int {
-	return slices.CompareFunc(runs.FindAllString(a, -1), runs.FindAllString(b, -1), func(x, y string) int {
+	return slices.CompareFunc(runs(a), runs(b), func(x, y string) int {
 		if x[0] <= '9' && y[0] <= '9' && x[0] >= '0' && y[0] >= '0' {
 			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
 			if c := cmp.Compare(len(x), len(y)); c != 0 {

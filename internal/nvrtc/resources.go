@@ -1,8 +1,6 @@
 package nvrtc
 
 import (
-	"regexp"
-	"strconv"
 	"strings"
 
 	"tvmgo/internal/cudaimage"
@@ -11,10 +9,10 @@ import (
 // verbose makes the assembler report what kernels use.
 const verbose = "--ptxas-options=-v"
 
-var (
-	aboutFunction = regexp.MustCompile(`^ptxas info +: Function properties for (\S+)$`)
-	aboutStack    = regexp.MustCompile(`(\d{1,9}) bytes stack frame, (\d{1,9}) bytes spill stores, ` +
-		`(\d{1,9}) bytes spill loads$`)
+// The forms of lines of its report, with one space between words, see cudaimage.MatchWords.
+const (
+	aboutFunction = "ptxas info : Function properties for %s"
+	aboutStack    = "%d bytes stack frame, %d bytes spill stores, %d bytes spill loads"
 )
 
 // spillsIn reads the spills of functions from a log with the assembler's report.
@@ -22,13 +20,12 @@ func spillsIn(log string) map[string]cudaimage.Spills {
 	of := map[string]cudaimage.Spills{}
 	function := ""
 	for line := range strings.SplitSeq(log, "\n") {
-		if m := aboutFunction.FindStringSubmatch(line); m != nil {
-			function = m[1]
-		}
-		if m := aboutStack.FindStringSubmatch(line); m != nil && function != "" {
-			stores, _ := strconv.Atoi(m[2])
-			loads, _ := strconv.Atoi(m[3])
-			of[function] = cudaimage.Spills{Stores: stores, Loads: loads}
+		line = strings.Join(strings.Fields(line), " ")
+		var stack int
+		var s cudaimage.Spills
+		cudaimage.MatchWords(line, aboutFunction, &function)
+		if cudaimage.MatchWords(line, aboutStack, &stack, &s.Stores, &s.Loads) && function != "" {
+			of[function] = s
 		}
 	}
 	return of

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -97,13 +96,44 @@ func archOption(options []string) (arch string, rest []string, err error) {
 // letter a, such as sm_90a. These are the matrix products of warp groups and related instructions. Comments do not
 // count.
 func needsLetter(source string) bool {
-	return ownInstructions.MatchString(comments.ReplaceAllString(source, " "))
+	words := strings.FieldsFunc(withoutComments(source), func(r rune) bool {
+		return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
+	})
+	return slices.ContainsFunc(words, func(word string) bool {
+		return word == "wgmma" || word == "setmaxnreg" || word == "tcgen05"
+	})
 }
 
-var (
-	ownInstructions = regexp.MustCompile(`(^|[^0-9A-Za-z])(wgmma|setmaxnreg|tcgen05)([^0-9A-Za-z]|$)`)
-	comments        = regexp.MustCompile(`//[^\n]*|(?s:/\*.*?\*/)`)
-)
+// withoutComments returns source with spaces in place of comments.
+func withoutComments(source string) string {
+	var code strings.Builder
+	for {
+		at := strings.IndexByte(source, '/')
+		if at < 0 || at+1 == len(source) {
+			code.WriteString(source)
+			return code.String()
+		}
+		end := 0 // of the comment
+		switch rest := source[at:]; rest[1] {
+		case '/':
+			if end = strings.IndexByte(rest, '\n'); end < 0 {
+				end = len(rest)
+			}
+		case '*':
+			if n := strings.Index(rest[2:], "*/"); n >= 0 {
+				end = 2 + n + 2
+			}
+		}
+		code.WriteString(source[:at])
+		if end == 0 {
+			code.WriteByte('/')
+			end = 1
+		} else {
+			code.WriteByte(' ')
+		}
+		source = source[at+end:]
+	}
+}
 
 // firstWithLetter is the first architecture with architecture-specific instructions.
 const firstWithLetter = 90

@@ -3,8 +3,9 @@
 package cuda
 
 import (
+	"bytes"
 	"fmt"
-	"regexp"
+	"strings"
 
 	"tvmgo/internal/cudaimage"
 )
@@ -32,7 +33,32 @@ func ptxOf(driver int) string {
 
 func newestPTX() string { return ptxOf(driverVersionNumber()) }
 
-var ptxVersionLine = regexp.MustCompile(`(?m)^([ \t]*\.version[ \t]+)[0-9]+\.[0-9]+`)
+// ptxVersionAt returns where the first line .version of a PTX image has its version, as "8.5"; begin is -1 if there is
+// none.
+func ptxVersionAt(image []byte) (begin, end int) {
+	for at := 0; at < len(image); {
+		rest := string(image[at:min(len(image), at+maxVersionLine)])
+		line, _, _ := strings.Cut(rest, "\n")
+		version, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), ".version")
+		number := strings.TrimLeft(version, " \t")
+		if ok && number != version {
+			major := cudaimage.Digits(number)
+			if minor, ok := strings.CutPrefix(number[major:], "."); ok && major > 0 && cudaimage.Digits(minor) > 0 {
+				begin = at + len(line) - len(number)
+				return begin, begin + major + 1 + cudaimage.Digits(minor)
+			}
+		}
+		next := bytes.IndexByte(image[at:], '\n')
+		if next < 0 {
+			break
+		}
+		at += next + 1
+	}
+	return -1, -1
+}
+
+// maxVersionLine bounds what is read of each line.
+const maxVersionLine = 256
 
 // inOlderPTX returns a PTX image with its version replaced by the newest version that the driver supports; nil for
 // other images. Compilers write the newest version that they know, even if the code does not need it. The driver still
@@ -42,12 +68,12 @@ func (l *loadedImage) inOlderPTX() []byte {
 	if version == "" || l.about == nil || l.about.Format != cudaimage.PTX {
 		return nil
 	}
-	at := ptxVersionLine.FindSubmatchIndex(l.image)
-	if at == nil || !newer(string(l.image[at[3]:at[1]]), version) {
+	begin, end := ptxVersionAt(l.image)
+	if begin < 0 || !newer(string(l.image[begin:end]), version) {
 		return nil
 	}
-	older := append([]byte(nil), l.image[:at[3]]...)
-	return append(append(older, version...), l.image[at[1]:]...)
+	older := append([]byte(nil), l.image[:begin]...)
+	return append(append(older, version...), l.image[end:]...)
 }
 
 // newer reports whether version a is newer than version b.

@@ -9,7 +9,6 @@ package opencl
 import "C"
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unsafe"
@@ -149,15 +148,26 @@ func (d *device) fromSource(function, source string, dev int) (cl.Program, error
 	return p, nil
 }
 
-var enabled = regexp.MustCompile(`(?m)^\s*#\s*pragma\s+OPENCL\s+EXTENSION\s+(\w+)\s*:\s*enable`)
+// enabled lists the extensions that a source enables, by lines such as "#pragma OPENCL EXTENSION cl_khr_fp16 : enable".
+func enabled(source string) (list []string) {
+	for line := range strings.Lines(source) {
+		line = strings.Replace(strings.Replace(line, "#", "# ", 1), ":", " : ", 1)
+		w := strings.Fields(line)
+		if len(w) >= 7 && slices.Equal(w[:4], []string{"#", "pragma", "OPENCL", "EXTENSION"}) && w[5] == ":" &&
+			strings.HasPrefix(w[6], "enable") {
+			list = append(list, w[4])
+		}
+	}
+	return list
+}
 
 // lacking explains which extensions a source enables that the device does not have; "" if there are none.
 func (d *device) lacking(source string) string {
 	have := strings.Fields(deviceText(d.id, cl.DEVICE_EXTENSIONS))
 	var lacks []string
-	for _, m := range enabled.FindAllStringSubmatch(source, -1) {
-		if !slices.Contains(have, m[1]) && !slices.Contains(lacks, m[1]) {
-			lacks = append(lacks, m[1])
+	for _, extension := range enabled(source) {
+		if !slices.Contains(have, extension) && !slices.Contains(lacks, extension) {
+			lacks = append(lacks, extension)
 		}
 	}
 	if lacks == nil {

@@ -21,6 +21,7 @@ func TestABI(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l.runOK(t, nil, program)
 			l.runOK(t, []string{"LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"}, program)
+			l.runOK(t, []string{"TVMGO_VALIDATE=1"}, program) // every call is checked
 		})
 	}
 	slices.Sort(used)

@@ -14,7 +14,21 @@ static int add(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result
   return 0;
 }
 
-static TVMFFIObjectHandle add_function, add_without_self;
+/* 64 functions with code of their own, so that the processor has to predict 64 targets of calls. */
+#define ADD(n)                                                                               \
+  static int add_##n(void* handle, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) { \
+    (void)handle, (void)count;                                                               \
+    *result = bench_int(args[0].v_int64 + args[1].v_int64 + 0##n);                           \
+    return 0;                                                                                \
+  }
+#define NAME(n) add_##n,
+#define EIGHT(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
+#define ALL(X) EIGHT(X, 0) EIGHT(X, 1) EIGHT(X, 2) EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6) EIGHT(X, 7)
+ALL(ADD)
+enum { MANY = 64 };
+static const TVMFFISafeCallType many[MANY] = {ALL(NAME)};
+
+static TVMFFIObjectHandle add_function, add_without_self, many_functions[MANY];
 static TVMFFISafeCallType volatile add_address = add;
 
 static void prepare_add(void) {
@@ -30,6 +44,21 @@ static void call_add(TVMFFIObjectHandle f, int64_t n) {
     args[0].v_int64 = i;
     result = (TVMFFIAny){0};
     bench_check(TVMFFIFunctionCall(f, args, 2, &result), "call");
+  }
+}
+
+static void prepare_many(void) {
+  static int self;
+  if (many_functions[0] != NULL) return;
+  for (int i = 0; i < MANY; i++) bench_check(TVMFFIFunctionCreate(&self, many[i], NULL, &many_functions[i]), "create");
+}
+
+static void call_many(int64_t n) {
+  TVMFFIAny args[2] = {bench_int(1), bench_int(2)}, result;
+  for (int64_t i = 0; i < n; i++) {
+    args[0].v_int64 = i;
+    result = (TVMFFIAny){0};
+    bench_check(TVMFFIFunctionCall(many_functions[i % MANY], args, 2, &result), "call");
   }
 }
 
@@ -151,6 +180,7 @@ static void classic_callback(int64_t n) { classic_call(classic_function, n); }
 
 const bench_row bench_call_rows[] = {
     {"call", prepare_add, call_two_ints},
+    {"call-64", prepare_many, call_many},
     {"call-null", prepare_add, call_without_self},
     {"call-direct", NULL, call_two_ints_directly},
     {"addone", prepare_addone, call_addone},

@@ -16,8 +16,8 @@ static inline void drop_handled(uint32_t before) {
   if (TVMGO_UNLIKELY(before != tvmgo_errors_raised)) drop_error();
 }
 
-/* Ends a call of foreign code: checks that its result is valid for the ABI, and raises an error if not. Plain results
- * are checked first, because they are the most frequent. */
+/* Ends a call whose result this library uses: checks that the result is valid for the ABI, and raises an error if not.
+ * Plain results are checked first, because they are the most frequent. */
 static __attribute__((noinline)) int finish_slow(int rc, TVMFFIAny* result, uint32_t before) {
   if (rc == 0) {
     drop_handled(before);
@@ -41,24 +41,51 @@ static inline int finish(int rc, TVMFFIAny* result, uint32_t before) {
 
 /* A safe call gets its own self; an exported symbol has none, and the ABI promises it NULL. */
 static int call_entry(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  tvmgo_function* f = handle;
-  uint32_t before = tvmgo_errors_raised;
-  return finish(((TVMFFISafeCallType)f->entry)(f->self, args, n, result), result, before);
+  const tvmgo_function* f = handle;
+  return ((TVMFFISafeCallType)f->entry)(f->self, args, n, result);
 }
 
-/* Calls any function; one of ours directly, without its trampoline. */
-static inline int dispatch(tvmgo_function* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+static int bad_call(int32_t n, const TVMFFIAny* result) {
+  if (result == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: result is NULL");
+  return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: %d arguments, but args is %s", (int)n,
+                     n < 0 ? "of a negative length" : "NULL");
+}
+
+/* A call with all checks, for TVMGO_VALIDATE=1. */
+static int check_call(TVMFFISafeCallType callee, void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  if (n < 0 || (n > 0 && args == NULL) || result == NULL) return bad_call(n, result);
   uint32_t before = tvmgo_errors_raised;
-  if (TVMGO_LIKELY(f->cell.safe_call == call_entry))
+  return finish(callee(self, args, n, result), result, before);
+}
+
+static int call_entry_checked(void* handle, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  const tvmgo_function* f = handle;
+  return check_call((TVMFFISafeCallType)f->entry, f->self, args, n, result);
+}
+
+/* What cell.safe_call of a safe call points at: with TVMGO_VALIDATE=1 another function, so that the checks cost nothing
+ * without it. */
+static TVMFFISafeCallType entry_trampoline = call_entry;
+
+void tvmgo_function_validate(void) { entry_trampoline = call_entry_checked; }
+
+static inline int is_entry(const tvmgo_function* f) {
+  return f->cell.safe_call == call_entry || f->cell.safe_call == call_entry_checked;
+}
+
+int tvmgo_function_call(void* func, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  const tvmgo_function* f = func;
+  uint32_t before = tvmgo_errors_raised;
+  if (TVMGO_LIKELY(f->cell.safe_call == call_entry)) /* without the jump through it */
     return finish(((TVMFFISafeCallType)f->entry)(f->self, args, n, result), result, before);
-  return finish(f->cell.safe_call(f, args, n, result), result, before);
+  return finish(f->cell.safe_call(func, args, n, result), result, before);
 }
 
 int tvmgo_builtin_end(int rc, TVMFFIAny* result, uint32_t before) { return finish(rc, result, before); }
 
 void* tvmgo_function_self_of(TVMFFIObject* f, TVMFFISafeCallType entry) {
   tvmgo_function* own = (tvmgo_function*)f;
-  if (f == NULL || f->type_index != kTVMFFIFunction || own->cell.safe_call != call_entry || own->entry != (void*)entry)
+  if (f == NULL || f->type_index != kTVMFFIFunction || !is_entry(own) || own->entry != (void*)entry)
     return NULL;
   return own->self;
 }
@@ -97,14 +124,9 @@ static int classic_args_from(const TVMFFIAny* args, int32_t n, int bool_code, cl
   return 0;
 }
 
-static int bad_count(int32_t n) {
-  return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: %d arguments, but args is %s", (int)n,
-                     n < 0 ? "of a negative length" : "NULL");
-}
-
 #define WITH_CLASSIC_ARGS(var, n)                                                       \
   classic_args var = {NULL, NULL, NULL, NULL};                                          \
-  if ((n) < 0 || ((n) > 0 && args == NULL)) return bad_count(n);                        \
+  if ((n) < 0 || ((n) > 0 && args == NULL)) return bad_call(n, result);                 \
   if ((n) <= STACK_ARGS) {                                                              \
     var.values = alloca((size_t)(n) * sizeof(TVMValue) + 1);                            \
     var.codes = alloca((size_t)(n) * sizeof(int) + 1);                                  \
@@ -193,7 +215,7 @@ static tvmgo_function* function_new(TVMFFISafeCallType trampoline, void* entry, 
 }
 
 tvmgo_function* tvmgo_function_of_safe_call(TVMFFISafeCallType entry, TVMFFIObject* owner) {
-  return function_new(call_entry, (void*)entry, NULL, NULL, owner);
+  return function_new(entry_trampoline, (void*)entry, NULL, NULL, owner);
 }
 
 tvmgo_function* tvmgo_function_of_packed(TVMBackendPackedCFunc entry, TVMFFIObject* owner) {
@@ -207,7 +229,7 @@ tvmgo_function* tvmgo_function_of_callback(TVMPackedCFunc entry, void* self,
 
 TVMFFIObject* tvmgo_function_without_owner(TVMFFIObject* f, TVMFFIObject* owner) {
   tvmgo_function* own = (tvmgo_function*)f;
-  if ((own->cell.safe_call != call_entry && own->cell.safe_call != call_packed) ||
+  if ((!is_entry(own) && own->cell.safe_call != call_packed) ||
       own->owner != owner || owner == NULL)
     return f;
   tvmgo_function* twin = function_new(own->cell.safe_call, own->entry, NULL, NULL, NULL);
@@ -220,16 +242,11 @@ int TVMFFIFunctionCreate(void* self, TVMFFISafeCallType safe_call, void (*delete
   if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "create function: out is NULL");
   if (safe_call == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "create function: safe_call is NULL");
-  *out = function_new(call_entry, (void*)safe_call, self, deleter, NULL);
+  *out = function_new(entry_trampoline, (void*)safe_call, self, deleter, NULL);
   return *out == NULL ? -1 : 0;
 }
 
-static int not_a_call(void* func, const TVMFFIAny* args, int32_t n, const TVMFFIAny* result) {
-  if (func != NULL && ((TVMFFIObject*)func)->type_index == kTVMFFIFunction) {
-    if (n < 0 || (n > 0 && args == NULL)) return bad_count(n);
-    if (result == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: result is NULL");
-  }
-
+static int not_a_call(void* func) {
   if (func == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR,
                        "call function: the handle is NULL (was the lookup's result checked?)");
@@ -237,21 +254,29 @@ static int not_a_call(void* func, const TVMFFIAny* args, int32_t n, const TVMFFI
                      tvmgo_type_name(((TVMFFIObject*)func)->type_index));
 }
 
+static __attribute__((noinline)) int call_other(void* func, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
+  if (func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction) return not_a_call(func);
+  TVMFFISafeCallType callee = tvmgo_function_cell(func)->safe_call;
+  if (entry_trampoline == call_entry_checked) return check_call(callee, func, args, n, result);
+  return callee(func, args, n, result);
+}
+
+/* Ends in a jump: the caller gets what the function gave. The jump through call_entry is left out, since a second
+ * indirect jump takes longer than the checks of the handle. */
 __attribute__((aligned(64))) int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny* args,
                                                     int32_t num_args, TVMFFIAny* result) {
-  tvmgo_function* f = func;
-  if (TVMGO_UNLIKELY((f == NULL) | (result == NULL)) ||
-      TVMGO_UNLIKELY((num_args < 0) | ((args == NULL) & (num_args != 0))) ||
-      TVMGO_UNLIKELY(f->header.type_index != kTVMFFIFunction))
-    return not_a_call(func, args, num_args, result);
-  return dispatch(f, args, num_args, result);
+  const tvmgo_function* f = func;
+  if (TVMGO_UNLIKELY(f == NULL) || TVMGO_UNLIKELY(f->header.type_index != kTVMFFIFunction) ||
+      TVMGO_UNLIKELY(f->cell.safe_call != call_entry))
+    return call_other(func, args, num_args, result);
+  return ((TVMFFISafeCallType)f->entry)(f->self, args, num_args, result);
 }
 
 /* ---- the classic call path, which loaded files import too ---- */
 
 /* The type codes that are frequent in calls; 0 for any other, which tvmgo_view_from_classic handles. */
 static inline int plain_view(const TVMValue* v, int code, TVMFFIAny* out) {
-  if (code == kTVMArgInt) {
+  if (TVMGO_LIKELY(code == kTVMArgInt)) {
     *out = tvmgo_any_int(v->v_int64);
     return 1;
   }
@@ -326,10 +351,11 @@ static int call_callback_directly(tvmgo_function* f, TVMValue* args, int* codes,
 static int call_converted(tvmgo_function* f, const TVMValue* args, const int* codes, int n,
                           TVMValue* ret, int* ret_code) {
   TVMFFIAny space[STACK_ARGS], *views = space, result = tvmgo_any_none();
+  space[0] = result; /* the compiler wants it set for n = 0, too */
   if (n > STACK_ARGS) views = malloc((size_t)n * sizeof *views);
   if (views == NULL) return tvmgo_raise_oom();
   int rc = views_from(args, codes, n, views);
-  if (rc == 0) rc = dispatch(f, views, n, &result);
+  if (rc == 0) rc = tvmgo_function_call(f, views, n, &result);
   if (rc == 0) rc = result_of(&result, ret, ret_code);
   if (views != space) free(views);
   return rc;
@@ -347,7 +373,7 @@ static __attribute__((noinline)) int call_classic(TVMFunctionHandle func, TVMVal
                                                   int* type_codes, int num_args, TVMValue* ret_val,
                                                   int* ret_type_code) {
   if (func == NULL || ((TVMFFIObject*)func)->type_index != kTVMFFIFunction)
-    return not_a_call(func, NULL, 0, NULL);
+    return not_a_call(func);
   if (num_args < 0 || (num_args > 0 && (arg_values == NULL || type_codes == NULL)))
     return tvmgo_raise(TVMGO_VALUE_ERROR, "call function: %d arguments, but the arrays are %s",
                        num_args, num_args < 0 ? "of a negative length" : "NULL");
@@ -363,27 +389,48 @@ static __attribute__((noinline)) int call_classic(TVMFunctionHandle func, TVMVal
   return call_converted(f, arg_values, type_codes, num_args, ret_val, ret_type_code);
 }
 
+/* Ends a call that failed, raised an error, or has another result than None or an int. */
+static __attribute__((noinline)) int end_classic(int rc, uint32_t before, TVMFFIAny* result, TVMValue* ret,
+                                                 int* ret_code) {
+  rc = finish(rc, result, before);
+  return rc != 0 ? rc : result_of(result, ret, ret_code);
+}
+
+/* call_classic checks the arrays of arguments; here a NULL crashes, as for any function of C, except with
+ * TVMGO_VALIDATE=1, where every call goes there. */
 __attribute__((aligned(64))) int TVMFuncCall(TVMFunctionHandle func, TVMValue* arg_values,
                                              int* type_codes, int num_args, TVMValue* ret_val,
                                              int* ret_type_code) {
-  tvmgo_function* f = func;
-  TVMFFIAny views[FEW_ARGS], result;
-  if (f == NULL || f->header.type_index != kTVMFFIFunction || f->cell.safe_call != call_entry ||
-      (unsigned)num_args > FEW_ARGS || arg_values == NULL || type_codes == NULL ||
-      ret_val == NULL || ret_type_code == NULL)
-    return call_classic(func, arg_values, type_codes, num_args, ret_val, ret_type_code);
-  for (unsigned i = 0; i < (unsigned)num_args; i++)
-    if (TVMGO_UNLIKELY(!plain_view(&arg_values[i], type_codes[i], &views[i])))
-      return call_classic(func, arg_values, type_codes, num_args, ret_val, ret_type_code);
-  result = tvmgo_any_none();
-  uint32_t before = tvmgo_errors_raised;
-  int rc = finish(((TVMFFISafeCallType)f->entry)(f->self, views, num_args, &result), &result, before);
-  if (TVMGO_UNLIKELY(rc != 0)) return rc;
-  if (TVMGO_UNLIKELY((uint32_t)result.type_index > kTVMFFIInt))
-    return tvmgo_classic_result_from_any(&result, ret_val, ret_type_code);
+  const tvmgo_function* f = func;
+  TVMFFIAny views[FEW_ARGS], result = tvmgo_any_none();
+  uint32_t before;
+  if (TVMGO_UNLIKELY(f == NULL) || TVMGO_UNLIKELY(f->header.type_index != kTVMFFIFunction)) goto other;
+  if (TVMGO_UNLIKELY(ret_val == NULL)) goto other;
+  if (TVMGO_UNLIKELY(f->cell.safe_call != call_entry)) goto other;
+  if (TVMGO_UNLIKELY(ret_type_code == NULL)) goto other;
+  if (TVMGO_UNLIKELY(num_args <= 0)) {
+    if (num_args == 0) goto ready;
+    goto other;
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < FEW_ARGS; i++) { /* without a comparison of num_args with FEW_ARGS first, which costs a cycle */
+    if (i > 0 && i == num_args) goto ready;
+    if (TVMGO_UNLIKELY(!plain_view(&arg_values[i], type_codes[i], &views[i]))) goto other;
+  }
+  if (num_args != FEW_ARGS) goto other;
+ready:
+  before = tvmgo_errors_raised;
+  int rc = ((TVMFFISafeCallType)f->entry)(f->self, views, num_args, &result);
+  int32_t type = result.type_index;
+  if (TVMGO_UNLIKELY((rc | (before ^ tvmgo_errors_raised)) != 0) || TVMGO_UNLIKELY((uint32_t)type > kTVMFFIInt)) {
+    TVMFFIAny copy = result; /* result itself then needs no register during the call */
+    return end_classic(rc, before, &copy, ret_val, ret_type_code);
+  }
   ret_val->v_int64 = result.v_int64;
-  *ret_type_code = result.type_index == kTVMFFIInt ? kTVMArgInt : kTVMNullptr;
+  *ret_type_code = type == kTVMFFIInt ? kTVMArgInt : kTVMNullptr;
   return 0;
+other:
+  return call_classic(func, arg_values, type_codes, num_args, ret_val, ret_type_code);
 }
 
 int TVMCFuncSetReturn(TVMRetValueHandle ret, TVMValue* value, int* type_code, int num_ret) {

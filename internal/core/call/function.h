@@ -5,7 +5,8 @@
 #include <tvm/runtime/c_backend_api.h>
 #include <tvm/runtime/c_runtime_api.h>
 
-/* The object of every function that this library makes. cell.safe_call is a trampoline that reads the rest. */
+/* The object of every function that this library makes. cell.safe_call is a trampoline that reads the rest. It passes
+ * on what the function gave, right or wrong, as TVMFFIFunctionCall does. */
 typedef struct {
   TVMFFIObject header;
   TVMFFIFunctionCell cell;
@@ -34,10 +35,14 @@ TVMFFIObject* tvmgo_function_without_owner(TVMFFIObject* f, TVMFFIObject* owner)
 /* The self argument of a function that TVMFFIFunctionCreate made for this entry; NULL for any other. */
 void* tvmgo_function_self_of(TVMFFIObject* f, TVMFFISafeCallType entry);
 
-/* Calls f; *result must be None before the call. */
-static inline int tvmgo_function_call(void* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  return tvmgo_function_cell(f)->safe_call(f, args, n, result);
-}
+/* Calls f, a Function, for code of this library that uses the result. A result that is wrong for the ABI is an error,
+ * every failure leaves an error, also that of a function that raised none, and an error that f handled is dropped.
+ * *result must be None before the call. */
+int tvmgo_function_call(void* f, const TVMFFIAny* args, int32_t n, TVMFFIAny* result);
+
+/* Makes the functions that are created from now on check the arguments and results of all their calls, also of those
+ * from C. Called at the start of the program for TVMGO_VALIDATE=1. */
+void tvmgo_function_validate(void);
 
 /* Guards the table; at_fork.c takes it. */
 extern tvmgo_spin tvmgo_global_lock;
@@ -76,7 +81,7 @@ typedef struct {
 /* The built-in behind a function; NULL if it is another function. It lives as long as the function. A caller that has
  * checked the arguments calls its entry with it as self, and tvmgo_builtin_end if tvmgo_errors_raised has changed. */
 const tvmgo_builtin* tvmgo_builtin_of(TVMFFIObject* function);
-/* Ends the call of an entry as TVMFFIFunctionCall does, and returns what that returns. before: tvmgo_errors_raised
+/* Ends the call of an entry as tvmgo_function_call does, and returns what that returns. before: tvmgo_errors_raised
  * before the call. */
 int tvmgo_builtin_end(int rc, TVMFFIAny* result, uint32_t before);
 

@@ -14,7 +14,9 @@ int tvmgo_validating;
 __attribute__((constructor(101))) static void read_variable(void) {
   const char* v = getenv("TVMGO_VALIDATE");
   tvmgo_validating = v != NULL && v[0] != 0 && strcmp(v, "0") != 0;
-  if (tvmgo_validating) tvmgo_workspace_cached_type = -1; /* the CPU's workspaces are tracked as well */
+  if (!tvmgo_validating) return;
+  tvmgo_workspace_cached_type = -1; /* the CPU's workspaces are tracked as well */
+  tvmgo_function_validate();
 }
 
 typedef struct {

@@ -86,7 +86,7 @@ tvmgo_vm_account* tvmgo_vm_account_here(void) { return running != NULL ? running
 
 int tvmgo_vm_call_closure(tvmgo_vm_call* c, TVMFFIObject* closure, const TVMFFIAny* args, int32_t n,
                           TVMFFIAny* result) {
-  if (closure->type_index == kTVMFFIFunction) return TVMFFIFunctionCall(closure, (TVMFFIAny*)args, n, result);
+  if (closure->type_index == kTVMFFIFunction) return tvmgo_function_call(closure, args, n, result);
   if (closure->type_index != tvmgo_vm_closure_type())
     return tvmgo_raise(TVMGO_TYPE_ERROR, "call closure: expected a closure or a function, got %s",
                        tvmgo_type_name(closure->type_index));
@@ -97,7 +97,7 @@ int tvmgo_vm_call_closure(tvmgo_vm_call* c, TVMFFIObject* closure, const TVMFFIA
   if (with == NULL) return tvmgo_raise_oom();
   with[0] = tvmgo_any_ptr(c);
   if (n > 0) memcpy(with + 1, args, (size_t)n * sizeof *with);
-  int rc = TVMFFIFunctionCall(((vm_closure*)closure)->impl, with, n + 1, result);
+  int rc = tvmgo_function_call(((vm_closure*)closure)->impl, with, n + 1, result);
   free(with);
   return rc;
 }

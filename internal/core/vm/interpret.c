@@ -52,7 +52,7 @@ static int run_compiled(tvmgo_vm_call* c, TVMFFIAny* result) {
   TVMFFIAny args[4] = {machine(c), tvmgo_any_ptr(frame->registers), tvmgo_any_ptr(c->model->constants->values),
                        tvmgo_any_ptr(functions)};
   TVMFFIAny nothing = tvmgo_any_none();
-  int rc = TVMFFIFunctionCall(c->model->functions[frame->function - p->functions], args, 4, &nothing);
+  int rc = tvmgo_function_call(c->model->functions[frame->function - p->functions], args, 4, &nothing);
   tvmgo_any_clear(&nothing);
   if (rc != 0) return rc;
   *result = frame->registers[frame->function->arity];
@@ -121,14 +121,14 @@ enum { BEFORE_ARGS = 4, SKIP_RUN = 1 };
 
 static int call_any(tvmgo_vm_call* c, int32_t callee, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   if (c->model->program->functions[callee].kind == FUNCTION_PACKED)
-    return TVMFFIFunctionCall(c->model->functions[callee], (TVMFFIAny*)args, n, result);
+    return tvmgo_function_call(c->model->functions[callee], args, n, result);
   return tvmgo_vm_call_function(c, callee, args, n, NULL, 0, result);
 }
 
 /* Calls the instrument; *action becomes the number that it returned, 0 for anything else. */
 static int tell(tvmgo_vm_call* c, TVMFFIAny* args, int32_t n, int64_t* action) {
   TVMFFIAny answer = tvmgo_any_none();
-  int rc = TVMFFIFunctionCall(c->options->instrument, args, n, &answer);
+  int rc = tvmgo_function_call(c->options->instrument, args, n, &answer);
   if (rc == -1) return tvmgo_raise_context("instrument");
   *action = answer.type_index == kTVMFFIInt || answer.type_index == kTVMFFIBool ? answer.v_int64 : 0;
   tvmgo_any_clear(&answer);
@@ -185,7 +185,7 @@ static int call_packed(tvmgo_vm_call* c, const vm_instruction* i, vm_frame* f, T
     rc = b->entry((void*)b, args, i->n, result);
     if (TVMGO_UNLIKELY(before != tvmgo_errors_raised)) rc = tvmgo_builtin_end(rc, result, before);
   } else {
-    rc = TVMFFIFunctionCall(c->model->functions[i->callee], args, i->n, result);
+    rc = tvmgo_function_call(c->model->functions[i->callee], args, i->n, result);
   }
   if (TVMGO_UNLIKELY(i->makes_closures)) drop_closures(c->model, i, args);
   return rc;

@@ -171,7 +171,7 @@ static int set_instrument(vm_session* s, const char* f, const TVMFFIAny* args, i
     if (factory == NULL)
       return tvmgo_raise(TVMGO_NOT_FOUND_ERROR, "%s: Cannot find factory %.*s: register it as a global function", f,
                          tvmgo_quoted(name.size), name.data);
-    int rc = TVMFFIFunctionCall(factory, (TVMFFIAny*)args + 1, n - 1, &made);
+    int rc = tvmgo_function_call(factory, args + 1, n - 1, &made);
     tvmgo_object_release(factory);
     if (rc != 0) return rc;
   } else {

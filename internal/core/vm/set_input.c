@@ -45,7 +45,7 @@ static int params_of(const char* f, const TVMFFIAny* module, TVMFFIAny* out) {
                        f, tvmgo_type_name(module->type_index));
   if (tvmgo_module_get_function((tvmgo_module*)module->v_obj, "get_params", 10, 1, &get) != 0) return -1;
   if (get == NULL) return tvmgo_raise(TVMGO_NOT_FOUND_ERROR, "%s: the module has no function get_params", f);
-  int rc = TVMFFIFunctionCall(get, NULL, 0, out);
+  int rc = tvmgo_function_call(get, NULL, 0, out);
   tvmgo_object_release(get);
   return rc;
 }

@@ -66,75 +66,6 @@ static void test_error_passes_through(void) {
   tvmgo_object_release(f);
 }
 
-/* ---- errors that a callee has handled ---- */
-
-static int recovers(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)self, (void)args, (void)n;
-  TVMFFIErrorSetRaisedFromCStr("ValueError", "first, replaced");
-  TVMFFIErrorSetRaisedFromCStr("ValueError", "handled by the callee");
-  *result = tvmgo_any_int(7);
-  return 0;
-}
-
-static int recovers_classic(TVMValue* args, int* codes, int n, TVMRetValueHandle ret, void* self) {
-  (void)args, (void)codes, (void)n, (void)self;
-  TVMValue seven = {.v_int64 = 7};
-  int code = kTVMArgInt;
-  TVMAPISetLastError("handled by the callee");
-  return TVMCFuncSetReturn(ret, &seven, &code, 1);
-}
-
-static int recovers_packed(TVMValue* args, int* codes, int n, TVMValue* ret, int* ret_code, void* self) {
-  (void)args, (void)codes, (void)n, (void)self;
-  TVMAPISetLastError("handled by the callee");
-  ret->v_int64 = 7;
-  *ret_code = kTVMArgInt;
-  return 0;
-}
-
-static int fails_mute(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
-  (void)self, (void)args, (void)n, (void)result;
-  return -1;
-}
-
-static void call_each_way(TVMFFIObjectHandle f) {
-  TVMFFIAny result = tvmgo_any_none();
-  TVMValue ret, some;
-  int code, codes[1] = {kTVMNullptr};
-  some.v_handle = NULL;
-  for (int way = 0; way < 4; way++) {
-    int64_t got = 0;
-    result = tvmgo_any_none();
-    if (way == 0) CHECK_OK(TVMFFIFunctionCall(f, NULL, 0, &result)), got = result.v_int64;
-    if (way == 1) CHECK_OK(tvmgo_function_call(f, NULL, 0, &result)), got = result.v_int64;
-    if (way == 2) CHECK_OK(TVMFuncCall(f, &some, codes, 0, &ret, &code)), got = ret.v_int64;
-    if (way == 3) CHECK_OK(TVMFuncCall(f, &some, codes, 1, &ret, &code)), got = ret.v_int64;
-    CHECK_EQ_INT(got, 7);
-    CHECK(tvmgo_thread_get()->error == NULL);
-    TVMFFIObjectHandle mute = function(NULL, fails_mute);
-    result = tvmgo_any_none();
-    CHECK_FAILS(TVMFFIFunctionCall(mute, NULL, 0, &result), TVMGO_RUNTIME_ERROR, "without raising an error");
-    tvmgo_object_release(mute);
-  }
-}
-
-static void test_handled_errors_do_not_stay(void) {
-  int64_t before = objects();
-  TVMFFIObjectHandle made[3] = {function(NULL, recovers),
-                                tvmgo_function_of_callback(recovers_classic, NULL, NULL),
-                                tvmgo_function_of_packed(recovers_packed, NULL)};
-  for (int i = 0; i < 3; i++) call_each_way(made[i]);
-  /* An error from before the call is kept: TVMGetLastError still returns it. */
-  TVMFFIObjectHandle quiet = function(NULL, add);
-  TVMFFIAny result = tvmgo_any_none();
-  TVMFFIErrorSetRaisedFromCStr("ValueError", "of before");
-  CHECK_OK(TVMFFIFunctionCall(quiet, NULL, 0, &result));
-  CHECK_ERROR(TVMGO_VALUE_ERROR, "of before");
-  tvmgo_object_release(quiet);
-  for (int i = 0; i < 3; i++) tvmgo_object_release(made[i]);
-  CHECK_EQ_INT(objects(), before);
-}
-
 /* A library function keeps its library; an exported symbol gets a NULL handle. */
 static int tell_self(void* self, const TVMFFIAny* args, int32_t n, TVMFFIAny* result) {
   (void)args, (void)n;
@@ -445,7 +376,6 @@ int main(int argc, char** argv) {
   RUN(test_create_and_call);
   RUN(test_bad_handles);
   RUN(test_error_passes_through);
-  RUN(test_handled_errors_do_not_stay);
   RUN(test_library_function_keeps_owner);
   RUN(test_packed_from_both_sides);
   RUN(test_many_arguments);

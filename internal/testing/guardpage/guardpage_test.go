@@ -1,7 +1,11 @@
 package guardpage
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -64,6 +68,15 @@ func TestRun_Failure(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "the step: exit status 1")
 	require.ErrorContains(t, err, "a reason")
+}
+
+// A signal that Go's handler does not turn into a message is a fault, too.
+func TestRun_Signal(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGKILL} {
+		err := exec.Command("/bin/sh", "-c", fmt.Sprintf("kill -%d $$", sig)).Run()
+		require.Equal(t, sig != syscall.SIGKILL, faulted(err, nil), sig)
+	}
+	require.False(t, faulted(errors.New("exit status 1"), nil))
 }
 
 func TestRun(t *testing.T) {

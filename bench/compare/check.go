@@ -75,7 +75,7 @@ func (r *report) replace(later *report) {
 			if before.ID != now.ID {
 				continue
 			}
-			now.Note = strings.TrimSpace(now.Note + " (measured again; " + before.text + " at first)")
+			now.Note = strings.TrimPrefix(now.Note+"; measured again, "+before.text+" at first", "; ")
 			r.Rows[i] = now
 			for _, m := range []string{now.row.Ours, now.row.Base} {
 				r.Measures[m] = later.Measures[m]

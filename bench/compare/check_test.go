@@ -79,7 +79,7 @@ func TestCheck_MeasuresAgain(t *testing.T) {
 			r.replace(again)
 			require.Equal(t, later, r.Rows[0].Ours)
 			require.Equal(t, later, r.Measures["ours.a"].Median)
-			require.Equal(t, "(measured again; 1.20 × at first)", r.Rows[0].Note)
+			require.Equal(t, "measured again, 1.20 × at first", r.Rows[0].Note)
 			require.Equal(t, name == "met", r.conclude(&bytes.Buffer{}, list) == nil)
 		})
 	}

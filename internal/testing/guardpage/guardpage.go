@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"runtime/debug"
 	"syscall"
 	"testing"
@@ -166,6 +167,9 @@ func run(t *testing.T, body func(step func(name string, args ...any))) error {
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
 	cmd.Env = append(os.Environ(), child+"="+path)
+	goruntime.LockOSThread() // the child ends with this thread: also if the test times out
+	defer goruntime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	if err == nil && !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
 		err = errors.New("the child process did not run the test")

@@ -59,6 +59,10 @@ TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 240m ./com
 step "100 000 requests of a server, with models that are loaded again"
 TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run Load ./serve/daemon
 
+step "kernels between guard pages, of every combination of sizes up to 40"
+TVMGO_TEST_SEED=random TVMGO_TEST_ALL=1 \
+  logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run TestGuarded ./te/schedule/cpu
+
 step "memory of a model with 256 MiB of weights"
 TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -run 'Constants_Memory' ./runtime/vm
 

@@ -45,10 +45,11 @@ func TestGuarded(t *testing.T) {
 	for _, options := range vectorTargets() {
 		t.Run(options, func(t *testing.T) {
 			guardpage.Run(t, func(step func(string, ...any)) {
-				cases := guardedCases(testseed.Rand(t), os.Getenv("TVMGO_TEST_ALL") != "")
+				r := testseed.Rand(t)
+				cases := guardedCases(r, os.Getenv("TVMGO_TEST_ALL") != "")
 				for len(cases) > 0 { // a library for some of them, because compilers need memory for all functions of one
 					n := min(len(cases), 200)
-					runGuarded(t, must.Get(target.New(options))(t), cases[:n], step)
+					runGuarded(t, must.Get(target.New(options))(t), cases[:n], r, step)
 					cases = cases[n:]
 				}
 			})
@@ -73,7 +74,7 @@ func vectorTargets() []string {
 	return append(list, "c -march=x86-64-v3")
 }
 
-func runGuarded(t *testing.T, to *target.Target, cases []guarded, step func(string, ...any)) {
+func runGuarded(t *testing.T, to *target.Target, cases []guarded, r *rand.Rand, step func(string, ...any)) {
 	step("building")
 	var funcs []*tir.PrimFunc
 	for i, c := range cases {
@@ -89,7 +90,6 @@ func runGuarded(t *testing.T, to *target.Target, cases []guarded, step func(stri
 		funcs = append(funcs, m.Funcs...)
 	}
 	built := must.Open(codegen.Build(must.Get(tir.NewModule(funcs...))(t), to))(t)
-	r := testseed.Rand(t)
 	for i, c := range cases {
 		f := must.Get(built.Function(fmt.Sprintf("f%d", i)))(t)
 		for _, shapes := range c.calls {

@@ -25,7 +25,7 @@ func windowCases(r *rand.Rand, all bool) (cases []guarded) {
 	}
 	random := 8
 	if all {
-		random = 400
+		random = 150
 	}
 	pick := func(n ...int) int { return n[r.IntN(len(n))] }
 	for range random {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core.h"
+#include "object/usable.h"
 
 /* Returns 0 if p is not NULL; otherwise raises "op: what is NULL". */
 static inline int classic_need(const void* p, const char* op, const char* what) {

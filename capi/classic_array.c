@@ -29,6 +29,7 @@ int TVMArrayAlloc(const tvm_index_t* shape, int ndim, int dtype_code, int dtype_
   DLDataType dtype;
   if (classic_need(out, "allocate array", "out") != 0) return -1;
   *out = NULL;
+  if (tvmgo_check_usable("allocate array") != 0) return -1;
   if (make_dtype(dtype_code, dtype_bits, dtype_lanes, &dtype) != 0) return -1;
   DLDevice dev = {(DLDeviceType)device_type, device_id};
   tvmgo_tensor* t = tvmgo_tensor_new(shape, ndim, dtype, dev, NULL);

@@ -12,6 +12,7 @@ static DLDevice device_of(int device_type, int device_id) {
 }
 
 static const TVMGODeviceAPI* api_of(int device_type, const char* op) {
+  if (tvmgo_check_usable(op) != 0) return NULL;
   const TVMGODeviceAPI* api = tvmgo_device_api(device_type);
   if (api == NULL) tvmgo_raise_context("%s", op);
   return api;

@@ -13,6 +13,7 @@ int TVMFuncCreateFromCFunc(TVMPackedCFunc func, void* resource_handle, TVMPacked
   static const char op[] = "create function";
   if (classic_need(out, op, "out") != 0) return -1;
   *out = NULL;
+  if (tvmgo_check_usable(op) != 0) return -1;
   if (classic_need((const void*)func, op, "the callback") != 0) return -1;
   *out = tvmgo_function_of_callback(func, resource_handle, fin);
   return *out == NULL ? -1 : 0;
@@ -80,6 +81,7 @@ int TVMFuncListGlobalNames(int* out_size, const char*** out_array) {
   static const char op[] = "list global functions";
   if (classic_need(out_size, op, "out_size") != 0 || classic_need(out_array, op, "out_array") != 0)
     return -1;
+  if (tvmgo_check_usable(op) != 0) return -1;
   TVMFFIObject* names = tvmgo_global_names();
   if (names == NULL) return -1;
   const TVMFFISeqCell* cell = tvmgo_seq_cell(names);

@@ -19,6 +19,7 @@ int TVMModLoadFromFile(const char* file_name, const char* format, TVMModuleHandl
   static const char op[] = "load module";
   if (classic_need(out, op, "out") != 0) return -1;
   *out = NULL;
+  if (tvmgo_check_usable(op) != 0) return -1;
   if (classic_need(file_name, op, "the file name") != 0) return -1;
   tvmgo_module* m = NULL;
   int rc = tvmgo_load_from_file(file_name, format, 0, &m);

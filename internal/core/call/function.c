@@ -1,4 +1,5 @@
 #include "call/call.h"
+#include "object/usable.h"
 
 #include <alloca.h>
 #include <stdlib.h>
@@ -240,6 +241,7 @@ TVMFFIObject* tvmgo_function_without_owner(TVMFFIObject* f, TVMFFIObject* owner)
 int TVMFFIFunctionCreate(void* self, TVMFFISafeCallType safe_call, void (*deleter)(void* self),
                          TVMFFIObjectHandle* out) {
   if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "create function: out is NULL");
+  if (tvmgo_check_usable("create function") != 0) return -1;
   if (safe_call == NULL)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "create function: safe_call is NULL");
   *out = function_new(entry_trampoline, (void*)safe_call, self, deleter, NULL);

@@ -3,6 +3,7 @@
 #include "call/call.h"
 #include "call/builtin.h"
 #include "call/deferred.h"
+#include "object/usable.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,6 +302,7 @@ void tvmgo_global_builtin(const char* name, TVMFFISafeCallType entry) {
 /* Checks the arguments of a registration: a Function, and a name that can be looked up. */
 static int check_function(const TVMFFIByteArray* name, const TVMFFIAny* f) {
   static const char op[] = "register global function";
+  if (tvmgo_check_usable(op) != 0) return -1;
   if (tvmgo_check_name(op, "the name", name) != 0) return -1;
   if (f->type_index != kTVMFFIFunction)
     return tvmgo_raise(TVMGO_TYPE_ERROR, "%s %.*s: the function is %s, not a Function", op,
@@ -347,6 +349,7 @@ int TVMFFIFunctionSetGlobalFromMethodInfo(const TVMFFIMethodInfo* method_info, i
 int TVMFFIFunctionGetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle* out) {
   if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "get global function: out is NULL");
   *out = NULL;
+  if (tvmgo_check_usable("get global function") != 0) return -1;
   if (tvmgo_check_name("get global function", "the name", name) != 0) return -1;
   *out = tvmgo_global_get(name->data, name->size);
   return 0;

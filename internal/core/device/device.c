@@ -6,6 +6,7 @@
 #include "device/graph.h"
 #include "device/stream_home.h"
 #include "device/validate.h"
+#include "object/usable.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -148,6 +149,7 @@ const TVMGODeviceAPI* tvmgo_device_api(int32_t device_type) {
 
 int TVMGODeviceAPIGet(int32_t device_type, int32_t allow_missing, const TVMGODeviceAPI** out) {
   if (out == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "get device API: out is NULL");
+  if (tvmgo_check_usable("get device API") != 0) return *out = NULL, -1;
   *out = tvmgo_device_api(device_type);
   if (*out != NULL) return 0;
   if (!allow_missing) return -1;
@@ -245,6 +247,7 @@ static int install(const TVMGODeviceSpec* spec, char* name, char** aliases) {
 enum { MAX_DEVICE_NAME = 40 }; /* with "device_api." it fits into a message, and into RuntimeEnabled */
 
 int TVMGODeviceAPIRegister(const TVMGODeviceSpec* spec) {
+  if (tvmgo_check_usable("register device") != 0) return -1;
   if (spec == NULL || spec->struct_size < sizeof *spec)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "register device: %s",
                        spec == NULL ? "spec is NULL" : "set spec.struct_size to its size");

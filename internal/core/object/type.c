@@ -4,6 +4,7 @@
  * is published. */
 #include "object/text.h"
 #include "object/type_internal.h"
+#include "object/usable.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,7 @@ static int32_t refuse(const TVMFFIByteArray* key, const char* why, int32_t numbe
 int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray* type_key, int32_t static_type_index,
                                   int32_t type_depth, int32_t num_child_slots,
                                   int32_t child_slots_can_overflow, int32_t parent_type_index) {
+  if (tvmgo_check_usable("register type") != 0) return -1;
   if (tvmgo_check_name("register type", "the key", type_key) != 0) return -1;
   uint64_t hash = hash_key(type_key->data, type_key->size);
   tvmgo_type* known = find_key(type_key->data, type_key->size, hash);

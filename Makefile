@@ -1,5 +1,5 @@
-# make            builds dist/: lib/libtvmgo.so, libtvmgo_runtime.so and libtvmgo.a, include/, bin/tvmgo
-# make dist       the same without the static library
+# make            builds dist/: libtvmgo and libtvmgo_runtime in lib/, each shared and static, include/, bin/tvmgo
+# make dist       the same without the static libraries
 # make program    the command alone, dist/bin/tvmgo, as deploy/Containerfile does
 # make demo       builds tensor expressions and kernels, and runs them from C, C++, Go, Python and the command line
 # make test       every test (installs what the tests need)
@@ -32,9 +32,12 @@ GOTAGS := $(if $(TAGS),-tags '$(TAGS)')
 
 # libtvmgo_runtime.so has the ABI of libtvmgo.so without code generators, and is made for size: its Go code, which runs
 # once for each module or registration, is not inlined. RUNTIME_TAGS=cpuonly leaves out all devices but the CPU.
-# RUNTIME_LDFLAGS=-Wl,-z,pack-relative-relocs makes it smaller for machines with glibc 2.36 or newer.
+# Where the C library has them (glibc 2.36), its relocations are packed; RUNTIME_LDFLAGS= is for machines with an older
+# one.
 RUNTIME_TAGS ?=
-RUNTIME_LDFLAGS ?=
+ifeq ($(origin RUNTIME_LDFLAGS),undefined)
+RUNTIME_LDFLAGS := $(shell sh build/scripts/packed-relocations.sh)
+endif
 LIBRARIES := libtvmgo libtvmgo_runtime
 LIB := $(DIST)/lib/libtvmgo.so.$(VERSION)
 COMMA := ,
@@ -54,7 +57,7 @@ HEADERS := $(addprefix include/,$(shell cd include && find dlpack tvm tvmgo -nam
 PACKAGE := lib/pkgconfig/tvmgo.pc lib/pkgconfig/tvmgo_runtime.pc lib/cmake/tvmgo/tvmgoConfig.cmake \
   lib/cmake/tvmgo/tvmgoConfigVersion.cmake
 LINKS := $(foreach l,$(LIBRARIES),lib/$l.so.$(SOVERSION) lib/$l.so)
-INSTALLED := $(HEADERS) $(PACKAGE) lib/libtvmgo.a $(LIBRARIES:%=lib/%.so.$(VERSION)) bin/tvmgo
+INSTALLED := $(HEADERS) $(PACKAGE) $(LIBRARIES:%=lib/%.a) $(LIBRARIES:%=lib/%.so.$(VERSION)) bin/tvmgo
 
 .PHONY: all dist program static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram
 .PHONY: generators
@@ -68,6 +71,12 @@ $(GO) build $(if $(tags_of_$l),-tags '$(tags_of_$l)') -trimpath $(go_flags_of_$l
 	@ln -sf $l.so.$(VERSION) $(DIST)/lib/$l.so.$(SOVERSION)
 	@ln -sf $l.so.$(SOVERSION) $(DIST)/lib/$l.so
 	
+endef
+
+define static_library
+GO='$(GO)' TAGS='$(tags_of_$l)' GOFLAGS_OF='$(go_flags_of_$l)' LDFLAGS_OF='$(go_ldflags_of_$l)' \
+	  sh build/scripts/static.sh $(DIST)/lib/$l.a
+
 endef
 
 # Go decides what is out of date, so these run every time; a build without changes takes a second.
@@ -87,7 +96,7 @@ program:
 
 static:
 	@mkdir -p $(DIST)/lib
-	GO='$(GO)' sh build/scripts/static.sh $(DIST)/lib/libtvmgo.a
+	$(foreach l,$(LIBRARIES),$(static_library))
 
 install: dist static
 	@for f in $(INSTALLED); do \

@@ -126,7 +126,7 @@ func TestPackage_InstallAndUninstall(t *testing.T) {
 		}
 		return err
 	}))
-	want := []string{"bin/tvmgo", "lib/libtvmgo.a", "lib/libtvmgo.so", "lib/libtvmgo.so.0",
+	want := []string{"bin/tvmgo", "lib/libtvmgo.a", "lib/libtvmgo_runtime.a", "lib/libtvmgo.so", "lib/libtvmgo.so.0",
 		"lib/libtvmgo.so." + version.Number(), "lib/libtvmgo_runtime.so", "lib/libtvmgo_runtime.so.0",
 		"lib/libtvmgo_runtime.so." + version.Number(), "lib/pkgconfig/tvmgo_runtime.pc",
 		"lib/pkgconfig/tvmgo.pc", "lib/cmake/tvmgo/tvmgoConfig.cmake", "lib/cmake/tvmgo/tvmgoConfigVersion.cmake"}
@@ -161,18 +161,20 @@ func TestPackage_InstallAndUninstall(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(prefix, "include", "tvm"))
 }
 
-// The global symbols of the static library are exactly the ABI.
+// The global symbols of a static library are exactly the ABI.
 func TestPackage_StaticLibraryHasOnlyTheABI(t *testing.T) {
-	r := newLab(t).run(t, nil, "nm", "-g", "--defined-only", "-f", "posix", filepath.Join(install(t), "lib", "libtvmgo.a"))
-	require.True(t, r.ok, r.out)
-	var names []string
-	for line := range strings.Lines(r.out) {
-		if words := strings.Fields(line); len(words) > 2 && len(words[1]) == 1 {
-			names = append(names, words[0])
+	for _, library := range []string{"libtvmgo.a", "libtvmgo_runtime.a"} {
+		r := newLab(t).run(t, nil, "nm", "-g", "--defined-only", "-f", "posix", filepath.Join(install(t), "lib", library))
+		require.True(t, r.ok, r.out)
+		var names []string
+		for line := range strings.Lines(r.out) {
+			if words := strings.Fields(line); len(words) > 2 && len(words[1]) == 1 {
+				names = append(names, words[0])
+			}
 		}
+		slices.Sort(names)
+		require.Equal(t, exported(t), names, library)
 	}
-	slices.Sort(names)
-	require.Equal(t, exported(t), names)
 }
 
 func TestPackage_OwnNamesDoNotCollide(t *testing.T) {
@@ -237,7 +239,7 @@ func TestPackage_CMake(t *testing.T) {
 	r := cmake("build", "0.1", configure+`; cmake --build "$3"`)
 	require.True(t, r.ok, r.out)
 	for program, library := range map[string]string{"c_shared": wholeSoname, "c_static": noLibrary,
-		"c_runtime": runtimeSoname, "cpp_shared": wholeSoname, "cpp_static": noLibrary} {
+		"c_runtime": runtimeSoname, "c_runtime_static": noLibrary, "cpp_shared": wholeSoname, "cpp_static": noLibrary} {
 		works(t, filepath.Join(src, "build", program), tree, library)
 	}
 	for want, fits := range map[string]bool{"0": true, "0.1.0": true, "0.1.0;EXACT": true, "0.1...0.9": true,
@@ -281,6 +283,20 @@ func TestPackage_CMakeWithoutTheStaticLibrary(t *testing.T) {
 		`libtvmgo.a is missing: tvmgo::static needs it; run "make static"`)
 	r = configure("f", "COMPONENTS static", "app", "tvmgo::static")
 	require.NotContains(t, r.out, "found it")
+	r = configure("g", "REQUIRED COMPONENTS runtine", "app", "tvmgo::runtime")
+	require.False(t, r.ok)
+	require.Contains(t, strings.Join(strings.Fields(r.out), " "), "tvmgo has no component runtine: ask for tvmgo,")
+
+	// Where only the runtime is installed, it is a component.
+	for _, file := range must.Get(filepath.Glob(filepath.Join(prefix, "lib", "libtvmgo.so*")))(t) {
+		require.NoError(t, os.Remove(file))
+	}
+	r = configure("h", "REQUIRED COMPONENTS runtime", "app", "tvmgo::runtime")
+	require.True(t, r.ok, r.out)
+	works(t, filepath.Join(src, "h", "app"), prefix, runtimeSoname)
+	r = configure("i", "REQUIRED", "app", "tvmgo::runtime")
+	require.False(t, r.ok)
+	require.Contains(t, strings.Join(strings.Fields(r.out), " "), "is missing: tvmgo::tvmgo needs it; install tvmgo again")
 }
 
 // A module may record the library that it was linked with, and the version of each symbol.

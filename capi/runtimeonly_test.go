@@ -43,7 +43,7 @@ func TestRuntimeLibrary(t *testing.T) {
 	require.Equal(t, exportedVersions(t), exportsOf(t, f))
 	require.Equal(t, []string{runtimeSoname}, must.Get(f.DynString(elf.DT_SONAME))(t))
 	whole, small := must.Get(os.Stat(l.library()))(t), must.Get(os.Stat(l.path("lib", runtimeLibrary)))(t)
-	require.Less(t, small.Size(), whole.Size()*3/4)
+	require.Less(t, small.Size(), whole.Size()*3/5)
 }
 
 // Programs link the library without code generators by pkg-config and CMake.
@@ -51,7 +51,13 @@ func TestRuntimeLibrary_Package(t *testing.T) {
 	src, prefix := project(t)
 	shell(t, src, prefix, `cc app.c -I"$2/include" -L"$2/lib" -ltvmgo_runtime -o plain`)
 	works(t, filepath.Join(src, "plain"), prefix, runtimeSoname)
+	shell(t, src, prefix, `cc app.c -I"$2/include" "$2/lib/libtvmgo_runtime.a" -lpthread -ldl -lm -o static`)
+	works(t, filepath.Join(src, "static"), prefix, noLibrary)
 	tool(t, "pkg-config")
 	shell(t, src, prefix, `cc app.c $(pkg-config --cflags --libs tvmgo_runtime) -o packaged`)
 	works(t, filepath.Join(src, "packaged"), prefix, runtimeSoname)
+	// With the static library alone.
+	shell(t, src, prefix, `rm "$2"/lib/*.so*
+cc $(pkg-config --cflags tvmgo_runtime) app.c $(pkg-config --static --libs tvmgo_runtime) -o alone`)
+	works(t, filepath.Join(src, "alone"), prefix, noLibrary)
 }

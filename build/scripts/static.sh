@@ -1,21 +1,26 @@
 #!/bin/sh
-# Builds the static library: one object file in which only the symbols of capi/exports.map are global. All others (of
+# Builds a static library: one object file in which only the symbols of capi/exports.map are global. All others (of
 # the Go runtime, the core, the bindings of drivers) become local, so that an application can have functions with the
 # same names.
 #
-#   build/scripts/static.sh LIBRARY
+#   TAGS=… GOFLAGS_OF=… LDFLAGS_OF=… build/scripts/static.sh LIBRARY
+#
+# GOFLAGS_OF and LDFLAGS_OF are further flags of go build and of its linker, as the Makefile has them for the shared
+# library.
 set -eu
 out=$(realpath -m "${1:?usage: static.sh LIBRARY}")
 cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d "$(dirname "$out")/.static.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 
-"${GO:-go}" build ${TAGS:+-tags "$TAGS"} -trimpath -buildmode=c-archive -ldflags='-s -w' -o "$tmp/go.a" ./capi
+# shellcheck disable=SC2086 # GOFLAGS_OF is a list
+"${GO:-go}" build ${TAGS:+-tags "$TAGS"} -trimpath ${GOFLAGS_OF:-} -buildmode=c-archive \
+  -ldflags="-s -w ${LDFLAGS_OF:-}" -o "$tmp/go.a" ./capi
 sed -n 's/^ *\([A-Za-z_][A-Za-z0-9_]*\);$/\1/p' capi/exports.map >"$tmp/abi"
 [ -s "$tmp/abi" ] || { echo "static.sh: no symbols in capi/exports.map" >&2; exit 1; }
 
 # -d allocates common symbols, so that they can become local.
 "${LD:-ld}" -r -d --whole-archive "$tmp/go.a" -o "$tmp/all.o"
 "${OBJCOPY:-objcopy}" --strip-unneeded --keep-global-symbols="$tmp/abi" "$tmp/all.o" "$tmp/tvmgo.o"
-"${AR:-ar}" rcsD "$tmp/libtvmgo.a" "$tmp/tvmgo.o"
-mv "$tmp/libtvmgo.a" "$out"
+"${AR:-ar}" rcsD "$tmp/library.a" "$tmp/tvmgo.o"
+mv "$tmp/library.a" "$out"

@@ -21,9 +21,10 @@ func TestABI(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l.runOK(t, nil, program)
 			l.runOK(t, []string{"LD_BIND_NOW=1", "TVMGO_PRIVATE_LOAD=1"}, program)
-			l.runOK(t, []string{"TVMGO_VALIDATE=1"}, program) // every call is checked
 		})
 	}
+	// Wrong results and arguments, with validation and thus checks of every call.
+	l.runOK(t, []string{"TVMGO_VALIDATE=1"}, l.path("bin", "ffi_abi"), "results")
 	slices.Sort(used)
 	require.Equal(t, exported(t), slices.Compact(used), "functions that no program uses")
 }

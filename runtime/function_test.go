@@ -71,6 +71,22 @@ func TestFunction_FailsWithoutAnError(t *testing.T) {
 	require.Equal(t, "not what was asked for", e.Message)
 }
 
+// What a function of C gives is checked by the calls from Go: a wrong result is an error, and nothing releases it.
+func TestFunction_WrongResultsOfC(t *testing.T) {
+	noLeaks(t)
+	f := function(t, probe(t), "give_wrong")
+	for index, text := range map[int]string{
+		8: "const char* (type index 8) is a view", 10: "(type index 10) is a view", 63: "no value has the type index 63",
+		-1: "no value has the type index -1", 65: "str is a NULL pointer", 68: "Function is a NULL pointer",
+	} {
+		requireError(t, must.Fail(f.Call(index)), runtime.ErrInvalidArgument, "its result is wrong", text)
+		b := must.Get(f.Bind(index))(t)
+		requireError(t, b.Call(), runtime.ErrInvalidArgument, "its result is wrong", text)
+		require.NoError(t, b.Close())
+	}
+	require.Nil(t, call(t, f, 0))
+}
+
 type customError struct{ code int }
 
 func (e *customError) Error() string { return fmt.Sprintf("custom %d", e.code) }

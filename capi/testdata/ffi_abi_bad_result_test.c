@@ -124,8 +124,9 @@ static void test_calls(TVMFFIObjectHandle f) {
   }
   CHECK(calls == before);
   OK(TVMFFIFunctionGetGlobal(&name, &builtin));
-  FAILS(TVMFFIFunctionGetCellPtr(builtin)->safe_call(builtin, NULL, 1, &result), "ValueError", "ffi.ArraySize");
-  FAILS(TVMFFIFunctionGetCellPtr(builtin)->safe_call(builtin, &arg, -1, &result), "ValueError", "ffi.ArraySize");
+  const char* who = validates() ? "call function" : "ffi.ArraySize";
+  FAILS(TVMFFIFunctionGetCellPtr(builtin)->safe_call(builtin, NULL, 1, &result), "ValueError", who);
+  FAILS(TVMFFIFunctionGetCellPtr(builtin)->safe_call(builtin, &arg, -1, &result), "ValueError", who);
   TVMFFIObjectDecRef(builtin);
 }
 

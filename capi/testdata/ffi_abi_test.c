@@ -222,8 +222,12 @@ static void test_global_with_metadata(void) {
   TVMFFIObjectDecRef(f);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
+  if (argc == 2 && strcmp(argv[1], "results") == 0) {
+    test_bad_results();
+    return report();
+  }
   test_functions();
   test_values();
   test_globals();

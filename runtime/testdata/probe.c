@@ -119,6 +119,14 @@ PROBE(fail_without_error) {
   return (int)args[0].v_int64;
 }
 
+/* Gives a result of this type index whose content is 0, or for a text a view of one. */
+PROBE(give_wrong) {
+  UNUSED;
+  result->type_index = (int32_t)args[0].v_int64;
+  if (result->type_index == kTVMFFIRawStr) result->v_c_str = "a view";
+  return 0;
+}
+
 /* ---- calls ---- */
 
 /* call(f, args...): f(args...), its error passed on untouched. */

@@ -69,6 +69,41 @@ func TestEmit_LongFormulasInParallelLoops(t *testing.T) {
 	compile(t, "long", code, "-O0")
 }
 
+// A parallel loop of few steps runs on the calling thread. With sizes that are known at run time only, the code decides;
+// it uses threads if it does not know what an iteration costs.
+func TestEmit_Grain(t *testing.T) {
+	n, m, i, j := i64("n"), i64("m"), i64("i"), i64("j")
+	a := tir.NewBuffer("A", tir.Float32, n, m)
+	set := store(a, tir.F32(1), i, j)
+	row := loop(tir.Serial, j, m, set)
+	call := &tir.Evaluate{Value: &tir.Call{Kind: tir.CallExtern, Name: "f", Type: tir.Int32}}
+	parallel := func(v *tir.Var, n tir.Expr, body ...tir.Stmt) tir.Stmt {
+		return loop(tir.Parallel, v, n, tir.Sequence(body...))
+	}
+	columns := func(extent tir.Expr, s tir.Stmt) tir.Stmt { return loop(tir.Serial, j, extent, s) }
+	for _, k := range []struct {
+		tasks string
+		body  tir.Stmt
+	}{
+		{"(double)n * (double)m < 16384.0 ? 1 : 0", parallel(i, n, row)},
+		{"17.0 * (double)n * (double)m < 16384.0 ? 1 : 0",
+			parallel(i, n, columns(m, store(a, tir.Intrin("exp", at(a, i, j)), i, j)))},
+		{"8.0 * ((double)n + 3.0) < 16384.0 ? 1 : 0",
+			parallel(i, tir.Add(n, tir.I64(3)), columns(tir.I64(8), set))},
+		{"0.25 * (double)n * ((double)m + -2.0) < 16384.0 ? 1 : 0",
+			parallel(i, tir.FloorDiv(n, tir.I64(4)), columns(tir.Sub(m, tir.I64(2)), set))},
+		{"(double)n * ((double)m + 1.0) < 16384.0 ? 1 : 0",
+			parallel(i, n, row, store(a, tir.F32(2), i, tir.I64(0)))},
+		{"0", parallel(i, tir.I64(4), columns(tir.I64(4), set))},
+		{"0", parallel(i, n, row, call)},
+		{"0", parallel(i, n, columns(i, set))}, // unknown outside of the loop
+	} {
+		code := emit(t, c.Emitter{}, module(t, tensors("f", k.body, a)))
+		require.Contains(t, code, "_args, "+k.tasks+");")
+		compile(t, "grain", code, "-O1")
+	}
+}
+
 // Under sanitizers, with a runtime that fails at each of its calls once, nothing leaks, and no access is out of bounds.
 func TestEmit_UnderSanitizers(t *testing.T) {
 	m := all(t)

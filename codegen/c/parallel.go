@@ -10,6 +10,7 @@ import (
 )
 
 // parallel runs the iterations of a loop on the runtime's threads: each thread calls one C function for a part of them.
+// If there is little to do at run time, the calling thread executes all of them.
 func (w *writer) parallel(s *tir.For) {
 	w.usesTasks = true
 	low := w.as(s.Var.Type, s.Min)
@@ -90,7 +91,7 @@ func (w *writer) parallel(s *tir.For) {
 
 	args := w.temp(s.Var.Name + "_args")
 	w.line("%s_args %s = {%s};", name, args, strings.Join(values, ", "))
-	w.try(fmt.Sprintf("TVMBackendParallelLaunch(%s, &%s, 0)", name, args))
+	w.try(fmt.Sprintf("TVMBackendParallelLaunch(%s, &%s, %s)", name, args, w.tasks(s)))
 }
 
 // constant returns a type whose values cannot be changed.

@@ -62,7 +62,7 @@ func both(t *testing.T, test func(t *testing.T, m *runtime.Module)) {
 
 func TestRun_Vadd(t *testing.T) {
 	both(t, func(t *testing.T, m *runtime.Module) {
-		for _, n := range []int{0, 1, 7, 8, 1000, 1003} {
+		for _, n := range []int{0, 1, 7, 8, 1000, 1003, 40001} { // the last one with threads
 			a, b := numbers[float32](n, func(i int) float64 { return float64(i) }),
 				numbers[float32](n, func(i int) float64 { return 0.5 * float64(i*i) })
 			want := numbers[float32](n, func(i int) float64 { return float64(a[i] + b[i]) })

@@ -288,7 +288,7 @@ static int matmul_parallel_i(int task_id, TVMParallelGroupEnv* penv, void* cdata
 static int32_t matmul_body(float* A, float* B, float* C, int64_t n, int64_t k, int64_t m) {
   int32_t rc = 0;
   matmul_parallel_i_args i_args = {0, n, A, B, C, k, m};
-  rc = TVMBackendParallelLaunch(matmul_parallel_i, &i_args, 0);
+  rc = TVMBackendParallelLaunch(matmul_parallel_i, &i_args, (double)n * (double)m * ((1.0 + (double)k) + 1.0) < 16384.0 ? 1 : 0);
   if (rc != 0) return rc;
   return 0;
 }

@@ -1,6 +1,7 @@
 /* Vulkan: a chain of dispatches, each of which reads what the previous one wrote, by a function of a module, and by
  * Vulkan directly, recorded into one command buffer with a barrier after each. Both use the same shader with 64 numbers
- * and one workgroup, and wait after every ROUND dispatches. Also: copies to and from host-visible memory. */
+ * and one workgroup, and wait after every ROUND dispatches. Also: copies to and from host-visible memory, of COPY and of
+ * SMALL bytes. */
 #include "program.h"
 
 #ifdef BENCH_VULKAN
@@ -11,7 +12,7 @@
 
 /* Copies of an array are up to a fifth faster or slower depending on the physical addresses of its pages, which do not
  * change while it exists. Therefore both sides copy to and from several arrays, one after the other. */
-enum { ROUND = 1000, NUMBERS = 64, COPY = 16 << 20, ARRAYS = 8 };
+enum { ROUND = 1000, NUMBERS = 64, COPY = 16 << 20, SMALL = 4 << 10, ARRAYS = 8 };
 
 #define LAUNCH_DEVICE kDLVulkan
 #include "launch.h"
@@ -37,29 +38,37 @@ static void prepare_module(void) {
 
 static void chain(int64_t n) { launch(kernel_function.v_obj, values, 5, n); }
 
-static void copy_to(int64_t n) {
+static TVMFFIAny copied_small[ARRAYS];
+
+static inline void copies_to(const TVMFFIAny* arrays, size_t size, int64_t n) {
   static unsigned next;
   for (int64_t i = 0; i < n; i++) {
-    DLTensor* t = TVMFFITensorGetDLTensorPtr(copied[next++ % ARRAYS].v_obj);
-    bench_check(TVMArrayCopyFromBytes((TVMArrayHandle)t, host, COPY), "copy");
+    DLTensor* t = TVMFFITensorGetDLTensorPtr(arrays[next++ % ARRAYS].v_obj);
+    bench_check(TVMArrayCopyFromBytes((TVMArrayHandle)t, host, size), "copy");
   }
 }
 
-static void copy_from(int64_t n) {
+static inline void copies_from(const TVMFFIAny* arrays, size_t size, int64_t n) {
   static unsigned next;
   for (int64_t i = 0; i < n; i++) {
-    DLTensor* t = TVMFFITensorGetDLTensorPtr(copied[next++ % ARRAYS].v_obj);
-    bench_check(TVMArrayCopyToBytes((TVMArrayHandle)t, host, COPY), "copy");
+    DLTensor* t = TVMFFITensorGetDLTensorPtr(arrays[next++ % ARRAYS].v_obj);
+    bench_check(TVMArrayCopyToBytes((TVMArrayHandle)t, host, size), "copy");
   }
 }
+
+static void copy_to(int64_t n) { copies_to(copied, COPY, n); }
+static void copy_from(int64_t n) { copies_from(copied, COPY, n); }
+static void copy_small_to(int64_t n) { copies_to(copied_small, SMALL, n); }
+static void copy_small_from(int64_t n) { copies_from(copied_small, SMALL, n); }
 
 static void prepare_copy(void) {
   if (host != NULL) return;
   host = calloc(1, COPY);
   bench_need(host != NULL, "calloc");
   memset(host, 1, COPY);
-  for (int i = 0; i < ARRAYS; i++) copied[i] = array(COPY / 4);
+  for (int i = 0; i < ARRAYS; i++) copied[i] = array(COPY / 4), copied_small[i] = array(SMALL / 4);
   copy_to(ARRAYS);
+  copy_small_to(ARRAYS);
 }
 
 /* ---- direct use of Vulkan ---- */
@@ -224,15 +233,20 @@ static void chain_raw(int64_t n) {
   round_raw(n);
 }
 
-static void copy_to_raw(int64_t n) {
+static inline void copies_to_raw(size_t size, int64_t n) {
   static unsigned next;
-  for (int64_t i = 0; i < n; i++) memcpy(mapped[next++ % ARRAYS], host, COPY);
+  for (int64_t i = 0; i < n; i++) memcpy(mapped[next++ % ARRAYS], host, size);
 }
 
-static void copy_from_raw(int64_t n) {
+static inline void copies_from_raw(size_t size, int64_t n) {
   static unsigned next;
-  for (int64_t i = 0; i < n; i++) memcpy(host, mapped[next++ % ARRAYS], COPY);
+  for (int64_t i = 0; i < n; i++) memcpy(host, mapped[next++ % ARRAYS], size);
 }
+
+static void copy_to_raw(int64_t n) { copies_to_raw(COPY, n); }
+static void copy_from_raw(int64_t n) { copies_from_raw(COPY, n); }
+static void copy_small_to_raw(int64_t n) { copies_to_raw(SMALL, n); }
+static void copy_small_from_raw(int64_t n) { copies_from_raw(SMALL, n); }
 
 const bench_row bench_vulkan_rows[] = {
     {"vk-chain", prepare_module, chain},
@@ -241,6 +255,10 @@ const bench_row bench_vulkan_rows[] = {
     {"vk-copy-to-raw", prepare_raw, copy_to_raw},
     {"vk-copy-from", prepare_copy, copy_from},
     {"vk-copy-from-raw", prepare_raw, copy_from_raw},
+    {"vk-copy-small-to", prepare_copy, copy_small_to},
+    {"vk-copy-small-to-raw", prepare_raw, copy_small_to_raw},
+    {"vk-copy-small-from", prepare_copy, copy_small_from},
+    {"vk-copy-small-from-raw", prepare_raw, copy_small_from_raw},
     {0},
 };
 #else

@@ -300,6 +300,29 @@ func TestKernel_DependentDispatches(t *testing.T) {
 	}
 }
 
+// Small copies are in order with kernels, whether the stream is idle at the time or not.
+func TestKernel_SmallCopiesInOrder(t *testing.T) {
+	need(t)
+	noLeaks(t)
+	add := shader(t, "add")
+	for _, dev := range present() {
+		x, sum := array(t, dev, make([]float32, 64)), array(t, dev, make([]float32, 64))
+		for round := range 100 {
+			of := func(factor int) []float32 {
+				return numbers(64, func(i int) float32 { return float32(factor * (i + round)) })
+			}
+			require.NoError(t, runtime.CopyFrom(x, of(1)))
+			require.NoError(t, add.Launch(nil, one, runtime.Dim3{64}, x, x, sum, 64))
+			if round%2 == 0 { // not what the kernel reads
+				require.NoError(t, runtime.CopyFrom(x, of(5)))
+			}
+			require.Equal(t, of(2), values[float32](t, sum))
+			require.Equal(t, of(5-round%2*4), values[float32](t, x))
+			require.Equal(t, of(2), values[float32](t, sum)) // the stream is idle
+		}
+	}
+}
+
 // Each of a thousand dispatches adds to the sums of the previous one, in buffers that validation checks.
 func TestKernel_DependentSums(t *testing.T) {
 	need(t)

@@ -153,6 +153,7 @@ int tvmgo_vk_stream_submit(vk_stream* s, uint64_t* number) {
 
 int tvmgo_vk_stream_wait(vk_stream* s) {
   uint64_t number;
+  if (tvmgo_vk_stream_is_idle(s)) return 0;
   return tvmgo_vk_stream_submit(s, &number) != 0 ? -1 : tvmgo_vk_wait(s, number);
 }
 

@@ -51,7 +51,7 @@ struct vk_stream {
   uint32_t queue;
   VkSemaphore timeline; /* its value is the number of the last batch that is done */
   pthread_mutex_t lock;
-  uint64_t last_number;       /* number of the last batch that was opened */
+  _Atomic uint64_t last_number; /* number of the last batch that was opened */
   _Atomic uint64_t submitted; /* number of the last batch that was submitted */
   _Atomic uint64_t done;      /* number of the last batch that is known to be done */
   vk_batch* open;             /* the batch that is being recorded; NULL if none */
@@ -119,6 +119,11 @@ uint64_t tvmgo_vk_stream_current(vk_stream* s);
 /* Submits a batch unless it is already submitted. Takes the lock. 0, or -1 with an error raised, also if the batch was
  * lost earlier. */
 int tvmgo_vk_stream_flush(vk_stream* s, uint64_t number);
+/* Whether all commands are known to be done, and none was lost. Takes no lock and calls no driver. */
+static inline int tvmgo_vk_stream_is_idle(const vk_stream* s) {
+  return atomic_load(&s->last_number) == atomic_load(&s->done) && atomic_load(&s->num_lost) == 0 &&
+         !atomic_load(&s->d->lost);
+}
 /* Submits the open batch and waits for all batches. 0, or -1 with an error raised. */
 int tvmgo_vk_stream_wait(vk_stream* s);
 /* Submits the open batch. *number is the number of the last submitted batch. Takes the lock. 0, or -1 with an error

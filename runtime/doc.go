@@ -25,8 +25,8 @@
 //
 // With TVMGO_VALIDATE=1 in the environment, the use of every device is checked. Copies out of bounds, double frees,
 // uses after free, memory freed while a copy is in flight, and a wrong device or stream become errors that name the
-// allocation. It costs time, and keeps freed memory for a while. Without the variable it costs nothing. Calls from C are
-// checked as those from Go always are.
+// allocation. It costs time, and keeps freed memory for a while. Without the variable it costs nothing. With it, calls
+// from C are checked, too, as those from Go always are.
 package runtime
 
 import _ "tvmgo/internal/needscgo"

@@ -1,7 +1,7 @@
 /* Vulkan: a chain of dispatches, each of which reads what the previous one wrote, by a function of a module, and by
  * Vulkan directly, recorded into one command buffer with a barrier after each. Both use the same shader with 64 numbers
- * and one workgroup, and wait after every ROUND dispatches. Also: copies to and from host-visible memory, of COPY and of
- * SMALL bytes. */
+ * and one workgroup, and wait after every ROUND dispatches. Also: copies to and from host-visible memory, of COPY and
+ * of SMALL bytes. */
 #include "program.h"
 
 #ifdef BENCH_VULKAN

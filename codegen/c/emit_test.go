@@ -69,8 +69,8 @@ func TestEmit_LongFormulasInParallelLoops(t *testing.T) {
 	compile(t, "long", code, "-O0")
 }
 
-// A parallel loop of few steps runs on the calling thread. With sizes that are known at run time only, the code decides;
-// it uses threads if it does not know what an iteration costs.
+// A parallel loop of few steps runs on the calling thread. With sizes that are known at run time only, the code
+// decides; it uses threads if it does not know what an iteration costs.
 func TestEmit_Grain(t *testing.T) {
 	n, m, i, j := i64("n"), i64("m"), i64("i"), i64("j")
 	a := tir.NewBuffer("A", tir.Float32, n, m)

@@ -24,7 +24,8 @@ var models = []model{
 	{"resnet50", "resnet50", "light_resnet50.onnx", nil, 1.25, false},
 	{"squeezenet", "squeezenet", "light_squeezenet.onnx", nil, 1.25, false},
 	{"shufflenet", "shufflenet", "light_shufflenet.onnx", nil, 1.25, false},
-	{"bert", "BERT-base encoder layer, sequence 128", "", func() *file.Model { return bertLayer(128, 12, 64, 3072) }, 1.1, false},
+	{"bert", "BERT-base encoder layer, sequence 128", "",
+		func() *file.Model { return bertLayer(128, 12, 64, 3072) }, 1.1, false},
 	{"mlp-1", "MLP 784-512-512-10, batch 1", "", func() *file.Model { return mlp(1, 784, 512, 512, 10) }, 1.1, false},
 	{"mlp-64", "MLP 784-512-512-10, batch 64", "", func() *file.Model { return mlp(64, 784, 512, 512, 10) }, 1.1, false},
 }

@@ -160,7 +160,9 @@ func operatorModels() (list []model, rows []row, all []group) {
 	convs("resnet", "ResNet-50's convolutions", resnetConvolutions)
 	convs("mobile", "MobileNetV2's depthwise convolutions", mobileConvolutions)
 	add("op-softmax", "softmax, 4096×1024"+ort, "", rowLimit, false, func() *file.Model {
-		return rowwise(4096, 1024, func(w *modelWriter, x string) string { return w.with(w.node("Softmax", x), w.onLastAxis()) })
+		return rowwise(4096, 1024, func(w *modelWriter, x string) string {
+			return w.with(w.node("Softmax", x), w.onLastAxis())
+		})
 	})
 	add("op-layernorm", "layernorm, 4096×1024"+ort, "", rowLimit, false, func() *file.Model {
 		return rowwise(4096, 1024, func(w *modelWriter, x string) string { return w.layerNorm(x, 1024) })

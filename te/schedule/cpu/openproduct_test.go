@@ -86,7 +86,8 @@ func (c *openProduct) run(t *testing.T, v cpu.SIMD, build bool, r *rand.Rand) {
 	require.Equal(t, !c.slow, fast, "%v", v)
 	lowered := f.lower(t, s, "f")
 	program := must.Get(tirrun.Compile(lowered, tirrun.Options{}))(t)
-	passed := must.Get(tirrun.Compile(must.Get(transform.ForHost().Run(lowered, newTarget(t, "c")))(t), tirrun.Options{}))(t)
+	final := must.Get(transform.ForHost().Run(lowered, newTarget(t, "c")))(t)
+	passed := must.Get(tirrun.Compile(final, tirrun.Options{}))(t)
 	var built *runtime.Function
 	if build {
 		built = must.Open(must.Open(codegen.Build(lowered, newTarget(t, "c")))(t).Function("f"))(t)

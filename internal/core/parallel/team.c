@@ -89,6 +89,24 @@ static void pool_init(void) {
   pthread_atfork(NULL, NULL, forked_child);
 }
 
+/* Keeps the workers off this core, before they are woken: the kernel may wake a thread on the core of its waker, where
+ * it waits until the caller sleeps or the next tick, also if other cores are idle. */
+static void keep_off(tvmgo_team* g) {
+  enum { PAUSE_NS = 100000 }; /* for each worker, so that a caller that changes its core often does little else */
+  int here = sched_getcpu();
+  if (g->kept_off == here + 1) return;
+  int64_t now = now_ns();
+  cpu_set_t others;
+  if (now < g->keep_after || tvmgo_parallel_affinity(&others) < 2) return;
+  g->keep_after = now + (int64_t)PAUSE_NS * g->count;
+  CPU_CLR(here, &others);
+  for (int i = 0; i < g->count; i++) {
+    pid_t tid = atomic_load_explicit(&g->workers[i].tid, memory_order_relaxed);
+    if (tid == 0 || sched_setaffinity(tid, sizeof others, &others) != 0) return;
+  }
+  g->kept_off = here + 1;
+}
+
 /* Publishes a job, or QUIT, and wakes sleeping workers. Either a worker that goes to sleep sees the new word, or this
  * sees that it is about to sleep: both sides write before they read, in one total order. The fence is separate from the
  * store, so that the cache lines of the word and of the job are transferred at the same time. Workers that were woken
@@ -97,6 +115,7 @@ static void publish(tvmgo_team* g, uint64_t word) {
   atomic_store_explicit(&g->word, word, memory_order_release);
   atomic_thread_fence(memory_order_seq_cst);
   if (atomic_load_explicit(&g->sleeping, memory_order_seq_cst) != 0) {
+    if (word != QUIT) keep_off(g);
     atomic_store_explicit(&g->sleeping, 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&g->wake, 1, memory_order_release);
     futex_wake(&g->wake, INT_MAX);
@@ -167,42 +186,44 @@ static int a_worker_is_here(const tvmgo_team* g, int num_task) {
   return 0;
 }
 
-/* Moves this thread off the core that it shares with the caller, and then allows it all cores again: the kernel wakes a
- * thread on the core of its waker, and then both stay there. If the other cores are busy, this costs more than it
- * gains, so the pauses between attempts grow. 1 if it moved. */
+/* Moves this thread off the core that it shares with the caller, as keep_off does. If the other cores are busy, this
+ * costs more than it gains, so the pauses between attempts grow. 1 if it moved. */
 static int step_aside(tvmgo_worker* w) {
   enum { FIRST_PAUSE_NS = 1000000, LONGEST_PAUSE_NS = 128000000 };
-  cpu_set_t all, others;
+  cpu_set_t others;
   int64_t now = now_ns();
   if (now < w->aside_after) return 0;
   int is_rare = now - w->aside_after > 16 * w->aside_pause;
   w->aside_pause = is_rare ? FIRST_PAUSE_NS : w->aside_pause * 2;
   if (w->aside_pause > LONGEST_PAUSE_NS) w->aside_pause = LONGEST_PAUSE_NS;
   w->aside_after = now + w->aside_pause;
-  if (pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) return 0;
-  others = all;
+  if (tvmgo_parallel_affinity(&others) < 2) return 0;
   CPU_CLR(sched_getcpu(), &others);
-  if (CPU_COUNT(&others) == 0 || pthread_setaffinity_np(pthread_self(), sizeof others, &others) != 0)
-    return 0;
-  pthread_setaffinity_np(pthread_self(), sizeof all, &all);
-  return 1;
+  return sched_setaffinity(0, sizeof others, &others) == 0;
 }
 
 /* Waits for a job word other than the last one. */
 static uint64_t await_job(tvmgo_worker* w, uint64_t seen, int spin_count) {
-  enum { YIELDS = 32 };
+  enum { YIELDS = 32, PATIENCE = 16 };
   static const struct timespec second = {1, 0};
   tvmgo_team* g = w->team;
   uint64_t word;
   /* A worker that must share the caller's core gives it away, but does not sleep yet: waking it would take the core
    * from the caller at each launch. */
   int crowded = 0;
+  /* While other tasks of the job run, perhaps on the caller, which was faster, the next job has yet to come: to sleep now
+   * would be to come too late again. */
+  int patience = PATIENCE * spin_count;
   for (int i = 0; i < spin_count; i++) {
     word = atomic_load_explicit(&g->word, memory_order_acquire);
     if (word != seen) return word;
     if (i == 0) crowded = is_here(&g->caller_cpu) && !step_aside(w);
     if (!crowded) {
       tvmgo_cpu_pause();
+      if (patience > 0 && atomic_load_explicit(&g->done, memory_order_relaxed) != (uint32_t)WORD_TARGET(seen)) {
+        patience--;
+        i = 0;
+      }
     } else if (i < YIELDS) {
       sched_yield();
     } else {
@@ -255,6 +276,7 @@ static void* worker_main(void* arg) {
   tvmgo_team* g = w->team;
   if (pool.has_affinity) sched_setaffinity(0, sizeof pool.affinity, &pool.affinity);
   pthread_setname_np(pthread_self(), "tvmgo-worker");
+  atomic_store_explicit(&w->tid, (pid_t)syscall(SYS_gettid), memory_order_relaxed);
   tvmgo_thread* t = tvmgo_thread_get();
   t->parallel_depth = 1;
   uint64_t word = w->start;

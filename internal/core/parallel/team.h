@@ -32,6 +32,7 @@ typedef struct {
   _Atomic int cpu;     /* where its last task began */
   int64_t aside_after; /* when it may move to another core again (ns), and the pause after that move */
   int64_t aside_pause;
+  _Atomic pid_t tid; /* 0 until it runs */
   uint64_t start;      /* job word at its creation: it runs the later jobs */
 } tvmgo_worker;
 
@@ -46,6 +47,8 @@ struct tvmgo_team {
   TVMParallelGroupEnv env;
   _Atomic uint32_t waiting; /* the caller sleeps on done */
   _Atomic int caller_cpu;   /* where it made the launch */
+  int kept_off;             /* 1 + the core that workers may not use */
+  int64_t keep_after;       /* when that may change again (ns) */
 
   _Alignas(64) _Atomic uint32_t done; /* tasks finished since the team was made; a futex */
   _Atomic uint32_t failed;            /* some task of this launch returned non-zero */

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -119,8 +120,7 @@ func measureRows(c config, rows []row) (*report, error) {
 		needed := map[string]bool{}
 		for _, r := range rows {
 			if !isOfModels(r.Ours) || without == nil {
-				need(needed, r.Ours)
-				need(needed, r.Base)
+				maps.Copy(needed, neededFor(r))
 			}
 		}
 		results, err := s.measure(needed, rounds)

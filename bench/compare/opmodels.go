@@ -129,8 +129,8 @@ func operatorModels() (list []model, rows []row, all []group) {
 	}
 	const blas = " (base: the faster of OpenBLAS and ONNX Runtime)"
 	for _, n := range []int64{256, 512, 1000, 1023, 1024, 2048} {
-		name := fmt.Sprintf("matmul-%d", n)
-		add("op-"+name, fmt.Sprintf("product, %d³%s", n, blas), "numpy."+name, productLimit, false,
+		base := fmt.Sprintf("numpy.matmul-%dx%[1]dx%[1]d", n)
+		add(fmt.Sprintf("op-matmul-%d", n), fmt.Sprintf("product, %d³%s", n, blas), base, productLimit, false,
 			func() *file.Model { return matmul(n, n, n) })
 	}
 	for _, m := range []int64{1, 8} {
@@ -200,6 +200,14 @@ func geometricMean(medians []float64) float64 {
 		sum += math.Log(v)
 	}
 	return math.Exp(sum / float64(len(medians)))
+}
+
+// neededFor returns the measures that a row needs.
+func neededFor(r row) map[string]bool {
+	needed := map[string]bool{}
+	need(needed, r.Ours)
+	need(needed, r.Base)
+	return needed
 }
 
 // need marks a measure, or those from which it is derived.

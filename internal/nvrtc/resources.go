@@ -9,7 +9,8 @@ import (
 // verbose makes the assembler report what kernels use.
 const verbose = "--ptxas-options=-v"
 
-// The forms of lines of its report, with one space between words, see cudaimage.MatchWords.
+// The forms of lines of its report, with one space between words, see cudaimage.MatchWords. Versions of the assembler
+// begin the second one differently.
 const (
 	aboutFunction = "ptxas info : Function properties for %s"
 	aboutStack    = "%d bytes stack frame, %d bytes spill stores, %d bytes spill loads"
@@ -20,11 +21,13 @@ func spillsIn(log string) map[string]cudaimage.Spills {
 	of := map[string]cudaimage.Spills{}
 	function := ""
 	for line := range strings.SplitSeq(log, "\n") {
-		line = strings.Join(strings.Fields(line), " ")
+		words := strings.Fields(line)
+		line = strings.Join(words, " ")
 		var stack int
 		var s cudaimage.Spills
 		cudaimage.MatchWords(line, aboutFunction, &function)
-		if cudaimage.MatchWords(line, aboutStack, &stack, &s.Stores, &s.Loads) && function != "" {
+		end := strings.Join(words[max(0, len(words)-len(strings.Fields(aboutStack))):], " ")
+		if cudaimage.MatchWords(end, aboutStack, &stack, &s.Stores, &s.Loads) && function != "" {
 			of[function] = s
 		}
 	}

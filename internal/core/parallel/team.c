@@ -211,8 +211,8 @@ static uint64_t await_job(tvmgo_worker* w, uint64_t seen, int spin_count) {
   /* A worker that must share the caller's core gives it away, but does not sleep yet: waking it would take the core
    * from the caller at each launch. */
   int crowded = 0;
-  /* While other tasks of the job run, perhaps on the caller, which was faster, the next job has yet to come: to sleep now
-   * would be to come too late again. */
+  /* While other tasks of the job run, perhaps on the caller, which was faster, the next job has yet to come: to sleep
+   * now would be to come too late again. */
   int patience = PATIENCE * spin_count;
   for (int i = 0; i < spin_count; i++) {
     word = atomic_load_explicit(&g->word, memory_order_acquire);

@@ -111,7 +111,8 @@ static int look_at_thread(int id, TVMParallelGroupEnv* env, void* cdata) {
   if (!sigismember(&blocked, SIGINT) || !sigismember(&blocked, SIGPROF)) atomic_fetch_add(wrong, 1);
   if (sigismember(&blocked, SIGSEGV)) atomic_fetch_add(wrong, 1);
   /* all cores of the process, or all but the caller's */
-  int missing = tvmgo_parallel_affinity(&all) - (sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0);
+  int own = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
+  int missing = tvmgo_parallel_affinity(&all) - own;
   if (missing < 0 || missing > 1) atomic_fetch_add(wrong, 1);
   return 0;
 }

@@ -243,6 +243,8 @@ func (w *writer) isIndex(e tir.Expr) bool {
 	case *tir.Var:
 		_, known := w.spans[e]
 		return known
+	case *tir.Select:
+		return w.isIndex(e.Then) && w.isIndex(e.Else)
 	case *tir.Binary:
 		is, ok := w.facts.index[e]
 		if !ok {

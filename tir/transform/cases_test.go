@@ -751,9 +751,9 @@ for i in range(n * 4) {
     A[floordiv(i, n) + j] = B[floordiv(i, n) + floormod(j, floordiv(64, n))]
   }
 }`, `
-let quotient = floordiv(64, n)
+let quotient = select(n == 0, 0, floordiv(64, select(n == 0, 1, n)))
 for i in range(n * 4) {
-  let quotient_1 = floordiv(i, n)
+  let quotient_1 = select(n == 0, 0, floordiv(i, select(n == 0, 1, n)))
   for j in range(4) {
     A[quotient_1 + j] = B[quotient_1 + floormod(j, quotient)]
   }
@@ -776,7 +776,7 @@ for i in range(4) {
 }`, `
 for i in range(4) {
   let y = X[i]
-  let remainder = floormod(y, n)
+  let remainder = select(n == 0, y, floormod(y, select(n == 0, 1, n)))
   for j in range(4) {
     A[remainder] = B[j]
   }

@@ -13,8 +13,8 @@ import (
 // not move such a division out of a loop, because a division by 0 would end the program where the loop has no
 // iterations.
 //
-// It moves integer divisions and remainders of variables and constants. Programs define their results for every
-// divisor, so computing one too many changes nothing.
+// It moves integer divisions and remainders of variables and constants. Where a loop has no iterations, the divisor may
+// be 0: then nothing is divided, and the result is 0, or the dividend as the remainder.
 func HoistDivisions(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 	return mapBodies("hoist divisions", m, func(f *tir.PrimFunc) (tir.Stmt, error) {
 		if !tir.Contains(f.Body, func(n any) bool { b, is := n.(*tir.Binary); return is && dividesBySize(b) }) {
@@ -93,9 +93,20 @@ func hoisted(s tir.Stmt) tir.Stmt {
 	}}
 	s = replace.MutateStmt(s)
 	for i, e := range slices.Backward(found) {
-		s = &tir.LetStmt{Var: vars[i], Value: e, Body: s}
+		s = &tir.LetStmt{Var: vars[i], Value: guarded(e), Body: s}
 	}
 	return s
+}
+
+// guarded returns a division that divides nothing by 0.
+func guarded(e *tir.Binary) tir.Expr {
+	t := e.DType()
+	isZero := tir.EQ(e.B, tir.IntConst(t, 0))
+	otherwise := tir.Expr(tir.IntConst(t, 0))
+	if e.Op == tir.OpFloorMod {
+		otherwise = e.A
+	}
+	return tir.NewSelect(isZero, otherwise, tir.NewBinary(e.Op, e.A, tir.NewSelect(isZero, tir.IntConst(t, 1), e.B)))
 }
 
 // dividesBySize reports whether an expression is a division of integers by what is not constant, which reads no memory.

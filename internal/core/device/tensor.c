@@ -50,15 +50,20 @@ int tvmgo_dl_check_dims(int32_t ndim, const int64_t* shape, const char* what) {
   return 0;
 }
 
-int tvmgo_dl_check(const DLTensor* t, const char* what) {
+/* Checks a tensor as tvmgo_dl_check does, and sets *bytes to its size. */
+static int check_sized(const DLTensor* t, const char* what, size_t* bytes) {
   if (t == NULL) return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor is NULL", what);
   if (tvmgo_dl_check_dims(t->ndim, t->shape, what) != 0) return -1;
-  size_t bytes;
-  if (tvmgo_dl_bytes(t, &bytes) != 0) return tvmgo_raise_context("%s", what);
-  if (t->data == NULL && bytes > 0)
+  if (tvmgo_dl_bytes(t, bytes) != 0) return tvmgo_raise_context("%s", what);
+  if (t->data == NULL && *bytes > 0)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor has %zu bytes, but data is NULL", what,
-                       bytes);
+                       *bytes);
   return 0;
+}
+
+int tvmgo_dl_check(const DLTensor* t, const char* what) {
+  size_t bytes;
+  return check_sized(t, what, &bytes);
 }
 
 /* Element types that memory can be made for (docs/abi.md E.3). */
@@ -328,11 +333,17 @@ static __attribute__((noinline)) int copy_profiled(const TVMGODeviceAPI* api, co
   return rc;
 }
 
+/* Copies between two contiguous tensors that were checked. */
+static inline int copy_compact(const TVMGODeviceAPI* api, const DLTensor* from, const DLTensor* to,
+                               TVMFFIStreamHandle stream, size_t nbytes) {
+  if (TVMGO_UNLIKELY(tvmgo_profiling != NULL)) return copy_profiled(api, from, to, stream, nbytes);
+  return api->copy_data_from_to(api, from, to, stream);
+}
+
 int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle stream) {
   size_t from_bytes, to_bytes;
-  if (tvmgo_dl_check(from, "copy tensor: source") != 0 ||
-      tvmgo_dl_check(to, "copy tensor: destination") != 0 ||
-      tvmgo_dl_bytes(from, &from_bytes) != 0 || tvmgo_dl_bytes(to, &to_bytes) != 0)
+  if (check_sized(from, "copy tensor: source", &from_bytes) != 0 ||
+      check_sized(to, "copy tensor: destination", &to_bytes) != 0)
     return -1;
   if (from_bytes != to_bytes)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "copy tensor: the source has %zu bytes, the destination "
@@ -355,14 +366,13 @@ int tvmgo_dl_copy(const DLTensor* from, const DLTensor* to, TVMFFIStreamHandle s
                        "copy tensor: the %s is not contiguous: copy it to a compact tensor first",
                        tvmgo_dl_contiguous(from) ? "destination" : "source");
   }
-  if (TVMGO_UNLIKELY(tvmgo_profiling != NULL)) return copy_profiled(api, from, to, stream, from_bytes);
-  return api->copy_data_from_to(api, from, to, stream);
+  return copy_compact(api, from, to, stream, from_bytes);
 }
 
 int tvmgo_dl_copy_bytes(const DLTensor* t, void* bytes, size_t nbytes, int to_tensor) {
   const char* op = to_tensor ? "copy bytes to tensor" : "copy tensor to bytes";
   size_t have;
-  if (tvmgo_dl_check(t, op) != 0 || tvmgo_dl_bytes(t, &have) != 0) return -1;
+  if (check_sized(t, op, &have) != 0) return -1;
   if (have != nbytes)
     return tvmgo_raise(TVMGO_VALUE_ERROR, "%s: the tensor has %zu bytes, %zu were given", op, have,
                        nbytes);
@@ -376,7 +386,9 @@ int tvmgo_dl_copy_bytes(const DLTensor* t, void* bytes, size_t nbytes, int to_te
   host.byte_offset = 0;
   host.strides = NULL;
   host.device = (DLDevice){kDLCPU, 0};
+  const TVMGODeviceAPI* api = tvmgo_device_api(t->device.device_type);
+  if (api == NULL) return tvmgo_raise_context("copy tensor");
   TVMFFIStreamHandle stream = tvmgo_stream_get(t->device.device_type, t->device.device_id);
-  if (tvmgo_dl_copy(to_tensor ? &host : t, to_tensor ? t : &host, stream) != 0) return -1;
+  if (copy_compact(api, to_tensor ? &host : t, to_tensor ? t : &host, stream, nbytes) != 0) return -1;
   return tvmgo_device_sync(t->device, stream);
 }

@@ -94,17 +94,19 @@ static void pool_init(void) {
 static void keep_off(tvmgo_team* g) {
   enum { PAUSE_NS = 100000 }; /* for each worker, so that a caller that changes its core often does little else */
   int here = sched_getcpu();
-  if (g->kept_off == here + 1) return;
+  if (atomic_load_explicit(&g->kept_off, memory_order_relaxed) == here + 1) return;
   int64_t now = now_ns();
   cpu_set_t others;
   if (now < g->keep_after || tvmgo_parallel_affinity(&others) < 2) return;
   g->keep_after = now + (int64_t)PAUSE_NS * g->count;
   CPU_CLR(here, &others);
+  /* first, because a worker may step aside meanwhile */
+  atomic_store_explicit(&g->kept_off, here + 1, memory_order_relaxed);
   for (int i = 0; i < g->count; i++) {
     pid_t tid = atomic_load_explicit(&g->workers[i].tid, memory_order_relaxed);
-    if (tid == 0 || sched_setaffinity(tid, sizeof others, &others) != 0) return;
+    if (tid == 0 || sched_setaffinity(tid, sizeof others, &others) != 0)
+      atomic_store_explicit(&g->kept_off, 0, memory_order_relaxed);
   }
-  g->kept_off = here + 1;
 }
 
 /* Publishes a job, or QUIT, and wakes sleeping workers. Either a worker that goes to sleep sees the new word, or this
@@ -199,7 +201,9 @@ static int step_aside(tvmgo_worker* w) {
   w->aside_after = now + w->aside_pause;
   if (tvmgo_parallel_affinity(&others) < 2) return 0;
   CPU_CLR(sched_getcpu(), &others);
-  return sched_setaffinity(0, sizeof others, &others) == 0;
+  int moved = sched_setaffinity(0, sizeof others, &others) == 0;
+  atomic_store_explicit(&w->team->kept_off, 0, memory_order_release); /* after the move, so that keep_off sees it */
+  return moved;
 }
 
 /* Waits for a job word other than the last one. */

@@ -47,7 +47,7 @@ struct tvmgo_team {
   TVMParallelGroupEnv env;
   _Atomic uint32_t waiting; /* the caller sleeps on done */
   _Atomic int caller_cpu;   /* where it made the launch */
-  int kept_off;             /* 1 + the core that workers may not use */
+  _Atomic int kept_off;     /* 1 + the core that no worker may use; 0: they differ */
   int64_t keep_after;       /* when that may change again (ns) */
 
   _Alignas(64) _Atomic uint32_t done; /* tasks finished since the team was made; a futex */

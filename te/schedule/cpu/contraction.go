@@ -63,6 +63,15 @@ func contractionOf(st *te.Stage) *contraction {
 	return c
 }
 
+// depth returns the number of products of a sum; -1 if it is unknown.
+func (c *contraction) depth() int64 {
+	k := int64(1)
+	for _, a := range c.reduce {
+		k = times(k, sizeOf(a))
+	}
+	return k
+}
+
 // products returns the number of products of all sums; an unknown size is taken for that of a batch.
 func (c *contraction) products() int64 {
 	all := times(likely(sizeOf(c.row)), likely(sizeOf(c.col)))
@@ -80,11 +89,7 @@ const longWindow = 128
 // neighbouring results share most of their inputs.
 func (c *contraction) windowed(formula tir.Expr, axis *tir.IterVar) bool {
 	load, ok := loadOf(formula)
-	points := int64(1)
-	for _, a := range c.reduce {
-		points = times(points, sizeOf(a))
-	}
-	if !ok || points < longWindow {
+	if !ok || c.depth() < longWindow {
 		return false
 	}
 	along := 0

@@ -29,10 +29,7 @@ const (
 // single row or column, unless the columns are constant.
 func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	t.lanes = v.lanes(c.typ)
-	m, n, k, b := sizeOf(c.row), sizeOf(c.col), int64(1), int64(1)
-	for _, a := range c.reduce {
-		k = times(k, sizeOf(a))
-	}
+	m, n, k, b := sizeOf(c.row), sizeOf(c.col), c.depth(), int64(1)
 	for _, a := range c.batch {
 		b = times(b, sizeOf(a))
 	}
@@ -81,18 +78,7 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 func (c *contraction) openTile(v simd) (t tiling, ok bool) {
 	t = tiling{lanes: v.lanes(c.typ), open: true, openChunks: true, mChunk: 1, nChunk: 4, parallel: true}
 	m, n := sizeOf(c.row), sizeOf(c.col)
-	if t.lanes == 0 || m >= 0 && m < 2 || n >= 0 && n < int64(max(2, t.lanes/2)) {
-		return t, false
-	}
-	known := int64(1)
-	for _, a := range c.reduce {
-		if n := sizeOf(a); n >= 0 {
-			known = times(known, n)
-		} else {
-			known = times(known, 64)
-		}
-	}
-	if known < 4 {
+	if k := c.depth(); t.lanes == 0 || m >= 0 && m < 2 || n >= 0 && n < int64(max(2, t.lanes/2)) || k >= 0 && k < 4 {
 		return t, false
 	}
 	vectors := int64(2)

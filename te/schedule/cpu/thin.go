@@ -65,10 +65,7 @@ func scheduleThin(s *te.Schedule, result, root *te.Tensor, parts []*te.Tensor, v
 // thin reports whether a contraction has few rows, and reads its right operand along the columns.
 func (c *contraction) thin(v simd) bool {
 	lanes, m, n := int64(v.lanes(c.typ)), sizeOf(c.row), sizeOf(c.col)
-	k := int64(1)
-	for _, a := range c.reduce {
-		k = times(k, sizeOf(a))
-	}
+	k := c.depth()
 	for _, a := range c.batch {
 		if sizeOf(a) < 0 {
 			return false

@@ -168,11 +168,13 @@ func (b *tab) poll() {
 	b.answered()
 }
 
-// hide makes the page hidden, or visible again, and returns how often it has asked the server.
+// hide makes the page hidden, or visible again, and returns how often it has asked the server. The event comes twice
+// before any answer can arrive: a page that is asking does not ask again.
 func (b *tab) hide(hidden bool) (fetches int) {
 	b.s.t.Helper()
 	return chromium.Eval[int](b.Tab, fmt.Sprintf(`Object.defineProperty(document, "hidden", { value: %t,
-		configurable: true }), document.dispatchEvent(new Event("visibilitychange")), fetches`, hidden))
+		configurable: true }), document.dispatchEvent(new Event("visibilitychange")),
+		document.dispatchEvent(new Event("visibilitychange")), fetches`, hidden))
 }
 
 // text is the text of an element that the user sees.

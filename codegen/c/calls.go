@@ -110,6 +110,10 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 	case "bitwise_and", "bitwise_or", "bitwise_xor":
 		op := map[string]string{"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}[e.Name]
 		return w.wrap(t, code{args[0].in(precUnary) + " " + op + " " + args[1].in(precUnary), precBits})
+	case "dot4":
+		w.snippetText("tvmgo_dot4", fmt.Sprintf(dotText, w.inline(), w.valueType(tir.Int32), w.valueType(tir.UInt8),
+			w.valueType(tir.Int8)))
+		return atom("tvmgo_dot4(" + texts[0] + ", " + texts[1] + ")")
 	case "bitwise_not":
 		return w.wrap(t, code{"~" + args[0].in(precUnary), precUnary})
 	case "shift_left", "shift_right":

@@ -212,6 +212,9 @@ func (w *writer) vecBinary(e *tir.Binary) code {
 	float := tir.IsFloat(from)
 	switch e.Op {
 	case tir.OpAdd, tir.OpSub, tir.OpMul:
+		if sum, dot, ok := w.addsDot(e); ok {
+			return w.vectorDot(t, w.vec(sum), dot)
+		}
 		o := infix[e.Op]
 		a, b := w.vec(e.A), w.vec(e.B)
 		if w.hooks.Vectors == nil && tir.IsInt(from) && tir.IsSigned(from) && !w.fits(e) {

@@ -9,6 +9,9 @@ import (
 
 // vectorCall returns an intrinsic on whole vectors, if that is faster than a call for each lane; otherwise false.
 func (w *writer) vectorCall(e *tir.Call) (code, bool) {
+	if tir.IsInt(e.Type) {
+		return w.vectorIntCall(e)
+	}
 	if _, ok := builtins[int(e.Type.Lanes)*32]; !ok || w.kernels || e.Kind != tir.CallIntrinsic ||
 		tir.Element(e.Type) != tir.Float32 || w.hooks.Intrinsic != nil {
 		return code{}, false

@@ -44,6 +44,7 @@ var ints2 = map[string]func(t tir.Type, a, b int64) int64{
 	"bitwise_and": func(_ tir.Type, a, b int64) int64 { return a & b },
 	"bitwise_or":  func(_ tir.Type, a, b int64) int64 { return a | b },
 	"bitwise_xor": func(_ tir.Type, a, b int64) int64 { return a ^ b },
+	"dot4":        func(_ tir.Type, a, b int64) int64 { return int64(tir.DotOfBytes(int32(a), int32(b))) },
 	"shift_left":  func(_ tir.Type, a, b int64) int64 { return a << uint64(b) },
 	"shift_right": func(t tir.Type, a, b int64) int64 {
 		if tir.IsSigned(t) {

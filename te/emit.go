@@ -44,7 +44,11 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 	last := len(n.loops)
 	if n.st.intrin != nil {
 		last = n.tileLoop()
-		l.a.within(n.all(), func() { body, err = l.tensorized(n, leaves, conds, first) })
+		if n.st.intrinEdges {
+			body, conds, err = l.tensorizedWhole(n, leaves, conds, body)
+		} else {
+			l.a.within(n.all(), func() { body, err = l.tensorized(n, leaves, conds, first) })
+		}
 		if err != nil {
 			return nil, err
 		}

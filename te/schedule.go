@@ -40,9 +40,10 @@ type Stage struct {
 	aligns  map[*tir.IterVar]alignment
 	swizzle swizzling
 
-	intrin     *Intrin // computes the loops from intrinAxis on; nil: none
-	intrinAxis *tir.IterVar
-	prefetch   []prefetching
+	intrin      *Intrin // computes the loops from intrinAxis on; nil: none
+	intrinAxis  *tir.IterVar
+	intrinEdges bool // the loops compute tiles that are not whole
+	prefetch    []prefetching
 
 	rewrites []func(tir.Stmt) (tir.Stmt, error) // of the statement of an extern operation
 }

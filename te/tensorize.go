@@ -118,6 +118,38 @@ func (t *Tile) Store(value tir.Expr, at ...tir.Expr) tir.Stmt {
 	return &tir.BufferStore{Buffer: t.buffer, Value: value, Indices: all}
 }
 
+// Row reads lanes consecutive elements of the last dimension, which must be contiguous in memory, from an element on.
+func (t *Tile) Row(lanes int, at ...tir.Expr) tir.Expr {
+	all, err := t.row(lanes, at)
+	if err != nil {
+		return &tir.Bad{Err: err}
+	}
+	return tir.BufferAt(t.buffer, all...)
+}
+
+// StoreRow writes a vector to consecutive elements of the last dimension, as Row reads them.
+func (t *Tile) StoreRow(value tir.Expr, at ...tir.Expr) tir.Stmt {
+	all, err := t.row(int(value.DType().Lanes), at)
+	if err != nil {
+		return &tir.Evaluate{Value: &tir.Bad{Err: err}}
+	}
+	return &tir.BufferStore{Buffer: t.buffer, Value: value, Indices: all}
+}
+
+func (t *Tile) row(lanes int, at []tir.Expr) ([]tir.Expr, error) {
+	all, err := t.indices(at)
+	if err != nil {
+		return nil, err
+	}
+	last := len(all) - 1
+	if t.place != nil || last < 0 || len(t.dims) == 0 || t.dims[len(t.dims)-1] != last || len(t.buffer.Strides) > 0 {
+		return nil, fmt.Errorf("te: tile of tensor %s: the elements of its last dimension are not contiguous",
+			t.buffer.Name)
+	}
+	all[last] = tir.NewRamp(all[last], tir.IntConst(all[last].DType(), 1), lanes)
+	return all, nil
+}
+
 // Address returns the address of the first element. The elements of swizzled memory ([Stage.StorageSwizzle]) have no
 // strides: for them it returns an error, and At and Store find the elements.
 func (t *Tile) Address() tir.Expr {
@@ -146,7 +178,19 @@ func (t *Tile) Stride(d int) tir.Expr {
 
 // Tensorize replaces the loop over axis and all loops inside it by an intrinsic. They must compute what the intrinsic's
 // pattern computes, for a whole tile, with no tensor attached inside; Lower compares the formulas.
-func (st *Stage) Tensorize(axis *tir.IterVar, in *Intrin) {
+func (st *Stage) Tensorize(axis *tir.IterVar, in *Intrin) { st.tensorize(axis, in, false) }
+
+// TensorizeWhole is Tensorize for tiles that are whole: the loops compute the others, at the edges of tensors whose
+// sizes the tile does not divide. The tensor must not be a reduction.
+func (st *Stage) TensorizeWhole(axis *tir.IterVar, in *Intrin) {
+	if len(st.reduce) > 0 {
+		st.fail("tensorize", "axis %s: a reduction has no loops for the edges", axis.Var.Name)
+		return
+	}
+	st.tensorize(axis, in, true)
+}
+
+func (st *Stage) tensorize(axis *tir.IterVar, in *Intrin, edges bool) {
 	const primitive = "tensorize"
 	switch i := st.leaf(primitive, axis); {
 	case i < 0:
@@ -160,6 +204,6 @@ func (st *Stage) Tensorize(axis *tir.IterVar, in *Intrin) {
 	case len(st.op.tensors) > 1:
 		st.fail(primitive, "axis %s: it is computed together with other tensors: want a single tensor", axis.Var.Name)
 	default:
-		st.intrin, st.intrinAxis = in, axis
+		st.intrin, st.intrinAxis, st.intrinEdges = in, axis, edges
 	}
 }

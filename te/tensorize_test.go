@@ -267,3 +267,43 @@ func TestTensorize_Errors(t *testing.T) {
 	}
 	require.ErrorContains(t, NewIntrin("bad", elementwise.pattern.tensors[0], nil).err, "is nil")
 }
+
+// TestTensorizeWhole transposes a matrix by tiles that do not divide it: an intrinsic computes whole tiles, loops the
+// others. The intrinsic adds 100, to tell them apart.
+func TestTensorizeWhole(t *testing.T) {
+	for _, size := range [][2]int64{{8, 12}, {10, 9}, {3, 9}, {9, 3}, {1, 1}} {
+		for _, open := range []bool{false, true} {
+			rows, columns := size[0], size[1]
+			if !open && min(rows, columns) < 4 {
+				continue
+			}
+			shape := Dims(int32(rows), int32(columns))
+			if open {
+				shape = []tir.Expr{Var("n"), Var("m")}
+			}
+			a := Placeholder(shape, tir.Int32, "A")
+			out := Compute([]tir.Expr{shape[1], shape[0]}, "T", func(i ...tir.Expr) tir.Expr { return a.At(i[1], i[0]) })
+			s := schedule(t, out)
+			st := s.Stage(out)
+			_, _, row, _ := st.Tile(out.Axes()[0], out.Axes()[1], 4, 4)
+			from := Placeholder(Dims(4, 4), tir.Int32, "from")
+			pattern := Compute(Dims(4, 4), "to", func(i ...tir.Expr) tir.Expr { return from.At(i[1], i[0]) })
+			st.TensorizeWhole(row, NewIntrin("turn", pattern, func(ins []*Tile, to *Tile) IntrinSteps {
+				return IntrinSteps{Compute: loopsOver(to.Shape(), func(i ...tir.Expr) tir.Stmt {
+					return to.Store(tir.Add(ins[0].At(i[1], i[0]), tir.I32(100)), i...)
+				})}
+			}))
+			f := lower(t, s, a, out)
+			A, T := fill(tir.Int32, 1, rows, columns), newMemory(tir.Int32, columns, rows)
+			require.NoError(t, run(f, 1, A, T), text.Print(f))
+			for p := range T.vals {
+				i, j := int64(p)/rows, int64(p)%rows
+				want := A.vals[j*columns+i].i
+				if i < columns/4*4 && j < rows/4*4 {
+					want += 100
+				}
+				require.Equal(t, want, T.vals[p].i, "%v, element %d, %d\n%s", size, i, j, text.Print(f))
+			}
+		}
+	}
+}

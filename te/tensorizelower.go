@@ -67,6 +67,62 @@ func (l *lowering) tensorized(n *nest, leaves, conds []tir.Expr, first int) (tir
 	return steps.Update, nil
 }
 
+// tensorizedWhole returns the statement that computes a tile by the intrinsic if it is whole, else by its loops around
+// the statement for one element, and the conditions that are to be checked outside.
+func (l *lowering) tensorizedWhole(n *nest, leaves, conds []tir.Expr, element tir.Stmt) (tir.Stmt, []tir.Expr, error) {
+	at := n.tileLoop()
+	var inside, outside, whole []tir.Expr
+	for _, c := range conds {
+		last, moves, err := l.ofLast(n, at, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if moves {
+			inside, whole = append(inside, c), append(whole, last)
+		} else {
+			outside = append(outside, c)
+		}
+	}
+	var tile tir.Stmt
+	var err error
+	l.a.within(n.all(), func() { tile, err = l.tensorized(n, leaves, outside, -1) })
+	if err != nil || len(inside) == 0 {
+		return tile, outside, err
+	}
+	edge := element
+	for _, lp := range slices.Backward(n.loops[at:]) {
+		edge, inside = lp.guard(lp.v, inside, edge)
+		edge = lp.around(lp.v, edge)
+	}
+	choice := guarded(whole, tile).(*tir.If)
+	choice.Else = edge
+	return choice, outside, nil
+}
+
+// ofLast returns a condition for the last element of a tile, if it depends on the tile's loops. It must then hold for
+// all of the tile.
+func (l *lowering) ofLast(n *nest, at int, c tir.Expr) (last tir.Expr, moves bool, err error) {
+	last = c
+	for _, lp := range n.loops[at:] {
+		v := lp.v
+		if v == nil || !tir.Contains(last, func(node any) bool { return node == any(v) }) {
+			continue
+		}
+		less, ok := last.(*tir.Binary)
+		if !ok || less.Op != tir.OpLT || tir.Contains(less.B, func(node any) bool { return node == any(v) }) {
+			return nil, false, n.st.tensorizeError("the condition %s has no last element in a tile", text.Print(c))
+		}
+		next := tir.Substitute(less.A, map[*tir.Var]tir.Expr{v: tir.Add(v, tir.IntConst(v.Type, 1))})
+		if step, ok := tir.IntValue(l.a.Simplify(tir.Sub(next, less.A))); !ok || step < 0 {
+			return nil, false, n.st.tensorizeError("index %s does not grow along axis %s", text.Print(less.A),
+				lp.axis.Var.Name)
+		}
+		end := tir.Sub(widen(lp.width, v.Type), tir.IntConst(v.Type, 1))
+		last, moves = tir.LT(l.a.Simplify(tir.Substitute(less.A, map[*tir.Var]tir.Expr{v: end})), less.B), true
+	}
+	return last, moves, nil
+}
+
 // resetTile returns the statement that initializes a tile, inside the loops inits.
 func (l *lowering) resetTile(n *nest, leaves []tir.Expr, inits []*loop) (reset tir.Stmt, err error) {
 	var steps IntrinSteps

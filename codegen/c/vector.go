@@ -132,6 +132,9 @@ func (w *writer) vecText(e tir.Expr) code {
 		if all, ok := w.scalars(e); ok {
 			return w.list(t, all)
 		}
+		if x, ok := w.vecShuffle(e); ok {
+			return x
+		}
 	case *tir.Not:
 		return code{w.broadcast(t, atom("1")).text + " - " + w.vec(e.A).in(precMul), precAdd}
 	case *tir.Cast:
@@ -369,6 +372,32 @@ func (w *writer) scalars(e *tir.Shuffle) ([]string, bool) {
 	}
 	return all, true
 }
+
+// vecShuffle returns a shuffle of two vectors to as many lanes, for which the compiler has a function.
+func (w *writer) vecShuffle(e *tir.Shuffle) (code, bool) {
+	t := e.DType()
+	if w.hooks.Vectors != nil || len(e.Vectors) != 2 || tir.IsBool(t) || e.Vectors[0].DType() != t ||
+		e.Vectors[1].DType() != t || t.Lanes&(t.Lanes-1) != 0 {
+		return code{}, false
+	}
+	lanes := make([]string, len(e.Indices))
+	for k, n := range e.Indices {
+		lanes[k] = fmt.Sprint(n)
+	}
+	vector := w.vectorType(t)
+	name := "tvmgo_shuffle_" + vector
+	w.snippetText(name, fmt.Sprintf(shuffleText, name, w.vectorType(signedMask(t))))
+	return atom(fmt.Sprintf("%s(%s, %s, %s)", name, w.vec(e.Vectors[0]).text, w.vec(e.Vectors[1]).text,
+		strings.Join(lanes, ", "))), true
+}
+
+// shuffleText is a macro that makes a vector of lanes of two others. Its arguments: its name, and the type of masks.
+const shuffleText = `#if defined(__clang__) || __GNUC__ >= 12
+#define %[1]s(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define %[1]s(a, b, ...) __builtin_shuffle(a, b, (%[2]s){__VA_ARGS__})
+#endif
+`
 
 // shuffle returns lane i of a shuffle.
 func (w *writer) shuffle(e *tir.Shuffle, i string) code {

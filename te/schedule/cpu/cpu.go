@@ -17,13 +17,16 @@ func init() {
 	}
 }
 
-// scheduleFast schedules a sum of products, a reduction of rows, or a row-wise operator, with the vectors of the
-// target. It returns false if the group is none of these, or is too small.
+// scheduleFast schedules a sum of products, a reduction of rows, a row-wise operator, or a transposition, with the
+// vectors of the target. It returns false if the group is none of these, or is too small.
 func scheduleFast(g *schedule.Group) bool { return scheduleFor(g, simdOf(g.Target)) }
 
 func scheduleFor(g *schedule.Group, v simd) bool {
 	if g.Op != nil && g.Op.Kind == "convblocked" {
 		return scheduleBlocked(g.Schedule, g.Result, g.Root, g.Parts(), v)
+	}
+	if scheduleSquares(g, v) {
+		return true
 	}
 	if scheduleThin(g.Schedule, g.Result, g.Root, g.Parts(), v) {
 		return true

@@ -15,6 +15,7 @@ import (
 
 	"tvmgo/bench/kernels"
 	"tvmgo/codegen"
+	"tvmgo/dlpack"
 	"tvmgo/runtime"
 	"tvmgo/target"
 	"tvmgo/te"
@@ -26,13 +27,16 @@ import (
 // (program/hand.c) on request.
 const operatorsCommand = "operators"
 
+// handSuffix ends the names of measures whose function is written by hand.
+const handSuffix = "-hand"
+
 // generatedFor is the target of generated operators: this machine.
 const generatedFor = "c -march=native"
 
 // An operator is one of package te/ops with the sizes at which it is measured. Its last tensor is the result.
 type operator struct {
 	name  string
-	hand  string // the function in program/hand.c
+	hand  string // the function in program/hand.c that computes the same, or moveBytes
 	build func() (ins []*te.Tensor, out *te.Tensor)
 }
 
@@ -193,7 +197,7 @@ func (s *operatorServer) prepare(row string) (func() error, error) {
 		s.kernels[row] = e.Kernels
 		return e.Run, nil
 	}
-	name, byHand := strings.CutSuffix(row, "-hand")
+	name, byHand := strings.CutSuffix(row, handSuffix)
 	for _, o := range operators {
 		if o.name != name {
 			continue
@@ -203,8 +207,8 @@ func (s *operatorServer) prepare(row string) (func() error, error) {
 			return generated, err
 		}
 		hand, other, err := s.bind(o, s.hand)
-		if err != nil {
-			return nil, err
+		if err != nil || o.hand == moveBytes {
+			return hand, err
 		}
 		return hand, errors.Join(generated(), hand(), near(result, other))
 	}
@@ -244,11 +248,7 @@ func (s *operatorServer) bind(o operator, library string) (func() error, *runtim
 			n *= int(d.(*tir.IntImm).Value)
 			shape = append(shape, d.(*tir.IntImm).Value)
 		}
-		values := make([]float32, n)
-		for i := range values {
-			values[i] = r.Float32()
-		}
-		if last, err = runtime.FromSlice(values, shape...); err != nil {
+		if last, err = random(r, x.ProducerDType(), n, shape); err != nil {
 			return nil, nil, err
 		}
 		args = append(args, last)
@@ -258,6 +258,31 @@ func (s *operatorServer) bind(o operator, library string) (func() error, *runtim
 		return nil, nil, err
 	}
 	return b.Call, last, nil
+}
+
+// random returns a tensor with random elements.
+func random(r *rand.Rand, t tir.Type, n int, shape []int64) (*runtime.Tensor, error) {
+	switch t {
+	case tir.Float32:
+		return fill(n, shape, r.Float32)
+	case tir.Int8:
+		return fill(n, shape, func() int8 { return int8(r.IntN(256) - 128) })
+	case tir.Int64:
+		return fill(n, shape, r.Int64)
+	}
+	return nil, fmt.Errorf("there are no random elements of type %s", t)
+}
+
+func fill[T dlpack.Scalar](n int, shape []int64, element func() T) (*runtime.Tensor, error) {
+	values := make([]T, n)
+	for i := range values {
+		values[i] = element()
+	}
+	t, err := runtime.NewTensor(dlpack.DataTypeOf[T](), shape, runtime.CPU)
+	if err != nil {
+		return nil, err
+	}
+	return t, runtime.CopyFrom(t, values)
 }
 
 // near returns an error if two results differ.

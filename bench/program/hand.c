@@ -120,6 +120,39 @@ static int layernorm(int task, TVMParallelGroupEnv* env, void* data) {
   return 0;
 }
 
+typedef struct {
+  const char* from;
+  char* to;
+  int64_t bytes;
+} moved;
+
+static int move(int task, TVMParallelGroupEnv* env, void* data) {
+  const moved* m = data;
+  int64_t from, to;
+  share(task, env, m->bytes, &from, &to);
+  memcpy(m->to + from, m->from + from, (size_t)(to - from));
+  return 0;
+}
+
+static int64_t bytes_of(const TVMFFIAny* a) {
+  const DLTensor* t = TVMFFITensorGetDLTensorPtr(a->v_obj);
+  int64_t bytes = t->dtype.bits / 8;
+  for (int d = 0; d < t->ndim; d++) bytes *= t->shape[d];
+  return bytes;
+}
+
+/* Reads and writes as many bytes as an operator must: copies one tensor to another of the same size, or one half of a
+ * larger tensor to its other half. */
+EXPORT int32_t __tvm_ffi_move(void* self, const TVMFFIAny* args, int32_t num, TVMFFIAny* result) {
+  (void)self, (void)num, (void)result;
+  moved m = {(char*)data(&args[0]), (char*)data(&args[1]), bytes_of(&args[0])};
+  if (bytes_of(&args[1]) != m.bytes) {
+    m.bytes /= 2;
+    m.to = (char*)data(&args[0]) + m.bytes;
+  }
+  return TVMBackendParallelLaunch(move, &m, 0);
+}
+
 EXPORT int32_t __tvm_ffi_vadd(void* self, const TVMFFIAny* args, int32_t num, TVMFFIAny* result) {
   (void)self, (void)num, (void)result;
   work w = {.a = data(&args[0]), .b = data(&args[1]), .out = data(&args[2]), .n = dim(&args[0], 0)};

@@ -32,6 +32,9 @@ type Options struct {
 	Targets []*target.Target
 	// Import has the shapes of inputs, the sizes of symbolic dimensions, and values for inputs: of models in any format.
 	Import onnx.Options
+	// Direct says that no convolution uses Winograd's algorithm, which is faster, makes the weights of convolutions of 3×3
+	// four times as large, and has greater errors.
+	Direct bool
 	// Progress is called before each stage of the work, with its name; it may be nil.
 	Progress func(stage string)
 	// Detail is called after each part of a stage, such as a pass or a kernel, with the time that it took; it may be nil.
@@ -194,7 +197,7 @@ func Functions(ctx context.Context, list []*graph.Function, o Options) (*Compile
 		targets = []*target.Target{base}
 	}
 	composite := whole != targets[0]
-	simplify := passes.Options{Portable: len(targets) > 1 || composite, Report: o.details("pass")}
+	simplify := passes.Options{Portable: len(targets) > 1 || composite, Direct: o.Direct, Report: o.details("pass")}
 	if _, err := cc.Find(cc.C, ""); err == nil {
 		simplify.Evaluate = evaluate
 	}

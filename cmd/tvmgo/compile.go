@@ -33,7 +33,7 @@ type compileFlags struct {
 	targets                 []string
 	inputs, dims, constants []string
 	params                  string
-	verbose                 bool
+	verbose, direct         bool
 	parsed                  onnx.Options
 }
 
@@ -105,6 +105,8 @@ progress.`,
 	flags.StringArrayVar(&f.constants, "constant", nil,
 		"value of an input, such as axes=axes.npy; may be repeated")
 	flags.StringVar(&f.params, "params", "", "file for the weights, such as w.safetensors, in place of the library")
+	flags.BoolVar(&f.direct, "direct-convolutions", false,
+		"no convolution by Winograd's algorithm: slower, with smaller weights and errors")
 	flags.StringVar(&f.emit, "emit", "", "write text: "+strings.Join(compileEmits, ", "))
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report steps, passes, kernels and their times on standard error")
 	completeFlag(cmd, "target", targetFlag)
@@ -252,7 +254,7 @@ func (f *compileFlags) run(cmd *cobra.Command, path string) error {
 	defer p.end()
 	var c *compile.Compiled
 	err := foreign(cmd.Context(), func() (err error) {
-		c, err = compile.ModelFile(cmd.Context(), path, compile.Options{Targets: targets, Import: f.parsed,
+		c, err = compile.ModelFile(cmd.Context(), path, compile.Options{Targets: targets, Import: f.parsed, Direct: f.direct,
 			Progress: p.begin, Detail: p.detail})
 		return err
 	})

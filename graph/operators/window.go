@@ -165,6 +165,16 @@ func blockedConv(c *graph.Call) *te.Tensor {
 		ops.Pads(w.pads...), ops.Groups(c.Int("group")))
 }
 
+// winogradConv is a convolution of images in blocks, as ops.ConvWinograd describes it. A pass makes it.
+func winogradConv(c *graph.Call) *te.Tensor {
+	if c.Rank(0) != 5 {
+		c.Fail("the image has %d dimensions: want 5", c.Rank(0))
+	}
+	w := windowOf(c, []int{3, 3})
+	return ops.ConvWinograd(c.In(0), c.In(1), c.Name, ops.Strides(w.strides...), ops.Dilations(w.dilations...),
+		ops.Pads(w.pads...))
+}
+
 func convTranspose(c *graph.Call) *te.Tensor {
 	sizes := spatial(c)
 	n := len(sizes)
@@ -252,6 +262,7 @@ func init() {
 	register(
 		with("conv", 2, 3, conv, windowAttrs(integer("group", 1))...),
 		with("blocked_conv", 2, 2, blockedConv, windowAttrs(integer("group", 1))...),
+		with("winograd_conv", 2, 2, winogradConv, windowAttrs()...),
 		with("conv_transpose", 2, 3, convTranspose, windowAttrs(integer("group", 1), integers("output_padding"),
 			integers("output_shape"))...),
 		with("average_pool", 1, 1, averagePool, windowAttrs(integer("ceil_mode", 0), integer("count_include_pad", 0))...),

@@ -17,7 +17,8 @@ func blocked(ctx context.Context, f *graph.Function, t *target.Target, o Options
 	if o.Evaluate == nil || o.Portable || width == 0 {
 		return nil
 	}
-	b := blocking{width: width, forms: map[*graph.Value]form{}, readers: map[*graph.Value][]*graph.Node{}}
+	b := blocking{width: width, direct: o.Direct, forms: map[*graph.Value]form{},
+		readers: map[*graph.Value][]*graph.Node{}}
 	b.read(f)
 	made := map[*graph.Value]bool{}
 	changed, err := f.Rewrite(func(g *graph.Function, n *graph.Node) ([]*graph.Value, error) {
@@ -39,6 +40,7 @@ func blocked(ctx context.Context, f *graph.Function, t *target.Target, o Options
 // blocking is the state of the pass.
 type blocking struct {
 	width   int64                          // of a block
+	direct  bool                           // see Options
 	forms   map[*graph.Value]form          // of images
 	readers map[*graph.Value][]*graph.Node // of values, before the pass
 }
@@ -167,7 +169,8 @@ func (b *blocking) divided(e *edit, v *graph.Value, groups int64) form {
 // like returns an image in the form of another one.
 func (b *blocking) like(e *edit, v *graph.Value, to form) *graph.Value {
 	x := b.forms[v]
-	if size, ok := image(v); x.v != nil && ok && b.rounded(size[0], x.groups) != b.rounded(size[0], to.groups) {
+	if size, ok := image(v); x.v != nil && ok && x.groups != to.groups &&
+		max(b.rounded(size[0], x.groups), b.rounded(size[0], to.groups)) != size[0] { // padding is at other places
 		delete(b.forms, v)
 		defer func() { b.forms[v] = x }()
 	}
@@ -232,6 +235,11 @@ func (b *blocking) conv(e *edit, filters int64) (out form) {
 			from = form{b.like(e, x, out), groups}
 			attrs["group"] = groups
 		}
+		if groups == 1 && !b.direct {
+			if out.v = b.winograd(e); out.v != nil {
+				return b.biased(e, out, bias)
+			}
+		}
 		w = b.widened(e, w, 0, groups)
 		blocks := b.rounded(filters, groups) / b.width
 		if from.v == nil && groups == 1 {
@@ -244,6 +252,11 @@ func (b *blocking) conv(e *edit, filters int64) (out form) {
 		}
 	}
 	out.v = e.add("blocked_conv", attrs, from.v, w)
+	return b.biased(e, out, bias)
+}
+
+// biased adds the bias of a convolution, if there is one.
+func (b *blocking) biased(e *edit, out form, bias *graph.Value) form {
 	if bias != nil {
 		out.v = e.add("add", nil, out.v, b.vector(e, bias, out.groups))
 	}

@@ -85,6 +85,48 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
+// Convolutions of 3×3 in large images become those by Winograd's algorithm; others do not.
+func TestBlocked_Winograd(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	same := graph.Attrs{"pads": []int64{1, 1, 1, 1}}
+	none := graph.Attrs{}
+	network := func(batch int32, size, channels int32, out, kernel, groups int64, attrs graph.Attrs) *graph.Function {
+		b := newBuilder(t)
+		x := b.op("relu", b.conv(r, b.input("x", batch, channels, size, size+1), 28, 1, 1, none))
+		y := b.op("relu", b.op("mul", b.conv(r, x, out, kernel, groups, attrs), b.scalar(0.01)))
+		y.Name = "y"
+		b.Return(y)
+		return b.Function
+	}
+	for _, c := range []struct {
+		name  string
+		f     *graph.Function
+		count int
+	}{
+		{"pads", network(1, 18, 17, 24, 3, 1, same), 1},
+		{"no pads", network(2, 21, 3, 29, 3, 1, none), 1},
+		{"any batch", network(-1, 18, 17, 24, 3, 1, same), 1},
+		{"one-sided pads", network(1, 17, 17, 24, 3, 1, graph.Attrs{"pads": []int64{2, 0, 1, 3}}), 1},
+		{"auto_pad", network(1, 17, 17, 24, 3, 1, graph.Attrs{"auto_pad": "SAME_LOWER"}), 1},
+		{"few results", network(1, 7, 17, 24, 3, 1, same), 0},
+		{"a large batch of few results", network(9, 7, 17, 24, 3, 1, same), 1},
+		{"5×5", network(1, 18, 17, 24, 5, 1, same), 0},
+		{"strides", network(1, 18, 17, 24, 3, 1, graph.Attrs{"strides": []int64{1, 2}}), 0},
+		{"dilations", network(1, 18, 17, 24, 3, 1, graph.Attrs{"dilations": []int64{2, 1}}), 0},
+		{"groups", network(1, 18, 17, 28, 3, 2, same), 0},
+		{"few filters", network(1, 18, 17, 3, 3, 1, same), 0},
+	} {
+		want := run(t, c.f, 4)
+		for _, to := range []string{"c", "c -march=x86-64-v3", "c -march=x86-64-v4"} {
+			f := block(t, c.f, to, passes.Options{Evaluate: evaluate(t)})
+			require.Equal(t, c.count, operators(f)["winograd_conv"], "%s, %s", c.name, to)
+			equal(t, want, run(t, f, 4), c.name, to)
+			direct := block(t, c.f, to, passes.Options{Evaluate: evaluate(t), Direct: true})
+			require.Zero(t, operators(direct)["winograd_conv"])
+		}
+	}
+}
+
 func unknownWeights(t testing.TB) *graph.Function {
 	b := newBuilder(t)
 	b.Return(b.op("conv", b.input("x", 1, 16, 5, 5), b.input("w", 16, 16, 1, 1)))

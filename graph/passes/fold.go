@@ -80,7 +80,7 @@ func (c *folding) find(f *graph.Function) {
 			c.find(b)
 		}
 		in := n.Inputs
-		if named(n, "conv", "conv_transpose", "blocked_conv", "matmul", "gemm") {
+		if named(n, "conv", "conv_transpose", "blocked_conv", "winograd_conv", "matmul", "gemm") {
 			in = in[1:]
 		} else if len(n.Outputs) == 0 || !c.weights[n.Outputs[0]] {
 			continue

@@ -23,6 +23,8 @@ type Options struct {
 	Evaluate func(ctx context.Context, f *graph.Function) ([][]byte, error)
 	// Portable says that code is also generated for other targets: layouts are those that all of them have.
 	Portable bool
+	// Direct says that no convolution uses Winograd's algorithm.
+	Direct bool
 	// Report is called after each pass, with its name and the time that it took; it may be nil.
 	Report func(pass string, took time.Duration)
 }

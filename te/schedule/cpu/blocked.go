@@ -83,8 +83,7 @@ func (b *blocked) tile(v simd) tile {
 				break
 			}
 			tiles := ceilDiv(width, columns)
-			cost := float64(tiles) * (float64(max(8, loaded*columns)) + 0.6*float64(columns) + float64(loaded) + 2) /
-				float64(n)
+			cost := float64(tiles) * stepCost(loaded, columns) / float64(n)
 			if tiles*columns != width { // the image is copied
 				cost *= 1.05
 			}
@@ -94,6 +93,12 @@ func (b *blocked) tile(v simd) tile {
 		}
 	}
 	return best
+}
+
+// stepCost estimates the cycles of a step of a sum that loads vectors of filters, broadcasts elements of the image, and
+// multiplies all pairs.
+func stepCost(vectors, elements int64) float64 {
+	return float64(max(8, vectors*elements)) + 0.6*float64(elements) + float64(vectors) + 2
 }
 
 // scheduleBlocked schedules a blocked convolution; root is the result, or an elementwise tensor of its shape that is

@@ -36,7 +36,7 @@ func guardedCases(r *rand.Rand, all bool) []guarded {
 			cases = append(cases, op(holder(tir.Float32, "X", s...), [][]int{s}))
 		}
 	}
-	return append(cases, windowCases(r, all)...)
+	return append(append(cases, windowCases(r, all)...), blockedCases(r, all)...)
 }
 
 // matmulCases returns products, transposed and with bias and ReLU in turn.

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"tvmgo/te"
 	"tvmgo/tir"
 	"tvmgo/tir/arith"
@@ -189,7 +191,11 @@ func (b *blocked) sums(t tile, image *te.Tensor) *te.Tensor {
 func (b *blocked) scheduleSums(sums *te.Stage, v simd) {
 	axes := sums.Axes()
 	vector, lane := sums.Split(axes[6], v.lanes(sums.Tensor().ProducerDType()))
-	sums.Reorder(append(sums.ReduceAxes(), axes[5], axes[4], vector, lane)...)
+	reduce := sums.ReduceAxes()
+	if len(reduce) == 3 { // The channels of an image without blocks. In a loop over a row of a window, elements come again,
+		slices.Reverse(reduce) // and compilers would move them between registers.
+	}
+	sums.Reorder(append(reduce, axes[5], axes[4], vector, lane)...)
 	sums.Unroll(axes[4])
 	sums.Unroll(axes[5])
 	sums.Unroll(vector)

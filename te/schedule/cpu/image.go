@@ -88,6 +88,6 @@ func (m *image) schedule(s *te.Schedule, padding []*te.Tensor, parallel bool, la
 		st.Vectorize(lane)
 	}
 	if parallel && len(st.ReduceAxes()) == 0 && (m.own || len(padding) > 0) && len(axes) > 1 {
-		st.Parallel(st.Fuse(axes[0], axes[1]))
+		fuseAll(st, axes[:min(3, len(axes)-1)])
 	}
 }

@@ -263,6 +263,10 @@ func (g *moduleMaker) call(t tir.Type, depth int) tir.Expr {
 		case i.Name == "ret_none" || i.Name == "clear_reports" || i.Name == "check_reports" ||
 			strings.HasPrefix(i.Name, "async_") || strings.HasPrefix(i.Name, "fragment_") ||
 			i.Name == "texture2d_store": // which have no value
+		case i.Name == "dot4":
+			if tir.Element(t) == tir.Int32 {
+				fit = append(fit, i)
+			}
 		case i.Name == "texture2d_load":
 			if t.Lanes == 4 {
 				fit = append(fit, i)

@@ -18,6 +18,7 @@ type contraction struct {
 	batch       []*tir.IterVar
 	row, col    *tir.IterVar
 	image       *image // nil: the left operand is read from packed panels
+	words       *words // nil: elements are multiplied one by one
 }
 
 // contractionOf analyzes the formula of a stage; nil if it is not a sum of products, or an operand has no axis that the
@@ -70,6 +71,14 @@ func (c *contraction) depth() int64 {
 		k = times(k, sizeOf(a))
 	}
 	return k
+}
+
+// perStep returns the number of products that a step of a sum adds.
+func (c *contraction) perStep() int64 {
+	if c.words != nil {
+		return wordBytes
+	}
+	return 1
 }
 
 // products returns the number of products of all sums; an unknown size is taken for that of a batch.

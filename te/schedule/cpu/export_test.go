@@ -13,4 +13,10 @@ var (
 	Schedule    = scheduleCPU
 )
 
-func NewSIMD(bytes, registers int) SIMD { return simd{bytes, registers} }
+func NewSIMD(bytes, registers int) SIMD { return simd{bytes: bytes, registers: registers} }
+
+// WithDots returns vectors of bytes whose products are added by a single instruction, or by several.
+func WithDots(v SIMD, one bool) SIMD {
+	v.dots, v.oneDot = true, one
+	return v
+}

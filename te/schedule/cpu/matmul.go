@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"tvmgo/te"
 	"tvmgo/tir"
 )
@@ -28,6 +30,9 @@ const (
 // tile chooses the tiling of a contraction; false if it would not help: for tiny contractions, and for those with a
 // single row or column, unless the columns are constant.
 func (c *contraction) tile(v simd) (t tiling, ok bool) {
+	if c.words != nil {
+		v = v.forDots()
+	}
 	t.lanes = v.lanes(c.typ)
 	m, n, k, b := sizeOf(c.row), sizeOf(c.col), c.depth(), int64(1)
 	for _, a := range c.batch {
@@ -49,7 +54,7 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	}
 	t.open = m < 0
 	m, b = likely(m), likely(b)
-	if t.lanes == 0 || m < rows || k < 2 || b < 1 || n < int64(max(2, t.lanes/2)) || times(times(m, n), k) < packFrom {
+	if t.lanes == 0 || m < rows || k < 2 || b < 1 || n < int64(max(2, t.lanes/2)) || times(times(m, n), k*c.perStep()) < packFrom {
 		return t, false
 	}
 	vectors := int64(2)
@@ -69,7 +74,7 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 		t.mChunk = min(t.mChunk, mTiles)
 	}
 	t.nChunk = ceilDiv(nTiles, min(nTiles, 4))
-	t.parallel = times(times(times(m, n), k), b) >= spread
+	t.parallel = times(times(times(m, n), k*c.perStep()), b) >= spread
 	return t, true
 }
 
@@ -172,9 +177,16 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 	if c == nil {
 		return false
 	}
-	t, ok := c.tile(v)
+	t, ok := tiling{}, false
+	if w := c.ofWords(s, v); w != nil {
+		if t, ok = w.tile(v); ok {
+			c = w
+		}
+	}
 	if !ok {
-		return false
+		if t, ok = c.tile(v); !ok {
+			return false
+		}
 	}
 	c.image = c.imageOf(t)
 	if c.image == nil && (len(parts) > 0 || t.open && c.windowed(c.left, c.row)) {
@@ -186,6 +198,10 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 	}
 	right := te.Prepare(c.panels("right", c.right, c.col, t.cols))
 	sums := c.sums(t, left, right)
+	var fix correction
+	if c.words != nil {
+		fix = c.correction(t, left, right)
+	}
 	at := c.position(s.Stage(result).Axes())
 	s.Replace(result, te.Compute(result.ProducerShape(), result.ProducerName()+".unpacked", func(i ...tir.Expr) tir.Expr {
 		row, col := i[at.row], i[at.col]
@@ -193,7 +209,12 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 		for _, b := range at.batch {
 			index = append(index, i[b])
 		}
-		return sums.At(append(index, over(row, t.rows), over(col, t.cols), rest(row, t.rows), rest(col, t.cols))...)
+		batch := slices.Clone(index)
+		value := sums.At(append(index, over(row, t.rows), over(col, t.cols), rest(row, t.rows), rest(col, t.cols))...)
+		if c.words == nil {
+			return value
+		}
+		return fix.of(c, value, batch, row, col, t)
 	}))
 	if result != root {
 		s.Stage(result).ComputeInline()
@@ -203,9 +224,10 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 	if c.image != nil {
 		c.image.schedule(s, parts, t.parallel, 0)
 	} else {
-		schedulePanels(s.Stage(left), c.left, c.row, c.reduce, t)
+		schedulePanels(s.Stage(left), c.leftElements(), c.row, c.reduce, c.along(), t)
 	}
-	schedulePanels(s.Stage(right), c.right, c.col, c.reduce, t)
+	schedulePanels(s.Stage(right), c.rightElements(), c.col, c.reduce, c.along(), t)
+	fix.schedule(s, t)
 	return s.Err() == nil
 }
 
@@ -296,7 +318,7 @@ func (c *contraction) sums(t tiling, left, right *te.Tensor) *te.Tensor {
 			}
 			return te.Sum(tir.Mul(c.image.read(to), c.readPanel(right, c.right, i, reduce, i[n+1], i[n+3])), reduce...)
 		}
-		return te.Sum(tir.Mul(c.readPanel(left, c.left, i, reduce, i[n], i[n+2]), c.readPanel(right, c.right, i, reduce,
+		return te.Sum(c.times(c.readPanel(left, c.left, i, reduce, i[n], i[n+2]), c.readPanel(right, c.right, i, reduce,
 			i[n+1], i[n+3])), reduce...)
 	})
 }
@@ -374,8 +396,9 @@ func (c *contraction) scheduleSums(sums *te.Stage, t tiling) {
 const blockOfLines = 16
 
 // schedulePanels copies an operand. If consecutive values of the reduction are adjacent in memory, it reads cache line
-// by cache line.
-func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []*tir.IterVar, t tiling) {
+// by cache line. formula is that of elements, along the innermost axis of the reduction that it uses.
+func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []*tir.IterVar, along *tir.IterVar,
+	t tiling) {
 	if st.IsPlaceholder() { // prepared before the call
 		return
 	}
@@ -383,7 +406,7 @@ func schedulePanels(st *te.Stage, formula tir.Expr, axis *tir.IterVar, reduce []
 	last := axes[len(axes)-1]
 	inner := axes[len(axes)-2] // the innermost reduction axis
 	switch {
-	case contiguous(formula, reduce[len(reduce)-1]):
+	case contiguous(formula, along):
 		outer, elements := st.Split(inner, blockOfLines)
 		st.Reorder(outer, last, elements)
 	case contiguous(formula, axis) && sizeOf(last)%int64(t.lanes) == 0:

@@ -12,6 +12,17 @@ import (
 type simd struct {
 	bytes     int // of a vector
 	registers int
+	dots      bool // of bytes, by some instructions
+	oneDot    bool // by a single one
+}
+
+// forDots returns the vectors that tiles can use if products of bytes are added: without an instruction for that, some
+// hold parts of the operands.
+func (v simd) forDots() simd {
+	if !v.oneDot {
+		v.registers -= 4
+	}
+	return v
 }
 
 // simdOf returns the vectors of a CPU target: those of the features that mcpu, mattr or march imply, else those of
@@ -21,6 +32,7 @@ func simdOf(t *target.Target) simd {
 		v, _ := t.Attrs()[option].(string)
 		return v
 	}
+	attrs, _ := t.Attrs()["mattr"].([]string)
 	triple := text("mtriple")
 	if triple == "" {
 		triple = cpufeatures.HostTriple()
@@ -29,7 +41,7 @@ func simdOf(t *target.Target) simd {
 	for _, cpu := range []string{text("march"), text("mcpu")} {
 		switch {
 		case cpu != "":
-			if set, known := cpufeatures.Features(triple, strings.ReplaceAll(cpu, "_", "-"), nil); known &&
+			if set, known := cpufeatures.Features(triple, strings.ReplaceAll(cpu, "_", "-"), attrs); known &&
 				!t.HasCPUFeature("avx") {
 				has = set.Has
 			}
@@ -38,16 +50,23 @@ func simdOf(t *target.Target) simd {
 		}
 		break
 	}
+	v := simdWith(has, triple)
+	v.dots, v.oneDot = true, has("avx512vnni") && has("avx512vl") || has("avxvnni") || has("i8mm")
+	return v
+}
+
+// simdWith returns the vectors of a CPU with some features.
+func simdWith(has func(feature string) bool, triple string) simd {
 	arm := strings.HasPrefix(triple, "aarch64") || strings.HasPrefix(triple, "arm64")
 	switch {
 	case has("avx512f"):
-		return simd{64, 32}
+		return simd{bytes: 64, registers: 32}
 	case has("avx"):
-		return simd{32, 16}
+		return simd{bytes: 32, registers: 16}
 	case arm:
-		return simd{16, 32}
+		return simd{bytes: 16, registers: 32}
 	}
-	return simd{16, 16}
+	return simd{bytes: 16, registers: 16}
 }
 
 // lanes returns the number of elements of a type in a vector; 0 for types without vectors in C, and for types that

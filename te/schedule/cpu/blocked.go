@@ -192,8 +192,8 @@ func (b *blocked) scheduleSums(sums *te.Stage, v simd) {
 	axes := sums.Axes()
 	vector, lane := sums.Split(axes[6], v.lanes(sums.Tensor().ProducerDType()))
 	reduce := sums.ReduceAxes()
-	if len(reduce) == 3 { // The channels of an image without blocks. In a loop over a row of a window, elements come again,
-		slices.Reverse(reduce) // and compilers would move them between registers.
+	if len(reduce) == 3 { // of an image without blocks: elements that come again are not moved between registers
+		slices.Reverse(reduce)
 	}
 	sums.Reorder(append(reduce, axes[5], axes[4], vector, lane)...)
 	sums.Unroll(axes[4])

@@ -53,16 +53,23 @@ func value16(bits uint16, digits, bias int) float64 {
 // Conversions to 16-bit floats by the processor's instructions, if the code is compiled for them, give the same result
 // as those by arithmetic.
 func TestRun_Halves(t *testing.T) {
-	program := module(t, elementwise("float16", tir.Float32, tir.Float16,
-		func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float16, x) }),
-		elementwise("bfloat16", tir.Float32, tir.BFloat16, func(x tir.Expr) tir.Expr { return tir.NewCast(tir.BFloat16, x) }),
-		elementwise("float16_back", tir.Float16, tir.Float32,
-			func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, x) }),
-		elementwise("bfloat16_back", tir.BFloat16, tir.Float32,
-			func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Float32, x) }))
+	var funcs []*tir.PrimFunc
+	var names []string
+	for _, half := range []tir.Type{tir.Float16, tir.BFloat16} {
+		for _, lanes := range []int{1, 4, 8, 16} {
+			cast := func(suffix string, from, to tir.Type) {
+				names = append(names, fmt.Sprintf("%s%s_%d", half, suffix, lanes))
+				funcs = append(funcs, inVectors(names[len(names)-1], from, to, lanes,
+					func(x tir.Expr) tir.Expr { return tir.NewCast(tir.Vector(to, lanes), x) }))
+			}
+			cast("", tir.Float32, half)
+			cast("_back", half, tir.Float32)
+		}
+	}
+	program := module(t, funcs...)
 	for _, flags := range [][]string{{"-O2"}, {"-O3", "-march=native"}, {"-O1", "-ffp-contract=off"}} {
 		source := must.Get(runtime.NewCSource(emit(t, c.Emitter{}, program), "c",
-			[]string{"float16", "bfloat16", "float16_back", "bfloat16_back"}, nil))(t)
+			names, nil))(t)
 		defer source.Close()
 		path := filepath.Join(t.TempDir(), "halves.so")
 		require.NoError(t, export.Library(context.Background(), source, path, export.Flags(flags...)))
@@ -84,22 +91,37 @@ func TestRun_Halves(t *testing.T) {
 					all = append(all, math.Float32frombits(b), -math.Float32frombits(b))
 				}
 			}
-			narrow, back := modules.Empty(t, row.dtype, int64(len(all))), modules.Empty(t, dlpack.Float32, int64(len(all)))
-			must.Get(modules.Call(t, m, row.name, modules.Tensor(t, all), narrow))(t)
-			must.Get(modules.Call(t, m, row.name+"_back", narrow, back))(t)
-			view := must.Get(narrow.View(dlpack.UInt16, []int64{int64(len(all))}, nil, 0))(t)
-			bits, values := modules.Slice[uint16](t, view), modules.Slice[float32](t, back)
-			for i, x := range all {
-				want := nearest16(float64(x), row.digits+1, row.least, row.greatest)
-				for _, got := range []float64{value16(bits[i], row.digits, row.bias), float64(values[i])} {
-					if got != want && (got == got || want == want) || math.Signbit(got) != math.Signbit(want) && want == want {
-						t.Fatalf("%v %s of %g (%#x) is %g (%#x), want %g", flags, row.name, x, math.Float32bits(x), got, bits[i], want)
+			for _, lanes := range []int{1, 4, 8, 16} {
+				narrow := modules.Empty(t, row.dtype, int64(len(all)))
+				back := modules.Empty(t, dlpack.Float32, int64(len(all)))
+				must.Get(modules.Call(t, m, fmt.Sprintf("%s_%d", row.name, lanes), modules.Tensor(t, all), narrow))(t)
+				must.Get(modules.Call(t, m, fmt.Sprintf("%s_back_%d", row.name, lanes), narrow, back))(t)
+				view := must.Get(narrow.View(dlpack.UInt16, []int64{int64(len(all))}, nil, 0))(t)
+				bits, values := modules.Slice[uint16](t, view), modules.Slice[float32](t, back)
+				for i, x := range all {
+					want := nearest16(float64(x), row.digits+1, row.least, row.greatest)
+					for _, got := range []float64{value16(bits[i], row.digits, row.bias), float64(values[i])} {
+						if got != want && (got == got || want == want) || math.Signbit(got) != math.Signbit(want) && want == want {
+							t.Fatalf("%v %s, %d lanes, of %g (%#x) is %g (%#x), want %g", flags, row.name, lanes, x,
+								math.Float32bits(x), got, bits[i], want)
+						}
 					}
 				}
+				require.NoError(t, view.Close())
 			}
-			require.NoError(t, view.Close())
 		}
 	}
+}
+
+// inVectors is elementwise for a multiple of some lanes, which are computed as a vector.
+func inVectors(name string, from, to tir.Type, lanes int, f func(x tir.Expr) tir.Expr) *tir.PrimFunc {
+	if lanes == 1 {
+		return elementwise(name, from, to, f)
+	}
+	n, i := i64("n"), i64("i")
+	a, b := tir.NewBuffer("A", from, n), tir.NewBuffer("B", to, n)
+	each := &tir.Ramp{Base: tir.Mul(i, tir.I64(int64(lanes))), Stride: tir.I64(1), Lanes: lanes}
+	return tensors(name, loop(tir.Serial, i, tir.FloorDiv(n, tir.I64(int64(lanes))), store(b, f(at(a, each)), each)), a, b)
 }
 
 // An integer close to the middle between two 16-bit floats becomes the nearer one: it is rounded once, without an

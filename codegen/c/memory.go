@@ -185,6 +185,10 @@ func (w *writer) store(s *tir.BufferStore) {
 		w.scatter(s, t, name)
 		return
 	}
+	if wide, ok := w.narrowed(s.Value); ok && arith.Contiguous(b, s.Indices) {
+		w.storeHalves(s, wide)
+		return
+	}
 	w.scatter(s, t, w.lanes(s.Value))
 }
 

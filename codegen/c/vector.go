@@ -59,6 +59,9 @@ func (w *writer) nativeTree(e tir.Expr) bool {
 	ok := true
 	tir.Walk(e, func(node any) bool {
 		x := node.(tir.Expr)
+		if _, is := w.widened(x); is {
+			return false
+		}
 		if t := x.DType(); t.Lanes > 1 {
 			v, isVar := x.(*tir.Var)
 			ok = ok && w.isNative(t) && !(isVar && w.arrays[v])
@@ -139,6 +142,9 @@ func (w *writer) vecText(e tir.Expr) code {
 		return code{w.broadcast(t, atom("1")).text + " - " + w.vec(e.A).in(precMul), precAdd}
 	case *tir.Cast:
 		from := e.Value.DType()
+		if load, is := w.widened(e); is {
+			return w.widen(t, load)
+		}
 		if tir.IsFloat(from) && tir.IsInt(t) {
 			return w.gathered(e)
 		}

@@ -83,14 +83,39 @@ func Libraries(m *tir.IRModule) []string {
 // hostFlags returns the arguments of the C compiler for the target's processor.
 func hostFlags(t *target.Target) []string {
 	var flags []string
-	if v, err := target.Get[string](t, "march"); err == nil && v != "" {
-		flags = append(flags, "-march="+v)
+	arch, _ := target.Get[string](t, "march")
+	cpu, _ := target.Get[string](t, "mcpu")
+	if arch != "" {
+		flags = append(flags, "-march="+arch)
 	}
-	if v, err := target.Get[string](t, "mcpu"); err == nil && v != "" {
-		flags = append(flags, cpuFlag(v))
+	if cpu != "" {
+		flags = append(flags, cpuFlag(cpu))
+	}
+	attrs, _ := target.Get[[]string](t, "mattr")
+	arm := strings.HasPrefix(arch, "arm") || strings.HasPrefix(cpuFlag(cpu), "-mcpu=")
+	for _, attr := range attrs {
+		for one := range strings.SplitSeq(attr, ",") {
+			name := strings.TrimLeft(one, "+-")
+			switch on := strings.HasPrefix(one, "+"); {
+			case len(name) != len(one)-1: // it has no effect, which a warning of the target says
+			case arm: // a suffix of the name
+				if len(flags) == 0 {
+					flags = []string{"-march=armv8.2-a"}
+				}
+				if other, differs := armNames[name]; differs {
+					name = other
+				}
+				flags[0] += "+" + map[bool]string{true: "", false: "no"}[on] + name
+			default:
+				flags = append(flags, "-m"+map[bool]string{true: "", false: "no-"}[on]+name)
+			}
+		}
 	}
 	return flags
 }
+
+// armNames are features of Arm CPUs that GCC names otherwise than LLVM.
+var armNames = map[string]string{"neon": "simd", "fullfp16": "fp16", "fp-armv8": "fp"}
 
 // cpuFlag returns GCC's option for a processor. On x86 it selects only the tuning, because -march selects the
 // instructions.

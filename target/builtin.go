@@ -98,6 +98,7 @@ func cpuKinds() []builtin {
 			return append(checks(), DefaultKeys("cpu"),
 				text1("mcpu", Help("the CPU, as GCC names it")),
 				text1("march", Help("the instruction set, as GCC names it")),
+				texts("mattr", Help("CPU features to use or not, in addition to march: +avx512vnni, -fma")),
 				atLeastOne("workspace-byte-alignment"),
 				atLeastOne("constants-byte-alignment"),
 				flag("system-lib", Alias("system_lib"), Help("functions register themselves when the program starts")),

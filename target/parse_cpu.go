@@ -40,8 +40,19 @@ func parseLLVM(c *Config) error {
 	return nil
 }
 
-// parseC determines the features of a CPU from its name alone.
+// parseC determines the features of a CPU from its name and mattr. For the native instruction set, it adds the features
+// of this machine that generated code can use and that the name lacks.
 func parseC(c *Config) error {
+	v, _ := c.Value("mattr")
+	attrs, _ := v.([]string)
+	if c.Text("march") == native {
+		if more := cpufeatures.BesideHostArch(); len(more) > 0 {
+			attrs = append(more, attrs...)
+			if err := c.Set("mattr", attrs); err != nil {
+				return err
+			}
+		}
+	}
 	if err := resolveNative(c, "march", cpufeatures.HostArch()); err != nil {
 		return err
 	}
@@ -49,7 +60,12 @@ func parseC(c *Config) error {
 	if err := resolveNative(c, "mcpu", cpu); err != nil {
 		return err
 	}
-	setArm(c, cpufeatures.Arm("", c.Text("mcpu"), nil))
+	triple := ""
+	if strings.HasPrefix(c.Text("march"), "armv") || cpufeatures.Arm("", c.Text("mcpu"), nil) != nil {
+		triple = "aarch64-linux-gnu"
+	}
+	warnOfFeatures(c, triple, attrs)
+	setArm(c, cpufeatures.Arm("", c.Text("mcpu"), attrs))
 	return nil
 }
 

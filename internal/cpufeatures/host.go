@@ -34,6 +34,24 @@ func HostCPU() (cpu string, more []string) {
 // -march: the CPU that HostCPU names, or a level of x86-64 if the machine has wider vectors than that CPU.
 func HostArch() string { return host().arch() }
 
+// BesideHostArch returns features that this machine has and that HostArch lacks ("+avx512vnni"): those whose
+// instructions generated code contains by name.
+func BesideHostArch() []string { return host().besideArch() }
+
+// x86Written are the features whose instructions generated code contains by name.
+var x86Written = []string{"avx512vnni", "avxvnni"}
+
+func (h hostCPU) besideArch() (more []string) {
+	named, known := Features("x86_64-linux-gnu", h.arch(), nil)
+	own, _ := Features("x86_64-linux-gnu", h.cpu, h.more)
+	for _, name := range x86Written {
+		if known && own.Has(name) && !named.Has(name) {
+			more = append(more, "+"+name)
+		}
+	}
+	return more
+}
+
 type hostCPU struct {
 	cpu  string
 	more []string

@@ -32,26 +32,26 @@ func simdOf(t *target.Target) simd {
 		v, _ := t.Attrs()[option].(string)
 		return v
 	}
-	attrs, _ := t.Attrs()["mattr"].([]string)
+	attrs, _ := target.Get[[]string](t, "mattr")
 	triple := text("mtriple")
 	if triple == "" {
 		triple = cpufeatures.HostTriple()
 	}
 	has := t.HasCPUFeature
-	for _, cpu := range []string{text("march"), text("mcpu")} {
-		switch {
-		case cpu != "":
-			if set, known := cpufeatures.Features(triple, strings.ReplaceAll(cpu, "_", "-"), attrs); known &&
-				!t.HasCPUFeature("avx") {
-				has = set.Has
-			}
-		default:
+	for _, option := range []string{"march", "mcpu"} {
+		cpu := text(option)
+		if cpu == "" {
 			continue
+		}
+		if set, known := cpufeatures.Features(triple, strings.ReplaceAll(cpu, "_", "-"), attrs); known &&
+			(option == "march" || !t.HasCPUFeature("avx")) {
+			has = set.Has
 		}
 		break
 	}
 	v := simdWith(has, triple)
-	v.dots, v.oneDot = true, has("avx512vnni") && has("avx512vl") || has("avxvnni") || has("i8mm")
+	v.dots = has("sse2") || has("neon") // others have no short vectors
+	v.oneDot = has("avx512vnni") || has("avxvnni") && v.bytes <= 32 || has("i8mm")
 	return v
 }
 

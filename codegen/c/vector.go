@@ -110,6 +110,9 @@ func (w *writer) vecText(e tir.Expr) code {
 		return code{w.broadcast(t, w.expr(e.Base)).text + " + " + x.in(precMul), precAdd}
 	case *tir.BufferLoad:
 		if !arith.Contiguous(e.Buffer, e.Indices) {
+			if x, ok := w.everySecond(e); ok {
+				return x
+			}
 			return w.gathered(e)
 		}
 		if own, ok := w.own(t, e.Buffer, e.Indices); ok {

@@ -219,6 +219,9 @@ func (b *blocking) conv(e *edit, filters int64) (out form) {
 	from := b.forms[x]
 	each := groups == in[0] && groups == filters && f[1] == 1 // each channel has a filter of its own
 	if each {
+		if from.v == nil && !b.forConv(e.n.Outputs[0], 0) {
+			return out // it is as fast without blocks, and the conversion would take as long
+		}
 		from = b.divided(e, x, b.wanted(e.n.Outputs[0], 0))
 		if out.groups = from.groups; from.v == nil {
 			return out
@@ -265,6 +268,19 @@ func (b *blocking) biased(e *edit, out form, bias *graph.Value) form {
 
 // mostAhead limits how far wanted looks.
 const mostAhead = 8
+
+// forConv reports whether an image is for a convolution with blocks, perhaps behind other operators.
+func (b *blocking) forConv(v *graph.Value, depth int) bool {
+	for _, n := range b.readers[v] {
+		if in, ok := image(v); ok && named(n, "conv") && n.Inputs[0] == v && n.Attr("group") != in[0] {
+			return true
+		}
+		if depth < mostAhead && (named(n, perElement...) || named(n, "conv")) && b.forConv(n.Outputs[0], depth+1) {
+			return true
+		}
+	}
+	return false
+}
 
 // wanted returns the number of groups of the convolution that an image is for, perhaps behind other operators.
 func (b *blocking) wanted(v *graph.Value, depth int) int64 {

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"slices"
 	"strings"
 
 	"tvmgo/target"
@@ -14,7 +15,7 @@ const MaxPartitioned = 2048
 
 // LoopPartition splits loops at the iterations where a guard begins or ceases to hold. A guard is a condition of an
 // If with the intrinsic likely. The part in which the guard holds has no guard; the iterations before and after it
-// become loops, which are split in the same way. Each iteration runs once and in its order, so that effects stay the
+// become loops, which are split in the same way. A stored if_then_else with guards becomes an If with two stores. Each iteration runs once and in its order, so that effects stay the
 // same. A parallel loop stays one loop, in which each iteration finds its part. Loops over threads of a device stay
 // as they are, and so do loops whose bounds read memory.
 //
@@ -33,8 +34,30 @@ func LoopPartition(m *tir.IRModule, _ *target.Target) (*tir.IRModule, error) {
 				}
 			}
 		}
-		return p.stmt(f.Body), nil
+		return p.stmt(chosenStores(f.Body)), nil
 	})
+}
+
+// chosenStores makes an If of each store of a value that a guard chooses.
+func chosenStores(s tir.Stmt) tir.Stmt {
+	m := &tir.Mutator{PreExpr: func(e tir.Expr) (tir.Expr, bool) { return e, true }, Stmt: func(s tir.Stmt) tir.Stmt {
+		st, ok := s.(*tir.BufferStore)
+		if !ok {
+			return s
+		}
+		c, ok := st.Value.(*tir.Call)
+		if !ok || c.Kind != tir.CallIntrinsic || c.Name != "if_then_else" || !slices.ContainsFunc(conjuncts(c.Args[0]),
+			func(e tir.Expr) bool { return isLikely(e) }) {
+			return s
+		}
+		store := func(value tir.Expr) tir.Stmt {
+			n := *st
+			n.Value = value
+			return chosenStores(&n)
+		}
+		return &tir.If{Cond: c.Args[0], Then: store(c.Args[1]), Else: tir.Copied(store(c.Args[2]), nil)}
+	}}
+	return m.MutateStmt(s)
 }
 
 func isLikely(node any) bool {

@@ -25,7 +25,8 @@ func scheduleFor(g *schedule.Group, v simd) bool {
 	if g.Op != nil && g.Op.Kind == "convblocked" {
 		return scheduleBlocked(g.Schedule, g.Result, g.Root, g.Parts(), v)
 	}
-	if scheduleSquares(g, v) || g.Op != nil && g.Op.Kind == "convwinograd" && scheduleWinograd(g, v) {
+	if scheduleSquares(g, v) || g.Op != nil && g.Op.Kind == "convwinograd" && scheduleWinograd(g, v) ||
+		scheduleDepthwise(g, v) {
 		return true
 	}
 	if scheduleThin(g.Schedule, g.Result, g.Root, g.Parts(), v) {

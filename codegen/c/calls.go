@@ -54,6 +54,11 @@ func (w *writer) intrinsic(e *tir.Call, i string) code {
 		return atom("0")
 	}
 	switch e.Name {
+	case "bitwise_or":
+		if first := w.wordOf(e); first != nil && i == "" {
+			w.snippetText("tvmgo_word", wordText)
+			return atom("tvmgo_word(&" + w.element(first.Buffer, first.Indices, "") + ")")
+		}
 	case "if_then_else":
 		return w.choose(e.Args[0], e.Args[1], e.Args[2], i)
 	case "address_of":

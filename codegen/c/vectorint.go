@@ -2,9 +2,12 @@ package c
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
+	"tvmgo/tir/compare"
 )
 
 // vectorIntCall returns an intrinsic on whole vectors of integers, if C has it; otherwise false.
@@ -86,6 +89,83 @@ func (w *writer) vectorDotName(t tir.Type) string {
 	}
 	w.snippetText(name, text+"}\n")
 	return name
+}
+
+// wordText reads four bytes as a number, the first in its lowest bits.
+const wordText = `static inline int32_t tvmgo_word(const void* bytes) {
+  int32_t word;
+  memcpy(&word, bytes, sizeof(word));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  word = (int32_t)__builtin_bswap32((uint32_t)word);
+#endif
+  return word;
+}
+`
+
+// wordOf returns the load of the first of four consecutive bytes that an expression combines to a word, the first in
+// its lowest bits; nil if it is none. Compilers do not see that one load is enough if indices have 32 bits.
+func (w *writer) wordOf(e *tir.Call) *tir.BufferLoad {
+	if w.kernels || w.hooks.Intrinsic != nil || e.Type != tir.Int32 {
+		return nil
+	}
+	var loads [4]*tir.BufferLoad
+	rest := tir.Expr(e)
+	for n := 3; n >= 0; n-- {
+		b := rest
+		if n > 0 {
+			or, ok := rest.(*tir.Call)
+			if !ok || or.Kind != tir.CallIntrinsic || or.Name != "bitwise_or" {
+				return nil
+			}
+			shift, ok := or.Args[1].(*tir.Call)
+			if !ok || shift.Kind != tir.CallIntrinsic || shift.Name != "shift_left" {
+				return nil
+			}
+			if by, known := tir.IntValue(shift.Args[1]); !known || by != int64(8*n) {
+				return nil
+			}
+			rest, b = or.Args[0], shift.Args[0]
+		}
+		if loads[n] = byteLoad(b); loads[n] == nil {
+			return nil
+		}
+	}
+	for n := 1; n < 4; n++ {
+		last := len(loads[0].Indices) - 1
+		if loads[n].Buffer != loads[0].Buffer || len(loads[n].Indices) != last+1 ||
+			!slices.EqualFunc(loads[n].Indices[:last], loads[0].Indices[:last],
+				func(a, b tir.Expr) bool { return compare.Equal(a, b) }) {
+			return nil
+		}
+		far := arith.NewAnalyzer().Simplify(tir.Sub(loads[n].Indices[last], loads[0].Indices[last]))
+		if by, known := tir.IntValue(far); !known || by != int64(n) {
+			return nil
+		}
+	}
+	return loads[0]
+}
+
+// byteLoad returns the load of a byte that is converted to int32 as an unsigned one; nil if an expression is none.
+func byteLoad(e tir.Expr) *tir.BufferLoad {
+	c, ok := e.(*tir.Cast)
+	if !ok || c.Type != tir.Int32 {
+		return nil
+	}
+	if inner, is := c.Value.(*tir.Cast); is && inner.Type == tir.UInt8 && inner.Value.DType() == tir.Int8 {
+		c = inner
+	} else if c.Value.DType() != tir.UInt8 {
+		return nil
+	}
+	load, ok := c.Value.(*tir.BufferLoad)
+	if !ok || len(load.Indices) == 0 {
+		return nil
+	}
+	if s := load.Buffer.Strides; len(s) > 0 {
+		if step, known := tir.IntValue(s[len(s)-1]); !known || step != 1 {
+			return nil
+		}
+	}
+	return load
 }
 
 // dotText is dot4 of two numbers. Its arguments: the prefix of inline, and the types of 32 bits and of bytes.

@@ -181,6 +181,7 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 	if w := c.ofWords(s, v); w != nil {
 		if t, ok = w.tile(v); ok {
 			c = w
+			c.readInPlace(&t)
 		}
 	}
 	if !ok {
@@ -193,7 +194,7 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 		return false
 	}
 	var left *te.Tensor
-	if c.image == nil {
+	if !c.leftInPlace() {
 		left = te.Prepare(c.panels("left", c.left, c.row, t.rows))
 	}
 	right := te.Prepare(c.panels("right", c.right, c.col, t.cols))
@@ -223,7 +224,7 @@ func scheduleContraction(s *te.Schedule, result, root *te.Tensor, parts []*te.Te
 	c.scheduleSums(s.Stage(sums), t)
 	if c.image != nil {
 		c.image.schedule(s, parts, t.parallel, 0)
-	} else {
+	} else if left != nil {
 		schedulePanels(s.Stage(left), c.leftElements(), c.row, c.reduce, c.along(), t)
 	}
 	schedulePanels(s.Stage(right), c.rightElements(), c.col, c.reduce, c.along(), t)
@@ -308,6 +309,11 @@ func (c *contraction) sums(t tiling, left, right *te.Tensor) *te.Tensor {
 	}
 	return te.Compute(shape, c.result.ProducerName()+".sums", func(i ...tir.Expr) tir.Expr {
 		n := len(c.batch)
+		if c.image == nil && c.leftInPlace() {
+			row := tir.Add(tir.Mul(i[n], tir.IntConst(c.row.Var.Type, t.rows)), i[n+2])
+			return te.Sum(c.times(c.leftWord(i, row, reduce[0].Var), c.readPanel(right, c.right, i, reduce, i[n+1], i[n+3])),
+				reduce...)
+		}
 		if c.image != nil {
 			to := map[*tir.Var]tir.Expr{c.row.Var: tir.Add(tir.Mul(i[n], tir.IntConst(c.row.Var.Type, t.rows)), i[n+2])}
 			for b, a := range c.batch {

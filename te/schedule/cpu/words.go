@@ -17,6 +17,7 @@ type words struct {
 	left, right bytesOf
 	k           *tir.IterVar // of the bytes
 	move        int64
+	inPlace     bool // the left operand is read without a copy
 }
 
 // bytesOf is an operand: elements of 8 bits less a zero point, which may be nil, and does not depend on the axis of the
@@ -148,6 +149,58 @@ func wordOf(value tir.Expr, k *tir.IterVar, word *tir.Var, moved bool) tir.Expr 
 		return each(true)
 	}
 	return tir.Intrin("if_then_else", tir.LT(word, over(k.Extent, wordBytes)), each(false), each(true))
+}
+
+const (
+	// Rows whose distance in memory is a multiple of aliasing bytes compete for the same places of the first-level cache,
+	// of which at most aliased are used.
+	aliasing = 4096
+	aliased  = 4
+	// inPlaceRows is the least height of tiles that read their rows in place.
+	inPlaceRows = 6
+)
+
+// readInPlace changes a tiling so that the left operand is read without a copy to panels, if its words are used as they
+// are, whole tiles have all rows, and the rows do not compete for places in the cache.
+func (c *contraction) readInPlace(t *tiling) {
+	w := c.words
+	load, ok := w.left.value.(*tir.ProducerLoad)
+	m, k := sizeOf(c.row), sizeOf(w.k)
+	if !ok || w.move != 0 || w.right.zero != nil || t.open || k < wordBytes || k%wordBytes != 0 ||
+		!contiguous(load, w.k) {
+		return
+	}
+	if own, known := sizeOfLast(load); !known || own != k {
+		return
+	}
+	for rows := min(t.rows, m); rows >= min(inPlaceRows, m); rows-- {
+		step := int64(aliasing)
+		for k%step != 0 {
+			step /= 2
+		}
+		if m%rows == 0 && rows*step <= aliased*aliasing {
+			w.inPlace, t.rows = true, rows
+			return
+		}
+	}
+}
+
+// leftInPlace reports whether the left operand is read without a copy to panels.
+func (c *contraction) leftInPlace() bool { return c.image != nil || c.words != nil && c.words.inPlace }
+
+// sizeOfLast returns the size of the last dimension of a tensor that is read, whose rows are contiguous.
+func sizeOfLast(load *tir.ProducerLoad) (int64, bool) {
+	shape := load.Producer.ProducerShape()
+	return tir.IntValue(shape[len(shape)-1])
+}
+
+// leftWord is a word of the left operand that is read in place, for a row and a step of the sum.
+func (c *contraction) leftWord(i []tir.Expr, row tir.Expr, word *tir.Var) tir.Expr {
+	to := map[*tir.Var]tir.Expr{c.row.Var: row, c.reduce[0].Var: word}
+	for b, a := range c.batch {
+		to[a.Var] = i[b]
+	}
+	return tir.Substitute(c.left, to)
 }
 
 // times multiplies an element of the left with one of the right panel.

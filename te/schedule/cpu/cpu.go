@@ -42,6 +42,9 @@ func scheduleFor(g *schedule.Group, v simd) bool {
 		}
 		return rows
 	}}
+	if scheduleTotal(g, by) || scheduleGreatest(g, v) {
+		return true
+	}
 	if len(g.Parts()) == 0 && by.Sums(g.Schedule, g.Result, g.Root) {
 		return true
 	}

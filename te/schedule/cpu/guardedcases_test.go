@@ -28,7 +28,7 @@ func guardedCases(r *rand.Rand, all bool) []guarded {
 	}
 	for _, op := range rowOperators {
 		cases = append(cases, op(anySize, open))
-		fixed := [][]int{{3, 64}, {2, 127}, {5, 129}, {1, 300}, {70, 33}, {33, 70}}
+		fixed := [][]int{{3, 64}, {2, 127}, {5, 129}, {1, 300}, {70, 33}, {33, 70}, {1, 20000}}
 		for range 4 {
 			fixed = append(fixed, []int{1 + r.IntN(upTo), 1 + r.IntN(upTo)})
 		}
@@ -193,6 +193,12 @@ var rowOperators = []func(x *te.Tensor, shapes [][]int) guarded{
 			func(in []errbound.Number) errbound.Number { return greatestAt(in)[0] })
 	},
 	func(x *te.Tensor, shapes [][]int) guarded {
+		return ofAll("sum of all", x, ops.Sum(x, "S", nil, true), shapes, f32.Sum)
+	},
+	func(x *te.Tensor, shapes [][]int) guarded {
+		return ofAll("greatest of all", x, ops.Max(x, "S", nil, true), shapes, greatestOf)
+	},
+	func(x *te.Tensor, shapes [][]int) guarded {
 		c := guarded{name: "transpose", ins: []*te.Tensor{x}, out: ops.Transpose(x, "T")}
 		for _, s := range shapes {
 			c.calls = append(c.calls, [][]int{s, {s[1], s[0]}})
@@ -246,6 +252,25 @@ func ofColumns(name string, x, out *te.Tensor, shapes [][]int,
 		return all
 	}
 	return c
+}
+
+// ofAll is a reduction of all elements.
+func ofAll(name string, x, out *te.Tensor, shapes [][]int, all func(in []errbound.Number) errbound.Number) guarded {
+	c := guarded{name: name, ins: []*te.Tensor{x}, out: out}
+	for _, s := range shapes {
+		c.calls = append(c.calls, [][]int{s, {1, 1}})
+	}
+	c.want = func(_ [][]int, in [][]errbound.Number) []errbound.Number { return []errbound.Number{all(in[0])} }
+	return c
+}
+
+// greatestOf follows ops.Max: NaN if an element is.
+func greatestOf(in []errbound.Number) errbound.Number {
+	top := math.Inf(-1)
+	for _, x := range in {
+		top = math.Max(top, x.Value)
+	}
+	return errbound.Number{Value: top}
 }
 
 // softmaxRow follows ops.Softmax: NaN and infinity make the whole row NaN.

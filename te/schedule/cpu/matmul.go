@@ -378,12 +378,15 @@ func (c *contraction) scheduleRoot(root, sums *te.Stage, at position, t tiling) 
 }
 
 // fuseAll fuses several loops into one for threads.
-func fuseAll(st *te.Stage, axes []*tir.IterVar) {
+func fuseAll(st *te.Stage, axes []*tir.IterVar) { st.Parallel(fused(st, axes)) }
+
+// fused fuses axes.
+func fused(st *te.Stage, axes []*tir.IterVar) *tir.IterVar {
 	one := axes[0]
 	for _, a := range axes[1:] {
 		one = st.Fuse(one, a)
 	}
-	st.Parallel(one)
+	return one
 }
 
 // scheduleSums keeps a tile in registers.

@@ -68,12 +68,23 @@ func alongRows(st *te.Stage) bool {
 		for d, x := range l.Indices {
 			if uses(x, k.Var) {
 				along = true
-				ok = ok && d == last && x == tir.Expr(k.Var)
+				ok = ok && d == last && oneAfterAnother(x, k.Var)
 			}
 		}
 		return ok
 	})
 	return ok && along
+}
+
+// oneAfterAnother reports whether an index is a variable, or the sum of the variable and an expression without it.
+func oneAfterAnother(x tir.Expr, v *tir.Var) bool {
+	if sum, ok := x.(*tir.Binary); ok && sum.Op == tir.OpAdd {
+		if uses(sum.A, v) {
+			return !uses(sum.B, v) && oneAfterAnother(sum.A, v)
+		}
+		return oneAfterAnother(sum.B, v)
+	}
+	return x == tir.Expr(v)
 }
 
 func isOne(size tir.Expr) bool { return isConst(size, 1) }

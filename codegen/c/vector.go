@@ -171,7 +171,7 @@ func (w *writer) vecText(e tir.Expr) code {
 			return x
 		}
 	case *tir.Select:
-		return w.blend(t, w.mask(t, w.vec(e.Cond)), w.vec(e.Then), w.vec(e.Else))
+		return w.blend(t, w.maskOf(t, e.Cond), w.vec(e.Then), w.vec(e.Else))
 	case *tir.Binary:
 		return w.vecBinary(e)
 	}
@@ -321,6 +321,18 @@ func (w *writer) truth(t tir.Type, comparison code) code {
 // mask returns lanes of t with all bits set where a bool is true.
 func (w *writer) mask(t tir.Type, truth code) code {
 	return code{"-" + w.convert(signedMask(t), truth).text, precUnary}
+}
+
+// maskOf returns the mask of a condition. A comparison of elements as wide as those of t is one.
+func (w *writer) maskOf(t tir.Type, cond tir.Expr) code {
+	c, ok := cond.(*tir.Binary)
+	if !ok || w.hooks.Vectors != nil || !c.Op.IsComparison() || c.A.DType().Bits != t.Bits || tir.IsBool(c.A.DType()) ||
+		!w.isNative(c.A.DType()) {
+		return w.mask(t, w.vec(cond))
+	}
+	o := infix[c.Op]
+	a, b := w.vec(c.A), w.vec(c.B)
+	return code{a.in(o.prec+1) + " " + o.text + " " + b.in(o.prec+1), o.prec}
 }
 
 // blend returns a where the mask is set, else b.

@@ -32,8 +32,8 @@ var kindRows = []kindRow{
 		fast-math-ninf bool; fast-math-nsz bool; fast-math-arcp bool; fast-math-contract bool; fast-math-reassoc bool;
 			opt-level int;
 		cl-opt []str; jit str; vector-width int; system-lib bool`, ""},
-	{"c", 1, "cpu", `alias-check bool; bounds-check bool; mcpu str; march str; workspace-byte-alignment int;
-		constants-byte-alignment int; system-lib bool`, ""},
+	{"c", 1, "cpu", `alias-check bool; bounds-check bool; mcpu str; march str; mattr []str;
+		workspace-byte-alignment int; constants-byte-alignment int; system-lib bool`, ""},
 	{"cuda", 2, "cuda gpu", `alias-check bool; bounds-check bool; mcpu str; arch str;
 		code-format str; max_shared_memory_per_block int; max_threads_per_block int;
 		thread_warp_size int=32;

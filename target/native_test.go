@@ -46,6 +46,19 @@ func TestNew_Native(t *testing.T) {
 	}
 }
 
+// The native instruction set of kind c has the features beside it that generated code uses, and those of mattr after
+// them.
+func TestNew_NativeInstructionSet(t *testing.T) {
+	made := must.Get(target.New("c -march=native -mattr=-fma"))(t)
+	attrs := must.Get(target.Get[[]string](made, "mattr"))(t)
+	require.Equal(t, append(cpufeatures.BesideHostArch(), "-fma"), attrs)
+	made = must.Get(target.New("c -march=x86-64-v4 -mattr=+avx512vnni,+nosuch"))(t)
+	require.True(t, made.HasCPUFeature("avx512vnni"))
+	require.Contains(t, strings.Join(made.Warnings(), "\n"), `mattr "+nosuch" is not a known feature`)
+	made = must.Get(target.New("c -march=armv8.2-a -mattr=+dotprod"))(t)
+	require.Empty(t, made.Warnings())
+}
+
 // "native" for another architecture does not mean this machine.
 func TestNew_NativeOfAnotherArchitecture(t *testing.T) {
 	made := must.Get(target.New("llvm -mtriple=riscv64-linux-gnu -mcpu=native"))(t)

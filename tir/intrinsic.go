@@ -263,8 +263,8 @@ func Intrin(name string, args ...Expr) Expr {
 	return NewCall(CallIntrinsic, IntrinsicType(name, args[len(args)-1].DType()), name, args...)
 }
 
-// DotOfBytes is the intrinsic dot4 of two int32: the sum of the products of the bytes of a, which are unsigned, and of b,
-// which are signed. No sum overflows. Compilers add it to an int32 by one instruction on CPUs that have it.
+// DotOfBytes is the intrinsic dot4 of two int32: the sum of the products of the bytes of a, which are unsigned, and of
+// b, which are signed. No sum overflows. Compilers add it to an int32 by one instruction on CPUs that have it.
 func DotOfBytes(a, b int32) int32 {
 	sum := int32(0)
 	for shift := 0; shift < 32; shift += 8 {

@@ -21,8 +21,6 @@ var known = []knownMiss{
 	{"size", "", "it contains three device APIs, targets and code generators"},
 	{"vk-copy-small-to", "", "the memcpy takes 30 to 40 ns, and the checks around it 25"},
 	{"vk-copy-small-from", "", "the same"},
-	{"op-int8-1024", "", "bytes are multiplied as int32: no schedule uses VNNI yet"},
-	{"op-int8-1024-inputs", "", "the same"},
 	{"op-resnet-1", "", "no schedule for few channels of the input"},
 	{"op-resnet-3", "", withoutWinograd},
 	{"op-resnet-7", "", withoutWinograd},

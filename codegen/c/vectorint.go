@@ -205,7 +205,8 @@ const dotIntel = `#if %[1]s
   *to = (VECTOR)((UNSIGNED)sum + (UNSIGNED)x + (UNSIGNED)y);
 `
 
-// dotArm are the forms for 64-bit Arm: with signed bytes only, a is less by 128, and 128 times the bytes of b are added.
+// dotArm are the forms for 64-bit Arm: with signed bytes only, a is less by 128, and 128 times the bytes of b are
+// added.
 // A product of an unsigned with a signed byte has 16 bits.
 const dotArm = `#elif defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)
   __asm__("usdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));

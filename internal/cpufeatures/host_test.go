@@ -23,11 +23,15 @@ func TestCPUOf(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.cpu, cpuOf(c.arch, c.info).cpu) })
 	}
+	const level4 = "avx512f avx512bw avx512cd avx512dq avx512vl"
 	wide := "vendor_id : AuthenticAMD\nflags : " + haswellFlags + "adx sha_ni sse4a "
-	require.Equal(t, "x86-64-v4", cpuOf("amd64", wide+"avx512f avx512bw avx512cd avx512dq avx512vl\n").arch())
+	require.Equal(t, "x86-64-v4", cpuOf("amd64", wide+level4+"\n").arch())
 	require.Equal(t, "znver2", cpuOf("amd64", wide+"avx512f avx512bw avx512vl\n").arch(), "no AVX512CD")
 	require.Equal(t, "znver2", cpuOf("amd64", wide+"\n").arch())
 	require.Equal(t, "neoverse-n1", cpuOf("arm64", "CPU implementer : 0x41\nCPU part : 0xd0c\n").arch())
+	require.Equal(t, []string{"+avx512vnni"}, cpuOf("amd64", wide+level4+" avx512_vnni avx512_bf16\n").besideArch())
+	require.Empty(t, cpuOf("amd64", wide+level4+"\n").besideArch())
+	require.Empty(t, cpuOf("arm64", "CPU implementer : 0x41\nCPU part : 0xd0c\n").besideArch())
 	more := cpuOf("amd64", "vendor_id : GenuineIntel\nflags : "+haswellFlags+"gfni adx\n").more
 	require.Equal(t, []string{"+gfni", "-clflushopt", "-fsgsbase", "-invpcid", "-rdseed", "-xsavec", "-xsaveopt",
 		"-xsaves"}, more)

@@ -54,7 +54,8 @@ func (c *contraction) tile(v simd) (t tiling, ok bool) {
 	}
 	t.open = m < 0
 	m, b = likely(m), likely(b)
-	if t.lanes == 0 || m < rows || k < 2 || b < 1 || n < int64(max(2, t.lanes/2)) || times(times(m, n), k*c.perStep()) < packFrom {
+	few := n < int64(max(2, t.lanes/2)) || times(times(m, n), k*c.perStep()) < packFrom
+	if t.lanes == 0 || m < rows || k < 2 || b < 1 || few {
 		return t, false
 	}
 	vectors := int64(2)

@@ -187,7 +187,7 @@ func (g wheelGenerator) value(kind string, o optionRow) any {
 
 // onlyHere reports whether Apache TVM lacks an option of a kind.
 func onlyHere(kind, option string) bool {
-	lists := map[string][]string{"opencl": {"device_type", "extensions"},
+	lists := map[string][]string{"c": {"mattr"}, "opencl": {"device_type", "extensions"},
 		"vulkan": {"supports_float16_rte", "supports_bfloat16"}}
 	return slices.Contains([]string{"alias-check", "bounds-check", "code-format"}, option) ||
 		slices.Contains(lists[kind], option)

@@ -10,10 +10,7 @@ type knownMiss struct {
 	reason string
 }
 
-const (
-	withoutWinograd = "3×3 convolutions multiply each pair: there is no Winograd transformation yet"
-	asMobile        = "see the row of the geometric mean"
-)
+const withoutWinograd = "3×3 convolutions multiply each pair: there is no Winograd transformation yet"
 
 // The rows that are known to miss their targets. This is the only list of them.
 var known = []knownMiss{
@@ -27,20 +24,9 @@ var known = []knownMiss{
 	{"op-resnet-12", "", withoutWinograd},
 	{"op-resnet-17", "", withoutWinograd},
 	{"op-resnet", "", withoutWinograd},
-	{"op-mobile", "", "the conversion of the image to blocks of channels and back takes as long as the convolution"},
-	{"op-mobile-1", "", asMobile},
-	{"op-mobile-2", "", asMobile},
-	{"op-mobile-3", "", asMobile},
-	{"op-mobile-4", "", asMobile},
-	{"op-mobile-5", "", asMobile},
-	{"op-mobile-6", "", asMobile},
-	{"op-mobile-7", "", asMobile},
-	{"op-mobile-8", "", asMobile},
-	{"op-mobile-9", "", asMobile},
-	{"op-mobile-10", "", asMobile},
 	{"op-softmax", "", "three passes over each row, and exp of each element takes half of the time"},
 	{"op-attention", "", "two products with packed panels and a softmax, not one pass"},
-	{"model-shufflenet", "EPYC", "its depthwise convolutions: see the rows of MobileNetV2"},
+	{"model-shufflenet", "EPYC", "its images are converted to blocks of channels behind each shuffle of channels"},
 	{"model-ship", "", "`libtvmgo_runtime.so` for all devices; `make dist RUNTIME_TAGS=cpuonly` has the CPU alone"},
 }
 

@@ -212,3 +212,27 @@ func TestBlocked_Random(t *testing.T) {
 	}
 	require.Greater(t, blockedConvs, count)
 }
+
+// A convolution with a filter for each channel is divided into blocks only between convolutions with blocks.
+func TestBlocked_FilterForEachChannel(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	same := graph.Attrs{"pads": []int64{1, 1, 1, 1}}
+	for _, c := range []struct {
+		before, behind bool
+		want           int
+	}{{false, false, 0}, {true, false, 2}, {false, true, 2}, {true, true, 3}} {
+		b := newBuilder(t)
+		x := b.input("x", 1, 32, 13, 15)
+		if c.before {
+			x = b.conv(r, x, 32, 1, 1, nil)
+		}
+		x = b.op("relu", b.conv(r, b.op("relu", x), 32, 3, 32, same))
+		if c.behind {
+			x = b.conv(r, x, 32, 1, 1, nil)
+		}
+		b.Return(x)
+		f := block(t, b.Function, "c -march=x86-64-v3", passes.Options{Evaluate: evaluate(t)})
+		require.Equal(t, c.want, operators(f)["blocked_conv"], "%+v", c)
+		require.Equal(t, c.want == 0, operators(f)["conv"] == 1, "%+v", c)
+	}
+}

@@ -421,6 +421,28 @@ for o_1 in range(7, count=1) {
     A[o_1 * 8 + i_1] = 1.0
   }
 }`},
+		{"a value inside of an image, with zeros around it", `
+for i in range(8) {
+  vectorized j in range(6) {
+    A[i * 6 + j] = if_then_else(likely(i >= 1) && likely(j >= 1) && likely(j < 5), B[i * 4 + j], 0.0)
+  }
+}`, `
+for i in range(1) {
+  vectorized j in range(6) {
+    A[i * 6 + j] = 0.0
+  }
+}
+for i_1 in range(1, count=7) {
+  vectorized j_1 in range(1) {
+    A[i_1 * 6 + j_1] = 0.0
+  }
+  vectorized j_2 in range(1, count=4) {
+    A[i_1 * 6 + j_2] = B[i_1 * 4 + j_2]
+  }
+  vectorized j_3 in range(5, count=1) {
+    A[i_1 * 6 + j_3] = 0.0
+  }
+}`},
 		{"an unknown extent", `
 for o in range(floordiv(n + 7, 8)) {
   vectorized i in range(8) {

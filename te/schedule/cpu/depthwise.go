@@ -37,7 +37,10 @@ func (p span) needs() int64 {
 const (
 	channelBytes = 256 << 10 // limits the copy of a channel, which should stay in the cache
 	mostTaps     = 49        // of a filter
+	mostProducts = 128       // for each column of a tile
 	leastLanes   = 4         // of a tile
+
+	longestCopied = 512 // limits the vectors that copy a row, which are written out
 )
 
 // depthwiseOf analyzes a group; nil if it is no depthwise convolution of float32 or float64, its sizes are unknown, or
@@ -77,7 +80,7 @@ func depthwiseOf(g *schedule.Group, v simd) *depthwise {
 			return nil
 		}
 	}
-	d.along[0].tile, d.along[1].tile = tileRows(d.along[0].size), int64(v.lanes(p.DType()))
+	d.along[0].tile, d.along[1].tile = tileRows(d.along[0].size, d.along[0].kernel*d.along[1].kernel), int64(v.lanes(p.DType()))
 	for d.along[1].tile > d.along[1].size { // less than a tile would be computed by several shorter vectors
 		d.along[1].tile /= 2
 	}
@@ -92,9 +95,9 @@ func depthwiseOf(g *schedule.Group, v simd) *depthwise {
 }
 
 // tileRows returns the number of rows of a tile: neighbouring rows read almost the same rows of the image.
-func tileRows(size int64) int64 {
-	for n := int64(4); n > 1; n-- {
-		if size%n == 0 {
+func tileRows(size, taps int64) int64 {
+	for _, n := range []int64{4, 7, 6, 5, 3, 2} {
+		if size%n == 0 && n*taps <= mostProducts {
 			return n
 		}
 	}
@@ -168,6 +171,9 @@ func scheduleDepthwise(g *schedule.Group, v simd) bool {
 	}
 	s.Stage(image).ComputeAt(st, channel)
 	s.Stage(image).SetScope("local")
+	if d.along[1].needs() <= longestCopied { // its part inside the image becomes vectors of its own
+		s.Stage(image).Vectorize(s.Stage(image).Axes()[3])
+	}
 	s.Stage(sums).ComputeAt(st, vector)
 	d.scheduleSums(s.Stage(sums))
 	return s.Err() == nil

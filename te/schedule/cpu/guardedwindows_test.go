@@ -37,9 +37,11 @@ func windowCases(r *rand.Rand, all bool) (cases []guarded) {
 		w.height, w.width = max(w.height, w.kernel), max(w.width, w.kernel)
 		list = append(list, w)
 	}
+	list = append(list, depthwiseCases(r)...)
 	for _, w := range list {
 		cases = append(cases, w.convolution())
 	}
+	cases = append(cases, everySecond(3, 63), everySecond(3, 64), everySecond(2, 31), everySecond(2, 7))
 	for _, average := range []bool{false, true} {
 		n, m := te.Var("n"), te.Var("m")
 		w := window{batch: 1, channels: 3, kernel: 3, stride: 2, padding: 1}
@@ -57,6 +59,40 @@ func windowCases(r *rand.Rand, all bool) (cases []guarded) {
 		}
 	}
 	return cases
+}
+
+// depthwiseCases returns convolutions with a filter for each channel, of images whose height and width have every size
+// up to 40 in some case, with each stride and padding.
+func depthwiseCases(r *rand.Rand) (list []window) {
+	order := r.Perm(upTo)
+	for i := range upTo {
+		w := window{1 + i%2, 3, 3, i + 1, order[i] + 1, 3, 1 + i%2, i / 2 % 3, 3}
+		if i%5 == 4 {
+			w.kernel, w.filters = 2+i/5%4, 6
+		}
+		w.height, w.width = max(w.height, w.kernel-2*w.padding), max(w.width, w.kernel-2*w.padding)
+		list = append(list, w)
+	}
+	return append(list, window{1, 2, 2, 112, 112, 3, 1, 1, 2}, window{1, 2, 2, 112, 56, 3, 2, 1, 2})
+}
+
+// everySecond takes every second column of a matrix, up to the last one if their number is odd.
+func everySecond(rows, columns int) guarded {
+	x := holder(tir.Float32, "X", rows, columns)
+	return guarded{
+		name:  "every second column",
+		ins:   []*te.Tensor{x},
+		out:   ops.Slice(x, "S", ops.Range{Axis: 1, End: columns, Step: 2}),
+		calls: [][][]int{{{rows, columns}, {rows, (columns + 1) / 2}}},
+		want: func(_ [][]int, in [][]errbound.Number) (all []errbound.Number) {
+			for i := range rows {
+				for j := 0; j < columns; j += 2 {
+					all = append(all, in[0][i*columns+j])
+				}
+			}
+			return all
+		},
+	}
 }
 
 // over returns the number of windows along a dimension.

@@ -60,7 +60,8 @@ func init() {
 	for _, m := range moves {
 		ours, copied := "te."+m.name, "te."+m.name+handSuffix
 		operators = append(operators, operator{m.name, moveBytes, m.build})
-		table = append(table, row{"te-" + m.name, m.what + " (base: a copy of as many bytes)", ours, copied, moveLimit, ratio})
+		what := m.what + " (base: a copy of as many bytes)"
+		table = append(table, row{"te-" + m.name, what, ours, copied, moveLimit, ratio})
 		groups = append(groups, group{measures: []string{ours, copied}, quiet: true})
 	}
 }

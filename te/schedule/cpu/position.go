@@ -11,6 +11,7 @@ import (
 const (
 	greatestFrom = 128  // the number of elements from which vectors find the greatest
 	quarter      = 4    // the shortest vector to which vectors are reduced
+	rowsAtOnce   = 8    // the rows that columns are compared with between a load and a store of the best values
 	mostColumns  = 2048 // of a block of columns, of which they find the greatest of each
 )
 
@@ -243,7 +244,7 @@ func (p *positions) acrossRows() bool {
 	st.SetScope("local")
 	own := st.Axes()
 	vector, lane := st.Split(own[len(own)-1], int(p.lanes))
-	several, one := st.Split(st.ReduceAxes()[0], 4)
+	several, one := st.Split(st.ReduceAxes()[0], rowsAtOnce)
 	st.Reorder(several, vector, one, lane)
 	st.Unroll(one)
 	st.Vectorize(lane)

@@ -15,8 +15,9 @@ const (
 	elementsEach = 8192 // of each part
 )
 
-// scheduleTotal schedules a reduction of all elements to one value: threads reduce the rows of a matrix, or the parts of
-// a vector, by vectors, and their results are reduced in the same way. It returns false, without a change, for others.
+// scheduleTotal schedules a reduction of all elements to one value: threads reduce the rows of a matrix, or the
+// parts of a vector, by vectors, and their results are reduced in the same way. It returns false, without a change,
+// for others.
 func scheduleTotal(g *schedule.Group, by rows.Scheduler) bool {
 	st := g.Schedule.Stage(g.Result)
 	if len(g.Parts()) > 0 || len(st.Formulas()) != 1 {
@@ -149,8 +150,8 @@ func (t *total) add(sizes []int64, n int64, at func(i []tir.Expr) tir.Expr) {
 	t.sizes, t.at = slices.Clone(sizes), func(i []tir.Expr) tir.Expr { return x.At(i...) }
 }
 
-// reduce returns a tensor of the given sizes whose elements reduce all values over further sizes. at gets the indices of
-// both.
+// reduce returns a tensor of the given sizes whose elements reduce all values over further sizes. at gets the indices
+// of both.
 func (t *total) reduce(sizes, over []int64, suffix string, at func(i []tir.Expr) tir.Expr) *te.Tensor {
 	shape := make([]tir.Expr, len(sizes))
 	for d, n := range sizes {

@@ -15,9 +15,9 @@ const MaxPartitioned = 2048
 
 // LoopPartition splits loops at the iterations where a guard begins or ceases to hold. A guard is a condition of an
 // If with the intrinsic likely. The part in which the guard holds has no guard; the iterations before and after it
-// become loops, which are split in the same way. A stored if_then_else with guards becomes an If with two stores. Each iteration runs once and in its order, so that effects stay the
-// same. A parallel loop stays one loop, in which each iteration finds its part. Loops over threads of a device stay
-// as they are, and so do loops whose bounds read memory.
+// become loops, which are split in the same way. A stored if_then_else with guards becomes an If with two stores. Each
+// iteration runs once and in its order, so that effects stay the same. A parallel loop stays one loop, in which each
+// iteration finds its part. Loops over threads of a device stay as they are, and so do loops whose bounds read memory.
 //
 // A guard compares sums of multiples of the loop's variable and of variables of inner loops. Loops of kind
 // vectorized and unrolled whose parts have no constant extent become serial.

@@ -80,7 +80,8 @@ func depthwiseOf(g *schedule.Group, v simd) *depthwise {
 			return nil
 		}
 	}
-	d.along[0].tile, d.along[1].tile = tileRows(d.along[0].size, d.along[0].kernel*d.along[1].kernel), int64(v.lanes(p.DType()))
+	d.along[0].tile = tileRows(d.along[0].size, d.along[0].kernel*d.along[1].kernel)
+	d.along[1].tile = int64(v.lanes(p.DType()))
 	for d.along[1].tile > d.along[1].size { // less than a tile would be computed by several shorter vectors
 		d.along[1].tile /= 2
 	}

@@ -1,6 +1,7 @@
 # make            builds dist/: libtvmgo and libtvmgo_runtime in lib/, each shared and static, include/, bin/tvmgo
 # make dist       the same without the static libraries
 # make program    the command alone, dist/bin/tvmgo, as deploy/Containerfile does
+# make program-runtime  the command without compilers and targets, dist/bin/tvmgo-runtime
 # make demo       builds tensor expressions and kernels, and runs them from C, C++, Go, Python and the command line
 # make test       every test (installs what the tests need)
 # make test-long  fuzz tests, random tests with new seeds, the race detector on everything: about an hour
@@ -59,15 +60,17 @@ PACKAGE := lib/pkgconfig/tvmgo.pc lib/pkgconfig/tvmgo_runtime.pc lib/cmake/tvmgo
 LINKS := $(foreach l,$(LIBRARIES),lib/$l.so.$(SOVERSION) lib/$l.so)
 INSTALLED := $(HEADERS) $(PACKAGE) $(LIBRARIES:%=lib/%.a) $(LIBRARIES:%=lib/%.so.$(VERSION)) bin/tvmgo
 
-.PHONY: all dist program static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram
+.PHONY: all dist program program-runtime static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram
 .PHONY: generators
 all: dist static
 
+# go build with the flags of library $l.
+build_shared = $(GO) build $(if $(tags_of_$l),-tags '$(tags_of_$l)') -trimpath $(go_flags_of_$l) -buildmode=c-shared \
+	  -ldflags='-s -w $(go_ldflags_of_$l) "-extldflags=$(LIB_LDFLAGS) $(ldflags_of_$l) -Wl,-soname,$l.so.$(SOVERSION)"'
+
 # The commands that build library $l.
 define library
-$(GO) build $(if $(tags_of_$l),-tags '$(tags_of_$l)') -trimpath $(go_flags_of_$l) -buildmode=c-shared \
-	  -ldflags='-s -w $(go_ldflags_of_$l) "-extldflags=$(LIB_LDFLAGS) $(ldflags_of_$l) -Wl,-soname,$l.so.$(SOVERSION)"' \
-	  -o $(DIST)/lib/$l.so.$(VERSION) ./capi
+$(build_shared) -o $(DIST)/lib/$l.so.$(VERSION) ./capi
 	@ln -sf $l.so.$(VERSION) $(DIST)/lib/$l.so.$(SOVERSION)
 	@ln -sf $l.so.$(SOVERSION) $(DIST)/lib/$l.so
 	
@@ -93,6 +96,10 @@ dist: program
 program:
 	@mkdir -p $(DIST)/bin
 	$(GO) build $(GOTAGS) -trimpath -ldflags='-s -w' -o $(DIST)/bin/tvmgo ./cmd/tvmgo
+
+program-runtime:
+	@mkdir -p $(DIST)/bin
+	$(GO) build -tags '$(tags_of_libtvmgo_runtime)' -trimpath -ldflags='-s -w' -o $(DIST)/bin/tvmgo-runtime ./cmd/tvmgo
 
 static:
 	@mkdir -p $(DIST)/lib

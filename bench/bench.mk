@@ -37,3 +37,9 @@ bench-devices: dist
 
 bench-once:
 	$(GO) test $(GOTAGS) -run '^$$' -bench . -benchtime 1x ./...
+
+# The Go program FLOOR_SOURCE as a library with the flags of libtvmgo_runtime.so, for the rows of its size.
+.PHONY: floor
+floor: l := libtvmgo_runtime
+floor:
+	@$(build_shared) -o $(FLOOR) $(FLOOR_SOURCE)

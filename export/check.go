@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"tvmgo/blob"
-	"tvmgo/internal/objects"
+	"tvmgo/internal/objects/elfmachine"
 )
 
 // checkLibrary reads the result back. If it is for this machine, a child process loads it. child may be nil.
@@ -147,7 +147,7 @@ func forThisMachine(path string) bool {
 		return false
 	}
 	defer f.Close()
-	return objects.MachineOf(f) == objects.Host()
+	return elfmachine.Of(f) == elfmachine.Host()
 }
 
 func isSharedLibrary(path string) bool {

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"tvmgo/internal/sorting"
 )
 
 // OperatorStats is a row of the table of operators: all calls of one function, or all copies from one device to
@@ -45,7 +46,7 @@ func (r *Recording) Operators() []OperatorStats {
 	for i := range list {
 		list[i].rates(total)
 	}
-	slices.SortFunc(list, func(a, b OperatorStats) int {
+	sorting.By(list, func(a, b OperatorStats) int {
 		return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Device, b.Device))
 	})
 	return list

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"tvmgo/internal/sorting"
 )
 
 // host is the process of the trace that has the threads; devices follow.
@@ -188,7 +189,7 @@ func (t *traceWriter) memory(r *Recording) {
 			}
 		}
 	}
-	slices.SortStableFunc(changes, func(a, b *Event) int { return int(a.Begin - b.Begin) })
+	sorting.By(changes, func(a, b *Event) int { return int(a.Begin - b.Begin) })
 	use := map[string]int64{}
 	for _, e := range changes {
 		use[e.Device] += e.Bytes

@@ -2,8 +2,9 @@ package profile
 
 import (
 	"cmp"
-	"slices"
 	"time"
+
+	"tvmgo/internal/sorting"
 )
 
 // ordered returns the events of a thread that take time, each before those that lie in it.
@@ -18,7 +19,7 @@ func ordered(t *Thread) []*Event {
 			list = append(list, numbered{&t.Events[i], i})
 		}
 	}
-	slices.SortFunc(list, func(a, b numbered) int {
+	sorting.By(list, func(a, b numbered) int {
 		// Of two events with the same times, the outer one was recorded later.
 		return cmp.Or(cmp.Compare(a.e.Begin, b.e.Begin), cmp.Compare(b.e.End, a.e.End), cmp.Compare(b.i, a.i))
 	})
@@ -79,7 +80,7 @@ func (r *Recording) streams() ([]stream, map[stream][]interval) {
 	}
 	for s, list := range work {
 		order = append(order, s)
-		slices.SortStableFunc(list, func(a, b interval) int { return cmp.Compare(a.e.Begin, b.e.Begin) })
+		sorting.By(list, func(a, b interval) int { return cmp.Compare(a.e.Begin, b.e.Begin) })
 		var free time.Duration
 		for i := range list {
 			list[i].begin = max(list[i].e.Begin, free)
@@ -87,7 +88,7 @@ func (r *Recording) streams() ([]stream, map[stream][]interval) {
 			free = list[i].end
 		}
 	}
-	slices.SortFunc(order, func(a, b stream) int {
+	sorting.By(order, func(a, b stream) int {
 		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(work[a][0].begin, work[b][0].begin),
 			cmp.Compare(a.handle, b.handle))
 	})

@@ -18,6 +18,7 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/jsonpos"
 	"tvmgo/internal/npyfile"
+	"tvmgo/internal/sorting"
 )
 
 // The first words of TVM's files.
@@ -232,7 +233,7 @@ type span struct {
 
 // overlapping returns an error if two spans have a byte in common. It sorts them.
 func overlapping(spans []span) error {
-	slices.SortFunc(spans, func(a, b span) int {
+	sorting.By(spans, func(a, b span) int {
 		if a.begin != b.begin {
 			return cmp.Compare(a.begin, b.begin)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/jsonpos"
+	"tvmgo/internal/sorting"
 )
 
 const (
@@ -70,7 +71,7 @@ func (s *Set) readShard(f *file, wanted func(name string) bool) error {
 	if err := h.covers(); err != nil {
 		return err
 	}
-	slices.SortStableFunc(h.tensors, func(a, b *Tensor) int { return address(a.stored) - address(b.stored) })
+	sorting.By(h.tensors, func(a, b *Tensor) int { return address(a.stored) - address(b.stored) })
 	seen := map[string]bool{}
 	for _, t := range h.tensors {
 		if seen[t.Name] {

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/sorting"
 )
 
 // chunk is how many bytes are copied before the pages behind them are released.
@@ -116,7 +117,7 @@ func (s *Set) Align() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	order := slices.Clone(s.tensors)
-	slices.SortStableFunc(order, func(a, b *Tensor) int { return address(a.stored) - address(b.stored) })
+	sorting.By(order, func(a, b *Tensor) int { return address(a.stored) - address(b.stored) })
 	var behind *file
 	from := 0 // in the file behind: the begin of what was copied since the last aligned tensor
 	for _, t := range order {

@@ -14,6 +14,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/npyfile"
+	"tvmgo/internal/sorting"
 )
 
 // encodeSafetensors writes a file. The header lists the tensors in their order. The elements of tensors whose sizes are
@@ -24,7 +25,7 @@ func encodeSafetensors(w *writer, arrays []Array, metadata map[string]string) er
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	sorting.By(order, func(a, b int) int {
 		return int(multiple(len(arrays[b].Data)) - multiple(len(arrays[a].Data)))
 	})
 	begins := make([]int64, len(arrays))

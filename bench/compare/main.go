@@ -228,6 +228,12 @@ func (s *sampler) sample(measure string) (float64, error) {
 		return strippedSize(s.dir, s.p.oursLib)
 	case "peer.size":
 		return strippedSize(s.dir, s.p.peerLibs...)
+	case "runtime.size":
+		return runtimeSize(s.dir, s.p.oursLib)
+	case "floor.size":
+		return floorSize(s.dir, floorSource)
+	case "floor-fmt.size":
+		return floorSize(s.dir, floorFmtSource)
 	}
 	who, row, _ := strings.Cut(measure, ".")
 	if what, is := strings.CutPrefix(row, "weights-"); is {

@@ -191,7 +191,7 @@ func (m *modelPrograms) shipped(who, base string) (float64, error) {
 		return strippedSize(m.dir, libs...)
 	}
 	lib := m.lib
-	if runtime := filepath.Join(filepath.Dir(m.lib), "libtvmgo_runtime.so"); exists(runtime) {
+	if runtime := runtimeLibrary(m.lib); exists(runtime) {
 		lib = runtime
 	}
 	apart := base + "-apart"

@@ -74,20 +74,3 @@ func figure(runs int, program string, args ...string) (float64, error) {
 	}
 	return summarize(took).Median, nil
 }
-
-// strippedSize returns the size in bytes of stripped copies of libraries.
-func strippedSize(dir string, libs ...string) (float64, error) {
-	var total int64
-	for _, lib := range libs {
-		out := filepath.Join(dir, "stripped-"+filepath.Base(lib))
-		if err := run("strip", "--strip-unneeded", "-o", out, lib); err != nil {
-			return 0, err
-		}
-		info, err := os.Stat(out)
-		if err != nil {
-			return 0, err
-		}
-		total += info.Size()
-	}
-	return float64(total), nil
-}

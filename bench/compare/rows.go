@@ -131,6 +131,9 @@ var table = []row{
 	{"open", "dlopen of the library", "ours.open", "peer.open", 0.5, ratio},
 	{"open-ffi", "  against libtvm_ffi.so alone", "ours.open", "peer.open-ffi", 0, record},
 	{"size", "library to ship, stripped", "ours.size", "peer.size", 0.6, ratio},
+	{"size-runtime", "  libtvmgo_runtime.so", "runtime.size", "runtime.size", 3.6e6, absolute},
+	{"size-floor", "  an empty library in Go, built alike (base: with fmt and os)", "floor.size", "floor-fmt.size", 0,
+		record},
 	{"te-matmul", "generated matmul, 1024³ (base: NumPy's OpenBLAS)", "te.matmul", "numpy.matmul", 1 / 0.8, ratio},
 	{"te-matmul-1000", "  1000³", "te.matmul-1000", "numpy.matmul-1000", 0, record},
 	{"te-conv2d", "generated conv2d 3×3, 64→64, 56² (base: im2col and OpenBLAS)", "te.conv2d", "numpy.conv2d",
@@ -254,7 +257,8 @@ func (r row) target() string {
 }
 
 // inBytes are the rows whose measures are numbers of bytes; the others are nanoseconds.
-var inBytes = []string{"size", "weights-resident", "weights-peak", "model-peak", "model-peak-more", "model-ship"}
+var inBytes = []string{"size", "size-runtime", "size-floor", "weights-resident", "weights-peak", "model-peak",
+	"model-peak-more", "model-ship"}
 
 // show prints a measure of a row.
 func (r row) show(v float64) string {

@@ -1,3 +1,5 @@
+//go:build !runtimeonly
+
 package main
 
 import (
@@ -298,14 +300,6 @@ func kindsOf(variants []codegen.Variant) string {
 		return "kind " + names[0]
 	}
 	return "kinds " + strings.Join(names, ", ")
-}
-
-// count returns a number and a noun: 1 file, 2 files.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (f *buildFlags) options(variants []codegen.Variant) []export.Option {

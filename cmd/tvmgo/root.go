@@ -2,21 +2,39 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"tvmgo/internal/version"
 )
 
-// commands makes the commands: a new one is added to this list, and nowhere else.
+// commands makes the commands that every build has: a new one is added to this list, or to commandsOfFull if it needs a
+// compiler or targets, and nowhere else.
 var commands = []func() *cobra.Command{
-	newBenchCommand, newBuildCommand, newCheckCommand, newCompileCommand, newDevicesCommand, newDiffCommand,
-	newDoctorCommand, newInspectCommand,
-	newPackCommand, newRunCommand, newServeCommand, newSignCommand, newTargetCommand, newUnpackCommand,
-	newVerifyCommand, newVersionCommand,
+	newDevicesCommand, newDiffCommand, newDoctorCommand, newInspectCommand, newRunCommand, newServeCommand,
+	newSignCommand, newUnpackCommand, newVerifyCommand, newVersionCommand,
 	// Hidden: commands of child processes.
-	newDescribeCommand, newVectorCommand, newRunChildCommand, newBenchChildCommand,
+	newDescribeCommand, newVectorCommand, newRunChildCommand,
+}
+
+// leftOut are the names of the commands that the build for deployment (the tag runtimeonly) does not have.
+var leftOut = []string{"bench", "build", "check", "compile", "pack", "target"}
+
+// newLeftOutCommand makes a command that takes any arguments, and fails.
+func newLeftOutCommand(name string) *cobra.Command {
+	return &cobra.Command{
+		Use:                name,
+		Short:              "Not in this build, which is for deployment",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return fmt.Errorf("%s: this build of tvmgo is for deployment and has no compiler and no targets: use the "+
+				"full tvmgo (make program)", name)
+		},
+	}
 }
 
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -41,7 +59,7 @@ is then 130 or 143. A second signal ends the command at once.`,
 	root.SetErr(stderr)
 	root.SetVersionTemplate("tvmgo {{.Version}}\n")
 	root.SetHelpCommand(newHelpCommand())
-	for _, command := range commands {
+	for _, command := range slices.Concat(commands, commandsOfFull) {
 		root.AddCommand(command())
 	}
 	root.InitDefaultCompletionCmd()

@@ -66,6 +66,14 @@ func usageOf(cmd *cobra.Command) string {
 	return cmd.CommandPath() + " " + strings.Join(names, " | ")
 }
 
+// count returns a number and a noun: 1 file, 2 files.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // exactly requires n arguments.
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"tvmgo/internal/objects"
+	"tvmgo/internal/objects/elfmachine"
 	"tvmgo/runtime"
 )
 
@@ -41,12 +41,12 @@ func machineOf(object []byte) string {
 		return "a system that has no ELF files"
 	}
 	defer f.Close()
-	return describeMachine(objects.MachineOf(f))
+	return describeMachine(elfmachine.Of(f))
 }
 
-func hostMachine() string { return describeMachine(objects.Host()) }
+func hostMachine() string { return describeMachine(elfmachine.Host()) }
 
-func describeMachine(m objects.Machine) string {
+func describeMachine(m elfmachine.Machine) string {
 	name := strings.ToLower(strings.TrimPrefix(m.Arch.String(), "EM_"))
 	text := fmt.Sprintf("%s of %s bits", name, strings.TrimPrefix(m.Class.String(), "ELFCLASS"))
 	if m.Data == elf.ELFDATA2MSB {

@@ -15,12 +15,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"tvmgo/internal/atomicfile"
+	"tvmgo/internal/sorting"
 )
 
 // Variable is the environment variable that names the folder of all caches; its value "off" disables them.
@@ -132,7 +132,7 @@ func trim(dir, key string) {
 			total += info.Size()
 		}
 	}
-	slices.SortFunc(all, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	sorting.By(all, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range all {
 		unfinished := strings.HasPrefix(info.Name(), ".") // a temporary file of atomicfile: keys have no dot
 		abandoned := unfinished && time.Since(info.ModTime()) > 24*time.Hour

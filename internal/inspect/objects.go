@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/internal/cc"
 	"tvmgo/internal/objects"
+	"tvmgo/internal/objects/archive"
 )
 
 // Objects, and archives of them, are inspected like the library that a linker would make from them: each section
@@ -45,7 +46,7 @@ func readLinked(name string, r io.ReaderAt, size int64) (l *linked, ok bool, err
 	if !objects.IsArchive(head) {
 		return nil, false, nil
 	}
-	err = objects.Each(r, size, func(member string, n int64, content io.Reader) error {
+	err = archive.Each(r, size, func(member string, n int64, content io.Reader) error {
 		_, isSource := cc.Languages[path.Ext(member)]
 		l.members = append(l.members, Member{Name: member, Size: n, Source: isSource})
 		if isSource {

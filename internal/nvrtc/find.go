@@ -12,6 +12,7 @@ import (
 
 	"tvmgo/internal/cudaimage"
 	"tvmgo/internal/dl"
+	"tvmgo/internal/sorting"
 )
 
 // Variable is the environment variable that names the library to use, or a folder that contains it.
@@ -275,7 +276,7 @@ func packageFolders() []string {
 func glob(folder, pattern string) []string {
 	quoted := strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(folder)
 	list, _ := filepath.Glob(filepath.Join(quoted, pattern))
-	slices.SortStableFunc(list, func(a, b string) int { return compareNatural(b, a) })
+	sorting.By(list, func(a, b string) int { return compareNatural(b, a) })
 	return list
 }
 

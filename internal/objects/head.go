@@ -1,5 +1,5 @@
-// Package objects finds out which machine an ELF file is for, reads object files and archives of them as Apache TVM
-// exports them (.tar, also compressed), and links them into shared libraries with the system's compiler.
+// Package objects recognises object files and archives of them, and links them into shared libraries with the system's
+// compiler.
 package objects
 
 import (
@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 )
 
-// IsArchive reports whether data begin like an archive that Each reads.
+// IsArchive reports whether data begin like an archive that archive.Each reads.
 func IsArchive(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || len(head) >= 262 && string(head[257:262]) == "ustar"
 }

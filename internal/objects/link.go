@@ -16,6 +16,7 @@ import (
 
 	"tvmgo/include"
 	"tvmgo/internal/cc"
+	"tvmgo/internal/objects/archive"
 	"tvmgo/internal/unfinished"
 )
 
@@ -89,7 +90,7 @@ func (l *linker) extract(r io.ReaderAt, size int64) error {
 	if isObject, _ := IsObject(head[:n]); isObject {
 		return l.add("object.o", io.NewSectionReader(r, 0, size))
 	}
-	return Each(r, size, func(name string, _ int64, content io.Reader) error { return l.add(name, content) })
+	return archive.Each(r, size, func(name string, _ int64, content io.Reader) error { return l.add(name, content) })
 }
 
 // add writes a file into the folder.

@@ -3,6 +3,8 @@ package spirv
 import (
 	"cmp"
 	"slices"
+
+	"tvmgo/internal/sorting"
 )
 
 // FloatMode is an execution mode of an entry point's floating-point arithmetic.
@@ -86,7 +88,7 @@ func (r *reader) floats(e *entry, functions []*function, p *EntryPoint) {
 			}
 		}
 	}
-	slices.SortFunc(p.FloatAtomics, func(a, b FloatAtomic) int {
+	sorting.By(p.FloatAtomics, func(a, b FloatAtomic) int {
 		rank := func(of FloatAtomic) int {
 			switch {
 			case of.Buffer:

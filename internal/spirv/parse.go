@@ -7,6 +7,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"tvmgo/internal/sorting"
 )
 
 const headerWords = 5
@@ -265,7 +267,7 @@ func (r *reader) entryPoint(e *entry) *EntryPoint {
 			r.use(v, p)
 		}
 	}
-	slices.SortStableFunc(p.Bindings, func(a, b Binding) int {
+	sorting.By(p.Bindings, func(a, b Binding) int {
 		return cmp.Or(cmp.Compare(a.Set, b.Set), cmp.Compare(a.Number, b.Number))
 	})
 	return p

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,6 +24,7 @@ import (
 
 	"tvmgo/internal/dl"
 	"tvmgo/internal/kernels"
+	"tvmgo/internal/sorting"
 	"tvmgo/runtime"
 )
 
@@ -88,7 +88,7 @@ func start() error {
 		found = append(found, list...)
 		left = append(left, why...)
 	}
-	slices.SortStableFunc(found, func(a, b device) int { return cmp.Compare(rank(a.kind), rank(b.kind)) })
+	sorting.By(found, func(a, b device) int { return cmp.Compare(rank(a.kind), rank(b.kind)) })
 	var usable []device
 	for _, d := range found {
 		if len(usable) == C.TVMGO_MAX_DEVICES {

@@ -21,6 +21,7 @@ import (
 
 	"tvmgo/internal/dl"
 	"tvmgo/internal/kernels"
+	"tvmgo/internal/sorting"
 	"tvmgo/runtime"
 )
 
@@ -162,7 +163,7 @@ func findDevices() (list []found, left []string, err error) {
 			list = append(list, d)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b found) int { return cmp.Compare(rank(a.kind), rank(b.kind)) })
+	sorting.By(list, func(a, b found) int { return cmp.Compare(rank(a.kind), rank(b.kind)) })
 	if wanted("TVMGO_VULKAN_DEVICE_TWICE") {
 		for _, d := range slices.Clone(list) {
 			d.staged = true

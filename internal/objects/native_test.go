@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/objects/elfmachine"
 )
 
 // The file of this process is for its own machine. An object for another machine is an object, but not native.
@@ -15,7 +17,7 @@ func TestHost(t *testing.T) {
 	f, err := elf.Open("/proc/self/exe")
 	require.NoError(t, err)
 	defer f.Close()
-	require.Equal(t, MachineOf(f), Host())
+	require.Equal(t, elfmachine.Of(f), elfmachine.Host())
 
 	head, err := os.ReadFile("/proc/self/exe")
 	require.NoError(t, err)

@@ -1,6 +1,5 @@
-//go:build !runtimeonly
-
-package objects
+// Package elfmachine tells for which machine an ELF file is.
+package elfmachine
 
 import (
 	"debug/elf"
@@ -31,5 +30,5 @@ func Host() Machine {
 	return host
 }
 
-// MachineOf returns the machine of a file.
-func MachineOf(f *elf.File) Machine { return Machine{f.Machine, f.Class, f.Data} }
+// Of returns the machine of a file.
+func Of(f *elf.File) Machine { return Machine{f.Machine, f.Class, f.Data} }

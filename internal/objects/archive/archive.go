@@ -1,12 +1,10 @@
-//go:build !runtimeonly
-
-package objects
+// Package archive reads archives of objects and sources, as Apache TVM exports them (.tar, also compressed).
+package archive
 
 import (
 	"archive/tar"
 	"bufio"
 	"compress/gzip"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -18,13 +16,6 @@ const (
 	maxMembers = 4096
 	maxBytes   = 1 << 30 // a compressed archive may expand to this, plus 100 times its size
 )
-
-// IsObject reports whether data begin like an object file that can be linked, and isNative whether it is for this
-// machine.
-func IsObject(head []byte) (isObject, isNative bool) {
-	machine, ok := relocatable(head)
-	return ok, ok && Machine{elf.Machine(machine), elf.Class(head[4]), elf.Data(head[5])} == Host()
-}
 
 // Each calls visit for the files of an archive of size bytes, in order, with their names without folders. It fails for
 // links and devices, for names that leave the archive or occur twice, for more than a few thousand files, and for a
@@ -42,9 +33,9 @@ func Each(r io.ReaderAt, size int64, visit func(name string, size int64, content
 		}
 		in = &bounded{zip, maxBytes + 100*size}
 	}
-	archive, seen := tar.NewReader(in), map[string]bool{}
+	files, seen := tar.NewReader(in), map[string]bool{}
 	for {
-		h, err := archive.Next()
+		h, err := files.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -66,7 +57,7 @@ func Each(r io.ReaderAt, size int64, visit func(name string, size int64, content
 			return fmt.Errorf("the archive has more than %d files", maxMembers)
 		}
 		seen[name] = true
-		if err := visit(name, h.Size, damaged{archive}); err != nil {
+		if err := visit(name, h.Size, damaged{files}); err != nil {
 			return err
 		}
 	}

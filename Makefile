@@ -60,7 +60,8 @@ PACKAGE := lib/pkgconfig/tvmgo.pc lib/pkgconfig/tvmgo_runtime.pc lib/cmake/tvmgo
 LINKS := $(foreach l,$(LIBRARIES),lib/$l.so.$(SOVERSION) lib/$l.so)
 INSTALLED := $(HEADERS) $(PACKAGE) $(LIBRARIES:%=lib/%.a) $(LIBRARIES:%=lib/%.so.$(VERSION)) bin/tvmgo
 
-.PHONY: all dist program program-runtime static demo test test-long core-test bench gpu-bundle deps clean install uninstall docs-diagram
+.PHONY: all dist program program-runtime static demo test test-long core-test bench gpu-bundle deps clean install
+.PHONY: uninstall docs-diagram
 .PHONY: generators
 all: dist static
 

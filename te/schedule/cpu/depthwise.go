@@ -76,7 +76,8 @@ func depthwiseOf(g *schedule.Group, v simd) *depthwise {
 		next, knownNext := valueAt(at, out, 1, over, 0)
 		far, knownFar := valueAt(at, out, 0, over, 1)
 		d.along[k] = span{size: sizeOf(out), stride: next, dilation: far, kernel: sizeOf(over)}
-		if !known || !knownNext || !knownFar || start != 0 || next < 1 || far < 1 || sizeOf(out) < 1 || sizeOf(over) < 1 {
+		if !known || !knownNext || !knownFar || start != 0 || next < 1 || far < 1 || sizeOf(out) < 1 ||
+			sizeOf(over) < 1 {
 			return nil
 		}
 	}
@@ -155,6 +156,9 @@ func scheduleDepthwise(g *schedule.Group, v simd) bool {
 		func(i ...tir.Expr) tir.Expr {
 			return sums.At(i[0], i[1], over(i[2], rows), over(i[3], columns), rest(i[2], rows), rest(i[3], columns))
 		}))
+	if s.Err() != nil {
+		return false
+	}
 	if g.Result != g.Root {
 		s.Stage(g.Result).ComputeInline()
 	}

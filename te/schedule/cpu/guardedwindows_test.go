@@ -73,7 +73,8 @@ func depthwiseCases(r *rand.Rand) (list []window) {
 		w.height, w.width = max(w.height, w.kernel-2*w.padding), max(w.width, w.kernel-2*w.padding)
 		list = append(list, w)
 	}
-	return append(list, window{1, 2, 2, 112, 112, 3, 1, 1, 2}, window{1, 2, 2, 112, 56, 3, 2, 1, 2})
+	return append(list, window{1, 2, 2, 112, 112, 3, 1, 1, 2}, window{1, 2, 2, 112, 56, 3, 2, 1, 2},
+		window{2, 3, 3, 6, 18, 3, 1, 0, 3}, window{1, 3, 6, 9, 33, 3, 2, 0, 3}) // whole tiles, nothing is padded
 }
 
 // everySecond takes every second column of a matrix, up to the last one if their number is odd.

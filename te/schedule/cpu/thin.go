@@ -16,7 +16,7 @@ const (
 	thinSteps = 8
 	// A block of columns is thinRun bytes wide, or narrower so that threads share at least thinBlocks of them.
 	thinBlocks = 4
-	thinRun    = 2 << 10
+	thinRun    = 4 << 10
 )
 
 // scheduleThin computes a product of few rows without a copy of the right operand, whose rows it reads in order: the

@@ -1,6 +1,7 @@
 package te
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -143,8 +144,8 @@ func (t *Tile) row(lanes int, at []tir.Expr) ([]tir.Expr, error) {
 	}
 	last := len(all) - 1
 	if t.place != nil || last < 0 || len(t.dims) == 0 || t.dims[len(t.dims)-1] != last || len(t.buffer.Strides) > 0 {
-		return nil, fmt.Errorf("te: tile of tensor %s: the elements of its last dimension are not contiguous",
-			t.buffer.Name)
+		return nil, fmt.Errorf("te: tile of tensor %s: %w",
+			t.buffer.Name, errStrided)
 	}
 	all[last] = tir.NewRamp(all[last], tir.IntConst(all[last].DType(), 1), lanes)
 	return all, nil
@@ -207,3 +208,6 @@ func (st *Stage) tensorize(axis *tir.IterVar, in *Intrin, edges bool) {
 		st.intrin, st.intrinAxis, st.intrinEdges = in, axis, edges
 	}
 }
+
+// errStrided says that an intrinsic wants contiguous elements of a tensor whose memory has them apart.
+var errStrided = errors.New("the elements of its last dimension are not contiguous")

@@ -1,6 +1,7 @@
 package te
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -86,13 +87,17 @@ func (l *lowering) tensorizedWhole(n *nest, leaves, conds []tir.Expr, element ti
 	var tile tir.Stmt
 	var err error
 	l.a.within(n.all(), func() { tile, err = l.tensorized(n, leaves, outside, -1) })
-	if err != nil || len(inside) == 0 {
+	strided := errors.Is(err, errStrided)
+	if err != nil && !strided || err == nil && len(inside) == 0 {
 		return tile, outside, err
 	}
 	edge := element
 	for _, lp := range slices.Backward(n.loops[at:]) {
 		edge, inside = lp.guard(lp.v, inside, edge)
 		edge = lp.around(lp.v, edge)
+	}
+	if strided { // in the memory of this call, so that loops compute all tiles
+		return edge, outside, nil
 	}
 	choice := guarded(whole, tile).(*tir.If)
 	choice.Else = edge

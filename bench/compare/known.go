@@ -14,7 +14,7 @@ type knownMiss struct {
 var known = []knownMiss{
 	{"launch", "Xeon", "handing a word to the other core and back alone takes this long: see *Launches*"},
 	{"size", "", "it contains three device APIs, targets and code generators"},
-	{"size-runtime", "", "a third is Go's table of functions for backtraces; encoding/json, signatures and .npz take 1 MB"},
+	{"size-runtime", "", "a third is Go's table of functions for backtraces; encoding/json, signatures, .npz take 1 MB"},
 	{"vk-copy-small-to", "", "the memcpy takes 30 to 40 ns, and the checks around it 25"},
 	{"vk-copy-small-from", "", "the same"},
 	{"te-transpose", "", "rows 8 KB apart share sets of the caches"},

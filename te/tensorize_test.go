@@ -288,7 +288,7 @@ func TestTensorizeWhole(t *testing.T) {
 			_, _, row, _ := st.Tile(out.Axes()[0], out.Axes()[1], 4, 4)
 			from := Placeholder(Dims(4, 4), tir.Int32, "from")
 			pattern := Compute(Dims(4, 4), "to", func(i ...tir.Expr) tir.Expr { return from.At(i[1], i[0]) })
-			st.TensorizeWhole(row, NewIntrin("turn", pattern, func(ins []*Tile, to *Tile) IntrinSteps {
+			st.TensorizeWhole(row, NewIntrin("transpose", pattern, func(ins []*Tile, to *Tile) IntrinSteps {
 				return IntrinSteps{Compute: loopsOver(to.Shape(), func(i ...tir.Expr) tir.Stmt {
 					return to.Store(tir.Add(ins[0].At(i[1], i[0]), tir.I32(100)), i...)
 				})}

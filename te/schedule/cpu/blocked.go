@@ -5,7 +5,6 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/tir"
-	"tvmgo/tir/arith"
 )
 
 // blocked is a convolution of images with blocked channels, result[batch, block, height, width, channel], as a sum of
@@ -150,10 +149,10 @@ func (b *blocked) reading(t tile) *te.Tensor {
 	for _, a := range b.reduce {
 		last[a.Var] = tir.Sub(a.Extent, tir.IntConst(a.Var.Type, 1))
 	}
-	end := arith.NewAnalyzer().Simplify(tir.Substitute(b.image.Indices[3], last))
+	end := simplified(tir.Substitute(b.image.Indices[3], last))
 	shape := append([]tir.Expr{}, x.ProducerShape()...)
 	size := shape[3]
-	shape[3] = arith.NewAnalyzer().Simplify(tir.Max(size, tir.Add(end, tir.IntConst(end.DType(), 1))))
+	shape[3] = simplified(tir.Max(size, tir.Add(end, tir.IntConst(end.DType(), 1))))
 	return te.Compute(shape, b.result.ProducerName()+".image", func(i ...tir.Expr) tir.Expr {
 		return tir.Intrin("if_then_else", tir.LT(i[3], size), x.At(i...), tir.Const(x.ProducerDType(), 0))
 	})
@@ -178,7 +177,7 @@ func (b *blocked) sums(t tile, image *te.Tensor) *te.Tensor {
 		to[column.Var] = tir.Add(tir.Mul(i[3], size(column, t.columns)), i[5])
 		at := func(l *tir.ProducerLoad) (at []tir.Expr) {
 			for _, x := range l.Indices {
-				at = append(at, arith.NewAnalyzer().Simplify(tir.Substitute(x, to)))
+				at = append(at, simplified(tir.Substitute(x, to)))
 			}
 			return at
 		}

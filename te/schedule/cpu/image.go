@@ -3,7 +3,6 @@ package cpu
 import (
 	"tvmgo/te"
 	"tvmgo/tir"
-	"tvmgo/tir/arith"
 )
 
 // image is an operand that is read in place instead of from packed panels, because the windows of the sum overlap.
@@ -37,7 +36,7 @@ func (c *contraction) imageOf(t tiling) *image {
 		if !uses(at, c.row.Var) {
 			continue
 		}
-		end, known := arith.NewAnalyzer().Simplify(tir.Substitute(at, last)).(*tir.IntImm)
+		end, known := simplified(tir.Substitute(at, last)).(*tir.IntImm)
 		size, constant := shape[d].(*tir.IntImm)
 		if !known || !constant {
 			return nil

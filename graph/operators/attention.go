@@ -7,6 +7,7 @@ import (
 	"tvmgo/te"
 	"tvmgo/te/ops"
 	"tvmgo/tir"
+	"tvmgo/tir/arith"
 )
 
 // attention has the operands Q, K, V, mask, past key, past value, and the number of keys per batch that are no padding.
@@ -57,6 +58,9 @@ func attention(c *graph.Call) []*te.Tensor {
 		h.scale = 1 / math.Sqrt(float64(sizeOf(c, h.q, 3)))
 	}
 	out, scores := h.compute()
+	if one := h.fused(); one != nil {
+		out = one
+	}
 	if c.Rank(0) == 3 {
 		out = joinHeads(out, c.Name)
 	}
@@ -97,6 +101,32 @@ func joinHeads(x *te.Tensor, name string) *te.Tensor {
 	return te.Compute([]tir.Expr{s[0], s[2], simplify(tir.Mul(s[1], s[3]))}, name, func(i ...tir.Expr) tir.Expr {
 		return x.At(i[0], tir.FloorDiv(i[2], s[3]), i[1], tir.FloorMod(i[2], s[3]))
 	})
+}
+
+// fused computes the output alone, without the scores of all pairs; nil if ops.Attention has another meaning: keys that
+// are padding, or a mask of other sizes.
+func (h *heads) fused() *te.Tensor {
+	options := []ops.AttentionOption{ops.ScoreScale(h.scale), ops.ScoreCap(max(0, h.Float("softcap")))}
+	if h.Has(6) {
+		return nil
+	}
+	if h.Has(3) {
+		s := h.Shape(3)
+		q, k := h.q.ProducerShape(), h.k.ProducerShape()
+		for d, want := range map[int]tir.Expr{1: k[2], 2: q[2], 3: q[1], 4: q[0]} {
+			if d > len(s) || d > 1 && isOne(s[len(s)-d]) {
+				continue
+			}
+			if !arith.ProveEqual(s[len(s)-d], want) {
+				return nil
+			}
+		}
+		options = append(options, ops.Mask(h.In(3)))
+	}
+	if h.Flag("is_causal") {
+		options = append(options, ops.CausalFrom(h.past))
+	}
+	return ops.Attention(h.q, h.k, h.v, h.Name, options...)
 }
 
 func (h *heads) as(e tir.Expr) tir.Expr { return tir.NewCast(h.work, e) }

@@ -11,21 +11,39 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// attention replaces attention by products and a softmax on CPUs, where a kernel for each of them is faster than one
-// for all. On devices it is the other way round: the scores of all pairs are not stored.
+// fewQueries is the number of queries from which a kernel for attention is faster than one for each of its steps on CPUs:
+// it copies the keys.
+const fewQueries = 4
+
+// attention recognizes attention, which one kernel computes without storing the scores of all pairs. On CPUs it divides
+// that of a few queries into products and a softmax.
 func attention(ctx context.Context, f *graph.Function, t *target.Target, o Options) error {
 	switch {
 	case o.Portable:
 		return nil
 	case t.DeviceType() != dlpack.CPU:
-		return rules(attended)(ctx, f, t, o)
+		return rules(func(e *edit) *graph.Value { return attended(e, 0) })(ctx, f, t, o)
 	}
-	return rules(divided)(ctx, f, t, o)
+	return rules(func(e *edit) *graph.Value {
+		if e.is("attention") && fewer(e.in(0), fewQueries) {
+			return divided(e)
+		}
+		return attended(e, fewQueries)
+	})(ctx, f, t, o)
+}
+
+// fewer reports whether queries are known to be fewer than n.
+func fewer(q *graph.Value, n int64) bool {
+	if len(q.Shape) != 4 {
+		return false
+	}
+	count, known := tir.IntValue(q.Shape[2])
+	return known && count < n
 }
 
 // attended recognizes attention in four dimensions, with a scale and a mask that is added: the product of a softmax of
-// products.
-func attended(e *edit) *graph.Value {
+// products. It leaves that of fewer queries than least.
+func attended(e *edit, least int64) *graph.Value {
 	v := e.in(1)
 	p := e.from(e.in(0), "softmax")
 	if !e.is("matmul") || p == nil || !e.once(e.in(0)) || p.Attr("axis") != int64(-1) && p.Attr("axis") != int64(3) {
@@ -35,12 +53,12 @@ func attended(e *edit) *graph.Value {
 	if !e.once(scores) {
 		return nil
 	}
-	if out := e.attentionOf(scores, v, nil); out != nil {
+	if out := e.attentionOf(scores, v, nil, least); out != nil {
 		return out
 	}
 	if n := e.from(scores, "add"); n != nil {
 		for k := range 2 {
-			if out := e.attentionOf(n.Inputs[k], v, n.Inputs[1-k]); out != nil {
+			if out := e.attentionOf(n.Inputs[k], v, n.Inputs[1-k], least); out != nil {
 				return out
 			}
 		}
@@ -50,7 +68,7 @@ func attended(e *edit) *graph.Value {
 
 // attentionOf adds attention for scores that are a product of queries and transposed keys, perhaps times a constant;
 // nil if they are something else.
-func (e *edit) attentionOf(scores, v, mask *graph.Value) *graph.Value {
+func (e *edit) attentionOf(scores, v, mask *graph.Value, least int64) *graph.Value {
 	s := e.product(scores)
 	if len(s.factors) != 1 || s.c == 0 || !e.once(scores) {
 		return nil
@@ -60,6 +78,9 @@ func (e *edit) attentionOf(scores, v, mask *graph.Value) *graph.Value {
 		return nil
 	}
 	q, k := m.Inputs[0], m.Inputs[1]
+	if fewer(q, least) {
+		return nil
+	}
 	for _, x := range []*graph.Value{q, k, v} {
 		if x.DType != tir.Float32 && x.DType != tir.Float16 || x.DType != q.DType || len(x.Shape) != 4 ||
 			!arith.ProveEqual(x.Shape[0], q.Shape[0]) || !arith.ProveEqual(x.Shape[1], q.Shape[1]) {

@@ -12,26 +12,28 @@ import (
 	"tvmgo/target"
 )
 
-// Attention becomes products on CPUs, unless they would have another meaning.
+// Attention of few queries becomes products on CPUs, unless they would have another meaning; that of more stays.
 func TestAttention(t *testing.T) {
 	for _, c := range []struct {
 		name  string
+		n     int32 // queries
 		mask  []int32
 		heads int32
 		attrs graph.Attrs
 		want  []string
 	}{
-		{"plain", nil, 2, nil, []string{"transpose k perm=[0,1,3,2] = v1", "matmul q v1 = v2", "mul v2 const[] = v3",
+		{"many queries", 4, nil, 2, nil, []string{"attention q k v = y"}},
+		{"plain", 3, nil, 2, nil, []string{"transpose k perm=[0,1,3,2] = v1", "matmul q v1 = v2", "mul v2 const[] = v3",
 			"softmax v3 = v4", "matmul v4 v = y"}},
-		{"mask and scale", []int32{4, 5}, 2, graph.Attrs{"scale": 0.25}, []string{"transpose k perm=[0,1,3,2] = v1",
+		{"mask and scale", 3, []int32{3, 5}, 2, graph.Attrs{"scale": 0.25}, []string{"transpose k perm=[0,1,3,2] = v1",
 			"matmul q v1 = v2", "mul v2 const[] = v3", "add v3 m = v4", "softmax v4 = v5", "matmul v5 v = y"}},
-		{"mask of fewer keys", []int32{4, 3}, 2, nil, []string{"attention q k v m = y"}},
-		{"causal", nil, 2, graph.Attrs{"is_causal": int64(1)}, []string{"attention q k v is_causal=1 = y"}},
-		{"shared keys", nil, 1, nil, []string{"attention q k v = y"}},
+		{"mask of fewer keys", 3, []int32{3, 3}, 2, nil, []string{"attention q k v m = y"}},
+		{"causal", 3, nil, 2, graph.Attrs{"is_causal": int64(1)}, []string{"attention q k v is_causal=1 = y"}},
+		{"shared keys", 3, nil, 1, nil, []string{"attention q k v = y"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBuilder(t)
-			in := []*graph.Value{b.input("q", -1, 2, 4, 3), b.input("k", -1, c.heads, 5, 3), b.input("v", -1, c.heads, 5, 6)}
+			in := []*graph.Value{b.input("q", -1, 2, c.n, 3), b.input("k", -1, c.heads, 5, 3), b.input("v", -1, c.heads, 5, 6)}
 			if c.mask != nil {
 				in = append(in, b.input("m", c.mask...))
 			}
@@ -46,7 +48,7 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// Products and a softmax become attention on devices, and compute the same.
+// Products and a softmax become attention, and compute the same.
 func TestAttention_OfProducts(t *testing.T) {
 	perm := graph.Attrs{"perm": []int64{0, 2, 3, 1}}
 	for _, c := range []struct {
@@ -75,17 +77,19 @@ func TestAttention_OfProducts(t *testing.T) {
 				b.Return(y, s)
 			}
 			want := run(t, b.Function, 2)
-			gpu := must.Get(target.New("opencl"))(t)
-			for _, name := range []string{"attention", "transposes", "dead"} {
-				require.NoError(t, pass(t, name).Run(context.Background(), b.Function, gpu, passes.Options{}))
+			for _, to := range []string{"opencl", "c"} {
+				f := b.Clone()
+				for _, name := range []string{"attention", "transposes", "dead"} {
+					require.NoError(t, pass(t, name).Run(context.Background(), f, must.Get(target.New(to))(t), passes.Options{}))
+				}
+				equal(t, want, run(t, f, 2))
+				lines := listing(f)
+				if c.want == nil {
+					require.NotContains(t, lines[len(lines)-2], "attention")
+					continue
+				}
+				require.Equal(t, append([]string{"transpose k perm=[0,2,1,3] = v1"}, c.want...), lines[:len(lines)-1])
 			}
-			equal(t, want, run(t, b.Function, 2))
-			lines := listing(b.Function)
-			if c.want == nil {
-				require.NotContains(t, lines[len(lines)-2], "attention")
-				return
-			}
-			require.Equal(t, append([]string{"transpose k perm=[0,2,1,3] = v1"}, c.want...), lines[:len(lines)-1])
 		})
 	}
 }

@@ -72,9 +72,9 @@ func Attention(q, k, v *te.Tensor, name string, options ...AttentionOption) *te.
 	t := q.ProducerDType()
 	out := te.Compute(a.shape(a.n, a.e), name, func(i ...tir.Expr) tir.Expr {
 		sum := all[1].At(i...)
-		some := tir.GT(sum, tir.Const(a.work, 0))
-		return castTo(t, tir.NewSelect(some, tir.Div(all[2].At(i...), tir.NewSelect(some, sum, tir.Const(a.work, 1))),
-			tir.Const(a.work, 0)))
+		none := tir.EQ(sum, tir.Const(a.work, 0))
+		return castTo(t, tir.NewSelect(none, tir.Const(a.work, 0), tir.Div(all[2].At(i...),
+			tir.NewSelect(none, tir.Const(a.work, 1), sum))))
 	})
 	inputs := []*te.Tensor{q, k, v}
 	if attrs.Mask != nil {
@@ -342,8 +342,10 @@ func (a *attention) chunk(shown *te.Tensor) (top, weights, sums, products *te.Te
 func (a *attention) combined(top, sums, products *te.Tensor) []*te.Tensor {
 	b := len(a.batch)
 	r := te.NewReducer(func(l, r []tir.Expr) []tir.Expr {
-		greatest := tir.Max(l[0], r[0])
-		left, right := tir.Intrin("exp", tir.Sub(l[0], greatest)), tir.Intrin("exp", tir.Sub(r[0], greatest))
+		greatest, one := tir.Max(l[0], r[0]), tir.Const(a.work, 1)
+		less := tir.Intrin("exp", tir.Sub(tir.Min(l[0], r[0]), greatest)) // the factor of the side with the lesser score
+		left := tir.NewSelect(tir.LT(l[0], r[0]), less, one)
+		right := tir.NewSelect(tir.LT(l[0], r[0]), one, less)
 		return []tir.Expr{greatest, tir.Add(tir.Mul(l[1], left), tir.Mul(r[1], right)),
 			tir.Add(tir.Mul(l[2], left), tir.Mul(r[2], right))}
 	}, func([]tir.Type) []tir.Expr { return []tir.Expr{a.least, tir.Const(a.work, 0), tir.Const(a.work, 0)} })

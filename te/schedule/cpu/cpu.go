@@ -26,7 +26,7 @@ func scheduleFor(g *schedule.Group, v simd) bool {
 		return scheduleBlocked(g.Schedule, g.Result, g.Root, g.Parts(), v)
 	}
 	if scheduleSquares(g, v) || g.Op != nil && g.Op.Kind == "convwinograd" && scheduleWinograd(g, v) ||
-		scheduleDepthwise(g, v) {
+		scheduleDepthwise(g, v) || scheduleAttention(g, v) {
 		return true
 	}
 	if scheduleThin(g.Schedule, g.Result, g.Root, g.Parts(), v) {

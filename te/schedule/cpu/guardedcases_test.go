@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"tvmgo/internal/testing/errbound"
 	"tvmgo/te"
@@ -36,7 +37,7 @@ func guardedCases(r *rand.Rand, all bool) []guarded {
 			cases = append(cases, op(holder(tir.Float32, "X", s...), [][]int{s}))
 		}
 	}
-	return append(append(cases, windowCases(r, all)...), blockedCases(r, all)...)
+	return slices.Concat(cases, windowCases(r, all), blockedCases(r, all), attentionCases(r, all))
 }
 
 // matmulCases returns products, transposed and with bias and ReLU in turn.

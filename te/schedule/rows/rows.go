@@ -175,6 +175,20 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 	return true, number && same(last) && zero && low.Value == 0
 }
 
+// Within schedules a reduction of rows that is computed inside of a loop of another stage: its steps are computed row by
+// row, by vectors.
+func (v Scheduler) Within(s *te.Schedule, t *te.Tensor) {
+	lanes := int64(v.Lanes(t.ProducerDType()))
+	steps := v.splitReduction(s, t, lanes)
+	st := s.Stage(t)
+	axes := st.Axes()
+	for _, p := range slices.Backward(steps) {
+		s.Stage(p).ComputeAt(st, axes[len(axes)-1])
+		s.Stage(p).SetScope("local")
+		rowVectors(s.Stage(p), p, lanes)
+	}
+}
+
 // splitReduction vectorizes the reduction of a row. A block of lanes accumulates along the row. The block is reduced to
 // one vector, and this vector and the rest of the row to a scalar. It returns the steps in order.
 func (v Scheduler) splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*te.Tensor {

@@ -11,8 +11,8 @@ import (
 	"tvmgo/tir/arith"
 )
 
-// fewQueries is the number of queries from which a kernel for attention is faster than one for each of its steps on CPUs:
-// it copies the keys.
+// fewQueries is the number of queries from which a kernel for attention, which copies the keys, is faster on CPUs than
+// one for each step.
 const fewQueries = 4
 
 // attention recognizes attention, which one kernel computes without storing the scores of all pairs. On CPUs it divides

@@ -310,7 +310,6 @@ func product(all *int64, size tir.Expr) {
 // byVectors computes a row per thread by vectors.
 func (r *Rows) byVectors(l Limits) rows.Scheduler {
 	return rows.Scheduler{
-		Quarters: true,
 		Lanes: func(t tir.Type) int {
 			if !tir.IsFloat(t) || t.Bits < 32 {
 				return 0

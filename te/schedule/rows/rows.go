@@ -13,7 +13,7 @@ import (
 // interleaved is the number of independent vector accumulators of a reduction: the latency of an addition in cycles.
 const interleaved = 4
 
-// quarter is the length of the vectors of Scheduler.Quarters.
+// quarter is the length of the last vector of a reduction, whose elements are then taken one by one.
 const quarter = 4
 
 // localRow is the size in bytes up to which a row is on the stack.
@@ -27,8 +27,6 @@ type Scheduler struct {
 	// Distribute distributes the loop over rows over threads, and returns the innermost loop of rows. work is false if
 	// there is only one row.
 	Distribute func(st *te.Stage, rows *tir.IterVar, work bool) *tir.IterVar
-	// Quarters says to reduce a vector by way of a vector of 4 elements, if the compiler does not do it.
-	Quarters bool
 }
 
 // Operator schedules a row-wise operator such as softmax: threads process rows, and within a row all parts are
@@ -88,14 +86,7 @@ func (v Scheduler) Operator(s *te.Schedule, root *te.Tensor, parts []*te.Tensor,
 		}
 	}
 	for _, p := range append(inner, root) {
-		if n := p.ProducerShape(); len(n) > last+1 && isConst(n[last+1], quarter) {
-			rowVectors(s.Stage(p), p, quarter)
-			continue
-		}
-		rowVectors(s.Stage(p), p, lanes)
-		if v.Quarters && len(p.ProducerShape()) == last+1 {
-			unrollShort(s.Stage(p))
-		}
+		stepVectors(s.Stage(p), p, last+1, lanes)
 	}
 	return s.Err() == nil
 }
@@ -175,8 +166,8 @@ func rowPart(st *te.Stage, shape []tir.Expr) (reduce, ok bool) {
 	return true, number && same(last) && zero && low.Value == 0
 }
 
-// Within schedules a reduction of rows that is computed inside of a loop of another stage: its steps are computed row by
-// row, by vectors.
+// Within schedules a reduction of rows that is computed inside of a loop of another stage, row by row and by vectors.
+// Call it before the stage is attached.
 func (v Scheduler) Within(s *te.Schedule, t *te.Tensor) {
 	lanes := int64(v.Lanes(t.ProducerDType()))
 	steps := v.splitReduction(s, t, lanes)
@@ -185,8 +176,13 @@ func (v Scheduler) Within(s *te.Schedule, t *te.Tensor) {
 	for _, p := range slices.Backward(steps) {
 		s.Stage(p).ComputeAt(st, axes[len(axes)-1])
 		s.Stage(p).SetScope("local")
-		rowVectors(s.Stage(p), p, lanes)
+		if len(p.ProducerShape()) > len(axes) { // the others have one value per row
+			stepVectors(s.Stage(p), p, len(axes), lanes)
+		} else {
+			unrollShort(s.Stage(p))
+		}
 	}
+	unrollShort(st)
 }
 
 // splitReduction vectorizes the reduction of a row. A block of lanes accumulates along the row. The block is reduced to
@@ -242,7 +238,7 @@ func (v Scheduler) splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*
 		steps = append(steps, folded)
 	}
 	rest := lanes
-	if v.Quarters && lanes > quarter {
+	if lanes > quarter {
 		rest = quarter
 		folded = fold(folded, ".quarter", lanes, rest)
 		steps = append(steps, folded)
@@ -270,6 +266,18 @@ func (v Scheduler) splitReduction(s *te.Schedule, t *te.Tensor, lanes int64) []*
 func unrollShort(st *te.Stage) {
 	if k := st.ReduceAxes(); len(k) == 1 && sizeOf(k[0]) > 0 && sizeOf(k[0]) <= quarter {
 		st.Unroll(k[0])
+	}
+}
+
+// stepVectors vectorizes a step of a reduction, or a part along its row. rank is the number of dimensions of rows.
+func stepVectors(st *te.Stage, t *te.Tensor, rank int, lanes int64) {
+	n := t.ProducerShape()
+	if len(n) > rank && isConst(n[rank], quarter) {
+		lanes = quarter
+	}
+	rowVectors(st, t, lanes)
+	if len(n) == rank {
+		unrollShort(st)
 	}
 }
 

@@ -44,7 +44,7 @@ func (v Scheduler) Sums(s *te.Schedule, result, root *te.Tensor) bool {
 		s.Stage(p).ComputeAt(at, rows)
 		s.Stage(p).SetScope("local")
 		if len(p.ProducerShape()) > len(axes) { // the others have one value per row
-			rowVectors(s.Stage(p), p, lanes)
+			stepVectors(s.Stage(p), p, len(axes), lanes)
 		}
 	}
 	return s.Err() == nil

@@ -12,6 +12,7 @@ type prefetching struct {
 	t     *Tensor
 	axis  *tir.IterVar
 	ahead int64
+	at    []tir.Expr // of PrefetchAt: indices, over the axes of the stage
 }
 
 // prefetchBytes is the distance of the addresses that are fetched: the size of a cache line.
@@ -31,8 +32,34 @@ func (st *Stage) Prefetch(t *Tensor, axis *tir.IterVar, ahead int) {
 	case ahead < 1 || ahead > 1<<31-1:
 		st.fail(primitive, "axis %s: tensor %s is fetched %d iterations ahead: want 1 or more", axis.Var.Name, t.name, ahead)
 	default:
-		st.prefetch = append(st.prefetch, prefetching{t, axis, int64(ahead)})
+		st.prefetch = append(st.prefetch, prefetching{t: t, axis: axis, ahead: int64(ahead)})
 	}
+}
+
+// PrefetchAt makes each iteration of axis fetch the cache line of one element of t, such as one that a later iteration
+// reads or writes. at returns its indices, for those of the first element that the iteration computes; if they are
+// outside of t, nothing is fetched. t is an input, or is computed outside of all loops. It does not change results. A
+// kernel for a device whose language has no prefetch is rejected when it is built.
+func (st *Stage) PrefetchAt(t *Tensor, axis *tir.IterVar, at func(i ...tir.Expr) []tir.Expr) {
+	const primitive = "prefetch_at"
+	i := st.leaf(primitive, axis)
+	if i < 0 {
+		return
+	}
+	if t == nil || at == nil {
+		st.fail(primitive, "axis %s: the tensor or the function of indices is nil", axis.Var.Name)
+		return
+	}
+	if st.s.of[t.op] == nil {
+		st.fail(primitive, "axis %s: tensor %s is not in the schedule", axis.Var.Name, t.name)
+		return
+	}
+	index := at(axisVars(st.axes)...)
+	if len(index) != len(t.shape) {
+		st.fail(primitive, "axis %s: %d indices of tensor %s: want %d", axis.Var.Name, len(index), t.name, len(t.shape))
+		return
+	}
+	st.prefetch = append(st.prefetch, prefetching{t: t, axis: axis, at: index})
 }
 
 // prefetches puts the requests for a loop of a nest before the loop's body.
@@ -63,6 +90,8 @@ func (l *lowering) fetch(n *nest, lp *loop, p prefetching) (tir.Stmt, error) {
 			lp.attrs.thread)
 	case lp.v == nil:
 		return nil, nil // a single iteration
+	case p.at != nil:
+		return l.fetchAt(n, lp, p)
 	}
 	if nest := l.nests[l.s.of[p.t.op]]; nest != nil && slices.Contains(nest.path, lp) {
 		return nil, fmt.Errorf("it is computed inside the axis, in the iteration that reads it: take a loop inside of " +
@@ -108,9 +137,7 @@ func (l *lowering) fetch(n *nest, lp *loop, p prefetching) (tir.Stmt, error) {
 			index[d] = l.a.Simplify(tir.Sub(index[d], nest.lo[d]))
 		}
 	}
-	address := tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", tir.BufferAt(b, index...))
-	var body tir.Stmt = &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "prefetch", address)}
-	body = guarded(conds, body)
+	body := guarded(conds, fetchOf(tir.BufferAt(b, index...)))
 	for d, v := range slices.Backward(vars) {
 		if v == nil {
 			continue
@@ -118,6 +145,44 @@ func (l *lowering) fetch(n *nest, lp *loop, p prefetching) (tir.Stmt, error) {
 		body = &tir.For{Var: v, Min: tir.IntConst(v.Type, 0), Extent: size[d], Body: body}
 	}
 	return body, nil
+}
+
+// fetchAt returns the statement that fetches one element.
+func (l *lowering) fetchAt(n *nest, lp *loop, p prefetching) (tir.Stmt, error) {
+	nest := l.nests[l.s.of[p.t.op]]
+	if nest != nil && slices.Contains(nest.whole, false) || l.buffers[p.t] == nil {
+		return nil, fmt.Errorf("it is computed inside of loops, or inline: take an input, or a tensor that is stored as a " +
+			"whole")
+	}
+	path := n.all()
+	path = path[:slices.Index(path, lp)+1]
+	leaves := make([]tir.Expr, len(n.loops))
+	for i, x := range n.loops {
+		if leaves[i] = x.index(); !slices.Contains(path, x) {
+			leaves[i] = tir.IntConst(leaves[i].DType(), 0)
+		}
+	}
+	index := make([]tir.Expr, len(p.at))
+	var conds []tir.Expr
+	l.a.within(path, func() {
+		lowered := l.lowered(n, l.relative(n, leaves))
+		for d := range index {
+			index[d] = lowered(p.at[d])
+			t := index[d].DType()
+			for _, c := range []tir.Expr{tir.GE(index[d], tir.IntConst(t, 0)), tir.LT(index[d], widen(p.t.shape[d], t))} {
+				if !l.a.Prove(c) {
+					conds = append(conds, c)
+				}
+			}
+		}
+	})
+	return guarded(conds, fetchOf(tir.BufferAt(l.buffers[p.t], index...))), nil
+}
+
+// fetchOf is the statement that fetches the cache line of an element.
+func fetchOf(element tir.Expr) tir.Stmt {
+	address := tir.NewCall(tir.CallIntrinsic, tir.Handle, "address_of", element)
+	return &tir.Evaluate{Value: tir.NewCall(tir.CallIntrinsic, tir.Void, "prefetch", address)}
 }
 
 // readAhead returns the start and the size of what one iteration of the innermost loop of path reads of the tensor.

@@ -50,6 +50,50 @@ func TestPrefetch(t *testing.T) {
 	check(s, out, "if likely(i1 + 16 < 32)", "A[i0.outer * 4 + i0.inner + ahead0, i1 + 16]")
 }
 
+// TestPrefetchAt fetches an element of an input and one of the result, from a stage that is computed inside.
+func TestPrefetchAt(t *testing.T) {
+	a := Placeholder(Dims(6, 32), tir.Int32, "A")
+	b := Compute(Dims(6, 32), "B", func(i ...tir.Expr) tir.Expr { return tir.Add(a.At(i...), tir.I32(1)) })
+	out := Compute(Dims(6, 32), "out", func(i ...tir.Expr) tir.Expr { return tir.Mul(b.At(i...), tir.I32(2)) })
+	below := func(i ...tir.Expr) []tir.Expr { return []tir.Expr{tir.Add(i[0], tir.I32(1)), i[1]} }
+	same := func(i ...tir.Expr) []tir.Expr { return i }
+	s := schedule(t, out)
+	st := s.Stage(b)
+	st.ComputeAt(s.Stage(out), out.Axes()[0])
+	vector, lane := st.Split(st.Axes()[1], 16)
+	st.Vectorize(lane)
+	st.PrefetchAt(a, vector, below)
+	st.PrefetchAt(out, vector, same)
+	f := lower(t, s, a, out)
+	for _, part := range []string{"if likely(i0 + 1 < 6)", "A[i0 + 1, i1.outer * 16]", "out[i0, i1.outer * 16]"} {
+		require.Contains(t, text.Print(f), part)
+	}
+	A, O := fill(tir.Int32, 1, 6, 32), newMemory(tir.Int32, 6, 32)
+	require.NoError(t, run(f, 1, A, O), text.Print(f))
+	for p := range O.vals {
+		require.Equal(t, 2*(A.vals[p].i+1), O.vals[p].i)
+	}
+
+	for want, bad := range map[string]func(st *Stage){
+		"the tensor or the function of indices is nil": func(st *Stage) { st.PrefetchAt(nil, st.Axes()[0], same) },
+		"tensor other is not in the schedule": func(st *Stage) {
+			st.PrefetchAt(Placeholder(Dims(6, 32), tir.Int32, "other"), st.Axes()[0], same)
+		},
+		"1 indices of tensor A: want 2": func(st *Stage) {
+			st.PrefetchAt(a, st.Axes()[0], func(i ...tir.Expr) []tir.Expr { return i[:1] })
+		},
+	} {
+		s := schedule(t, out)
+		bad(s.Stage(out))
+		require.ErrorContains(t, s.Err(), want)
+	}
+	s = schedule(t, out)
+	s.Stage(b).ComputeAt(s.Stage(out), out.Axes()[0])
+	s.Stage(out).PrefetchAt(b, out.Axes()[1], same)
+	_, err := Lower(s, []any{a, out}, "f")
+	require.ErrorContains(t, err, "it is computed inside of loops")
+}
+
 // TestPrefetch_ComputedInside rejects a fetch of what later iterations have yet to compute.
 func TestPrefetch_ComputedInside(t *testing.T) {
 	a := Placeholder(Dims(8, 8), tir.Int32, "A")

@@ -126,7 +126,10 @@ func (h *heads) fused() *te.Tensor {
 	if h.Flag("is_causal") {
 		options = append(options, ops.CausalFrom(h.past))
 	}
-	return ops.Attention(h.q, h.k, h.v, h.Name, options...)
+	if out := ops.Attention(h.q, h.k, h.v, h.Name, options...); out.Err() == nil {
+		return out
+	}
+	return nil // operands of several types
 }
 
 func (h *heads) as(e tir.Expr) tir.Expr { return tir.NewCast(h.work, e) }

@@ -59,7 +59,8 @@ func scheduleAttention(g *schedule.Group, v simd) bool {
 	}
 	result := g.Schedule.Stage(g.Result).Tensor()
 	a.keyPanels = a.panelsOfKeys()
-	if !a.even || a.e%a.elements != 0 || !contiguous(a.value, a.valueAxes[len(a.valueAxes)-1]) {
+	values := g.Schedule.Stage(g.Parts()[5])
+	if !a.even || a.e%a.elements != 0 || !adjacent(g.Schedule, values, a.valueAxes[len(a.valueAxes)-1]) {
 		a.valuePanels = a.panelsOfValues()
 	}
 	scores := a.scores()
@@ -131,6 +132,11 @@ func attentionOf(g *schedule.Group, v simd) *attention {
 	if a.lanes == 0 || a.q == nil || a.value == nil || reduction(2) == nil || reduction(6) == nil {
 		return nil
 	}
+	for _, x := range slices.Concat(axes, st(5).Axes(), st(0).ReduceAxes(), st(5).ReduceAxes()) {
+		if x.Var.Type != a.n.Var.Type { // indices are combined
+			return nil
+		}
+	}
 	a.d, a.j = st(0).ReduceAxes()[0], st(5).ReduceAxes()[0]
 	a.valueAxes = st(5).Axes()
 	a.top, a.all = reduction(2).Combiner, reduction(6).Combiner
@@ -176,6 +182,22 @@ func unguarded(e tir.Expr) tir.Expr {
 		return c.Args[1]
 	}
 	return e
+}
+
+// adjacent reports whether consecutive values of an axis read adjacent elements, also where tensors between are
+// computed inline.
+func adjacent(s *te.Schedule, st *te.Stage, axis *tir.IterVar) bool {
+	ok := true
+	schedule.EachRead(s, st, func(_ *te.Tensor, at []tir.Expr) {
+		for d, x := range at {
+			if !uses(x, axis.Var) {
+				continue
+			}
+			next := tir.Substitute(x, map[*tir.Var]tir.Expr{axis.Var: tir.Add(axis.Var, tir.IntConst(axis.Var.Type, 1))})
+			ok = ok && d == len(at)-1 && isOne(simplified(tir.Sub(next, x)))
+		}
+	})
+	return ok
 }
 
 func isOne(e tir.Expr) bool {
@@ -272,7 +294,8 @@ func (a *attention) panelsOfKeys() *te.Tensor {
 		func(batch []tir.Expr, chunk, tile, step, lane tir.Expr) tir.Expr {
 			start := a.keyOf(chunk, tir.Mul(tile, a.number(tile, a.keys)))
 			key := tir.Add(start, lane)
-			value := a.substituted(a.k, axes, batch, map[*tir.IterVar]tir.Expr{a.chunk: a.number(a.m, 0), a.key: key, a.d: step})
+			value := a.substituted(a.k, axes, batch,
+				map[*tir.IterVar]tir.Expr{a.chunk: a.number(a.m, 0), a.key: key, a.d: step})
 			if a.even {
 				return value
 			}

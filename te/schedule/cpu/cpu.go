@@ -36,12 +36,13 @@ func scheduleFor(g *schedule.Group, v simd) bool {
 		return true
 	}
 	much := pointsOf(g.Schedule.Stage(g.Result)) >= parallelFrom
-	by := rows.Scheduler{Lanes: v.lanes, Distribute: func(st *te.Stage, rows *tir.IterVar, several bool) *tir.IterVar {
+	distribute := func(st *te.Stage, rows *tir.IterVar, several bool) *tir.IterVar {
 		if several && (much || pointsOf(st) >= parallelFrom) {
 			st.Parallel(rows)
 		}
 		return rows
-	}}
+	}
+	by := rows.Scheduler{Lanes: v.lanes, Distribute: distribute, FetchAhead: true}
 	if scheduleTotal(g, by) || scheduleGreatest(g, v) {
 		return true
 	}

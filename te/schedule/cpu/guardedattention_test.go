@@ -20,7 +20,7 @@ func attentionCases(r *rand.Rand, all bool) (cases []guarded) {
 	for i := range upTo {
 		open = append(open, [3]int{1 + r.IntN(3), i + 1, p[i] + 1})
 	}
-	open = append(open, [3]int{2, 70, 300}, [3]int{1, 3, 1}, [3]int{1, 33, 128}, [3]int{1, 65, 129})
+	open = append(open, [][3]int{{2, 70, 300}, {1, 3, 1}, {1, 33, 128}, {1, 65, 129}, {2, 5, 0}, {2, 0, 5}, {0, 4, 4}}...)
 	for _, kind := range []int{0, causalScores, maskedScores} {
 		cases = append(cases, attentionCase("attention of any size", []tir.Expr{te.Var("h"), n, m}, 24, 20, kind, open))
 	}
@@ -36,7 +36,7 @@ func attentionCases(r *rand.Rand, all bool) (cases []guarded) {
 	}
 	for i, s := range fixed {
 		sizes := []tir.Expr{tir.I32(int32(s[0])), tir.I32(int32(s[1])), tir.I32(int32(s[2]))}
-		cases = append(cases, attentionCase("attention", sizes, s[3], s[4], i%4, [][3]int{{s[0], s[1], s[2]}}))
+		cases = append(cases, attentionCase("attention", sizes, s[3], s[4], i%5, [][3]int{{s[0], s[1], s[2]}}))
 	}
 	return cases
 }
@@ -45,6 +45,7 @@ const (
 	causalScores = 1 + iota
 	maskedScores // by floats that are added
 	transposedKeys
+	transposedValues
 )
 
 // attentionCase is an attention of sizes heads, queries and keys; keys have d elements, and values e.
@@ -54,10 +55,14 @@ func attentionCase(name string, sizes []tir.Expr, d, e, kind int, calls [][3]int
 	q := te.Placeholder([]tir.Expr{h, n, last(d)}, tir.Float32, "Q")
 	k := te.Placeholder([]tir.Expr{h, m, last(d)}, tir.Float32, "K")
 	v := te.Placeholder([]tir.Expr{h, m, last(e)}, tir.Float32, "V")
-	keys := k
+	keys, values := k, v
 	if kind == transposedKeys {
 		k = te.Placeholder([]tir.Expr{h, last(d), m}, tir.Float32, "K")
 		keys = ops.Transpose(k, "T", 0, 2, 1)
+	}
+	if kind == transposedValues {
+		v = te.Placeholder([]tir.Expr{h, last(e), m}, tir.Float32, "V")
+		values = ops.Transpose(v, "T", 0, 2, 1)
 	}
 	c := guarded{name: fmt.Sprintf("%s, kind %d", name, kind), ins: []*te.Tensor{q, k, v}, finite: []int{0, 1, 2}}
 	var options []ops.AttentionOption
@@ -68,11 +73,14 @@ func attentionCase(name string, sizes []tir.Expr, d, e, kind int, calls [][3]int
 		mask := te.Placeholder([]tir.Expr{n, m}, tir.Float32, "M")
 		c.ins, options = append(c.ins, mask), append(options, ops.Mask(mask))
 	}
-	c.out = ops.Relu(ops.Attention(q, keys, v, "A", options...), "R")
+	c.out = ops.Relu(ops.Attention(q, keys, values, "A", options...), "R")
 	for _, s := range calls {
 		call := [][]int{{s[0], s[1], d}, {s[0], s[2], d}, {s[0], s[2], e}}
 		if kind == transposedKeys {
 			call[1] = []int{s[0], d, s[2]}
+		}
+		if kind == transposedValues {
+			call[2] = []int{s[0], e, s[2]}
 		}
 		if kind == maskedScores {
 			call = append(call, []int{s[1], s[2]})
@@ -80,13 +88,19 @@ func attentionCase(name string, sizes []tir.Expr, d, e, kind int, calls [][3]int
 		c.calls = append(c.calls, append(call, []int{s[0], s[1], e}))
 	}
 	c.want = func(shapes [][]int, in [][]errbound.Number) (all []errbound.Number) {
-		heads, n, m := shapes[0][0], shapes[0][1], shapes[2][1]
+		heads, n, m := shapes[0][0], shapes[0][1], shapes[1][1]
+		if kind == transposedKeys {
+			m = shapes[1][2]
+		}
 		scale := errbound.Exact(1 / math.Sqrt(float64(d)))[0]
 		scale.Error = scale.Value * 0x1p-24
 		for h := range heads {
-			keys := in[1][h*m*d : (h+1)*m*d]
+			keys, values := in[1][h*m*d:(h+1)*m*d], in[2][h*m*e:(h+1)*m*e]
 			if kind == transposedKeys {
 				keys = transposed(keys, d, m)
+			}
+			if kind == transposedValues {
+				values = transposed(values, e, m)
 			}
 			for i := range n {
 				scores := make([]errbound.Number, m)
@@ -99,7 +113,7 @@ func attentionCase(name string, sizes []tir.Expr, d, e, kind int, calls [][3]int
 						scores[j] = f32.Add(scores[j], in[3][i*m+j])
 					}
 				}
-				all = append(all, weighted(scores, in[2][h*m*e:(h+1)*m*e], e)...)
+				all = append(all, weighted(scores, values, e)...)
 			}
 		}
 		return all

@@ -29,7 +29,7 @@ func guardedCases(r *rand.Rand, all bool) []guarded {
 	}
 	for _, op := range rowOperators {
 		cases = append(cases, op(anySize, open))
-		fixed := [][]int{{3, 64}, {2, 127}, {5, 129}, {1, 300}, {70, 33}, {33, 70}, {1, 20000}}
+		fixed := [][]int{{3, 64}, {2, 127}, {5, 129}, {1, 300}, {70, 33}, {33, 70}, {1, 20000}, {520, 1024}}
 		for range 4 {
 			fixed = append(fixed, []int{1 + r.IntN(upTo), 1 + r.IntN(upTo)})
 		}

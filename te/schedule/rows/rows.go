@@ -27,6 +27,9 @@ type Scheduler struct {
 	// Distribute distributes the loop over rows over threads, and returns the innermost loop of rows. work is false if
 	// there is only one row.
 	Distribute func(st *te.Stage, rows *tir.IterVar, work bool) *tir.IterVar
+	// FetchAhead says that processors fetch only what is in the same page as earlier reads: while a row is computed, its
+	// place in the result and the next row of the inputs are fetched, if they are more than caches hold.
+	FetchAhead bool
 }
 
 // Operator schedules a row-wise operator such as softmax: threads process rows, and within a row all parts are
@@ -85,8 +88,13 @@ func (v Scheduler) Operator(s *te.Schedule, root *te.Tensor, parts []*te.Tensor,
 			s.Stage(p).SetScope("local")
 		}
 	}
+	fetched := !v.FetchAhead
 	for _, p := range append(inner, root) {
-		stepVectors(s.Stage(p), p, last+1, lanes)
+		vector := stepVectors(s.Stage(p), p, last+1, lanes)
+		if st := s.Stage(p); !fetched && p != root && vector != nil && len(st.ReduceAxes()) == 0 {
+			fetched = true
+			fetchAhead(s, st, root, vector)
+		}
 	}
 	return s.Err() == nil
 }
@@ -270,29 +278,31 @@ func unrollShort(st *te.Stage) {
 }
 
 // stepVectors vectorizes a step of a reduction, or a part along its row. rank is the number of dimensions of rows.
-func stepVectors(st *te.Stage, t *te.Tensor, rank int, lanes int64) {
+// It returns the loop over vectors, or nil.
+func stepVectors(st *te.Stage, t *te.Tensor, rank int, lanes int64) *tir.IterVar {
 	n := t.ProducerShape()
 	if len(n) > rank && isConst(n[rank], quarter) {
 		lanes = quarter
 	}
-	rowVectors(st, t, lanes)
+	vector := rowVectors(st, t, lanes)
 	if len(n) == rank {
 		unrollShort(st)
 	}
+	return vector
 }
 
-// rowVectors vectorizes a part along its row.
-func rowVectors(st *te.Stage, t *te.Tensor, lanes int64) {
+// rowVectors vectorizes a part along its row. It returns the loop over vectors, or nil.
+func rowVectors(st *te.Stage, t *te.Tensor, lanes int64) *tir.IterVar {
 	axes := st.Axes()
 	reduce := st.ReduceAxes()
 	if len(axes) == 0 {
-		return
+		return nil
 	}
 	last := axes[len(axes)-1]
 	n := sizeOf(last)
 	if n < lanes || !slices.Contains(st.Leaves(), last) {
 		if n < lanes || len(reduce) > 0 || len(axes) > 1 { // values per row
-			return
+			return nil
 		}
 		leaves := st.Leaves()
 		last = leaves[len(leaves)-1]
@@ -308,4 +318,5 @@ func rowVectors(st *te.Stage, t *te.Tensor, lanes int64) {
 			st.Unroll(reduce[0])
 		}
 	}
+	return vector
 }

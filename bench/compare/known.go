@@ -22,8 +22,8 @@ var known = []knownMiss{
 	{"te-transpose-nhwc", "", "56 columns are transposed by squares of 8 × 8, which are half a cache line"},
 	{"te-transpose-nchw", "", "the same"},
 	{"te-transpose-keys", "", "what is moved is in the second cache: shuffles and stores in strides take the time"},
-	{"op-softmax", "", "three passes over each row, and exp of each element takes half of the time"},
-	{"op-attention", "", "two products with packed panels and a softmax, not one pass"},
+	{"op-softmax", "", "exp of each element takes half of the time, and memory the rest"},
+	{"op-attention", "", "the copy of the keys and the softmax take a third of the time"},
 	{"model-shufflenet", "EPYC", "its images are converted to blocks of channels behind each shuffle of channels"},
 	{"model-ship", "", "`libtvmgo_runtime.so` for all devices; `make dist RUNTIME_TAGS=cpuonly` has the CPU alone"},
 }

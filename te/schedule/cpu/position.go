@@ -130,9 +130,9 @@ func (p *positions) replace(position func(i []tir.Expr) tir.Expr) {
 // alongRows reduces a row by vectors, these to one vector, and its lanes and the rest of the row to a pair.
 func (p *positions) alongRows() bool {
 	n := sizeOf(p.r.Axes[0])
-	block := 2 * p.lanes
-	if n < 2*block {
-		block = p.lanes
+	block := 4 * p.lanes
+	for block > p.lanes && n < 2*block {
+		block /= 2
 	}
 	if n < 2*block {
 		return false

@@ -18,8 +18,13 @@ const (
 	foldedLimit  = 64 << 20
 	foldedGrowth = 4
 	foldedFree   = 64 << 10  // results up to this size may be of any operands
-	foldedTotal  = 256 << 20 // of all results, beyond foldedGrowth times what they are computed from
-	foldedWork   = 1 << 33   // the number of times that formulas of a node may be computed
+	foldedTotal  = 256 << 20 // of all results that are stored, beyond foldedGrowth times what they are computed from
+	// Steps of weights may be larger: those of Winograd's filters are in float64. If they stayed, each run would compute
+	// them.
+	foldedWeights     = 1 << 30
+	foldedSteps       = 4 << 30 // of all results, also of those that are not stored
+	foldedStepsGrowth = 32
+	foldedWork        = 1 << 33 // the number of times that formulas of a node may be computed
 )
 
 // fold computes nodes whose operands are all constants. It does nothing if no code can be run.
@@ -28,7 +33,7 @@ func fold(ctx context.Context, f *graph.Function, _ *target.Target, o Options) e
 		return nil
 	}
 	c := folding{made: map[*graph.Value]bool{}, bytes: map[*graph.Value]int64{}, wanted: map[*graph.Value]bool{},
-		weights: map[*graph.Value]bool{}}
+		weights: map[*graph.Value]bool{}, reads: map[*graph.Value]int{}}
 	c.find(f)
 	c.function(f)
 	var results []*graph.Value
@@ -64,18 +69,26 @@ func fold(ctx context.Context, f *graph.Function, _ *target.Target, o Options) e
 type folding struct {
 	nodes  []*graph.Node
 	made   map[*graph.Value]bool  // results of nodes
-	total  int64                  // bytes of the results
+	total  int64                  // bytes of the results that are stored
+	steps  int64                  // bytes of all results
 	source int64                  // bytes of the constants that they are computed from
 	bytes  map[*graph.Value]int64 // their sizes
 	wanted map[*graph.Value]bool  // those that other nodes read
 
 	weights map[*graph.Value]bool // of convolutions and products, and what they are computed from
+	reads   map[*graph.Value]int  // of values, by nodes that are not computed and as results
 }
 
-// find finds the weights.
+// find finds the weights, and counts reads.
 func (c *folding) find(f *graph.Function) {
+	for _, v := range f.Results {
+		c.reads[v]++
+	}
 	for i := len(f.Nodes) - 1; i >= 0; i-- {
 		n := f.Nodes[i]
+		for _, v := range n.Inputs {
+			c.reads[v]++
+		}
 		for _, b := range n.Bodies {
 			c.find(b)
 		}
@@ -142,24 +155,44 @@ func (c *folding) fits(n *graph.Node) bool {
 		if !ok {
 			return false
 		}
+		limit := int64(foldedLimit)
+		if c.weights[v] {
+			limit = foldedWeights
+		}
 		size, err := dlpack.DataSize(shape, v.DType)
-		if err != nil || size > foldedLimit ||
+		if err != nil || size > limit ||
 			size > foldedFree && size/foldedGrowth > in && !c.weights[v] {
 			return false
 		}
 		c.bytes[v] = size
 		total += size
 	}
-	if c.total+total > foldedGrowth*(c.source+source)+foldedTotal || work(n) > foldedWork {
+	last := c.lastReads(n)
+	if c.total-last+total > foldedGrowth*(c.source+source)+foldedTotal ||
+		c.steps+total > foldedStepsGrowth*(c.source+source)+foldedSteps || work(n) > foldedWork {
 		return false
 	}
-	c.total, c.source = c.total+total, c.source+source
+	c.total, c.steps, c.source = c.total-last+total, c.steps+total, c.source+source
+	for _, v := range n.Inputs {
+		c.reads[v]--
+	}
 	for _, v := range n.Outputs {
 		if v != nil {
 			c.made[v] = true
 		}
 	}
 	return true
+}
+
+// lastReads returns the bytes of the results that no other node reads, so that they need not be stored.
+func (c *folding) lastReads(n *graph.Node) (bytes int64) {
+	own := map[*graph.Value]int{}
+	for _, v := range n.Inputs {
+		if own[v]++; v != nil && c.made[v] && own[v] == c.reads[v] {
+			bytes += c.bytes[v]
+		}
+	}
+	return bytes
 }
 
 // work is the number of times that the formulas of a node are computed for its results.

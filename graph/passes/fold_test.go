@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/dlpack"
 	"tvmgo/graph"
 	"tvmgo/graph/passes"
 	"tvmgo/internal/testing/must"
@@ -80,6 +81,36 @@ func TestFold_Work(t *testing.T) {
 	}
 	require.NoError(t, pass(t, "fold").Run(context.Background(), b.Function, nil, passes.Options{Evaluate: zeros}))
 	require.InDelta(t, 33, computed, 2)
+}
+
+// Steps of weights that no other node reads are not stored, and do not count as constants; a step may be large.
+func TestFold_Steps(t *testing.T) {
+	folded := func(b *builder) []string {
+		zeros := func(_ context.Context, f *graph.Function) (data [][]byte, _ error) {
+			for _, v := range f.Results {
+				shape, _ := v.StaticShape()
+				data = append(data, make([]byte, must.Get(dlpack.DataSize(shape, v.DType))(t)))
+			}
+			return data, nil
+		}
+		require.NoError(t, pass(t, "fold").Run(context.Background(), b.Function, nil, passes.Options{Evaluate: zeros}))
+		return listing(b.Function)
+	}
+	float64s, float32s := graph.Attrs{"to": tir.Float64}, graph.Attrs{"to": tir.Float32}
+
+	b := newBuilder(t)
+	x := b.input("x", 200)
+	w := must.Get(b.Const("w", tir.Float32, []int64{200, 10000}, make([]byte, 8000000)))(t)
+	for range 40 { // weights of 8 MB, by way of two steps of 16 MB
+		wide := b.op("exp", b.with("cast", float64s, w))
+		b.Results = append(b.Results, b.op("matmul", x, b.with("cast", float32s, wide)))
+	}
+	require.Len(t, folded(b), 41, "40 products")
+
+	b = newBuilder(t)
+	wide := b.with("cast", float64s, b.op("expand", b.floats([]int64{1, 1}, 1), b.Ints("shape", 3000, 3000))) // 72 MB
+	b.Return(b.op("matmul", b.input("x", 3000), b.with("cast", float32s, wide)))
+	require.Equal(t, []string{"matmul x const[3000,3000] = v1", "return v1"}, folded(b))
 }
 
 // Weights are computed whatever they are made of.

@@ -38,8 +38,8 @@ func (st *Stage) Prefetch(t *Tensor, axis *tir.IterVar, ahead int) {
 
 // PrefetchAt makes each iteration of axis fetch the cache line of one element of t, such as one that a later iteration
 // reads or writes. at returns its indices, for those of the first element that the iteration computes; if they are
-// outside of t, nothing is fetched. t is an input, or is computed outside of all loops. It does not change results. A
-// kernel for a device whose language has no prefetch is rejected when it is built.
+// outside of t, nothing is fetched. t is an input or a result of the schedule. It does not change results. A kernel for
+// a device whose language has no prefetch is rejected when it is built.
 func (st *Stage) PrefetchAt(t *Tensor, axis *tir.IterVar, at func(i ...tir.Expr) []tir.Expr) {
 	const primitive = "prefetch_at"
 	i := st.leaf(primitive, axis)
@@ -50,14 +50,20 @@ func (st *Stage) PrefetchAt(t *Tensor, axis *tir.IterVar, at func(i ...tir.Expr)
 		st.fail(primitive, "axis %s: the tensor or the function of indices is nil", axis.Var.Name)
 		return
 	}
-	if st.s.of[t.op] == nil {
-		st.fail(primitive, "axis %s: tensor %s is not in the schedule", axis.Var.Name, t.name)
+	if of := st.s.of[t.op]; of == nil || !of.output && !of.IsPlaceholder() {
+		st.fail(primitive, "axis %s: tensor %s is neither an input nor a result of the schedule", axis.Var.Name, t.name)
 		return
 	}
 	index := at(axisVars(st.axes)...)
 	if len(index) != len(t.shape) {
 		st.fail(primitive, "axis %s: %d indices of tensor %s: want %d", axis.Var.Name, len(index), t.name, len(t.shape))
 		return
+	}
+	for d, x := range index {
+		if x == nil || !isIndex(x.DType()) {
+			st.fail(primitive, "axis %s: index %d of tensor %s is no integer", axis.Var.Name, d, t.name)
+			return
+		}
 	}
 	st.prefetch = append(st.prefetch, prefetching{t: t, axis: axis, at: index})
 }
@@ -151,8 +157,7 @@ func (l *lowering) fetch(n *nest, lp *loop, p prefetching) (tir.Stmt, error) {
 func (l *lowering) fetchAt(n *nest, lp *loop, p prefetching) (tir.Stmt, error) {
 	nest := l.nests[l.s.of[p.t.op]]
 	if nest != nil && slices.Contains(nest.whole, false) || l.buffers[p.t] == nil {
-		return nil, fmt.Errorf("it is computed inside of loops, or inline: take an input, or a tensor that is stored as a " +
-			"whole")
+		return nil, fmt.Errorf("it is computed inside of loops: take an input, or a result that is stored as a whole")
 	}
 	path := n.all()
 	path = path[:slices.Index(path, lp)+1]

@@ -41,6 +41,7 @@ type attention struct {
 	top, all    *tir.Combiner
 	rows        int64 // queries of a tile
 	tiles       int64 // of a block of queries
+	block       int64 // queries of a block
 	keys        int64 // of a tile
 	elements    int64 // of a tile
 	size        int64 // keys of a chunk
@@ -76,11 +77,10 @@ func scheduleAttention(g *schedule.Group, v simd) bool {
 		all = a.combined(top, sums, products)
 	}
 	b := len(a.batch)
-	block := a.rows * a.tiles
 	s := g.Schedule
 	s.Replace(g.Result, te.Compute(result.ProducerShape(), a.name+".whole", func(i ...tir.Expr) tir.Expr {
-		at := append(slices.Clone(i[:b]), over(i[b], block))
-		row, element := rest(i[b], block), i[b+1]
+		at := append(slices.Clone(i[:b]), over(i[b], a.block))
+		row, element := rest(i[b], a.block), i[b+1]
 		var sum, product tir.Expr
 		if all != nil {
 			sum, product = all[1].At(append(at, row, element)...), all[2].At(append(at, row, element)...)
@@ -173,6 +173,7 @@ func attentionOf(g *schedule.Group, v simd) *attention {
 	if n >= 0 {
 		a.tiles = min(a.tiles, ceilDiv(n, a.rows))
 	}
+	a.block = a.rows * a.tiles
 	return a
 }
 
@@ -205,13 +206,14 @@ func isOne(e tir.Expr) bool {
 	return ok && n == 1
 }
 
-func (a *attention) number(like tir.Expr, n int64) tir.Expr { return tir.IntConst(like.DType(), n) }
+// numberLike is an integer of the type of another expression.
+func numberLike(like tir.Expr, n int64) tir.Expr { return tir.IntConst(like.DType(), n) }
 
 // shape returns the dimensions of a tensor that the loops over blocks and chunks compute.
 func (a *attention) shape(sizes ...int64) []tir.Expr {
 	out := append(a.blocks(), a.chunks)
 	for _, n := range sizes {
-		out = append(out, a.number(a.n.Var, n))
+		out = append(out, numberLike(a.n.Var, n))
 	}
 	return out
 }
@@ -222,17 +224,16 @@ func (a *attention) blocks() []tir.Expr {
 	for _, x := range a.batch {
 		out = append(out, x.Extent)
 	}
-	return append(out, tiles(a.n, a.rows*a.tiles))
+	return append(out, tiles(a.n, a.block))
 }
 
 // query returns a query of a block; behind the last one, it is the last one again.
 func (a *attention) query(block, row tir.Expr) tir.Expr {
-	size := a.rows * a.tiles
-	at := tir.Add(tir.Mul(block, a.number(block, size)), row)
-	if n := sizeOf(a.n); n >= 0 && n%size == 0 {
+	at := tir.Add(tir.Mul(block, numberLike(block, a.block)), row)
+	if n := sizeOf(a.n); n >= 0 && n%a.block == 0 {
 		return at
 	}
-	return tir.Min(at, tir.Sub(a.n.Extent, a.number(a.n.Extent, 1)))
+	return tir.Min(at, tir.Sub(a.n.Extent, numberLike(a.n.Extent, 1)))
 }
 
 // tileOf returns indices of a row and a column by tiles.
@@ -264,7 +265,7 @@ func (a *attention) panels(name string, formula tir.Expr, axes []*tir.IterVar, t
 		shape = append(shape, x.Extent)
 	}
 	b := len(batch)
-	shape = append(shape, a.chunks, tiles, steps, a.number(tiles, width))
+	shape = append(shape, a.chunks, tiles, steps, numberLike(tiles, width))
 	return te.Compute(shape, a.name+"."+name, func(i ...tir.Expr) tir.Expr {
 		full := make([]tir.Expr, len(a.batch))
 		for k, x := range axes[:len(a.batch)] {
@@ -284,32 +285,32 @@ func (a *attention) guarded(e, all, each tir.Expr) tir.Expr {
 }
 
 func (a *attention) keyOf(chunk, within tir.Expr) tir.Expr {
-	return tir.Add(tir.Mul(chunk, a.number(chunk, a.size)), within)
+	return tir.Add(tir.Mul(chunk, numberLike(chunk, a.size)), within)
 }
 
 func (a *attention) panelsOfKeys() *te.Tensor {
 	axes := append(slices.Clone(a.batch), a.n, a.chunk, a.key)
-	tiles := a.number(a.m, a.size/a.keys)
+	tiles := numberLike(a.m, a.size/a.keys)
 	return a.panels("keys", a.k, axes, tiles, a.d.Extent, a.keys,
 		func(batch []tir.Expr, chunk, tile, step, lane tir.Expr) tir.Expr {
-			start := a.keyOf(chunk, tir.Mul(tile, a.number(tile, a.keys)))
+			start := a.keyOf(chunk, tir.Mul(tile, numberLike(tile, a.keys)))
 			key := tir.Add(start, lane)
 			value := a.substituted(a.k, axes, batch,
-				map[*tir.IterVar]tir.Expr{a.chunk: a.number(a.m, 0), a.key: key, a.d: step})
+				map[*tir.IterVar]tir.Expr{a.chunk: numberLike(a.m, 0), a.key: key, a.d: step})
 			if a.even {
 				return value
 			}
-			return a.guarded(value, tir.LE(tir.Add(start, a.number(start, a.keys)), a.m), tir.LT(key, a.m))
+			return a.guarded(value, tir.LE(tir.Add(start, numberLike(start, a.keys)), a.m), tir.LT(key, a.m))
 		})
 }
 
 func (a *attention) panelsOfValues() *te.Tensor {
-	tiles := a.number(a.m, ceilDiv(a.e, a.elements))
+	tiles := numberLike(a.m, ceilDiv(a.e, a.elements))
 	b := len(a.batch)
-	return a.panels("values", a.value, a.valueAxes, tiles, a.number(a.m, a.size), a.elements,
+	return a.panels("values", a.value, a.valueAxes, tiles, numberLike(a.m, a.size), a.elements,
 		func(batch []tir.Expr, chunk, tile, step, lane tir.Expr) tir.Expr {
 			key := a.keyOf(chunk, step)
-			element := tir.Add(tir.Mul(tile, a.number(tile, a.elements)), lane)
+			element := tir.Add(tir.Mul(tile, numberLike(tile, a.elements)), lane)
 			value := a.valueAt(batch, key, element)
 			if a.e%a.elements != 0 {
 				e := a.valueAxes[b+2].Extent
@@ -325,7 +326,7 @@ func (a *attention) panelsOfValues() *te.Tensor {
 func (a *attention) valueAt(batch []tir.Expr, key, element tir.Expr) tir.Expr {
 	b := len(a.batch)
 	return a.substituted(a.value, a.valueAxes, batch, map[*tir.IterVar]tir.Expr{
-		a.valueAxes[b+1]: a.number(a.m, 0), a.j: key, a.valueAxes[b+2]: element})
+		a.valueAxes[b+1]: numberLike(a.m, 0), a.j: key, a.valueAxes[b+2]: element})
 }
 
 // panelAt reads panels that panels has made.
@@ -352,7 +353,7 @@ func (a *attention) scores() *te.Tensor {
 	d := reduceOver(a.d.Extent, "d")
 	shape := a.shape(a.tiles, a.size/a.keys, a.rows, a.keys)
 	return te.Compute(shape, a.name+".scores", func(i ...tir.Expr) tir.Expr {
-		row := tir.Add(tir.Mul(i[b+2], a.number(i[b+2], a.rows)), i[b+4])
+		row := tir.Add(tir.Mul(i[b+2], numberLike(i[b+2], a.rows)), i[b+4])
 		q := a.substituted(a.q, axes, i[:b], map[*tir.IterVar]tir.Expr{a.n: a.query(i[b], row), a.d: d.Var})
 		return te.Sum(tir.Mul(q, a.panelAt(a.keyPanels, a.k, axes, i[:b], i[b+1], i[b+3], d.Var, i[b+5])), d)
 	})
@@ -363,7 +364,7 @@ func (a *attention) masked(scores *te.Tensor) *te.Tensor {
 	b := len(a.batch)
 	axes := a.shown.Axes()
 	formula := a.shown.Formulas()[0]
-	return te.Compute(a.shape(a.rows*a.tiles, a.size), a.name+".shown", func(i ...tir.Expr) tir.Expr {
+	return te.Compute(a.shape(a.block, a.size), a.name+".shown", func(i ...tir.Expr) tir.Expr {
 		score := scores.At(append(slices.Clone(i[:b+2]), a.tileOf(i[b+2], i[b+3], a.keys)...)...)
 		at := func(key tir.Expr) tir.Expr {
 			m := &tir.Mutator{Expr: func(e tir.Expr) tir.Expr {
@@ -373,14 +374,14 @@ func (a *attention) masked(scores *te.Tensor) *te.Tensor {
 				return e
 			}}
 			return a.substituted(m.MutateExpr(formula), axes, i[:b], map[*tir.IterVar]tir.Expr{
-				axes[b]: a.query(i[b], i[b+2]), axes[b+1]: a.number(a.m, 0), axes[b+2]: key})
+				axes[b]: a.query(i[b], i[b+2]), axes[b+1]: numberLike(a.m, 0), axes[b+2]: key})
 		}
 		key := a.keyOf(i[b+1], i[b+3])
 		if a.even {
 			return at(key)
 		}
-		last := tir.Sub(a.m, a.number(a.m, 1))
-		end := tir.Mul(tir.Add(i[b+1], a.number(i[b+1], 1)), a.number(i[b+1], a.size))
+		last := tir.Sub(a.m, numberLike(a.m, 1))
+		end := tir.Mul(tir.Add(i[b+1], numberLike(i[b+1], 1)), numberLike(i[b+1], a.size))
 		return tir.Intrin("if_then_else", tir.LE(end, a.m), at(key),
 			tir.NewSelect(tir.LT(key, a.m), at(tir.Min(key, last)), tir.Const(a.work, math.Inf(-1))))
 	})
@@ -409,15 +410,15 @@ func (a *attention) sumsOf(weights *te.Tensor) *te.Tensor {
 // products are the sums of weighted values: [batch, block, chunk, row tile, element tile, row, element].
 func (a *attention) products(weights *te.Tensor) *te.Tensor {
 	b := len(a.batch)
-	j := reduceOver(a.number(a.m, a.size), "j")
+	j := reduceOver(numberLike(a.m, a.size), "j")
 	shape := a.shape(a.tiles, ceilDiv(a.e, a.elements), a.rows, a.elements)
 	return te.Compute(shape, a.name+".mixed", func(i ...tir.Expr) tir.Expr {
-		row := tir.Add(tir.Mul(i[b+2], a.number(i[b+2], a.rows)), i[b+4])
+		row := tir.Add(tir.Mul(i[b+2], numberLike(i[b+2], a.rows)), i[b+4])
 		var value tir.Expr
 		if a.valuePanels != nil {
 			value = a.panelAt(a.valuePanels, a.value, a.valueAxes, i[:b], i[b+1], i[b+3], j.Var, i[b+5])
 		} else {
-			element := tir.Add(tir.Mul(i[b+3], a.number(i[b+3], a.elements)), i[b+5])
+			element := tir.Add(tir.Mul(i[b+3], numberLike(i[b+3], a.elements)), i[b+5])
 			value = a.valueAt(i[:b], a.keyOf(i[b+1], j.Var), element)
 		}
 		return te.Sum(tir.Mul(weights.At(append(slices.Clone(i[:b+2]), row, j.Var)...), value), j)
@@ -429,7 +430,7 @@ func (a *attention) products(weights *te.Tensor) *te.Tensor {
 func (a *attention) combined(top, sums, products *te.Tensor) []*te.Tensor {
 	b := len(a.batch)
 	chunk := reduceOver(a.chunks, "chunk")
-	shape := append(a.blocks(), a.number(a.n.Var, a.rows*a.tiles), a.number(a.n.Var, ceilDiv(a.e, a.elements)*a.elements))
+	shape := append(a.blocks(), numberLike(a.n.Var, a.block), numberLike(a.n.Var, ceilDiv(a.e, a.elements)*a.elements))
 	return te.ComputeMulti(shape, a.name+".online", func(i ...tir.Expr) []tir.Expr {
 		at := append(slices.Clone(i[:b+1]), chunk.Var)
 		row := append(slices.Clone(at), i[b+1])

@@ -13,7 +13,7 @@ import (
 func (a *attention) schedule(root *te.Stage, scores, shown, top, weights, sums, products *te.Tensor, all []*te.Tensor) {
 	b := len(a.batch)
 	axes := root.Axes()
-	block, row := root.Split(axes[b], int(a.rows*a.tiles))
+	block, row := root.Split(axes[b], int(a.block))
 	inner := a.tileLoops(root, row, axes[b+1], a.elements)
 	outer := append(slices.Clone(axes[:b]), block)
 	root.Reorder(append(outer, inner.all()...)...)
@@ -37,7 +37,7 @@ func (a *attention) schedule(root *te.Stage, scores, shown, top, weights, sums, 
 			by.Within(a.s, t)
 		}
 		st.ComputeAt(home, at)
-		if bytes := a.rows * a.tiles * a.size * int64(a.work.Bits/8); t == sums || t == top || bytes <= localRows {
+		if bytes := a.block * a.size * int64(a.work.Bits/8); t == sums || t == top || bytes <= localRows {
 			st.SetScope("local")
 		}
 		axes = st.Axes()

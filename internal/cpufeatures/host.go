@@ -130,6 +130,10 @@ var x86Counted = strings.Fields(`sse3 ssse3 sse4.1 sse4.2 avx avx2 fma f16c bmi 
 var x86Beside = strings.Fields(`cldemote clflushopt clwb clzero fsgsbase invpcid movdir64b movdiri mwaitx
 	pconfig pku ptwrite rdpid rdseed rtm serialize tsxldtrk waitpkg wbnoinvd xsave xsavec xsaveopt xsaves`)
 
+// x86ByCompiler are features that some compilers give a model and others do not: clang 14 takes these for part of every
+// Sapphire Rapids. They are named even if the tables of this package lack them.
+var x86ByCompiler = map[string][]string{"sapphirerapids": {"avx512vp2intersect", "enqcmd", "uintr"}}
+
 // The CPUs that HostCPU can return, oldest first. Compilers know all of them since GCC 11 and clang 12.
 var (
 	x86Common = []string{"x86-64"}
@@ -175,6 +179,11 @@ func x86Host(amd bool, flags []string) hostCPU {
 		}
 		for _, name := range x86Beside {
 			if set.Has(name) && !slices.Contains(flags, name) {
+				more = append(more, "-"+name)
+			}
+		}
+		for _, name := range x86ByCompiler[cpu] {
+			if !has[name] && !slices.Contains(flags, name) {
 				more = append(more, "-"+name)
 			}
 		}

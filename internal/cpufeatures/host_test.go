@@ -35,6 +35,23 @@ func TestCPUOf(t *testing.T) {
 	more := cpuOf("amd64", "vendor_id : GenuineIntel\nflags : "+haswellFlags+"gfni adx\n").more
 	require.Equal(t, []string{"+gfni", "-clflushopt", "-fsgsbase", "-invpcid", "-rdseed", "-xsavec", "-xsaveopt",
 		"-xsaves"}, more)
+	set, _ := Features("x86_64-linux-gnu", "sapphirerapids", nil)
+	flags := "vendor_id : GenuineIntel\nflags : "
+	for _, f := range x86Counted {
+		linux := f
+		for name, llvm := range x86Names {
+			if llvm == f {
+				linux = name
+			}
+		}
+		if set.Has(f) {
+			flags += linux + " "
+		}
+	}
+	rapids := cpuOf("amd64", flags+"uintr\n") // as in a virtual machine
+	require.Equal(t, "sapphirerapids", rapids.cpu)
+	require.Subset(t, rapids.more, []string{"-avx512vp2intersect", "-enqcmd"})
+	require.NotContains(t, rapids.more, "-uintr")
 	for _, cpu := range append(append(append([]string{}, x86Intel...), x86AMD...), x86Levels...) {
 		require.True(t, ValidCPU("x86_64-linux-gnu", cpu), cpu)
 	}

@@ -53,6 +53,9 @@ func (l *lowering) produce(n *nest) (tir.Stmt, error) {
 			return nil, err
 		}
 	}
+	if n.st.nontemporal {
+		body = nonTemporal(l.buffers[n.st.op.tensors[0]], body)
+	}
 	for i, lp := range slices.Backward(n.loops[:last]) {
 		if inside := n.inside[lp]; len(inside) > 0 {
 			body, conds = guarded(conds, body), nil

@@ -44,6 +44,7 @@ type Stage struct {
 	intrinAxis  *tir.IterVar
 	intrinEdges bool // the loops compute tiles that are not whole
 	prefetch    []prefetching
+	nontemporal bool // its stores bypass the caches
 
 	rewrites []func(tir.Stmt) (tir.Stmt, error) // of the statement of an extern operation
 }

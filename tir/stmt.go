@@ -93,6 +93,10 @@ const AttrView = "buffer_view"
 // its address.
 const AttrWrites = "writes"
 
+// AttrNonTemporal is the key of an AttrStmt whose Node is a buffer: vectors that Body stores in it bypass the caches
+// where the processor has such stores. Value is 1. Other languages than C ignore it.
+const AttrNonTemporal = "nontemporal"
+
 // Keys of an AttrStmt whose Node is a buffer that the body of a loop allocates and fills first. With AttrStages it gets
 // as many additional copies as Value says, which are filled in earlier iterations. AttrAsync allows asynchronous copies
 // to do this. Package transform implements them (SoftwarePipeline).

@@ -284,7 +284,10 @@ type writer struct {
 	deviceID string
 	usesRC   bool
 	inTask   bool
-	wide     bool // indices are computed in 64 bits: see wideIndex
+	// nonTemporal has the buffers whose vectors are stored past the caches here; passesCaches reports whether any was.
+	nonTemporal  map[*tir.Var]bool
+	passesCaches bool
+	wide         bool // indices are computed in 64 bits: see wideIndex
 	// mayReturn reports whether the function may return early without an error.
 	mayReturn bool
 }
@@ -312,6 +315,7 @@ func (g *generator) body(fn *function, to *text) {
 		w.out.line("*result = 0;")
 	}
 	w.stmt(fn.Body)
+	w.fence()
 	to.line("")
 	if g.hooks.Before != nil {
 		to.WriteString(g.hooks.Before(fn.PrimFunc))

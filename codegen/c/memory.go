@@ -177,7 +177,12 @@ func (w *writer) store(s *tir.BufferStore) {
 			return
 		}
 		if arith.Contiguous(b, s.Indices) {
-			w.line("*(%s*)&%s[%s] = %s;", w.memoryVector(t), w.pointer(b), w.address(b, s.Indices, "", true).text, value.text)
+			to := fmt.Sprintf("%s[%s]", w.pointer(b), w.address(b, s.Indices, "", true).text)
+			if w.nonTemporal[b.Data] && lanes*int(t.Bits)/8 >= shortestNonTemporal {
+				w.storePastCaches(t, to, value.text)
+				return
+			}
+			w.line("*(%s*)&%s = %s;", w.memoryVector(t), to, value.text)
 			return
 		}
 		name := w.temp("value")

@@ -3,6 +3,7 @@ package c
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,7 +42,7 @@ func (w *writer) parallel(s *tir.For) {
 	t := &writer{generator: w.generator, fn: w.fn, before: w.before, names: *w.names.within(), vars: map[*tir.Var]string{},
 		types:  w.types,
 		arrays: w.arrays, spans: w.spans, facts: w.facts, labels: names{taken: map[string]bool{}}, out: &text{depth: 1},
-		inTask: true, mayReturn: false}
+		inTask: true, mayReturn: false, nonTemporal: maps.Clone(w.nonTemporal)}
 	low2, extent2 := t.temp(s.Var.Name+"_min"), t.temp(s.Var.Name+"_extent")
 	def, values := &text{}, []string{low.text, extent.text}
 	def.line("/* Variables of the surrounding function that the iterations over %s use. */", s.Var.Name)
@@ -63,6 +64,7 @@ func (w *writer) parallel(s *tir.For) {
 	t.line("for (%s %s = %s; %s < %s; ++%s) {", itype, v, begin, v, end, v)
 	t.indented(func() { t.stmt(s.Body) })
 	t.line("}")
+	t.fence()
 
 	var taken text
 	body := t.out.String()

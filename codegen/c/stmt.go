@@ -76,6 +76,10 @@ func (w *writer) stmt(s tir.Stmt) {
 			w.deviceID = outer
 			return
 		}
+		if b, ok := s.Node.(*tir.Buffer); ok && s.Key == tir.AttrNonTemporal {
+			w.pastCaches(b, s.Body)
+			return
+		}
 		w.stmt(s.Body)
 	case *tir.Evaluate:
 		w.evaluate(s.Value)

@@ -201,6 +201,10 @@ func (b *blocking) widened(e *edit, v *graph.Value, axis int, groups int64) *gra
 	return e.sized(e.add("pad", nil, e.sized(v, parts...), e.f.Ints("pads", pads...)), whole...)
 }
 
+// fewPixels is the number of weights for each element of an image from which the image is converted to blocks: the
+// filters, of which blocks of channels are contiguous, take most of the time then.
+const fewPixels = 4
+
 // conv returns the blocked form of a convolution with constant filters.
 func (b *blocking) conv(e *edit, filters int64) (out form) {
 	x, w, bias := e.in(0), e.in(1), e.in(2)
@@ -245,6 +249,9 @@ func (b *blocking) conv(e *edit, filters int64) (out form) {
 		}
 		w = b.widened(e, w, 0, groups)
 		blocks := b.rounded(filters, groups) / b.width
+		if from.v == nil && f[2]*f[3] > 1 && f[0]*f[1]*f[2]*f[3] >= fewPixels*in[0]*in[1]*in[2] && b.fits(in[0], groups) {
+			from = b.divided(e, x, groups)
+		}
 		if from.v == nil && groups == 1 {
 			from.v = x
 			w = e.add("transpose", graph.Attrs{"perm": []int64{0, 2, 3, 4, 1}}, e.sized(w, blocks, b.width, f[1], f[2], f[3]))

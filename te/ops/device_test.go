@@ -24,7 +24,7 @@ import (
 	"tvmgo/tir"
 )
 
-// everyCase is the environment variable with which the tests on devices run all cases, not a random part of them.
+// everyCase is the environment variable with which tests run all cases, not a random part of them.
 const everyCase = "TVMGO_TEST_ALL"
 
 // deviceTargets are targets whose kernels run here: with the schedules for a GPU, also on a driver that uses the CPU,
@@ -65,7 +65,7 @@ func TestValuesOnDevices(t *testing.T) {
 			targets := deviceTargets(t, kind)
 			for _, name := range slices.Sorted(maps.Keys(values)) {
 				t.Run(name, func(t *testing.T) {
-					cases := sampled(t, values[name](), 4)
+					cases := sampled(t, values[name](), 2)
 					for n, to := range targets {
 						var own []opCase
 						for i, c := range cases {

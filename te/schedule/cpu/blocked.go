@@ -57,6 +57,19 @@ type tile struct {
 // panelBytes limits the filters of a tile, which are read again for each tile: they should stay in the cache.
 const panelBytes = 640 << 10
 
+// allFilters is the size in bytes up to which all filters stay in the second cache: each row of the image is then read
+// once, for all of them. Otherwise all rows are read for a few filters at a time.
+const allFilters = 512 << 10
+
+// filterBytes returns the size of all filters; negative if it is not known.
+func (b *blocked) filterBytes() int64 {
+	n := times(sizeOf(b.axes[1])*sizeOf(b.axes[4]), int64(b.result.ProducerDType().Bits/8))
+	for _, a := range b.reduce {
+		n = times(n, sizeOf(a))
+	}
+	return n
+}
+
 // tile chooses the tile with the least work per result. Each step of the sum loads the filters of the tile, broadcasts
 // an element of the image for each column, and multiplies all pairs.
 func (b *blocked) tile(v simd) tile {
@@ -125,13 +138,17 @@ func scheduleBlocked(s *te.Schedule, result, root *te.Tensor, parts []*te.Tensor
 	outer, block := st.Split(axes[1], int(t.blocks))
 	columns, column := st.Split(axes[3], int(t.columns))
 	vector, lane := st.Split(axes[4], v.lanes(result.ProducerDType()))
-	st.Reorder(axes[0], outer, axes[2], columns, block, column, vector, lane)
+	order := []*tir.IterVar{axes[0], outer, axes[2]}
+	if n := b.filterBytes(); n > 0 && n <= allFilters { // a row of the image stays in the cache, too
+		order[1], order[2] = axes[2], outer
+	}
+	st.Reorder(append(slices.Clone(order), columns, block, column, vector, lane)...)
 	st.Unroll(column)
 	st.Vectorize(lane)
 	s.Stage(sums).ComputeAt(st, columns)
 	much := pointsOf(st) >= parallelFrom || pointsOf(s.Stage(sums)) >= parallelFrom
 	if much {
-		fuseAll(st, []*tir.IterVar{axes[0], outer, axes[2]})
+		fuseAll(st, order)
 	}
 	b.scheduleSums(s.Stage(sums), v)
 	im := &image{tensor: read, own: read != b.image.Producer}

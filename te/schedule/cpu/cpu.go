@@ -43,7 +43,7 @@ func scheduleFor(g *schedule.Group, v simd) bool {
 		return rows
 	}
 	by := rows.Scheduler{Lanes: v.lanes, Distribute: distribute, FetchAhead: true}
-	if scheduleTotal(g, by) || scheduleGreatest(g, v) {
+	if scheduleTotal(g, by) || scheduleGreatest(g, v, by) {
 		return true
 	}
 	if len(g.Parts()) == 0 && by.Sums(g.Schedule, g.Result, g.Root) {

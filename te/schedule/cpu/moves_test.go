@@ -37,6 +37,18 @@ func TestMoves_LikeUnscheduled(t *testing.T) {
 			}
 		}
 	}
+	for k, size := range [][]int{{3, 512 + near(3)}, {2, near(1100)}, {2, 1536}, {1, near(2200)}} { // chunks of rows
+		for n, find := range []func(*te.Tensor, string, []int, bool) *te.Tensor{ops.ArgMax, ops.ArgMin, ops.ArgMaxLast,
+			ops.ArgMinLast} {
+			typ := []tir.Type{tir.Float32, tir.Int32, tir.Float64, tir.Int64}[(k+n)%4]
+			x := holder(typ, "X", size...)
+			twice := ops.Map(x, "M", func(e tir.Expr) tir.Expr { return tir.Add(e, e) })
+			cases = append(cases, fastCase{fmt.Sprintf("position %d of chunks of %s%v", n, typ, size), []*te.Tensor{x},
+				find(x, "P", []int{1}, false), 0, false},
+				fastCase{fmt.Sprintf("position %d of computed chunks of %s%v", n, typ, size), []*te.Tensor{x},
+					find(twice, "P", []int{1}, false), 0, false})
+		}
+	}
 	for i, size := range [][]int{{48, 80}, {144, 80}, {64, 128}, {515, 530}} {
 		for _, typ := range []tir.Type{tir.Int8, tir.Float32, []tir.Type{tir.Int16, tir.UInt8}[i%2]} {
 			if size[0] > 512 && typ != tir.Int8 {

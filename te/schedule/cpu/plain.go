@@ -5,6 +5,7 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/te/schedule"
+	"tvmgo/te/schedule/rows"
 	"tvmgo/tir"
 )
 
@@ -43,6 +44,7 @@ func scheduleCPU(g *schedule.Group) (bool, error) {
 	}
 	if len(root.ReduceAxes()) == 0 {
 		vectorizeLast(root, simdOf(g.Target))
+		rows.PastCaches(s, g.Root)
 	}
 	return true, nil
 }

@@ -5,19 +5,21 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/te/schedule"
+	"tvmgo/te/schedule/rows"
 	"tvmgo/tir"
 )
 
 const (
-	greatestFrom = 128  // the number of elements from which vectors find the greatest
-	quarter      = 4    // the shortest vector to which vectors are reduced
-	rowsAtOnce   = 8    // the rows that columns are compared with between a load and a store of the best values
-	mostColumns  = 2048 // of a block of columns, of which they find the greatest of each
+	greatestFrom = 128     // the number of elements from which vectors find the greatest
+	chunkOfRow   = 512     // the elements of a part of a row, of which the one with the best value is searched
+	mostLocal    = 1 << 14 // the size in bytes of values that are on the stack
+	rowsAtOnce   = 8       // the rows that columns are compared with between a load and a store of the best values
+	mostColumns  = 2048    // of a block of columns, of which they find the greatest of each
 )
 
 // scheduleGreatest schedules argmax and argmin along one axis by vectors of values and of positions: along rows, lanes
 // reduce the row; along another axis, lanes are adjacent results. It returns false, without a change, for others.
-func scheduleGreatest(g *schedule.Group, v simd) bool {
+func scheduleGreatest(g *schedule.Group, v simd, by rows.Scheduler) bool {
 	if g.Op == nil || len(g.Parts()) != 1 || g.Root != g.Result {
 		return false
 	}
@@ -42,15 +44,16 @@ func scheduleGreatest(g *schedule.Group, v simd) bool {
 	much := pointsOf(st) >= parallelFrom
 	position, value := r.Sources[0].DType(), r.Sources[1].DType()
 	p := &positions{g: g, r: r, axes: st.Axes(), lanes: int64(v.lanes(value)), much: much,
-		ordered: orderedPositions(better, last, r.Combiner.Identity[1])}
+		last: last, by: by, ordered: orderedPositions(better, last, r.Combiner.Identity[1]),
+		extreme: extremeValue(better, r.Combiner.Identity[1])}
 	low, zero := tir.IntValue(r.Axes[0].Min)
-	if n := sizeOf(r.Axes[0]); n < 1 || !zero || low != 0 || p.lanes == 0 || position.Bits != value.Bits {
+	switch n := sizeOf(r.Axes[0]); {
+	case n < 1 || !zero || low != 0 || p.lanes == 0:
 		return false
+	case contiguousAlong(r, r.Sources[1]):
+		return value.Bits >= 32 && p.alongRows()
 	}
-	if contiguousAlong(r, r.Sources[1]) {
-		return p.alongRows()
-	}
-	return p.acrossRows()
+	return position.Bits == value.Bits && p.acrossRows()
 }
 
 // orderedPositions reduces pairs of a position and a value in the order of their positions: it needs to compare no
@@ -67,6 +70,17 @@ func orderedPositions(better tir.BinaryOp, last bool, worst tir.Expr) *te.Reduce
 		}
 		return choose(tir.NewBinary(same, l[1], r[1]), l, r)
 	}, func(t []tir.Type) []tir.Expr { return []tir.Expr{tir.IntConst(t[0], 0), worst} })
+}
+
+// extremeValue reduces values to the best one: NaN, if there is one.
+func extremeValue(better tir.BinaryOp, worst tir.Expr) *te.Reducer {
+	return te.NewReducer(func(l, r []tir.Expr) []tir.Expr {
+		best := map[tir.BinaryOp]func(a, b tir.Expr) tir.Expr{tir.OpGT: tir.Max, tir.OpLT: tir.Min}[better](l[0], r[0])
+		if tir.IsFloat(l[0].DType()) { // the greatest of a number and NaN is the second of them
+			best = tir.NewSelect(tir.EQ(l[0], l[0]), best, l[0])
+		}
+		return []tir.Expr{best}
+	}, func([]tir.Type) []tir.Expr { return []tir.Expr{worst} })
 }
 
 // choose returns one of two pairs. Selects of selects become vector instructions, other than conditions with "or".
@@ -89,7 +103,11 @@ type positions struct {
 	axes    []*tir.IterVar
 	lanes   int64
 	much    bool // enough for threads
-	ordered *te.Reducer
+	last    bool // of several equal values, the last one is searched for
+	by      rows.Scheduler
+	values  *te.Tensor  // of each row, if they have to be computed
+	ordered *te.Reducer // of pairs of a position and a value, in order
+	extreme *te.Reducer // of values
 }
 
 // sources returns the position and the value of an element, by its indices.
@@ -127,87 +145,159 @@ func (p *positions) replace(position func(i []tir.Expr) tir.Expr) {
 		func(i ...tir.Expr) tir.Expr { return tir.NewCast(result.ProducerDType(), position(i)) }))
 }
 
-// alongRows reduces a row by vectors, these to one vector, and its lanes and the rest of the row to a pair.
+// alongRows reduces chunks of a row to the best value of each, these to the chunk with the best value of all, and
+// searches only this one for the position. What remains of the row is another chunk.
 func (p *positions) alongRows() bool {
 	n := sizeOf(p.r.Axes[0])
-	block := 4 * p.lanes
-	for block > p.lanes && n < 2*block {
-		block /= 2
-	}
-	if n < 2*block {
+	if n < 2*p.lanes || n >= 1<<31 {
 		return false
 	}
-	shape := p.g.Result.ProducerShape()
-	number := func(n int64) tir.Expr { return tir.IntConst(p.r.Axes[0].Var.Type, n) }
-	with := func(n int64) []tir.Expr { return append(slices.Clone(shape), tir.I32(int32(n))) }
-	rank := len(shape)
-	k := p.axis(n / block)
-	name := p.g.Result.ProducerName()
-	lanes := te.ComputeMulti(with(block), name+".lanes", func(i ...tir.Expr) []tir.Expr {
-		at := tir.Add(tir.Mul(k.Var, number(block)), i[rank])
-		return p.ordered.Over(p.sources(i[:rank], at), k)
-	})
-	steps := [][]*te.Tensor{lanes}
-	for from, width := lanes, block; width > 1; {
-		next := int64(1)
-		switch {
-		case width > p.lanes:
-			next = p.lanes
-		case width > quarter:
-			next = quarter
-		}
-		shape := with(next)
-		if next == 1 {
-			shape = p.g.Result.ProducerShape()
-		}
-		source := from
-		from = p.pairs(".folded", shape, width/next, func(i []tir.Expr, k tir.Expr) []tir.Expr {
-			at := k
-			if next > 1 {
-				at = tir.Add(tir.Mul(k, number(next)), i[rank])
-			}
-			all := append(slices.Clone(i[:rank]), at)
-			return []tir.Expr{source[0].At(all...), source[1].At(all...)}
+	name, shape := p.g.Result.ProducerName(), p.g.Result.ProducerShape()
+	if _, isLoad := p.r.Sources[1].(*tir.ProducerLoad); !isLoad { // computed once: twice might not give the same bits
+		p.values = te.Compute(append(slices.Clone(shape), p.number(n)), name+".values", func(i ...tir.Expr) tir.Expr {
+			return p.sources(i[:len(shape)], i[len(shape)])[1]
 		})
-		steps = append(steps, from)
-		width = next
 	}
-	whole := steps[len(steps)-1]
-	var rest []*te.Tensor
-	if done := n / block * block; done < n {
-		rest = p.pairs(".rest", shape, n-done, func(i []tir.Expr, k tir.Expr) []tir.Expr {
-			return p.sources(i, tir.Add(k, number(done)))
+	var at []tir.Expr
+	for _, a := range p.axes {
+		at = append(at, a.Var)
+	}
+	var all []*chunks
+	var few []*te.Tensor   // the pair of what is too short for vectors
+	var pairs [][]tir.Expr // by the variables of the axes
+	add := func(c *chunks) { all, pairs = append(all, c), append(pairs, c.pair(at)) }
+	if count := n / chunkOfRow; count > 0 {
+		add(p.chunks(".chunk", count, chunkOfRow, 0))
+	}
+	switch rest := n % chunkOfRow; {
+	case rest >= 2*p.lanes:
+		add(p.chunks(".last", 1, rest, n-rest))
+	case rest > 0:
+		few = p.pairs(".rest", shape, rest, func(i []tir.Expr, k tir.Expr) []tir.Expr {
+			return p.pairAt(i, tir.Add(k, p.number(n-rest)))
 		})
-		steps = append(steps, rest)
+		pairs = append(pairs, []tir.Expr{few[0].At(at...), few[1].At(at...)})
 	}
 	p.replace(func(i []tir.Expr) tir.Expr {
-		if rest == nil {
-			return whole[0].At(i...)
+		to := map[*tir.Var]tir.Expr{}
+		for d, a := range p.axes {
+			to[a.Var] = i[d]
 		}
-		c := p.r.Combiner
-		return tir.Substitute(c.Results[0], map[*tir.Var]tir.Expr{c.Left[0]: whole[0].At(i...),
-			c.Left[1]: whole[1].At(i...), c.Right[0]: rest[0].At(i...), c.Right[1]: rest[1].At(i...)})
+		found := pairs[0][0]
+		if len(pairs) > 1 {
+			c := p.r.Combiner
+			found = tir.Substitute(c.Results[0], map[*tir.Var]tir.Expr{c.Left[0]: pairs[0][0], c.Left[1]: pairs[0][1],
+				c.Right[0]: pairs[1][0], c.Right[1]: pairs[1][1]})
+		}
+		return tir.Substitute(found, to)
 	})
 	root := p.g.Schedule.Stage(p.g.Result)
-	rows := fused(root, root.Axes())
+	row := fused(root, root.Axes())
 	if p.much {
-		root.Parallel(rows)
+		root.Parallel(row)
 	}
-	for _, x := range steps {
-		st := p.g.Schedule.Stage(x[0])
-		st.ComputeAt(root, rows)
-		st.SetScope("local")
-		axes := st.Axes()
-		if len(axes) == rank {
-			continue
+	inRow := func(x *te.Tensor) *te.Stage {
+		st := p.g.Schedule.Stage(x)
+		st.ComputeAt(root, row)
+		if int(n)*int(x.ProducerDType().Bits)/8 <= mostLocal || x != p.values {
+			st.SetScope("local")
 		}
-		last := axes[rank]
-		vector, lane := st.Split(last, int(min(sizeOf(last), p.lanes)))
-		st.Reorder(append(st.ReduceAxes(), vector, lane)...)
+		return st
+	}
+	if few != nil {
+		inRow(few[0])
+	}
+	for _, c := range all {
+		for _, x := range []*te.Tensor{c.where, c.best} {
+			p.by.Within(p.g.Schedule, x)
+		}
+		inRow(c.where)
+		if c.found != nil {
+			inRow(c.found[0])
+		}
+		inRow(c.best)
+	}
+	if p.values != nil {
+		st := inRow(p.values)
+		own := st.Axes()
+		_, lane := st.Split(own[len(own)-1], int(p.lanes))
 		st.Vectorize(lane)
-		st.Unroll(vector)
 	}
 	return p.g.Schedule.Err() == nil
+}
+
+// number is a constant position.
+func (p *positions) number(n int64) tir.Expr { return tir.IntConst(p.r.Axes[0].Var.Type, n) }
+
+// pairAt returns the position and the value of an element of a row.
+func (p *positions) pairAt(i []tir.Expr, k tir.Expr) []tir.Expr {
+	pair := p.sources(i, k)
+	if p.values != nil {
+		pair[1] = p.values.At(append(slices.Clone(i), k)...)
+	}
+	return pair
+}
+
+// chunks are parts of each row of the same size, one after the other.
+type chunks struct {
+	start tir.Type     // of positions in the row
+	from  tir.Expr     // the position of the only chunk
+	best  *te.Tensor   // the best value of each chunk
+	found []*te.Tensor // the first position of the chunk with the best value of all, and that value; nil: there is one
+	where *te.Tensor   // the position of that value in its chunk
+}
+
+// chunks returns the tensors that find the best value of count chunks of a row, from a position on.
+func (p *positions) chunks(suffix string, count, size, from int64) *chunks {
+	c := &chunks{from: p.number(from), start: p.r.Sources[0].DType()}
+	name, shape := p.g.Result.ProducerName()+suffix, p.g.Result.ProducerShape()
+	rank := len(shape)
+	k := p.axis(size)
+	c.best = te.Compute(append(slices.Clone(shape), p.number(count)), name+".best", func(i ...tir.Expr) tir.Expr {
+		at := tir.Add(tir.Add(tir.Mul(i[rank], p.number(size)), k.Var), c.from)
+		return p.extreme.Over(p.pairAt(i[:rank], at)[1:], k)[0]
+	})
+	if count > 1 {
+		c.found = p.pairs(suffix+".found", shape, count, func(i []tir.Expr, k tir.Expr) []tir.Expr {
+			start := tir.NewCast(c.start, tir.Mul(k, p.number(size)))
+			return []tir.Expr{start, c.best.At(append(slices.Clone(i), k)...)}
+		})
+	}
+	position := tir.Int32
+	if c.best.ProducerDType().Bits == 64 {
+		position = tir.Int64
+	}
+	k = p.axis(size)
+	c.where = te.Compute(shape, name+".where", func(i ...tir.Expr) tir.Expr {
+		best := c.of(i)
+		v, here := p.pairAt(i, tir.Add(tir.NewCast(k.Var.Type, best[0]), k.Var))[1], tir.NewCast(position, k.Var)
+		nowhere, least := tir.IntConst(position, size), tir.Min
+		if p.last {
+			nowhere, least = tir.IntConst(position, -1), tir.Max
+		}
+		found := tir.NewSelect(tir.EQ(v, best[1]), here, nowhere)
+		if tir.IsFloat(v.DType()) { // no number equals NaN, which is the best value if there is one
+			found = tir.NewSelect(tir.EQ(v, v), found, here)
+		}
+		first := te.NewReducer(func(l, r []tir.Expr) []tir.Expr { return []tir.Expr{least(l[0], r[0])} },
+			func([]tir.Type) []tir.Expr { return []tir.Expr{nowhere} })
+		return first.Over([]tir.Expr{found}, k)[0]
+	})
+	return c
+}
+
+// of returns the first position of the chunk with the best value, and that value.
+func (c *chunks) of(i []tir.Expr) []tir.Expr {
+	if c.found == nil {
+		return []tir.Expr{tir.NewCast(c.start, c.from), c.best.At(append(slices.Clone(i), tir.I32(0))...)}
+	}
+	return []tir.Expr{c.found[0].At(i...), c.found[1].At(i...)}
+}
+
+// pair returns the position of the best value in its row, and that value.
+func (c *chunks) pair(i []tir.Expr) []tir.Expr {
+	best := c.of(i)
+	return []tir.Expr{tir.Add(best[0], tir.NewCast(c.start, c.where.At(i...))), best[1]}
 }
 
 // acrossRows reduces the columns of blocks of them, whose results stay in the first cache.

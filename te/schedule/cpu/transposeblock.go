@@ -6,6 +6,7 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/te/schedule"
+	"tvmgo/te/schedule/rows"
 	"tvmgo/tir"
 )
 
@@ -50,18 +51,19 @@ func scheduleSquares(g *schedule.Group, v simd) bool {
 		scheduleLines(g.Schedule, g.Root, outer, inner, n, line)
 		return g.Schedule.Err() == nil
 	}
-	rows, row := st.Split(inner, n)
+	down, row := st.Split(inner, n)
 	columns, column := st.Split(last, n)
 	// What is read is read in order: processors fetch that ahead, while stores wait for nothing. If a square has whole
 	// cache lines, a few of them side by side touch each page more often.
 	if n*int(t.Bits)/8 == lineBytes && sizeOf(last)%int64(beside*n) == 0 {
 		several, one := st.Split(columns, beside)
-		st.Reorder(append(slices.Clone(outer), several, rows, one, row, column)...)
+		st.Reorder(append(slices.Clone(outer), several, down, one, row, column)...)
 		columns = several
 	} else {
-		st.Reorder(append(slices.Clone(outer), columns, rows, row, column)...)
+		st.Reorder(append(slices.Clone(outer), columns, down, row, column)...)
 	}
 	st.TensorizeWhole(row, square(t, n))
+	rows.PastCaches(g.Schedule, g.Root)
 	if pointsOf(st) >= parallelFrom {
 		fuseAll(st, append(outer, columns))
 	}
@@ -80,13 +82,14 @@ func scheduleLines(s *te.Schedule, root *te.Tensor, outer []*tir.IterVar, inner 
 	parallel := pointsOf(st) >= parallelFrom
 	turned := s.CacheWrite(root, "local")
 	copied := s.CacheRead(from, "local", turned)
-	rows, row := st.Split(inner, line)
+	down, row := st.Split(inner, line)
 	columns, column := st.Split(last, line)
-	st.Reorder(append(slices.Clone(outer), columns, rows, row, column)...)
+	st.Reorder(append(slices.Clone(outer), columns, down, row, column)...)
 	for _, t := range []*te.Tensor{turned, copied} {
-		s.Stage(t).ComputeAt(st, rows)
+		s.Stage(t).ComputeAt(st, down)
 	}
 	st.Vectorize(column)
+	rows.PastCaches(s, root)
 	c := s.Stage(copied).Axes()
 	_, lane := s.Stage(copied).Split(c[len(c)-1], line)
 	s.Stage(copied).Vectorize(lane)

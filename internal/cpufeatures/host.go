@@ -183,7 +183,7 @@ func x86Host(amd bool, flags []string) hostCPU {
 			}
 		}
 		for _, name := range x86ByCompiler[cpu] {
-			if !has[name] && !slices.Contains(flags, name) {
+			if _, present := has[name]; !present {
 				more = append(more, "-"+name)
 			}
 		}

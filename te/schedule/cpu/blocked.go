@@ -61,9 +61,9 @@ const panelBytes = 640 << 10
 // once, for all of them. Otherwise all rows are read for a few filters at a time.
 const allFilters = 512 << 10
 
-// filterBytes returns the size of all filters; negative if it is not known.
-func (b *blocked) filterBytes() int64 {
-	n := times(sizeOf(b.axes[1])*sizeOf(b.axes[4]), int64(b.result.ProducerDType().Bits/8))
+// panel returns the size in bytes of the filters of a block of channels; negative if it is not known.
+func (b *blocked) panel() int64 {
+	n := times(sizeOf(b.axes[4]), int64(b.result.ProducerDType().Bits/8))
 	for _, a := range b.reduce {
 		n = times(n, sizeOf(a))
 	}
@@ -74,10 +74,7 @@ func (b *blocked) filterBytes() int64 {
 // an element of the image for each column, and multiplies all pairs.
 func (b *blocked) tile(v simd) tile {
 	width, blocks := sizeOf(b.axes[3]), sizeOf(b.axes[1])
-	panel := int64(4) * sizeOf(b.axes[4])
-	for _, a := range b.reduce {
-		panel = times(panel, sizeOf(a))
-	}
+	panel := b.panel()
 	best, least := tile{1, 1, width}, 0.0
 	most := int64(4)
 	if b.single {
@@ -139,7 +136,7 @@ func scheduleBlocked(s *te.Schedule, result, root *te.Tensor, parts []*te.Tensor
 	columns, column := st.Split(axes[3], int(t.columns))
 	vector, lane := st.Split(axes[4], v.lanes(result.ProducerDType()))
 	order := []*tir.IterVar{axes[0], outer, axes[2]}
-	if n := b.filterBytes(); n > 0 && n <= allFilters { // a row of the image stays in the cache, too
+	if n := times(b.panel(), sizeOf(axes[1])); n > 0 && n <= allFilters { // a row of the image stays in the cache, too
 		order[1], order[2] = axes[2], outer
 	}
 	st.Reorder(append(slices.Clone(order), columns, block, column, vector, lane)...)

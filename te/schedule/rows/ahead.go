@@ -15,7 +15,7 @@ const (
 	beyondAll   = 16 << 20
 )
 
-// bytesOf returns the size in bytes of a tensor; 0 if it is not known.
+// bytesOf returns the size in bytes of a tensor, at most 1 TiB; 0 if it is not known.
 func bytesOf(t *te.Tensor) int64 {
 	bytes := int64(max(1, t.ProducerDType().Bits/8))
 	for _, n := range t.ProducerShape() {
@@ -23,9 +23,10 @@ func bytesOf(t *te.Tensor) int64 {
 		if !known {
 			return 0
 		}
-		if bytes *= size.Value; bytes >= 1<<40 {
-			break
+		if bytes > 0 && size.Value > 1<<40/bytes {
+			return 1 << 40
 		}
+		bytes *= size.Value
 	}
 	return bytes
 }

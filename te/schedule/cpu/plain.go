@@ -5,7 +5,6 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/te/schedule"
-	"tvmgo/te/schedule/rows"
 	"tvmgo/tir"
 )
 
@@ -44,7 +43,7 @@ func scheduleCPU(g *schedule.Group) (bool, error) {
 	}
 	if len(root.ReduceAxes()) == 0 {
 		vectorizeLast(root, simdOf(g.Target))
-		rows.PastCaches(s, g.Root)
+		schedule.NonTemporal(s, g.Root)
 	}
 	return true, nil
 }

@@ -158,14 +158,10 @@ func (p *positions) alongRows() bool {
 			return p.sources(i[:len(shape)], i[len(shape)])[1]
 		})
 	}
-	var at []tir.Expr
-	for _, a := range p.axes {
-		at = append(at, a.Var)
-	}
 	var all []*chunks
-	var few []*te.Tensor   // the pair of what is too short for vectors
-	var pairs [][]tir.Expr // by the variables of the axes
-	add := func(c *chunks) { all, pairs = append(all, c), append(pairs, c.pair(at)) }
+	var few []*te.Tensor                        // the pair of what is too short for vectors
+	var pairs []func(row []tir.Expr) []tir.Expr // of these parts of a row
+	add := func(c *chunks) { all, pairs = append(all, c), append(pairs, c.pair) }
 	if count := n / chunkOfRow; count > 0 {
 		add(p.chunks(".chunk", count, chunkOfRow, 0))
 	}
@@ -176,20 +172,16 @@ func (p *positions) alongRows() bool {
 		few = p.pairs(".rest", shape, rest, func(i []tir.Expr, k tir.Expr) []tir.Expr {
 			return p.pairAt(i, tir.Add(k, p.number(n-rest)))
 		})
-		pairs = append(pairs, []tir.Expr{few[0].At(at...), few[1].At(at...)})
+		pairs = append(pairs, func(i []tir.Expr) []tir.Expr { return []tir.Expr{few[0].At(i...), few[1].At(i...)} })
 	}
 	p.replace(func(i []tir.Expr) tir.Expr {
-		to := map[*tir.Var]tir.Expr{}
-		for d, a := range p.axes {
-			to[a.Var] = i[d]
+		left := pairs[0](i)
+		if len(pairs) == 1 {
+			return left[0]
 		}
-		found := pairs[0][0]
-		if len(pairs) > 1 {
-			c := p.r.Combiner
-			found = tir.Substitute(c.Results[0], map[*tir.Var]tir.Expr{c.Left[0]: pairs[0][0], c.Left[1]: pairs[0][1],
-				c.Right[0]: pairs[1][0], c.Right[1]: pairs[1][1]})
-		}
-		return tir.Substitute(found, to)
+		right, c := pairs[1](i), p.r.Combiner
+		return tir.Substitute(c.Results[0], map[*tir.Var]tir.Expr{c.Left[0]: left[0], c.Left[1]: left[1],
+			c.Right[0]: right[0], c.Right[1]: right[1]})
 	})
 	root := p.g.Schedule.Stage(p.g.Result)
 	row := fused(root, root.Axes())

@@ -6,7 +6,6 @@ import (
 
 	"tvmgo/te"
 	"tvmgo/te/schedule"
-	"tvmgo/te/schedule/rows"
 	"tvmgo/tir"
 )
 
@@ -63,7 +62,7 @@ func scheduleSquares(g *schedule.Group, v simd) bool {
 		st.Reorder(append(slices.Clone(outer), columns, down, row, column)...)
 	}
 	st.TensorizeWhole(row, square(t, n))
-	rows.PastCaches(g.Schedule, g.Root)
+	schedule.NonTemporal(g.Schedule, g.Root)
 	if pointsOf(st) >= parallelFrom {
 		fuseAll(st, append(outer, columns))
 	}
@@ -89,7 +88,7 @@ func scheduleLines(s *te.Schedule, root *te.Tensor, outer []*tir.IterVar, inner 
 		s.Stage(t).ComputeAt(st, down)
 	}
 	st.Vectorize(column)
-	rows.PastCaches(s, root)
+	schedule.NonTemporal(s, root)
 	c := s.Stage(copied).Axes()
 	_, lane := s.Stage(copied).Split(c[len(c)-1], line)
 	s.Stage(copied).Vectorize(lane)

@@ -10,6 +10,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/gputest"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/nvrtctest"
 	"tvmgo/runtime"
@@ -96,6 +97,7 @@ func TestArtifacts_EveryCallFails(t *testing.T) {
 	fake := needFake(t)
 	const invalidValue = 1
 	for _, file := range []string{files[0], files[1], files[3]} {
+		machine.Need(t, artifacts+file)
 		_, err := life(t, file, fake.Failed) // creates the contexts
 		require.NoError(t, err)
 		for _, c := range []struct {
@@ -105,9 +107,8 @@ func TestArtifacts_EveryCallFails(t *testing.T) {
 		}{
 			{[]string{"cuModule*", "cuMem*", "cuLaunch*", "cuFunc*", "cuStreamCreate*", "cuStreamSynchronize", "cuEvent*"}, true,
 				10},
-			// cuCtxSetCurrent is not here: if it fails when memory is freed, that is not retried.
-			{[]string{"cuCtxGetCurrent", "cuCtxSynchronize", "cuCtxPush*", "cuCtxPop*", "cuDevice*", "cuPointer*", "cuThread*",
-				"cuStreamIs*", "cuStreamQuery", "cuStreamGet*", "cuStreamDestroy*"}, false, 10},
+			{[]string{"cuCtxGetCurrent", "cuCtxSetCurrent", "cuCtxSynchronize", "cuCtxPush*", "cuCtxPop*", "cuDevice*",
+				"cuPointer*", "cuThread*", "cuStreamIs*", "cuStreamQuery", "cuStreamGet*", "cuStreamDestroy*"}, false, 10},
 		} {
 			before := alive(t)
 			n := 0

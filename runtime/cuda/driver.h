@@ -171,7 +171,8 @@ static inline int tvmgo_cu_enter(cu_device* d, cu_scope* s) {
 }
 static inline void tvmgo_cu_leave(cu_scope* s) {
   if (s->relaxed) cuThreadExchangeStreamCaptureMode(&s->mode); /* restores the previous mode */
-  if (TVMGO_UNLIKELY(s->changed)) cuCtxSetCurrent(s->before);
+  /* retried: another library of the process may rely on its current context */
+  if (TVMGO_UNLIKELY(s->changed) && cuCtxSetCurrent(s->before) != CUDA_SUCCESS) cuCtxSetCurrent(s->before);
 }
 
 /* ---- memory ----

@@ -21,7 +21,7 @@ int tvmgo_cu_load(cu_device* d, const void* image, CUmodule* out, char* log, siz
 
 void tvmgo_cu_unload(cu_device* d, CUmodule module) {
   cu_scope scope;
-  if (tvmgo_cu_enter_relaxed(d, &scope) == 0) {
+  if (tvmgo_cu_enter_to_free(d, &scope) == 0) {
     tvmgo_cu_wait(d); /* enqueued kernels still need the image; returns at once if a stream captures */
     cuModuleUnload(module);
     tvmgo_cu_leave(&scope);

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
@@ -62,7 +63,10 @@ func TestDriver_LeaksAtExit(t *testing.T) {
 	require.Equal(t, "fakecuda: left at the end of the process:\nmodule 1\n\n", string(must.Get(os.ReadFile(log))(t)))
 }
 
-func TestDriver_ThreadSanitizer(t *testing.T) { cases(t, "-fsanitize=thread") }
+func TestDriver_ThreadSanitizer(t *testing.T) {
+	machine.NeedNative(t, "the thread sanitizer does not work under qemu-user")
+	cases(t, "-fsanitize=thread")
+}
 
 // racing lists the cases in which streams access the same bytes without an order, to test that this is reported. The
 // thread sanitizer reports it too.
@@ -72,6 +76,7 @@ var racing = []string{"unordered_streams_are_reported", "an_event_orders_only_wh
 
 // The driver keeps destroyed handles, which is not a leak of the tests.
 func TestDriver_AddressSanitizer(t *testing.T) {
+	machine.NeedNative(t, "the address sanitizer runs out of addresses under qemu-user")
 	t.Setenv("ASAN_OPTIONS", "detect_leaks=0")
 	cases(t, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 }

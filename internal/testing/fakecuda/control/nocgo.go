@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package control
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package calls
+
+import _ "tvmgo/internal/needscgo"

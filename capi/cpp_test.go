@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
@@ -98,6 +99,9 @@ func TestCpp_StressUnderSanitizers(t *testing.T) {
 			[]string{"TSAN_OPTIONS=suppressions='" + suppressions + "'"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "thread" {
+				machine.NeedNative(t, "the thread sanitizer does not work under qemu-user")
+			}
 			t.Parallel()
 			program := l.cppCompile(t, "cpp_stress_"+c.name, []string{"stress"}, c.flags...)
 			l.runOK(t, c.env, program, "50")

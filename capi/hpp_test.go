@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
@@ -57,6 +58,7 @@ func TestHpp(t *testing.T) {
 		cppRuns(t, l, l.compileCPP(t, "hpp_O3", "-std=c++17", "-O3"), "TVMGO_PRIVATE_LOAD=1")
 	})
 	t.Run("sanitized", func(t *testing.T) {
+		machine.NeedNative(t, "the address sanitizer does not work with threads under qemu-user")
 		program := l.compileCPP(t, "hpp_sanitized", "-std=c++17", "-g1", "-fsanitize=address,undefined",
 			"-fno-sanitize-recover=undefined")
 		cppRuns(t, l, program, "ASAN_OPTIONS=detect_stack_use_after_return=1")

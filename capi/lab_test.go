@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
@@ -204,16 +205,18 @@ type result struct {
 	signal syscall.Signal // the signal that ended the program, or 0
 }
 
-// run runs a command in the lab.
+// run runs a command in the lab. It skips the test if the command has a library for another architecture than this
+// process: the libraries of Apache TVM are for x86-64.
 func (l *lab) run(t *testing.T, env []string, args ...string) result {
 	t.Helper()
+	machine.Need(t, args...)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	args = append(l.hide[:len(l.hide):len(l.hide)], args...)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = l.path("home")
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "LANG=C.UTF-8", "TVM_NUM_THREADS=2",
-		"TVMGO_INCLUDE=" + l.path("include")}, env...)
+		"TVMGO_INCLUDE=" + l.path("include")}, append(machine.Env(), env...)...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, ctx.Err(), "%q does not terminate:\n%s", args, out)

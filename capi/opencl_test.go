@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/machine"
 )
 
 // twoDevices are the CPU devices of PoCL, the OpenCL driver of the tests.
@@ -15,6 +17,7 @@ const twoDevices = "POCL_DEVICES=pthread basic"
 // needOpenCL skips a test without PoCL; on CI the test fails.
 func needOpenCL(t *testing.T) {
 	t.Helper()
+	machine.NeedNative(t, "the drivers of this machine are for x86-64")
 	drivers, _ := filepath.Glob("/etc/OpenCL/vendors/pocl*.icd")
 	if len(drivers) > 0 {
 		return

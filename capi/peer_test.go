@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/machine"
 )
 
 // wheels installs Apache TVM's wheels if they are missing.
@@ -30,6 +32,7 @@ func withPython(t *testing.T, l *lab) (python string, env []string) {
 		t.Fatal(err)
 	}
 	venv := filepath.Join(l.root, "build", ".cache", "venv")
+	machine.Need(t, filepath.Join(venv, "bin", "python"))
 	if l.hide == nil {
 		return filepath.Join(venv, "bin", "python"), nil
 	}

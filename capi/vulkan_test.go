@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/machine"
 )
 
 // vulkan returns an environment with two devices: the same one twice if there is only one. Without a driver the test is
 // skipped; on CI it fails.
 func vulkan(t *testing.T, _ *lab) []string {
 	t.Helper()
+	machine.NeedNative(t, "the drivers of this machine are for x86-64")
 	drivers, _ := filepath.Glob("/usr/share/vulkan/icd.d/*.json")
 	if len(drivers) == 0 {
 		if os.Getenv("CI") != "" {

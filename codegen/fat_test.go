@@ -13,6 +13,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/codegen"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 	"tvmgo/target"
@@ -197,7 +198,8 @@ func TestFat_Dispatch(t *testing.T) {
 // A device without a variant, and wrong arguments.
 func TestFat_BadCalls(t *testing.T) {
 	gpu := nameKind(t, dlpack.Metal, "")
-	m, err := fatBuild(t, fatProgram, "c -march=x86-64-v2", gpu)
+	cpu := "c -march=" + machine.Oldest()
+	m, err := fatBuild(t, fatProgram, cpu, gpu)
 	require.NoError(t, err)
 	defer m.Close()
 	x := must.Open(runtime.FromSlice(make([]float32, 4)))(t)
@@ -205,7 +207,7 @@ func TestFat_BadCalls(t *testing.T) {
 		want string
 		args []any
 	}{
-		{"add: argument 0 (a): the tensor is on cuda:2, and the file has add for cpu (c -march=x86-64-v2), metal (" + gpu +
+		{"add: argument 0 (a): the tensor is on cuda:2, and the file has add for cpu (" + cpu + "), metal (" + gpu +
 			"): copy the tensor to a device of these, or build add for cuda, too",
 			[]any{on(t, dlpack.CUDA, 2), on(t, dlpack.CUDA, 2)}},
 		{"add: argument 1 (b): the tensor is on metal:0, expected cpu", []any{x, on(t, dlpack.Metal, 0)}},

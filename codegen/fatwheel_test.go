@@ -18,6 +18,7 @@ import (
 // Apache TVM loads a file with variants for every kind of device, and selects the CPU's: the tree has the usual layout,
 // and the selection is code of the file. The wheel has the loaders of no device, so the script adds placeholders.
 func TestFat_InWheel(t *testing.T) {
+	wheel.NeedSameMachine(t)
 	const head = "func add(a: handle, b: handle, c: handle) {\n  var n: int32\n  buffer A: float32[n], param a\n" +
 		"  buffer B: float32[n], param b\n  buffer C: float32[n], param c\n"
 	const twice = "func twice(n: int32) -> int32 { ret(n * 2) }\n"

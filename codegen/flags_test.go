@@ -11,6 +11,7 @@ import (
 
 	"tvmgo/codegen"
 	"tvmgo/export"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
@@ -30,6 +31,7 @@ func compilerLog(t *testing.T) (log func() string) {
 // The compiler gets the target's processor, both for direct calls and for an export. The exporter's own options follow
 // it.
 func TestBuild_ProcessorOfKindC(t *testing.T) {
+	machine.NeedX86(t)
 	if _, err := exec.LookPath("gcc"); err != nil {
 		require.Empty(t, os.Getenv("CI"), "every build needs gcc here")
 		t.Skip("the flags are GCC's")
@@ -63,8 +65,10 @@ func disassembled(t *testing.T, tar string) string {
 	return string(out)
 }
 
-// The flags of an Arm CPU are those of GCC for Arm. An unknown CPU is an error.
+// The flags of an Arm CPU are those of GCC for Arm, also if march has its name. An unknown CPU is an error.
 func TestBuild_ProcessorOfOtherMachines(t *testing.T) {
+	machine.NeedX86(t)
+	const dot = "c -march=neoverse-n1 -mattr=+rdm,-dotprod"
 	m := built(t, scale(t, 2), kind(t, "c -mcpu=cortex-a72"))
 	path := filepath.Join(t.TempDir(), "scale.so")
 	if _, err := exec.LookPath("aarch64-linux-gnu-gcc"); err != nil {
@@ -74,6 +78,9 @@ func TestBuild_ProcessorOfOtherMachines(t *testing.T) {
 	err := export.Library(context.Background(), m, path)
 	require.ErrorContains(t, err, "cortex-a72")
 	require.NoError(t, export.Library(context.Background(), m, path, export.Compiler("aarch64-linux-gnu-gcc")))
+	m = built(t, scale(t, 2), kind(t, dot))
+	require.NoError(t, export.Library(context.Background(), m, path, export.Compiler("aarch64-linux-gnu-gcc")))
+	require.ErrorContains(t, export.Library(context.Background(), m, path), "-mcpu=neoverse-n1+rdma+nodotprod")
 	_, err = codegen.Build(scale(t, 2), kind(t, "c -march=x86-64-v9"))
 	require.ErrorContains(t, err, `target option march "x86-64-v9"`)
 }

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -86,13 +87,13 @@ func hostFlags(t *target.Target) []string {
 	arch, _ := target.Get[string](t, "march")
 	cpu, _ := target.Get[string](t, "mcpu")
 	if arch != "" {
-		flags = append(flags, "-march="+arch)
+		flags = append(flags, archFlag(arch))
 	}
 	if cpu != "" {
 		flags = append(flags, cpuFlag(cpu))
 	}
 	attrs, _ := target.Get[[]string](t, "mattr")
-	arm := strings.HasPrefix(arch, "arm") || strings.HasPrefix(cpuFlag(cpu), "-mcpu=")
+	arm := strings.HasPrefix(arch, "arm") || strings.HasPrefix(cpuFlag(cmp.Or(cpu, arch)), "-mcpu=")
 	for _, attr := range attrs {
 		for one := range strings.SplitSeq(attr, ",") {
 			name := strings.TrimLeft(one, "+-")
@@ -115,7 +116,15 @@ func hostFlags(t *target.Target) []string {
 }
 
 // armNames are features of Arm CPUs that GCC names otherwise than LLVM.
-var armNames = map[string]string{"neon": "simd", "fullfp16": "fp16", "fp-armv8": "fp"}
+var armNames = map[string]string{"neon": "simd", "fullfp16": "fp16", "fp-armv8": "fp", "rdm": "rdma"}
+
+// archFlag returns GCC's option for the instruction set of a name. For Arm, -march does not take the name of a CPU.
+func archFlag(arch string) string {
+	if name, _, _ := strings.Cut(arch, "+"); cpufeatures.IsArm64CPU(name) {
+		return cpuFlag(arch)
+	}
+	return "-march=" + arch
+}
 
 // cpuFlag returns GCC's option for a processor. On x86 it selects only the tuning, because -march selects the
 // instructions.

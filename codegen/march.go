@@ -65,7 +65,8 @@ func isKnownCPU(name string) bool {
 	return false
 }
 
-var listOfCPUs = regexp.MustCompile(`(?m)valid (?:arguments to '[^']*' switch|target CPU values) are: ([^;\n]*)`)
+// listOfCPUs finds them in the messages of GCC for x86, GCC for Arm and clang.
+var listOfCPUs = regexp.MustCompile(`(?m)valid (?:arguments(?: to '[^']*' switch)?|target CPU values) are: ([^;\n]*)`)
 
 // refusals are the messages of compilers that rejected a flag, "" for accepted ones.
 var refusals sync.Map

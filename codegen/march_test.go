@@ -1,6 +1,7 @@
 package codegen_test
 
 import (
+	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,7 +33,9 @@ func TestBuild_UnknownCPU(t *testing.T) {
 		require.ErrorContains(t, err, "it takes ")
 		require.NotContains(t, err.Error(), "-fsyntax-only")
 	}
-	require.ErrorContains(t, build("c -march=sapphirerapid"), `did you mean "sapphirerapids"?`)
+	if goruntime.GOARCH == "amd64" {
+		require.ErrorContains(t, build("c -march=sapphirerapid"), `did you mean "sapphirerapids"?`)
+	}
 	for _, text := range []string{"c -march=armv8.2-a", "c -mcpu=neoverse-n1", "c -march=rv64gcv", "c -march=x86-64-v3",
 		"c -march=native"} {
 		require.NoError(t, build(text), text)

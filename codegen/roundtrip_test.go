@@ -9,6 +9,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheel"
@@ -85,12 +86,14 @@ const theirLibrary = "../testdata/artifacts/modern/multi_llvm.so"
 
 // TestRoundTrip_Wheel: Apache TVM loads a library made by te, and functions of both call each other.
 func TestRoundTrip_Wheel(t *testing.T) {
+	wheel.NeedSameMachine(t)
 	out := wheel.Run(t, nil, "testdata/roundtrip.py", roundTrip(t), theirLibrary)
 	require.Equal(t, "numbers\npython\ntheirs\nplain: argument 2 (out): shape[1] is 28, expected 29\n", string(out))
 }
 
 // TestRoundTrip_Here: the same in this runtime.
 func TestRoundTrip_Here(t *testing.T) {
+	machine.Need(t, theirLibrary)
 	ours := must.Open(runtime.Load(context.Background(), roundTrip(t)))(t)
 	theirs := must.Open(runtime.Load(context.Background(), theirLibrary))(t)
 	vadd := must.Open(theirs.Function("vadd"))(t)

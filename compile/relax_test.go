@@ -68,6 +68,7 @@ func TestModelFile_Module(t *testing.T) {
 
 // Apache TVM's own virtual machine runs what is compiled of modules.
 func TestMachineOfTVM_Modules(t *testing.T) {
+	wheel.NeedSameMachine(t)
 	dir := t.TempDir()
 	names := []string{"kernels", "lowered_transformer", "if_true", "calls", "match_cast", "split", "nonzero"}
 	for _, name := range names {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
@@ -51,8 +52,10 @@ func TestManifests_ProgramServes(t *testing.T) {
 	}
 }
 
-// models returns a folder with a model, its weights and its settings.
+// models returns a folder with a model, its weights and its settings. It skips the test as machine.Need does.
 func models(t *testing.T) string {
+	t.Helper()
+	machine.Need(t, "../testdata/artifacts/modern/relax_mlp.so")
 	folder := t.TempDir()
 	for from, to := range map[string]string{"relax_mlp.so": "model.so", "relax_mlp.params": "w.params"} {
 		data := must.Get(os.ReadFile(filepath.Join("../testdata/artifacts/modern", from)))(t)

@@ -134,7 +134,8 @@ func sources(t *testing.T) (paths []string) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && slices.Contains([]string{".git", ".cache", "dist"}, d.Name()):
+		case d.IsDir() && (slices.Contains([]string{".git", ".cache", "dist"}, d.Name()) ||
+			strings.HasPrefix(d.Name(), "dist-")):
 			return filepath.SkipDir
 		case slices.Contains([]string{".go", ".c", ".h", ".cc", ".hpp", ".sh", ".mk", ".py"}, filepath.Ext(path)):
 			paths = append(paths, path)

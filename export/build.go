@@ -284,6 +284,9 @@ func together(steps []func() error) error {
 	return nil
 }
 
+// isText are the suffixes of sources that can include a header.
+var isText = map[string]bool{".c": true, ".cc": true, ".cpp": true}
+
 // compileSource compiles one source. It runs in the caller's folder, because flags may contain relative paths.
 func (b *buildJob) compileSource(source, object string) error {
 	args := []string{"-c", "-O2"}
@@ -309,6 +312,9 @@ func (b *buildJob) compileSource(source, object string) error {
 	}
 	args = append(args, b.flags[source]...)
 	args = append(args, b.config.flags...)
+	if !b.nvcc && isText[filepath.Ext(source)] && b.hasText() { // otherwise there are no headers
+		args = append(args, "-include", filepath.Join(b.dir, includeDir, include.CPUNote))
+	}
 	if filepath.Ext(source) == ".c" && !b.nvcc {
 		args = append(args, "-x", "c") // a C++ compiler would take it for C++
 	}

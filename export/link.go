@@ -2,21 +2,27 @@ package export
 
 import (
 	"archive/tar"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
 // link makes the shared library.
 func (b *buildJob) link() error {
 	args := []string{"-shared"}
+	linker := "--build-id=none"
+	if b.mixesPages() {
+		linker += ",-z,separate-code"
+	}
 	if b.nvcc {
-		args = append(args, "-Xcompiler=-fPIC", "-Xlinker=--build-id=none")
+		args = append(args, "-Xcompiler=-fPIC", "-Xlinker="+linker)
 	} else {
-		args = append(args, "-fPIC", "-Wl,--build-id=none")
+		args = append(args, "-fPIC", "-Wl,"+linker)
 	}
 	args = append(args, "-o", b.out.temp)
 	for _, o := range b.objects {
@@ -41,6 +47,20 @@ func (b *buildJob) link() error {
 		args = append(args, "-Wl,--as-needed", "-lm")
 	}
 	return b.compiler("", args...)
+}
+
+// mixesPages reports whether the linker puts constants into pages with code unless it is told not to, as GNU ld does
+// for arm64. The runtime copies such constants instead of using them in the file. gold has no such option.
+func (b *buildJob) mixesPages() bool {
+	if len(b.objects) == 0 || slices.Contains(b.config.flags, "-fuse-ld=gold") {
+		return false
+	}
+	f, err := elf.Open(filepath.Join(b.dir, b.objects[0]))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.Machine == elf.EM_AARCH64
 }
 
 // members are the files of an archive; two with the same base name are an error.

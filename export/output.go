@@ -106,7 +106,7 @@ func (o *output) publish(mode fs.FileMode) error {
 
 // name moves the file to its final path.
 func (o *output) name(mode fs.FileMode) error {
-	err := o.file.Chmod(mode &^ umask())
+	err := o.file.Chmod(mode &^ umask(o.file.File))
 	if err == nil {
 		err = o.file.Commit()
 	}

@@ -20,8 +20,9 @@ import (
 var (
 	ffiHeaders     = []string{"dlpack/dlpack.h", "tvm/ffi/c_api.h", "tvm/ffi/extra/c_env_api.h"}
 	classicHeaders = []string{"tvm/runtime/c_runtime_api.h", "tvm/runtime/c_backend_api.h"}
-	allHeaders     = slices.Concat(ffiHeaders, classicHeaders, []string{"tvmgo/device_api.h", "tvmgo/model.h"})
-	modelParts     = []string{"tvmgo/model_inline.h", "tvmgo/model_signature.h"} // of tvmgo/model.h
+	allHeaders     = slices.Concat(ffiHeaders, classicHeaders, []string{"tvmgo/device_api.h", "tvmgo/model.h",
+		CPUNote})
+	modelParts = []string{"tvmgo/model_inline.h", "tvmgo/model_signature.h"} // of tvmgo/model.h
 
 	// the C++ classes; tvmgo.hpp includes the others
 	classHeaders = []string{"tvmgo/tvmgo.hpp", "tvmgo/error.hpp", "tvmgo/data_type.hpp", "tvmgo/device.hpp",

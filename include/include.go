@@ -20,6 +20,9 @@ import (
 //go:embed dlpack/*.h tvm/ffi/*.h tvm/ffi/extra/*.h tvm/runtime/*.h tvmgo/*.h tvmgo/*.hpp
 var Files embed.FS
 
+// CPUNote is the header that notes the CPU's instructions in an object.
+const CPUNote = "tvmgo/cpu_note.h"
+
 // ID identifies the contents of the headers: it changes with every change of a header.
 var ID = sync.OnceValue(func() string {
 	h := sha256.New()

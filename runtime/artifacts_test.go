@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -237,6 +238,7 @@ func TestArtifacts_ModelsNameTheirPackage(t *testing.T) {
 
 // The linker variable makes dlopen resolve all symbols immediately, so every file must be a copy.
 func TestArtifacts_UnderBindNow(t *testing.T) {
+	machine.Need(t, multiC)
 	if os.Getenv("LD_BIND_NOW") != "" {
 		t.Skip("runs in the process that this test starts")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -77,6 +78,7 @@ func TestBound_ForgottenIsCollected(t *testing.T) {
 }
 
 func TestForgottenObjectsAreCollected(t *testing.T) {
+	machine.Need(t, multiC)
 	noLeaks(t)
 	for range 10 {
 		must.Get(runtime.FromSlice([]int8{1}))(t)

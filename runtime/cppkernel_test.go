@@ -13,6 +13,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/cpptest"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -27,12 +28,15 @@ func cpp(t testing.TB, name string, flags ...string) string {
 // cppLinkings are the ways in which producers link a kernel. tvm-ffi's builder links its own library, which this
 // runtime replaces.
 func cppLinkings(t testing.TB) map[string][]string {
-	return map[string][]string{
+	all := map[string][]string{
 		"nothing": nil,
 		"now":     {"-Wl,-z,now"},
-		"tvm_ffi": {"-L" + filepath.Join(cpptest.Wheel(t), "lib"), "-ltvm_ffi"},
 		"plain":   {"-Wl,--hash-style=sysv", "-fno-plt", "-fno-gnu-unique"},
 	}
+	if lib := filepath.Join(cpptest.Wheel(t), "lib"); machine.Fits(filepath.Join(lib, "libtvm_ffi.so")) {
+		all["tvm_ffi"] = []string{"-L" + lib, "-ltvm_ffi"}
+	}
+	return all
 }
 
 func TestCppKernel_Values(t *testing.T) {
@@ -238,6 +242,7 @@ func TestCppKernel_RegistersAtLoad(t *testing.T) {
 
 // Files that are linked with tvm-ffi's library load without it, and do not load it into the process.
 func TestCppKernel_LinkedWithTheirLibrary(t *testing.T) {
+	machine.Need(t, filepath.Join(cpptest.Wheel(t), "lib", "libtvm_ffi.so"))
 	path := cpp(t, "typed", cppLinkings(t)["tvm_ffi"]...)
 	f := must.Open(elf.Open(path))(t)
 	require.Contains(t, must.Get(f.ImportedLibraries())(t), "libtvm_ffi.so")

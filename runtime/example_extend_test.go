@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -148,21 +149,6 @@ func ExampleRegisterModuleKind() {
 	// Output: hello <nil>
 }
 
-// A module from an fs.FS: a directory, an archive, or files that go:embed put into the program.
-func ExampleLoadFS() {
-	m, err := runtime.LoadFS(context.Background(), os.DirFS("../testdata/artifacts"), "modern/addone_llvm.so")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer m.Close()
-	fmt.Println(m.Kind())
-	_, err = runtime.LoadFS(context.Background(), os.DirFS("../testdata/artifacts"), "absent.so")
-	fmt.Println(err)
-	// Output:
-	// library
-	// load absent.so: open absent.so: no such file or directory
-}
-
 // Go code as a module, which C and C++ call like any other.
 func ExampleNewModule() {
 	m, err := runtime.NewModule("greeting", runtime.Runnable, &greeting{text: "hello"})
@@ -177,4 +163,34 @@ func ExampleNewModule() {
 	defer greet.Close()
 	fmt.Println(greet.Call())
 	// Output: hello <nil>
+}
+
+// A Go function under a name that C and loaded modules can look up.
+func ExampleRegisterGlobal() {
+	f, err := runtime.NewFunction(func(args ...any) (any, error) {
+		if len(args) != 1 {
+			return nil, fmt.Errorf("%w: greet takes a name", runtime.ErrInvalidArgument)
+		}
+		return fmt.Sprintf("hello, %v", args[0]), nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	if err := runtime.RegisterGlobal("example.greet", f, false); err != nil {
+		log.Fatal(err)
+	}
+	defer runtime.RemoveGlobal("example.greet")
+
+	greet, err := runtime.Global("example.greet")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer greet.Close()
+	fmt.Println(greet.Call("world"))
+	_, err = greet.Call()
+	fmt.Println(errors.Is(err, runtime.ErrInvalidArgument), err)
+	// Output:
+	// hello, world <nil>
+	// true call function: invalid argument: greet takes a name
 }

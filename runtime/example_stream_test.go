@@ -10,41 +10,6 @@ import (
 	"tvmgo/runtime"
 )
 
-// Work on a stream is done in its order; Sync waits for it. The same code works on the CPU, where a call is done when
-// it returns.
-func ExampleNewStream() {
-	ctx := context.Background()
-	m, err := runtime.Load(ctx, "../testdata/artifacts/modern/addone_llvm.so")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer m.Close()
-	f, err := m.Function("addone")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	x, err := runtime.FromSlice([]float32{1, 2})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer x.Close()
-
-	s, err := runtime.NewStream(runtime.CPU)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close()
-	if _, err := f.CallOn(s, x, x); err != nil {
-		log.Fatal(err)
-	}
-	if err := s.Sync(ctx); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(runtime.ToSlice[float32](x))
-	// Output: [2 3] <nil>
-}
-
 // One stream copies, and another one waits for the copies before its next work. The host waits for neither until Sync.
 func ExampleStream_WaitFor() {
 	upload, err := runtime.NewStream(runtime.CPU)

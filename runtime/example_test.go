@@ -1,3 +1,7 @@
+// The libraries in testdata/artifacts are for this architecture.
+
+//go:build amd64
+
 package runtime_test
 
 import (
@@ -5,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 
 	"tvmgo/dlpack"
 	"tvmgo/runtime"
@@ -87,36 +92,6 @@ func ExampleFunction_Bind() {
 	// Output: [11]
 }
 
-// A Go function under a name that C and loaded modules can look up.
-func ExampleRegisterGlobal() {
-	f, err := runtime.NewFunction(func(args ...any) (any, error) {
-		if len(args) != 1 {
-			return nil, fmt.Errorf("%w: greet takes a name", runtime.ErrInvalidArgument)
-		}
-		return fmt.Sprintf("hello, %v", args[0]), nil
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	if err := runtime.RegisterGlobal("example.greet", f, false); err != nil {
-		log.Fatal(err)
-	}
-	defer runtime.RemoveGlobal("example.greet")
-
-	greet, err := runtime.Global("example.greet")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer greet.Close()
-	fmt.Println(greet.Call("world"))
-	_, err = greet.Call()
-	fmt.Println(errors.Is(err, runtime.ErrInvalidArgument), err)
-	// Output:
-	// hello, world <nil>
-	// true call function: invalid argument: greet takes a name
-}
-
 // Source code as a module, as files hold it until it is exported into a library.
 func ExampleNewCSource() {
 	m, err := runtime.NewCSource("int one(void) { return 1; }\n", "c", []string{"one"}, nil)
@@ -127,4 +102,54 @@ func ExampleNewCSource() {
 	_, err = m.Function("one")
 	fmt.Println(m.Kind(), m.Functions(), errors.Is(err, runtime.ErrNotSupported))
 	// Output: c [one] true
+}
+
+// Work on a stream is done in its order; Sync waits for it. The same code works on the CPU, where a call is done when
+// it returns.
+func ExampleNewStream() {
+	ctx := context.Background()
+	m, err := runtime.Load(ctx, "../testdata/artifacts/modern/addone_llvm.so")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	f, err := m.Function("addone")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	x, err := runtime.FromSlice([]float32{1, 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Close()
+
+	s, err := runtime.NewStream(runtime.CPU)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := f.CallOn(s, x, x); err != nil {
+		log.Fatal(err)
+	}
+	if err := s.Sync(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(runtime.ToSlice[float32](x))
+	// Output: [2 3] <nil>
+}
+
+// A module from an fs.FS: a directory, an archive, or files that go:embed put into the program.
+func ExampleLoadFS() {
+	m, err := runtime.LoadFS(context.Background(), os.DirFS("../testdata/artifacts"), "modern/addone_llvm.so")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Kind())
+	_, err = runtime.LoadFS(context.Background(), os.DirFS("../testdata/artifacts"), "absent.so")
+	fmt.Println(err)
+	// Output:
+	// library
+	// load absent.so: open absent.so: no such file or directory
 }

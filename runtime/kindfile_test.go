@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -42,6 +43,7 @@ func limitFiles(t *testing.T, n uint64) (restore func()) {
 // If anything fails, the existing file is kept and no partial file is left. The test runs in a child process: the
 // limit would also apply to the file in which go test records what a test reads.
 func TestSaveToFile_AllOrNothing(t *testing.T) {
+	machine.Need(t, multiC)
 	const child = "TVMGO_TEST_LIMITED"
 	if os.Getenv(child) == "" {
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^TestSaveToFile_AllOrNothing$")

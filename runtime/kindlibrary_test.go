@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -41,6 +42,7 @@ func TestLibrary_SavedAsTheBytesOfItsFile(t *testing.T) {
 // A library inside another library keeps its own functions. Its imports are those in the outer tree, not those in its
 // own blob.
 func TestLibrary_InsideOfALibrary(t *testing.T) {
+	machine.Need(t, multiC)
 	noLeaks(t)
 	namedKind(t, nil)
 	inner := withBlob(t, probeSource, modernTree([]entry{of("root of its own"), lib()}, [][]int{{1}, nil}))
@@ -66,6 +68,7 @@ func TestLibrary_InsideOfALibrary(t *testing.T) {
 }
 
 func TestLibrary_FromBytesRefused(t *testing.T) {
+	machine.Need(t, multiC)
 	noLeaks(t)
 	f := global(t, "ffi.Module.load_from_bytes.library")
 	for _, bad := range [][]byte{nil, []byte("text"), readFile(t, multiC)[:1000]} {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheel"
@@ -281,6 +282,7 @@ func TestLoad_LinkedOfAnotherLoader(t *testing.T) {
 func TestLoad_LinkedOfTVM(t *testing.T) {
 	dir := t.TempDir()
 	wheel.Run(t, nil, "testdata/export_objects.py", dir)
+	machine.Need(t, filepath.Join(dir, "llvm.o"))
 	ownTemp(t)
 	for _, name := range []string{"llvm.tar", "llvm.o", "c.tar"} {
 		m := modules.Load(t, filepath.Join(dir, name))

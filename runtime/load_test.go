@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -35,6 +36,7 @@ func requireAddone(t *testing.T, m *runtime.Module) {
 }
 
 func TestLoad_Sources(t *testing.T) {
+	machine.Need(t, multiC)
 	raw := readFile(t, multiC)
 	cancellable, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -74,6 +76,7 @@ func TestLoad_Sources(t *testing.T) {
 }
 
 func TestLoad_BytesAreNotNeededAfterwards(t *testing.T) {
+	machine.Need(t, multiC)
 	noLeaks(t)
 	raw := readFile(t, multiC)
 	m := loadBytes(t, raw)
@@ -189,6 +192,7 @@ func asNobody(t *testing.T, f func() error) error {
 
 // errors.Is finds the system's error, with every loader and every way of opening a file.
 func TestLoad_SystemErrorsAreFound(t *testing.T) {
+	machine.NeedNative(t, "build/scripts/arm64.sh has one user")
 	noLeaks(t)
 	dir := t.TempDir()
 	loads := map[string]func(path string) error{
@@ -240,6 +244,7 @@ func TestLoad_SystemErrorsAreFound(t *testing.T) {
 }
 
 func TestLoad_Truncated(t *testing.T) {
+	machine.Need(t, multiC)
 	for _, file := range []string{"modern/multi_c.so", "modern/addone_llvm.so", "classic/multi_llvm.so",
 		"classic/gpu_opencl.so"} {
 		t.Run(file, func(t *testing.T) {
@@ -288,6 +293,7 @@ func TestLoad_PrivateCopiesShareNothing(t *testing.T) {
 }
 
 func TestLoad_ManyGoroutinesLoadOneFile(t *testing.T) {
+	machine.Need(t, multiC)
 	noLeaks(t)
 	var wg sync.WaitGroup
 	errs := make(chan error, 16)
@@ -317,6 +323,7 @@ func TestLoad_ManyGoroutinesLoadOneFile(t *testing.T) {
 func cpuFile(i int) string { return artifacts + cpuArtifacts[i%len(cpuArtifacts)].file }
 
 func TestLoad_FunctionKeepsLibrary(t *testing.T) {
+	machine.Need(t, multiC)
 	noLeaks(t)
 	before := runtime.Live().Mappings
 	m := must.Get(runtime.Load(ctx, multiC))(t)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/blob"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -205,6 +206,7 @@ func TestMetadata_ThroughImports(t *testing.T) {
 
 // Libraries of Apache TVM have no metadata, but have the signatures that their errors print.
 func TestMetadata_SignaturesOfTVM(t *testing.T) {
+	machine.Need(t, multiC)
 	noLeaks(t)
 	vadd := "vadd(A: Tensor([n], float32), B: Tensor([n], float32), C: Tensor([n], float32))"
 	for _, file := range []string{"modern/multi_c.so", "modern/multi_llvm.so", "modern/gpu_opencl.so",

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -319,6 +320,7 @@ func TestNewModel_OutlivesItsModule(t *testing.T) {
 }
 
 func TestLoadModel_NotAModel(t *testing.T) {
+	machine.Need(t, multiC)
 	noLeaks(t)
 	requireError(t, must.Fail(runtime.LoadModel(ctx, multiC)), runtime.ErrInvalidArgument, "load model "+multiC,
 		`it is not a model but a module of kind "library" with the functions`, "runtime.Load")
@@ -329,6 +331,7 @@ func TestLoadModel_NotAModel(t *testing.T) {
 
 // This program does not import the packages that run models.
 func TestLoadModel_MissingImport(t *testing.T) {
+	machine.Need(t, multiC)
 	noLeaks(t)
 	for file, says := range map[string]string{
 		"modern/relax_mlp.so":  "import tvmgo/runtime/vm",

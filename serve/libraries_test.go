@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/export/pack"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 )
@@ -20,6 +21,7 @@ import (
 // packed function, and a compiled graph.
 func TestLibraries_OfEveryKind(t *testing.T) {
 	const artifacts = "../testdata/artifacts/"
+	machine.Need(t, artifacts+"classic/graph_mlp.so")
 	dir := t.TempDir()
 	for _, name := range []string{"modern/relax_mlp.so", "modern/relax_mlp.params", "classic/graph_mlp.so"} {
 		data := must.Get(os.ReadFile(artifacts + name))(t)

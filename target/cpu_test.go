@@ -47,7 +47,7 @@ func TestNew_WarnsOfCPUs(t *testing.T) {
 		require.Contains(t, got.Warnings()[0], want)
 	}
 	for _, text := range []string{"llvm -mcpu=haswell -mtriple=x86_64-linux-gnu", "llvm -mtriple=wasm32 -mcpu=own",
-		"c -mcpu=cortex-m4+nodsp",
+		"c -mcpu=cortex-m4+nodsp", "c -mcpu=neoverse-n1 -mattr=+i8mm", "c -march=neoverse-n1 -mattr=-rdm",
 		"llvm -mtriple=arm-none-eabi -mcpu=cortex-m55+nomve"} {
 		got := must.Get(target.New(text))(t)
 		require.Empty(t, got.Warnings(), text)

@@ -172,6 +172,7 @@ func TestKinds_NothingGiven(t *testing.T) {
 			delete(attrs, "mtriple")
 			for name := range got.Features() {
 				delete(attrs, "feature."+name)
+				row.keys = "arm_cpu cpu" // other machines have no features
 			}
 		}
 		require.Equal(t, want, attrs, row.name)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/cpufeatures"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 	"tvmgo/target"
 )
@@ -49,6 +50,7 @@ func TestNew_Native(t *testing.T) {
 // The native instruction set of kind c has the features beside it that generated code uses, and those of mattr after
 // them.
 func TestNew_NativeInstructionSet(t *testing.T) {
+	machine.NeedX86(t)
 	made := must.Get(target.New("c -march=native -mattr=-fma"))(t)
 	attrs := must.Get(target.Get[[]string](made, "mattr"))(t)
 	require.Equal(t, append(cpufeatures.BesideHostArch(), "-fma"), attrs)

@@ -40,12 +40,16 @@ func parseLLVM(c *Config) error {
 	return nil
 }
 
-// parseC determines the features of a CPU from its name and mattr. For the native instruction set, it adds the features
-// of this machine that generated code can use and that the name lacks.
+// parseC determines the features of a CPU from its name and mattr. For the native instruction set, it adds what
+// distinguishes this machine from its name.
 func parseC(c *Config) error {
 	v, _ := c.Value("mattr")
 	attrs, _ := v.([]string)
-	if c.Text("march") == native {
+	own, _ := cpufeatures.HostCPU()
+	if own == generic { // whose features have no name in one
+		own = ""
+	}
+	if c.Text("march") == native || c.Text("mcpu") == native && cpufeatures.IsArm64CPU(own) { // on x86, mcpu is for tuning
 		if more := cpufeatures.BesideHostArch(); len(more) > 0 {
 			attrs = append(more, attrs...)
 			if err := c.Set("mattr", attrs); err != nil {
@@ -56,16 +60,17 @@ func parseC(c *Config) error {
 	if err := resolveNative(c, "march", cpufeatures.HostArch()); err != nil {
 		return err
 	}
-	cpu, _ := cpufeatures.HostCPU()
-	if err := resolveNative(c, "mcpu", cpu); err != nil {
+	if err := resolveNative(c, "mcpu", own); err != nil {
 		return err
 	}
-	triple := ""
-	if strings.HasPrefix(c.Text("march"), "armv") || cpufeatures.Arm("", c.Text("mcpu"), nil) != nil {
+	arch, cpu, triple := c.Text("march"), c.Text("mcpu"), ""
+	features := cpufeatures.Arm("", cpu, attrs)
+	if strings.HasPrefix(arch, "armv") || cpufeatures.IsArm64CPU(arch) || cpufeatures.IsArm64CPU(cpu) ||
+		features != nil {
 		triple = "aarch64-linux-gnu"
 	}
 	warnOfFeatures(c, triple, attrs)
-	setArm(c, cpufeatures.Arm("", c.Text("mcpu"), attrs))
+	setArm(c, features)
 	return nil
 }
 
@@ -79,8 +84,11 @@ func setArm(c *Config, features map[string]bool) {
 	c.AddKeys("arm_cpu", "cpu")
 }
 
-// native is the compilers' name for the machine on which they run.
-const native = "native"
+// native is the compilers' name for the machine on which they run, and generic that of a CPU with the features of all.
+const (
+	native  = "native"
+	generic = "generic"
+)
 
 // isHost reports whether a triple is one of this machine's architecture; the compiler reports that others have no
 // native CPU. "" is this machine's.

@@ -70,6 +70,7 @@ func (c wheelCase) ours(asMap bool) (object, error) {
 
 func TestWheel_Agrees(t *testing.T) {
 	quiet(t)
+	wheel.NeedSameMachine(t)
 	cases := wheelCases(t)
 	require.Greater(t, len(cases), 600)
 	type rewritten struct {

@@ -3,7 +3,6 @@ package weights
 import (
 	"io/fs"
 	"os"
-	"syscall"
 
 	"tvmgo/internal/memory"
 )
@@ -52,7 +51,7 @@ func (f *file) drop(view []byte) {
 		end = end / page * page
 	}
 	if begin < end {
-		_ = syscall.Madvise(f.data[begin:end], syscall.MADV_DONTNEED) // a failure costs memory only
+		memory.Drop(f.data[begin:end])
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -14,15 +16,17 @@ import (
 	"tvmgo/internal/testing/must"
 )
 
-func TestWithPath(t *testing.T) {
+func TestWithHeaders(t *testing.T) {
 	old := "/c/" + folder + "/0123"
 	for _, c := range []struct{ flags, dir, want string }{
-		{"-O2 -g", "/c/" + folder + "/1", "-I/c/" + folder + "/1 -O2 -g"},
-		{"", "/c/" + folder + "/1", "-I/c/" + folder + "/1"},
-		{"-I" + old + " -O2  -g", "/c/" + folder + "/1", "-I/c/" + folder + "/1 -O2 -g"},
-		{"'-I/a b/" + folder + "/0' \"-DX=a b\"", "/c d/" + folder + "/1", "'-I/c d/" + folder + "/1' \"-DX=a b\""},
+		{"-O2 -g", "/c/" + folder + "/1", "-I/c/" + folder + "/1 -fsigned-char -O2 -g"},
+		{"", "/c/" + folder + "/1", "-I/c/" + folder + "/1 -fsigned-char"},
+		{"-I" + old + " -O2 -fsigned-char  -g", "/c/" + folder + "/1", "-I/c/" + folder + "/1 -fsigned-char -O2 -g"},
+		{"-I" + old + " -O2  -g", "/c/" + folder + "/1", "-I/c/" + folder + "/1 -fsigned-char -O2 -g"},
+		{"'-I/a b/" + folder + "/0' \"-DX=a b\"", "/c d/" + folder + "/1",
+			"'-I/c d/" + folder + "/1' -fsigned-char \"-DX=a b\""},
 	} {
-		require.Equal(t, c.want, withPath(c.flags, c.dir))
+		require.Equal(t, c.want, withHeaders(c.flags, c.dir))
 	}
 }
 
@@ -48,7 +52,7 @@ func TestRun_PrintsALineForShells(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(nil, &out))
 	shown := must.Get(exec.Command("sh", "-c", out.String()+`printf %s "$CGO_CFLAGS"`).Output())(t)
-	require.Regexp(t, `^'-I.*/with a space/`+folder+`/[0-9a-f]{16}' -O1 '-DIT=a b'$`, string(shown))
+	require.Regexp(t, `^'-I.*/with a space/`+folder+`/[0-9a-f]{16}' -fsigned-char -O1 '-DIT=a b'$`, string(shown))
 }
 
 func TestRun_RemembersThePath(t *testing.T) {

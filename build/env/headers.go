@@ -71,11 +71,15 @@ func writeFile(path string, text []byte) error {
 	return nil
 }
 
-// withPath adds the path of the headers to flags. It replaces the path that an older version added.
-func withPath(flags, dir string) string {
+// signedChar makes C's char signed, as the bindings of OpenCL expect. On some machines, such as arm64, it is not.
+const signedChar = "-fsigned-char"
+
+// withHeaders adds what the headers need to flags: their path and signedChar. It replaces the path that an older
+// version added.
+func withHeaders(flags, dir string) string {
 	var kept []string
 	for _, f := range splitFlags(flags) {
-		if !strings.Contains(f, string(filepath.Separator)+folder+string(filepath.Separator)) {
+		if f != signedChar && !strings.Contains(f, string(filepath.Separator)+folder+string(filepath.Separator)) {
 			kept = append(kept, f)
 		}
 	}
@@ -83,7 +87,7 @@ func withPath(flags, dir string) string {
 	if strings.ContainsAny(add, " \t") {
 		add = "'" + add + "'"
 	}
-	return strings.Join(append([]string{add}, kept...), " ")
+	return strings.Join(append([]string{add, signedChar}, kept...), " ")
 }
 
 // splitFlags splits at spaces and keeps quotes. As in the go command, a quotation begins only at the beginning of a

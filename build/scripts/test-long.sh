@@ -76,6 +76,12 @@ step "tests of concurrency, $ROUNDS times"
 logged "$go" test -tags "$TAGS" -count="$ROUNDS" -timeout 60m -run 'Hammer|Concurren|Threads|Parallel|Race|Goroutine' \
   ./runtime/... ./target/... ./export/... ./codegen/... ./cmd/...
 
+step "what is shipped, and whether another folder gives the same bits"
+logged env TVMGO_TEST_ALL=1 make --no-print-directory test-release
+
+step "tests for arm64 under qemu-user"
+logged make --no-print-directory test-arm64
+
 step "every Go test with the race detector"
 logged "$go" test -tags "$TAGS" -race -count=1 -timeout 60m ./...
 

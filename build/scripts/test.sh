@@ -10,7 +10,8 @@ go=${GO:-go}
 TVMGO_DIST=${TVMGO_DIST:-$PWD/${DIST:-dist}}
 export TVMGO_DIST
 
-step() { printf '\n== %s\n' "$*"; }
+began=$(date +%s)
+step() { printf '\n== %s (after %s minutes)\n' "$*" "$((($(date +%s) - began) / 60))"; }
 
 # Runs a command and writes its output to a log. On failure prints the end of the log without passed tests, and then one
 # line for each failed test.
@@ -43,15 +44,15 @@ step "Go tests with the race detector"
 race=build/.cache/race-test.log
 # Skipped here are tests that repeat a whole suite in another configuration or with each call failing, comparisons and
 # counts on one goroutine, and tests of compilers and other processes, which the detector does not observe. They have
-# run above.
+# run above. Packages without goroutines are left to make test-long, too.
 again='TestVerify_Endless|TestRun_(Artifacts|Cpp|ModuleRefusesArguments|OpenCL)|TestInspectLoad_.*|TestDoctor_.*'
 again="$again|TestBuild_(EmitLLVM|RandomLikeInterpreter|DeepIsLinear|Split.*)|TestCblas_.*|TestValidated"
 again="$again|TestOlderDrivers|TestPooledDescriptors|TestEveryCall(MayFail|Fails|Fails_Kernels)"
 again="$again|TestArtifacts_EveryCallFails|TestFlight_IsBounded|TestSchema_Agrees.*|TestWheel_.*"
 again="$again|TestSign_GenerateEncrypted|TestTriton|TestKServe|TestPage_.*|TestHandler_PageInBrowser"
 logged "$race" "$go" test -skip "^($again)\$" -tags "$TAGS" -race -count=1 -timeout 30m \
-  ./runtime/... ./dlpack/... ./blob/... ./export/... ./examples/... ./internal/inspect/... ./internal/nvrtc/... \
-  ./internal/diskcache/... ./target/... ./internal/testing/byoctest/... ./codegen ./cmd/... ./serve/... ./trust
+  ./runtime/... ./dlpack/... ./export/... ./examples/... ./internal/nvrtc/... ./internal/diskcache/... ./target/... \
+  ./internal/testing/byoctest/... ./codegen ./cmd/... ./serve/...
 grep -E '^ok ' "$race"
 
 step "benchmarks, once each"
@@ -63,6 +64,9 @@ step "C core under sanitizers"
 core=build/.cache/core-test.log
 logged "$core" "${MAKE:-make}" --no-print-directory core-test
 tail -n 1 "$core"
+
+step "arm64 under qemu-user"
+sh build/scripts/test-arm64.sh short
 
 step "summary"
 passed=$(grep -cE '^ *--- PASS' "$log" || true)

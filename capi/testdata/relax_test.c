@@ -88,13 +88,31 @@ static call_case read_case(reader* r) {
   return c;
 }
 
+/* Apache TVM computed the results with code for x86-64. Code for another machine rounds sums differently. */
+static int is_near(const value* want, const DLTensor* got, const void* data) {
+#ifdef __x86_64__
+  const float most = 0;
+#else
+  const float most = 1e-4f;
+#endif
+  if (got->dtype.code != kDLFloat || got->dtype.bits != 32) return 0;
+  for (size_t i = 0; i < want->nbytes; i += sizeof(float)) {
+    float a, b;
+    memcpy(&a, (const char*)want->bytes + i, sizeof a);
+    memcpy(&b, (const char*)data + i, sizeof b);
+    const float size = a < 0 ? -a : a, off = a < b ? b - a : a - b;
+    if (!(off <= most * (size < 1 ? 1 : size)) || most == 0) return 0;
+  }
+  return 1;
+}
+
 int same_tensor(const value* want, const DLTensor* got, const void* data, const char* what) {
   if (memcmp(&got->dtype, &want->dtype, sizeof got->dtype) != 0 || got->ndim != want->n ||
       memcmp(got->shape, want->dims, 8 * (size_t)want->n) != 0) {
     FAIL("%s: the type or the shape differs", what);
     return 0;
   }
-  if (memcmp(data, want->bytes, want->nbytes) != 0) {
+  if (memcmp(data, want->bytes, want->nbytes) != 0 && !is_near(want, got, data)) {
     FAIL("%s: the elements differ", what);
     return 0;
   }

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -17,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/bench"
@@ -36,6 +39,9 @@ func init() {
 	}
 	selectCases = func(names []string, _ suite.Options) (list []*bench.Case, err error) {
 		for _, name := range names {
+			if name == "hangs" {
+				select {}
+			}
 			found := false
 			for _, k := range fakeCases() {
 				if name == k.Suite || name == k.ID() {
@@ -66,7 +72,8 @@ func fakeCases() (list []*bench.Case) {
 		{"bad", "before"}, {"bad", "crash"}, {"bad", "crash in warm-up"}, {"bad", "exit"}, {"bad", "hang"}, {"bad", "wrong"},
 		{"bad", "killed"}, {"bad", "after"}, {"panics", "here"}, {"panics", "beside"}, {"panics", "in a driver"},
 		{"dead", "crash 1"}, {"dead", "crash 2"}, {"dead", "crash 3"}, {"dead", "crash 4"}, {"dead", "crash 5"},
-		{"slow", "1"}, {"slow", "2"}, {"slow", "3"}, {"slow", "4"}, {"stuck", "first"}, {"stuck", "hang"}} {
+		{"slow", "1"}, {"slow", "2"}, {"slow", "3"}, {"slow", "4"}, {"stuck", "first"}, {"stuck", "hang"},
+		{"late", "sleep"}, {"late", "next"}} {
 		list = append(list, &bench.Case{Suite: c.suite, Name: c.name, Doc: "a case of tests", Figure: bench.Time,
 			Variants: []bench.Variant{{Open: func(_ context.Context, on *bench.Device) (bench.Work, error) {
 				w := &fakeWork{takes: time.Microsecond}
@@ -75,6 +82,9 @@ func fakeCases() (list []*bench.Case) {
 				}
 				if on.Name == "bad" {
 					w.does, _, _ = strings.Cut(c.name, " ")
+				}
+				if c.suite == "late" {
+					w.does = c.name
 				}
 				if c.suite == "panics" {
 					w.does = "panic " + c.name
@@ -103,6 +113,11 @@ func (w *fakeWork) Close() error { return nil }
 func (w *fakeWork) Check(context.Context) (string, error) {
 	if w.later {
 		return "later", nil
+	}
+	if w.does == "sleep" {
+		d, err := time.ParseDuration(os.Getenv("SLEEP"))
+		time.Sleep(d)
+		return "by its name", err
 	}
 	return "by its name", w.do()
 }
@@ -174,6 +189,19 @@ func benchProcess(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// patiently compares what bench reports under a limit with what it should report. On a slow machine a process may need
+// more than the limit to start: then a longer one is tried.
+func patiently[T any](t *testing.T, try func(limit time.Duration) (want, got T)) {
+	t.Helper()
+	for limit := 2 * time.Second; ; limit *= 4 {
+		want, got := try(limit)
+		if limit > 2*time.Minute || assert.ObjectsAreEqual(want, got) {
+			require.Equal(t, want, got)
+			return
+		}
+	}
+}
+
 // reportOf reads a report in JSON.
 func reportOf(t *testing.T, file string) *bench.Report {
 	t.Helper()
@@ -215,7 +243,7 @@ func TestBench(t *testing.T) {
 func TestBench_LostProcesses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	// the device bad ends four processes: it is given up at the third
-	status, _, stderr := benched(t, "--suite", "bad", "--compare", "one,bad,two", "--timeout", "1s", "-o", file)
+	status, _, stderr := benched(t, "--suite", "bad", "--compare", "one,bad,two", "-o", file)
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "tvmgo: 7 of 24 rows have no result, first bad/crash on bad: failed\n")
 	r := reportOf(t, file)
@@ -241,20 +269,43 @@ func TestBench_LostProcesses(t *testing.T) {
 		"after":            "failed: not tried: bad has ended 3 processes",
 	}, reasons)
 
-	status, _, stderr = benched(t, "--suite", "bad/hang,bad/wrong,bad/killed,bad/after", "--compare", "one,bad",
-		"--timeout", "500ms", "-o", file)
+	status, _, stderr = benched(t, "--suite", "bad/wrong,bad/killed,bad/after", "--compare", "one,bad", "-o", file)
 	require.Equal(t, 1, status, stderr)
-	reasons = map[string]string{}
-	for _, row := range reportOf(t, file).Rows {
-		reasons[row.Case+" "+row.Device] = string(row.Status) + ": " + row.Reason
-	}
-	require.Equal(t, map[string]string{
-		"hang one": "measured: ", "wrong one": "measured: ", "killed one": "measured: ", "after one": "measured: ",
-		"hang bad":   `failed: it did not end within 500ms: set a longer time with --timeout (in step "check")`,
+	require.Equal(t, map[string]string{"wrong one": "measured: ", "killed one": "measured: ", "after one": "measured: ",
 		"wrong bad":  "wrong result: wrong result: 3 instead of 4",
 		"killed bad": ended + `signal: killed (in step "check")`,
 		"after bad":  "measured: ",
-	}, reasons)
+	}, outcomes(t, file))
+
+	patiently(t, func(limit time.Duration) (want, got map[string]string) {
+		file := filepath.Join(t.TempDir(), "r.json")
+		status, _, stderr := benched(t, "--suite", "bad/hang,bad/after", "--compare", "bad", "--timeout", limit.String(),
+			"-o", file)
+		require.Equal(t, 1, status, stderr)
+		hangs := fmt.Sprintf(`it did not end within %v: set a longer time with --timeout (in step "check")`, limit)
+		return map[string]string{"hang bad": "failed: " + hangs, "after bad": "measured: "}, outcomes(t, file)
+	})
+}
+
+// outcomes returns the status and the reason of each row of a report, if there is one.
+func outcomes(t *testing.T, file string) map[string]string {
+	t.Helper()
+	if _, err := os.Stat(file); err != nil {
+		return nil
+	}
+	list := map[string]string{}
+	for _, row := range reportOf(t, file).Rows {
+		list[row.Case+" "+row.Device] = string(row.Status) + ": " + row.Reason
+	}
+	return list
+}
+
+// A process that hangs before it measures ends after --timeout, too.
+func TestBench_HangsAtTheStart(t *testing.T) {
+	status, _, stderr := benched(t, "--suite", "hangs", "--compare", "one", "--timeout", "1s")
+	require.Equal(t, 1, status)
+	require.Equal(t, "tvmgo: start the process that measures: it did not end within 1s: set a longer time with "+
+		"--timeout\n", stderr)
 }
 
 // A panic of a case is its reason, also on another goroutine, where it ends the process.

@@ -1,8 +1,9 @@
-//go:build !runtimeonly
+//go:build cgo && !runtimeonly
 
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -195,7 +196,8 @@ func (r *benchRun) follow(ctx context.Context, kill func(), s *startedChild, mes
 				r.addUnfinished(c.place.Case, ctx)
 			}
 			if failed == nil && !c.finished && r.plan == nil && ctx.Err() == nil {
-				failed = fmt.Errorf("%s: %s", strings.TrimSpace(string(c.place.Stage)+" "+c.place.Device), c.died)
+				at := strings.TrimSpace(string(c.place.Stage) + " " + c.place.Device)
+				failed = fmt.Errorf("%s: %s", cmp.Or(at, "start the process that measures"), c.died)
 			}
 			return c, failed
 		}

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/codegen/explain"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
@@ -33,8 +36,8 @@ func TestBuild(t *testing.T) {
 	dir := t.TempDir()
 	program, library := filepath.Join(dir, "add.tir"), filepath.Join(dir, "add.so")
 	require.NoError(t, os.WriteFile(program, []byte(addProgram), 0o600))
-	status, stdout, stderr := builtWith(t, dir, nil, "build", "add.tir", "-o", "add.so", "--target", "c -march=x86-64-v2",
-		"--flag", "-O3")
+	status, stdout, stderr := builtWith(t, dir, nil, "build", "add.tir", "-o", "add.so", "--target",
+		"c -march="+machine.Oldest(), "--flag", "-O3")
 	require.Zero(t, status, stderr)
 	require.Equal(t, "wrote add.so\n", stdout)
 

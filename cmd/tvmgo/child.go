@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -8,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -85,7 +88,7 @@ func runChild(ctx context.Context, command string, task any, read func(answers i
 // childCommand makes a command that runs this program with other arguments and ends with this process. Start it from a
 // thread that does not end.
 func childCommand(ctx context.Context, args ...string) (*unfinished.Cmd, error) {
-	self, err := os.Executable()
+	self, err := ownPath()
 	if err != nil {
 		return nil, fmt.Errorf("start a child process: %w", err)
 	}
@@ -94,6 +97,19 @@ func childCommand(ctx context.Context, args ...string) (*unfinished.Cmd, error) 
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	cmd.WaitDelay = time.Second
 	return cmd, nil
+}
+
+// ownPath returns the path of this program: the one that the system knows, or without /proc the one that it was started
+// by.
+func ownPath() (string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		return self, nil
+	}
+	if self, _ = exec.LookPath(os.Args[0]); self == "" {
+		return "", fmt.Errorf("the path of this program is not known: %w: mount /proc, or start it by its path", err)
+	}
+	return filepath.Abs(self)
 }
 
 // beginning keeps the first bytes that are written to it.
@@ -117,6 +133,9 @@ func (b *beginning) cause(err error) string {
 		signal, bracketed := strings.CutPrefix(line, "[signal ")
 		if bracketed || strings.HasPrefix(line, "SIG") {
 			signal, _, _ = strings.Cut(signal, " code=")
+			if strings.HasPrefix(signal, "SIGILL") {
+				signal += ": it was built for a CPU with more instructions than this one has, or trapped"
+			}
 			return strings.Join(append(before, signal), ": ")
 		}
 		if said, is := strings.CutPrefix(line, "fatal error: "); is && fatal == "" {

@@ -1,17 +1,14 @@
+//go:build cgo
+
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,70 +16,13 @@ import (
 	"tvmgo/dlpack"
 	"tvmgo/internal/arguments"
 	"tvmgo/internal/inspect"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
-	"tvmgo/internal/version"
 	"tvmgo/runtime"
 )
 
-const artifacts = "../../testdata/artifacts"
-
-// cli runs a command line in this process.
-func cli(args ...string) (status int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	status = execute(context.Background(), args, &out, &errs)
-	return status, out.String(), errs.String()
-}
-
-// buildTags are the build tags of this test program, and of the program that it builds.
-const buildTags = cudaTag + "," + openclTag
-
-// buildDir is the folder of the program that buildOnce built; "" until then.
-var buildDir string
-
-var buildOnce = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "tvmgo-test")
-	if err != nil {
-		return "", err
-	}
-	buildDir = dir
-	path := filepath.Join(dir, "tvmgo")
-	out, err := exec.Command("go", "build", "-tags", buildTags, "-o", path, ".").CombinedOutput()
-	if err != nil {
-		os.Stderr.Write(out)
-	}
-	return path, err
-})
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{describeCommand, vectorCommand, runCommand, benchCommand,
-		benchInTests}, os.Args[1]) {
-		main() // a command started this test program as a child process
-	}
-	status := m.Run()
-	if buildDir != "" {
-		os.RemoveAll(buildDir)
-	}
-	os.Exit(status)
-}
-
-// built runs a command line in a separate process, in a folder.
-func built(t *testing.T, dir string, args ...string) (status int, stdout, stderr string) {
-	t.Helper()
-	return builtWith(t, dir, nil, args...)
-}
-
-// builtWith adds variables to the environment.
-func builtWith(t *testing.T, dir string, env []string, args ...string) (status int, stdout, stderr string) {
-	t.Helper()
-	path := must.Get(buildOnce())(t)
-	var out, errs bytes.Buffer
-	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = dir, &out, &errs, append(os.Environ(), env...)
-	err := cmd.Run()
-	if _, exited := err.(*exec.ExitError); err != nil && !exited {
-		require.NoError(t, err)
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+func init() {
+	childCommands = []string{describeCommand, vectorCommand, runCommand, benchCommand, benchInTests}
 }
 
 // cases are the functions of the CPU artifacts and their files.
@@ -136,6 +76,7 @@ func requireClose(t *testing.T, want, got []float32, what string) {
 }
 
 func TestRun_Artifacts(t *testing.T) {
+	machine.Need(t, multiC)
 	dir := t.TempDir()
 	for _, c := range cases() {
 		out := filepath.Join(dir, "out.npy")
@@ -158,6 +99,7 @@ func TestRun_Artifacts(t *testing.T) {
 
 // The user sees the module's own error about its arguments, and no file is written.
 func TestRun_ModuleRefusesArguments(t *testing.T) {
+	machine.Need(t, multiC)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.npy")
 	for _, c := range cases() {
@@ -182,6 +124,7 @@ func TestRun_ModuleRefusesArguments(t *testing.T) {
 // An output is at the position of o:1. As the first argument of addone, which only reads it, it keeps its initial
 // zeros.
 func TestRun_PlaceOfAnOutput(t *testing.T) {
+	machine.Need(t, multiC)
 	lib, in := filepath.Join(artifacts, "modern/multi_c.so"), filepath.Join(artifacts, "addone_in0.npy")
 	out := filepath.Join(t.TempDir(), strings.Repeat("o", 251)+".npy") // as long as a name can be
 	for _, c := range []struct {
@@ -197,6 +140,7 @@ func TestRun_PlaceOfAnOutput(t *testing.T) {
 }
 
 func TestRun_Repeat(t *testing.T) {
+	machine.Need(t, multiC)
 	dir := t.TempDir()
 	status, stdout, stderr := cli(append([]string{"run", filepath.Join(artifacts, "modern/multi_c.so"), "vadd", "--repeat",
 		"20",
@@ -207,6 +151,7 @@ func TestRun_Repeat(t *testing.T) {
 }
 
 func TestRun_BadInput(t *testing.T) {
+	machine.Need(t, multiC)
 	dir := t.TempDir()
 	lib, in := filepath.Join(artifacts, "modern/multi_llvm.so"), filepath.Join(artifacts, "vadd_in0.npy")
 	text := filepath.Join(dir, "text.npy")
@@ -297,53 +242,9 @@ func TestSnakeCase(t *testing.T) {
 	}
 }
 
-func TestInspect(t *testing.T) {
-	file := filepath.Join(artifacts, "modern/gpu_opencl.so")
-	status, stdout, stderr := cli("inspect", file)
-	require.Zero(t, status, stderr)
-	require.Contains(t, stdout, "matmul_kernel(handle, handle, handle) blockIdx.y")
-
-	status, stdout, stderr = built(t, ".", "inspect", "--json", file)
-	require.Zero(t, status, stderr)
-	var report map[string]any
-	require.NoError(t, json.Unmarshal([]byte(stdout), &report))
-	require.Equal(t, "modern", report["generation"])
-
-	status, _, stderr = cli("inspect", "none.so")
-	require.Equal(t, 1, status)
-	require.Equal(t, "tvmgo: inspect none.so: no such file: check the path\n", stderr)
-}
-
-// A damaged file is shown as far as it can be read, and the command fails.
-func TestInspect_Problem(t *testing.T) {
-	data := must.Get(os.ReadFile(filepath.Join(artifacts, "classic/gpu_opencl.so")))(t)
-	path := filepath.Join(t.TempDir(), "x.so")
-	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(data, []byte("opencl"), []byte("opencx")), 0o644))
-	status, stdout, stderr := cli("inspect", path)
-	require.Equal(t, 1, status)
-	require.Contains(t, stdout, "matmul")
-	require.Contains(t, stderr, "opencx")
-}
-
-func TestVersion(t *testing.T) {
-	status, stdout, _ := built(t, ".", "version")
-	require.Zero(t, status)
-	require.True(t, strings.HasPrefix(stdout, "tvmgo "+version.Number()), stdout)
-	require.Contains(t, stdout, "classic ABI 0.18.0, tvm-ffi ABI 0.1.16, DLPack 1.")
-	status, stdout, _ = cli("version", "--json")
-	require.Zero(t, status)
-	var v versionInfo
-	require.NoError(t, json.Unmarshal([]byte(stdout), &v))
-	require.Equal(t, "0.1.16", v.ABI.TVMFFI)
-	require.Equal(t, version.Number(), v.Version)
-	status, stdout, _ = cli("--version")
-	require.Zero(t, status)
-	require.Equal(t, "tvmgo "+version.Number()+"\n", stdout)
-	require.NotEmpty(t, v.Go)
-}
-
 // inspect reads from the file the same functions that the runtime finds in it.
 func TestInspect_AgreesWithTheRuntime(t *testing.T) {
+	machine.Need(t, multiC)
 	seen := map[string]bool{}
 	for _, c := range cases() {
 		if seen[c.file] {

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -98,7 +100,7 @@ func TestCompile_Machine(t *testing.T) {
 	} {
 		dir, temp := t.TempDir(), t.TempDir()
 		cmd := exec.Command("/bin/sh", "-c", c.setup+` exec "$0" compile "$@"`, tvmgo, path, "-o", c.output)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temp, "TVMGO_CACHE_DIR=off", c.env)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+temp, "TVMGO_CACHE_DIR=off", "CC=", c.env)
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
 		require.Equal(t, 1, cmd.ProcessState.ExitCode(), string(out))

@@ -8,7 +8,6 @@ import (
 
 	"tvmgo/internal/arguments"
 	"tvmgo/internal/inspect"
-	"tvmgo/runtime"
 )
 
 // A command sets ValidArgsFunction to complete its arguments, and calls completeFlag for its flags. Without them, a
@@ -151,17 +150,6 @@ func modelInputs(path, function string) (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// devicesHere lists the devices of this machine, in the form of --device.
-func devicesHere([]string) []string {
-	var names []string
-	for _, s := range runtime.Devices() {
-		if s.Err == nil {
-			names = append(names, s.Device.String())
-		}
-	}
-	return names
 }
 
 // completeLike offers the types with which --like begins. The shape follows without a space.

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -173,4 +175,15 @@ func snakeCase(name string) string {
 		out.WriteRune(unicode.ToLower(c))
 	}
 	return out.String()
+}
+
+// devicesHere lists the devices of this machine, in the form of --device.
+func devicesHere([]string) []string {
+	var names []string
+	for _, s := range runtime.Devices() {
+		if s.Err == nil {
+			names = append(names, s.Device.String())
+		}
+	}
+	return names
 }

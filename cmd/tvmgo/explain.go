@@ -1,4 +1,4 @@
-//go:build !runtimeonly
+//go:build cgo && !runtimeonly
 
 package main
 

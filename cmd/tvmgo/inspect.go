@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 	"tvmgo/internal/inspect"
 	"tvmgo/weights"
 )
+
+// describe is describeByChildren, which modules of the build have; nil if it has none.
+var describe func(ctx context.Context, r *inspect.Report, limit time.Duration) error
 
 func newInspectCommand() *cobra.Command {
 	asJSON, load, code, limit, trusted := false, false, false, 10*time.Second, ""
@@ -49,6 +53,11 @@ The exit status is 1 if a part of the file is damaged or cannot be loaded.`,
 			if trusted != "" && !load {
 				return wrongf("--%s has a meaning with --load alone, because nothing else loads the file: leave it out",
 					trustedKeysName)
+			}
+			if load {
+				if err := modules.missing("inspect --load"); err != nil {
+					return err
+				}
 			}
 			ctx, err := withTrust(cmd.Context(), trusted)
 			if err != nil {

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	_ "tvmgo/runtime/all" // if a device's build tag is missing, its errors say how to build it in
 )
 
 func main() {

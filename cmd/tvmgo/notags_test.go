@@ -1,4 +1,4 @@
-//go:build !opencl
+//go:build cgo && !opencl
 
 package main
 
@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-const openclTag = ""
 
 func TestDoctor_NotBuiltIn(t *testing.T) {
 	f := doctor(t)["opencl"]

@@ -1,4 +1,4 @@
-//go:build opencl
+//go:build cgo && opencl
 
 package main
 
@@ -18,8 +18,6 @@ import (
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheelmodels"
 )
-
-const openclTag = "opencl"
 
 // twoDevices is the environment in which PoCL has two devices and does not use caches of earlier runs.
 func twoDevices(t *testing.T) []string {

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 
 	"tvmgo/export/pack"
 	"tvmgo/internal/arguments"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
@@ -105,6 +108,7 @@ neg, test vector 1 on cpu:0: differs
 }
 
 func TestVerify_CannotSay(t *testing.T) {
+	machine.Need(t, multiC)
 	text := filepath.Join(t.TempDir(), "text.so")
 	require.NoError(t, os.WriteFile(text, []byte("text"), 0o666))
 	for _, c := range []struct {

@@ -4,37 +4,72 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"tvmgo/internal/version"
 )
 
-// commands makes the commands that every build has: a new one is added to this list, or to commandsOfFull if it needs a
-// compiler or targets, and nowhere else.
+// commands makes the commands that every build has: a new one is added to this list, or to the part of a build that it
+// needs, and nowhere else.
 var commands = []func() *cobra.Command{
-	newDevicesCommand, newDiffCommand, newDoctorCommand, newInspectCommand, newRunCommand, newServeCommand,
-	newSignCommand, newUnpackCommand, newVerifyCommand, newVersionCommand,
-	// Hidden: commands of child processes.
-	newDescribeCommand, newVectorCommand, newRunChildCommand,
+	newDiffCommand, newInspectCommand, newSignCommand, newUnpackCommand, newVersionCommand,
 }
 
-// leftOut are the names of the commands that the build for deployment (the tag runtimeonly) does not have.
-var leftOut = []string{"bench", "build", "check", "compile", "pack", "target"}
+// part is a group of commands that only some builds have. The other builds have commands of the same names, which fail.
+type part struct {
+	names    []string                // of the commands that are not hidden
+	short    string                  // what the help of a command that fails says
+	lack     string                  // what the build lacks, and what to do
+	commands []func() *cobra.Command // set by the file that belongs to the part; nil if the build lacks it
+}
 
-// newLeftOutCommand makes a command that takes any arguments, and fails.
-func newLeftOutCommand(name string) *cobra.Command {
+const (
+	deployment = "this build of tvmgo is for deployment and has no compiler and no targets: use the full tvmgo (make " +
+		"program)"
+	withoutC = "this build of tvmgo has no C code, so it cannot run or build modules: build tvmgo on Linux with " +
+		"CGO_ENABLED=1 and a C compiler"
+)
+
+// The parts: targets needs no C, and compilers needs both of the others.
+var (
+	targets   = part{names: []string{"target"}, short: "Not in this build, which is for deployment", lack: deployment}
+	modules   = part{names: []string{"devices", "doctor", "run", "serve", "verify"}, short: shortWithoutC, lack: withoutC}
+	compilers = part{names: []string{"bench", "build", "check", "compile", "pack"}, short: shortWithoutC, lack: withoutC}
+)
+
+const shortWithoutC = "Not in this build, which has no C code"
+
+// all makes the commands of a part, or those that fail in their place.
+func (p *part) all() (all []*cobra.Command) {
+	if p.commands == nil {
+		for _, name := range p.names {
+			all = append(all, p.leftOut(name))
+		}
+	}
+	for _, command := range p.commands {
+		all = append(all, command())
+	}
+	return all
+}
+
+// leftOut makes a command that takes any arguments, and fails.
+func (p *part) leftOut(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
-		Short:              "Not in this build, which is for deployment",
+		Short:              p.short,
 		Hidden:             true,
 		DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return fmt.Errorf("%s: this build of tvmgo is for deployment and has no compiler and no targets: use the "+
-				"full tvmgo (make program)", name)
-		},
+		RunE:               func(*cobra.Command, []string) error { return p.missing(name) },
 	}
+}
+
+// missing returns an error if this build lacks the part, which what needs.
+func (p *part) missing(what string) error {
+	if p.commands != nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", what, p.lack)
 }
 
 func newRootCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -59,8 +94,11 @@ is then 130 or 143. A second signal ends the command at once.`,
 	root.SetErr(stderr)
 	root.SetVersionTemplate("tvmgo {{.Version}}\n")
 	root.SetHelpCommand(newHelpCommand())
-	for _, command := range slices.Concat(commands, commandsOfFull) {
+	for _, command := range commands {
 		root.AddCommand(command())
+	}
+	for _, p := range []*part{&modules, &targets, &compilers} {
+		root.AddCommand(p.all()...)
 	}
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -9,11 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
 // An output that does not fit into memory is an error that names its shape and size, before anything is allocated.
 func TestRun_TooLarge(t *testing.T) {
+	machine.Need(t, multiC)
 	path := must.Get(buildOnce())(t)
 	lib, out := filepath.Join(artifacts, "modern/multi_c.so"), filepath.Join(t.TempDir(), "out.npy")
 	for _, c := range []struct{ limit, like, bytes string }{
@@ -47,6 +51,14 @@ func TestRun_Crashes(t *testing.T) {
 	file := kernels(t, `KERNEL(good)
 		FUNCTION(crashes) { fputs("before\n", stderr); return *(volatile int*)8; }
 		FUNCTION(aborts) { abort(); }
+		FUNCTION(lacks) {
+		#ifdef __x86_64__
+		  __asm__("ud2");
+		#else
+		  __asm__("udf #0");
+		#endif
+		  return 0;
+		}
 		FUNCTION(quits) { _exit(7); }
 		FUNCTION(killed) { kill(getpid(), SIGKILL); return 0; }
 		FUNCTION(talks) { puts("to stdout"); fflush(stdout); fputs("fatal error: not really\nno end", stderr); return 0; }`)
@@ -58,6 +70,8 @@ func TestRun_Crashes(t *testing.T) {
 		"good": {0, "good of kernels.so ran on cpu:0\n", ""},
 		"crashes": {1, "", "before\ntvmgo: crashes of kernels.so: its code ended the process: SIGSEGV: segmentation " +
 			"violation\n"},
+		"lacks": {1, "", "tvmgo: lacks of kernels.so: its code ended the process: SIGILL: illegal instruction: it was " +
+			"built for a CPU with more instructions than this one has, or trapped\n"},
 		"aborts": {1, "", "tvmgo: aborts of kernels.so: its code ended the process: SIGABRT: abort\n"},
 		"quits":  {1, "", "tvmgo: quits of kernels.so: its code ended the process: exit status 7\n"},
 		"killed": {1, "", "tvmgo: killed of kernels.so: its code ended the process: signal: killed\n"},

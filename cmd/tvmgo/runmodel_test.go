@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/internal/arguments"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/wheelmodels"
 	"tvmgo/weights"
@@ -26,6 +29,7 @@ const (
 
 // Both models of Apache TVM give the recorded results, by name and in order, with the function or without it.
 func TestRunModel_Artifacts(t *testing.T) {
+	machine.Need(t, multiC)
 	dir := t.TempDir()
 	relaxIn, relaxOut := artifacts+"/modern/relax_mlp_in0.npy", artifacts+"/modern/relax_mlp_out.npy"
 	params := artifacts + "/modern/relax_mlp.params"
@@ -62,6 +66,7 @@ func TestRunModel_Artifacts(t *testing.T) {
 
 // Graph executors run in the same way; their results have names.
 func TestRunModel_Graph(t *testing.T) {
+	machine.Need(t, multiC)
 	in, want := artifacts+"/classic/graph_mlp_in0.npy", artifacts+"/classic/graph_mlp_out.npy"
 	out := filepath.Join(t.TempDir(), "y.npy")
 	for _, args := range [][]string{
@@ -86,6 +91,7 @@ func TestRunModel_Graph(t *testing.T) {
 
 // Without --out, results are described; an archive has all of them.
 func TestRunModel_Results(t *testing.T) {
+	machine.Need(t, multiC)
 	in := []string{"--params", artifacts + "/modern/relax_mlp.params", "--in", artifacts + "/modern/relax_mlp_in0.npy"}
 	status, stdout, stderr := cli(append([]string{"run", relaxMLP}, in...)...)
 	require.Zero(t, status, stderr)
@@ -109,6 +115,7 @@ func TestRunModel_Results(t *testing.T) {
 
 // Each mistake is one line that says what the function expects.
 func TestRunModel_BadInput(t *testing.T) {
+	machine.Need(t, multiC)
 	in, params := artifacts+"/modern/relax_mlp_in0.npy", artifacts+"/modern/relax_mlp.params"
 	dir := t.TempDir()
 	array := func(name string, dtype dlpack.DataType, shape ...int64) string {
@@ -349,6 +356,7 @@ func TestRunModel_Tuples(t *testing.T) {
 
 // --profile records further calls: a trace with each of them, and a table of their operators.
 func TestRunModel_Profile(t *testing.T) {
+	machine.Need(t, multiC)
 	in := []string{"--params", artifacts + "/modern/relax_mlp.params", "--in", artifacts + "/modern/relax_mlp_in0.npy"}
 	trace := filepath.Join(t.TempDir(), "trace.json")
 	for repeat, calls := range map[string]int{"0": 1, "3": 3} {

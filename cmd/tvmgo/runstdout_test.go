@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -9,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
@@ -26,6 +29,7 @@ func stdoutCases(t *testing.T) map[string][]string {
 
 // A full disk under standard output is an error, and the files are written.
 func TestRun_FullStandardOutput(t *testing.T) {
+	machine.Need(t, multiC)
 	path := must.Get(buildOnce())(t)
 	for name, args := range stdoutCases(t) {
 		full := must.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
@@ -47,6 +51,7 @@ func TestRun_FullStandardOutput(t *testing.T) {
 
 // A reader that has read enough, as head, ends the command without a message, and with the status that shells give it.
 func TestRun_ClosedPipe(t *testing.T) {
+	machine.Need(t, multiC)
 	path := must.Get(buildOnce())(t)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -62,6 +67,7 @@ func TestRun_ClosedPipe(t *testing.T) {
 
 // Standard output has the messages of run: "-" is no name of a file.
 func TestRun_OutToStandardOutput(t *testing.T) {
+	machine.Need(t, multiC)
 	for _, flag := range []string{"--out", "--profile"} {
 		for name, args := range stdoutCases(t) {
 			if args = append(args, flag, "-"); name == "kernel" {

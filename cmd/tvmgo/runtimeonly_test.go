@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -9,22 +11,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
-// The build for deployment knows the names of exactly the commands that it lacks.
-func TestLeftOut(t *testing.T) {
-	var names []string
-	for _, command := range commandsOfFull {
-		if c := command(); !c.Hidden {
-			names = append(names, c.Name())
+// Builds that lack a part know the names of exactly the commands in it.
+func TestParts(t *testing.T) {
+	for _, p := range []*part{&targets, &modules, &compilers} {
+		require.NotNil(t, p.commands)
+		var names []string
+		for _, command := range p.commands {
+			if c := command(); !c.Hidden {
+				names = append(names, c.Name())
+			}
 		}
+		require.Equal(t, names, p.names)
 	}
-	require.Equal(t, names, leftOut)
 }
 
 // The build for deployment runs functions; the commands that it lacks are errors that say what has them.
 func TestRuntimeOnly(t *testing.T) {
+	machine.Need(t, multiC)
 	program := filepath.Join(t.TempDir(), "tvmgo-runtime")
 	said, err := exec.Command("go", "build", "-tags", buildTags+",runtimeonly", "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", said)
@@ -44,6 +51,7 @@ func TestRuntimeOnly(t *testing.T) {
 	status, out = run("inspect", file)
 	require.Zero(t, status, "%s", out)
 	require.Contains(t, out, "addone")
+	leftOut := slices.Concat(targets.names, compilers.names)
 	for _, name := range leftOut {
 		status, out = run(name, "--what", "x")
 		require.Equal(t, statusFailure, status)

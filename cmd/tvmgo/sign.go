@@ -100,7 +100,7 @@ func (f *signFlags) check(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case m.name == "with --generate":
-		if f.generate == "" || strings.HasSuffix(f.generate, "/") {
+		if f.generate == "" || os.IsPathSeparator(f.generate[len(f.generate)-1]) {
 			return errors.New("sign: --generate: give the name of the key, for example --generate release")
 		}
 		if f.noPassword && f.passwordFile != "" {

@@ -54,7 +54,7 @@ func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	caught := make(chan os.Signal, 2)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
-	signal.Ignore(syscall.SIGXFSZ)       // a file that becomes too large is an error of its write
+	ignoreSizeSignal()
 	if !signal.Ignored(syscall.SIGHUP) { // nohup sets it to be ignored
 		signal.Notify(caught, syscall.SIGHUP)
 	}

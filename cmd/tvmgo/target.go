@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -295,11 +296,11 @@ func readTarget(stdin io.Reader, arg string) (*target.Target, error) {
 // isPath reports whether an argument is a file name: kinds, tags, command lines and JSON do not start or end like that.
 func isPath(arg string) bool {
 	for _, start := range []string{"/", "./", "../", "~"} {
-		if strings.HasPrefix(arg, start) {
+		if strings.HasPrefix(filepath.ToSlash(arg), start) {
 			return true
 		}
 	}
-	return strings.HasSuffix(arg, ".json")
+	return filepath.VolumeName(arg) != "" || strings.HasSuffix(arg, ".json")
 }
 
 // readTargetText reads the JSON of a target.

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package main
 
 import (
@@ -8,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
@@ -163,6 +166,7 @@ func TestExitStatus(t *testing.T) {
 
 // A library needs no suffix: its contents decide.
 func TestRun_FileWithoutSuffix(t *testing.T) {
+	machine.Need(t, multiC)
 	data := must.Get(os.ReadFile(filepath.Join(artifacts, "modern/multi_c.so")))(t)
 	for _, name := range []string{"multi", "libmulti.so.1"} {
 		path := filepath.Join(t.TempDir(), name)

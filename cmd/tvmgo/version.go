@@ -1,12 +1,5 @@
 package main
 
-/*
-#cgo CFLAGS: -I${SRCDIR}/../../include
-#include <tvm/ffi/c_api.h>
-#include <tvm/runtime/c_runtime_api.h>
-*/
-import "C"
-
 import (
 	"fmt"
 	goruntime "runtime"
@@ -58,11 +51,7 @@ func newVersionCommand() *cobra.Command {
 
 func readVersion() versionInfo {
 	v := versionInfo{Version: version.Number(), Go: goruntime.Version(), Platform: goruntime.GOOS + "/" + goruntime.GOARCH}
-	v.ABI = abiVersions{
-		Classic: C.TVM_VERSION,
-		TVMFFI:  fmt.Sprintf("%d.%d.%d", C.TVM_FFI_VERSION_MAJOR, C.TVM_FFI_VERSION_MINOR, C.TVM_FFI_VERSION_PATCH),
-		DLPack:  fmt.Sprintf("%d.%d", C.DLPACK_MAJOR_VERSION, C.DLPACK_MINOR_VERSION),
-	}
+	v.ABI = abiVersions{Classic: version.Classic, TVMFFI: version.TVMFFI, DLPack: version.DLPack}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package c_test
 
 import (
@@ -263,6 +265,7 @@ func sized() *tir.PrimFunc {
 
 // Apache TVM's own runtime calls the functions.
 func TestRun_InWheel(t *testing.T) {
+	wheel.NeedSameMachine(t)
 	out := wheel.Run(t, nil, "testdata/wheel.py", exported(t, c.Emitter{}, all(t)))
 	require.Equal(t, "ok\nValueError: matmul: argument 1 (B): shape[0] is 63, expected k = 64 (argument 0 (A): "+
 		"shape[1])\n", string(out))

@@ -103,7 +103,7 @@ func (c *compiler) compile(ctx context.Context, code string, to form) ([]byte, e
 		return nil, runtime.Errorf(runtime.ErrFailed, "write the headers: %w", err)
 	}
 	args := append(c.base(), "-std=gnu11", "-fno-math-errno", "-Werror=implicit-function-declaration", "-nostdlibinc",
-		"-isystem", dir)
+		"-isystem", dir, "-include", filepath.Join(dir, include.CPUNote))
 	args = append(append(args, forms[to]...), "-x", "c", "-o", "-", "-")
 	out, _, err := c.clang.Run(ctx, []byte(code), args...)
 	if err != nil && ctx.Err() == nil {

@@ -14,6 +14,7 @@ import (
 
 	"tvmgo/dlpack"
 	"tvmgo/export"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -139,6 +140,7 @@ func TestModule_Exports(t *testing.T) {
 
 // Modules of this kind and of kind c that import each other become one library.
 func TestModule_ExportsImports(t *testing.T) {
+	machine.NeedX86(t)
 	m := built(t, parsed(t, dotProgram), "llvm")
 	require.NoError(t, m.Import(built(t, parsed(t, addProgram), "llvm -mcpu=x86-64-v2 -mtriple=x86_64-linux-gnu")))
 	require.NoError(t, m.Import(built(t, parsed(t, strings.ReplaceAll(addProgram, "func add", "func sum")), "c")))

@@ -54,6 +54,7 @@ func network(t testing.TB) *tir.IRModule {
 
 // TestNumbers_Wheel runs the built library in Apache TVM's own runtime, too.
 func TestNumbers_Wheel(t *testing.T) {
+	wheel.NeedSameMachine(t)
 	m := built(t, network(t), "llvm -mcpu=native")
 	code := source(t, m, "c")
 	require.Contains(t, code, "TVMBackendParallelLaunch")

@@ -67,8 +67,9 @@ func TestEmit_Shuffles(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		cmd := exec.Command(clang, "-x", "cl", "-cl-std=CL3.0", "-Xclang", "-finclude-default-header", "-fsyntax-only",
-			"-Dcl_khr_subgroup_shuffle=1", "-Werror=implicit-function-declaration", "-")
+		cmd := exec.Command(clang, "--target=spir64", "-x", "cl", "-cl-std=CL3.0", "-Xclang",
+			"-finclude-default-header", "-fsyntax-only", "-Dcl_khr_subgroup_shuffle=1",
+			"-Werror=implicit-function-declaration", "-")
 		cmd.Stdin = strings.NewReader(code)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s\n%s", out, code)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
@@ -28,6 +29,7 @@ const artifact = "../../testdata/artifacts/modern/multi_c.so"
 // serve starts the handler for a function of a module.
 func serve(t *testing.T, module, function string) *httptest.Server {
 	t.Helper()
+	machine.Need(t, module)
 	m := must.Get(runtime.Load(context.Background(), module))(t)
 	f := must.Get(m.Function(function))(t)
 	s := httptest.NewServer(newHandler(f, runtime.CPU))
@@ -63,11 +65,13 @@ func modules(t *testing.T) map[string]string {
 
 func TestPredict(t *testing.T) {
 	for module, function := range modules(t) {
-		s := serve(t, module, function)
-		status, text := send(t, "POST", s.URL+"/predict", "application/json; charset=utf-8",
-			` { "a" : [ 1 , 2.5e0 ], "b" : [3,-4] } `)
-		require.Equal(t, 200, status, text)
-		require.Equal(t, `{"c":[4,-1.5]}`, text)
+		t.Run(function, func(t *testing.T) {
+			s := serve(t, module, function)
+			status, text := send(t, "POST", s.URL+"/predict", "application/json; charset=utf-8",
+				` { "a" : [ 1 , 2.5e0 ], "b" : [3,-4] } `)
+			require.Equal(t, 200, status, text)
+			require.Equal(t, `{"c":[4,-1.5]}`, text)
+		})
 	}
 }
 
@@ -175,6 +179,7 @@ func TestPredict_ManyClients(t *testing.T) {
 }
 
 func TestRun_Selftest(t *testing.T) {
+	machine.Need(t, artifact)
 	var out bytes.Buffer
 	c := config{module: artifact, function: "vadd", addr: "127.0.0.1:0", device: "cpu", grace: 2 * time.Minute,
 		selftest: true}
@@ -186,6 +191,7 @@ func TestRun_Selftest(t *testing.T) {
 }
 
 func TestRun_CannotStart(t *testing.T) {
+	machine.Need(t, artifact)
 	wrong := config{module: artifact, function: "vadd", device: "gpuu", addr: "127.0.0.1:0"}
 	require.ErrorContains(t, run(t.Context(), wrong, io.Discard), "gpuu")
 	c := config{module: "none.so", function: "add", addr: "127.0.0.1:0"}
@@ -198,6 +204,7 @@ func TestRun_CannotStart(t *testing.T) {
 
 // SIGTERM ends the process with status 0, after the current request.
 func TestSignal_Graceful(t *testing.T) {
+	machine.Need(t, artifact)
 	path := filepath.Join(t.TempDir(), "deploy_go")
 	text, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
 	require.NoError(t, err, string(text))

@@ -12,6 +12,7 @@ import (
 // wheelLines runs testdata/wheel.py and returns the lines that it prints.
 func wheelLines(t *testing.T, args ...string) []string {
 	t.Helper()
+	wheel.NeedSameMachine(t)
 	out := wheel.Run(t, nil, append([]string{"testdata/wheel.py"}, args...)...)
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }

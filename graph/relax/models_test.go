@@ -1,3 +1,5 @@
+//go:build cgo
+
 package relax_test
 
 import (
@@ -216,6 +218,7 @@ func TestSaved_Models(t *testing.T) {
 
 // The wheel makes the modules that were saved; others are executed.
 func TestWheel_Models(t *testing.T) {
+	wheel.NeedSameMachine(t)
 	dir := t.TempDir()
 	cmd := wheel.Command(t, "testdata/models.py", dir)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(wheel.Root(t), "build", ".cache", "ffi-json"))

@@ -4,9 +4,9 @@
 // file. [File.Discard] removes it instead. [Write] does all of this for data in memory. A [Set] is several files of one
 // folder that appear together.
 //
-// If the file system supports it (O_TMPFILE), a file has no name before Commit, so that not even a killed process
-// leaves one behind. Otherwise, and for the files of a Set, it has a hidden name beside the target. Package unfinished
-// keeps a list of the hidden names of this process, which an interrupted command removes.
+// If the system and the file system support it (O_TMPFILE of Linux), a file has no name before Commit, so that not even
+// a killed process leaves one behind. Otherwise, and for the files of a Set, it has a hidden name beside the target.
+// Package unfinished keeps a list of the hidden names of this process, which an interrupted command removes.
 //
 // Nothing here calls fsync: after a power failure a file can be incomplete.
 //

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"unsafe"
 
 	"tvmgo/internal/unfinished"
 )
@@ -96,7 +94,7 @@ func (f *File) Commit() error {
 	return Cause(f.rename())
 }
 
-// link names a file without a name. Linux cannot replace an existing name by such a file in one step: if the name
+// link names a file without a name. The system cannot replace an existing name by such a file in one step: if the name
 // exists, the file first gets a hidden name, which then replaces the other.
 func (f *File) link() error {
 	err := f.linkAt(f.path)
@@ -118,26 +116,6 @@ func (f *File) rename() error {
 	return err
 }
 
-// Linux constants that package syscall lacks.
-const (
-	oTmpfile        = 0o20000000 | syscall.O_DIRECTORY
-	atFDCWD         = -100
-	atSymlinkFollow = 0x400
-)
-
-// createNameless makes a file without a name in a folder.
-func createNameless(dir string, perm fs.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(dir, os.O_WRONLY|oTmpfile, perm)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Lstat(descriptor(f)); err != nil { // without /proc it could never get a name
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // createHidden makes a file under a hidden name.
 func createHidden(path string, perm fs.FileMode) (*File, error) {
 	f := &File{path: path}
@@ -150,26 +128,6 @@ func createHidden(path string, perm fs.FileMode) (*File, error) {
 		return nil, Cause(err)
 	}
 	return f, nil
-}
-
-func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
-
-func (f *File) linkAt(name string) error {
-	from, err := syscall.BytePtrFromString(descriptor(f.File))
-	if err != nil {
-		return err
-	}
-	to, err := syscall.BytePtrFromString(name)
-	if err != nil {
-		return err
-	}
-	at := atFDCWD
-	_, _, errno := syscall.Syscall6(syscall.SYS_LINKAT, uintptr(at), uintptr(unsafe.Pointer(from)),
-		uintptr(at), uintptr(unsafe.Pointer(to)), atSymlinkFollow, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }
 
 // ErrFull means that a folder has too many hidden files of processes that were killed.

@@ -11,7 +11,7 @@
 #
 # The last line is "N passed, N failed"; a program that crashes, hangs or leaks is one failed test.
 
-CORE_TEST_DIR := build/.cache/core-test
+CORE_TEST_DIR := build/.cache/core-test$(if $(BINUTILS),-$(GOARCH))
 CORE_TEST_KINDS ?= asan tsan plain
 CORE_TESTS ?=
 CORE_TEST_TIMEOUT ?= 300

@@ -61,6 +61,9 @@ func ValidCPU(triple, cpu string) bool {
 	return false
 }
 
+// IsArm64CPU reports whether a name is that of a CPU of arm64; "generic" is one of every architecture.
+func IsArm64CPU(name string) bool { return name != generic && ValidCPU("aarch64-linux-gnu", name) }
+
 // CPUs returns the CPU names of the triple's architecture, sorted; none if it has no table.
 func CPUs(triple string) []string {
 	t, err := parse(triple)

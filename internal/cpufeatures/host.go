@@ -1,6 +1,8 @@
 package cpufeatures
 
 import (
+	"cmp"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -31,17 +33,27 @@ func HostCPU() (cpu string, more []string) {
 }
 
 // HostArch returns the name of this machine's instruction set, for options that take a name and no features, as GCC's
-// -march: the CPU that HostCPU names, or a level of x86-64 if the machine has wider vectors than that CPU.
+// -march: the CPU that HostCPU names, or a level of x86-64 if the machine has wider vectors than that CPU; "" if there
+// is no name.
 func HostArch() string { return host().arch() }
 
-// BesideHostArch returns features that this machine has and that HostArch lacks ("+avx512vnni"): those whose
-// instructions generated code contains by name.
+// BesideHostArch returns how this machine's features differ from those of HostArch: on x86, features that it has in
+// addition and whose instructions generated code contains by name ("+avx512vnni"); on Arm, all that compilers know,
+// also those that a virtual machine lacks ("-sve").
 func BesideHostArch() []string { return host().besideArch() }
 
 // x86Written are the features whose instructions generated code contains by name.
 var x86Written = []string{"avx512vnni", "avxvnni"}
 
 func (h hostCPU) besideArch() (more []string) {
+	if h.isArm {
+		if h.arch() == "" {
+			return nil
+		}
+		return slices.DeleteFunc(slices.Clone(h.more), func(name string) bool {
+			return strings.HasSuffix(name, "complxnum") // GCC has no name for it
+		})
+	}
 	named, known := Features("x86_64-linux-gnu", h.arch(), nil)
 	own, _ := Features("x86_64-linux-gnu", h.cpu, h.more)
 	for _, name := range x86Written {
@@ -53,8 +65,9 @@ func (h hostCPU) besideArch() (more []string) {
 }
 
 type hostCPU struct {
-	cpu  string
-	more []string
+	cpu   string
+	more  []string
+	isArm bool
 }
 
 func (h hostCPU) arch() string {
@@ -65,6 +78,9 @@ func (h hostCPU) arch() string {
 		if !slices.ContainsFunc(x86Counted, func(name string) bool { return set.Has(name) && !own.Has(name) }) {
 			return level
 		}
+	}
+	if h.cpu == generic {
+		return ""
 	}
 	return h.cpu
 }
@@ -93,7 +109,7 @@ func cpuOf(arch, info string) hostCPU {
 	case "amd64", "386":
 		return x86Host(fields["vendor_id"] == "AuthenticAMD", strings.Fields(fields["flags"]))
 	case "arm64":
-		return hostCPU{cpu: armParts[fields["CPU implementer"]+" "+fields["CPU part"]]}
+		return armHost(armParts[fields["CPU implementer"]+" "+fields["CPU part"]], strings.Fields(fields["Features"]))
 	}
 	return hostCPU{}
 }
@@ -106,6 +122,31 @@ var armParts = map[string]string{
 	"0x41 0xd40": "neoverse-v1", "0x41 0xd41": "cortex-a78", "0x41 0xd44": "cortex-x1", "0x41 0xd49": "neoverse-n2",
 	"0x41 0xd4f": "neoverse-v2",
 	"0x46 0x001": "a64fx",
+}
+
+// armNames maps names of the Linux kernel to LLVM's, for features whose instructions compilers generate.
+var armNames = map[string]string{"asimddp": "dotprod", "asimdhp": "fullfp16", "asimdrdm": "rdm", "atomics": "lse",
+	"bf16": "bf16", "fcma": "complxnum", "i8mm": "i8mm", "lrcpc": "rcpc", "sve": "sve", "sve2": "sve2"}
+
+// armHost describes a CPU, "" for one whose name is not known, with the differences of its features. A CPU without a
+// name is the generic one, with its features.
+func armHost(cpu string, flags []string) hostCPU {
+	if len(flags) == 0 {
+		return hostCPU{cpu: cpu, isArm: true}
+	}
+	cpu = cmp.Or(cpu, generic)
+	set, _ := Features("aarch64-linux-gnu", cpu, nil)
+	var more []string
+	for _, linux := range slices.Sorted(maps.Keys(armNames)) {
+		has, name := slices.Contains(flags, linux), armNames[linux]
+		switch {
+		case has && !set.Has(name):
+			more = append(more, "+"+name)
+		case !has && set.Has(name):
+			more = append(more, "-"+name)
+		}
+	}
+	return hostCPU{cpu, more, true}
 }
 
 // x86Names maps names of the Linux kernel to LLVM's, for features that generated code uses. Other features have the
@@ -188,7 +229,7 @@ func x86Host(amd bool, flags []string) hostCPU {
 			}
 		}
 		if fits && common >= most {
-			best, most = hostCPU{cpu, more}, common
+			best, most = hostCPU{cpu: cpu, more: more}, common
 		}
 	}
 	return best

@@ -32,6 +32,21 @@ func TestCPUOf(t *testing.T) {
 	require.Equal(t, []string{"+avx512vnni"}, cpuOf("amd64", wide+level4+" avx512_vnni avx512_bf16\n").besideArch())
 	require.Empty(t, cpuOf("amd64", wide+level4+"\n").besideArch())
 	require.Empty(t, cpuOf("arm64", "CPU implementer : 0x41\nCPU part : 0xd0c\n").besideArch())
+	const n1 = "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp ssbs"
+	for _, c := range []struct {
+		part, flags, cpu, arch string
+		more, beside           []string
+	}{
+		{"0xd0c", n1, "neoverse-n1", "neoverse-n1", nil, nil},
+		{"0xd0c", n1 + " i8mm", "neoverse-n1", "neoverse-n1", []string{"+i8mm"}, []string{"+i8mm"}},
+		{"0xd40", n1, "neoverse-v1", "neoverse-v1", []string{"-bf16", "-complxnum", "-i8mm", "-sve"},
+			[]string{"-bf16", "-i8mm", "-sve"}}, // a virtual machine
+		{"0xfff", "fp asimd atomics sve", "generic", "", []string{"+lse", "+sve"}, nil},
+		{"0xfff", "fp asimd", "generic", "", nil, nil},
+	} {
+		h := cpuOf("arm64", "CPU implementer : 0x41\nCPU part : "+c.part+"\nFeatures : "+c.flags+"\n")
+		require.Equal(t, []any{c.cpu, c.arch, c.more, c.beside}, []any{h.cpu, h.arch(), h.more, h.besideArch()}, c.flags)
+	}
 	more := cpuOf("amd64", "vendor_id : GenuineIntel\nflags : "+haswellFlags+"gfni adx\n").more
 	require.Equal(t, []string{"+gfni", "-clflushopt", "-fsgsbase", "-invpcid", "-rdseed", "-xsavec", "-xsaveopt",
 		"-xsaves"}, more)

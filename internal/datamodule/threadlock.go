@@ -4,6 +4,8 @@ import (
 	goruntime "runtime"
 	"sync"
 	"syscall"
+
+	_ "tvmgo/internal/needscgo" // threads have numbers on Linux only, as the runtime needs them
 )
 
 // threadLock is a lock that its thread may lock again, for example when C code that is called under the lock calls

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"syscall"
 )
 
 // File returns the content of a regular file, which the caller releases with Free. A file of the operating system is
@@ -41,7 +40,7 @@ func File(fsys fs.FS, name string, writable bool) (data []byte, mapped bool, err
 		if err == nil {
 			return data, true, nil
 		}
-		if errors.Is(err, syscall.ENOMEM) {
+		if errors.Is(err, outOfMemory) {
 			return nil, false, fmt.Errorf("map %s (%s): %w", name, Text(size), err)
 		}
 	}

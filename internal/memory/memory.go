@@ -4,14 +4,8 @@
 package memory
 
 import (
-	"bytes"
 	"fmt"
-	"math"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 )
 
 // reserve is the number of bytes that Available leaves for the rest of the program and for Go's allocator, which
@@ -51,7 +45,7 @@ func Make(n int64) ([]byte, error) {
 	if err := Check(n); err != nil {
 		return nil, err
 	}
-	b, err := syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	b, err := allocate(n)
 	if err != nil {
 		return nil, fmt.Errorf("%d bytes (%s) are needed: %w", n, Text(n), err)
 	}
@@ -60,126 +54,22 @@ func Make(n int64) ([]byte, error) {
 
 // Map maps a file of n bytes privately: writes stay in this process. The caller releases the mapping with Free. If the
 // file is shortened in place, an access behind its end ends the process.
-func Map(f *os.File, n int64, writable bool) ([]byte, error) {
-	protection := syscall.PROT_READ
-	if writable {
-		protection |= syscall.PROT_WRITE
-	}
-	return syscall.Mmap(int(f.Fd()), 0, int(n), protection, syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
-}
+func Map(f *os.File, n int64, writable bool) ([]byte, error) { return mapFile(f, n, writable) }
 
 // Free releases memory that Make or Map returned.
 func Free(b []byte) {
 	if len(b) > 0 {
-		_ = syscall.Munmap(b) // cannot fail for memory from Make
+		release(b)
 	}
 }
+
+// Drop says that the whole pages b of a mapping of Map will not be used soon: if they are, they are read again from
+// the file. What was written to them may be lost. A system that cannot drop them keeps them.
+func Drop(b []byte) { drop(b) }
 
 // Available returns the number of bytes that this process may still allocate. It considers the machine's available
-// memory, the process's resource limits and the limits of its control groups.
+// memory, the process's resource limits and the limits of its control groups, as far as the system has them.
 func Available() int64 {
-	have := machine()
-	own := pages("/proc/self/statm")
-	for limit, used := range map[int]int64{syscall.RLIMIT_AS: field(own, 0), syscall.RLIMIT_DATA: field(own, 5)} {
-		var l syscall.Rlimit
-		if syscall.Getrlimit(limit, &l) == nil && l.Cur < math.MaxInt64 {
-			have = min(have, int64(l.Cur)-used)
-		}
-	}
-	have = max(min(have, group()), 0)
+	have := max(available(), 0)
 	return have - min(reserve, have/8)
-}
-
-func pages(path string) []int64 {
-	text, _ := os.ReadFile(path)
-	var list []int64
-	for word := range strings.FieldsSeq(string(text)) {
-		n, _ := strconv.ParseInt(word, 10, 64)
-		list = append(list, n*int64(os.Getpagesize()))
-	}
-	return list
-}
-
-func field(list []int64, i int) int64 {
-	if i < len(list) {
-		return list[i]
-	}
-	return 0
-}
-
-// machine returns the memory that Linux estimates to be available without swapping, plus the free swap space.
-func machine() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return math.MaxInt64
-	}
-	total, found := int64(0), false
-	for line := range bytes.Lines(text) {
-		words := strings.Fields(string(line))
-		if len(words) < 2 || words[0] != "MemAvailable:" && words[0] != "SwapFree:" {
-			continue
-		}
-		n, _ := strconv.ParseInt(words[1], 10, 64)
-		total += n << 10
-		found = found || words[0] == "MemAvailable:"
-	}
-	if !found {
-		return math.MaxInt64
-	}
-	return total
-}
-
-// groups lists the files of cgroup version 2 and version 1.
-var groups = []struct{ controller, root, limit, used, cache string }{
-	{"", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "},
-	{"memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "},
-}
-
-// group returns the memory that this process's control groups, including all parent groups, still allow.
-func group() int64 {
-	text, _ := os.ReadFile("/proc/self/cgroup")
-	have := int64(math.MaxInt64)
-	for line := range bytes.Lines(text) {
-		words := strings.SplitN(strings.TrimSpace(string(line)), ":", 3) // number, controllers, path
-		for _, g := range groups {
-			if len(words) == 3 && words[1] == g.controller {
-				for path := filepath.Clean("/" + words[2]); ; path = filepath.Dir(path) {
-					have = min(have, left(filepath.Join(g.root, path), g.limit, g.used, g.cache))
-					if path == "/" {
-						break
-					}
-				}
-			}
-		}
-	}
-	return have
-}
-
-// left returns the memory that one control group still allows. Inactive file cache counts as free, because Linux
-// reclaims it.
-func left(dir, limit, used, cache string) int64 {
-	most, err := number(filepath.Join(dir, limit))
-	if err != nil {
-		return math.MaxInt64 // the group has no limit, or its files are not visible here
-	}
-	taken, err := number(filepath.Join(dir, used))
-	if err != nil {
-		return math.MaxInt64
-	}
-	stat, _ := os.ReadFile(filepath.Join(dir, "memory.stat"))
-	for line := range bytes.Lines(stat) {
-		if text, ok := strings.CutPrefix(strings.TrimSpace(string(line)), cache); ok {
-			n, _ := strconv.ParseInt(text, 10, 64)
-			taken -= n
-		}
-	}
-	return max(most-taken, 0)
-}
-
-func number(path string) (int64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package memory
 
 import (
@@ -11,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	testmachine "tvmgo/internal/testing/machine"
 )
 
 func TestCheck(t *testing.T) {
@@ -41,6 +45,7 @@ func TestAvailable_Limits(t *testing.T) {
 		os.Stdout.WriteString("have " + strconv.FormatInt(Available(), 10) + "\n")
 		return
 	}
+	testmachine.NeedNative(t, "qemu-user does not limit the address space")
 	cmd := exec.Command(os.Args[0], "-test.run=^TestAvailable_Limits$")
 	cmd.Env = append(os.Environ(), "TVMGO_TEST_LIMIT=1")
 	out, err := cmd.Output()

@@ -10,6 +10,8 @@ package needsheaders
 #endif
 #ifndef TVMGO_CL_OPENCL_H_
 #error "tag opencl needs the headers of tvmgo: go run tvmgo/build/env -- build -tags opencl, or with -w, once"
+#elif defined __CHAR_UNSIGNED__
+#error "tag opencl needs -fsigned-char on this machine: go run tvmgo/build/env -- build -tags opencl, or with -w, once"
 #endif
 */
 import "C"

@@ -41,7 +41,8 @@ func bare(t *testing.T) string {
 	}
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
-	t.Setenv("PATH", dir+"/bin:/usr/bin:/bin") // cc needs the others
+	cc := must.Get(exec.LookPath("cc"))(t)
+	t.Setenv("PATH", dir+"/bin:"+filepath.Dir(cc)+":/usr/bin:/bin") // cc needs the others
 	require.NoError(t, os.MkdirAll(dir+"/bin", 0o755))
 	require.NoError(t, os.WriteFile(dir+"/bin/python3", []byte("#!/bin/sh\nexit 1\n"), 0o755))
 	return dir
@@ -296,6 +297,10 @@ func action(t *testing.T, s syscall.Signal) [4]uint64 {
 	var a [4]uint64
 	_, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), 0, uintptr(unsafe.Pointer(&a)), 8, 0, 0)
 	require.Zero(t, e)
+	const hasRestorer = 0x04000000 // SA_RESTORER, without which the field means nothing
+	if a[1]&hasRestorer == 0 {
+		a[2] = 0
+	}
 	return a
 }
 

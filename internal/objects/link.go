@@ -51,7 +51,7 @@ func Link(ctx context.Context, r io.ReaderAt, size int64) (library []byte, err e
 	}
 	dir, err := unfinished.MkdirTemp("tvmgo-link-")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no folder for the linker: %w: set TMPDIR to one that can be written", err)
 	}
 	defer func() {
 		if e := unfinished.Remove(dir); e != nil && err == nil {

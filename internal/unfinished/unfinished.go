@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -21,20 +20,20 @@ var (
 )
 
 // Cmd is a command in a separate process group, which is killed as a whole, because compilers and shells start other
-// processes.
+// processes. Windows has no such groups: there, only the process itself is killed.
 type Cmd struct{ *exec.Cmd }
 
 // Command returns a command that is killed with its group when ctx ends.
 func Command(ctx context.Context, name string, args ...string) *Cmd {
 	c := &Cmd{exec.CommandContext(ctx, name, args...)}
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.SysProcAttr = ownGroup()
 	c.Cancel = c.Kill
 	c.WaitDelay = 5 * time.Second
 	return c
 }
 
 // Kill kills the group. The command must have been started.
-func (c *Cmd) Kill() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+func (c *Cmd) Kill() error { return killGroup(c.Process.Pid) }
 
 // Start starts the command.
 func (c *Cmd) Start() error {
@@ -106,7 +105,7 @@ func Remove(path string) error {
 func End() {
 	mu.Lock() // never unlocked
 	for leader := range groups {
-		_ = syscall.Kill(-leader, syscall.SIGKILL)
+		_ = killGroup(leader)
 	}
 	const tries = 100 // a process that was killed in the middle of a call may have added a file
 	for path := range paths {

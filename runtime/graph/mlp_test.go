@@ -13,6 +13,7 @@ import (
 	"tvmgo/blob"
 	"tvmgo/dlpack"
 	"tvmgo/internal/testing/leaks"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -244,6 +245,7 @@ func TestMLP_ManyThreads(t *testing.T) {
 
 func TestMLP_CorruptFile(t *testing.T) {
 	dir := t.TempDir()
+	machine.Need(t, artifacts+"graph_mlp.so")
 	data := must.Get(os.ReadFile(artifacts + "graph_mlp.so"))(t)
 	data = bytes.Replace(data, []byte(`"tvm_op"`), []byte(`"tvm_ap"`), 1)
 	path := filepath.Join(dir, "broken.so")

@@ -1,3 +1,7 @@
+// The libraries in testdata/artifacts are for this architecture.
+
+//go:build amd64
+
 package vm_test
 
 import (

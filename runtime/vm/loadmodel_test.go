@@ -23,7 +23,7 @@ var ctx = context.Background()
 func loadMLP(t testing.TB, opts ...runtime.ModelOption) *runtime.Model {
 	t.Helper()
 	opts = append([]runtime.ModelOption{runtime.WithParams(artifacts + "relax_mlp.params")}, opts...)
-	return must.Open(runtime.LoadModel(ctx, artifacts+"relax_mlp.so", opts...))(t)
+	return must.Open(runtime.LoadModel(ctx, mlpFile(t), opts...))(t)
 }
 
 func TestModel_Loaded(t *testing.T) {
@@ -31,11 +31,11 @@ func TestModel_Loaded(t *testing.T) {
 	in, shape := modules.NPY(t, artifacts+"relax_mlp_in0.npy")
 	want, _ := modules.NPY(t, artifacts+"relax_mlp_out.npy")
 	x := modules.Tensor(t, in, shape...)
-	data := must.Get(os.ReadFile(artifacts + "relax_mlp.so"))(t)
+	data := must.Get(os.ReadFile(mlpFile(t)))(t)
 	weights := must.Open(runtime.OpenWeights(artifacts + "relax_mlp.params"))(t)
 	for name, load := range map[string]func(opts ...runtime.ModelOption) (*runtime.Model, error){
 		"file": func(opts ...runtime.ModelOption) (*runtime.Model, error) {
-			return runtime.LoadModel(ctx, artifacts+"relax_mlp.so", append(opts, runtime.PrivateCopy())...)
+			return runtime.LoadModel(ctx, mlpFile(t), append(opts, runtime.PrivateCopy())...)
 		},
 		"bytes": func(opts ...runtime.ModelOption) (*runtime.Model, error) {
 			return runtime.LoadModelBytes(ctx, data, append(opts, runtime.Name("mlp"))...)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/testing/leaks"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -17,6 +18,14 @@ import (
 )
 
 const artifacts = "../../testdata/artifacts/modern/"
+
+// mlpFile returns the library of the multi-layer perceptron. It skips the test as machine.Need does.
+func mlpFile(t testing.TB) string {
+	t.Helper()
+	const path = artifacts + "relax_mlp.so"
+	machine.Need(t, path)
+	return path
+}
 
 // session makes a session on the CPU. It is closed at the end of the test.
 func session(t testing.TB, m *runtime.Module) *runtime.Module {

@@ -26,7 +26,7 @@ func TestLoadModel(t *testing.T) {
 		defer out.Close()
 		require.InDeltaSlice(t, want, modules.Slice[float32](t, out), 1e-5)
 	}
-	path, file := artifacts+"relax_mlp.so", artifacts+"relax_mlp.params"
+	path, file := mlpFile(t), artifacts+"relax_mlp.params"
 	named := values(map[string]any{})
 	for i, name := range []string{"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"} {
 		named = append(named, runtime.Entry{Key: name, Value: params[i]})

@@ -174,6 +174,7 @@ func TestSession_StepsLikeApacheTVM(t *testing.T) {
 		require.NoError(t, runtime.RegisterGlobal(name, must.Open(runtime.NewFunction(body))(t), false))
 		t.Cleanup(func() { runtime.RemoveGlobal(name) })
 	}
+	wheel.NeedSameMachine(t)
 	names, questions := []string{}, []any{}
 	for _, m := range wheelmodels.Need(t) {
 		if steps := stepsOf[m.Program]; steps != nil {

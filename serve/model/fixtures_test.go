@@ -16,6 +16,7 @@ import (
 	"tvmgo/graph"
 	_ "tvmgo/graph/operators"
 	"tvmgo/internal/testing/leaks"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -30,9 +31,10 @@ const artifacts = "../../testdata/artifacts/"
 
 var withParams = model.Options{Params: artifacts + "modern/relax_mlp.params"}
 
-// load loads a model, which is closed at the end of the test.
+// load loads a model, which is closed at the end of the test. It skips the test as machine.Need does.
 func load(t testing.TB, path string, o model.Options) *model.Model {
 	t.Helper()
+	machine.Need(t, path)
 	return must.Open(model.Load(ctx, path, o))(t)
 }
 

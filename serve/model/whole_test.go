@@ -15,6 +15,7 @@ import (
 	"tvmgo/graph/onnx/file"
 	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/leaks"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -300,6 +301,7 @@ func TestModel_Warm(t *testing.T) {
 func TestLoad_Errors(t *testing.T) {
 	noLeaks(t)
 	relax := artifacts + "modern/relax_mlp.so"
+	machine.Need(t, relax)
 	for _, c := range []struct {
 		path string
 		o    model.Options

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package ops
 
 import (
@@ -19,7 +21,7 @@ import (
 )
 
 // figuresTarget is the target of the figures: source, so that they do not depend on whether NVRTC is found. Registers,
-// and the occupancy that they allow, are those of TestResources_OfDefaultSchedules.
+// and the occupancy that they allow, are those of TestResourcesOnDevices.
 const figuresTarget = "cuda -arch=sm_90 -code-format=source"
 
 // family is an operator with sizes at which a device is busy, and what its kernels must achieve.

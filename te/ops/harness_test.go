@@ -1,3 +1,5 @@
+//go:build cgo
+
 package ops
 
 import (
@@ -263,8 +265,8 @@ func (c *opCase) check(t *testing.T, how string, got *tirrun.Array) {
 func clipped(v []float64) []float64 { return v[:min(len(v), 40)] }
 
 // runCases computes each case with the interpreter and with compiled C. All cases run in one library with compact
-// tensors. With views, all of them run if there are few, otherwise every third one. The interpreter runs each case with
-// sizes of one of three types, and with all three if everyCase is set.
+// tensors, and every third one with views. The interpreter runs each case with sizes of one of three types. If
+// everyCase is set, all cases run with views and with all types.
 func runCases(t *testing.T, cases []opCase) {
 	t.Helper()
 	type built struct {
@@ -294,7 +296,7 @@ func runCases(t *testing.T, cases []opCase) {
 		}
 		c.wide = 0
 		for _, view := range []bool{false, true} {
-			if view && n%3 > 0 && len(cases) > 20 { // compiling takes most of the time
+			if view && n%3 > 0 && os.Getenv(everyCase) == "" { // compiling takes most of the time
 				continue
 			}
 			b := built{c, view, c.lowered(t, fmt.Sprintf("f%d_%v", n, view), true, view)}

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package ops
 
 import (
@@ -77,39 +79,48 @@ func convolved(typ tir.Type, from, to, size, groups int32) func() (*te.Tensor, [
 	}
 }
 
-// The default schedules of these operators need no more registers than there are, on any generation of GPUs. The
-// figures are those of the wheels that build/scripts/requirements.txt names.
-func TestResources_OfDefaultSchedules(t *testing.T) {
+// The default schedules of these operators need no more registers than there are, on any generation of GPUs: on two of
+// them in the normal run. The figures are those of the wheels that build/scripts/requirements.txt names.
+func TestResourcesOnDevices(t *testing.T) {
 	nvrtctest.Need(t)
 	pinned := true
 	for arch, want := range map[int][2]int{60: {12, 9}, 90: {13, 0}} {
 		major, minor := must.Get(nvrtc.FindArch(arch))(t).Version()
 		pinned = pinned && [2]int{major, minor} == want
 	}
+	for _, arch := range testedGenerations() {
+		t.Run(arch, func(t *testing.T) {
+			to := must.Get(target.New("cuda -code-format=cubin -arch=" + arch))(t)
+			figures := resourcesOn(t, to)
+			if !pinned {
+				t.Skip("the golden figures are those of other versions of NVRTC")
+			}
+			golden.Near(t, "testdata/resources/"+arch+".golden.txt", figures, registers, 8)
+		})
+	}
+}
+
+// resourcesOn compiles the operators, and returns the figures of their kernels.
+func resourcesOn(t *testing.T, to *target.Target) string {
+	t.Helper()
 	var b strings.Builder
 	for _, o := range measured {
 		fmt.Fprintf(&b, "%s\n", o.name)
-		for _, arch := range gpuGenerations {
-			to := must.Get(target.New("cuda -code-format=cubin -arch=" + arch))(t)
-			out, ins := o.make()
-			s := must.Get(Schedule(to, out))(t)
-			var args []any
-			for _, x := range append(ins, out) {
-				args = append(args, x)
-			}
-			report := must.Get(codegen.Explain(must.Get(te.Lower(s, args, "f"))(t), to))(t)
-			for _, k := range report.Kernels {
-				require.NotNil(t, k.Resources, "%s, %s: %s", o.name, arch, k.Name)
-				require.Zero(t, k.Resources.SpillStores+k.Resources.SpillLoads, "%s, %s: %s spills", o.name, arch, k.Name)
-				fmt.Fprintf(&b, "  %-7s %-12s %3d registers, %6d bytes shared, %4d threads, %d blocks\n", arch, k.Name,
-					k.Resources.Registers, k.SharedBytes, k.ThreadsPerBlock, k.Occupancy.Blocks)
-			}
+		out, ins := o.make()
+		s := must.Get(Schedule(to, out))(t)
+		var args []any
+		for _, x := range append(ins, out) {
+			args = append(args, x)
+		}
+		report := must.Get(codegen.Explain(must.Get(te.Lower(s, args, "f"))(t), to))(t)
+		for _, k := range report.Kernels {
+			require.NotNil(t, k.Resources, "%s: %s", o.name, k.Name)
+			require.Zero(t, k.Resources.SpillStores+k.Resources.SpillLoads, "%s: %s spills", o.name, k.Name)
+			fmt.Fprintf(&b, "  %-12s %3d registers, %6d bytes shared, %4d threads, %d blocks\n", k.Name,
+				k.Resources.Registers, k.SharedBytes, k.ThreadsPerBlock, k.Occupancy.Blocks)
 		}
 	}
-	if !pinned {
-		t.Skip("the golden figures are those of other versions of NVRTC")
-	}
-	golden.Near(t, "testdata/resources.golden.txt", b.String(), registers, 8)
+	return b.String()
 }
 
 // registers finds their number in the golden file. NVRTC is not deterministic: now and then the same source needs

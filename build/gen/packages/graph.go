@@ -50,7 +50,7 @@ func (g *graph) devices() []string {
 // The layers, from the top. A package belongs to the one that names it, or else to the first that has its path.
 var (
 	beside = &layer{title: "tools and examples", paths: []string{"internal/core/device/devicenames", "build/env",
-		"build/gen/...", "bench/...", "examples/..."}}
+		"build/sbom", "build/gen/...", "bench/...", "examples/..."}}
 	tests  = &layer{title: "tests"} // packages that only tests import
 	layers = []*layer{
 		beside,

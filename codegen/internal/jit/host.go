@@ -58,7 +58,7 @@ func (h *Host) New(kind Writer, properties int) (*runtime.Module, error) {
 // build makes a library of the module.
 func (h *Host) build() (*runtime.Module, error) {
 	ctx := context.Background()
-	key := diskcache.Key(slices.Concat([]string{"3", h.Code}, h.Key(), []string{"libraries"}, h.Libraries)...)
+	key := diskcache.Key(slices.Concat([]string{"4", h.Code}, h.Key(), []string{"libraries"}, h.Libraries)...)
 	m, err := Load(ctx, h.Cache, key, func(path string) error {
 		whole, err := runtime.NewModule(h.Kind, runtime.Exportable, &exported{Writer: h.writer, host: h})
 		if err != nil {

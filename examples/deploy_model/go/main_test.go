@@ -5,11 +5,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tvmgo/internal/testing/machine"
 )
 
 const mlp = "../../../testdata/artifacts/modern/relax_mlp"
 
 func TestRun(t *testing.T) {
+	machine.Need(t, mlp+".so")
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), &out, mlp+".so", mlp+".params", mlp+"_in0.npy", mlp+"_out.npy", "forward"))
 	require.Contains(t, out.String(), "forward(x: float32[batch, 16], fc1.weight: float32[32, 16] (bound), ")

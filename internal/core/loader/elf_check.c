@@ -1,6 +1,7 @@
 /* Checks the headers of a file: its format, its machine, and whether the file is complete. */
 #include "loader/loader.h"
 #include "loader/elf_check.h"
+#include "loader/cpu_notes.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -172,6 +173,8 @@ static int check_ident(const tvmgo_elf* elf) {
   }
 }
 
+enum { LEAST_PAGE = 4096 }; /* of all machines */
+
 static int is_power_of_two(uint64_t n) { return (n & (n - 1)) == 0; }
 
 /* One PT_LOAD: inside the file, and above the one before it (ld.so reserves from first to last). */
@@ -185,6 +188,13 @@ static int check_load(const tvmgo_elf* elf, const Elf64_Phdr* p, uint64_t page, 
                              (unsigned long long)elf->size);
   if (p->p_memsz < p->p_filesz || p->p_vaddr > limit || p->p_memsz > limit)
     return tvmgo_elf_corrupt(elf, "a segment of impossible size or address");
+  /* A linker may align segments to small pages, for machines that have no others. */
+  const uint64_t align = p->p_align;
+  if (align >= LEAST_PAGE && align < page && is_power_of_two(align) && ((p->p_vaddr - p->p_offset) & (align - 1)) == 0)
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                       "load %s: linked for pages of %llu bytes, this system has pages of %llu: link it with "
+                       "-Wl,-z,max-page-size=65536",
+                       elf->name, (unsigned long long)align, (unsigned long long)page);
   if (((p->p_vaddr - p->p_offset) & (page - 1)) != 0 || !is_power_of_two(p->p_align) ||
       (p->p_align & (page - 1)) != 0)
     return tvmgo_elf_corrupt(elf, "a segment that cannot be mapped in pages of %llu bytes",
@@ -271,7 +281,7 @@ int tvmgo_elf_check(tvmgo_elf* elf, const char* name, int fd, const void* bytes,
   if (tvmgo_elf_peek(elf, 0, elf->head, head) == 0) {
     elf->head_size = (size_t)head;
     if (check_ident(elf) == 0 && check_segments(elf) == 0 && tvmgo_elf_check_dynamic(elf) == 0 &&
-        tvmgo_elf_check_hash(elf) == 0 && tvmgo_elf_check_imports(elf) == 0)
+        tvmgo_elf_check_hash(elf) == 0 && tvmgo_elf_check_imports(elf) == 0 && tvmgo_elf_check_cpu(elf) == 0)
       return 0;
   }
   tvmgo_elf_release(elf);

@@ -84,6 +84,7 @@ typedef struct tvmgo_elf {
   int needs_runtime;          /* a DT_NEEDED names a TVM runtime library */
   int runtime_versioned;      /* and symbol versions of it are required */
   int needs_libm;             /* a DT_NEEDED names the C library's mathematics */
+  int owns_unique;            /* unique definitions in symtab.data are ordinary ones now: elf_copy.c */
   int uses_origin;            /* DT_RPATH or DT_RUNPATH speaks of $ORIGIN */
 
   tvmgo_generation generation;

@@ -6,14 +6,23 @@
 #include "loader/elf_check.h"
 
 typedef struct {
-  int fd;         /* keeps a memory file, and with it its path, in existence; -1 = none */
-  int is_file;    /* a temporary file: unlink path once it is open */
+  int fd;         /* keeps a file without a name, and with it its path, in existence; -1 = none */
+  int is_file;    /* a temporary file with a name: unlink path once it is open */
   char path[256]; /* the path for dlopen */
+  char why[160];  /* why it could not be made or opened, for messages */
 } tvmgo_elf_copy;
 
-/* Makes the copy. in_memory: a memory file, else a temporary file in $TMPDIR or /tmp. Changes the tables in elf; its
- * sites remain valid. */
-int tvmgo_elf_copy_make(tvmgo_elf* elf, int in_memory, tvmgo_elf_copy* out);
+/* Where a copy is. The second and the third are in the folder for temporary files, for systems that forbid the first.
+ * The third has a name for a moment: it is for systems without /proc, by which ld.so opens the others. Whoever may
+ * write to the folder can give that name to another file: a file whose signature was checked never has one. */
+typedef enum { TVMGO_COPY_IN_MEMORY, TVMGO_COPY_NAMELESS, TVMGO_COPY_NAMED, TVMGO_COPY_PLACES } tvmgo_copy_place;
+
+/* Makes the copy. Changes the tables in elf; its sites remain valid. 1, with out->why: it cannot be there, and no error
+ * is raised. */
+int tvmgo_elf_copy_make(tvmgo_elf* elf, tvmgo_copy_place place, tvmgo_elf_copy* out);
+
+/* Raises the error that no place will do, with why[place], "" for those that were not tried. Returns -1. */
+int tvmgo_elf_copy_raise(const tvmgo_elf* elf, char why[TVMGO_COPY_PLACES][160]);
 
 /* Gives a memory file another path, if ld.so takes the present path for a library that was opened earlier. */
 int tvmgo_elf_copy_rename(tvmgo_elf_copy* copy);
@@ -27,5 +36,5 @@ void tvmgo_elf_copy_close(tvmgo_elf_copy* copy);
 int tvmgo_elf_open_origin(const tvmgo_elf* elf, const char* path, void*** handles, size_t* n);
 
 /* elf_origin.c: refuses a file whose signature was checked, if ld.so would open dependencies beside it or below the
- * current folder, which nobody has checked. in_memory as for tvmgo_elf_copy_make. */
-int tvmgo_elf_check_beside(const tvmgo_elf* elf, const char* path, int in_memory);
+ * current folder, which nobody has checked. */
+int tvmgo_elf_check_beside(const tvmgo_elf* elf, const char* path);

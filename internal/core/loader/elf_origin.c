@@ -106,7 +106,7 @@ static int raise_beside(const tvmgo_elf* elf, const char* needed, const char* wh
                      elf->name, needed, where);
 }
 
-int tvmgo_elf_check_beside(const tvmgo_elf* elf, const char* path, int in_memory) {
+int tvmgo_elf_check_beside(const tvmgo_elf* elf, const char* path) {
   char origin[4096], file[4096];
   const char* run_path = run_path_of(elf);
   if (!folder_of(path, origin, sizeof origin)) return raise_beside(elf, "of its run path", "a folder of a long name");
@@ -119,8 +119,6 @@ int tvmgo_elf_check_beside(const tvmgo_elf* elf, const char* path, int in_memory
       int has_origin;
       p += expand(p, origin, file, sizeof file, &has_origin);
       size_t n = strlen(file), len = strlen(needed);
-      /* $ORIGIN of a copy in $TMPDIR is a folder where others may write. */
-      if (has_origin && !in_memory) return raise_beside(elf, needed, "the folder for temporary files");
       if (!has_origin && file[0] != '/') return raise_beside(elf, needed, "the current folder");
       int is_there = 0;
       if (n + len + 2 <= sizeof file) {

@@ -1,6 +1,7 @@
 /* Opens a library for its functions: the file itself if nobody else uses it, else a copy. */
 #include "loader/loader.h"
 #include "loader/elf_bind.h"
+#include "loader/copy_file.h"
 #include "loader/mapping.h"
 #include "loader/loaded_objects.h"
 
@@ -45,8 +46,14 @@ typedef enum {
 
 static void forget_error(void) { tvmgo_object_release(tvmgo_error_take()); }
 
+/* Notes why a copy cannot be opened. */
+static void note(tvmgo_mapping* m, const char* path, const char* why) {
+  int noexec = tvmgo_is_noexec(m->copy.fd, path);
+  snprintf(m->copy.why, sizeof m->copy.why, "%s", noexec ? "it is mounted noexec" : why);
+}
+
 /* Raises dlopen's error, without the path that was passed to it. */
-static outcome raise_refused(const tvmgo_elf* elf, const char* path) {
+static outcome raise_refused(tvmgo_mapping* m, const tvmgo_elf* elf, const char* path) {
   const char* why = dlerror();
   if (why == NULL) why = "the dynamic linker gave no reason";
   size_t n = strlen(path);
@@ -72,8 +79,26 @@ static outcome raise_refused(const tvmgo_elf* elf, const char* path) {
   if (strstr(why, "' not found") != NULL) /* version `GLIBC_2.38' not found */
     return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
                        "load %s: %s: link it on a system no newer than this one", elf->name, why);
-  tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: the dynamic linker refuses it: %s", elf->name, why);
-  return is_absent || strstr(why, "failed to map segment") != NULL ? UNMAPPED : FAILED;
+  if (strstr(why, "ISA level") != NULL)
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                       "load %s: it was linked for CPUs with more instructions than this machine's has (%s): export it "
+                       "for this CPU, or for every CPU",
+                       elf->name, why);
+  if (strstr(why, "DT_RELR") != NULL)
+    return tvmgo_raise(TVMGO_NOT_SUPPORTED_ERROR,
+                       "load %s: %s: link it with -Wl,-z,pack-relative-relocs, or without --pack-dyn-relocs", elf->name,
+                       why);
+  int is_unmapped = strstr(why, "failed to map segment") != NULL;
+  if (is_unmapped && m->is_direct && tvmgo_is_noexec(-1, path))
+    tvmgo_raise(TVMGO_RUNTIME_ERROR,
+                "load %s: its file system is mounted noexec, so that its code cannot be executed: move it to "
+                "another one",
+                elf->name);
+  else
+    tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: the dynamic linker refuses it: %s", elf->name, why);
+  if (!is_absent && !is_unmapped) return FAILED;
+  note(m, path, why);
+  return UNMAPPED;
 }
 
 /* Most exported files need libm, which the program itself often does not. It stays loaded after the first such file,
@@ -90,7 +115,7 @@ static outcome open_new(tvmgo_mapping* m, const tvmgo_elf* elf, const char* path
   /* Addresses that constructors register outlive the module. */
   int flags = RTLD_LAZY | RTLD_LOCAL | (elf->registers_system_lib ? RTLD_NODELETE : 0);
   void* handle = dlopen(path, flags);
-  if (handle == NULL) return raise_refused(elf, path);
+  if (handle == NULL) return raise_refused(m, elf, path);
   outcome rc = tvmgo_mapping_attach(m, elf, handle);
   if (rc == OPENED && tvmgo_loaded_holds(before, (uintptr_t)m->base)) rc = TAKEN;
   if (rc == OPENED &&
@@ -120,12 +145,13 @@ static outcome open_direct(tvmgo_mapping* m, const tvmgo_elf* elf, const char* p
   return rc;
 }
 
-static outcome open_copy(tvmgo_mapping* m, tvmgo_elf* elf, const char* path, int in_memory) {
+static outcome open_copy(tvmgo_mapping* m, tvmgo_elf* elf, const char* path, tvmgo_copy_place place) {
   enum { MAX_PATHS = 16 };
   tvmgo_loaded before;
-  if (tvmgo_elf_copy_make(elf, in_memory, &m->copy) != 0) return in_memory ? UNMAPPED : FAILED;
+  int made = tvmgo_elf_copy_make(elf, place, &m->copy);
+  if (made != 0) return made < 0 ? FAILED : UNMAPPED;
   outcome rc = OPENED;
-  if (elf->is_checked && tvmgo_elf_check_beside(elf, path, in_memory) != 0) rc = FAILED;
+  if (elf->is_checked && tvmgo_elf_check_beside(elf, path) != 0) rc = FAILED;
   if (rc == OPENED && path != NULL && elf->uses_origin && m->origin == NULL)
     rc = tvmgo_elf_open_origin(elf, path, &m->origin, &m->num_origin);
   for (int i = 0; rc == OPENED; i++) {
@@ -139,13 +165,28 @@ static outcome open_copy(tvmgo_mapping* m, tvmgo_elf* elf, const char* path, int
     /* A library that could not be unloaded keeps the path of its memory file, which is closed. */
     rc = OPENED;
     if (i == MAX_PATHS || tvmgo_elf_copy_rename(&m->copy) != 0) {
-      tvmgo_raise(TVMGO_RUNTIME_ERROR, "load %s: no unused path for a private copy", elf->name);
-      rc = in_memory ? UNMAPPED : FAILED;
+      snprintf(m->copy.why, sizeof m->copy.why, "its path belongs to a library that was opened earlier");
+      rc = UNMAPPED;
     }
   }
   tvmgo_elf_copy_opened(&m->copy);
   if (rc != OPENED) tvmgo_elf_copy_close(&m->copy);
   return rc;
+}
+
+/* Tries the places one after the other. */
+static outcome open_some_copy(tvmgo_mapping* m, tvmgo_elf* elf, const char* path) {
+  char why[TVMGO_COPY_PLACES][sizeof m->copy.why] = {{0}};
+  const int has_paths = tvmgo_has_descriptor_paths();
+  for (tvmgo_copy_place place = TVMGO_COPY_IN_MEMORY; place < TVMGO_COPY_PLACES; place++) {
+    if (place == TVMGO_COPY_NAMED ? elf->is_checked : !has_paths) continue;
+    outcome rc = open_copy(m, elf, path, place);
+    if (rc != UNMAPPED) return rc;
+    forget_error();
+    memcpy(why[place], m->copy.why, sizeof why[place]);
+  }
+  tvmgo_elf_copy_raise(elf, why);
+  return FAILED;
 }
 
 static int open_mapping(tvmgo_mapping* m, tvmgo_elf* elf, const char* path) {
@@ -156,11 +197,7 @@ static int open_mapping(tvmgo_mapping* m, tvmgo_elf* elf, const char* path) {
   }
   if (rc == TAKEN) {
     tvmgo_mapping_leave_file(m);
-    rc = open_copy(m, elf, path, 1);
-    if (rc == UNMAPPED) { /* no /proc, no path left, or a system that forbids to run memory files */
-      forget_error();
-      rc = open_copy(m, elf, path, 0);
-    }
+    rc = open_some_copy(m, elf, path);
   }
   return rc == OPENED ? 0 : -1;
 }

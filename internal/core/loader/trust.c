@@ -5,7 +5,6 @@
 #include "object/thread.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,26 +65,21 @@ static int check_unchanged(const char* name, const char* path, int fd, const str
   return stat(path, &now) != 0 || !is_same(then, &now) ? raise_changed(name) : 0;
 }
 
-/* A file without a name, for systems that forbid files in memory. */
-static int open_nameless(void) {
-  const char* dir = getenv("TMPDIR");
-  char path[256];
-  int n = snprintf(path, sizeof path, "%s/tvmgo-XXXXXX", dir == NULL || dir[0] != '/' ? "/tmp" : dir);
-  if (n < 0 || (size_t)n >= sizeof path) strcpy(path, "/tmp/tvmgo-XXXXXX");
-  int fd = mkostemp(path, O_CLOEXEC);
-  if (fd >= 0) unlink(path);
-  return fd;
-}
-
 static int failed(const char* name, const char* what) {
   if (errno == ENOMEM) return tvmgo_raise_oom();
   return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR, "load %s: copying it to check its signature: %s: %s", name,
                             what, strerror(errno));
 }
 
+/* Where memory files are forbidden, the copy is a file without a name, which other users cannot open either. */
 static int copy_of(const char* name, int fd, uint64_t size) {
-  int copy = tvmgo_memory_file(name);
-  if (copy < 0 && (copy = open_nameless()) < 0) return failed(name, "no file in memory or in $TMPDIR");
+  int copy = tvmgo_memory_file(name), why = errno;
+  if (copy < 0 && (copy = tvmgo_nameless_file()) < 0)
+    return tvmgo_raise_system(errno, TVMGO_RUNTIME_ERROR,
+                              "load %s: copying it to check its signature: a file in memory (memfd_create): %s; a file "
+                              "in %s: %s: allow memfd_create, or set TMPDIR to a folder where this process may write "
+                              "and execute code",
+                              name, strerror(why), tvmgo_temporary_folder(), strerror(errno));
   int rc = tvmgo_copy_file(fd, copy, size);
   if (rc == 0 && lseek(copy, 0, SEEK_SET) == 0) { /* loaders read it from the start */
     tvmgo_seal_size(copy);

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -51,12 +50,6 @@ func Start(t testing.TB) context.Context {
 	t.Cleanup(cancel)
 	require.NoError(t, chromedp.Run(ctx))
 	return ctx
-}
-
-// endsWithItsChildren makes a program that is killed take its children with it: the browser may be a shell script's.
-func endsWithItsChildren(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
 // Tab is a page in a browser.

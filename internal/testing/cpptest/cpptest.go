@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/internal/atomicfile"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 )
 
@@ -61,6 +62,9 @@ func Library(t testing.TB, dir, source string, flags ...string) string {
 	t.Helper()
 	var compile, link []string
 	for _, flag := range flags {
+		if flag == "-ltvm_ffi" {
+			machine.Need(t, filepath.Join(Wheel(t), "lib", "libtvm_ffi.so"))
+		}
 		if strings.HasPrefix(flag, "-Wl,") || strings.HasPrefix(flag, "-l") || strings.HasPrefix(flag, "-L") {
 			link = append(link, flag)
 		} else {

@@ -132,6 +132,7 @@ func (h *Harness) CompareIn(t *testing.T, lib *runtime.Module, m *tir.IRModule, 
 		}
 		want[i] = a
 	}
+	h.Need(t)
 	must.Get(interpreted(t, m).Call(name, want...))(t)
 	expected := must.Get(tirrun.Values[float64](out))(t)
 	for _, dev := range h.Devices {

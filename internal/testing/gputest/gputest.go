@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/modules"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
@@ -41,9 +42,10 @@ func Stream(t testing.TB, dev dlpack.Device) *runtime.Stream {
 	return must.Open(runtime.NewStream(dev))(t)
 }
 
-// Module loads a module from a file.
+// Module loads a module from a file. It skips the test as machine.Need does.
 func Module(t testing.TB, path string) *runtime.Module {
 	t.Helper()
+	machine.Need(t, path)
 	return must.Open(runtime.Load(t.Context(), path))(t)
 }
 

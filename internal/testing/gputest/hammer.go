@@ -7,14 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
 // Hammer loads each file, closes the module, and calls one of its functions from many goroutines on all devices while
-// the garbage collector runs continuously.
+// the garbage collector runs continuously. It skips the test as machine.Need does.
 func Hammer(t *testing.T, files []string, devices []dlpack.Device) {
 	t.Helper()
+	machine.Need(t, files...)
 	defer Collect()()
 	for _, file := range files {
 		m := must.Get(runtime.Load(t.Context(), file))(t)

@@ -12,13 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/machine"
 	"tvmgo/internal/testing/must"
 	"tvmgo/runtime"
 )
 
-// Load loads a module, and closes it at the end of the test.
+// Load loads a module, and closes it at the end of the test. It skips the test as machine.Need does.
 func Load(t testing.TB, path string, options ...runtime.LoadOption) *runtime.Module {
 	t.Helper()
+	machine.Need(t, path)
 	return must.Open(runtime.Load(context.Background(), path, options...))(t)
 }
 

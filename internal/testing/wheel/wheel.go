@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"tvmgo/internal/testing/machine"
 )
 
 // install installs the wheels if they are missing, once per process, and returns the Python interpreter that has them.
@@ -61,6 +63,16 @@ func Command(t testing.TB, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	return exec.Command(python, append([]string{"-B"}, args...)...)
+}
+
+// NeedSameMachine skips a test in which Python loads libraries for this process's machine, if Python is for another.
+func NeedSameMachine(t testing.TB) {
+	t.Helper()
+	python := Command(t).Path
+	if file, err := filepath.EvalSymlinks(python); err == nil {
+		python = file
+	}
+	machine.Need(t, python)
 }
 
 // Run runs a script and returns its standard output. Its standard input is in, unless in is nil. If it fails,

@@ -10,11 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"tvmgo/internal/cpufeatures"
 	"tvmgo/internal/testing/wheel"
 )
 
@@ -65,7 +65,7 @@ func compiled(t testing.TB) string {
 		t.Fatal(err)
 	}
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%d %s", len(versions), versions)
+	fmt.Fprintf(hash, "%s %d %s", machine(), len(versions), versions)
 	for _, s := range sources {
 		fmt.Fprintf(hash, "%s %d %s", s.name, len(s.text), s.text)
 	}
@@ -125,8 +125,16 @@ func compile(t testing.TB, dir string, sources []script) error {
 			return err
 		}
 	}
-	wheel.Run(t, nil, filepath.Join(python, "export.py"), dir)
+	cmd := wheel.Command(t, filepath.Join(python, "export.py"), dir)
+	cmd.Env = append(os.Environ(), "WHEELMODELS_MACHINE="+machine())
+	wheel.Output(t, cmd, nil)
 	return nil
+}
+
+// machine names the machine of this process, for which the libraries are, as GNU does. The wheels may run on another.
+func machine() string {
+	arch, _, _ := strings.Cut(cpufeatures.HostTriple(), "-")
+	return arch + "-linux-gnu"
 }
 
 // lock waits for the lock of a file, which ends with the process at the latest.
@@ -135,12 +143,7 @@ func lock(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
-			break
-		}
-	}
-	if err != nil {
+	if err := lockFile(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}

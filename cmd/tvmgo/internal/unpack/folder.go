@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 
 	"tvmgo/internal/atomicfile"
 )
@@ -131,9 +130,9 @@ func withCure(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("there is no such folder: create the one around it")
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+	case atomicfile.NotAllowed(err):
 		return fmt.Errorf("%w: choose a folder that you may write to", err)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+	case atomicfile.NoSpace(err):
 		return fmt.Errorf("%w: free some space or choose a folder on another disk", err)
 	}
 	return err

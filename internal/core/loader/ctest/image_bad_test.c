@@ -241,6 +241,40 @@ static void test_many_changes(void) {
   free(copy);
 }
 
+/* ---- larger pages ---- */
+
+/* The size of pages that the loader sees; 0: the system's. */
+static long page_size;
+long __sysconf(int name);
+long sysconf(int name) { return name == _SC_PAGESIZE && page_size != 0 ? page_size : __sysconf(name); }
+
+static void test_page_sizes(void) {
+  static const char source[] = "#include <stdio.h>\nint (*const p)(const char*, ...) = printf; int n = 1;\n"
+                               "int f(void) { return p(\"\") + n; }\n";
+  static const char* const large[] = {"-Wl,-z,max-page-size=65536,-z,relro,-z,now",
+                                      "-Wl,-z,max-page-size=65536,-z,common-page-size=65536,-z,relro,-z,now"};
+  size_t n = 0;
+  for (size_t i = 0; i < 2; i++) {
+    unsigned char* b = build_read(build_so("large.so", large[i], source), &n);
+    REQUIRE(b != NULL);
+    for (page_size = 4096; page_size <= 65536; page_size *= 4) CHECK_OK(check_bytes(b, n));
+    page_size = 0;
+    free(b);
+  }
+  unsigned char* b = build_read(build_so("small.so", "-Wl,-z,max-page-size=4096,-z,separate-code", source), &n);
+  REQUIRE(b != NULL);
+  page_size = 4096;
+  CHECK_OK(check_bytes(b, n));
+  page_size = 16384;
+  CHECK_FAILS(check_bytes(b, n), TVMGO_NOT_SUPPORTED_ERROR,
+              "linked for pages of 4096 bytes, this system has pages of 16384: link it with "
+              "-Wl,-z,max-page-size=65536");
+  page_size = 65536;
+  CHECK_FAILS(check_bytes(b, n), TVMGO_NOT_SUPPORTED_ERROR, "this system has pages of 65536");
+  page_size = 0;
+  free(b);
+}
+
 int main(int argc, char** argv) {
   check_begin(argc, argv);
   build_begin();
@@ -262,6 +296,7 @@ int main(int argc, char** argv) {
   RUN(test_changed_tables);
   RUN(test_first_beyond_the_end);
   RUN(test_many_changes);
+  RUN(test_page_sizes);
   free(whole);
   return check_end() || check_live(TVMGO_LIVE_MAPPINGS) != before;
 }

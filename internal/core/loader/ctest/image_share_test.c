@@ -140,7 +140,7 @@ static void test_copy_in_a_file(void) {
   tvmgo_elf_copy copy;
   REQUIRE(elf != NULL);
   REQUIRE(CHECK_OK(tvmgo_elf_check(elf, path, fd, NULL, (uint64_t)lseek(fd, 0, SEEK_END))));
-  if (CHECK_OK(tvmgo_elf_copy_make(elf, 0, &copy))) {
+  if (CHECK_OK(tvmgo_elf_copy_make(elf, TVMGO_COPY_NAMED, &copy))) {
     void* h = dlopen(copy.path, RTLD_NOW | RTLD_LOCAL);
     CHECK(access(copy.path, F_OK) == 0);
     tvmgo_elf_copy_opened(&copy);

@@ -1,7 +1,9 @@
 /* Loads that check signatures, with a function of this program in the place of Go's. */
 #include "loader/ctest/image_build.h"
+#include "loader/copy_file.h"
 #include "loader/kinds.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,6 +15,9 @@ static int refuses, calls;
 static uintptr_t seen_verifier;
 static char seen_path[512];
 static unsigned long seen_inode;
+
+/* Where the system has no files in memory. */
+static int without_memory_files;
 
 int tvmgoTrustCheck(const char* name, const char* path, int fd, size_t size, const char* keys, uintptr_t verifier);
 int tvmgoTrustCheck(const char* name, const char* path, int fd, size_t size, const char* keys, uintptr_t verifier) {
@@ -28,16 +33,15 @@ int tvmgoTrustCheck(const char* name, const char* path, int fd, size_t size, con
   CHECK(keys == NULL);
   CHECK_EQ_INT(n, size);
   CHECK(copy != NULL && pread(fd, copy, n, 0) == (ssize_t)n && memcmp(copy, original, n) == 0);
-  CHECK_EQ_INT(ftruncate(fd, 0), fcntl(fd, F_GET_SEALS) < 0 ? 0 : -1); /* a mapping of it stays valid */
-  if (fcntl(fd, F_GET_SEALS) < 0) CHECK_EQ_INT(pwrite(fd, copy, n, 0), n);
+  CHECK_EQ_INT(tvmgo_is_sealed(fd), !without_memory_files);
+  CHECK_EQ_INT(ftruncate(fd, 0), without_memory_files ? 0 : -1); /* a mapping of it stays valid */
+  if (without_memory_files) CHECK_EQ_INT(pwrite(fd, copy, n, 0), n);
   free(original);
   free(copy);
   if (during != NULL) during(path);
   return refuses ? tvmgo_raise(TVMGO_UNTRUSTED_ERROR, "load %s: refused", name) : 0;
 }
 
-/* Where the system has no files in memory. */
-static int without_memory_files;
 int memfd_create(const char* name, unsigned flags) {
   if (!without_memory_files) return (int)syscall(SYS_memfd_create, name, flags);
   errno = EACCES;
@@ -92,6 +96,40 @@ static void test_copy(void) {
   without_memory_files = 1;
   check_copy("copytmp.so", "");
   without_memory_files = 0;
+}
+
+/* The fallback has no name: after the check the folder for temporary files is as before. */
+static int num_names(const char* path) {
+  int n = 0;
+  DIR* d = opendir(path);
+  while (d != NULL && readdir(d) != NULL) n++;
+  if (d != NULL) closedir(d);
+  return n;
+}
+
+static int names_during;
+static void count_names(const char* path) { names_during = num_names(build_dir); }
+
+static void test_fallback_has_no_name(void) {
+  const char* path = build_so("nameless.so", "", plain);
+  const char* old = getenv("TMPDIR");
+  char* kept = old == NULL ? NULL : strdup(old);
+  setenv("TMPDIR", build_dir, 1);
+  int before_load = num_names(build_dir);
+  without_memory_files = 1;
+  during = count_names;
+  uintptr_t before = tvmgo_trust_enter(5);
+  tvmgo_image* image = build_open(path, 0);
+  tvmgo_trust_leave(before);
+  during = NULL;
+  without_memory_files = 0;
+  CHECK_EQ_INT(names_during, before_load);
+  CHECK_EQ_INT(num_names(build_dir), before_load);
+  CHECK(seen_inode != 0 && inode_of(tvmgo_image_symbol(image, "f", 1, NULL)) == seen_inode);
+  tvmgo_object_release(image);
+  if (kept == NULL) unsetenv("TMPDIR");
+  else setenv("TMPDIR", kept, 1);
+  free(kept);
 }
 
 static const char* const ends = "__attribute__((constructor)) static void f(void) { __builtin_trap(); }\n";
@@ -212,6 +250,7 @@ int main(int argc, char** argv) {
   check_begin(argc, argv);
   build_begin();
   RUN(test_copy);
+  RUN(test_fallback_has_no_name);
   RUN(test_refused);
   RUN(test_changes);
   RUN(test_threads_verifier);

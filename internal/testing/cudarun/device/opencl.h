@@ -20,7 +20,11 @@ typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
+#if defined(__aarch64__) && defined(__GNUC__) && __GNUC__ < 13
+typedef __fp16 half; /* C++ has no _Float16 there */
+#else
 typedef _Float16 half;
+#endif
 
 static inline size_t cudarun_dimension(uint3 v, unsigned d) { return d == 0 ? v.x : d == 1 ? v.y : v.z; }
 static inline size_t get_local_id(unsigned d) { return cudarun_dimension(threadIdx, d); }

@@ -5,7 +5,8 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
-from models import add, random
+from machines import target_of
+from models import add, build_for, random
 
 
 class Built:
@@ -15,9 +16,12 @@ class Built:
         self.name, self.build, self.cases, self.named = name, build, cases, named
 
     def export(self, writer, pipeline):
-        builder = relax.ExecBuilder()
-        self.build(builder)
-        writer.add(self, None, relax.vm_build._vmlink(builder, "llvm"))
+        def build(machine):
+            builder = relax.ExecBuilder()
+            self.build(builder)
+            return relax.vm_build._vmlink(builder, target_of("llvm", machine))
+
+        build_for(writer, self, None, build)
 
 
 def built(name, *cases):

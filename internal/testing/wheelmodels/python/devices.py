@@ -9,7 +9,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 import nets
-from models import Program, add, random
+from machines import HERE, target_of
+from models import MACHINE, Program, add, random, save
 
 
 class Placed(Program):
@@ -21,9 +22,9 @@ class Placed(Program):
 
     def export(self, writer, pipeline):
         reference = os.path.join(writer.folder, f"{self.name}_reference.so")
-        relax.build(self.plain, target="llvm", relax_pipeline=pipeline(True)).export_library(reference)
+        save(relax.build(self.plain, target="llvm", relax_pipeline=pipeline(True)), reference, HERE)
         for kind in self.kinds:
-            target = tvm.target.Target(kind, host="llvm")
+            target = tvm.target.Target(kind, host=target_of("llvm", MACHINE))
             graphs = {"relax.backend.use_cuda_graph": self.graphs}
             with target, tvm.transform.PassContext(config=graphs):
                 lowered = relax.get_default_pipeline(target)(relax.transform.RealizeVDevice()(self.module))

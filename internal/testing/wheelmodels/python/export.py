@@ -1,6 +1,6 @@
 """Compiles models with Apache TVM's relax, runs them on TVM's virtual machine, and writes both to a folder.
 
-Usage: export.py FOLDER
+Usage: [WHEELMODELS_MACHINE=aarch64-linux-gnu] export.py FOLDER
 
 For each program and each way to compile it (see WAYS) the folder gets a library NAME.so. manifest.json lists them with
 their functions, the builtins and instructions that they use, and cases: inputs and what TVM's machine returned for
@@ -86,12 +86,16 @@ class Writer:
             case["after"] = after
         return case
 
-    def add(self, program, way, executable, devices=None, reference=None):
-        """Exports an executable and runs its cases, or those of the reference, a library for the CPU."""
+    def add(self, program, way, executable, devices=None, reference=None, here=None):
+        """Exports an executable and runs its cases.
+
+        Those of the reference are run instead, if that is given: a library for the CPU. here is a library of the same
+        executable for this machine, if it is for another.
+        """
         name = program.name if way is None else f"{program.name}_{way}"
         path = os.path.join(self.folder, name + ".so")
-        executable.export_library(path, options=["-O1", "-Wl,--no-as-needed", "-lm"])
-        library = tvm.runtime.load_module(path if reference is None else reference)
+        models.save(executable, path, models.MACHINE)
+        library = tvm.runtime.load_module(reference or here or path)
         text = executable.as_text()
         entry = {
             "name": name, "path": name + ".so", "program": program.name, "way": way or "builder",

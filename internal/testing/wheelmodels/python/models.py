@@ -1,11 +1,14 @@
 """Programs: modules of relax or of the ExecBuilder, with their cases; and the ways to compile them."""
 
 import importlib
+import os
 import zlib
 
 import numpy as np
 import tvm
 from tvm import relax
+
+from machines import HERE, linker, target_of
 
 # Names of ways to compile: target, execution mode, memory planning. TVM's C generator cannot compile VM functions: it
 # does not declare what they call, and with declarations TVM's own machine crashes in them.
@@ -18,7 +21,25 @@ WAYS = {
 
 PARTS = ("nets", "control", "values", "devices", "bytecode", "odd")
 
+# The machine that the libraries are for, as GNU names it ("aarch64-linux-gnu"). Their results are computed here.
+MACHINE = os.environ.get("WHEELMODELS_MACHINE") or HERE
+
 _programs = []
+
+
+def save(executable, path, machine):
+    """Links an executable for a machine: by the compiler in PATH, unless libraries for two machines are made."""
+    link = None if MACHINE == HERE else linker(machine)
+    executable.export_library(path, fcompile=link, options=["-O1", "-Wl,--no-as-needed", "-lm"])
+
+
+def build_for(writer, program, way, build, **more):
+    """Adds what build returns for a target; build is called again for this machine if the libraries are for another."""
+    here = None
+    if MACHINE != HERE:
+        here = os.path.join(writer.folder, f"{program.name}_{way}_here.so")
+        save(build(HERE), here, HERE)
+    writer.add(program, way, build(MACHINE), here=here, **more)
 
 
 class Program:
@@ -32,8 +53,8 @@ class Program:
     def export(self, writer, pipeline):
         for way in self.ways:
             target, mode, planned = WAYS[way]
-            writer.add(self, way, relax.build(
-                self.module, target=target, exec_mode=mode, relax_pipeline=pipeline(planned)))
+            build_for(writer, self, way, lambda machine: relax.build(
+                self.module, target=target_of(target, machine), exec_mode=mode, relax_pipeline=pipeline(planned)))
 
 
 def program(*args, **more):

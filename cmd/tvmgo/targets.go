@@ -10,13 +10,7 @@ import (
 	"tvmgo/target"
 )
 
-// commandsOfFull makes the commands that need a compiler or targets: the build for deployment has leftOut in their
-// place.
-var commandsOfFull = []func() *cobra.Command{
-	newBenchCommand, newBuildCommand, newCheckCommand, newCompileCommand, newPackCommand, newTargetCommand,
-	// Hidden: a command of child processes.
-	newBenchChildCommand,
-}
+func init() { targets.commands = []func() *cobra.Command{newTargetCommand} }
 
 // tagNames lists the names and aliases of the tags.
 func tagNames() []string {

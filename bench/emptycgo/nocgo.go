@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package emptycgo
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,4 @@
+package main
+
+// ignoreSizeSignal does nothing: Windows has no such signal.
+func ignoreSizeSignal() {}

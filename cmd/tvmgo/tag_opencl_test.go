@@ -1,0 +1,5 @@
+//go:build opencl
+
+package main
+
+const openclTag = "opencl"

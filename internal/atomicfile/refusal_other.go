@@ -1,0 +1,5 @@
+//go:build !windows
+
+package atomicfile
+
+var readOnly, full []error

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package backend
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package compilecommand
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package bridge
+
+import _ "tvmgo/internal/needscgo"

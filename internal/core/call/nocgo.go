@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package call
+
+import _ "tvmgo/internal/needscgo"

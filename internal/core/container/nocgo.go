@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package container
+
+import _ "tvmgo/internal/needscgo"

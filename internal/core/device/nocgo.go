@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package device
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package executor
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package loader
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package core
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package object
+
+import _ "tvmgo/internal/needscgo"

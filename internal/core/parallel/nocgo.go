@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package parallel
+
+import _ "tvmgo/internal/needscgo"

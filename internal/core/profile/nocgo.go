@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package profile
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package record
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package absent
+
+import _ "tvmgo/internal/needscgo"

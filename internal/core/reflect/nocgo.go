@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package reflect
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package target
+
+import _ "tvmgo/internal/needscgo"

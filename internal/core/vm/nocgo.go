@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package vm
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package dl
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package needsheaders
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package nvml
+
+import _ "tvmgo/internal/needscgo"

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package nvrtc
+
+import _ "tvmgo/internal/needscgo"

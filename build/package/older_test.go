@@ -110,19 +110,20 @@ func TestOlderSystems(t *testing.T) {
 		{"Ubuntu 18.04", "libc-2.27.so", oldestRoot},
 	} {
 		t.Run(system.name, func(t *testing.T) {
+			shipped := unpacked(t)
 			dir := system.root(t)
 			require.FileExists(t, filepath.Join(dir, "lib", triplet, system.libc))
-			runsWhatIsShipped(t, dir)
+			runsInside(t, shipped, dir)
 		})
 	}
 }
 
-// runsWhatIsShipped unpacks the tarball in a root file system, and runs it there.
-func runsWhatIsShipped(t *testing.T, dir string) {
+// runsInside copies an unpacked tarball into a root file system, and runs what it has there.
+func runsInside(t *testing.T, shipped, dir string) {
 	t.Helper()
 	tvmgo := filepath.Join(dir, "opt", "tvmgo")
 	require.NoError(t, os.MkdirAll(filepath.Dir(tvmgo), 0o755))
-	run(t, "", nil, "cp", "-a", unpacked(t), tvmgo)
+	run(t, "", nil, "cp", "-a", shipped, tvmgo)
 	run(t, "", nil, "cp", "-r", filepath.Join(root, "testdata", "artifacts"), filepath.Join(dir, "opt", "artifacts"))
 	const program = "/opt/tvmgo/bin/tvmgo"
 	require.Contains(t, inside(t, dir, program, "version"), "tvmgo ")

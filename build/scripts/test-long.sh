@@ -63,6 +63,16 @@ step "kernels between guard pages, of every combination of sizes up to 40"
 TVMGO_TEST_SEED=random TVMGO_TEST_ALL=1 \
   logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run TestGuarded ./te/schedule/cpu
 
+step "what needs no C, for every system"
+TVMGO_TEST_ALL=1 logged "$go" test -count=1 -timeout 60m ./build/limits
+
+step "C++ with every compiler, and the documents' commands that take minutes"
+TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m -run 'TestHpp' ./capi
+TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m -run 'Snippets' ./docs
+
+step "CUDA drivers of several ages"
+TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 60m -run 'TestOlderDrivers' ./runtime/cuda
+
 step "memory of a model with 256 MiB of weights"
 TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -run 'Constants_Memory' ./runtime/vm
 

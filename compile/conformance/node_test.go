@@ -101,9 +101,9 @@ var nodeTargets = []struct {
 	device       dlpack.DeviceType
 	every        int // the sample has one of so many tests
 }{
-	{"c", "c", dlpack.CPU, 10},
-	{"opencl -from_device=0", "opencl", dlpack.OpenCL, 50},
-	{"vulkan -from_device=0", "vulkan", dlpack.Vulkan, 50},
+	{"c", "c", dlpack.CPU, 20},
+	{"opencl -from_device=0", "opencl", dlpack.OpenCL, 100},
+	{"vulkan -from_device=0", "vulkan", dlpack.Vulkan, 100},
 }
 
 // Models of single operators in ONNX's wheel give the recorded outputs, on the CPU and on devices: a fixed sample, or

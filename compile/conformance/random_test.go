@@ -62,7 +62,7 @@ func count(nodes []*file.Node, into map[string]int) {
 // from 7 on, with dynamic dimensions for which the same library is called with several sizes, and with bodies. With
 // TVMGO_TEST_ALL there are more, and each operator occurs.
 func TestRandom(t *testing.T) {
-	models, all := 60, os.Getenv("TVMGO_TEST_ALL") != ""
+	models, all := 40, os.Getenv("TVMGO_TEST_ALL") != ""
 	if all {
 		models = 2000
 	}

@@ -37,10 +37,10 @@ func textOf(t *testing.T, path string) bool {
 // of random ones.
 func TestText(t *testing.T) {
 	all := os.Getenv("TVMGO_TEST_ALL") != ""
-	dirs := append(python(t, "generate.py", "5", "60"), python(t, "cases.py")...)
+	dirs := append(python(t, "generate.py", "5", "30"), python(t, "cases.py")...)
 	var paths []string
 	for i, dir := range nodeTests(t) {
-		if all || i%10 == 0 {
+		if all || i%30 == 0 {
 			dirs = append(dirs, dir)
 		}
 		if all && i == 0 {

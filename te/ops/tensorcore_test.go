@@ -4,6 +4,7 @@ package ops
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -102,15 +103,15 @@ func fragmentProducts() (cases []opCase) {
 }
 
 // Products of matrices on tensor cores have the values of the reference: with the default blocks, with others, and with
-// sums that several blocks compute.
+// sums that several blocks compute. These share the cases, unless everyCase is set.
 func TestTensorCores(t *testing.T) {
 	to := deviceTargets(t, dlpack.CUDA)[0]
-	cases := fragmentProducts()
+	all := fragmentProducts()
 	for i, change := range []func(c *Config){
 		func(c *Config) {},
 		func(c *Config) {
 			c.TensorCore.BlockM, c.TensorCore.BlockN, c.TensorCore.WarpM, c.TensorCore.WarpN = 64, 32, 16, 32
-			c.TensorCore.Blocks, c.TensorCore.Stages, c.TensorCore.BlockBytes = 1, 1+len(cases)%2, 32
+			c.TensorCore.Blocks, c.TensorCore.Stages, c.TensorCore.BlockBytes = 1, 1+len(all)%2, 32
 		},
 		func(c *Config) { c.TensorCore.Part, c.TensorCore.Blocks = 16, 1000 }, // sums are divided
 	} {
@@ -118,6 +119,12 @@ func TestTensorCores(t *testing.T) {
 		config.TensorCore.TF32 = true
 		change(config)
 		require.NoError(t, config.Check(to), i)
+		var cases []opCase
+		for n, c := range all {
+			if n%3 == i || os.Getenv(everyCase) != "" {
+				cases = append(cases, c)
+			}
+		}
 		runScheduled(t, cases, to, func(int, *te.Tensor) *Config { return config })
 	}
 }

@@ -5,6 +5,7 @@
 //
 //	```sh              a script of the shell; it must succeed
 //	```sh norun        only its syntax is checked: what needs root, a network or a particular machine
+//	```sh long         the same, unless TVMGO_TEST_ALL is set: what takes minutes
 //	```console         commands after "$ ", each followed by what it prints; … stands for any text
 //	```c main.c        a file of this name, in any language
 //	```go, c, cpp      a part of the section's program

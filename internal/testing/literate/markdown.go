@@ -12,7 +12,7 @@ import (
 type Block struct {
 	Line   int    // number of the first line of code, from 1
 	Lang   string // the first word after the fence
-	Word   string // the second word: a file name, norun, or empty
+	Word   string // the second word: a file name, norun, long, or empty
 	Text   string // with a final newline, without the indentation of the fence
 	Hidden bool   // in an HTML comment
 }

@@ -4,7 +4,7 @@
 # make program-runtime  the command without compilers and targets, dist/bin/tvmgo-runtime
 # make demo       builds tensor expressions and kernels, and runs them from C, C++, Go, Python and the command line
 # make test       every test (installs what the tests need)
-# make test-long  fuzz tests, random tests with new seeds, the race detector on everything: about an hour
+# make test-long  fuzz tests, random tests with new seeds, the race detector on everything: hours
 # make test-arm64    tests for arm64 under qemu-user
 # make test-release  makes what is shipped, and tests it: with older C libraries, by lintian and SPDX's validator
 # make bench      benchmarks against Apache TVM's own libraries, in the same run

@@ -3,7 +3,7 @@
 # arm64, code with scalable vectors (SVE) of several lengths, the library, a C program and the command line. At the end
 # it prints the skipped tests with their reasons.
 #
-#   TAGS=… build/scripts/test-arm64.sh         what `make test-arm64` runs: one to two hours
+#   TAGS=… build/scripts/test-arm64.sh         what `make test-arm64` runs: two to three hours
 #   TAGS=… build/scripts/test-arm64.sh short   what is part of `make test`: about two minutes
 #
 # Tests that need x86, such as those with libraries in testdata/artifacts, skip themselves (internal/testing/machine).

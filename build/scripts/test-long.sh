@@ -48,9 +48,10 @@ for round in $rounds; do
 done
 
 step "every case of operators, and hundreds of random schedules, on every device"
+cases='OnDevices|^TestValues$|^TestOpen|^TestTensorCores$'
 for package in ./te/ops ./te; do
   TVMGO_TEST_SEED=random TVMGO_TEST_ALL=1 \
-    logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run 'OnDevices|^TestValues$' "$package"
+    logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run "$cases" "$package"
 done
 
 step "every test of single operators in ONNX's wheel, on every device, and more random models"

@@ -35,8 +35,10 @@ bench-devices: dist
 	$(DIST)/bin/tvmgo bench --suite all $(BENCH_DEVICES_FLAGS) -v -o $(DEVICES_RESULT).json -o $(DEVICES_RESULT).md
 	$(DIST)/bin/tvmgo bench --show $(DEVICES_RESULT).json --only '$(PICTURE)' -o $(DEVICES_RESULT).svg >/dev/null
 
+# Only packages with benchmarks: linking the tests of the others would take most of the time.
 bench-once:
-	$(GO) test $(GOTAGS) -run '^$$' -bench . -benchtime 1x ./...
+	$(GO) test $(GOTAGS) -vet=off -run '^$$' -bench . -benchtime 1x \
+	  $$(git grep --untracked -lE '^func Benchmark' -- '*_test.go' | sed 's|^|./|; s|/[^/]*$$||' | sort -u)
 
 # The Go program FLOOR_SOURCE as a library with the flags of libtvmgo_runtime.so, for the rows of its size.
 .PHONY: floor

@@ -69,7 +69,7 @@ func TestCUDA(t *testing.T) {
 	// validation keeps records
 	t.Run("table", func(t *testing.T) { l.runOK(t, append(cuda(t, l), "FAKECUDA_LEAKS=0"), program, "table") })
 	for _, file := range []string{l.modern("gpu_cuda_ptx"), l.classic("gpu_cuda")} {
-		for _, what := range []string{"module", "signals", "defaults", "fork"} {
+		for _, what := range []string{"module", "signals", "defaults", "fork", "fork-meanwhile"} {
 			t.Run(what+" "+filepath.Base(file), func(t *testing.T) {
 				l.runOK(t, cuda(t, l), program, what, file, l.path("artifacts"))
 			})

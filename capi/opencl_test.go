@@ -37,7 +37,7 @@ func TestOpenCL(t *testing.T) {
 	env := []string{twoDevices}
 	t.Run("table", func(t *testing.T) { l.runOK(t, env, program, "table") })
 	for _, file := range []string{l.modern("gpu_opencl"), l.classic("gpu_opencl")} {
-		for _, what := range []string{"module", "signals", "defaults", "fork"} {
+		for _, what := range []string{"module", "signals", "defaults", "fork", "fork-meanwhile"} {
 			t.Run(what, func(t *testing.T) { l.runOK(t, env, program, what, file, l.path("artifacts")) })
 		}
 	}

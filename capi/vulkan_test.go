@@ -33,7 +33,7 @@ func TestVulkan(t *testing.T) {
 	l := newLab(t)
 	env := vulkan(t, l)
 	program := l.compile(t, "vulkan_test", "gpu_test.c", append(l.linked(), "-DVULKAN")...)
-	for _, what := range []string{"table", "signals", "defaults", "fork"} {
+	for _, what := range []string{"table", "signals", "defaults", "fork", "fork-meanwhile"} {
 		t.Run(what, func(t *testing.T) { l.runOK(t, env, program, what) })
 	}
 }

@@ -1,6 +1,7 @@
 /* Children of fork: functions in C work, those that need Go or the dynamic linker return an error, and nothing hangs.
  *   fork_test once FILE CARRIER     forks before and after Go has started, and a child forks again
  *   fork_test busy FILE CARRIER     forks while threads look up, call, register, allocate and launch
+ *   fork_test first FILE CARRIER    forks while another thread makes the first launch
  *   fork_test loads FILE CARRIER    forks while threads load and free, with the library and with dlopen
  *   fork_test system FILE CARRIER   forks around the first use of the system library, which starts Go
  *   fork_test exec FILE CARRIER     a child execs this program, in which everything is allowed
@@ -227,6 +228,31 @@ static void busy(void) {
   OK(TVMModFree(module));
 }
 
+static void* launch_thread(void* arg) {
+  launch();
+  return arg;
+}
+
+/* Runs when a fork has begun, before the library's own handler. */
+static void launch_elsewhere(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, launch_thread, NULL) != 0) exit(2);
+  pthread_join(thread, NULL);
+}
+
+/* The child does not wait for the workers of a launch that began, as the first one, after fork did. */
+static void first(void) {
+  pthread_atfork(launch_elsewhere, NULL, NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    watch();
+    launch();
+    fflush(stdout);
+    _exit(failures != 0);
+  }
+  wait_for(child);
+}
+
 /* ---- the system library ---- */
 
 /* Go reads the imports of a linked-in module on first use; here a fork interrupts that. */
@@ -333,6 +359,7 @@ int main(int argc, char** argv) {
   file = argv[2], carrier = argv[3];
   if (strcmp(argv[1], "once") == 0) once();
   if (strcmp(argv[1], "busy") == 0) busy();
+  if (strcmp(argv[1], "first") == 0) first();
   if (strcmp(argv[1], "loads") == 0) loads();
   if (strcmp(argv[1], "system") == 0) system_lib();
   if (strcmp(argv[1], "exec") == 0) {

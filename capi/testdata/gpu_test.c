@@ -4,9 +4,11 @@
  *   gpu_test module FILE DIR      runs vadd of FILE through the classic and the tvm-ffi ABI; DIR has the arrays
  *   gpu_test signals FILE DIR     the same with handlers for every signal, which are in force before and after
  *   gpu_test fork FILE DIR        children before the first use, and of a process that uses the device
+ *   gpu_test fork-meanwhile       another thread opens the driver while a fork is under way
  *   gpu_test absent               without a driver: the errors give the reason, and the CPU works
  * There are two devices (POCL_DEVICES, TVMGO_VULKAN_DEVICE_TWICE, the fake driver of CUDA). */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -395,6 +397,26 @@ static void child_of_nobody(void) {
   if (strstr(e.message, "fork") == NULL) FAIL("error \"%s\"", e.message);
 }
 
+static void* allocate_thread(void* arg) {
+  kept = memory(table(), first);
+  return arg;
+}
+
+/* Runs when a fork has begun, once. */
+static void use_elsewhere(void) {
+  pthread_t thread;
+  if (kept != NULL) return;
+  CHECK(pthread_create(&thread, NULL, allocate_thread, NULL) == 0);
+  pthread_join(thread, NULL);
+}
+
+/* The driver is opened while the fork is under way. */
+static void test_fork_meanwhile(void) {
+  pthread_atfork(use_elsewhere, NULL, NULL);
+  in_child(child_of_user);
+  OK(table()->free_data_space(table(), first, kept));
+}
+
 static void test_fork(void) {
   in_child(child_of_nobody);
   const TVMGODeviceAPI* api = table();
@@ -434,6 +456,7 @@ int main(int argc, char** argv) {
   else if (strcmp(what, "signals") == 0) test_signals(handler);
   else if (strcmp(what, "defaults") == 0) test_signals(SIG_DFL);
   else if (strcmp(what, "fork") == 0) test_fork();
+  else if (strcmp(what, "fork-meanwhile") == 0) test_fork_meanwhile();
   else return 2;
   return report();
 }

@@ -4,6 +4,7 @@
 #include "call/deferred.h"
 #include "object/symbolize.h"
 #include "object/type_internal.h"
+#include "parallel/team.h"
 #include "profile/profile.h"
 
 #include <pthread.h>
@@ -39,9 +40,11 @@ static void in_child(void) {
   tvmgo_once_lock_renew();
   tvmgo_renewed_renew();
   tvmgo_device_locks_renew();
+  tvmgo_teams_renew();
   tvmgo_profiling = NULL; /* another thread may have held the lock of the profile */
 }
 
+/* When the library is loaded: a handler that another thread adds after a fork has begun does not run in the child. */
 __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(before_fork, after_fork, in_child);
 }

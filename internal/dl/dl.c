@@ -26,9 +26,12 @@ static void in_child(void) {
   }
 }
 
+/* Before anything is opened: a handler that another thread adds after a fork has begun does not run in the child. */
+__attribute__((constructor)) static void watch_forks(void) {
+  pthread_atfork(NULL, NULL, in_child);
+}
+
 static void remember(tvmgo_dl_library* lib) {
-  static int watching;
-  if (!watching) watching = pthread_atfork(NULL, NULL, in_child) == 0;
   for (int i = 0; i < MAX_LIBRARIES; i++) {
     if (opened[i] != NULL) continue;
     opened[i] = lib;

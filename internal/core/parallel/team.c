@@ -65,8 +65,7 @@ static int default_spin_count(void) {
   return (int)((int64_t)SPIN_NS * PAUSES / best);
 }
 
-/* The child has the memory of all teams but none of their threads. Its launches make new teams. */
-static void forked_child(void) {
+void tvmgo_teams_renew(void) {
   pool.lost = pool.idle;
   pool.idle = NULL;
   pool.num_idle = pool.workers = pool.waiters = 0;
@@ -86,7 +85,6 @@ static void pool_init(void) {
   }
   pool.cores = tvmgo_parallel_cores();
   pool.has_affinity = tvmgo_parallel_affinity(&pool.affinity) > 0;
-  pthread_atfork(NULL, NULL, forked_child);
 }
 
 /* Keeps the workers off this core, before they are woken: the kernel may wake a thread on the core of its waker, where

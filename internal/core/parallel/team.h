@@ -87,6 +87,9 @@ int tvmgo_team_steal(tvmgo_team* g, int* next);
  * wait for. */
 int tvmgo_team_join(tvmgo_team* g, int stolen);
 
+/* In a forked child, which has the memory of all teams but none of their threads: its launches make new teams. */
+void tvmgo_teams_renew(void);
+
 /* Ends the threads of idle teams. */
 void tvmgo_team_retire_idle(void);
 

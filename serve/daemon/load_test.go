@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,6 +49,7 @@ func objects() [4]int64 {
 func measure(t *testing.T) (f footprint) {
 	t.Helper()
 	f.objects = leaks.Settled(objects)
+	debug.FreeOSMemory() // what was collected is not resident
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	f.heap, f.goroutines = int64(m.HeapAlloc), runtime.NumGoroutine()
@@ -57,17 +59,23 @@ func measure(t *testing.T) (f footprint) {
 	return f
 }
 
+// raceDetector says that the detector is on: it keeps memory for what the program has freed.
+var raceDetector = false
+
 // requireFlat compares what there is after a third of the requests with what there is after all of them. The bounds are
 // less than a few hundred bytes for each request of the long form.
 func requireFlat(t *testing.T, before footprint) {
 	t.Helper()
 	// Models that were replaced, and connections of clients that vanished, are closed some time later.
-	leaks.Until(func() bool { return objects() == before.objects && runtime.NumGoroutine() <= before.goroutines })
+	most := before.goroutines + 2*clients
+	leaks.Until(func() bool { return objects() == before.objects && runtime.NumGoroutine() <= most })
 	now := measure(t)
 	require.Equal(t, before.objects, now.objects, "tensors, modules, functions, libraries")
-	require.LessOrEqual(t, now.goroutines, before.goroutines+2*clients)
+	require.LessOrEqual(t, now.goroutines, most)
 	require.LessOrEqual(t, now.heap, before.heap+8<<20)
-	require.LessOrEqual(t, now.resident, before.resident+64<<20)
+	if !raceDetector {
+		require.LessOrEqual(t, now.resident, before.resident+64<<20)
+	}
 	t.Logf("heap %d to %d KiB, resident %d to %d KiB, %d to %d goroutines", before.heap>>10, now.heap>>10,
 		before.resident>>10, now.resident>>10, before.goroutines, now.goroutines)
 }
@@ -184,6 +192,7 @@ func (l *load) requireCounted(t *testing.T) {
 // that are cut off, clients that do not read their answers, and a device that fails for a while. No answer is lost,
 // comes twice or belongs to another request; each is counted once; memory does not grow, and nothing is left behind.
 func TestLoad(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // the bounds of memory are not for another GOGC
 	requests := 4000
 	if os.Getenv("TVMGO_TEST_ALL") != "" {
 		requests = 100_000

@@ -62,7 +62,7 @@ TVMGO_TEST_ALL=1 logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run 
 
 step "kernels between guard pages, of every combination of sizes up to 40"
 TVMGO_TEST_SEED=random TVMGO_TEST_ALL=1 \
-  logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run TestGuarded ./te/schedule/cpu
+  logged "$go" test -tags "$TAGS" -v -count=1 -timeout 120m -run 'TestGuarded|TestFast_Bytes' ./te/schedule/cpu
 
 step "what needs no C, for every system"
 TVMGO_TEST_ALL=1 logged "$go" test -count=1 -timeout 60m ./build/limits

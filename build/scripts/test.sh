@@ -74,7 +74,5 @@ sh build/scripts/test-arm64.sh short
 step "summary"
 passed=$(grep -cE '^ *--- PASS' "$log" || true)
 skipped=$(grep -cE '^ *--- SKIP' "$log" || true)
-if [ "$skipped" -gt 0 ]; then
-  grep -A 1 -E '^ *--- SKIP' "$log" | grep -v '^--$'
-fi
+awk -f build/scripts/skipped.awk "$log"
 printf '%s passed, 0 failed, %s skipped\n' "$passed" "$skipped"

@@ -19,6 +19,7 @@ import (
 	"tvmgo/codegen"
 	_ "tvmgo/codegen/all"
 	"tvmgo/dlpack"
+	"tvmgo/internal/testing/gputest"
 	"tvmgo/internal/testing/must"
 	"tvmgo/internal/testing/spirvtest"
 	"tvmgo/internal/testing/tirrun"
@@ -120,6 +121,17 @@ func (e *example) interpret(t *testing.T, m *tir.IRModule) {
 // build generates the code of a program for a target.
 func (e *example) build(t *testing.T, m *tir.IRModule, kind string) *runtime.Module {
 	return must.Open(codegen.Build(m, must.Get(target.New(kind))(t)))(t)
+}
+
+// runIfPresent runs a program on the first device of a kind, as a test of its own that is skipped if there is none.
+func (e *example) runIfPresent(t *testing.T, m *tir.IRModule, kind string, of dlpack.DeviceType) {
+	t.Run(of.String(), func(t *testing.T) {
+		dev := dlpack.Device{Type: of}
+		if !runtime.DeviceExists(dev) {
+			gputest.Missing(t, of, "there is no device "+dev.String())
+		}
+		e.run(t, m, kind, dev)
+	})
 }
 
 // run builds a program and runs it on a device.

@@ -50,11 +50,7 @@ func TestGuarded(t *testing.T) {
 		t.Run(options, func(t *testing.T) {
 			guardpage.Run(t, func(step func(string, ...any)) {
 				r := testseed.Rand(t)
-				all := os.Getenv("TVMGO_TEST_ALL") != ""
-				cases := guardedCases(r, all)
-				if !all {
-					cases = every(cases, len(targets), n)
-				}
+				cases := share(guardedCases(r, allCases), len(targets), n)
 				for len(cases) > 0 { // a library for some of them, because compilers need memory for all functions of one
 					n := min(len(cases), 200)
 					runGuarded(t, must.Get(target.New(options))(t), cases[:n], r, step)
@@ -65,12 +61,18 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// every returns each nth element from a first one on.
-func every[T any](list []T, n, first int) (some []T) {
-	for ; first < len(list); first += n {
-		some = append(some, list[first])
+// allCases says that there are more cases, and that each target has all of them.
+var allCases = os.Getenv("TVMGO_TEST_ALL") != ""
+
+// share returns the cases of one of several targets.
+func share[T any](cases []T, targets, n int) (own []T) {
+	if allCases {
+		return cases
 	}
-	return some
+	for ; n < len(cases); n += targets {
+		own = append(own, cases[n])
+	}
+	return own
 }
 
 // vectorTargets returns targets with vectors of several widths, as far as this machine runs them.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -225,11 +224,7 @@ func TestFast_Bytes(t *testing.T) {
 		t.Run(to, func(t *testing.T) {
 			guardpage.Run(t, func(step func(string, ...any)) {
 				r := testseed.Rand(t)
-				all := os.Getenv("TVMGO_TEST_ALL") != ""
-				list := byteProducts(r, all)
-				if !all { // the targets share the cases
-					list = every(list, len(options), n)
-				}
+				list := share(byteProducts(r, allCases), len(options), n)
 				runBytes(t, must.Get(target.New(to))(t), list, r, step)
 			})
 		})
